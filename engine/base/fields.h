@@ -1,0 +1,44 @@
+// The one field list of a struct, and what a field may hold.
+//
+// A struct that appears in specs or tables writes
+//     template <class Self, class Visit>
+//     static void fields(Self& self, Visit&& visit) {
+//       visit("memory_bandwidth", self.memory_bandwidth, "peak off-chip bandwidth", positive);
+//     }
+// and the YAML reader, sweep axes, Parquet columns and `describe` all visit it.
+#pragma once
+
+#include <limits>
+
+namespace engine {
+
+// The closed interval a numeric field must lie in, in base units.
+struct Range {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+};
+
+constexpr Range any_value{};
+constexpr Range non_negative{.low = 0};
+// The smallest positive double stands for an open lower end.
+constexpr Range positive{.low = std::numeric_limits<double>::denorm_min()};
+constexpr Range fraction{.low = 0, .high = 1};
+constexpr Range at_least(double low) { return {.low = low}; }
+constexpr Range between(double low, double high) { return {.low = low, .high = high}; }
+
+namespace detail {
+struct IgnoreFields {
+  template <class... Args>
+  void operator()(Args&&...) const {}
+};
+}  // namespace detail
+
+template <class T>
+concept HasFields = requires(T& self) { T::fields(self, detail::IgnoreFields{}); };
+
+// A struct whose values live in files of a folder under specs/: `static constexpr std::string_view
+// library = "devices"`. A field of such a type may be written as a bare name.
+template <class T>
+concept InLibrary = requires { T::library; };
+
+}  // namespace engine

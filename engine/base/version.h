@@ -1,0 +1,15 @@
+// What produced a row: the program and the model behind its numbers.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace engine {
+
+// Raised whenever a formula change moves any result; part of every key. The reasons are in
+// engine/MODEL_CHANGES.md.
+constexpr std::int64_t kModelVersion = 1;
+
+std::string_view program_version();  // "0.1.0"
+
+}  // namespace engine

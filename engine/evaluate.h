@@ -1,0 +1,14 @@
+// The front door: one point in, one outcome out. Pure, deterministic, safe from any thread.
+#pragma once
+
+#include "engine/outcome.h"
+#include "engine/scenario.h"
+
+namespace engine {
+
+Outcome evaluate(const Scenario& scenario);
+
+// The same into an outcome whose memory is reused: no allocation once its vectors have grown.
+void evaluate_into(const Scenario& scenario, Outcome& outcome);
+
+}  // namespace engine

@@ -1,0 +1,46 @@
+// How many devices there are and which link joins two of them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "engine/base/fields.h"
+#include "engine/hardware/device.h"
+#include "engine/hardware/link.h"
+
+namespace engine {
+
+// Left at its defaults, a cluster is as many nodes as the parallelism needs, each as large as the
+// device's own scale-up link allows. A named cluster or an override takes the links' place.
+struct Cluster {
+  static constexpr std::string_view library = "clusters";
+
+  std::string name = "auto";
+  std::int64_t devices_per_node = 0;
+  std::int64_t nodes = 0;
+  Link scale_up;
+  Link scale_out;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("name", self.name, "name of the cluster", any_value);
+    visit("devices_per_node", self.devices_per_node,
+          "devices joined by scale_up; 0: as many as the link joins", non_negative);
+    visit("nodes", self.nodes, "nodes at hand; 0: as many as the point needs", non_negative);
+    visit("scale_up", self.scale_up, "link inside a node; none: the device's own", any_value);
+    visit("scale_out", self.scale_out, "link between nodes; none: the device's own", any_value);
+  }
+};
+
+// The links and node size that hold once cluster and device are put together.
+struct Fabric {
+  Link scale_up;
+  Link scale_out;
+  std::int64_t devices_per_node = 1;
+  std::int64_t most_devices = 0;  // 0: no limit
+};
+
+Fabric fabric_of(const Cluster& cluster, const Device& device);
+
+}  // namespace engine

@@ -1,0 +1,108 @@
+// What one accelerator can do, as its datasheet says and as a sweep may vary it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "engine/base/fields.h"
+#include "engine/base/units.h"
+#include "engine/hardware/dtype.h"
+#include "engine/hardware/link.h"
+
+namespace engine {
+
+// Dense matrix peak per format, at the rated clock and multiprocessor count. Zero: the device has no
+// such arithmetic, and a point that needs it is infeasible.
+struct MatrixPeaks {
+  FlopsPerSecond fp32;
+  FlopsPerSecond bf16;
+  FlopsPerSecond fp16;
+  FlopsPerSecond fp8;
+  FlopsPerSecond int8;
+  FlopsPerSecond int4;
+  FlopsPerSecond fp4;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("fp32", self.fp32, "dense matrix peak in fp32 or tf32", non_negative);
+    visit("bf16", self.bf16, "dense matrix peak in bf16", non_negative);
+    visit("fp16", self.fp16, "dense matrix peak in fp16", non_negative);
+    visit("fp8", self.fp8, "dense matrix peak in fp8", non_negative);
+    visit("int8", self.int8, "dense matrix peak in int8", non_negative);
+    visit("int4", self.int4, "dense matrix peak in int4", non_negative);
+    visit("fp4", self.fp4, "dense matrix peak in fp4", non_negative);
+  }
+};
+
+struct Device {
+  static constexpr std::string_view library = "devices";
+
+  std::string name = "unnamed";
+  std::string vendor;
+  std::string architecture;
+  std::int64_t multiprocessors = 1;
+  Hertz clock{1e9};
+  std::int64_t rated_multiprocessors = 0;
+  Hertz rated_clock{0};
+  MatrixPeaks peak;
+  FlopsPerSecond vector_peak;
+  Bytes memory_capacity;
+  BytesPerSecond memory_bandwidth;
+  Bytes l2_capacity;
+  BytesPerSecond l2_bandwidth;
+  Bytes shared_memory;
+  Seconds launch_latency{2e-6};
+  Link scale_up;
+  Link scale_out;
+  Link host_link;
+  Watts idle_power;
+  Watts power_limit;
+  DollarsPerSecond rent;
+  Dollars purchase;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("name", self.name, "name of the device", any_value);
+    visit("vendor", self.vendor, "who makes it", any_value);
+    visit("architecture", self.architecture, "generation of the processor", any_value);
+    visit("multiprocessors", self.multiprocessors,
+          "streaming multiprocessors, compute units or cores", at_least(1));
+    visit("clock", self.clock, "clock the device runs at; peaks and L2 bandwidth scale with it",
+          positive);
+    visit("rated_multiprocessors", self.rated_multiprocessors,
+          "multiprocessors the peaks were stated for; 0: those of the device's file", non_negative);
+    visit("rated_clock", self.rated_clock,
+          "clock the peaks were stated for; 0: that of the device's file", non_negative);
+    visit("peak", self.peak, "dense matrix peak per format", any_value);
+    visit("vector_peak", self.vector_peak, "fp32 rate outside the matrix units", non_negative);
+    visit("memory_capacity", self.memory_capacity, "memory a program can see", positive);
+    visit("memory_bandwidth", self.memory_bandwidth, "peak off-chip bandwidth", positive);
+    visit("l2_capacity", self.l2_capacity, "last-level cache", non_negative);
+    visit("l2_bandwidth", self.l2_bandwidth, "peak last-level cache read bandwidth", non_negative);
+    visit("shared_memory", self.shared_memory, "scratch memory of one multiprocessor",
+          non_negative);
+    visit("launch_latency", self.launch_latency, "time of the smallest kernel", non_negative);
+    visit("scale_up", self.scale_up, "link to devices of the same node or domain", any_value);
+    visit("scale_out", self.scale_out, "link to other nodes, per device", any_value);
+    visit("host_link", self.host_link, "link to the host", any_value);
+    visit("idle_power", self.idle_power, "board power when nothing runs", non_negative);
+    visit("power_limit", self.power_limit, "board power limit", non_negative);
+    visit("rent", self.rent, "on-demand rent of one device", non_negative);
+    visit("purchase", self.purchase, "street price of one device", non_negative);
+  }
+
+  // A spec file states its peaks for its own clock and multiprocessors unless it says otherwise.
+  void complete() {
+    if (rated_multiprocessors == 0) rated_multiprocessors = multiprocessors;
+    if (rated_clock.value == 0) rated_clock = clock;
+  }
+
+  // How much faster or slower the on-chip parts run than the datasheet's figures.
+  double on_chip_scale() const { return rated_clock.value > 0 ? clock / rated_clock : 1; }
+};
+
+// Dense matrix peak of a format at the device's present clock and size.
+FlopsPerSecond matrix_peak(const Device& device, Dtype dtype);
+
+}  // namespace engine

@@ -1,0 +1,49 @@
+// One kind of connection between devices, as a device sees it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "engine/base/enum_names.h"
+#include "engine/base/fields.h"
+#include "engine/base/units.h"
+
+namespace engine {
+
+enum class Topology : std::uint8_t {
+  none,    // no such link
+  fabric,  // any device to any other at full rate (a switch)
+  mesh,    // every pair has its own share of the links
+  ring,    // neighbours only (also a torus, seen along one dimension)
+  pairs,   // bridges of two devices; beyond the pair, the host link
+};
+
+constexpr std::array<std::string_view, 5> enum_names(Topology) {
+  return {"none", "fabric", "mesh", "ring", "pairs"};
+}
+
+struct Link {
+  static constexpr std::string_view library = "links";
+
+  std::string name = "none";
+  Topology topology = Topology::none;
+  BytesPerSecond bandwidth;
+  Seconds latency;
+  std::int64_t devices = 1;
+  bool in_network_reduction = false;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("name", self.name, "name of the link", any_value);
+    visit("topology", self.topology, "how the link joins its devices", any_value);
+    visit("bandwidth", self.bandwidth, "per device and direction, all lanes together", non_negative);
+    visit("latency", self.latency, "one small message between two devices", non_negative);
+    visit("devices", self.devices, "most devices that one such domain joins", at_least(1));
+    visit("in_network_reduction", self.in_network_reduction, "switches can sum (as NVLink SHARP)",
+          any_value);
+  }
+};
+
+}  // namespace engine

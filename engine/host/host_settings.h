@@ -1,0 +1,53 @@
+// What the host adds to a step, as knobs of the scenario.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "engine/base/enum_names.h"
+#include "engine/base/fields.h"
+#include "engine/base/units.h"
+
+namespace engine {
+
+enum class HostMode : std::uint8_t {
+  eager,  // every kernel is launched by the host
+  graph,  // decode steps replay a captured graph; prefill is eager
+};
+constexpr std::array<std::string_view, 2> enum_names(HostMode) { return {"eager", "graph"}; }
+
+// The defaults are round figures for a PyTorch-based engine on a server of 2023 or later.
+struct HostSettings {
+  static constexpr std::string_view library = "hosts";
+
+  std::string name = "default";
+  HostMode mode = HostMode::graph;
+  Seconds launch_cost{4e-6};
+  Seconds graph_launch{10e-6};
+  Seconds kernel_gap{1e-6};
+  std::int64_t largest_graph = 512;
+  Seconds step_overhead{300e-6};
+  Seconds step_per_sequence{3e-6};
+  bool asynchronous = true;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("name", self.name, "name of the host profile", any_value);
+    visit("mode", self.mode, "how kernels reach the device", any_value);
+    visit("launch_cost", self.launch_cost, "host time to launch one kernel eagerly", non_negative);
+    visit("graph_launch", self.graph_launch, "host time to replay one graph", non_negative);
+    visit("kernel_gap", self.kernel_gap, "idle time between two kernels of a graph", non_negative);
+    visit("largest_graph", self.largest_graph,
+          "largest decode batch with a captured graph; larger ones run eagerly", non_negative);
+    visit("step_overhead", self.step_overhead,
+          "scheduling, input preparation, sampling and output of one step", non_negative);
+    visit("step_per_sequence", self.step_per_sequence, "the same, per sequence in the batch",
+          non_negative);
+    visit("asynchronous", self.asynchronous,
+          "the next step is prepared while the device works on this one", any_value);
+  }
+};
+
+}  // namespace engine

@@ -1,0 +1,79 @@
+// The scenario as a flat table of leaves: path, kind, unit, range, meaning and place. Built once from
+// the field lists; the YAML reader, axes, keys, Parquet columns and `describe` all work on it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "engine/base/fields.h"
+#include "engine/base/units.h"
+#include "engine/scenario.h"
+
+namespace engine {
+
+enum class LeafKind : std::uint8_t { quantity, number, integer, boolean, enumeration, text };
+
+struct Leaf {
+  std::string path;  // "device.memory_bandwidth"
+  LeafKind kind = LeafKind::number;
+  Unit unit;                                // of a quantity
+  std::span<const std::string_view> names;  // of an enumeration
+  Range range;
+  std::string_view meaning;
+  std::size_t offset = 0;  // of the value within Scenario
+};
+
+// A struct inside the scenario, with the folder of specs/ its named values live in (or empty).
+struct Section {
+  std::string path;  // "device", "device.scale_up"
+  std::string_view library;
+  std::string_view meaning;
+  std::size_t first_leaf = 0;  // its leaves are [first_leaf, last_leaf) of the table
+  std::size_t last_leaf = 0;
+  void (*complete)(Scenario&) = nullptr;  // fills in what a spec file leaves to convention
+};
+
+struct LeafTable {
+  std::vector<Leaf> leaves;
+  std::vector<Section> sections;
+
+  // Position of a path, or -1.
+  int find_leaf(std::string_view path) const;
+  int find_section(std::string_view path) const;
+};
+
+const LeafTable& leaf_table();
+
+// A quantity or number is a double in base units, an enumeration its number.
+using LeafValue = std::variant<double, std::int64_t, bool, std::string>;
+
+LeafValue get_leaf(const Scenario& scenario, const Leaf& leaf);
+// The value must hold the alternative the leaf's kind asks for (enumeration: std::int64_t).
+void set_leaf(Scenario& scenario, const Leaf& leaf, const LeafValue& value);
+
+// The value of a numeric, boolean or enumeration leaf as a double; NaN for text.
+double leaf_as_double(const Scenario& scenario, const Leaf& leaf);
+// Direct access for the fast paths; the kind must match.
+double leaf_double(const Scenario& scenario, const Leaf& leaf);
+std::int64_t leaf_integer(const Scenario& scenario, const Leaf& leaf);  // also enumeration, boolean
+const std::string& leaf_text(const Scenario& scenario, const Leaf& leaf);
+
+// Identity of a point: a content hash of every leaf that differs from its default, of the
+// calibration behind it and of the model version. A knob added later, left at its default, moves no
+// key.
+struct Key {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+  auto operator<=>(const Key&) const = default;
+};
+Key key_of(const Scenario& scenario);
+std::string to_hex(Key key);
+// 32 hexadecimal digits, written to `out`.
+void write_hex(Key key, char* out);
+
+}  // namespace engine

@@ -1,0 +1,75 @@
+#include "engine/model/model_spec.h"
+
+#include <algorithm>
+
+namespace engine {
+namespace {
+
+double mlp_matrices(const ModelSpec& model) { return model.mlp == MlpKind::gated ? 3 : 2; }
+
+double attention_parameters(const ModelSpec& model) {
+  const double hidden = double(model.hidden);
+  const double heads = double(model.heads);
+  if (model.is_mla()) {
+    const MlaSpec& mla = model.mla;
+    const double head = double(mla.nope_dim + mla.rope_dim);
+    const double query = mla.q_rank > 0
+                             ? double(mla.q_rank) * (hidden + heads * head)
+                             : hidden * heads * head;
+    const double latent = hidden * double(mla.kv_rank + mla.rope_dim);
+    const double expand = double(mla.kv_rank) * heads * double(mla.nope_dim + mla.value_dim);
+    return query + latent + expand + heads * double(mla.value_dim) * hidden;
+  }
+  const double query_width = heads * double(model.head_dim);
+  const double kv_width = double(model.kv_heads * model.head_dim);
+  const double bias = model.attention_bias ? query_width + 2 * kv_width : 0;
+  return hidden * (query_width + 2 * kv_width) + query_width * hidden + bias;
+}
+
+}  // namespace
+
+LayerCounts layer_counts(const ModelSpec& model) {
+  LayerCounts counts;
+  if (model.is_moe()) {
+    const std::int64_t rest =
+        std::max<std::int64_t>(0, model.layers - model.moe.first_dense_layers);
+    counts.mixture = rest / std::max<std::int64_t>(1, model.moe.every);
+  }
+  counts.dense = model.layers - counts.mixture;
+  if (model.window == 0) {
+    counts.full = model.layers;
+  } else if (model.full_attention_every > 0) {
+    counts.full = model.layers / model.full_attention_every;
+  }
+  counts.windowed = model.layers - counts.full;
+  return counts;
+}
+
+ParameterCounts parameter_counts(const ModelSpec& model) {
+  const LayerCounts layers = layer_counts(model);
+  const double hidden = double(model.hidden);
+  ParameterCounts counts;
+  counts.attention = double(model.layers) * attention_parameters(model);
+  counts.dense_mlp = double(layers.dense) * mlp_matrices(model) * hidden * double(model.intermediate);
+  if (model.is_moe()) {
+    counts.dense_mlp += double(layers.mixture) *
+                        (mlp_matrices(model) * hidden * double(model.moe.shared_intermediate) +
+                         hidden * double(model.moe.experts));
+    counts.experts = double(layers.mixture * model.moe.experts) * mlp_matrices(model) * hidden *
+                     double(model.moe.intermediate);
+  }
+  counts.embedding = double(model.vocabulary) * hidden;
+  if (!model.rotary) counts.embedding += double(model.max_context) * hidden;
+  counts.output = model.tied_embeddings ? 0 : double(model.vocabulary) * hidden;
+  counts.norms = double(model.layers * model.norms_per_layer + 1) * hidden;
+  return counts;
+}
+
+double active_parameters(const ModelSpec& model) {
+  const ParameterCounts counts = parameter_counts(model);
+  if (!model.is_moe()) return counts.total();
+  const double share = double(model.moe.top_k) / double(model.moe.experts);
+  return counts.total() - counts.experts * (1 - share);
+}
+
+}  // namespace engine

@@ -1,0 +1,143 @@
+// The shape of a decoder model: everything its operations and its memory follow from.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "engine/base/enum_names.h"
+#include "engine/base/fields.h"
+
+namespace engine {
+
+enum class MlpKind : std::uint8_t {
+  gated,  // two projections up, one down (SwiGLU, GeGLU)
+  plain,  // one up, one down (GELU, ReLU)
+};
+constexpr std::array<std::string_view, 2> enum_names(MlpKind) { return {"gated", "plain"}; }
+
+// Routed experts in place of the dense MLP; experts = 0 means a dense model.
+struct MoeSpec {
+  std::int64_t experts = 0;
+  std::int64_t top_k = 0;
+  std::int64_t intermediate = 0;
+  std::int64_t shared_intermediate = 0;
+  std::int64_t first_dense_layers = 0;
+  std::int64_t every = 1;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("experts", self.experts, "routed experts in a layer; 0: dense", non_negative);
+    visit("top_k", self.top_k, "experts a token is sent to", non_negative);
+    visit("intermediate", self.intermediate, "width of one routed expert", non_negative);
+    visit("shared_intermediate", self.shared_intermediate,
+          "width of the experts every token visits, together", non_negative);
+    visit("first_dense_layers", self.first_dense_layers, "leading layers with a dense MLP",
+          non_negative);
+    visit("every", self.every, "one layer in this many is a mixture; the others are dense",
+          at_least(1));
+  }
+};
+
+// Latent attention (as DeepSeek-V2/V3); kv_rank = 0 means ordinary heads.
+struct MlaSpec {
+  std::int64_t q_rank = 0;
+  std::int64_t kv_rank = 0;
+  std::int64_t rope_dim = 0;
+  std::int64_t nope_dim = 0;
+  std::int64_t value_dim = 0;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("q_rank", self.q_rank, "rank of the query projection; 0: full", non_negative);
+    visit("kv_rank", self.kv_rank, "rank of the shared KV latent; 0: no latent attention",
+          non_negative);
+    visit("rope_dim", self.rope_dim, "rotary part of a head, shared by all heads in the cache",
+          non_negative);
+    visit("nope_dim", self.nope_dim, "non-rotary part of a query or key head", non_negative);
+    visit("value_dim", self.value_dim, "width of a value head", non_negative);
+  }
+};
+
+struct ModelSpec {
+  static constexpr std::string_view library = "models";
+
+  std::string name = "unnamed";
+  std::int64_t layers = 1;
+  std::int64_t hidden = 1;
+  std::int64_t heads = 1;
+  std::int64_t kv_heads = 1;
+  std::int64_t head_dim = 1;
+  std::int64_t intermediate = 1;
+  MlpKind mlp = MlpKind::gated;
+  std::int64_t vocabulary = 1;
+  bool tied_embeddings = false;
+  bool attention_bias = false;
+  bool qk_norm = false;
+  bool rotary = true;
+  std::int64_t norms_per_layer = 2;
+  std::int64_t max_context = 1;
+  std::int64_t window = 0;
+  std::int64_t full_attention_every = 0;
+  MoeSpec moe;
+  MlaSpec mla;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("name", self.name, "name of the model", any_value);
+    visit("layers", self.layers, "decoder layers", at_least(1));
+    visit("hidden", self.hidden, "width of the residual stream", at_least(1));
+    visit("heads", self.heads, "query heads", at_least(1));
+    visit("kv_heads", self.kv_heads, "key/value heads", at_least(1));
+    visit("head_dim", self.head_dim, "width of one head", at_least(1));
+    visit("intermediate", self.intermediate, "width of the dense MLP", non_negative);
+    visit("mlp", self.mlp, "gated (three matrices) or plain (two)", any_value);
+    visit("vocabulary", self.vocabulary, "tokens in the vocabulary", at_least(1));
+    visit("tied_embeddings", self.tied_embeddings, "input and output embeddings are one matrix",
+          any_value);
+    visit("attention_bias", self.attention_bias, "query, key and value projections have a bias",
+          any_value);
+    visit("qk_norm", self.qk_norm, "queries and keys are normalised per head", any_value);
+    visit("rotary", self.rotary, "rotary positions (false: learned absolute positions)",
+          any_value);
+    visit("norms_per_layer", self.norms_per_layer, "norms over the residual stream in one layer",
+          non_negative);
+    visit("max_context", self.max_context, "longest sequence the model is made for", at_least(1));
+    visit("window", self.window, "sliding attention window in tokens; 0: none", non_negative);
+    visit("full_attention_every", self.full_attention_every,
+          "with a window: one layer in this many attends to everything; 0: none does",
+          non_negative);
+    visit("moe", self.moe, "mixture of experts", any_value);
+    visit("mla", self.mla, "latent attention", any_value);
+  }
+
+  bool is_moe() const { return moe.experts > 0; }
+  bool is_mla() const { return mla.kv_rank > 0; }
+};
+
+// How many layers do what.
+struct LayerCounts {
+  std::int64_t dense = 0;     // dense MLP
+  std::int64_t mixture = 0;   // routed experts
+  std::int64_t full = 0;      // attention over everything
+  std::int64_t windowed = 0;  // attention over the window
+};
+LayerCounts layer_counts(const ModelSpec& model);
+
+// Parameters of the whole model, by part; what a datasheet calls its size.
+struct ParameterCounts {
+  double attention = 0;   // all layers
+  double dense_mlp = 0;   // all dense layers, and shared experts and routers of mixtures
+  double experts = 0;     // all routed experts
+  double embedding = 0;   // input embedding, and positions where they are learned
+  double output = 0;      // output projection; 0 when tied
+  double norms = 0;
+  double total() const { return attention + dense_mlp + experts + embedding + output + norms; }
+};
+ParameterCounts parameter_counts(const ModelSpec& model);
+
+// Parameters one token meets.
+double active_parameters(const ModelSpec& model);
+
+}  // namespace engine

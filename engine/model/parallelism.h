@@ -1,0 +1,46 @@
+// How one model is laid over devices, and in which formats its numbers are kept.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/base/fields.h"
+#include "engine/hardware/dtype.h"
+
+namespace engine {
+
+struct Parallelism {
+  std::int64_t tp = 1;
+  std::int64_t pp = 1;
+  std::int64_t dp = 1;
+  std::int64_t ep = 1;
+  std::int64_t cp = 1;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("tp", self.tp, "tensor parallel: devices that share every layer", at_least(1));
+    visit("pp", self.pp, "pipeline parallel: stages of consecutive layers", at_least(1));
+    visit("dp", self.dp, "data parallel: replicas of the model", at_least(1));
+    visit("ep", self.ep, "expert parallel: devices that share the routed experts", at_least(1));
+    visit("cp", self.cp, "context parallel: devices that share a sequence", at_least(1));
+  }
+
+  std::int64_t devices() const { return tp * pp * dp * cp; }
+};
+
+struct Quantization {
+  Dtype weights = Dtype::bf16;
+  Dtype activations = Dtype::bf16;
+  Dtype kv = Dtype::bf16;
+  std::int64_t group = 128;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("weights", self.weights, "format of the layers' matrices", any_value);
+    visit("activations", self.activations, "format of matrix inputs; arithmetic runs in it",
+          any_value);
+    visit("kv", self.kv, "format of the KV cache", any_value);
+    visit("group", self.group, "weights that share one 16-bit scale", at_least(1));
+  }
+};
+
+}  // namespace engine

@@ -1,0 +1,106 @@
+// Everything about one point, as a plain value: what is evaluated depends on this and nothing else.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "engine/base/enum_names.h"
+#include "engine/base/fields.h"
+#include "engine/hardware/cluster.h"
+#include "engine/hardware/device.h"
+#include "engine/host/host_settings.h"
+#include "engine/kernels/tier.h"
+#include "engine/model/model_spec.h"
+#include "engine/model/parallelism.h"
+#include "engine/serving/serving_settings.h"
+
+namespace engine {
+
+enum class Task : std::uint8_t {
+  step,     // one prefill or decode step
+  request,  // one request from prompt to last token
+};
+constexpr std::array<std::string_view, 2> enum_names(Task) { return {"step", "request"}; }
+
+enum class StepPhase : std::uint8_t { prefill, decode };
+constexpr std::array<std::string_view, 2> enum_names(StepPhase) { return {"prefill", "decode"}; }
+
+struct StepShape {
+  StepPhase phase = StepPhase::decode;
+  std::int64_t batch = 1;
+  std::int64_t context = 1024;
+  std::int64_t prompt = 1024;
+  std::int64_t cached = 0;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("phase", self.phase, "prefill: prompts are read; decode: one token a sequence",
+          any_value);
+    visit("batch", self.batch, "sequences in the step, per replica", at_least(1));
+    visit("context", self.context, "decode: tokens a sequence attends to, its new one included",
+          at_least(1));
+    visit("prompt", self.prompt, "prefill: new tokens of each sequence", at_least(1));
+    visit("cached", self.cached, "prefill: tokens before them whose KV is already there",
+          non_negative);
+  }
+};
+
+struct RequestShape {
+  std::int64_t batch = 1;
+  std::int64_t prompt = 1024;
+  std::int64_t cached = 0;
+  std::int64_t output = 128;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("batch", self.batch, "identical requests that start together, per replica", at_least(1));
+    visit("prompt", self.prompt, "new prompt tokens of each request", at_least(1));
+    visit("cached", self.cached, "prompt tokens whose KV is already there", non_negative);
+    visit("output", self.output, "tokens generated, the first one included", at_least(1));
+  }
+};
+
+struct CalibrationSettings {
+  Tier tier = Tier::roofline;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("tier", self.tier, "how kernel times are found", any_value);
+  }
+};
+
+struct Scenario {
+  Task task = Task::step;
+  Device device;
+  Cluster cluster;
+  ModelSpec model;
+  Parallelism parallel;
+  Quantization quant;
+  StepShape step;
+  RequestShape request;
+  HostSettings host;
+  ServingSettings serving;
+  CalibrationSettings calibration;
+  std::int64_t seed = 0;
+  std::int64_t replicate = 0;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("task", self.task, "what is evaluated", any_value);
+    visit("device", self.device, "the accelerator", any_value);
+    visit("cluster", self.cluster, "how devices are joined", any_value);
+    visit("model", self.model, "the model", any_value);
+    visit("parallel", self.parallel, "how the model is laid over devices", any_value);
+    visit("quant", self.quant, "number formats", any_value);
+    visit("step", self.step, "task step: the step", any_value);
+    visit("request", self.request, "task request: the request", any_value);
+    visit("host", self.host, "what the host adds", any_value);
+    visit("serving", self.serving, "the inference engine's settings", any_value);
+    visit("calibration", self.calibration, "where kernel times come from", any_value);
+    visit("seed", self.seed, "seed of everything random", any_value);
+    visit("replicate", self.replicate, "number of the replicate, from 0", non_negative);
+  }
+};
+
+}  // namespace engine
