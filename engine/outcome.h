@@ -13,7 +13,7 @@
 #include "engine/base/fields.h"
 #include "engine/base/units.h"
 #include "engine/kernels/tier.h"
-#include "engine/model/op_names.h"
+#include "engine/step/kernel_row.h"
 
 namespace engine {
 
@@ -89,20 +89,6 @@ struct Metrics {
     visit("max_batch", self.max_batch, "sequences of this length that fit, per replica");
     visit("price_usd_per_mtok", self.price_usd_per_mtok, "rent of the devices per million tokens");
   }
-};
-
-// Where time went: one row of the kernels table. Figures are of one device, over all calls.
-struct KernelRow {
-  Phase phase = Phase::decode;
-  OpName op = OpName::qkv;
-  Family family = Family::gemm;
-  Bound bound = Bound::compute;
-  Tier tier = Tier::roofline;
-  bool extrapolated = false;
-  double calls = 0;
-  Seconds time;
-  Flops flops;
-  Bytes bytes;
 };
 
 struct Outcome {

@@ -35,10 +35,19 @@ struct Cluster {
 
 // The links and node size that hold once cluster and device are put together.
 struct Fabric {
-  Link scale_up;
-  Link scale_out;
+  LinkRates scale_up;
+  LinkRates scale_out;
+  LinkRates host_link;
   std::int64_t devices_per_node = 1;
   std::int64_t most_devices = 0;  // 0: no limit
+
+  // The link that joins a group of `ranks` devices of one node: bridged pairs go through the host
+  // beyond two, and so do devices with no link of their own.
+  const LinkRates& inside(double ranks) const {
+    const bool own = scale_up.topology != Topology::none &&
+                     (scale_up.topology != Topology::pairs || ranks <= 2);
+    return own ? scale_up : host_link;
+  }
 };
 
 Fabric fabric_of(const Cluster& cluster, const Device& device);

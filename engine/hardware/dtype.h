@@ -2,10 +2,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
-
-#include "engine/base/units.h"
 
 namespace engine {
 
@@ -23,6 +22,12 @@ constexpr double bytes_of(Dtype dtype) {
 // Formats that hold a block of values with a scale of their own.
 constexpr bool has_scales(Dtype dtype) {
   return dtype == Dtype::fp8 || dtype == Dtype::int8 || dtype == Dtype::int4 || dtype == Dtype::fp4;
+}
+
+// Bytes of stored weights: `group` of them share a 16-bit scale where the format has scales.
+constexpr double stored_bytes(double weights, Dtype dtype, std::int64_t group) {
+  const double scales = has_scales(dtype) ? weights / double(group) * 2 : 0;
+  return weights * bytes_of(dtype) + scales;
 }
 
 }  // namespace engine

@@ -46,4 +46,17 @@ struct Link {
   }
 };
 
+// A link without its name: what times depend on, cheap to copy.
+struct LinkRates {
+  Topology topology = Topology::none;
+  BytesPerSecond bandwidth;
+  Seconds latency;
+  std::int64_t devices = 1;
+  bool in_network_reduction = false;
+};
+
+inline LinkRates rates_of(const Link& link) {
+  return {link.topology, link.bandwidth, link.latency, link.devices, link.in_network_reduction};
+}
+
 }  // namespace engine

@@ -74,7 +74,9 @@ enum class OpName : std::uint8_t {
   expert_down,
   expert_combine,
   mlp_reduce,
-  quantize,
+  quantize_input,
+  quantize_attention,
+  quantize_mlp,
   final_norm,
   logits,
   logits_gather,
@@ -83,7 +85,7 @@ enum class OpName : std::uint8_t {
   gap,
   host,
 };
-constexpr std::array<std::string_view, 38> enum_names(OpName) {
+constexpr std::array<std::string_view, 40> enum_names(OpName) {
   return {"embedding",       "input_norm",     "qkv",
           "q_down",          "q_up",           "kv_down",
           "kv_up",           "q_absorb",       "v_absorb",
@@ -94,9 +96,10 @@ constexpr std::array<std::string_view, 38> enum_names(OpName) {
           "shared_gate_up",  "shared_activation", "shared_down",
           "expert_dispatch", "expert_gate_up", "expert_activation",
           "expert_down",     "expert_combine", "mlp_reduce",
-          "quantize",        "final_norm",     "logits",
-          "logits_gather",   "sampling",       "stage_transfer",
-          "gap",             "host"};
+          "quantize_input",  "quantize_attention", "quantize_mlp",
+          "final_norm",      "logits",         "logits_gather",
+          "sampling",        "stage_transfer", "gap",
+          "host"};
 }
 
 }  // namespace engine

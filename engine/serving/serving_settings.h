@@ -18,6 +18,7 @@ struct ServingSettings {
   std::int64_t max_num_seqs = 256;
   std::int64_t block_size = 16;
   double memory_utilization = 0.9;
+  Bytes reserved_memory{1e9};
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -28,6 +29,8 @@ struct ServingSettings {
     visit("block_size", self.block_size, "tokens in one KV block", at_least(1));
     visit("memory_utilization", self.memory_utilization,
           "share of the device's memory the engine may fill", between(0.01, 1));
+    visit("reserved_memory", self.reserved_memory,
+          "context, captured graphs and communication buffers of one device", non_negative);
   }
 };
 

@@ -1,0 +1,40 @@
+// Time of collectives: alpha-beta per algorithm over the links of the cluster, the fastest legal
+// algorithm taken and named.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "engine/base/units.h"
+#include "engine/hardware/cluster.h"
+#include "engine/model/op.h"
+
+namespace engine {
+
+enum class Algorithm : std::uint8_t {
+  none,
+  ring,          // neighbours pass shares around
+  direct,        // every device sends its share straight to every other
+  one_shot,      // every device reads all inputs and sums them itself
+  two_shot,      // direct reduce-scatter, then direct all-gather
+  in_network,    // the switch sums
+  hierarchical,  // inside nodes, across nodes, inside nodes
+};
+constexpr std::array<std::string_view, 7> enum_names(Algorithm) {
+  return {"none", "ring", "direct", "one_shot", "two_shot", "in_network", "hierarchical"};
+}
+
+struct CollectiveTime {
+  Seconds latency;
+  Seconds transfer;
+  Bytes bytes;  // what one device sends
+  Algorithm algorithm = Algorithm::none;
+
+  Seconds total() const { return latency + transfer; }
+};
+
+// `launch` is the floor of the kernel that runs the collective.
+CollectiveTime collective_time(const Collective& op, const Fabric& fabric, Seconds launch);
+
+}  // namespace engine

@@ -1,0 +1,250 @@
+#include "engine/evaluate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/kernels/gemm.h"
+#include "engine/memory/footprint.h"
+#include "engine/step/step_time.h"
+
+namespace engine {
+namespace {
+
+std::string in_gb(Bytes bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f GB", bytes.value / 1e9);
+  return text;
+}
+
+void refuse(Outcome& outcome, Status status, std::string reason) {
+  outcome.status = status;
+  outcome.reason = std::move(reason);
+}
+
+// Why the hardware cannot run this at all, or nothing.
+std::optional<std::string> hardware_problem(const Scenario& scenario, const Fabric& fabric) {
+  const Device& device = scenario.device;
+  const Dtype dtype = compute_dtype(scenario.quant.weights, scenario.quant.activations);
+  if (matrix_peak(device, dtype).value <= 0) {
+    return device.name + " has no " + std::string(name_of(dtype)) + " matrix arithmetic (device.peak." +
+           std::string(name_of(dtype)) + " is 0)";
+  }
+  const Dtype wide = matrix_peak(device, Dtype::bf16).value > 0 ? Dtype::bf16 : Dtype::fp16;
+  if (matrix_peak(device, wide).value <= 0) {
+    return device.name + " has no 16-bit matrix arithmetic, which attention and logits need";
+  }
+  const std::int64_t devices = scenario.parallel.devices();
+  if (fabric.most_devices > 0 && devices > fabric.most_devices) {
+    return "needs " + std::to_string(devices) + " devices; the cluster has " +
+           std::to_string(fabric.most_devices);
+  }
+  const std::int64_t joined = scenario.parallel.tp * scenario.parallel.pp;
+  if (joined > 1 && fabric.inside(double(joined)).bandwidth.value <= 0) {
+    return "no link joins devices of " + device.name + " inside a node";
+  }
+  if (joined > fabric.devices_per_node && fabric.scale_out.bandwidth.value <= 0) {
+    return "one replica needs " + std::to_string(joined) + " devices; a node has " +
+           std::to_string(fabric.devices_per_node) + " and no link joins nodes";
+  }
+  return std::nullopt;
+}
+
+// The tokens and sequences a point holds in memory at once, and the largest step it takes.
+struct Residency {
+  std::int64_t sequences = 1;
+  std::int64_t context = 1;
+  std::int64_t step_tokens = 1;
+};
+
+Residency residency_of(const Scenario& scenario) {
+  if (scenario.task == Task::request) {
+    const RequestShape& request = scenario.request;
+    return {.sequences = request.batch,
+            .context = request.cached + request.prompt + request.output,
+            .step_tokens = std::min(request.batch * request.prompt,
+                                    scenario.serving.max_num_batched_tokens)};
+  }
+  const StepShape& step = scenario.step;
+  if (step.phase == StepPhase::decode) {
+    return {.sequences = step.batch, .context = step.context, .step_tokens = step.batch};
+  }
+  return {.sequences = step.batch,
+          .context = step.cached + step.prompt,
+          .step_tokens = step.batch * step.prompt};
+}
+
+void report_memory(const Footprint& footprint, const ModelShard& shard, const Residency& residency,
+                   Outcome& outcome) {
+  Metrics& metrics = outcome.metrics;
+  const Bytes sequence = kv_bytes(shard, double(residency.context));
+  const Bytes used_kv = sequence * double(residency.sequences);
+  metrics.weights = footprint.weights;
+  metrics.activations = footprint.activations;
+  metrics.reserved = footprint.reserved;
+  metrics.kv_cache = used_kv;
+  metrics.kv_per_token = sequence / double(residency.context);
+  metrics.memory_used = footprint.weights + footprint.activations + footprint.reserved + used_kv;
+  metrics.memory_free = footprint.left() - used_kv;
+  const double fit = std::max(0.0, footprint.left() / sequence);
+  metrics.kv_capacity_tokens = std::floor(fit * double(residency.context));
+  metrics.max_batch = std::floor(fit);
+  if (footprint.left().value < 0) {
+    refuse(outcome, Status::infeasible,
+           "the model does not fit: weights " + in_gb(footprint.weights) + ", activations " +
+               in_gb(footprint.activations) + " and reserve " + in_gb(footprint.reserved) +
+               " exceed the budget of " + in_gb(footprint.budget) + " by " +
+               in_gb(footprint.left() * -1.0));
+  } else if (used_kv > footprint.left()) {
+    refuse(outcome, Status::infeasible,
+           "the KV cache does not fit: " + std::to_string(residency.sequences) + " x " +
+               std::to_string(residency.context) + " tokens need " + in_gb(used_kv) + ", " +
+               in_gb(footprint.left()) + " are left beside weights of " +
+               in_gb(footprint.weights));
+  }
+}
+
+// Time and work of everything the point did, and what follows from them.
+void report_time(const Scenario& scenario, const StepTime& time, double generated, double tokens,
+                 Outcome& outcome) {
+  Metrics& metrics = outcome.metrics;
+  const Seconds total = time.total();
+  const double devices = double(scenario.parallel.devices());
+  // Replicas work side by side, and a full pipeline has one batch in every stage.
+  const double copies = double(scenario.parallel.dp * scenario.parallel.pp);
+  metrics.compute_time = time.device.compute;
+  metrics.attention_time = time.device.attention;
+  metrics.communication_time = time.device.communication;
+  metrics.gap_time = time.host.gap;
+  metrics.host_time = time.host.launch + time.host.between;
+  metrics.output = TokensPerSecond{generated * copies / total.value};
+  metrics.total = TokensPerSecond{tokens * copies / total.value};
+  metrics.per_device = metrics.total / devices;
+  // The kernels of the stages in turn add up to one device's work over the pipeline's latency.
+  const Dtype dtype = compute_dtype(scenario.quant.weights, scenario.quant.activations);
+  metrics.model_flops_utilization = time.device.flops / total / matrix_peak(scenario.device, dtype);
+  metrics.memory_bandwidth_utilization =
+      time.device.bytes / total / scenario.device.memory_bandwidth;
+  if (scenario.device.rent.value > 0) {
+    const DollarsPerSecond rent = scenario.device.rent * devices;
+    metrics.price_usd_per_mtok = rent.value / metrics.total.value * 1e6;
+  }
+  outcome.bound = main_bound(time);
+  outcome.tier = time.device.tier;
+  outcome.extrapolated = time.device.extrapolated;
+}
+
+void evaluate_step(const Scenario& scenario, const StepContext& context, Outcome& outcome) {
+  const StepShape& step = scenario.step;
+  const bool decode = step.phase == StepPhase::decode;
+  BatchShape batch;
+  if (decode) {
+    add_decode(batch, step.batch, step.context, scenario.model.window);
+  } else {
+    add_prefill(batch, step.batch, step.prompt, step.cached, scenario.model.window);
+  }
+  batch.sampled = step.batch;
+  const StepTime time =
+      step_time(batch, context, decode ? Phase::decode : Phase::prefill, &outcome.kernels);
+  outcome.metrics.step_time = time.total();
+  report_time(scenario, time, double(step.batch), double(batch.tokens()), outcome);
+}
+
+// Prompts longer than a step's token budget are read in chunks, one after another.
+StepTime prompt_time(const Scenario& scenario, const StepContext& context, Outcome& outcome) {
+  const RequestShape& request = scenario.request;
+  const std::int64_t budget =
+      std::max<std::int64_t>(1, scenario.serving.max_num_batched_tokens / request.batch);
+  StepTime sum;
+  std::vector<KernelRow> rows;
+  for (std::int64_t done = 0; done < request.prompt;) {
+    const std::int64_t chunk = std::min(budget, request.prompt - done);
+    BatchShape batch;
+    add_prefill(batch, request.batch, chunk, request.cached + done, scenario.model.window);
+    done += chunk;
+    batch.sampled = done == request.prompt ? request.batch : 0;
+    rows.clear();
+    const StepTime time = step_time(batch, context, Phase::prefill, &rows);
+    sum.add(time);
+    merge_rows(rows, outcome.kernels);
+  }
+  return sum;
+}
+
+void evaluate_request(const Scenario& scenario, const StepContext& context, Outcome& outcome) {
+  const RequestShape& request = scenario.request;
+  const StepTime prompt = prompt_time(scenario, context, outcome);
+  // The first token comes out of the prompt's last step; each later step sees one more.
+  const StepTime decode = decode_time(request.batch, request.cached + request.prompt + 1,
+                                      request.output - 1, context, &outcome.kernels);
+  StepTime all = prompt;
+  all.add(decode);
+  Metrics& metrics = outcome.metrics;
+  metrics.ttft = prompt.total();
+  metrics.e2e = all.total();
+  if (request.output > 1) metrics.tpot = decode.total() / double(request.output - 1);
+  const double batch = double(request.batch);
+  report_time(scenario, all, batch * double(request.output),
+              batch * double(request.output + request.prompt), outcome);
+}
+
+}  // namespace
+
+void evaluate_into(const Scenario& scenario, Outcome& outcome) {
+  outcome.status = Status::ok;
+  outcome.reason.clear();
+  outcome.bound = Bound::compute;
+  outcome.tier = Tier::roofline;
+  outcome.extrapolated = false;
+  outcome.metrics = Metrics{};
+  outcome.kernels.clear();
+
+  const Parallelism& parallel = scenario.parallel;
+  outcome.metrics.devices = double(parallel.devices());
+  outcome.metrics.parameters = parameter_counts(scenario.model).total();
+  if (parallel.cp > 1) {
+    return refuse(outcome, Status::unsupported, "context parallelism (parallel.cp > 1) is not modelled");
+  }
+  if (scenario.calibration.tier != Tier::roofline) {
+    return refuse(outcome, Status::unsupported,
+                  "calibration.tier " + std::string(name_of(scenario.calibration.tier)) +
+                      " has no calibration yet");
+  }
+  if (auto problem = shard_problem(scenario.model, parallel)) {
+    return refuse(outcome, Status::infeasible, std::move(*problem));
+  }
+  const Fabric fabric = fabric_of(scenario.cluster, scenario.device);
+  if (auto problem = hardware_problem(scenario, fabric)) {
+    return refuse(outcome, Status::infeasible, std::move(*problem));
+  }
+
+  const ModelShard shard = shard_of(scenario.model, parallel, scenario.quant);
+  const Residency residency = residency_of(scenario);
+  const Footprint footprint = footprint_of(shard, scenario.device,
+                                           {.utilization = scenario.serving.memory_utilization,
+                                            .reserved = scenario.serving.reserved_memory,
+                                            .step_tokens = residency.step_tokens,
+                                            .step_sampled = residency.sequences});
+  report_memory(footprint, shard, residency, outcome);
+  if (outcome.status != Status::ok) return;
+
+  const StepContext context{scenario.device, fabric, shard, scenario.host};
+  switch (scenario.task) {
+    case Task::step:
+      return evaluate_step(scenario, context, outcome);
+    case Task::request:
+      return evaluate_request(scenario, context, outcome);
+  }
+}
+
+Outcome evaluate(const Scenario& scenario) {
+  Outcome outcome;
+  evaluate_into(scenario, outcome);
+  return outcome;
+}
+
+}  // namespace engine

@@ -1,0 +1,35 @@
+// What the host adds to a step: launches, replays, gaps, and the work between steps.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/base/units.h"
+#include "engine/host/host_settings.h"
+
+namespace engine {
+
+// The batch size a decode batch runs at: the next captured one, or itself where none is.
+std::int64_t captured_batch(std::int64_t batch, const HostSettings& host);
+
+enum class LaunchMode : std::uint8_t { eager, replay };
+
+// How a step's kernels reach the device: only whole decode batches are captured.
+LaunchMode launch_mode(bool decode_only, std::int64_t batch, const HostSettings& host);
+
+struct HostTime {
+  Seconds gap;      // the device idles between kernels of a graph
+  Seconds launch;   // the device waits for launches
+  Seconds between;  // the device waits for scheduling, sampling and output
+  Seconds total() const { return gap + launch + between; }
+  void add(const HostTime& other) {
+    gap += other.gap;
+    launch += other.launch;
+    between += other.between;
+  }
+};
+
+// `device_time` is the time of the step's kernels, `launches` their number.
+HostTime host_time(Seconds device_time, double launches, std::int64_t sequences, LaunchMode mode,
+                   const HostSettings& host);
+
+}  // namespace engine

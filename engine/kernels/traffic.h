@@ -1,0 +1,19 @@
+// How long data takes to move through the levels of a device's memory.
+#pragma once
+
+#include "engine/base/units.h"
+#include "engine/hardware/device.h"
+
+namespace engine {
+
+struct TrafficTime {
+  Seconds memory;
+  Seconds l2;
+};
+
+// `cold` bytes come from or go to memory. `resident` bytes were just written by the kernel before:
+// as many as the cache holds are found there, the rest travel. Continuous and never falling in
+// either argument.
+TrafficTime traffic_time(const Device& device, double cold, double resident);
+
+}  // namespace engine

@@ -1,0 +1,34 @@
+// What lies in a device's memory, and how many tokens of KV cache fit beside it.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/base/units.h"
+#include "engine/hardware/device.h"
+#include "engine/model/model_ops.h"
+
+namespace engine {
+
+struct MemoryBudget {
+  double utilization = 0.9;       // share of the device's memory that may be filled
+  Bytes reserved;                 // context, graphs, communication buffers
+  std::int64_t step_tokens = 1;   // most tokens in one step
+  std::int64_t step_sampled = 1;  // most sequences sampled in one step
+};
+
+// Terms of one device: the fullest one of the pipeline.
+struct Footprint {
+  Bytes weights;
+  Bytes activations;
+  Bytes reserved;
+  Bytes budget;  // what may be filled
+  // Left for the KV cache; negative when the model itself does not fit.
+  Bytes left() const { return budget - weights - activations - reserved; }
+};
+
+Footprint footprint_of(const ModelShard& shard, const Device& device, const MemoryBudget& budget);
+
+// KV cache of one sequence of `context` tokens on one device (the fullest stage).
+Bytes kv_bytes(const ModelShard& shard, double context);
+
+}  // namespace engine

@@ -1,0 +1,57 @@
+// What one step works on, as the sums its kernels depend on: any mix of prompt chunks and decodes.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace engine {
+
+struct BatchShape {
+  std::int64_t prefill_sequences = 0;
+  std::int64_t prefill_tokens = 0;     // new prompt tokens of all chunks
+  double prefill_pairs = 0;            // query-key pairs under the causal mask
+  double prefill_kv_tokens = 0;        // keys each chunk sees, summed: cached and new
+  double prefill_window_pairs = 0;     // the same two in layers with a sliding window
+  double prefill_window_kv_tokens = 0;
+  std::int64_t decode_sequences = 0;   // one new token each
+  double decode_kv_tokens = 0;         // keys they attend to, summed
+  double decode_window_kv_tokens = 0;
+  std::int64_t sampled = 0;            // sequences that produce a token in this step
+  std::int64_t padding = 0;            // rows added to reach a captured batch size
+
+  std::int64_t tokens() const { return prefill_tokens + decode_sequences; }
+};
+
+// Query-key pairs of `query` new tokens after `cached` ones, each token seeing at most `window`.
+constexpr double causal_pairs(double query, double cached, double window) {
+  const double all = query * cached + query * (query + 1) / 2;
+  if (window <= 0 || cached + query <= window) return all;
+  // Tokens up to position `window` see everything before them, the rest see `window`.
+  const double growing = std::clamp(window - cached, 0.0, query);
+  return growing * cached + growing * (growing + 1) / 2 + (query - growing) * window;
+}
+
+// Adds `sequences` equal prompt chunks; `window` is the model's (0: none).
+constexpr void add_prefill(BatchShape& batch, std::int64_t sequences, std::int64_t query,
+                           std::int64_t cached, std::int64_t window) {
+  const double count = double(sequences);
+  const double keys = double(query + cached);
+  const double kept = window > 0 ? std::min(keys, double(window + query - 1)) : keys;
+  batch.prefill_sequences += sequences;
+  batch.prefill_tokens += sequences * query;
+  batch.prefill_pairs += count * causal_pairs(double(query), double(cached), 0);
+  batch.prefill_kv_tokens += count * keys;
+  batch.prefill_window_pairs += count * causal_pairs(double(query), double(cached), double(window));
+  batch.prefill_window_kv_tokens += count * kept;
+}
+
+// Adds `sequences` decodes that attend to `context` tokens each.
+constexpr void add_decode(BatchShape& batch, std::int64_t sequences, std::int64_t context,
+                          std::int64_t window) {
+  const double kept = double(window > 0 ? std::min(context, window) : context);
+  batch.decode_sequences += sequences;
+  batch.decode_kv_tokens += double(sequences) * double(context);
+  batch.decode_window_kv_tokens += double(sequences) * kept;
+}
+
+}  // namespace engine

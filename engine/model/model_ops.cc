@@ -1,0 +1,355 @@
+#include "engine/model/model_ops.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace engine {
+namespace {
+
+// Activations between kernels are kept in 16 bits; only matrix inputs may be narrower.
+constexpr double kActivationBytes = 2;
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+bool narrow(Dtype dtype) { return bytes_of(dtype) < kActivationBytes; }
+
+// Builds the ops of one step; a value with the shard, the batch and the list at hand.
+struct Builder {
+  const ModelShard& shard;
+  const ModelSpec& model;
+  const BatchShape& batch;
+  OpList& ops;
+  double rows;  // tokens, padding included
+
+  Gemm gemm(std::int64_t n, std::int64_t k) const {
+    return {.m = std::int64_t(rows),
+            .n = n,
+            .k = k,
+            .batch = 1,
+            .weights = shard.quant.weights,
+            .activations = shard.quant.activations,
+            .group = shard.quant.group};
+  }
+
+  // `reads` and `writes` in 16-bit values.
+  static Elementwise pass(double reads, double writes, double flops) {
+    return {.resident_bytes = (reads + writes) * kActivationBytes, .cold_bytes = 0, .flops = flops};
+  }
+
+  void norm(OpName name, double calls) const {
+    // Residual add and norm in one pass: read input and residual, write both; four operations each.
+    const double values = rows * double(model.hidden);
+    ops.add(name, Family::norm, calls, pass(2 * values, 2 * values, 4 * values));
+  }
+
+  void quantize(OpName name, double calls, double width) const {
+    if (!narrow(shard.quant.activations)) return;
+    const double values = rows * width;
+    const double written = bytes_of(shard.quant.activations);
+    ops.add(name, Family::quantize, calls,
+            Elementwise{.resident_bytes = values * (kActivationBytes + written),
+                        .cold_bytes = 0,
+                        .flops = 3 * values});
+  }
+
+  void all_reduce(OpName name, double calls) const {
+    if (shard.parallel.tp <= 1) return;
+    ops.add(name, Family::all_reduce, calls,
+            Collective{.pattern = Pattern::all_reduce,
+                       .bytes = rows * double(model.hidden) * kActivationBytes,
+                       .ranks = shard.parallel.tp,
+                       .stride = 1});
+  }
+
+  void attention_projections() const {
+    const double layers = double(model.layers);
+    quantize(OpName::quantize_input, 2 * layers, double(model.hidden));
+    if (model.is_mla()) {
+      latent_projections(layers);
+    } else {
+      const std::int64_t width = (shard.heads + 2 * shard.kv_heads) * model.head_dim;
+      ops.add(OpName::qkv, Family::gemm, layers, gemm(width, model.hidden));
+      head_pass(layers);
+      quantize(OpName::quantize_attention, layers, double(shard.heads * model.head_dim));
+      ops.add(OpName::attention_out, Family::gemm, layers,
+              gemm(model.hidden, shard.heads * model.head_dim));
+    }
+    all_reduce(OpName::attention_reduce, layers);
+  }
+
+  // Per-head norms, rotation and the write of new keys and values into the cache.
+  void head_pass(double layers) const {
+    const double query = rows * double(shard.heads * model.head_dim);
+    const double key = rows * double(shard.kv_heads * model.head_dim);
+    if (model.qk_norm) {
+      ops.add(OpName::qk_norm, Family::norm, layers, pass(query + key, query + key, 4 * (query + key)));
+    }
+    Elementwise rope = pass(query + 2 * key, query, model.rotary ? 3 * (query + key) : 0);
+    rope.cold_bytes = 2 * key * bytes_of(shard.quant.kv);
+    ops.add(OpName::rope, Family::rope, layers, rope);
+  }
+
+  void latent_projections(double layers) const {
+    const MlaSpec& mla = model.mla;
+    const std::int64_t head = mla.nope_dim + mla.rope_dim;
+    if (mla.q_rank > 0) {
+      ops.add(OpName::q_down, Family::gemm, layers, gemm(mla.q_rank, model.hidden));
+      ops.add(OpName::q_up, Family::gemm, layers, gemm(shard.heads * head, mla.q_rank));
+    } else {
+      ops.add(OpName::q_up, Family::gemm, layers, gemm(shard.heads * head, model.hidden));
+    }
+    ops.add(OpName::kv_down, Family::gemm, layers, gemm(mla.kv_rank + mla.rope_dim, model.hidden));
+    const double rotated = rows * double((shard.heads + 1) * mla.rope_dim);
+    const double latent = rows * double(mla.kv_rank + mla.rope_dim);
+    Elementwise rope = pass(rotated + latent, rotated, 3 * rotated);
+    rope.cold_bytes = latent * bytes_of(shard.quant.kv);
+    ops.add(OpName::rope, Family::rope, layers, rope);
+    if (batch.decode_sequences > 0) {
+      // Decodes attend in the latent space: the key and value expansions move to the query and to
+      // the output, one small product a head.
+      const std::int64_t decodes = batch.decode_sequences + batch.padding;
+      Gemm absorb = gemm(mla.kv_rank, mla.nope_dim);
+      absorb.m = decodes;
+      absorb.batch = shard.heads;
+      ops.add(OpName::q_absorb, Family::gemm, layers, absorb);
+      std::swap(absorb.n, absorb.k);
+      absorb.n = mla.value_dim;
+      ops.add(OpName::v_absorb, Family::gemm, layers, absorb);
+    }
+    quantize(OpName::quantize_attention, layers, double(shard.heads * mla.value_dim));
+    ops.add(OpName::attention_out, Family::gemm, layers,
+            gemm(model.hidden, shard.heads * mla.value_dim));
+  }
+
+  void mlp(double calls, std::int64_t width, OpName up, OpName activation, OpName down) const {
+    const bool gated = model.mlp == MlpKind::gated;
+    ops.add(up, Family::gemm, calls, gemm(gated ? 2 * width : width, model.hidden));
+    const double values = rows * double(width);
+    ops.add(activation, Family::act, calls, pass(gated ? 2 * values : values, values, 5 * values));
+    if (up != OpName::shared_gate_up) quantize(OpName::quantize_mlp, calls, double(width));
+    ops.add(down, Family::gemm, calls, gemm(model.hidden, width));
+  }
+
+  void mixture() const {
+    const MoeSpec& moe = model.moe;
+    const double layers = double(shard.layers.mixture);
+    const double experts = double(moe.experts);
+    const double top_k = double(moe.top_k);
+    Gemm router = gemm(moe.experts, model.hidden);
+    router.weights = router.activations = Dtype::bf16;
+    ops.add(OpName::router, Family::gemm, layers, router);
+    if (shard.shared_intermediate > 0) {
+      mlp(layers, shard.shared_intermediate, OpName::shared_gate_up, OpName::shared_activation,
+          OpName::shared_down);
+    }
+
+    // Tokens of every replica that shares these experts meet here, spread evenly over them.
+    const double routed_tokens = rows * double(shard.expert_replicas);
+    const double local = double(shard.local_experts);
+    const double copies = routed_tokens * top_k * local / experts;
+    const double touched = local * -std::expm1(routed_tokens * std::log1p(-std::min(0.999999, top_k / experts)));
+    const double exchanged = rows * top_k * double(model.hidden) * kActivationBytes;
+    const std::int64_t ranks = shard.parallel.ep;
+    const bool exchange = shard.expert_replicas > 1;
+    if (exchange) {
+      // Dispatch sends matrix inputs, which may be narrower; combine returns 16 bits.
+      const double sent = exchanged / kActivationBytes * bytes_of(shard.quant.activations);
+      ops.add(OpName::expert_dispatch, Family::all_to_all, layers,
+              Collective{Pattern::all_to_all, sent, ranks, 1});
+    } else {
+      ops.add(OpName::expert_dispatch, Family::route, layers,
+              pass(2 * copies * double(model.hidden), 0, 0));
+    }
+    const bool gated = model.mlp == MlpKind::gated;
+    GroupedGemm expert{.rows = copies,
+                       .touched = std::max(1.0, touched),
+                       .n = (gated ? 2 : 1) * shard.expert_intermediate,
+                       .k = model.hidden,
+                       .weights = shard.quant.weights,
+                       .activations = shard.quant.activations,
+                       .group = shard.quant.group};
+    ops.add(OpName::expert_gate_up, Family::grouped_gemm, layers, expert);
+    const double values = copies * double(shard.expert_intermediate);
+    ops.add(OpName::expert_activation, Family::act, layers,
+            pass(gated ? 2 * values : values, values, 5 * values));
+    std::swap(expert.n, expert.k);
+    expert.k = shard.expert_intermediate;
+    ops.add(OpName::expert_down, Family::grouped_gemm, layers, expert);
+    if (exchange) {
+      ops.add(OpName::expert_combine, Family::all_to_all, layers,
+              Collective{Pattern::all_to_all, exchanged, ranks, 1});
+    } else {
+      const double hidden = double(model.hidden);
+      ops.add(OpName::expert_combine, Family::route, layers,
+              pass(copies * hidden, rows * hidden, 2 * copies * hidden));
+    }
+  }
+
+  void head() const {
+    const double sampled = double(batch.sampled);
+    if (batch.sampled == 0) return;
+    Gemm logits = gemm(shard.vocabulary, model.hidden);
+    logits.m = batch.sampled;
+    // Output projections are left in 16 bits by every common quantisation recipe.
+    logits.weights = logits.activations = Dtype::bf16;
+    ops.add(OpName::logits, Family::gemm, 1, logits);
+    if (shard.parallel.tp > 1) {
+      ops.add(OpName::logits_gather, Family::all_gather, 1,
+              Collective{Pattern::all_gather,
+                         sampled * double(model.vocabulary) * kActivationBytes, shard.parallel.tp, 1});
+    }
+    const double values = sampled * double(model.vocabulary);
+    ops.add(OpName::sampling, Family::sample, 1, pass(values, 0, values));
+  }
+};
+
+}  // namespace
+
+std::optional<std::string> shard_problem(const ModelSpec& model, const Parallelism& parallel) {
+  const auto indivisible = [](const char* what, std::int64_t count, const char* by, std::int64_t ways) {
+    return std::string(what) + " " + std::to_string(count) + " cannot be split " +
+           std::to_string(ways) + " ways (" + by + ")";
+  };
+  if (model.heads % parallel.tp != 0) {
+    return indivisible("model.heads", model.heads, "parallel.tp", parallel.tp);
+  }
+  if (!model.is_mla() && model.kv_heads % parallel.tp != 0 && parallel.tp % model.kv_heads != 0) {
+    return indivisible("model.kv_heads", model.kv_heads, "parallel.tp", parallel.tp);
+  }
+  if (model.intermediate % parallel.tp != 0) {
+    return indivisible("model.intermediate", model.intermediate, "parallel.tp", parallel.tp);
+  }
+  if (parallel.pp > model.layers) {
+    return "parallel.pp " + std::to_string(parallel.pp) + " exceeds model.layers " +
+           std::to_string(model.layers);
+  }
+  if (parallel.ep > 1) {
+    if (!model.is_moe()) return "parallel.ep > 1 needs a model with experts";
+    if (model.moe.experts % parallel.ep != 0) {
+      return indivisible("model.moe.experts", model.moe.experts, "parallel.ep", parallel.ep);
+    }
+    if (parallel.ep > parallel.tp * parallel.dp) return "parallel.ep exceeds parallel.tp * parallel.dp";
+    const bool inside = parallel.ep <= parallel.tp;
+    if (inside ? parallel.tp % parallel.ep != 0 : parallel.ep % parallel.tp != 0) {
+      return "parallel.ep and parallel.tp must divide one another";
+    }
+    if (!inside && parallel.dp % (parallel.ep / parallel.tp) != 0) {
+      return indivisible("parallel.dp", parallel.dp, "parallel.ep / parallel.tp",
+                         parallel.ep / parallel.tp);
+    }
+  }
+  return std::nullopt;
+}
+
+ModelShard shard_of(const ModelSpec& model, const Parallelism& parallel, const Quantization& quant) {
+  ModelShard shard;
+  shard.model = &model;
+  shard.parallel = parallel;
+  shard.quant = quant;
+  shard.layers = layer_counts(model);
+  shard.heads = model.heads / parallel.tp;
+  shard.kv_heads = std::max<std::int64_t>(1, model.kv_heads / parallel.tp);
+  shard.intermediate = model.intermediate / parallel.tp;
+  shard.vocabulary = divide_up(model.vocabulary, parallel.tp);
+  if (model.is_moe()) {
+    // Up to the tensor-parallel group, expert parallelism replaces splitting each expert; beyond
+    // it, several replicas pool their experts and exchange tokens.
+    shard.local_experts = model.moe.experts / parallel.ep;
+    const std::int64_t split = std::max<std::int64_t>(1, parallel.tp / parallel.ep);
+    shard.expert_intermediate = divide_up(model.moe.intermediate, split);
+    shard.expert_replicas = std::max<std::int64_t>(1, parallel.ep / parallel.tp);
+    shard.shared_intermediate = divide_up(model.moe.shared_intermediate, parallel.tp);
+  }
+  return shard;
+}
+
+void token_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops) {
+  const ModelSpec& model = *shard.model;
+  const double rows = double(batch.tokens() + batch.padding);
+  const Builder build{shard, model, batch, ops, rows};
+  const double hidden = double(model.hidden);
+  ops.add(OpName::embedding, Family::embed, 1,
+          Elementwise{.resident_bytes = rows * hidden * kActivationBytes,
+                      .cold_bytes = rows * hidden * kActivationBytes,
+                      .flops = 0});
+  const double layers = double(model.layers);
+  const double after_attention = layers * double(model.norms_per_layer / 2);
+  build.norm(OpName::input_norm, layers * double(model.norms_per_layer) - after_attention);
+  build.attention_projections();
+  build.norm(OpName::mlp_norm, after_attention);
+  if (shard.layers.dense > 0) {
+    const bool gated = model.mlp == MlpKind::gated;
+    build.mlp(double(shard.layers.dense), shard.intermediate, gated ? OpName::gate_up : OpName::up,
+              OpName::activation, OpName::down);
+  }
+  if (shard.layers.mixture > 0) build.mixture();
+  build.all_reduce(OpName::mlp_reduce, layers);
+  build.norm(OpName::final_norm, 1);
+  build.head();
+  if (shard.parallel.pp > 1) {
+    ops.add(OpName::stage_transfer, Family::send_recv, double(shard.parallel.pp - 1),
+            Collective{.pattern = Pattern::send_recv,
+                       .bytes = rows * hidden * kActivationBytes / double(shard.parallel.tp),
+                       .ranks = 2,
+                       .stride = shard.parallel.tp});
+  }
+}
+
+void attention_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops) {
+  const ModelSpec& model = *shard.model;
+  const Quantization& quant = shard.quant;
+  if (batch.prefill_tokens > 0) {
+    AttentionPrefill op{.sequences = batch.prefill_sequences,
+                        .tokens = double(batch.prefill_tokens),
+                        .pairs = batch.prefill_pairs,
+                        .kv_tokens = batch.prefill_kv_tokens,
+                        .heads = shard.heads,
+                        .kv_heads = shard.kv_heads,
+                        .key_dim = model.head_dim,
+                        .value_dim = model.head_dim,
+                        .kv = quant.kv,
+                        .activations = quant.activations};
+    if (model.is_mla()) {
+      op.kv_heads = shard.heads;
+      op.key_dim = model.mla.nope_dim + model.mla.rope_dim;
+      op.value_dim = model.mla.value_dim;
+      // Keys and values of all tokens seen, the cached ones too, are expanded from the latent.
+      ops.add(OpName::kv_up, Family::gemm, double(model.layers),
+              Gemm{.m = std::int64_t(batch.prefill_kv_tokens),
+                   .n = shard.heads * (model.mla.nope_dim + model.mla.value_dim),
+                   .k = model.mla.kv_rank,
+                   .batch = 1,
+                   .weights = quant.weights,
+                   .activations = quant.activations,
+                   .group = quant.group});
+    }
+    const Family family = model.is_mla() ? Family::mla_prefill : Family::attn_prefill;
+    ops.add(OpName::attention, family, double(shard.layers.full), op);
+    op.pairs = batch.prefill_window_pairs;
+    op.kv_tokens = batch.prefill_window_kv_tokens;
+    ops.add(OpName::attention_window, family, double(shard.layers.windowed), op);
+  }
+  if (batch.decode_sequences > 0) {
+    AttentionDecode op{.sequences = batch.decode_sequences,
+                       .kv_tokens = batch.decode_kv_tokens,
+                       .heads = shard.heads,
+                       .kv_heads = shard.kv_heads,
+                       .key_dim = model.head_dim,
+                       .value_dim = model.head_dim,
+                       .values_in_keys = false,
+                       .kv = quant.kv,
+                       .activations = quant.activations};
+    if (model.is_mla()) {
+      op.kv_heads = 1;
+      op.key_dim = model.mla.kv_rank + model.mla.rope_dim;
+      op.value_dim = model.mla.kv_rank;
+      op.values_in_keys = true;
+    }
+    const Family family = model.is_mla() ? Family::mla_decode : Family::attn_decode;
+    ops.add(OpName::attention, family, double(shard.layers.full), op);
+    op.kv_tokens = batch.decode_window_kv_tokens;
+    ops.add(OpName::attention_window, family, double(shard.layers.windowed), op);
+  }
+}
+
+}  // namespace engine

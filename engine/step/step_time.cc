@@ -1,0 +1,206 @@
+#include "engine/step/step_time.h"
+
+#include <algorithm>
+
+#include "engine/comm/collective_time.h"
+#include "engine/kernels/attention.h"
+#include "engine/kernels/elementwise.h"
+#include "engine/kernels/gemm.h"
+
+namespace engine {
+namespace {
+
+struct OpTime {
+  Seconds time;
+  Flops flops;
+  Bytes bytes;
+  Bound bound = Bound::compute;
+  Algorithm algorithm = Algorithm::none;
+  Tier tier = Tier::roofline;
+  bool extrapolated = false;
+};
+
+OpTime from_kernel(const KernelTime& kernel) {
+  return {.time = kernel.total(),
+          .flops = kernel.flops,
+          .bytes = kernel.bytes,
+          .bound = kernel.bound(),
+          .tier = kernel.tier,
+          .extrapolated = kernel.extrapolated};
+}
+
+// One overload a kind of op: a new alternative of Op does not compile until it has one.
+struct TimeOf {
+  const StepContext& context;
+
+  OpTime operator()(const Gemm& op) const { return from_kernel(gemm_time(op, context.device)); }
+  OpTime operator()(const GroupedGemm& op) const {
+    return from_kernel(grouped_gemm_time(op, context.device));
+  }
+  OpTime operator()(const AttentionPrefill& op) const {
+    return from_kernel(attention_prefill_time(op, context.device));
+  }
+  OpTime operator()(const AttentionDecode& op) const {
+    return from_kernel(attention_decode_time(op, context.device));
+  }
+  OpTime operator()(const Elementwise& op) const {
+    return from_kernel(elementwise_time(op, context.device));
+  }
+  OpTime operator()(const Collective& op) const {
+    const CollectiveTime time =
+        collective_time(op, context.fabric, context.device.launch_latency);
+    return {.time = time.total(),
+            .bytes = time.bytes,
+            .bound = Bound::network,
+            .algorithm = time.algorithm};
+  }
+};
+
+bool is_attention(Family family) {
+  return family == Family::attn_prefill || family == Family::attn_decode ||
+         family == Family::mla_prefill || family == Family::mla_decode;
+}
+
+std::size_t position(Bound bound) { return static_cast<std::size_t>(bound); }
+
+}  // namespace
+
+void DeviceTime::add(const DeviceTime& other, double times) {
+  compute += other.compute * times;
+  attention += other.attention * times;
+  communication += other.communication * times;
+  for (std::size_t i = 0; i < by_bound.size(); ++i) by_bound[i] += other.by_bound[i] * times;
+  flops += other.flops * times;
+  bytes += other.bytes * times;
+  launches += other.launches * times;
+  tier = std::min(tier, other.tier);
+  extrapolated = extrapolated || other.extrapolated;
+}
+
+DeviceTime device_time(const OpList& ops, const StepContext& context, Phase phase,
+                       std::vector<KernelRow>* rows) {
+  DeviceTime sum;
+  for (const PlannedOp& planned : ops) {
+    const OpTime time = std::visit(TimeOf{context}, planned.op);
+    const Seconds all_calls = time.time * planned.calls;
+    const Flops flops = time.flops * planned.calls;
+    const Bytes bytes = time.bytes * planned.calls;
+    if (time.bound == Bound::network) {
+      sum.communication += all_calls;
+    } else {
+      (is_attention(planned.family) ? sum.attention : sum.compute) += all_calls;
+      sum.flops += flops;
+      sum.bytes += bytes;
+      sum.tier = std::min(sum.tier, time.tier);
+      sum.extrapolated = sum.extrapolated || time.extrapolated;
+    }
+    sum.by_bound[position(time.bound)] += all_calls;
+    sum.launches += planned.calls;
+    if (rows != nullptr) {
+      rows->push_back({.phase = phase,
+                       .op = planned.name,
+                       .family = planned.family,
+                       .algorithm = time.algorithm,
+                       .bound = time.bound,
+                       .tier = time.tier,
+                       .extrapolated = time.extrapolated,
+                       .calls = planned.calls,
+                       .time = all_calls,
+                       .flops = flops,
+                       .bytes = bytes});
+    }
+  }
+  return sum;
+}
+
+void add_host_rows(const HostTime& host, double launches, double steps, Phase phase,
+                   std::vector<KernelRow>& rows) {
+  if (host.gap.value > 0) {
+    rows.push_back({.phase = phase,
+                    .op = OpName::gap,
+                    .family = Family::gap,
+                    .bound = Bound::host,
+                    .calls = launches,
+                    .time = host.gap});
+  }
+  const Seconds waiting = host.launch + host.between;
+  if (waiting.value > 0) {
+    rows.push_back({.phase = phase,
+                    .op = OpName::host,
+                    .family = Family::host,
+                    .bound = Bound::host,
+                    .calls = steps,
+                    .time = waiting});
+  }
+}
+
+StepTime step_time(BatchShape batch, const StepContext& context, Phase phase,
+                   std::vector<KernelRow>* rows) {
+  const bool decode_only = batch.prefill_tokens == 0;
+  const std::int64_t sequences = batch.prefill_sequences + batch.decode_sequences;
+  const LaunchMode mode = launch_mode(decode_only, batch.decode_sequences, context.host);
+  if (mode == LaunchMode::replay) {
+    batch.padding = captured_batch(batch.decode_sequences, context.host) - batch.decode_sequences;
+  }
+  OpList ops;
+  token_ops(context.shard, batch, ops);
+  attention_ops(context.shard, batch, ops);
+  StepTime time;
+  time.device = device_time(ops, context, phase, rows);
+  time.host = host_time(time.device.total(), time.device.launches, sequences, mode, context.host);
+  if (rows != nullptr) add_host_rows(time.host, time.device.launches, 1, phase, *rows);
+  return time;
+}
+
+StepTime decode_time(std::int64_t sequences, std::int64_t context, std::int64_t steps,
+                     const StepContext& step, std::vector<KernelRow>* rows) {
+  StepTime sum;
+  if (steps <= 0) return sum;
+  const std::int64_t window = step.shard.model->window;
+  const LaunchMode mode = launch_mode(true, sequences, step.host);
+  BatchShape batch;
+  batch.decode_sequences = batch.sampled = sequences;
+  if (mode == LaunchMode::replay) batch.padding = captured_batch(sequences, step.host) - sequences;
+
+  // Only attention changes from step to step: everything else is timed once.
+  OpList ops;
+  std::vector<KernelRow> fixed_rows;
+  token_ops(step.shard, batch, ops);
+  const DeviceTime fixed = device_time(ops, step, Phase::decode, &fixed_rows);
+  sum.device.add(fixed, double(steps));
+
+  std::vector<KernelRow> attention_rows, one_step;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    BatchShape growing;
+    add_decode(growing, sequences, context + i, window);
+    ops.clear();
+    attention_ops(step.shard, growing, ops);
+    one_step.clear();
+    const DeviceTime attention = device_time(ops, step, Phase::decode, &one_step);
+    sum.device.add(attention, 1);
+    sum.host.add(host_time(fixed.total() + attention.total(), fixed.launches + attention.launches,
+                           sequences, mode, step.host));
+    merge_rows(one_step, attention_rows);
+  }
+  if (rows != nullptr) {
+    for (KernelRow& row : fixed_rows) {
+      row.calls *= double(steps);
+      row.time *= double(steps);
+      row.flops *= double(steps);
+      row.bytes *= double(steps);
+    }
+    merge_rows(fixed_rows, *rows);
+    merge_rows(attention_rows, *rows);
+    add_host_rows(sum.host, sum.device.launches, double(steps), Phase::decode, *rows);
+  }
+  return sum;
+}
+
+Bound main_bound(const StepTime& time) {
+  std::array<Seconds, enum_names(Bound{}).size()> by_bound = time.device.by_bound;
+  by_bound[position(Bound::host)] += time.host.total();
+  const auto most = std::max_element(by_bound.begin(), by_bound.end());
+  return static_cast<Bound>(most - by_bound.begin());
+}
+
+}  // namespace engine

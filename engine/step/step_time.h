@@ -1,0 +1,71 @@
+// The time of one step: kernels, collectives, gaps and host put together, each still visible.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "engine/base/units.h"
+#include "engine/hardware/cluster.h"
+#include "engine/hardware/device.h"
+#include "engine/host/host_settings.h"
+#include "engine/host/host_time.h"
+#include "engine/model/batch_shape.h"
+#include "engine/model/model_ops.h"
+#include "engine/step/kernel_row.h"
+
+namespace engine {
+
+// What step times depend on besides the batch. Everything referred to outlives it.
+struct StepContext {
+  const Device& device;
+  const Fabric& fabric;
+  const ModelShard& shard;
+  const HostSettings& host;
+};
+
+// Sums over kernels and collectives of one or many steps.
+struct DeviceTime {
+  Seconds compute;        // kernels other than attention
+  Seconds attention;
+  Seconds communication;
+  std::array<Seconds, enum_names(Bound{}).size()> by_bound{};
+  Flops flops;
+  Bytes bytes;
+  double launches = 0;
+  Tier tier = Tier::measured;  // the least founded one met
+  bool extrapolated = false;
+
+  Seconds total() const { return compute + attention + communication; }
+  void add(const DeviceTime& other, double times);
+};
+
+struct StepTime {
+  DeviceTime device;
+  HostTime host;
+  Seconds total() const { return device.total() + host.total(); }
+  void add(const StepTime& other) {
+    device.add(other.device, 1);
+    host.add(other.host);
+  }
+};
+
+// Times `ops`; where `rows` is given, one row each is appended under `phase`.
+DeviceTime device_time(const OpList& ops, const StepContext& context, Phase phase,
+                       std::vector<KernelRow>* rows);
+
+// Rows for the host's part, where it is not zero.
+void add_host_rows(const HostTime& host, double launches, double steps, Phase phase,
+                   std::vector<KernelRow>& rows);
+
+// One step, as the engine would run it: decode-only batches are padded and replayed where captured.
+StepTime step_time(BatchShape batch, const StepContext& context, Phase phase,
+                   std::vector<KernelRow>* rows);
+
+// `steps` decode steps of a batch whose contexts grow by one token each, from `context` on.
+StepTime decode_time(std::int64_t sequences, std::int64_t context, std::int64_t steps,
+                     const StepContext& step, std::vector<KernelRow>* rows);
+
+// What most of the time waits for.
+Bound main_bound(const StepTime& time);
+
+}  // namespace engine
