@@ -1,0 +1,132 @@
+#include "sweep/run/runner.h"
+
+#include <tbb/global_control.h>
+#include <tbb/parallel_for.h>
+#include <tbb/partitioner.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "engine/base/check.h"
+#include "engine/evaluate.h"
+#include "sweep/run/chunk_queue.h"
+
+namespace sweep {
+namespace {
+
+// A chunk should take about this long: long enough that handing it over costs nothing beside it,
+// short enough that the last chunks of a run do not leave threads idle.
+constexpr double kChunkSeconds = 0.01;
+constexpr std::uint64_t kMostPositions = 4096;
+
+// Everything the workers share.
+struct Shared {
+  const Space& space;
+  ChunkQueue& queue;
+  RowSink& sink;
+  OutcomeArchive* archive;
+  StopSignal& stop;
+  Progress& progress;
+  std::mutex mutex;  // guards the two below
+  Tally total;
+  std::exception_ptr failure;
+};
+
+class Worker {
+ public:
+  explicit Worker(Shared& shared) : shared_(shared), builder_(shared.space) {}
+
+  void work() {
+    std::uint64_t size = 8;
+    while (!shared_.stop.requested()) {
+      const auto chunk = shared_.queue.next(size);
+      if (!chunk) return;
+      const auto start = std::chrono::steady_clock::now();
+      const std::uint64_t done = run_chunk(*chunk);
+      const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+      // Grow and shrink gently: one slow point among fast ones should not make chunks tiny.
+      const double fitting = double(done) * kChunkSeconds / std::max(taken.count(), 1e-9);
+      size = std::clamp(std::uint64_t(fitting), std::max<std::uint64_t>(1, size / 4), 4 * size);
+      size = std::min(size, kMostPositions);
+    }
+  }
+
+ private:
+  // Returns how many positions were done: fewer than asked for after a stop.
+  std::uint64_t run_chunk(IndexRange chunk) {
+    std::unique_ptr<ChunkRows> rows = shared_.sink.start_chunk();
+    Tally tally;
+    tally.rejected.resize(shared_.space.requirements().size());
+    std::uint64_t index = chunk.begin;
+    while (index < chunk.end && !shared_.stop.requested()) run_point(index++, *rows, tally);
+    if (index > chunk.begin) {
+      shared_.sink.finish_chunk(std::move(rows), {chunk.begin, index}, tally);
+      shared_.progress.add(tally);
+      const std::lock_guard lock(shared_.mutex);
+      shared_.total.add(tally);
+    }
+    return index - chunk.begin;
+  }
+
+  void run_point(std::uint64_t index, ChunkRows& rows, Tally& tally) {
+    const engine::CurrentPoint current(index);
+    switch (builder_.build(index, point_)) {
+      case Admission::rejected:
+        ++tally.rejected[std::size_t(builder_.rejected_by())];
+        return;
+      case Admission::not_applicable:
+        ++tally.not_applicable;
+        return;
+      case Admission::admitted:
+        break;
+    }
+    if (shared_.archive != nullptr && shared_.archive->find(point_.key, outcome_)) {
+      ++tally.reused;
+    } else {
+      engine::evaluate_into(point_.scenario, outcome_);
+    }
+    ++tally.by_status[static_cast<std::size_t>(outcome_.status)];
+    rows.add(point_, outcome_);
+  }
+
+  Shared& shared_;
+  PointBuilder builder_;
+  Point point_;
+  engine::Outcome outcome_;
+};
+
+void work_guarded(Shared& shared) {
+  try {
+    Worker(shared).work();
+  } catch (...) {
+    shared.stop.request();
+    const std::lock_guard lock(shared.mutex);
+    if (!shared.failure) shared.failure = std::current_exception();
+  }
+}
+
+}  // namespace
+
+RunReport run_points(const Space& space, const IndexSet& todo, RowSink& sink,
+                     const RunOptions& options, StopSignal& stop, Progress& progress) {
+  const int threads = options.threads > 0 ? options.threads
+                                          : std::max(1, int(std::thread::hardware_concurrency()));
+  ChunkQueue queue(todo);
+  Shared shared{space, queue, sink, options.archive, stop, progress, {}, {}, {}};
+  // TBB starts no more threads than there are cores unless told to.
+  const tbb::global_control allow(tbb::global_control::max_allowed_parallelism, std::size_t(threads));
+  tbb::task_arena arena(threads);
+  arena.execute([&] {
+    tbb::parallel_for(
+        0, threads, [&](int) { work_guarded(shared); }, tbb::simple_partitioner());
+  });
+  if (shared.failure) std::rethrow_exception(shared.failure);
+  sink.flush();
+  return {.tally = shared.total, .stopped = shared.total.positions() < todo.count()};
+}
+
+}  // namespace sweep

@@ -1,0 +1,27 @@
+// Maps positions of a space through the engine, in parallel, into a sink.
+#pragma once
+
+#include "sweep/run/progress.h"
+#include "sweep/run/stop_signal.h"
+#include "sweep/space/index_set.h"
+#include "sweep/space/row_sink.h"
+#include "sweep/space/space.h"
+
+namespace sweep {
+
+struct RunOptions {
+  int threads = 0;                    // 0: as many as the machine has
+  OutcomeArchive* archive = nullptr;  // outcomes of an earlier run, tried first
+};
+
+struct RunReport {
+  Tally tally;
+  bool stopped = false;  // asked to stop before everything was done
+};
+
+// Returns when every position of `todo` is in the sink and flushed, or after a stop was requested.
+// What the sink throws ends the run and is thrown again here, once all workers are done.
+RunReport run_points(const Space& space, const IndexSet& todo, RowSink& sink,
+                     const RunOptions& options, StopSignal& stop, Progress& progress);
+
+}  // namespace sweep

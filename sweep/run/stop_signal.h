@@ -1,0 +1,26 @@
+// Ctrl-C: the first one lets what is in flight finish, the second leaves at once.
+#pragma once
+
+#include <atomic>
+
+namespace sweep {
+
+class StopSignal {
+ public:
+  bool requested() const { return requested_.load(std::memory_order_relaxed); }
+  void request() { requested_.store(true, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<bool> requested_{false};
+};
+
+// While it lives, SIGINT and SIGTERM set `stop`; a second one ends the process with status 130.
+class StopOnSignals {
+ public:
+  explicit StopOnSignals(StopSignal& stop);
+  ~StopOnSignals();
+  StopOnSignals(const StopOnSignals&) = delete;
+  StopOnSignals& operator=(const StopOnSignals&) = delete;
+};
+
+}  // namespace sweep

@@ -1,0 +1,47 @@
+# What every target of ours is compiled with.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+# Warnings stop the build on the compilers CI knows; on another one they are only shown.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 15)
+  set(llmsweep_known_compiler ON)
+else()
+  set(llmsweep_known_compiler OFF)
+endif()
+option(LLMSWEEP_WERROR "Treat warnings in our own code as errors" ${llmsweep_known_compiler})
+set(LLMSWEEP_SANITIZE "" CACHE STRING "Sanitizers to build with, as -fsanitize= takes them")
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+function(llmsweep_defaults target)
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
+  # Contraction would let one machine fuse a*b+c where another rounds twice: rows must not depend on it.
+  target_compile_options(${target} PRIVATE
+    -ffp-contract=off
+    -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
+    # Structs have defaults; naming only the fields that differ is how we write values.
+    -Wno-missing-field-initializers)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # These see through inlined standard library code and report what is not there.
+    target_compile_options(${target} PRIVATE
+      -Wno-restrict -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-stringop-overread
+      -Wno-array-bounds)
+  endif()
+  if(LLMSWEEP_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(LLMSWEEP_SANITIZE)
+    target_compile_options(${target} PRIVATE
+      -fsanitize=${LLMSWEEP_SANITIZE} -fno-sanitize-recover=all)
+    target_link_options(${target} PRIVATE -fsanitize=${LLMSWEEP_SANITIZE})
+  endif()
+endfunction()

@@ -1,0 +1,76 @@
+# llmsweep_tests (tests/**/*_test.cc), Python tests (tests/**/*_test.py), the layer check, and
+# llmsweep_bench (tests/bench, built only when asked for: cmake --build ... --target llmsweep_bench).
+
+set(LLMSWEEP_PYTHON ${PROJECT_SOURCE_DIR}/.deps/py/bin/python CACHE FILEPATH
+  "Python with the dataframe packages the tests read results with; tools/test makes it")
+set(llmsweep_test_timeout 900)
+
+# What a test may want to know: where the tree, the command and the data beside the tree are.
+set(llmsweep_test_paths
+  LLMSWEEP_SOURCE_DIR=${PROJECT_SOURCE_DIR}
+  LLMSWEEP_SHARED_DIR=${PROJECT_SOURCE_DIR}/../shared
+  LLMSWEEP_BINARY=${PROJECT_BINARY_DIR}/llmsweep)
+
+function(llmsweep_test_program target)
+  llmsweep_defaults(${target})
+  target_link_libraries(${target} PRIVATE ${llmsweep_libraries} fmt::fmt
+    yaml-cpp::yaml-cpp muparser::muparser nlohmann_json::nlohmann_json TBB::tbb ZLIB::ZLIB
+    Arrow::arrow Parquet::parquet)
+  foreach(path IN LISTS llmsweep_test_paths)
+    string(REGEX REPLACE "=(.*)" "=\"\\1\"" definition ${path})
+    target_compile_definitions(${target} PRIVATE ${definition})
+  endforeach()
+  target_compile_definitions(${target} PRIVATE LLMSWEEP_SPECS_DIR="${PROJECT_SOURCE_DIR}/specs")
+  if(TARGET llmsweep)
+    add_dependencies(${target} llmsweep)
+  endif()
+endfunction()
+
+# Toy devices and the like, shared by tests and benchmarks.
+file(GLOB_RECURSE support_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*.cc)
+list(FILTER support_sources EXCLUDE REGEX "_test[.]cc$")
+set(llmsweep_support)
+find_package(GTest REQUIRED)
+if(support_sources)
+  add_library(llmsweep_test_support STATIC ${support_sources})
+  llmsweep_test_program(llmsweep_test_support)
+  target_link_libraries(llmsweep_test_support PUBLIC GTest::gmock GTest::gtest)
+  set(llmsweep_support llmsweep_test_support)
+endif()
+
+file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*_test.cc)
+list(FILTER test_sources EXCLUDE REGEX "/tests/bench/")
+if(test_sources)
+  include(GoogleTest)
+  add_executable(llmsweep_tests ${test_sources})
+  llmsweep_test_program(llmsweep_tests)
+  target_link_libraries(llmsweep_tests
+    PRIVATE ${llmsweep_support} GTest::gmock GTest::gtest GTest::gtest_main)
+  gtest_discover_tests(llmsweep_tests
+    DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 120
+    PROPERTIES TIMEOUT ${llmsweep_test_timeout} ENVIRONMENT LLMSWEEP_PYTHON=${LLMSWEEP_PYTHON})
+endif()
+
+file(GLOB_RECURSE python_tests CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
+  ${PROJECT_SOURCE_DIR}/tests/*_test.py)
+foreach(test IN LISTS python_tests)
+  add_test(NAME ${test} COMMAND ${LLMSWEEP_PYTHON} ${PROJECT_SOURCE_DIR}/${test})
+  set_tests_properties(${test} PROPERTIES TIMEOUT ${llmsweep_test_timeout}
+    ENVIRONMENT "${llmsweep_test_paths};LLMSWEEP_PYTHON=${LLMSWEEP_PYTHON}")
+endforeach()
+
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+add_test(NAME tools/dev/check_layers COMMAND ${Python3_EXECUTABLE}
+  ${PROJECT_SOURCE_DIR}/tools/dev/check_layers.py)
+add_test(NAME tools/dev/check_layers_test COMMAND ${Python3_EXECUTABLE}
+  ${PROJECT_SOURCE_DIR}/tools/dev/check_layers_test.py)
+
+file(GLOB_RECURSE bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/bench/*.cc)
+if(bench_sources)
+  find_package(benchmark REQUIRED)
+  add_executable(llmsweep_bench EXCLUDE_FROM_ALL ${bench_sources})
+  llmsweep_test_program(llmsweep_bench)
+  target_link_libraries(llmsweep_bench
+    PRIVATE ${llmsweep_support} benchmark::benchmark benchmark::benchmark_main)
+endif()

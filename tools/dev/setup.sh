@@ -1,0 +1,128 @@
+# Sourced by tools/run and tools/test: installs what is missing and builds. When nothing is missing
+# it costs a package query and an empty ninja run, well under a second.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+deps=$root/.deps
+
+# What one asks the distribution for; names are the same in Debian 12 and 13.
+packages=(
+  g++ cmake ninja-build pkg-config
+  libtbb-dev libyaml-cpp-dev libcli11-dev libgtest-dev libgmock-dev libbenchmark-dev libmuparser-dev
+  librandom123-dev libxxhash-dev libfmt-dev nlohmann-json3-dev zlib1g-dev
+  python3 python3-venv ca-certificates
+)
+
+exit_needs_root=3
+
+say() { echo "llmsweep: $*" >&2; }
+
+fail() {
+  say "$1"
+  exit "${2:-1}"
+}
+
+# logged NAME COMMAND...: runs quietly; on failure shows the end of its log.
+logged() {
+  local log=$deps/log/$1.log
+  shift
+  mkdir -p "$deps/log"
+  if ! "$@" >"$log" 2>&1; then
+    tail -n 25 "$log" >&2
+    say "failed: $*"
+    say "the whole log is in $log"
+    return 1
+  fi
+}
+
+# Only one set-up at a time in this tree: a second call waits, then finds everything done.
+lock_tree() {
+  mkdir -p "$deps"
+  exec 9>"$deps/lock"
+  flock -n 9 || {
+    say "waiting for another set-up in this folder"
+    flock 9
+  }
+}
+
+unlock_tree() { exec 9>&-; }
+
+missing_packages() {
+  local installed
+  installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "$@" 2>/dev/null | sed -n 's/ installed$//p') || true
+  printf '%s\n' "$@" | grep -vxF -f <(printf '%s\n' $installed) || true
+}
+
+apt_install() {
+  local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600)
+  [ "$(id -u)" = 0 ] || apt=(sudo -n "${apt[@]}")
+  # A fresh machine has no package lists and an old one has stale ones: update only then.
+  "${apt[@]}" install -y --no-install-recommends "$@" ||
+    { "${apt[@]}" update && "${apt[@]}" install -y --no-install-recommends "$@"; }
+}
+
+# need_packages NAME...: installs those that are missing, or says whom to ask.
+need_packages() {
+  command -v dpkg-query >/dev/null || return 0 # another distribution: CMake says what it lacks
+  local missing
+  missing=($(missing_packages "$@"))
+  [ ${#missing[@]} -gt 0 ] || return 0
+  if [ "$(id -u)" != 0 ] && ! sudo -n true 2>/dev/null; then
+    say "these packages are missing, and this user may not install them:"
+    echo "  sudo apt-get install --no-install-recommends ${missing[*]}" >&2
+    say "ask for that line to be run, then call this again"
+    exit "$exit_needs_root"
+  fi
+  say "installing ${#missing[@]} packages: ${missing[*]}"
+  logged apt apt_install "${missing[@]}"
+}
+
+# A Python of our own under .deps/py; the system's is asked first, since only it has python3-venv.
+need_venv() {
+  [ -x "$deps/py/bin/pip" ] && return 0
+  local python=/usr/bin/python3
+  [ -x "$python" ] || python=python3
+  rm -rf "$deps/py"
+  logged venv "$python" -m venv "$deps/py"
+}
+
+# The packages the tests read results with.
+need_test_python() {
+  local wanted=$root/tools/dev/requirements.txt
+  cmp -s "$wanted" "$deps/py/installed.txt" && return 0
+  need_venv
+  say "installing the tests' Python packages"
+  logged pip "$deps/py/bin/pip" install --disable-pip-version-check --only-binary=:all: -r "$wanted"
+  cp "$wanted" "$deps/py/installed.txt"
+}
+
+# Arrow and Parquet for C++: see tools/dev/cmake/ArrowParquet.cmake for the three places.
+need_arrow() {
+  local route=${LLMSWEEP_ARROW:-auto}
+  case $route in
+    auto)
+      [ -d "$deps/arrow-wheel" ] && return 0
+      [ -d "$deps/arrow-source" ] && return 0
+      pkg-config --atleast-version=15 arrow parquet 2>/dev/null && return 0
+      "$root/tools/dev/arrow_wheel.sh" && return 0
+      say "no wheel for this machine; building Arrow from source instead"
+      "$root/tools/dev/arrow_source.sh"
+      ;;
+    system) ;;
+    wheel | source) [ -d "$deps/arrow-$route" ] || "$root/tools/dev/arrow_$route.sh" ;;
+    *) fail "LLMSWEEP_ARROW is '$route'; it can be auto, system, wheel or source" 2 ;;
+  esac
+}
+
+# build PRESET TARGET: configures when needed, then lets ninja do what is left.
+build() {
+  local preset=$1 target=$2 folder=$root/build/$1 route=${LLMSWEEP_ARROW:-auto}
+  if [ ! -f "$folder/build.ninja" ] || ! grep -qx "LLMSWEEP_ARROW:STRING=$route" "$folder/CMakeCache.txt"; then
+    mkdir -p "$folder"
+    (cd "$root" && logged "configure-$preset" cmake --preset "$preset" -DLLMSWEEP_ARROW="$route")
+    say "building ($preset); the first time takes some minutes"
+  fi
+  # On a terminal ninja rewrites one line; in a log only what went wrong is worth keeping.
+  local quiet=--quiet
+  [ -t 2 ] && quiet=
+  cmake --build "$folder" --target "$target" -- $quiet >&2
+}
