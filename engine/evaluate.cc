@@ -31,8 +31,8 @@ std::optional<std::string> hardware_problem(const Scenario& scenario, const Fabr
   const Device& device = scenario.device;
   const Dtype dtype = compute_dtype(scenario.quant.weights, scenario.quant.activations);
   if (matrix_peak(device, dtype).value <= 0) {
-    return device.name + " has no " + std::string(name_of(dtype)) + " matrix arithmetic (device.peak." +
-           std::string(name_of(dtype)) + " is 0)";
+    return device.name + " has no " + std::string(name_of(dtype)) +
+           " matrix arithmetic (device.peak." + std::string(name_of(dtype)) + " is 0)";
   }
   const Dtype wide = matrix_peak(device, Dtype::bf16).value > 0 ? Dtype::bf16 : Dtype::fp16;
   if (matrix_peak(device, wide).value <= 0) {
@@ -66,8 +66,8 @@ Residency residency_of(const Scenario& scenario) {
     const RequestShape& request = scenario.request;
     return {.sequences = request.batch,
             .context = request.cached + request.prompt + request.output,
-            .step_tokens = std::min(request.batch * request.prompt,
-                                    scenario.serving.max_num_batched_tokens)};
+            .step_tokens =
+                std::min(request.batch * request.prompt, scenario.serving.max_num_batched_tokens)};
   }
   const StepShape& step = scenario.step;
   if (step.phase == StepPhase::decode) {
@@ -103,8 +103,7 @@ void report_memory(const Footprint& footprint, const ModelShard& shard, const Re
     refuse(outcome, Status::infeasible,
            "the KV cache does not fit: " + std::to_string(residency.sequences) + " x " +
                std::to_string(residency.context) + " tokens need " + in_gb(used_kv) + ", " +
-               in_gb(footprint.left()) + " are left beside weights of " +
-               in_gb(footprint.weights));
+               in_gb(footprint.left()) + " are left beside weights of " + in_gb(footprint.weights));
   }
 }
 
@@ -207,7 +206,8 @@ void evaluate_into(const Scenario& scenario, Outcome& outcome) {
   outcome.metrics.devices = double(parallel.devices());
   outcome.metrics.parameters = parameter_counts(scenario.model).total();
   if (parallel.cp > 1) {
-    return refuse(outcome, Status::unsupported, "context parallelism (parallel.cp > 1) is not modelled");
+    return refuse(outcome, Status::unsupported,
+                  "context parallelism (parallel.cp > 1) is not modelled");
   }
   if (scenario.calibration.tier != Tier::roofline) {
     return refuse(outcome, Status::unsupported,

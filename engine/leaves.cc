@@ -13,7 +13,9 @@ namespace engine {
 namespace {
 
 template <class T>
-concept HasComplete = requires(T& t) { t.complete(); };
+concept HasComplete = requires(T& t) {
+  t.complete();
+};
 
 // Finds the struct to complete in a scenario; each type that needs it appears in one place.
 template <class T>
@@ -178,7 +180,9 @@ void set_leaf(Scenario& scenario, const Leaf& leaf, const LeafValue& value) {
   }
 }
 
-double leaf_double(const Scenario& scenario, const Leaf& leaf) { return at<double>(scenario, leaf); }
+double leaf_double(const Scenario& scenario, const Leaf& leaf) {
+  return at<double>(scenario, leaf);
+}
 
 std::int64_t leaf_integer(const Scenario& scenario, const Leaf& leaf) {
   return leaf.kind == LeafKind::integer ? at<std::int64_t>(scenario, leaf)

@@ -85,7 +85,8 @@ struct Metrics {
     visit("reserved", self.reserved, "context, graphs and communication buffers on one device");
     visit("memory_used", self.memory_used, "everything on the fullest device");
     visit("memory_free", self.memory_free, "left of the share the engine may fill");
-    visit("kv_capacity_tokens", self.kv_capacity_tokens, "tokens the KV cache can hold, per replica");
+    visit("kv_capacity_tokens", self.kv_capacity_tokens,
+          "tokens the KV cache can hold, per replica");
     visit("max_batch", self.max_batch, "sequences of this length that fit, per replica");
     visit("price_usd_per_mtok", self.price_usd_per_mtok, "rent of the devices per million tokens");
   }

@@ -18,7 +18,8 @@ void check_failed(std::string_view why, std::source_location where) {
   std::fprintf(stderr, "llmsweep: internal error at %s:%u: %.*s\n", where.file_name(),
                unsigned(where.line()), int(why.size()), why.data());
   if (current_point != kNoPoint) {
-    std::fprintf(stderr, "  while evaluating point %llu; 'llmsweep explain SPEC --point %llu' replays it\n",
+    std::fprintf(stderr,
+                 "  while evaluating point %llu; 'llmsweep explain SPEC --point %llu' replays it\n",
                  static_cast<unsigned long long>(current_point),
                  static_cast<unsigned long long>(current_point));
   }

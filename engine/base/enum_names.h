@@ -14,7 +14,9 @@ namespace engine {
 
 template <class E>
 concept NamedEnum = std::is_enum_v<E> && std::is_same_v<std::underlying_type_t<E>, std::uint8_t> &&
-                    requires(E e) { enum_names(e).size(); };
+    requires(E e) {
+  enum_names(e).size();
+};
 
 template <NamedEnum E>
 constexpr std::string_view name_of(E value) {

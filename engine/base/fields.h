@@ -34,11 +34,15 @@ struct IgnoreFields {
 }  // namespace detail
 
 template <class T>
-concept HasFields = requires(T& self) { T::fields(self, detail::IgnoreFields{}); };
+concept HasFields = requires(T& self) {
+  T::fields(self, detail::IgnoreFields{});
+};
 
 // A struct whose values live in files of a folder under specs/: `static constexpr std::string_view
 // library = "devices"`. A field of such a type may be written as a bare name.
 template <class T>
-concept InLibrary = requires { T::library; };
+concept InLibrary = requires {
+  T::library;
+};
 
 }  // namespace engine

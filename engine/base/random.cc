@@ -8,8 +8,8 @@ namespace engine {
 
 std::uint64_t random_bits(std::uint64_t seed, Stream stream, std::uint64_t n, std::uint32_t lane) {
   const r123::Philox4x32 philox;
-  const r123::Philox4x32::ctr_type counter{{std::uint32_t(n), std::uint32_t(n >> 32),
-                                            static_cast<std::uint32_t>(stream), lane}};
+  const r123::Philox4x32::ctr_type counter{
+      {std::uint32_t(n), std::uint32_t(n >> 32), static_cast<std::uint32_t>(stream), lane}};
   const r123::Philox4x32::key_type key{{std::uint32_t(seed), std::uint32_t(seed >> 32)}};
   const auto block = philox(counter, key);
   return (std::uint64_t(block[1]) << 32) | block[0];
@@ -43,7 +43,7 @@ double normal_quantile(double u) {
   // 1.2e-9), polished by one Halley step on the complementary error function.
   constexpr double a[] = {-3.969683028665376e+01, 2.209460984245205e+02,  -2.759285104469687e+02,
                           1.383577518672690e+02,  -3.066479806614716e+01, 2.506628277459239e+00};
-  constexpr double b[] = {-5.447609879822406e+01, 1.615858368580409e+02, -1.556989798598866e+02,
+  constexpr double b[] = {-5.447609879822406e+01, 1.615858368580409e+02,  -1.556989798598866e+02,
                           6.680131188771972e+01,  -1.328068155288572e+01, 1.0};
   constexpr double c[] = {-7.784894002430293e-03, -3.223964580411365e-01, -2.400758277161838e+00,
                           -2.549732539343734e+00, 4.374664141464968e+00,  2.938163982698783e+00};

@@ -20,7 +20,8 @@ enum class Stream : std::uint32_t {
 };
 
 // 64 random bits (Philox4x32-10).
-std::uint64_t random_bits(std::uint64_t seed, Stream stream, std::uint64_t n, std::uint32_t lane = 0);
+std::uint64_t random_bits(std::uint64_t seed, Stream stream, std::uint64_t n,
+                          std::uint32_t lane = 0);
 
 // Uniform in the open interval (0, 1): safe to take the logarithm of.
 double uniform(std::uint64_t seed, Stream stream, std::uint64_t n, std::uint32_t lane = 0);

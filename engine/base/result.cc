@@ -8,7 +8,8 @@ std::string to_text(const std::vector<Mistake>& mistakes) {
     if (!mistake.where.file.empty()) {
       text += mistake.where.file + ":";
       if (mistake.where.line > 0) {
-        text += std::to_string(mistake.where.line) + ":" + std::to_string(mistake.where.column) + ":";
+        text +=
+            std::to_string(mistake.where.line) + ":" + std::to_string(mistake.where.column) + ":";
       }
       text += " ";
     }

@@ -122,6 +122,8 @@ struct UnitOf<TokensPerSecond> {
 };
 
 template <class T>
-concept IsQuantity = requires { UnitOf<T>::unit; };
+concept IsQuantity = requires {
+  UnitOf<T>::unit;
+};
 
 }  // namespace engine

@@ -117,13 +117,11 @@ CollectiveTime collective_time(const Collective& op, const Fabric& fabric, Secon
   if (op.ranks <= 1) return {};
   const double node = double(fabric.devices_per_node);
   // Ranks `stride` apart that share a node.
-  const double per_node =
-      std::clamp(std::floor(node / double(op.stride)), 1.0, double(op.ranks));
+  const double per_node = std::clamp(std::floor(node / double(op.stride)), 1.0, double(op.ranks));
   const double nodes = std::ceil(double(op.ranks) / per_node);
-  CollectiveTime time = nodes > 1
-                            ? hierarchical_time(op.pattern, op.bytes, per_node, nodes, fabric)
-                            : flat_time(op.pattern, op.bytes, double(op.ranks),
-                                        fabric.inside(double(op.ranks)));
+  CollectiveTime time = nodes > 1 ? hierarchical_time(op.pattern, op.bytes, per_node, nodes, fabric)
+                                  : flat_time(op.pattern, op.bytes, double(op.ranks),
+                                              fabric.inside(double(op.ranks)));
   time.latency += launch;
   return time;
 }

@@ -8,10 +8,10 @@ Fabric fabric_of(const Cluster& cluster, const Device& device) {
   // Bridged pairs and devices without a link of their own sit in ordinary servers.
   constexpr std::int64_t server_devices = 8;
   Fabric fabric;
-  fabric.scale_up = rates_of(cluster.scale_up.topology == Topology::none ? device.scale_up
-                                                                         : cluster.scale_up);
-  fabric.scale_out = rates_of(cluster.scale_out.topology == Topology::none ? device.scale_out
-                                                                           : cluster.scale_out);
+  fabric.scale_up =
+      rates_of(cluster.scale_up.topology == Topology::none ? device.scale_up : cluster.scale_up);
+  fabric.scale_out =
+      rates_of(cluster.scale_out.topology == Topology::none ? device.scale_out : cluster.scale_out);
   fabric.host_link = rates_of(device.host_link);
   if (cluster.devices_per_node > 0) {
     fabric.devices_per_node = cluster.devices_per_node;

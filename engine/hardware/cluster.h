@@ -44,8 +44,8 @@ struct Fabric {
   // The link that joins a group of `ranks` devices of one node: bridged pairs go through the host
   // beyond two, and so do devices with no link of their own.
   const LinkRates& inside(double ranks) const {
-    const bool own = scale_up.topology != Topology::none &&
-                     (scale_up.topology != Topology::pairs || ranks <= 2);
+    const bool own =
+        scale_up.topology != Topology::none && (scale_up.topology != Topology::pairs || ranks <= 2);
     return own ? scale_up : host_link;
   }
 };

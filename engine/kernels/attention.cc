@@ -1,9 +1,8 @@
 #include "engine/kernels/attention.h"
 
 #include <algorithm>
-#include <cmath>
 
-#include "engine/kernels/gemm.h"
+#include "engine/base/rounding.h"
 #include "engine/kernels/traffic.h"
 
 namespace engine {
@@ -30,12 +29,12 @@ KernelTime attention_prefill_time(const AttentionPrefill& op, const Device& devi
   const double heads = double(op.heads);
   const double width = double(op.key_dim + op.value_dim);
   const double rows = op.tokens / double(op.sequences);
-  const double blocks = heads * double(op.sequences) * std::ceil(rows / tile);
+  const double blocks = heads * double(op.sequences) * whole_up(rows / tile);
   const double multiprocessors = double(device.multiprocessors);
   // Each block does a full tile of rows over the mean number of keys a row sees; blocks run in
   // whole waves.
   const double keys_per_row = op.pairs / op.tokens;
-  const double waves = std::ceil(blocks / multiprocessors);
+  const double waves = whole_up(blocks / multiprocessors);
   const double occupied = waves * multiprocessors * tile * keys_per_row * 2 * width;
 
   const double kv = op.kv_tokens * double(op.kv_heads) * width * bytes_of(op.kv);
@@ -54,7 +53,7 @@ KernelTime attention_decode_time(const AttentionDecode& op, const Device& device
   constexpr double least_rows = 16;
   const double group = double(op.heads) / double(op.kv_heads);
   const double width = double(op.key_dim + op.value_dim);
-  const double rows = std::ceil(group / least_rows) * least_rows;
+  const double rows = whole_up(group / least_rows) * least_rows;
   const double occupied = 2 * width * double(op.kv_heads) * rows * op.kv_tokens;
 
   const double stored = op.values_in_keys ? double(op.key_dim) : width;

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <limits>
 
+#include "engine/base/rounding.h"
 #include "engine/kernels/traffic.h"
 
 namespace engine {
@@ -26,10 +26,10 @@ constexpr std::array<double, 3> kSplits{1, 4, 16};
 double occupied_flops(double m, double n, double k, double groups, double multiprocessors) {
   double best = std::numeric_limits<double>::infinity();
   for (const Tile& tile : kTiles) {
-    const double tiles = groups * std::ceil(m / tile.rows) * std::ceil(n / tile.columns);
+    const double tiles = groups * whole_up(m / tile.rows) * whole_up(n / tile.columns);
     for (const double split : kSplits) {
-      const double inner = std::ceil(k / split);
-      const double waves = std::ceil(tiles * split / multiprocessors);
+      const double inner = whole_up(k / split);
+      const double waves = whole_up(tiles * split / multiprocessors);
       best = std::min(best, waves * tile.rows * tile.columns * inner);
       if (tiles * split >= multiprocessors) break;  // a finer split only adds waves
     }
@@ -65,8 +65,8 @@ KernelTime grouped_gemm_time(const GroupedGemm& gemm, const Device& device) {
   const double activations = gemm.rows * (k * bytes_of(gemm.activations) + n * 2);
   const TrafficTime traffic = traffic_time(device, weights, activations);
   const FlopsPerSecond peak = matrix_peak(device, compute_dtype(gemm.weights, gemm.activations));
-  const double occupied = occupied_flops(gemm.rows / gemm.touched, n, k, gemm.touched,
-                                         double(device.multiprocessors));
+  const double occupied =
+      occupied_flops(gemm.rows / gemm.touched, n, k, gemm.touched, double(device.multiprocessors));
   return {.compute = Flops{occupied} / peak,
           .memory = traffic.memory,
           .l2 = traffic.l2,

@@ -16,14 +16,13 @@ Bytes weight_bytes(const ModelShard& shard) {
   const ParameterCounts counts = parameter_counts(model);
   const double tp = double(shard.parallel.tp);
   // KV heads are repeated when there are fewer of them than devices.
-  const double repeated_kv =
-      model.is_mla() ? 0
-                     : 2.0 * double(model.layers * model.head_dim * model.hidden) *
-                           (double(shard.kv_heads) - double(model.kv_heads) / tp);
+  const double repeated_kv = model.is_mla()
+                                 ? 0
+                                 : 2.0 * double(model.layers * model.head_dim * model.hidden) *
+                                       (double(shard.kv_heads) - double(model.kv_heads) / tp);
   const double expert_share =
       double(shard.local_experts) / double(std::max<std::int64_t>(1, model.moe.experts)) *
-      double(shard.expert_intermediate) /
-      double(std::max<std::int64_t>(1, model.moe.intermediate));
+      double(shard.expert_intermediate) / double(std::max<std::int64_t>(1, model.moe.intermediate));
   const double matrices =
       (counts.attention + counts.dense_mlp) / tp + repeated_kv + counts.experts * expert_share;
   const double share = stage_share(shard);
@@ -39,14 +38,16 @@ Bytes activation_bytes(const ModelShard& shard, const MemoryBudget& budget) {
   const ModelSpec& model = *shard.model;
   const double tokens = double(budget.step_tokens);
   // Two copies of the residual stream plus the wider of the attention and the MLP buffers.
-  const double head = double(model.is_mla() ? model.mla.nope_dim + model.mla.rope_dim : model.head_dim);
+  const double head =
+      double(model.is_mla() ? model.mla.nope_dim + model.mla.rope_dim : model.head_dim);
   const double attention = double(2 * shard.heads + 2 * shard.kv_heads) * head;
   const double gates = model.mlp == MlpKind::gated ? 3 : 2;
   double mlp = shard.layers.dense > 0 ? gates * double(shard.intermediate) : 0;
   if (model.is_moe()) {
-    const double copies = double(model.moe.top_k) * double(shard.local_experts) / double(model.moe.experts) *
-                          double(shard.expert_replicas);
-    mlp = std::max(mlp, copies * (gates * double(shard.expert_intermediate) + 2 * double(model.hidden)));
+    const double copies = double(model.moe.top_k) * double(shard.local_experts) /
+                          double(model.moe.experts) * double(shard.expert_replicas);
+    mlp = std::max(mlp,
+                   copies * (gates * double(shard.expert_intermediate) + 2 * double(model.hidden)));
   }
   const double stream = 2 * double(model.hidden);
   // Logits of the sampled rows, in 32 bits, whole vocabulary after the gather.
@@ -66,8 +67,7 @@ Footprint footprint_of(const ModelShard& shard, const Device& device, const Memo
 Bytes kv_bytes(const ModelShard& shard, double context) {
   const ModelSpec& model = *shard.model;
   const double kept = model.window > 0 ? std::min(context, double(model.window)) : context;
-  const double tokens =
-      double(shard.layers.full) * context + double(shard.layers.windowed) * kept;
+  const double tokens = double(shard.layers.full) * context + double(shard.layers.windowed) * kept;
   // A latent is shared by all heads, so every tensor-parallel device keeps a whole copy.
   const double width = model.is_mla() ? double(model.mla.kv_rank + model.mla.rope_dim)
                                       : 2 * double(shard.kv_heads * model.head_dim);

@@ -8,16 +8,16 @@ namespace engine {
 
 struct BatchShape {
   std::int64_t prefill_sequences = 0;
-  std::int64_t prefill_tokens = 0;     // new prompt tokens of all chunks
-  double prefill_pairs = 0;            // query-key pairs under the causal mask
-  double prefill_kv_tokens = 0;        // keys each chunk sees, summed: cached and new
-  double prefill_window_pairs = 0;     // the same two in layers with a sliding window
+  std::int64_t prefill_tokens = 0;  // new prompt tokens of all chunks
+  double prefill_pairs = 0;         // query-key pairs under the causal mask
+  double prefill_kv_tokens = 0;     // keys each chunk sees, summed: cached and new
+  double prefill_window_pairs = 0;  // the same two in layers with a sliding window
   double prefill_window_kv_tokens = 0;
-  std::int64_t decode_sequences = 0;   // one new token each
-  double decode_kv_tokens = 0;         // keys they attend to, summed
+  std::int64_t decode_sequences = 0;  // one new token each
+  double decode_kv_tokens = 0;        // keys they attend to, summed
   double decode_window_kv_tokens = 0;
-  std::int64_t sampled = 0;            // sequences that produce a token in this step
-  std::int64_t padding = 0;            // rows added to reach a captured batch size
+  std::int64_t sampled = 0;  // sequences that produce a token in this step
+  std::int64_t padding = 0;  // rows added to reach a captured batch size
 
   std::int64_t tokens() const { return prefill_tokens + decode_sequences; }
 };

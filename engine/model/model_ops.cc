@@ -82,7 +82,8 @@ struct Builder {
     const double query = rows * double(shard.heads * model.head_dim);
     const double key = rows * double(shard.kv_heads * model.head_dim);
     if (model.qk_norm) {
-      ops.add(OpName::qk_norm, Family::norm, layers, pass(query + key, query + key, 4 * (query + key)));
+      ops.add(OpName::qk_norm, Family::norm, layers,
+              pass(query + key, query + key, 4 * (query + key)));
     }
     Elementwise rope = pass(query + 2 * key, query, model.rotary ? 3 * (query + key) : 0);
     rope.cold_bytes = 2 * key * bytes_of(shard.quant.kv);
@@ -147,7 +148,8 @@ struct Builder {
     const double routed_tokens = rows * double(shard.expert_replicas);
     const double local = double(shard.local_experts);
     const double copies = routed_tokens * top_k * local / experts;
-    const double touched = local * -std::expm1(routed_tokens * std::log1p(-std::min(0.999999, top_k / experts)));
+    const double touched =
+        local * -std::expm1(routed_tokens * std::log1p(-std::min(0.999999, top_k / experts)));
     const double exchanged = rows * top_k * double(model.hidden) * kActivationBytes;
     const std::int64_t ranks = shard.parallel.ep;
     const bool exchange = shard.expert_replicas > 1;
@@ -195,8 +197,8 @@ struct Builder {
     ops.add(OpName::logits, Family::gemm, 1, logits);
     if (shard.parallel.tp > 1) {
       ops.add(OpName::logits_gather, Family::all_gather, 1,
-              Collective{Pattern::all_gather,
-                         sampled * double(model.vocabulary) * kActivationBytes, shard.parallel.tp, 1});
+              Collective{Pattern::all_gather, sampled * double(model.vocabulary) * kActivationBytes,
+                         shard.parallel.tp, 1});
     }
     const double values = sampled * double(model.vocabulary);
     ops.add(OpName::sampling, Family::sample, 1, pass(values, 0, values));
@@ -206,7 +208,8 @@ struct Builder {
 }  // namespace
 
 std::optional<std::string> shard_problem(const ModelSpec& model, const Parallelism& parallel) {
-  const auto indivisible = [](const char* what, std::int64_t count, const char* by, std::int64_t ways) {
+  const auto indivisible = [](const char* what, std::int64_t count, const char* by,
+                              std::int64_t ways) {
     return std::string(what) + " " + std::to_string(count) + " cannot be split " +
            std::to_string(ways) + " ways (" + by + ")";
   };
@@ -228,7 +231,8 @@ std::optional<std::string> shard_problem(const ModelSpec& model, const Paralleli
     if (model.moe.experts % parallel.ep != 0) {
       return indivisible("model.moe.experts", model.moe.experts, "parallel.ep", parallel.ep);
     }
-    if (parallel.ep > parallel.tp * parallel.dp) return "parallel.ep exceeds parallel.tp * parallel.dp";
+    if (parallel.ep > parallel.tp * parallel.dp)
+      return "parallel.ep exceeds parallel.tp * parallel.dp";
     const bool inside = parallel.ep <= parallel.tp;
     if (inside ? parallel.tp % parallel.ep != 0 : parallel.ep % parallel.tp != 0) {
       return "parallel.ep and parallel.tp must divide one another";
@@ -241,7 +245,8 @@ std::optional<std::string> shard_problem(const ModelSpec& model, const Paralleli
   return std::nullopt;
 }
 
-ModelShard shard_of(const ModelSpec& model, const Parallelism& parallel, const Quantization& quant) {
+ModelShard shard_of(const ModelSpec& model, const Parallelism& parallel,
+                    const Quantization& quant) {
   ModelShard shard;
   shard.model = &model;
   shard.parallel = parallel;

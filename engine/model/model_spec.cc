@@ -13,9 +13,8 @@ double attention_parameters(const ModelSpec& model) {
   if (model.is_mla()) {
     const MlaSpec& mla = model.mla;
     const double head = double(mla.nope_dim + mla.rope_dim);
-    const double query = mla.q_rank > 0
-                             ? double(mla.q_rank) * (hidden + heads * head)
-                             : hidden * heads * head;
+    const double query =
+        mla.q_rank > 0 ? double(mla.q_rank) * (hidden + heads * head) : hidden * heads * head;
     const double latent = hidden * double(mla.kv_rank + mla.rope_dim);
     const double expand = double(mla.kv_rank) * heads * double(mla.nope_dim + mla.value_dim);
     return query + latent + expand + heads * double(mla.value_dim) * hidden;
@@ -50,7 +49,8 @@ ParameterCounts parameter_counts(const ModelSpec& model) {
   const double hidden = double(model.hidden);
   ParameterCounts counts;
   counts.attention = double(model.layers) * attention_parameters(model);
-  counts.dense_mlp = double(layers.dense) * mlp_matrices(model) * hidden * double(model.intermediate);
+  counts.dense_mlp =
+      double(layers.dense) * mlp_matrices(model) * hidden * double(model.intermediate);
   if (model.is_moe()) {
     counts.dense_mlp += double(layers.mixture) *
                         (mlp_matrices(model) * hidden * double(model.moe.shared_intermediate) +

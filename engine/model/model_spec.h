@@ -99,8 +99,7 @@ struct ModelSpec {
     visit("attention_bias", self.attention_bias, "query, key and value projections have a bias",
           any_value);
     visit("qk_norm", self.qk_norm, "queries and keys are normalised per head", any_value);
-    visit("rotary", self.rotary, "rotary positions (false: learned absolute positions)",
-          any_value);
+    visit("rotary", self.rotary, "rotary positions (false: learned absolute positions)", any_value);
     visit("norms_per_layer", self.norms_per_layer, "norms over the residual stream in one layer",
           non_negative);
     visit("max_context", self.max_context, "longest sequence the model is made for", at_least(1));
@@ -127,11 +126,11 @@ LayerCounts layer_counts(const ModelSpec& model);
 
 // Parameters of the whole model, by part; what a datasheet calls its size.
 struct ParameterCounts {
-  double attention = 0;   // all layers
-  double dense_mlp = 0;   // all dense layers, and shared experts and routers of mixtures
-  double experts = 0;     // all routed experts
-  double embedding = 0;   // input embedding, and positions where they are learned
-  double output = 0;      // output projection; 0 when tied
+  double attention = 0;  // all layers
+  double dense_mlp = 0;  // all dense layers, and shared experts and routers of mixtures
+  double experts = 0;    // all routed experts
+  double embedding = 0;  // input embedding, and positions where they are learned
+  double output = 0;     // output projection; 0 when tied
   double norms = 0;
   double total() const { return attention + dense_mlp + experts + embedding + output + norms; }
 };

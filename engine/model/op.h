@@ -76,7 +76,8 @@ struct Collective {
   std::int64_t stride = 1;  // distance between neighbouring ranks in the device order
 };
 
-using Op = std::variant<Gemm, GroupedGemm, AttentionPrefill, AttentionDecode, Elementwise, Collective>;
+using Op =
+    std::variant<Gemm, GroupedGemm, AttentionPrefill, AttentionDecode, Elementwise, Collective>;
 
 // An operation in its place: what it is for, how its time is modelled, and how often a step does it.
 struct PlannedOp {

@@ -10,7 +10,9 @@
 namespace engine {
 
 enum class Phase : std::uint8_t { prefill, decode, mixed };
-constexpr std::array<std::string_view, 3> enum_names(Phase) { return {"prefill", "decode", "mixed"}; }
+constexpr std::array<std::string_view, 3> enum_names(Phase) {
+  return {"prefill", "decode", "mixed"};
+}
 
 // Kernels that share a cost model.
 enum class Family : std::uint8_t {
@@ -36,10 +38,10 @@ enum class Family : std::uint8_t {
   host,
 };
 constexpr std::array<std::string_view, 20> enum_names(Family) {
-  return {"gemm",       "grouped_gemm", "attn_prefill",   "attn_decode", "mla_prefill",
-          "mla_decode", "norm",         "rope",           "act",         "embed",
-          "sample",     "quantize",     "route",          "all_reduce",  "all_gather",
-          "reduce_scatter", "all_to_all", "send_recv",    "gap",         "host"};
+  return {"gemm",           "grouped_gemm", "attn_prefill", "attn_decode", "mla_prefill",
+          "mla_decode",     "norm",         "rope",         "act",         "embed",
+          "sample",         "quantize",     "route",        "all_reduce",  "all_gather",
+          "reduce_scatter", "all_to_all",   "send_recv",    "gap",         "host"};
 }
 
 // What an operation is for in the model.
@@ -86,19 +88,45 @@ enum class OpName : std::uint8_t {
   host,
 };
 constexpr std::array<std::string_view, 40> enum_names(OpName) {
-  return {"embedding",       "input_norm",     "qkv",
-          "q_down",          "q_up",           "kv_down",
-          "kv_up",           "q_absorb",       "v_absorb",
-          "qk_norm",         "rope",           "attention",
-          "attention_window", "attention_out", "attention_reduce",
-          "mlp_norm",        "router",         "gate_up",
-          "up",              "activation",     "down",
-          "shared_gate_up",  "shared_activation", "shared_down",
-          "expert_dispatch", "expert_gate_up", "expert_activation",
-          "expert_down",     "expert_combine", "mlp_reduce",
-          "quantize_input",  "quantize_attention", "quantize_mlp",
-          "final_norm",      "logits",         "logits_gather",
-          "sampling",        "stage_transfer", "gap",
+  return {"embedding",
+          "input_norm",
+          "qkv",
+          "q_down",
+          "q_up",
+          "kv_down",
+          "kv_up",
+          "q_absorb",
+          "v_absorb",
+          "qk_norm",
+          "rope",
+          "attention",
+          "attention_window",
+          "attention_out",
+          "attention_reduce",
+          "mlp_norm",
+          "router",
+          "gate_up",
+          "up",
+          "activation",
+          "down",
+          "shared_gate_up",
+          "shared_activation",
+          "shared_down",
+          "expert_dispatch",
+          "expert_gate_up",
+          "expert_activation",
+          "expert_down",
+          "expert_combine",
+          "mlp_reduce",
+          "quantize_input",
+          "quantize_attention",
+          "quantize_mlp",
+          "final_norm",
+          "logits",
+          "logits_gather",
+          "sampling",
+          "stage_transfer",
+          "gap",
           "host"};
 }
 

@@ -47,8 +47,7 @@ struct TimeOf {
     return from_kernel(elementwise_time(op, context.device));
   }
   OpTime operator()(const Collective& op) const {
-    const CollectiveTime time =
-        collective_time(op, context.fabric, context.device.launch_latency);
+    const CollectiveTime time = collective_time(op, context.fabric, context.device.launch_latency);
     return {.time = time.total(),
             .bytes = time.bytes,
             .bound = Bound::network,

@@ -25,7 +25,7 @@ struct StepContext {
 
 // Sums over kernels and collectives of one or many steps.
 struct DeviceTime {
-  Seconds compute;        // kernels other than attention
+  Seconds compute;  // kernels other than attention
   Seconds attention;
   Seconds communication;
   std::array<Seconds, enum_names(Bound{}).size()> by_bound{};

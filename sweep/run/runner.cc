@@ -113,12 +113,13 @@ void work_guarded(Shared& shared) {
 
 RunReport run_points(const Space& space, const IndexSet& todo, RowSink& sink,
                      const RunOptions& options, StopSignal& stop, Progress& progress) {
-  const int threads = options.threads > 0 ? options.threads
-                                          : std::max(1, int(std::thread::hardware_concurrency()));
+  const int threads =
+      options.threads > 0 ? options.threads : std::max(1, int(std::thread::hardware_concurrency()));
   ChunkQueue queue(todo);
   Shared shared{space, queue, sink, options.archive, stop, progress, {}, {}, {}};
   // TBB starts no more threads than there are cores unless told to.
-  const tbb::global_control allow(tbb::global_control::max_allowed_parallelism, std::size_t(threads));
+  const tbb::global_control allow(tbb::global_control::max_allowed_parallelism,
+                                  std::size_t(threads));
   tbb::task_arena arena(threads);
   arena.execute([&] {
     tbb::parallel_for(

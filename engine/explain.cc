@@ -1,0 +1,137 @@
+#include "engine/explain.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/units.h"
+
+namespace engine {
+namespace {
+
+// Three significant digits with a prefix: "1.77 ms", "141 GB".
+std::string scaled(double value, std::string_view unit) {
+  struct Prefix {
+    double factor;
+    std::string_view text;
+  };
+  constexpr std::array<Prefix, 9> prefixes{{{1e15, "P"},
+                                            {1e12, "T"},
+                                            {1e9, "G"},
+                                            {1e6, "M"},
+                                            {1e3, "k"},
+                                            {1, ""},
+                                            {1e-3, "m"},
+                                            {1e-6, "u"},
+                                            {1e-9, "n"}}};
+  if (std::isnan(value)) return "-";
+  if (value == 0) return fmt::format("0 {}", unit);
+  const Prefix* chosen = &prefixes.back();
+  for (const Prefix& prefix : prefixes) {
+    if (std::abs(value) >= prefix.factor * 0.9995) {
+      chosen = &prefix;
+      break;
+    }
+  }
+  return fmt::format("{:.3g} {}{}", value / chosen->factor, chosen->text, unit);
+}
+
+std::string headline(const Scenario& scenario) {
+  const Parallelism& parallel = scenario.parallel;
+  std::string text =
+      fmt::format("{} on {} x {}", scenario.model.name, parallel.devices(), scenario.device.name);
+  if (parallel.devices() > 1) {
+    text += fmt::format(" (tp {}, pp {}, dp {}, ep {})", parallel.tp, parallel.pp, parallel.dp,
+                        parallel.ep);
+  }
+  text += fmt::format(", weights {}, activations {}, kv {}\n", name_of(scenario.quant.weights),
+                      name_of(scenario.quant.activations), name_of(scenario.quant.kv));
+  switch (scenario.task) {
+    case Task::step:
+      if (scenario.step.phase == StepPhase::decode) {
+        text += fmt::format("one decode step: {} sequences of {} tokens\n", scenario.step.batch,
+                            scenario.step.context);
+      } else {
+        text += fmt::format("one prefill step: {} sequences of {} new tokens after {} cached\n",
+                            scenario.step.batch, scenario.step.prompt, scenario.step.cached);
+      }
+      break;
+    case Task::request:
+      text += fmt::format("{} request(s): {} prompt tokens after {} cached, {} generated\n",
+                          scenario.request.batch, scenario.request.prompt, scenario.request.cached,
+                          scenario.request.output);
+      break;
+  }
+  return text;
+}
+
+// Every figure the point has, one a line.
+std::string figures(const Metrics& metrics) {
+  std::string text;
+  Metrics::fields(metrics, [&text](std::string_view name, const auto& value, std::string_view) {
+    using T = std::decay_t<decltype(value)>;
+    if constexpr (IsQuantity<T>) {
+      if (std::isnan(value.value)) return;
+      text += fmt::format("  {:<30} {}\n", name,
+                          scaled(value.value * UnitOf<T>::unit.per_base, UnitOf<T>::unit.symbol));
+    } else {
+      if (std::isnan(value)) return;
+      text += fmt::format("  {:<30} {:.6g}\n", name, value);
+    }
+  });
+  return text;
+}
+
+std::string breakdown(const std::vector<KernelRow>& kernels) {
+  Seconds total;
+  for (const KernelRow& row : kernels) total += row.time;
+  std::vector<KernelRow> rows = kernels;
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const KernelRow& a, const KernelRow& b) { return a.time > b.time; });
+  std::string text =
+      fmt::format("{:<8} {:<18} {:<14} {:>7} {:>10} {:>7} {:>10} {:>12} {:>11}  {:<8} {:<12} {}\n",
+                  "phase", "op", "family", "calls", "time", "share", "per call", "arithmetic",
+                  "traffic", "bound", "algorithm", "tier");
+  for (const KernelRow& row : rows) {
+    const bool works = row.bound != Bound::host;
+    text += fmt::format(
+        "{:<8} {:<18} {:<14} {:>7.0f} {:>10} {:>6.1f}% {:>10} {:>12} {:>11}  {:<8} {:<12} {}\n",
+        name_of(row.phase), name_of(row.op), name_of(row.family), row.calls,
+        scaled(row.time.value, "s"), 100 * (row.time / total),
+        scaled(row.time.value / row.calls, "s"),
+        works && row.flops.value > 0 ? scaled(row.flops / row.time / FlopsPerSecond{1}, "FLOP/s")
+                                     : "",
+        works && row.bytes.value > 0 ? scaled(row.bytes / row.time / BytesPerSecond{1}, "B/s") : "",
+        name_of(row.bound), row.algorithm == Algorithm::none ? "" : name_of(row.algorithm),
+        works ? name_of(row.tier) : "");
+    if (row.extrapolated) {
+      text.back() = ' ';
+      text += "(extrapolated)\n";
+    }
+  }
+  text += fmt::format("{:<8} {:<18} {:<14} {:>7} {:>10}\n", "", "sum", "", "",
+                      scaled(total.value, "s"));
+  return text;
+}
+
+}  // namespace
+
+std::string explain(const Scenario& scenario, const Outcome& outcome) {
+  std::string text = headline(scenario);
+  text += fmt::format("status {}", name_of(outcome.status));
+  if (!outcome.reason.empty()) text += ": " + outcome.reason;
+  if (outcome.status == Status::ok) {
+    text += fmt::format(", bound by {}, tier {}{}", name_of(outcome.bound), name_of(outcome.tier),
+                        outcome.extrapolated ? " (partly extrapolated)" : "");
+  }
+  text += "\n\nfigures\n" + figures(outcome.metrics);
+  if (!outcome.kernels.empty()) text += "\nbreakdown\n" + breakdown(outcome.kernels);
+  return text;
+}
+
+}  // namespace engine

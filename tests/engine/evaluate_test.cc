@@ -1,0 +1,150 @@
+#include "engine/evaluate.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/explain.h"
+#include "tests/support/toys.h"
+
+namespace engine {
+namespace {
+
+Seconds sum_of_rows(const Outcome& outcome) {
+  Seconds sum;
+  for (const KernelRow& row : outcome.kernels) sum += row.time;
+  return sum;
+}
+
+TEST(Evaluate, TheBreakdownAddsUpToTheStep) {
+  for (const ModelSpec& model : {toys::model(), toys::mixture(), toys::latent()}) {
+    for (const StepPhase phase : {StepPhase::prefill, StepPhase::decode}) {
+      Scenario scenario = toys::scenario();
+      scenario.model = model;
+      scenario.parallel.tp = 4;
+      scenario.step.phase = phase;
+      scenario.host = HostSettings{};
+      const Outcome outcome = evaluate(scenario);
+      ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+      EXPECT_NEAR(sum_of_rows(outcome) / outcome.metrics.step_time, 1, 1e-12);
+      const Metrics& metrics = outcome.metrics;
+      const Seconds parts = metrics.compute_time + metrics.attention_time +
+                            metrics.communication_time + metrics.host_time + metrics.gap_time;
+      EXPECT_NEAR(parts / metrics.step_time, 1, 1e-12);
+    }
+  }
+}
+
+TEST(Evaluate, ARequestIsItsPromptAndItsTokens) {
+  Scenario scenario = toys::scenario();
+  scenario.task = Task::request;
+  scenario.request = {.batch = 2, .prompt = 300, .cached = 100, .output = 5};
+  const Outcome request = evaluate(scenario);
+  ASSERT_EQ(request.status, Status::ok) << request.reason;
+
+  Scenario step = toys::scenario();
+  step.step = {.phase = StepPhase::prefill, .batch = 2, .context = 1, .prompt = 300, .cached = 100};
+  EXPECT_DOUBLE_EQ(request.metrics.ttft.value, evaluate(step).metrics.step_time.value);
+  Seconds decode;
+  for (std::int64_t context = 401; context <= 404; ++context) {
+    step.step = {.phase = StepPhase::decode, .batch = 2, .context = context};
+    decode += evaluate(step).metrics.step_time;
+  }
+  EXPECT_NEAR(request.metrics.tpot * 4 / decode, 1, 1e-12);
+  EXPECT_NEAR((request.metrics.ttft + decode) / request.metrics.e2e, 1, 1e-12);
+  EXPECT_NEAR(sum_of_rows(request) / request.metrics.e2e, 1, 1e-12);
+}
+
+TEST(Evaluate, ALongPromptIsReadInChunks) {
+  Scenario scenario = toys::scenario();
+  scenario.task = Task::request;
+  scenario.request = {.batch = 1, .prompt = 10'000, .cached = 0, .output = 1};
+  scenario.serving.max_num_batched_tokens = 4096;
+  const Outcome chunked = evaluate(scenario);
+  Seconds expected;
+  std::int64_t done = 0;
+  for (const std::int64_t chunk : {4096, 4096, 1808}) {
+    Scenario step = toys::scenario();
+    step.step = {
+        .phase = StepPhase::prefill, .batch = 1, .context = 1, .prompt = chunk, .cached = done};
+    expected += evaluate(step).metrics.step_time;
+    done += chunk;
+  }
+  // Only the last chunk samples a token; the steps above each did, which is two logits too many.
+  EXPECT_LT(chunked.metrics.ttft, expected);
+  EXPECT_NEAR(chunked.metrics.ttft / expected, 1, 0.05);
+}
+
+TEST(Evaluate, AModelThatDoesNotFitSaysByHowMuch) {
+  Scenario scenario = toys::scenario();
+  scenario.device.memory_capacity = Bytes{2e9};
+  const Outcome outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.status, Status::infeasible);
+  EXPECT_EQ(
+      outcome.reason,
+      "the model does not fit: weights 3.38 GB, activations 0.00 GB and reserve 1.00 GB exceed "
+      "the budget of 1.80 GB by 2.58 GB");
+  EXPECT_TRUE(outcome.kernels.empty());
+}
+
+TEST(Evaluate, ACacheThatDoesNotFitSaysWhatIsLeft) {
+  Scenario scenario = toys::scenario();
+  scenario.step.batch = 1000;
+  scenario.step.context = 8192;
+  const Outcome outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.status, Status::infeasible);
+  EXPECT_EQ(
+      outcome.reason,
+      "the KV cache does not fit: 1000 x 8192 tokens need 335.54 GB, 85.50 GB are left beside "
+      "weights of 3.38 GB");
+  EXPECT_EQ(outcome.metrics.max_batch, 254);
+}
+
+TEST(Evaluate, AFormatTheDeviceLacksIsInfeasible) {
+  Scenario scenario = toys::scenario();
+  scenario.quant.weights = scenario.quant.activations = Dtype::fp4;
+  EXPECT_EQ(evaluate(scenario).reason, "toy has no fp4 matrix arithmetic (device.peak.fp4 is 0)");
+}
+
+TEST(Evaluate, MoreDevicesThanTheClusterHasAreInfeasible) {
+  Scenario scenario = toys::scenario();
+  scenario.parallel.tp = 8;
+  scenario.parallel.dp = 3;
+  scenario.cluster.nodes = 2;
+  EXPECT_EQ(evaluate(scenario).reason, "needs 24 devices; the cluster has 16");
+}
+
+TEST(Evaluate, ReplicasMultiplyThroughputAndPriceStays) {
+  Scenario scenario = toys::scenario();
+  const Outcome one = evaluate(scenario);
+  scenario.parallel.dp = 4;
+  const Outcome four = evaluate(scenario);
+  EXPECT_DOUBLE_EQ(four.metrics.output.value, 4 * one.metrics.output.value);
+  EXPECT_DOUBLE_EQ(four.metrics.price_usd_per_mtok, one.metrics.price_usd_per_mtok);
+  // $3.60 an hour is a tenth of a cent a second.
+  EXPECT_NEAR(one.metrics.price_usd_per_mtok, 1e-3 / one.metrics.total.value * 1e6, 1e-12);
+}
+
+TEST(Evaluate, ReusedMemoryGivesTheSameOutcome) {
+  Scenario scenario = toys::scenario();
+  const Outcome fresh = evaluate(scenario);
+  Outcome reused;
+  Scenario other = scenario;
+  other.task = Task::request;
+  evaluate_into(other, reused);
+  other.device.memory_capacity = Bytes{1e9};
+  evaluate_into(other, reused);
+  evaluate_into(scenario, reused);
+  EXPECT_EQ(reused.kernels, fresh.kernels);
+  EXPECT_EQ(reused.metrics.step_time, fresh.metrics.step_time);
+  EXPECT_EQ(reused.reason, "");
+}
+
+TEST(Explain, NamesThePointAndItsLargestKernelFirst) {
+  const Scenario scenario = toys::scenario();
+  const std::string text = explain(scenario, evaluate(scenario));
+  EXPECT_NE(text.find("toy-model on 1 x toy, weights bf16"), std::string::npos) << text;
+  EXPECT_NE(text.find("one decode step: 8 sequences of 1024 tokens"), std::string::npos) << text;
+  EXPECT_LT(text.find("gate_up"), text.find("final_norm")) << text;
+}
+
+}  // namespace
+}  // namespace engine

@@ -1,0 +1,63 @@
+#include "engine/host/host_time.h"
+
+#include <gtest/gtest.h>
+
+namespace engine {
+namespace {
+
+HostSettings round_host() {
+  HostSettings host;
+  host.launch_cost = Seconds{10e-6};
+  host.graph_launch = Seconds{20e-6};
+  host.kernel_gap = Seconds{1e-6};
+  host.step_overhead = Seconds{100e-6};
+  host.step_per_sequence = Seconds{1e-6};
+  host.asynchronous = false;
+  return host;
+}
+
+TEST(HostTime, EagerShortKernelsWaitForTheirLaunches) {
+  // 100 launches of 10 us take a millisecond; the kernels only 0.4 ms of it.
+  const HostTime time = host_time(Seconds{400e-6}, 100, 0, LaunchMode::eager, round_host());
+  EXPECT_NEAR(time.launch.value, 10e-6 + 600e-6, 1e-12);
+  EXPECT_EQ(time.gap.value, 0);
+}
+
+TEST(HostTime, EagerLongKernelsHideAllLaunchesButTheFirst) {
+  const HostTime time = host_time(Seconds{5e-3}, 100, 0, LaunchMode::eager, round_host());
+  EXPECT_NEAR(time.launch.value, 10e-6, 1e-15);
+}
+
+TEST(HostTime, ReplayPaysOneLaunchAndAGapBetweenKernels) {
+  const HostTime time = host_time(Seconds{400e-6}, 100, 0, LaunchMode::replay, round_host());
+  EXPECT_NEAR(time.launch.value, 20e-6, 1e-15);
+  EXPECT_NEAR(time.gap.value, 99e-6, 1e-15);
+}
+
+TEST(HostTime, WorkBetweenStepsCountsSequences) {
+  const HostTime time = host_time(Seconds{1e-3}, 1, 50, LaunchMode::replay, round_host());
+  EXPECT_NEAR(time.between.value, 150e-6, 1e-15);
+}
+
+TEST(HostTime, AsynchronousWorkShowsOnlyBeyondTheDevice) {
+  HostSettings host = round_host();
+  host.asynchronous = true;
+  EXPECT_EQ(host_time(Seconds{1e-3}, 1, 50, LaunchMode::replay, host).between.value, 0);
+  EXPECT_NEAR(host_time(Seconds{30e-6}, 1, 50, LaunchMode::replay, host).between.value, 100e-6,
+              1e-12);
+}
+
+TEST(CapturedBatch, IsTheNextCapturedSizeUpToTheLargest) {
+  HostSettings host;
+  host.largest_graph = 512;
+  const std::int64_t expected[][2] = {{1, 1},     {2, 2},     {3, 4},     {5, 8},    {9, 16},
+                                      {250, 256}, {257, 272}, {512, 512}, {513, 513}};
+  for (const auto& [batch, captured] : expected) EXPECT_EQ(captured_batch(batch, host), captured);
+  host.largest_graph = 20;
+  EXPECT_EQ(captured_batch(18, host), 20);
+  host.mode = HostMode::eager;
+  EXPECT_EQ(captured_batch(3, host), 3);
+}
+
+}  // namespace
+}  // namespace engine

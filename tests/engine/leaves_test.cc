@@ -1,0 +1,94 @@
+#include "engine/leaves.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "tests/support/toys.h"
+
+namespace engine {
+namespace {
+
+const Leaf& leaf(std::string_view path) {
+  const int position = leaf_table().find_leaf(path);
+  EXPECT_GE(position, 0) << path;
+  return leaf_table().leaves[std::size_t(position)];
+}
+
+TEST(Leaves, PathsAreUniqueAndDescribed) {
+  std::set<std::string> paths;
+  for (const Leaf& entry : leaf_table().leaves) {
+    EXPECT_TRUE(paths.insert(entry.path).second) << entry.path;
+    EXPECT_FALSE(entry.meaning.empty()) << entry.path;
+  }
+}
+
+TEST(Leaves, AreReadAndWrittenInPlace) {
+  Scenario scenario;
+  set_leaf(scenario, leaf("device.memory_bandwidth"), 3e12);
+  set_leaf(scenario, leaf("device.scale_up.devices"), std::int64_t{72});
+  set_leaf(scenario, leaf("model.qk_norm"), true);
+  set_leaf(scenario, leaf("quant.kv"), std::int64_t(Dtype::fp8));
+  set_leaf(scenario, leaf("model.name"), std::string("new"));
+  EXPECT_EQ(scenario.device.memory_bandwidth.value, 3e12);
+  EXPECT_EQ(scenario.device.scale_up.devices, 72);
+  EXPECT_TRUE(scenario.model.qk_norm);
+  EXPECT_EQ(scenario.quant.kv, Dtype::fp8);
+  EXPECT_EQ(scenario.model.name, "new");
+  EXPECT_EQ(get_leaf(scenario, leaf("quant.kv")), LeafValue{std::int64_t(Dtype::fp8)});
+}
+
+TEST(Leaves, DefaultsLieInTheirRanges) {
+  const Scenario scenario;
+  for (const Leaf& entry : leaf_table().leaves) {
+    const double value = leaf_as_double(scenario, entry);
+    if (std::isnan(value) || entry.path == "device.memory_capacity" ||
+        entry.path == "device.memory_bandwidth") {
+      continue;  // text, and what only a device file can tell
+    }
+    EXPECT_GE(value, entry.range.low) << entry.path;
+    EXPECT_LE(value, entry.range.high) << entry.path;
+  }
+}
+
+TEST(Key, DependsOnEveryLeaf) {
+  const Scenario base = toys::scenario();
+  std::set<Key> keys{key_of(base)};
+  for (const Leaf& entry : leaf_table().leaves) {
+    Scenario changed = base;
+    switch (entry.kind) {
+      case LeafKind::quantity:
+      case LeafKind::number:
+        set_leaf(changed, entry, leaf_double(base, entry) + 1.5);
+        break;
+      case LeafKind::integer:
+        set_leaf(changed, entry, leaf_integer(base, entry) + 7);
+        break;
+      case LeafKind::boolean:
+        set_leaf(changed, entry, leaf_integer(base, entry) == 0);
+        break;
+      case LeafKind::enumeration:
+        set_leaf(changed, entry,
+                 (leaf_integer(base, entry) + 1) % std::int64_t(entry.names.size()));
+        break;
+      case LeafKind::text:
+        set_leaf(changed, entry, leaf_text(base, entry) + "x");
+        break;
+    }
+    EXPECT_TRUE(keys.insert(key_of(changed)).second) << entry.path;
+  }
+}
+
+TEST(Key, IsTheSameForTheSameContent) {
+  Scenario a = toys::scenario();
+  Scenario b = toys::scenario();
+  EXPECT_EQ(key_of(a), key_of(b));
+  a.host.kernel_gap = Seconds{0.0};
+  b.host.kernel_gap = Seconds{-0.0};
+  EXPECT_EQ(key_of(a), key_of(b));
+  EXPECT_EQ(to_hex({.high = 0x0123456789abcdef, .low = 0x10}), "0123456789abcdef0000000000000010");
+}
+
+}  // namespace
+}  // namespace engine

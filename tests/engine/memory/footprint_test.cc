@@ -1,0 +1,71 @@
+#include "engine/memory/footprint.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/toys.h"
+
+namespace engine {
+namespace {
+
+Footprint footprint(const ModelSpec& model, Parallelism parallel, Quantization quant = {}) {
+  return footprint_of(
+      shard_of(model, parallel, quant), toys::gpu(),
+      {.utilization = 0.9, .reserved = Bytes{1e9}, .step_tokens = 1, .step_sampled = 1});
+}
+
+TEST(Footprint, OneDeviceHoldsEveryParameterInTwoBytes) {
+  const ModelSpec model = toys::model();
+  EXPECT_DOUBLE_EQ(footprint(model, {}).weights.value, 2 * parameter_counts(model).total());
+}
+
+TEST(Footprint, TensorParallelSplitsTheWeights) {
+  const ModelSpec model = toys::model();
+  const double norms = 2 * parameter_counts(model).norms;
+  const double whole = footprint(model, {}).weights.value - norms;
+  EXPECT_DOUBLE_EQ(footprint(model, {.tp = 8}).weights.value - norms, whole / 8);
+}
+
+TEST(Footprint, KvHeadsAreRepeatedWhenThereAreTooFew) {
+  ModelSpec model = toys::model();
+  model.kv_heads = 1;
+  const double one = kv_bytes(shard_of(model, {}, {}), 1).value;
+  EXPECT_DOUBLE_EQ(kv_bytes(shard_of(model, {.tp = 4}, {}), 1).value, one);
+}
+
+TEST(Footprint, KvOfATokenIsTwoVectorsALayer) {
+  EXPECT_DOUBLE_EQ(kv_bytes(shard_of(toys::model(), {}, {}), 1).value, 2.0 * 10 * 8 * 128 * 2);
+  EXPECT_DOUBLE_EQ(kv_bytes(shard_of(toys::model(), {}, {.kv = Dtype::fp8}), 1).value,
+                   2.0 * 10 * 8 * 128);
+  EXPECT_DOUBLE_EQ(kv_bytes(shard_of(toys::model(), {.tp = 8}, {}), 1).value, 2.0 * 10 * 128 * 2);
+}
+
+TEST(Footprint, ALatentIsKeptWholeOnEveryDevice) {
+  const double one = kv_bytes(shard_of(toys::latent(), {}, {}), 1).value;
+  EXPECT_DOUBLE_EQ(one, 10.0 * (512 + 64) * 2);
+  EXPECT_DOUBLE_EQ(kv_bytes(shard_of(toys::latent(), {.tp = 8}, {}), 1).value, one);
+}
+
+TEST(Footprint, WindowLayersStopGrowing) {
+  ModelSpec model = toys::model();
+  model.window = 1000;
+  model.full_attention_every = 2;
+  const ModelShard shard = shard_of(model, {}, {});
+  const double token = 2.0 * 8 * 128 * 2;
+  EXPECT_DOUBLE_EQ(kv_bytes(shard, 500).value, 10 * 500 * token);
+  EXPECT_DOUBLE_EQ(kv_bytes(shard, 4000).value, (5 * 4000 + 5 * 1000) * token);
+}
+
+TEST(Footprint, ExpertParallelSpreadsTheExperts) {
+  const ModelSpec model = toys::mixture();
+  const double experts = 2 * parameter_counts(model).experts;
+  const double whole = footprint(model, {.dp = 8}).weights.value;
+  EXPECT_DOUBLE_EQ(footprint(model, {.dp = 8, .ep = 8}).weights.value, whole - experts * 7 / 8);
+}
+
+TEST(Footprint, StagesShareTheLayers) {
+  const double whole = kv_bytes(shard_of(toys::model(), {}, {}), 100).value;
+  EXPECT_DOUBLE_EQ(kv_bytes(shard_of(toys::model(), {.pp = 5}, {}), 100).value, whole / 5);
+}
+
+}  // namespace
+}  // namespace engine

@@ -1,0 +1,122 @@
+#include "engine/model/model_ops.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/kernels/attention.h"
+#include "engine/kernels/elementwise.h"
+#include "engine/kernels/gemm.h"
+#include "tests/support/toys.h"
+
+namespace engine {
+namespace {
+
+// Arithmetic of the matrix products and attention of a step.
+double useful_flops(const ModelSpec& model, const Parallelism& parallel, const BatchShape& batch) {
+  const ModelShard shard = shard_of(model, parallel, {});
+  OpList ops;
+  token_ops(shard, batch, ops);
+  attention_ops(shard, batch, ops);
+  double flops = 0;
+  for (const PlannedOp& planned : ops) {
+    if (const auto* gemm = std::get_if<Gemm>(&planned.op)) {
+      flops += planned.calls * gemm_time(*gemm, toys::gpu()).flops.value;
+    } else if (const auto* grouped = std::get_if<GroupedGemm>(&planned.op)) {
+      flops += planned.calls * grouped_gemm_time(*grouped, toys::gpu()).flops.value;
+    } else if (const auto* prefill = std::get_if<AttentionPrefill>(&planned.op)) {
+      flops += planned.calls * attention_prefill_time(*prefill, toys::gpu()).flops.value;
+    }
+  }
+  return flops;
+}
+
+BatchShape prompts(std::int64_t sequences, std::int64_t tokens) {
+  BatchShape batch;
+  add_prefill(batch, sequences, tokens, 0, 0);
+  batch.sampled = sequences * tokens;  // every token through the output projection
+  return batch;
+}
+
+TEST(ModelOps, AForwardPassIsTwoOperationsAParameterAndToken) {
+  const ModelSpec model = toys::model();
+  const ParameterCounts counts = parameter_counts(model);
+  const double matrices = counts.attention + counts.dense_mlp + counts.output;
+  const double attention = 10.0 * 4 * 32 * 128 * causal_pairs(512, 0, 0);
+  EXPECT_DOUBLE_EQ(useful_flops(model, {}, prompts(1, 512)), 2 * matrices * 512 + attention);
+}
+
+TEST(ModelOps, AMixtureComputesItsActiveParameters) {
+  const ModelSpec model = toys::mixture();
+  const ParameterCounts counts = parameter_counts(model);
+  const double active =
+      counts.attention + counts.dense_mlp + counts.output + counts.experts * 2 / 16;
+  const double attention = 10.0 * 4 * 32 * 128 * causal_pairs(512, 0, 0);
+  EXPECT_NEAR(useful_flops(model, {}, prompts(1, 512)) / (2 * active * 512 + attention), 1, 1e-12);
+}
+
+TEST(ModelOps, TensorParallelSplitsTheArithmetic) {
+  const double whole = useful_flops(toys::model(), {}, prompts(2, 256));
+  EXPECT_DOUBLE_EQ(useful_flops(toys::model(), {.tp = 4}, prompts(2, 256)), whole / 4);
+}
+
+TEST(ModelOps, OneDeviceHasNoCollectives) {
+  for (const ModelSpec& model : {toys::model(), toys::mixture(), toys::latent()}) {
+    OpList ops;
+    token_ops(shard_of(model, {}, {}), prompts(1, 64), ops);
+    for (const PlannedOp& planned : ops)
+      EXPECT_FALSE(std::holds_alternative<Collective>(planned.op));
+  }
+}
+
+TEST(ModelOps, TensorParallelReducesTwiceALayer) {
+  OpList ops;
+  token_ops(shard_of(toys::model(), {.tp = 2}, {}), prompts(1, 64), ops);
+  double reduces = 0;
+  for (const PlannedOp& planned : ops) {
+    if (planned.family != Family::all_reduce) continue;
+    reduces += planned.calls;
+    EXPECT_DOUBLE_EQ(std::get<Collective>(planned.op).bytes, 64.0 * 4096 * 2);
+  }
+  EXPECT_EQ(reduces, 20);
+}
+
+TEST(ModelOps, FewTokensTouchFewExperts) {
+  const auto touched = [](std::int64_t tokens) {
+    OpList ops;
+    token_ops(shard_of(toys::mixture(), {}, {}), prompts(1, tokens), ops);
+    for (const PlannedOp& planned : ops) {
+      if (const auto* gemm = std::get_if<GroupedGemm>(&planned.op)) return gemm->touched;
+    }
+    return 0.0;
+  };
+  EXPECT_NEAR(touched(1), 2, 1e-9);  // top-2 of 16
+  EXPECT_NEAR(touched(2), 16 * (1 - 0.875 * 0.875), 1e-9);
+  EXPECT_NEAR(touched(1000), 16, 1e-9);
+}
+
+TEST(ModelOps, AWindowModelSplitsItsLayers) {
+  ModelSpec model = toys::model();
+  model.window = 512;
+  model.full_attention_every = 5;
+  BatchShape batch;
+  add_decode(batch, 1, 2048, model.window);
+  OpList ops;
+  attention_ops(shard_of(model, {}, {}), batch, ops);
+  ASSERT_EQ(ops.size(), 2u);
+  EXPECT_EQ(ops.begin()[0].calls, 2);
+  EXPECT_EQ(std::get<AttentionDecode>(ops.begin()[0].op).kv_tokens, 2048);
+  EXPECT_EQ(ops.begin()[1].calls, 8);
+  EXPECT_EQ(std::get<AttentionDecode>(ops.begin()[1].op).kv_tokens, 512);
+}
+
+TEST(ShardProblem, SaysWhatDoesNotDivide) {
+  EXPECT_EQ(shard_problem(toys::model(), {.tp = 3}),
+            "model.heads 32 cannot be split 3 ways (parallel.tp)");
+  EXPECT_EQ(shard_problem(toys::model(), {.pp = 11}), "parallel.pp 11 exceeds model.layers 10");
+  EXPECT_EQ(shard_problem(toys::model(), {.ep = 2}), "parallel.ep > 1 needs a model with experts");
+  EXPECT_EQ(shard_problem(toys::mixture(), {.tp = 2, .dp = 3, .ep = 4}),
+            "parallel.dp 3 cannot be split 2 ways (parallel.ep / parallel.tp)");
+  EXPECT_EQ(shard_problem(toys::model(), {.tp = 16}), std::nullopt);
+}
+
+}  // namespace
+}  // namespace engine
