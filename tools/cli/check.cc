@@ -1,0 +1,188 @@
+// llmsweep check: counts, rejections with reasons, first points, time and size.
+#include "tools/cli/check.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "engine/evaluate.h"
+#include "engine/leaves.h"
+#include "sweep/space/row_sink.h"
+#include "sweep/spec/read_value.h"
+#include "tools/cli/cli.h"
+
+namespace tools {
+namespace {
+
+// Up to here every position is looked at; beyond, this many evenly spaced ones stand for all.
+constexpr std::uint64_t kExact = 1'000'000;
+constexpr std::uint64_t kSampled = 200'000;
+constexpr std::uint64_t kEvaluated = 400;
+constexpr std::size_t kShown = 5;
+// Compressed bytes of a row, as large sweeps come out: the points table varies with the axes, the
+// kernels table hardly.
+constexpr double kPointBytes = 120;
+constexpr double kKernelBytes = 20;
+
+struct Survey {
+  std::uint64_t looked_at = 0;
+  std::uint64_t admitted = 0;
+  std::uint64_t not_applicable = 0;
+  std::vector<std::uint64_t> rejected;
+  std::vector<std::uint64_t> first;  // admitted positions to show
+};
+
+Survey survey(const sweep::Space& space, sweep::PointBuilder& builder, sweep::Point& point) {
+  Survey result;
+  result.rejected.resize(space.requirements().size());
+  const std::uint64_t size = space.size();
+  const std::uint64_t count = size <= kExact ? size : kSampled;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    // The product of two 64-bit numbers needs 128 bits.
+    const auto index = std::uint64_t((unsigned __int128)(i)*size / count);
+    ++result.looked_at;
+    switch (builder.build(index, point)) {
+      case sweep::Admission::admitted:
+        ++result.admitted;
+        if (result.first.size() < kShown) result.first.push_back(index);
+        break;
+      case sweep::Admission::rejected:
+        ++result.rejected[std::size_t(builder.rejected_by())];
+        break;
+      case sweep::Admission::not_applicable:
+        ++result.not_applicable;
+        break;
+    }
+  }
+  return result;
+}
+
+// A count over the whole space: exact, or scaled up from the sample and marked as such.
+std::string whole(std::uint64_t count, const Survey& survey, std::uint64_t size) {
+  if (survey.looked_at == size) return grouped(count);
+  return "about " + grouped(std::uint64_t(double(count) / double(survey.looked_at) * double(size)));
+}
+
+void show_points(const sweep::Space& space, const Survey& survey, sweep::PointBuilder& builder,
+                 sweep::Point& point) {
+  if (survey.first.empty()) return;
+  fmt::print("first points:\n");
+  const auto& leaves = engine::leaf_table().leaves;
+  for (const std::uint64_t index : survey.first) {
+    builder.build(index, point);
+    std::string line = fmt::format("  {:>10}", index);
+    const auto& columns = space.label_columns();
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      if (point.labels[i] < 0) continue;
+      line += fmt::format("  {}={}", columns[i].name,
+                          columns[i].values[std::size_t(point.labels[i])]);
+    }
+    // What has no label: sampled and derived values.
+    for (const int number : space.varied_leaves()) {
+      const engine::Leaf& leaf = leaves[std::size_t(number)];
+      const auto labelled = [&](const sweep::LabelColumn& column) {
+        return leaf.path == column.name || leaf.path.starts_with(column.name + ".");
+      };
+      if (std::any_of(columns.begin(), columns.end(), labelled)) continue;
+      line += fmt::format("  {}={}", leaf.path, sweep::value_text(leaf, engine::get_leaf(point.scenario, leaf)));
+    }
+    fmt::print("{}\n", line);
+  }
+}
+
+// Evaluates points spread over the space and scales up.
+void estimate(const sweep::Space& space, const Survey& survey, sweep::PointBuilder& builder,
+              sweep::Point& point) {
+  if (survey.admitted == 0) return;
+  const std::uint64_t size = space.size();
+  const std::uint64_t tries = std::min<std::uint64_t>(size, kEvaluated);
+  engine::Outcome outcome;
+  std::array<std::uint64_t, enum_names(engine::Status{}).size()> by_status{};
+  std::uint64_t evaluated = 0, kernel_rows = 0;
+  const auto start = std::chrono::steady_clock::now();
+  for (std::uint64_t i = 0; i < tries; ++i) {
+    const auto index = std::uint64_t((unsigned __int128)(i)*size / tries);
+    if (builder.build(index, point) != sweep::Admission::admitted) continue;
+    engine::evaluate_into(point.scenario, outcome);
+    ++evaluated;
+    kernel_rows += outcome.kernels.size();
+    ++by_status[static_cast<std::size_t>(outcome.status)];
+    // A slow task is judged by a few points.
+    if (std::chrono::steady_clock::now() - start > std::chrono::seconds(2)) break;
+  }
+  if (evaluated == 0) return;
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  const double rows = double(survey.admitted) / double(survey.looked_at) * double(size);
+  const double threads = std::max(1u, std::thread::hardware_concurrency());
+  // Writing a row costs about as much as evaluating a small point: microseconds.
+  const double seconds = rows * (taken.count() / double(evaluated) + 8e-6) / threads;
+  const double bytes =
+      rows * (kPointBytes + kKernelBytes * double(kernel_rows) / double(evaluated));
+  fmt::print("of {} points tried:", grouped(evaluated));
+  for (std::size_t i = 0; i < by_status.size(); ++i) {
+    if (by_status[i] == 0) continue;
+    fmt::print(" {} {}", grouped(by_status[i]), name_of(static_cast<engine::Status>(i)));
+  }
+  fmt::print("\nestimate: {} on {:.0f} threads, {} on disk\n", duration(seconds), threads,
+             size_text(bytes));
+}
+
+}  // namespace
+
+int print_check(const sweep::SweepSpec& spec) {
+  const sweep::Space& space = spec.space;
+  sweep::PointBuilder builder(space);
+  sweep::Point point;
+  const Survey result = survey(space, builder, point);
+  const std::uint64_t size = space.size();
+  if (!spec.name.empty()) fmt::print("{}\n", spec.name);
+  fmt::print("{} positions, {} points", grouped(size), whole(result.admitted, result, size));
+  if (result.looked_at < size) {
+    fmt::print(" (from {} positions looked at)", grouped(result.looked_at));
+  }
+  fmt::print("\n");
+  for (std::size_t i = 0; i < result.rejected.size(); ++i) {
+    if (result.rejected[i] == 0) continue;
+    fmt::print("  rejected {}: {}\n", whole(result.rejected[i], result, size),
+               space.requirements()[i]);
+  }
+  if (result.not_applicable > 0) {
+    fmt::print("  left out {}: axes whose 'when' is false\n",
+               whole(result.not_applicable, result, size));
+  }
+  for (const sweep::LabelColumn& column : space.label_columns()) {
+    std::string values;
+    for (std::size_t i = 0; i < column.values.size(); ++i) {
+      if (i == 8 && column.values.size() > 9) {
+        values += fmt::format(", ... {}", column.values.back());
+        break;
+      }
+      values += (i > 0 ? ", " : "") + column.values[i];
+    }
+    fmt::print("axis {}: {} values: {}\n", column.name, column.values.size(), values);
+  }
+  show_points(space, result, builder, point);
+  estimate(space, result, builder, point);
+  if (size > spec.limit) {
+    fmt::print("more than the limit of {}: run with --limit {}\n", grouped(spec.limit), size);
+  }
+  return kOk;
+}
+
+void add_check(CLI::App& app, int& exit_code) {
+  auto file = std::make_shared<std::string>();
+  CLI::App* verb = app.add_subcommand("check", "Say what a sweep would run, and find its mistakes");
+  verb->footer(
+      "Every mistake in the spec is printed at once, with its place. Up to a million positions are\n"
+      "counted exactly; larger spaces are judged by a sample, and their size is exact all the same.");
+  verb->add_option("spec", *file, "the sweep")->required()->type_name("SPEC");
+  verb->callback([file, &exit_code] {
+    const auto spec = read_or_complain(*file);
+    exit_code = spec ? print_check(*spec) : int(kMistake);
+  });
+}
+
+}  // namespace tools

@@ -1,0 +1,66 @@
+// llmsweep completion: a script that lets the shell complete verbs, options and names.
+#include <fmt/core.h>
+
+#include <memory>
+#include <string>
+
+#include "tools/cli/cli.h"
+
+namespace tools {
+namespace {
+
+// Everything is taken from the parser, so a new verb or option completes at once.
+std::string option_words(const CLI::App& verb) {
+  std::string words;
+  for (const CLI::Option* option : verb.get_options()) {
+    for (const std::string& name : option->get_lnames()) words += " --" + name;
+    for (const std::string& name : option->get_snames()) words += " -" + name;
+  }
+  return words.empty() ? words : words.substr(1);
+}
+
+std::string script(const CLI::App& app) {
+  std::string verbs, cases;
+  for (const CLI::App* verb : app.get_subcommands(nullptr)) {
+    verbs += (verbs.empty() ? "" : " ") + verb->get_name();
+    cases += fmt::format("    {}) words=\"{}\" ;;\n", verb->get_name(), option_words(*verb));
+  }
+  return fmt::format(R"(_llmsweep() {{
+  local current="${{COMP_WORDS[COMP_CWORD]}}" verb="${{COMP_WORDS[1]}}" words=""
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    COMPREPLY=($(compgen -W "{} --help" -- "$current"))
+    return
+  fi
+  case "$verb" in
+{}  esac
+  case "$verb" in
+    list) words="$words $(llmsweep list --names 2>/dev/null)" ;;
+    show) words="$words $(llmsweep show --names 2>/dev/null)" ;;
+    completion) words="$words bash zsh" ;;
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+  case "$verb" in
+    run | check | explain)
+      [ "${{current:0:1}}" = - ] || COMPREPLY+=($(compgen -f -X '!*.y*ml' -- "$current") $(compgen -d -- "$current")) ;;
+  esac
+}}
+complete -o filenames -F _llmsweep llmsweep
+)",
+                     verbs, cases);
+}
+
+}  // namespace
+
+void add_completion(CLI::App& app, int& exit_code) {
+  auto shell = std::make_shared<std::string>("bash");
+  CLI::App* verb = app.add_subcommand("completion", "Print a completion script for the shell");
+  verb->footer("  source <(llmsweep completion bash)      in ~/.bashrc; 'zsh' likewise in ~/.zshrc");
+  verb->add_option("shell", *shell, "bash or zsh")->check(CLI::IsMember({"bash", "zsh"}));
+  verb->callback([shell, &app, &exit_code] {
+    if (*shell == "zsh") fmt::print("autoload -U +X bashcompinit && bashcompinit\n");
+    fmt::print("{}", script(app));
+    exit_code = kOk;
+  });
+}
+
+}  // namespace tools

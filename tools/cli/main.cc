@@ -1,0 +1,40 @@
+// llmsweep: the command. Each verb lives in a file of its own.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+
+#include "tools/cli/cli.h"
+
+int main(int argc, char** argv) {
+  CLI::App app{
+      "Sweeps the design space of LLM systems: a YAML spec in, Parquet tables out.\n\n"
+      "  llmsweep run specs/sweeps/first_sweep.yaml      run a sweep\n"
+      "  llmsweep check SPEC                             what it would run, before it does\n"
+      "  llmsweep explain SPEC --point 17                one point, kernel by kernel\n"
+      "  llmsweep list devices; llmsweep show h100-sxm   what the library knows"};
+  app.name("llmsweep");
+  app.require_subcommand(1);
+  app.footer(
+      "Exit codes: 0 done; 1 a disk or other failure, resumable; 2 a mistake in the options or in a\n"
+      "spec; 3 stopped by Ctrl-C, resumable; 130 stopped by a second Ctrl-C, resumable.\n"
+      "Folders of your own specs: LLMSWEEP_SPECS=dir1:dir2, or a folder 'specs' beside the sweep.");
+  int exit_code = tools::kOk;
+  tools::add_run(app, exit_code);
+  tools::add_check(app, exit_code);
+  tools::add_explain(app, exit_code);
+  tools::add_list(app, exit_code);
+  tools::add_show(app, exit_code);
+  tools::add_describe(app, exit_code);
+  tools::add_completion(app, exit_code);
+  tools::add_version(app, exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    // CLI11 prints help or the mistake; its own codes are above our range.
+    return app.exit(error) == 0 ? tools::kOk : tools::kMistake;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "llmsweep: %s\n", error.what());
+    return tools::kFailure;
+  }
+  return exit_code;
+}

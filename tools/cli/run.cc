@@ -1,0 +1,186 @@
+// llmsweep run: a sweep into a run folder; resumes, shards and reuses.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "results/archive.h"
+#include "results/failure.h"
+#include "results/parquet_sink.h"
+#include "results/run_folder.h"
+#include "sweep/run/runner.h"
+#include "sweep/space/shard.h"
+#include "tools/cli/check.h"
+#include "tools/cli/cli.h"
+#include "tools/cli/progress_display.h"
+
+namespace tools {
+namespace {
+
+struct RunArguments {
+  std::string spec;
+  std::string folder;
+  std::string shard = "1/1";
+  std::string reuse;
+  int threads = 0;
+  std::uint64_t limit = 0;
+  bool dry_run = false;
+};
+
+// "2/8": the second of eight shards.
+std::optional<results::Shard> parse_shard(const std::string& text) {
+  const auto slash = text.find('/');
+  if (slash == std::string::npos) return std::nullopt;
+  std::uint32_t k = 0, n = 0;
+  const char* end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), text.data() + slash, k);
+  const auto second = std::from_chars(text.data() + slash + 1, end, n);
+  if (first.ptr != text.data() + slash || second.ptr != end || k < 1 || k > n) return std::nullopt;
+  return results::Shard{.number = k, .count = n};
+}
+
+void print_tally(const sweep::Tally& tally, const sweep::Space& space) {
+  for (std::size_t i = 0; i < tally.by_status.size(); ++i) {
+    if (tally.by_status[i] == 0) continue;
+    fmt::print("  {:<12} {:>14}\n", name_of(static_cast<engine::Status>(i)),
+               grouped(tally.by_status[i]));
+  }
+  if (tally.reused > 0) fmt::print("  {:<12} {:>14}\n", "(reused)", grouped(tally.reused));
+  for (std::size_t i = 0; i < tally.rejected.size(); ++i) {
+    if (tally.rejected[i] == 0) continue;
+    fmt::print("  {:<12} {:>14}  {}\n", "rejected", grouped(tally.rejected[i]),
+               space.requirements()[i]);
+  }
+  if (tally.not_applicable > 0) {
+    fmt::print("  {:<12} {:>14}  axes whose 'when' is false\n", "left out",
+               grouped(tally.not_applicable));
+  }
+}
+
+std::string resume_command(const RunArguments& arguments) {
+  std::string command = "llmsweep run " + arguments.spec + " -o " + arguments.folder;
+  if (arguments.shard != "1/1") command += " --shard " + arguments.shard;
+  return command;
+}
+
+int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
+                    const sweep::SweepSpec& spec) {
+  const sweep::Space& space = spec.space;
+  auto folder = results::RunFolder::open(arguments.folder, {.run_yaml = spec.resolved,
+                                                            .spec_hash = spec.digest,
+                                                            .shard = shard,
+                                                            .positions = space.size()});
+  if (!folder) {
+    fmt::print(stderr, "{}", engine::to_text(folder.mistakes()));
+    return kMistake;
+  }
+  for (const std::string& notice : folder->notices()) fmt::print(stderr, "note: {}\n", notice);
+
+  std::unique_ptr<sweep::OutcomeArchive> archive;
+  if (!arguments.reuse.empty()) {
+    auto opened = results::open_archive(arguments.reuse);
+    if (!opened) {
+      fmt::print(stderr, "{}", engine::to_text(opened.mistakes()));
+      return kMistake;
+    }
+    archive = std::move(opened).value();
+  }
+
+  const sweep::IndexSet mine = sweep::shard_of(space.size(), shard.number, shard.count);
+  const sweep::IndexSet todo = mine.minus(folder->done());
+  const std::uint64_t before = mine.count() - todo.count();
+  fmt::print("{}: {} positions{}{}\n", arguments.folder, grouped(mine.count()),
+             shard.count > 1 ? fmt::format(" in shard {}/{}", shard.number, shard.count) : "",
+             before > 0 ? fmt::format(", {} already done", grouped(before)) : "");
+  std::fflush(stdout);
+
+  sweep::StopSignal stop;
+  sweep::Progress progress;
+  sweep::RunReport report;
+  const auto start = std::chrono::steady_clock::now();
+  {
+    const sweep::StopOnSignals stop_on_signals(stop);
+    results::ParquetSink sink(*folder,
+                              {space.base(), space.varied_leaves(), space.label_columns()});
+    const ProgressDisplay display(progress, todo.count());
+    report = sweep::run_points(space, todo, sink,
+                               {.threads = arguments.threads, .archive = archive.get()}, stop,
+                               progress);
+  }
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  fmt::print("{} rows in {} ({:.3g} positions/s)\n", grouped(report.tally.rows()),
+             duration(taken.count()), double(report.tally.positions()) / taken.count());
+  print_tally(report.tally, space);
+  if (report.stopped) {
+    fmt::print("stopped; what is done is kept. Go on with: {}\n", resume_command(arguments));
+    return kStopped;
+  }
+  fmt::print("tables: {0}/points and {0}/kernels; in Python: "
+             "pandas.read_parquet('{0}/points')\n",
+             arguments.folder);
+  return kOk;
+}
+
+int run(RunArguments arguments) {
+  const auto shard = parse_shard(arguments.shard);
+  if (!shard) {
+    fmt::print(stderr, "error: --shard: '{}' is not a shard\n  hint: write K/N with 1 <= K <= N, as in 2/8\n",
+               arguments.shard);
+    return kMistake;
+  }
+  const auto spec = read_or_complain(arguments.spec);
+  if (!spec) return kMistake;
+  if (arguments.dry_run) return print_check(*spec);
+  if (arguments.folder.empty()) {
+    arguments.folder = "runs/" + std::filesystem::path(arguments.spec).stem().string();
+  }
+  const std::uint64_t limit = arguments.limit > 0 ? arguments.limit : spec->limit;
+  if (spec->space.size() > limit) {
+    fmt::print(stderr,
+               "error: {} has {} positions, more than the limit of {}\n"
+               "  hint: 'llmsweep check {}' says what they are; --limit {} runs them all, and\n"
+               "        'limit: {}' in the spec does so every time\n",
+               arguments.spec, grouped(spec->space.size()), grouped(limit), arguments.spec,
+               spec->space.size(), spec->space.size());
+    return kMistake;
+  }
+  try {
+    return run_into_folder(arguments, *shard, *spec);
+  } catch (const results::Failure& failure) {
+    fmt::print(stderr, "error: {}\nnothing committed is lost; go on with: {}\n", failure.what(),
+               resume_command(arguments));
+    return kFailure;
+  }
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<RunArguments>();
+  CLI::App* verb = app.add_subcommand("run", "Run a sweep into a folder of Parquet tables");
+  verb->footer(
+      "The same command again goes on where a killed or stopped run was, and does nothing when it is\n"
+      "done. A folder holds one spec; change the spec and use a new folder, with --reuse OLD to take\n"
+      "over every point that is the same. Shards may share a folder, from any number of machines.\n\n"
+      "  llmsweep run sweep.yaml -o runs/night --shard 1/4      one of four jobs\n"
+      "  llmsweep run wider.yaml -o runs/wider --reuse runs/night");
+  verb->add_option("spec", arguments->spec, "the sweep")->required()->type_name("SPEC");
+  verb->add_option("-o,--output", arguments->folder, "run folder (default: runs/NAME of the spec)")
+      ->type_name("DIR");
+  verb->add_option("-j,--threads", arguments->threads, "threads (default: all)")
+      ->check(CLI::Range(1, 4096))
+      ->type_name("N");
+  verb->add_option("--shard", arguments->shard, "only the K-th of N equal shares")->type_name("K/N");
+  verb->add_option("--reuse", arguments->reuse, "run folder whose finished points are taken over")
+      ->type_name("DIR");
+  verb->add_option("--limit", arguments->limit, "most positions to run (default: the spec's, or 20,000,000)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  verb->add_flag("--dry-run", arguments->dry_run, "only say what would run, as 'check' does");
+  verb->callback([arguments, &exit_code] { exit_code = run(*arguments); });
+}
+
+}  // namespace tools

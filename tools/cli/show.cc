@@ -1,0 +1,92 @@
+// llmsweep show: one spec with every field resolved.
+#include <fmt/core.h>
+
+#include <memory>
+#include <vector>
+
+#include "engine/leaves.h"
+#include "sweep/spec/suggest.h"
+#include "sweep/spec/write_yaml.h"
+#include "tools/cli/cli.h"
+
+namespace tools {
+namespace {
+
+struct Place {
+  std::string library;
+  std::string name;
+};
+
+// "h100-sxm" in any library, or "devices/h100-sxm" in one.
+std::vector<Place> find_places(const sweep::Library& library, const std::string& wanted) {
+  const auto slash = wanted.find('/');
+  std::vector<Place> places;
+  for (const std::string& folder : library.libraries()) {
+    if (slash != std::string::npos && wanted.substr(0, slash) != folder) continue;
+    const std::string name = slash == std::string::npos ? wanted : wanted.substr(slash + 1);
+    if (library.find(folder, name)) places.push_back({folder, name});
+  }
+  return places;
+}
+
+std::vector<std::string> all_names(const sweep::Library& library) {
+  std::vector<std::string> names;
+  for (const std::string& folder : library.libraries()) {
+    for (std::string& name : library.names(folder)) names.push_back(std::move(name));
+  }
+  return names;
+}
+
+int show(const std::string& wanted) {
+  const sweep::Library library = standard_library();
+  const auto places = find_places(library, wanted);
+  if (places.empty()) {
+    const std::string hint = sweep::suggestion(wanted, all_names(library), "");
+    fmt::print(stderr, "error: nothing in the library is called '{}'\n  hint: {}\n", wanted,
+               hint.empty() ? "'llmsweep list' shows what there is" : hint);
+    return kMistake;
+  }
+  int code = kOk;
+  for (const Place& place : places) {
+    const auto spec = sweep::read_named(library, place.library, place.name);
+    if (!spec) {
+      fmt::print(stderr, "{}", engine::to_text(spec.mistakes()));
+      code = kMistake;
+      continue;
+    }
+    const engine::LeafTable& table = engine::leaf_table();
+    const int section = table.find_section(spec->section);
+    fmt::print("# {}/{}, from {}\n{}", place.library, place.name,
+               library.find(place.library, place.name)->string(),
+               sweep::fields_yaml(spec->scenario, &table.sections[std::size_t(section)],
+                                  sweep::LeavesToWrite::all));
+  }
+  return code;
+}
+
+}  // namespace
+
+void add_show(CLI::App& app, int& exit_code) {
+  struct Arguments {
+    std::string name;
+    bool names = false;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* verb = app.add_subcommand("show", "Show a spec of the library, every field resolved");
+  verb->footer("  llmsweep show h100-sxm; llmsweep show links/nvlink-4");
+  verb->add_option("name", arguments->name, "a device, model, link, ...")->type_name("NAME");
+  verb->add_flag("--names", arguments->names, "print every name there is, for scripts");
+  verb->callback([arguments, &exit_code] {
+    if (arguments->names) {
+      for (const std::string& name : all_names(standard_library())) fmt::print("{}\n", name);
+      exit_code = kOk;
+    } else if (arguments->name.empty()) {
+      fmt::print(stderr, "error: show needs a name\n  hint: 'llmsweep list devices' has some\n");
+      exit_code = kMistake;
+    } else {
+      exit_code = show(arguments->name);
+    }
+  });
+}
+
+}  // namespace tools

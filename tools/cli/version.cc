@@ -1,0 +1,20 @@
+// llmsweep version: what produced a row.
+#include "engine/base/version.h"
+
+#include <fmt/core.h>
+
+#include "results/arrow_version.h"
+#include "tools/cli/cli.h"
+
+namespace tools {
+
+void add_version(CLI::App& app, int& exit_code) {
+  CLI::App* verb = app.add_subcommand("version", "Print the versions of program, model and Arrow");
+  verb->callback([&exit_code] {
+    fmt::print("llmsweep {} (model version {}, Arrow {})\n", engine::program_version(),
+               engine::kModelVersion, results::arrow_version());
+    exit_code = kOk;
+  });
+}
+
+}  // namespace tools
