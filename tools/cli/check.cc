@@ -77,8 +77,8 @@ void show_points(const sweep::Space& space, const Survey& survey, sweep::PointBu
     const auto& columns = space.label_columns();
     for (std::size_t i = 0; i < columns.size(); ++i) {
       if (point.labels[i] < 0) continue;
-      line += fmt::format("  {}={}", columns[i].name,
-                          columns[i].values[std::size_t(point.labels[i])]);
+      line +=
+          fmt::format("  {}={}", columns[i].name, columns[i].values[std::size_t(point.labels[i])]);
     }
     // What has no label: sampled and derived values.
     for (const int number : space.varied_leaves()) {
@@ -87,7 +87,8 @@ void show_points(const sweep::Space& space, const Survey& survey, sweep::PointBu
         return leaf.path == column.name || leaf.path.starts_with(column.name + ".");
       };
       if (std::any_of(columns.begin(), columns.end(), labelled)) continue;
-      line += fmt::format("  {}={}", leaf.path, sweep::value_text(leaf, engine::get_leaf(point.scenario, leaf)));
+      line += fmt::format("  {}={}", leaf.path,
+                          sweep::value_text(leaf, engine::get_leaf(point.scenario, leaf)));
     }
     fmt::print("{}\n", line);
   }
@@ -176,8 +177,10 @@ void add_check(CLI::App& app, int& exit_code) {
   auto file = std::make_shared<std::string>();
   CLI::App* verb = app.add_subcommand("check", "Say what a sweep would run, and find its mistakes");
   verb->footer(
-      "Every mistake in the spec is printed at once, with its place. Up to a million positions are\n"
-      "counted exactly; larger spaces are judged by a sample, and their size is exact all the same.");
+      "Every mistake in the spec is printed at once, with its place. Up to a million positions "
+      "are\n"
+      "counted exactly; larger spaces are judged by a sample, and their size is exact all the "
+      "same.");
   verb->add_option("spec", *file, "the sweep")->required()->type_name("SPEC");
   verb->callback([file, &exit_code] {
     const auto spec = read_or_complain(*file);

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <system_error>
 
-
 namespace tools {
 namespace {
 

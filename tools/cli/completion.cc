@@ -25,7 +25,7 @@ std::string script(const CLI::App& app) {
     verbs += (verbs.empty() ? "" : " ") + verb->get_name();
     cases += fmt::format("    {}) words=\"{}\" ;;\n", verb->get_name(), option_words(*verb));
   }
-  return fmt::format(R"(_llmsweep() {{
+  return fmt::format(R"sh(_llmsweep() {{
   local current="${{COMP_WORDS[COMP_CWORD]}}" verb="${{COMP_WORDS[1]}}" words=""
   if [ "$COMP_CWORD" -eq 1 ]; then
     COMPREPLY=($(compgen -W "{} --help" -- "$current"))
@@ -45,7 +45,7 @@ std::string script(const CLI::App& app) {
   esac
 }}
 complete -o filenames -F _llmsweep llmsweep
-)",
+)sh",
                      verbs, cases);
 }
 
@@ -54,7 +54,8 @@ complete -o filenames -F _llmsweep llmsweep
 void add_completion(CLI::App& app, int& exit_code) {
   auto shell = std::make_shared<std::string>("bash");
   CLI::App* verb = app.add_subcommand("completion", "Print a completion script for the shell");
-  verb->footer("  source <(llmsweep completion bash)      in ~/.bashrc; 'zsh' likewise in ~/.zshrc");
+  verb->footer(
+      "  source <(llmsweep completion bash)      in ~/.bashrc; 'zsh' likewise in ~/.zshrc");
   verb->add_option("shell", *shell, "bash or zsh")->check(CLI::IsMember({"bash", "zsh"}));
   verb->callback([shell, &app, &exit_code] {
     if (*shell == "zsh") fmt::print("autoload -U +X bashcompinit && bashcompinit\n");

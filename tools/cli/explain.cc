@@ -28,8 +28,9 @@ int explain_point(const std::string& file, std::uint64_t index) {
                  space.requirements()[std::size_t(builder.rejected_by())]);
       return kOk;
     case sweep::Admission::not_applicable:
-      fmt::print("point {} is left out: an axis whose 'when' is false here has only its first position\n",
-                 index);
+      fmt::print(
+          "point {} is left out: an axis whose 'when' is false here has only its first position\n",
+          index);
       return kOk;
     case sweep::Admission::admitted:
       break;
@@ -53,12 +54,12 @@ void add_explain(CLI::App& app, int& exit_code) {
   };
   auto arguments = std::make_shared<Arguments>();
   CLI::App* verb = app.add_subcommand("explain", "Show one point: figures, kernels, bounds");
-  verb->footer("The index is the column 'index' of the points table; 'llmsweep check' shows the first few.");
+  verb->footer(
+      "The index is the column 'index' of the points table; 'llmsweep check' shows the first few.");
   verb->add_option("spec", arguments->file, "the sweep")->required()->type_name("SPEC");
   verb->add_option("--point", arguments->index, "index of the point (default: 0)")->type_name("I");
-  verb->callback([arguments, &exit_code] {
-    exit_code = explain_point(arguments->file, arguments->index);
-  });
+  verb->callback(
+      [arguments, &exit_code] { exit_code = explain_point(arguments->file, arguments->index); });
 }
 
 }  // namespace tools

@@ -46,7 +46,8 @@ void add_list(CLI::App& app, int& exit_code) {
   verb->callback([arguments, &exit_code] {
     const sweep::Library library = standard_library();
     if (arguments->names) {
-      const auto names = arguments->which.empty() ? library.libraries() : library.names(arguments->which);
+      const auto names =
+          arguments->which.empty() ? library.libraries() : library.names(arguments->which);
       for (const std::string& name : names) fmt::print("{}\n", name);
       exit_code = kOk;
     } else {

@@ -15,7 +15,8 @@ int main(int argc, char** argv) {
   app.name("llmsweep");
   app.require_subcommand(1);
   app.footer(
-      "Exit codes: 0 done; 1 a disk or other failure, resumable; 2 a mistake in the options or in a\n"
+      "Exit codes: 0 done; 1 a disk or other failure, resumable; 2 a mistake in the options or in "
+      "a\n"
       "spec; 3 stopped by Ctrl-C, resumable; 130 stopped by a second Ctrl-C, resumable.\n"
       "Folders of your own specs: LLMSWEEP_SPECS=dir1:dir2, or a folder 'specs' beside the sweep.");
   int exit_code = tools::kOk;

@@ -39,7 +39,8 @@ void ProgressDisplay::print_line() {
   const std::uint64_t done = progress_.positions();
   const double rate = double(done) / std::max(elapsed.count(), 1e-9);
   const double left = rate > 0 ? double(total_ - done) / rate : 0;
-  std::string line = fmt::format("{:5.1f}%  {} of {}  {:.3g} points/s", 100.0 * double(done) / double(std::max<std::uint64_t>(1, total_)),
+  std::string line = fmt::format("{:5.1f}%  {} of {}  {:.3g} points/s",
+                                 100.0 * double(done) / double(std::max<std::uint64_t>(1, total_)),
                                  grouped(done), grouped(total_), rate);
   line += done > 0 ? fmt::format("  {} left", duration(left)) : "";
   for (std::size_t i = 0; i < enum_names(engine::Status{}).size(); ++i) {

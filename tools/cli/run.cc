@@ -106,9 +106,9 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
     results::ParquetSink sink(*folder,
                               {space.base(), space.varied_leaves(), space.label_columns()});
     const ProgressDisplay display(progress, todo.count());
-    report = sweep::run_points(space, todo, sink,
-                               {.threads = arguments.threads, .archive = archive.get()}, stop,
-                               progress);
+    report =
+        sweep::run_points(space, todo, sink,
+                          {.threads = arguments.threads, .archive = archive.get()}, stop, progress);
   }
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   fmt::print("{} rows in {} ({:.3g} positions/s)\n", grouped(report.tally.rows()),
@@ -118,17 +118,20 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
     fmt::print("stopped; what is done is kept. Go on with: {}\n", resume_command(arguments));
     return kStopped;
   }
-  fmt::print("tables: {0}/points and {0}/kernels; in Python: "
-             "pandas.read_parquet('{0}/points')\n",
-             arguments.folder);
+  fmt::print(
+      "tables: {0}/points and {0}/kernels; in Python: "
+      "pandas.read_parquet('{0}/points')\n",
+      arguments.folder);
   return kOk;
 }
 
 int run(RunArguments arguments) {
   const auto shard = parse_shard(arguments.shard);
   if (!shard) {
-    fmt::print(stderr, "error: --shard: '{}' is not a shard\n  hint: write K/N with 1 <= K <= N, as in 2/8\n",
-               arguments.shard);
+    fmt::print(
+        stderr,
+        "error: --shard: '{}' is not a shard\n  hint: write K/N with 1 <= K <= N, as in 2/8\n",
+        arguments.shard);
     return kMistake;
   }
   const auto spec = read_or_complain(arguments.spec);
@@ -162,9 +165,12 @@ void add_run(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<RunArguments>();
   CLI::App* verb = app.add_subcommand("run", "Run a sweep into a folder of Parquet tables");
   verb->footer(
-      "The same command again goes on where a killed or stopped run was, and does nothing when it is\n"
-      "done. A folder holds one spec; change the spec and use a new folder, with --reuse OLD to take\n"
-      "over every point that is the same. Shards may share a folder, from any number of machines.\n\n"
+      "The same command again goes on where a killed or stopped run was, and does nothing when it "
+      "is\n"
+      "done. A folder holds one spec; change the spec and use a new folder, with --reuse OLD to "
+      "take\n"
+      "over every point that is the same. Shards may share a folder, from any number of "
+      "machines.\n\n"
       "  llmsweep run sweep.yaml -o runs/night --shard 1/4      one of four jobs\n"
       "  llmsweep run wider.yaml -o runs/wider --reuse runs/night");
   verb->add_option("spec", arguments->spec, "the sweep")->required()->type_name("SPEC");
@@ -173,10 +179,12 @@ void add_run(CLI::App& app, int& exit_code) {
   verb->add_option("-j,--threads", arguments->threads, "threads (default: all)")
       ->check(CLI::Range(1, 4096))
       ->type_name("N");
-  verb->add_option("--shard", arguments->shard, "only the K-th of N equal shares")->type_name("K/N");
+  verb->add_option("--shard", arguments->shard, "only the K-th of N equal shares")
+      ->type_name("K/N");
   verb->add_option("--reuse", arguments->reuse, "run folder whose finished points are taken over")
       ->type_name("DIR");
-  verb->add_option("--limit", arguments->limit, "most positions to run (default: the spec's, or 20,000,000)")
+  verb->add_option("--limit", arguments->limit,
+                   "most positions to run (default: the spec's, or 20,000,000)")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   verb->add_flag("--dry-run", arguments->dry_run, "only say what would run, as 'check' does");

@@ -3,7 +3,7 @@
 
 #include <fmt/core.h>
 
-#include "results/arrow_version.h"
+#include "results/parquet_file.h"
 #include "tools/cli/cli.h"
 
 namespace tools {

@@ -1,4 +1,4 @@
-# llmsweep_tests (tests/**/*_test.cc), Python tests (tests/**/*_test.py), the layer check, and
+# llmsweep_tests (tests/**/*_test.cc), Python tests (tests/**/*_test.py), the format and layer checks, and
 # llmsweep_bench (tests/bench, built only when asked for: cmake --build ... --target llmsweep_bench).
 
 set(LLMSWEEP_PYTHON ${PROJECT_SOURCE_DIR}/.deps/py/bin/python CACHE FILEPATH
@@ -61,10 +61,10 @@ foreach(test IN LISTS python_tests)
 endforeach()
 
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
-add_test(NAME tools/dev/check_layers COMMAND ${Python3_EXECUTABLE}
-  ${PROJECT_SOURCE_DIR}/tools/dev/check_layers.py)
-add_test(NAME tools/dev/check_layers_test COMMAND ${Python3_EXECUTABLE}
-  ${PROJECT_SOURCE_DIR}/tools/dev/check_layers_test.py)
+set(dev ${PROJECT_SOURCE_DIR}/tools/dev)
+add_test(NAME format COMMAND ${dev}/format --check)
+add_test(NAME layers COMMAND ${Python3_EXECUTABLE} ${dev}/check_layers.py)
+add_test(NAME layers_check_itself COMMAND ${Python3_EXECUTABLE} ${dev}/check_layers_test.py)
 
 file(GLOB_RECURSE bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/bench/*.cc)
 if(bench_sources)
