@@ -116,7 +116,8 @@ std::optional<FormulaError> compile_error(const Formula& formula) {
     const Expression::Compiled compiled(formula);
     int results = 0;
     compiled.parser.Eval(results);
-    if (results != 1) return FormulaError{formula.program.size(), "this is more than one expression"};
+    if (results != 1)
+      return FormulaError{formula.program.size(), "this is more than one expression"};
     return std::nullopt;
   } catch (const mu::Parser::exception_type& error) {
     const int position = error.GetPos();
@@ -126,7 +127,7 @@ std::optional<FormulaError> compile_error(const Formula& formula) {
 }
 
 const std::vector<std::string>& function_names() {
-  static const std::vector<std::string> names{"abs",   "ceil", "exp", "floor", "ln",    "log10",
+  static const std::vector<std::string> names{"abs",  "ceil", "exp", "floor", "ln",    "log10",
                                               "log2", "max",  "min", "mod",   "round", "sqrt"};
   return names;
 }

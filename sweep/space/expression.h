@@ -14,9 +14,9 @@ namespace sweep {
 // An expression ready to compile: names are v0, v1, ... (leaf `leaves[i]` for v_i), quantities are in
 // base units, texts are their text_code. sweep/spec/read_formula makes it from what the user wrote.
 struct Formula {
-  std::string source;             // as written, for reasons and for run.yaml
-  std::string program;            // for muParser
-  std::vector<int> leaves;        // position in engine::leaf_table() of each variable
+  std::string source;              // as written, for reasons and for run.yaml
+  std::string program;             // for muParser
+  std::vector<int> leaves;         // position in engine::leaf_table() of each variable
   std::vector<std::string> texts;  // literals in it, which a text leaf may be derived from
 };
 

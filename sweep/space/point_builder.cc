@@ -23,8 +23,7 @@ struct Choice {
 };
 
 bool is_conditional(const Choice& choice) {
-  return choice.axis->when != kNone ||
-         (choice.setting != nullptr && choice.setting->when != kNone);
+  return choice.axis->when != kNone || (choice.setting != nullptr && choice.setting->when != kNone);
 }
 
 }  // namespace
@@ -33,10 +32,10 @@ struct PointBuilder::Scratch {
   Space space;  // keeps the parts alive
   const SpaceParts& parts;
   std::vector<Expression> expressions;
-  std::vector<Choice> choices;       // in the order written
-  std::vector<std::size_t> order;    // of application
-  std::vector<signed char> outcomes;  // of each formula at this point: -1 not asked yet
-  std::vector<char> local;           // requirements of the branches this point is in
+  std::vector<Choice> choices;                  // in the order written
+  std::vector<std::size_t> order;               // of application
+  std::vector<signed char> outcomes;            // of each formula at this point: -1 not asked yet
+  std::vector<char> local;                      // requirements of the branches this point is in
   std::vector<std::vector<double>> name_codes;  // of each derivation into names
   int rejected_by = kNone;
 
@@ -52,7 +51,8 @@ struct PointBuilder::Scratch {
     local.resize(parts.requirements.size());
   }
 
-  void walk(const SpaceNode& node, std::uint64_t index, bool lead_of_zip, bool in_zip, Point& point);
+  void walk(const SpaceNode& node, std::uint64_t index, bool lead_of_zip, bool in_zip,
+            Point& point);
   void choose(int axis, std::uint64_t position, bool lead, Point& point);
   void choose_sample(const SpaceNode& node, std::uint64_t index, bool lead, Point& point);
   void apply(const Choice& choice, engine::Scenario& scenario) const;
@@ -80,7 +80,8 @@ void PointBuilder::Scratch::choose_sample(const SpaceNode& node, std::uint64_t i
       choices.push_back({.axis = &axis, .sample = sample, .lead = lead});
     } else {
       const double count = double(axis.settings.size());
-      choose(child.axis, std::uint64_t(std::min(std::floor(sample * count), count - 1)), lead, point);
+      choose(child.axis, std::uint64_t(std::min(std::floor(sample * count), count - 1)), lead,
+             point);
     }
   }
 }
@@ -181,7 +182,8 @@ bool PointBuilder::Scratch::derive(const Derivation& derivation, const std::vect
   switch (leaf.kind) {
     case engine::LeafKind::quantity:
     case engine::LeafKind::number:
-      if (!(value >= leaf.range.low && value <= leaf.range.high) || !std::isfinite(value)) return false;
+      if (!(value >= leaf.range.low && value <= leaf.range.high) || !std::isfinite(value))
+        return false;
       engine::set_leaf(scenario, leaf, value);
       return true;
     case engine::LeafKind::integer: {

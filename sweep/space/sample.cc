@@ -25,8 +25,8 @@ KeyedPermutation::KeyedPermutation(std::uint64_t size, std::uint64_t seed, std::
   const int bits = size > 1 ? std::bit_width(size - 1) : 1;
   half_bits_ = (bits + 1) / 2;
   for (int round = 0; round < kRounds; ++round) {
-    keys_[std::size_t(round)] = engine::random_bits(seed, engine::Stream::sampling,
-                                                    kKeysFrom + std::uint64_t(round), lane);
+    keys_[std::size_t(round)] =
+        engine::random_bits(seed, engine::Stream::sampling, kKeysFrom + std::uint64_t(round), lane);
   }
 }
 

@@ -90,7 +90,7 @@ struct Branch {
 
 struct Requirement {
   int formula = kNone;
-  std::string reason;  // what a rejected point is counted under
+  std::string reason;      // what a rejected point is counted under
   bool everywhere = true;  // false: only in branches that name it
 };
 

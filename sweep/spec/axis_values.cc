@@ -16,8 +16,8 @@ using engine::Leaf;
 using engine::LeafKind;
 using engine::LeafValue;
 
-const std::vector<std::string> kFormKeys{"values", "linear", "geometric", "powers_of_two", "count",
-                                         "when"};
+const std::vector<std::string> kFormKeys{"values",        "linear", "geometric",
+                                         "powers_of_two", "count",  "when"};
 
 bool is_numeric(const Leaf& leaf) {
   return leaf.kind == LeafKind::quantity || leaf.kind == LeafKind::number ||
@@ -49,9 +49,10 @@ class FormReader {
     } else if (node.is_map()) {
       map(node);
     } else {
-      wrong(node, said_ + ": " +
-                      (node.is_scalar() ? "'" + node.text + "'" : std::string(name_of(node.kind))) +
-                      " is neither a list nor a range",
+      wrong(node,
+            said_ + ": " +
+                (node.is_scalar() ? "'" + node.text + "'" : std::string(name_of(node.kind))) +
+                " is neither a list nor a range",
             node.is_scalar() ? "write '[" + node.text + "]', or set it under 'base'"
                              : "write a list, as in '[1, 2, 4]'");
     }
@@ -215,13 +216,15 @@ class FormReader {
     if (count == nullptr && place_ == FormPlace::sample) return interval(shape, scale);
     const auto between = ends(shape, linear ? "linear" : "geometric");
     if (count == nullptr) {
-      return wrong(node, said_ + ": a range without 'count'", "add how many values, as in 'count: 8'");
+      return wrong(node, said_ + ": a range without 'count'",
+                   "add how many values, as in 'count: 8'");
     }
     const auto steps = read_count(*count, said_ + ".count", 2, reading_);
     if (!between || !steps) return;
     if (*steps > kMostValues) return too_many(*count);
     if (between->low == between->high) {
-      return wrong(shape, said_ + ": both ends of the range are the same", "write a list of one value");
+      return wrong(shape, said_ + ": both ends of the range are the same",
+                   "write a list of one value");
     }
     std::vector<double> values;
     for (std::int64_t i = 0; i < *steps; ++i) {
@@ -264,7 +267,8 @@ class FormReader {
     const Leaf& leaf = *target_.leaf;
     // Six digits tell neighbours apart unless the range is very fine.
     std::set<std::string> distinct;
-    for (const double value : values) distinct.insert(value_text(leaf, as_value(leaf, short_of(value))));
+    for (const double value : values)
+      distinct.insert(value_text(leaf, as_value(leaf, short_of(value))));
     const bool fine = distinct.size() < values.size();
     for (const double value : values) {
       AxisValue added;
@@ -296,7 +300,8 @@ class FormReader {
 
 }  // namespace
 
-AxisForm read_form(const Target& target, const NodeEntry& entry, FormPlace place, Reading& reading) {
+AxisForm read_form(const Target& target, const NodeEntry& entry, FormPlace place,
+                   Reading& reading) {
   return FormReader(target, entry, place, reading).read(entry.value);
 }
 

@@ -89,11 +89,13 @@ class Tokenizer {
       const std::string written(text_.substr(at_, after + unit - at_));
       const auto quantity = parse_quantity(written);
       if (!quantity) return wrong(at_, "'" + written + "' is not a quantity", "");
-      push(Token::Kind::number, written.size(), exact(quantity->value)).unit = quantity->unit.symbol;
+      push(Token::Kind::number, written.size(), exact(quantity->value)).unit =
+          quantity->unit.symbol;
       return;
     }
     const auto value = parse_number(text_.substr(at_, digits));
-    if (!value) return wrong(at_, "'" + std::string(text_.substr(at_, digits)) + "' is not a number", "");
+    if (!value)
+      return wrong(at_, "'" + std::string(text_.substr(at_, digits)) + "' is not a number", "");
     push(Token::Kind::number, digits, exact(*value));
   }
 
@@ -109,7 +111,8 @@ class Tokenizer {
 
   void name() {
     std::size_t end = at_;
-    while (end < text_.size() && (is_letter(text_[end]) || is_digit(text_[end]) || text_[end] == '.')) {
+    while (end < text_.size() &&
+           (is_letter(text_[end]) || is_digit(text_[end]) || text_[end] == '.')) {
       ++end;
     }
     const std::string word(text_.substr(at_, end - at_));
@@ -140,8 +143,10 @@ class Tokenizer {
       // `device` stands for its name.
       if (section >= 0) leaf = table.find_leaf(word + ".name");
       if (section >= 0 && leaf < 0) {
-        const std::string field = table.leaves[table.sections[std::size_t(section)].first_leaf].path;
-        return wrong(at_, "'" + word + "' has many fields", "name one of them, as in '" + field + "'");
+        const std::string field =
+            table.leaves[table.sections[std::size_t(section)].first_leaf].path;
+        return wrong(at_, "'" + word + "' has many fields",
+                     "name one of them, as in '" + field + "'");
       }
     }
     if (leaf < 0) {
@@ -168,7 +173,8 @@ class Tokenizer {
     const std::vector<std::string> paths = all_paths();
     std::string near = nearest(word, paths);
     if (!near.empty()) return "did you mean '" + near + "'?";
-    return "names are paths, as in 'step.batch'; texts are quoted, as in \"step.phase == 'decode'\"";
+    return "names are paths, as in 'step.batch'; texts are quoted, as in \"step.phase == "
+           "'decode'\"";
   }
 
   void symbol() {
@@ -213,7 +219,8 @@ class Tokenizer {
 engine::Location place_in(const Node& scalar, std::size_t offset) {
   engine::Location where = scalar.where;
   // Of a text over several lines only the start is known.
-  if (scalar.text.find('\n') == std::string::npos) where.column += int(offset) + (scalar.quoted ? 1 : 0);
+  if (scalar.text.find('\n') == std::string::npos)
+    where.column += int(offset) + (scalar.quoted ? 1 : 0);
   return where;
 }
 

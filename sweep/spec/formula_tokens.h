@@ -30,11 +30,11 @@ struct Token {
     comma,
   };
   Kind kind = Kind::number;
-  std::string written;          // as the user wrote it
-  std::size_t offset = 0;       // in the user's text
-  std::string program;          // for muParser
-  int leaf = -1;                // of a leaf
-  std::string_view unit;        // of a number with a unit: the dimension's symbol
+  std::string written;     // as the user wrote it
+  std::size_t offset = 0;  // in the user's text
+  std::string program;     // for muParser
+  int leaf = -1;           // of a leaf
+  std::string_view unit;   // of a number with a unit: the dimension's symbol
 };
 
 // The place of a character of a scalar, as well as it can be told.

@@ -12,7 +12,8 @@
 namespace sweep {
 
 engine::Result<engine::ModelSpec> read_hf_config(const std::filesystem::path& file);
-engine::Result<engine::ModelSpec> parse_hf_config(std::string_view text, const std::string& file_name);
+engine::Result<engine::ModelSpec> parse_hf_config(std::string_view text,
+                                                  const std::string& file_name);
 
 // Architectures that can be read, sorted.
 std::vector<std::string> hf_architectures();

@@ -27,13 +27,16 @@ std::vector<Edit> whole_section(const Section& section, const std::vector<Edit>&
   return all;
 }
 
-int name_leaf(const Section& section) { return engine::leaf_table().find_leaf(section.path + ".name"); }
+int name_leaf(const Section& section) {
+  return engine::leaf_table().find_leaf(section.path + ".name");
+}
 
 // Fields of a spec, with its own `from` before them.
 std::vector<Edit> spec_fields(const Section& section, const Node& root, const std::string& said,
                               Reading& reading) {
   std::vector<Edit> edits;
-  if (const Node* from = root.find("from")) edits = from_spec(section, *from, said + "from", reading);
+  if (const Node* from = root.find("from"))
+    edits = from_spec(section, *from, said + "from", reading);
   if (const Node* config = root.find("hf_config"); config && section.library == "models") {
     edits = hf_spec(section, *config, said + "hf_config", reading);
   }
@@ -63,7 +66,8 @@ std::vector<Edit> spec_file(const Section& section, const std::filesystem::path&
     return {};
   }
   if (!root->is_map()) {
-    reading.mistake(root->where, "a spec is a map of fields, not " + std::string(name_of(root->kind)),
+    reading.mistake(root->where,
+                    "a spec is a map of fields, not " + std::string(name_of(root->kind)),
                     "write one field a line, as in 'name: value'");
     return {};
   }
@@ -110,7 +114,8 @@ std::vector<Edit> named_spec(const Section& section, const Node& name, std::stri
     hint = "no " + library + " found in: " + listing(folders);
   }
   reading.mistake(name.where,
-                  std::string(said) + ": there is no '" + name.text + "' among the " + library, hint);
+                  std::string(said) + ": there is no '" + name.text + "' among the " + library,
+                  hint);
   return {};
 }
 

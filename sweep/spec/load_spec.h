@@ -18,8 +18,8 @@ std::vector<Edit> named_spec(const engine::Section& section, const Node& name,
                              std::string_view said, Reading& reading);
 
 // The same for the value of `from:`, which may also be the spec itself, as a map.
-std::vector<Edit> from_spec(const engine::Section& section, const Node& from,
-                            std::string_view said, Reading& reading);
+std::vector<Edit> from_spec(const engine::Section& section, const Node& from, std::string_view said,
+                            Reading& reading);
 
 // The same for a HuggingFace config.json.
 std::vector<Edit> hf_spec(const engine::Section& section, const Node& path, std::string_view said,

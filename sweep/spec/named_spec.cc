@@ -2,9 +2,9 @@
 #include <utility>
 
 #include "engine/model/model_spec.h"
+#include "sweep/space/sampled_value.h"
 #include "sweep/spec/load_spec.h"
 #include "sweep/spec/parse_quantity.h"
-#include "sweep/space/sampled_value.h"
 #include "sweep/spec/sweep_spec.h"
 
 namespace sweep {

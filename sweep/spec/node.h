@@ -46,10 +46,14 @@ inline const Node* Node::find(std::string_view key) const {
 // "a list", for messages.
 inline std::string_view name_of(Node::Kind kind) {
   switch (kind) {
-    case Node::Kind::null: return "nothing";
-    case Node::Kind::scalar: return "a single value";
-    case Node::Kind::sequence: return "a list";
-    case Node::Kind::map: return "a map";
+    case Node::Kind::null:
+      return "nothing";
+    case Node::Kind::scalar:
+      return "a single value";
+    case Node::Kind::sequence:
+      return "a list";
+    case Node::Kind::map:
+      return "a map";
   }
   return "";
 }

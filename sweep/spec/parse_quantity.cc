@@ -16,9 +16,10 @@ struct Prefix {
   int exponent = 0;
   double factor = 1;
 };
-constexpr Prefix kNone[] = {{"", 0}};
+constexpr Prefix kNoPrefix[] = {{"", 0}};
 constexpr Prefix kSmall[] = {{"n", -9}, {"u", -6}, {"\u00b5", -6}, {"\u03bc", -6}, {"m", -3}};
-constexpr Prefix kLarge[] = {{"k", 3}, {"K", 3}, {"M", 6}, {"G", 9}, {"T", 12}, {"P", 15}, {"E", 18}};
+constexpr Prefix kLarge[] = {{"k", 3},  {"K", 3},  {"M", 6}, {"G", 9},
+                             {"T", 12}, {"P", 15}, {"E", 18}};
 constexpr Prefix kBinary[] = {
     {"Ki", 0, 0x1p10}, {"Mi", 0, 0x1p20}, {"Gi", 0, 0x1p30}, {"Ti", 0, 0x1p40}};
 
@@ -145,9 +146,9 @@ struct Digits {
 };
 Digits shortest_digits(double value) {
   std::array<char, 40> buffer{};
-  const auto end =
-      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::scientific)
-          .ptr;
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
+                                 std::chars_format::scientific)
+                       .ptr;
   const std::string_view text(buffer.data(), std::size_t(end - buffer.data()));
   Digits result;
   const std::size_t e = text.find('e');
@@ -220,7 +221,7 @@ std::string binary_text(double value) {
 
 std::optional<KnownUnit> find_unit(std::string_view text) {
   for (const Stem& stem : kStems) {
-    if (auto unit = match(text, stem, kNone)) return unit;
+    if (auto unit = match(text, stem, kNoPrefix)) return unit;
     if (stem.prefixes & small) {
       if (auto unit = match(text, stem, kSmall)) return unit;
     }
@@ -312,9 +313,10 @@ std::string_view example_of(const engine::Unit& unit) {
     std::string_view text;
   };
   constexpr Example examples[] = {
-      {"s", "10 us"},          {"Hz", "1.5 GHz"},     {"B", "80 GB"},       {"B/s", "3.35 TB/s"},
-      {"FLOP", "1 TFLOP"},     {"J", "5 J"},          {"W", "700 W"},       {"USD", "25000 USD"},
-      {"FLOP/s", "989 TFLOP/s"}, {"USD/h", "2.5 USD/h"}, {"req/s", "10 req/s"}, {"tok/s", "100 tok/s"},
+      {"s", "10 us"},         {"Hz", "1.5 GHz"},     {"B", "80 GB"},
+      {"B/s", "3.35 TB/s"},   {"FLOP", "1 TFLOP"},   {"J", "5 J"},
+      {"W", "700 W"},         {"USD", "25000 USD"},  {"FLOP/s", "989 TFLOP/s"},
+      {"USD/h", "2.5 USD/h"}, {"req/s", "10 req/s"}, {"tok/s", "100 tok/s"},
   };
   for (const Example& example : examples) {
     if (example.symbol == unit.symbol) return example.text;

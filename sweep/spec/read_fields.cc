@@ -111,10 +111,9 @@ std::vector<Assignment> read_fields(const Node& map, const FieldScope& scope, Re
       assignments.push_back(std::move(assignment));
     }
   }
-  std::stable_sort(assignments.begin(), assignments.end(),
-                   [](const Assignment& a, const Assignment& b) {
-                     return depth_of(a.path) < depth_of(b.path);
-                   });
+  std::stable_sort(
+      assignments.begin(), assignments.end(),
+      [](const Assignment& a, const Assignment& b) { return depth_of(a.path) < depth_of(b.path); });
   return assignments;
 }
 

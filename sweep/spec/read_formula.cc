@@ -27,7 +27,9 @@ bool is_number(const Token& token) {
   return token.kind == Token::Kind::number || (token.leaf >= 0 && !is_text(token));
 }
 
-std::vector<std::string> names_of(const Leaf& leaf) { return {leaf.names.begin(), leaf.names.end()}; }
+std::vector<std::string> names_of(const Leaf& leaf) {
+  return {leaf.names.begin(), leaf.names.end()};
+}
 
 // What the types of neighbours say: texts are compared, not added; quantities meet quantities.
 class NeighbourCheck {
@@ -97,7 +99,7 @@ class NeighbourCheck {
             "compare names with quoted texts, as in \"step.phase == 'decode'\"");
       return;
     }
-    for (const auto [leaf, literal] : {std::pair{left, right}, std::pair{right, left}}) {
+    for (const auto& [leaf, literal] : {std::pair{left, right}, std::pair{right, left}}) {
       if (literal->kind != Token::Kind::text || leaf->leaf < 0) continue;
       if (leaf_of(*leaf)->kind == LeafKind::enumeration) {
         known_name(*leaf_of(*leaf), leaf->written, *literal);
@@ -110,8 +112,8 @@ class NeighbourCheck {
     if (std::find(names.begin(), names.end(), literal.written) != names.end()) return;
     const std::string near = nearest(literal.written, names);
     wrong(literal, "'" + said + "' is never '" + literal.written + "'",
-          (near.empty() ? "" : "did you mean '" + near + "'? ") + "one of: " +
-              listing(names, names.size()));
+          (near.empty() ? "" : "did you mean '" + near + "'? ") +
+              "one of: " + listing(names, names.size()));
   }
 
   // A quantity alone on its side of a comparison, against a bare number or another dimension.
@@ -134,17 +136,18 @@ class NeighbourCheck {
 
   void text(std::size_t i, const Leaf* target) {
     const Token& token = tokens_[i];
+    const bool compared = is(i - 1, Token::Kind::equality) || is(i + 1, Token::Kind::equality);
     for (const std::size_t beside : {i - 1, i + 1}) {
       if (is(beside, Token::Kind::arithmetic) || is(beside, Token::Kind::comparison) ||
-          is(beside, Token::Kind::logic) || is(beside, Token::Kind::comma)) {
+          (!compared && (is(beside, Token::Kind::logic) || is(beside, Token::Kind::comma)))) {
         wrong(token, "'" + token.written + "' is a name, not a number", "compare it with == or !=");
         return;
       }
     }
-    if (is(i - 1, Token::Kind::equality) || is(i + 1, Token::Kind::equality)) return;
+    if (compared) return;
     // What is left is the value of the expression.
-    const bool takes_names =
-        target != nullptr && (target->kind == LeafKind::text || target->kind == LeafKind::enumeration);
+    const bool takes_names = target != nullptr && (target->kind == LeafKind::text ||
+                                                   target->kind == LeafKind::enumeration);
     if (!takes_names) {
       wrong(token, "'" + token.written + "' is a name, not a number", "compare it with == or !=");
     } else if (target->kind == LeafKind::enumeration && token.kind == Token::Kind::text) {
@@ -179,10 +182,10 @@ Formula assemble(const Node& node, std::vector<Token>& tokens, std::vector<std::
 std::optional<Formula> read_formula(const Node& node, const Leaf* target, std::string_view said,
                                     Reading& reading) {
   if (!node.is_scalar()) {
-    reading.mistake(node.where,
-                    std::string(said) + ": " + std::string(name_of(node.kind)) +
-                        " is not an expression",
-                    "write a text, as in \"step.batch * step.context <= 1000000\"");
+    reading.mistake(
+        node.where,
+        std::string(said) + ": " + std::string(name_of(node.kind)) + " is not an expression",
+        "write a text, as in \"step.batch * step.context <= 1000000\"");
     return std::nullopt;
   }
   std::vector<Token> tokens;

@@ -20,8 +20,8 @@ namespace {
 using engine::Location;
 using engine::Mistake;
 
-const std::vector<std::string> kTopKeys{"name",  "description", "include", "base", "axes", "require",
-                                        "derive", "seed",        "replicates", "limit"};
+const std::vector<std::string> kTopKeys{"name",    "description", "include", "base",       "axes",
+                                        "require", "derive",      "seed",    "replicates", "limit"};
 
 class SweepReader {
  public:
@@ -45,7 +45,8 @@ class SweepReader {
     if (replicates != nullptr) {
       const auto count = read_count(*replicates, "replicates", 1, reading_);
       if (count && *count > kMostValues) {
-        reading_.mistake(replicates->where, "more than " + std::to_string(kMostValues) + " replicates", "");
+        reading_.mistake(replicates->where,
+                         "more than " + std::to_string(kMostValues) + " replicates", "");
       } else if (count) {
         parts_.root.children.push_back(reader.replicates(*count, *replicates));
       }
@@ -76,12 +77,11 @@ class SweepReader {
     spec.name = std::move(name);
     spec.description = std::move(description);
     spec.limit = most;
-    spec.resolved = "# This sweep with every name looked up: reading it gives the same points.\nname: " +
-                    yaml_scalar(spec.name) + "\n" +
-                    (spec.description.empty()
-                         ? ""
-                         : "description: " + yaml_scalar(spec.description) + "\n") +
-                    "limit: " + std::to_string(spec.limit) + "\n" + body;
+    spec.resolved =
+        "# This sweep with every name looked up: reading it gives the same points.\nname: " +
+        yaml_scalar(spec.name) + "\n" +
+        (spec.description.empty() ? "" : "description: " + yaml_scalar(spec.description) + "\n") +
+        "limit: " + std::to_string(spec.limit) + "\n" + body;
     spec.digest = text_digest(body);
     spec.files = std::move(reading_.files);
     return spec;
@@ -100,9 +100,9 @@ class SweepReader {
     const Node document = std::move(root).value();
     if (root_where_.file.empty()) root_where_ = document.where;
     if (!document.is_map()) {
-      const std::string what = document.is_null() ? "the file is empty"
-                                                  : "a sweep is a map, not " +
-                                                        std::string(name_of(document.kind));
+      const std::string what = document.is_null()
+                                   ? "the file is empty"
+                                   : "a sweep is a map, not " + std::string(name_of(document.kind));
       reading_.mistake(document.where, what, "start with 'base:' and 'axes:'");
       return;
     }
@@ -135,7 +135,8 @@ class SweepReader {
       const std::filesystem::path file = relative_to(item.where, *name);
       const std::string key = file.lexically_normal().string();
       if (std::find(reading_.open.begin(), reading_.open.end(), key) != reading_.open.end()) {
-        reading_.mistake(item.where, "'" + *name + "' includes itself", "break the circle of includes");
+        reading_.mistake(item.where, "'" + *name + "' includes itself",
+                         "break the circle of includes");
         continue;
       }
       std::error_code error;
@@ -182,8 +183,9 @@ class SweepReader {
     });
     if (seed != nullptr) {
       if (seed_in_base.line > 0) {
-        reading_.mistake(seed->where, "the seed is set twice",
-                         "it is already set in 'base', on line " + std::to_string(seed_in_base.line));
+        reading_.mistake(
+            seed->where, "the seed is set twice",
+            "it is already set in 'base', on line " + std::to_string(seed_in_base.line));
       }
       const int leaf = table.find_leaf("seed");
       if (const auto value = read_value(table.leaves[std::size_t(leaf)], *seed, "seed", reading_)) {
@@ -203,10 +205,9 @@ class SweepReader {
       const auto is_about = [&](const std::string& path) {
         return path == prefix || path.starts_with(prefix + ".");
       };
-      const bool given =
-          std::any_of(base_paths_.begin(), base_paths_.end(), is_about) ||
-          std::any_of(parts_.axes.begin(), parts_.axes.end(),
-                      [&](const Axis& axis) { return is_about(axis.path); });
+      const bool given = std::any_of(base_paths_.begin(), base_paths_.end(), is_about) ||
+                         std::any_of(parts_.axes.begin(), parts_.axes.end(),
+                                     [&](const Axis& axis) { return is_about(axis.path); });
       if (given) continue;
       reading_.mistake(root_where_, "the sweep names no " + prefix,
                        "add one under 'base:', as in '" + prefix + ": " + example + "'");

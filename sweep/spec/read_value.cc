@@ -12,22 +12,23 @@ using engine::Leaf;
 using engine::LeafKind;
 using engine::LeafValue;
 
-std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 std::optional<double> read_quantity(const Leaf& leaf, const Node& node, std::string_view said,
                                     Reading& reading) {
   const std::string advice =
       "write a number and its unit, as in '" + std::string(example_of(leaf.unit)) + "'";
   const std::string what =
-      std::string(said) + ": " + quoted(node.text) + " is not a quantity in " + leaf.unit.symbol;
+      std::string(said) + ": " + in_quotes(node.text) + " is not a quantity in " + leaf.unit.symbol;
   const auto parsed = parse_quantity(node.text);
   if (parsed && parsed->unit.symbol == leaf.unit.symbol) return parsed->value;
   const auto parts = split_quantity(node.text);
   std::string hint = advice;
   if (parsed) {
-    hint = quoted(parts->unit) + " measures " + std::string(parsed->unit.measure) + "; " + advice;
+    hint =
+        in_quotes(parts->unit) + " measures " + std::string(parsed->unit.measure) + "; " + advice;
   } else if (parts && !parts->unit.empty()) {
-    hint = quoted(parts->unit) + " is not a unit; " + advice;
+    hint = in_quotes(parts->unit) + " is not a unit; " + advice;
   }
   reading.mistake(node.where, what, hint);
   return std::nullopt;
@@ -41,9 +42,9 @@ std::optional<LeafValue> read_name(const Leaf& leaf, const Node& node, std::stri
     names.emplace_back(leaf.names[i]);
   }
   const std::string near = nearest(node.text, names);
-  reading.mistake(node.where, std::string(said) + ": unknown name " + quoted(node.text),
-                  (near.empty() ? "" : "did you mean " + quoted(near) + "? ") + "one of: " +
-                      listing(names, names.size()));
+  reading.mistake(node.where, std::string(said) + ": unknown name " + in_quotes(node.text),
+                  (near.empty() ? "" : "did you mean " + in_quotes(near) + "? ") +
+                      "one of: " + listing(names, names.size()));
   return std::nullopt;
 }
 
@@ -51,7 +52,8 @@ std::optional<LeafValue> read_name(const Leaf& leaf, const Node& node, std::stri
 
 std::string range_text(const Leaf& leaf) {
   const auto text = [&](double bound) {
-    return leaf.kind == LeafKind::quantity ? format_quantity(bound, leaf.unit) : format_number(bound);
+    return leaf.kind == LeafKind::quantity ? format_quantity(bound, leaf.unit)
+                                           : format_number(bound);
   };
   const bool open_low = leaf.range.low == std::numeric_limits<double>::denorm_min();
   const std::string low = open_low ? text(0) : text(leaf.range.low);
@@ -93,7 +95,7 @@ std::optional<LeafValue> read_value(const Leaf& leaf, const Node& node, std::str
     case LeafKind::number: {
       const auto value = parse_number(node.text);
       if (!value) {
-        reading.mistake(node.where, name + ": " + quoted(node.text) + " is not a number",
+        reading.mistake(node.where, name + ": " + in_quotes(node.text) + " is not a number",
                         "write a plain number, as in '0.9'");
         return std::nullopt;
       }
@@ -103,7 +105,7 @@ std::optional<LeafValue> read_value(const Leaf& leaf, const Node& node, std::str
     case LeafKind::integer: {
       const auto value = parse_integer(node.text);
       if (!value) {
-        reading.mistake(node.where, name + ": " + quoted(node.text) + " is not a whole number",
+        reading.mistake(node.where, name + ": " + in_quotes(node.text) + " is not a whole number",
                         "write digits only, as in '64' or '1_000_000'");
         return std::nullopt;
       }
@@ -112,7 +114,7 @@ std::optional<LeafValue> read_value(const Leaf& leaf, const Node& node, std::str
     }
     case LeafKind::boolean:
       if (node.text == "true" || node.text == "false") return node.text == "true";
-      reading.mistake(node.where, name + ": " + quoted(node.text) + " is neither true nor false",
+      reading.mistake(node.where, name + ": " + in_quotes(node.text) + " is neither true nor false",
                       "write 'true' or 'false'");
       return std::nullopt;
     case LeafKind::enumeration:
@@ -145,11 +147,12 @@ std::optional<std::int64_t> read_count(const Node& node, std::string_view said, 
                                        Reading& reading) {
   const auto value = node.is_scalar() ? parse_integer(node.text) : std::nullopt;
   if (value && *value >= low) return value;
-  const std::string written = node.is_scalar() ? quoted(node.text) : std::string(name_of(node.kind));
-  reading.mistake(node.where,
-                  std::string(said) + ": " + written +
-                      (value ? " is too small" : " is not a whole number"),
-                  "write a whole number, at least " + std::to_string(low));
+  const std::string written =
+      node.is_scalar() ? in_quotes(node.text) : std::string(name_of(node.kind));
+  reading.mistake(
+      node.where,
+      std::string(said) + ": " + written + (value ? " is too small" : " is not a whole number"),
+      "write a whole number, at least " + std::to_string(low));
   return std::nullopt;
 }
 

@@ -16,6 +16,14 @@ using engine::Location;
 
 namespace {
 
+// A node of size 0 stands for an axis with mistakes.
+SpaceNode empty_node() {
+  SpaceNode node;
+  node.kind = SpaceNode::Kind::values;
+  node.size = 0;
+  return node;
+}
+
 std::string place_text(const Location& where) {
   return where.file + ":" + std::to_string(where.line) + ":" + std::to_string(where.column);
 }
@@ -35,7 +43,8 @@ int SpaceReader::label_column(const std::string& name) {
 
 std::int32_t SpaceReader::label_code(int column, const std::string& label) {
   std::vector<std::string>& values = parts_.label_columns[std::size_t(column)].values;
-  const auto [known, fresh] = codes_[std::size_t(column)].emplace(label, std::int32_t(values.size()));
+  const auto [known, fresh] =
+      codes_[std::size_t(column)].emplace(label, std::int32_t(values.size()));
   if (fresh) values.push_back(label);
   return known->second;
 }
@@ -67,6 +76,11 @@ int SpaceReader::add_condition(const Node& node) {
 
 void SpaceReader::set_when(int axis, int formula, const Location& where) {
   if (formula == kNone || axis == kNone) return;
+  if (parts_.axes[std::size_t(axis)].when != kNone) {
+    reading_.mistake(where, "'" + parts_.axes[std::size_t(axis)].path + "' has two 'when'",
+                     "join them with '&&'");
+    return;
+  }
   parts_.axes[std::size_t(axis)].when = formula;
   noted_[std::size_t(axis)].conditions.emplace_back(formula, where);
 }
@@ -99,8 +113,9 @@ int SpaceReader::add_axis(const Node& path, const AxisForm& form, FormPlace plac
   if (form.when != nullptr) {
     if (place != FormPlace::axis || in_zip_) {
       const std::string group = place == FormPlace::sample ? "sample" : "zip";
-      reading_.mistake(form.when->where, path.text + ": 'when' on one member of a " + group,
-                       "members move together: put 'when' beside them, in the " + group + " itself");
+      reading_.mistake(
+          form.when->where, path.text + ": 'when' on one member of a " + group,
+          "members move together: put 'when' beside them, in the " + group + " itself");
     } else {
       set_when(number, add_condition(*form.when), form.when->where);
     }
@@ -134,18 +149,47 @@ SpaceNode SpaceReader::read_axes(const Node& list) {
                        "write it as in '- step.batch: [1, 2, 4]'");
       continue;
     }
-    if (item.entries.size() > 1) {
-      const std::string& second = item.entries[1].key.text;
-      reading_.mistake(item.entries[1].key.where,
-                       "'" + second + "' in the entry of '" + item.entries[0].key.text + "'",
-                       "start a new entry with '- " + second +
-                           ":', or move both together with 'zip: {...}'");
-      continue;
-    }
-    SpaceNode child = read_entry(item.entries[0]);
+    SpaceNode child = read_item(item);
     if (child.size > 0) node.children.push_back(std::move(child));
   }
   return node;
+}
+
+// One entry of the list: an axis, and perhaps its `when`.
+SpaceNode SpaceReader::read_item(const Node& item) {
+  const NodeEntry* axis = nullptr;
+  const Node* when = nullptr;
+  for (const NodeEntry& entry : item.entries) {
+    if (entry.key.text == "when") {
+      when = &entry.value;
+    } else if (axis == nullptr) {
+      axis = &entry;
+    } else {
+      reading_.mistake(entry.key.where,
+                       "'" + entry.key.text + "' in the entry of '" + axis->key.text + "'",
+                       "start a new entry with '- " + entry.key.text +
+                           ":', or move both together with 'zip: {...}'");
+    }
+  }
+  if (axis == nullptr) {
+    reading_.mistake(item.where, "a 'when' without an axis",
+                     "write it in the entry of its axis, or in the axis itself");
+    return empty_node();
+  }
+  SpaceNode node = read_entry(*axis);
+  if (when != nullptr) set_group_when(node, *when);
+  return node;
+}
+
+void SpaceReader::set_group_when(const SpaceNode& node, const Node& when) {
+  if (in_zip_) {
+    reading_.mistake(when.where, "'when' on one member of a zip",
+                     "members move together: put 'when' beside them, in the zip itself");
+  } else if (node.kind == SpaceNode::Kind::concat) {
+    reading_.mistake(when.where, "'when' on a concat", "put it on the axes of its sub-sweeps");
+  } else {
+    set_when_below(node, add_condition(when), when.where);
+  }
 }
 
 SpaceNode SpaceReader::read_entry(const NodeEntry& entry) {
@@ -157,11 +201,8 @@ SpaceNode SpaceReader::read_entry(const NodeEntry& entry) {
   return read_values_axis(entry, in_zip_ ? FormPlace::zip : FormPlace::axis);
 }
 
-// A node of size 0 stands for an axis with mistakes.
 SpaceNode SpaceReader::read_values_axis(const NodeEntry& entry, FormPlace place) {
-  SpaceNode node;
-  node.kind = SpaceNode::Kind::values;
-  node.size = 0;
+  SpaceNode node = empty_node();
   const Target target = find_target(entry.key, reading_);
   if (target.leaf == nullptr && target.section == nullptr) return node;
   const AxisForm form = read_form(target, entry, place, reading_);
@@ -192,7 +233,9 @@ SpaceNode SpaceReader::read_zip(const NodeEntry& entry) {
     }
   } else if (entry.value.is_sequence()) {
     for (const Node& item : entry.value.items) {
-      if (item.is_map() && item.entries.size() == 1) {
+      if (item.is_map() && item.entries.size() == 1 && item.entries[0].key.text == "when") {
+        when = &item.entries[0].value;
+      } else if (item.is_map() && item.entries.size() == 1) {
         add(item.entries[0]);
       } else {
         reading_.mistake(item.where, "a member of a zip is a path and its values",
@@ -212,18 +255,11 @@ SpaceNode SpaceReader::read_zip(const NodeEntry& entry) {
     const std::uint64_t size = node.children[i].size;
     if (first == size || first == 0 || size == 0) continue;
     reading_.mistake(members[i].second,
-                     "zip: '" + members[i].first + "' has " + std::to_string(size) + " values, but '" +
-                         members[0].first + "' has " + std::to_string(first),
+                     "zip: '" + members[i].first + "' has " + std::to_string(size) +
+                         " values, but '" + members[0].first + "' has " + std::to_string(first),
                      "members of a zip move together: give them equally many values");
   }
-  if (when != nullptr) {
-    if (outer) {
-      reading_.mistake(when->where, "'when' on one member of a zip",
-                       "members move together: put 'when' beside them, in the zip itself");
-    } else {
-      set_when_below(node, add_condition(*when), when->where);
-    }
-  }
+  if (when != nullptr) set_group_when(node, *when);
   node.size = node.children[0].size;
   return node;
 }
@@ -250,8 +286,8 @@ SpaceNode SpaceReader::read_concat(const NodeEntry& entry) {
     after.merge(taken_);
   }
   taken_ = std::move(after);
-  const bool named =
-      std::any_of(names.begin(), names.end(), [](const std::string& name) { return !name.empty(); });
+  const bool named = std::any_of(names.begin(), names.end(),
+                                 [](const std::string& name) { return !name.empty(); });
   if (named) {
     node.label_column = label_column(number == 1 ? "concat" : "concat_" + std::to_string(number));
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -269,9 +305,10 @@ Branch SpaceReader::read_branch(const Node& node, std::string& name) {
     return branch;
   }
   if (!node.is_map()) {
-    reading_.mistake(node.where, "a sub-sweep is a list of axes or a map, not " +
-                                     std::string(name_of(node.kind)),
-                     "write '{name: a, base: {...}, axes: [...]}'");
+    reading_.mistake(
+        node.where,
+        "a sub-sweep is a list of axes or a map, not " + std::string(name_of(node.kind)),
+        "write '{name: a, base: {...}, axes: [...]}'");
     return branch;
   }
   const std::vector<std::string> keys{"name", "base", "axes", "require"};
@@ -281,7 +318,8 @@ Branch SpaceReader::read_branch(const Node& node, std::string& name) {
       name = read_text(entry.value, "name", reading_).value_or("");
     } else if (key == "base") {
       if (!entry.value.is_map()) {
-        reading_.mistake(entry.value.where, "base is " + std::string(name_of(entry.value.kind)) + ", not a map",
+        reading_.mistake(entry.value.where,
+                         "base is " + std::string(name_of(entry.value.kind)) + ", not a map",
                          "write it as in 'base: {step: {batch: 8}}'");
         continue;
       }
@@ -339,8 +377,9 @@ SpaceNode SpaceReader::read_sample(const NodeEntry& entry) {
     }
   }
   if (!map.is_map() || method == nullptr || of == nullptr || !of->is_map() || of->entries.empty()) {
-    reading_.mistake(map.where, "a sample needs a method with a count, and 'of'",
-                     "write 'sample: {latin_hypercube: 200, of: {device.clock: [1.2 GHz, 2.6 GHz]}}'");
+    reading_.mistake(
+        map.where, "a sample needs a method with a count, and 'of'",
+        "write 'sample: {latin_hypercube: 200, of: {device.clock: [1.2 GHz, 2.6 GHz]}}'");
     return node;
   }
   if (seed != nullptr) {
@@ -354,12 +393,13 @@ SpaceNode SpaceReader::read_sample(const NodeEntry& entry) {
     options.sobol_dimension = int(node.children.size());
     node.children.push_back(read_dimension(dimension, options));
   }
-  if (when != nullptr) set_when_below(node, add_condition(*when), when->where);
+  if (when != nullptr) set_group_when(node, *when);
   node.size = node.sample.count;
   return node;
 }
 
-SpaceNode SpaceReader::read_dimension(const NodeEntry& entry, const SampleDimension::Options& given) {
+SpaceNode SpaceReader::read_dimension(const NodeEntry& entry,
+                                      const SampleDimension::Options& given) {
   SpaceNode node;
   node.kind = SpaceNode::Kind::values;
   const Target target = find_target(entry.key, reading_);
@@ -369,10 +409,10 @@ SpaceNode SpaceReader::read_dimension(const NodeEntry& entry, const SampleDimens
   SampleDimension::Options options = given;
   options.lane = std::uint32_t(std::uint64_t(text_code(entry.key.text)));
   if (options.method == SampleMethod::sobol && options.sobol_dimension >= kSobolDimensions) {
-    reading_.mistake(entry.key.where,
-                     "sample: a Sobol sequence of more than " + std::to_string(kSobolDimensions) +
-                         " paths",
-                     "use latin_hypercube, or sample fewer paths");
+    reading_.mistake(
+        entry.key.where,
+        "sample: a Sobol sequence of more than " + std::to_string(kSobolDimensions) + " paths",
+        "use latin_hypercube, or sample fewer paths");
     return node;
   }
   parts_.axes[std::size_t(node.axis)].dimension = SampleDimension(options);
@@ -382,7 +422,8 @@ SpaceNode SpaceReader::read_dimension(const NodeEntry& entry, const SampleDimens
 SpaceNode SpaceReader::replicates(std::int64_t count, const Node& node) {
   AxisForm form;
   const int leaf = engine::leaf_table().find_leaf("replicate");
-  for (std::int64_t i = 0; i < count; ++i) form.values.push_back({std::to_string(i), {{leaf, i}}, nullptr});
+  for (std::int64_t i = 0; i < count; ++i)
+    form.values.push_back({std::to_string(i), {{leaf, i}}, nullptr});
   Node path = node;
   path.text = "replicate";
   SpaceNode result;

@@ -41,6 +41,7 @@ class SpaceReader {
     std::vector<std::pair<int, engine::Location>> conditions;  // formulas and their places
   };
 
+  SpaceNode read_item(const Node& item);
   SpaceNode read_entry(const NodeEntry& entry);
   SpaceNode read_values_axis(const NodeEntry& entry, FormPlace place);
   SpaceNode read_zip(const NodeEntry& entry);
@@ -56,14 +57,15 @@ class SpaceReader {
   int add_condition(const Node& node);
   void set_when(int axis, int formula, const engine::Location& where);
   void set_when_below(const SpaceNode& node, int formula, const engine::Location& where);
+  void set_group_when(const SpaceNode& node, const Node& when);
   int label_column(const std::string& name);
   std::int32_t label_code(int column, const std::string& label);
 
   SpaceParts& parts_;
   std::uint64_t seed_;
   Reading& reading_;
-  std::map<std::string, engine::Location> taken_;  // paths set on the way to here
-  std::vector<Noted> noted_;                       // one an axis
+  std::map<std::string, engine::Location> taken_;          // paths set on the way to here
+  std::vector<Noted> noted_;                               // one an axis
   std::vector<std::pair<int, engine::Location>> derived_;  // leaves and places, in order
   Trail trail_;
   int concats_ = 0;

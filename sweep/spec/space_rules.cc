@@ -67,9 +67,9 @@ void SpaceReader::read_derivations(const Node& node) {
   for (const NodeEntry& entry : node.entries) {
     const Target target = find_target(entry.key, reading_);
     if (target.section != nullptr) {
-      reading_.mistake(entry.key.where, "derive: '" + entry.key.text + "' has many fields",
-                       "derive one of them, as in '" +
-                           leaf_at(int(target.section->first_leaf)).path + "'");
+      reading_.mistake(
+          entry.key.where, "derive: '" + entry.key.text + "' has many fields",
+          "derive one of them, as in '" + leaf_at(int(target.section->first_leaf)).path + "'");
     }
     if (target.leaf == nullptr) continue;
     const auto axis = taken_.find(entry.key.text);
@@ -93,7 +93,8 @@ void SpaceReader::read_derivations(const Node& node) {
     derivation.requirement = int(parts_.requirements.size());
     const std::string range = range_text(*target.leaf);
     parts_.requirements.push_back(
-        {kNone, "derived " + entry.key.text + " is " + (range.empty() ? "a value it can take" : range),
+        {kNone,
+         "derived " + entry.key.text + " is " + (range.empty() ? "a value it can take" : range),
          true});
     derived_.emplace_back(derivation.leaf, entry.value.where);
     parts_.derivations.push_back(derivation);
@@ -131,7 +132,8 @@ void SpaceReader::check_order() {
       for (const int leaf : parts_.formulas[std::size_t(formula)].leaves) {
         for (const auto& [derived, derived_at] : derived_) {
           if (derived != leaf) continue;
-          reading_.mistake(where, "when: '" + leaf_at(leaf).path + "' is derived, and axes come first",
+          reading_.mistake(where,
+                           "when: '" + leaf_at(leaf).path + "' is derived, and axes come first",
                            "use the names it is derived from");
         }
         for (std::size_t later = i; later < noted_.size(); ++later) {
@@ -141,8 +143,9 @@ void SpaceReader::check_order() {
           }
           const std::string& path = parts_.axes[later].path;
           reading_.mistake(where,
-                           later == i ? "when: the axis '" + path + "' depends on itself"
-                                      : "when: the axis '" + path + "' comes later and has a 'when' too",
+                           later == i
+                               ? "when: the axis '" + path + "' depends on itself"
+                               : "when: the axis '" + path + "' comes later and has a 'when' too",
                            later == i ? "a condition is about other axes"
                                       : "list '" + path + "' before this axis");
         }

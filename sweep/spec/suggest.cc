@@ -7,9 +7,7 @@
 namespace sweep {
 namespace {
 
-char folded(char c) {
-  return c == '-' ? '_' : char(std::tolower(static_cast<unsigned char>(c)));
-}
+char folded(char c) { return c == '-' ? '_' : char(std::tolower(static_cast<unsigned char>(c))); }
 
 }  // namespace
 
@@ -83,7 +81,8 @@ std::string similar_file_hint(const std::filesystem::path& file) {
   }
   std::sort(names.begin(), names.end());
   const std::string near = nearest(file.filename().string(), names);
-  return near.empty() ? "check the path" : "did you mean '" + (file.parent_path() / near).string() + "'?";
+  return near.empty() ? "check the path"
+                      : "did you mean '" + (file.parent_path() / near).string() + "'?";
 }
 
 }  // namespace sweep

@@ -24,7 +24,7 @@ struct SweepSpec {
   // The same sweep with nothing left to look up, as YAML: reading it gives the same points at the
   // same indices, whatever the library then holds.
   std::string resolved;
-  std::string digest;  // of what decides the points: equal digests, equal spaces
+  std::string digest;              // of what decides the points: equal digests, equal spaces
   std::vector<std::string> files;  // that were read
 };
 

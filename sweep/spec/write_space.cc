@@ -58,7 +58,9 @@ class SpaceWriter {
   void line(std::size_t indent, const std::string& text) {
     text_ += std::string(indent, ' ') + text + "\n";
   }
-  std::string formula(int number) const { return quoted(parts_.formulas[std::size_t(number)].source); }
+  std::string formula(int number) const {
+    return quoted(parts_.formulas[std::size_t(number)].source);
+  }
   const Axis& axis_of(const SpaceNode& node) const { return parts_.axes[std::size_t(node.axis)]; }
 
   void requirements(const std::vector<int>& numbers, std::size_t indent) {
@@ -79,8 +81,8 @@ class SpaceWriter {
     }
     const Section& section = engine::leaf_table().sections[std::size_t(section_number)];
     // Every leaf is set: say so with `from`, which starts from the defaults, and leave those out.
-    const bool whole = !section.library.empty() &&
-                       setting.last_edit - setting.first_edit == section.last_leaf - section.first_leaf;
+    const bool whole = !section.library.empty() && setting.last_edit - setting.first_edit ==
+                                                       section.last_leaf - section.first_leaf;
     const engine::Scenario defaults;
     std::string fields;
     for (std::uint32_t i = setting.first_edit; i < setting.last_edit; ++i) {
@@ -96,7 +98,8 @@ class SpaceWriter {
   bool is_simple(const Axis& axis) const {
     if (axis.when != kNone) return false;
     for (const Setting& setting : axis.settings) {
-      if (setting.when != kNone || yaml_scalar(label(axis, setting)) != value(axis, setting)) return false;
+      if (setting.when != kNone || yaml_scalar(label(axis, setting)) != value(axis, setting))
+        return false;
     }
     return true;
   }
@@ -115,7 +118,8 @@ class SpaceWriter {
   void values(const Axis& axis, std::size_t indent) {
     line(indent, "values:");
     for (const Setting& setting : axis.settings) {
-      std::string item = "{value: " + value(axis, setting) + ", label: " + quoted(label(axis, setting));
+      std::string item =
+          "{value: " + value(axis, setting) + ", label: " + quoted(label(axis, setting));
       if (setting.when != kNone) item += ", when: " + formula(setting.when);
       line(indent + 2, "- " + item + "}");
     }

@@ -65,10 +65,12 @@ std::string fields_yaml(const engine::Scenario& scenario, const Section* section
   for (std::size_t i = first; i < last; ++i) {
     const Leaf& leaf = table.leaves[i];
     const engine::LeafValue value = engine::get_leaf(scenario, leaf);
-    if (which == LeavesToWrite::all_but_defaults && value == engine::get_leaf(defaults, leaf)) continue;
+    if (which == LeavesToWrite::all_but_defaults && value == engine::get_leaf(defaults, leaf))
+      continue;
     const std::vector<std::string_view> parts = parts_of(std::string_view(leaf.path).substr(skip));
     std::size_t shared = 0;
-    while (shared < open.size() && shared + 1 < parts.size() && open[shared] == parts[shared]) ++shared;
+    while (shared < open.size() && shared + 1 < parts.size() && open[shared] == parts[shared])
+      ++shared;
     open.resize(shared);
     for (; open.size() + 1 < parts.size(); open.push_back(parts[open.size()])) {
       text += std::string(2 * open.size(), ' ') + std::string(parts[open.size()]) + ":\n";

@@ -157,7 +157,8 @@ class TreeBuilder : public YAML::EventHandler {
       if (source.is_map()) {
         frame.merged.push_back(source);
       } else {
-        mistakes.push_back({value.where, "'<<' takes a map, not " + std::string(name_of(source.kind)),
+        mistakes.push_back({value.where,
+                            "'<<' takes a map, not " + std::string(name_of(source.kind)),
                             "point it at an anchor, as in '<<: *defaults'"});
       }
     }
@@ -201,8 +202,9 @@ engine::Result<Node> read_yaml(std::string_view text, const std::string& file_na
   } catch (const YAML::Exception& error) {
     Location where{file_name, 0, 0};
     if (!error.mark.is_null()) where = {file_name, error.mark.line + 1, error.mark.column + 1};
-    builder.mistakes.push_back({where, "this is not YAML: " + error.msg,
-                                "look for a missing colon, bracket or quote, or wrong indentation"});
+    builder.mistakes.push_back(
+        {where, "this is not YAML: " + error.msg,
+         "look for a missing colon, bracket or quote, or wrong indentation"});
   } catch (const TooLarge&) {
     builder.mistakes.push_back({{file_name, 0, 0},
                                 "the document is too large once its aliases are put in place",
