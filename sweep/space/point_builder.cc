@@ -1,0 +1,284 @@
+// How a position becomes a point: base, axes (broad paths first), `when`, `derive`, `require`, key.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "engine/base/check.h"
+#include "engine/leaves.h"
+#include "sweep/space/sampled_value.h"
+#include "sweep/space/space.h"
+#include "sweep/space/space_parts.h"
+#include "sweep/space/text_code.h"
+
+namespace sweep {
+namespace {
+
+// What one axis is at one position.
+struct Choice {
+  const Axis* axis = nullptr;
+  const Setting* setting = nullptr;  // of a listed axis
+  double sample = 0;                 // of an interval: in (0, 1)
+  bool lead = true;                  // the first position: it stands for all where `when` is false
+  bool active = true;
+};
+
+bool is_conditional(const Choice& choice) {
+  return choice.axis->when != kNone || (choice.setting != nullptr && choice.setting->when != kNone);
+}
+
+}  // namespace
+
+struct PointBuilder::Scratch {
+  Space space;  // keeps the parts alive
+  const SpaceParts& parts;
+  std::vector<Expression> expressions;
+  std::vector<Choice> choices;                  // in the order written
+  std::vector<std::size_t> order;               // of application
+  std::vector<signed char> outcomes;            // of each formula at this point: -1 not asked yet
+  std::vector<char> local;                      // requirements of the branches this point is in
+  std::vector<std::vector<double>> name_codes;  // of each derivation into names
+  int rejected_by = kNone;
+
+  explicit Scratch(const Space& from) : space(from), parts(from.parts()) {
+    for (const Formula& formula : parts.formulas) expressions.emplace_back(formula);
+    for (const Derivation& derivation : parts.derivations) {
+      std::vector<double>& codes = name_codes.emplace_back();
+      for (const auto name : engine::leaf_table().leaves[std::size_t(derivation.leaf)].names) {
+        codes.push_back(text_code(name));
+      }
+    }
+    outcomes.resize(parts.formulas.size());
+    local.resize(parts.requirements.size());
+  }
+
+  void walk(const SpaceNode& node, std::uint64_t index, bool lead_of_zip, bool in_zip,
+            Point& point);
+  void choose(int axis, std::uint64_t position, bool lead, Point& point);
+  void choose_sample(const SpaceNode& node, std::uint64_t index, bool lead, Point& point);
+  void apply(const Choice& choice, engine::Scenario& scenario) const;
+  void apply_active(engine::Scenario& scenario) const;
+  bool holds(int formula, const engine::Scenario& scenario);
+  Admission apply_conditional(Point& point);
+  bool derive(const Derivation& derivation, const std::vector<double>& codes,
+              engine::Scenario& scenario);
+};
+
+void PointBuilder::Scratch::choose(int axis_number, std::uint64_t position, bool lead,
+                                   Point& point) {
+  const Axis& axis = parts.axes[std::size_t(axis_number)];
+  const Setting& setting = axis.settings[std::size_t(position)];
+  choices.push_back({.axis = &axis, .setting = &setting, .lead = lead});
+  if (axis.label_column != kNone) point.labels[std::size_t(axis.label_column)] = setting.label;
+}
+
+void PointBuilder::Scratch::choose_sample(const SpaceNode& node, std::uint64_t index, bool lead,
+                                          Point& point) {
+  for (const SpaceNode& child : node.children) {
+    const Axis& axis = parts.axes[std::size_t(child.axis)];
+    const double sample = axis.dimension(index);
+    if (axis.settings.empty()) {
+      choices.push_back({.axis = &axis, .sample = sample, .lead = lead});
+    } else {
+      const double count = double(axis.settings.size());
+      choose(child.axis, std::uint64_t(std::min(std::floor(sample * count), count - 1)), lead,
+             point);
+    }
+  }
+}
+
+void PointBuilder::Scratch::walk(const SpaceNode& node, std::uint64_t index, bool lead_of_zip,
+                                 bool in_zip, Point& point) {
+  const bool lead = in_zip ? lead_of_zip : index == 0;
+  switch (node.kind) {
+    case SpaceNode::Kind::values:
+      choose(node.axis, index, lead, point);
+      return;
+    case SpaceNode::Kind::sample:
+      choose_sample(node, index, lead, point);
+      return;
+    case SpaceNode::Kind::zip:
+      for (const SpaceNode& child : node.children) walk(child, index, lead, true, point);
+      return;
+    case SpaceNode::Kind::product: {
+      // The first child is the most significant digit.
+      std::uint64_t block = node.size;
+      for (const SpaceNode& child : node.children) {
+        block /= child.size;
+        walk(child, index / block, lead_of_zip, in_zip, point);
+        index %= block;
+      }
+      return;
+    }
+    case SpaceNode::Kind::concat: {
+      const auto after = std::upper_bound(
+          node.branches.begin(), node.branches.end(), index,
+          [](std::uint64_t value, const Branch& branch) { return value < branch.begin; });
+      const Branch& branch = *(after - 1);
+      for (const int axis : branch.fixed) choose(axis, 0, true, point);
+      for (const int requirement : branch.requirements) local[std::size_t(requirement)] = 1;
+      if (node.label_column != kNone) point.labels[std::size_t(node.label_column)] = branch.label;
+      walk(branch.node, index - branch.begin, lead_of_zip, in_zip, point);
+      return;
+    }
+  }
+}
+
+void PointBuilder::Scratch::apply(const Choice& choice, engine::Scenario& scenario) const {
+  const std::vector<engine::Leaf>& leaves = engine::leaf_table().leaves;
+  if (choice.setting == nullptr) {
+    const Interval& interval = choice.axis->interval;
+    const engine::Leaf& leaf = leaves[std::size_t(interval.leaf)];
+    engine::set_leaf(scenario, leaf, sampled_value(interval, leaf.kind, choice.sample));
+    return;
+  }
+  for (std::uint32_t i = choice.setting->first_edit; i < choice.setting->last_edit; ++i) {
+    const Edit& edit = choice.axis->edits[i];
+    engine::set_leaf(scenario, leaves[std::size_t(edit.leaf)], edit.value);
+  }
+}
+
+void PointBuilder::Scratch::apply_active(engine::Scenario& scenario) const {
+  scenario = parts.base;
+  for (const std::size_t i : order) {
+    if (choices[i].active) apply(choices[i], scenario);
+  }
+}
+
+bool PointBuilder::Scratch::holds(int formula, const engine::Scenario& scenario) {
+  signed char& outcome = outcomes[std::size_t(formula)];
+  if (outcome < 0) outcome = expressions[std::size_t(formula)].holds(scenario) ? 1 : 0;
+  return outcome == 1;
+}
+
+// In the order written, each condition sees the point with every unconditional axis and every earlier
+// conditional one.
+Admission PointBuilder::Scratch::apply_conditional(Point& point) {
+  for (Choice& choice : choices) {
+    if (choice.active) continue;
+    const int axis_when = choice.axis->when;
+    if (axis_when != kNone && !holds(axis_when, point.scenario)) {
+      if (!choice.lead) return Admission::not_applicable;
+      const int column = choice.axis->label_column;
+      if (column != kNone) point.labels[std::size_t(column)] = kNone;
+      continue;
+    }
+    const int value_when = choice.setting != nullptr ? choice.setting->when : kNone;
+    if (value_when != kNone && !holds(value_when, point.scenario)) return Admission::not_applicable;
+    choice.active = true;
+    if (choice.axis->holds_narrower) {
+      apply_active(point.scenario);
+    } else {
+      apply(choice, point.scenario);
+    }
+  }
+  return Admission::admitted;
+}
+
+bool PointBuilder::Scratch::derive(const Derivation& derivation, const std::vector<double>& codes,
+                                   engine::Scenario& scenario) {
+  const engine::Leaf& leaf = engine::leaf_table().leaves[std::size_t(derivation.leaf)];
+  const Formula& formula = parts.formulas[std::size_t(derivation.formula)];
+  const double value = expressions[std::size_t(derivation.formula)].value(scenario);
+  switch (leaf.kind) {
+    case engine::LeafKind::quantity:
+    case engine::LeafKind::number:
+      if (!(value >= leaf.range.low && value <= leaf.range.high) || !std::isfinite(value))
+        return false;
+      engine::set_leaf(scenario, leaf, value);
+      return true;
+    case engine::LeafKind::integer: {
+      const double whole = rounded_down(value);
+      if (!(whole >= leaf.range.low && whole <= leaf.range.high) || std::abs(whole) > 0x1p62) {
+        return false;
+      }
+      engine::set_leaf(scenario, leaf, std::int64_t(whole));
+      return true;
+    }
+    case engine::LeafKind::boolean:
+      if (std::isnan(value)) return false;
+      engine::set_leaf(scenario, leaf, value != 0);
+      return true;
+    case engine::LeafKind::enumeration:
+      for (std::size_t i = 0; i < codes.size(); ++i) {
+        if (codes[i] == value) {
+          engine::set_leaf(scenario, leaf, std::int64_t(i));
+          return true;
+        }
+      }
+      return false;
+    case engine::LeafKind::text:
+      for (const std::string& text : formula.texts) {
+        if (text_code(text) == value) {
+          engine::set_leaf(scenario, leaf, text);
+          return true;
+        }
+      }
+      for (const int other : formula.leaves) {
+        const engine::Leaf& source = engine::leaf_table().leaves[std::size_t(other)];
+        if (source.kind != engine::LeafKind::text) continue;
+        const std::string& text = engine::leaf_text(scenario, source);
+        if (text_code(text) == value) {
+          engine::set_leaf(scenario, leaf, text);
+          return true;
+        }
+      }
+      return false;
+  }
+  return false;
+}
+
+PointBuilder::PointBuilder(const Space& space) : scratch_(std::make_unique<Scratch>(space)) {}
+PointBuilder::~PointBuilder() = default;
+PointBuilder::PointBuilder(PointBuilder&&) noexcept = default;
+
+Admission PointBuilder::build(std::uint64_t index, Point& point) {
+  Scratch& scratch = *scratch_;
+  const SpaceParts& parts = scratch.parts;
+  engine::check(index < parts.root.size, "a position inside the space");
+  point.index = index;
+  point.labels.assign(parts.label_columns.size(), kNone);
+  scratch.rejected_by = kNone;
+  scratch.choices.clear();
+  std::fill(scratch.outcomes.begin(), scratch.outcomes.end(), static_cast<signed char>(-1));
+  std::fill(scratch.local.begin(), scratch.local.end(), 0);
+  scratch.walk(parts.root, index, true, false, point);
+
+  // Stable insertion: a handful of choices, nearly in order.
+  std::vector<std::size_t>& order = scratch.order;
+  order.clear();
+  bool conditional = false;
+  for (std::size_t i = 0; i < scratch.choices.size(); ++i) {
+    Choice& choice = scratch.choices[i];
+    choice.active = !is_conditional(choice);
+    conditional |= !choice.active;
+    std::size_t place = order.size();
+    while (place > 0 && scratch.choices[order[place - 1]].axis->depth > choice.axis->depth) --place;
+    order.insert(order.begin() + std::ptrdiff_t(place), i);
+  }
+  scratch.apply_active(point.scenario);
+  if (conditional) {
+    const Admission admission = scratch.apply_conditional(point);
+    if (admission != Admission::admitted) return admission;
+  }
+  for (std::size_t i = 0; i < parts.derivations.size(); ++i) {
+    if (!scratch.derive(parts.derivations[i], scratch.name_codes[i], point.scenario)) {
+      scratch.rejected_by = parts.derivations[i].requirement;
+      return Admission::rejected;
+    }
+  }
+  for (std::size_t i = 0; i < parts.requirements.size(); ++i) {
+    const Requirement& requirement = parts.requirements[i];
+    if (requirement.formula == kNone) continue;
+    if (!requirement.everywhere && scratch.local[i] == 0) continue;
+    if (!scratch.expressions[std::size_t(requirement.formula)].holds(point.scenario)) {
+      scratch.rejected_by = int(i);
+      return Admission::rejected;
+    }
+  }
+  point.key = engine::key_of(point.scenario);
+  return Admission::admitted;
+}
+
+int PointBuilder::rejected_by() const { return scratch_->rejected_by; }
+
+}  // namespace sweep

@@ -1,0 +1,123 @@
+// What a space is made of: axes, the tree that combines them, and the expressions over them. Built
+// once by sweep/spec, then shared and never changed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/leaves.h"
+#include "engine/scenario.h"
+#include "sweep/space/expression.h"
+#include "sweep/space/sample.h"
+#include "sweep/space/space.h"
+
+namespace sweep {
+
+constexpr int kNone = -1;
+
+// One leaf takes one value.
+struct Edit {
+  int leaf = 0;  // position in engine::leaf_table()
+  engine::LeafValue value;
+
+  bool operator==(const Edit&) const = default;
+};
+
+// One listed value of an axis: edits [first_edit, last_edit) of its axis.
+struct Setting {
+  std::uint32_t first_edit = 0;
+  std::uint32_t last_edit = 0;
+  std::int32_t label = kNone;  // code in the axis's label column
+  int when = kNone;            // formula; where it is false, this position is not applicable
+};
+
+// A sampled interval of one numeric leaf.
+struct Interval {
+  enum class Scale : std::uint8_t { linear, logarithmic };
+  int leaf = kNone;
+  double low = 0;
+  double high = 0;
+  Scale scale = Scale::linear;
+};
+
+// Everything that may be written to one path: the values of an axis, a dimension of a sample, or (a
+// single setting without a label) an override of a sub-sweep's base.
+struct Axis {
+  std::string path;
+  int depth = 0;             // parts of the path: broad paths are applied before narrow ones
+  int label_column = kNone;  // in Space::label_columns
+  int when = kNone;          // formula
+  std::vector<Setting> settings;
+  std::vector<Edit> edits;
+  Interval interval;          // where settings is empty
+  SampleDimension dimension;  // of a sample
+  // Another axis has a narrower path inside this one: applying this one later than that one (as a
+  // `when` does) takes a rebuild.
+  bool holds_narrower = false;
+};
+
+struct Branch;
+
+// The tree that turns one integer into one position on every axis.
+struct SpaceNode {
+  enum class Kind : std::uint8_t {
+    values,   // one axis, by its settings
+    product,  // all combinations; the last child moves fastest
+    zip,      // children side by side
+    concat,   // branches one after another
+    sample,   // one axis a child, all drawn together
+  };
+  Kind kind = Kind::product;
+  std::uint64_t size = 1;
+  int axis = kNone;                 // values, and each child of a sample
+  std::vector<SpaceNode> children;  // product, zip, sample
+  std::vector<Branch> branches;     // concat
+  int label_column = kNone;         // concat: the names of its branches
+
+  // As written, so that run.yaml can say it again (sample).
+  SampleDimension::Options sample;
+};
+
+// One sub-sweep of a concat.
+struct Branch {
+  std::uint64_t begin = 0;        // its first position within the concat
+  std::vector<int> fixed;         // axes of one setting: the overrides of its base
+  std::vector<int> requirements;  // that hold only here
+  std::int32_t label = kNone;
+  SpaceNode node;
+};
+
+struct Requirement {
+  int formula = kNone;
+  std::string reason;      // what a rejected point is counted under
+  bool everywhere = true;  // false: only in branches that name it
+};
+
+struct Derivation {
+  int leaf = 0;
+  int formula = kNone;
+  int requirement = kNone;  // rejects values out of the leaf's range
+};
+
+struct SpaceParts {
+  engine::Scenario base;
+  std::vector<Axis> axes;
+  SpaceNode root;
+  std::vector<Formula> formulas;
+  std::vector<Derivation> derivations;
+  std::vector<Requirement> requirements;
+
+  std::vector<LabelColumn> label_columns;
+  std::vector<std::string> reasons;  // of the requirements
+  std::vector<int> varied_leaves;
+};
+
+// The sizes of a node and of all below it. False where a size does not fit in 64 bits.
+bool compute_size(SpaceNode& node, const SpaceParts& parts);
+
+// Fills in what follows from the rest: sizes, reasons, varied leaves. False where the number of
+// positions does not fit in 64 bits.
+bool complete(SpaceParts& parts);
+
+}  // namespace sweep

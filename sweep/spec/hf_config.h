@@ -1,0 +1,21 @@
+// HuggingFace config.json to a model. The only room of nlohmann's JSON in sweep/spec.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/result.h"
+#include "engine/model/model_spec.h"
+
+namespace sweep {
+
+engine::Result<engine::ModelSpec> read_hf_config(const std::filesystem::path& file);
+engine::Result<engine::ModelSpec> parse_hf_config(std::string_view text,
+                                                  const std::string& file_name);
+
+// Architectures that can be read, sorted.
+std::vector<std::string> hf_architectures();
+
+}  // namespace sweep

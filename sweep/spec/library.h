@@ -1,0 +1,36 @@
+// Finds named specs: `h100-sxm` of "devices" is devices/h100-sxm.yaml under one of the folders.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sweep {
+
+class Library {
+ public:
+  Library() = default;
+  // Folders like specs/, the first that has a name wins.
+  explicit Library(std::vector<std::filesystem::path> folders) : folders_(std::move(folders)) {}
+
+  // The folders of $LLMSWEEP_SPECS (separated by ':'), then `project_specs`.
+  static Library standard(const std::filesystem::path& project_specs);
+
+  // The same library with one more folder asked first; a folder that is not there changes nothing.
+  Library with(const std::filesystem::path& folder) const;
+
+  std::optional<std::filesystem::path> find(std::string_view library, std::string_view name) const;
+  // Every name of a library ("devices"), sorted, each once.
+  std::vector<std::string> names(std::string_view library) const;
+  // Every library that has a name: "devices", "models", ...; sorted.
+  std::vector<std::string> libraries() const;
+
+  const std::vector<std::filesystem::path>& folders() const { return folders_; }
+
+ private:
+  std::vector<std::filesystem::path> folders_;
+};
+
+}  // namespace sweep

@@ -1,0 +1,236 @@
+// One file (and those it includes) to a sweep. Every mistake is collected; nothing is thrown.
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "sweep/space/space_parts.h"
+#include "sweep/space/text_code.h"
+#include "sweep/spec/load_spec.h"
+#include "sweep/spec/read_fields.h"
+#include "sweep/spec/read_value.h"
+#include "sweep/spec/space_reader.h"
+#include "sweep/spec/suggest.h"
+#include "sweep/spec/sweep_spec.h"
+#include "sweep/spec/write_yaml.h"
+#include "sweep/spec/yaml_file.h"
+
+namespace sweep {
+namespace {
+
+using engine::Location;
+using engine::Mistake;
+
+const std::vector<std::string> kTopKeys{"name",    "description", "include", "base",       "axes",
+                                        "require", "derive",      "seed",    "replicates", "limit"};
+
+class SweepReader {
+ public:
+  SweepReader(std::string file_name, const Library& library)
+      : file_name_(std::move(file_name)),
+        reading_(library.with(std::filesystem::path(file_name_).parent_path() / "specs")) {}
+
+  engine::Result<SweepSpec> run(engine::Result<Node> root) {
+    gather(std::move(root), file_name_);
+    const Node* seed = last("seed");
+    const Node* replicates = last("replicates");
+    const Node* limit = last("limit");
+    read_base(seed);
+    SpaceReader reader(parts_, std::uint64_t(parts_.base.seed), reading_);
+    parts_.root.kind = SpaceNode::Kind::product;
+    each("axes", [&](const Node& node) {
+      for (SpaceNode& child : reader.read_axes(node).children) {
+        parts_.root.children.push_back(std::move(child));
+      }
+    });
+    if (replicates != nullptr) {
+      const auto count = read_count(*replicates, "replicates", 1, reading_);
+      if (count && *count > kMostValues) {
+        reading_.mistake(replicates->where,
+                         "more than " + std::to_string(kMostValues) + " replicates", "");
+      } else if (count) {
+        parts_.root.children.push_back(reader.replicates(*count, *replicates));
+      }
+    }
+    each("derive", [&](const Node& node) { reader.read_derivations(node); });
+    each("require", [&](const Node& node) { reader.read_requirements(node, true); });
+    reader.check_order();
+
+    std::string name = std::filesystem::path(file_name_).stem().string();
+    std::string description;
+    std::uint64_t most = kDefaultLimit;
+    if (const Node* node = last("name")) name = read_text(*node, "name", reading_).value_or("");
+    if (const Node* node = last("description")) {
+      description = read_text(*node, "description", reading_).value_or("");
+    }
+    if (limit != nullptr) {
+      if (const auto count = read_count(*limit, "limit", 1, reading_)) most = std::uint64_t(*count);
+    }
+    if (reading_.mistakes.empty()) check_whole();
+    if (reading_.mistakes.empty() && !complete(parts_)) {
+      reading_.mistake(root_where_, "the sweep has more than 2^64 positions",
+                       "shorten an axis, or draw from them with 'sample'");
+    }
+    if (!reading_.mistakes.empty()) return std::move(reading_.mistakes);
+
+    const std::string body = space_yaml(parts_);
+    SweepSpec spec{.space = Space(std::make_shared<const SpaceParts>(std::move(parts_)))};
+    spec.name = std::move(name);
+    spec.description = std::move(description);
+    spec.limit = most;
+    spec.resolved =
+        "# This sweep with every name looked up: reading it gives the same points.\nname: " +
+        yaml_scalar(spec.name) + "\n" +
+        (spec.description.empty() ? "" : "description: " + yaml_scalar(spec.description) + "\n") +
+        "limit: " + std::to_string(spec.limit) + "\n" + body;
+    spec.digest = text_digest(body);
+    spec.files = std::move(reading_.files);
+    return spec;
+  }
+
+ private:
+  // Documents in the order they count: what a file includes comes before the file.
+  void gather(engine::Result<Node> root, const std::string& file) {
+    reading_.files.push_back(file);
+    if (!root) {
+      for (const Mistake& mistake : root.mistakes()) {
+        reading_.mistake(mistake.where, mistake.what, mistake.hint);
+      }
+      return;
+    }
+    const Node document = std::move(root).value();
+    if (root_where_.file.empty()) root_where_ = document.where;
+    if (!document.is_map()) {
+      const std::string what = document.is_null()
+                                   ? "the file is empty"
+                                   : "a sweep is a map, not " + std::string(name_of(document.kind));
+      reading_.mistake(document.where, what, "start with 'base:' and 'axes:'");
+      return;
+    }
+    const std::string key = std::filesystem::path(file).lexically_normal().string();
+    reading_.open.push_back(key);
+    for (const NodeEntry& entry : document.entries) {
+      if (std::find(kTopKeys.begin(), kTopKeys.end(), entry.key.text) == kTopKeys.end()) {
+        unknown_key(entry.key);
+      }
+      if (entry.key.text == "include") include(entry.value);
+    }
+    reading_.open.pop_back();
+    documents_.push_back(std::make_unique<const Node>(document));
+  }
+
+  void unknown_key(const Node& key) {
+    std::string hint = suggestion(key.text, kTopKeys, "known keys");
+    const std::vector<std::string> paths = all_paths();
+    if (std::find(paths.begin(), paths.end(), key.text) != paths.end()) {
+      hint = "'" + key.text + "' goes under 'base:' or, to be swept, under 'axes:'";
+    }
+    reading_.mistake(key.where, "unknown key '" + key.text + "'", hint);
+  }
+
+  void include(const Node& node) {
+    const std::vector<Node> files = node.is_sequence() ? node.items : std::vector<Node>{node};
+    for (const Node& item : files) {
+      const auto name = read_text(item, "include", reading_);
+      if (!name) continue;
+      const std::filesystem::path file = relative_to(item.where, *name);
+      const std::string key = file.lexically_normal().string();
+      if (std::find(reading_.open.begin(), reading_.open.end(), key) != reading_.open.end()) {
+        reading_.mistake(item.where, "'" + *name + "' includes itself",
+                         "break the circle of includes");
+        continue;
+      }
+      std::error_code error;
+      if (!std::filesystem::is_regular_file(file, error)) {
+        reading_.mistake(item.where, "include: there is no file '" + *name + "'",
+                         similar_file_hint(file));
+        continue;
+      }
+      gather(read_yaml_file(file), file.string());
+    }
+  }
+
+  // What the last document that has the key says: a file overrides what it includes.
+  const Node* last(std::string_view key) const {
+    for (auto it = documents_.rbegin(); it != documents_.rend(); ++it) {
+      if (const Node* node = (*it)->find(key)) return node;
+    }
+    return nullptr;
+  }
+  template <class Visit>
+  void each(std::string_view key, Visit&& visit) {
+    for (const auto& document : documents_) {
+      if (const Node* node = document->find(key)) visit(*node);
+    }
+  }
+
+  void read_base(const Node* seed) {
+    const engine::LeafTable& table = engine::leaf_table();
+    Location seed_in_base;
+    each("base", [&](const Node& node) {
+      if (node.is_null()) return;
+      if (!node.is_map()) {
+        reading_.mistake(node.where, "base is " + std::string(name_of(node.kind)) + ", not a map",
+                         "write one field a line, as in 'task: step'");
+        return;
+      }
+      for (const Assignment& assignment : read_fields(node, {}, reading_)) {
+        if (assignment.path == "seed") seed_in_base = assignment.where;
+        base_paths_.push_back(assignment.path);
+        for (const Edit& edit : assignment.edits) {
+          engine::set_leaf(parts_.base, table.leaves[std::size_t(edit.leaf)], edit.value);
+        }
+      }
+    });
+    if (seed != nullptr) {
+      if (seed_in_base.line > 0) {
+        reading_.mistake(
+            seed->where, "the seed is set twice",
+            "it is already set in 'base', on line " + std::to_string(seed_in_base.line));
+      }
+      const int leaf = table.find_leaf("seed");
+      if (const auto value = read_value(table.leaves[std::size_t(leaf)], *seed, "seed", reading_)) {
+        engine::set_leaf(parts_.base, table.leaves[std::size_t(leaf)], *value);
+      }
+    }
+    for (const engine::Section& section : table.sections) {
+      if (section.complete != nullptr) section.complete(parts_.base);
+    }
+  }
+
+  // A sweep without a device or a model is a slip: the defaults are no machine anyone has.
+  void check_whole() {
+    for (const auto& [section, example] :
+         {std::pair{"device", "h100-sxm"}, std::pair{"model", "llama-3.1-70b"}}) {
+      const std::string prefix = std::string(section);
+      const auto is_about = [&](const std::string& path) {
+        return path == prefix || path.starts_with(prefix + ".");
+      };
+      const bool given = std::any_of(base_paths_.begin(), base_paths_.end(), is_about) ||
+                         std::any_of(parts_.axes.begin(), parts_.axes.end(),
+                                     [&](const Axis& axis) { return is_about(axis.path); });
+      if (given) continue;
+      reading_.mistake(root_where_, "the sweep names no " + prefix,
+                       "add one under 'base:', as in '" + prefix + ": " + example + "'");
+    }
+  }
+
+  std::string file_name_;
+  Reading reading_;
+  SpaceParts parts_;
+  Location root_where_;
+  std::vector<std::unique_ptr<const Node>> documents_;  // conditions point into them while we read
+  std::vector<std::string> base_paths_;
+};
+
+}  // namespace
+
+engine::Result<SweepSpec> read_sweep(const std::filesystem::path& file, const Library& library) {
+  return SweepReader(file.string(), library).run(read_yaml_file(file));
+}
+
+engine::Result<SweepSpec> read_sweep_text(std::string_view text, const std::string& file_name,
+                                          const Library& library) {
+  return SweepReader(file_name, library).run(read_yaml(text, file_name));
+}
+
+}  // namespace sweep

@@ -1,0 +1,50 @@
+// A sweep as read from its file: the space, and what else the file says about running it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/result.h"
+#include "sweep/space/space.h"
+#include "sweep/spec/library.h"
+
+namespace sweep {
+
+// Without `limit:`, more points than this are taken for an accident.
+constexpr std::uint64_t kDefaultLimit = 20'000'000;
+
+struct SweepSpec {
+  Space space;
+  std::string name;  // the file's stem, unless it says otherwise
+  std::string description;
+  std::uint64_t limit = kDefaultLimit;
+  // The same sweep with nothing left to look up, as YAML: reading it gives the same points at the
+  // same indices, whatever the library then holds.
+  std::string resolved;
+  std::string digest;              // of what decides the points: equal digests, equal spaces
+  std::vector<std::string> files;  // that were read
+};
+
+// Either the sweep, or every mistake in its files. A folder `specs` beside the file is asked for
+// names before the library.
+engine::Result<SweepSpec> read_sweep(const std::filesystem::path& file, const Library& library);
+engine::Result<SweepSpec> read_sweep_text(std::string_view text, const std::string& file_name,
+                                          const Library& library);
+
+// What goes into run.yaml.
+inline const std::string& resolved_yaml(const SweepSpec& spec) { return spec.resolved; }
+
+// One named spec ("devices", "h100-sxm") in a scenario of its own.
+struct NamedSpec {
+  std::string section;  // the path it fills: "device"
+  engine::Scenario scenario;
+};
+engine::Result<NamedSpec> read_named(const Library& library, std::string_view library_name,
+                                     std::string_view name);
+// "80 GB, 3.35 TB/s, 989 TFLOP/s bf16": one line for a list.
+std::string summary_of(const NamedSpec& spec);
+
+}  // namespace sweep

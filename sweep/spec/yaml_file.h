@@ -1,0 +1,20 @@
+// Reads a YAML file into nodes that remember their line and column. The only room of yaml-cpp.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "engine/base/result.h"
+#include "sweep/spec/node.h"
+
+namespace sweep {
+
+// Every duplicate key is a mistake; anchors, aliases and `<<` are resolved. An empty file is a null.
+engine::Result<Node> read_yaml(std::string_view text, const std::string& file_name);
+engine::Result<Node> read_yaml_file(const std::filesystem::path& file);
+
+// The whole file, or the mistake of not being readable.
+engine::Result<std::string> read_text_file(const std::filesystem::path& file);
+
+}  // namespace sweep
