@@ -72,7 +72,7 @@ Encoding encoding_for(Values<double>& values) {
 FileBytes PartEncoder::kernels(const PartRows& part) const {
   KernelColumns c(part);
   constexpr Encoding coded = Encoding::dictionary;
-  const std::vector<Encoding> encodings{coded,
+  const std::vector<Encoding> encodings{Encoding::delta,
                                         coded,
                                         coded,
                                         coded,

@@ -71,9 +71,12 @@ std::shared_ptr<parquet::WriterProperties> properties(const std::vector<Column>&
       ->max_row_group_length(std::max<std::int64_t>(rows, 1))
       ->created_by("llmsweep");
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    if (encodings[i] == Encoding::plain) builder.disable_dictionary(columns[i].name);
-    // The range of a text column prunes nothing, and finding it would hash every row.
-    if (columns[i].type == ColumnType::text) builder.disable_statistics(columns[i].name);
+    const Column& column = columns[i];
+    if (encodings[i] != Encoding::dictionary) builder.disable_dictionary(column.name);
+    if (encodings[i] == Encoding::delta) {
+      builder.encoding(column.name, parquet::Encoding::DELTA_BINARY_PACKED);
+    }
+    if (!column.has_range) builder.disable_statistics(column.name);
   }
   return builder.build();
 }

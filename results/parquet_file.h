@@ -26,8 +26,8 @@ struct FileBytes {
 };
 
 // How the values of a column lie in the file. Constant and repeating values go through a dictionary;
-// values that hardly repeat would only make the dictionary as long as the column.
-enum class Encoding : std::uint8_t { dictionary, plain };
+// values that hardly repeat would only make the dictionary as long as the column; indices go up.
+enum class Encoding : std::uint8_t { dictionary, plain, delta };
 
 using Metadata = std::vector<std::pair<std::string, std::string>>;
 

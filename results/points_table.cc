@@ -31,7 +31,7 @@ class PointColumns {
     const auto source = std::size_t(column.source);
     switch (column.role) {
       case ColumnRole::identity:
-        encoding = Encoding::plain;
+        encoding = source == 0 ? Encoding::delta : Encoding::plain;
         return source == 0 ? indices() : keys();
       case ColumnRole::label:
         return label(source);

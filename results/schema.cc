@@ -167,7 +167,8 @@ std::vector<Column> point_columns(const SchemaInputs& inputs) {
                      .description = "version of the formulas behind the figures"});
 
   std::set<std::string_view> names;
-  for (const Column& column : columns) {
+  for (Column& column : columns) {
+    column.has_range = column.type != ColumnType::text;
     engine::check(names.insert(column.name).second, "no two columns share a name");
   }
   return columns;
@@ -182,6 +183,7 @@ std::vector<Column> kernel_columns() {
                        .role = columns.size() < 2 ? ColumnRole::identity : ColumnRole::result,
                        .unit = unit,
                        .description = description,
+                       .has_range = columns.empty(),
                        .source = int(columns.size())});
   };
   add("index", ColumnType::int64, "", "position of the point in the grid of the sweep");

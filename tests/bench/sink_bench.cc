@@ -224,6 +224,20 @@ void SinkBesidePlainArrow(benchmark::State& state) {
 }
 BENCHMARK(SinkBesidePlainArrow)->Unit(benchmark::kMillisecond)->MinTime(3);
 
+// The sink alone, for a profiler.
+void SinkAlone(benchmark::State& state) {
+  constexpr std::uint64_t parts = 16;
+  rows();
+  double cpu = 0;
+  for (auto _ : state) {
+    const tests::TemporaryFolder folder;
+    cpu += sink_parts(folder.path() / "run", parts).cpu;
+  }
+  const double points = double(state.iterations()) * double(parts * Rows::kRows);
+  state.counters["cpu_s_per_million"] = 1e6 * cpu / points;
+}
+BENCHMARK(SinkAlone)->Unit(benchmark::kMillisecond)->MinTime(3);
+
 // Handing rows over, without making files of them: what a worker pays beside its evaluation.
 void SinkAppend(benchmark::State& state) {
   rows();
