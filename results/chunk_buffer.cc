@@ -1,0 +1,110 @@
+#include "results/chunk_buffer.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "engine/base/check.h"
+
+namespace results {
+namespace {
+
+// A cache line of slack after each column: columns a power of two apart would all compete for the
+// same few cache sets while a row is written across them.
+constexpr std::size_t kSlack = 8;
+
+template <class T>
+void spread(std::vector<T>& table, std::size_t columns, std::size_t from, std::size_t to,
+            std::size_t rows) {
+  std::vector<T> wider(columns * to);
+  for (std::size_t i = 0; i < columns; ++i) {
+    std::copy_n(table.data() + i * from, rows, wider.data() + i * to);
+  }
+  table = std::move(wider);
+}
+
+}  // namespace
+
+std::uint32_t TextPool::code(const std::string& text, std::uint32_t& last) {
+  if (last < texts_.size() && texts_[last] == text) return last;
+  const auto [place, added] = codes_.try_emplace(text, std::uint32_t(texts_.size()));
+  if (added) texts_.push_back(text);
+  return last = place->second;
+}
+
+void TextPool::clear() {
+  texts_.clear();
+  codes_.clear();
+}
+
+RowLayout::RowLayout(const SchemaInputs& inputs) : labels(inputs.labels.size()) {
+  const auto& leaves = engine::leaf_table().leaves;
+  slot_of_leaf.assign(leaves.size(), -1);
+  for (const int leaf : inputs.varied_leaves) {
+    int& slot = slot_of_leaf.at(std::size_t(leaf));
+    if (slot >= 0) continue;
+    slot = int(varied.size());
+    varied.push_back(leaves[std::size_t(leaf)]);
+  }
+}
+
+ChunkBuffer::ChunkBuffer(const RowLayout& layout)
+    : layout_(layout), last_texts_(layout.varied.size() + 1) {}
+
+void ChunkBuffer::grow() {
+  const std::size_t capacity = std::max<std::size_t>(64, 2 * capacity_);
+  const std::size_t stride = capacity + kSlack;
+  spread(slots_, layout_.varied.size(), stride_, stride, rows_);
+  spread(metrics_, kMetrics, stride_, stride, rows_);
+  spread(labels_, layout_.labels, stride_, stride, rows_);
+  capacity_ = capacity;
+  stride_ = stride;
+}
+
+void ChunkBuffer::add(const sweep::Point& point, const engine::Outcome& outcome) {
+  if (rows_ == capacity_) grow();
+  engine::check(point.labels.size() == layout_.labels, "a point has a code for every label column");
+  indices_.push_back(point.index);
+  keys_.push_back(point.key);
+  for (std::size_t i = 0; i < layout_.labels; ++i) labels_[i * stride_ + rows_] = point.labels[i];
+  std::uint64_t* slot = slots_.data() + rows_;
+  std::uint32_t* last_text = last_texts_.data();
+  for (const engine::Leaf& leaf : layout_.varied) {
+    switch (leaf.kind) {
+      case engine::LeafKind::quantity:
+      case engine::LeafKind::number:
+        *slot = std::bit_cast<std::uint64_t>(engine::leaf_double(point.scenario, leaf));
+        break;
+      case engine::LeafKind::text:
+        *slot = texts_.code(engine::leaf_text(point.scenario, leaf), *last_text);
+        break;
+      default:
+        *slot = std::uint64_t(engine::leaf_integer(point.scenario, leaf));
+        break;
+    }
+    slot += stride_;
+    ++last_text;
+  }
+  const double* figures = metric_values(outcome.metrics);
+  for (std::size_t i = 0; i < kMetrics; ++i) metrics_[i * stride_ + rows_] = figures[i];
+  verdicts_.push_back(
+      {.reason = outcome.reason.empty() ? kNoReason : texts_.code(outcome.reason, *last_text),
+       .status = outcome.status,
+       .bound = outcome.bound,
+       .tier = outcome.tier,
+       .extrapolated = outcome.extrapolated});
+  kernel_counts_.push_back(std::uint32_t(outcome.kernels.size()));
+  kernels_.insert(kernels_.end(), outcome.kernels.begin(), outcome.kernels.end());
+  ++rows_;
+}
+
+void ChunkBuffer::clear() {
+  rows_ = 0;
+  indices_.clear();
+  keys_.clear();
+  verdicts_.clear();
+  kernel_counts_.clear();
+  kernels_.clear();
+  texts_.clear();
+}
+
+}  // namespace results

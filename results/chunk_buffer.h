@@ -1,0 +1,88 @@
+// The rows of one chunk, column by column, in memory that is used again by later chunks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/leaves.h"
+#include "engine/outcome.h"
+#include "results/schema.h"
+#include "sweep/space/row_sink.h"
+
+namespace results {
+
+// Texts seen so far, each with a number.
+class TextPool {
+ public:
+  // `last` is the number this column got last: the same text again costs one comparison.
+  std::uint32_t code(const std::string& text, std::uint32_t& last);
+  const std::vector<std::string>& texts() const { return texts_; }
+  void clear();
+
+ private:
+  std::vector<std::string> texts_;
+  std::unordered_map<std::string, std::uint32_t> codes_;
+};
+
+// A constant of the run: which leaves need a value per row, all others being those of the base.
+struct RowLayout {
+  explicit RowLayout(const SchemaInputs& inputs);
+
+  std::vector<engine::Leaf> varied;  // in the order of slots
+  std::vector<int> slot_of_leaf;     // by leaf; -1: constant
+  std::size_t labels = 0;
+};
+
+class ChunkBuffer final : public sweep::ChunkRows {
+ public:
+  explicit ChunkBuffer(const RowLayout& layout);
+
+  void add(const sweep::Point& point, const engine::Outcome& outcome) override;
+  void clear();
+
+  std::size_t rows() const { return rows_; }
+  const std::uint64_t* indices() const { return indices_.data(); }
+  const engine::Key* keys() const { return keys_.data(); }
+  // A leaf that varies: the bits of a double or integer, the code of an enumeration, the number of a
+  // text in texts().
+  const std::uint64_t* slot(std::size_t number) const { return slots_.data() + number * stride_; }
+  const double* metric(std::size_t number) const { return metrics_.data() + number * stride_; }
+  const std::int32_t* label(std::size_t number) const { return labels_.data() + number * stride_; }
+  // Status, bound and tier as codes; a reason is a number in texts(), an absent one kNoReason.
+  static constexpr std::uint32_t kNoReason = UINT32_MAX;
+  struct Verdict {
+    std::uint32_t reason = kNoReason;
+    engine::Status status = engine::Status::ok;
+    engine::Bound bound = engine::Bound::compute;
+    engine::Tier tier = engine::Tier::roofline;
+    bool extrapolated = false;
+  };
+  const Verdict* verdicts() const { return verdicts_.data(); }
+  // How many kernel rows a row has, and all of them one after another.
+  const std::uint32_t* kernel_counts() const { return kernel_counts_.data(); }
+  const std::vector<engine::KernelRow>& kernels() const { return kernels_; }
+  const std::vector<std::string>& texts() const { return texts_.texts(); }
+
+ private:
+  void grow();
+
+  const RowLayout& layout_;
+  std::size_t rows_ = 0;
+  std::size_t capacity_ = 0;
+  std::size_t stride_ = 0;  // from one column of a table to the next
+  std::vector<std::uint64_t> slots_;
+  std::vector<double> metrics_;
+  std::vector<std::int32_t> labels_;
+  std::vector<std::uint64_t> indices_;
+  std::vector<engine::Key> keys_;
+  std::vector<Verdict> verdicts_;
+  std::vector<std::uint32_t> kernel_counts_;
+  std::vector<engine::KernelRow> kernels_;
+  TextPool texts_;
+  std::vector<std::uint32_t> last_texts_;  // by slot, and of the reason
+};
+
+}  // namespace results

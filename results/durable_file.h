@@ -1,0 +1,58 @@
+// Files that survive: written whole under a hidden name, synced, renamed; lines appended and synced;
+// locks that a dead process cannot hold. Every failure is a Failure that names the file.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace results {
+
+// An open file, closed with its owner.
+class FileHandle {
+ public:
+  FileHandle() = default;
+  explicit FileHandle(int descriptor) : descriptor_(descriptor) {}
+  ~FileHandle();
+  FileHandle(FileHandle&& other) noexcept;
+  FileHandle& operator=(FileHandle&& other) noexcept;
+
+  int get() const { return descriptor_; }
+  explicit operator bool() const { return descriptor_ >= 0; }
+
+ private:
+  int descriptor_ = -1;
+};
+
+// The hidden name a file has until it is complete: readers of a folder skip it.
+std::filesystem::path hidden_name(const std::filesystem::path& path);
+
+// Writes and syncs the file under its hidden name; `reveal` gives it its own.
+void write_hidden(const std::filesystem::path& path, std::string_view bytes);
+void reveal(const std::filesystem::path& path);
+// Makes the names in a folder permanent.
+void sync_folder(const std::filesystem::path& folder);
+
+// All of the above for a single file.
+void write_durably(const std::filesystem::path& path, std::string_view bytes);
+
+// Appends to a file and syncs it. On failure the file is cut back to what it was.
+class LineLog {
+ public:
+  LineLog(const std::filesystem::path& path, std::uint64_t keep_bytes);
+  void append(std::string_view lines);
+
+ private:
+  std::filesystem::path path_;
+  FileHandle file_;
+  std::uint64_t size_ = 0;
+};
+
+std::optional<std::string> read_file(const std::filesystem::path& path);
+
+// Holds the lock file until destroyed. Empty when another process holds it.
+std::optional<FileHandle> try_lock(const std::filesystem::path& path);
+
+}  // namespace results

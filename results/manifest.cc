@@ -1,0 +1,171 @@
+#include "results/manifest.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "engine/outcome.h"
+#include "results/durable_file.h"
+
+namespace results {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kFormat = 1;
+
+Json to_json(const PartFile& file) {
+  if (file.name.empty()) return nullptr;
+  return {{"file", file.name},
+          {"rows", file.rows},
+          {"bytes", file.bytes},
+          {"xxh3", fmt::format("{:016x}", file.checksum)}};
+}
+
+PartFile part_file_from(const Json& json) {
+  if (json.is_null()) return {};
+  return {.name = json.at("file").get<std::string>(),
+          .rows = json.at("rows").get<std::uint64_t>(),
+          .bytes = json.at("bytes").get<std::uint64_t>(),
+          .checksum = std::stoull(json.at("xxh3").get<std::string>(), nullptr, 16)};
+}
+
+Json to_json(const sweep::Tally& tally) {
+  Json json;
+  constexpr auto names = enum_names(engine::Status{});
+  for (std::size_t i = 0; i < names.size(); ++i) json[std::string(names[i])] = tally.by_status[i];
+  json["rejected"] = tally.rejected;
+  json["not_applicable"] = tally.not_applicable;
+  json["reused"] = tally.reused;
+  return json;
+}
+
+sweep::Tally tally_from(const Json& json) {
+  sweep::Tally tally;
+  constexpr auto names = enum_names(engine::Status{});
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    tally.by_status[i] = json.at(std::string(names[i])).get<std::uint64_t>();
+  }
+  tally.rejected = json.at("rejected").get<std::vector<std::uint64_t>>();
+  tally.not_applicable = json.at("not_applicable").get<std::uint64_t>();
+  tally.reused = json.at("reused").get<std::uint64_t>();
+  return tally;
+}
+
+ManifestHeader header_from(const Json& json) {
+  const auto shard = shard_from_text(json.at("shard").get<std::string>());
+  if (json.at("llmsweep_manifest").get<int>() != kFormat || !shard) {
+    throw std::runtime_error("not a manifest of this format");
+  }
+  return {.spec_hash = json.at("spec_hash").get<std::string>(),
+          .program_version = json.at("program_version").get<std::string>(),
+          .model_version = json.at("model_version").get<std::int64_t>(),
+          .shard = *shard,
+          .positions = json.at("positions").get<std::uint64_t>()};
+}
+
+PartRecord part_from(const Json& json) {
+  PartRecord part{.sequence = json.at("part").get<std::uint64_t>(),
+                  .points = part_file_from(json.at("points")),
+                  .kernels = part_file_from(json.at("kernels")),
+                  .tally = tally_from(json.at("tally"))};
+  for (const Json& range : json.at("positions")) {
+    part.positions.push_back({range.at(0).get<std::uint64_t>(), range.at(1).get<std::uint64_t>()});
+  }
+  return part;
+}
+
+// A line that ends and parses, handed to `take`; the library's exceptions stop here.
+template <class Take>
+bool read_line(std::string_view line, Take take) {
+  try {
+    take(Json::parse(line));
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+std::string to_text(const Shard& shard) { return fmt::format("{}of{}", shard.number, shard.count); }
+
+std::optional<Shard> shard_from_text(std::string_view text) {
+  Shard shard;
+  const char* end = text.data() + text.size();
+  const auto number = std::from_chars(text.data(), end, shard.number);
+  if (number.ec != std::errc{} || end - number.ptr < 3 || std::string_view(number.ptr, 2) != "of") {
+    return std::nullopt;
+  }
+  const auto count = std::from_chars(number.ptr + 2, end, shard.count);
+  if (count.ec != std::errc{} || count.ptr != end) return std::nullopt;
+  if (shard.number < 1 || shard.number > shard.count) return std::nullopt;
+  return shard;
+}
+
+std::string to_line(const ManifestHeader& header) {
+  const Json json{{"llmsweep_manifest", kFormat},
+                  {"spec_hash", header.spec_hash},
+                  {"program_version", header.program_version},
+                  {"model_version", header.model_version},
+                  {"shard", to_text(header.shard)},
+                  {"positions", header.positions}};
+  return json.dump() + "\n";
+}
+
+std::string to_line(const PartRecord& part) {
+  Json ranges = Json::array();
+  for (const sweep::IndexRange& range : part.positions) {
+    ranges.push_back(Json::array({range.begin, range.end}));
+  }
+  const Json json{{"part", part.sequence},
+                  {"positions", std::move(ranges)},
+                  {"points", to_json(part.points)},
+                  {"kernels", to_json(part.kernels)},
+                  {"tally", to_json(part.tally)}};
+  return json.dump() + "\n";
+}
+
+std::optional<Manifest> read_manifest(const std::filesystem::path& path) {
+  const std::optional<std::string> text = read_file(path);
+  if (!text) return std::nullopt;
+  Manifest manifest;
+  std::string_view left = *text;
+  bool has_header = false;
+  while (!left.empty()) {
+    const std::size_t end = left.find('\n');
+    const bool ok =
+        end != std::string_view::npos && read_line(left.substr(0, end), [&](const Json& json) {
+          if (has_header) {
+            manifest.parts.push_back(part_from(json));
+          } else {
+            manifest.header = header_from(json);
+            has_header = true;
+          }
+        });
+    if (!ok) {
+      manifest.torn = true;
+      break;
+    }
+    left.remove_prefix(end + 1);
+  }
+  if (!has_header) return std::nullopt;
+  manifest.intact_bytes = text->size() - left.size();
+  return manifest;
+}
+
+std::string manifest_name(const Shard& shard) {
+  return fmt::format("manifest-{}.jsonl", to_text(shard));
+}
+
+std::string part_name(std::string_view table, const Shard& shard, std::uint64_t sequence) {
+  return fmt::format("{}/part-{}-{:06}.parquet", table, to_text(shard), sequence);
+}
+
+std::uint64_t checksum_of(std::string_view bytes) {
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
+
+}  // namespace results

@@ -1,0 +1,70 @@
+// The record of one shard: which positions are done and which files hold their rows. One JSON object
+// a line; a line is written only once everything it names is permanent.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sweep/space/index_set.h"
+#include "sweep/space/row_sink.h"
+
+namespace results {
+
+// Number `number` of `count`, from one, as in `--shard 2/3`.
+struct Shard {
+  std::uint32_t number = 1;
+  std::uint32_t count = 1;
+  auto operator<=>(const Shard&) const = default;
+};
+std::string to_text(const Shard& shard);  // "2of3", as in file names
+std::optional<Shard> shard_from_text(std::string_view text);
+
+struct ManifestHeader {
+  std::string spec_hash;
+  std::string program_version;
+  std::int64_t model_version = 0;
+  Shard shard;
+  std::uint64_t positions = 0;  // of the whole grid
+  bool operator==(const ManifestHeader&) const = default;
+};
+
+struct PartFile {
+  std::string name;  // within the run folder; empty: there are no rows
+  std::uint64_t rows = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t checksum = 0;  // XXH3 of the file
+  bool operator==(const PartFile&) const = default;
+};
+
+struct PartRecord {
+  std::uint64_t sequence = 0;
+  std::vector<sweep::IndexRange> positions;  // with those that were rejected
+  PartFile points;
+  PartFile kernels;
+  sweep::Tally tally;
+  bool operator==(const PartRecord&) const = default;
+};
+
+struct Manifest {
+  ManifestHeader header;
+  std::vector<PartRecord> parts;
+  std::uint64_t intact_bytes = 0;  // a torn line, left by a kill, starts here
+  bool torn = false;
+};
+
+std::string to_line(const ManifestHeader& header);
+std::string to_line(const PartRecord& part);
+// Nothing where there is no file or its very first line is torn. What follows the first line that
+// cannot be read is dropped: its parts count as never written.
+std::optional<Manifest> read_manifest(const std::filesystem::path& path);
+
+std::string manifest_name(const Shard& shard);
+// "points/part-2of3-000017.parquet"
+std::string part_name(std::string_view table, const Shard& shard, std::uint64_t sequence);
+std::uint64_t checksum_of(std::string_view bytes);
+
+}  // namespace results

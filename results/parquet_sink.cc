@@ -1,0 +1,257 @@
+#include "results/parquet_sink.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "engine/base/check.h"
+#include "results/chunk_buffer.h"
+#include "results/durable_file.h"
+#include "results/part_encoder.h"
+
+namespace results {
+namespace {
+
+using ChunkPtr = std::unique_ptr<ChunkBuffer>;
+
+// Encoded parts that may wait for the disk: enough to ride out one slow sync.
+constexpr std::size_t kMostWaiting = 4;
+
+// Chunks on their way into one pair of files.
+struct OpenPart {
+  std::vector<ChunkPtr> chunks;  // those with rows
+  sweep::IndexSet positions;
+  sweep::Tally tally;
+  std::size_t rows = 0;
+  std::size_t kernel_rows = 0;
+  std::chrono::steady_clock::time_point begun;
+
+  bool empty() const { return positions.empty(); }
+};
+
+// A part ready for the disk.
+struct EncodedPart {
+  PartRecord record;
+  FileBytes points;
+  FileBytes kernels;
+};
+
+PartFile part_file(std::string name, std::size_t rows, const FileBytes& file) {
+  return {.name = std::move(name),
+          .rows = rows,
+          .bytes = file.bytes.size(),
+          .checksum = checksum_of(file.bytes)};
+}
+
+}  // namespace
+
+class ParquetSink::Impl {
+ public:
+  Impl(RunFolder& folder, const SchemaInputs& inputs, SinkOptions options)
+      : folder_(folder),
+        options_(std::move(options)),
+        layout_(inputs),
+        encoder_(inputs, folder.identity().run_yaml),
+        committer_([this] { commit_loop(); }) {}
+
+  ~Impl() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    changed_.notify_all();
+    committer_.join();
+  }
+
+  ChunkPtr start_chunk() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!spare_.empty()) {
+        ChunkPtr chunk = std::move(spare_.back());
+        spare_.pop_back();
+        return chunk;
+      }
+    }
+    return std::make_unique<ChunkBuffer>(layout_);
+  }
+
+  void finish_chunk(ChunkPtr chunk, sweep::IndexRange positions, const sweep::Tally& tally) {
+    engine::check(chunk->rows() == tally.rows(), "the tally counts the rows of its chunk");
+    OpenPart full;
+    {
+      const std::lock_guard lock(mutex_);
+      rethrow();
+      const auto now = options_.now();
+      if (open_.empty()) open_.begun = now;
+      open_.positions.add(positions);
+      open_.tally.add(tally);
+      open_.rows += chunk->rows();
+      open_.kernel_rows += chunk->kernels().size();
+      (chunk->rows() > 0 ? open_.chunks : spare_).push_back(std::move(chunk));
+      const bool ripe = open_.rows >= options_.points_per_part ||
+                        open_.kernel_rows >= options_.kernels_per_part ||
+                        now - open_.begun >= options_.oldest;
+      if (!ripe) return;
+      full = take_open();
+    }
+    encode(std::move(full));
+  }
+
+  void flush() {
+    OpenPart rest;
+    {
+      const std::lock_guard lock(mutex_);
+      rethrow();
+      if (!open_.empty()) rest = take_open();
+    }
+    if (!rest.empty()) encode(std::move(rest));
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return unfinished_ == 0 || failure_; });
+    rethrow();
+  }
+
+ private:
+  void rethrow() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+  // Under the lock.
+  OpenPart take_open() {
+    ++unfinished_;
+    return std::exchange(open_, {});
+  }
+
+  // The first failure stays; everyone who waits learns of it.
+  void fail(std::exception_ptr failure) {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = std::move(failure);
+    changed_.notify_all();
+  }
+
+  void encode(OpenPart part) {
+    try {
+      EncodedPart encoded = encoded_part(part);
+      std::unique_lock lock(mutex_);
+      recycle(part);
+      changed_.wait(lock, [this] { return waiting_.size() < kMostWaiting || failure_; });
+      rethrow();
+      encoded.record.sequence = 0;
+      waiting_.push_back(std::move(encoded));
+      changed_.notify_all();
+    } catch (...) {
+      fail(std::current_exception());
+      throw;
+    }
+  }
+
+  EncodedPart encoded_part(OpenPart& part) {
+    // Chunks end in any order; rows of a file are in the order of their index.
+    std::ranges::sort(part.chunks, {}, [](const ChunkPtr& chunk) { return chunk->indices()[0]; });
+    PartRows rows{.rows = part.rows, .kernel_rows = part.kernel_rows};
+    for (const ChunkPtr& chunk : part.chunks) rows.chunks.push_back(chunk.get());
+
+    EncodedPart encoded;
+    encoded.record.positions = part.positions.ranges();
+    encoded.record.tally = part.tally;
+    if (rows.rows > 0) encoded.points = encoder_.points(rows);
+    if (rows.kernel_rows > 0) encoded.kernels = encoder_.kernels(rows);
+    encoded.record.points = part_file("", rows.rows, encoded.points);
+    encoded.record.kernels = part_file("", rows.kernel_rows, encoded.kernels);
+    return encoded;
+  }
+
+  // Under the lock: the chunks' memory serves the next ones.
+  void recycle(OpenPart& part) {
+    for (ChunkPtr& chunk : part.chunks) {
+      chunk->clear();
+      spare_.push_back(std::move(chunk));
+    }
+    part.chunks.clear();
+  }
+
+  void commit_loop() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [this] { return !waiting_.empty() || stopping_; });
+      if (waiting_.empty()) return;
+      std::vector<EncodedPart> parts = std::exchange(waiting_, {});
+      const bool failed = failure_ != nullptr;
+      changed_.notify_all();
+      lock.unlock();
+      try {
+        if (!failed) commit(parts);
+      } catch (...) {
+        fail(std::current_exception());
+      }
+      const std::size_t finished = parts.size();
+      parts.clear();
+      lock.lock();
+      unfinished_ -= finished;
+      changed_.notify_all();
+    }
+  }
+
+  // Kernels first: a point that can be seen has its kernels.
+  void commit(std::vector<EncodedPart>& parts) {
+    const auto& root = folder_.path();
+    const auto stage = [&](const char* table, PartFile& file, const FileBytes& bytes,
+                           std::uint64_t sequence) {
+      if (file.rows == 0) return;
+      file.name = part_name(table, folder_.identity().shard, sequence);
+      write_hidden(root / file.name, bytes.bytes);
+    };
+    for (auto& [record, points, kernels] : parts) {
+      record.sequence = folder_.next_sequence();
+      stage("kernels", record.kernels, kernels, record.sequence);
+      stage("points", record.points, points, record.sequence);
+    }
+    const auto show = [&](const char* table, PartFile PartRecord::*file) {
+      for (const EncodedPart& part : parts) {
+        const std::string& name = (part.record.*file).name;
+        if (!name.empty()) reveal(root / name);
+      }
+      sync_folder(root / table);
+    };
+    show("kernels", &PartRecord::kernels);
+    show("points", &PartRecord::points);
+    std::vector<PartRecord> records;
+    for (EncodedPart& part : parts) records.push_back(std::move(part.record));
+    folder_.record(records);
+  }
+
+  RunFolder& folder_;
+  const SinkOptions options_;
+  const RowLayout layout_;
+  const PartEncoder encoder_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  OpenPart open_;
+  std::vector<ChunkPtr> spare_;
+  std::vector<EncodedPart> waiting_;
+  std::size_t unfinished_ = 0;  // parts taken and not yet committed
+  std::exception_ptr failure_;
+  bool stopping_ = false;
+
+  std::thread committer_;  // last: it starts when all the rest is there
+};
+
+ParquetSink::ParquetSink(RunFolder& folder, const SchemaInputs& inputs, SinkOptions options)
+    : impl_(std::make_unique<Impl>(folder, inputs, std::move(options))) {}
+ParquetSink::~ParquetSink() = default;
+
+std::unique_ptr<sweep::ChunkRows> ParquetSink::start_chunk() { return impl_->start_chunk(); }
+
+void ParquetSink::finish_chunk(std::unique_ptr<sweep::ChunkRows> rows, sweep::IndexRange positions,
+                               const sweep::Tally& tally) {
+  impl_->finish_chunk(ChunkPtr(static_cast<ChunkBuffer*>(rows.release())), positions, tally);
+}
+
+void ParquetSink::flush() { impl_->flush(); }
+
+}  // namespace results

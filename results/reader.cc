@@ -1,0 +1,184 @@
+#include "results/reader.h"
+
+#include <arrow/api.h>
+#include <arrow/io/file.h>
+#include <parquet/arrow/reader.h>
+#include <parquet/file_reader.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "results/failure.h"
+
+namespace results {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const fs::path& file, const std::string& why) {
+  throw Failure("cannot read " + file.string() + ": " + why);
+}
+
+template <class T>
+T must(arrow::Result<T> result, const fs::path& file) {
+  if (!result.ok()) fail(file, result.status().ToString());
+  return std::move(result).ValueUnsafe();
+}
+
+std::string value_of(const std::shared_ptr<const arrow::KeyValueMetadata>& metadata,
+                     const std::string& name) {
+  if (metadata == nullptr) return "";
+  auto value = metadata->Get(name);
+  return value.ok() ? value.ValueUnsafe() : "";
+}
+
+}  // namespace
+
+struct ParquetReader::Impl {
+  fs::path file;
+  std::unique_ptr<parquet::arrow::FileReader> reader;
+  std::shared_ptr<arrow::Schema> schema;
+
+  std::shared_ptr<arrow::ChunkedArray> column(std::string_view name) const {
+    const int number = schema->GetFieldIndex(std::string(name));
+    if (number < 0) fail(file, "it has no column '" + std::string(name) + "'");
+    std::shared_ptr<arrow::ChunkedArray> array;
+    const arrow::Status status = reader->ReadColumn(number, &array);
+    if (!status.ok()) fail(file, status.ToString());
+    return array;
+  }
+
+  // Calls take(array, row) for every row of a column of this type of array.
+  template <class Array, class Take>
+  void each(std::string_view name, Take take) const {
+    for (const auto& chunk : column(name)->chunks()) {
+      const auto* array = dynamic_cast<const Array*>(chunk.get());
+      if (array == nullptr) {
+        fail(file, "column '" + std::string(name) + "' holds " + chunk->type()->ToString());
+      }
+      for (std::int64_t i = 0; i < array->length(); ++i) take(*array, i);
+    }
+  }
+};
+
+ParquetReader::ParquetReader(const fs::path& file) : impl_(std::make_unique<Impl>()) {
+  impl_->file = file;
+  auto source = must(arrow::io::ReadableFile::Open(file.string()), file);
+  parquet::arrow::FileReaderBuilder builder;
+  const arrow::Status opened = builder.Open(source);
+  if (!opened.ok()) fail(file, opened.ToString());
+  impl_->reader = must(builder.Build(), file);
+  const arrow::Status read = impl_->reader->GetSchema(&impl_->schema);
+  if (!read.ok()) fail(file, read.ToString());
+}
+ParquetReader::~ParquetReader() = default;
+ParquetReader::ParquetReader(ParquetReader&&) noexcept = default;
+
+std::uint64_t ParquetReader::rows() const {
+  return std::uint64_t(impl_->reader->parquet_reader()->metadata()->num_rows());
+}
+
+std::vector<std::string> ParquetReader::column_names() const {
+  return impl_->schema->field_names();
+}
+
+bool ParquetReader::has(std::string_view column) const {
+  return impl_->schema->GetFieldIndex(std::string(column)) >= 0;
+}
+
+std::string ParquetReader::metadata(const std::string& name) const {
+  return value_of(impl_->schema->metadata(), name);
+}
+
+std::string ParquetReader::field_metadata(std::string_view column, const std::string& name) const {
+  const auto field = impl_->schema->GetFieldByName(std::string(column));
+  return field == nullptr ? "" : value_of(field->metadata(), name);
+}
+
+std::vector<double> ParquetReader::numbers(std::string_view column) const {
+  std::vector<double> values;
+  const auto field = impl_->schema->GetFieldByName(std::string(column));
+  if (field != nullptr && field->type()->id() == arrow::Type::INT64) {
+    const std::vector<std::int64_t> whole = integers(column);
+    return {whole.begin(), whole.end()};
+  }
+  impl_->each<arrow::DoubleArray>(column, [&](const arrow::DoubleArray& array, std::int64_t i) {
+    values.push_back(array.IsNull(i) ? std::numeric_limits<double>::quiet_NaN() : array.Value(i));
+  });
+  return values;
+}
+
+std::vector<std::int64_t> ParquetReader::integers(std::string_view column) const {
+  std::vector<std::int64_t> values;
+  impl_->each<arrow::Int64Array>(column, [&](const arrow::Int64Array& array, std::int64_t i) {
+    values.push_back(array.Value(i));
+  });
+  return values;
+}
+
+std::vector<std::uint8_t> ParquetReader::booleans(std::string_view column) const {
+  std::vector<std::uint8_t> values;
+  impl_->each<arrow::BooleanArray>(column, [&](const arrow::BooleanArray& array, std::int64_t i) {
+    values.push_back(array.Value(i) ? 1 : 0);
+  });
+  return values;
+}
+
+std::vector<std::optional<std::string>> ParquetReader::texts(std::string_view column) const {
+  std::vector<std::optional<std::string>> values;
+  impl_->each<arrow::StringArray>(column, [&](const arrow::StringArray& array, std::int64_t i) {
+    if (array.IsNull(i)) {
+      values.emplace_back();
+    } else {
+      values.emplace_back(array.GetString(i));
+    }
+  });
+  return values;
+}
+
+std::vector<engine::Key> ParquetReader::keys() const {
+  std::vector<engine::Key> keys;
+  impl_->each<arrow::StringArray>("key", [&](const arrow::StringArray& array, std::int64_t i) {
+    const std::string_view hex = array.GetView(i);
+    engine::Key key;
+    const char* middle = hex.data() + 16;
+    const char* end = hex.data() + hex.size();
+    if (hex.size() != 32 || std::from_chars(hex.data(), middle, key.high, 16).ptr != middle ||
+        std::from_chars(middle, end, key.low, 16).ptr != end) {
+      fail(impl_->file, "'" + std::string(hex) + "' is not a key");
+    }
+    keys.push_back(key);
+  });
+  return keys;
+}
+
+std::vector<std::uint8_t> ParquetReader::codes(std::string_view column,
+                                               std::string_view const* names,
+                                               std::size_t count) const {
+  std::vector<std::uint8_t> values;
+  std::size_t last = 0;  // runs of one name are common
+  impl_->each<arrow::StringArray>(column, [&](const arrow::StringArray& array, std::int64_t i) {
+    const std::string_view text = array.GetView(i);
+    if (names[last] != text) last = std::size_t(std::find(names, names + count, text) - names);
+    if (last == count) {
+      fail(impl_->file, "column '" + std::string(column) + "' says '" + std::string(text) +
+                            "', which this program does not know");
+    }
+    values.push_back(std::uint8_t(last));
+  });
+  return values;
+}
+
+std::vector<fs::path> table_files(const fs::path& folder, const std::string& table) {
+  std::vector<fs::path> files;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder / table, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("part-") && name.ends_with(".parquet")) files.push_back(entry.path());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+}  // namespace results

@@ -1,0 +1,49 @@
+// Reads the files of a run back: whole columns, for tools, tests and the archive.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/leaves.h"
+
+namespace results {
+
+// One Parquet file. Columns are read when asked for; a column that is not there, or holds something
+// else, is a Failure that names the file.
+class ParquetReader {
+ public:
+  explicit ParquetReader(const std::filesystem::path& file);
+  ~ParquetReader();
+  ParquetReader(ParquetReader&&) noexcept;
+
+  std::uint64_t rows() const;
+  std::vector<std::string> column_names() const;
+  bool has(std::string_view column) const;
+  // The file's own metadata ("llmsweep.run_yaml"), or a field's ("unit"); empty where there is none.
+  std::string metadata(const std::string& name) const;
+  std::string field_metadata(std::string_view column, const std::string& name) const;
+
+  std::vector<double> numbers(std::string_view column) const;  // null: NaN; integers are converted
+  std::vector<std::int64_t> integers(std::string_view column) const;
+  std::vector<std::uint8_t> booleans(std::string_view column) const;
+  std::vector<std::optional<std::string>> texts(std::string_view column) const;
+  std::vector<engine::Key> keys() const;
+  // Texts as numbers into `names`; a text that is not among them is a Failure.
+  std::vector<std::uint8_t> codes(std::string_view column, std::string_view const* names,
+                                  std::size_t count) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// The files of a table of a run, in the order of their names; `table` is "points" or "kernels".
+std::vector<std::filesystem::path> table_files(const std::filesystem::path& folder,
+                                               const std::string& table);
+
+}  // namespace results

@@ -1,0 +1,71 @@
+// The folder of a run: opened for a new run or to go on with one, repaired after a kill, and asked
+// what is done. Layout and protocol are in results/README.md.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/base/result.h"
+#include "results/manifest.h"
+#include "sweep/space/index_set.h"
+#include "sweep/space/row_sink.h"
+
+namespace results {
+
+// What a run is; a folder holds one spec, whatever its shards.
+struct RunIdentity {
+  std::string run_yaml;   // the resolved spec
+  std::string spec_hash;  // equal for two runs that may share a folder
+  Shard shard;
+  std::uint64_t positions = 0;  // of the whole grid
+};
+
+// How closely the parts of an earlier run are looked at before they count as done.
+enum class Verify : std::uint8_t {
+  sizes,     // they are there and as long as they were: what a kill or a lost disk can break
+  contents,  // and their checksums hold: reads every byte
+};
+
+// Holds the lock of its shard: one process writes a shard at a time.
+class RunFolder {
+ public:
+  // Mistakes are the user's (another spec, not a run folder, shard in use) or the disk's.
+  static engine::Result<RunFolder> open(const std::filesystem::path& folder,
+                                        const RunIdentity& identity, Verify verify = Verify::sizes);
+  ~RunFolder();
+  RunFolder(RunFolder&&) noexcept;
+  RunFolder& operator=(RunFolder&&) noexcept;
+
+  const std::filesystem::path& path() const;
+  const RunIdentity& identity() const;
+  // What was done before this process, by all shards; these positions need no work.
+  const sweep::IndexSet& done() const;
+  const sweep::Tally& tally() const;
+  // What was repaired or is remarkable, for the user.
+  const std::vector<std::string>& notices() const;
+
+  std::uint64_t next_sequence();
+  // Appends lines for parts whose files are permanent. One thread at a time; throws Failure.
+  void record(const std::vector<PartRecord>& parts);
+
+ private:
+  struct State;
+  explicit RunFolder(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// A run as its manifests tell it, without changing anything.
+struct RunSummary {
+  std::vector<ManifestHeader> shards;
+  std::uint64_t positions = 0;
+  sweep::IndexSet done;
+  sweep::Tally tally;
+  std::vector<PartRecord> parts;  // of all shards, in the order they were written
+  bool complete() const { return done.count() == positions; }
+};
+engine::Result<RunSummary> summarise(const std::filesystem::path& folder);
+
+}  // namespace results

@@ -1,0 +1,74 @@
+// Which columns the two tables have, as plain data: the sink writes them, the reader finds them and
+// `describe` prints them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/outcome.h"
+#include "engine/scenario.h"
+#include "sweep/space/space.h"
+
+namespace results {
+
+// What the columns of a run follow from. Of a space:
+// `SchemaInputs{space.base(), space.varied_leaves(), space.label_columns()}`.
+struct SchemaInputs {
+  engine::Scenario base;
+  std::vector<int> varied_leaves;  // positions in engine::leaf_table()
+  std::vector<sweep::LabelColumn> labels;
+};
+
+enum class ColumnType : std::uint8_t { int64, float64, boolean, text };
+constexpr std::array<std::string_view, 4> enum_names(ColumnType) {
+  return {"int64", "double", "bool", "string"};
+}
+
+// What a column tells about a point.
+enum class ColumnRole : std::uint8_t { identity, label, setting, result, metric, provenance };
+constexpr std::array<std::string_view, 6> enum_names(ColumnRole) {
+  return {"identity", "label", "setting", "result", "metric", "provenance"};
+}
+
+struct Column {
+  std::string name;
+  ColumnType type = ColumnType::float64;
+  ColumnRole role = ColumnRole::setting;
+  std::string unit;
+  std::string description;
+  bool nullable = false;
+  // Files state the least and the greatest value, so that a query may skip them. Not worth its time
+  // for texts, nor for figures that every point spreads over many orders of magnitude.
+  bool has_range = true;
+  // Where the value comes from: the label's, leaf's or metric's number; of a result or an identity,
+  // its place among them.
+  int source = 0;
+};
+
+// The columns between the settings and the metrics, in this order; `source` counts into them.
+enum class ResultColumn : std::uint8_t { status, reason, bound, tier, extrapolated };
+
+std::vector<Column> point_columns(const SchemaInputs& inputs);
+std::vector<Column> kernel_columns();
+
+// One figure of engine::Metrics, by its number.
+struct Metric {
+  std::string column;  // with the unit as suffix: "step_time_s"
+  engine::Unit unit;
+  std::string_view meaning;
+};
+const std::vector<Metric>& metric_table();
+constexpr std::size_t kMetrics = sizeof(engine::Metrics) / sizeof(double);
+// The figures as numbers in base units, in the order of metric_table().
+const double* metric_values(const engine::Metrics& metrics);
+double* metric_values(engine::Metrics& metrics);
+
+// The column of a leaf: its path, except that the name of a section of the library stands for the
+// section ("device.name" is column "device").
+std::string leaf_column(const std::string& path);
+
+}  // namespace results
