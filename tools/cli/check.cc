@@ -27,6 +27,11 @@ constexpr std::size_t kShown = 5;
 constexpr double kPointBytes = 120;
 constexpr double kKernelBytes = 20;
 
+// The i-th of `count` positions spread evenly over `size`: i * size / count without overflow.
+std::uint64_t spread(std::uint64_t i, std::uint64_t count, std::uint64_t size) {
+  return i * (size / count) + i * (size % count) / count;
+}
+
 struct Survey {
   std::uint64_t looked_at = 0;
   std::uint64_t admitted = 0;
@@ -41,8 +46,7 @@ Survey survey(const sweep::Space& space, sweep::PointBuilder& builder, sweep::Po
   const std::uint64_t size = space.size();
   const std::uint64_t count = size <= kExact ? size : kSampled;
   for (std::uint64_t i = 0; i < count; ++i) {
-    // The product of two 64-bit numbers needs 128 bits.
-    const auto index = std::uint64_t((unsigned __int128)(i)*size / count);
+    const std::uint64_t index = spread(i, count, size);
     ++result.looked_at;
     switch (builder.build(index, point)) {
       case sweep::Admission::admitted:
@@ -105,7 +109,7 @@ void estimate(const sweep::Space& space, const Survey& survey, sweep::PointBuild
   std::uint64_t evaluated = 0, kernel_rows = 0;
   const auto start = std::chrono::steady_clock::now();
   for (std::uint64_t i = 0; i < tries; ++i) {
-    const auto index = std::uint64_t((unsigned __int128)(i)*size / tries);
+    const std::uint64_t index = spread(i, tries, size);
     if (builder.build(index, point) != sweep::Admission::admitted) continue;
     engine::evaluate_into(point.scenario, outcome);
     ++evaluated;

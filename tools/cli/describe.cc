@@ -57,8 +57,8 @@ void describe_columns(const char* table, const std::vector<results::Column>& col
              "unit", "is a", "meaning");
   for (const results::Column& column : columns) {
     if (!matches(column.name, filter)) continue;
-    fmt::print("{:<36} {:<8} {:<10} {:<8} {}\n", column.name, name_of(column.type), column.unit,
-               name_of(column.role), column.description);
+    fmt::print("{:<36} {:<8} {:<10} {:<8} {}\n", column.name, engine::name_of(column.type),
+               column.unit, engine::name_of(column.role), column.description);
   }
 }
 

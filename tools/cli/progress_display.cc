@@ -50,7 +50,9 @@ void ProgressDisplay::print_line() {
   }
   if (progress_.left_out() > 0) line += fmt::format("  left out {}", grouped(progress_.left_out()));
   if (progress_.reused() > 0) line += fmt::format("  reused {}", grouped(progress_.reused()));
-  fmt::print(stderr, terminal_ ? "\r\033[K{}" : "{}\n", line);
+  const char* before = terminal_ ? "\r\033[K" : "";
+  const char* after = terminal_ ? "" : "\n";
+  fmt::print(stderr, "{}{}{}", before, line, after);
   std::fflush(stderr);
 }
 

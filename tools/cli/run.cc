@@ -81,11 +81,12 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
 
   std::unique_ptr<sweep::OutcomeArchive> archive;
   if (!arguments.reuse.empty()) {
-    auto opened = results::open_archive(arguments.reuse);
+    auto opened = results::Archive::open(arguments.reuse);
     if (!opened) {
       fmt::print(stderr, "{}", engine::to_text(opened.mistakes()));
       return kMistake;
     }
+    for (const std::string& notice : (*opened)->notices()) fmt::print(stderr, "note: {}\n", notice);
     archive = std::move(opened).value();
   }
 

@@ -36,7 +36,9 @@ logged() {
 
 # Only one set-up at a time in this tree: a second call waits, then finds everything done.
 lock_tree() {
-  mkdir -p "$deps"
+  if ! mkdir -p "$deps" 2>/dev/null || ! : 2>/dev/null >>"$deps/lock"; then
+    fail "cannot write to $deps; this needs a copy of the project of your own"
+  fi
   exec 9>"$deps/lock"
   flock -n 9 || {
     say "waiting for another set-up in this folder"
@@ -104,7 +106,7 @@ need_arrow() {
       [ -d "$deps/arrow-source" ] && return 0
       pkg-config --atleast-version=15 arrow parquet 2>/dev/null && return 0
       "$root/tools/dev/arrow_wheel.sh" && return 0
-      say "no wheel for this machine; building Arrow from source instead"
+      say "the wheel could not be had; building Arrow from source instead"
       "$root/tools/dev/arrow_source.sh"
       ;;
     system) ;;
