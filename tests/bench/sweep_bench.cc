@@ -50,8 +50,8 @@ void run_once(const sweep::SweepSpec& spec, sweep::RowSink& sink, int threads) {
 }
 
 void report(benchmark::State& state) {
-  state.counters["points/s"] = benchmark::Counter(
-      double(kPositions) * double(state.iterations()), benchmark::Counter::kIsRate);
+  state.counters["points/s"] = benchmark::Counter(double(kPositions) * double(state.iterations()),
+                                                  benchmark::Counter::kIsRate);
 }
 
 void SweepNoSink(benchmark::State& state) {
@@ -60,8 +60,12 @@ void SweepNoSink(benchmark::State& state) {
   for (auto _ : state) run_once(spec, sink, int(state.range(0)));
   report(state);
 }
-BENCHMARK(SweepNoSink)->Arg(1)->Arg(2)->UseRealTime()->MeasureProcessCPUTime()->Unit(
-    benchmark::kMillisecond);
+BENCHMARK(SweepNoSink)
+    ->Arg(1)
+    ->Arg(2)
+    ->UseRealTime()
+    ->MeasureProcessCPUTime()
+    ->Unit(benchmark::kMillisecond);
 
 void SweepToParquet(benchmark::State& state) {
   const sweep::SweepSpec spec = read_million();
@@ -72,8 +76,8 @@ void SweepToParquet(benchmark::State& state) {
                                                  .spec_hash = spec.digest,
                                                  .shard = {},
                                                  .positions = spec.space.size()});
-    results::ParquetSink sink(*run, {spec.space.base(), spec.space.varied_leaves(),
-                                     spec.space.label_columns()});
+    results::ParquetSink sink(
+        *run, {spec.space.base(), spec.space.varied_leaves(), spec.space.label_columns()});
     run_once(spec, sink, int(state.range(0)));
   }
   std::filesystem::remove_all(folder);

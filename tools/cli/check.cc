@@ -24,8 +24,8 @@ constexpr std::uint64_t kEvaluated = 400;
 constexpr std::size_t kShown = 5;
 // Compressed bytes of a row, as large sweeps come out: the points table varies with the axes, the
 // kernels table hardly.
-constexpr double kPointBytes = 120;
-constexpr double kKernelBytes = 20;
+constexpr double kPointBytes = 40;
+constexpr double kKernelBytes = 5;
 
 // The i-th of `count` positions spread evenly over `size`: i * size / count without overflow.
 std::uint64_t spread(std::uint64_t i, std::uint64_t count, std::uint64_t size) {
