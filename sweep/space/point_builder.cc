@@ -5,6 +5,7 @@
 
 #include "engine/base/check.h"
 #include "engine/leaves.h"
+#include "sweep/space/raw_edit.h"
 #include "sweep/space/sampled_value.h"
 #include "sweep/space/space.h"
 #include "sweep/space/space_parts.h"
@@ -21,6 +22,9 @@ struct Choice {
   bool lead = true;                  // the first position: it stands for all where `when` is false
   bool active = true;
 };
+
+// Whether a position is the first of its axis, or (in a zip, whose members move together) of the zip.
+enum class Lead : std::uint8_t { by_position, yes, no };
 
 bool is_conditional(const Choice& choice) {
   return choice.axis->when != kNone || (choice.setting != nullptr && choice.setting->when != kNone);
@@ -51,8 +55,7 @@ struct PointBuilder::Scratch {
     local.resize(parts.requirements.size());
   }
 
-  void walk(const SpaceNode& node, std::uint64_t index, bool lead_of_zip, bool in_zip,
-            Point& point);
+  void walk(const SpaceNode& node, std::uint64_t index, Lead given, Point& point);
   void choose(int axis, std::uint64_t position, bool lead, Point& point);
   void choose_sample(const SpaceNode& node, std::uint64_t index, bool lead, Point& point);
   void apply(const Choice& choice, engine::Scenario& scenario) const;
@@ -86,9 +89,9 @@ void PointBuilder::Scratch::choose_sample(const SpaceNode& node, std::uint64_t i
   }
 }
 
-void PointBuilder::Scratch::walk(const SpaceNode& node, std::uint64_t index, bool lead_of_zip,
-                                 bool in_zip, Point& point) {
-  const bool lead = in_zip ? lead_of_zip : index == 0;
+void PointBuilder::Scratch::walk(const SpaceNode& node, std::uint64_t index, Lead given,
+                                 Point& point) {
+  const bool lead = given == Lead::by_position ? index == 0 : given == Lead::yes;
   switch (node.kind) {
     case SpaceNode::Kind::values:
       choose(node.axis, index, lead, point);
@@ -97,14 +100,16 @@ void PointBuilder::Scratch::walk(const SpaceNode& node, std::uint64_t index, boo
       choose_sample(node, index, lead, point);
       return;
     case SpaceNode::Kind::zip:
-      for (const SpaceNode& child : node.children) walk(child, index, lead, true, point);
+      for (const SpaceNode& child : node.children) {
+        walk(child, index, lead ? Lead::yes : Lead::no, point);
+      }
       return;
     case SpaceNode::Kind::product: {
       // The first child is the most significant digit.
       std::uint64_t block = node.size;
       for (const SpaceNode& child : node.children) {
         block /= child.size;
-        walk(child, index / block, lead_of_zip, in_zip, point);
+        walk(child, index / block, given, point);
         index %= block;
       }
       return;
@@ -117,23 +122,21 @@ void PointBuilder::Scratch::walk(const SpaceNode& node, std::uint64_t index, boo
       for (const int axis : branch.fixed) choose(axis, 0, true, point);
       for (const int requirement : branch.requirements) local[std::size_t(requirement)] = 1;
       if (node.label_column != kNone) point.labels[std::size_t(node.label_column)] = branch.label;
-      walk(branch.node, index - branch.begin, lead_of_zip, in_zip, point);
+      walk(branch.node, index - branch.begin, given, point);
       return;
     }
   }
 }
 
 void PointBuilder::Scratch::apply(const Choice& choice, engine::Scenario& scenario) const {
-  const std::vector<engine::Leaf>& leaves = engine::leaf_table().leaves;
   if (choice.setting == nullptr) {
     const Interval& interval = choice.axis->interval;
-    const engine::Leaf& leaf = leaves[std::size_t(interval.leaf)];
+    const engine::Leaf& leaf = engine::leaf_table().leaves[std::size_t(interval.leaf)];
     engine::set_leaf(scenario, leaf, sampled_value(interval, leaf.kind, choice.sample));
     return;
   }
-  for (std::uint32_t i = choice.setting->first_edit; i < choice.setting->last_edit; ++i) {
-    const Edit& edit = choice.axis->edits[i];
-    engine::set_leaf(scenario, leaves[std::size_t(edit.leaf)], edit.value);
+  for (std::uint32_t i = choice.setting->first_raw; i < choice.setting->last_raw; ++i) {
+    write(choice.axis->raw[i], scenario);
   }
 }
 
@@ -241,7 +244,7 @@ Admission PointBuilder::build(std::uint64_t index, Point& point) {
   scratch.choices.clear();
   std::fill(scratch.outcomes.begin(), scratch.outcomes.end(), static_cast<signed char>(-1));
   std::fill(scratch.local.begin(), scratch.local.end(), 0);
-  scratch.walk(parts.root, index, true, false, point);
+  scratch.walk(parts.root, index, Lead::by_position, point);
 
   // Stable insertion: a handful of choices, nearly in order.
   std::vector<std::size_t>& order = scratch.order;

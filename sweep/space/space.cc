@@ -59,6 +59,7 @@ bool complete(SpaceParts& parts) {
   }
   for (const Derivation& derivation : parts.derivations) varied.insert(derivation.leaf);
   parts.varied_leaves.assign(varied.begin(), varied.end());
+  compile_edits(parts);
   return compute_size(parts.root, parts);
 }
 

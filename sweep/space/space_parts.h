@@ -9,6 +9,7 @@
 #include "engine/leaves.h"
 #include "engine/scenario.h"
 #include "sweep/space/expression.h"
+#include "sweep/space/raw_edit.h"
 #include "sweep/space/sample.h"
 #include "sweep/space/space.h"
 
@@ -28,8 +29,10 @@ struct Edit {
 struct Setting {
   std::uint32_t first_edit = 0;
   std::uint32_t last_edit = 0;
-  std::int32_t label = kNone;  // code in the axis's label column
-  int when = kNone;            // formula; where it is false, this position is not applicable
+  std::int32_t label = kNone;   // code in the axis's label column
+  int when = kNone;             // formula; where it is false, this position is not applicable
+  std::uint32_t first_raw = 0;  // the same edits, of the axis's `raw`
+  std::uint32_t last_raw = 0;
 };
 
 // A sampled interval of one numeric leaf.
@@ -50,6 +53,7 @@ struct Axis {
   int when = kNone;          // formula
   std::vector<Setting> settings;
   std::vector<Edit> edits;
+  std::vector<RawEdit> raw;   // by compile_edits()
   Interval interval;          // where settings is empty
   SampleDimension dimension;  // of a sample
   // Another axis has a narrower path inside this one: applying this one later than that one (as a
@@ -117,7 +121,8 @@ struct SpaceParts {
 bool compute_size(SpaceNode& node, const SpaceParts& parts);
 
 // Fills in what follows from the rest: sizes, reasons, varied leaves. False where the number of
-// positions does not fit in 64 bits.
+// positions does not fit in 64 bits. The parts may be moved afterwards, but not copied: raw edits point
+// at the texts of the others.
 bool complete(SpaceParts& parts);
 
 }  // namespace sweep

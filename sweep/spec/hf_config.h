@@ -1,4 +1,4 @@
-// HuggingFace config.json to a model. The only room of nlohmann's JSON in sweep/spec.
+// HuggingFace config.json to a model.
 #pragma once
 
 #include <filesystem>
@@ -11,6 +11,7 @@
 
 namespace sweep {
 
+// The model takes its name from the file or, for a plain config.json, from its folder.
 engine::Result<engine::ModelSpec> read_hf_config(const std::filesystem::path& file);
 engine::Result<engine::ModelSpec> parse_hf_config(std::string_view text,
                                                   const std::string& file_name);

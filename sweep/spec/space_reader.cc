@@ -127,7 +127,7 @@ int SpaceReader::add_fixed(const Assignment& assignment) {
   const int number = new_axis(assignment.path, assignment.where);
   Axis& axis = parts_.axes[std::size_t(number)];
   axis.edits = assignment.edits;
-  axis.settings.push_back({0, std::uint32_t(axis.edits.size()), kNone, kNone});
+  axis.settings.push_back({.last_edit = std::uint32_t(axis.edits.size())});
   return number;
 }
 

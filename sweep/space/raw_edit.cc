@@ -1,0 +1,66 @@
+#include "sweep/space/raw_edit.h"
+
+#include <algorithm>
+#include <cstring>
+#include <variant>
+
+#include "sweep/space/space_parts.h"
+
+namespace sweep {
+namespace {
+
+RawEdit raw_edit(const Edit& edit) {
+  const engine::Leaf& leaf = engine::leaf_table().leaves[std::size_t(edit.leaf)];
+  RawEdit raw;
+  raw.offset = std::uint32_t(leaf.offset);
+  raw.kind = leaf.kind;
+  if (const double* number = std::get_if<double>(&edit.value)) raw.number = *number;
+  if (const std::int64_t* integer = std::get_if<std::int64_t>(&edit.value)) raw.integer = *integer;
+  if (const bool* boolean = std::get_if<bool>(&edit.value)) raw.integer = *boolean ? 1 : 0;
+  if (const std::string* text = std::get_if<std::string>(&edit.value)) raw.text = text;
+  return raw;
+}
+
+}  // namespace
+
+void write(const RawEdit& edit, engine::Scenario& scenario) {
+  char* place = reinterpret_cast<char*>(&scenario) + edit.offset;
+  switch (edit.kind) {
+    case engine::LeafKind::quantity:
+    case engine::LeafKind::number:
+      std::memcpy(place, &edit.number, sizeof edit.number);
+      return;
+    case engine::LeafKind::integer:
+      std::memcpy(place, &edit.integer, sizeof edit.integer);
+      return;
+    case engine::LeafKind::boolean:
+    case engine::LeafKind::enumeration:
+      *reinterpret_cast<std::uint8_t*>(place) = std::uint8_t(edit.integer);
+      return;
+    case engine::LeafKind::text:
+      *reinterpret_cast<std::string*>(place) = *edit.text;
+      return;
+  }
+}
+
+void compile_edits(SpaceParts& parts) {
+  const std::vector<engine::Leaf>& leaves = engine::leaf_table().leaves;
+  for (Axis& axis : parts.axes) {
+    const bool inside_another =
+        std::any_of(parts.axes.begin(), parts.axes.end(),
+                    [&](const Axis& other) { return axis.path.starts_with(other.path + "."); });
+    axis.raw.clear();
+    for (Setting& setting : axis.settings) {
+      setting.first_raw = std::uint32_t(axis.raw.size());
+      for (std::uint32_t i = setting.first_edit; i < setting.last_edit; ++i) {
+        const Edit& edit = axis.edits[i];
+        const engine::Leaf& leaf = leaves[std::size_t(edit.leaf)];
+        if (!inside_another && edit.value == engine::get_leaf(parts.base, leaf)) continue;
+        axis.raw.push_back(raw_edit(edit));
+      }
+      setting.last_raw = std::uint32_t(axis.raw.size());
+    }
+  }
+}
+
+}  // namespace sweep
