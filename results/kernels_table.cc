@@ -1,103 +1,79 @@
+#include <bit>
+#include <string_view>
+
 #include "engine/leaves.h"
 #include "engine/outcome.h"
-#include "results/arrow_arrays.h"
+#include "results/page_encoding.h"
 #include "results/part_encoder.h"
 
 namespace results {
 namespace {
 
-template <class E>
-ArrayPtr named(Values<std::int8_t> codes) {
-  const auto names = enum_names(E{});
-  return coded_texts(std::move(codes), texts({names.begin(), names.end()}));
-}
-
 // Every column at once: the rows are read from memory a single time.
 struct KernelColumns {
-  explicit KernelColumns(const PartRows& part)
-      : index(part.kernel_rows),
-        point(part.kernel_rows),
-        phase(part.kernel_rows),
-        op(part.kernel_rows),
-        family(part.kernel_rows),
-        calls(part.kernel_rows),
-        seconds(part.kernel_rows),
-        flops(part.kernel_rows),
-        bytes(part.kernel_rows),
-        bound(part.kernel_rows),
-        tier(part.kernel_rows),
-        extrapolated(part.kernel_rows) {
-    keys.reserve(part.rows);
+  explicit KernelColumns(const PartRows& part) {
+    for (auto* codes : {&phase, &op, &family, &bound, &tier}) codes->resize(part.kernel_rows);
+    for (auto* numbers : {&calls, &seconds, &flops, &bytes}) numbers->resize(part.kernel_rows);
+    extrapolated.resize(part.kernel_rows);
     for (const ChunkBuffer* chunk : part.chunks) add(*chunk);
   }
 
   void add(const ChunkBuffer& chunk) {
-    const engine::KernelRow* row = chunk.kernels().data();
-    for (std::size_t i = 0; i < chunk.rows(); ++i) {
-      const std::size_t end = at + chunk.kernel_counts()[i];
-      const auto number = std::int32_t(keys.size());
-      keys.push_back(chunk.keys()[i]);
-      for (; at < end; ++at, ++row) {
-        index[at] = std::int64_t(chunk.indices()[i]);
-        point[at] = number;
-        phase[at] = std::int8_t(row->phase);
-        op[at] = std::int8_t(row->op);
-        family[at] = std::int8_t(row->family);
-        calls[at] = row->calls;
-        seconds[at] = row->time.value;
-        flops[at] = row->flops.value;
-        bytes[at] = row->bytes.value;
-        bound[at] = std::int8_t(row->bound);
-        tier[at] = std::int8_t(row->tier);
-        extrapolated[at] = std::int8_t(row->extrapolated);
-      }
+    index.insert(index.end(), chunk.indices(), chunk.indices() + chunk.rows());
+    key.insert(key.end(), chunk.keys(), chunk.keys() + chunk.rows());
+    count.insert(count.end(), chunk.kernel_counts(), chunk.kernel_counts() + chunk.rows());
+    for (const engine::KernelRow& row : chunk.kernels()) {
+      phase[at] = std::int8_t(row.phase);
+      op[at] = std::int8_t(row.op);
+      family[at] = std::int8_t(row.family);
+      calls[at] = std::bit_cast<std::uint64_t>(row.calls);
+      seconds[at] = std::bit_cast<std::uint64_t>(row.time.value);
+      flops[at] = std::bit_cast<std::uint64_t>(row.flops.value);
+      bytes[at] = std::bit_cast<std::uint64_t>(row.bytes.value);
+      bound[at] = std::int8_t(row.bound);
+      tier[at] = std::int8_t(row.tier);
+      extrapolated[at] = std::uint8_t(row.extrapolated);
+      ++at;
     }
   }
 
   std::size_t at = 0;
-  std::vector<engine::Key> keys;  // of the points, by their place in the part
-  Values<std::int64_t> index;
-  Values<std::int32_t> point;
-  Values<std::int8_t> phase, op, family;
-  Values<double> calls, seconds, flops, bytes;
-  Values<std::int8_t> bound, tier, extrapolated;
+  // By point.
+  std::vector<std::uint64_t> index;
+  std::vector<engine::Key> key;
+  std::vector<std::uint32_t> count;
+  // By kernel.
+  std::vector<std::int8_t> phase, op, family, bound, tier;
+  std::vector<std::uint64_t> calls, seconds, flops, bytes;
+  std::vector<std::uint8_t> extrapolated;
 };
 
-Encoding encoding_for(Values<double>& values) {
-  return encoding_of(reinterpret_cast<const std::uint64_t*>(values.data()), values.size());
+template <class E>
+ColumnPages names(const Column& column, const std::vector<std::int8_t>& codes) {
+  constexpr auto all = enum_names(E{});
+  return text_pages(column, codes, all);
 }
 
 }  // namespace
 
 FileBytes PartEncoder::kernels(const PartRows& part) const {
-  KernelColumns c(part);
-  constexpr Encoding coded = Encoding::dictionary;
-  const std::vector<Encoding> encodings{Encoding::delta,
-                                        coded,
-                                        coded,
-                                        coded,
-                                        coded,
-                                        coded,
-                                        encoding_for(c.seconds),
-                                        encoding_for(c.flops),
-                                        encoding_for(c.bytes),
-                                        coded,
-                                        coded,
-                                        coded};
-  const std::vector<ArrayPtr> arrays{
-      std::move(c.index).take(),
-      coded_texts(std::move(c.point), hex_keys(c.keys)),
-      named<engine::Phase>(std::move(c.phase)),
-      named<engine::OpName>(std::move(c.op)),
-      named<engine::Family>(std::move(c.family)),
-      std::move(c.calls).take(),
-      std::move(c.seconds).take(),
-      std::move(c.flops).take(),
-      std::move(c.bytes).take(),
-      named<engine::Bound>(std::move(c.bound)),
-      named<engine::Tier>(std::move(c.tier)),
-      booleans({reinterpret_cast<std::uint8_t*>(c.extrapolated.data()), c.extrapolated.size()})};
-  return kernels_.write(arrays, encodings);
+  const KernelColumns rows(part);
+  const std::vector<Column>& columns = kernels_.columns();
+  std::vector<ColumnPages> pages;
+  const auto next = [&]() -> const Column& { return columns[pages.size()]; };
+  pages.push_back(repeated_numbers(rows.index, rows.count));
+  pages.push_back(repeated_keys(rows.key, rows.count));
+  pages.push_back(names<engine::Phase>(next(), rows.phase));
+  pages.push_back(names<engine::OpName>(next(), rows.op));
+  pages.push_back(names<engine::Family>(next(), rows.family));
+  pages.push_back(number_pages(next(), rows.calls));
+  pages.push_back(number_pages(next(), rows.seconds));
+  pages.push_back(number_pages(next(), rows.flops));
+  pages.push_back(number_pages(next(), rows.bytes));
+  pages.push_back(names<engine::Bound>(next(), rows.bound));
+  pages.push_back(names<engine::Tier>(next(), rows.tier));
+  pages.push_back(boolean_pages(rows.extrapolated));
+  return kernels_.write(pages, part.kernel_rows);
 }
 
 }  // namespace results

@@ -1,23 +1,28 @@
 #include "results/parquet_file.h"
 
 #include <arrow/api.h>
-#include <arrow/config.h>
 #include <arrow/io/memory.h>
-#include <parquet/arrow/writer.h>
+#include <arrow/ipc/writer.h>
+#include <arrow/util/base64.h>
+#include <arrow/util/config.h>
+#include <parquet/arrow/schema.h>
+#include <parquet/column_page.h>
+#include <parquet/column_writer.h>
+#include <parquet/file_writer.h>
+#include <parquet/metadata.h>
 #include <parquet/properties.h>
+#include <parquet/statistics.h>
 
 #include "engine/base/check.h"
 
 namespace results {
 namespace {
 
-// Level 1 is within a few per cent of level 3 in size on our columns, at half its time
-// (tests/bench/sink_bench.cc).
+// Level 3 makes the files a few per cent smaller in about twice the time (sink_bench.cc).
 constexpr int kZstdLevel = 1;
-// A file is one row group and small; a dictionary must never be given up half way through it.
-constexpr std::int64_t kDictionaryLimit = 64 << 20;
-constexpr std::int64_t kPageBytes = 1 << 20;
-constexpr std::int64_t kBatchRows = 16 << 10;
+// Constant columns take a few bytes; compressing those would take longer than all the rest of them.
+constexpr std::size_t kWorthCompressing = 128;
+constexpr std::string_view kMagic = "PAR1";
 
 void must(const arrow::Status& status) {
   // In memory nothing can fail but memory itself or our own use of the library.
@@ -59,62 +64,111 @@ std::shared_ptr<arrow::Schema> arrow_schema(const std::vector<Column>& columns,
   return arrow::schema(fields, about);
 }
 
-std::shared_ptr<parquet::WriterProperties> properties(const std::vector<Column>& columns,
-                                                      const std::vector<Encoding>& encodings,
-                                                      std::int64_t rows) {
-  parquet::WriterProperties::Builder builder;
-  builder.compression(parquet::Compression::ZSTD)
-      ->compression_level(kZstdLevel)
-      ->dictionary_pagesize_limit(kDictionaryLimit)
-      ->data_pagesize(kPageBytes)
-      ->write_batch_size(kBatchRows)
-      ->max_row_group_length(std::max<std::int64_t>(rows, 1))
-      ->created_by("llmsweep");
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    const Column& column = columns[i];
-    if (encodings[i] != Encoding::dictionary) builder.disable_dictionary(column.name);
-    if (encodings[i] == Encoding::delta) {
-      builder.encoding(column.name, parquet::Encoding::DELTA_BINARY_PACKED);
-    }
-    if (!column.has_range) builder.disable_statistics(column.name);
-  }
-  return builder.build();
+std::shared_ptr<arrow::Buffer> view(const PageBytes& bytes) {
+  return std::make_shared<arrow::Buffer>(bytes.data(), std::int64_t(bytes.size()));
 }
 
-// Until Arrow 18 a row group was told its length.
-template <class Writer>
-arrow::Status new_row_group(Writer& writer, std::int64_t rows) {
-  if constexpr (requires { writer.NewRowGroup(rows); }) {
-    return writer.NewRowGroup(rows);
-  } else {
-    return writer.NewRowGroup();
+bool worth_compressing(const ColumnPages& pages) {
+  return pages.dictionary.size() + pages.data.size() > kWorthCompressing;
+}
+
+std::string eight_bytes(std::uint64_t bits) {
+  return {reinterpret_cast<const char*>(&bits), sizeof bits};
+}
+
+parquet::EncodedStatistics statistics(const ColumnPages& pages) {
+  parquet::EncodedStatistics known;
+  known.set_is_signed(true);
+  known.set_null_count(pages.nulls);
+  if (pages.has_range) {
+    known.set_min(eight_bytes(pages.least));
+    known.set_max(eight_bytes(pages.greatest));
   }
+  return known;
+}
+
+using Sink = std::shared_ptr<arrow::io::BufferOutputStream>;
+
+void write_column(const ColumnPages& pages, std::size_t rows, const Sink& sink,
+                  parquet::ColumnChunkMetaDataBuilder* about) {
+  const bool packed = worth_compressing(pages);
+  auto writer = parquet::PageWriter::Open(
+      sink, packed ? parquet::Compression::ZSTD : parquet::Compression::UNCOMPRESSED, about, -1, -1,
+      arrow::default_memory_pool(), false, nullptr, nullptr, false, nullptr, nullptr,
+      packed ? arrow::util::CodecOptions{kZstdLevel} : arrow::util::CodecOptions{});
+  const bool coded = pages.dictionary_values > 0;
+  if (coded) {
+    writer->WriteDictionaryPage(parquet::DictionaryPage(
+        view(pages.dictionary), pages.dictionary_values, parquet::Encoding::PLAIN));
+  }
+  std::shared_ptr<arrow::Buffer> data = view(pages.data);
+  if (writer->has_compressor()) {
+    std::shared_ptr<arrow::ResizableBuffer> smaller = must(arrow::AllocateResizableBuffer(0));
+    writer->Compress(*data, smaller.get());
+    data = smaller;
+  }
+  writer->WriteDataPage(parquet::DataPageV1(
+      data, std::int32_t(rows),
+      coded ? parquet::Encoding::RLE_DICTIONARY : parquet::Encoding::PLAIN, parquet::Encoding::RLE,
+      parquet::Encoding::RLE, std::int64_t(pages.data.size())));
+  about->SetStatistics(statistics(pages));
+  writer->Close(coded, false);
 }
 
 }  // namespace
 
-ParquetFormat::ParquetFormat(std::vector<Column> columns, const Metadata& metadata)
-    : columns_(std::move(columns)), schema_(arrow_schema(columns_, metadata)) {}
+struct ParquetFormat::Impl {
+  std::vector<Column> columns;
+  std::shared_ptr<parquet::SchemaDescriptor> schema;
+  std::shared_ptr<const arrow::KeyValueMetadata> metadata;
+};
+
+ParquetFormat::ParquetFormat(std::vector<Column> columns, const Metadata& metadata) {
+  const auto schema = arrow_schema(columns, metadata);
+  std::shared_ptr<parquet::SchemaDescriptor> descriptor;
+  must(parquet::arrow::ToParquetSchema(schema.get(), *parquet::default_writer_properties(),
+                                       &descriptor));
+  // Fields keep their metadata only in a copy of Arrow's own schema.
+  auto about = schema->metadata()->Copy();
+  const auto serialized = must(arrow::ipc::SerializeSchema(*schema));
+  about->Append("ARROW:schema", arrow::util::base64_encode(std::string_view(*serialized)));
+  impl_ = std::make_unique<const Impl>(Impl{std::move(columns), descriptor, about});
+}
 
 ParquetFormat::~ParquetFormat() = default;
 
-FileBytes ParquetFormat::write(const std::vector<std::shared_ptr<arrow::Array>>& arrays,
-                               const std::vector<Encoding>& encodings) const {
-  engine::check(arrays.size() == columns_.size() && encodings.size() == columns_.size(),
-                "an array and an encoding for every column");
-  const std::int64_t rows = arrays.front()->length();
-  const auto arrow_properties = parquet::ArrowWriterProperties::Builder().store_schema()->build();
-  auto sink = must(arrow::io::BufferOutputStream::Create(1 << 20));
-  auto writer = must(parquet::arrow::FileWriter::Open(*schema_, arrow::default_memory_pool(), sink,
-                                                      properties(columns_, encodings, rows),
-                                                      arrow_properties));
-  must(new_row_group(*writer, rows));
-  for (const auto& array : arrays) must(writer->WriteColumnChunk(*array));
-  must(writer->Close());
-  auto buffer = must(sink->Finish());
-  const std::string_view bytes(reinterpret_cast<const char*>(buffer->data()),
-                               std::size_t(buffer->size()));
-  return {.bytes = bytes, .owner = std::move(buffer)};
+const std::vector<Column>& ParquetFormat::columns() const { return impl_->columns; }
+
+FileBytes ParquetFormat::write(const std::vector<ColumnPages>& pages, std::size_t rows) const {
+  engine::check(pages.size() == impl_->columns.size(), "pages for every column");
+  parquet::WriterProperties::Builder builder;
+  builder.compression(parquet::Compression::ZSTD)->created_by("llmsweep");
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    if (!worth_compressing(pages[i])) {
+      builder.compression(impl_->columns[i].name, parquet::Compression::UNCOMPRESSED);
+    }
+  }
+  try {
+    auto about = parquet::FileMetaDataBuilder::Make(impl_->schema.get(), builder.build());
+    auto sink = must(arrow::io::BufferOutputStream::Create(1 << 20));
+    must(sink->Write(kMagic.data(), std::int64_t(kMagic.size())));
+    parquet::RowGroupMetaDataBuilder* group = about->AppendRowGroup();
+    std::int64_t bytes = 0;
+    for (const ColumnPages& column : pages) {
+      write_column(column, rows, sink, group->NextColumnChunk());
+      bytes += std::int64_t(column.dictionary.size() + column.data.size());
+    }
+    group->set_num_rows(std::int64_t(rows));
+    group->Finish(bytes);
+    parquet::WriteFileMetaData(*about->Finish(impl_->metadata), sink.get());
+    auto buffer = must(sink->Finish());
+    const std::string_view content(reinterpret_cast<const char*>(buffer->data()),
+                                   std::size_t(buffer->size()));
+    return {.bytes = content, .owner = std::move(buffer)};
+  } catch (const parquet::ParquetException& problem) {
+    engine::check(false, problem.what());
+  }
+  return {};
 }
 
 std::string arrow_version() { return ARROW_VERSION_STRING; }

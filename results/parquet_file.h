@@ -1,21 +1,16 @@
-// One Parquet file written in memory: how our columns become Arrow columns with sensible encodings.
-// Arrow's types are only named here; nobody outside results sees this header's inside.
+// One Parquet file, put together in memory from the pages of its columns: schema, compression,
+// metadata, footer.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "results/page_encoding.h"
 #include "results/schema.h"
-
-namespace arrow {
-class Array;
-class Schema;
-}  // namespace arrow
 
 namespace results {
 
@@ -25,25 +20,21 @@ struct FileBytes {
   std::shared_ptr<const void> owner;
 };
 
-// How the values of a column lie in the file. Constant and repeating values go through a dictionary;
-// values that hardly repeat would only make the dictionary as long as the column; indices go up.
-enum class Encoding : std::uint8_t { dictionary, plain, delta };
-
 using Metadata = std::vector<std::pair<std::string, std::string>>;
 
+// What all files of a table have in common. Read-only once built.
 class ParquetFormat {
  public:
   ParquetFormat(std::vector<Column> columns, const Metadata& metadata);
   ~ParquetFormat();
 
-  const std::vector<Column>& columns() const { return columns_; }
-  // One array a column, all of the same length; a text may come as a dictionary.
-  FileBytes write(const std::vector<std::shared_ptr<arrow::Array>>& arrays,
-                  const std::vector<Encoding>& encodings) const;
+  const std::vector<Column>& columns() const;
+  // The pages of every column, in order; the file is one row group.
+  FileBytes write(const std::vector<ColumnPages>& pages, std::size_t rows) const;
 
  private:
-  std::vector<Column> columns_;
-  std::shared_ptr<arrow::Schema> schema_;
+  struct Impl;
+  std::unique_ptr<const Impl> impl_;
 };
 
 // The version of the Arrow library in use.

@@ -1,20 +1,37 @@
-#include "results/part_encoder.h"
-
 #include <algorithm>
 #include <bit>
+#include <string_view>
 
 #include "engine/base/version.h"
-#include "results/arrow_arrays.h"
+#include "results/page_encoding.h"
+#include "results/part_encoder.h"
 
 namespace results {
 namespace {
 
-template <class Names>
-ArrayPtr name_array(const Names& names) {
-  return texts(std::vector<std::string_view>(names.begin(), names.end()));
-}
+// Gives the codes in use new numbers, counted from zero in order of appearance.
+class Renumbering {
+ public:
+  explicit Renumbering(const std::vector<std::string>& texts)
+      : texts_(texts), number_(texts.size(), -1) {}
 
-// The columns of one part of the points table, in the order they are asked for.
+  std::int32_t operator()(std::size_t code) {
+    std::int32_t& number = number_[code];
+    if (number < 0) {
+      number = std::int32_t(used_.size());
+      used_.push_back(texts_[code]);
+    }
+    return number;
+  }
+  const std::vector<std::string_view>& used() const { return used_; }
+
+ private:
+  const std::vector<std::string>& texts_;
+  std::vector<std::int32_t> number_;
+  std::vector<std::string_view> used_;
+};
+
+// The columns of one part of the points table.
 class PointColumns {
  public:
   PointColumns(const SchemaInputs& inputs, const RowLayout& layout, const PartRows& part)
@@ -26,98 +43,83 @@ class PointColumns {
     }
   }
 
-  ArrayPtr array(const Column& column) {
-    encoding = Encoding::dictionary;
+  ColumnPages pages(const Column& column) {
     const auto source = std::size_t(column.source);
     switch (column.role) {
       case ColumnRole::identity:
-        encoding = source == 0 ? Encoding::delta : Encoding::plain;
-        return source == 0 ? indices() : keys();
+        return source == 0 ? indices(column) : keys();
       case ColumnRole::label:
-        return label(source);
+        return label(column);
       case ColumnRole::setting:
-        return setting(source);
+        return setting(column);
       case ColumnRole::result:
-        return result(ResultColumn(source));
+        return result(column);
       case ColumnRole::metric:
-        return metric(source);
+        return metric(column);
       case ColumnRole::provenance:
-        return constant(engine::kModelVersion);
+        return constant_number(column, std::uint64_t(engine::kModelVersion), part_.rows);
     }
-    return nullptr;
+    return {};
   }
 
-  Encoding encoding = Encoding::dictionary;  // that suits the array built last
-
  private:
-  // One value a row, taken chunk by chunk.
+  // One value a row: get(chunk, number of the chunk) gives a function of the row.
   template <class T, class Get>
-  Values<T> gather(Get get) const {
-    Values<T> values(part_.rows);
+  void gather(std::vector<T>& values, Get get) const {
+    values.resize(part_.rows);
     T* out = values.data();
     for (std::size_t c = 0; c < part_.chunks.size(); ++c) {
       const ChunkBuffer& chunk = *part_.chunks[c];
-      const auto row = get(chunk, c);
-      for (std::size_t i = 0; i < chunk.rows(); ++i) *out++ = row(i);
+      const auto value = get(chunk, c);
+      for (std::size_t i = 0; i < chunk.rows(); ++i) *out++ = T(value(i));
     }
-    return values;
   }
 
-  template <class T>
-  ArrayPtr constant(T value) const {
-    Values<T> values(part_.rows);
-    std::fill_n(values.data(), values.size(), value);
-    return std::move(values).take();
+  ColumnPages indices(const Column& column) {
+    gather(numbers_, [](const ChunkBuffer& chunk, std::size_t) {
+      return [from = chunk.indices()](std::size_t i) { return from[i]; };
+    });
+    return number_pages(column, numbers_);
   }
 
-  ArrayPtr indices() const {
-    return gather<std::int64_t>([](const ChunkBuffer& chunk, std::size_t) {
-             return [from = chunk.indices()](std::size_t i) { return std::int64_t(from[i]); };
-           })
-        .take();
-  }
-
-  ArrayPtr keys() const {
+  ColumnPages keys() const {
     std::vector<engine::Key> keys;
-    keys.reserve(part_.rows);
-    for (const ChunkBuffer* chunk : part_.chunks) {
-      keys.insert(keys.end(), chunk->keys(), chunk->keys() + chunk->rows());
-    }
-    return hex_keys(keys);
+    gather(keys, [](const ChunkBuffer& chunk, std::size_t) {
+      return [from = chunk.keys()](std::size_t i) { return from[i]; };
+    });
+    return key_pages(keys);
   }
 
-  ArrayPtr label(std::size_t number) const {
-    const std::vector<std::string>& labels = inputs_.labels[number].values;
-    Renumbering renumber(labels.size());
-    auto codes = gather<std::int32_t>([&](const ChunkBuffer& chunk, std::size_t) {
+  ColumnPages label(const Column& column) {
+    const auto number = std::size_t(column.source);
+    Renumbering renumber(inputs_.labels[number].values);
+    gather(codes_, [&](const ChunkBuffer& chunk, std::size_t) {
       return [&renumber, from = chunk.label(number)](std::size_t i) {
         return from[i] < 0 ? -1 : renumber(std::size_t(from[i]));
       };
     });
-    return coded_texts(std::move(codes), used_texts(renumber, labels));
+    return text_pages(column, codes_, renumber.used());
   }
 
-  static ArrayPtr used_texts(const Renumbering& renumber, const std::vector<std::string>& all) {
-    std::vector<std::string_view> used;
-    for (const std::size_t code : renumber.used()) used.push_back(all[code]);
-    return texts(used);
+  ColumnPages setting(const Column& column) {
+    const engine::Leaf& leaf = engine::leaf_table().leaves[std::size_t(column.source)];
+    const int slot = layout_.slot_of_leaf[std::size_t(column.source)];
+    return slot < 0 ? constant_setting(column, leaf)
+                    : varied_setting(column, leaf, std::size_t(slot));
   }
 
-  ArrayPtr setting(std::size_t number) {
-    const engine::Leaf& leaf = engine::leaf_table().leaves[number];
-    const int slot = layout_.slot_of_leaf[number];
-    return slot < 0 ? constant_setting(leaf) : varied_setting(leaf, std::size_t(slot));
-  }
-
-  ArrayPtr constant_setting(const engine::Leaf& leaf) const {
+  ColumnPages constant_setting(const Column& column, const engine::Leaf& leaf) const {
     switch (leaf.kind) {
       case engine::LeafKind::quantity:
       case engine::LeafKind::number:
-        return constant(engine::leaf_double(inputs_.base, leaf));
+        return constant_number(
+            column, std::bit_cast<std::uint64_t>(engine::leaf_double(inputs_.base, leaf)),
+            part_.rows);
       case engine::LeafKind::integer:
-        return constant(engine::leaf_integer(inputs_.base, leaf));
+        return constant_number(column, std::uint64_t(engine::leaf_integer(inputs_.base, leaf)),
+                               part_.rows);
       case engine::LeafKind::boolean:
-        return booleans(std::vector<std::uint8_t>(
+        return boolean_pages(std::vector<std::uint8_t>(
             part_.rows, std::uint8_t(engine::leaf_integer(inputs_.base, leaf))));
       case engine::LeafKind::enumeration:
         return constant_text(leaf.names[std::size_t(engine::leaf_integer(inputs_.base, leaf))],
@@ -125,99 +127,86 @@ class PointColumns {
       case engine::LeafKind::text:
         return constant_text(engine::leaf_text(inputs_.base, leaf), part_.rows);
     }
-    return nullptr;
+    return {};
   }
 
-  ArrayPtr varied_setting(const engine::Leaf& leaf, std::size_t slot) {
+  ColumnPages varied_setting(const Column& column, const engine::Leaf& leaf, std::size_t slot) {
     const auto slots = [slot](const ChunkBuffer& chunk, std::size_t) {
       return [from = chunk.slot(slot)](std::size_t i) { return from[i]; };
     };
     switch (leaf.kind) {
       case engine::LeafKind::quantity:
       case engine::LeafKind::number:
-        return numbers(gather<double>([slot](const ChunkBuffer& chunk, std::size_t) {
-          return
-              [from = chunk.slot(slot)](std::size_t i) { return std::bit_cast<double>(from[i]); };
-        }));
-      case engine::LeafKind::integer: {
-        auto values = gather<std::int64_t>(slots);
-        encoding = encoding_of(reinterpret_cast<std::uint64_t*>(values.data()), values.size());
-        return std::move(values).take();
-      }
-      case engine::LeafKind::boolean: {
-        auto values = gather<std::int8_t>(slots);
-        return booleans({reinterpret_cast<std::uint8_t*>(values.data()), values.size()});
-      }
+      case engine::LeafKind::integer:
+        gather(numbers_, slots);
+        return number_pages(column, numbers_);
+      case engine::LeafKind::boolean:
+        gather(flags_, slots);
+        return boolean_pages(flags_);
       case engine::LeafKind::enumeration:
-        return coded_texts(gather<std::int8_t>(slots), name_array(leaf.names));
+        gather(names_, slots);
+        return text_pages(column, names_, leaf.names);
       case engine::LeafKind::text:
-        return pooled([slot](const ChunkBuffer& chunk) {
+        return pooled(column, [slot](const ChunkBuffer& chunk) {
           return [from = chunk.slot(slot)](std::size_t i) { return std::uint32_t(from[i]); };
         });
     }
-    return nullptr;
+    return {};
   }
 
   // Texts by their numbers in the chunks' own pools.
   template <class Get>
-  ArrayPtr pooled(Get get) const {
-    Renumbering renumber(pool_.texts().size());
-    auto codes = gather<std::int32_t>([&](const ChunkBuffer& chunk, std::size_t c) {
-      return [&renumber, &known = text_codes_[c], row = get(chunk)](std::size_t i) {
-        const std::uint32_t code = row(i);
+  ColumnPages pooled(const Column& column, Get get) {
+    Renumbering renumber(pool_.texts());
+    gather(codes_, [&](const ChunkBuffer& chunk, std::size_t c) {
+      return [&renumber, &known = text_codes_[c], value = get(chunk)](std::size_t i) {
+        const std::uint32_t code = value(i);
         return code == ChunkBuffer::kNoReason ? -1 : renumber(known[code]);
       };
     });
-    return coded_texts(std::move(codes), used_texts(renumber, pool_.texts()));
-  }
-
-  ArrayPtr numbers(Values<double> values) {
-    encoding = encoding_of(reinterpret_cast<std::uint64_t*>(values.data()), values.size());
-    return std::move(values).take();
+    return text_pages(column, codes_, renumber.used());
   }
 
   template <class Get>
-  ArrayPtr verdict_code(Get get) const {
-    using E = decltype(get(ChunkBuffer::Verdict{}));
-    auto codes = gather<std::int8_t>([get](const ChunkBuffer& chunk, std::size_t) {
+  ColumnPages verdict_name(const Column& column, Get get) {
+    gather(names_, [get](const ChunkBuffer& chunk, std::size_t) {
       return [get, from = chunk.verdicts()](std::size_t i) { return std::int8_t(get(from[i])); };
     });
-    return coded_texts(std::move(codes), name_array(enum_names(E{})));
+    constexpr auto names = enum_names(decltype(get(ChunkBuffer::Verdict{})){});
+    return text_pages(column, names_, names);
   }
 
-  ArrayPtr result(ResultColumn column) const {
+  ColumnPages result(const Column& column) {
     using Verdict = ChunkBuffer::Verdict;
-    switch (column) {
+    switch (ResultColumn(column.source)) {
       case ResultColumn::status:
-        return verdict_code([](const Verdict& v) { return v.status; });
+        return verdict_name(column, [](const Verdict& v) { return v.status; });
       case ResultColumn::reason:
-        return pooled([](const ChunkBuffer& chunk) {
+        return pooled(column, [](const ChunkBuffer& chunk) {
           return [from = chunk.verdicts()](std::size_t i) { return from[i].reason; };
         });
       case ResultColumn::bound:
-        return verdict_code([](const Verdict& v) { return v.bound; });
+        return verdict_name(column, [](const Verdict& v) { return v.bound; });
       case ResultColumn::tier:
-        return verdict_code([](const Verdict& v) { return v.tier; });
-      case ResultColumn::extrapolated: {
-        auto values = gather<std::int8_t>([](const ChunkBuffer& chunk, std::size_t) {
+        return verdict_name(column, [](const Verdict& v) { return v.tier; });
+      case ResultColumn::extrapolated:
+        gather(flags_, [](const ChunkBuffer& chunk, std::size_t) {
           return [from = chunk.verdicts()](std::size_t i) { return from[i].extrapolated; };
         });
-        return booleans({reinterpret_cast<std::uint8_t*>(values.data()), values.size()});
-      }
+        return boolean_pages(flags_);
     }
-    return nullptr;
+    return {};
   }
 
-  ArrayPtr metric(std::size_t number) {
-    auto values = gather<double>([number](const ChunkBuffer& chunk, std::size_t) {
-      return [from = chunk.metric(number)](std::size_t i) { return from[i]; };
-    });
-    encoding = encoding_of(reinterpret_cast<std::uint64_t*>(values.data()), values.size());
+  ColumnPages metric(const Column& column) {
+    const auto number = std::size_t(column.source);
     const double scale = metric_table()[number].unit.per_base;
-    if (scale != 1) {
-      for (std::size_t i = 0; i < values.size(); ++i) values[i] *= scale;
-    }
-    return nullable_numbers(std::move(values));
+    gather(numbers_, [number, scale](const ChunkBuffer& chunk, std::size_t) {
+      return [scale, from = chunk.metric(number)](std::size_t i) {
+        return std::bit_cast<std::uint64_t>(from[i] * scale);
+      };
+    });
+    return number_pages(column, numbers_);
   }
 
   const SchemaInputs& inputs_;
@@ -225,19 +214,20 @@ class PointColumns {
   const PartRows& part_;
   TextPool pool_;
   std::vector<std::vector<std::uint32_t>> text_codes_;  // by chunk: its text's number in pool_
+  // The column at hand.
+  std::vector<std::uint64_t> numbers_;
+  std::vector<std::int32_t> codes_;
+  std::vector<std::int8_t> names_;
+  std::vector<std::uint8_t> flags_;
 };
 
 }  // namespace
 
 FileBytes PartEncoder::points(const PartRows& part) const {
   PointColumns columns(inputs_, layout_, part);
-  std::vector<ArrayPtr> arrays;
-  std::vector<Encoding> encodings;
-  for (const Column& column : points_.columns()) {
-    arrays.push_back(columns.array(column));
-    encodings.push_back(columns.encoding);
-  }
-  return points_.write(arrays, encodings);
+  std::vector<ColumnPages> pages;
+  for (const Column& column : points_.columns()) pages.push_back(columns.pages(column));
+  return points_.write(pages, part.rows);
 }
 
 }  // namespace results

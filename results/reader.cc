@@ -52,7 +52,8 @@ struct ParquetReader::Impl {
   // Calls take(array, row) for every row of a column of this type of array.
   template <class Array, class Take>
   void each(std::string_view name, Take take) const {
-    for (const auto& chunk : column(name)->chunks()) {
+    const std::shared_ptr<arrow::ChunkedArray> chunks = column(name);
+    for (const auto& chunk : chunks->chunks()) {
       const auto* array = dynamic_cast<const Array*>(chunk.get());
       if (array == nullptr) {
         fail(file, "column '" + std::string(name) + "' holds " + chunk->type()->ToString());

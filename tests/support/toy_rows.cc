@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <future>
 #include <stdexcept>
-#include <thread>
 #include <vector>
 
 #include "engine/base/random.h"
@@ -138,13 +138,12 @@ void run_toy(const ToySweep& toy, sweep::RowSink& sink, const sweep::IndexSet& l
     }
   }
   std::atomic<std::size_t> next = 0;
-  std::vector<std::jthread> workers;
-  for (int t = 0; t < threads; ++t) {
-    workers.emplace_back([&] {
-      for (std::size_t i = next++; i < chunks.size(); i = next++) add_chunk(toy, sink, chunks[i]);
-    });
-  }
-  workers.clear();
+  const auto work = [&] {
+    for (std::size_t i = next++; i < chunks.size(); i = next++) add_chunk(toy, sink, chunks[i]);
+  };
+  std::vector<std::future<void>> workers;
+  for (int t = 0; t < threads; ++t) workers.push_back(std::async(std::launch::async, work));
+  for (std::future<void>& worker : workers) worker.get();
   sink.flush();
 }
 

@@ -1,0 +1,287 @@
+#include "results/page_encoding.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "results/run_length.h"
+
+namespace results {
+namespace {
+
+constexpr std::size_t kHexDigits = 32;
+constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15u;
+
+template <class T>
+void put(PageBytes& out, const T& value) {
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(&value);
+  out.insert(out.end(), bytes, bytes + sizeof value);
+}
+
+void put_text(PageBytes& out, std::string_view text) {
+  put(out, std::uint32_t(text.size()));
+  out.insert(out.end(), text.begin(), text.end());
+}
+
+void put_numbers(PageBytes& out, std::span<const std::uint64_t> bits) {
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(bits.data());
+  out.insert(out.end(), bytes, bytes + bits.size_bytes());
+}
+
+// The levels of a nullable column: a length, then one bit a row in hybrid form.
+void put_levels(PageBytes& out, std::span<const std::int8_t> levels) {
+  const std::size_t start = out.size();
+  put(out, std::uint32_t{0});
+  put_hybrid(out, levels, 1);
+  const auto length = std::uint32_t(out.size() - start - sizeof(std::uint32_t));
+  std::memcpy(out.data() + start, &length, sizeof length);
+}
+
+void put_full_levels(PageBytes& out, std::size_t rows) {
+  PageBytes run;
+  put_run(run, 1, rows, 1);
+  put(out, std::uint32_t(run.size()));
+  out.insert(out.end(), run.begin(), run.end());
+}
+
+template <class Code>
+void put_codes(PageBytes& out, std::span<const Code> codes, std::size_t dictionary) {
+  const int width = code_width(dictionary);
+  out.push_back(std::uint8_t(width));
+  put_hybrid(out, codes, width);
+}
+
+// Numbers for distinct values, in order of appearance.
+class ValueCodes {
+ public:
+  ValueCodes() : places_(kFirst) {}
+
+  std::int32_t code(std::uint64_t value) {
+    if (!values_.empty() && value == values_[std::size_t(last_)]) return last_;
+    if (2 * values_.size() >= places_.size()) grow();
+    std::int32_t& place = find(value);
+    if (place == 0) {
+      values_.push_back(value);
+      place = std::int32_t(values_.size());
+    }
+    return last_ = place - 1;
+  }
+  const std::vector<std::uint64_t>& values() const { return values_; }
+
+ private:
+  static constexpr std::size_t kFirst = 256;
+
+  std::int32_t& find(std::uint64_t value) {
+    const std::size_t mask = places_.size() - 1;
+    // The high bits of the product depend on every bit of the value.
+    std::size_t at = std::size_t(value * kGolden >> 32) & mask;
+    while (places_[at] != 0 && values_[std::size_t(places_[at] - 1)] != value) at = (at + 1) & mask;
+    return places_[at];
+  }
+  void grow() {
+    places_.assign(4 * places_.size(), 0);
+    for (std::size_t i = 0; i < values_.size(); ++i) find(values_[i]) = std::int32_t(i + 1);
+  }
+
+  std::vector<std::uint64_t> values_;
+  std::vector<std::int32_t> places_;  // one more than the number of a value; 0: free
+  std::int32_t last_ = 0;
+};
+
+// Whether values repeat often enough for a dictionary.
+bool repeats(std::span<const std::uint64_t> bits) {
+  constexpr std::size_t kSample = 256;
+  if (bits.size() < 2 * kSample) return true;
+  // Places spread by the golden ratio: even steps would fall in with the grid's own period.
+  std::array<std::uint64_t, kSample> sample;
+  for (std::size_t i = 0; i < kSample; ++i) {
+    sample[i] = bits[std::size_t(((i + 1) * kGolden >> 32) * bits.size() >> 32)];
+  }
+  std::ranges::sort(sample);
+  const auto distinct = std::ranges::unique(sample).begin() - sample.begin();
+  return distinct <= std::ptrdiff_t(kSample / 2);
+}
+
+template <class T>
+void set_range(ColumnPages& pages, std::span<const std::uint64_t> bits) {
+  T least = std::numeric_limits<T>::max();
+  T greatest = std::numeric_limits<T>::lowest();
+  for (const std::uint64_t value : bits) {
+    const T number = std::bit_cast<T>(value);
+    if (number != number) return;  // a range cannot speak of NaN
+    least = std::min(least, number);
+    greatest = std::max(greatest, number);
+  }
+  if constexpr (std::is_same_v<T, double>) {
+    // The format's rule: a zero that bounds a range stands for both zeros.
+    if (least == 0) least = -0.0;
+    if (greatest == 0) greatest = 0.0;
+  }
+  pages.has_range = true;
+  pages.least = std::bit_cast<std::uint64_t>(least);
+  pages.greatest = std::bit_cast<std::uint64_t>(greatest);
+}
+
+void add_range(const Column& column, ColumnPages& pages, std::span<const std::uint64_t> bits) {
+  if (!column.has_range || bits.empty()) return;
+  if (column.type == ColumnType::float64) {
+    set_range<double>(pages, bits);
+  } else {
+    set_range<std::int64_t>(pages, bits);
+  }
+}
+
+// The values that are not null; their levels go to the page.
+std::vector<std::uint64_t> without_nulls(std::span<const std::uint64_t> bits, ColumnPages& pages) {
+  std::vector<std::uint64_t> values;
+  values.reserve(bits.size());
+  std::vector<std::int8_t> levels(bits.size());
+  for (std::size_t i = 0; i < bits.size(); ++i) {
+    levels[i] = std::isnan(std::bit_cast<double>(bits[i])) ? 0 : 1;
+    if (levels[i] != 0) values.push_back(bits[i]);
+  }
+  pages.nulls = std::int64_t(bits.size() - values.size());
+  put_levels(pages.data, levels);
+  return values;
+}
+
+template <class Code>
+ColumnPages coded_texts(const Column& column, std::span<const Code> codes,
+                        std::span<const std::string_view> dictionary) {
+  ColumnPages pages;
+  for (const std::string_view text : dictionary) put_text(pages.dictionary, text);
+  pages.dictionary_values = std::int32_t(dictionary.size());
+  if (!column.nullable) {
+    put_codes(pages.data, codes, dictionary.size());
+    return pages;
+  }
+  std::vector<std::int8_t> levels(codes.size());
+  std::vector<Code> present;
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    levels[i] = codes[i] < 0 ? 0 : 1;
+    if (codes[i] >= 0) present.push_back(codes[i]);
+  }
+  pages.nulls = std::int64_t(codes.size() - present.size());
+  put_levels(pages.data, levels);
+  put_codes(pages.data, std::span<const Code>(present), dictionary.size());
+  return pages;
+}
+
+void put_repeated(PageBytes& out, std::span<const std::uint32_t> counts) {
+  const int width = code_width(counts.size());
+  out.push_back(std::uint8_t(width));
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] > 0) put_run(out, std::uint32_t(i), counts[i], width);
+  }
+}
+
+void put_keys(PageBytes& out, std::span<const engine::Key> keys) {
+  const std::size_t start = out.size();
+  out.resize(start + keys.size() * (sizeof(std::uint32_t) + kHexDigits));
+  std::uint8_t* to = out.data() + start;
+  for (const engine::Key& key : keys) {
+    constexpr std::uint32_t length = kHexDigits;
+    std::memcpy(to, &length, sizeof length);
+    engine::write_hex(key, reinterpret_cast<char*>(to + sizeof length));
+    to += sizeof length + kHexDigits;
+  }
+}
+
+}  // namespace
+
+ColumnPages number_pages(const Column& column, std::span<const std::uint64_t> bits) {
+  ColumnPages pages;
+  std::vector<std::uint64_t> present;
+  if (column.nullable) {
+    const bool full = std::ranges::none_of(
+        bits, [](std::uint64_t value) { return std::isnan(std::bit_cast<double>(value)); });
+    if (full) {
+      put_full_levels(pages.data, bits.size());
+    } else {
+      present = without_nulls(bits, pages);
+      bits = present;
+    }
+  }
+  if (!repeats(bits)) {
+    put_numbers(pages.data, bits);
+    add_range(column, pages, bits);
+    return pages;
+  }
+  ValueCodes dictionary;
+  std::vector<std::int32_t> codes(bits.size());
+  for (std::size_t i = 0; i < bits.size(); ++i) codes[i] = dictionary.code(bits[i]);
+  put_numbers(pages.dictionary, dictionary.values());
+  pages.dictionary_values = std::int32_t(dictionary.values().size());
+  if (!codes.empty()) {
+    put_codes(pages.data, std::span<const std::int32_t>(codes), dictionary.values().size());
+  }
+  add_range(column, pages, dictionary.values());
+  return pages;
+}
+
+ColumnPages boolean_pages(std::span<const std::uint8_t> values) {
+  ColumnPages pages;
+  pages.data.resize((values.size() + 7) / 8);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    pages.data[i / 8] = std::uint8_t(pages.data[i / 8] | (values[i] != 0) << (i % 8));
+  }
+  return pages;
+}
+
+ColumnPages text_pages(const Column& column, std::span<const std::int32_t> codes,
+                       std::span<const std::string_view> dictionary) {
+  return coded_texts(column, codes, dictionary);
+}
+ColumnPages text_pages(const Column& column, std::span<const std::int8_t> codes,
+                       std::span<const std::string_view> dictionary) {
+  return coded_texts(column, codes, dictionary);
+}
+
+ColumnPages key_pages(std::span<const engine::Key> keys) {
+  ColumnPages pages;
+  put_keys(pages.data, keys);
+  return pages;
+}
+
+ColumnPages constant_number(const Column& column, std::uint64_t bits, std::size_t rows) {
+  ColumnPages pages;
+  put(pages.dictionary, bits);
+  pages.dictionary_values = 1;
+  pages.data.push_back(std::uint8_t(code_width(1)));
+  put_run(pages.data, 0, rows, code_width(1));
+  add_range(column, pages, std::span(&bits, 1));
+  return pages;
+}
+
+ColumnPages constant_text(std::string_view text, std::size_t rows) {
+  ColumnPages pages;
+  put_text(pages.dictionary, text);
+  pages.dictionary_values = 1;
+  pages.data.push_back(std::uint8_t(code_width(1)));
+  put_run(pages.data, 0, rows, code_width(1));
+  return pages;
+}
+
+ColumnPages repeated_numbers(std::span<const std::uint64_t> bits,
+                             std::span<const std::uint32_t> counts) {
+  ColumnPages pages;
+  put_numbers(pages.dictionary, bits);
+  pages.dictionary_values = std::int32_t(bits.size());
+  put_repeated(pages.data, counts);
+  set_range<std::int64_t>(pages, bits);
+  return pages;
+}
+
+ColumnPages repeated_keys(std::span<const engine::Key> keys,
+                          std::span<const std::uint32_t> counts) {
+  ColumnPages pages;
+  put_keys(pages.dictionary, keys);
+  pages.dictionary_values = std::int32_t(keys.size());
+  put_repeated(pages.data, counts);
+  return pages;
+}
+
+}  // namespace results

@@ -1,0 +1,50 @@
+// The values of a column as the bytes of Parquet pages, without Arrow's arrays between: a constant
+// column costs nothing a row, and columns that repeat are never hashed when their codes are known.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/leaves.h"
+#include "results/schema.h"
+
+namespace results {
+
+using PageBytes = std::vector<std::uint8_t>;
+
+// The pages of one column, not compressed yet.
+struct ColumnPages {
+  PageBytes dictionary;
+  std::int32_t dictionary_values = 0;  // 0: the data page holds the values themselves
+  PageBytes data;
+  std::int64_t nulls = 0;
+  bool has_range = false;
+  std::uint64_t least = 0;  // bits of an integer or double
+  std::uint64_t greatest = 0;
+};
+
+// Integers, or doubles by their bits. In a nullable column NaN is null. Values that repeat go through
+// a dictionary; a sample decides.
+ColumnPages number_pages(const Column& column, std::span<const std::uint64_t> bits);
+ColumnPages boolean_pages(std::span<const std::uint8_t> values);
+// Texts by their number in `dictionary`; a negative code is null.
+ColumnPages text_pages(const Column& column, std::span<const std::int32_t> codes,
+                       std::span<const std::string_view> dictionary);
+ColumnPages text_pages(const Column& column, std::span<const std::int8_t> codes,
+                       std::span<const std::string_view> dictionary);
+ColumnPages key_pages(std::span<const engine::Key> keys);
+
+// One value in every row.
+ColumnPages constant_number(const Column& column, std::uint64_t bits, std::size_t rows);
+ColumnPages constant_text(std::string_view text, std::size_t rows);
+
+// Value i of the first argument repeated counts[i] times.
+ColumnPages repeated_numbers(std::span<const std::uint64_t> bits,
+                             std::span<const std::uint32_t> counts);
+ColumnPages repeated_keys(std::span<const engine::Key> keys, std::span<const std::uint32_t> counts);
+
+}  // namespace results

@@ -1,0 +1,45 @@
+"""Reads the toy run of dataframes_test.cc as a user would, and checks what the three readers see."""
+
+import pathlib
+import sys
+
+import duckdb
+import pandas as pd
+import polars as pl
+
+DIR = pathlib.Path(sys.argv[1])
+ROWS, WORKING, KERNELS = 900, 771, 3
+
+points = pd.read_parquet(DIR / "points")
+kernels = pd.read_parquet(DIR / "kernels")
+assert len(points) == ROWS, len(points)
+assert len(kernels) == WORKING * KERNELS, len(kernels)
+assert points["index"].is_unique and points["key"].is_unique
+assert set(points["device"]) == {"toy-a", "toy-b", "toy-c"}
+assert (points["model"] == "toy-model").all()
+assert points["axis.step.batch"].isna().sum() == (points["device"] == "toy-c").sum()
+assert points["step_time_s"].isna().sum() == ROWS - WORKING
+assert points["reason"].notna().sum() == ROWS - WORKING
+assert points["extrapolated"].dtype == bool
+assert points["step.batch"].dtype == "int64"
+joined = points.merge(kernels, on=["index", "key"], suffixes=("", "_kernel"))
+assert len(joined) == len(kernels)
+
+frame = pl.read_parquet(DIR / "points/*.parquet")
+assert frame.shape == points.shape, frame.shape
+assert frame.filter(pl.col("status") == "ok").height == WORKING
+long = pl.read_parquet(DIR / "kernels/*.parquet")
+assert frame.join(long, on="key").height == len(kernels)
+assert frame["step_time_s"].null_count() == ROWS - WORKING
+
+rows = duckdb.sql(f"select status, count(*) from '{DIR}/points/*.parquet' group by 1").fetchall()
+assert dict(rows) == {"ok": WORKING, "infeasible": ROWS - WORKING}, rows
+per_point = duckdb.sql(
+    f"select p.index, p.step_time_s, sum(k.seconds), count(*) from '{DIR}/points/*.parquet' p "
+    f"join '{DIR}/kernels/*.parquet' k using (key) group by all"
+).fetchall()
+assert len(per_point) == WORKING and all(row[3] == KERNELS for row in per_point)
+
+total = kernels["seconds"].sum()
+assert abs(long["seconds"].sum() - total) < 1e-9 * total
+assert abs(sum(row[2] for row in per_point) - total) < 1e-9 * total

@@ -1,0 +1,225 @@
+#include "results/run_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "engine/base/version.h"
+#include "results/durable_file.h"
+#include "results/parquet_sink.h"
+#include "results/reader.h"
+#include "tests/support/run_tables.h"
+#include "tests/support/toy_rows.h"
+
+namespace results {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using tests::table_rows;
+using tests::ToySweep;
+
+class RunFolderTest : public testing::Test {
+ protected:
+  const tests::TemporaryFolder temporary;
+  const fs::path run = temporary.path() / "run";
+  const ToySweep toy{.positions = 1000};
+  const sweep::IndexSet all{sweep::IndexRange{0, 1000}};
+
+  RunFolder open(Verify verify = Verify::sizes, Shard shard = {}) {
+    auto folder = RunFolder::open(run, toy.identity(shard), verify);
+    EXPECT_TRUE(folder.ok()) << engine::to_text(folder.mistakes());
+    return std::move(folder).value();
+  }
+  std::string mistake_of(const RunIdentity& identity) {
+    const auto folder = RunFolder::open(run, identity);
+    EXPECT_FALSE(folder.ok());
+    return engine::to_text(folder.mistakes());
+  }
+  // Runs what is left; returns what the folder had to say first.
+  std::vector<std::string> resume(Verify verify = Verify::sizes, Shard shard = {}) {
+    RunFolder folder = open(verify, shard);
+    ParquetSink sink(folder, toy.schema(), {.points_per_part = 200});
+    tests::run_toy(toy, sink, all.minus(folder.done()));
+    return folder.notices();
+  }
+  void expect_whole() {
+    const tests::TemporaryFolder other;
+    RunFolder folder = RunFolder::open(other.path() / "r", toy.identity()).value();
+    ParquetSink sink(folder, toy.schema());
+    tests::run_toy(toy, sink, all);
+    EXPECT_EQ(table_rows(run, "points"), table_rows(other.path() / "r", "points"));
+    EXPECT_EQ(table_rows(run, "kernels"), table_rows(other.path() / "r", "kernels"));
+    const auto summary = summarise(run);
+    EXPECT_EQ(summary->tally.positions(), 1000u);
+    EXPECT_TRUE(summary->complete());
+  }
+  fs::path part(const char* table, int number) const {
+    return run / part_name(table, {}, std::uint64_t(number));
+  }
+};
+
+TEST_F(RunFolderTest, AFinishedRunHasNothingLeft) {
+  resume();
+  const RunFolder folder = open();
+  EXPECT_EQ(folder.done(), all);
+  EXPECT_EQ(folder.tally().rows(), 900u);
+  EXPECT_TRUE(folder.notices().empty());
+  EXPECT_EQ(read_file(run / "run.yaml"), "sweep: toy\n");
+}
+
+TEST_F(RunFolderTest, ATornManifestLineIsDropped) {
+  resume();
+  const fs::path manifest = run / "manifest-1of1.jsonl";
+  fs::resize_file(manifest, fs::file_size(manifest) - 7);
+  // The last part is now an orphan, and is written again.
+  EXPECT_THAT(resume(), ElementsAre("removed 2 unfinished file(s) of shard 1of1"));
+  expect_whole();
+}
+
+TEST_F(RunFolderTest, GarbageAtTheEndOfTheManifestIsDropped) {
+  resume();
+  std::ofstream(run / "manifest-1of1.jsonl", std::ios::app) << std::string(100, '\0');
+  EXPECT_TRUE(resume().empty());
+  expect_whole();
+}
+
+TEST_F(RunFolderTest, FilesNoLineNamesAreRemoved) {
+  resume();
+  fs::copy(part("points", 0), part("points", 77));
+  fs::copy(part("kernels", 0), hidden_name(part("kernels", 78)));
+  EXPECT_THAT(resume(), ElementsAre("removed 2 unfinished file(s) of shard 1of1"));
+  EXPECT_FALSE(fs::exists(part("points", 77)));
+  expect_whole();
+}
+
+TEST_F(RunFolderTest, AMissingPartIsDoneAgain) {
+  resume();
+  fs::remove(part("kernels", 1));
+  EXPECT_THAT(resume(),
+              ElementsAre("kernels/part-1of1-000001.parquet is missing: its points are done again",
+                          "removed 1 unfinished file(s) of shard 1of1"));
+  EXPECT_TRUE(resume().empty());
+  expect_whole();
+}
+
+TEST_F(RunFolderTest, ATruncatedPartIsDoneAgain) {
+  resume();
+  fs::resize_file(part("points", 0), 1000);
+  EXPECT_THAT(resume()[0], HasSubstr("points/part-1of1-000000.parquet has 1000 bytes, not "));
+  expect_whole();
+}
+
+TEST_F(RunFolderTest, ADamagedPartIsFoundWhenContentsAreRead) {
+  resume();
+  std::fstream(part("points", 0), std::ios::in | std::ios::out).seekp(500).write("xxxxxxxx", 8);
+  EXPECT_TRUE(open().notices().empty());
+  EXPECT_THAT(resume(Verify::contents),
+              testing::Contains("points/part-1of1-000000.parquet is damaged: its points are done "
+                                "again"));
+  expect_whole();
+}
+
+TEST_F(RunFolderTest, NumbersOfLostPartsAreNotUsedAgain) {
+  resume();
+  const std::size_t parts = summarise(run)->parts.size();
+  fs::remove(part("points", int(parts) - 1));
+  resume();
+  EXPECT_EQ(summarise(run)->parts.back().sequence, parts);
+}
+
+TEST_F(RunFolderTest, TwoWritersOfAShardAreRefused) {
+  const RunFolder first = open();
+  EXPECT_EQ(mistake_of(toy.identity()),
+            run.string() +
+                ": error: another process is writing this shard of the run\n"
+                "  hint: wait for it, or choose another folder with -o DIR\n");
+}
+
+TEST_F(RunFolderTest, TwoShardsOfOneSplitWriteAtOnce) {
+  const RunFolder first = open(Verify::sizes, {1, 2});
+  const RunFolder second = open(Verify::sizes, {2, 2});
+  EXPECT_THAT(mistake_of(toy.identity()),
+              HasSubstr("another process is writing shard 1/2 of this run"));
+}
+
+TEST_F(RunFolderTest, AShardedRunIsFinishedInOnePiece) {
+  {
+    RunFolder folder = open(Verify::sizes, {2, 3});
+    ParquetSink sink(folder, toy.schema());
+    tests::run_toy(toy, sink, sweep::IndexSet(sweep::IndexRange{333, 666}));
+  }
+  std::ofstream(hidden_name(run / part_name("points", {2, 3}, 9))) << "half";
+  EXPECT_THAT(resume(), ElementsAre("removed 1 unfinished file(s) of shard 2of3"));
+  expect_whole();
+}
+
+TEST_F(RunFolderTest, AnotherSpecIsRefusedAndSaysWhatDiffers) {
+  resume();
+  RunIdentity other = toy.identity();
+  other.run_yaml = other.spec_hash = "sweep: other\n";
+  other.positions = 2000;
+  EXPECT_EQ(mistake_of(other),
+            run.string() +
+                ": error: the folder holds a run of another spec (1000 positions, now 2000); in "
+                "run.yaml line 1 was 'sweep: toy' and is 'sweep: other'\n"
+                "  hint: choose a new folder with -o DIR; --reuse " +
+                run.string() + " takes over its finished points\n");
+}
+
+TEST_F(RunFolderTest, AnotherModelVersionIsRefused) {
+  open();
+  std::ofstream(run / "manifest-1of1.jsonl")
+      << to_line(ManifestHeader{.spec_hash = toy.spec, .model_version = 0, .positions = 1000});
+  EXPECT_THAT(mistake_of(toy.identity()),
+              HasSubstr("the run was made with model version 0, this program has " +
+                        std::to_string(engine::kModelVersion)));
+}
+
+TEST_F(RunFolderTest, AFolderOfOtherThingsIsRefused) {
+  fs::create_directories(run);
+  std::ofstream(run / "thesis.tex") << "years of work";
+  EXPECT_THAT(mistake_of(toy.identity()), HasSubstr("not empty and not a run folder"));
+}
+
+TEST_F(RunFolderTest, SummariseRefusesWhatIsNoRun) {
+  fs::create_directories(run);
+  EXPECT_EQ(engine::to_text(summarise(run).mistakes()),
+            run.string() +
+                ": error: not a run folder: it has no manifest\n"
+                "  hint: give the folder of `run -o DIR`\n");
+}
+
+TEST(Manifest, LinesReadBackAsTheyWereWritten) {
+  const tests::TemporaryFolder folder;
+  const ManifestHeader header{.spec_hash = "abc",
+                              .program_version = "0.1.0",
+                              .model_version = 4,
+                              .shard = {2, 3},
+                              .positions = 1'000'000'000'000};
+  PartRecord part{.sequence = 12,
+                  .positions = {{0, 10}, {20, 999'999'999'999}},
+                  .points = {"points/a.parquet", 5, 6, 0xfedcba9876543210u},
+                  .tally = {.by_status = {1, 2, 3}, .rejected = {4, 5}, .not_applicable = 6}};
+  part.tally.reused = 1;
+  std::ofstream(folder.path() / "m") << to_line(header) << to_line(part) << "{\"part\":13,\"pos";
+  const auto manifest = read_manifest(folder.path() / "m");
+  ASSERT_TRUE(manifest.has_value());
+  EXPECT_EQ(manifest->header, header);
+  EXPECT_EQ(manifest->parts, std::vector<PartRecord>{part});
+  EXPECT_TRUE(manifest->torn);
+  EXPECT_EQ(manifest->intact_bytes, to_line(header).size() + to_line(part).size());
+}
+
+TEST(Manifest, ShardsHaveNames) {
+  EXPECT_EQ(to_text(Shard{2, 3}), "2of3");
+  EXPECT_EQ(shard_from_text("2of3"), (Shard{2, 3}));
+  for (const char* text : {"", "2", "2of", "of3", "0of3", "4of3", "2of3x", "x"}) {
+    EXPECT_EQ(shard_from_text(text), std::nullopt) << text;
+  }
+}
+
+}  // namespace
+}  // namespace results

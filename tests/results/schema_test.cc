@@ -1,0 +1,96 @@
+#include "results/schema.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "engine/leaves.h"
+
+namespace results {
+namespace {
+
+const Column* find(const std::vector<Column>& columns, std::string_view name) {
+  const auto found = std::ranges::find(columns, name, &Column::name);
+  return found == columns.end() ? nullptr : &*found;
+}
+
+std::vector<int> leaves(std::initializer_list<const char*> paths) {
+  std::vector<int> found;
+  for (const char* path : paths) found.push_back(engine::leaf_table().find_leaf(path));
+  return found;
+}
+
+TEST(Schema, StartsWithIdentityAndLabels) {
+  SchemaInputs inputs;
+  inputs.labels = {{"device", {"a", "b"}}, {"step.batch", {"1"}}};
+  const auto columns = point_columns(inputs);
+  ASSERT_GE(columns.size(), 4u);
+  EXPECT_EQ(columns[0].name, "index");
+  EXPECT_EQ(columns[1].name, "key");
+  EXPECT_EQ(columns[2].name, "axis.device");
+  EXPECT_EQ(columns[3].name, "axis.step.batch");
+  EXPECT_TRUE(columns[3].nullable);
+  EXPECT_EQ(columns.back().name, "model_version");
+}
+
+TEST(Schema, LeavesKeepTheirPathsAndUnits) {
+  const auto columns = point_columns({});
+  const Column* bandwidth = find(columns, "device.memory_bandwidth");
+  ASSERT_NE(bandwidth, nullptr);
+  EXPECT_EQ(bandwidth->type, ColumnType::float64);
+  EXPECT_EQ(bandwidth->unit, "B/s");
+  EXPECT_EQ(bandwidth->description, "peak off-chip bandwidth");
+  EXPECT_EQ(find(columns, "step.batch")->type, ColumnType::int64);
+  EXPECT_EQ(find(columns, "step.phase")->type, ColumnType::text);
+  EXPECT_EQ(find(columns, "model.tied_embeddings")->type, ColumnType::boolean);
+  // In base units, as everywhere; the edge unit would be USD/h.
+  EXPECT_EQ(find(columns, "device.rent")->unit, "USD/s");
+}
+
+TEST(Schema, ANameStandsForItsSection) {
+  const auto columns = point_columns({});
+  for (const char* section : {"device", "model", "cluster", "device.scale_up"}) {
+    ASSERT_NE(find(columns, section), nullptr) << section;
+    EXPECT_EQ(find(columns, section)->type, ColumnType::text);
+    EXPECT_EQ(find(columns, std::string(section) + ".name"), nullptr);
+  }
+}
+
+TEST(Schema, MetricsEndInTheirUnit) {
+  const auto columns = point_columns({});
+  EXPECT_EQ(find(columns, "step_time_s")->unit, "s");
+  EXPECT_EQ(find(columns, "weights_bytes")->unit, "B");
+  EXPECT_EQ(find(columns, "output_tokens_per_s")->unit, "tok/s");
+  EXPECT_NE(find(columns, "price_usd_per_mtok"), nullptr);
+  EXPECT_TRUE(find(columns, "step_time_s")->nullable);
+}
+
+TEST(Schema, LeavesOutOtherTasks) {
+  SchemaInputs inputs;
+  EXPECT_NE(find(point_columns(inputs), "step.batch"), nullptr);
+  EXPECT_EQ(find(point_columns(inputs), "request.batch"), nullptr);
+
+  inputs.base.task = engine::Task::request;
+  EXPECT_EQ(find(point_columns(inputs), "step.batch"), nullptr);
+  EXPECT_NE(find(point_columns(inputs), "request.batch"), nullptr);
+
+  inputs.varied_leaves = leaves({"task"});
+  EXPECT_NE(find(point_columns(inputs), "step.batch"), nullptr);
+  EXPECT_NE(find(point_columns(inputs), "request.batch"), nullptr);
+}
+
+TEST(Schema, KeepsAVariedLeafOfAnotherTask) {
+  SchemaInputs inputs;
+  inputs.varied_leaves = leaves({"request.output"});
+  EXPECT_NE(find(point_columns(inputs), "request.output"), nullptr);
+  EXPECT_EQ(find(point_columns(inputs), "request.batch"), nullptr);
+}
+
+TEST(Schema, KernelsAreALongTable) {
+  std::string names;
+  for (const Column& column : kernel_columns()) names += column.name + " ";
+  EXPECT_EQ(names, "index key phase op family calls seconds flops bytes bound tier extrapolated ");
+}
+
+}  // namespace
+}  // namespace results
