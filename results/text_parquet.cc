@@ -72,9 +72,8 @@ struct AppendCells : arrow::ArrayVisitor {
     TextColumn words("");
     AppendCells dictionary(words);
     ARROW_RETURN_NOT_OK(array.dictionary()->Accept(&dictionary));
-    return each(array, [&](std::int64_t i) {
-      column.append(words[std::size_t(array.GetValueIndex(i))]);
-    });
+    return each(array,
+                [&](std::int64_t i) { column.append(words[std::size_t(array.GetValueIndex(i))]); });
   }
 };
 
@@ -115,8 +114,8 @@ std::shared_ptr<arrow::Array> text_array(const TextColumn& column) {
 
 engine::Result<TextTable> read_text_parquet(const fs::path& file) {
   const auto refuse = [&](const arrow::Status& status) {
-    return engine::Mistake{{file.string()}, "the file is not a readable Parquet table",
-                           status.message()};
+    return engine::Mistake{
+        {file.string()}, "the file is not a readable Parquet table", status.message()};
   };
   auto source = arrow::io::ReadableFile::Open(file.string());
   if (!source.ok()) return refuse(source.status());
@@ -163,8 +162,8 @@ void write_text_parquet(const fs::path& file, const TextTable& table) {
   auto sink = arrow::io::BufferOutputStream::Create().ValueOrDie();
   const auto properties =
       parquet::WriterProperties::Builder().compression(parquet::Compression::ZSTD)->build();
-  const arrow::Status status = parquet::arrow::WriteTable(*cells, arrow::default_memory_pool(),
-                                                          sink, 1 << 20, properties);
+  const arrow::Status status =
+      parquet::arrow::WriteTable(*cells, arrow::default_memory_pool(), sink, 1 << 20, properties);
   if (!status.ok()) throw Failure("cannot write " + file.string() + ": " + status.ToString());
   const auto bytes = sink->Finish().ValueOrDie();
   write_durably(file, std::string_view(*bytes));

@@ -34,8 +34,8 @@ engine::Result<std::string> read_inflated(const fs::path& file) {
   const std::string why = gzerror(source, &code);
   gzclose_r(source);
   if (count < 0 || code == Z_BUF_ERROR) {
-    return engine::Mistake{{file.string()}, "the file cannot be unpacked: " + why,
-                           "it may be cut off; copy it again"};
+    return engine::Mistake{
+        {file.string()}, "the file cannot be unpacked: " + why, "it may be cut off; copy it again"};
   }
   return text;
 }
@@ -86,8 +86,8 @@ class CsvParser {
     if (text_.starts_with("\xEF\xBB\xBF")) text_.remove_prefix(3);
     std::string_view line;
     if (!next_line(line) || line.empty()) {
-      return engine::Mistake{{table_.file, 1, 1}, "the table is empty",
-                             "the first line names the columns"};
+      return engine::Mistake{
+          {table_.file, 1, 1}, "the table is empty", "the first line names the columns"};
     }
     header(line);
     while (next_line(line)) {

@@ -4,12 +4,15 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "sweep/spec/suggest.h"
 
 namespace tools {
 namespace {
+
+using engine::Family;
 
 constexpr std::size_t kMostMistakes = 20;
 constexpr std::size_t kAbsent = std::size_t(-1);
@@ -20,46 +23,49 @@ struct Need {
   double fallback = -1;
 };
 
-std::vector<Need> needs_of(TableFamily family) {
+std::vector<Need> needs_of(Family family) {
   switch (family) {
-    case TableFamily::gemm:
+    case Family::gemm:
       return {{Size::m}, {Size::n}, {Size::k}};
-    case TableFamily::grouped_gemm:
+    case Family::grouped_gemm:
       return {{Size::m}, {Size::n}, {Size::k}, {Size::experts}};
-    case TableFamily::attn_prefill:
+    case Family::attn_prefill:
       return {{Size::batch},    {Size::query_len}, {Size::context_len, 0}, {Size::q_heads},
               {Size::kv_heads}, {Size::head_dim},  {Size::window, 0}};
-    case TableFamily::attn_decode:
+    case Family::attn_decode:
       return {{Size::batch},    {Size::query_len, 1}, {Size::context_len}, {Size::q_heads},
               {Size::kv_heads}, {Size::head_dim},     {Size::window, 0}};
-    case TableFamily::mla_prefill:
+    case Family::mla_prefill:
       return {{Size::batch}, {Size::query_len}, {Size::context_len, 0}, {Size::q_heads}};
-    case TableFamily::mla_decode:
+    case Family::mla_decode:
       return {{Size::batch}, {Size::query_len, 1}, {Size::context_len}, {Size::q_heads}};
-    case TableFamily::mla_gen_pre:
-    case TableFamily::mla_gen_post:
+    case Family::mla_gen_pre:
+    case Family::mla_gen_post:
       return {{Size::tokens}, {Size::q_heads}};
-    case TableFamily::moe:
+    case Family::moe:
       return {{Size::tokens},  {Size::hidden}, {Size::inter}, {Size::topk},
               {Size::experts}, {Size::tp, 1},  {Size::ep, 1}};
-    case TableFamily::norm:
-    case TableFamily::act:
-    case TableFamily::quantize:
-    case TableFamily::embed:
-    case TableFamily::sample:
+    case Family::norm:
+    case Family::act:
+    case Family::quantize:
+    case Family::embed:
+    case Family::sample:
       return {{Size::tokens}, {Size::hidden}};
-    case TableFamily::rope:
+    case Family::rope:
       return {{Size::tokens}, {Size::q_heads}, {Size::kv_heads}, {Size::head_dim}};
-    case TableFamily::copy:
+    case Family::copy:
+    case Family::copy_h2d:
+    case Family::copy_d2h:
       return {{Size::bytes}};
-    case TableFamily::all_reduce:
-    case TableFamily::all_gather:
-    case TableFamily::reduce_scatter:
-    case TableFamily::all_to_all:
-    case TableFamily::send_recv:
+    case Family::all_reduce:
+    case Family::all_gather:
+    case Family::reduce_scatter:
+    case Family::all_to_all:
+    case Family::send_recv:
       return {{Size::bytes}, {Size::ranks}};
+    default:
+      return {};  // not in tables
   }
-  return {};
 }
 
 std::optional<double> number_in(std::string_view cell) {
@@ -93,7 +99,7 @@ class Reader {
     impl_ = column("impl");
     seconds_ = column("seconds");
     for (std::size_t i = 0; i < needs_.size(); ++i) {
-      needs_[i] = needs_of(static_cast<TableFamily>(i));
+      needs_[i] = needs_of(static_cast<Family>(i));
     }
   }
 
@@ -114,6 +120,7 @@ class Reader {
       if (mistakes_.size() >= kMostMistakes) break;
     }
     if (!mistakes_.empty()) return std::move(mistakes_);
+    spread_gating();
     for (auto& [what, skipped] : skipped_) table_.skipped.push_back(std::move(skipped));
     return std::move(table_);
   }
@@ -149,8 +156,8 @@ class Reader {
 
   bool read_call(std::size_t row, KernelRecord& record) {
     const std::string_view name = cell(row, family_);
-    const auto family = engine::from_name<TableFamily>(name);
-    if (!family) {
+    const auto family = engine::from_name<Family>(name);
+    if (!family || needs_[static_cast<std::size_t>(*family)].empty()) {
       skip(row, family_, "family '" + std::string(name) + "'");
       return false;
     }
@@ -169,14 +176,14 @@ class Reader {
               "write 'balanced' or 'power_law_1.2'");
       return false;
     }
-    if (*family == TableFamily::moe) call.skew = *skew;
+    if (*family == Family::moe) call.skew = *skew;
     read_impl(row, record);
     return read_sizes(row, call) && consistent(row, call);
   }
 
-  static bool has_kv(TableFamily family) {
-    return family == TableFamily::attn_prefill || family == TableFamily::attn_decode ||
-           family == TableFamily::mla_prefill || family == TableFamily::mla_decode;
+  static bool has_kv(Family family) {
+    return family == Family::attn_prefill || family == Family::attn_decode ||
+           family == Family::mla_prefill || family == Family::mla_decode;
   }
 
   bool read_format(std::size_t row, std::size_t column, Format fallback, Format& format) {
@@ -192,7 +199,6 @@ class Reader {
 
   void read_impl(std::size_t row, KernelRecord& record) {
     const std::string_view name = cell(row, impl_);
-    record.call.warm = name.ends_with(":warm");
     // Runs of one implementation are long: the last one is nearly always right.
     if (table_.impls.empty() || table_.impls[last_impl_] != name) {
       const auto [found, added] =
@@ -201,6 +207,46 @@ class Reader {
       last_impl_ = found->second;
     }
     record.impl = last_impl_;
+    describe(table_.impls[last_impl_], record.call);
+  }
+
+  // What the name of an implementation says about the call itself.
+  static void describe(std::string_view impl, KernelCall& call) {
+    // Our own sweep (tools/gpu) gives every call cold operands unless it says so, and times narrow
+    // products alone. Engines replay one call, and quantise the input of a product inside it.
+    const bool ours = impl.starts_with("torch") || impl.starts_with("triton");
+    if (call.family != Family::gemm && call.family != Family::moe) {
+      call.warm = impl.ends_with(":warm") || !ours;
+    }
+    if (call.family == Family::gemm) {
+      const bool narrow = call.dtype == Format::fp8 || call.dtype == Format::fp8_block ||
+                          call.dtype == Format::nvfp4 || call.dtype == Format::sq;
+      call.quantizes_input = narrow && !ours;
+    }
+    if (call.family == Family::moe) {
+      call.gated = impl.find("nongated") == std::string_view::npos;
+    }
+    if (call.family == Family::all_reduce && !impl.empty()) {
+      call.library = impl.starts_with("nccl") ? engine::Library::general : engine::Library::custom;
+    }
+  }
+
+  // Experts that one implementation calls not gated are not gated for the others either.
+  void spread_gating() {
+    const auto experts = [](const KernelCall& call) {
+      return std::array{call[Size::hidden], call[Size::inter], call[Size::topk],
+                        call[Size::experts]};
+    };
+    std::set<std::array<double, 4>> plain;
+    for (const KernelRecord& record : table_.records) {
+      if (!record.call.gated) plain.insert(experts(record.call));
+    }
+    if (plain.empty()) return;
+    for (KernelRecord& record : table_.records) {
+      if (record.call.family == Family::moe && plain.contains(experts(record.call))) {
+        record.call.gated = false;
+      }
+    }
   }
 
   bool read_sizes(std::size_t row, KernelCall& call) {
@@ -234,8 +280,7 @@ class Reader {
   }
 
   bool consistent(std::size_t row, KernelCall& call) {
-    const bool prefill =
-        call.family == TableFamily::attn_prefill || call.family == TableFamily::mla_prefill;
+    const bool prefill = call.family == Family::attn_prefill || call.family == Family::mla_prefill;
     if (prefill && call[Size::context_len] == 0) call[Size::context_len] = call[Size::query_len];
     if (has_kv(call.family) && call[Size::context_len] < call[Size::query_len]) {
       const auto column = sizes_[static_cast<std::size_t>(Size::context_len)];
@@ -261,7 +306,7 @@ class Reader {
   Times times_;
   KernelTable table_;
   std::array<std::size_t, kSizes> sizes_{};
-  std::array<std::vector<Need>, enum_names(TableFamily{}).size()> needs_;
+  std::array<std::vector<Need>, engine::enum_names(Family{}).size()> needs_;
   std::size_t family_ = kAbsent, dtype_ = kAbsent, kv_dtype_ = kAbsent, skew_ = kAbsent,
               impl_ = kAbsent, seconds_ = kAbsent;
   std::map<std::string, std::uint32_t> impl_numbers_;

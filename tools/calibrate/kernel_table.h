@@ -11,41 +11,10 @@
 
 #include "engine/base/enum_names.h"
 #include "engine/base/result.h"
+#include "engine/model/op.h"
 #include "results/text_table.h"
 
 namespace tools {
-
-// What the column `family` may say.
-enum class TableFamily : std::uint8_t {
-  gemm,
-  grouped_gemm,
-  attn_prefill,
-  attn_decode,
-  mla_prefill,
-  mla_decode,
-  mla_gen_pre,
-  mla_gen_post,
-  moe,
-  norm,
-  rope,
-  act,
-  quantize,
-  embed,
-  sample,
-  copy,
-  all_reduce,
-  all_gather,
-  reduce_scatter,
-  all_to_all,
-  send_recv,
-};
-constexpr std::array<std::string_view, 21> enum_names(TableFamily) {
-  return {"gemm",        "grouped_gemm", "attn_prefill", "attn_decode",    "mla_prefill",
-          "mla_decode",  "mla_gen_pre",  "mla_gen_post", "moe",            "norm",
-          "rope",        "act",          "quantize",     "embed",          "sample",
-          "copy",        "all_reduce",   "all_gather",   "reduce_scatter", "all_to_all",
-          "send_recv"};
-}
 
 // What the columns `dtype` and `kv_dtype` may say.
 enum class Format : std::uint8_t {
@@ -98,11 +67,14 @@ constexpr std::size_t kSizes = enum_names(Size{}).size();
 
 // What was called: two rows with equal calls measured the same thing.
 struct KernelCall {
-  TableFamily family = TableFamily::gemm;
+  engine::Family family = engine::Family::gemm;
   Format dtype = Format::bf16;
   Format kv_dtype = Format::bf16;
-  bool warm = false;  // operands in the last-level cache, as impl says by ":warm"
-  double skew = 0;    // exponent of the power law of routing; 0: balanced
+  bool warm = false;             // operands in the last-level cache: impl ends in ":warm"
+  bool quantizes_input = false;  // a narrow product that starts from 16 bits, as engines time it
+  bool gated = true;             // moe: three matrices an expert
+  engine::Library library = engine::Library::fastest;  // all_reduce
+  double skew = 0;  // moe: exponent of the power law of routing; 0: balanced
   std::array<double, kSizes> sizes{};
 
   double operator[](Size size) const { return sizes[static_cast<std::size_t>(size)]; }

@@ -17,8 +17,8 @@ engine::Result<std::vector<bool>> chosen_impls(const KernelTable& table, const s
   try {
     const std::regex wanted(text);
     for (const std::string& impl : table.impls) {
-      const bool sustained = impl.ends_with(":sustained");
-      chosen.push_back(text.empty() ? !sustained : std::regex_search(impl, wanted));
+      const bool special = impl.ends_with(":sustained") || impl.ends_with("_eager");
+      chosen.push_back(text.empty() ? !special : std::regex_search(impl, wanted));
     }
   } catch (const std::regex_error& error) {
     return engine::Mistake{{}, "--impl '" + text + "' is no regular expression", error.what()};

@@ -20,7 +20,8 @@ enum class Across : std::uint8_t { median, least };  // what the implementations
 
 struct GatherOptions {
   // Which implementations count, as a regular expression that must match part of their name; empty:
-  // all, except ":sustained" ones, which measure a hot device.
+  // all, except ":sustained" ones, which measure a hot device, and "_eager" ones, whose time is the
+  // host's.
   std::string impl;
   Across across = Across::median;
 };

@@ -132,21 +132,46 @@ class Simplex {
   std::size_t spent_ = 0;
 };
 
+// Tries a step up and down each coordinate in turn; a step that helps grows, one that does not
+// shrinks.
+Minimum coordinate_search(const Simplex::Function& function, const std::vector<Unknown>& unknowns,
+                          std::size_t rounds) {
+  Minimum best;
+  for (const Unknown& unknown : unknowns) {
+    best.point.push_back(outward(unknown, inward(unknown, unknown.start)));
+  }
+  best.value = function(best.point);
+  std::vector<double> steps;
+  for (const Unknown& unknown : unknowns) steps.push_back(first_step(unknown, 0.3));
+  for (std::size_t round = 0; round < rounds; ++round) {
+    const double before = best.value;
+    for (std::size_t i = 0; i < unknowns.size(); ++i) {
+      bool better = false;
+      for (const double sign : {1.0, -1.0}) {
+        std::vector<double> point = best.point;
+        point[i] = outward(unknowns[i], inward(unknowns[i], point[i]) + sign * steps[i]);
+        const double value = function(point);
+        better = value < best.value - 1e-7;
+        if (better) {
+          best = {std::move(point), value};
+          break;
+        }
+      }
+      steps[i] = std::max(steps[i] * (better ? 1.5 : 0.6), first_step(unknowns[i], 0.01));
+    }
+    if (round > 10 && before - best.value < 1e-6) break;
+  }
+  return best;
+}
+
 }  // namespace
 
 Minimum minimise(const std::function<double(std::span<const double>)>& function,
                  const std::vector<Unknown>& unknowns, const MinimiseOptions& options) {
-  Minimum best;
-  for (const Unknown& unknown : unknowns) best.point.push_back(unknown.start);
-  best.value = function(best.point);
-  Simplex simplex(function, unknowns);
-  double size = 0.4;
-  for (std::size_t i = 0; i <= options.restarts; ++i) {
-    Minimum found = simplex.search(best.point, size, options.evaluations / (options.restarts + 1));
-    if (found.value < best.value) best = std::move(found);
-    size /= 2;
-  }
-  return best;
+  Minimum best = coordinate_search(function, unknowns, options.rounds);
+  constexpr double size = 0.1;  // of the simplex, around a point that is good already
+  Minimum found = Simplex(function, unknowns).search(best.point, size, options.evaluations);
+  return found.value < best.value ? found : best;
 }
 
 }  // namespace tools

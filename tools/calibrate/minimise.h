@@ -1,4 +1,5 @@
-// The smallest value of a function of a few bounded numbers: Nelder and Mead's simplex, restarted.
+// The smallest value of a function of a few bounded numbers: one coordinate at a time while that
+// helps, then Nelder and Mead's simplex.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +20,8 @@ struct Unknown {
 };
 
 struct MinimiseOptions {
-  std::size_t evaluations = 2000;
-  std::size_t restarts = 3;  // each from the best point so far, with a fresh and smaller simplex
+  std::size_t rounds = 30;        // over the coordinates
+  std::size_t evaluations = 800;  // of the simplex
 };
 
 struct Minimum {

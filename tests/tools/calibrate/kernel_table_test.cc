@@ -24,7 +24,7 @@ TEST(KernelTable, ReadsTheColumnsAFamilyNeedsAndNoMore) {
   ASSERT_TRUE(table) << engine::to_text(table.mistakes());
   ASSERT_EQ(table->records.size(), 1);
   const KernelRecord& record = table->records[0];
-  EXPECT_EQ(record.call.family, TableFamily::gemm);
+  EXPECT_EQ(record.call.family, engine::Family::gemm);
   EXPECT_EQ(record.call.dtype, Format::bf16);
   EXPECT_EQ(record.call[Size::n], 4096);
   EXPECT_EQ(record.seconds, 2.5e-6);
