@@ -104,8 +104,8 @@ struct SetFacts {
   bool present = false;
   Tier tier = Tier::transfer;
   double launch = 0;  // us; launch latency of the fitted device: another one's floor differs by the rest
-  double low = 0;     // 5% and 95% of log(measured / predicted) on calls the fit did not see
-  double high = 0;
+  double low = 1;     // 5% and 95% of measured over predicted time, on calls the fit did not see
+  double high = 1;
   Envelope envelope;
   PointSet points;
 };
