@@ -14,7 +14,8 @@ namespace {
 Space toy_space() {
   auto spec = read_sweep_text(R"(
 base:
-  device: {memory_capacity: 80 GB, memory_bandwidth: 1 TB/s, peak: {bf16: 100 TFLOP/s}}
+  device: {name: toy, memory_capacity: 80 GB, memory_bandwidth: 1 TB/s, peak: {bf16: 100 TFLOP/s}}
+  model: {name: toy, layers: 2, hidden: 256, heads: 2, kv_heads: 2, head_dim: 128, intermediate: 512}
 axes:
   - step.batch: {linear: [1, 100], count: 100}
   - step.context: {linear: [1, 20], count: 20}
