@@ -165,6 +165,7 @@ Formula assemble(const Node& node, std::vector<Token>& tokens, std::vector<std::
   Formula formula;
   formula.source = node.text;
   while (!formula.source.empty() && formula.source.back() == '\n') formula.source.pop_back();
+  bool after_function = false;
   for (Token& token : tokens) {
     if (token.leaf >= 0) {
       auto place = std::find(formula.leaves.begin(), formula.leaves.end(), token.leaf);
@@ -172,7 +173,9 @@ Formula assemble(const Node& node, std::vector<Token>& tokens, std::vector<std::
       if (place == formula.leaves.end()) formula.leaves.push_back(token.leaf);
     }
     if (token.kind == Token::Kind::text) formula.texts.push_back(token.written);
-    if (!formula.program.empty()) formula.program += ' ';
+    // muParser wants a function's bracket right behind its name.
+    if (!formula.program.empty() && !after_function) formula.program += ' ';
+    after_function = token.kind == Token::Kind::function;
     starts.push_back(formula.program.size());
     formula.program += token.program;
   }
