@@ -78,8 +78,12 @@ TEST(Random, IsUniform) {
 TEST(Sobol, EveryBlockOfAPowerOfTwoFillsEveryCell) {
   for (int d = 0; d < kSobolDimensions; ++d) {
     for (const bool scrambled : {false, true}) {
-      const SampleDimension draw({.method = SampleMethod::sobol, .count = 1024, .seed = 9, .lane = 5,
-                                  .sobol_dimension = d, .scrambled = scrambled});
+      const SampleDimension draw({.method = SampleMethod::sobol,
+                                  .count = 1024,
+                                  .seed = 9,
+                                  .lane = 5,
+                                  .sobol_dimension = d,
+                                  .scrambled = scrambled});
       for (const std::uint64_t block : {0, 256, 512, 768}) {
         std::set<int> cells;
         for (std::uint64_t i = block; i < block + 256; ++i) cells.insert(int(draw(i) * 256));
@@ -105,7 +109,7 @@ TEST(Sobol, ElementaryIntervalsOfTheFirstTwoDimensionsAreBalanced) {
 
 // The published start of the sequence (Joe and Kuo's own example, dimensions 1 to 3).
 TEST(Sobol, StartsAsPublished) {
-  const double expected[][3] = {{0, 0, 0},          {0.5, 0.5, 0.5},      {0.75, 0.25, 0.25},
+  const double expected[][3] = {{0, 0, 0},          {0.5, 0.5, 0.5},       {0.75, 0.25, 0.25},
                                 {0.25, 0.75, 0.75}, {0.375, 0.375, 0.625}, {0.875, 0.875, 0.125}};
   for (int d = 0; d < 3; ++d) {
     const auto directions = sobol_directions(d);
@@ -121,8 +125,7 @@ TEST(Sobol, PolynomialsArePrimitive) {
   for (int d = 1; d < kSobolDimensions; ++d) {
     const SobolSeed& seed = sobol_seed(d);
     distinct.emplace(seed.degree, seed.coefficients);
-    const unsigned polynomial =
-        (1U << seed.degree) | (seed.coefficients << 1) | 1U;
+    const unsigned polynomial = (1U << seed.degree) | (seed.coefficients << 1) | 1U;
     unsigned power = 1;
     unsigned order = 0;
     do {

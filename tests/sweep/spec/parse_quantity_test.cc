@@ -56,8 +56,8 @@ TEST(Quantity, MoneyAndRates) {
 }
 
 TEST(Quantity, WhatIsNotAQuantityIsRefused) {
-  for (const char* text : {"80", "GB", "80 XB", "eighty GB", "80 G", "", "1.2.3 GB", "80 gb", "_8 B",
-                           "8_ B", "nan B", "inf s", "0x10 B", "80 GB GB", "1e999 B"}) {
+  for (const char* text : {"80", "GB", "80 XB", "eighty GB", "80 G", "", "1.2.3 GB", "80 gb",
+                           "_8 B", "8_ B", "nan B", "inf s", "0x10 B", "80 GB GB", "1e999 B"}) {
     EXPECT_FALSE(parse_quantity(text).has_value()) << text;
   }
 }
@@ -89,13 +89,18 @@ TEST(Quantity, TextIsWhatAPersonWouldWrite) {
 
 // run.yaml writes every value as text: the text must bring back the very same bits.
 TEST(Quantity, AnyValueReadsBackExactly) {
-  const engine::Unit units[] = {
-      UnitOf<engine::Seconds>::unit,         UnitOf<engine::Bytes>::unit,
-      UnitOf<engine::BytesPerSecond>::unit,  UnitOf<engine::FlopsPerSecond>::unit,
-      UnitOf<engine::Hertz>::unit,           UnitOf<engine::Watts>::unit,
-      UnitOf<engine::Dollars>::unit,         UnitOf<engine::DollarsPerSecond>::unit,
-      UnitOf<engine::RequestsPerSecond>::unit, UnitOf<engine::TokensPerSecond>::unit,
-      UnitOf<engine::Joules>::unit,          UnitOf<engine::Flops>::unit};
+  const engine::Unit units[] = {UnitOf<engine::Seconds>::unit,
+                                UnitOf<engine::Bytes>::unit,
+                                UnitOf<engine::BytesPerSecond>::unit,
+                                UnitOf<engine::FlopsPerSecond>::unit,
+                                UnitOf<engine::Hertz>::unit,
+                                UnitOf<engine::Watts>::unit,
+                                UnitOf<engine::Dollars>::unit,
+                                UnitOf<engine::DollarsPerSecond>::unit,
+                                UnitOf<engine::RequestsPerSecond>::unit,
+                                UnitOf<engine::TokensPerSecond>::unit,
+                                UnitOf<engine::Joules>::unit,
+                                UnitOf<engine::Flops>::unit};
   for (std::uint64_t i = 0; i < 20000; ++i) {
     // Any finite double, all exponents alike.
     std::uint64_t bits = engine::random_bits(7, engine::Stream::sampling, i) >> 1;

@@ -30,8 +30,9 @@ engine::Scenario toy_scenario() {
 double value_of(const std::string& text) {
   Reading reading{Library()};
   const engine::LeafTable& table = engine::leaf_table();
-  const auto formula = read_derivation(scalar(text), table.leaves[std::size_t(table.find_leaf("host.launch_cost"))],
-                                       "derive", reading);
+  const auto formula =
+      read_derivation(scalar(text), table.leaves[std::size_t(table.find_leaf("host.launch_cost"))],
+                      "derive", reading);
   if (!formula) {
     ADD_FAILURE() << text << "\n" << engine::to_text(reading.mistakes);
     return -1;
@@ -100,9 +101,10 @@ TEST(Formula, MistakesPointAtTheCharacter) {
             "  hint: compare it with == or !=\n");
   EXPECT_EQ(mistakes("1 <= step.batch <= 8"),
             "e.yaml:1:17: error: comparisons cannot be chained\n  hint: write 'a < b && b < c'\n");
-  EXPECT_EQ(mistakes("device.memory_capacity >= 80"),
-            "e.yaml:1:27: error: '80' is not a quantity in B\n"
-            "  hint: 'device.memory_capacity' is compared with a number and its unit, as in '80 GB'\n");
+  EXPECT_EQ(
+      mistakes("device.memory_capacity >= 80"),
+      "e.yaml:1:27: error: '80' is not a quantity in B\n"
+      "  hint: 'device.memory_capacity' is compared with a number and its unit, as in '80 GB'\n");
   EXPECT_EQ(mistakes("device.memory_capacity >= 80 GX"),
             "e.yaml:1:30: error: 'GX' is not a unit\n"
             "  hint: units are like GB, TB/s, TFLOP/s, ms, GHz, W, USD/h\n");
@@ -112,9 +114,32 @@ TEST(Formula, MistakesPointAtTheCharacter) {
 }
 
 TEST(Formula, OddTextsAreRefusedNotCompiled) {
-  for (const char* text : {"", " ", "()", "1,2", "min()", "&&", "a=1", "?:", "1 ?", "1 : 2", "'x", "@",
-                           "step.batch = 8", "step.batch & 8", "min(1", "1)", "step.batch()", "v0", "_pi",
-                           "sin(1)", "2 GB 3 GB", "step.phase", "'decode'", "not", "..", "1 2"}) {
+  for (const char* text : {"",
+                           " ",
+                           "()",
+                           "1,2",
+                           "min()",
+                           "&&",
+                           "a=1",
+                           "?:",
+                           "1 ?",
+                           "1 : 2",
+                           "'x",
+                           "@",
+                           "step.batch = 8",
+                           "step.batch & 8",
+                           "min(1",
+                           "1)",
+                           "step.batch()",
+                           "v0",
+                           "_pi",
+                           "sin(1)",
+                           "2 GB 3 GB",
+                           "step.phase",
+                           "'decode'",
+                           "not",
+                           "..",
+                           "1 2"}) {
     EXPECT_NE(mistakes(text), "") << text;
   }
 }
