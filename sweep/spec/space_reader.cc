@@ -347,7 +347,8 @@ SpaceNode SpaceReader::read_sample(const NodeEntry& entry) {
   const Node* seed = nullptr;
   const Node* method = nullptr;
   node.sample.seed = seed_;
-  std::vector<std::string> keys{"random", "latin_hypercube", "sobol", "of", "seed", "when"};
+  const std::size_t before = reading_.mistakes.size();
+  const std::vector<std::string> keys{"random", "latin_hypercube", "sobol", "of", "seed", "when"};
   for (const NodeEntry& option : map.entries) {
     const std::string& key = option.key.text;
     if (key == "of") continue;
@@ -377,6 +378,8 @@ SpaceNode SpaceReader::read_sample(const NodeEntry& entry) {
     }
   }
   if (!map.is_map() || method == nullptr || of == nullptr || !of->is_map() || of->entries.empty()) {
+    // A method that is misspelt has been told already.
+    if (method == nullptr && reading_.mistakes.size() > before) return node;
     reading_.mistake(
         map.where, "a sample needs a method with a count, and 'of'",
         "write 'sample: {latin_hypercube: 200, of: {device.clock: [1.2 GHz, 2.6 GHz]}}'");
