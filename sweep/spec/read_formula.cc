@@ -122,10 +122,16 @@ class NeighbourCheck {
     const Token* other = at(number);
     if (token == nullptr || other == nullptr || other->kind != Token::Kind::number) return;
     const Leaf* leaf = leaf_of(*token);
-    if (leaf == nullptr || leaf->kind != LeafKind::quantity) return;
+    if (leaf == nullptr || is_text(*token)) return;
     for (const std::size_t beyond : {quantity + quantity - (quantity + number) / 2,
                                      number + number - (quantity + number) / 2}) {
       if (is(beyond, Token::Kind::arithmetic)) return;
+    }
+    if (leaf->kind != LeafKind::quantity) {
+      if (other->unit.empty()) return;
+      return wrong(*other,
+                   "'" + other->written + "' has a unit, and '" + token->written + "' has none",
+                   "write a plain number");
     }
     if (other->unit == leaf->unit.symbol) return;
     if (other->unit.empty() && other->program == "0") return;
