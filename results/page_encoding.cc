@@ -76,8 +76,8 @@ class ValueCodes {
 
   std::int32_t& find(std::uint64_t value) {
     const std::size_t mask = places_.size() - 1;
-    // The high bits of the product depend on every bit of the value.
-    std::size_t at = std::size_t(value * kGolden >> 32) & mask;
+    // The highest bits: round doubles end in zeros, and so do their products.
+    std::size_t at = std::size_t(value * kGolden >> (64 - std::countr_zero(places_.size())));
     while (places_[at] != 0 && values_[std::size_t(places_[at] - 1)] != value) at = (at + 1) & mask;
     return places_[at];
   }
@@ -166,7 +166,9 @@ ColumnPages coded_texts(const Column& column, std::span<const Code> codes,
   }
   pages.nulls = std::int64_t(codes.size() - present.size());
   put_levels(pages.data, levels);
-  put_codes(pages.data, std::span<const Code>(present), dictionary.size());
+  if (!present.empty()) {
+    put_codes(pages.data, std::span<const Code>(present), dictionary.size());
+  }
   return pages;
 }
 

@@ -1,6 +1,7 @@
 // One file (and those it includes) to a sweep. Every mistake is collected; nothing is thrown.
 #include <algorithm>
 #include <memory>
+#include <tuple>
 #include <utility>
 
 #include "sweep/space/space_parts.h"
@@ -22,6 +23,23 @@ using engine::Mistake;
 
 const std::vector<std::string> kTopKeys{"name",    "description", "include", "base",       "axes",
                                         "require", "derive",      "seed",    "replicates", "limit"};
+
+// As one reads a file: from the top. Files stay in the order of their first mistake.
+std::vector<Mistake> in_order(std::vector<Mistake> mistakes) {
+  std::vector<std::string> files;
+  for (const Mistake& mistake : mistakes) {
+    if (std::find(files.begin(), files.end(), mistake.where.file) == files.end()) {
+      files.push_back(mistake.where.file);
+    }
+  }
+  const auto rank = [&](const Mistake& mistake) {
+    const auto file = std::find(files.begin(), files.end(), mistake.where.file) - files.begin();
+    return std::tuple(file, mistake.where.line, mistake.where.column);
+  };
+  std::stable_sort(mistakes.begin(), mistakes.end(),
+                   [&](const Mistake& a, const Mistake& b) { return rank(a) < rank(b); });
+  return mistakes;
+}
 
 class SweepReader {
  public:
@@ -70,7 +88,7 @@ class SweepReader {
       reading_.mistake(root_where_, "the sweep has more than 2^64 positions",
                        "shorten an axis, or draw from them with 'sample'");
     }
-    if (!reading_.mistakes.empty()) return std::move(reading_.mistakes);
+    if (!reading_.mistakes.empty()) return in_order(std::move(reading_.mistakes));
 
     const std::string body = space_yaml(parts_);
     SweepSpec spec{.space = Space(std::make_shared<const SpaceParts>(std::move(parts_)))};
