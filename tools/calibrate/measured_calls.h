@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/base/result.h"
@@ -15,6 +16,10 @@ struct MeasuredCall {
   double seconds = 0;
   std::uint32_t row = 0;  // the first of its rows
 };
+
+// What tools/gpu builds steps of: not FlashAttention-2, which cuDNN and our decode kernel beat, and not
+// the sustained twins.
+inline constexpr std::string_view kOwnSweepImpl = "^(?!.*(:flash|:sustained))";
 
 enum class Across : std::uint8_t { median, least };  // what the implementations of a call become
 
