@@ -210,8 +210,8 @@ void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome
                   "context parallelism (parallel.cp > 1) is not modelled");
   }
   const CalibrationSettings& wanted = scenario.calibration;
-  const CalibrationChoice calibration = choose_calibration(
-      wanted.tier, wanted.name, scenario.device.name, resources.calibrations);
+  const CalibrationChoice calibration =
+      choose_calibration(wanted.tier, wanted.name, scenario.device.name, resources.calibrations);
   if (calibration.missing) {
     return refuse(outcome, Status::unsupported,
                   "calibration.tier " + std::string(name_of(wanted.tier)) +
@@ -238,8 +238,7 @@ void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome
   report_memory(footprint, shard, residency, outcome);
   if (outcome.status != Status::ok) return;
 
-  const StepContext context{scenario.device, fabric, shard, scenario.host,
-                            calibration.calibration};
+  const StepContext context{scenario.device, fabric, shard, scenario.host, calibration.calibration};
   switch (scenario.task) {
     case Task::step:
       return evaluate_step(scenario, context, outcome);
