@@ -72,7 +72,8 @@ class Row {
 engine::BatchShape batch_of(const Row& row) {
   engine::BatchShape batch;
   const std::string_view phase = row.text("phase");
-  if (phase != "prefill") engine::add_decode(batch, row.count("batch"), row.count("context_len"), 0);
+  if (phase != "prefill")
+    engine::add_decode(batch, row.count("batch"), row.count("context_len"), 0);
   if (phase == "prefill") {
     engine::add_prefill(batch, row.count("batch"), row.count("query_len"),
                         row.count("context_len") - row.count("query_len"), 0);
@@ -93,8 +94,7 @@ double predicted_step(const Row& row, const engine::ModelSpec& model, const Step
   const engine::StepContext context{check.device, fabric, shard, host, check.calibration};
   const engine::Phase phase =
       row.text("phase") == "decode" ? engine::Phase::decode : engine::Phase::prefill;
-  const engine::DeviceTime time =
-      engine::step_time(batch_of(row), context, phase, nullptr).device;
+  const engine::DeviceTime time = engine::step_time(batch_of(row), context, phase, nullptr).device;
   return (time.total() + check.kernel_switch * time.launches).value;
 }
 

@@ -60,8 +60,7 @@ std::string shipped_text(const std::vector<DeviceCalls>& devices, const engine::
 }
 
 std::string measured_text(const MeasuredFit& fit) {
-  std::string text =
-      fmt::format("{:<22} {:<14} {}\n", "section", "left out", error_heading());
+  std::string text = fmt::format("{:<22} {:<14} {}\n", "section", "left out", error_heading());
   for (const SectionErrors& errors : fit.errors) {
     text += fmt::format("{:<22} {:<14} {}\n", errors.section, "random fifth",
                         error_text(errors.random));
@@ -99,9 +98,9 @@ engine::Result<std::string> own_sweep_text(const ValidateAllOptions& options,
   if (!rows) return rows.mistakes();
   const auto calls = gather_calls(*rows, {.impl = std::string(kOwnSweepImpl)});
   if (!calls) return calls.mistakes();
-  std::string text = fmt::format(
-      "\n## measured: h200-sxm, our sweep, a fifth of the calls or shapes left out\n{}",
-      measured_text(fit_measured(calls->calls, *device, transfer)));
+  std::string text =
+      fmt::format("\n## measured: h200-sxm, our sweep, a fifth of the calls or shapes left out\n{}",
+                  measured_text(fit_measured(calls->calls, *device, transfer)));
   text += fmt::format("\n## transfer: h200-sxm, our sweep (never fitted)\n{}",
                       error_table_text(validate_calls(calls->calls, {*device, &transfer})));
   const auto measured = load_requested({.tier = "measured", .device = "h200-sxm"}, options.library);
