@@ -50,7 +50,12 @@ inline double overlapped(double a, double b, double p) {
   if (shorter <= 0) return longer;
   if (p == 1) return a + b;
   const double rest = std::pow(shorter / longer, p);
-  return rest < 1e-17 ? longer : longer * std::pow(1 + rest, 1 / p);
+  const double root = 1 / p;
+  // Four terms of the series are exact to rounding where the shorter part hardly matters.
+  if (rest < 1e-4) {
+    return longer * (1 + root * rest * (1 + (root - 1) / 2 * rest * (1 + (root - 2) / 3 * rest)));
+  }
+  return longer * std::pow(1 + rest, root);
 }
 
 // Share of `bytes` that stay in a cache of `cache` bytes: falls from one to zero around its size.
