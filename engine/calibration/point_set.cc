@@ -86,18 +86,24 @@ double PointSet::aside(std::size_t line, const double* place) const {
   return sum;
 }
 
-PointSet::View PointSet::view(std::size_t line, double aside, double value, double place) const {
+PointSet::View PointSet::view(std::size_t line, double aside, double step, double place,
+                              std::size_t& guess) const {
   const Line& range = lines_[line];
-  const auto begin = along_.begin() + std::ptrdiff_t(range.first);
-  const auto end = along_.begin() + std::ptrdiff_t(range.last) + 1;
-  const std::size_t above = std::size_t(std::lower_bound(begin, end, place) - along_.begin());
+  std::size_t above = range.first + guess;
+  const bool found = above <= range.last && along_[above] >= place &&
+                     (above == range.first || along_[above - 1] < place);
+  if (!found) {
+    const auto begin = along_.begin() + std::ptrdiff_t(range.first);
+    const auto end = along_.begin() + std::ptrdiff_t(range.last) + 1;
+    above = std::size_t(std::lower_bound(begin, end, place) - along_.begin());
+    guess = above - range.first;
+  }
   const auto off = [&](std::size_t point) {
     return aside + (along_[point] - place) * (along_[point] - place);
   };
   if (above == range.first) return {off(above), points_[above].residual};
   const std::size_t below = above - 1;
   if (above > range.last) return {off(below), points_[below].residual};
-  const double step = step_of(value, list_[0].scale);
   const double share = (step - steps_[below]) / (steps_[above] - steps_[below]);
   return {std::min(off(below), off(above)),
           points_[below].residual * (1 - share) + points_[above].residual * share};
@@ -109,11 +115,13 @@ double PointSet::residual_at(const Coordinates& shape) const {
   for (std::size_t i = 0; i < list_.size(); ++i) {
     place[i] = scaled(shape.value[i], list_[i].scale);
   }
+  const double step = step_of(shape.value[0], list_[0].scale);
   Nearest nearest;
+  std::size_t guess = 0;
   for (std::size_t i = 0; i < lines_.size(); ++i) {
     const double from_line = aside(i, place.data());
     if (from_line >= nearest.last()) continue;
-    const View seen = view(i, from_line, shape.value[0], place[0]);
+    const View seen = view(i, from_line, step, place[0], guess);
     if (seen.squared < kSame) return seen.residual;
     nearest.take(seen.squared);
   }
@@ -123,7 +131,7 @@ double PointSet::residual_at(const Coordinates& shape) const {
   for (std::size_t i = 0; i < lines_.size(); ++i) {
     const double from_line = aside(i, place.data());
     if (from_line >= reach) continue;
-    const View seen = view(i, from_line, shape.value[0], place[0]);
+    const View seen = view(i, from_line, step, place[0], guess);
     if (seen.squared >= reach) continue;
     const double fade = std::isinf(radius) ? 1 : 1 - std::sqrt(seen.squared) / radius;
     const double weight = fade * fade / seen.squared;

@@ -45,7 +45,9 @@ class PointSet {
 
   // Squared distance of a line's direction from a place, and the rest of the view.
   double aside(std::size_t line, const double* place) const;
-  View view(std::size_t line, double aside, double value, double place) const;
+  // `guess` is where on the line before its neighbours were found: sweeps measure every line at the
+  // same places.
+  View view(std::size_t line, double aside, double step, double place, std::size_t& guess) const;
 
   std::vector<Coordinate> list_;
   std::vector<MeasuredPoint> points_;

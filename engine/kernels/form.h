@@ -49,7 +49,12 @@ inline double overlapped(double a, double b, double p) {
   const double shorter = std::min(a, b);
   if (shorter <= 0) return longer;
   if (p == 1) return a + b;
-  const double rest = std::pow(shorter / longer, p);
+  const double share = shorter / longer;
+  if (p == 8) {  // what most fits of decode attention come to: no library call
+    const double fourth = share * share * share * share;
+    return longer * std::sqrt(std::sqrt(std::sqrt(1 + fourth * fourth)));
+  }
+  const double rest = std::pow(share, p);
   const double root = 1 / p;
   // Four terms of the series are exact to rounding where the shorter part hardly matters.
   if (rest < 1e-4) {
