@@ -26,6 +26,14 @@ inline int depth_of(std::string_view path) {
   return depth;
 }
 
+// A text an expression compares a leaf with. Whether anything is called so can only be told once all
+// axes are read.
+struct ComparedText {
+  int leaf = 0;
+  std::string text;
+  engine::Location where;
+};
+
 class Reading {
  public:
   explicit Reading(Library from) : library(std::move(from)) {}
@@ -41,6 +49,7 @@ class Reading {
 
   Library library;
   std::vector<engine::Mistake> mistakes;
+  std::vector<ComparedText> compared;
   std::vector<std::string> files;  // every file read, in order
   std::vector<std::string> open;   // files being read now, to find a spec that is made from itself
   // Specs read already, by section and file. A spec with mistakes is there too, as it came out.
