@@ -193,7 +193,7 @@ void evaluate_request(const Scenario& scenario, const StepContext& context, Outc
 
 }  // namespace
 
-void evaluate_into(const Scenario& scenario, Outcome& outcome) {
+void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome& outcome) {
   outcome.status = Status::ok;
   outcome.reason.clear();
   outcome.bound = Bound::compute;
@@ -209,10 +209,16 @@ void evaluate_into(const Scenario& scenario, Outcome& outcome) {
     return refuse(outcome, Status::unsupported,
                   "context parallelism (parallel.cp > 1) is not modelled");
   }
-  if (scenario.calibration.tier != Tier::roofline) {
+  const CalibrationSettings& wanted = scenario.calibration;
+  const CalibrationChoice calibration = choose_calibration(
+      wanted.tier, wanted.name, scenario.device.name, resources.calibrations);
+  if (calibration.missing) {
     return refuse(outcome, Status::unsupported,
-                  "calibration.tier " + std::string(name_of(scenario.calibration.tier)) +
-                      " has no calibration yet");
+                  "calibration.tier " + std::string(name_of(wanted.tier)) +
+                      ": no such calibration is loaded" +
+                      (wanted.tier == TierChoice::measured
+                           ? " for " + (wanted.name.empty() ? scenario.device.name : wanted.name)
+                           : std::string()));
   }
   if (auto problem = shard_problem(scenario.model, parallel)) {
     return refuse(outcome, Status::infeasible, std::move(*problem));
@@ -232,7 +238,8 @@ void evaluate_into(const Scenario& scenario, Outcome& outcome) {
   report_memory(footprint, shard, residency, outcome);
   if (outcome.status != Status::ok) return;
 
-  const StepContext context{scenario.device, fabric, shard, scenario.host};
+  const StepContext context{scenario.device, fabric, shard, scenario.host,
+                            calibration.calibration};
   switch (scenario.task) {
     case Task::step:
       return evaluate_step(scenario, context, outcome);
@@ -241,10 +248,17 @@ void evaluate_into(const Scenario& scenario, Outcome& outcome) {
   }
 }
 
-Outcome evaluate(const Scenario& scenario) {
+void evaluate_into(const Scenario& scenario, Outcome& outcome) {
+  static const Resources none;
+  evaluate_into(scenario, none, outcome);
+}
+
+Outcome evaluate(const Scenario& scenario, const Resources& resources) {
   Outcome outcome;
-  evaluate_into(scenario, outcome);
+  evaluate_into(scenario, resources, outcome);
   return outcome;
 }
+
+Outcome evaluate(const Scenario& scenario) { return evaluate(scenario, Resources{}); }
 
 }  // namespace engine

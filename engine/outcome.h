@@ -12,7 +12,7 @@
 #include "engine/base/enum_names.h"
 #include "engine/base/fields.h"
 #include "engine/base/units.h"
-#include "engine/kernels/tier.h"
+#include "engine/base/tier.h"
 #include "engine/step/kernel_row.h"
 
 namespace engine {

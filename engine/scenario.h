@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "engine/base/enum_names.h"
@@ -10,7 +11,7 @@
 #include "engine/hardware/cluster.h"
 #include "engine/hardware/device.h"
 #include "engine/host/host_settings.h"
-#include "engine/kernels/tier.h"
+#include "engine/base/tier.h"
 #include "engine/model/model_spec.h"
 #include "engine/model/parallelism.h"
 #include "engine/serving/serving_settings.h"
@@ -62,11 +63,18 @@ struct RequestShape {
 };
 
 struct CalibrationSettings {
-  Tier tier = Tier::roofline;
+  TierChoice tier = TierChoice::best;
+  std::string name;      // empty: the device's
+  std::string checksum;  // of what was loaded: part of a point's identity
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
-    visit("tier", self.tier, "how kernel times are found", any_value);
+    visit("tier", self.tier,
+          "how kernel times are found; best: measured, else transfer, else roofline", any_value);
+    visit("name", self.name, "measured calibration; empty: that of the device, if there is one",
+          any_value);
+    visit("checksum", self.checksum, "of the calibration in use; filled in when it is loaded",
+          any_value);
   }
 };
 

@@ -8,7 +8,7 @@ namespace engine {
 
 // Raised whenever a formula change moves any result; part of every key. The reasons are in
 // engine/MODEL_CHANGES.md.
-constexpr std::int64_t kModelVersion = 1;
+constexpr std::int64_t kModelVersion = 2;
 
 std::string_view program_version();  // "0.1.0"
 

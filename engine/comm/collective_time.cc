@@ -3,16 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-namespace engine {
-namespace {
+#include "engine/comm/collective_form.h"
 
-// What a group of devices on one link can use of it.
-struct Path {
-  double bandwidth;  // bytes a second and direction, per device
-  double latency;
-  bool any_to_any;
-  bool in_network;
-};
+namespace engine {
 
 Path path_of(const LinkRates& link, double ranks) {
   Path path{link.bandwidth.value, link.latency.value, false, false};
@@ -36,6 +29,8 @@ Path path_of(const LinkRates& link, double ranks) {
   return path;
 }
 
+namespace {
+
 CollectiveTime choose(const CollectiveTime& a, const CollectiveTime& b) {
   return b.total() < a.total() ? b : a;
 }
@@ -46,6 +41,12 @@ CollectiveTime candidate(Algorithm algorithm, double steps, double sent, const P
           .bytes = Bytes{sent},
           .algorithm = algorithm};
 }
+
+// What a time may be taken from besides the links' datasheets; both null: nothing.
+struct Fits {
+  const Device* device = nullptr;
+  const Calibration* calibration = nullptr;
+};
 
 // A collective among `ranks` devices on one kind of link.
 CollectiveTime flat_time(Pattern pattern, double bytes, double ranks, const LinkRates& link) {
@@ -71,19 +72,34 @@ CollectiveTime flat_time(Pattern pattern, double bytes, double ranks, const Link
   return best;
 }
 
+// Inside one node, fitted where a fit speaks for such links.
+CollectiveTime node_time(Pattern pattern, double bytes, double ranks, const Fabric& fabric,
+                         Library library, const Fits& fits) {
+  const LinkRates& link = fabric.inside(ranks);
+  if (fits.calibration != nullptr) {
+    const Path path = path_of(link, ranks);
+    if (const auto fitted = fitted_collective(pattern, bytes, ranks, path, library, *fits.device,
+                                              *fits.calibration)) {
+      return *fitted;
+    }
+  }
+  return flat_time(pattern, bytes, ranks, link);
+}
+
 // Across nodes: the part inside a node on its own link, the rest between nodes, where each device
 // has its own adapter.
 CollectiveTime hierarchical_time(Pattern pattern, double bytes, double per_node, double nodes,
-                                 const Fabric& fabric) {
+                                 const Fabric& fabric, const Fits& fits) {
   CollectiveTime time;
   time.algorithm = Algorithm::hierarchical;
   const auto add = [&time](const CollectiveTime& part) {
     time.latency += part.latency;
     time.transfer += part.transfer;
     time.bytes += part.bytes;
+    time.extrapolated = time.extrapolated || part.extrapolated;
   };
   const auto inside = [&](Pattern what, double size) {
-    if (per_node > 1) add(flat_time(what, size, per_node, fabric.inside(per_node)));
+    if (per_node > 1) add(node_time(what, size, per_node, fabric, Library::general, fits));
   };
   switch (pattern) {
     case Pattern::all_reduce:
@@ -111,19 +127,30 @@ CollectiveTime hierarchical_time(Pattern pattern, double bytes, double per_node,
   return time;
 }
 
-}  // namespace
-
-CollectiveTime collective_time(const Collective& op, const Fabric& fabric, Seconds launch) {
+CollectiveTime group_time(const Collective& op, const Fabric& fabric, Seconds launch,
+                          const Fits& fits) {
   if (op.ranks <= 1) return {};
   const double node = double(fabric.devices_per_node);
   // Ranks `stride` apart that share a node.
   const double per_node = std::clamp(std::floor(node / double(op.stride)), 1.0, double(op.ranks));
   const double nodes = std::ceil(double(op.ranks) / per_node);
-  CollectiveTime time = nodes > 1 ? hierarchical_time(op.pattern, op.bytes, per_node, nodes, fabric)
-                                  : flat_time(op.pattern, op.bytes, double(op.ranks),
-                                              fabric.inside(double(op.ranks)));
-  time.latency += launch;
+  CollectiveTime time =
+      nodes > 1 ? hierarchical_time(op.pattern, op.bytes, per_node, nodes, fabric, fits)
+                : node_time(op.pattern, op.bytes, double(op.ranks), fabric, op.library, fits);
+  // A fitted time has the kernel in it.
+  if (time.tier == Tier::roofline) time.latency += launch;
   return time;
+}
+
+}  // namespace
+
+CollectiveTime collective_time(const Collective& op, const Fabric& fabric, Seconds launch) {
+  return group_time(op, fabric, launch, {});
+}
+
+CollectiveTime collective_time(const Collective& op, const Fabric& fabric, const Device& device,
+                               const Calibration* calibration) {
+  return group_time(op, fabric, device.launch_latency, {&device, calibration});
 }
 
 }  // namespace engine

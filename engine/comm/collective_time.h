@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <string_view>
 
+#include "engine/base/tier.h"
 #include "engine/base/units.h"
+#include "engine/calibration/calibration.h"
 #include "engine/hardware/cluster.h"
 #include "engine/model/op.h"
 
@@ -20,9 +22,11 @@ enum class Algorithm : std::uint8_t {
   two_shot,      // direct reduce-scatter, then direct all-gather
   in_network,    // the switch sums
   hierarchical,  // inside nodes, across nodes, inside nodes
+  low_latency,   // expert exchange that writes straight into the receivers' buffers
 };
-constexpr std::array<std::string_view, 7> enum_names(Algorithm) {
-  return {"none", "ring", "direct", "one_shot", "two_shot", "in_network", "hierarchical"};
+constexpr std::array<std::string_view, 8> enum_names(Algorithm) {
+  return {"none",     "ring",       "direct",       "one_shot",
+          "two_shot", "in_network", "hierarchical", "low_latency"};
 }
 
 struct CollectiveTime {
@@ -30,11 +34,23 @@ struct CollectiveTime {
   Seconds transfer;
   Bytes bytes;  // what one device sends
   Algorithm algorithm = Algorithm::none;
+  Tier tier = Tier::roofline;
+  bool extrapolated = false;
+  double low = 1;  // nine calls in ten take between `low` and `high` times the total
+  double high = 5;
 
   Seconds total() const { return latency + transfer; }
 };
 
-// `launch` is the floor of the kernel that runs the collective.
+// From the links' datasheets alone. `launch` is the floor of the kernel that runs the collective.
 CollectiveTime collective_time(const Collective& op, const Fabric& fabric, Seconds launch);
+
+// With fitted parameters where there are some: inside a node whose devices reach one another directly.
+CollectiveTime collective_time(const Collective& op, const Fabric& fabric, const Device& device,
+                               const Calibration* calibration);
+
+// Tokens to their experts, or back.
+CollectiveTime exchange_time(const ExpertExchange& op, const Fabric& fabric, const Device& device,
+                             const Calibration* calibration);
 
 }  // namespace engine

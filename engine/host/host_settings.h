@@ -18,7 +18,9 @@ enum class HostMode : std::uint8_t {
 };
 constexpr std::array<std::string_view, 2> enum_names(HostMode) { return {"eager", "graph"}; }
 
-// The defaults are round figures for a PyTorch-based engine on a server of 2023 or later.
+// The defaults are round figures for a PyTorch-based engine on a server of 2023 or later. The interval
+// is that of published step overheads around their line in batch size (0.74 to 1.36 times it), widened
+// because one machine's host terms double from minute to minute.
 struct HostSettings {
   static constexpr std::string_view library = "hosts";
 
@@ -31,6 +33,8 @@ struct HostSettings {
   Seconds step_overhead{300e-6};
   Seconds step_per_sequence{3e-6};
   bool asynchronous = true;
+  double low = 0.75;
+  double high = 2;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -47,6 +51,9 @@ struct HostSettings {
           non_negative);
     visit("asynchronous", self.asynchronous,
           "the next step is prepared while the device works on this one", any_value);
+    visit("low", self.low, "nine steps in ten need at least this many times the host time",
+          fraction);
+    visit("high", self.high, "and at most this many times", at_least(1));
   }
 };
 

@@ -21,6 +21,8 @@ LaunchMode launch_mode(bool decode_only, std::int64_t batch, const HostSettings&
 HostTime host_time(Seconds device_time, double launches, std::int64_t sequences, LaunchMode mode,
                    const HostSettings& host) {
   HostTime time;
+  time.low = host.low;
+  time.high = host.high;
   if (mode == LaunchMode::replay) {
     time.gap = host.kernel_gap * std::max(0.0, launches - 1);
     time.launch = host.graph_launch;

@@ -3,31 +3,67 @@
 #include <algorithm>
 
 #include "engine/base/rounding.h"
+#include "engine/kernels/attention_form.h"
+#include "engine/kernels/form.h"
 #include "engine/kernels/traffic.h"
 
 namespace engine {
 namespace {
 
-// Attention arithmetic runs in 16 bits unless both sides are fp8.
-Dtype attention_dtype(Dtype kv, Dtype activations) {
-  const bool narrow = kv == Dtype::fp8 && activations == Dtype::fp8;
-  if (narrow) return Dtype::fp8;
-  return activations == Dtype::fp16 ? Dtype::fp16 : Dtype::bf16;
-}
-
-FlopsPerSecond attention_peak(const Device& device, Dtype kv, Dtype activations) {
-  const FlopsPerSecond peak = matrix_peak(device, attention_dtype(kv, activations));
-  // Devices without the narrow format expand it to 16 bits, as kernels for them do.
-  if (peak.value > 0) return peak;
-  return std::max(matrix_peak(device, Dtype::bf16), matrix_peak(device, Dtype::fp16));
-}
+bool narrow(Dtype kv) { return bytes_of(kv) < 2; }
 
 }  // namespace
 
-KernelTime attention_prefill_time(const AttentionPrefill& op, const Device& device) {
-  constexpr double tile = 128;  // query rows of one thread block
+Dtype attention_dtype(const Device& device, Dtype kv, Dtype activations) {
+  // Devices without the narrow format expand it to 16 bits, as kernels for them do.
+  if (kv == Dtype::fp8 && activations == Dtype::fp8 && device.peak.fp8.value > 0) return Dtype::fp8;
+  if (activations == Dtype::fp16 || device.peak.bf16.value <= 0) return Dtype::fp16;
+  return Dtype::bf16;
+}
+
+Coordinates prefill_coordinates(const AttentionPrefill& op) {
+  const double sequences = double(op.sequences);
+  return coordinates(sequences, op.tokens / sequences, op.kv_tokens / sequences, op.heads,
+                     op.kv_heads, double(op.key_dim + op.value_dim) / 2, op.window);
+}
+
+Coordinates decode_coordinates(const AttentionDecode& op) {
+  const double sequences = double(op.sequences);
+  return coordinates(sequences, op.kv_tokens / sequences, op.heads, op.kv_heads, op.key_dim,
+                     op.window);
+}
+
+const FittedSets<PrefillFit>& prefill_sets(const AttentionPrefill& op, Family family,
+                                           const Calibration& calibration) {
+  if (family == Family::mla_prefill) return calibration.mla_prefill;
+  const bool fp8 = op.kv == Dtype::fp8 && op.activations == Dtype::fp8;
+  return fp8 ? calibration.attn_prefill_fp8 : calibration.attn_prefill;
+}
+
+const FittedSets<DecodeFit>& decode_sets(const AttentionDecode& op, Family family,
+                                         const Calibration& calibration) {
+  if (family == Family::mla_decode) {
+    return narrow(op.kv) ? calibration.mla_decode_fp8 : calibration.mla_decode;
+  }
+  return narrow(op.kv) ? calibration.attn_decode_fp8 : calibration.attn_decode;
+}
+
+KernelTime attention_prefill_time(const AttentionPrefill& op, const Device& device, Family family,
+                                  const Calibration* calibration) {
   const double heads = double(op.heads);
   const double width = double(op.key_dim + op.value_dim);
+  const Flops useful{2 * width * heads * op.pairs};
+  const double kv = op.kv_tokens * double(op.kv_heads) * width * bytes_of(op.kv);
+  const double queries = op.tokens * heads * width * 2;
+  const FlopsPerSecond peak = matrix_peak(device, attention_dtype(device, op.kv, op.activations));
+  if (calibration != nullptr) {
+    const ParameterSet chosen = choose_set(device);
+    if (const auto* set = find_set(prefill_sets(op, family, *calibration), chosen)) {
+      return fitted_time(prefill_form(op, device_rates(device), peak.value / 1e6, *set), useful,
+                         Bytes{kv + queries}, *set, chosen, prefill_coordinates(op));
+    }
+  }
+  constexpr double tile = 128;  // query rows of one thread block
   const double rows = op.tokens / double(op.sequences);
   const double blocks = heads * double(op.sequences) * whole_up(rows / tile);
   const double multiprocessors = double(device.multiprocessors);
@@ -36,36 +72,47 @@ KernelTime attention_prefill_time(const AttentionPrefill& op, const Device& devi
   const double keys_per_row = op.pairs / op.tokens;
   const double waves = whole_up(blocks / multiprocessors);
   const double occupied = waves * multiprocessors * tile * keys_per_row * 2 * width;
-
-  const double kv = op.kv_tokens * double(op.kv_heads) * width * bytes_of(op.kv);
-  const double queries = op.tokens * heads * width * 2;
   const TrafficTime traffic = traffic_time(device, kv, queries);
-  return {.compute = Flops{occupied} / attention_peak(device, op.kv, op.activations),
-          .memory = traffic.memory,
-          .l2 = traffic.l2,
-          .launch = device.launch_latency,
-          .flops = Flops{2 * width * heads * op.pairs},
-          .bytes = Bytes{kv + queries}};
+  return roofline_time({.compute = Flops{occupied} / peak,
+                        .memory = traffic.memory,
+                        .l2 = traffic.l2,
+                        .launch = device.launch_latency,
+                        .flops = useful,
+                        .bytes = Bytes{kv + queries}},
+                       kv, peak, device);
 }
 
-KernelTime attention_decode_time(const AttentionDecode& op, const Device& device) {
-  // Matrix units take at least 16 query rows; the heads that share a KV head fill some of them.
-  constexpr double least_rows = 16;
-  const double group = double(op.heads) / double(op.kv_heads);
+KernelTime attention_decode_time(const AttentionDecode& op, const Device& device, Family family,
+                                 const Calibration* calibration) {
   const double width = double(op.key_dim + op.value_dim);
-  const double rows = whole_up(group / least_rows) * least_rows;
-  const double occupied = 2 * width * double(op.kv_heads) * rows * op.kv_tokens;
-
+  const Flops useful{2 * width * double(op.heads) * op.kv_tokens};
   const double stored = op.values_in_keys ? double(op.key_dim) : width;
   const double kv = op.kv_tokens * double(op.kv_heads) * stored * bytes_of(op.kv);
   const double queries = double(op.sequences) * double(op.heads) * width * 2;
+  const FlopsPerSecond peak = matrix_peak(device, attention_dtype(device, op.kv, op.activations));
+  if (calibration != nullptr) {
+    const ParameterSet chosen = choose_set(device);
+    if (const auto* set = find_set(decode_sets(op, family, *calibration), chosen)) {
+      // Keys of one token are fetched too fast for a narrow arithmetic to matter: the fits use the
+      // 16-bit peak.
+      const Dtype wide = attention_dtype(device, Dtype::bf16, op.activations);
+      return fitted_time(decode_form(op, device_rates(device), flop_rate(device, wide), *set),
+                         useful, Bytes{kv + queries}, *set, chosen, decode_coordinates(op));
+    }
+  }
+  // Matrix units take at least 16 query rows; the heads that share a KV head fill some of them.
+  constexpr double least_rows = 16;
+  const double group = double(op.heads) / double(op.kv_heads);
+  const double rows = whole_up(group / least_rows) * least_rows;
+  const double occupied = 2 * width * double(op.kv_heads) * rows * op.kv_tokens;
   const TrafficTime traffic = traffic_time(device, kv, queries);
-  return {.compute = Flops{occupied} / attention_peak(device, op.kv, op.activations),
-          .memory = traffic.memory,
-          .l2 = traffic.l2,
-          .launch = device.launch_latency,
-          .flops = Flops{2 * width * double(op.heads) * op.kv_tokens},
-          .bytes = Bytes{kv + queries}};
+  return roofline_time({.compute = Flops{occupied} / peak,
+                        .memory = traffic.memory,
+                        .l2 = traffic.l2,
+                        .launch = device.launch_latency,
+                        .flops = useful,
+                        .bytes = Bytes{kv + queries}},
+                       kv, peak, device);
 }
 
 }  // namespace engine

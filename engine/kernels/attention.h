@@ -1,4 +1,4 @@
-// Time of attention kernels.
+// Time of attention kernels, ordinary and latent.
 #pragma once
 
 #include "engine/hardware/device.h"
@@ -7,7 +7,24 @@
 
 namespace engine {
 
-KernelTime attention_prefill_time(const AttentionPrefill& op, const Device& device);
-KernelTime attention_decode_time(const AttentionDecode& op, const Device& device);
+// `family` says whose parameters hold: attn_prefill or mla_prefill, attn_decode or mla_decode.
+KernelTime attention_prefill_time(const AttentionPrefill& op, const Device& device,
+                                  Family family = Family::attn_prefill,
+                                  const Calibration* calibration = nullptr);
+KernelTime attention_decode_time(const AttentionDecode& op, const Device& device,
+                                 Family family = Family::attn_decode,
+                                 const Calibration* calibration = nullptr);
+
+Coordinates prefill_coordinates(const AttentionPrefill& op);
+Coordinates decode_coordinates(const AttentionDecode& op);
+
+// Attention arithmetic runs in 16 bits unless both sides are fp8, and the device has it.
+Dtype attention_dtype(const Device& device, Dtype kv, Dtype activations);
+
+// The sets a call is looked up in.
+const FittedSets<PrefillFit>& prefill_sets(const AttentionPrefill& op, Family family,
+                                           const Calibration& calibration);
+const FittedSets<DecodeFit>& decode_sets(const AttentionDecode& op, Family family,
+                                         const Calibration& calibration);
 
 }  // namespace engine

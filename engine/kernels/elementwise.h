@@ -7,6 +7,17 @@
 
 namespace engine {
 
-KernelTime elementwise_time(const Elementwise& op, const Device& device);
+KernelTime elementwise_time(const Elementwise& op, const Device& device,
+                            Family family = Family::act, const Calibration* calibration = nullptr);
+
+Coordinates pass_coordinates(const Elementwise& op);
+
+// The parameters a family of passes uses.
+Pass pass_of(Family family);
+
+// A pass over `bytes` by the fitted form; shared with copies inside the device.
+KernelTime fitted_pass(double bytes, double cold_bytes, Flops flops, const Device& device,
+                       const FittedSet<PassFit>& set, ParameterSet chosen,
+                       const Coordinates& shape);
 
 }  // namespace engine

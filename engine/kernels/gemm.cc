@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "engine/base/rounding.h"
+#include "engine/kernels/gemm_form.h"
 #include "engine/kernels/traffic.h"
 
 namespace engine {
@@ -18,6 +19,77 @@ struct Tile {
 };
 constexpr std::array<Tile, 5> kTiles{{{16, 64}, {16, 128}, {64, 128}, {128, 128}, {128, 256}}};
 constexpr std::array<double, 3> kSplits{1, 4, 16};
+
+// Bytes of one stored weight as the fits count them: four-bit blocks of 16 share an 8-bit scale.
+double fitted_bytes(Dtype dtype, GemmFormat format) {
+  return format == GemmFormat::nvfp4 ? 0.5625 : bytes_of(dtype);
+}
+
+template <class Product>
+const FittedSet<GemmFit>* gemm_set(const Product& gemm, const Calibration& calibration,
+                                   ParameterSet chosen) {
+  if (!has_gemm_format(gemm.weights, gemm.activations)) return nullptr;
+  const std::size_t format =
+      static_cast<std::size_t>(gemm_format(gemm.weights, gemm.activations, gemm.group));
+  return find_set(calibration.gemm[format], chosen);
+}
+
+// Both kinds of product, as `groups` of one shape.
+struct Product {
+  double m, n, k, groups;
+  Dtype weights, activations;
+  double weight_bytes;  // all of them, scales included
+  double bytes;         // all traffic
+  bool quantizes_input;
+};
+
+KernelTime fitted_product(const Product& product, const Device& device,
+                          const FittedSet<GemmFit>& set, ParameterSet chosen, GemmFormat format,
+                          const Coordinates& shape) {
+  const DeviceRates rates = device_rates(device);
+  const GemmFit& fit = set.fit;
+  const double input_bytes = fitted_bytes(product.activations, format);
+  // In a step quantising is an op of its own, so its part of the floor is not the product's.
+  const double floor =
+      shifted_floor(product.quantizes_input ? fit.floor : fit.floor - fit.qf, set, rates);
+  FormTime form = gemm_form({.m = product.m,
+                             .n = product.n,
+                             .k = product.k,
+                             .groups = product.groups,
+                             .input_bytes = input_bytes,
+                             .weight_bytes = fitted_bytes(product.weights, format),
+                             .weights = product.weight_bytes,
+                             .peak = flop_rate(device, compute_dtype(product.weights,
+                                                                     product.activations))},
+                            rates, fit, floor);
+  if (product.quantizes_input) {
+    const double rows = product.groups * product.m;
+    const double extra = rows * product.k * (2 + input_bytes) / (rates.bandwidth * fit.qe) +
+                         fit.qr * rows / rates.processors;
+    form.launch += extra;
+    form.time += extra;
+  }
+  return fitted_time(form, Flops{2 * product.groups * product.m * product.n * product.k},
+                     Bytes{product.bytes}, set, chosen, shape);
+}
+
+KernelTime product_roofline(const Product& product, const Device& device) {
+  const double activations = product.bytes - product.weight_bytes;
+  const TrafficTime traffic = traffic_time(device, product.weight_bytes, activations);
+  const FlopsPerSecond peak =
+      matrix_peak(device, compute_dtype(product.weights, product.activations));
+  const double occupied = occupied_flops(product.m, product.n, product.k, product.groups,
+                                         double(device.multiprocessors));
+  return roofline_time({.compute = Flops{occupied} / peak,
+                        .memory = traffic.memory,
+                        .l2 = traffic.l2,
+                        .launch = device.launch_latency,
+                        .flops = Flops{2 * product.groups * product.m * product.n * product.k},
+                        .bytes = Bytes{product.bytes}},
+                       product.weight_bytes, peak, device);
+}
+
+}  // namespace
 
 // Work of the busiest multiprocessor times their number: what the device spends its peak on.
 // Tiles are whole (a ragged edge takes as long as a full tile) and run in whole waves; when the
@@ -37,42 +109,86 @@ double occupied_flops(double m, double n, double k, double groups, double multip
   return 2 * best * multiprocessors;
 }
 
-}  // namespace
-
 Dtype compute_dtype(Dtype weights, Dtype activations) {
   return bytes_of(weights) > bytes_of(activations) ? weights : activations;
 }
 
-KernelTime gemm_time(const Gemm& gemm, const Device& device) {
+bool has_gemm_format(Dtype weights, Dtype activations) {
+  return weights != Dtype::fp32 && activations != Dtype::fp32;
+}
+
+GemmFormat gemm_format(Dtype weights, Dtype activations, std::int64_t group) {
+  constexpr std::int64_t largest_block = 256;  // scales shared by more are one a row or tensor
+  switch (compute_dtype(weights, activations)) {
+    case Dtype::fp8:
+      return group <= largest_block ? GemmFormat::fp8_block : GemmFormat::fp8;
+    case Dtype::fp4:
+      return GemmFormat::nvfp4;
+    case Dtype::int8:
+    case Dtype::int4:
+      return GemmFormat::int8;
+    default:
+      break;
+  }
+  if (bytes_of(weights) >= 2) return GemmFormat::bf16;
+  return bytes_of(weights) >= 1 ? GemmFormat::int8_wo : GemmFormat::int4_wo;
+}
+
+Coordinates gemm_coordinates(const Gemm& gemm) {
+  return coordinates(gemm.m, gemm.n, gemm.k, gemm.batch);
+}
+
+Coordinates grouped_gemm_coordinates(const GroupedGemm& gemm) {
+  return coordinates(gemm.rows / gemm.touched, gemm.n, gemm.k, gemm.touched);
+}
+
+KernelTime gemm_time(const Gemm& gemm, const Device& device, const Calibration* calibration) {
   const double m = double(gemm.m), n = double(gemm.n), k = double(gemm.k);
   const double batch = double(gemm.batch);
   const double weights = batch * stored_bytes(n * k, gemm.weights, gemm.group);
   const double activations = batch * (m * k * bytes_of(gemm.activations) + m * n * 2);
-  const TrafficTime traffic = traffic_time(device, weights, activations);
-  const FlopsPerSecond peak = matrix_peak(device, compute_dtype(gemm.weights, gemm.activations));
-  const double occupied = occupied_flops(m, n, k, batch, double(device.multiprocessors));
-  return {.compute = Flops{occupied} / peak,
-          .memory = traffic.memory,
-          .l2 = traffic.l2,
-          .launch = device.launch_latency,
-          .flops = Flops{2 * batch * m * n * k},
-          .bytes = Bytes{weights + activations}};
+  const Product product{m,       n, k, batch, gemm.weights, gemm.activations,
+                        weights, weights + activations, gemm.quantizes_input};
+  if (calibration != nullptr) {
+    const ParameterSet chosen = choose_set(device);
+    if (const auto* set = gemm_set(gemm, *calibration, chosen)) {
+      return fitted_product(product, device, *set, chosen,
+                            gemm_format(gemm.weights, gemm.activations, gemm.group),
+                            gemm_coordinates(gemm));
+    }
+  }
+  return product_roofline(product, device);
 }
 
-KernelTime grouped_gemm_time(const GroupedGemm& gemm, const Device& device) {
+KernelTime grouped_gemm_time(const GroupedGemm& gemm, const Device& device,
+                             const Calibration* calibration) {
   const double n = double(gemm.n), k = double(gemm.k);
   const double weights = gemm.touched * stored_bytes(n * k, gemm.weights, gemm.group);
   const double activations = gemm.rows * (k * bytes_of(gemm.activations) + n * 2);
-  const TrafficTime traffic = traffic_time(device, weights, activations);
-  const FlopsPerSecond peak = matrix_peak(device, compute_dtype(gemm.weights, gemm.activations));
-  const double occupied =
-      occupied_flops(gemm.rows / gemm.touched, n, k, gemm.touched, double(device.multiprocessors));
-  return {.compute = Flops{occupied} / peak,
-          .memory = traffic.memory,
-          .l2 = traffic.l2,
-          .launch = device.launch_latency,
-          .flops = Flops{2 * gemm.rows * n * k},
-          .bytes = Bytes{weights + activations}};
+  const Product product{gemm.rows / gemm.touched, n,       k,
+                        gemm.touched,             gemm.weights, gemm.activations,
+                        weights,                  weights + activations, false};
+  if (calibration != nullptr && has_gemm_format(gemm.weights, gemm.activations)) {
+    const ParameterSet chosen = choose_set(device);
+    const GemmFormat format = gemm_format(gemm.weights, gemm.activations, gemm.group);
+    const auto& own = calibration->grouped_gemm[static_cast<std::size_t>(format)];
+    const Coordinates shape = grouped_gemm_coordinates(gemm);
+    if (const auto* set = find_set(own, chosen)) {
+      return fitted_product(product, device, *set, chosen, format, shape);
+    }
+    // No table of its own: the form of single products, which has not been checked on groups.
+    if (const auto* set = gemm_set(gemm, *calibration, chosen)) {
+      FittedSet<GemmFit> plain;
+      plain.fit = set->fit;
+      plain.launch = set->launch;
+      plain.low = set->low;
+      plain.high = set->high;
+      KernelTime time = fitted_product(product, device, plain, chosen, format, shape);
+      time.extrapolated = true;
+      return time;
+    }
+  }
+  return product_roofline(product, device);
 }
 
 }  // namespace engine

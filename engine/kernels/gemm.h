@@ -1,6 +1,7 @@
 // Time of matrix products: one, many of one shape, and one per expert.
 #pragma once
 
+#include "engine/calibration/calibration.h"
 #include "engine/hardware/device.h"
 #include "engine/kernels/kernel_time.h"
 #include "engine/model/op.h"
@@ -10,7 +11,19 @@ namespace engine {
 // The format a product is computed in: narrower weights are expanded to the activations' format.
 Dtype compute_dtype(Dtype weights, Dtype activations);
 
-KernelTime gemm_time(const Gemm& gemm, const Device& device);
-KernelTime grouped_gemm_time(const GroupedGemm& gemm, const Device& device);
+// Which fitted format a product belongs to; false: none (fp32).
+bool has_gemm_format(Dtype weights, Dtype activations);
+GemmFormat gemm_format(Dtype weights, Dtype activations, std::int64_t group);
+
+KernelTime gemm_time(const Gemm& gemm, const Device& device,
+                     const Calibration* calibration = nullptr);
+KernelTime grouped_gemm_time(const GroupedGemm& gemm, const Device& device,
+                             const Calibration* calibration = nullptr);
+
+Coordinates gemm_coordinates(const Gemm& gemm);
+Coordinates grouped_gemm_coordinates(const GroupedGemm& gemm);
+
+// Arithmetic the device spends its peak on when `groups` products run in whole tiles and waves.
+double occupied_flops(double m, double n, double k, double groups, double multiprocessors);
 
 }  // namespace engine

@@ -32,8 +32,11 @@ struct Builder {
   }
 
   // `reads` and `writes` in 16-bit values.
-  static Elementwise pass(double reads, double writes, double flops) {
-    return {.resident_bytes = (reads + writes) * kActivationBytes, .cold_bytes = 0, .flops = flops};
+  Elementwise pass(double reads, double writes, double flops) const {
+    return {.rows = rows,
+            .resident_bytes = (reads + writes) * kActivationBytes,
+            .cold_bytes = 0,
+            .flops = flops};
   }
 
   void norm(OpName name, double calls) const {
@@ -44,12 +47,11 @@ struct Builder {
 
   void quantize(OpName name, double calls, double width) const {
     if (!narrow(shard.quant.activations)) return;
-    const double values = rows * width;
-    const double written = bytes_of(shard.quant.activations);
     ops.add(name, Family::quantize, calls,
-            Elementwise{.resident_bytes = values * (kActivationBytes + written),
-                        .cold_bytes = 0,
-                        .flops = 3 * values});
+            Quantize{.rows = rows,
+                     .width = width,
+                     .format = shard.quant.activations,
+                     .group = shard.quant.group});
   }
 
   void all_reduce(OpName name, double calls) const {
@@ -112,10 +114,10 @@ struct Builder {
       Gemm absorb = gemm(mla.kv_rank, mla.nope_dim);
       absorb.m = decodes;
       absorb.batch = shard.heads;
-      ops.add(OpName::q_absorb, Family::gemm, layers, absorb);
+      ops.add(OpName::q_absorb, Family::mla_gen_pre, layers, absorb);
       std::swap(absorb.n, absorb.k);
       absorb.n = mla.value_dim;
-      ops.add(OpName::v_absorb, Family::gemm, layers, absorb);
+      ops.add(OpName::v_absorb, Family::mla_gen_post, layers, absorb);
     }
     quantize(OpName::quantize_attention, layers, double(shard.heads * mla.value_dim));
     ops.add(OpName::attention_out, Family::gemm, layers,
@@ -134,8 +136,6 @@ struct Builder {
   void mixture() const {
     const MoeSpec& moe = model.moe;
     const double layers = double(shard.layers.mixture);
-    const double experts = double(moe.experts);
-    const double top_k = double(moe.top_k);
     Gemm router = gemm(moe.experts, model.hidden);
     router.weights = router.activations = Dtype::bf16;
     ops.add(OpName::router, Family::gemm, layers, router);
@@ -144,46 +144,34 @@ struct Builder {
           OpName::shared_down);
     }
 
-    // Tokens of every replica that shares these experts meet here, spread evenly over them.
-    const double routed_tokens = rows * double(shard.expert_replicas);
-    const double local = double(shard.local_experts);
-    const double copies = routed_tokens * top_k * local / experts;
-    const double touched =
-        local * -std::expm1(routed_tokens * std::log1p(-std::min(0.999999, top_k / experts)));
-    const double exchanged = rows * top_k * double(model.hidden) * kActivationBytes;
-    const std::int64_t ranks = shard.parallel.ep;
+    // Tokens of every replica that shares these experts meet here.
     const bool exchange = shard.expert_replicas > 1;
+    // Dispatch sends matrix inputs, which may be narrower; combine returns 16 bits.
+    ExpertExchange travel{.way = ExpertExchange::Way::dispatch,
+                          .tokens = rows,
+                          .hidden = model.hidden,
+                          .top_k = moe.top_k,
+                          .experts = moe.experts,
+                          .ranks = shard.parallel.ep,
+                          .value_bytes = bytes_of(shard.quant.activations)};
+    if (exchange) ops.add(OpName::expert_dispatch, Family::all_to_all, layers, travel);
+    ops.add(OpName::experts, Family::moe, layers,
+            Moe{.tokens = rows * double(shard.expert_replicas),
+                .hidden = model.hidden,
+                .intermediate = shard.expert_intermediate,
+                .top_k = moe.top_k,
+                .experts = moe.experts,
+                .local_experts = shard.local_experts,
+                .gated = model.mlp == MlpKind::gated,
+                .balanced = false,
+                .skew = moe.skew,
+                .weights = shard.quant.weights,
+                .activations = shard.quant.activations,
+                .group = shard.quant.group});
     if (exchange) {
-      // Dispatch sends matrix inputs, which may be narrower; combine returns 16 bits.
-      const double sent = exchanged / kActivationBytes * bytes_of(shard.quant.activations);
-      ops.add(OpName::expert_dispatch, Family::all_to_all, layers,
-              Collective{Pattern::all_to_all, sent, ranks, 1});
-    } else {
-      ops.add(OpName::expert_dispatch, Family::route, layers,
-              pass(2 * copies * double(model.hidden), 0, 0));
-    }
-    const bool gated = model.mlp == MlpKind::gated;
-    GroupedGemm expert{.rows = copies,
-                       .touched = std::max(1.0, touched),
-                       .n = (gated ? 2 : 1) * shard.expert_intermediate,
-                       .k = model.hidden,
-                       .weights = shard.quant.weights,
-                       .activations = shard.quant.activations,
-                       .group = shard.quant.group};
-    ops.add(OpName::expert_gate_up, Family::grouped_gemm, layers, expert);
-    const double values = copies * double(shard.expert_intermediate);
-    ops.add(OpName::expert_activation, Family::act, layers,
-            pass(gated ? 2 * values : values, values, 5 * values));
-    std::swap(expert.n, expert.k);
-    expert.k = shard.expert_intermediate;
-    ops.add(OpName::expert_down, Family::grouped_gemm, layers, expert);
-    if (exchange) {
-      ops.add(OpName::expert_combine, Family::all_to_all, layers,
-              Collective{Pattern::all_to_all, exchanged, ranks, 1});
-    } else {
-      const double hidden = double(model.hidden);
-      ops.add(OpName::expert_combine, Family::route, layers,
-              pass(copies * hidden, rows * hidden, 2 * copies * hidden));
+      travel.way = ExpertExchange::Way::combine;
+      travel.value_bytes = kActivationBytes;
+      ops.add(OpName::expert_combine, Family::all_to_all, layers, travel);
     }
   }
 
@@ -201,7 +189,9 @@ struct Builder {
                          shard.parallel.tp, 1});
     }
     const double values = sampled * double(model.vocabulary);
-    ops.add(OpName::sampling, Family::sample, 1, pass(values, 0, values));
+    Elementwise sampling = pass(values, 0, values);
+    sampling.rows = sampled;
+    ops.add(OpName::sampling, Family::sample, 1, sampling);
   }
 };
 
@@ -274,7 +264,8 @@ void token_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops) {
   const Builder build{shard, model, batch, ops, rows};
   const double hidden = double(model.hidden);
   ops.add(OpName::embedding, Family::embed, 1,
-          Elementwise{.resident_bytes = rows * hidden * kActivationBytes,
+          Elementwise{.rows = rows,
+                      .resident_bytes = rows * hidden * kActivationBytes,
                       .cold_bytes = rows * hidden * kActivationBytes,
                       .flops = 0});
   const double layers = double(model.layers);
@@ -317,6 +308,7 @@ void attention_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops
     if (model.is_mla()) {
       op.kv_heads = shard.heads;
       op.key_dim = model.mla.nope_dim + model.mla.rope_dim;
+      op.latent = model.mla.kv_rank + model.mla.rope_dim;
       op.value_dim = model.mla.value_dim;
       // Keys and values of all tokens seen, the cached ones too, are expanded from the latent.
       ops.add(OpName::kv_up, Family::gemm, double(model.layers),
@@ -330,6 +322,7 @@ void attention_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops
     }
     const Family family = model.is_mla() ? Family::mla_prefill : Family::attn_prefill;
     ops.add(OpName::attention, family, double(shard.layers.full), op);
+    op.window = model.window;
     op.pairs = batch.prefill_window_pairs;
     op.kv_tokens = batch.prefill_window_kv_tokens;
     ops.add(OpName::attention_window, family, double(shard.layers.windowed), op);
@@ -352,6 +345,7 @@ void attention_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops
     }
     const Family family = model.is_mla() ? Family::mla_decode : Family::attn_decode;
     ops.add(OpName::attention, family, double(shard.layers.full), op);
+    op.window = model.window;
     op.kv_tokens = batch.decode_window_kv_tokens;
     ops.add(OpName::attention_window, family, double(shard.layers.windowed), op);
   }

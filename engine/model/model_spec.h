@@ -25,6 +25,7 @@ struct MoeSpec {
   std::int64_t shared_intermediate = 0;
   std::int64_t first_dense_layers = 0;
   std::int64_t every = 1;
+  double skew = 0;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -37,6 +38,8 @@ struct MoeSpec {
           non_negative);
     visit("every", self.every, "one layer in this many is a mixture; the others are dense",
           at_least(1));
+    visit("skew", self.skew,
+          "exponent of the power law by which tokens choose experts; 0: all alike", non_negative);
   }
 };
 

@@ -19,6 +19,9 @@ struct Gemm {
   Dtype weights = Dtype::bf16;
   Dtype activations = Dtype::bf16;
   std::int64_t group = 128;  // weights that share a scale, where the format has scales
+  // The call also quantises its input from 16 bits (as tables of fp8 engines have it). In a step
+  // that is an op of its own.
+  bool quantizes_input = false;
 };
 
 // One projection of the routed experts that live on this device.
@@ -32,6 +35,26 @@ struct GroupedGemm {
   std::int64_t group = 128;
 };
 
+// All routed experts of this device in one call: routing, both projections, the activation between
+// them, and the weighted sum.
+struct Moe {
+  double tokens = 1;  // of all devices that share the experts
+  std::int64_t hidden = 1;
+  std::int64_t intermediate = 1;  // of one expert, as far as it is on this device
+  std::int64_t top_k = 1;
+  std::int64_t experts = 1;
+  std::int64_t local_experts = 1;  // on this device
+  bool gated = true;               // three matrices an expert; else two
+  // Tokens go round the experts in turn (a microbenchmark's choice). Else they choose at random, by
+  // a power law of exponent `skew`; 0: all experts alike.
+  bool balanced = false;
+  double skew = 0;
+  Dtype weights = Dtype::bf16;
+  Dtype activations = Dtype::bf16;
+  std::int64_t group = 128;
+  bool quantizes_input = false;
+};
+
 // Attention of prompt chunks over cached and new keys.
 struct AttentionPrefill {
   std::int64_t sequences = 1;
@@ -42,6 +65,8 @@ struct AttentionPrefill {
   std::int64_t kv_heads = 1;
   std::int64_t key_dim = 128;
   std::int64_t value_dim = 128;
+  std::int64_t window = 0;  // most keys a query sees; 0: all. kv_tokens are counted with it
+  std::int64_t latent = 0;  // width of the cached latent that new keys are written as; 0: none
   Dtype kv = Dtype::bf16;
   Dtype activations = Dtype::bf16;
 };
@@ -51,33 +76,99 @@ struct AttentionPrefill {
 struct AttentionDecode {
   std::int64_t sequences = 1;
   double kv_tokens = 1;
+  double longest = 0;  // keys of the longest sequence; 0: all are alike
   std::int64_t heads = 1;
   std::int64_t kv_heads = 1;
   std::int64_t key_dim = 128;
   std::int64_t value_dim = 128;
   bool values_in_keys = false;
+  std::int64_t window = 0;  // as above
+  bool warm = false;        // the same call was just made (a microbenchmark): the cache holds its keys
   Dtype kv = Dtype::bf16;
   Dtype activations = Dtype::bf16;
 };
 
 // One pass over data with little arithmetic: norms, activations, copies, sampling.
 struct Elementwise {
+  double rows = 1;            // tokens
   double resident_bytes = 0;  // activations, which the kernel before left in the cache if they fit
   double cold_bytes = 0;      // from or to memory in any case
   double flops = 0;
 };
 
+// Matrix inputs from 16 bits to a narrower format.
+struct Quantize {
+  double rows = 1;
+  double width = 1;
+  Dtype format = Dtype::fp8;
+  std::int64_t group = 128;
+};
+
+// A copy within the device's memory, or between it and the host's.
+enum class CopyPath : std::uint8_t { device, host_to_device, device_to_host };
+struct Copy {
+  double bytes = 0;
+  CopyPath path = CopyPath::device;
+};
+
+// Low-rank updates of several adapters in one batch: x A B added to a projection's output.
+struct Lora {
+  double tokens = 1;
+  double adapters = 1;  // different ones among the tokens
+  std::int64_t rank = 16;
+  std::int64_t input = 1;
+  std::int64_t output = 1;
+  Dtype weights = Dtype::bf16;
+};
+
+// Linear attention or a state-space scan: each token updates and reads a state of `head_dim` x `state`
+// a head.
+struct Scan {
+  std::int64_t sequences = 1;
+  double tokens = 1;
+  std::int64_t heads = 1;
+  std::int64_t head_dim = 64;
+  std::int64_t state = 128;
+  std::int64_t chunk = 256;  // tokens handled as one matrix product; decodes have one
+};
+
+// A short causal convolution over tokens, one filter a channel.
+struct Convolution {
+  double tokens = 1;
+  std::int64_t channels = 1;
+  std::int64_t width = 4;
+};
+
 enum class Pattern : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, send_recv };
+
+// Whose all-reduce runs inside a node: engines bring one of their own for small messages.
+enum class Library : std::uint8_t { fastest, general, custom };
 
 struct Collective {
   Pattern pattern = Pattern::all_reduce;
   double bytes = 0;  // the whole message: what each device ends with, or starts from
   std::int64_t ranks = 1;
   std::int64_t stride = 1;  // distance between neighbouring ranks in the device order
+  Library library = Library::fastest;
 };
 
-using Op =
-    std::variant<Gemm, GroupedGemm, AttentionPrefill, AttentionDecode, Elementwise, Collective>;
+// Tokens to the devices that hold their experts, or results back.
+struct ExpertExchange {
+  enum class Way : std::uint8_t { dispatch, combine };
+  enum class Kernels : std::uint8_t { fastest, low_latency, normal };
+  Way way = Way::dispatch;
+  double tokens = 1;  // of one device
+  std::int64_t hidden = 1;
+  std::int64_t top_k = 1;
+  std::int64_t experts = 1;
+  std::int64_t ranks = 1;
+  double value_bytes = 2;  // of one number on the way
+  Kernels kernels = Kernels::fastest;
+  std::int64_t multiprocessors = 20;  // that the normal kernels occupy
+};
+
+using Op = std::variant<Gemm, GroupedGemm, Moe, AttentionPrefill, AttentionDecode, Elementwise, Quantize,
+                        Copy, Lora, Scan, Convolution, Collective, ExpertExchange>;
 
 // An operation in its place: what it is for, how its time is modelled, and how often a step does it.
 struct PlannedOp {

@@ -18,17 +18,28 @@ constexpr std::array<std::string_view, 3> enum_names(Phase) {
 enum class Family : std::uint8_t {
   gemm,
   grouped_gemm,
+  moe,
   attn_prefill,
   attn_decode,
   mla_prefill,
   mla_decode,
+  mla_gen_pre,
+  mla_gen_post,
+  linear_attention,
+  convolution,
   norm,
+  residual,
   rope,
   act,
   embed,
+  kv_write,
   sample,
   quantize,
   route,
+  lora,
+  copy,
+  copy_h2d,
+  copy_d2h,
   all_reduce,
   all_gather,
   reduce_scatter,
@@ -37,11 +48,14 @@ enum class Family : std::uint8_t {
   gap,
   host,
 };
-constexpr std::array<std::string_view, 20> enum_names(Family) {
-  return {"gemm",           "grouped_gemm", "attn_prefill", "attn_decode", "mla_prefill",
-          "mla_decode",     "norm",         "rope",         "act",         "embed",
-          "sample",         "quantize",     "route",        "all_reduce",  "all_gather",
-          "reduce_scatter", "all_to_all",   "send_recv",    "gap",         "host"};
+constexpr std::array<std::string_view, 31> enum_names(Family) {
+  return {"gemm",        "grouped_gemm", "moe",          "attn_prefill",     "attn_decode",
+          "mla_prefill", "mla_decode",   "mla_gen_pre",  "mla_gen_post",     "linear_attention",
+          "convolution", "norm",         "residual",     "rope",             "act",
+          "embed",       "kv_write",     "sample",       "quantize",         "route",
+          "lora",        "copy",         "copy_h2d",     "copy_d2h",         "all_reduce",
+          "all_gather",  "reduce_scatter", "all_to_all", "send_recv",        "gap",
+          "host"};
 }
 
 // What an operation is for in the model.
@@ -71,9 +85,7 @@ enum class OpName : std::uint8_t {
   shared_activation,
   shared_down,
   expert_dispatch,
-  expert_gate_up,
-  expert_activation,
-  expert_down,
+  experts,
   expert_combine,
   mlp_reduce,
   quantize_input,
@@ -87,7 +99,7 @@ enum class OpName : std::uint8_t {
   gap,
   host,
 };
-constexpr std::array<std::string_view, 40> enum_names(OpName) {
+constexpr std::array<std::string_view, 38> enum_names(OpName) {
   return {"embedding",
           "input_norm",
           "qkv",
@@ -113,9 +125,7 @@ constexpr std::array<std::string_view, 40> enum_names(OpName) {
           "shared_activation",
           "shared_down",
           "expert_dispatch",
-          "expert_gate_up",
-          "expert_activation",
-          "expert_down",
+          "experts",
           "expert_combine",
           "mlp_reduce",
           "quantize_input",

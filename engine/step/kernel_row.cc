@@ -17,6 +17,8 @@ void merge_rows(const std::vector<KernelRow>& rows, std::vector<KernelRow>& into
     *same = row;
     same->calls += before.calls;
     same->time += before.time;
+    same->low += before.low;
+    same->high += before.high;
     same->flops += before.flops;
     same->bytes += before.bytes;
     same->tier = std::min(row.tier, before.tier);

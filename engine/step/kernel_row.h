@@ -5,7 +5,7 @@
 
 #include "engine/base/units.h"
 #include "engine/comm/collective_time.h"
-#include "engine/kernels/tier.h"
+#include "engine/base/tier.h"
 #include "engine/model/op_names.h"
 
 namespace engine {
@@ -19,6 +19,8 @@ struct KernelRow {
   Bound bound = Bound::compute;
   Tier tier = Tier::roofline;
   bool extrapolated = false;
+  Seconds low;  // nine times in ten, all calls together take between these
+  Seconds high;
   double calls = 0;
   Seconds time;
   Flops flops;

@@ -3,9 +3,7 @@
 #include <algorithm>
 
 #include "engine/comm/collective_time.h"
-#include "engine/kernels/attention.h"
-#include "engine/kernels/elementwise.h"
-#include "engine/kernels/gemm.h"
+#include "engine/kernels/kernel_time.h"
 
 namespace engine {
 namespace {
@@ -18,6 +16,8 @@ struct OpTime {
   Algorithm algorithm = Algorithm::none;
   Tier tier = Tier::roofline;
   bool extrapolated = false;
+  double low = 1;
+  double high = 1;
 };
 
 OpTime from_kernel(const KernelTime& kernel) {
@@ -26,34 +26,33 @@ OpTime from_kernel(const KernelTime& kernel) {
           .bytes = kernel.bytes,
           .bound = kernel.bound(),
           .tier = kernel.tier,
-          .extrapolated = kernel.extrapolated};
+          .extrapolated = kernel.extrapolated,
+          .low = kernel.low,
+          .high = kernel.high};
 }
 
-// One overload a kind of op: a new alternative of Op does not compile until it has one.
-struct TimeOf {
-  const StepContext& context;
+OpTime from_collective(const CollectiveTime& time) {
+  return {.time = time.total(),
+          .bytes = time.bytes,
+          .bound = Bound::network,
+          .algorithm = time.algorithm,
+          .tier = time.tier,
+          .extrapolated = time.extrapolated,
+          .low = time.low,
+          .high = time.high};
+}
 
-  OpTime operator()(const Gemm& op) const { return from_kernel(gemm_time(op, context.device)); }
-  OpTime operator()(const GroupedGemm& op) const {
-    return from_kernel(grouped_gemm_time(op, context.device));
+OpTime op_time(const PlannedOp& planned, const StepContext& context) {
+  if (const auto* op = std::get_if<Collective>(&planned.op)) {
+    return from_collective(
+        collective_time(*op, context.fabric, context.device, context.calibration));
   }
-  OpTime operator()(const AttentionPrefill& op) const {
-    return from_kernel(attention_prefill_time(op, context.device));
+  if (const auto* op = std::get_if<ExpertExchange>(&planned.op)) {
+    return from_collective(exchange_time(*op, context.fabric, context.device, context.calibration));
   }
-  OpTime operator()(const AttentionDecode& op) const {
-    return from_kernel(attention_decode_time(op, context.device));
-  }
-  OpTime operator()(const Elementwise& op) const {
-    return from_kernel(elementwise_time(op, context.device));
-  }
-  OpTime operator()(const Collective& op) const {
-    const CollectiveTime time = collective_time(op, context.fabric, context.device.launch_latency);
-    return {.time = time.total(),
-            .bytes = time.bytes,
-            .bound = Bound::network,
-            .algorithm = time.algorithm};
-  }
-};
+  return from_kernel(
+      kernel_time(planned.family, planned.op, context.device, context.calibration));
+}
 
 bool is_attention(Family family) {
   return family == Family::attn_prefill || family == Family::attn_decode ||
@@ -80,12 +79,13 @@ DeviceTime device_time(const OpList& ops, const StepContext& context, Phase phas
                        std::vector<KernelRow>* rows) {
   DeviceTime sum;
   for (const PlannedOp& planned : ops) {
-    const OpTime time = std::visit(TimeOf{context}, planned.op);
+    const OpTime time = op_time(planned, context);
     const Seconds all_calls = time.time * planned.calls;
     const Flops flops = time.flops * planned.calls;
     const Bytes bytes = time.bytes * planned.calls;
     if (time.bound == Bound::network) {
       sum.communication += all_calls;
+      sum.extrapolated = sum.extrapolated || time.extrapolated;
     } else {
       (is_attention(planned.family) ? sum.attention : sum.compute) += all_calls;
       sum.flops += flops;
@@ -103,6 +103,8 @@ DeviceTime device_time(const OpList& ops, const StepContext& context, Phase phas
                        .bound = time.bound,
                        .tier = time.tier,
                        .extrapolated = time.extrapolated,
+                       .low = all_calls * time.low,
+                       .high = all_calls * time.high,
                        .calls = planned.calls,
                        .time = all_calls,
                        .flops = flops,
@@ -114,11 +116,14 @@ DeviceTime device_time(const OpList& ops, const StepContext& context, Phase phas
 
 void add_host_rows(const HostTime& host, double launches, double steps, Phase phase,
                    std::vector<KernelRow>& rows) {
+  const double low = host.low, high = host.high;
   if (host.gap.value > 0) {
     rows.push_back({.phase = phase,
                     .op = OpName::gap,
                     .family = Family::gap,
                     .bound = Bound::host,
+                    .low = host.gap * low,
+                    .high = host.gap * high,
                     .calls = launches,
                     .time = host.gap});
   }
@@ -128,6 +133,8 @@ void add_host_rows(const HostTime& host, double launches, double steps, Phase ph
                     .op = OpName::host,
                     .family = Family::host,
                     .bound = Bound::host,
+                    .low = waiting * low,
+                    .high = waiting * high,
                     .calls = steps,
                     .time = waiting});
   }
@@ -185,6 +192,8 @@ StepTime decode_time(std::int64_t sequences, std::int64_t context, std::int64_t 
     for (KernelRow& row : fixed_rows) {
       row.calls *= double(steps);
       row.time *= double(steps);
+      row.low *= double(steps);
+      row.high *= double(steps);
       row.flops *= double(steps);
       row.bytes *= double(steps);
     }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/base/units.h"
+#include "engine/calibration/calibration.h"
 #include "engine/hardware/cluster.h"
 #include "engine/hardware/device.h"
 #include "engine/host/host_settings.h"
@@ -21,6 +22,7 @@ struct StepContext {
   const Fabric& fabric;
   const ModelShard& shard;
   const HostSettings& host;
+  const Calibration* calibration = nullptr;  // nullptr: rooflines
 };
 
 // Sums over kernels and collectives of one or many steps.

@@ -9,7 +9,7 @@ import re
 import sys
 
 ENGINE_ROOMS = [
-    "base", "hardware", "model", "workload", "kernels", "comm", "host", "memory", "step", "serving",
+    "base", "hardware", "model", "workload", "calibration", "kernels", "comm", "host", "memory", "step", "serving",
     "training", "economics",
 ]
 ENGINE = ["engine"] + [f"engine/{room}" for room in ENGINE_ROOMS]
@@ -22,12 +22,13 @@ ROOMS = {
     "engine/hardware": ["engine/base"],
     "engine/model": ["engine/base", "engine/hardware"],
     "engine/workload": ["engine/base"],
-    "engine/kernels": ["engine/base", "engine/hardware", "engine/model"],
-    "engine/comm": ["engine/base", "engine/hardware", "engine/model"],
+    "engine/calibration": ["engine/base", "engine/hardware"],
+    "engine/kernels": ["engine/base", "engine/hardware", "engine/model", "engine/calibration"],
+    "engine/comm": ["engine/base", "engine/hardware", "engine/model", "engine/calibration"],
     "engine/host": ["engine/base", "engine/hardware", "engine/model"],
     "engine/memory": ["engine/base", "engine/hardware", "engine/model"],
-    "engine/step": ["engine/base", "engine/hardware", "engine/model", "engine/kernels",
-                    "engine/comm", "engine/host"],
+    "engine/step": ["engine/base", "engine/hardware", "engine/model", "engine/calibration",
+                    "engine/kernels", "engine/comm", "engine/host"],
     "engine/serving": ["engine/base", "engine/hardware", "engine/model", "engine/comm",
                        "engine/memory", "engine/step", "engine/workload"],
     "engine/training": ["engine/base", "engine/hardware", "engine/model", "engine/memory",

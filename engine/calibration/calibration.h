@@ -1,0 +1,194 @@
+// What was learned from measurements, as plain values: fitted parameters per family, format and set of
+// devices, how far they may be trusted, and the measured calls of a device that was swept.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "engine/base/enum_names.h"
+#include "engine/base/result.h"
+#include "engine/base/tier.h"
+#include "engine/calibration/coordinates.h"
+#include "engine/calibration/fits.h"
+#include "engine/calibration/parameter_set.h"
+#include "engine/calibration/point_set.h"
+
+namespace engine {
+
+// Raised when the text below is read differently; another format is refused.
+constexpr std::int64_t kCalibrationFormat = 1;
+
+// Formats of matrix products with parameters of their own.
+enum class GemmFormat : std::uint8_t {
+  bf16,       // all 16-bit formats
+  fp8,        // a scale a tensor or row
+  fp8_block,  // a scale a block of 128
+  nvfp4,
+  int8_wo,  // weights only; arithmetic in 16 bits
+  int4_wo,
+  int8,  // weights and activations
+};
+constexpr std::array<std::string_view, 7> enum_names(GemmFormat) {
+  return {"bf16", "fp8", "fp8_block", "nvfp4", "int8_wo", "int4_wo", "int8"};
+}
+
+enum class MoeFormat : std::uint8_t { bf16, fp8, fp8_block, nvfp4, int4_wo, mxfp4, mxfp4_mxfp8 };
+constexpr std::array<std::string_view, 7> enum_names(MoeFormat) {
+  return {"bf16", "fp8", "fp8_block", "nvfp4", "int4_wo", "mxfp4", "mxfp4_mxfp8"};
+}
+
+// Kernels that pass once over their data.
+enum class Pass : std::uint8_t {
+  norm,  // residual add and norm
+  residual,
+  rope,
+  act,
+  embed,
+  sample,
+  kv_write,
+  route,
+  copy,
+};
+constexpr std::array<std::string_view, 9> enum_names(Pass) {
+  return {"norm", "residual", "rope", "act", "embed", "sample", "kv_write", "route", "copy"};
+}
+
+enum class CollectiveKind : std::uint8_t {
+  all_reduce,
+  custom_all_reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  send_recv,
+};
+constexpr std::array<std::string_view, 6> enum_names(CollectiveKind) {
+  return {"all_reduce",     "custom_all_reduce", "all_gather",
+          "reduce_scatter", "all_to_all",        "send_recv"};
+}
+
+enum class ExchangeKind : std::uint8_t {
+  low_latency_dispatch,
+  low_latency_combine,
+  normal_dispatch,
+  normal_combine,
+};
+constexpr std::array<std::string_view, 4> enum_names(ExchangeKind) {
+  return {"low_latency_dispatch", "low_latency_combine", "normal_dispatch", "normal_combine"};
+}
+
+enum class Direction : std::uint8_t { host_to_device, device_to_host };
+constexpr std::array<std::string_view, 2> enum_names(Direction) {
+  return {"host_to_device", "device_to_host"};
+}
+
+// Shapes the fit has seen; an empty one has no limits.
+struct Envelope {
+  std::array<double, kMostCoordinates> low{};
+  std::array<double, kMostCoordinates> high{};
+  bool known = false;
+
+  bool contains(const Coordinates& shape) const {
+    bool inside = true;
+    for (std::size_t i = 0; i < shape.count; ++i) {
+      inside = inside && shape.value[i] >= low[i] && shape.value[i] <= high[i];
+    }
+    return inside || !known;
+  }
+};
+
+// What holds for every fitted set, whatever its form.
+struct SetFacts {
+  bool present = false;
+  Tier tier = Tier::transfer;
+  double launch = 0;  // us; launch latency of the fitted device: another one's floor differs by the rest
+  double low = 1;     // 5% and 95% of measured over predicted time, on calls the fit did not see
+  double high = 1;
+  Envelope envelope;
+  PointSet points;
+};
+
+template <class Fit>
+struct FittedSet : SetFacts {
+  Fit fit;
+};
+
+template <class Fit>
+using FittedSets = std::array<FittedSet<Fit>, kParameterSets>;
+
+template <class Fit, class Kind>
+using FittedTable = std::array<FittedSets<Fit>, enum_names(Kind{}).size()>;
+
+struct Calibration {
+  std::string name;
+  Tier tier = Tier::transfer;
+  std::string device;      // measured: the device that was swept
+  std::string source;      // where the measurements come from
+  std::string fit_error;   // the fit's own account of its error, one line
+  std::string checksum;    // of the text it was read from
+
+  FittedTable<GemmFit, GemmFormat> gemm;
+  FittedTable<GemmFit, GemmFormat> grouped_gemm;  // empty in transfer: gemm speaks
+  FittedSets<PrefillFit> attn_prefill, attn_prefill_fp8, mla_prefill;
+  FittedSets<DecodeFit> attn_decode, attn_decode_fp8, mla_decode, mla_decode_fp8;
+  FittedSets<AbsorbedFit> mla_gen_pre, mla_gen_post;
+  FittedTable<MoeFit, MoeFormat> moe;
+  FittedTable<PassFit, Pass> pass;
+  FittedTable<CopyFit, Direction> copy;
+  FittedTable<CollectiveFit, CollectiveKind> collective;
+  FittedTable<ExchangeFit, ExchangeKind> exchange;
+
+  // Every family of parameters: visit(name, its sets, its coordinates). A section of the text is
+  // "name/set", as "gemm/fp8/hopper".
+  template <class Self, class Visit>
+  static void sections(Self& self, Visit&& visit) {
+    const auto table = [&visit](std::string_view family, auto kind, auto& sets, CoordinateList list) {
+      constexpr auto names = enum_names(decltype(kind){});
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        visit(std::string(family) + "/" + std::string(names[i]), sets[i], list);
+      }
+    };
+    table("gemm", GemmFormat{}, self.gemm, kGemmCoordinates);
+    table("grouped_gemm", GemmFormat{}, self.grouped_gemm, kGemmCoordinates);
+    visit("attn_prefill/bf16", self.attn_prefill, kPrefillCoordinates);
+    visit("attn_prefill/fp8", self.attn_prefill_fp8, kPrefillCoordinates);
+    visit("mla_prefill/bf16", self.mla_prefill, kPrefillCoordinates);
+    visit("attn_decode/bf16", self.attn_decode, kDecodeCoordinates);
+    visit("attn_decode/fp8", self.attn_decode_fp8, kDecodeCoordinates);
+    visit("mla_decode/bf16", self.mla_decode, kDecodeCoordinates);
+    visit("mla_decode/fp8", self.mla_decode_fp8, kDecodeCoordinates);
+    visit("mla_gen_pre/bf16", self.mla_gen_pre, kAbsorbedCoordinates);
+    visit("mla_gen_post/bf16", self.mla_gen_post, kAbsorbedCoordinates);
+    table("moe", MoeFormat{}, self.moe, kMoeCoordinates);
+    table("pass", Pass{}, self.pass, kPassCoordinates);
+    table("copy", Direction{}, self.copy, kCopyCoordinates);
+    table("collective", CollectiveKind{}, self.collective, kCollectiveCoordinates);
+    table("exchange", ExchangeKind{}, self.exchange, kExchangeCoordinates);
+  }
+};
+
+// The set that speaks for a device whose generation is `chosen` (see choose_set): the device's own
+// sweep, its generation's, or a wider one; nullptr where the family has none.
+template <class Fit>
+const FittedSet<Fit>* find_set(const FittedSets<Fit>& sets, ParameterSet chosen) {
+  const auto at = [&sets](ParameterSet set) { return &sets[static_cast<std::size_t>(set)]; };
+  if (at(ParameterSet::own)->present) return at(ParameterSet::own);
+  if (chosen == ParameterSet::none) return nullptr;
+  for (ParameterSet set = chosen;; set = wider_set(set)) {
+    if (at(set)->present) return at(set);
+    if (set == ParameterSet::pooled) return nullptr;
+  }
+}
+
+// Text of a calibration and back. Refused, with the place and the reason: another format or model
+// version, a checksum that does not match (edited by hand), an unknown or repeated name, a value that
+// is not a number.
+Result<Calibration> parse_calibration(std::string_view text, const std::string& file_name);
+std::string write_calibration(const Calibration& calibration);
+
+// A device's sweep with the transfer parameters for everything it did not measure.
+Calibration completed_by(Calibration measured, const Calibration& transfer);
+
+}  // namespace engine

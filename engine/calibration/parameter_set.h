@@ -1,0 +1,53 @@
+// Which set of fitted parameters a device gets, from what its datasheet says.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "engine/base/enum_names.h"
+#include "engine/hardware/device.h"
+
+namespace engine {
+
+enum class ParameterSet : std::uint8_t {
+  none,          // no fit speaks for such a device
+  own,           // a sweep of the device itself
+  ampere,        // A100 and relatives
+  hopper,        // H100 and relatives
+  blackwell,     // B200 and relatives
+  synchronous,   // GPUs whose matrix instructions wait for their operands
+  asynchronous,  // GPUs with asynchronous matrix instructions
+  pooled,        // all devices together
+};
+constexpr std::array<std::string_view, 8> enum_names(ParameterSet) {
+  return {"none",      "own",         "ampere",       "hopper",
+          "blackwell", "synchronous", "asynchronous", "pooled"};
+}
+constexpr std::size_t kParameterSets = 8;
+
+// The set fitted nearest to a device:
+// - NVIDIA Hopper and Blackwell data-centre devices: their generation's;
+// - Ampere with the large multiprocessor (164 KiB of scratch memory: A100, A30): ampere;
+// - the rest of NVIDIA's line (GA10x, Ada, Blackwell RTX, Turing, Volta, Pascal): synchronous;
+// - anything else built of many small processors (at most 16384 FLOP a clock each, as AMD's): pooled,
+//   and every time is flagged as extrapolated;
+// - few large processors (TPU, Gaudi, Trainium): none, so that the roofline speaks.
+// Never the name of a device: a sweep may turn one into another.
+ParameterSet choose_set(const Device& device);
+
+// Where to look when a family has no parameters of that set; `pooled` ends the chain.
+constexpr ParameterSet wider_set(ParameterSet set) {
+  switch (set) {
+    case ParameterSet::ampere:
+      return ParameterSet::synchronous;
+    case ParameterSet::hopper:
+    case ParameterSet::blackwell:
+      return ParameterSet::asynchronous;
+    default:
+      return ParameterSet::pooled;
+  }
+}
+
+}  // namespace engine

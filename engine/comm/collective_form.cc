@@ -1,0 +1,155 @@
+#include "engine/comm/collective_form.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace engine {
+namespace {
+
+constexpr double kFastLink = 100e9;  // bytes a second; the slowest fitted one has 300
+
+CollectiveKind kind_of(Pattern pattern) {
+  switch (pattern) {
+    case Pattern::all_reduce:
+      return CollectiveKind::all_reduce;
+    case Pattern::all_gather:
+      return CollectiveKind::all_gather;
+    case Pattern::reduce_scatter:
+      return CollectiveKind::reduce_scatter;
+    case Pattern::all_to_all:
+      return CollectiveKind::all_to_all;
+    case Pattern::send_recv:
+      break;
+  }
+  return CollectiveKind::send_recv;
+}
+
+// One way to do it, in microseconds.
+struct Way {
+  double start;
+  double transfer;
+  double sent;  // bytes of one device
+  Algorithm algorithm;
+  double total() const { return start + transfer; }
+};
+
+// The ways of a library, and a soft minimum over them: near the crossing of two, calls take a little
+// less than either curve says.
+struct Ways {
+  std::array<Way, 4> all;
+  std::size_t count = 0;
+
+  void add(const Way& way) { all[count++] = way; }
+  CollectiveTime fastest(double sharpness) const {
+    const Way* best = &all[0];
+    for (std::size_t i = 1; i < count; ++i) {
+      if (all[i].total() < best->total()) best = &all[i];
+    }
+    double sum = 1;
+    for (std::size_t i = 0; i < count; ++i) {
+      const double ratio = best->total() / all[i].total();
+      // Ways three times slower add less than a thousandth at the sharpness of any fit.
+      if (&all[i] != best) sum += std::pow(ratio, sharpness);
+    }
+    const double total = best->total() * std::pow(sum, -1 / sharpness);
+    const double start = std::min(best->start, total);
+    return {.latency = Seconds{start * 1e-6},
+            .transfer = Seconds{(total - start) * 1e-6},
+            .bytes = Bytes{best->sent},
+            .algorithm = best->algorithm};
+  }
+};
+
+// General collectives run one of three protocols, from low latency to full rate, each a start, a start
+// per peer and a share of the link.
+Ways general_ways(CollectiveKind kind, double bytes, double ranks, double rate, double scale,
+                  bool in_network, const CollectiveFit& fit) {
+  const double passes = kind == CollectiveKind::all_reduce ? 2 : 1;
+  const double sent = passes * (ranks - 1) / ranks * bytes;
+  const double moved = kind == CollectiveKind::send_recv
+                           ? bytes / rate
+                           : passes * (ranks - 1 + fit.dl) / ranks * bytes / rate;
+  const Algorithm algorithm =
+      kind == CollectiveKind::all_to_all || kind == CollectiveKind::send_recv ? Algorithm::direct
+                                                                              : Algorithm::ring;
+  Ways ways;
+  ways.add({scale * (fit.a1 + fit.b1 * (ranks - 1)), moved / fit.e1, sent, algorithm});
+  ways.add({scale * (fit.a2 + fit.b2 * (ranks - 1)), moved / fit.e2, sent, algorithm});
+  ways.add({scale * (fit.a3 + fit.b3 * (ranks - 1)), moved / fit.e3, sent, algorithm});
+  if (in_network && kind == CollectiveKind::all_reduce && ranks > 4) {
+    ways.add({scale * fit.anv, bytes / (rate * fit.env), bytes, Algorithm::in_network});
+  }
+  return ways;
+}
+
+Ways custom_ways(double bytes, double ranks, double rate, double scale, bool in_network,
+                 const CollectiveFit& fit) {
+  const double peers = ranks - 1;
+  const double share = peers / ranks * bytes;
+  Ways ways;
+  ways.add({scale * (fit.a1 + fit.b1 * peers), peers * bytes / (rate * fit.e1), peers * bytes,
+            Algorithm::one_shot});
+  ways.add({scale * (fit.a2 + fit.b2 * peers), 2 * share / (rate * fit.e2), 2 * share,
+            Algorithm::two_shot});
+  ways.add({scale * (fit.a3 + fit.b3 * peers),
+            2 * (peers + fit.dl) / ranks * bytes / (rate * fit.e3), 2 * share, Algorithm::ring});
+  if (in_network && ranks > 4) {
+    ways.add({scale * fit.anv, bytes / (rate * fit.env), bytes, Algorithm::in_network});
+  }
+  return ways;
+}
+
+}  // namespace
+
+ParameterSet link_set(const Device& device, const Path& path) {
+  const ParameterSet chosen = choose_set(device);
+  if (chosen == ParameterSet::none) return chosen;
+  return path.bandwidth >= kFastLink ? chosen : ParameterSet::pooled;
+}
+
+void label(CollectiveTime& time, double least_us, const SetFacts& set, const Coordinates& shape) {
+  double factor = 1;
+  if (!set.points.empty()) factor = std::exp(set.points.residual_at(shape));
+  factor = std::max(factor, least_us * 1e-6 / time.total().value);
+  time.latency *= factor;
+  time.transfer *= factor;
+  time.tier = set.tier;
+  time.extrapolated = time.extrapolated || !set.envelope.contains(shape);
+  time.low = set.low;
+  time.high = set.high;
+}
+
+std::optional<CollectiveTime> fitted_collective(Pattern pattern, double bytes, double ranks,
+                                                const Path& path, Library library,
+                                                const Device& device,
+                                                const Calibration& calibration) {
+  const ParameterSet chosen = link_set(device, path);
+  if (!path.any_to_any || path.bandwidth <= 0 || bytes <= 0) return std::nullopt;
+  const double rate = path.bandwidth / 1e6;
+  const double least = (pattern == Pattern::all_reduce && !path.in_network ? 2.0 : 1.0) *
+                       (pattern == Pattern::send_recv || path.in_network ? 1 : (ranks - 1) / ranks) *
+                       bytes / rate;
+  const Coordinates shape = coordinates(bytes, ranks);
+  std::optional<CollectiveTime> best;
+  const auto consider = [&](CollectiveKind kind) {
+    const auto* set = find_set(calibration.collective[static_cast<std::size_t>(kind)], chosen);
+    if (set == nullptr) return;
+    // Starts are a property of the machine; a link of another latency has them in proportion.
+    const double scale = path.latency * 1e6 / set->fit.latency;
+    const Ways ways = kind == CollectiveKind::custom_all_reduce
+                          ? custom_ways(bytes, ranks, rate, scale, path.in_network, set->fit)
+                          : general_ways(kind, bytes, ranks, rate, scale, path.in_network, set->fit);
+    CollectiveTime time = ways.fastest(set->fit.q);
+    time.extrapolated = chosen == ParameterSet::pooled && set->tier != Tier::measured;
+    label(time, least, *set, shape);
+    if (!best || time.total() < best->total()) best = time;
+  };
+  if (library != Library::custom) consider(kind_of(pattern));
+  if (pattern == Pattern::all_reduce && library != Library::general) {
+    consider(CollectiveKind::custom_all_reduce);
+  }
+  return best;
+}
+
+}  // namespace engine

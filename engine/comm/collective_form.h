@@ -1,0 +1,34 @@
+// Collectives inside a node by the fitted form.
+#pragma once
+
+#include <optional>
+
+#include "engine/calibration/calibration.h"
+#include "engine/comm/collective_time.h"
+#include "engine/hardware/device.h"
+
+namespace engine {
+
+// What a group of devices on one link can use of it.
+struct Path {
+  double bandwidth;  // bytes a second and direction, per device
+  double latency;
+  bool any_to_any;
+  bool in_network;
+};
+Path path_of(const LinkRates& link, double ranks);
+
+// Nothing where no fit speaks for the link: devices that reach one another only through neighbours.
+std::optional<CollectiveTime> fitted_collective(Pattern pattern, double bytes, double ranks,
+                                                const Path& path, Library library,
+                                                const Device& device,
+                                                const Calibration& calibration);
+
+// Takes the labels of a set, and the residual of a swept device, to a time.
+void label(CollectiveTime& time, double least_us, const SetFacts& set, const Coordinates& shape);
+
+// The generation a link's parameters are taken from: the device's own for its fast links, the pooled
+// ones for a bus.
+ParameterSet link_set(const Device& device, const Path& path);
+
+}  // namespace engine

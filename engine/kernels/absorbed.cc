@@ -1,0 +1,58 @@
+#include "engine/kernels/absorbed.h"
+
+#include "engine/base/rounding.h"
+#include "engine/kernels/form.h"
+#include "engine/kernels/gemm.h"
+
+namespace engine {
+namespace {
+
+FormTime absorbed_form(const Gemm& op, const DeviceRates& device, double peak,
+                       const FittedSet<AbsorbedFit>& set) {
+  const AbsorbedFit& fit = set.fit;
+  const double tokens = double(op.m), heads = double(op.batch);
+  const double matrix = double(op.n) * double(op.k);
+  const double rows =
+      tokens >= 64 ? 64 * whole_up(tokens / 64) : 16 * whole_up(tokens / 16);
+  const double tiles = heads * whole_up(tokens / 128) * 4 / device.processors;
+  const double rate = peak * fit.eta_c;
+  // All of it at the device's rate, or a quarter of a head's matrix on one multiprocessor.
+  const double compute =
+      std::max(2 * rows * heads * matrix / rate,
+               fit.lat / device.clock * std::max(tiles, 1.0) * 0.25 +
+                   2 * std::min(rows, 128.0) * matrix / 4 / (rate / device.processors));
+  const double weights = heads * matrix * bytes_of(op.weights);
+  const double bytes = weights + tokens * heads * double(op.n + op.k) * 2;
+  const double held = held_share_4(bytes, fit.l2c * device.cache);
+  const double memory_rate = device.bandwidth * fit.eta_m;
+  FormTime form;
+  form.compute = compute;
+  form.memory = bytes * (1 - held) / memory_rate;
+  form.l2 = bytes * held / (memory_rate * fit.rl2);
+  form.launch = shifted_floor(fit.floor, set, device);
+  form.time = form.launch + overlapped(compute, form.memory + form.l2, fit.pn);
+  form.least = 2 * tokens * heads * matrix / peak;
+  return form;
+}
+
+}  // namespace
+
+Coordinates absorbed_coordinates(const Gemm& op) { return coordinates(op.m, op.batch); }
+
+KernelTime absorbed_time(const Gemm& op, Family family, const Device& device,
+                         const Calibration* calibration) {
+  if (calibration != nullptr) {
+    const ParameterSet chosen = choose_set(device);
+    const auto& sets =
+        family == Family::mla_gen_pre ? calibration->mla_gen_pre : calibration->mla_gen_post;
+    if (const auto* set = find_set(sets, chosen)) {
+      const Dtype dtype = compute_dtype(op.weights, op.activations);
+      const KernelTime roofline = gemm_time(op, device);
+      return fitted_time(absorbed_form(op, device_rates(device), flop_rate(device, dtype), *set),
+                         roofline.flops, roofline.bytes, *set, chosen, absorbed_coordinates(op));
+    }
+  }
+  return gemm_time(op, device);
+}
+
+}  // namespace engine

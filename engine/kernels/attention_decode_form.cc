@@ -1,0 +1,59 @@
+#include "engine/base/rounding.h"
+#include "engine/kernels/attention_form.h"
+
+namespace engine {
+
+FormTime decode_form(const AttentionDecode& op, const DeviceRates& device, double peak,
+                     const FittedSet<DecodeFit>& set) {
+  const DecodeFit& fit = set.fit;
+  const double batch = double(op.sequences);
+  const double keys = op.kv_tokens / batch;
+  const double longest = std::max(keys, op.longest);
+  const double kv_heads = double(op.kv_heads);
+  const double flops_per_key = 2 * double(op.key_dim + op.value_dim);  // and query head
+  const double stored = double(op.values_in_keys ? op.key_dim : op.key_dim + op.value_dim);
+  const double head_bytes = stored * bytes_of(op.kv);
+  const double kv_bytes = op.kv_tokens * kv_heads * head_bytes;
+  // Queries, outputs and the new token's keys and values.
+  const double width = double(op.key_dim + op.value_dim);
+  const double other_bytes =
+      batch * (double(op.heads) * width * 2 + kv_heads * stored * (op.values_in_keys ? 2 : 4));
+  // A served model reads every layer's keys between two calls: only a repeated call finds its own.
+  const double held = op.warm ? held_share_6(kv_bytes, fit.l2c * device.cache) : 0;
+  const double rate = device.bandwidth * fit.etam;
+  const double memory = kv_bytes * (1 - held) / rate;
+  const double cache = (kv_bytes * held + other_bytes) / (rate * fit.rl2);
+
+  // Query heads that share keys fill tiles of 64 rows; a short batch splits its keys over idle
+  // multiprocessors, in parts of at least `mn`.
+  const double cycle = 1 / device.clock;
+  const double row_tiles = whole_up(double(op.heads) / kv_heads / 64);
+  const double units = batch * kv_heads * row_tiles;
+  const double splits =
+      std::clamp(device.processors / units, 1.0, std::max(1.0, longest / fit.mn));
+  const double load = units * splits / device.processors;
+  const double width_ratio = stored / (op.values_in_keys ? 128 : 256);
+  const double width_factor = width_ratio == 1 ? 1 : std::pow(width_ratio, fit.dw);
+  const double block = head_bytes * 128 / (fit.sr * device.bandwidth / device.processors) +
+                       fit.tb * cycle;
+  const double compute = kv_heads * std::max(64 * row_tiles, fit.gpad) * flops_per_key *
+                             op.kv_tokens / peak +
+                         std::max(load, 1.0) * (longest / splits / 128 * block) +
+                         fit.cu * cycle * width_factor * std::max(load - 1, 0.0);
+
+  const double crowding =
+      fit.ca * cycle * width_factor * std::max(batch * kv_heads / device.processors - 1, 0.0);
+  const double parts = longest / fit.mn;
+  const double joining = parts > 1 ? fit.cc * cycle * std::min(std::log2(parts), 4.0) / 4 : 0;
+  const double floor = shifted_floor(fit.cf * cycle, set, device) + crowding + joining;
+  const double useful = flops_per_key * double(op.heads) * op.kv_tokens;
+  const double cold = op.warm ? 0 : kv_bytes / device.bandwidth;
+  return {.compute = compute,
+          .memory = memory,
+          .l2 = cache,
+          .launch = floor,
+          .time = floor + overlapped(compute, memory + cache, fit.pn),
+          .least = std::max(cold, useful / peak)};
+}
+
+}  // namespace engine

@@ -1,0 +1,16 @@
+// The fitted forms of attention.
+#pragma once
+
+#include "engine/calibration/calibration.h"
+#include "engine/kernels/form.h"
+#include "engine/model/op.h"
+
+namespace engine {
+
+// `peak` in FLOP a microsecond.
+FormTime prefill_form(const AttentionPrefill& op, const DeviceRates& device, double peak,
+                      const FittedSet<PrefillFit>& set);
+FormTime decode_form(const AttentionDecode& op, const DeviceRates& device, double peak,
+                     const FittedSet<DecodeFit>& set);
+
+}  // namespace engine

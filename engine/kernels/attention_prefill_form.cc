@@ -1,0 +1,89 @@
+#include <limits>
+
+#include "engine/base/rounding.h"
+#include "engine/kernels/attention_form.h"
+#include "engine/model/batch_shape.h"
+
+namespace engine {
+namespace {
+
+constexpr double kKeyTile = 128;
+
+// Bytes one new token moves: its query and output, its keys and values as computed and as cached.
+double token_bytes(const AttentionPrefill& op) {
+  const double width = double(op.key_dim + op.value_dim);
+  if (op.latent > 0) {
+    return double(op.heads) * width * 2 * 2 + double(op.latent) * (2 + bytes_of(op.kv));
+  }
+  return width * 2 * double(op.heads) + width * double(op.kv_heads) * (2 + 2 * bytes_of(op.kv));
+}
+
+// Bytes of one cached token. Latent ones are expanded to 16 bits before.
+double cached_bytes(const AttentionPrefill& op) {
+  const double width = double(op.key_dim + op.value_dim);
+  return width * double(op.kv_heads) * (op.latent > 0 ? 2 : bytes_of(op.kv));
+}
+
+// How much more work a batch of unequal chunks is than one of equal ones.
+double unevenness(const AttentionPrefill& op, double query, double context) {
+  const double even =
+      double(op.sequences) * causal_pairs(query, context - query, double(op.window));
+  return std::max(1.0, op.pairs / even);
+}
+
+}  // namespace
+
+FormTime prefill_form(const AttentionPrefill& op, const DeviceRates& device, double peak,
+                      const FittedSet<PrefillFit>& set) {
+  const PrefillFit& fit = set.fit;
+  const double sequences = double(op.sequences);
+  const double query = op.tokens / sequences;
+  const double context = op.kv_tokens / sequences;
+  const double dim = double(op.key_dim + op.value_dim) / 2;
+  const double window =
+      op.window > 0 ? double(op.window) : std::numeric_limits<double>::infinity();
+  // Heads that share keys may share a tile.
+  const bool packed = fit.pk > 0.5;
+  const double sharing = packed ? double(op.heads) / double(op.kv_heads) : 1;
+  const double rows_all = query * sharing;
+  const double tiles = whole_up(rows_all / fit.tq);
+  const double units = sequences * double(packed ? op.kv_heads : op.heads) * tiles;
+  const double rows = std::min(fit.tq, 64 * whole_up(rows_all / 64));
+  const double padded = tiles * fit.tq / sharing;
+  const double most_keys = std::min(context + kKeyTile / 2, window + fit.tq + kKeyTile / 2);
+  const double mean_keys =
+      std::min((std::max(context - padded, 0.0) + context) / 2 + (fit.tq + kKeyTile) / 2, most_keys) *
+      unevenness(op, query, context);
+
+  // One key of a tile: two products and the exponentials, at the rates of one multiprocessor.
+  const double cycle = 1 / device.clock;
+  const double per_key = (4 * dim * rows / (peak / device.processors) +
+                          fit.mu * rows / (16e3 * device.clock)) /
+                             fit.eta +
+                         fit.kb * cycle / kKeyTile;
+  const double unit = per_key * mean_keys + fit.latu * cycle;
+  const double longest = per_key * most_keys + fit.latu * cycle;
+  const double load = units / device.processors;
+  const double waves =
+      load > 1 ? (1 - fit.ws) * whole_up(load - 1e-9) + fit.ws * load : load;
+  const double compute =
+      std::max(fit.cx * longest, waves * unit + fit.ct * std::min(load, 1.0) * longest);
+
+  const double bytes =
+      sequences * (query * token_bytes(op) + (context - query) * cached_bytes(op));
+  const double held = held_share_4(bytes, fit.l2c * device.cache);
+  const double rate = device.bandwidth * fit.etam;
+  const double floor = shifted_floor(fit.cf * cycle, set, device) +
+                       fit.cb * sequences * double(op.heads) / device.processors;
+  const double memory = bytes * (1 - held) / rate;
+  const double cache = bytes * held / (rate * fit.rl2);
+  const double useful = 4 * dim * double(op.heads) * op.pairs;
+  return {.compute = compute,
+          .memory = memory,
+          .l2 = cache,
+          .launch = floor,
+          .time = floor + overlapped(compute, memory + cache, fit.pn),
+          .least = useful / peak};
+}
+
+}  // namespace engine

@@ -1,0 +1,44 @@
+#include "engine/kernels/copy.h"
+
+#include "engine/kernels/elementwise.h"
+#include "engine/kernels/form.h"
+
+namespace engine {
+namespace {
+
+// Over the host link: a start and the link's rate.
+KernelTime host_copy_time(const Copy& op, const Device& device, const Calibration* calibration) {
+  const double rate = device.host_link.bandwidth.value / 1e6;
+  const double least = rate > 0 ? op.bytes / rate : 0;
+  if (calibration != nullptr) {
+    const ParameterSet chosen = choose_set(device);
+    const Direction direction = op.path == CopyPath::host_to_device ? Direction::host_to_device
+                                                                    : Direction::device_to_host;
+    const auto& sets = calibration->copy[static_cast<std::size_t>(direction)];
+    if (const auto* set = find_set(sets, chosen)) {
+      FormTime form;
+      form.memory = least / set->fit.eta;
+      form.launch = set->fit.floor;
+      form.time = form.launch + form.memory;
+      form.least = least;
+      return fitted_time(form, Flops{0}, Bytes{op.bytes}, *set, chosen, coordinates(op.bytes));
+    }
+  }
+  KernelTime time{.memory = Seconds{least * 1e-6},
+                  .launch = device.launch_latency + device.host_link.latency,
+                  .bytes = Bytes{op.bytes}};
+  time.time = time.launch + time.memory;
+  time.least = time.memory;
+  return time;
+}
+
+}  // namespace
+
+KernelTime copy_time(const Copy& op, const Device& device, const Calibration* calibration) {
+  if (op.path != CopyPath::device) return host_copy_time(op, device, calibration);
+  // Read once, written once.
+  return elementwise_time({.rows = 1, .resident_bytes = 2 * op.bytes}, device, Family::copy,
+                          calibration);
+}
+
+}  // namespace engine

@@ -1,0 +1,92 @@
+// What the fitted forms share: a device in their units, how parts overlap, and the labels of a time.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/calibration/calibration.h"
+#include "engine/hardware/device.h"
+#include "engine/kernels/kernel_time.h"
+
+namespace engine {
+
+// The units of the fits: microseconds, bytes and FLOP per microsecond, GHz.
+struct DeviceRates {
+  double processors;
+  double clock;
+  double bandwidth;
+  double cache;       // bytes
+  double cache_rate;  // most the cache can deliver
+  double launch;
+};
+
+inline DeviceRates device_rates(const Device& device) {
+  // The fits count a MiB of cache as a million bytes.
+  constexpr double mib_per_mb = 1.048576;
+  const double bandwidth = device.memory_bandwidth.value / 1e6;
+  return {.processors = double(device.multiprocessors),
+          .clock = device.clock.value / 1e9,
+          .bandwidth = bandwidth,
+          .cache = std::max(1.0, device.l2_capacity.value / mib_per_mb),
+          .cache_rate =
+              std::max(bandwidth, device.l2_bandwidth.value * device.on_chip_scale() / 1e6),
+          .launch = device.launch_latency.value * 1e6};
+}
+
+inline double flop_rate(const Device& device, Dtype dtype) {
+  return matrix_peak(device, dtype).value / 1e6;
+}
+
+// The floor of a fitted kernel on a device whose launches take longer or shorter than those of the
+// device it was fitted on.
+inline double shifted_floor(double floor, const SetFacts& set, const DeviceRates& rates) {
+  return std::max(0.0, floor + rates.launch - set.launch);
+}
+
+// Two parts that overlap: p = 1 is their sum, a large p their maximum.
+inline double overlapped(double a, double b, double p) {
+  const double longer = std::max(a, b);
+  const double shorter = std::min(a, b);
+  if (shorter <= 0) return longer;
+  if (p == 1) return a + b;
+  const double rest = std::pow(shorter / longer, p);
+  return rest < 1e-17 ? longer : longer * std::pow(1 + rest, 1 / p);
+}
+
+// Share of `bytes` that stay in a cache of `cache` bytes: falls from one to zero around its size.
+inline double held_share_4(double bytes, double cache) {
+  const double r = bytes / cache;
+  const double r2 = r * r;
+  return 1 / (1 + r2 * r2);
+}
+inline double held_share_6(double bytes, double cache) {
+  const double r = bytes / cache;
+  const double r2 = r * r;
+  return 1 / (1 + r2 * r2 * r2);
+}
+
+// Parts in microseconds, as a form computes them.
+struct FormTime {
+  double compute = 0;
+  double memory = 0;
+  double l2 = 0;
+  double launch = 0;
+  double time = 0;
+  double least = 0;
+};
+
+// The answer of a fitted form: labels from the set, and the residual of a swept device.
+KernelTime fitted_time(const FormTime& form, Flops flops, Bytes bytes, const SetFacts& set,
+                       ParameterSet chosen, const Coordinates& shape);
+
+// The answer of the roofline: arithmetic overlaps with traffic, the two levels of traffic share one
+// pipeline, and the floor overlaps with nothing.
+inline KernelTime roofline_time(KernelTime parts, double cold_bytes, FlopsPerSecond peak,
+                                const Device& device) {
+  parts.time = parts.launch + std::max(parts.compute, parts.memory + parts.l2);
+  parts.least = Bytes{cold_bytes} / device.memory_bandwidth;
+  if (peak.value > 0) parts.least = std::max(parts.least, parts.flops / peak);
+  return parts;
+}
+
+}  // namespace engine

@@ -1,0 +1,23 @@
+// The fitted form of tiled matrix products.
+#pragma once
+
+#include "engine/calibration/fits.h"
+#include "engine/kernels/form.h"
+
+namespace engine {
+
+struct GemmShape {
+  double m = 1;
+  double n = 1;
+  double k = 1;
+  double groups = 1;
+  double input_bytes = 2;   // of one value of A
+  double weight_bytes = 2;  // of one value of W
+  double weights = 0;       // bytes of all W, scales included
+  double peak = 1;          // FLOP a microsecond
+};
+
+FormTime gemm_form(const GemmShape& shape, const DeviceRates& device, const GemmFit& fit,
+                   double floor);
+
+}  // namespace engine

@@ -1,0 +1,180 @@
+#include "engine/kernels/moe.h"
+
+#include <array>
+#include <limits>
+
+#include "engine/kernels/form.h"
+#include "engine/kernels/gemm.h"
+#include "engine/kernels/traffic.h"
+
+namespace engine {
+namespace {
+
+constexpr double kFirstSkew = 1.01;  // the two exponents the tables have
+constexpr double kSecondSkew = 1.2;
+
+double matrices(const Moe& op) { return op.gated ? 3 : 2; }
+
+// Copies of tokens that reach this device, on average over the devices.
+double mean_copies(const Moe& op) {
+  return op.tokens * double(op.top_k) * double(op.local_experts) / double(op.experts);
+}
+
+// What the work is made of once routing is drawn.
+struct Routed {
+  double copies;   // on the fullest device
+  double touched;  // local experts with a token
+};
+
+Routed routed(const Moe& op, const MoeFit& fit) {
+  const double local = double(op.local_experts);
+  const double devices = double(op.experts) / local;
+  const double top_k = double(op.top_k);
+  double copies = mean_copies(op);
+  if (op.balanced || op.skew <= 0) {
+    copies = std::max(copies, 1.0);
+    const double spread = std::min(local, copies);
+    return {copies, std::max(1.0, op.balanced ? spread : std::min(spread, experts_touched(op)))};
+  }
+  // Some devices hold more of the popular experts: by extreme values of a sum of skewed loads.
+  const double strength =
+      op.skew <= kFirstSkew
+          ? fit.c1 * op.skew / kFirstSkew
+          : fit.c1 + (fit.c12 - fit.c1) *
+                         std::min(1.0, (op.skew - kFirstSkew) / (kSecondSkew - kFirstSkew));
+  const double variation =
+      std::sqrt(std::max(std::log(std::max(0.8 * op.tokens, 1.1)) / 2 - 0.9, 0.05));
+  const double fullest = 1 + strength * std::sqrt(2 * std::log(std::max(devices, 1.0001))) *
+                                 variation / std::sqrt(local);
+  copies = std::max(
+      1.0, copies * std::min({fullest, devices, std::max(double(op.experts) / top_k, 1.0)}));
+  const double spread = std::min(local, copies);
+  double touched = std::min(
+      spread, -local * std::expm1(-std::pow(fit.ct * copies / local, fit.et)));
+  if (op.skew < kFirstSkew) {
+    const double even = std::min(spread, experts_touched(op));
+    touched = even + (touched - even) * op.skew / kFirstSkew;
+  }
+  return {copies, std::max(1.0, touched)};
+}
+
+double weight_bytes(const Moe& op) {
+  if (bytes_of(op.weights) >= 1) return bytes_of(op.weights);
+  // Four bits and their scales: 16 share an 8-bit one in nvfp4, 32 to 128 a wider one elsewhere.
+  return moe_format(op) == MoeFormat::nvfp4 ? 0.5625 : 0.53;
+}
+
+FormTime moe_form(const Moe& op, const DeviceRates& device, double peak,
+                  const FittedSet<MoeFit>& set) {
+  const MoeFit& fit = set.fit;
+  const double hidden = double(op.hidden), inner = double(op.intermediate);
+  const Routed work = routed(op, fit);
+  const double rows = work.copies / work.touched;
+  const double weights = work.touched * matrices(op) * hidden * inner * weight_bytes(op);
+  const double activations = work.copies * (2 * hidden + matrices(op) * inner) * 2;
+  const double held = held_share_4(weights + activations, fit.l2c * device.cache);
+  const double passes = activations * fit.ca / 2 + fit.cT * 4 * op.tokens * hidden;
+  const double memory =
+      (weights + passes * (1 - 0.7 * held)) / (device.bandwidth * fit.eta_m);
+
+  const double per_flop = 256 / (peak / device.processors * fit.eta_c);
+  double compute = std::numeric_limits<double>::infinity();
+  for (const double tile : {16.0, 32.0, 64.0, 128.0}) {
+    // An expert's last tile is half full on average.
+    const double tiles =
+        work.touched * std::max(rows / tile + (rows >= tile ? 0.5 : 0.0), 1.0) / device.processors;
+    const double each = per_flop * (tile + fit.x0 * (tile + 128) / 128);
+    const double up = std::max(tiles * std::max((matrices(op) - 1) * inner / 128, 1.0), 1.0);
+    const double down = std::max(tiles * std::max(hidden / 128, 1.0), 1.0);
+    compute = std::min(compute, each * (up * hidden + down * inner) +
+                                    0.1 * fit.lw / device.clock * (up + down));
+  }
+  const double useful = 2 * matrices(op) * mean_copies(op) * hidden * inner;
+  FormTime form;
+  form.compute = compute;
+  form.memory = memory;
+  form.launch = shifted_floor(fit.floor, set, device) + fit.ctok * work.copies / device.processors +
+                fit.lr / device.clock * std::log2(double(op.local_experts) + 1);
+  form.time = form.launch + overlapped(compute, memory, fit.pn);
+  form.least = std::max(useful / peak, weights / device.bandwidth);
+  return form;
+}
+
+KernelTime moe_roofline(const Moe& op, const Device& device) {
+  const double hidden = double(op.hidden), inner = double(op.intermediate);
+  const double copies = mean_copies(op);
+  const double touched =
+      op.balanced ? std::max(1.0, std::min(copies, double(op.local_experts)))
+                  : std::max(1.0, experts_touched(op));
+  const double weights =
+      touched * stored_bytes(matrices(op) * hidden * inner, op.weights, op.group);
+  // Copies in, between the projections and out, and the sum over a token's experts.
+  const double activations =
+      (copies * (2 * hidden + matrices(op) * inner) + op.tokens * 2 * hidden) * 2;
+  const TrafficTime traffic = traffic_time(device, weights, activations);
+  const FlopsPerSecond peak = matrix_peak(device, compute_dtype(op.weights, op.activations));
+  const double rows = copies / touched, processors = double(device.multiprocessors);
+  const double up = (matrices(op) - 1) * inner;
+  const double occupied = occupied_flops(rows, up, hidden, touched, processors) +
+                          occupied_flops(rows, hidden, inner, touched, processors);
+  return roofline_time({.compute = Flops{occupied} / peak,
+                        .memory = traffic.memory,
+                        .l2 = traffic.l2,
+                        .launch = device.launch_latency,
+                        .flops = Flops{2 * matrices(op) * copies * hidden * inner},
+                        .bytes = Bytes{weights + activations}},
+                       weights, peak, device);
+}
+
+}  // namespace
+
+double experts_touched(const Moe& op) {
+  const double chosen = std::min(0.999999, double(op.top_k) / double(op.experts));
+  return -double(op.local_experts) * std::expm1(op.tokens * std::log1p(-chosen));
+}
+
+Coordinates moe_coordinates(const Moe& op) {
+  return coordinates(op.tokens, op.hidden, op.intermediate, op.top_k, op.experts, op.local_experts,
+                     op.skew);
+}
+
+MoeFormat moe_format(const Moe& op) {
+  const bool four_bits = bytes_of(op.weights) < 1;
+  switch (compute_dtype(op.weights, op.activations)) {
+    case Dtype::fp8:
+    case Dtype::int8:
+      if (four_bits) return MoeFormat::mxfp4_mxfp8;
+      return gemm_format(op.weights, op.activations, op.group) == GemmFormat::fp8_block
+                 ? MoeFormat::fp8_block
+                 : MoeFormat::fp8;
+    case Dtype::fp4:
+    case Dtype::int4:
+      return MoeFormat::nvfp4;
+    default:
+      break;
+  }
+  if (!four_bits) return MoeFormat::bf16;
+  return op.weights == Dtype::fp4 ? MoeFormat::mxfp4 : MoeFormat::int4_wo;
+}
+
+KernelTime moe_time(const Moe& op, const Device& device, const Calibration* calibration) {
+  if (calibration != nullptr && has_gemm_format(op.weights, op.activations)) {
+    const ParameterSet chosen = choose_set(device);
+    const auto& sets = calibration->moe[static_cast<std::size_t>(moe_format(op))];
+    if (const auto* set = find_set(sets, chosen)) {
+      const double peak = flop_rate(device, compute_dtype(op.weights, op.activations));
+      const double copies = mean_copies(op);
+      const double touched = std::max(1.0, std::min(double(op.local_experts), copies));
+      const double hidden = double(op.hidden), inner = double(op.intermediate);
+      const double values = matrices(op) * hidden * inner;
+      const double bytes = touched * values * weight_bytes(op) +
+                           copies * (2 * hidden + matrices(op) * inner) * 2;
+      return fitted_time(moe_form(op, device_rates(device), peak, *set),
+                         Flops{2 * copies * values}, Bytes{bytes}, *set, chosen,
+                         moe_coordinates(op));
+    }
+  }
+  return moe_roofline(op, device);
+}
+
+}  // namespace engine

@@ -1,0 +1,18 @@
+// Time of a device's routed experts in one fused call.
+#pragma once
+
+#include "engine/hardware/device.h"
+#include "engine/kernels/kernel_time.h"
+#include "engine/model/op.h"
+
+namespace engine {
+
+KernelTime moe_time(const Moe& op, const Device& device, const Calibration* calibration = nullptr);
+
+Coordinates moe_coordinates(const Moe& op);
+MoeFormat moe_format(const Moe& op);
+
+// Local experts with at least one token, when every token chooses `top_k` at random, all alike.
+double experts_touched(const Moe& op);
+
+}  // namespace engine
