@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/outcome.h"
+#include "engine/resources.h"
 #include "engine/scenario.h"
 
 namespace engine {
@@ -10,5 +11,9 @@ Outcome evaluate(const Scenario& scenario);
 
 // The same into an outcome whose memory is reused: no allocation once its vectors have grown.
 void evaluate_into(const Scenario& scenario, Outcome& outcome);
+
+// With the traces that scenarios name.
+Outcome evaluate(const Scenario& scenario, const Resources& resources);
+void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome& outcome);
 
 }  // namespace engine

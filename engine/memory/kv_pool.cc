@@ -52,10 +52,14 @@ void KvPool::take(std::int64_t blocks) {
 KvPool::Match KvPool::match(std::span<const PrefixExtent> prefix, std::int64_t most_tokens) const {
   Match match;
   if (!caching_) return match;
+  std::int64_t start = 0;
   for (const PrefixExtent& part : prefix) {
     const std::int32_t index = find(part.key);
     if (index < 0) break;
     const Extent& extent = extents_[std::size_t(index)];
+    // One key for stretches of different lengths cannot be the same content, whatever a trace says.
+    if (extent.blocks != full_blocks(start, part.end, block_size_)) break;
+    start = part.end;
     match.blocks += extent.left;
     if (extent.holders == 0) match.idle += extent.left;
     ++match.extents;

@@ -34,7 +34,8 @@ struct ReplicaView {
   const RunningSet& running;
   std::int64_t seats = 0;         // most sequences this lane may run
   std::int64_t longest = 0;       // tokens of the longest sequence the model is made for
-  bool others_running = false;    // another lane holds blocks
+  bool pipeline = false;          // other lanes share the blocks ...
+  bool others_running = false;    // ... and hold some of them now
 
   const Sequence& at(std::int32_t slot) const { return sequences[std::size_t(slot)]; }
   bool idle() const { return running.count == 0 && !others_running; }

@@ -65,6 +65,7 @@ ReplicaView Lane::view() const {
           .running = running_,
           .seats = seats,
           .longest = replica.longest,
+          .pipeline = replica.lanes > 1,
           .others_running = replica.running > running_.count};
 }
 
@@ -200,6 +201,7 @@ void Lane::end_stretch() {
   ReplicaState& replica = *replica_;
   const double n = double(steps_);
   const double seconds = stretch_seconds(steps_);
+  replica.stats->step_began(start_);
   replica.pool.take(blocks_needed(steps_) - running_.next_blocks);
   replica.stats->kv_peak(replica.pool.used());
   replica.table->count_decode(stretch_.line, n, stretch_.context_sum(n), stretch_.window_sum(n),
@@ -215,7 +217,7 @@ void Lane::end_stretch() {
   }
   replica.stats->ran(n, seconds, b, held);
   add_decode_gaps(start_, first_step_);
-  if (steps_ > 1) replica.stats->add_gaps(stretch_, 1, steps_);
+  if (steps_ > 1) replica.stats->add_gaps(stretch_, 1, steps_, seconds - first_step_);
   last_decode_ = end_;
   replica.tokens_made += n * b;
 
@@ -301,6 +303,7 @@ void Lane::start_step(const StepPlan& plan, double now) {
     if (sequence.computed + chunk.tokens == sequence.target) ++batch.sampled;
   }
   replica.stats->kv_peak(replica.pool.used());
+  replica.stats->step_began(now);
   double seconds = 0;
   if (chunks_.empty()) {
     const DecodeLine line = replica.table->decode_line(
@@ -332,6 +335,7 @@ void Lane::start_step(const StepPlan& plan, double now) {
 
 void Lane::end_step() {
   ReplicaState& replica = *replica_;
+  replica.stats->step_began(start_);
   if (step_decodes_ > 0) {
     if (all_decode_) last_decode_ = end_;
     replica.tokens_made += double(step_decodes_);

@@ -12,8 +12,6 @@
 
 namespace engine {
 
-// Boundaries closer than this are one moment, whichever way they were summed up.
-constexpr double kSameMoment = 1e-9;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // What the lanes of a replica share.

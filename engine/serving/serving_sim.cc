@@ -21,13 +21,7 @@ void ServingSim::mark(double time) {
     return;
   }
   for (Replica& replica : replicas_) replica.split(time);
-  if (time == window_begin_) {
-    stats_.measure(true);
-    window_begin_ = kNever;
-  } else {
-    stats_.measure(false);
-    window_end_ = kNever;
-  }
+  (time == window_begin_ ? window_begin_ : window_end_) = kNever;
 }
 
 void ServingSim::run(const ServingProblem& problem) {
@@ -40,7 +34,6 @@ void ServingSim::run(const ServingProblem& problem) {
                 .window_begin = begin,
                 .window_end = end,
                 .requests = problem.request_rows});
-  stats_.measure(begin <= 0);
   window_begin_ = begin > 0 ? begin : kNever;
   window_end_ = end;
   rows_written_ = 0;

@@ -16,12 +16,15 @@ void ServingStats::reset(const Setup& setup) {
   inside_ = inside_since_ = 0;
   kv_peak_ = 0;
   first_arrival_ = -1;
+  last_arrival_ = arrivals_ = 0;
   fit_t_ = fit_q_ = fit_tt_ = fit_tq_ = 0;
   for (Samples* samples : {&ttft, &tpot, &e2e, &queue}) samples->clear();
 }
 
 void ServingStats::arrived(double time) {
   if (first_arrival_ < 0) first_arrival_ = time;
+  last_arrival_ = time;
+  arrivals_ += 1;
   sums_.in_system_seconds += inside_ * (time - inside_since_);
   inside_since_ = time;
   inside_ += 1;
@@ -110,8 +113,10 @@ void ServingStats::finished(const Sequence& sequence, double time, std::int32_t 
   fit_tq_ += t * waited;
 }
 
-void ServingStats::add_gaps(const Stretch& stretch, std::int64_t first, std::int64_t count) {
+void ServingStats::add_gaps(const Stretch& stretch, std::int64_t first, std::int64_t count,
+                            double seconds) {
   if (!measuring_) return;
+  gap_sum_ += seconds * stretch.sequences;
   // Step times rise (or fall) evenly along a stretch: find where they leave a bucket, not each one.
   const double end = double(count);
   for (double i = double(first); i < end;) {

@@ -13,6 +13,9 @@
 
 namespace engine {
 
+// Boundaries closer than this are one moment, whichever way they were summed up. Seconds.
+constexpr double kSameMoment = 1e-9;
+
 // Steps of a decode stretch on one line: contexts grow by `sequences` a step, the part inside windows
 // by `growing`.
 struct Stretch {
@@ -39,8 +42,11 @@ class ServingStats {
   };
   void reset(const Setup& setup);
 
-  // Whether what happens now lies in the measured window.
-  void measure(bool on) { measuring_ = on; }
+  // What is added next belongs to a step that began at this time: it counts if that lies in the
+  // measured window.
+  void step_began(double time) {
+    measuring_ = time >= setup_.window_begin - kSameMoment && time < setup_.window_end - kSameMoment;
+  }
 
   void arrived(double time);
   void refused(const Request& request);
@@ -56,8 +62,8 @@ class ServingStats {
     gaps_.add(seconds, weight);
     gap_sum_ += seconds * weight;
   }
-  // The gaps of steps [first, count) of a stretch, one for each sequence.
-  void add_gaps(const Stretch& stretch, std::int64_t first, std::int64_t count);
+  // The gaps of steps [first, count) of a stretch, `seconds` in all, one for each sequence.
+  void add_gaps(const Stretch& stretch, std::int64_t first, std::int64_t count, double seconds);
   // Steps that took `seconds` in all with `kv_token_seconds` of KV held.
   void ran(double steps, double seconds, double sequences, double kv_token_seconds);
   void kv_peak(std::int64_t blocks) { kv_peak_ = std::max(kv_peak_, blocks); }
@@ -81,6 +87,11 @@ class ServingStats {
   Samples ttft, tpot, e2e, queue;
   double gap_mean() const { return gaps_.count() > 0 ? gap_sum_ / gaps_.count() : 0; }
   double gap_percentile(double share) const { return gaps_.percentile(share); }
+  // Arrivals a second, from the first to the last one.
+  double offered_rate() const {
+    const double span = last_arrival_ - first_arrival_;
+    return span > 0 ? (arrivals_ - 1) / span : 0;
+  }
   double gap_count() const { return gaps_.count(); }
 
  private:
@@ -92,7 +103,7 @@ class ServingStats {
   Summary sums_;
   double inside_ = 0, inside_since_ = 0;
   std::int64_t kv_peak_ = 0;
-  double first_arrival_ = -1;
+  double first_arrival_ = -1, last_arrival_ = 0, arrivals_ = 0;
   // Least squares of queue time over arrival time, about the first arrival.
   double fit_t_ = 0, fit_q_ = 0, fit_tt_ = 0, fit_tq_ = 0;
 };

@@ -11,7 +11,8 @@ std::int64_t made(const ReplicaView& view, const Sequence& sequence) {
   return sequence.output - (sequence.finish_step - view.running.step);
 }
 
-// The decode that has generated least, the longest prompt among equals, and not one already chosen.
+// The decode that has generated least; among equals the longest prompt, then the newest. Not one
+// already chosen.
 std::int32_t next_victim(const ReplicaView& view, const std::vector<std::int32_t>& chosen) {
   std::int32_t best = -1;
   for (std::int32_t slot = view.running.first; slot >= 0; slot = view.at(slot).after) {
@@ -21,7 +22,7 @@ std::int32_t next_victim(const ReplicaView& view, const std::vector<std::int32_t
     if (best >= 0) {
       const Sequence& other = view.at(best);
       const std::int64_t here = made(view, sequence), there = made(view, other);
-      if (here > there || (here == there && sequence.prompt <= other.prompt)) continue;
+      if (here > there || (here == there && sequence.prompt < other.prompt)) continue;
     }
     best = slot;
   }

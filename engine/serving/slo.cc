@@ -1,5 +1,6 @@
 #include "engine/serving/slo.h"
 
+#include <initializer_list>
 #include <limits>
 
 namespace engine {

@@ -22,9 +22,12 @@ void plan_vllm_v1(const ReplicaView& view, StepPlan& plan) {
     const KvPool::Match hit = view.match(sequence);
     const std::int64_t tokens =
         std::min({sequence.target - hit.tokens, most_chunk, budget});
-    const std::int64_t blocks = view.blocks_to_admit(hit, hit.tokens + tokens);
+    // Lanes cannot preempt one another: each is sure to get its prompts read, or two of them could
+    // take turns in giving up.
+    const std::int64_t read = view.pipeline ? sequence.target : hit.tokens + tokens;
+    const std::int64_t blocks = view.blocks_to_admit(hit, read);
     if (blocks > free) break;
-    plan.admissions.push_back({.slot = slot, .tokens = tokens});
+    plan.admissions.push_back({.slot = slot, .tokens = tokens, .whole_prompt = view.pipeline});
     free -= blocks;
     budget -= tokens;
   }
