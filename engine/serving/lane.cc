@@ -34,7 +34,9 @@ void Lane::reset(ReplicaState& replica) {
   RunningSet fresh;
   fresh.prefilling.swap(running_.prefilling);
   running_ = std::move(fresh);
-  blocks_by_phase_.assign(std::size_t(replica.settings->block_size), 0);
+  const std::int64_t size = replica.settings->block_size;
+  blocks_by_phase_.assign(std::size_t(size), 0);
+  phase_mask_ = (size & (size - 1)) == 0 ? size - 1 : -1;
   contexts_ = windows_ = 0;
   inside_window_ = prompt_tokens_ = 0;
   finishes_.clear();
@@ -360,7 +362,7 @@ void Lane::end_step() {
   if (step_decodes_ > 0) finish_due(end_);
 }
 
-bool Lane::advance() {
+bool Lane::advance(double next_arrival) {
   const double now = end_;
   const Work done = work_;
   if (done == Work::stretch) {
@@ -375,14 +377,15 @@ bool Lane::advance() {
     if (replica_->audit) recount();
   }
   if (done != Work::none) {
-    // Whoever was told of an answer just now may already have asked again: plan after that.
     work_ = Work::none;
     free_since_ = now;
     end_ = running_.count > 0 || !replica_->waiting.empty() ? now : kNever;
-    return true;
+    // Whoever was told of an answer just now may already have asked again: plan after that.
+    const bool wait = !replica_->answered.empty() || next_arrival <= now + kSameMoment;
+    if (wait || end_ == kNever || replica_->lanes > 1) return true;
   }
   plan(now);
-  return false;
+  return done != Work::none;
 }
 
 // What the present stretch has added by `time`; a step adds all it adds at its end.

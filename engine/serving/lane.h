@@ -57,9 +57,9 @@ class Lane {
   void interrupt(double time);
   // The stretch goes on, but in two parts that meet at the first boundary from `time` on.
   void split(double time);
-  // Carries on at `end()`: what was running is done, and the next step is planned.
-  // True when something was running.
-  bool advance();
+  // Carries on at `end()`: what was running is done, and the next step is planned, at once where
+  // nothing arrives before `next_arrival`. True when something was running.
+  bool advance(double next_arrival);
 
   const RunningSet& running() const { return running_; }
   double free_since() const { return free_since_; }
@@ -90,7 +90,17 @@ class Lane {
   std::int64_t context(const Sequence& sequence) const {
     return sequence.decoding ? sequence.context_base + running_.step : sequence.computed;
   }
-  std::size_t bucket(std::int64_t context_base) const;
+  std::size_t bucket(std::int64_t context_base) const {
+    const std::int64_t size = std::int64_t(blocks_by_phase_.size());
+    if (phase_mask_ >= 0) return std::size_t(context_base & phase_mask_);
+    const std::int64_t rest = context_base % size;
+    return std::size_t(rest < 0 ? rest + size : rest);
+  }
+  std::int64_t blocks_held(const Sequence& sequence) const {
+    if (sequence.reserved > 0) return sequence.reserved;
+    const std::int64_t blocks = replica_->pool.blocks_for(context(sequence));
+    return std::max({blocks, sequence.kv.shared, sequence.taken});
+  }
   ReplicaView view() const;
 
   // lane.cc: what runs
@@ -115,7 +125,9 @@ class Lane {
   void append_running(std::int32_t slot);
   void remove_running(std::int32_t slot);
   void skip_decodes(std::int64_t count);
-  void count_next_blocks();
+  void count_next_blocks() {
+    running_.next_blocks = blocks_by_phase_[bucket(-running_.step)];
+  }
   std::int64_t blocks_needed(std::int64_t steps) const;
   std::int64_t steps_that_fit(std::int64_t most) const;
   std::int64_t next_due(std::vector<Due>& heap, bool finish);
@@ -126,6 +138,7 @@ class Lane {
 
   ReplicaState* replica_ = nullptr;
   RunningSet running_;
+  std::int64_t phase_mask_ = -1;               // of a block size that is a power of two
   std::vector<std::int64_t> blocks_by_phase_;  // growing decodes by context_base modulo block size
   double contexts_ = 0;                        // tokens the next decode of all attends to
   double windows_ = 0;                         // the same inside windows

@@ -28,7 +28,7 @@ class Replica {
 
   // When one of its lanes has something to do.
   double next_event() const { return next_event_; }
-  void advance();
+  void advance(double next_arrival);
   // False where the request could never fit; then it is not taken.
   bool enqueue(const Request& request);
   // Long stretches are cut at the first step boundary from `time` on.

@@ -96,7 +96,7 @@ void ServingSim::run(const ServingProblem& problem) {
     }
     Replica& replica = replicas_[next];
     now = event;
-    replica.advance();
+    replica.advance(std::min(arrival, next_mark()));
     for (const std::int64_t client : replica.answered()) source.answered(client, now);
     replica.answered().clear();
   }

@@ -48,13 +48,26 @@ class ServingStats {
     measuring_ = time >= setup_.window_begin - kSameMoment && time < setup_.window_end - kSameMoment;
   }
 
-  void arrived(double time);
+  void arrived(double time) {
+    if (first_arrival_ < 0) first_arrival_ = time;
+    last_arrival_ = time;
+    arrivals_ += 1;
+    sums_.in_system_seconds += inside_ * (time - inside_since_);
+    inside_since_ = time;
+    inside_ += 1;
+  }
   void refused(const Request& request);
-  void looked_up(std::int64_t tokens, std::int64_t found);
+  void looked_up(std::int64_t tokens, std::int64_t found) {
+    sums_.looked_up += double(tokens);
+    sums_.found += double(found);
+  }
   void preempted(std::int64_t lost_tokens);
   // `waste` and `held`: token-steps of room that held nothing, and in all, over its decoding.
   void finished(const Sequence& sequence, double time, std::int32_t replica);
-  void decoded_with(double waste, double held);
+  void decoded_with(double waste, double held) {
+    sums_.waste += waste;
+    sums_.held += held;
+  }
 
   // One gap between two tokens, `weight` times.
   void add_gap(double seconds, double weight) {
@@ -65,7 +78,12 @@ class ServingStats {
   // The gaps of steps [first, count) of a stretch, `seconds` in all, one for each sequence.
   void add_gaps(const Stretch& stretch, std::int64_t first, std::int64_t count, double seconds);
   // Steps that took `seconds` in all with `kv_token_seconds` of KV held.
-  void ran(double steps, double seconds, double sequences, double kv_token_seconds);
+  void ran(double steps, double seconds, double sequences, double kv_token_seconds) {
+    sums_.busy += seconds;
+    sums_.steps += steps;
+    sums_.sequence_steps += steps * sequences;
+    sums_.kv_token_seconds += kv_token_seconds;
+  }
   void kv_peak(std::int64_t blocks) { kv_peak_ = std::max(kv_peak_, blocks); }
 
   // Everything the metrics are made of.

@@ -49,6 +49,7 @@ void StepTable::reset(const StepContext& context) {
   cell_index_.clear();
   cells_.clear();
   prefill_rows_.clear();
+  fresh_.clear();
   seconds_.fill(0);
   steps_.fill(0);
 }
@@ -226,8 +227,34 @@ void StepTable::count_decode(const DecodeLine& line, double steps, double contex
   steps_[phase] += steps;
 }
 
+// One prompt read from its start on is what most steps with prompts have, and lengths recur: timed
+// once each, exactly, and counted like a grid point.
+std::int32_t StepTable::fresh_prompt(std::int64_t tokens) {
+  if (tokens >= std::int64_t(fresh_.size())) fresh_.resize(std::size_t(tokens) + 1, -1);
+  if (fresh_[std::size_t(tokens)] >= 0) return fresh_[std::size_t(tokens)];
+  BatchShape batch;
+  add_prefill(batch, 1, tokens, 0, context_->shard.model->window);
+  scratch_ops_.clear();
+  attention_ops(context_->shard, batch, scratch_ops_);
+  Node node;
+  node.first_row = std::uint32_t(rows_.size());
+  const DeviceTime time = device_time(scratch_ops_, *context_, Phase::prefill, &rows_);
+  node.last_row = std::uint32_t(rows_.size());
+  node.time = time.total().value;
+  node.launches = time.launches;
+  nodes_.push_back(node);
+  return fresh_[std::size_t(tokens)] = std::int32_t(nodes_.size() - 1);
+}
+
 void StepTable::run_prefill_attention(const BatchShape& batch, Phase phase, double& time,
                                       double& launches) {
+  if (batch.prefill_sequences == 1 && batch.prefill_kv_tokens == double(batch.prefill_tokens)) {
+    Node& node = nodes_[std::size_t(fresh_prompt(batch.prefill_tokens))];
+    node.weight[std::size_t(phase)] += 1;
+    time += node.time;
+    launches += node.launches;
+    return;
+  }
   BatchShape prompts = batch;
   prompts.decode_sequences = 0;
   scratch_ops_.clear();
@@ -304,11 +331,13 @@ namespace {
 class RowSums {
  public:
   explicit RowSums(std::vector<KernelRow>& rows) : rows_(rows) {
-    for (auto& phase : place_) phase.fill(-1);
+    for (auto& phase : place_) phase.fill({-1, -1});
   }
 
   void add(const KernelRow& row, Phase phase, double weight) {
-    std::int32_t& place = place_[std::size_t(phase)][std::size_t(row.op)];
+    // In mixed steps, attention of prompts and of decodes are two rows.
+    const bool prompt = row.family == Family::attn_prefill || row.family == Family::mla_prefill;
+    std::int32_t& place = place_[std::size_t(phase)][std::size_t(row.op)][prompt ? 1 : 0];
     if (place < 0) {
       place = std::int32_t(rows_.size());
       rows_.push_back({.phase = phase, .op = row.op, .family = row.family, .tier = row.tier});
@@ -336,8 +365,8 @@ class RowSums {
   }
 
   std::vector<KernelRow>& rows_;
-  std::array<std::array<std::int32_t, enum_names(OpName{}).size()>, enum_names(Phase{}).size()>
-      place_;
+  using Places = std::array<std::array<std::int32_t, 2>, enum_names(OpName{}).size()>;
+  std::array<Places, enum_names(Phase{}).size()> place_;
   std::vector<Seconds> largest_;
 };
 
@@ -380,8 +409,7 @@ void StepTable::report(std::vector<KernelRow>& rows) {
       for (const KernelRow& row : knots) sums.add(row, phase, high);
     }
     for (const KernelRow& row : prefill_rows_) {
-      if (row.phase != phase) continue;
-      rows.push_back(row);  // beside the decodes' attention, whose family differs
+      if (row.phase == phase) sums.add(row, phase, 1);
     }
     double device = 0;
     for (std::size_t i = first; i < rows.size(); ++i) device += rows[i].time.value;

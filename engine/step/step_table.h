@@ -109,6 +109,7 @@ class StepTable {
   std::int32_t cell_at(std::int32_t batch, std::int64_t sequences, double context, bool window);
   double attention_at(std::int64_t sequences, double context, bool window,
                       std::vector<KernelRow>* rows, double* launches);
+  std::int32_t fresh_prompt(std::int64_t tokens);
   void run_prefill_attention(const BatchShape& batch, Phase phase, double& time, double& launches);
 
   const StepContext* context_ = nullptr;
@@ -120,6 +121,7 @@ class StepTable {
   std::vector<DecodeBatch> batches_;
   std::vector<std::int32_t> cell_index_;
   std::vector<Cell> cells_;
+  std::vector<std::int32_t> fresh_;      // attention of one prompt from its start on, by tokens
   std::vector<KernelRow> prefill_rows_;  // of prompt attention, summed
   std::vector<KernelRow> scratch_rows_;
   OpList scratch_ops_, scratch_part_;
