@@ -86,6 +86,11 @@ std::optional<LeafValue> read_value(const Leaf& leaf, const Node& node, std::str
                                        : name + " is a single value, without parts");
     return std::nullopt;
   }
+  // "auto", "none": words that some numbers have for zero.
+  if (leaf.range.zero_word != nullptr && node.text == leaf.range.zero_word) {
+    if (leaf.kind == LeafKind::integer) return std::int64_t{0};
+    return 0.0;
+  }
   switch (leaf.kind) {
     case LeafKind::quantity: {
       const auto value = read_quantity(leaf, node, said, reading);
