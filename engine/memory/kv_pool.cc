@@ -52,7 +52,8 @@ void KvPool::take_from_cache(std::int64_t blocks) {
   }
 }
 
-KvPool::Match KvPool::look_up(std::span<const PrefixExtent> prefix, std::int64_t most_tokens) const {
+KvPool::Match KvPool::look_up(std::span<const PrefixExtent> prefix,
+                              std::int64_t most_tokens) const {
   Match match;
   std::int64_t start = 0;
   for (const PrefixExtent& part : prefix) {
@@ -89,8 +90,7 @@ void KvPool::hold(std::span<const PrefixExtent> prefix, const Match& match, KvHo
   holding.next_extent = match.extents - (match.whole ? 0 : 1);
 }
 
-void KvPool::share(std::span<const PrefixExtent> prefix, std::int64_t tokens,
-                   KvHolding& holding) {
+void KvPool::share(std::span<const PrefixExtent> prefix, std::int64_t tokens, KvHolding& holding) {
   while (holding.next_extent < prefix.size() && prefix[holding.next_extent].end <= tokens) {
     const std::size_t i = holding.next_extent++;
     const std::int64_t start = i == 0 ? 0 : prefix[i - 1].end;

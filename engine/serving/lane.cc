@@ -308,8 +308,8 @@ void Lane::start_step(const StepPlan& plan, double now) {
   replica.stats->step_began(now);
   double seconds = 0;
   if (chunks_.empty()) {
-    const DecodeLine line = replica.table->decode_line(
-        plan.decodes, batch.decode_kv_tokens, batch.decode_window_kv_tokens);
+    const DecodeLine line = replica.table->decode_line(plan.decodes, batch.decode_kv_tokens,
+                                                       batch.decode_window_kv_tokens);
     seconds = line.step(batch.decode_kv_tokens, batch.decode_window_kv_tokens);
     replica.table->count_decode(line, 1, batch.decode_kv_tokens, batch.decode_window_kv_tokens,
                                 seconds);

@@ -22,22 +22,22 @@ struct ReplicaState {
   ServingStats* stats = nullptr;
   std::int32_t number = 0;
   std::int64_t lanes = 1;
-  std::int64_t longest = 1;        // tokens of the longest sequence
-  std::int64_t model_window = 0;   // 0: no sliding window
-  std::int64_t window = 0;         // the same, or out of reach
-  bool single_steps = false;       // no stretches: the reference, or lanes that share blocks
-  bool audit = false;              // recount everything at every step
+  std::int64_t longest = 1;       // tokens of the longest sequence
+  std::int64_t model_window = 0;  // 0: no sliding window
+  std::int64_t window = 0;        // the same, or out of reach
+  bool single_steps = false;      // no stretches: the reference, or lanes that share blocks
+  bool audit = false;             // recount everything at every step
 
   std::vector<Sequence> sequences;
   std::vector<std::int32_t> unused;
   WaitingQueue waiting;
   KvPool pool;
-  std::int64_t running = 0;          // over all lanes
-  std::int64_t outstanding = 0;      // requests inside
+  std::int64_t running = 0;      // over all lanes
+  std::int64_t outstanding = 0;  // requests inside
   std::int64_t outstanding_tokens = 0;
   double tokens_made = 0;
   double idle_seconds = 0;             // of all lanes
-  double stage_free = 0;             // when the first pipeline stage takes the next batch
+  double stage_free = 0;               // when the first pipeline stage takes the next batch
   std::vector<std::int64_t> answered;  // clients whose answers came with the last event
   StepPlan scratch_plan;
 };
@@ -125,9 +125,7 @@ class Lane {
   void append_running(std::int32_t slot);
   void remove_running(std::int32_t slot);
   void skip_decodes(std::int64_t count);
-  void count_next_blocks() {
-    running_.next_blocks = blocks_by_phase_[bucket(-running_.step)];
-  }
+  void count_next_blocks() { running_.next_blocks = blocks_by_phase_[bucket(-running_.step)]; }
   std::int64_t blocks_needed(std::int64_t steps) const;
   std::int64_t steps_that_fit(std::int64_t most) const;
   std::int64_t next_due(std::vector<Due>& heap, bool finish);
@@ -147,18 +145,18 @@ class Lane {
   std::vector<Due> finishes_, crossings_;      // heaps
   double last_decode_ = 0;                     // end of the last step in which all decoded
   std::vector<Newcomers> newcomers_;
-  bool uneven_ = false;                        // last tokens differ: they are noted in Sequence
-  double free_since_ = 0;                      // end of the last work
+  bool uneven_ = false;    // last tokens differ: they are noted in Sequence
+  double free_since_ = 0;  // end of the last work
 
   Work work_ = Work::none;
   double start_ = 0, end_ = kNever;
   // of a stretch
   Stretch stretch_;
-  bool on_floor_ = false;     // the host sets the pace
-  double first_step_ = 0;     // seconds
-  double rise_ = 0;           // of step time, from one to the next
-  std::int64_t steps_ = 0;    // in this part
-  std::int64_t left_ = 0;     // of the stretch after this part
+  bool on_floor_ = false;   // the host sets the pace
+  double first_step_ = 0;   // seconds
+  double rise_ = 0;         // of step time, from one to the next
+  std::int64_t steps_ = 0;  // in this part
+  std::int64_t left_ = 0;   // of the stretch after this part
   Steady steady_ = Steady::no;
   // of a step
   std::vector<Chunk> chunks_;

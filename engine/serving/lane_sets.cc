@@ -211,8 +211,8 @@ std::int64_t Lane::next_due(std::vector<Due>& heap, bool finish) {
   while (!heap.empty()) {
     const Due due = heap.front();
     const Sequence& sequence = at(due.slot);
-    const std::int64_t step = finish ? sequence.finish_step
-                                     : replica_->window - 1 - sequence.context_base;
+    const std::int64_t step =
+        finish ? sequence.finish_step : replica_->window - 1 - sequence.context_base;
     const bool alive = sequence.decoding && sequence.epoch == due.epoch;
     if (alive && step == due.step) return step;
     std::pop_heap(heap.begin(), heap.end());

@@ -6,8 +6,8 @@
 
 #include "engine/base/percentiles.h"
 #include "engine/base/units.h"
-#include "engine/serving/serving_rows.h"
 #include "engine/serving/sequence.h"
+#include "engine/serving/serving_rows.h"
 #include "engine/serving/slo.h"
 #include "engine/step/step_table.h"
 
@@ -25,9 +25,7 @@ struct Stretch {
   double sequences = 0;
   double growing = 0;
 
-  double step(double i) const {
-    return line.step(context + i * sequences, window + i * growing);
-  }
+  double step(double i) const { return line.step(context + i * sequences, window + i * growing); }
   double context_sum(double n) const { return n * context + sequences * n * (n - 1) / 2; }
   double window_sum(double n) const { return n * window + growing * n * (n - 1) / 2; }
 };
@@ -36,8 +34,8 @@ class ServingStats {
  public:
   struct Setup {
     Slo slo;
-    double window_begin = 0;  // arrivals from here ...
-    double window_end = 0;    // ... to here are measured
+    double window_begin = 0;                      // arrivals from here ...
+    double window_end = 0;                        // ... to here are measured
     std::vector<RequestRow>* requests = nullptr;  // where rows are asked for
   };
   void reset(const Setup& setup);
@@ -45,7 +43,8 @@ class ServingStats {
   // What is added next belongs to a step that began at this time: it counts if that lies in the
   // measured window.
   void step_began(double time) {
-    measuring_ = time >= setup_.window_begin - kSameMoment && time < setup_.window_end - kSameMoment;
+    measuring_ =
+        time >= setup_.window_begin - kSameMoment && time < setup_.window_end - kSameMoment;
   }
 
   void arrived(double time) {
@@ -89,9 +88,9 @@ class ServingStats {
   // Everything the metrics are made of.
   struct Summary {
     double finished = 0, measured = 0, refused = 0, good = 0;
-    double prompt_tokens = 0, output_tokens = 0;           // of measured requests
+    double prompt_tokens = 0, output_tokens = 0;               // of measured requests
     double tokens_in = 0, tokens_out = 0, tokens_refused = 0;  // of all
-    double begin = 0, end = 0;                             // of the measured part
+    double begin = 0, end = 0;                                 // of the measured part
     double last_finish = 0;
     double busy = 0, steps = 0, sequence_steps = 0, kv_token_seconds = 0;
     double in_system_seconds = 0;  // integral of requests inside

@@ -52,6 +52,13 @@ void StepTable::reset(const StepContext& context) {
   fresh_.clear();
   seconds_.fill(0);
   steps_.fill(0);
+  // The number of attention kernels depends neither on the batch nor on what it attends to.
+  attention_launches_ = 0;
+  double launches = 0;
+  for (const bool window : {false, true}) {
+    attention_at(1, 1, window, nullptr, &launches);
+    attention_launches_ += launches;
+  }
 }
 
 std::int32_t StepTable::node_at(Part part, std::int64_t point) {
@@ -129,13 +136,8 @@ std::int32_t StepTable::batch_of(std::int64_t sequences) {
     batch.fixed += time_of(batch.absorb);
     batch.launches += launches_of(batch.absorb);
   }
-  // The number of attention kernels does not depend on what they attend to.
-  double kernels = 0, kernel_count = 0;
-  attention_at(sequences, double(sequences), false, nullptr, &kernel_count);
-  kernels += full_ ? kernel_count : 0;
-  attention_at(sequences, double(sequences), true, nullptr, &kernel_count);
-  kernels += windowed_ ? kernel_count : 0;
-  const HostLine host = host_line(batch.launches + kernels, sequences, mode, context_->host);
+  const HostLine host =
+      host_line(batch.launches + attention_launches_, sequences, mode, context_->host);
   batch.added = host.added.value;
   batch.least = host.least.value;
   batch.gap = host.gap.value;
@@ -176,10 +178,10 @@ std::int32_t StepTable::cell_at(std::int32_t batch, std::int64_t sequences, doub
   Cell cell;
   cell.low = ContextGrid::point(place);
   cell.high = ContextGrid::point(place + 1);
-  cell.time_low = attention_at(sequences, cell.low, window, nullptr, &cell.launches);
-  cell.time_high = attention_at(sequences, cell.high, window, nullptr, nullptr);
-  cell.sequences = sequences;
-  cell.window = window;
+  cell.row_low = std::uint32_t(rows_.size());
+  cell.time_low = attention_at(sequences, cell.low, window, &rows_, nullptr);
+  cell.row_high = std::uint32_t(rows_.size());
+  cell.time_high = attention_at(sequences, cell.high, window, &rows_, nullptr);
   cells_.push_back(cell);
   return index = std::int32_t(cells_.size() - 1);
 }
@@ -264,9 +266,9 @@ void StepTable::run_prefill_attention(const BatchShape& batch, Phase phase, doub
   time += attention.total().value;
   launches += attention.launches;
   for (const KernelRow& row : scratch_rows_) {
-    auto same = std::find_if(prefill_rows_.begin(), prefill_rows_.end(), [&](const KernelRow& have) {
-      return have.op == row.op && have.phase == row.phase;
-    });
+    auto same = std::find_if(
+        prefill_rows_.begin(), prefill_rows_.end(),
+        [&](const KernelRow& have) { return have.op == row.op && have.phase == row.phase; });
     if (same == prefill_rows_.end()) {
       prefill_rows_.push_back(row);
       continue;
@@ -306,10 +308,10 @@ double StepTable::run_mixed(const BatchShape& batch) {
       cell.sum[std::size_t(phase)] += context;
       const double share = (context - cell.low) / (cell.high - cell.low);
       time += cell.time_low + share * (cell.time_high - cell.time_low);
-      launches += cell.launches;
     };
     if (full_) attend(batch.decode_kv_tokens, false);
     if (windowed_) attend(batch.decode_window_kv_tokens, true);
+    launches += attention_launches_;
   }
   run_prefill_attention(batch, phase, time, launches);
   const std::int64_t sequences = batch.prefill_sequences + batch.decode_sequences;
@@ -375,38 +377,28 @@ class RowSums {
 void StepTable::report(std::vector<KernelRow>& rows) {
   RowSums sums(rows);
   // Decode steps are counted by batch; their share of each grid point follows here, once.
-  std::vector<Node> nodes = nodes_;
-  const auto weigh_decode = [&nodes](const Blend& blend, double weight) {
-    nodes[std::size_t(blend.low)].weight[std::size_t(Phase::decode)] += weight * (1 - blend.share);
-    nodes[std::size_t(blend.high)].weight[std::size_t(Phase::decode)] += weight * blend.share;
-  };
   double gap = 0, decode_launches = 0;
   for (const DecodeBatch& batch : batches_) {
-    weigh_decode(batch.body, batch.steps);
-    weigh_decode(batch.head, batch.steps);
-    if (latent_) weigh_decode(batch.absorb, batch.steps);
+    weigh(batch.body, Phase::decode, batch.steps);
+    weigh(batch.head, Phase::decode, batch.steps);
+    if (latent_) weigh(batch.absorb, Phase::decode, batch.steps);
     gap += batch.gap * batch.steps;
     decode_launches += batch.launches * batch.steps;
   }
   for (std::size_t p = 0; p < kPhases; ++p) {
     const Phase phase = static_cast<Phase>(p);
     const std::size_t first = rows.size();
-    for (const Node& node : nodes) {
+    for (const Node& node : nodes_) {
       if (node.weight[p] <= 0) continue;
       for (std::uint32_t i = node.first_row; i < node.last_row; ++i) {
         sums.add(rows_[i], phase, node.weight[p]);
       }
     }
-    std::vector<KernelRow> knots;
     for (const Cell& cell : cells_) {
       if (cell.steps[p] <= 0) continue;
       const double high = (cell.sum[p] - cell.steps[p] * cell.low) / (cell.high - cell.low);
-      knots.clear();
-      attention_at(cell.sequences, cell.low, cell.window, &knots, nullptr);
-      for (const KernelRow& row : knots) sums.add(row, phase, cell.steps[p] - high);
-      knots.clear();
-      attention_at(cell.sequences, cell.high, cell.window, &knots, nullptr);
-      for (const KernelRow& row : knots) sums.add(row, phase, high);
+      sums.add(rows_[cell.row_low], phase, cell.steps[p] - high);
+      sums.add(rows_[cell.row_high], phase, high);
     }
     for (const KernelRow& row : prefill_rows_) {
       if (row.phase == phase) sums.add(row, phase, 1);

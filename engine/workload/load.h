@@ -56,11 +56,11 @@ struct Lengths {
           between(-1, 1));
     visit("zipf_exponent", self.zipf_exponent, "zipf: the density falls with this power of length",
           positive);
-    visit("prompt_max", self.prompt_max, "longer prompts are cut to this",
-          non_negative_or("none"));
-    visit("output_max", self.output_max, "longer outputs are cut to this",
-          non_negative_or("none"));
+    visit("prompt_max", self.prompt_max, "longer prompts are cut to this", non_negative_or("none"));
+    visit("output_max", self.output_max, "longer outputs are cut to this", non_negative_or("none"));
   }
+
+  bool operator==(const Lengths&) const = default;
 };
 
 struct Load {

@@ -48,11 +48,10 @@ bool read_timestamp(std::string_view text, double& seconds) {
     return text.size() >= at + count && read_number(text.substr(at, count), value);
   };
   double year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;
-  const bool shaped = text.size() >= 19 && text[4] == '-' && text[7] == '-' && text[13] == ':' &&
-                      text[16] == ':';
+  const bool shaped =
+      text.size() >= 19 && text[4] == '-' && text[7] == '-' && text[13] == ':' && text[16] == ':';
   if (!shaped || !number(0, 4, year) || !number(5, 2, month) || !number(8, 2, day) ||
-      !number(11, 2, hour) || !number(14, 2, minute) ||
-      !read_number(text.substr(17), second)) {
+      !number(11, 2, hour) || !number(14, 2, minute) || !read_number(text.substr(17), second)) {
     return false;
   }
   // Days of the civil calendar (H. Hinnant's algorithm).
@@ -248,10 +247,10 @@ TraceResult read_trace(const std::string& path, const TraceOptions& options) {
   gzerror(file, &error);
   const int closed = gzclose(file);
   if (count < 0 || error != Z_OK || closed != Z_OK) {
-    return engine::Mistake{{path, 0, 0},
-                           "the trace is damaged or cut off after " + std::to_string(text.size()) +
-                               " bytes of text",
-                           "fetch the file again"};
+    return engine::Mistake{
+        {path, 0, 0},
+        "the trace is damaged or cut off after " + std::to_string(text.size()) + " bytes of text",
+        "fetch the file again"};
   }
   return parse_trace(text, path, options);
 }

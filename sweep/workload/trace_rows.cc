@@ -44,7 +44,8 @@ const NamedColumn kColumns[] = {
 
 std::string hex(std::uint64_t value) {
   std::string text(16, '0');
-  for (int i = 0; i < 16; ++i) text[std::size_t(i)] = "0123456789abcdef"[(value >> (60 - 4 * i)) & 15];
+  for (int i = 0; i < 16; ++i)
+    text[std::size_t(i)] = "0123456789abcdef"[(value >> (60 - 4 * i)) & 15];
   return text;
 }
 

@@ -18,8 +18,8 @@ namespace sweep {
 enum class TraceField { none, arrival, prompt, output, session, priority, model, hashes };
 struct TraceColumn {
   TraceField field = TraceField::none;
-  double scale = 1;       // to seconds
-  bool timestamp = false; // a date and time of day
+  double scale = 1;               // to seconds
+  bool timestamp = false;         // a date and time of day
   std::int64_t block_tokens = 0;  // implied by the name; 0: nothing
 };
 TraceColumn trace_column(std::string_view name);
@@ -51,7 +51,7 @@ class TraceBuilder {
   void add_row(const TraceRowText& row, int line, const std::array<int, 8>& places);
 
   engine::Result<std::shared_ptr<const engine::Trace>> finish(std::string_view content,
-                                                             std::int64_t block_tokens);
+                                                              std::int64_t block_tokens);
 
  private:
   bool check_tokens(double value, const char* what, int line, int column);

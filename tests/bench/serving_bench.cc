@@ -69,14 +69,17 @@ void Serving(benchmark::State& state, PolicyName policy, bool stepping) {
   run(state, scenario, {});
 }
 BENCHMARK_CAPTURE(Serving, vllm_v1, PolicyName::vllm_v1, false)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Serving, vllm_v1_stepping, PolicyName::vllm_v1, true)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Serving, vllm_v1_stepping, PolicyName::vllm_v1, true)
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(Serving, sarathi, PolicyName::sarathi, false)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Serving, sarathi_stepping, PolicyName::sarathi, true)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Serving, sarathi_stepping, PolicyName::sarathi, true)
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(Serving, vllm_v0, PolicyName::vllm_v0, false)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(Serving, sglang, PolicyName::sglang, false)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(Serving, orca, PolicyName::orca, false)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(Serving, no_evict, PolicyName::no_evict, false)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Serving, static_batch, PolicyName::static_batch, false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Serving, static_batch, PolicyName::static_batch, false)
+    ->Unit(benchmark::kMillisecond);
 
 // The price of a request does not depend on how many there are.
 void ServingByCount(benchmark::State& state) {
@@ -84,7 +87,12 @@ void ServingByCount(benchmark::State& state) {
   scenario.load.requests = state.range(0);
   run(state, scenario, {});
 }
-BENCHMARK(ServingByCount)->Arg(1000)->Arg(10'000)->Arg(100'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(ServingByCount)
+    ->Arg(1000)
+    ->Arg(10'000)
+    ->Arg(100'000)
+    ->Arg(1'000'000)
+    ->Unit(benchmark::kMillisecond);
 
 void ServingFixedLengths(benchmark::State& state) {
   Scenario scenario = llama_on_a100(PolicyName::vllm_v1);

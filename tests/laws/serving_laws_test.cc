@@ -48,10 +48,11 @@ TEST(ServingLaws, NothingIsLostAndTimeAddsUp) {
     const Scenario& scenario = lab.made.scenario;
     const std::string which = "case " + std::to_string(number);
     // Every request is answered or refused.
-    const double total = scenario.load.arrivals == ArrivalKind::trace
-                             ? std::min<double>(double(scenario.load.requests),
-                                                double(lab.made.resources.find_trace("toy")->size()))
-                             : double(scenario.load.requests);
+    const double total =
+        scenario.load.arrivals == ArrivalKind::trace
+            ? std::min<double>(double(scenario.load.requests),
+                               double(lab.made.resources.find_trace("toy")->size()))
+            : double(scenario.load.requests);
     if (scenario.load.turns == 1) {
       EXPECT_EQ(summary.finished + summary.refused, total) << which;
     }
@@ -131,8 +132,7 @@ TEST(ServingLaws, OneSeatAndExponentialRequestsAreMM1) {
     time += exponential(5, Stream::arrivals, i) * 4.0 / 0.7;
     trace->arrival.push_back(time);
     trace->prompt.push_back(8);
-    trace->output.push_back(
-        std::int32_t(1 + 400 * exponential(5, Stream::output_lengths, i)));
+    trace->output.push_back(std::int32_t(1 + 400 * exponential(5, Stream::output_lengths, i)));
   }
   Resources resources;
   resources.traces["toy"] = trace;

@@ -9,9 +9,7 @@
 namespace sweep {
 namespace {
 
-std::string mistakes_of(const TraceResult& result) {
-  return engine::to_text(result.mistakes());
-}
+std::string mistakes_of(const TraceResult& result) { return engine::to_text(result.mistakes()); }
 
 TEST(TraceFile, ReadsOurColumnsInAnyOrder) {
   const TraceResult result = parse_trace(
@@ -66,21 +64,23 @@ TEST(TraceFile, EveryMistakeHasItsPlace) {
       "5,10,many\n"
       "6,10,1e12\n",
       "bad.csv");
-  EXPECT_EQ(mistakes_of(result),
-            "bad.csv:3:1: error: the arrival is before that of the row above\n"
-            "  hint: sort the rows by arrival\n"
-            "bad.csv:4:3: error: prompt_tokens is not a whole number of tokens from 1 to 100000000\n"
-            "bad.csv:5:5: error: the row has 2 of 3 columns\n"
-            "bad.csv:6:3: error: prompt_tokens is not a whole number of tokens from 1 to 100000000\n"
-            "bad.csv:7:6: error: 'many' is not a value of output_tokens\n"
-            "bad.csv:8:6: error: output_tokens is not a whole number of tokens from 1 to 100000000\n");
+  EXPECT_EQ(
+      mistakes_of(result),
+      "bad.csv:3:1: error: the arrival is before that of the row above\n"
+      "  hint: sort the rows by arrival\n"
+      "bad.csv:4:3: error: prompt_tokens is not a whole number of tokens from 1 to 100000000\n"
+      "bad.csv:5:5: error: the row has 2 of 3 columns\n"
+      "bad.csv:6:3: error: prompt_tokens is not a whole number of tokens from 1 to 100000000\n"
+      "bad.csv:7:6: error: 'many' is not a value of output_tokens\n"
+      "bad.csv:8:6: error: output_tokens is not a whole number of tokens from 1 to 100000000\n");
 }
 
 TEST(TraceFile, MissingColumnsAndEmptyFilesAreMistakes) {
-  EXPECT_EQ(mistakes_of(parse_trace("arrival_s,prompt_tokens\n1,2\n", "t.csv")),
-            "t.csv:1:1: error: there is no column 'output_tokens'\n"
-            "  hint: a trace has the columns arrival_s, prompt_tokens and output_tokens\n"
-            "t.csv:2:0: error: output_tokens is not a whole number of tokens from 1 to 100000000\n");
+  EXPECT_EQ(
+      mistakes_of(parse_trace("arrival_s,prompt_tokens\n1,2\n", "t.csv")),
+      "t.csv:1:1: error: there is no column 'output_tokens'\n"
+      "  hint: a trace has the columns arrival_s, prompt_tokens and output_tokens\n"
+      "t.csv:2:0: error: output_tokens is not a whole number of tokens from 1 to 100000000\n");
   EXPECT_EQ(mistakes_of(parse_trace("", "t.csv")), "t.csv:1:1: error: the trace has no rows\n");
   EXPECT_EQ(mistakes_of(parse_trace("not json\n", "t.jsonl")),
             "t.jsonl:1:1: error: the line is not a JSON object\n");
@@ -107,7 +107,8 @@ TEST(TraceFile, ReadsThePublicTraces) {
   const TraceResult mooncake = read_trace(data + "traces_mooncake/conversation_trace.jsonl.gz");
   ASSERT_TRUE(mooncake.ok()) << mistakes_of(mooncake);
   EXPECT_EQ((*mooncake)->size(), 12031u);
-  const TraceResult azure = read_trace(data + "traces_azure2023/AzureLLMInferenceTrace_conv.csv.gz");
+  const TraceResult azure =
+      read_trace(data + "traces_azure2023/AzureLLMInferenceTrace_conv.csv.gz");
   ASSERT_TRUE(azure.ok()) << mistakes_of(azure);
   EXPECT_EQ((*azure)->size(), 19366u);
   EXPECT_NEAR((*azure)->arrival.back(), 3500, 100);
