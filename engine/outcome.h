@@ -11,8 +11,8 @@
 
 #include "engine/base/enum_names.h"
 #include "engine/base/fields.h"
-#include "engine/base/units.h"
 #include "engine/base/tier.h"
+#include "engine/base/units.h"
 #include "engine/serving/serving_rows.h"
 #include "engine/step/kernel_row.h"
 

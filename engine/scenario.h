@@ -8,10 +8,10 @@
 
 #include "engine/base/enum_names.h"
 #include "engine/base/fields.h"
+#include "engine/base/tier.h"
 #include "engine/hardware/cluster.h"
 #include "engine/hardware/device.h"
 #include "engine/host/host_settings.h"
-#include "engine/base/tier.h"
 #include "engine/model/model_spec.h"
 #include "engine/model/parallelism.h"
 #include "engine/serving/serving_settings.h"

@@ -36,8 +36,7 @@ constexpr Coordinates coordinates(Values... values) {
 
 using CoordinateList = std::span<const Coordinate>;
 
-inline constexpr std::array<Coordinate, 4> kGemmCoordinates{
-    {{"m"}, {"n"}, {"k"}, {"groups"}}};
+inline constexpr std::array<Coordinate, 4> kGemmCoordinates{{{"m"}, {"n"}, {"k"}, {"groups"}}};
 inline constexpr std::array<Coordinate, 7> kPrefillCoordinates{{{"batch"},
                                                                 {"query_len", Scale::length},
                                                                 {"context_len", Scale::length},

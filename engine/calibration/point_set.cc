@@ -75,9 +75,9 @@ struct Mean {
 
 PointSet::PointSet(std::vector<MeasuredPoint> points, CoordinateList list)
     : list_(list.begin(), list.end()) {
-  std::stable_sort(points.begin(), points.end(), [](const MeasuredPoint& a, const MeasuredPoint& b) {
-    return a.shape.value < b.shape.value;
-  });
+  std::stable_sort(
+      points.begin(), points.end(),
+      [](const MeasuredPoint& a, const MeasuredPoint& b) { return a.shape.value < b.shape.value; });
   points.erase(std::unique(points.begin(), points.end(),
                            [](const MeasuredPoint& a, const MeasuredPoint& b) {
                              return a.shape.value == b.shape.value;

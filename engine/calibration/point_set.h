@@ -41,8 +41,8 @@ class PointSet {
 
   std::vector<Coordinate> list_;
   std::vector<MeasuredPoint> points_;
-  std::vector<double> places_;           // scaled coordinates, one row a point
-  std::vector<std::uint8_t> split_;      // the coordinate a subtree is divided by
+  std::vector<double> places_;       // scaled coordinates, one row a point
+  std::vector<std::uint8_t> split_;  // the coordinate a subtree is divided by
 };
 
 }  // namespace engine

@@ -24,13 +24,13 @@ inline DeviceRates device_rates(const Device& device) {
   // The fits count a MiB of cache as a million bytes.
   constexpr double mib_per_mb = 1.048576;
   const double bandwidth = device.memory_bandwidth.value / 1e6;
-  return {.processors = double(device.multiprocessors),
-          .clock = device.clock.value / 1e9,
-          .bandwidth = bandwidth,
-          .cache = std::max(1.0, device.l2_capacity.value / mib_per_mb),
-          .cache_rate =
-              std::max(bandwidth, device.l2_bandwidth.value * device.on_chip_scale() / 1e6),
-          .launch = device.launch_latency.value * 1e6};
+  return {
+      .processors = double(device.multiprocessors),
+      .clock = device.clock.value / 1e9,
+      .bandwidth = bandwidth,
+      .cache = std::max(1.0, device.l2_capacity.value / mib_per_mb),
+      .cache_rate = std::max(bandwidth, device.l2_bandwidth.value * device.on_chip_scale() / 1e6),
+      .launch = device.launch_latency.value * 1e6};
 }
 
 inline double flop_rate(const Device& device, Dtype dtype) {
@@ -63,6 +63,11 @@ inline double held_share_6(double bytes, double cache) {
   const double r = bytes / cache;
   const double r2 = r * r;
   return 1 / (1 + r2 * r2 * r2);
+}
+
+// What the cache delivers when it is `times` faster than memory as reached: no more than its peak.
+inline double cache_rate(double memory_rate, double times, const DeviceRates& device) {
+  return std::max(memory_rate, std::min(memory_rate * times, device.cache_rate));
 }
 
 // Parts in microseconds, as a form computes them.
