@@ -18,7 +18,7 @@
 namespace results {
 namespace {
 
-// Level 3 makes the files a few per cent smaller in about twice the time (sink_bench.cc).
+// Level 3 makes the figures of a step 3 to 13 per cent smaller and takes 4 to 16 per cent longer.
 constexpr int kZstdLevel = 1;
 // Constant columns take a few bytes; compressing those would take longer than all the rest of them.
 constexpr std::size_t kWorthCompressing = 128;
@@ -68,6 +68,18 @@ std::shared_ptr<arrow::Buffer> view(const PageBytes& bytes) {
   return std::make_shared<arrow::Buffer>(bytes.data(), std::int64_t(bytes.size()));
 }
 
+parquet::Encoding::type parquet_encoding(Encoding encoding) {
+  switch (encoding) {
+    case Encoding::dictionary:
+      return parquet::Encoding::RLE_DICTIONARY;
+    case Encoding::plain:
+      return parquet::Encoding::PLAIN;
+    case Encoding::split:
+      return parquet::Encoding::BYTE_STREAM_SPLIT;
+  }
+  return parquet::Encoding::UNKNOWN;
+}
+
 bool worth_compressing(const ColumnPages& pages) {
   return pages.dictionary.size() + pages.data.size() > kWorthCompressing;
 }
@@ -96,7 +108,7 @@ void write_column(const ColumnPages& pages, std::size_t rows, const Sink& sink,
       sink, packed ? parquet::Compression::ZSTD : parquet::Compression::UNCOMPRESSED, about, -1, -1,
       arrow::default_memory_pool(), false, nullptr, nullptr, false, nullptr, nullptr,
       packed ? arrow::util::CodecOptions{kZstdLevel} : arrow::util::CodecOptions{});
-  const bool coded = pages.dictionary_values > 0;
+  const bool coded = pages.encoding == Encoding::dictionary;
   if (coded) {
     writer->WriteDictionaryPage(parquet::DictionaryPage(
         view(pages.dictionary), pages.dictionary_values, parquet::Encoding::PLAIN));
@@ -108,8 +120,7 @@ void write_column(const ColumnPages& pages, std::size_t rows, const Sink& sink,
     data = smaller;
   }
   writer->WriteDataPage(parquet::DataPageV1(
-      data, std::int32_t(rows),
-      coded ? parquet::Encoding::RLE_DICTIONARY : parquet::Encoding::PLAIN, parquet::Encoding::RLE,
+      data, std::int32_t(rows), parquet_encoding(pages.encoding), parquet::Encoding::RLE,
       parquet::Encoding::RLE, std::int64_t(pages.data.size())));
   about->SetStatistics(statistics(pages));
   writer->Close(coded, false);
