@@ -24,6 +24,10 @@ constexpr int kZstdLevel = 1;
 constexpr std::size_t kWorthCompressing = 128;
 constexpr std::string_view kMagic = "PAR1";
 
+// Files are encoded by one thread and freed by another. The system's allocator is as fast for the few
+// large blocks this takes, gives them back, and is one that sanitizers understand.
+arrow::MemoryPool* memory() { return arrow::system_memory_pool(); }
+
 void must(const arrow::Status& status) {
   // In memory nothing can fail but memory itself or our own use of the library.
   engine::check(status.ok(), status.ToString());
@@ -106,7 +110,7 @@ void write_column(const ColumnPages& pages, std::size_t rows, const Sink& sink,
   const bool packed = worth_compressing(pages);
   auto writer = parquet::PageWriter::Open(
       sink, packed ? parquet::Compression::ZSTD : parquet::Compression::UNCOMPRESSED, about, -1, -1,
-      arrow::default_memory_pool(), false, nullptr, nullptr, false, nullptr, nullptr,
+      memory(), false, nullptr, nullptr, false, nullptr, nullptr,
       packed ? arrow::util::CodecOptions{kZstdLevel} : arrow::util::CodecOptions{});
   const bool coded = pages.encoding == Encoding::dictionary;
   if (coded) {
@@ -115,7 +119,8 @@ void write_column(const ColumnPages& pages, std::size_t rows, const Sink& sink,
   }
   std::shared_ptr<arrow::Buffer> data = view(pages.data);
   if (writer->has_compressor()) {
-    std::shared_ptr<arrow::ResizableBuffer> smaller = must(arrow::AllocateResizableBuffer(0));
+    std::shared_ptr<arrow::ResizableBuffer> smaller =
+        must(arrow::AllocateResizableBuffer(0, memory()));
     writer->Compress(*data, smaller.get());
     data = smaller;
   }
@@ -161,7 +166,7 @@ FileBytes ParquetFormat::write(const std::vector<ColumnPages>& pages, std::size_
   }
   try {
     auto about = parquet::FileMetaDataBuilder::Make(impl_->schema.get(), builder.build());
-    auto sink = must(arrow::io::BufferOutputStream::Create(1 << 20));
+    auto sink = must(arrow::io::BufferOutputStream::Create(1 << 20, memory()));
     must(sink->Write(kMagic.data(), std::int64_t(kMagic.size())));
     parquet::RowGroupMetaDataBuilder* group = about->AppendRowGroup();
     std::int64_t bytes = 0;
