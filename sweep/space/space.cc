@@ -14,7 +14,8 @@ bool compute_size(SpaceNode& node, const SpaceParts& parts) {
   };
   switch (node.kind) {
     case SpaceNode::Kind::values:
-      node.size = parts.axes[std::size_t(node.axis)].settings.size();
+      // A reader may ask about an axis that could not be read.
+      node.size = node.axis == kNone ? 0 : parts.axes[std::size_t(node.axis)].settings.size();
       return true;
     case SpaceNode::Kind::sample:
       node.size = node.sample.count;

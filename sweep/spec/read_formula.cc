@@ -103,6 +103,9 @@ class NeighbourCheck {
       if (literal->kind != Token::Kind::text || leaf->leaf < 0) continue;
       if (leaf_of(*leaf)->kind == LeafKind::enumeration) {
         known_name(*leaf_of(*leaf), leaf->written, *literal);
+      } else {
+        reading_.compared.push_back(
+            {leaf->leaf, literal->written, place_in(node_, literal->offset)});
       }
     }
   }
@@ -122,10 +125,16 @@ class NeighbourCheck {
     const Token* other = at(number);
     if (token == nullptr || other == nullptr || other->kind != Token::Kind::number) return;
     const Leaf* leaf = leaf_of(*token);
-    if (leaf == nullptr || leaf->kind != LeafKind::quantity) return;
+    if (leaf == nullptr || is_text(*token)) return;
     for (const std::size_t beyond : {quantity + quantity - (quantity + number) / 2,
                                      number + number - (quantity + number) / 2}) {
       if (is(beyond, Token::Kind::arithmetic)) return;
+    }
+    if (leaf->kind != LeafKind::quantity) {
+      if (other->unit.empty()) return;
+      return wrong(*other,
+                   "'" + other->written + "' has a unit, and '" + token->written + "' has none",
+                   "write a plain number");
     }
     if (other->unit == leaf->unit.symbol) return;
     if (other->unit.empty() && other->program == "0") return;
@@ -165,6 +174,7 @@ Formula assemble(const Node& node, std::vector<Token>& tokens, std::vector<std::
   Formula formula;
   formula.source = node.text;
   while (!formula.source.empty() && formula.source.back() == '\n') formula.source.pop_back();
+  bool after_function = false;
   for (Token& token : tokens) {
     if (token.leaf >= 0) {
       auto place = std::find(formula.leaves.begin(), formula.leaves.end(), token.leaf);
@@ -172,7 +182,9 @@ Formula assemble(const Node& node, std::vector<Token>& tokens, std::vector<std::
       if (place == formula.leaves.end()) formula.leaves.push_back(token.leaf);
     }
     if (token.kind == Token::Kind::text) formula.texts.push_back(token.written);
-    if (!formula.program.empty()) formula.program += ' ';
+    // muParser wants a function's bracket right behind its name.
+    if (!formula.program.empty() && !after_function) formula.program += ' ';
+    after_function = token.kind == Token::Kind::function;
     starts.push_back(formula.program.size());
     formula.program += token.program;
   }

@@ -4,6 +4,7 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
+#include <algorithm>
 #include <exception>
 #include <fstream>
 #include <map>
@@ -28,6 +29,15 @@ std::size_t node_count(const Node& node) {
   for (const Node& item : node.items) count += node_count(item);
   for (const NodeEntry& entry : node.entries) count += 1 + node_count(entry.value);
   return count;
+}
+
+// What most often is behind a syntax error.
+std::string syntax_hint(std::string_view text, int line) {
+  for (int i = 1; i < line && !text.empty(); ++i) {
+    text.remove_prefix(std::min(text.size(), text.find('\n') + 1));
+  }
+  if (text.starts_with('\t')) return "this line starts with a tab; indent with spaces";
+  return "look for a missing colon, bracket or quote, or wrong indentation";
 }
 
 class TooLarge : public std::exception {};
@@ -147,6 +157,8 @@ class TreeBuilder : public YAML::EventHandler {
                           "it is already set on line " + std::to_string(before->where.line)});
       return;
     }
+    // A value that is not there has no place of its own.
+    if (value.is_null() && value.text.empty()) value.where = frame.key.where;
     frame.node.entries.push_back({std::move(frame.key), std::move(value)});
   }
 
@@ -203,8 +215,7 @@ engine::Result<Node> read_yaml(std::string_view text, const std::string& file_na
     Location where{file_name, 0, 0};
     if (!error.mark.is_null()) where = {file_name, error.mark.line + 1, error.mark.column + 1};
     builder.mistakes.push_back(
-        {where, "this is not YAML: " + error.msg,
-         "look for a missing colon, bracket or quote, or wrong indentation"});
+        {where, "this is not YAML: " + error.msg, syntax_hint(text, where.line)});
   } catch (const TooLarge&) {
     builder.mistakes.push_back({{file_name, 0, 0},
                                 "the document is too large once its aliases are put in place",

@@ -1,0 +1,96 @@
+// run.yaml: a sweep that needs no library must give the same points at the same indices.
+#include <gtest/gtest.h>
+
+#include "tests/sweep/sweep_fixture.h"
+
+namespace sweep {
+namespace {
+
+void expect_same(const SweepSpec& spec, std::uint64_t most) {
+  const auto again = read_sweep_text(resolved_yaml(spec), "run.yaml", Library());
+  ASSERT_TRUE(again.ok()) << engine::to_text(again.mistakes()) << resolved_yaml(spec);
+  ASSERT_EQ(again->space.size(), spec.space.size());
+  EXPECT_EQ(again->digest, spec.digest);
+  EXPECT_EQ(again->resolved, spec.resolved);
+  EXPECT_EQ(again->name, spec.name);
+  EXPECT_EQ(again->limit, spec.limit);
+  EXPECT_EQ(again->space.requirements(), spec.space.requirements());
+  EXPECT_EQ(again->space.varied_leaves(), spec.space.varied_leaves());
+  PointBuilder builder(spec.space);
+  PointBuilder other(again->space);
+  Point point;
+  Point copy;
+  const std::uint64_t step = spec.space.size() / most + 1;
+  for (std::uint64_t i = 0; i < spec.space.size(); i += step) {
+    const Admission admission = builder.build(i, point);
+    ASSERT_EQ(other.build(i, copy), admission) << i;
+    EXPECT_EQ(other.rejected_by(), builder.rejected_by());
+    if (admission != Admission::admitted) continue;
+    ASSERT_EQ(copy.key, point.key) << i;
+    ASSERT_EQ(copy.labels, point.labels) << i;
+  }
+  for (std::size_t i = 0; i < spec.space.label_columns().size(); ++i) {
+    EXPECT_EQ(again->space.label_columns()[i].name, spec.space.label_columns()[i].name);
+    EXPECT_EQ(again->space.label_columns()[i].values, spec.space.label_columns()[i].values);
+  }
+}
+
+TEST(ResolvedYaml, EveryFormOfTheLanguageReadsBack) {
+  expect_same(
+      toy_sweep(
+          "name: 'everything: at once'\n"
+          "description: \"two\\nlines\"\n"
+          "base:\n"
+          "  device: {from: toy, l2_capacity: 33333333 B, rent: 1.7 USD/h}\n"
+          "  model: tiny\n"
+          "  host.name: 'odd, {name}'\n"
+          "axes:\n"
+          "  - device: [toy, {value: {from: toy-wide, clock: 1.1 GHz}, label: fast}, "
+          "{scale_up: {bandwidth: 1 GB/s}}]\n"
+          "  - device.memory_bandwidth: {geometric: [2 TB/s, 16 TB/s], count: 4}\n"
+          "  - zip: {parallel.tp: [1, 2], step.context: [1024, 2048], when: \"step.batch < 3\"}\n"
+          "  - device.scale_up: {values: [toylink], when: \"parallel.tp > 1\"}\n"
+          "  - concat:\n"
+          "      - {name: one, base: {model: small, step.phase: prefill}, axes: [{step.prompt: [1, "
+          "2]}], "
+          "require: [\"step.prompt < 2\"]}\n"
+          "      - [{step.cached: [3, {value: 4, when: \"device == 'toy'\"}]}, "
+          "{product: [{quant.kv: [fp8]}]}]\n"
+          "      - {base: {parallel: {pp: 2}}}\n"
+          "  - sample: {latin_hypercube: 3, of: {device.clock: [1 GHz, 2 GHz], request.batch: [1, "
+          "9], "
+          "quant.weights: [bf16, fp8]}}\n"
+          "  - sample: {sobol: 2, seed: 3, of: {host.launch_cost: {geometric: [1 us, 9 us]}, "
+          "cluster: "
+          "[{nodes: 1}, {nodes: 2}]}, when: \"parallel.tp == 2\"}\n"
+          "  - step.batch: [1, 2]\n"
+          "require: [{expr: \"parallel.tp * 2 < 5\", reason: \"so: there\"}, \"step.batch > 0\"]\n"
+          "derive: {host.mode: \"step.batch > 1 ? 'graph' : 'eager'\", request.cached: "
+          "\"step.batch\"}\n"
+          "seed: 42\nreplicates: 2\nlimit: 123\n"),
+      20000);
+}
+
+TEST(ResolvedYaml, ShippedSweepsReadBack) {
+  const Library library({LLMSWEEP_SPECS_DIR});
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(LLMSWEEP_SPECS_DIR) / "sweeps")) {
+    if (entry.path().extension() != ".yaml") continue;
+    const auto spec = read_sweep(entry.path(), library);
+    ASSERT_TRUE(spec.ok()) << engine::to_text(spec.mistakes());
+    expect_same(*spec, 2000);
+  }
+}
+
+TEST(ResolvedYaml, TheDigestIsOfThePointsNotOfTheWords) {
+  const SweepSpec a = toy_sweep(kToyBase + "axes: [{step.batch: [1, 2]}]\nname: a\n");
+  const SweepSpec b = toy_sweep(
+      "# other words\nname: b\nlimit: 3\naxes:\n  - step.batch: {powers_of_two: [1, 2]}\n" +
+      kToyBase);
+  const SweepSpec c = toy_sweep(kToyBase + "axes: [{step.batch: [1, 3]}]\nname: a\n");
+  EXPECT_EQ(a.digest, b.digest);
+  EXPECT_NE(a.digest, c.digest);
+}
+
+}  // namespace
+}  // namespace sweep

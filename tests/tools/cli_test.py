@@ -1,0 +1,128 @@
+"""What a user sees at the command line: verbs, exit codes, messages, and nothing half-done."""
+
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+BINARY = os.environ["LLMSWEEP_BINARY"]
+SOURCE = pathlib.Path(os.environ["LLMSWEEP_SOURCE_DIR"])
+FIRST = SOURCE / "specs" / "sweeps" / "first_sweep.yaml"
+
+
+def llmsweep(*arguments, **options):
+    return subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True, **options)
+
+
+class CommandLine(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory(prefix="llmsweep-cli-")
+        self.home = pathlib.Path(self.scratch.name)
+
+    def tearDown(self):
+        self.scratch.cleanup()
+
+    def spec(self, text):
+        file = self.home / "sweep.yaml"
+        file.write_text(text)
+        return file
+
+    def test_help_names_every_verb_and_exit_code(self):
+        text = llmsweep("--help").stdout
+        for word in ("run", "check", "explain", "list", "show", "describe", "completion", "version", "Exit codes"):
+            self.assertIn(word, text)
+
+    def test_no_verb_and_unknown_options_are_mistakes(self):
+        self.assertEqual(llmsweep().returncode, 2)
+        self.assertEqual(llmsweep("run", FIRST, "--treads", "2").returncode, 2)
+
+    def test_every_example_sweep_is_valid(self):
+        for file in sorted((SOURCE / "specs" / "sweeps").glob("*.yaml")):
+            with self.subTest(sweep=file.name):
+                result = llmsweep("check", file)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertIn("positions", result.stdout)
+
+    def test_every_named_spec_resolves(self):
+        for library in llmsweep("list", "--names").stdout.split():
+            for name in llmsweep("list", library, "--names").stdout.split():
+                with self.subTest(spec=f"{library}/{name}"):
+                    result = llmsweep("show", f"{library}/{name}")
+                    self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_library_is_as_large_as_promised(self):
+        self.assertGreaterEqual(len(llmsweep("list", "devices", "--names").stdout.split()), 30)
+        self.assertGreaterEqual(len(llmsweep("list", "models", "--names").stdout.split()), 30)
+
+    def test_a_mistake_is_located_and_nothing_is_written(self):
+        spec = self.spec("base: {device: h100-sxn, model: llama-3.1-8b}\n")
+        result = llmsweep("run", spec, "-o", self.home / "out")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn(f"{spec}:1:16: error:", result.stderr)
+        self.assertIn("did you mean 'h100-sxm'?", result.stderr)
+        self.assertFalse((self.home / "out").exists())
+
+    def test_a_missing_file_is_a_mistake(self):
+        result = llmsweep("run", self.home / "nothing.yaml")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("nothing.yaml", result.stderr)
+
+    def test_a_huge_grid_checks_at_once_and_is_not_run_by_accident(self):
+        spec = self.spec(
+            "base: {device: h100-sxm, model: llama-3.1-8b}\naxes:\n"
+            "  - step.batch: {linear: [1, 10000], count: 10000}\n"
+            "  - step.context: {linear: [1, 10000], count: 10000}\n"
+            "  - device.memory_bandwidth: {geometric: [1 TB/s, 9 TB/s], count: 10000}\n"
+        )
+        result = llmsweep("check", spec, timeout=60)
+        self.assertIn("1,000,000,000,000 positions", result.stdout)
+        refused = llmsweep("run", spec, "-o", self.home / "out")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("--limit 1000000000000", refused.stderr)
+        self.assertFalse((self.home / "out").exists())
+
+    def test_dry_run_writes_nothing(self):
+        result = llmsweep("run", FIRST, "-o", self.home / "out", "--dry-run")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("432 positions, 416 points", result.stdout)
+        self.assertIn("rejected 16: step.batch * step.context <= 4194304", result.stdout)
+        self.assertFalse((self.home / "out").exists())
+
+    def test_explain_shows_the_point_of_the_table(self):
+        result = llmsweep("explain", FIRST, "--point", 300)
+        self.assertIn("llama-3.1-70b on 8 x h200-sxm", result.stdout)
+        self.assertIn("gate_up", result.stdout)
+        self.assertEqual(llmsweep("explain", FIRST, "--point", 432).returncode, 2)
+
+    def test_a_bad_shard_is_a_mistake(self):
+        for shard in ("0/3", "4/3", "x", "1/", "1/3/2"):
+            result = llmsweep("run", FIRST, "-o", self.home / "out", "--shard", shard)
+            self.assertEqual(result.returncode, 2, shard)
+            self.assertIn("--shard", result.stderr)
+
+    def test_an_unwritable_folder_is_said_plainly(self):
+        (self.home / "file").write_text("in the way")
+        result = llmsweep("run", FIRST, "-o", self.home / "file" / "out")
+        self.assertIn(result.returncode, (1, 2))
+        self.assertIn(str(self.home / "file"), result.stderr)
+
+    def test_describe_covers_fields_and_columns(self):
+        text = llmsweep("describe").stdout
+        for word in ("device.memory_bandwidth", "step_time_s", "peak off-chip bandwidth", "kernels/*.parquet"):
+            self.assertIn(word, text)
+
+    def test_completion_offers_verbs_and_options(self):
+        script = llmsweep("completion", "bash").stdout
+        words = subprocess.run(
+            ["bash", "-c", script + "\nCOMP_WORDS=(llmsweep run --s); COMP_CWORD=2; _llmsweep; echo ${COMPREPLY[@]}"],
+            capture_output=True, text=True,
+        ).stdout
+        self.assertIn("--shard", words)
+
+    def test_version_tells_program_and_model(self):
+        self.assertRegex(llmsweep("version").stdout, r"llmsweep \d+\.\d+\.\d+ .*model version \d+, Arrow \d+")
+
+
+if __name__ == "__main__":
+    unittest.main()
