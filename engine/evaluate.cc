@@ -10,6 +10,7 @@
 
 #include "engine/kernels/gemm.h"
 #include "engine/memory/footprint.h"
+#include "engine/serve_task.h"
 #include "engine/step/step_time.h"
 
 namespace engine {
@@ -59,23 +60,42 @@ struct Residency {
   std::int64_t sequences = 1;
   std::int64_t context = 1;
   std::int64_t step_tokens = 1;
+  std::int64_t sampled = 1;
 };
 
-Residency residency_of(const Scenario& scenario) {
+Residency serving_residency(const Scenario& scenario, const Resources& resources) {
+  const TypicalRequest typical = typical_request(scenario, resources);
+  const ServingSettings& serving = scenario.serving;
+  const bool chunked =
+      serving.policy == PolicyName::sarathi || serving.policy == PolicyName::sglang;
+  return {.sequences = 1,
+          .context = std::max<std::int64_t>(1, std::int64_t(typical.prompt + typical.output)),
+          .step_tokens = chunked ? std::max(serving.chunk, serving.max_num_seqs)
+                                 : serving.max_num_batched_tokens,
+          .sampled = serving.max_num_seqs};
+}
+
+Residency residency_of(const Scenario& scenario, const Resources& resources) {
+  if (scenario.task == Task::serve) return serving_residency(scenario, resources);
   if (scenario.task == Task::request) {
     const RequestShape& request = scenario.request;
     return {.sequences = request.batch,
             .context = request.cached + request.prompt + request.output,
             .step_tokens =
-                std::min(request.batch * request.prompt, scenario.serving.max_num_batched_tokens)};
+                std::min(request.batch * request.prompt, scenario.serving.max_num_batched_tokens),
+            .sampled = request.batch};
   }
   const StepShape& step = scenario.step;
   if (step.phase == StepPhase::decode) {
-    return {.sequences = step.batch, .context = step.context, .step_tokens = step.batch};
+    return {.sequences = step.batch,
+            .context = step.context,
+            .step_tokens = step.batch,
+            .sampled = step.batch};
   }
   return {.sequences = step.batch,
           .context = step.cached + step.prompt,
-          .step_tokens = step.batch * step.prompt};
+          .step_tokens = step.batch * step.prompt,
+          .sampled = step.batch};
 }
 
 void report_memory(const Footprint& footprint, const ModelShard& shard, const Residency& residency,
@@ -200,7 +220,10 @@ void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome
   outcome.tier = Tier::roofline;
   outcome.extrapolated = false;
   outcome.metrics = Metrics{};
+  outcome.saturation = Saturation::none;
   outcome.kernels.clear();
+  outcome.requests.clear();
+  outcome.timeline.clear();
 
   const Parallelism& parallel = scenario.parallel;
   outcome.metrics.devices = double(parallel.devices());
@@ -229,12 +252,12 @@ void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome
   }
 
   const ModelShard shard = shard_of(scenario.model, parallel, scenario.quant);
-  const Residency residency = residency_of(scenario);
+  const Residency residency = residency_of(scenario, resources);
   const Footprint footprint = footprint_of(shard, scenario.device,
                                            {.utilization = scenario.serving.memory_utilization,
                                             .reserved = scenario.serving.reserved_memory,
                                             .step_tokens = residency.step_tokens,
-                                            .step_sampled = residency.sequences});
+                                            .step_sampled = residency.sampled});
   report_memory(footprint, shard, residency, outcome);
   if (outcome.status != Status::ok) return;
 
@@ -244,6 +267,8 @@ void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome
       return evaluate_step(scenario, context, outcome);
     case Task::request:
       return evaluate_request(scenario, context, outcome);
+    case Task::serve:
+      return evaluate_serve(scenario, resources, context, outcome);
   }
 }
 

@@ -12,7 +12,7 @@ Outcome evaluate(const Scenario& scenario);
 // The same into an outcome whose memory is reused: no allocation once its vectors have grown.
 void evaluate_into(const Scenario& scenario, Outcome& outcome);
 
-// With what scenarios name: without it a point has rooflines only.
+// With the traces and calibrations that scenarios name; without them a point has rooflines only.
 Outcome evaluate(const Scenario& scenario, const Resources& resources);
 void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome& outcome);
 

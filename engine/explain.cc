@@ -66,6 +66,12 @@ std::string headline(const Scenario& scenario) {
                           scenario.request.batch, scenario.request.prompt, scenario.request.cached,
                           scenario.request.output);
       break;
+    case Task::serve:
+      text +=
+          fmt::format("served load {}: {} arrivals, policy {}, {} replica(s)\n", scenario.load.name,
+                      name_of(scenario.load.arrivals), name_of(scenario.serving.policy),
+                      scenario.serving.replicas * parallel.dp);
+      break;
   }
   return text;
 }

@@ -13,6 +13,7 @@
 #include "engine/base/fields.h"
 #include "engine/base/tier.h"
 #include "engine/base/units.h"
+#include "engine/serving/serving_rows.h"
 #include "engine/step/kernel_row.h"
 
 namespace engine {
@@ -24,6 +25,17 @@ enum class Status : std::uint8_t {
 };
 constexpr std::array<std::string_view, 3> enum_names(Status) {
   return {"ok", "infeasible", "unsupported"};
+}
+
+// How a served load and the system's speed get along, from how the queue grows.
+enum class Saturation : std::uint8_t {
+  none,        // not a served load
+  stable,      // whoever arrives is served at the pace of arrivals
+  backlogged,  // queues, but they do not keep growing
+  overloaded,  // the queue grows as long as requests arrive
+};
+constexpr std::array<std::string_view, 4> enum_names(Saturation) {
+  return {"none", "stable", "backlogged", "overloaded"};
 }
 
 // A figure that a task does not produce stays NaN and becomes null in the tables.
@@ -57,6 +69,57 @@ struct Metrics {
   double kv_capacity_tokens = kNoValue;
   double max_batch = kNoValue;
   double price_usd_per_mtok = kNoValue;
+  Seconds ttft_p50{kNoValue};
+  Seconds ttft_p90{kNoValue};
+  Seconds ttft_p95{kNoValue};
+  Seconds ttft_p99{kNoValue};
+  Seconds tpot_p50{kNoValue};
+  Seconds tpot_p90{kNoValue};
+  Seconds tpot_p95{kNoValue};
+  Seconds tpot_p99{kNoValue};
+  Seconds itl{kNoValue};
+  Seconds itl_p50{kNoValue};
+  Seconds itl_p90{kNoValue};
+  Seconds itl_p95{kNoValue};
+  Seconds itl_p99{kNoValue};
+  Seconds e2e_p50{kNoValue};
+  Seconds e2e_p90{kNoValue};
+  Seconds e2e_p95{kNoValue};
+  Seconds e2e_p99{kNoValue};
+  Seconds queue{kNoValue};
+  Seconds queue_p50{kNoValue};
+  Seconds queue_p90{kNoValue};
+  Seconds queue_p95{kNoValue};
+  Seconds queue_p99{kNoValue};
+  RequestsPerSecond offered{kNoValue};
+  RequestsPerSecond throughput{kNoValue};
+  RequestsPerSecond goodput{kNoValue};
+  RequestsPerSecond capacity{kNoValue};
+  TokensPerSecond output_per_user{kNoValue};
+  TokensPerSecond output_per_device{kNoValue};
+  double slo_attainment = kNoValue;
+  double slo_met = kNoValue;
+  double requests_finished = kNoValue;
+  double requests_refused = kNoValue;
+  double preemptions = kNoValue;
+  double recomputed_tokens = kNoValue;
+  double prefix_hit_rate = kNoValue;
+  double batch_mean = kNoValue;
+  double concurrency = kNoValue;
+  double utilization = kNoValue;
+  double kv_blocks = kNoValue;
+  double kv_use = kNoValue;
+  double kv_peak = kNoValue;
+  double kv_waste = kNoValue;
+  double steps = kNoValue;
+  Seconds makespan{kNoValue};
+  double capacity_monotone = kNoValue;
+  Seconds ttft_p50_ci{kNoValue};
+  Seconds ttft_p99_ci{kNoValue};
+  Seconds tpot_p50_ci{kNoValue};
+  Seconds tpot_p99_ci{kNoValue};
+  Seconds e2e_p99_ci{kNoValue};
+  TokensPerSecond output_ci{kNoValue};
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -89,6 +152,57 @@ struct Metrics {
           "tokens the KV cache can hold, per replica");
     visit("max_batch", self.max_batch, "sequences of this length that fit, per replica");
     visit("price_usd_per_mtok", self.price_usd_per_mtok, "rent of the devices per million tokens");
+    visit("ttft_p50", self.ttft_p50, "task serve: time to first token, p50");
+    visit("ttft_p90", self.ttft_p90, "task serve: time to first token, p90");
+    visit("ttft_p95", self.ttft_p95, "task serve: time to first token, p95");
+    visit("ttft_p99", self.ttft_p99, "task serve: time to first token, p99");
+    visit("tpot_p50", self.tpot_p50, "task serve: time per output token after the first, p50");
+    visit("tpot_p90", self.tpot_p90, "task serve: time per output token after the first, p90");
+    visit("tpot_p95", self.tpot_p95, "task serve: time per output token after the first, p95");
+    visit("tpot_p99", self.tpot_p99, "task serve: time per output token after the first, p99");
+    visit("itl", self.itl, "task serve: time between two tokens, mean");
+    visit("itl_p50", self.itl_p50, "task serve: time between two tokens, p50");
+    visit("itl_p90", self.itl_p90, "task serve: time between two tokens, p90");
+    visit("itl_p95", self.itl_p95, "task serve: time between two tokens, p95");
+    visit("itl_p99", self.itl_p99, "task serve: time between two tokens, p99");
+    visit("e2e_p50", self.e2e_p50, "task serve: from arrival to the last token, p50");
+    visit("e2e_p90", self.e2e_p90, "task serve: from arrival to the last token, p90");
+    visit("e2e_p95", self.e2e_p95, "task serve: from arrival to the last token, p95");
+    visit("e2e_p99", self.e2e_p99, "task serve: from arrival to the last token, p99");
+    visit("queue", self.queue, "task serve: from arrival to the first step it is part of, mean");
+    visit("queue_p50", self.queue_p50, "task serve: from arrival to the first step it is part of, p50");
+    visit("queue_p90", self.queue_p90, "task serve: from arrival to the first step it is part of, p90");
+    visit("queue_p95", self.queue_p95, "task serve: from arrival to the first step it is part of, p95");
+    visit("queue_p99", self.queue_p99, "task serve: from arrival to the first step it is part of, p99");
+    visit("offered", self.offered, "task serve: requests that arrive");
+    visit("throughput", self.throughput, "task serve: requests finished");
+    visit("goodput", self.goodput, "task serve: requests finished within the limits of slo");
+    visit("capacity", self.capacity, "task serve: highest rate that meets capacity.slo");
+    visit("output_per_user", self.output_per_user, "task serve: generated tokens of one user");
+    visit("output_per_device", self.output_per_device, "task serve: generated tokens, per device");
+    visit("slo_attainment", self.slo_attainment, "task serve: share of requests within the limits of slo");
+    visit("slo_met", self.slo_met, "task serve: 1 when every stated percentile is within its limit");
+    visit("requests_finished", self.requests_finished, "task serve: requests answered");
+    visit("requests_refused", self.requests_refused, "task serve: requests that could never fit");
+    visit("preemptions", self.preemptions, "task serve: times a running request was put back");
+    visit("recomputed_tokens", self.recomputed_tokens, "task serve: tokens whose KV was lost by that");
+    visit("prefix_hit_rate", self.prefix_hit_rate, "task serve: share of prompt tokens found in the cache");
+    visit("batch_mean", self.batch_mean, "task serve: sequences in a step, mean over steps");
+    visit("concurrency", self.concurrency, "task serve: requests inside, mean over time");
+    visit("utilization", self.utilization, "task serve: share of the time a step was running");
+    visit("kv_blocks", self.kv_blocks, "KV blocks of a replica");
+    visit("kv_use", self.kv_use, "task serve: share of the KV cache with tokens in it, mean over time");
+    visit("kv_peak", self.kv_peak, "task serve: largest share of KV blocks in use");
+    visit("kv_waste", self.kv_waste, "task serve: share of the room held by decodes that had no token in it");
+    visit("steps", self.steps, "task serve: engine steps");
+    visit("makespan", self.makespan, "task serve: from the start to the last answer");
+    visit("capacity_monotone", self.capacity_monotone, "task serve: 1 when no lower rate that was tried missed capacity.slo");
+    visit("ttft_p50_ci", self.ttft_p50_ci, "half of the 95% interval of ttft_p50 over load.replicates");
+    visit("ttft_p99_ci", self.ttft_p99_ci, "half of the 95% interval of ttft_p99 over load.replicates");
+    visit("tpot_p50_ci", self.tpot_p50_ci, "half of the 95% interval of tpot_p50 over load.replicates");
+    visit("tpot_p99_ci", self.tpot_p99_ci, "half of the 95% interval of tpot_p99 over load.replicates");
+    visit("e2e_p99_ci", self.e2e_p99_ci, "half of the 95% interval of e2e_p99 over load.replicates");
+    visit("output_ci", self.output_ci, "half of the 95% interval of output over load.replicates");
   }
 };
 
@@ -98,8 +212,11 @@ struct Outcome {
   Bound bound = Bound::compute;  // what most of the time waits for
   Tier tier = Tier::roofline;    // the least founded tier among the kernels
   bool extrapolated = false;
+  Saturation saturation = Saturation::none;
   Metrics metrics;
   std::vector<KernelRow> kernels;
+  std::vector<RequestRow> requests;    // only where output.requests asks for them
+  std::vector<TimelineRow> timeline;   // only where output.timeline does
 };
 
 }  // namespace engine

@@ -15,14 +15,19 @@
 #include "engine/model/model_spec.h"
 #include "engine/model/parallelism.h"
 #include "engine/serving/serving_settings.h"
+#include "engine/serving/slo.h"
+#include "engine/workload/load.h"
 
 namespace engine {
 
 enum class Task : std::uint8_t {
   step,     // one prefill or decode step
   request,  // one request from prompt to last token
+  serve,    // a load of requests over time
 };
-constexpr std::array<std::string_view, 2> enum_names(Task) { return {"step", "request"}; }
+constexpr std::array<std::string_view, 3> enum_names(Task) {
+  return {"step", "request", "serve"};
+}
 
 enum class StepPhase : std::uint8_t { prefill, decode };
 constexpr std::array<std::string_view, 2> enum_names(StepPhase) { return {"prefill", "decode"}; }
@@ -89,6 +94,10 @@ struct Scenario {
   RequestShape request;
   HostSettings host;
   ServingSettings serving;
+  Load load;
+  Slo slo;
+  CapacitySearch capacity;
+  OutputSettings output;
   CalibrationSettings calibration;
   std::int64_t seed = 0;
   std::int64_t replicate = 0;
@@ -105,6 +114,10 @@ struct Scenario {
     visit("request", self.request, "task request: the request", any_value);
     visit("host", self.host, "what the host adds", any_value);
     visit("serving", self.serving, "the inference engine's settings", any_value);
+    visit("load", self.load, "task serve: the requests", any_value);
+    visit("slo", self.slo, "task serve: limits on latency", any_value);
+    visit("capacity", self.capacity, "task serve: search for the highest rate", any_value);
+    visit("output", self.output, "rows besides the point's own", any_value);
     visit("calibration", self.calibration, "where kernel times come from", any_value);
     visit("seed", self.seed, "seed of everything random", any_value);
     visit("replicate", self.replicate, "number of the replicate, from 0", non_negative);

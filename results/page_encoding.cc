@@ -91,18 +91,29 @@ class ValueCodes {
   std::int32_t last_ = 0;
 };
 
-// Whether values repeat often enough for a dictionary.
-bool repeats(std::span<const std::uint64_t> bits) {
+Encoding encoding_for(const Column& column, std::span<const std::uint64_t> bits) {
   constexpr std::size_t kSample = 256;
-  if (bits.size() < 2 * kSample) return true;
+  if (bits.size() < 2 * kSample) return Encoding::dictionary;
   // Places spread by the golden ratio: even steps would fall in with the grid's own period.
   std::array<std::uint64_t, kSample> sample;
   for (std::size_t i = 0; i < kSample; ++i) {
     sample[i] = bits[std::size_t(((i + 1) * kGolden >> 32) * bits.size() >> 32)];
   }
   std::ranges::sort(sample);
-  const auto distinct = std::ranges::unique(sample).begin() - sample.begin();
-  return distinct <= std::ptrdiff_t(kSample / 2);
+  const auto distinct = std::size_t(std::ranges::unique(sample).begin() - sample.begin());
+  if (distinct <= kSample / 2) return Encoding::dictionary;
+  // Values that come back now and then are found by the compressor as long as they are whole.
+  const bool hardly_repeats = distinct > kSample - kSample / 16;
+  return hardly_repeats && column.type == ColumnType::float64 ? Encoding::split : Encoding::plain;
+}
+
+void put_split(PageBytes& out, std::span<const std::uint64_t> bits) {
+  const std::size_t start = out.size();
+  out.resize(start + bits.size_bytes());
+  std::uint8_t* to = out.data() + start;
+  for (int shift = 0; shift < 64; shift += 8) {
+    for (const std::uint64_t value : bits) *to++ = std::uint8_t(value >> shift);
+  }
 }
 
 template <class T>
@@ -152,6 +163,7 @@ template <class Code>
 ColumnPages coded_texts(const Column& column, std::span<const Code> codes,
                         std::span<const std::string_view> dictionary) {
   ColumnPages pages;
+  if (!dictionary.empty()) pages.encoding = Encoding::dictionary;
   for (const std::string_view text : dictionary) put_text(pages.dictionary, text);
   pages.dictionary_values = std::int32_t(dictionary.size());
   if (!column.nullable) {
@@ -166,7 +178,7 @@ ColumnPages coded_texts(const Column& column, std::span<const Code> codes,
   }
   pages.nulls = std::int64_t(codes.size() - present.size());
   put_levels(pages.data, levels);
-  if (!present.empty()) {
+  if (!dictionary.empty()) {
     put_codes(pages.data, std::span<const Code>(present), dictionary.size());
   }
   return pages;
@@ -207,8 +219,9 @@ ColumnPages number_pages(const Column& column, std::span<const std::uint64_t> bi
       bits = present;
     }
   }
-  if (!repeats(bits)) {
-    put_numbers(pages.data, bits);
+  pages.encoding = bits.empty() ? Encoding::plain : encoding_for(column, bits);
+  if (pages.encoding != Encoding::dictionary) {
+    (pages.encoding == Encoding::split ? put_split : put_numbers)(pages.data, bits);
     add_range(column, pages, bits);
     return pages;
   }
@@ -217,9 +230,7 @@ ColumnPages number_pages(const Column& column, std::span<const std::uint64_t> bi
   for (std::size_t i = 0; i < bits.size(); ++i) codes[i] = dictionary.code(bits[i]);
   put_numbers(pages.dictionary, dictionary.values());
   pages.dictionary_values = std::int32_t(dictionary.values().size());
-  if (!codes.empty()) {
-    put_codes(pages.data, std::span<const std::int32_t>(codes), dictionary.values().size());
-  }
+  put_codes(pages.data, std::span<const std::int32_t>(codes), dictionary.values().size());
   add_range(column, pages, dictionary.values());
   return pages;
 }
@@ -249,7 +260,7 @@ ColumnPages key_pages(std::span<const engine::Key> keys) {
 }
 
 ColumnPages constant_number(const Column& column, std::uint64_t bits, std::size_t rows) {
-  ColumnPages pages;
+  ColumnPages pages{.encoding = Encoding::dictionary};
   put(pages.dictionary, bits);
   pages.dictionary_values = 1;
   pages.data.push_back(std::uint8_t(code_width(1)));
@@ -259,7 +270,7 @@ ColumnPages constant_number(const Column& column, std::uint64_t bits, std::size_
 }
 
 ColumnPages constant_text(std::string_view text, std::size_t rows) {
-  ColumnPages pages;
+  ColumnPages pages{.encoding = Encoding::dictionary};
   put_text(pages.dictionary, text);
   pages.dictionary_values = 1;
   pages.data.push_back(std::uint8_t(code_width(1)));
@@ -269,7 +280,7 @@ ColumnPages constant_text(std::string_view text, std::size_t rows) {
 
 ColumnPages repeated_numbers(std::span<const std::uint64_t> bits,
                              std::span<const std::uint32_t> counts) {
-  ColumnPages pages;
+  ColumnPages pages{.encoding = Encoding::dictionary};
   put_numbers(pages.dictionary, bits);
   pages.dictionary_values = std::int32_t(bits.size());
   put_repeated(pages.data, counts);
@@ -279,7 +290,7 @@ ColumnPages repeated_numbers(std::span<const std::uint64_t> bits,
 
 ColumnPages repeated_keys(std::span<const engine::Key> keys,
                           std::span<const std::uint32_t> counts) {
-  ColumnPages pages;
+  ColumnPages pages{.encoding = Encoding::dictionary};
   put_keys(pages.dictionary, keys);
   pages.dictionary_values = std::int32_t(keys.size());
   put_repeated(pages.data, counts);

@@ -6,18 +6,45 @@
 
 namespace engine {
 
-std::uint64_t random_bits(std::uint64_t seed, Stream stream, std::uint64_t n, std::uint32_t lane) {
+namespace {
+
+// 53 bits, moved by half a step away from zero.
+double unit_interval(std::uint64_t bits) { return (double(bits >> 11) + 0.5) * 0x1p-53; }
+
+}  // namespace
+
+std::array<std::uint64_t, 2> random_words(std::uint64_t seed, Stream stream, std::uint64_t n,
+                                          std::uint32_t lane) {
   const r123::Philox4x32 philox;
   const r123::Philox4x32::ctr_type counter{
       {std::uint32_t(n), std::uint32_t(n >> 32), static_cast<std::uint32_t>(stream), lane}};
   const r123::Philox4x32::key_type key{{std::uint32_t(seed), std::uint32_t(seed >> 32)}};
   const auto block = philox(counter, key);
-  return (std::uint64_t(block[1]) << 32) | block[0];
+  return {(std::uint64_t(block[1]) << 32) | block[0], (std::uint64_t(block[3]) << 32) | block[2]};
+}
+
+std::uint64_t random_bits(std::uint64_t seed, Stream stream, std::uint64_t n, std::uint32_t lane) {
+  return random_words(seed, stream, n, lane)[0];
+}
+
+std::array<double, 2> normal_pair(std::uint64_t seed, Stream stream, std::uint64_t n,
+                                  std::uint32_t lane) {
+  const auto words = random_words(seed, stream, n, lane);
+  const double radius = std::sqrt(-2 * std::log(unit_interval(words[0])));
+  const double angle = 2 * 3.14159265358979323846 * unit_interval(words[1]);
+  return {radius * std::cos(angle), radius * std::sin(angle)};
+}
+
+std::uint64_t mixed_seed(std::uint64_t a, std::uint64_t b) {
+  // The finaliser of SplitMix64, after one odd multiple of `a` per unit of it.
+  std::uint64_t z = a * 0x9e3779b97f4a7c15ull + b + 0x9e3779b97f4a7c15ull;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+  return z ^ (z >> 31);
 }
 
 double uniform(std::uint64_t seed, Stream stream, std::uint64_t n, std::uint32_t lane) {
-  // 53 bits, moved by half a step away from zero.
-  return (double(random_bits(seed, stream, n, lane) >> 11) + 0.5) * 0x1p-53;
+  return unit_interval(random_bits(seed, stream, n, lane));
 }
 
 double exponential(std::uint64_t seed, Stream stream, std::uint64_t n, std::uint32_t lane) {

@@ -2,6 +2,7 @@
 // else, so no order of evaluation, thread or neighbour can change it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace engine {
@@ -23,6 +24,10 @@ enum class Stream : std::uint32_t {
 std::uint64_t random_bits(std::uint64_t seed, Stream stream, std::uint64_t n,
                           std::uint32_t lane = 0);
 
+// Two independent words of 64 random bits for the price of one; the first is `random_bits`.
+std::array<std::uint64_t, 2> random_words(std::uint64_t seed, Stream stream, std::uint64_t n,
+                                          std::uint32_t lane = 0);
+
 // Uniform in the open interval (0, 1): safe to take the logarithm of.
 double uniform(std::uint64_t seed, Stream stream, std::uint64_t n, std::uint32_t lane = 0);
 
@@ -31,6 +36,13 @@ double exponential(std::uint64_t seed, Stream stream, std::uint64_t n, std::uint
 
 // Standard normal (inverse of the distribution function, one uniform a number).
 double normal(std::uint64_t seed, Stream stream, std::uint64_t n, std::uint32_t lane = 0);
+
+// Two independent standard normals from one draw (Box and Muller), for who needs both.
+std::array<double, 2> normal_pair(std::uint64_t seed, Stream stream, std::uint64_t n,
+                                  std::uint32_t lane = 0);
+
+// One seed out of two numbers, all bits mixed.
+std::uint64_t mixed_seed(std::uint64_t a, std::uint64_t b);
 
 // The inverse of the standard normal distribution function, for u in (0, 1).
 double normal_quantile(double u);

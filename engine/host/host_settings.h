@@ -30,6 +30,7 @@ struct HostSettings {
   Seconds graph_launch{10e-6};
   Seconds kernel_gap{1e-6};
   std::int64_t largest_graph = 512;
+  std::string captured_sizes;
   Seconds step_overhead{300e-6};
   Seconds step_per_sequence{3e-6};
   bool asynchronous = true;
@@ -45,6 +46,10 @@ struct HostSettings {
     visit("kernel_gap", self.kernel_gap, "idle time between two kernels of a graph", non_negative);
     visit("largest_graph", self.largest_graph,
           "largest decode batch with a captured graph; larger ones run eagerly", non_negative);
+    visit("captured_sizes", self.captured_sizes,
+          "decode batches with a captured graph, such as '1 2 4 8 16'; empty: 1, 2, 4, multiples of 8, "
+          "and of 16 above 256",
+          any_value);
     visit("step_overhead", self.step_overhead,
           "scheduling, input preparation, sampling and output of one step", non_negative);
     visit("step_per_sequence", self.step_per_sequence, "the same, per sequence in the batch",

@@ -1,11 +1,39 @@
 #include "engine/host/host_time.h"
 
 #include <algorithm>
+#include <string_view>
 
 namespace engine {
+namespace {
+
+// The smallest of the sizes written in `sizes` that holds the batch; 0 where none does.
+std::int64_t listed_batch(std::int64_t batch, std::string_view sizes) {
+  std::int64_t best = 0, number = 0;
+  bool in_number = false;
+  const auto take = [&] {
+    if (in_number && number >= batch && (best == 0 || number < best)) best = number;
+    number = 0;
+    in_number = false;
+  };
+  for (const char c : sizes) {
+    if (c >= '0' && c <= '9' && number < 1'000'000) {
+      number = number * 10 + (c - '0');
+      in_number = true;
+    } else {
+      take();
+    }
+  }
+  take();
+  return best;
+}
+
+}  // namespace
 
 std::int64_t captured_batch(std::int64_t batch, const HostSettings& host) {
   if (host.mode != HostMode::graph || batch > host.largest_graph) return batch;
+  if (!host.captured_sizes.empty()) {
+    return std::max(batch, listed_batch(batch, host.captured_sizes));
+  }
   // 1, 2, 4, then multiples of 8, and of 16 above 256: what current engines capture by default.
   if (batch <= 2) return batch;
   if (batch <= 4) return std::min<std::int64_t>(4, host.largest_graph);
@@ -14,7 +42,10 @@ std::int64_t captured_batch(std::int64_t batch, const HostSettings& host) {
 }
 
 LaunchMode launch_mode(bool decode_only, std::int64_t batch, const HostSettings& host) {
-  const bool captured = host.mode == HostMode::graph && decode_only && batch <= host.largest_graph;
+  bool captured = host.mode == HostMode::graph && decode_only && batch <= host.largest_graph;
+  if (captured && !host.captured_sizes.empty()) {
+    captured = listed_batch(batch, host.captured_sizes) > 0;
+  }
   return captured ? LaunchMode::replay : LaunchMode::eager;
 }
 
@@ -35,6 +66,26 @@ HostTime host_time(Seconds device_time, double launches, std::int64_t sequences,
   const Seconds busy = device_time + time.gap + time.launch;
   time.between = host.asynchronous ? std::max(Seconds{0}, work - busy) : work;
   return time;
+}
+
+HostLine host_line(double launches, std::int64_t sequences, LaunchMode mode,
+                   const HostSettings& host) {
+  HostLine line;
+  if (mode == LaunchMode::replay) {
+    line.gap = host.kernel_gap * std::max(0.0, launches - 1);
+    line.added = line.gap + host.graph_launch;
+  } else {
+    line.added = host.launch_cost;
+    line.least = host.launch_cost + host.launch_cost * launches;
+  }
+  const Seconds work = host.step_overhead + host.step_per_sequence * double(sequences);
+  if (host.asynchronous) {
+    line.least = std::max(line.least, work);
+  } else {
+    line.added += work;
+    if (line.least.value > 0) line.least += work;
+  }
+  return line;
 }
 
 }  // namespace engine

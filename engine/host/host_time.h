@@ -36,4 +36,14 @@ struct HostTime {
 HostTime host_time(Seconds device_time, double launches, std::int64_t sequences, LaunchMode mode,
                    const HostSettings& host);
 
+// The same as a line: whatever the device time D, the whole step takes max(D + added, least) and
+// `gap` of it is idle between kernels. What makes long stretches of steps summable.
+struct HostLine {
+  Seconds added;
+  Seconds least;
+  Seconds gap;
+};
+HostLine host_line(double launches, std::int64_t sequences, LaunchMode mode,
+                   const HostSettings& host);
+
 }  // namespace engine

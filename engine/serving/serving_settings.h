@@ -1,36 +1,112 @@
 // How an inference engine is set up: the knobs an operator turns.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "engine/base/enum_names.h"
 #include "engine/base/fields.h"
 #include "engine/base/units.h"
 
 namespace engine {
 
+// Which requests run in a step. The rules are in engine/serving/policy_table.cc, in this order; new
+// ones go to the end, because keys hold the number.
+enum class PolicyName : std::uint8_t {
+  vllm_v1,
+  vllm_v0,
+  sarathi,
+  sglang,
+  orca,
+  no_evict,
+  static_batch,
+};
+constexpr std::array<std::string_view, 7> enum_names(PolicyName) {
+  return {"vllm_v1", "vllm_v0", "sarathi", "sglang", "orca", "no_evict", "static"};
+}
+
+// Who is first in the queue.
+enum class Ordering : std::uint8_t {
+  fcfs,
+  priority,        // lower levels first, then by arrival
+  slo,             // least slack before the time to first token is missed
+  longest_prefix,  // most of the prompt in the cache, among the first 128
+};
+constexpr std::array<std::string_view, 4> enum_names(Ordering) {
+  return {"fcfs", "priority", "slo", "longest_prefix"};
+}
+
+// Which replica a request goes to. As with policies, the rules are in router_table.cc.
+enum class RouterName : std::uint8_t {
+  round_robin,
+  random,
+  least_outstanding,
+  least_tokens,
+  power_of_two,
+  prefix_aware,
+  sticky,
+};
+constexpr std::array<std::string_view, 7> enum_names(RouterName) {
+  return {"round_robin",  "random", "least_outstanding", "least_tokens", "power_of_two",
+          "prefix_aware", "sticky"};
+}
+
 struct ServingSettings {
   static constexpr std::string_view library = "serving";
 
   std::string name = "default";
+  PolicyName policy = PolicyName::vllm_v1;
+  Ordering ordering = Ordering::fcfs;
   std::int64_t max_num_batched_tokens = 8192;
   std::int64_t max_num_seqs = 256;
+  std::int64_t chunk = 512;
+  std::int64_t long_prefill_threshold = 0;
   std::int64_t block_size = 16;
+  std::int64_t kv_blocks = 0;
+  double watermark = 0;
+  bool prefix_caching = false;
+  double new_token_ratio = 0.4;
+  std::int64_t max_output = 0;
+  std::int64_t replicas = 1;
+  RouterName router = RouterName::round_robin;
   double memory_utilization = 0.9;
   Bytes reserved_memory{1e9};
+  bool stepping = false;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("name", self.name, "name of these settings", any_value);
+    visit("policy", self.policy, "which requests run in a step", any_value);
+    visit("ordering", self.ordering, "who is first in the queue", any_value);
     visit("max_num_batched_tokens", self.max_num_batched_tokens, "most tokens in one step",
           at_least(1));
     visit("max_num_seqs", self.max_num_seqs, "most sequences in one step", at_least(1));
+    visit("chunk", self.chunk, "sarathi: most tokens in one step; sglang: most of one prefill step",
+          at_least(1));
+    visit("long_prefill_threshold", self.long_prefill_threshold,
+          "vllm_v1: most tokens of one prompt in one step", non_negative_or("none"));
     visit("block_size", self.block_size, "tokens in one KV block", at_least(1));
+    visit("kv_blocks", self.kv_blocks,
+          "KV blocks of a replica; auto: as many as fit beside the model", non_negative_or("auto"));
+    visit("watermark", self.watermark,
+          "share of the blocks that admission leaves free while something runs", fraction);
+    visit("prefix_caching", self.prefix_caching, "KV of equal prefixes is kept and shared",
+          any_value);
+    visit("new_token_ratio", self.new_token_ratio,
+          "sglang: share of the outputs still to come that admission leaves room for", fraction);
+    visit("max_output", self.max_output,
+          "no_evict, static: output tokens a request is given room for; auto: its own",
+          non_negative_or("auto"));
+    visit("replicas", self.replicas, "copies of the whole layout behind one router", at_least(1));
+    visit("router", self.router, "which replica a request goes to", any_value);
     visit("memory_utilization", self.memory_utilization,
           "share of the device's memory the engine may fill", between(0.01, 1));
     visit("reserved_memory", self.reserved_memory,
           "context, captured graphs and communication buffers of one device", non_negative);
+    visit("stepping", self.stepping,
+          "simulate every step on its own: the slow reference for the closed form", any_value);
   }
 };
 

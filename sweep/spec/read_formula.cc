@@ -103,6 +103,9 @@ class NeighbourCheck {
       if (literal->kind != Token::Kind::text || leaf->leaf < 0) continue;
       if (leaf_of(*leaf)->kind == LeafKind::enumeration) {
         known_name(*leaf_of(*leaf), leaf->written, *literal);
+      } else {
+        reading_.compared.push_back(
+            {leaf->leaf, literal->written, place_in(node_, literal->offset)});
       }
     }
   }

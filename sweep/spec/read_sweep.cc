@@ -6,6 +6,7 @@
 
 #include "sweep/space/space_parts.h"
 #include "sweep/space/text_code.h"
+#include "sweep/spec/load_resources.h"
 #include "sweep/spec/load_spec.h"
 #include "sweep/spec/read_fields.h"
 #include "sweep/spec/read_value.h"
@@ -53,6 +54,7 @@ class SweepReader {
     const Node* replicates = last("replicates");
     const Node* limit = last("limit");
     read_base(seed);
+    load_calibrations(parts_.base, root_where_, reading_);
     SpaceReader reader(parts_, std::uint64_t(parts_.base.seed), reading_);
     parts_.root.kind = SpaceNode::Kind::product;
     each("axes", [&](const Node& node) {
@@ -83,6 +85,7 @@ class SweepReader {
     if (limit != nullptr) {
       if (const auto count = read_count(*limit, "limit", 1, reading_)) most = std::uint64_t(*count);
     }
+    check_compared();
     if (reading_.mistakes.empty()) check_whole();
     if (reading_.mistakes.empty() && !complete(parts_)) {
       reading_.mistake(root_where_, "the sweep has more than 2^64 positions",
@@ -102,6 +105,7 @@ class SweepReader {
         "limit: " + std::to_string(spec.limit) + "\n" + body;
     spec.digest = text_digest(body);
     spec.files = std::move(reading_.files);
+    spec.resources = std::move(reading_.resources);
     return spec;
   }
 
@@ -212,6 +216,31 @@ class SweepReader {
     }
     for (const engine::Section& section : table.sections) {
       if (section.complete != nullptr) section.complete(parts_.base);
+    }
+  }
+
+  // `device == 'h100-smx'` is never true, and silently so. Only a name that is near another one is
+  // taken for a slip: a resolved sweep must read without the library it came from.
+  void check_compared() {
+    const engine::LeafTable& table = engine::leaf_table();
+    for (const ComparedText& compared : reading_.compared) {
+      const engine::Leaf& leaf = table.leaves[std::size_t(compared.leaf)];
+      if (leaf.kind != engine::LeafKind::text || !leaf.path.ends_with(".name")) continue;
+      const int section = table.find_section(leaf.path.substr(0, leaf.path.size() - 5));
+      if (section < 0) continue;
+      const std::string library(table.sections[std::size_t(section)].library);
+      std::vector<std::string> names = reading_.library.names(library);
+      names.push_back(engine::leaf_text(parts_.base, leaf));
+      for (const Axis& axis : parts_.axes) {
+        for (const Edit& edit : axis.edits) {
+          if (edit.leaf == compared.leaf) names.push_back(std::get<std::string>(edit.value));
+        }
+      }
+      if (std::find(names.begin(), names.end(), compared.text) != names.end()) continue;
+      const std::string near = nearest(compared.text, names);
+      if (near.empty()) continue;
+      reading_.mistake(compared.where, "there is no '" + compared.text + "' among the " + library,
+                       "did you mean '" + near + "'?");
     }
   }
 

@@ -68,7 +68,7 @@ std::string suggestion(std::string_view written, const std::vector<std::string>&
   const std::string near = nearest(written, candidates);
   if (!near.empty()) return "did you mean '" + near + "'?";
   if (candidates.empty()) return "";
-  return std::string(what_they_are) + ": " + listing(candidates);
+  return (what_they_are.empty() ? "" : std::string(what_they_are) + ": ") + listing(candidates);
 }
 
 std::string similar_file_hint(const std::filesystem::path& file) {

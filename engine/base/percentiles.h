@@ -1,0 +1,82 @@
+// Percentiles of what a simulation produces, one sample at a time, in bounded memory.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+namespace engine {
+
+// Counts over buckets that divide every octave of the positive numbers evenly. A percentile is
+// interpolated by rank inside its bucket, so a sample that moves across a bucket's edge by rounding
+// moves the result by next to nothing.
+class LogHistogram {
+ public:
+  // `bits`: 2^bits buckets an octave; 10 is a relative width of at most 0.1%.
+  explicit LogHistogram(int bits) : bits_(bits) {}
+
+  void clear();
+  void add(double value, double weight) {
+    const std::int64_t at = place(value) - first_;
+    if (at < 0 || at >= std::int64_t(buckets_.size())) return make_room(value, weight);
+    buckets_[std::size_t(at)] += weight;
+    count_ += weight;
+  }
+  double count() const { return count_; }
+  double percentile(double share) const;
+
+  // The lowest value above this one's bucket.
+  double bucket_end(double value) const { return edge(place(value) + 1); }
+  bool same_bucket(double a, double b) const { return place(a) == place(b); }
+
+ private:
+  std::int64_t place(double value) const {
+    // Zero and less share the lowest bucket: times are positive but for rounding.
+    const double least = value > 1e-12 ? value : 1e-12;
+    return std::int64_t(std::bit_cast<std::uint64_t>(least) >> (52 - bits_));
+  }
+  double edge(std::int64_t place) const {
+    return std::bit_cast<double>(std::uint64_t(place) << (52 - bits_));
+  }
+  void make_room(double value, double weight);
+
+  int bits_;
+  std::vector<double> buckets_;
+  std::int64_t first_ = 0;  // place of buckets_[0]
+  double count_ = 0;
+};
+
+// Samples kept as they are up to a limit, exact percentiles; beyond it, a histogram of at most 0.1%
+// relative width, so that memory does not follow the number of samples.
+class Samples {
+ public:
+  static constexpr std::size_t kExact = 100'000;
+
+  void clear();
+  void add(double value) {
+    sum_ += value;
+    ++count_;
+    if (count_ <= kExact) {
+      values_.push_back(value);
+      partition_ = 0;
+    } else {
+      spill(value);
+    }
+  }
+  std::size_t count() const { return count_; }
+  double mean() const;  // NaN of nothing
+  // Linear between the two samples nearest to the rank, as numpy's default; NaN of nothing. Shares
+  // in rising order are cheapest. Reorders the samples, nothing else.
+  double percentile(double share);
+
+ private:
+  void spill(double value);
+
+  std::vector<double> values_;
+  std::size_t partition_ = 0;  // no value from here on is below any value before
+  LogHistogram rest_{10};
+  double sum_ = 0;
+  std::size_t count_ = 0;
+};
+
+}  // namespace engine

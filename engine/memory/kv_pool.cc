@@ -1,0 +1,207 @@
+#include "engine/memory/kv_pool.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "engine/base/check.h"
+
+namespace engine {
+namespace {
+
+constexpr std::size_t kFirstTable = 1024;
+
+// Blocks that are full when a sequence reaches `end` and were not at `start`.
+std::int64_t full_blocks(std::int64_t start, std::int64_t end, std::int64_t block_size) {
+  return end / block_size - start / block_size;
+}
+
+}  // namespace
+
+void KvPool::reset(std::int64_t blocks, std::int64_t block_size, bool prefix_caching) {
+  total_ = empty_ = blocks;
+  block_size_ = block_size;
+  const auto unsigned_size = std::uint64_t(block_size);
+  shift_ = std::has_single_bit(unsigned_size) ? std::countr_zero(unsigned_size) : -1;
+  idle_ = held_ = evicted_ = 0;
+  caching_ = prefix_caching;
+  extents_.clear();
+  unused_.clear();
+  first_ = last_ = -1;
+  entries_ = 0;
+  table_.clear();
+  if (caching_) table_.resize(kFirstTable, -1);
+}
+
+void KvPool::take_from_cache(std::int64_t blocks) {
+  const std::int64_t from_empty = std::min(blocks, empty_);
+  empty_ -= from_empty;
+  std::int64_t missing = blocks - from_empty;
+  while (missing > 0) {
+    check(first_ >= 0, "blocks are taken only when they are free");
+    Extent& oldest = extents_[std::size_t(first_)];
+    const std::int64_t given = std::min(missing, oldest.left);
+    oldest.left -= given;
+    idle_ -= given;
+    evicted_ += given;
+    missing -= given;
+    if (oldest.left == 0) {
+      const std::int32_t gone = first_;
+      unlink(gone);
+      erase(gone);
+    }
+  }
+}
+
+KvPool::Match KvPool::look_up(std::span<const PrefixExtent> prefix,
+                              std::int64_t most_tokens) const {
+  Match match;
+  std::int64_t start = 0;
+  for (const PrefixExtent& part : prefix) {
+    const std::int32_t index = find(part.key);
+    if (index < 0) break;
+    const Extent& extent = extents_[std::size_t(index)];
+    // One key for stretches of different lengths cannot be the same content, whatever a trace says.
+    if (extent.blocks != full_blocks(start, part.end, block_size_)) break;
+    start = part.end;
+    match.blocks += extent.left;
+    if (extent.holders == 0) match.idle += extent.left;
+    ++match.extents;
+    match.whole = extent.left == extent.blocks;
+    if (!match.whole || part.end >= most_tokens) break;
+  }
+  const std::int64_t most_blocks = most_tokens / block_size_;
+  match.tokens = std::min(match.blocks, most_blocks) * block_size_;
+  return match;
+}
+
+void KvPool::hold(std::span<const PrefixExtent> prefix, const Match& match, KvHolding& holding) {
+  if (!caching_) return;
+  for (std::size_t i = 0; i < match.extents; ++i) {
+    const std::int32_t index = find(prefix[i].key);
+    Extent& extent = extents_[std::size_t(index)];
+    if (extent.holders++ == 0) {
+      unlink(index);
+      idle_ -= extent.left;
+      held_ += extent.left;
+    }
+    holding.extents.push_back(index);
+    holding.shared += extent.left;
+  }
+  holding.next_extent = match.extents - (match.whole ? 0 : 1);
+}
+
+void KvPool::share(std::span<const PrefixExtent> prefix, std::int64_t tokens, KvHolding& holding) {
+  while (holding.next_extent < prefix.size() && prefix[holding.next_extent].end <= tokens) {
+    const std::size_t i = holding.next_extent++;
+    const std::int64_t start = i == 0 ? 0 : prefix[i - 1].end;
+    const std::int64_t blocks = full_blocks(start, prefix[i].end, block_size_);
+    std::int32_t index = find(prefix[i].key);
+    if (index < 0) {
+      index = insert(prefix[i].key);
+      Extent& extent = extents_[std::size_t(index)];
+      extent.blocks = extent.left = blocks;
+      extent.holders = 1;
+      holding.extents.push_back(index);
+      holding.shared += blocks;
+      held_ += blocks;
+      continue;
+    }
+    // Found in part and computed again by its holder: whole once more. Anybody else's copy stays
+    // theirs, and ours private.
+    Extent& extent = extents_[std::size_t(index)];
+    const bool ours = !holding.extents.empty() && holding.extents.back() == index;
+    if (ours && extent.left < extent.blocks) {
+      holding.shared += extent.blocks - extent.left;
+      held_ += extent.blocks - extent.left;
+      extent.left = extent.blocks;
+    }
+  }
+}
+
+std::int64_t KvPool::freed_by(const KvHolding& holding, std::int64_t blocks) const {
+  std::int64_t freed = blocks - holding.shared;
+  for (const std::int32_t index : holding.extents) {
+    const Extent& extent = extents_[std::size_t(index)];
+    if (extent.holders == 1) freed += extent.left;
+  }
+  return freed;
+}
+
+void KvPool::let_go(KvHolding& holding) {
+  // From the end of the sequence: the start, which more requests share, is given up last.
+  for (std::size_t i = holding.extents.size(); i-- > 0;) {
+    const std::int32_t index = holding.extents[i];
+    Extent& extent = extents_[std::size_t(index)];
+    if (--extent.holders == 0) {
+      idle_ += extent.left;
+      held_ -= extent.left;
+      link_last(index);
+    }
+  }
+  holding.extents.clear();
+  holding.shared = 0;
+  holding.next_extent = 0;
+}
+
+std::size_t KvPool::place_of(std::uint64_t key) const {
+  const std::size_t mask = table_.size() - 1;
+  std::size_t place = std::size_t(key * 0x9e3779b97f4a7c15ull >> 20) & mask;
+  while (table_[place] >= 0 && extents_[std::size_t(table_[place])].key != key) {
+    place = (place + 1) & mask;
+  }
+  return place;
+}
+
+std::int32_t KvPool::find(std::uint64_t key) const { return table_[place_of(key)]; }
+
+std::int32_t KvPool::insert(std::uint64_t key) {
+  if (2 * ++entries_ > table_.size()) grow_table();
+  if (unused_.empty()) {
+    unused_.push_back(std::int32_t(extents_.size()));
+    extents_.emplace_back();
+  }
+  const std::int32_t index = unused_.back();
+  unused_.pop_back();
+  extents_[std::size_t(index)] = Extent{.key = key};
+  table_[place_of(key)] = index;
+  return index;
+}
+
+void KvPool::grow_table() {
+  std::vector<std::int32_t> old(table_.size() * 2, -1);
+  old.swap(table_);
+  for (const std::int32_t index : old) {
+    if (index >= 0) table_[place_of(extents_[std::size_t(index)].key)] = index;
+  }
+}
+
+void KvPool::erase(std::int32_t extent) {
+  const std::size_t mask = table_.size() - 1;
+  std::size_t hole = place_of(extents_[std::size_t(extent)].key);
+  table_[hole] = -1;
+  --entries_;
+  unused_.push_back(extent);
+  // Entries behind the hole may have been pushed there by the one that is gone: put them in again.
+  for (std::size_t place = (hole + 1) & mask; table_[place] >= 0; place = (place + 1) & mask) {
+    const std::int32_t moved = table_[place];
+    table_[place] = -1;
+    table_[place_of(extents_[std::size_t(moved)].key)] = moved;
+  }
+}
+
+void KvPool::unlink(std::int32_t index) {
+  Extent& extent = extents_[std::size_t(index)];
+  (extent.before >= 0 ? extents_[std::size_t(extent.before)].after : first_) = extent.after;
+  (extent.after >= 0 ? extents_[std::size_t(extent.after)].before : last_) = extent.before;
+  extent.before = extent.after = -1;
+}
+
+void KvPool::link_last(std::int32_t index) {
+  Extent& extent = extents_[std::size_t(index)];
+  extent.before = last_;
+  extent.after = -1;
+  (last_ >= 0 ? extents_[std::size_t(last_)].after : first_) = index;
+  last_ = index;
+}
+
+}  // namespace engine

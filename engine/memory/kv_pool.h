@@ -1,0 +1,112 @@
+// The paged KV cache of one replica: how many blocks are free, and which of them hold prefixes that a
+// later request may share.
+//
+// Without prefix caching a pool is a count. With it, what requests may share is kept in extents: runs
+// of blocks with one key (a recorded block, a system prompt, a turn of a conversation). An extent is
+// held by the requests that use it; once nobody does, it stays as cache and is given up from its end,
+// least recently used first, when blocks run out. Extents make the price of a long prompt the number
+// of its parts, not of its blocks.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/base/prefix_extent.h"
+
+namespace engine {
+
+// What one request holds. Blocks it grows by while decoding are counted by who decodes.
+struct KvHolding {
+  std::int64_t shared = 0;            // blocks in extents
+  std::vector<std::int32_t> extents;  // held, in the order of the sequence
+  std::size_t next_extent = 0;        // of its prefix, the first it has neither found nor published
+};
+
+class KvPool {
+ public:
+  void reset(std::int64_t blocks, std::int64_t block_size, bool prefix_caching);
+
+  std::int64_t total() const { return total_; }
+  // Blocks that can be taken: empty ones and cache that nobody uses.
+  std::int64_t free() const { return empty_ + idle_; }
+  std::int64_t used() const { return total_ - free(); }
+  std::int64_t block_size() const { return block_size_; }
+  std::int64_t blocks_for(std::int64_t tokens) const {
+    const std::int64_t up = tokens + block_size_ - 1;
+    return shift_ >= 0 ? up >> shift_ : up / block_size_;
+  }
+  bool caches_prefixes() const { return caching_; }
+
+  // At most free(); cache is given up only when nothing is empty.
+  void take(std::int64_t blocks) {
+    if (blocks > empty_) return take_from_cache(blocks);
+    empty_ -= blocks;
+  }
+  void give(std::int64_t blocks) { empty_ += blocks; }
+
+  // How much of a prefix is in the cache.
+  struct Match {
+    std::int64_t tokens = 0;
+    std::int64_t blocks = 0;
+    std::int64_t idle = 0;    // of these, blocks nobody uses: free until they are held
+    std::size_t extents = 0;  // of the prefix, the last one perhaps in part
+    bool whole = true;        // the last one is all there
+  };
+  // At most `most_tokens` count: the last token of a prompt is always computed.
+  Match match(std::span<const PrefixExtent> prefix, std::int64_t most_tokens) const {
+    return caching_ ? look_up(prefix, most_tokens) : Match{};
+  }
+  void hold(std::span<const PrefixExtent> prefix, const Match& match, KvHolding& holding);
+
+  // The request has computed `tokens`: extents that end there or before can be shared from now on.
+  void publish(std::span<const PrefixExtent> prefix, std::int64_t tokens, KvHolding& holding) {
+    if (caching_) share(prefix, tokens, holding);
+  }
+
+  // Blocks that would come free if a holder of `blocks` in all let go.
+  std::int64_t freed_by(const KvHolding& holding, std::int64_t blocks) const;
+  void release(KvHolding& holding, std::int64_t blocks) {
+    give(blocks - holding.shared);
+    if (caching_) let_go(holding);
+  }
+
+  // Blocks of extents that somebody holds.
+  std::int64_t held_in_extents() const { return held_; }
+  // Blocks in cache that nobody uses, and evictions so far.
+  std::int64_t idle() const { return idle_; }
+  std::int64_t evicted() const { return evicted_; }
+
+ private:
+  struct Extent {
+    std::uint64_t key = 0;
+    std::int64_t blocks = 0;  // when whole
+    std::int64_t left = 0;    // still there: its end goes first
+    std::int64_t holders = 0;
+    std::int32_t before = -1, after = -1;  // in the order of last use, among those without holders
+  };
+
+  void take_from_cache(std::int64_t blocks);
+  Match look_up(std::span<const PrefixExtent> prefix, std::int64_t most_tokens) const;
+  void share(std::span<const PrefixExtent> prefix, std::int64_t tokens, KvHolding& holding);
+  void let_go(KvHolding& holding);
+  std::int32_t find(std::uint64_t key) const;
+  std::int32_t insert(std::uint64_t key);
+  void erase(std::int32_t extent);
+  void grow_table();
+  std::size_t place_of(std::uint64_t key) const;
+  void unlink(std::int32_t extent);
+  void link_last(std::int32_t extent);
+
+  std::int64_t total_ = 0, block_size_ = 1;
+  int shift_ = 0;  // of a block size that is a power of two; -1: it is not
+  std::int64_t empty_ = 0, idle_ = 0, held_ = 0, evicted_ = 0;
+  bool caching_ = false;
+  std::vector<Extent> extents_;
+  std::vector<std::int32_t> unused_;  // slots of extents_
+  std::int32_t first_ = -1, last_ = -1;
+  std::vector<std::int32_t> table_;  // open addressing by key; -1: empty
+  std::size_t entries_ = 0;
+};
+
+}  // namespace engine

@@ -1,0 +1,177 @@
+#include "engine/serve_report.h"
+
+#include <algorithm>
+#include <array>
+
+#include "engine/kernels/gemm.h"
+
+namespace engine {
+namespace {
+
+struct Latency {
+  Seconds mean, p50, p90, p95, p99;
+};
+
+Latency latency_of(Samples& samples) {
+  Latency latency;
+  latency.mean = Seconds{samples.mean()};
+  latency.p50 = Seconds{samples.percentile(0.50)};
+  latency.p90 = Seconds{samples.percentile(0.90)};
+  latency.p95 = Seconds{samples.percentile(0.95)};
+  latency.p99 = Seconds{samples.percentile(0.99)};
+  return latency;
+}
+
+Latency gap_latency(const ServingStats& stats) {
+  if (stats.gap_count() <= 0) {
+    const Seconds none{kNoValue};
+    return {none, none, none, none, none};
+  }
+  return {Seconds{stats.gap_mean()}, Seconds{stats.gap_percentile(0.50)},
+          Seconds{stats.gap_percentile(0.90)}, Seconds{stats.gap_percentile(0.95)},
+          Seconds{stats.gap_percentile(0.99)}};
+}
+
+bool within(const LatencyLimits& limits, const Latency& latency) {
+  const auto holds = [](Seconds limit, Seconds value) {
+    return limit.value <= 0 || !(value > limit);
+  };
+  return holds(limits.mean, latency.mean) && holds(limits.p50, latency.p50) &&
+         holds(limits.p90, latency.p90) && holds(limits.p95, latency.p95) &&
+         holds(limits.p99, latency.p99);
+}
+
+bool limited(const LatencyLimits& limits) { return request_limit(limits).value < kNever; }
+
+Saturation saturation_of(const Load& load, const Metrics& metrics,
+                         const ServingStats::Summary& summary) {
+  // Queues of less than a fifth of the time in service are the ordinary waiting for a step to end.
+  constexpr double noticeable = 0.2;
+  // Growth of the queue by a second for every twenty of arrivals: 5% more load than can be served.
+  constexpr double growing = 0.05;
+  const double service = metrics.e2e.value - metrics.queue.value;
+  if (!(metrics.queue.value > noticeable * service)) return Saturation::stable;
+  const bool open = load.arrivals != ArrivalKind::closed;
+  return open && summary.queue_growth > growing ? Saturation::overloaded : Saturation::backlogged;
+}
+
+bool is_attention(Family family) {
+  return family == Family::attn_prefill || family == Family::attn_decode ||
+         family == Family::mla_prefill || family == Family::mla_decode;
+}
+
+// Sums of the kernels table, and what most of the time waits for.
+void report_kernels(const Scenario& scenario, double seconds, Outcome& outcome) {
+  Metrics& metrics = outcome.metrics;
+  metrics.compute_time = metrics.attention_time = metrics.communication_time = Seconds{0};
+  metrics.host_time = metrics.gap_time = Seconds{0};
+  std::array<Seconds, enum_names(Bound{}).size()> by_bound{};
+  Flops flops;
+  Bytes bytes;
+  outcome.tier = Tier::measured;
+  for (const KernelRow& row : outcome.kernels) {
+    by_bound[std::size_t(row.bound)] += row.time;
+    if (row.family == Family::gap) {
+      metrics.gap_time += row.time;
+    } else if (row.family == Family::host) {
+      metrics.host_time += row.time;
+    } else if (row.bound == Bound::network) {
+      metrics.communication_time += row.time;
+    } else {
+      (is_attention(row.family) ? metrics.attention_time : metrics.compute_time) += row.time;
+      flops += row.flops;
+      bytes += row.bytes;
+      outcome.tier = std::min(outcome.tier, row.tier);
+      outcome.extrapolated = outcome.extrapolated || row.extrapolated;
+    }
+  }
+  outcome.bound =
+      static_cast<Bound>(std::max_element(by_bound.begin(), by_bound.end()) - by_bound.begin());
+  if (seconds <= 0) return;
+  const Dtype dtype = compute_dtype(scenario.quant.weights, scenario.quant.activations);
+  metrics.model_flops_utilization = flops / Seconds{seconds} / matrix_peak(scenario.device, dtype);
+  metrics.memory_bandwidth_utilization =
+      bytes / Seconds{seconds} / scenario.device.memory_bandwidth;
+}
+
+void report_rates(const Scenario& scenario, const ServingStats::Summary& summary,
+                  Metrics& metrics) {
+  const double span = summary.end - summary.begin;
+  if (!(span > 0)) return;
+  metrics.throughput = RequestsPerSecond{summary.measured / span};
+  metrics.goodput = RequestsPerSecond{summary.good / span};
+  metrics.output = TokensPerSecond{summary.output_tokens / span};
+  metrics.total = TokensPerSecond{(summary.output_tokens + summary.prompt_tokens) / span};
+  metrics.per_device = metrics.total / metrics.devices;
+  metrics.output_per_device = metrics.output / metrics.devices;
+  if (scenario.device.rent.value > 0) {
+    const DollarsPerSecond rent = scenario.device.rent * metrics.devices;
+    metrics.price_usd_per_mtok = rent.value / metrics.total.value * 1e6;
+  }
+}
+
+}  // namespace
+
+bool meets(const Slo& slo, ServingStats& stats) {
+  if (stats.summary().refused > 0) return false;
+  return (!limited(slo.ttft) || within(slo.ttft, latency_of(stats.ttft))) &&
+         (!limited(slo.tpot) || within(slo.tpot, latency_of(stats.tpot))) &&
+         (!limited(slo.itl) || within(slo.itl, gap_latency(stats))) &&
+         (!limited(slo.e2e) || within(slo.e2e, latency_of(stats.e2e)));
+}
+
+void report_serving(const Scenario& scenario, std::int64_t replicas, ServingSim& sim,
+                    Outcome& outcome) {
+  Metrics& metrics = outcome.metrics;
+  ServingStats& stats = sim.stats();
+  const ServingStats::Summary summary = stats.summary();
+  const Latency ttft = latency_of(stats.ttft), tpot = latency_of(stats.tpot);
+  const Latency itl = gap_latency(stats), e2e = latency_of(stats.e2e);
+  const Latency queue = latency_of(stats.queue);
+  metrics.ttft = ttft.mean, metrics.ttft_p50 = ttft.p50, metrics.ttft_p90 = ttft.p90;
+  metrics.ttft_p95 = ttft.p95, metrics.ttft_p99 = ttft.p99;
+  metrics.tpot = tpot.mean, metrics.tpot_p50 = tpot.p50, metrics.tpot_p90 = tpot.p90;
+  metrics.tpot_p95 = tpot.p95, metrics.tpot_p99 = tpot.p99;
+  metrics.itl = itl.mean, metrics.itl_p50 = itl.p50, metrics.itl_p90 = itl.p90;
+  metrics.itl_p95 = itl.p95, metrics.itl_p99 = itl.p99;
+  metrics.e2e = e2e.mean, metrics.e2e_p50 = e2e.p50, metrics.e2e_p90 = e2e.p90;
+  metrics.e2e_p95 = e2e.p95, metrics.e2e_p99 = e2e.p99;
+  metrics.queue = queue.mean, metrics.queue_p50 = queue.p50, metrics.queue_p90 = queue.p90;
+  metrics.queue_p95 = queue.p95, metrics.queue_p99 = queue.p99;
+
+  report_rates(scenario, summary, metrics);
+  metrics.offered = RequestsPerSecond{stats.offered_rate()};
+  if (tpot.mean.value > 0) metrics.output_per_user = TokensPerSecond{1 / tpot.mean.value};
+  const Slo& slo = scenario.capacity.slo.any() ? scenario.capacity.slo : scenario.slo;
+  if (slo.any()) {
+    metrics.slo_attainment = summary.measured > 0 ? summary.good / summary.measured : 0;
+    metrics.slo_met = within(slo.ttft, ttft) && within(slo.tpot, tpot) && within(slo.itl, itl) &&
+                              within(slo.e2e, e2e) && summary.refused == 0
+                          ? 1
+                          : 0;
+  }
+  metrics.requests_finished = summary.finished;
+  metrics.requests_refused = summary.refused;
+  metrics.preemptions = summary.preemptions;
+  metrics.recomputed_tokens = summary.lost_tokens;
+  metrics.prefix_hit_rate = summary.looked_up > 0 ? summary.found / summary.looked_up : 0;
+  metrics.batch_mean = summary.steps > 0 ? summary.sequence_steps / summary.steps : 0;
+  const double makespan = sim.makespan();
+  metrics.makespan = Seconds{makespan};
+  metrics.steps = summary.steps;
+  if (makespan > 0) {
+    const double lanes = double(replicas * scenario.parallel.pp);
+    metrics.concurrency = summary.in_system_seconds / makespan;
+    metrics.utilization = summary.busy / (makespan * lanes);
+    metrics.kv_use =
+        summary.kv_token_seconds /
+        (metrics.kv_blocks * double(scenario.serving.block_size) * double(replicas) * makespan);
+  }
+  metrics.kv_peak = summary.kv_peak / metrics.kv_blocks;
+  metrics.kv_waste = summary.held > 0 ? summary.waste / summary.held : 0;
+  sim.table().report(outcome.kernels);
+  report_kernels(scenario, makespan * double(replicas), outcome);
+  outcome.saturation = saturation_of(scenario.load, metrics, summary);
+}
+
+}  // namespace engine

@@ -1,0 +1,16 @@
+// Turns a finished serving simulation into the figures of a point.
+#pragma once
+
+#include "engine/outcome.h"
+#include "engine/scenario.h"
+#include "engine/serving/serving_sim.h"
+
+namespace engine {
+
+// Whether every stated percentile is within its limit, and everybody was answered.
+bool meets(const Slo& slo, ServingStats& stats);
+
+void report_serving(const Scenario& scenario, std::int64_t replicas, ServingSim& sim,
+                    Outcome& outcome);
+
+}  // namespace engine

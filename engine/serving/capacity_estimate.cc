@@ -1,0 +1,43 @@
+#include "engine/serving/capacity_estimate.h"
+
+#include <algorithm>
+
+namespace engine {
+
+CapacityEstimate capacity_estimate(const ServingSettings& settings, const MeanLengths& lengths,
+                                   std::int64_t kv_blocks, std::int64_t replicas,
+                                   const StepContext& context) {
+  CapacityEstimate estimate;
+  // Halfway through its output, on average, and half a block wasted.
+  const double held = lengths.prompt + lengths.output / 2 + double(settings.block_size) / 2;
+  const double fit = double(kv_blocks * settings.block_size) / held;
+  estimate.batch = std::clamp(fit, 1.0, double(settings.max_num_seqs));
+
+  const std::int64_t window = context.shard.model->window;
+  const auto whole = [](double x) { return std::max<std::int64_t>(1, std::int64_t(x + 0.5)); };
+  BatchShape decode;
+  add_decode(decode, whole(estimate.batch), whole(lengths.prompt + lengths.output / 2), window);
+  decode.sampled = decode.decode_sequences;
+  const Seconds step = step_time(decode, context, Phase::decode, nullptr).total();
+
+  // Prompts share steps up to the token budget, and long ones need several.
+  const double budget = double(std::min(
+      settings.policy == PolicyName::sarathi ? settings.chunk : settings.max_num_batched_tokens,
+      std::int64_t{1} << 20));
+  BatchShape prompt;
+  const double shared = std::max(1.0, budget / lengths.prompt);
+  const std::int64_t together = std::max<std::int64_t>(1, std::int64_t(std::min(4.0, shared)));
+  const double pieces = std::max(1.0, lengths.prompt / budget);
+  add_prefill(prompt, together, whole(lengths.prompt / pieces),
+              whole(lengths.prompt / 2 * (1 - 1 / pieces)), window);
+  prompt.sampled = together;
+  const Seconds read =
+      step_time(prompt, context, Phase::prefill, nullptr).total() * (pieces / double(together));
+  const double seconds =
+      read.value + std::max(0.0, lengths.output - 1) * step.value / double(decode.decode_sequences);
+  const double pipelined = double(context.shard.parallel.pp);
+  estimate.requests = double(replicas) * pipelined / seconds;
+  return estimate;
+}
+
+}  // namespace engine

@@ -1,0 +1,403 @@
+#include "engine/serving/lane.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/base/check.h"
+
+namespace engine {
+namespace {
+
+// Puts those of the first in the queue forward whose prompts are cached furthest. Like the engine
+// that does this, it looks at no more than 128: sorting a long queue would cost more than it wins.
+void order_by_prefix(ReplicaState& replica) {
+  constexpr std::int64_t looked_at = 128;
+  const std::int64_t count = std::min(looked_at, replica.waiting.size());
+  if (count < 2 || !replica.pool.caches_prefixes()) return;
+  std::int32_t* slots = replica.waiting.begin();
+  for (std::int64_t i = 0; i < count; ++i) {
+    Sequence& sequence = replica.sequences[std::size_t(slots[i])];
+    sequence.order = -double(replica.pool.match(sequence.prefix, sequence.target - 1).tokens);
+  }
+  std::stable_sort(slots, slots + count, [&replica](std::int32_t a, std::int32_t b) {
+    const Sequence& one = replica.sequences[std::size_t(a)];
+    const Sequence& other = replica.sequences[std::size_t(b)];
+    return one.order != other.order ? one.order < other.order : one.arrival < other.arrival;
+  });
+}
+
+}  // namespace
+
+void Lane::reset(ReplicaState& replica) {
+  replica_ = &replica;
+  running_.prefilling.clear();
+  RunningSet fresh;
+  fresh.prefilling.swap(running_.prefilling);
+  running_ = std::move(fresh);
+  const std::int64_t size = replica.settings->block_size;
+  blocks_by_phase_.assign(std::size_t(size), 0);
+  phase_mask_ = (size & (size - 1)) == 0 ? size - 1 : -1;
+  contexts_ = windows_ = 0;
+  inside_window_ = prompt_tokens_ = 0;
+  finishes_.clear();
+  crossings_.clear();
+  newcomers_.clear();
+  last_decode_ = free_since_ = 0;
+  uneven_ = false;
+  work_ = Work::none;
+  start_ = 0;
+  end_ = kNever;
+  steps_ = left_ = 0;
+  chunks_.clear();
+}
+
+ReplicaView Lane::view() const {
+  const ReplicaState& replica = *replica_;
+  std::int64_t seats = replica.settings->max_num_seqs;
+  if (replica.lanes > 1) {
+    // Batches in flight share the seats, and what is inside is spread over them.
+    const std::int64_t inside = replica.running + replica.waiting.size();
+    seats = std::min(seats, inside + replica.lanes - 1) / replica.lanes;
+    seats = std::max<std::int64_t>(seats, 1);
+  }
+  return {.settings = *replica.settings,
+          .sequences = replica.sequences,
+          .waiting = replica.waiting,
+          .pool = replica.pool,
+          .running = running_,
+          .seats = seats,
+          .longest = replica.longest,
+          .pipeline = replica.lanes > 1,
+          .others_running = replica.running > running_.count};
+}
+
+void Lane::plan(double now) {
+  ReplicaState& replica = *replica_;
+  work_ = Work::none;
+  end_ = kNever;
+  if (running_.count == 0 && replica.waiting.empty()) return;
+  if (replica.lanes > 1 && now + kSameMoment < replica.stage_free) {
+    end_ = replica.stage_free;  // another batch is in the first stage
+    return;
+  }
+  if (replica.settings->ordering == Ordering::longest_prefix) order_by_prefix(replica);
+  StepPlan& plan = replica.scratch_plan;
+  plan.clear();
+  replica.plan(view(), plan);
+  if (plan.empty()) {
+    check(running_.count == 0 && replica.running > 0, "a policy never leaves everyone waiting");
+    return;  // woken again when another lane is done
+  }
+  replica.idle_seconds += now - free_since_;
+  free_since_ = now;
+  start(plan, now);
+  if (replica.lanes > 1) {
+    replica.stage_free = now + (end_ - now) / double(replica.lanes);
+  }
+}
+
+void Lane::start(const StepPlan& plan, double now) {
+  ReplicaState& replica = *replica_;
+  for (const std::int32_t slot : plan.preempted) preempt(slot, plan.retracted_last);
+  // What the newly admitted found in the cache is held before anybody's new blocks push it out.
+  for (const Admission& admission : plan.admissions) {
+    Sequence& sequence = at(admission.slot);
+    const KvPool::Match hit = replica.pool.match(sequence.prefix, sequence.target - 1);
+    replica.pool.hold(sequence.prefix, hit, sequence.kv);
+    sequence.computed = hit.tokens;
+  }
+  const bool only_decodes = plan.chunks.empty() && plan.admissions.empty() && plan.decodes > 0;
+  if (only_decodes && plan.decodes == running_.decoding) {
+    steady_ = replica.single_steps ? Steady::no : plan.steady;
+    left_ = 1;
+    if (steady_ != Steady::no) {
+      const std::int64_t to_finish = next_due(finishes_, true) - running_.step;
+      left_ = steps_that_fit(to_finish);
+    }
+    start_stretch(now);
+  } else if (!plan.chunks.empty() || !plan.admissions.empty() || plan.decodes > 0) {
+    start_step(plan, now);
+  } else {
+    // Everyone was preempted: plan again with the blocks that came free.
+    check(!plan.preempted.empty(), "a plan does something");
+    work_ = Work::none;
+    end_ = now;
+  }
+}
+
+// ---- decode stretches ---------------------------------------------------------------------------
+
+void Lane::start_stretch(double now) {
+  work_ = Work::stretch;
+  start_ = now;
+  const double sequences = double(running_.decoding);
+  stretch_.context = contexts_;
+  stretch_.window = windows_;
+  stretch_.sequences = sequences;
+  stretch_.growing = double(inside_window_);
+  stretch_.line = replica_->table->decode_line(running_.decoding, contexts_, windows_);
+  const DecodeLine& line = stretch_.line;
+
+  // As far as the line holds, nobody fills his window, and host or device keeps setting the pace.
+  double most = double(left_);
+  most = std::min(most, std::ceil((line.context_end - contexts_) / sequences));
+  if (inside_window_ > 0) {
+    most = std::min(most, std::ceil((line.window_end - windows_) / stretch_.growing));
+    most = std::min(most, double(next_due(crossings_, false) - running_.step));
+  }
+  const double device = line.device(contexts_, windows_);
+  const double above = device + line.added - line.least;
+  on_floor_ = above <= 0;
+  rise_ = line.slope * sequences + line.window_slope * stretch_.growing;
+  if (on_floor_ && rise_ > 0) most = std::min(most, std::floor(-above / rise_) + 1);
+  if (!on_floor_ && rise_ < 0) most = std::min(most, std::ceil(above / -rise_));
+  steps_ = std::max<std::int64_t>(1, std::int64_t(most));
+  left_ -= steps_;
+  first_step_ = line.step(contexts_, windows_);
+  end_ = start_ + stretch_seconds(steps_);
+  // The first step's blocks are gone from the start on: other lanes plan meanwhile.
+  replica_->pool.take(running_.next_blocks);
+}
+
+double Lane::stretch_seconds(std::int64_t steps) const {
+  const double n = double(steps);
+  return on_floor_ ? n * first_step_ : n * first_step_ + rise_ * (n * (n - 1) / 2);
+}
+
+// The fewest steps after which `time` is past, between one and all.
+std::int64_t Lane::steps_until(double time) const {
+  const double target = time - kSameMoment - start_;
+  if (target <= first_step_ || steps_ <= 1) return 1;
+  double guess = 0;
+  const double half = on_floor_ ? 0 : rise_ / 2;
+  if (half == 0) {
+    guess = target / first_step_;
+  } else {
+    const double linear = first_step_ - half;
+    const double root = std::sqrt(std::max(0.0, linear * linear + 4 * half * target));
+    guess = 2 * target / (linear + root);
+  }
+  std::int64_t steps = std::clamp(std::int64_t(guess), std::int64_t{1}, steps_);
+  while (steps > 1 && stretch_seconds(steps - 1) >= target) --steps;
+  while (steps < steps_ && stretch_seconds(steps) < target) ++steps;
+  return steps;
+}
+
+void Lane::cut(std::int64_t steps) {
+  left_ += steps_ - steps;
+  steps_ = steps;
+  end_ = start_ + stretch_seconds(steps);
+}
+
+void Lane::split(double time) {
+  if (work_ == Work::stretch && time < end_) cut(steps_until(time));
+}
+
+void Lane::interrupt(double time) {
+  if (work_ != Work::stretch || steady_ != Steady::until_arrival) return;
+  if (time < end_) cut(steps_until(time));
+  left_ = 0;
+}
+
+void Lane::end_stretch() {
+  ReplicaState& replica = *replica_;
+  const double n = double(steps_);
+  const double seconds = stretch_seconds(steps_);
+  replica.stats->step_began(start_);
+  replica.pool.take(blocks_needed(steps_) - running_.next_blocks);
+  replica.stats->kv_peak(replica.pool.used());
+  replica.table->count_decode(stretch_.line, n, stretch_.context_sum(n), stretch_.window_sum(n),
+                              seconds);
+  // KV held over the stretch: what is attended to, less the token each sequence adds in the step.
+  const double b = stretch_.sequences;
+  const double sum = stretch_.context_sum(n) - n * b + n * double(prompt_tokens_);
+  double held = sum * first_step_;
+  if (!on_floor_) {
+    // Each step i holds (held_0 + i b) for (first + i rise).
+    const double ones = n * (n - 1) / 2, squares = ones * (2 * n - 1) / 3;
+    held += rise_ * ((stretch_.context - b + double(prompt_tokens_)) * ones + b * squares);
+  }
+  replica.stats->ran(n, seconds, b, held);
+  add_decode_gaps(start_, first_step_);
+  if (steps_ > 1) replica.stats->add_gaps(stretch_, 1, steps_, seconds - first_step_);
+  last_decode_ = end_;
+  replica.tokens_made += n * b;
+
+  running_.step += steps_;
+  contexts_ += n * b;
+  windows_ += n * stretch_.growing;
+  if (replica.window > 0) cross_windows();
+  count_next_blocks();
+  finish_due(end_);
+}
+
+// The gaps that the first decode of a stretch ends: those of newcomers are shorter.
+void Lane::add_decode_gaps(double start, double first_step) {
+  ServingStats& stats = *replica_->stats;
+  double others = double(running_.decoding);
+  if (uneven_) {
+    for (std::int32_t slot = running_.first; slot >= 0; slot = at(slot).after) {
+      const Sequence& sequence = at(slot);
+      if (!sequence.decoding) continue;
+      stats.add_gap(start - std::max(sequence.last_token, last_decode_) + first_step, 1);
+    }
+    others = 0;
+    uneven_ = false;
+    newcomers_.clear();
+  }
+  for (const Newcomers& group : newcomers_) {
+    stats.add_gap(start - group.time + first_step, group.count);
+    others -= group.count;
+  }
+  newcomers_.clear();
+  if (others <= 0) return;
+  const double stall = start - last_decode_;
+  stats.add_gap(stall > 0 ? stall + first_step : first_step, others);
+}
+
+void Lane::finish_due(double time) {
+  while (!finishes_.empty() && next_due(finishes_, true) == running_.step) {
+    const std::int32_t slot = finishes_.front().slot;
+    finish(slot, time);
+  }
+}
+
+// ---- steps with prompts in them, or with some decodes left out ----------------------------------
+
+void Lane::start_step(const StepPlan& plan, double now) {
+  ReplicaState& replica = *replica_;
+  work_ = Work::step;
+  start_ = now;
+  steady_ = Steady::no;
+  left_ = 0;
+  step_decodes_ = plan.decodes;
+  all_decode_ = plan.decodes == running_.decoding;
+  std::int64_t blocks = plan.decodes > 0 ? running_.next_blocks : 0;
+  BatchShape batch;
+  batch.decode_sequences = batch.sampled = plan.decodes;
+  batch.decode_kv_tokens = contexts_;
+  batch.decode_window_kv_tokens = windows_;
+  if (!all_decode_ && plan.decodes > 0) {
+    // The newest decodes sit this one out.
+    std::int64_t left_out = running_.decoding - plan.decodes;
+    for (std::int32_t slot = running_.last; left_out > 0; slot = at(slot).before) {
+      const Sequence& sequence = at(slot);
+      if (!sequence.decoding) continue;
+      --left_out;
+      const std::int64_t attended = context(sequence) + 1;
+      batch.decode_kv_tokens -= double(attended);
+      batch.decode_window_kv_tokens -= double(std::min(attended, replica.window));
+      if (sequence.reserved == 0) blocks -= (attended - 1) % replica.pool.block_size() == 0;
+    }
+    skip_decodes(running_.decoding - plan.decodes);
+  }
+  chunks_.assign(plan.chunks.begin(), plan.chunks.end());
+  const ReplicaView now_view = view();
+  for (const Chunk& chunk : chunks_) blocks += now_view.blocks_to_add(at(chunk.slot), chunk.tokens);
+  replica.pool.take(blocks);
+  for (const Admission& admission : plan.admissions) {
+    admit(admission, now);
+    if (admission.tokens > 0) chunks_.push_back({admission.slot, admission.tokens});
+  }
+  for (const Chunk& chunk : chunks_) {
+    Sequence& sequence = at(chunk.slot);
+    add_prefill(batch, 1, chunk.tokens, sequence.computed, replica.model_window);
+    if (sequence.computed + chunk.tokens == sequence.target) ++batch.sampled;
+  }
+  replica.stats->kv_peak(replica.pool.used());
+  replica.stats->step_began(now);
+  double seconds = 0;
+  if (chunks_.empty()) {
+    const DecodeLine line = replica.table->decode_line(plan.decodes, batch.decode_kv_tokens,
+                                                       batch.decode_window_kv_tokens);
+    seconds = line.step(batch.decode_kv_tokens, batch.decode_window_kv_tokens);
+    replica.table->count_decode(line, 1, batch.decode_kv_tokens, batch.decode_window_kv_tokens,
+                                seconds);
+  } else {
+    seconds = replica.table->run_mixed(batch);
+  }
+  end_ = now + seconds;
+  const double held = contexts_ - double(running_.decoding) + double(prompt_tokens_);
+  replica.stats->ran(1, seconds, double(plan.decodes) + double(chunks_.size()), held * seconds);
+  if (all_decode_ && plan.decodes > 0) {
+    add_decode_gaps(now, seconds);
+  } else if (plan.decodes > 0) {
+    // Who decodes and who does not differ from here on: note the times one by one.
+    uneven_ = true;
+    std::int64_t decodes = plan.decodes;
+    for (std::int32_t slot = running_.first; decodes > 0; slot = at(slot).after) {
+      Sequence& sequence = at(slot);
+      if (!sequence.decoding) continue;
+      --decodes;
+      replica.stats->add_gap(end_ - std::max(sequence.last_token, last_decode_), 1);
+      sequence.last_token = end_;
+    }
+  }
+}
+
+void Lane::end_step() {
+  ReplicaState& replica = *replica_;
+  replica.stats->step_began(start_);
+  if (step_decodes_ > 0) {
+    if (all_decode_) last_decode_ = end_;
+    replica.tokens_made += double(step_decodes_);
+    const double attended_more = double(step_decodes_);
+    running_.step += 1;
+    contexts_ += attended_more;
+    if (replica.window > 0) {
+      // Those that filled their window before do not grow; skipped ones were taken out already.
+      windows_ += double(inside_window_);
+      cross_windows();
+    }
+    count_next_blocks();
+  }
+  for (const Chunk& chunk : chunks_) {
+    Sequence& sequence = at(chunk.slot);
+    sequence.computed += chunk.tokens;
+    prompt_tokens_ += chunk.tokens;
+    replica.pool.publish(sequence.prefix, sequence.computed, sequence.kv);
+    if (sequence.computed == sequence.target) begin_decoding(chunk.slot, end_);
+  }
+  chunks_.clear();
+  if (step_decodes_ > 0) finish_due(end_);
+}
+
+bool Lane::advance(double next_arrival) {
+  const double now = end_;
+  const Work done = work_;
+  if (done == Work::stretch) {
+    end_stretch();
+    if (replica_->audit) recount();
+    if (left_ > 0 && running_.decoding > 0) {
+      start_stretch(now);
+      return true;
+    }
+  } else if (done == Work::step) {
+    end_step();
+    if (replica_->audit) recount();
+  }
+  if (done != Work::none) {
+    work_ = Work::none;
+    free_since_ = now;
+    end_ = running_.count > 0 || !replica_->waiting.empty() ? now : kNever;
+    // Whoever was told of an answer just now may already have asked again: plan after that.
+    const bool wait = !replica_->answered.empty() || next_arrival <= now + kSameMoment;
+    if (wait || end_ == kNever || replica_->lanes > 1) return true;
+  }
+  plan(now);
+  return done != Work::none;
+}
+
+// What the present stretch has added by `time`; a step adds all it adds at its end.
+Lane::Moment Lane::at(double time) const {
+  Moment moment;
+  if (work_ != Work::stretch || time >= end_) return moment;
+  std::int64_t done = steps_until(time);
+  if (start_ + stretch_seconds(done) > time + kSameMoment) --done;
+  if (done <= 0) return moment;
+  moment.blocks = blocks_needed(done + 1) - running_.next_blocks;
+  moment.tokens = double(done) * stretch_.sequences;
+  return moment;
+}
+
+}  // namespace engine

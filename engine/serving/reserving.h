@@ -1,0 +1,45 @@
+// What policies share that set room aside when they admit: decodes and whole prompts in one step, a
+// prompt longer than the budget in pieces.
+#pragma once
+
+#include <algorithm>
+
+#include "engine/serving/batch_policy.h"
+
+namespace engine {
+
+// `room(sequence)`: tokens to set aside.
+template <class Room>
+void plan_reserving(const ReplicaView& view, StepPlan& plan, Room room) {
+  plan.decodes = view.running.decoding;
+  std::int64_t budget =
+      std::max(view.settings.max_num_batched_tokens, view.running.decoding) - plan.decodes;
+  for (const std::int32_t slot : view.running.prefilling) {
+    const Sequence& sequence = view.at(slot);
+    const std::int64_t tokens = std::min(sequence.target - sequence.computed, budget);
+    if (tokens <= 0) break;
+    plan.chunks.push_back({slot, tokens});
+    budget -= tokens;
+  }
+  std::int64_t free = view.pool.free() - view.margin();
+  std::int64_t seats = view.seats - view.running.count;
+  for (std::int64_t i = 0; i < view.waiting.size() && budget > 0 && seats > 0; ++i, --seats) {
+    const std::int32_t slot = view.waiting.at(i);
+    const Sequence& sequence = view.at(slot);
+    const KvPool::Match hit = view.match(sequence);
+    const std::int64_t reserved = std::max(room(sequence), sequence.prompt + sequence.output);
+    const std::int64_t most = view.pool.total() * view.pool.block_size();
+    const std::int64_t blocks = view.blocks_to_admit(hit, std::min(reserved, most));
+    const std::int64_t wanted = sequence.target - hit.tokens;
+    const std::int64_t tokens = std::min(wanted, budget);
+    // Whole prompts, unless even an empty step could not hold this one.
+    const bool fits = tokens == wanted || wanted > view.settings.max_num_batched_tokens;
+    if (blocks > free || !fits) break;
+    plan.admissions.push_back({.slot = slot, .tokens = tokens, .reserved_tokens = reserved});
+    free -= blocks;
+    budget -= tokens;
+  }
+  plan.steady = steadiness(view, plan);
+}
+
+}  // namespace engine

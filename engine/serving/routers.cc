@@ -1,0 +1,71 @@
+// The routers, each a few lines; see router_table.cc for their names.
+#include <algorithm>
+
+#include "engine/base/random.h"
+#include "engine/serving/replica.h"
+#include "engine/serving/router.h"
+
+namespace engine {
+namespace {
+
+std::size_t draw(const RouterView& view, std::uint64_t n, std::uint32_t lane) {
+  const std::size_t count = view.replicas.size();
+  const double u = uniform(view.seed, Stream::routing, n, lane);
+  return std::min(std::size_t(u * double(count)), count - 1);
+}
+
+template <class Weight>
+std::size_t lightest(const RouterView& view, Weight weight) {
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < view.replicas.size(); ++i) {
+    if (weight(view.replicas[i]) < weight(view.replicas[best])) best = i;
+  }
+  return best;
+}
+
+}  // namespace
+
+std::size_t route_round_robin(const RouterView& view) {
+  return std::size_t(view.nth) % view.replicas.size();
+}
+
+std::size_t route_random(const RouterView& view) { return draw(view, std::uint64_t(view.nth), 0); }
+
+std::size_t least_outstanding(const RouterView& view) {
+  return lightest(view, [](const Replica& replica) { return replica.outstanding(); });
+}
+
+std::size_t route_least_tokens(const RouterView& view) {
+  return lightest(view, [](const Replica& replica) { return replica.outstanding_tokens(); });
+}
+
+std::size_t route_power_of_two(const RouterView& view) {
+  const std::size_t a = draw(view, std::uint64_t(view.nth), 0);
+  const std::size_t b = draw(view, std::uint64_t(view.nth), 1);
+  return view.replicas[b].outstanding() < view.replicas[a].outstanding() ? b : a;
+}
+
+// The replica with most of the prompt in its cache, unless it is far busier than the least busy one.
+std::size_t route_prefix_aware(const RouterView& view) {
+  const std::size_t idlest = least_outstanding(view);
+  std::size_t best = idlest;
+  std::int64_t most = view.replicas[idlest].cached_tokens(view.request);
+  for (std::size_t i = 0; i < view.replicas.size(); ++i) {
+    const std::int64_t cached = view.replicas[i].cached_tokens(view.request);
+    if (cached > most) {
+      most = cached;
+      best = i;
+    }
+  }
+  // Twice the queue, and a handful more, is worth more than any cache.
+  const std::int64_t least = view.replicas[idlest].outstanding();
+  return view.replicas[best].outstanding() > 2 * least + 8 ? idlest : best;
+}
+
+// Requests of one session meet one replica; without sessions, any.
+std::size_t route_sticky(const RouterView& view) {
+  const bool session = view.request.session >= 0;
+  return draw(view, std::uint64_t(session ? view.request.session : view.nth), session ? 2 : 0);
+}
+
+}  // namespace engine

@@ -1,0 +1,105 @@
+// A request inside a replica, and the sets it moves through: waiting, reading its prompt, decoding.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "engine/memory/kv_pool.h"
+#include "engine/serving/serving_settings.h"
+#include "engine/workload/request.h"
+
+namespace engine {
+
+// Times are plain seconds.
+struct Sequence {
+  std::int64_t number = 0;
+  std::int64_t session = -1;
+  std::int64_t client = -1;
+  std::int64_t prompt = 1;
+  std::int64_t output = 1;
+  std::int64_t priority = 0;
+  double arrival = 0;
+  double order = 0;  // smaller is served first, where the queue is ordered
+  double scheduled = -1;
+  double first_token = -1;
+  double last_token = 0;  // or the time decoding began; later ones are the lane's last decode
+
+  std::int64_t generated = 0;  // tokens made before the prompt is read (again)
+  std::int64_t target = 1;     // tokens to read before decoding: the prompt, and what was generated
+  std::int64_t computed = 0;   // of these, those whose KV is there
+  std::int64_t context_base = 0;  // decoding: KV tokens less the lane's step number
+  std::int64_t finish_step = 0;   // decoding: step number at which the last token comes
+  std::int64_t decode_start = 0;  // KV tokens when decoding began
+  std::int64_t reserved = 0;      // blocks set aside for good; 0: it grows
+  std::int64_t taken = 0;         // blocks taken ahead of its context, for a whole prompt
+  std::int64_t cached = 0;        // prompt tokens found in the cache when first admitted
+  std::int32_t preemptions = 0;
+  std::int32_t before = -1, after = -1;  // among the running, in the order of admission
+  std::uint32_t epoch = 0;               // of its decoding: old heap entries do not match
+  bool decoding = false;
+  KvHolding kv;
+  std::vector<PrefixExtent> prefix;
+};
+
+// The queue of a replica: slots in the order they are to be served.
+class WaitingQueue {
+ public:
+  void reset(bool ordered) {
+    slots_.clear();
+    head_ = 0;
+    ordered_ = ordered;
+  }
+  std::int64_t size() const { return std::int64_t(slots_.size() - head_); }
+  bool empty() const { return head_ == slots_.size(); }
+  std::int32_t at(std::int64_t i) const { return slots_[head_ + std::size_t(i)]; }
+  std::int32_t* begin() { return slots_.data() + head_; }
+
+  // By order where the queue has one (after equals), else to the end.
+  void push(std::int32_t slot, const std::vector<Sequence>& sequences) {
+    if (!ordered_) {
+      slots_.push_back(slot);
+      return;
+    }
+    const double order = sequences[std::size_t(slot)].order;
+    const auto place = std::upper_bound(slots_.begin() + std::ptrdiff_t(head_), slots_.end(), order,
+                                        [&](double value, std::int32_t other) {
+                                          return value < sequences[std::size_t(other)].order;
+                                        });
+    slots_.insert(place, slot);
+  }
+  // Somebody who was running comes back: before all others that are not more urgent.
+  void push_front(std::int32_t slot, const std::vector<Sequence>& sequences) {
+    if (ordered_) {
+      const double order = sequences[std::size_t(slot)].order;
+      const auto place = std::lower_bound(slots_.begin() + std::ptrdiff_t(head_), slots_.end(),
+                                          order, [&](std::int32_t other, double value) {
+                                            return sequences[std::size_t(other)].order < value;
+                                          });
+      slots_.insert(place, slot);
+    } else if (head_ > 0) {
+      slots_[--head_] = slot;
+    } else {
+      slots_.insert(slots_.begin(), slot);
+    }
+  }
+  void remove(std::int32_t slot) {
+    if (slots_[head_] == slot) {
+      ++head_;
+      // Memory follows the queue: the part already served is dropped now and then.
+      if (head_ > 1024 && 2 * head_ > slots_.size()) {
+        slots_.erase(slots_.begin(), slots_.begin() + std::ptrdiff_t(head_));
+        head_ = 0;
+      }
+      return;
+    }
+    slots_.erase(std::find(slots_.begin() + std::ptrdiff_t(head_), slots_.end(), slot));
+  }
+
+ private:
+  std::vector<std::int32_t> slots_;
+  std::size_t head_ = 0;
+  bool ordered_ = false;
+};
+
+}  // namespace engine

@@ -1,0 +1,110 @@
+#include "engine/serving/serving_sim.h"
+
+#include <algorithm>
+
+namespace engine {
+
+double ServingSim::next_mark() const { return std::min({window_begin_, window_end_, next_row_}); }
+
+void ServingSim::write_timeline(double time) {
+  for (std::size_t i = 0; i < replicas_.size(); ++i) {
+    TimelineRow row = replicas_[i].row_at(time, tokens_before_[i]);
+    row.output = TokensPerSecond{row.output.value / problem_->timeline.value};
+    problem_->timeline_rows->push_back(row);
+  }
+}
+
+void ServingSim::mark(double time) {
+  if (time == next_row_) {
+    write_timeline(time);
+    next_row_ = double(++rows_written_ + 1) * problem_->timeline.value;
+    return;
+  }
+  for (Replica& replica : replicas_) replica.split(time);
+  (time == window_begin_ ? window_begin_ : window_end_) = kNever;
+}
+
+void ServingSim::run(const ServingProblem& problem) {
+  problem_ = &problem;
+  table_.reset(problem.context);
+  const Load& load = problem.load;
+  const double begin = load.warmup.value;
+  const double end = load.window.value > 0 ? begin + load.window.value : kNever;
+  stats_.reset({.slo = problem.slo,
+                .window_begin = begin,
+                .window_end = end,
+                .requests = problem.request_rows});
+  window_begin_ = begin > 0 ? begin : kNever;
+  window_end_ = end;
+  rows_written_ = 0;
+  next_row_ = problem.timeline.value > 0 ? problem.timeline.value : kNever;
+  tokens_before_.assign(std::size_t(problem.replicas), 0);
+
+  const ModelShard& shard = problem.context.shard;
+  Replica::Setup setup{.settings = &problem.settings,
+                       .table = &table_,
+                       .stats = &stats_,
+                       .lanes = shard.parallel.pp,
+                       .kv_blocks = problem.kv_blocks,
+                       .longest = problem.longest,
+                       .window = shard.model->window,
+                       .audit = problem.audit};
+  if (problem.settings.ordering == Ordering::slo) {
+    const double limit = request_limit(problem.slo.ttft).value;
+    setup.ttft_limit = limit < kNever ? limit : 0;
+    setup.seconds_per_prompt_token = table_.prompt_token_seconds();
+  }
+  replicas_.resize(std::size_t(problem.replicas));
+  for (std::size_t i = 0; i < replicas_.size(); ++i) {
+    setup.number = std::int32_t(i);
+    replicas_[i].reset(setup);
+  }
+  const bool prefixes =
+      problem.settings.prefix_caching || problem.settings.router == RouterName::prefix_aware;
+  RequestSource source(
+      load, problem.trace,
+      {.level = problem.level, .seed = problem.seed, .prefixes = prefixes, .memory = &memory_});
+  const RouteFunction route = router_of(problem.settings.router);
+  std::int64_t routed = 0;
+  double now = 0;
+  while (true) {
+    std::size_t next = 0;
+    for (std::size_t i = 1; i < replicas_.size(); ++i) {
+      if (replicas_[i].next_event() < replicas_[next].next_event()) next = i;
+    }
+    const double event = replicas_[next].next_event();
+    const double arrival = source.next_arrival();
+    const double soonest = std::min(event, arrival);
+    if (soonest == kNever) break;
+    if (next_mark() <= soonest) {
+      mark(next_mark());
+      continue;
+    }
+    if (arrival <= event + kSameMoment) {
+      source.take(request_);
+      stats_.arrived(request_.arrival);
+      now = std::max(now, request_.arrival);
+      const std::size_t target = replicas_.size() == 1 ? 0
+                                                       : route({.replicas = replicas_,
+                                                                .request = request_,
+                                                                .nth = routed,
+                                                                .seed = problem.seed});
+      ++routed;
+      if (!replicas_[target].enqueue(request_)) {
+        stats_.refused(request_);
+        source.answered(request_.client, request_.arrival);
+      }
+      continue;
+    }
+    Replica& replica = replicas_[next];
+    now = event;
+    replica.advance(std::min(arrival, next_mark()));
+    for (const std::int64_t client : replica.answered()) source.answered(client, now);
+    replica.answered().clear();
+  }
+  makespan_ = now;
+  idle_seconds_ = 0;
+  for (const Replica& replica : replicas_) idle_seconds_ += replica.idle_seconds(makespan_);
+}
+
+}  // namespace engine

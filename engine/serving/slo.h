@@ -1,0 +1,72 @@
+// Limits an operator promises: a percentile of a latency must not exceed a time.
+#pragma once
+
+#include "engine/base/fields.h"
+#include "engine/base/units.h"
+
+namespace engine {
+
+// Zero: no such limit.
+struct LatencyLimits {
+  Seconds mean, p50, p90, p95, p99;
+};
+
+struct Slo {
+  LatencyLimits ttft, tpot, itl, e2e;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("ttft_mean", self.ttft.mean, "most mean time to first token", non_negative_or("none"));
+    visit("ttft_p50", self.ttft.p50, "most median time to first token", non_negative_or("none"));
+    visit("ttft_p90", self.ttft.p90, "most p90 time to first token", non_negative_or("none"));
+    visit("ttft_p95", self.ttft.p95, "most p95 time to first token", non_negative_or("none"));
+    visit("ttft_p99", self.ttft.p99, "most p99 time to first token", non_negative_or("none"));
+    visit("tpot_mean", self.tpot.mean, "most mean time per token", non_negative_or("none"));
+    visit("tpot_p50", self.tpot.p50, "most median time per token", non_negative_or("none"));
+    visit("tpot_p90", self.tpot.p90, "most p90 time per token", non_negative_or("none"));
+    visit("tpot_p95", self.tpot.p95, "most p95 time per token", non_negative_or("none"));
+    visit("tpot_p99", self.tpot.p99, "most p99 time per token", non_negative_or("none"));
+    visit("itl_mean", self.itl.mean, "most mean time between tokens", non_negative_or("none"));
+    visit("itl_p50", self.itl.p50, "most median time between tokens", non_negative_or("none"));
+    visit("itl_p90", self.itl.p90, "most p90 time between tokens", non_negative_or("none"));
+    visit("itl_p95", self.itl.p95, "most p95 time between tokens", non_negative_or("none"));
+    visit("itl_p99", self.itl.p99, "most p99 time between tokens", non_negative_or("none"));
+    visit("e2e_mean", self.e2e.mean, "most mean end-to-end time", non_negative_or("none"));
+    visit("e2e_p50", self.e2e.p50, "most median end-to-end time", non_negative_or("none"));
+    visit("e2e_p90", self.e2e.p90, "most p90 end-to-end time", non_negative_or("none"));
+    visit("e2e_p95", self.e2e.p95, "most p95 end-to-end time", non_negative_or("none"));
+    visit("e2e_p99", self.e2e.p99, "most p99 end-to-end time", non_negative_or("none"));
+  }
+
+  bool any() const;
+};
+
+// What one request is held to: the limit of the highest percentile stated, infinite without one.
+Seconds request_limit(const LatencyLimits& limits);
+
+// A capacity search runs where any limit of `slo` is set: the highest rate that meets them all.
+struct CapacitySearch {
+  Slo slo;
+  double tolerance = 0.01;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("slo", self.slo, "limits the highest rate must meet", any_value);
+    visit("tolerance", self.tolerance, "relative width of the last bracket", between(1e-4, 0.5));
+  }
+};
+
+// Rows besides the point's own, where asked for.
+struct OutputSettings {
+  bool requests = false;
+  Seconds timeline{0};
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("requests", self.requests, "task serve: one row a request", any_value);
+    visit("timeline", self.timeline, "task serve: one row a replica every so often",
+          non_negative_or("none"));
+  }
+};
+
+}  // namespace engine

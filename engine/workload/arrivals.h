@@ -1,0 +1,60 @@
+// When the n-th request of an open load arrives.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/workload/load.h"
+
+namespace engine {
+
+// A rate that holds from its time on.
+struct RateStep {
+  double time = 0;  // seconds
+  double rate = 0;  // requests a second
+};
+
+// Reads '0:2, 60:10, 120:2'. Nothing and a reason where the text is no such list, times do not rise
+// from zero, or the last rate is zero (the load would never end).
+std::optional<std::vector<RateStep>> parse_rate_curve(std::string_view text, std::string& reason);
+
+// Gaps of an open load, one after another.
+class ArrivalClock {
+ public:
+  // `rate` is in requests a second. The load's curve must be legal if its arrivals follow one.
+  ArrivalClock(const Load& load, double rate, std::uint64_t seed);
+
+  // Time of the next arrival, in seconds; never falls.
+  double next();
+
+  // Loads whose arrivals at one rate are those at another, stretched: times in mean gaps.
+  bool stretches() const { return kind_ == ArrivalKind::poisson || kind_ == ArrivalKind::gamma; }
+  double mean_gap() const { return mean_gap_; }
+  double units() const { return units_; }
+  // Goes on as if `count` arrivals had been made, the last one `units` mean gaps after the start.
+  void resume(std::uint64_t count, double units) {
+    count_ = count;
+    units_ = units;
+  }
+
+ private:
+  double gap();  // in units of the mean gap
+
+  ArrivalKind kind_;
+  double mean_gap_;
+  double shape_;  // of the gamma distribution
+  std::uint64_t seed_;
+  std::uint64_t count_ = 0;
+  double units_ = 0;  // mean gaps so far
+  double time_ = 0;   // seconds so far, along a curve
+  std::vector<RateStep> curve_;
+  std::size_t step_ = 0;  // of the curve
+};
+
+// The n-th gamma number with mean one (Marsaglia and Tsang's method, one lane an attempt).
+double gamma_gap(double shape, std::uint64_t seed, std::uint64_t n);
+
+}  // namespace engine

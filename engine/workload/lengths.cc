@@ -1,0 +1,97 @@
+#include "engine/workload/lengths.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/base/random.h"
+
+namespace engine {
+namespace {
+
+// A length between `low` and `high` whose density falls with x^-exponent.
+double zipf_length(double u, double low, double high, double exponent) {
+  if (high <= low) return low;
+  if (std::abs(exponent - 1) < 1e-9) return low * std::pow(high / low, u);
+  const double power = 1 - exponent;
+  const double a = std::pow(low, power), b = std::pow(high, power);
+  return std::pow(a + u * (b - a), 1 / power);
+}
+
+double uniform_length(double u, double mean, double cv) {
+  // A uniform distribution of this deviation reaches sqrt(3) deviations to each side.
+  return mean * (1 + std::sqrt(3.0) * cv * (2 * u - 1));
+}
+
+std::int64_t whole_length(double tokens, std::int64_t most) {
+  const double highest = most > 0 ? double(most) : 1e9;
+  return std::int64_t(std::clamp(tokens, 1.0, highest) + 0.5);
+}
+
+}  // namespace
+
+LengthSampler::LengthSampler(const Lengths& lengths, std::uint64_t seed, const Trace* trace)
+    : lengths_(lengths), seed_(seed), trace_(trace) {
+  const double prompt_variance = std::log1p(lengths.prompt_cv * lengths.prompt_cv);
+  const double output_variance = std::log1p(lengths.output_cv * lengths.output_cv);
+  prompt_log_deviation_ = std::sqrt(prompt_variance);
+  output_log_deviation_ = std::sqrt(output_variance);
+  prompt_log_mean_ = std::log(double(lengths.prompt)) - prompt_variance / 2;
+  output_log_mean_ = std::log(double(lengths.output)) - output_variance / 2;
+}
+
+LengthPair LengthSampler::cut(double prompt, double output) const {
+  return {whole_length(prompt, lengths_.prompt_max), whole_length(output, lengths_.output_max)};
+}
+
+LengthPair LengthSampler::operator()(std::int64_t number) const {
+  const std::uint64_t n = std::uint64_t(number);
+  switch (lengths_.distribution) {
+    case LengthKind::fixed:
+      break;
+    case LengthKind::uniform:
+      return cut(uniform_length(uniform(seed_, Stream::prompt_lengths, n), double(lengths_.prompt),
+                                lengths_.prompt_cv),
+                 uniform_length(uniform(seed_, Stream::output_lengths, n), double(lengths_.output),
+                                lengths_.output_cv));
+    case LengthKind::lognormal: {
+      const auto [a, b] = normal_pair(seed_, Stream::prompt_lengths, n);
+      const double rho = lengths_.correlation;
+      const double mixed = rho == 0 ? b : rho * a + std::sqrt(1 - rho * rho) * b;
+      return cut(std::exp(prompt_log_mean_ + prompt_log_deviation_ * a),
+                 std::exp(output_log_mean_ + output_log_deviation_ * mixed));
+    }
+    case LengthKind::zipf: {
+      const auto high = [](std::int64_t low, std::int64_t most) {
+        return double(most > 0 ? most : 16 * low);
+      };
+      return cut(zipf_length(uniform(seed_, Stream::prompt_lengths, n), double(lengths_.prompt),
+                             high(lengths_.prompt, lengths_.prompt_max), lengths_.zipf_exponent),
+                 zipf_length(uniform(seed_, Stream::output_lengths, n), double(lengths_.output),
+                             high(lengths_.output, lengths_.output_max), lengths_.zipf_exponent));
+    }
+    case LengthKind::empirical: {
+      const double u = uniform(seed_, Stream::prompt_lengths, n);
+      const std::size_t row = std::min(std::size_t(u * double(trace_->size())), trace_->size() - 1);
+      return cut(double(trace_->prompt[row]), double(trace_->output[row]));
+    }
+  }
+  return cut(double(lengths_.prompt), double(lengths_.output));
+}
+
+MeanLengths mean_lengths(const LengthSampler& sampler, const Lengths& lengths) {
+  const bool cut = lengths.prompt_max > 0 || lengths.output_max > 0;
+  const bool exact = lengths.distribution == LengthKind::fixed ||
+                     (lengths.distribution == LengthKind::lognormal && !cut);
+  if (exact) return {double(lengths.prompt), double(lengths.output)};
+  // The first requests themselves: what the point will meet, to a few per cent.
+  constexpr std::int64_t draws = 256;
+  MeanLengths sum{0, 0};
+  for (std::int64_t n = 0; n < draws; ++n) {
+    const LengthPair pair = sampler(n);
+    sum.prompt += double(pair.prompt);
+    sum.output += double(pair.output);
+  }
+  return {sum.prompt / double(draws), sum.output / double(draws)};
+}
+
+}  // namespace engine

@@ -1,0 +1,138 @@
+// The requests a system meets: when they arrive, how long they are, and which of them count.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "engine/base/enum_names.h"
+#include "engine/base/fields.h"
+#include "engine/base/units.h"
+
+namespace engine {
+
+enum class ArrivalKind : std::uint8_t {
+  poisson,
+  gamma,          // gaps with a stated coefficient of variation
+  deterministic,  // equal gaps
+  curve,          // Poisson at a rate that changes with time
+  trace,          // as recorded
+  closed,         // a number of clients, each waiting for its answer
+};
+constexpr std::array<std::string_view, 6> enum_names(ArrivalKind) {
+  return {"poisson", "gamma", "deterministic", "curve", "trace", "closed"};
+}
+
+enum class LengthKind : std::uint8_t { fixed, uniform, lognormal, zipf, empirical };
+constexpr std::array<std::string_view, 5> enum_names(LengthKind) {
+  return {"fixed", "uniform", "lognormal", "zipf", "empirical"};
+}
+
+struct Lengths {
+  LengthKind distribution = LengthKind::fixed;
+  std::int64_t prompt = 512;
+  std::int64_t output = 128;
+  double prompt_cv = 1;
+  double output_cv = 1;
+  double correlation = 0;
+  double zipf_exponent = 1.2;
+  std::int64_t prompt_max = 0;
+  std::int64_t output_max = 0;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("distribution", self.distribution,
+          "fixed; uniform or lognormal about the mean; zipf from prompt to prompt_max; empirical: "
+          "rows of load.trace drawn at random",
+          any_value);
+    visit("prompt", self.prompt, "mean prompt tokens (zipf: the fewest)", at_least(1));
+    visit("output", self.output, "mean output tokens (zipf: the fewest)", at_least(1));
+    visit("prompt_cv", self.prompt_cv, "standard deviation of prompts over their mean",
+          non_negative);
+    visit("output_cv", self.output_cv, "standard deviation of outputs over their mean",
+          non_negative);
+    visit("correlation", self.correlation, "lognormal: of the logarithms of prompt and output",
+          between(-1, 1));
+    visit("zipf_exponent", self.zipf_exponent, "zipf: the density falls with this power of length",
+          positive);
+    visit("prompt_max", self.prompt_max, "longer prompts are cut to this", non_negative_or("none"));
+    visit("output_max", self.output_max, "longer outputs are cut to this", non_negative_or("none"));
+  }
+
+  bool operator==(const Lengths&) const = default;
+};
+
+struct Load {
+  static constexpr std::string_view library = "loads";
+
+  std::string name = "default";
+  ArrivalKind arrivals = ArrivalKind::poisson;
+  RequestsPerSecond rate{1};
+  double cv = 1;
+  std::string curve;
+  double throughput_fraction = 0;
+  std::int64_t clients = 1;
+  double kv_fraction = 0;
+  Seconds think_time{0};
+  Seconds ramp{0};
+  std::int64_t requests = 0;
+  Lengths lengths;
+  std::string trace;
+  std::string trace_checksum;
+  double trace_speed = 1;
+  std::int64_t turns = 1;
+  std::int64_t shared_prefix = 0;
+  std::int64_t prefix_groups = 1;
+  std::int64_t priorities = 1;
+  Seconds warmup{0};
+  Seconds window{0};
+  std::int64_t replicates = 1;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("name", self.name, "name of the load", any_value);
+    visit("arrivals", self.arrivals, "how requests arrive", any_value);
+    visit("rate", self.rate, "mean rate of requests, or of sessions when turns > 1", positive);
+    visit("cv", self.cv, "gamma: standard deviation of the gaps over their mean; 1 is Poisson",
+          positive);
+    visit("curve", self.curve,
+          "curve: 'second:req/s' pairs such as '0:2, 60:10, 120:2'; each rate holds until the next",
+          any_value);
+    visit("throughput_fraction", self.throughput_fraction,
+          "rate as this share of the point's own estimated throughput capacity; replaces rate",
+          non_negative_or("none"));
+    visit("clients", self.clients, "closed: clients that each wait for their answer", at_least(1));
+    visit("kv_fraction", self.kv_fraction,
+          "closed: clients whose requests would fill this share of the KV cache; replaces clients",
+          non_negative_or("none"));
+    visit("think_time", self.think_time,
+          "mean pause between an answer and the client's or session's next request", non_negative);
+    visit("ramp", self.ramp, "closed: the clients start spread over this time", non_negative);
+    visit("requests", self.requests, "requests in all; auto: 1000, or the whole trace",
+          non_negative_or("auto"));
+    visit("lengths", self.lengths, "tokens of prompts and outputs", any_value);
+    visit("trace", self.trace, "file with recorded requests", a_file);
+    visit("trace_checksum", self.trace_checksum, "content of that file; filled in when it is read",
+          any_value);
+    visit("trace_speed", self.trace_speed, "the trace is replayed this many times faster",
+          positive);
+    visit("turns", self.turns, "requests of one session; each re-sends the history before it",
+          at_least(1));
+    visit("shared_prefix", self.shared_prefix, "leading prompt tokens that requests have in common",
+          non_negative);
+    visit("prefix_groups", self.prefix_groups, "different shared prefixes, equally likely",
+          at_least(1));
+    visit("priorities", self.priorities, "priority levels, equally likely; 0 is served first",
+          at_least(1));
+    visit("warmup", self.warmup, "requests that arrive before this time are not measured",
+          non_negative);
+    visit("window", self.window, "only those of this long after the warm-up are measured",
+          non_negative_or("all"));
+    visit("replicates", self.replicates,
+          "simulations with different random numbers, averaged, with confidence intervals",
+          at_least(1));
+  }
+};
+
+}  // namespace engine

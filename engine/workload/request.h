@@ -1,0 +1,23 @@
+// One request as it reaches the system.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/base/prefix_extent.h"
+
+namespace engine {
+
+struct Request {
+  std::int64_t number = 0;  // what it is: lengths and content follow from it, not from any design
+  double arrival = 0;       // seconds
+  std::int64_t prompt = 1;  // tokens, history included
+  std::int64_t output = 1;
+  std::int64_t session = -1;  // requests of one conversation; -1: none
+  std::int64_t client = -1;   // whom to tell when it is answered; -1: nobody waits for it
+  std::int64_t priority = 0;  // 0 is served first
+  // Only filled in when somebody asks for it; the last one may reach into the output.
+  std::vector<PrefixExtent> prefix;
+};
+
+}  // namespace engine

@@ -1,0 +1,266 @@
+#include "engine/workload/request_source.h"
+
+#include <algorithm>
+
+#include "engine/base/check.h"
+#include "engine/base/random.h"
+
+namespace engine {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr std::int64_t kDefaultRequests = 1000;
+
+// Lanes of Stream::sessions, so that the uses of it do not share numbers.
+constexpr std::uint32_t kGroupLane = 1;
+
+std::int64_t total_requests(const Load& load, const Trace* trace) {
+  const bool recorded = load.arrivals == ArrivalKind::trace && trace != nullptr;
+  if (!recorded) return load.requests > 0 ? load.requests : kDefaultRequests;
+  const std::int64_t rows = std::int64_t(trace->size());
+  return load.requests > 0 ? std::min(load.requests, rows) : rows;
+}
+
+}  // namespace
+
+std::optional<std::string> load_problem(const Load& load, const Trace* trace) {
+  const bool recorded = load.arrivals == ArrivalKind::trace;
+  const bool drawn = load.lengths.distribution == LengthKind::empirical;
+  if (recorded || drawn) {
+    if (load.trace.empty()) {
+      return std::string(recorded ? "load.arrivals: trace"
+                                  : "load.lengths.distribution: empirical") +
+             " needs load.trace";
+    }
+    if (trace == nullptr) return "load.trace '" + load.trace + "' was not loaded";
+    if (trace->size() == 0) return "load.trace '" + load.trace + "' has no rows";
+  }
+  if (recorded && trace->arrival.empty()) {
+    return "load.trace '" + load.trace + "' has no arrival times; use it with " +
+           "load.lengths.distribution: empirical";
+  }
+  if (recorded && load.turns > 1) return "load.turns > 1 cannot be combined with a trace";
+  if (load.arrivals == ArrivalKind::curve) {
+    std::string reason;
+    if (!parse_rate_curve(load.curve, reason)) return reason;
+  }
+  return std::nullopt;
+}
+
+void RequestMemory::prepare(const Load& load, std::uint64_t seed) {
+  // Rows drawn from a trace are quick to look up, and belong to the trace.
+  const bool same = load.arrivals == kind_ && load.cv == cv_ && load.lengths == drawn_ &&
+                    seed == seed_ && load.lengths.distribution != LengthKind::empirical;
+  if (same) return;
+  kind_ = load.arrivals;
+  cv_ = load.cv;
+  drawn_ = load.lengths;
+  seed_ = seed;
+  arrivals.clear();
+  lengths.clear();
+}
+
+double RequestSource::next_open() {
+  RequestMemory* memory = options_.memory;
+  if (memory == nullptr || !clock_.stretches()) return clock_.next();
+  const std::size_t n = std::size_t(issued_);
+  if (n < memory->arrivals.size()) return memory->arrivals[n] * clock_.mean_gap();
+  if (n == memory->arrivals.size() && n > 0) clock_.resume(n, memory->arrivals.back());
+  const double time = clock_.next();
+  if (n == memory->arrivals.size() && n < RequestMemory::kMost) {
+    memory->arrivals.push_back(clock_.units());
+  }
+  return time;
+}
+
+LengthPair RequestSource::lengths_of(std::int64_t number) {
+  RequestMemory* memory = options_.memory;
+  const std::size_t n = std::size_t(number);
+  if (memory != nullptr && n < memory->lengths.size()) return memory->lengths[n];
+  const LengthPair pair = lengths_(number);
+  if (memory != nullptr && n == memory->lengths.size() && n < RequestMemory::kMost) {
+    memory->lengths.push_back(pair);
+  }
+  return pair;
+}
+
+RequestSource::RequestSource(const Load& load, const Trace* trace, const Options& options)
+    : load_(load),
+      trace_(trace),
+      options_(options),
+      lengths_(load.lengths, options.seed, trace),
+      clock_(load, options.level.rate, options.seed),
+      total_(total_requests(load, trace)),
+      open_time_(kNever),
+      next_time_(kNever) {
+  if (options_.memory != nullptr) options_.memory->prepare(load, options.seed);
+  if (load.arrivals == ArrivalKind::closed) {
+    start_closed_loop();
+  } else {
+    advance_open();
+  }
+  find_next();
+}
+
+void RequestSource::start_closed_loop() {
+  const std::int64_t count = std::min(options_.level.clients, total_);
+  clients_.resize(std::size_t(count));
+  for (std::int64_t i = 0; i < count; ++i) {
+    push_due(load_.ramp.value * double(i) / double(count), i);
+  }
+}
+
+void RequestSource::push_due(double time, std::int64_t client) {
+  due_.push_back({time, order_++, client});
+  std::push_heap(due_.begin(), due_.end(), [](const Due& a, const Due& b) {
+    return a.time != b.time ? a.time > b.time : a.order > b.order;
+  });
+}
+
+std::int64_t RequestSource::pop_due() {
+  std::pop_heap(due_.begin(), due_.end(), [](const Due& a, const Due& b) {
+    return a.time != b.time ? a.time > b.time : a.order > b.order;
+  });
+  const std::int64_t client = due_.back().client;
+  due_.pop_back();
+  return client;
+}
+
+void RequestSource::advance_open() {
+  const std::int64_t last = load_.turns > 1 ? (total_ + load_.turns - 1) / load_.turns : total_;
+  if (issued_ >= last) {
+    open_time_ = kNever;
+  } else if (load_.arrivals == ArrivalKind::trace) {
+    const std::size_t row = std::size_t(issued_);
+    open_time_ = (trace_->arrival[row] - trace_->arrival[0]) / load_.trace_speed;
+  } else {
+    open_time_ = next_open();
+  }
+}
+
+void RequestSource::find_next() {
+  next_time_ = due_.empty() ? open_time_ : std::min(open_time_, due_.front().time);
+}
+
+void RequestSource::take(Request& out) {
+  check(next_time_ < kNever, "a request is taken only when one is due");
+  out.arrival = next_time_;
+  const bool follows = !due_.empty() && due_.front().time <= open_time_;
+  if (follows) {
+    const std::int64_t index = pop_due();
+    const std::int64_t number =
+        load_.arrivals == ArrivalKind::closed ? issued_++ : clients_[std::size_t(index)].number;
+    fill(out, number, index);
+  } else if (load_.turns > 1) {
+    // A session begins; its requests are numbered together, whenever they come.
+    if (idle_.empty()) {
+      idle_.push_back(std::int64_t(clients_.size()));
+      clients_.emplace_back();
+    }
+    const std::int64_t index = idle_.back();
+    idle_.pop_back();
+    Client& client = clients_[std::size_t(index)];
+    client.turn = 0;
+    const std::int64_t number = issued_++ * load_.turns;
+    advance_open();
+    fill(out, number, index);
+  } else {
+    const std::int64_t number = issued_++;
+    advance_open();
+    fill(out, number, -1);
+  }
+  find_next();
+}
+
+void RequestSource::fill(Request& out, std::int64_t number, std::int64_t client_index) {
+  out.number = number;
+  out.session = -1;
+  out.client = client_index;
+  out.prefix.clear();
+  if (load_.arrivals == ArrivalKind::trace) return fill_from_trace(out, number);
+  const LengthPair lengths = lengths_of(number);
+  out.prompt = lengths.prompt;
+  out.output = lengths.output;
+  out.priority = 0;
+  if (load_.priorities > 1) {
+    out.priority = std::int64_t(uniform(options_.seed, Stream::priorities, std::uint64_t(number)) *
+                                double(load_.priorities));
+  }
+  Client* client = nullptr;
+  if (client_index >= 0 && load_.turns > 1) {
+    client = &clients_[std::size_t(client_index)];
+    if (client->turn == 0) {
+      client->session = number;
+      client->history = 0;
+      client->turn_end.clear();
+    }
+    client->number = number;
+    out.session = client->session;
+    out.prompt += client->history;
+    client->history = out.prompt + out.output;
+    // The last token of an answer is never run through the model, so its KV is not there to share.
+    client->turn_end.push_back(client->history - 1);
+  }
+  if (options_.prefixes) add_prefix(out, client);
+}
+
+void RequestSource::fill_from_trace(Request& out, std::int64_t number) const {
+  const std::size_t row = std::size_t(number);
+  out.prompt = trace_->prompt[row];
+  out.output = trace_->output[row];
+  out.priority = trace_->priority.empty() ? 0 : trace_->priority[row];
+  if (!trace_->session.empty()) out.session = trace_->session[row];
+  if (!options_.prefixes || trace_->first_block.empty()) return;
+  const std::uint32_t first = trace_->first_block[row], last = trace_->first_block[row + 1];
+  for (std::uint32_t i = first; i < last; ++i) {
+    const std::int64_t end = std::int64_t(i - first + 1) * trace_->block_tokens;
+    out.prefix.push_back({trace_->blocks[i], std::min(end, out.prompt)});
+  }
+}
+
+void RequestSource::add_prefix(Request& out, const Client* client) const {
+  // Keys of groups and of sessions come from different halves of the seed's mix.
+  constexpr std::uint64_t groups = 1, sessions = 2;
+  const std::uint64_t owner = std::uint64_t(client != nullptr ? client->session : out.number);
+  const std::int64_t shared = std::min(load_.shared_prefix, out.prompt - 1);
+  if (shared > 0) {
+    const double u = uniform(options_.seed, Stream::sessions, owner, kGroupLane);
+    const auto group = std::uint64_t(u * double(load_.prefix_groups));
+    out.prefix.push_back({mixed_seed(mixed_seed(options_.seed, groups), group), shared});
+  }
+  if (client == nullptr) return;
+  const std::uint64_t chain = mixed_seed(mixed_seed(options_.seed, sessions), owner);
+  for (std::size_t turn = 0; turn < client->turn_end.size(); ++turn) {
+    if (client->turn_end[turn] <= shared) continue;
+    out.prefix.push_back({mixed_seed(chain, turn), client->turn_end[turn]});
+  }
+}
+
+void RequestSource::answered(std::int64_t client_index, double time) {
+  if (client_index < 0) return;
+  Client& client = clients_[std::size_t(client_index)];
+  const bool closed = load_.arrivals == ArrivalKind::closed;
+  client.turn = client.turn + 1 < load_.turns ? client.turn + 1 : 0;
+  bool goes_on = false;
+  if (closed) {
+    goes_on = issued_ + std::int64_t(due_.size()) < total_;
+  } else {
+    ++client.number;
+    goes_on = client.turn > 0 && client.number < total_;
+  }
+  if (goes_on) {
+    // The pause belongs to the request that was answered: the same in every design.
+    const std::uint64_t n = order_;
+    const double pause =
+        load_.think_time.value > 0
+            ? load_.think_time.value * exponential(options_.seed, Stream::think_time,
+                                                   closed ? n : std::uint64_t(client.number))
+            : 0;
+    push_due(time + pause, client_index);
+  } else if (!closed) {
+    idle_.push_back(client_index);
+  }
+  find_next();
+}
+
+}  // namespace engine

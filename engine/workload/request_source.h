@@ -1,0 +1,111 @@
+// The stream of requests of a load: open, recorded, closed, or sessions that go on.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/workload/arrivals.h"
+#include "engine/workload/lengths.h"
+#include "engine/workload/load.h"
+#include "engine/workload/request.h"
+#include "engine/workload/trace.h"
+
+namespace engine {
+
+// Why the load cannot be made, or nothing.
+std::optional<std::string> load_problem(const Load& load, const Trace* trace);
+
+// What a load's relative settings come to at this point.
+struct LoadLevel {
+  double rate = 1;           // requests a second (sessions a second when turns > 1)
+  std::int64_t clients = 1;  // of a closed loop
+};
+
+// Numbers drawn for one load, to be used again by the next point that meets the same requests: in a
+// sweep nearly all of them do. Bounded; what lies beyond is drawn anew.
+class RequestMemory {
+ public:
+  static constexpr std::size_t kMost = 1 << 16;  // requests: one megabyte
+
+  // Forgets what belongs to another load.
+  void prepare(const Load& load, std::uint64_t seed);
+
+  std::vector<double> arrivals;  // in mean gaps: the rate does not matter
+  std::vector<LengthPair> lengths;
+
+ private:
+  ArrivalKind kind_ = ArrivalKind::poisson;
+  double cv_ = 0;
+  Lengths drawn_;
+  std::uint64_t seed_ = 0;
+};
+
+// Makes requests one at a time, in the order of their arrival; memory follows the sessions and
+// clients that are alive. The load and the trace outlive it; `load_problem` found nothing.
+class RequestSource {
+ public:
+  struct Options {
+    LoadLevel level;
+    std::uint64_t seed = 0;
+    bool prefixes = false;  // fill in Request::prefix
+    RequestMemory* memory = nullptr;
+  };
+  RequestSource(const Load& load, const Trace* trace, const Options& options);
+
+  // Infinite when nothing is due until some request finishes, or ever.
+  double next_arrival() const { return next_time_; }
+  // Takes the request that arrives next; `out` keeps its memory.
+  void take(Request& out);
+  // The client's request was answered (or refused) at `time`: its client or session goes on.
+  void answered(std::int64_t client, double time);
+
+  // Requests in all.
+  std::int64_t total() const { return total_; }
+  const LengthSampler& lengths() const { return lengths_; }
+
+ private:
+  // Somebody who waits for answers: a client of a closed loop, or a session with more turns to come.
+  struct Client {
+    std::int64_t session = -1;
+    std::int64_t turn = 0;               // of the session, the one being answered
+    std::int64_t number = 0;             // of the request being answered
+    std::int64_t history = 0;            // tokens so far, prompts and outputs
+    std::vector<std::int64_t> turn_end;  // tokens whose KV each turn leaves behind
+  };
+  // A client's next request.
+  struct Due {
+    double time;
+    std::uint64_t order;  // of two at one time, the one that was first to be known
+    std::int64_t client;
+  };
+
+  void start_closed_loop();
+  void push_due(double time, std::int64_t client);
+  std::int64_t pop_due();
+  void find_next();
+  void advance_open();
+  double next_open();
+  LengthPair lengths_of(std::int64_t number);
+  void fill(Request& out, std::int64_t number, std::int64_t client_index);
+  void fill_from_trace(Request& out, std::int64_t row) const;
+  void add_prefix(Request& out, const Client* client) const;
+
+  const Load& load_;
+  const Trace* trace_;
+  Options options_;
+  LengthSampler lengths_;
+  ArrivalClock clock_;
+  std::int64_t total_ = 0;
+  std::int64_t issued_ = 0;  // requests taken, or sessions begun where an open load has turns
+  double open_time_;         // next arrival that waits for nobody
+  double next_time_;
+  std::uint64_t order_ = 0;
+  std::vector<Due> due_;            // a heap, earliest first
+  std::vector<Client> clients_;     // alive ones, and slots to be used again
+  std::vector<std::int64_t> idle_;  // those slots
+};
+
+}  // namespace engine

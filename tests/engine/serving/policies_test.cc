@@ -1,0 +1,309 @@
+// Timelines worked out by hand. Every step takes 10 ms, so times below are counts of steps.
+#include <gtest/gtest.h>
+
+#include "tests/support/serving_toys.h"
+
+namespace engine {
+namespace {
+
+constexpr double kStep = 10e-3;
+
+// When a request was first scheduled, had its first token and was done, in steps.
+void expect_steps(const Outcome& outcome, std::int64_t number, double scheduled, double first,
+                  double finish) {
+  const RequestRow row = toys::row_of(outcome, number);
+  EXPECT_NEAR(row.scheduled.value / kStep, scheduled, 1e-6) << "request " << number;
+  EXPECT_NEAR(row.first_token.value / kStep, first, 1e-6) << "request " << number;
+  EXPECT_NEAR(row.finish.value / kStep, finish, 1e-6) << "request " << number;
+}
+
+Outcome run(const Scenario& scenario, const Resources& resources) {
+  const Outcome outcome = evaluate(scenario, resources);
+  EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+  return outcome;
+}
+
+TEST(VllmV1, APromptIsOneStepAndEachFurtherTokenAnother) {
+  const Outcome outcome = run(toys::served(PolicyName::vllm_v1), toys::trace({{0, 10, 5}}));
+  expect_steps(outcome, 0, 0, 1, 5);
+  EXPECT_EQ(outcome.metrics.steps, 5);
+  EXPECT_NEAR(outcome.metrics.tpot.value, kStep, 1e-12);
+}
+
+TEST(VllmV1, WhoArrivesDuringAStepJoinsTheNext) {
+  const Outcome outcome = run(toys::served(PolicyName::vllm_v1),
+                              toys::trace({{0, 10, 5}, {0.015, 10, 2}, {0.020, 10, 1}}));
+  expect_steps(outcome, 0, 0, 1, 5);
+  expect_steps(outcome, 1, 2, 3, 4);
+  expect_steps(outcome, 2, 2, 3, 3);  // at a boundary: in time for the step that starts there
+}
+
+TEST(VllmV1, ALongPromptIsReadInChunksBesideDecodes) {
+  Scenario scenario = toys::served(PolicyName::vllm_v1);
+  scenario.serving.max_num_batched_tokens = 8;
+  // Request 1 has 20 tokens: 7 beside the decode of request 0, three times (7 + 7 + 6).
+  const Outcome outcome = run(scenario, toys::trace({{0, 8, 9}, {0.005, 20, 3}}));
+  expect_steps(outcome, 0, 0, 1, 9);
+  expect_steps(outcome, 1, 1, 4, 6);
+}
+
+TEST(VllmV1, AChunkBoundaryAtTheEndOfThePromptCostsNoExtraStep) {
+  Scenario scenario = toys::served(PolicyName::vllm_v1);
+  scenario.serving.max_num_batched_tokens = 8;
+  const Outcome outcome = run(scenario, toys::trace({{0, 16, 2}}));
+  expect_steps(outcome, 0, 0, 2, 3);
+}
+
+TEST(VllmV1, TheThresholdLeavesRoomForShortPrompts) {
+  Scenario scenario = toys::served(PolicyName::vllm_v1);
+  scenario.serving.max_num_batched_tokens = 16;
+  scenario.serving.long_prefill_threshold = 8;
+  const Outcome outcome = run(scenario, toys::trace({{0, 24, 1}, {0, 8, 1}}));
+  expect_steps(outcome, 0, 0, 3, 3);
+  expect_steps(outcome, 1, 0, 1, 1);
+}
+
+TEST(VllmV1, SeatsAreLimited) {
+  Scenario scenario = toys::served(PolicyName::vllm_v1);
+  scenario.serving.max_num_seqs = 1;
+  const Outcome outcome = run(scenario, toys::trace({{0, 4, 3}, {0, 4, 2}}));
+  expect_steps(outcome, 0, 0, 1, 3);
+  expect_steps(outcome, 1, 3, 4, 5);
+}
+
+TEST(VllmV1, TheNewestIsPreemptedAndReadAgain) {
+  // Blocks of 4 tokens, 4 of them. Both prompts of 4 take one block in step 0; the first decodes need a
+  // second one each (steps 1 to 4); at step 5, with 8 tokens each, both need a third and none is
+  // free: request 1, the newest, goes, with 4 of its tokens decoded (5 made). Request 0 decodes on
+  // through steps 5 to 8 with 3 blocks and ends at 9 with 9 tokens made.
+  Scenario scenario = toys::served(PolicyName::vllm_v1);
+  scenario.serving.kv_blocks = 4;
+  const Outcome outcome = run(scenario, toys::trace({{0, 4, 9}, {0, 4, 9}}));
+  EXPECT_EQ(outcome.metrics.preemptions, 1);
+  EXPECT_EQ(outcome.metrics.recomputed_tokens, 8);
+  expect_steps(outcome, 0, 0, 1, 9);
+  // Its 4 + 5 tokens need 3 blocks; one is free until step 9. Read again in step 9, which makes its
+  // sixth token; three more steps make nine.
+  expect_steps(outcome, 1, 0, 1, 13);
+  EXPECT_EQ(toys::row_of(outcome, 1).preemptions, 1);
+}
+
+TEST(VllmV1, TheLastBlockIsEnough) {
+  // 4 + 9 - 1 = 12 tokens are 3 blocks: exactly what there is.
+  Scenario scenario = toys::served(PolicyName::vllm_v1);
+  scenario.serving.kv_blocks = 3;
+  const Outcome outcome = run(scenario, toys::trace({{0, 4, 9}}));
+  expect_steps(outcome, 0, 0, 1, 9);
+  EXPECT_EQ(outcome.metrics.preemptions, 0);
+  EXPECT_EQ(outcome.metrics.kv_peak, 1);
+  // One token more could never fit: refused, not stuck.
+  const Outcome refused = run(scenario, toys::trace({{0, 4, 10}, {0, 4, 2}}));
+  EXPECT_EQ(refused.metrics.requests_refused, 1);
+  expect_steps(refused, 1, 0, 1, 2);
+}
+
+TEST(VllmV1, APrefixInTheCacheIsNotReadAgain) {
+  Scenario scenario = toys::served(PolicyName::vllm_v1);
+  scenario.serving.prefix_caching = true;
+  scenario.serving.max_num_batched_tokens = 8;
+  auto recorded = std::make_shared<Trace>();
+  recorded->arrival = {0, 0.1};
+  recorded->prompt = {16, 18};
+  recorded->output = {1, 1};
+  recorded->block_tokens = 8;
+  recorded->blocks = {11, 12, 11, 12, 13};
+  recorded->first_block = {0, 2, 5};
+  Resources resources;
+  resources.traces["toy"] = recorded;
+  const Outcome outcome = run(scenario, resources);
+  expect_steps(outcome, 0, 0, 2, 2);     // 16 tokens, 8 a step
+  expect_steps(outcome, 1, 10, 11, 11);  // 16 of 18 are there
+  EXPECT_EQ(toys::row_of(outcome, 1).cached_tokens, 16);
+  EXPECT_DOUBLE_EQ(outcome.metrics.prefix_hit_rate, 16.0 / 34);
+}
+
+TEST(VllmV1, AWholePromptInTheCacheStillReadsItsLastBlock) {
+  Scenario scenario = toys::served(PolicyName::vllm_v1);
+  scenario.serving.prefix_caching = true;
+  auto recorded = std::make_shared<Trace>();
+  recorded->arrival = {0, 0.1};
+  recorded->prompt = {16, 16};
+  recorded->output = {4, 4};
+  recorded->block_tokens = 8;
+  recorded->blocks = {11, 12, 11, 12};
+  recorded->first_block = {0, 2, 4};
+  Resources resources;
+  resources.traces["toy"] = recorded;
+  const Outcome outcome = run(scenario, resources);
+  EXPECT_EQ(toys::row_of(outcome, 1).cached_tokens, 12);
+  expect_steps(outcome, 1, 10, 11, 14);
+}
+
+TEST(VllmV0, PromptsStallDecodes) {
+  // Request 1 arrives in step 1: step 2 reads its prompt and nothing else.
+  const Outcome outcome =
+      run(toys::served(PolicyName::vllm_v0), toys::trace({{0, 10, 4}, {0.015, 10, 2}}));
+  expect_steps(outcome, 0, 0, 1, 5);
+  expect_steps(outcome, 1, 2, 3, 4);
+  // Gaps: request 0 has 1, 2 (over the prompt), 1 steps; request 1 has 1.
+  EXPECT_NEAR(outcome.metrics.itl.value / kStep, 5.0 / 4, 1e-9);
+}
+
+TEST(VllmV0, WholePromptsShareTheBudget) {
+  Scenario scenario = toys::served(PolicyName::vllm_v0);
+  scenario.serving.max_num_batched_tokens = 20;
+  const Outcome outcome = run(scenario, toys::trace({{0, 10, 1}, {0, 10, 1}, {0, 10, 1}}));
+  expect_steps(outcome, 0, 0, 1, 1);
+  expect_steps(outcome, 1, 0, 1, 1);
+  expect_steps(outcome, 2, 1, 2, 2);
+}
+
+TEST(VllmV0, TheNewestIsPreempted) {
+  Scenario scenario = toys::served(PolicyName::vllm_v0);
+  scenario.serving.kv_blocks = 4;
+  const Outcome outcome = run(scenario, toys::trace({{0, 4, 9}, {0, 4, 9}}));
+  EXPECT_EQ(outcome.metrics.preemptions, 1);
+  expect_steps(outcome, 0, 0, 1, 9);
+  expect_steps(outcome, 1, 0, 1, 13);
+}
+
+TEST(VllmV0, TheWatermarkHoldsTheQueueBack) {
+  // 10 blocks, a fifth of them kept: request 1 needs 3 of 7 that are left when request 0 (3 blocks)
+  // runs, leaving 4; request 2 would leave 1.
+  Scenario scenario = toys::served(PolicyName::vllm_v0);
+  scenario.serving.kv_blocks = 10;
+  scenario.serving.watermark = 0.2;
+  const Outcome outcome = run(scenario, toys::trace({{0, 12, 2}, {0.005, 12, 2}, {0.005, 12, 2}}));
+  expect_steps(outcome, 0, 0, 1, 3);
+  expect_steps(outcome, 1, 1, 2, 3);
+  expect_steps(outcome, 2, 3, 4, 5);
+}
+
+TEST(Sarathi, DecodesComeFirstAndPromptsFillTheChunk) {
+  Scenario scenario = toys::served(PolicyName::sarathi);
+  scenario.serving.chunk = 8;
+  // Step 1: one decode and 7 tokens of request 1; steps 2 and 3 likewise: 7 + 7 + 6.
+  const Outcome outcome = run(scenario, toys::trace({{0, 8, 9}, {0.005, 20, 2}}));
+  expect_steps(outcome, 0, 0, 1, 9);
+  expect_steps(outcome, 1, 1, 4, 5);
+}
+
+TEST(Sarathi, PromptsBegunGoBeforeNewOnes) {
+  Scenario scenario = toys::served(PolicyName::sarathi);
+  scenario.serving.chunk = 8;
+  // Step 0: 8 of request 0. Step 1: its other 4, and 4 of request 1. Step 2: one decode, 4 of
+  // request 1 which are its last, 3 of request 2.
+  const Outcome outcome = run(scenario, toys::trace({{0, 12, 2}, {0, 8, 1}, {0, 3, 1}}));
+  expect_steps(outcome, 0, 0, 2, 3);
+  expect_steps(outcome, 1, 1, 3, 3);
+  expect_steps(outcome, 2, 2, 3, 3);
+}
+
+TEST(Sarathi, TheNewestIsPreempted) {
+  Scenario scenario = toys::served(PolicyName::sarathi);
+  scenario.serving.kv_blocks = 4;
+  const Outcome outcome = run(scenario, toys::trace({{0, 4, 9}, {0, 4, 9}}));
+  EXPECT_EQ(outcome.metrics.preemptions, 1);
+  expect_steps(outcome, 0, 0, 1, 9);
+  expect_steps(outcome, 1, 0, 1, 13);
+}
+
+TEST(Sglang, PromptsGoFirstInChunks) {
+  Scenario scenario = toys::served(PolicyName::sglang);
+  scenario.serving.chunk = 8;
+  // Steps 1 and 2 read the 16 tokens of request 1; request 0 waits for them.
+  const Outcome outcome = run(scenario, toys::trace({{0, 8, 3}, {0.005, 16, 2}}));
+  expect_steps(outcome, 0, 0, 1, 5);
+  expect_steps(outcome, 1, 1, 3, 4);
+}
+
+TEST(Sglang, RoomIsKeptForOutputsToCome) {
+  // 10 blocks of 4. Request 0 holds 8 tokens and will make 16; half of the rest is kept. Request 1
+  // would bring 24 more: 8 + 8 + 24 + 8 > 40, so it waits until request 0 is done.
+  Scenario scenario = toys::served(PolicyName::sglang);
+  scenario.serving.kv_blocks = 10;
+  scenario.serving.new_token_ratio = 0.5;
+  const Outcome outcome = run(scenario, toys::trace({{0, 8, 17}, {0.005, 24, 16}}));
+  expect_steps(outcome, 0, 0, 1, 17);
+  expect_steps(outcome, 1, 17, 18, 33);
+}
+
+TEST(Sglang, WhoHasMadeLeastIsRetracted) {
+  // 5 blocks. Request 1 is read in step 4, when request 0 has made 4 tokens. Request 0 grows into its
+  // third block in step 6; request 1 needs its third in step 9 and none is left. It has made 5 tokens,
+  // request 0 has made 8. Its 9 tokens need 3 blocks, which are free when request 0 is done.
+  Scenario scenario = toys::served(PolicyName::sglang);
+  scenario.serving.kv_blocks = 5;
+  scenario.serving.new_token_ratio = 0;
+  const Outcome outcome = run(scenario, toys::trace({{0, 4, 12}, {0.035, 4, 12}}));
+  EXPECT_EQ(outcome.metrics.preemptions, 1);
+  EXPECT_EQ(toys::row_of(outcome, 0).preemptions, 0);
+  EXPECT_EQ(toys::row_of(outcome, 1).preemptions, 1);
+  expect_steps(outcome, 0, 0, 1, 13);  // one step waited for request 1's prompt
+  expect_steps(outcome, 1, 4, 5, 20);
+}
+
+TEST(Orca, PromptsJoinDecodesAndLongestRoomIsSetAside) {
+  Scenario scenario = toys::served(PolicyName::orca);
+  scenario.model.max_context = 40;  // 10 blocks each
+  scenario.serving.kv_blocks = 20;
+  const Outcome outcome = run(scenario, toys::trace({{0, 4, 4}, {0.005, 4, 2}, {0.005, 4, 1}}));
+  expect_steps(outcome, 0, 0, 1, 4);
+  expect_steps(outcome, 1, 1, 2, 3);
+  expect_steps(outcome, 2, 3, 4, 4);  // room for two only
+  // Each of the 4 decode steps held 40 tokens of room: request 0 with 5, 6, 7, request 1 with 5.
+  EXPECT_NEAR(outcome.metrics.kv_waste, 1 - (5.0 + 6 + 7 + 5) / 160, 1e-12);
+}
+
+TEST(NoEvict, RoomForTheOutputIsSetAside) {
+  Scenario scenario = toys::served(PolicyName::no_evict);
+  scenario.serving.kv_blocks = 7;
+  // 4 + 9 tokens are 4 blocks: two do not fit in 7.
+  const Outcome outcome = run(scenario, toys::trace({{0, 4, 9}, {0, 4, 9}}));
+  EXPECT_EQ(outcome.metrics.preemptions, 0);
+  expect_steps(outcome, 0, 0, 1, 9);
+  expect_steps(outcome, 1, 9, 10, 18);
+}
+
+TEST(Static, ABatchRunsUntilItsLastMemberIsDone) {
+  const Outcome outcome = run(toys::served(PolicyName::static_batch),
+                              toys::trace({{0, 4, 2}, {0, 4, 5}, {0.005, 4, 1}}));
+  expect_steps(outcome, 0, 0, 1, 2);
+  expect_steps(outcome, 1, 0, 1, 5);
+  expect_steps(outcome, 2, 5, 6, 6);
+}
+
+TEST(Static, PromptsOfABatchAreReadBeforeAnyDecodes) {
+  Scenario scenario = toys::served(PolicyName::static_batch);
+  scenario.serving.max_num_batched_tokens = 8;
+  const Outcome outcome = run(scenario, toys::trace({{0, 8, 2}, {0, 8, 2}}));
+  expect_steps(outcome, 0, 0, 1, 3);
+  expect_steps(outcome, 1, 0, 2, 3);
+}
+
+TEST(Ordering, UrgentRequestsOvertake) {
+  Scenario scenario = toys::served(PolicyName::vllm_v1);
+  scenario.serving.max_num_seqs = 1;
+  scenario.serving.ordering = Ordering::priority;
+  Resources resources = toys::trace({{0, 4, 3}, {0.005, 4, 1}, {0.006, 4, 1}});
+  auto recorded = std::make_shared<Trace>(*resources.traces["toy"]);
+  recorded->priority = {1, 1, 0};
+  resources.traces["toy"] = recorded;
+  const Outcome outcome = run(scenario, resources);
+  expect_steps(outcome, 2, 3, 4, 4);
+  expect_steps(outcome, 1, 4, 5, 5);
+}
+
+TEST(Ordering, TheLeastSlackGoesFirst) {
+  // Same arrival; the longer prompt needs more of the time before its limit.
+  Scenario scenario = toys::served(PolicyName::vllm_v1);
+  scenario.serving.max_num_seqs = 1;
+  scenario.serving.ordering = Ordering::slo;
+  scenario.slo.ttft.p99 = Seconds{1};
+  const Outcome outcome = run(scenario, toys::trace({{0, 4, 3}, {0.005, 4, 1}, {0.005, 400, 1}}));
+  expect_steps(outcome, 2, 3, 4, 4);
+  expect_steps(outcome, 1, 4, 5, 5);
+}
+
+}  // namespace
+}  // namespace engine

@@ -1,0 +1,54 @@
+// A served toy: steps take times one can add up by hand.
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+
+#include "engine/evaluate.h"
+#include "tests/support/toys.h"
+
+namespace toys {
+
+// Every step, whatever is in it, takes 10 ms: the host sets the pace (the device needs under 5 ms).
+// Blocks hold 4 tokens. Every request gets a row.
+inline engine::Scenario served(engine::PolicyName policy) {
+  engine::Scenario scenario = toys::scenario();
+  scenario.task = engine::Task::serve;
+  scenario.host.step_overhead = engine::Seconds{10e-3};
+  scenario.host.asynchronous = true;
+  scenario.serving.policy = policy;
+  scenario.serving.block_size = 4;
+  scenario.serving.kv_blocks = 1000;
+  scenario.load.arrivals = engine::ArrivalKind::trace;
+  scenario.load.trace = "toy";
+  scenario.output.requests = true;
+  return scenario;
+}
+
+struct TraceRow {
+  double arrival;
+  std::int32_t prompt;
+  std::int32_t output;
+};
+
+inline engine::Resources trace(std::initializer_list<TraceRow> rows) {
+  auto recorded = std::make_shared<engine::Trace>();
+  for (const TraceRow& row : rows) {
+    recorded->arrival.push_back(row.arrival);
+    recorded->prompt.push_back(row.prompt);
+    recorded->output.push_back(row.output);
+  }
+  engine::Resources resources;
+  resources.traces["toy"] = std::move(recorded);
+  return resources;
+}
+
+// The row of request `number`.
+inline engine::RequestRow row_of(const engine::Outcome& outcome, std::int64_t number) {
+  for (const engine::RequestRow& row : outcome.requests) {
+    if (row.number == number) return row;
+  }
+  return {};
+}
+
+}  // namespace toys
