@@ -15,7 +15,7 @@ constexpr std::size_t kMostCoordinates = 8;
 enum class Scale : std::uint8_t {
   size,    // a doubling is one unit; never zero
   amount,  // the same, but may be zero
-  length,  // of a sequence: linear, because attention is
+  length,  // of a sequence: linear between measured ones, because attention is
 };
 
 struct Coordinate {
@@ -36,16 +36,18 @@ constexpr Coordinates coordinates(Values... values) {
 
 using CoordinateList = std::span<const Coordinate>;
 
-inline constexpr std::array<Coordinate, 4> kGemmCoordinates{{{"m"}, {"n"}, {"k"}, {"groups"}}};
-inline constexpr std::array<Coordinate, 7> kPrefillCoordinates{{{"batch"},
-                                                                {"query_len", Scale::length},
-                                                                {"context_len", Scale::length},
+// The first coordinate is the one a sweep runs along, for given others: tokens, context or message.
+inline constexpr std::array<Coordinate, 5> kGemmCoordinates{
+    {{"m"}, {"n"}, {"k"}, {"groups"}, {"ragged", Scale::amount}}};
+inline constexpr std::array<Coordinate, 7> kPrefillCoordinates{{{"query_len", Scale::length},
+                                                                {"prefix_len", Scale::length},
+                                                                {"batch"},
                                                                 {"q_heads"},
                                                                 {"kv_heads"},
                                                                 {"head_dim"},
                                                                 {"window", Scale::amount}}};
-inline constexpr std::array<Coordinate, 6> kDecodeCoordinates{{{"batch"},
-                                                               {"context_len", Scale::length},
+inline constexpr std::array<Coordinate, 6> kDecodeCoordinates{{{"context_len", Scale::length},
+                                                               {"batch"},
                                                                {"q_heads"},
                                                                {"kv_heads"},
                                                                {"head_dim"},
@@ -58,7 +60,7 @@ inline constexpr std::array<Coordinate, 7> kMoeCoordinates{{{"tokens"},
                                                             {"local_experts"},
                                                             {"skew", Scale::amount}}};
 inline constexpr std::array<Coordinate, 2> kAbsorbedCoordinates{{{"tokens"}, {"q_heads"}}};
-inline constexpr std::array<Coordinate, 2> kPassCoordinates{{{"rows"}, {"bytes"}}};
+inline constexpr std::array<Coordinate, 2> kPassCoordinates{{{"rows"}, {"row_bytes"}}};
 inline constexpr std::array<Coordinate, 2> kCollectiveCoordinates{{{"bytes"}, {"ranks"}}};
 inline constexpr std::array<Coordinate, 4> kExchangeCoordinates{
     {{"tokens"}, {"hidden"}, {"topk"}, {"experts"}}};

@@ -60,6 +60,7 @@ KernelTime fitted_product(const Product& product, const Device& device,
                  .input_bytes = input_bytes,
                  .weight_bytes = fitted_bytes(product.weights, format),
                  .weights = product.weight_bytes,
+                 .bytes = product.bytes,
                  .peak = flop_rate(device, compute_dtype(product.weights, product.activations))},
                 rates, fit, floor);
   if (product.quantizes_input) {
@@ -135,11 +136,13 @@ GemmFormat gemm_format(Dtype weights, Dtype activations, std::int64_t group) {
 }
 
 Coordinates gemm_coordinates(const Gemm& gemm) {
-  return coordinates(gemm.m, gemm.n, gemm.k, gemm.batch);
+  // Libraries have slower kernels for many rows that do not come in eights.
+  const bool ragged = gemm.m > 16 && gemm.m % 8 != 0;
+  return coordinates(gemm.m, gemm.n, gemm.k, gemm.batch, ragged);
 }
 
 Coordinates grouped_gemm_coordinates(const GroupedGemm& gemm) {
-  return coordinates(gemm.rows / gemm.touched, gemm.n, gemm.k, gemm.touched);
+  return coordinates(gemm.rows / gemm.touched, gemm.n, gemm.k, gemm.touched, 0);
 }
 
 KernelTime gemm_time(const Gemm& gemm, const Device& device, const Calibration* calibration) {

@@ -67,8 +67,7 @@ FormTime gemm_form(const GemmShape& shape, const DeviceRates& device, const Gemm
           .memory = traffic,
           .launch = floor,
           .time = floor + longer * std::cbrt(1 + share * share * share),
-          .least = std::max({least_traffic, useful / shape.peak,
-                             (input + weights + output) / device.cache_rate})};
+          .least = std::max({least_traffic, useful / shape.peak, shape.bytes / device.cache_rate})};
 }
 
 }  // namespace engine

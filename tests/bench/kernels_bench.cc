@@ -95,16 +95,16 @@ void run(benchmark::State& state, Family family, const std::vector<Op>& all,
   }
 }
 
-// A sweep of 2000 products.
+// A sweep of 50 matrices, each with 40 numbers of rows.
 const Calibration& measured() {
   static const Calibration calibration = [] {
     Calibration sweep = toys::transfer();
     std::vector<MeasuredPoint> points;
     OwnSlot slot;
-    for (std::size_t n = 1000; n < 3000; ++n) {
-      const Op op = Gemm{.m = std::int64_t(draw(n, 0, 1, 8192)),
-                         .n = std::int64_t(draw(n, 1, 256, 16384)),
-                         .k = std::int64_t(draw(n, 2, 256, 16384))};
+    for (std::size_t n = 0; n < 2000; ++n) {
+      const Op op = Gemm{.m = std::int64_t(std::pow(1.26, double(n % 40))),
+                         .n = std::int64_t(draw(n / 40, 1, 256, 16384)),
+                         .k = std::int64_t(draw(n / 40, 2, 256, 16384))};
       slot = own_slot(sweep, Family::gemm, op, hopper());
       points.push_back({coordinates_of(Family::gemm, op), 0.1});
     }

@@ -30,9 +30,9 @@ Calibration small() {
   set.launch = 2;
   set.envelope.known = true;
   set.envelope.low = {1, 1024};
-  set.envelope.high = {4096, 1e9};
-  set.points =
-      PointSet({{coordinates(1, 1024), 0.125}, {coordinates(4096, 1e9), -0.25}}, kPassCoordinates);
+  set.envelope.high = {4096, 65536};
+  set.points = PointSet({{coordinates(1, 1024), 0.125}, {coordinates(4096, 65536), -0.25}},
+                        kPassCoordinates);
   return calibration;
 }
 
@@ -55,9 +55,9 @@ constexpr const char* kText =
     "high: 1.125\n"
     "launch: 2\n"
     "envelope rows: 1 4096\n"
-    "envelope bytes: 1024 1000000000\n"
+    "envelope row_bytes: 1024 65536\n"
     "point: 1 1024 0.125\n"
-    "point: 4096 1000000000 -0.25\n";
+    "point: 4096 65536 -0.25\n";
 
 // The text with its right checksum, or the one given.
 std::string stamped(std::string text, std::string checksum = "") {
@@ -89,8 +89,8 @@ TEST(CalibrationText, ReadsBackWhatItWrote) {
   const auto& set = read->pass[static_cast<std::size_t>(Pass::norm)][at(ParameterSet::own)];
   EXPECT_EQ(set.tier, Tier::measured);
   EXPECT_EQ(set.points.points().size(), 2u);
-  EXPECT_TRUE(set.envelope.contains(coordinates(16, 1e6)));
-  EXPECT_FALSE(set.envelope.contains(coordinates(8192, 1e6)));
+  EXPECT_TRUE(set.envelope.contains(coordinates(16, 4096)));
+  EXPECT_FALSE(set.envelope.contains(coordinates(8192, 4096)));
 }
 
 TEST(CalibrationText, TheShippedFileReadsBack) {
@@ -134,7 +134,7 @@ TEST(CalibrationText, EveryMistakeIsNamedWithItsLine) {
   text = replaced(text, "eta: 0.9\n", "eta: fast\n");
   text = replaced(text, "cl2: 0.25\n", "cl3: 0.25\n");
   text = replaced(text, "point: 1 1024 0.125\n", "point: 1 1024\n");
-  text = replaced(text, "envelope bytes: 1024 1000000000\n", "envelope size: 1 2\n");
+  text = replaced(text, "envelope row_bytes: 1024 65536\n", "envelope size: 1 2\n");
   text += "section pass/nothing/own\n";
   EXPECT_EQ(mistakes_of(stamped(text)),
             "toy.calibration:11:1: error: eta: 'fast' is not a number\n"

@@ -43,9 +43,17 @@ TEST(PointSet, StaysWithinWhatWasMeasured) {
   }
 }
 
-TEST(PointSet, TheMiddleOfTwoIsTheirMean) {
-  const PointSet set({{coordinates(1, 1), 0.2}, {coordinates(4, 1), 0.4}}, kPlane);
-  EXPECT_NEAR(set.residual_at(coordinates(2, 1)), 0.3, 1e-12);
+TEST(PointSet, TheMiddleOfALineIsTheMeanOfItsEnds) {
+  const std::vector<MeasuredPoint> ends{{coordinates(1, 1), 0.2}, {coordinates(4, 1), 0.4}};
+  EXPECT_NEAR(PointSet(ends, kPlane).residual_at(coordinates(2, 1)), 0.3, 1e-12);
+  // Sequence lengths are taken as they are, not by their logarithm.
+  constexpr std::array<Coordinate, 2> lengths{{{"x", Scale::length}, {"y"}}};
+  EXPECT_NEAR(PointSet(ends, lengths).residual_at(coordinates(2.5, 1)), 0.3, 1e-12);
+}
+
+TEST(PointSet, BetweenTwoLinesIsTheMeanOfBoth) {
+  const PointSet set({{coordinates(8, 1), 0.2}, {coordinates(8, 4), 0.4}}, kPlane);
+  EXPECT_NEAR(set.residual_at(coordinates(8, 2)), 0.3, 1e-12);
 }
 
 TEST(PointSet, OnePointSpeaksForAll) {
