@@ -13,10 +13,20 @@ constexpr std::size_t kNearest = 6;
 constexpr double kReach = 1.5;
 constexpr double kSame = 1e-20;  // squared distance: rounding error
 
-// A doubling of anything is one unit of distance.
+// Before weights, a doubling of anything is one unit of distance.
 double scaled(double value, Scale scale) {
   return scale == Scale::size ? std::log2(std::max(value, 1e-3))
                               : std::log2(1 + std::max(value, 0.0));
+}
+
+// Where a shape is along a coordinate.
+double place_of(const Coordinates& shape, const std::vector<Coordinate>& list, std::size_t c) {
+  const Coordinate& coordinate = list[c];
+  double place = scaled(shape.value[c], coordinate.scale);
+  if (coordinate.with != kAlone) {
+    place += coordinate.share * scaled(shape.value[coordinate.with], list[coordinate.with].scale);
+  }
+  return coordinate.weight * place;
 }
 
 // The variable that residuals are linear in along a line.
@@ -66,14 +76,14 @@ PointSet::PointSet(std::vector<MeasuredPoint> points, CoordinateList list)
   for (std::size_t i = 0; i < points_.size(); ++i) {
     const double value = points_[i].shape.value[0];
     steps_.push_back(step_of(value, scale));
-    along_.push_back(scaled(value, scale));
+    along_.push_back(place_of(points_[i].shape, list_, 0));
     if (i > 0 && same_line(points_[i - 1], points_[i])) {
       lines_.back().last = i;
       continue;
     }
     lines_.push_back({i, i});
     for (std::size_t c = 1; c < list_.size(); ++c) {
-      places_.push_back(scaled(points_[i].shape.value[c], list_[c].scale));
+      places_.push_back(place_of(points_[i].shape, list_, c));
     }
   }
 }
@@ -113,7 +123,7 @@ double PointSet::residual_at(const Coordinates& shape) const {
   if (points_.empty()) return 0;
   std::array<double, kMostCoordinates> place;
   for (std::size_t i = 0; i < list_.size(); ++i) {
-    place[i] = scaled(shape.value[i], list_[i].scale);
+    place[i] = place_of(shape, list_, i);
   }
   const double step = step_of(shape.value[0], list_[0].scale);
   Nearest nearest;
