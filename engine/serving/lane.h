@@ -103,7 +103,7 @@ class Lane {
   }
   ReplicaView view() const;
 
-  // lane.cc: what runs
+  // lane.cc and lane_stretch.cc: what runs
   void plan(double now);
   void start(const StepPlan& plan, double now);
   void start_stretch(double now);

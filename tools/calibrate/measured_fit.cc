@@ -204,6 +204,7 @@ MeasuredFit fit_measured(const std::vector<MeasuredCall>& calls, const engine::D
     result.left_out.push_back(fmt::format("{}: {} calls, no form to calibrate", family, count));
   }
   result.calibration = transfer;
+  result.calibration.tier = engine::Tier::measured;
   for (const auto& [name, section] : sections) {
     if (section.samples.size() < kLeastCalls) {
       result.left_out.push_back(fmt::format("{}: {} calls, and at least {} are needed", name,

@@ -188,7 +188,9 @@ TEST(Calibrations, AStepSaysWhichTierItHas) {
   ASSERT_EQ(transfer.status, Status::ok) << transfer.reason;
   EXPECT_GT(transfer.metrics.step_time, roofline.metrics.step_time);
   for (const KernelRow& row : transfer.kernels) {
-    if (row.family == Family::gemm) EXPECT_EQ(row.tier, Tier::transfer);
+    if (row.family == Family::gemm) {
+      EXPECT_EQ(row.tier, Tier::transfer);
+    }
     EXPECT_LE(row.low, row.time);
     EXPECT_GE(row.high, row.time);
   }
