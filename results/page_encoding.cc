@@ -40,9 +40,9 @@ void put_levels(PageBytes& out, std::span<const std::int8_t> levels) {
   std::memcpy(out.data() + start, &length, sizeof length);
 }
 
-void put_full_levels(PageBytes& out, std::size_t rows) {
+void put_equal_levels(PageBytes& out, std::uint32_t level, std::size_t rows) {
   PageBytes run;
-  put_run(run, 1, rows, 1);
+  put_run(run, level, rows, 1);
   put(out, std::uint32_t(run.size()));
   out.insert(out.end(), run.begin(), run.end());
 }
@@ -146,7 +146,7 @@ void add_range(const Column& column, ColumnPages& pages, std::span<const std::ui
 }
 
 // The values that are not null; their levels go to the page.
-std::vector<std::uint64_t> without_nulls(std::span<const std::uint64_t> bits, ColumnPages& pages) {
+std::vector<std::uint64_t> without_nulls(std::span<const std::uint64_t> bits, PageBytes& page) {
   std::vector<std::uint64_t> values;
   values.reserve(bits.size());
   std::vector<std::int8_t> levels(bits.size());
@@ -154,8 +154,7 @@ std::vector<std::uint64_t> without_nulls(std::span<const std::uint64_t> bits, Co
     levels[i] = std::isnan(std::bit_cast<double>(bits[i])) ? 0 : 1;
     if (levels[i] != 0) values.push_back(bits[i]);
   }
-  pages.nulls = std::int64_t(bits.size() - values.size());
-  put_levels(pages.data, levels);
+  put_levels(page, levels);
   return values;
 }
 
@@ -210,16 +209,20 @@ ColumnPages number_pages(const Column& column, std::span<const std::uint64_t> bi
   ColumnPages pages;
   std::vector<std::uint64_t> present;
   if (column.nullable) {
-    const bool full = std::ranges::none_of(
+    pages.nulls = std::ranges::count_if(
         bits, [](std::uint64_t value) { return std::isnan(std::bit_cast<double>(value)); });
-    if (full) {
-      put_full_levels(pages.data, bits.size());
+    if (pages.nulls == 0) {
+      put_equal_levels(pages.data, 1, bits.size());
+    } else if (std::size_t(pages.nulls) == bits.size()) {
+      // Figures of other tasks: most columns of metrics are like this.
+      put_equal_levels(pages.data, 0, bits.size());
+      return pages;
     } else {
-      present = without_nulls(bits, pages);
+      present = without_nulls(bits, pages.data);
       bits = present;
     }
   }
-  pages.encoding = bits.empty() ? Encoding::plain : encoding_for(column, bits);
+  pages.encoding = encoding_for(column, bits);
   if (pages.encoding != Encoding::dictionary) {
     (pages.encoding == Encoding::split ? put_split : put_numbers)(pages.data, bits);
     add_range(column, pages, bits);

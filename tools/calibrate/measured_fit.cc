@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -61,6 +62,37 @@ engine::SetFacts* own_facts(engine::Calibration& calibration, const Sample& samp
   return engine::own_slot(calibration, sample.family, sample.op, *sample.device).facts;
 }
 
+// What the fitted form leaves over. Calls that the calibration cannot tell apart (rotary kernels of
+// different head layouts and equal bytes) share their median.
+std::vector<engine::MeasuredPoint> measured_points(const std::vector<Sample>& samples,
+                                                   const Predictor& base) {
+  std::map<std::array<double, engine::kMostCoordinates>, std::vector<double>> residuals;
+  std::size_t count = 0;
+  for (const Sample& sample : samples) {
+    const engine::Coordinates shape = engine::coordinates_of(sample.family, sample.op);
+    count = shape.count;
+    residuals[shape.value].push_back(
+        std::log(sample.seconds / base(sample.family, sample.op).seconds));
+  }
+  std::vector<engine::MeasuredPoint> points;
+  for (auto& [value, left] : residuals) {
+    points.push_back({.shape = {value, count}, .residual = quantile(left, 0.5)});
+  }
+  return points;
+}
+
+engine::Envelope envelope_of(const std::vector<engine::MeasuredPoint>& points) {
+  engine::Envelope envelope{
+      .low = points.front().shape.value, .high = points.front().shape.value, .known = true};
+  for (const engine::MeasuredPoint& point : points) {
+    for (std::size_t i = 0; i < point.shape.count; ++i) {
+      envelope.low[i] = std::min(envelope.low[i], point.shape.value[i]);
+      envelope.high[i] = std::max(envelope.high[i], point.shape.value[i]);
+    }
+  }
+  return envelope;
+}
+
 // Fits the section of `calibration` to the samples: parameters, then points.
 void fit_to(engine::Calibration& calibration, const std::string& section,
             const std::vector<Sample>& samples) {
@@ -70,20 +102,8 @@ void fit_to(engine::Calibration& calibration, const std::string& section,
   slot.facts->tier = engine::Tier::measured;
   slot.facts->launch = samples.front().device->launch_latency.value * 1e6;
   fit_section(calibration, section, engine::ParameterSet::own, samples, {});
-  const Predictor base(*samples.front().device, &calibration);
-  std::vector<engine::MeasuredPoint> points;
-  engine::Envelope envelope{.known = true};
-  for (const Sample& sample : samples) {
-    const engine::Coordinates shape = engine::coordinates_of(sample.family, sample.op);
-    const double residual = std::log(sample.seconds / base(sample.family, sample.op).seconds);
-    for (std::size_t i = 0; i < shape.count; ++i) {
-      const double value = shape.value[i];
-      envelope.low[i] = points.empty() ? value : std::min(envelope.low[i], value);
-      envelope.high[i] = points.empty() ? value : std::max(envelope.high[i], value);
-    }
-    points.push_back({.shape = shape, .residual = residual});
-  }
-  slot.facts->envelope = envelope;
+  auto points = measured_points(samples, {*samples.front().device, &calibration});
+  slot.facts->envelope = envelope_of(points);
   slot.facts->points = engine::PointSet(std::move(points), slot.coordinates);
 }
 
@@ -204,6 +224,7 @@ MeasuredFit fit_measured(const std::vector<MeasuredCall>& calls, const engine::D
     result.left_out.push_back(fmt::format("{}: {} calls, no form to calibrate", family, count));
   }
   result.calibration = transfer;
+  result.calibration.tier = engine::Tier::measured;
   for (const auto& [name, section] : sections) {
     if (section.samples.size() < kLeastCalls) {
       result.left_out.push_back(fmt::format("{}: {} calls, and at least {} are needed", name,

@@ -95,6 +95,30 @@ std::vector<Sample> equal_shares(const Section& section, const std::vector<std::
   return samples;
 }
 
+std::vector<Scored> scored_by(const engine::Calibration* calibration,
+                              const std::vector<Sample>& samples, std::size_t most) {
+  const Predictor predict(*samples.front().device, calibration);
+  std::vector<Scored> scored;
+  const std::size_t count = std::min(most, samples.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const Sample& sample = samples[i * samples.size() / count];
+    const Prediction prediction = predict(sample.family, sample.op);
+    scored.push_back({sample.seconds, prediction.seconds, prediction.lo, prediction.hi});
+  }
+  return scored;
+}
+
+struct Interval {
+  double low = 1;
+  double high = 1;
+};
+
+Interval interval_of(const std::vector<Scored>& scored) {
+  std::vector<double> ratios;
+  for (const Scored& row : scored) ratios.push_back(row.measured / row.predicted);
+  return {quantile(ratios, 0.05), quantile(ratios, 0.95)};
+}
+
 // A calibration whose only set is the section's own one, fitted to the members.
 engine::Calibration fitted_to(const std::string& name, const Section& section,
                               const std::vector<DeviceCalls>& devices,
@@ -125,31 +149,19 @@ engine::Calibration fitted_to(const std::string& name, const Section& section,
     const engine::Calibration first = calibration;
     if (begin(64) > wide) calibration = first;
   }
-  return calibration;
-}
-
-std::vector<Scored> scored_by(const engine::Calibration* calibration,
-                              const std::vector<Sample>& samples, std::size_t most) {
-  const Predictor predict(*samples.front().device, calibration);
-  std::vector<Scored> scored;
-  const std::size_t count = std::min(most, samples.size());
-  for (std::size_t i = 0; i < count; ++i) {
-    const Sample& sample = samples[i * samples.size() / count];
-    const Prediction prediction = predict(sample.family, sample.op);
-    scored.push_back({sample.seconds, prediction.seconds, prediction.lo, prediction.hi});
+  // The widest of the members' own intervals: what the form leaves over, without a stranger's share.
+  Interval widest;
+  for (const std::size_t d : members) {
+    const Interval own = interval_of(scored_by(&calibration, section[d], options.most_scored));
+    widest = {std::min(widest.low, own.low), std::max(widest.high, own.high)};
   }
-  return scored;
-}
-
-struct Interval {
-  double low = 1;
-  double high = 1;
-};
-
-Interval interval_of(const std::vector<Scored>& scored) {
-  std::vector<double> ratios;
-  for (const Scored& row : scored) ratios.push_back(row.measured / row.predicted);
-  return {quantile(ratios, 0.05), quantile(ratios, 0.95)};
+  engine::Calibration::sections(calibration, [&](const std::string& other, auto& sets, auto&&) {
+    if (other != name) return;
+    auto& own = sets[static_cast<std::size_t>(ParameterSet::own)];
+    own.low = widest.low;
+    own.high = widest.high;
+  });
+  return calibration;
 }
 
 // The narrowest set, in the order a device would look for one, that the other devices speak for.
@@ -158,7 +170,8 @@ std::pair<ParameterSet, std::vector<std::size_t>> set_without(
   ParameterSet set = engine::choose_set(devices[left_out].device);
   while (true) {
     auto members = members_of(section, devices, set, left_out);
-    if (!members.empty() || set == ParameterSet::pooled) return {set, std::move(members)};
+    // One device is no class: what it has of its own would be taken for what the class has.
+    if (members.size() > 1 || set == ParameterSet::pooled) return {set, std::move(members)};
     set = engine::wider_set(set);
   }
 }

@@ -98,17 +98,22 @@ engine::Result<std::string> own_sweep_text(const ValidateAllOptions& options,
   if (!rows) return rows.mistakes();
   const auto calls = gather_calls(*rows, {.impl = std::string(kOwnSweepImpl)});
   if (!calls) return calls.mistakes();
-  std::string text =
-      fmt::format("\n## measured: h200-sxm, our sweep, a fifth of the calls or shapes left out\n{}",
-                  measured_text(fit_measured(calls->calls, *device, transfer)));
+  const MeasuredFit fit = fit_measured(calls->calls, *device, transfer);
+  std::string text = fmt::format(
+      "\n## measured: h200-sxm, our sweep, a fifth of the calls or shapes left out\n{}",
+      measured_text(fit));
   text += fmt::format("\n## transfer: h200-sxm, our sweep (never fitted)\n{}",
                       error_table_text(validate_calls(calls->calls, {*device, &transfer})));
-  const auto measured = load_requested({.tier = "measured", .device = "h200-sxm"}, options.library);
-  if (!measured) return measured.mistakes();
-  const auto steps =
-      step_errors(folder / "steps.csv", {.device = *device, .calibration = measured->get()});
-  if (!steps) return steps.mistakes();
-  return text + "\n## composition: h200-sxm steps, measured tier\n" + step_errors_text(*steps);
+  const engine::Calibration measured = engine::completed_by(fit.calibration, transfer);
+  for (const auto& [tier, calibration] :
+       {std::pair{"measured", &measured}, {"transfer", &transfer}}) {
+    const auto steps =
+        step_errors(folder / "steps.csv", {.device = *device, .calibration = calibration});
+    if (!steps) return steps.mistakes();
+    text += fmt::format("\n## composition: h200-sxm steps, {}\n{}", tier,
+                        step_errors_text(*steps));
+  }
+  return text;
 }
 
 }  // namespace

@@ -113,7 +113,6 @@ int calibrate_measured(const Arguments& arguments) {
   }
   fit.calibration.name = device->name;
   fit.calibration.device = device->name;
-  fit.calibration.tier = engine::Tier::measured;
   fit.calibration.fit_error = error_line(fit);
   write_out(std::move(fit.calibration), arguments);
   return kOk;
