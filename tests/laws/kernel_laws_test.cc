@@ -160,6 +160,7 @@ Prompt random_prompt(Draw& draw, Family family) {
   op.window = draw.pick<std::int64_t>(0, 0, 1024);
   op.kv = draw.pick(Dtype::bf16, Dtype::fp8);
   op.activations = draw.pick(Dtype::bf16, Dtype::fp8);
+  op.stores_kv = draw.pick(0, 1) == 1;
   if (family == Family::mla_prefill) {
     op.kv_heads = op.heads;
     op.key_dim = 192;
@@ -180,6 +181,7 @@ Op random_decode(Draw& draw, Family family) {
   op.key_dim = op.value_dim = draw.pick<std::int64_t>(64, 128, 256);
   op.kv = draw.pick(Dtype::bf16, Dtype::fp8);
   op.warm = draw.pick(0, 1) == 1;
+  op.stores_kv = draw.pick(0, 1) == 1;
   if (family == Family::mla_decode) {
     op.kv_heads = 1;
     op.key_dim = 576;
@@ -248,7 +250,8 @@ Call random_call(std::uint64_t n) {
       if (draw.pick(0, 1) == 0) {
         return {Family::quantize, Quantize{.rows = draw.size(1, 8192),
                                            .width = draw.size(64, 16384),
-                                           .group = draw.pick<std::int64_t>(128, 1 << 20)}};
+                                           .group = draw.pick<std::int64_t>(128, 1 << 20),
+                                           .cold = draw.pick(0, 1) == 1}};
       }
       return {Family::copy_h2d, Copy{.bytes = draw.size(1, 1e9), .path = CopyPath::host_to_device}};
   }
@@ -362,6 +365,26 @@ TEST(KernelLaws, MoreWorkIsNeverFaster) {
         EXPECT_GE(after, before * (1 - 1e-9)) << name(call, n, tier) << " way " << way << " " << by;
       }
     }
+  }
+}
+
+TEST(KernelLaws, DoingMoreInsideACallIsNeverFaster) {
+  for (std::uint64_t n = 0; n < kDraws; ++n) {
+    const Device device = random_device(n);
+    Draw draw(n + 66);
+    AttentionDecode decode = std::get<AttentionDecode>(random_decode(draw, Family::attn_decode));
+    AttentionPrefill prompt =
+        std::get<AttentionPrefill>(random_prompt(draw, Family::attn_prefill).op());
+    Gemm gemm = std::get<Gemm>(random_gemm(draw));
+    const auto times = [&](bool more_inside) {
+      decode.stores_kv = prompt.stores_kv = gemm.quantizes_input = more_inside;
+      decode.warm = false;
+      return std::array{seconds({Family::attn_decode, decode}, device, tier_of(1)),
+                        seconds({Family::attn_prefill, prompt}, device, tier_of(1)),
+                        seconds({Family::gemm, gemm}, device, tier_of(1))};
+    };
+    const auto alone = times(false), with = times(true);
+    for (std::size_t i = 0; i < alone.size(); ++i) EXPECT_GE(with[i], alone[i]) << n << " " << i;
   }
 }
 
