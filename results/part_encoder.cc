@@ -8,6 +8,7 @@ namespace {
 Metadata file_metadata(const char* table, const std::string& run_yaml) {
   return {{"llmsweep.table", table},
           {"llmsweep.program_version", std::string(engine::program_version())},
+          {"llmsweep.program_commit", std::string(engine::program_commit())},
           {"llmsweep.model_version", std::to_string(engine::kModelVersion)},
           {"llmsweep.arrow_version", arrow_version()},
           {"llmsweep.run_yaml", run_yaml}};

@@ -3,7 +3,7 @@
 //     llmsweep calibration 1
 //     name: transfer
 //     tier: transfer
-//     model_version: 2
+//     model_version: 3
 //     device: -
 //     source: ...
 //     fit_error: ...

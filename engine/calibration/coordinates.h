@@ -84,7 +84,9 @@ inline constexpr std::array<Coordinate, 7> kMoe{{{"tokens"},
                                                  {"local_experts"},
                                                  {"skew", Scale::amount}}};
 inline constexpr std::array<Coordinate, 2> kAbsorbed{{{"tokens"}, {"q_heads"}}};
-inline constexpr std::array<Coordinate, 2> kPass{{{"rows"}, {"row_bytes", Scale::size, 2}}};
+// `cold` is the share of the bytes that is not in the cache: sweeps measure all or nothing of it.
+inline constexpr std::array<Coordinate, 3> kPass{
+    {{"rows"}, {"row_bytes", Scale::size, 2}, {"cold", Scale::amount, 8}}};
 inline constexpr std::array<Coordinate, 2> kCollective{{{"bytes"}, {"ranks"}}};
 inline constexpr std::array<Coordinate, 4> kExchange{
     {{"tokens"}, {"hidden"}, {"topk"}, {"experts"}}};

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <set>
 #include <type_traits>
 #include <utility>
 
@@ -22,8 +21,6 @@
 namespace tools {
 namespace {
 
-using engine::Family;
-
 constexpr std::size_t kFolds = 5;
 constexpr std::uint64_t kFoldSeed = 20;
 
@@ -34,12 +31,6 @@ struct Section {
   std::vector<std::vector<double>> shapes;
 };
 
-bool is_pass(Family family) {
-  return family == Family::norm || family == Family::rope || family == Family::act ||
-         family == Family::embed || family == Family::sample || family == Family::residual ||
-         family == Family::quantize;
-}
-
 // What a model fixes, as opposed to what a batch does: weight shapes, head layouts, widths, ranks.
 std::vector<double> fixed_shape(const KernelCall& call) {
   constexpr Size fixed[] = {Size::n,        Size::k,       Size::q_heads, Size::kv_heads,
@@ -49,16 +40,6 @@ std::vector<double> fixed_shape(const KernelCall& call) {
   std::vector<double> shape;
   for (const Size size : fixed) shape.push_back(call[size]);
   return shape;
-}
-
-// Steps find the operands of a pass in the cache; where a sweep measured that, the cold twins are not
-// wanted.
-std::set<Family> families_measured_warm(const std::vector<MeasuredCall>& calls) {
-  std::set<Family> warm;
-  for (const MeasuredCall& measured : calls) {
-    if (measured.call.warm && is_pass(measured.call.family)) warm.insert(measured.call.family);
-  }
-  return warm;
 }
 
 engine::SetFacts* own_facts(engine::Calibration& calibration, const Sample& sample) {
@@ -126,8 +107,7 @@ void fit_form(engine::Calibration& calibration, const std::string& section,
       *prefill = start;
       prefill->tq = rows;
       prefill->pk = packed;
-      const double left =
-          fit_section(calibration, section, engine::ParameterSet::own, samples, {});
+      const double left = fit_section(calibration, section, engine::ParameterSet::own, samples, {});
       if (left >= least) continue;
       least = left;
       kept = *prefill;
@@ -247,12 +227,10 @@ MeasuredFit fit_measured(const std::vector<MeasuredCall>& calls, const engine::D
                          const engine::Calibration& transfer) {
   MeasuredFit result;
   engine::Calibration working = transfer;
-  const std::set<Family> warm = families_measured_warm(calls);
   std::map<std::string, Section> sections;
   std::map<std::string, std::size_t> unmodelled;
   for (const MeasuredCall& measured : calls) {
     const KernelCall& call = measured.call;
-    if (warm.contains(call.family) && !call.warm) continue;
     Sample sample{call.family, op_of(call), &device, measured.seconds};
     const engine::OwnSlot slot = engine::own_slot(working, call.family, sample.op, device);
     if (slot.facts == nullptr) {

@@ -80,9 +80,9 @@ TEST(PointSet, PointsSayWhatTreesLeaveOver) {
   tree.limit.assign(kTreeDepth, 100);
   tree.leaves.assign(kTreeLeaves, 0);
   tree.leaves.back() = 5000;
-  const PointSet set({{coordinates(64, 4096, 4096, 1, 0), 0.1},
-                      {coordinates(128, 4096, 4096, 1, 0), 0.6}},
-                     kGemmCoordinates, tree);
+  const PointSet set(
+      {{coordinates(64, 4096, 4096, 1, 0), 0.1}, {coordinates(128, 4096, 4096, 1, 0), 0.6}},
+      kGemmCoordinates, tree);
   EXPECT_NEAR(set.residual_at(coordinates(64, 4096, 4096, 1, 0)), 0.1, 1e-15);
   EXPECT_NEAR(set.residual_at(coordinates(128, 4096, 4096, 1, 0)), 0.6, 1e-15);
   EXPECT_NEAR(set.residual_at(coordinates(96, 4096, 4096, 1, 0)), 0.1, 1e-15);
