@@ -9,6 +9,7 @@ namespace {
 Metadata file_metadata(Table table, const std::string& run_yaml) {
   return {{"llmsweep.table", std::string(engine::name_of(table))},
           {"llmsweep.program_version", std::string(engine::program_version())},
+          {"llmsweep.program_commit", std::string(engine::program_commit())},
           {"llmsweep.model_version", std::to_string(engine::kModelVersion)},
           {"llmsweep.arrow_version", arrow_version()},
           {"llmsweep.run_yaml", run_yaml}};

@@ -199,7 +199,7 @@ TEST_F(Sink, FilesSayWhatTheyHold) {
   EXPECT_EQ(points().field_metadata("step_time_s", "description"), "time of the step");
   EXPECT_EQ(points().metadata("llmsweep.run_yaml"), "sweep: toy\n");
   EXPECT_EQ(points().metadata("llmsweep.table"), "points");
-  for (const char* name : {"program_version", "model_version", "arrow_version"}) {
+  for (const char* name : {"program_version", "program_commit", "model_version", "arrow_version"}) {
     EXPECT_NE(kernels().metadata("llmsweep." + std::string(name)), "") << name;
   }
 }
