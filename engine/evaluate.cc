@@ -66,7 +66,8 @@ struct Residency {
 Residency serving_residency(const Scenario& scenario, const Resources& resources) {
   const TypicalRequest typical = typical_request(scenario, resources);
   const ServingSettings& serving = scenario.serving;
-  const bool chunked = serving.policy == PolicyName::sarathi || serving.policy == PolicyName::sglang;
+  const bool chunked =
+      serving.policy == PolicyName::sarathi || serving.policy == PolicyName::sglang;
   return {.sequences = 1,
           .context = std::max<std::int64_t>(1, std::int64_t(typical.prompt + typical.output)),
           .step_tokens = chunked ? std::max(serving.chunk, serving.max_num_seqs)
@@ -86,7 +87,10 @@ Residency residency_of(const Scenario& scenario, const Resources& resources) {
   }
   const StepShape& step = scenario.step;
   if (step.phase == StepPhase::decode) {
-    return {.sequences = step.batch, .context = step.context, .step_tokens = step.batch, .sampled = step.batch};
+    return {.sequences = step.batch,
+            .context = step.context,
+            .step_tokens = step.batch,
+            .sampled = step.batch};
   }
   return {.sequences = step.batch,
           .context = step.cached + step.prompt,
@@ -229,8 +233,8 @@ void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome
                   "context parallelism (parallel.cp > 1) is not modelled");
   }
   const CalibrationSettings& wanted = scenario.calibration;
-  const CalibrationChoice calibration = choose_calibration(
-      wanted.tier, wanted.name, scenario.device.name, resources.calibrations);
+  const CalibrationChoice calibration =
+      choose_calibration(wanted.tier, wanted.name, scenario.device.name, resources.calibrations);
   if (calibration.missing) {
     return refuse(outcome, Status::unsupported,
                   "calibration.tier " + std::string(name_of(wanted.tier)) +
@@ -257,8 +261,7 @@ void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome
   report_memory(footprint, shard, residency, outcome);
   if (outcome.status != Status::ok) return;
 
-  const StepContext context{scenario.device, fabric, shard, scenario.host,
-                            calibration.calibration};
+  const StepContext context{scenario.device, fabric, shard, scenario.host, calibration.calibration};
   switch (scenario.task) {
     case Task::step:
       return evaluate_step(scenario, context, outcome);

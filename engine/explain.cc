@@ -67,10 +67,10 @@ std::string headline(const Scenario& scenario) {
                           scenario.request.output);
       break;
     case Task::serve:
-      text += fmt::format("served load {}: {} arrivals, policy {}, {} replica(s)\n",
-                          scenario.load.name, name_of(scenario.load.arrivals),
-                          name_of(scenario.serving.policy),
-                          scenario.serving.replicas * parallel.dp);
+      text +=
+          fmt::format("served load {}: {} arrivals, policy {}, {} replica(s)\n", scenario.load.name,
+                      name_of(scenario.load.arrivals), name_of(scenario.serving.policy),
+                      scenario.serving.replicas * parallel.dp);
       break;
   }
   return text;

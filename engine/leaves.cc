@@ -236,6 +236,8 @@ std::uint64_t leaf_bits(const Scenario& scenario, const KeyLeaf& leaf) {
 std::vector<KeyLeaf> key_leaves(const Scenario& defaults) {
   std::vector<KeyLeaf> table;
   for (const Leaf& leaf : leaf_table().leaves) {
+    if (leaf.range.file)
+      continue;  // where a file lies is not what it holds; its checksum is a leaf
     KeyLeaf entry;
     entry.path_hash = XXH3_64bits(leaf.path.data(), leaf.path.size());
     entry.offset = std::uint32_t(leaf.offset);

@@ -11,8 +11,8 @@
 
 #include "engine/base/enum_names.h"
 #include "engine/base/fields.h"
-#include "engine/base/units.h"
 #include "engine/base/tier.h"
+#include "engine/base/units.h"
 #include "engine/serving/serving_rows.h"
 #include "engine/step/kernel_row.h"
 
@@ -170,38 +170,54 @@ struct Metrics {
     visit("e2e_p95", self.e2e_p95, "task serve: from arrival to the last token, p95");
     visit("e2e_p99", self.e2e_p99, "task serve: from arrival to the last token, p99");
     visit("queue", self.queue, "task serve: from arrival to the first step it is part of, mean");
-    visit("queue_p50", self.queue_p50, "task serve: from arrival to the first step it is part of, p50");
-    visit("queue_p90", self.queue_p90, "task serve: from arrival to the first step it is part of, p90");
-    visit("queue_p95", self.queue_p95, "task serve: from arrival to the first step it is part of, p95");
-    visit("queue_p99", self.queue_p99, "task serve: from arrival to the first step it is part of, p99");
+    visit("queue_p50", self.queue_p50,
+          "task serve: from arrival to the first step it is part of, p50");
+    visit("queue_p90", self.queue_p90,
+          "task serve: from arrival to the first step it is part of, p90");
+    visit("queue_p95", self.queue_p95,
+          "task serve: from arrival to the first step it is part of, p95");
+    visit("queue_p99", self.queue_p99,
+          "task serve: from arrival to the first step it is part of, p99");
     visit("offered", self.offered, "task serve: requests that arrive");
     visit("throughput", self.throughput, "task serve: requests finished");
     visit("goodput", self.goodput, "task serve: requests finished within the limits of slo");
     visit("capacity", self.capacity, "task serve: highest rate that meets capacity.slo");
     visit("output_per_user", self.output_per_user, "task serve: generated tokens of one user");
     visit("output_per_device", self.output_per_device, "task serve: generated tokens, per device");
-    visit("slo_attainment", self.slo_attainment, "task serve: share of requests within the limits of slo");
-    visit("slo_met", self.slo_met, "task serve: 1 when every stated percentile is within its limit");
+    visit("slo_attainment", self.slo_attainment,
+          "task serve: share of requests within the limits of slo");
+    visit("slo_met", self.slo_met,
+          "task serve: 1 when every stated percentile is within its limit");
     visit("requests_finished", self.requests_finished, "task serve: requests answered");
     visit("requests_refused", self.requests_refused, "task serve: requests that could never fit");
     visit("preemptions", self.preemptions, "task serve: times a running request was put back");
-    visit("recomputed_tokens", self.recomputed_tokens, "task serve: tokens whose KV was lost by that");
-    visit("prefix_hit_rate", self.prefix_hit_rate, "task serve: share of prompt tokens found in the cache");
+    visit("recomputed_tokens", self.recomputed_tokens,
+          "task serve: tokens whose KV was lost by that");
+    visit("prefix_hit_rate", self.prefix_hit_rate,
+          "task serve: share of prompt tokens found in the cache");
     visit("batch_mean", self.batch_mean, "task serve: sequences in a step, mean over steps");
     visit("concurrency", self.concurrency, "task serve: requests inside, mean over time");
     visit("utilization", self.utilization, "task serve: share of the time a step was running");
     visit("kv_blocks", self.kv_blocks, "KV blocks of a replica");
-    visit("kv_use", self.kv_use, "task serve: share of the KV cache with tokens in it, mean over time");
+    visit("kv_use", self.kv_use,
+          "task serve: share of the KV cache with tokens in it, mean over time");
     visit("kv_peak", self.kv_peak, "task serve: largest share of KV blocks in use");
-    visit("kv_waste", self.kv_waste, "task serve: share of the room held by decodes that had no token in it");
+    visit("kv_waste", self.kv_waste,
+          "task serve: share of the room held by decodes that had no token in it");
     visit("steps", self.steps, "task serve: engine steps");
     visit("makespan", self.makespan, "task serve: from the start to the last answer");
-    visit("capacity_monotone", self.capacity_monotone, "task serve: 1 when no lower rate that was tried missed capacity.slo");
-    visit("ttft_p50_ci", self.ttft_p50_ci, "half of the 95% interval of ttft_p50 over load.replicates");
-    visit("ttft_p99_ci", self.ttft_p99_ci, "half of the 95% interval of ttft_p99 over load.replicates");
-    visit("tpot_p50_ci", self.tpot_p50_ci, "half of the 95% interval of tpot_p50 over load.replicates");
-    visit("tpot_p99_ci", self.tpot_p99_ci, "half of the 95% interval of tpot_p99 over load.replicates");
-    visit("e2e_p99_ci", self.e2e_p99_ci, "half of the 95% interval of e2e_p99 over load.replicates");
+    visit("capacity_monotone", self.capacity_monotone,
+          "task serve: 1 when no lower rate that was tried missed capacity.slo");
+    visit("ttft_p50_ci", self.ttft_p50_ci,
+          "half of the 95% interval of ttft_p50 over load.replicates");
+    visit("ttft_p99_ci", self.ttft_p99_ci,
+          "half of the 95% interval of ttft_p99 over load.replicates");
+    visit("tpot_p50_ci", self.tpot_p50_ci,
+          "half of the 95% interval of tpot_p50 over load.replicates");
+    visit("tpot_p99_ci", self.tpot_p99_ci,
+          "half of the 95% interval of tpot_p99 over load.replicates");
+    visit("e2e_p99_ci", self.e2e_p99_ci,
+          "half of the 95% interval of e2e_p99 over load.replicates");
     visit("output_ci", self.output_ci, "half of the 95% interval of output over load.replicates");
   }
 };
@@ -215,8 +231,8 @@ struct Outcome {
   Saturation saturation = Saturation::none;
   Metrics metrics;
   std::vector<KernelRow> kernels;
-  std::vector<RequestRow> requests;    // only where output.requests asks for them
-  std::vector<TimelineRow> timeline;   // only where output.timeline does
+  std::vector<RequestRow> requests;   // only where output.requests asks for them
+  std::vector<TimelineRow> timeline;  // only where output.timeline does
 };
 
 }  // namespace engine

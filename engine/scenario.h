@@ -8,10 +8,10 @@
 
 #include "engine/base/enum_names.h"
 #include "engine/base/fields.h"
+#include "engine/base/tier.h"
 #include "engine/hardware/cluster.h"
 #include "engine/hardware/device.h"
 #include "engine/host/host_settings.h"
-#include "engine/base/tier.h"
 #include "engine/model/model_spec.h"
 #include "engine/model/parallelism.h"
 #include "engine/serving/serving_settings.h"
@@ -25,9 +25,7 @@ enum class Task : std::uint8_t {
   request,  // one request from prompt to last token
   serve,    // a load of requests over time
 };
-constexpr std::array<std::string_view, 3> enum_names(Task) {
-  return {"step", "request", "serve"};
-}
+constexpr std::array<std::string_view, 3> enum_names(Task) { return {"step", "request", "serve"}; }
 
 enum class StepPhase : std::uint8_t { prefill, decode };
 constexpr std::array<std::string_view, 2> enum_names(StepPhase) { return {"prefill", "decode"}; }

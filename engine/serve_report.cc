@@ -85,12 +85,11 @@ void report_kernels(const Scenario& scenario, double seconds, Outcome& outcome) 
       outcome.extrapolated = outcome.extrapolated || row.extrapolated;
     }
   }
-  outcome.bound = static_cast<Bound>(std::max_element(by_bound.begin(), by_bound.end()) -
-                                     by_bound.begin());
+  outcome.bound =
+      static_cast<Bound>(std::max_element(by_bound.begin(), by_bound.end()) - by_bound.begin());
   if (seconds <= 0) return;
   const Dtype dtype = compute_dtype(scenario.quant.weights, scenario.quant.activations);
-  metrics.model_flops_utilization =
-      flops / Seconds{seconds} / matrix_peak(scenario.device, dtype);
+  metrics.model_flops_utilization = flops / Seconds{seconds} / matrix_peak(scenario.device, dtype);
   metrics.memory_bandwidth_utilization =
       bytes / Seconds{seconds} / scenario.device.memory_bandwidth;
 }
@@ -164,9 +163,9 @@ void report_serving(const Scenario& scenario, std::int64_t replicas, ServingSim&
     const double lanes = double(replicas * scenario.parallel.pp);
     metrics.concurrency = summary.in_system_seconds / makespan;
     metrics.utilization = summary.busy / (makespan * lanes);
-    metrics.kv_use = summary.kv_token_seconds /
-                     (metrics.kv_blocks * double(scenario.serving.block_size) *
-                      double(replicas) * makespan);
+    metrics.kv_use =
+        summary.kv_token_seconds /
+        (metrics.kv_blocks * double(scenario.serving.block_size) * double(replicas) * makespan);
   }
   metrics.kv_peak = summary.kv_peak / metrics.kv_blocks;
   metrics.kv_waste = summary.held > 0 ? summary.waste / summary.held : 0;

@@ -171,7 +171,8 @@ void evaluate_serve(const Scenario& scenario, const Resources& resources,
   // Scratch of this thread: its memory is used again, nothing it holds reaches another point.
   thread_local ServingSim sim;
   if (searching) {
-    if (scenario.load.arrivals == ArrivalKind::closed || scenario.load.arrivals == ArrivalKind::trace ||
+    if (scenario.load.arrivals == ArrivalKind::closed ||
+        scenario.load.arrivals == ArrivalKind::trace ||
         scenario.load.arrivals == ArrivalKind::curve) {
       return refuse("capacity.slo searches over load.rate, which load.arrivals: " +
                     std::string(name_of(scenario.load.arrivals)) + " does not have");

@@ -50,6 +50,7 @@ void decode_points(const fs::path& path, DecodedPart& part) {
   part.keys = file.keys();
   part.outcomes.resize(part.keys.size());
   const auto status = codes<engine::Status>(file, "status");
+  const auto saturation = codes<engine::Saturation>(file, "saturation");
   const auto bound = codes<engine::Bound>(file, "bound");
   const auto tier = codes<engine::Tier>(file, "tier");
   const auto extrapolated = file.booleans("extrapolated");
@@ -57,6 +58,7 @@ void decode_points(const fs::path& path, DecodedPart& part) {
   for (std::size_t i = 0; i < part.outcomes.size(); ++i) {
     engine::Outcome& outcome = part.outcomes[i];
     outcome.status = engine::Status(status[i]);
+    outcome.saturation = engine::Saturation(saturation[i]);
     outcome.bound = engine::Bound(bound[i]);
     outcome.tier = engine::Tier(tier[i]);
     outcome.extrapolated = extrapolated[i] != 0;
@@ -82,6 +84,7 @@ void decode_kernels(const fs::path& path, std::span<const std::int64_t> point_in
   const auto phase = codes<engine::Phase>(file, "phase");
   const auto op = codes<engine::OpName>(file, "op");
   const auto family = codes<engine::Family>(file, "family");
+  const auto algorithm = codes<engine::Algorithm>(file, "algorithm");
   const auto bound = codes<engine::Bound>(file, "bound");
   const auto tier = codes<engine::Tier>(file, "tier");
   const auto extrapolated = file.booleans("extrapolated");
@@ -99,6 +102,7 @@ void decode_kernels(const fs::path& path, std::span<const std::int64_t> point_in
       kernels.push_back({.phase = engine::Phase(phase[row]),
                          .op = engine::OpName(op[row]),
                          .family = engine::Family(family[row]),
+                         .algorithm = engine::Algorithm(algorithm[row]),
                          .bound = engine::Bound(bound[row]),
                          .tier = engine::Tier(tier[row]),
                          .extrapolated = extrapolated[row] != 0,

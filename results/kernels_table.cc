@@ -12,7 +12,8 @@ namespace {
 // Every column at once: the rows are read from memory a single time.
 struct KernelColumns {
   explicit KernelColumns(const PartRows& part) {
-    for (auto* codes : {&phase, &op, &family, &bound, &tier}) codes->resize(part.kernel_rows);
+    for (auto* codes : {&phase, &op, &family, &algorithm, &bound, &tier})
+      codes->resize(part.kernel_rows);
     for (auto* numbers : {&calls, &seconds, &flops, &bytes}) numbers->resize(part.kernel_rows);
     extrapolated.resize(part.kernel_rows);
     for (const ChunkBuffer* chunk : part.chunks) add(*chunk);
@@ -26,6 +27,7 @@ struct KernelColumns {
       phase[at] = std::int8_t(row.phase);
       op[at] = std::int8_t(row.op);
       family[at] = std::int8_t(row.family);
+      algorithm[at] = std::int8_t(row.algorithm);
       calls[at] = std::bit_cast<std::uint64_t>(row.calls);
       seconds[at] = std::bit_cast<std::uint64_t>(row.time.value);
       flops[at] = std::bit_cast<std::uint64_t>(row.flops.value);
@@ -43,7 +45,7 @@ struct KernelColumns {
   std::vector<engine::Key> key;
   std::vector<std::uint32_t> count;
   // By kernel.
-  std::vector<std::int8_t> phase, op, family, bound, tier;
+  std::vector<std::int8_t> phase, op, family, algorithm, bound, tier;
   std::vector<std::uint64_t> calls, seconds, flops, bytes;
   std::vector<std::uint8_t> extrapolated;
 };
@@ -66,6 +68,7 @@ FileBytes PartEncoder::kernels(const PartRows& part) const {
   pages.push_back(names<engine::Phase>(next(), rows.phase));
   pages.push_back(names<engine::OpName>(next(), rows.op));
   pages.push_back(names<engine::Family>(next(), rows.family));
+  pages.push_back(names<engine::Algorithm>(next(), rows.algorithm));
   pages.push_back(number_pages(next(), rows.calls));
   pages.push_back(number_pages(next(), rows.seconds));
   pages.push_back(number_pages(next(), rows.flops));

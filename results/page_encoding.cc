@@ -40,9 +40,9 @@ void put_levels(PageBytes& out, std::span<const std::int8_t> levels) {
   std::memcpy(out.data() + start, &length, sizeof length);
 }
 
-void put_full_levels(PageBytes& out, std::size_t rows) {
+void put_equal_levels(PageBytes& out, std::uint32_t level, std::size_t rows) {
   PageBytes run;
-  put_run(run, 1, rows, 1);
+  put_run(run, level, rows, 1);
   put(out, std::uint32_t(run.size()));
   out.insert(out.end(), run.begin(), run.end());
 }
@@ -91,18 +91,29 @@ class ValueCodes {
   std::int32_t last_ = 0;
 };
 
-// Whether values repeat often enough for a dictionary.
-bool repeats(std::span<const std::uint64_t> bits) {
+Encoding encoding_for(const Column& column, std::span<const std::uint64_t> bits) {
   constexpr std::size_t kSample = 256;
-  if (bits.size() < 2 * kSample) return true;
+  if (bits.size() < 2 * kSample) return Encoding::dictionary;
   // Places spread by the golden ratio: even steps would fall in with the grid's own period.
   std::array<std::uint64_t, kSample> sample;
   for (std::size_t i = 0; i < kSample; ++i) {
     sample[i] = bits[std::size_t(((i + 1) * kGolden >> 32) * bits.size() >> 32)];
   }
   std::ranges::sort(sample);
-  const auto distinct = std::ranges::unique(sample).begin() - sample.begin();
-  return distinct <= std::ptrdiff_t(kSample / 2);
+  const auto distinct = std::size_t(std::ranges::unique(sample).begin() - sample.begin());
+  if (distinct <= kSample / 2) return Encoding::dictionary;
+  // Values that come back now and then are found by the compressor as long as they are whole.
+  const bool hardly_repeats = distinct > kSample - kSample / 16;
+  return hardly_repeats && column.type == ColumnType::float64 ? Encoding::split : Encoding::plain;
+}
+
+void put_split(PageBytes& out, std::span<const std::uint64_t> bits) {
+  const std::size_t start = out.size();
+  out.resize(start + bits.size_bytes());
+  std::uint8_t* to = out.data() + start;
+  for (int shift = 0; shift < 64; shift += 8) {
+    for (const std::uint64_t value : bits) *to++ = std::uint8_t(value >> shift);
+  }
 }
 
 template <class T>
@@ -135,7 +146,7 @@ void add_range(const Column& column, ColumnPages& pages, std::span<const std::ui
 }
 
 // The values that are not null; their levels go to the page.
-std::vector<std::uint64_t> without_nulls(std::span<const std::uint64_t> bits, ColumnPages& pages) {
+std::vector<std::uint64_t> without_nulls(std::span<const std::uint64_t> bits, PageBytes& page) {
   std::vector<std::uint64_t> values;
   values.reserve(bits.size());
   std::vector<std::int8_t> levels(bits.size());
@@ -143,8 +154,7 @@ std::vector<std::uint64_t> without_nulls(std::span<const std::uint64_t> bits, Co
     levels[i] = std::isnan(std::bit_cast<double>(bits[i])) ? 0 : 1;
     if (levels[i] != 0) values.push_back(bits[i]);
   }
-  pages.nulls = std::int64_t(bits.size() - values.size());
-  put_levels(pages.data, levels);
+  put_levels(page, levels);
   return values;
 }
 
@@ -152,6 +162,7 @@ template <class Code>
 ColumnPages coded_texts(const Column& column, std::span<const Code> codes,
                         std::span<const std::string_view> dictionary) {
   ColumnPages pages;
+  if (!dictionary.empty()) pages.encoding = Encoding::dictionary;
   for (const std::string_view text : dictionary) put_text(pages.dictionary, text);
   pages.dictionary_values = std::int32_t(dictionary.size());
   if (!column.nullable) {
@@ -166,7 +177,7 @@ ColumnPages coded_texts(const Column& column, std::span<const Code> codes,
   }
   pages.nulls = std::int64_t(codes.size() - present.size());
   put_levels(pages.data, levels);
-  if (!present.empty()) {
+  if (!dictionary.empty()) {
     put_codes(pages.data, std::span<const Code>(present), dictionary.size());
   }
   return pages;
@@ -198,17 +209,22 @@ ColumnPages number_pages(const Column& column, std::span<const std::uint64_t> bi
   ColumnPages pages;
   std::vector<std::uint64_t> present;
   if (column.nullable) {
-    const bool full = std::ranges::none_of(
+    pages.nulls = std::ranges::count_if(
         bits, [](std::uint64_t value) { return std::isnan(std::bit_cast<double>(value)); });
-    if (full) {
-      put_full_levels(pages.data, bits.size());
+    if (pages.nulls == 0) {
+      put_equal_levels(pages.data, 1, bits.size());
+    } else if (std::size_t(pages.nulls) == bits.size()) {
+      // Figures of other tasks: most columns of metrics are like this.
+      put_equal_levels(pages.data, 0, bits.size());
+      return pages;
     } else {
-      present = without_nulls(bits, pages);
+      present = without_nulls(bits, pages.data);
       bits = present;
     }
   }
-  if (!repeats(bits)) {
-    put_numbers(pages.data, bits);
+  pages.encoding = encoding_for(column, bits);
+  if (pages.encoding != Encoding::dictionary) {
+    (pages.encoding == Encoding::split ? put_split : put_numbers)(pages.data, bits);
     add_range(column, pages, bits);
     return pages;
   }
@@ -217,9 +233,7 @@ ColumnPages number_pages(const Column& column, std::span<const std::uint64_t> bi
   for (std::size_t i = 0; i < bits.size(); ++i) codes[i] = dictionary.code(bits[i]);
   put_numbers(pages.dictionary, dictionary.values());
   pages.dictionary_values = std::int32_t(dictionary.values().size());
-  if (!codes.empty()) {
-    put_codes(pages.data, std::span<const std::int32_t>(codes), dictionary.values().size());
-  }
+  put_codes(pages.data, std::span<const std::int32_t>(codes), dictionary.values().size());
   add_range(column, pages, dictionary.values());
   return pages;
 }
@@ -249,7 +263,7 @@ ColumnPages key_pages(std::span<const engine::Key> keys) {
 }
 
 ColumnPages constant_number(const Column& column, std::uint64_t bits, std::size_t rows) {
-  ColumnPages pages;
+  ColumnPages pages{.encoding = Encoding::dictionary};
   put(pages.dictionary, bits);
   pages.dictionary_values = 1;
   pages.data.push_back(std::uint8_t(code_width(1)));
@@ -259,7 +273,7 @@ ColumnPages constant_number(const Column& column, std::uint64_t bits, std::size_
 }
 
 ColumnPages constant_text(std::string_view text, std::size_t rows) {
-  ColumnPages pages;
+  ColumnPages pages{.encoding = Encoding::dictionary};
   put_text(pages.dictionary, text);
   pages.dictionary_values = 1;
   pages.data.push_back(std::uint8_t(code_width(1)));
@@ -269,7 +283,7 @@ ColumnPages constant_text(std::string_view text, std::size_t rows) {
 
 ColumnPages repeated_numbers(std::span<const std::uint64_t> bits,
                              std::span<const std::uint32_t> counts) {
-  ColumnPages pages;
+  ColumnPages pages{.encoding = Encoding::dictionary};
   put_numbers(pages.dictionary, bits);
   pages.dictionary_values = std::int32_t(bits.size());
   put_repeated(pages.data, counts);
@@ -279,7 +293,7 @@ ColumnPages repeated_numbers(std::span<const std::uint64_t> bits,
 
 ColumnPages repeated_keys(std::span<const engine::Key> keys,
                           std::span<const std::uint32_t> counts) {
-  ColumnPages pages;
+  ColumnPages pages{.encoding = Encoding::dictionary};
   put_keys(pages.dictionary, keys);
   pages.dictionary_values = std::int32_t(keys.size());
   put_repeated(pages.data, counts);

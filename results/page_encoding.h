@@ -16,10 +16,15 @@ namespace results {
 
 using PageBytes = std::vector<std::uint8_t>;
 
+// What the data page holds: codes into the dictionary, the values, or first bytes of all values, then
+// second bytes, and so on, which compresses better where no two values are equal.
+enum class Encoding : std::uint8_t { dictionary, plain, split };
+
 // The pages of one column, not compressed yet.
 struct ColumnPages {
+  Encoding encoding = Encoding::plain;
   PageBytes dictionary;
-  std::int32_t dictionary_values = 0;  // 0: the data page holds the values themselves
+  std::int32_t dictionary_values = 0;
   PageBytes data;
   std::int64_t nulls = 0;
   bool has_range = false;
@@ -27,8 +32,8 @@ struct ColumnPages {
   std::uint64_t greatest = 0;
 };
 
-// Integers, or doubles by their bits. In a nullable column NaN is null. Values that repeat go through
-// a dictionary; a sample decides.
+// Integers, or doubles by their bits. In a nullable column NaN is null. A sample of the values decides
+// on the encoding.
 ColumnPages number_pages(const Column& column, std::span<const std::uint64_t> bits);
 ColumnPages boolean_pages(std::span<const std::uint8_t> values);
 // Texts by their number in `dictionary`; a negative code is null.

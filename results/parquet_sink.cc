@@ -140,7 +140,6 @@ class ParquetSink::Impl {
       recycle(part);
       changed_.wait(lock, [this] { return waiting_.size() < kMostWaiting || failure_; });
       rethrow();
-      encoded.record.sequence = 0;
       waiting_.push_back(std::move(encoded));
       changed_.notify_all();
     } catch (...) {

@@ -185,6 +185,8 @@ class PointColumns {
         return pooled(column, [](const ChunkBuffer& chunk) {
           return [from = chunk.verdicts()](std::size_t i) { return from[i].reason; };
         });
+      case ResultColumn::saturation:
+        return verdict_name(column, [](const Verdict& v) { return v.saturation; });
       case ResultColumn::bound:
         return verdict_name(column, [](const Verdict& v) { return v.bound; });
       case ResultColumn::tier:

@@ -65,9 +65,12 @@ struct ParquetReader::Impl {
 
 ParquetReader::ParquetReader(const fs::path& file) : impl_(std::make_unique<Impl>()) {
   impl_->file = file;
-  auto source = must(arrow::io::ReadableFile::Open(file.string()), file);
+  // As for writing: blocks cross threads, and sanitizers know this allocator.
+  arrow::MemoryPool* memory = arrow::system_memory_pool();
+  auto source = must(arrow::io::ReadableFile::Open(file.string(), memory), file);
   parquet::arrow::FileReaderBuilder builder;
-  const arrow::Status opened = builder.Open(source);
+  const arrow::Status opened =
+      builder.memory_pool(memory)->Open(source, parquet::ReaderProperties(memory));
   if (!opened.ok()) fail(file, opened.ToString());
   impl_->reader = must(builder.Build(), file);
   const arrow::Status read = impl_->reader->GetSchema(&impl_->schema);

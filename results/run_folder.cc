@@ -199,13 +199,14 @@ void RunFolder::State::repair(const Shard& shard, Manifest& manifest, Verify ver
   remove_strangers(shard, manifest);
 }
 
-// Reads what a shard has done; its leftovers are cleared unless its writer is alive.
+// Reads what a shard has done. Leftovers are cleared of this shard and of shards of another split;
+// those of this split clear their own when they start, which may be at this very moment.
 std::optional<Mistake> RunFolder::State::take_shard(const Shard& shard, Verify verify) {
   const bool own = shard == identity.shard;
   std::optional<FileHandle> other_lock;
-  if (!own) {
+  if (shard.count != identity.shard.count) {
     other_lock = try_lock(lock_path(folder, shard));
-    if (!other_lock && shard.count != identity.shard.count) {
+    if (!other_lock) {
       return mistake(folder,
                      fmt::format("another process is writing shard {}/{} of this run", shard.number,
                                  shard.count),

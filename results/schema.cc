@@ -53,11 +53,23 @@ std::string base_unit(const engine::Unit& unit) {
   return "USD/s";
 }
 
-// A section named like a task (step, request, ...) says nothing about a sweep of other tasks.
+// Sections that say nothing about a sweep of other tasks than this one.
+struct TaskSection {
+  std::string_view section;
+  engine::Task task;
+};
+constexpr TaskSection kTaskSections[] = {
+    {"step", engine::Task::step},      {"request", engine::Task::request},
+    {"load", engine::Task::serve},     {"slo", engine::Task::serve},
+    {"capacity", engine::Task::serve}, {"output", engine::Task::serve},
+};
+
 bool of_an_absent_task(const std::string& path, engine::Task task) {
   const std::string_view section = std::string_view(path).substr(0, path.find('.'));
-  const auto named = engine::from_name<engine::Task>(section);
-  return section.size() < path.size() && named.has_value() && *named != task;
+  for (const TaskSection& entry : kTaskSections) {
+    if (entry.section == section) return entry.task != task;
+  }
+  return false;
 }
 
 void add_settings(const SchemaInputs& inputs, std::vector<Column>& columns) {
@@ -90,6 +102,8 @@ void add_results(std::vector<Column>& columns) {
   };
   add(ResultColumn::status, "status", ColumnType::text, "whether the point works");
   add(ResultColumn::reason, "reason", ColumnType::text, "why it does not; null when it does");
+  add(ResultColumn::saturation, "saturation", ColumnType::text,
+      "how a served load and the system's speed get along; none: nothing was served");
   add(ResultColumn::bound, "bound", ColumnType::text, "what most of the time waits for");
   add(ResultColumn::tier, "tier", ColumnType::text, "the least founded tier among the kernels");
   add(ResultColumn::extrapolated, "extrapolated", ColumnType::boolean,
@@ -191,6 +205,7 @@ std::vector<Column> kernel_columns() {
   add("phase", ColumnType::text, "", "part of the work the kernel belongs to");
   add("op", ColumnType::text, "", "what the operation is for in the model");
   add("family", ColumnType::text, "", "kernels that share a cost model");
+  add("algorithm", ColumnType::text, "", "how a collective moves its data; none for a kernel");
   add("calls", ColumnType::float64, "", "launches on one device");
   add("seconds", ColumnType::float64, "s", "time of all calls on one device");
   add("flops", ColumnType::float64, "FLOP", "arithmetic of all calls on one device");

@@ -18,6 +18,8 @@ struct Range {
   double high = std::numeric_limits<double>::infinity();
   // A word a spec may write in place of zero ("auto", "none"); null: there is none.
   const char* zero_word = nullptr;
+  // A text that is a path: relative to the file that says it, and not part of a point's identity.
+  bool file = false;
 };
 
 constexpr Range any_value{};
@@ -28,6 +30,7 @@ constexpr Range fraction{.low = 0, .high = 1};
 constexpr Range at_least(double low) { return {.low = low}; }
 // Zero or more, where zero is better said in a word.
 constexpr Range non_negative_or(const char* word) { return {.low = 0, .zero_word = word}; }
+constexpr Range a_file{.file = true};
 constexpr Range between(double low, double high) { return {.low = low, .high = high}; }
 
 namespace detail {

@@ -1,7 +1,6 @@
 #include "engine/base/percentiles.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 
 namespace engine {
@@ -11,19 +10,7 @@ void LogHistogram::clear() {
   count_ = 0;
 }
 
-std::int64_t LogHistogram::place(double value) const {
-  // Zero and less share the lowest bucket: times are positive but for rounding.
-  const double positive = std::max(value, 1e-12);
-  return std::int64_t(std::bit_cast<std::uint64_t>(positive) >> (52 - bits_));
-}
-
-double LogHistogram::edge(std::int64_t place) const {
-  return std::bit_cast<double>(std::uint64_t(place) << (52 - bits_));
-}
-
-double LogHistogram::bucket_end(double value) const { return edge(place(value) + 1); }
-
-void LogHistogram::add(double value, double weight) {
+void LogHistogram::make_room(double value, double weight) {
   const std::int64_t at = place(value);
   const std::int64_t last = first_ + std::int64_t(buckets_.size());
   if (buckets_.empty()) {
@@ -57,6 +44,7 @@ double LogHistogram::percentile(double share) const {
 
 void Samples::clear() {
   values_.clear();
+  partition_ = 0;
   rest_.clear();
   sum_ = 0;
   count_ = 0;
@@ -80,7 +68,9 @@ double Samples::percentile(double share) {
   const double rank = share * double(count_ - 1);
   const std::size_t low = std::size_t(rank);
   const auto middle = values_.begin() + std::ptrdiff_t(low);
-  std::nth_element(values_.begin(), middle, values_.end());
+  const std::size_t from = low >= partition_ ? partition_ : 0;
+  std::nth_element(values_.begin() + std::ptrdiff_t(from), middle, values_.end());
+  partition_ = low;
   if (low + 1 >= count_) return *middle;
   const double next = *std::min_element(middle + 1, values_.end());
   return *middle + (rank - double(low)) * (next - *middle);

@@ -1,6 +1,7 @@
 // Percentiles of what a simulation produces, one sample at a time, in bounded memory.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -15,16 +16,29 @@ class LogHistogram {
   explicit LogHistogram(int bits) : bits_(bits) {}
 
   void clear();
-  void add(double value, double weight);
+  void add(double value, double weight) {
+    const std::int64_t at = place(value) - first_;
+    if (at < 0 || at >= std::int64_t(buckets_.size())) return make_room(value, weight);
+    buckets_[std::size_t(at)] += weight;
+    count_ += weight;
+  }
   double count() const { return count_; }
   double percentile(double share) const;
 
   // The lowest value above this one's bucket.
-  double bucket_end(double value) const;
+  double bucket_end(double value) const { return edge(place(value) + 1); }
+  bool same_bucket(double a, double b) const { return place(a) == place(b); }
 
  private:
-  std::int64_t place(double value) const;
-  double edge(std::int64_t place) const;
+  std::int64_t place(double value) const {
+    // Zero and less share the lowest bucket: times are positive but for rounding.
+    const double least = value > 1e-12 ? value : 1e-12;
+    return std::int64_t(std::bit_cast<std::uint64_t>(least) >> (52 - bits_));
+  }
+  double edge(std::int64_t place) const {
+    return std::bit_cast<double>(std::uint64_t(place) << (52 - bits_));
+  }
+  void make_room(double value, double weight);
 
   int bits_;
   std::vector<double> buckets_;
@@ -44,6 +58,7 @@ class Samples {
     ++count_;
     if (count_ <= kExact) {
       values_.push_back(value);
+      partition_ = 0;
     } else {
       spill(value);
     }
@@ -58,6 +73,7 @@ class Samples {
   void spill(double value);
 
   std::vector<double> values_;
+  std::size_t partition_ = 0;  // no value from here on is below any value before
   LogHistogram rest_{10};
   double sum_ = 0;
   std::size_t count_ = 0;

@@ -103,8 +103,9 @@ struct Envelope {
 struct SetFacts {
   bool present = false;
   Tier tier = Tier::transfer;
-  double launch = 0;  // us; launch latency of the fitted device: another one's floor differs by the rest
-  double low = 1;     // 5% and 95% of measured over predicted time, on calls the fit did not see
+  double launch =
+      0;  // us; launch latency of the fitted device: another one's floor differs by the rest
+  double low = 1;  // 5% and 95% of measured over predicted time, on calls the fit did not see
   double high = 1;
   Envelope envelope;
   PointSet points;
@@ -124,10 +125,10 @@ using FittedTable = std::array<FittedSets<Fit>, enum_names(Kind{}).size()>;
 struct Calibration {
   std::string name;
   Tier tier = Tier::transfer;
-  std::string device;      // measured: the device that was swept
-  std::string source;      // where the measurements come from
-  std::string fit_error;   // the fit's own account of its error, one line
-  std::string checksum;    // of the text it was read from
+  std::string device;     // measured: the device that was swept
+  std::string source;     // where the measurements come from
+  std::string fit_error;  // the fit's own account of its error, one line
+  std::string checksum;   // of the text it was read from
 
   FittedTable<GemmFit, GemmFormat> gemm;
   FittedTable<GemmFit, GemmFormat> grouped_gemm;  // empty in transfer: gemm speaks
@@ -144,7 +145,8 @@ struct Calibration {
   // "name/set", as "gemm/fp8/hopper".
   template <class Self, class Visit>
   static void sections(Self& self, Visit&& visit) {
-    const auto table = [&visit](std::string_view family, auto kind, auto& sets, CoordinateList list) {
+    const auto table = [&visit](std::string_view family, auto kind, auto& sets,
+                                CoordinateList list) {
       constexpr auto names = enum_names(decltype(kind){});
       for (std::size_t i = 0; i < names.size(); ++i) {
         visit(std::string(family) + "/" + std::string(names[i]), sets[i], list);

@@ -164,8 +164,9 @@ class Reader {
     const std::string actual =
         fingerprint(before, at_ < text_.size() ? text_.substr(at_) : std::string_view{});
     if (stated != actual) {
-      return stops(fmt::format("checksum {} does not match the file's contents ({})", stated, actual),
-                   "the file was edited or cut off; make it anew with 'llmsweep calibrate'");
+      return stops(
+          fmt::format("checksum {} does not match the file's contents ({})", stated, actual),
+          "the file was edited or cut off; make it anew with 'llmsweep calibrate'");
     }
     calibration_.checksum = actual;
     return true;
@@ -188,7 +189,8 @@ class Reader {
       if (open_.values[i].first != key) continue;
       if (open_.seen[i]) return wrong(number_, fmt::format("'{}' is given twice", key), kAgain);
       const auto parsed = number(value);
-      if (!parsed) return wrong(number_, fmt::format("{}: '{}' is not a number", key, value), kAgain);
+      if (!parsed)
+        return wrong(number_, fmt::format("{}: '{}' is not a number", key, value), kAgain);
       open_.seen[i] = true;
       *open_.values[i].second = *parsed;
       return;
@@ -205,10 +207,11 @@ class Reader {
                          ? std::nullopt
                          : from_name<ParameterSet>(name.substr(slash + 1));
     if (set && *set != ParameterSet::none) {
-      Calibration::sections(calibration_, [&](std::string_view family, auto& sets,
-                                              CoordinateList list) {
-        if (family == name.substr(0, slash)) bind(sets[static_cast<std::size_t>(*set)], list);
-      });
+      Calibration::sections(calibration_,
+                            [&](std::string_view family, auto& sets, CoordinateList list) {
+                              if (family == name.substr(0, slash))
+                                bind(sets[static_cast<std::size_t>(*set)], list);
+                            });
     }
     if (open_.facts == nullptr) {
       wrong(number_, fmt::format("unknown section '{}'", name), kAgain);
@@ -341,18 +344,19 @@ Result<Calibration> parse_calibration(std::string_view text, const std::string& 
 
 std::string write_calibration(const Calibration& calibration) {
   const std::string header = fmt::format(
-      "{}{}\nname: {}\ntier: {}\nmodel_version: {}\ndevice: {}\nsource: {}\nfit_error: {}\n", kMagic,
-      kCalibrationFormat, one_line(calibration.name), name_of(calibration.tier), kModelVersion,
-      one_line(calibration.device), one_line(calibration.source), one_line(calibration.fit_error));
+      "{}{}\nname: {}\ntier: {}\nmodel_version: {}\ndevice: {}\nsource: {}\nfit_error: {}\n",
+      kMagic, kCalibrationFormat, one_line(calibration.name), name_of(calibration.tier),
+      kModelVersion, one_line(calibration.device), one_line(calibration.source),
+      one_line(calibration.fit_error));
   std::string body;
-  Calibration::sections(calibration, [&](const std::string& name, const auto& sets,
-                                         CoordinateList list) {
-    for (std::size_t i = 0; i < sets.size(); ++i) {
-      // What a sweep was completed by belongs to another file.
-      if (!sets[i].present || sets[i].tier != calibration.tier) continue;
-      write_set(name + "/" + std::string(name_of(ParameterSet(i))), sets[i], list, body);
-    }
-  });
+  Calibration::sections(
+      calibration, [&](const std::string& name, const auto& sets, CoordinateList list) {
+        for (std::size_t i = 0; i < sets.size(); ++i) {
+          // What a sweep was completed by belongs to another file.
+          if (!sets[i].present || sets[i].tier != calibration.tier) continue;
+          write_set(name + "/" + std::string(name_of(ParameterSet(i))), sets[i], list, body);
+        }
+      });
   return header + "checksum: " + fingerprint(header, body) + "\n" + body;
 }
 

@@ -15,12 +15,20 @@ constexpr std::size_t kMostCoordinates = 8;
 enum class Scale : std::uint8_t {
   size,    // a doubling is one unit; never zero
   amount,  // the same, but may be zero
-  length,  // of a sequence: linear, because attention is
+  length,  // of a sequence: linear between measured ones, because attention is
 };
 
+constexpr std::size_t kAlone = std::size_t(-1);
+
+// `weight` is how many units of distance a doubling is. Kernels see some sizes only as products or
+// ratios (blocks are sequences times heads): `with` names, by its place in the list, a coordinate whose
+// logarithm is added `share` times. Weights were chosen by held-out error on a sweep of an H200.
 struct Coordinate {
   std::string_view name;
   Scale scale = Scale::size;
+  double weight = 1;
+  std::size_t with = kAlone;
+  double share = 0;
 };
 
 // Values in the units of the kernel tables, in the order of the family's list below.
@@ -36,20 +44,21 @@ constexpr Coordinates coordinates(Values... values) {
 
 using CoordinateList = std::span<const Coordinate>;
 
-inline constexpr std::array<Coordinate, 4> kGemmCoordinates{
-    {{"m"}, {"n"}, {"k"}, {"groups"}}};
-inline constexpr std::array<Coordinate, 7> kPrefillCoordinates{{{"batch"},
-                                                                {"query_len", Scale::length},
-                                                                {"context_len", Scale::length},
-                                                                {"q_heads"},
-                                                                {"kv_heads"},
-                                                                {"head_dim"},
+// The first coordinate is the one a sweep runs along, for given others: tokens, context or message.
+inline constexpr std::array<Coordinate, 5> kGemmCoordinates{
+    {{"m", Scale::size, 3}, {"n", Scale::size, 1.5}, {"k"}, {"groups"}, {"ragged", Scale::amount}}};
+inline constexpr std::array<Coordinate, 7> kPrefillCoordinates{{{"query_len", Scale::length},
+                                                                {"prefix_len", Scale::length},
+                                                                {"batch", Scale::size, 2, 3, 1},
+                                                                {"q_heads", Scale::size, 1, 4, -1},
+                                                                {"kv_heads", Scale::size, 0.3},
+                                                                {"head_dim", Scale::size, 2},
                                                                 {"window", Scale::amount}}};
-inline constexpr std::array<Coordinate, 6> kDecodeCoordinates{{{"batch"},
-                                                               {"context_len", Scale::length},
-                                                               {"q_heads"},
-                                                               {"kv_heads"},
-                                                               {"head_dim"},
+inline constexpr std::array<Coordinate, 6> kDecodeCoordinates{{{"context_len", Scale::length},
+                                                               {"batch", Scale::size, 3, 3, 1},
+                                                               {"q_heads", Scale::size, 1, 3, -1},
+                                                               {"kv_heads", Scale::size, 0.3},
+                                                               {"head_dim", Scale::size, 2},
                                                                {"window", Scale::amount}}};
 inline constexpr std::array<Coordinate, 7> kMoeCoordinates{{{"tokens"},
                                                             {"hidden"},
@@ -59,7 +68,8 @@ inline constexpr std::array<Coordinate, 7> kMoeCoordinates{{{"tokens"},
                                                             {"local_experts"},
                                                             {"skew", Scale::amount}}};
 inline constexpr std::array<Coordinate, 2> kAbsorbedCoordinates{{{"tokens"}, {"q_heads"}}};
-inline constexpr std::array<Coordinate, 2> kPassCoordinates{{{"rows"}, {"bytes"}}};
+inline constexpr std::array<Coordinate, 2> kPassCoordinates{
+    {{"rows"}, {"row_bytes", Scale::size, 2}}};
 inline constexpr std::array<Coordinate, 2> kCollectiveCoordinates{{{"bytes"}, {"ranks"}}};
 inline constexpr std::array<Coordinate, 4> kExchangeCoordinates{
     {{"tokens"}, {"hidden"}, {"topk"}, {"experts"}}};

@@ -49,21 +49,21 @@ struct GemmFit {
 
 // Attention of prompts (engine/kernels/attention_prefill_form.cc).
 struct PrefillFit {
-  double eta = 1;    // share of the matrix and exponential rates reached
-  double mu = 0;     // exponentials of one key
-  double latu = 0;   // start of a tile
-  double kb = 0;     // latency of 128 keys
-  double ct = 0;     // the last tile's tail
-  double cx = 1;     // the longest tile alone
-  double pn = 2;     // how compute and traffic combine
-  double etam = 1;   // share of the memory bandwidth reached
-  double cf = 0;     // floor
-  double cb = 0;     // one head of one sequence on one multiprocessor
-  double l2c = 1;    // share of the cache it can use
-  double rl2 = 1;    // cache over memory bandwidth
-  double ws = 1;     // as GemmFit::ws
-  double tq = 128;   // query rows of a tile
-  double pk = 1;     // above 0.5: heads that share keys share a tile
+  double eta = 1;   // share of the matrix and exponential rates reached
+  double mu = 0;    // exponentials of one key
+  double latu = 0;  // start of a tile
+  double kb = 0;    // latency of 128 keys
+  double ct = 0;    // the last tile's tail
+  double cx = 1;    // the longest tile alone
+  double pn = 2;    // how compute and traffic combine
+  double etam = 1;  // share of the memory bandwidth reached
+  double cf = 0;    // floor
+  double cb = 0;    // one head of one sequence on one multiprocessor
+  double l2c = 1;   // share of the cache it can use
+  double rl2 = 1;   // cache over memory bandwidth
+  double ws = 1;    // as GemmFit::ws
+  double tq = 128;  // query rows of a tile
+  double pk = 1;    // above 0.5: heads that share keys share a tile
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -136,7 +136,7 @@ struct MoeFit {
   double x0 = 0;    // loss of small tiles
   double lr = 0;    // per doubling of local experts
   double l2c = 1;
-  double cT = 1;    // passes over the tokens
+  double cT = 1;  // passes over the tokens
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {

@@ -11,12 +11,12 @@ ParameterSet choose_set(const Device& device) {
     return device.shared_memory.value >= large_scratch ? ParameterSet::ampere
                                                        : ParameterSet::synchronous;
   }
-  for (const std::string_view older :
-       {"Ada", "Blackwell RTX", "Turing", "Volta", "Pascal"}) {
+  for (const std::string_view older : {"Ada", "Blackwell RTX", "Turing", "Volta", "Pascal"}) {
     if (name == older) return ParameterSet::synchronous;
   }
   constexpr double small_processor = 16384;  // FLOP a clock; B200's do 8192
-  const double rate = matrix_peak(device, Dtype::bf16).value + matrix_peak(device, Dtype::fp16).value;
+  const double rate =
+      matrix_peak(device, Dtype::bf16).value + matrix_peak(device, Dtype::fp16).value;
   const double each = rate / 2 / (double(device.multiprocessors) * device.clock.value);
   return each <= small_processor ? ParameterSet::pooled : ParameterSet::none;
 }

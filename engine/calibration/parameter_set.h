@@ -22,8 +22,7 @@ enum class ParameterSet : std::uint8_t {
   pooled,        // all devices together
 };
 constexpr std::array<std::string_view, 8> enum_names(ParameterSet) {
-  return {"none",      "own",         "ampere",       "hopper",
-          "blackwell", "synchronous", "asynchronous", "pooled"};
+  return {"none", "own", "ampere", "hopper", "blackwell", "synchronous", "asynchronous", "pooled"};
 }
 constexpr std::size_t kParameterSets = 8;
 

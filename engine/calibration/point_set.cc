@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 namespace engine {
@@ -12,160 +11,144 @@ namespace {
 
 constexpr std::size_t kNearest = 6;
 constexpr double kReach = 1.5;
-// Tokens that are as far apart as a doubling of any other size.
-constexpr double kLengthUnit = 2048;
+constexpr double kSame = 1e-20;  // squared distance: rounding error
 
+// Before weights, a doubling of anything is one unit of distance.
 double scaled(double value, Scale scale) {
-  switch (scale) {
-    case Scale::size:
-      return std::log2(std::max(value, 1e-3));
-    case Scale::amount:
-      return std::log2(1 + std::max(value, 0.0));
-    case Scale::length:
-      // Linear, with short sequences drawn apart: the first tokens matter more than the later ones.
-      return value / kLengthUnit + 0.5 * std::log2(1 + value);
-  }
-  return value;
+  return scale == Scale::size ? std::log2(std::max(value, 1e-3))
+                              : std::log2(1 + std::max(value, 0.0));
 }
 
-// Squared distances of the nearest points so far, in order.
+// Where a shape is along a coordinate.
+double place_of(const Coordinates& shape, const std::vector<Coordinate>& list, std::size_t c) {
+  const Coordinate& coordinate = list[c];
+  double place = scaled(shape.value[c], coordinate.scale);
+  if (coordinate.with != kAlone) {
+    place += coordinate.share * scaled(shape.value[coordinate.with], list[coordinate.with].scale);
+  }
+  return coordinate.weight * place;
+}
+
+// The variable that residuals are linear in along a line.
+double step_of(double value, Scale scale) {
+  return scale == Scale::length ? value : scaled(value, scale);
+}
+
+// Lines are told apart by everything but the first coordinate.
+bool same_line(const MeasuredPoint& a, const MeasuredPoint& b) {
+  return std::equal(a.shape.value.begin() + 1, a.shape.value.end(), b.shape.value.begin() + 1);
+}
+
+bool before(const MeasuredPoint& a, const MeasuredPoint& b) {
+  if (same_line(a, b)) return a.shape.value[0] < b.shape.value[0];
+  return std::lexicographical_compare(a.shape.value.begin() + 1, a.shape.value.end(),
+                                      b.shape.value.begin() + 1, b.shape.value.end());
+}
+
+// The smallest squared distances, in order.
 class Nearest {
  public:
-  double limit() const { return found_[kNearest - 1]; }
-  double closest() const { return found_[0]; }
-  std::size_t closest_point() const { return point_; }
-  void operator()(std::size_t point, double distance) {
-    if (distance >= limit()) return;
-    if (distance < found_[0]) point_ = point;
+  Nearest() { found_.fill(std::numeric_limits<double>::infinity()); }
+  double last() const { return found_.back(); }
+  void take(double distance) {
+    if (distance >= found_.back()) return;
     std::size_t place = kNearest - 1;
     for (; place > 0 && found_[place - 1] > distance; --place) found_[place] = found_[place - 1];
     found_[place] = distance;
   }
 
  private:
-  std::array<double, kNearest> found_ = filled();
-  std::size_t point_ = 0;
-  static std::array<double, kNearest> filled() {
-    std::array<double, kNearest> all;
-    all.fill(std::numeric_limits<double>::infinity());
-    return all;
-  }
-};
-
-// Weighted mean of residuals within a radius; an infinite one weighs by distance alone.
-struct Mean {
-  const std::vector<MeasuredPoint>& points;
-  double radius_squared;
-  double radius;
-  double weights = 0;
-  double sum = 0;
-
-  double limit() const { return radius_squared; }
-  void operator()(std::size_t point, double distance) {
-    if (distance >= radius_squared) return;
-    const double d = std::sqrt(distance);
-    const double fade = std::isinf(radius) ? 1 : 1 - d / radius;
-    const double weight = fade * fade / distance;
-    weights += weight;
-    sum += weight * points[point].residual;
-  }
+  std::array<double, kNearest> found_;
 };
 
 }  // namespace
 
 PointSet::PointSet(std::vector<MeasuredPoint> points, CoordinateList list)
     : list_(list.begin(), list.end()) {
-  std::stable_sort(points.begin(), points.end(), [](const MeasuredPoint& a, const MeasuredPoint& b) {
-    return a.shape.value < b.shape.value;
-  });
+  std::stable_sort(points.begin(), points.end(), before);
   points.erase(std::unique(points.begin(), points.end(),
                            [](const MeasuredPoint& a, const MeasuredPoint& b) {
                              return a.shape.value == b.shape.value;
                            }),
                points.end());
   points_ = std::move(points);
-  split_.resize(points_.size());
-  build(0, points_.size());
-  places_.reserve(points_.size() * list_.size());
-  for (const MeasuredPoint& point : points_) {
-    for (std::size_t i = 0; i < list_.size(); ++i) {
-      places_.push_back(scaled(point.shape.value[i], list_[i].scale));
+  const Scale scale = list_.empty() ? Scale::size : list_[0].scale;
+  for (std::size_t i = 0; i < points_.size(); ++i) {
+    const double value = points_[i].shape.value[0];
+    steps_.push_back(step_of(value, scale));
+    along_.push_back(place_of(points_[i].shape, list_, 0));
+    if (i > 0 && same_line(points_[i - 1], points_[i])) {
+      lines_.back().last = i;
+      continue;
+    }
+    lines_.push_back({i, i});
+    for (std::size_t c = 1; c < list_.size(); ++c) {
+      places_.push_back(place_of(points_[i].shape, list_, c));
     }
   }
 }
 
-// The middle point of a range divides it along its widest coordinate; both halves likewise.
-void PointSet::build(std::size_t first, std::size_t last) {
-  if (last - first <= 1) return;
-  std::size_t widest = 0;
-  double most = -1;
-  for (std::size_t i = 0; i < list_.size(); ++i) {
-    double low = std::numeric_limits<double>::infinity(), high = -low;
-    for (std::size_t p = first; p < last; ++p) {
-      const double place = scaled(points_[p].shape.value[i], list_[i].scale);
-      low = std::min(low, place);
-      high = std::max(high, place);
-    }
-    if (high - low > most) most = high - low, widest = i;
-  }
-  const std::size_t middle = first + (last - first) / 2;
-  const auto at = [this](std::size_t i) { return points_.begin() + std::ptrdiff_t(i); };
-  std::nth_element(at(first), at(middle), at(last),
-                   [widest](const MeasuredPoint& a, const MeasuredPoint& b) {
-                     const auto key = [widest](const MeasuredPoint& p) {
-                       return std::pair(p.shape.value[widest], p.shape.value);
-                     };
-                     return key(a) < key(b);
-                   });
-  split_[middle] = std::uint8_t(widest);
-  build(first, middle);
-  build(middle + 1, last);
-}
-
-double PointSet::distance(std::size_t point, const double* place) const {
-  const double* row = &places_[point * list_.size()];
+double PointSet::aside(std::size_t line, const double* place) const {
+  const std::size_t others = list_.size() - 1;
+  const double* row = places_.data() + line * others;
   double sum = 0;
-  for (std::size_t i = 0; i < list_.size(); ++i) sum += (row[i] - place[i]) * (row[i] - place[i]);
+  for (std::size_t i = 0; i < others; ++i) sum += (row[i] - place[i + 1]) * (row[i] - place[i + 1]);
   return sum;
 }
 
-template <class Take>
-void PointSet::search(std::size_t first, std::size_t last, const double* place, Take& take) const {
-  while (first < last) {
-    const std::size_t middle = first + (last - first) / 2;
-    take(middle, distance(middle, place));
-    const std::size_t axis = split_[middle];
-    const double offset = place[axis] - places_[middle * list_.size() + axis];
-    const bool left = offset < 0;
-    // The near half first; the far one only if it can still hold a point within reach.
-    if (left) {
-      search(first, middle, place, take);
-    } else {
-      search(middle + 1, last, place, take);
-    }
-    if (offset * offset >= take.limit()) return;
-    if (left) {
-      first = middle + 1;
-    } else {
-      last = middle;
-    }
+PointSet::View PointSet::view(std::size_t line, double aside, double step, double place,
+                              std::size_t& guess) const {
+  const Line& range = lines_[line];
+  std::size_t above = range.first + guess;
+  const bool found = above <= range.last && along_[above] >= place &&
+                     (above == range.first || along_[above - 1] < place);
+  if (!found) {
+    const auto begin = along_.begin() + std::ptrdiff_t(range.first);
+    const auto end = along_.begin() + std::ptrdiff_t(range.last) + 1;
+    above = std::size_t(std::lower_bound(begin, end, place) - along_.begin());
+    guess = above - range.first;
   }
+  const auto off = [&](std::size_t point) {
+    return aside + (along_[point] - place) * (along_[point] - place);
+  };
+  if (above == range.first) return {off(above), points_[above].residual};
+  const std::size_t below = above - 1;
+  if (above > range.last) return {off(below), points_[below].residual};
+  const double share = (step - steps_[below]) / (steps_[above] - steps_[below]);
+  return {std::min(off(below), off(above)),
+          points_[below].residual * (1 - share) + points_[above].residual * share};
 }
 
 double PointSet::residual_at(const Coordinates& shape) const {
   if (points_.empty()) return 0;
   std::array<double, kMostCoordinates> place;
   for (std::size_t i = 0; i < list_.size(); ++i) {
-    place[i] = scaled(shape.value[i], list_[i].scale);
+    place[i] = place_of(shape, list_, i);
   }
+  const double step = step_of(shape.value[0], list_[0].scale);
   Nearest nearest;
-  search(0, points_.size(), place.data(), nearest);
-  // Below rounding error a point is the point itself.
-  if (nearest.closest() < 1e-20) return points_[nearest.closest_point()].residual;
-  const double reach = nearest.limit() * kReach * kReach;
-  Mean mean{points_, reach, std::sqrt(reach)};
-  search(0, points_.size(), place.data(), mean);
-  return mean.sum / mean.weights;
+  std::size_t guess = 0;
+  for (std::size_t i = 0; i < lines_.size(); ++i) {
+    const double from_line = aside(i, place.data());
+    if (from_line >= nearest.last()) continue;
+    const View seen = view(i, from_line, step, place[0], guess);
+    if (seen.squared < kSame) return seen.residual;
+    nearest.take(seen.squared);
+  }
+  const double reach = nearest.last() * kReach * kReach;
+  const double radius = std::sqrt(reach);
+  double weights = 0, sum = 0;
+  for (std::size_t i = 0; i < lines_.size(); ++i) {
+    const double from_line = aside(i, place.data());
+    if (from_line >= reach) continue;
+    const View seen = view(i, from_line, step, place[0], guess);
+    if (seen.squared >= reach) continue;
+    const double fade = std::isinf(radius) ? 1 : 1 - std::sqrt(seen.squared) / radius;
+    const double weight = fade * fade / seen.squared;
+    weights += weight;
+    sum += weight * seen.residual;
+  }
+  return sum / weights;
 }
 
 }  // namespace engine

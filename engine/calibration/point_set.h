@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
 #include "engine/calibration/coordinates.h"
@@ -26,23 +25,36 @@ class PointSet {
   PointSet(std::vector<MeasuredPoint> points, CoordinateList list);
 
   bool empty() const { return points_.empty(); }
-  // As given, in the order of the search tree.
+  // In the order of their coordinates, line by line.
   const std::vector<MeasuredPoint>& points() const { return points_; }
 
-  // Residual at a shape: the measured one where it was measured, else a weighted mean of those near,
-  // the weight falling with distance to zero at 1.5 times the distance of the sixth nearest.
+  // Residual at a shape. Points that differ in the first coordinate only lie on a line, along which
+  // the residual is interpolated; lines are averaged, the weight falling with the distance of their
+  // nearest point to zero at 1.5 times that of the sixth nearest line.
   double residual_at(const Coordinates& shape) const;
 
  private:
-  void build(std::size_t first, std::size_t last);
-  double distance(std::size_t point, const double* place) const;
-  template <class Take>
-  void search(std::size_t first, std::size_t last, const double* place, Take& take) const;
+  struct Line {
+    std::size_t first, last;  // its points
+  };
+  // A line as seen from a shape.
+  struct View {
+    double squared = 0;  // distance of its nearest point
+    double residual = 0;
+  };
+
+  // Squared distance of a line's direction from a place, and the rest of the view.
+  double aside(std::size_t line, const double* place) const;
+  // `guess` is where on the line before its neighbours were found: sweeps measure every line at the
+  // same places.
+  View view(std::size_t line, double aside, double step, double place, std::size_t& guess) const;
 
   std::vector<Coordinate> list_;
   std::vector<MeasuredPoint> points_;
-  std::vector<double> places_;           // scaled coordinates, one row a point
-  std::vector<std::uint8_t> split_;      // the coordinate a subtree is divided by
+  std::vector<double> steps_;  // of the points along their line: linear in length, else in log
+  std::vector<double> along_;  // their places on it, scaled
+  std::vector<Line> lines_;
+  std::vector<double> places_;  // scaled other coordinates, one row a line
 };
 
 }  // namespace engine

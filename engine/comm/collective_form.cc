@@ -25,6 +25,14 @@ CollectiveKind kind_of(Pattern pattern) {
   return CollectiveKind::send_recv;
 }
 
+// What one device must send at least.
+double least_bytes(Pattern pattern, double bytes, double ranks, bool in_network) {
+  if (pattern == Pattern::send_recv) return bytes;
+  const double share = (ranks - 1) / ranks * bytes;
+  if (pattern != Pattern::all_reduce) return share;
+  return in_network ? std::min(bytes, 2 * share) : 2 * share;
+}
+
 // One way to do it, in microseconds.
 struct Way {
   double start;
@@ -127,9 +135,7 @@ std::optional<CollectiveTime> fitted_collective(Pattern pattern, double bytes, d
   const ParameterSet chosen = link_set(device, path);
   if (!path.any_to_any || path.bandwidth <= 0 || bytes <= 0) return std::nullopt;
   const double rate = path.bandwidth / 1e6;
-  const double least = (pattern == Pattern::all_reduce && !path.in_network ? 2.0 : 1.0) *
-                       (pattern == Pattern::send_recv || path.in_network ? 1 : (ranks - 1) / ranks) *
-                       bytes / rate;
+  const double least = least_bytes(pattern, bytes, ranks, path.in_network) / rate;
   const Coordinates shape = coordinates(bytes, ranks);
   std::optional<CollectiveTime> best;
   const auto consider = [&](CollectiveKind kind) {
@@ -137,9 +143,10 @@ std::optional<CollectiveTime> fitted_collective(Pattern pattern, double bytes, d
     if (set == nullptr) return;
     // Starts are a property of the machine; a link of another latency has them in proportion.
     const double scale = path.latency * 1e6 / set->fit.latency;
-    const Ways ways = kind == CollectiveKind::custom_all_reduce
-                          ? custom_ways(bytes, ranks, rate, scale, path.in_network, set->fit)
-                          : general_ways(kind, bytes, ranks, rate, scale, path.in_network, set->fit);
+    const Ways ways =
+        kind == CollectiveKind::custom_all_reduce
+            ? custom_ways(bytes, ranks, rate, scale, path.in_network, set->fit)
+            : general_ways(kind, bytes, ranks, rate, scale, path.in_network, set->fit);
     CollectiveTime time = ways.fastest(set->fit.q);
     time.extrapolated = chosen == ParameterSet::pooled && set->tier != Tier::measured;
     label(time, least, *set, shape);

@@ -36,7 +36,8 @@ CollectiveTime normal(const ExpertExchange& op, double rate, double scale, const
   const double bytes = op.tokens * reached * double(op.hidden) * travelling_bytes(op);
   const double senders = double(op.multiprocessors);
   const double start = scale * fit.a + fit.ct * op.tokens / senders / 100;
-  const double moving = overlapped(bytes / (senders * fit.cs * 1e3), bytes / (rate * fit.e), fit.pn);
+  const double moving =
+      overlapped(bytes / (senders * fit.cs * 1e3), bytes / (rate * fit.e), fit.pn);
   return {.latency = Seconds{start * 1e-6},
           .transfer = Seconds{moving * 1e-6},
           .bytes = Bytes{bytes},
@@ -75,8 +76,8 @@ CollectiveTime exchange_time(const ExpertExchange& op, const Fabric& fabric, con
     if (found) return best;
   }
   const double bytes = op.tokens * double(op.top_k * op.hidden) * op.value_bytes;
-  return collective_time({.pattern = Pattern::all_to_all, .bytes = bytes, .ranks = op.ranks}, fabric,
-                         device, calibration);
+  return collective_time({.pattern = Pattern::all_to_all, .bytes = bytes, .ranks = op.ranks},
+                         fabric, device, calibration);
 }
 
 }  // namespace engine

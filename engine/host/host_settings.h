@@ -47,7 +47,8 @@ struct HostSettings {
     visit("largest_graph", self.largest_graph,
           "largest decode batch with a captured graph; larger ones run eagerly", non_negative);
     visit("captured_sizes", self.captured_sizes,
-          "decode batches with a captured graph, such as '1 2 4 8 16'; empty: 1, 2, 4, multiples of 8, "
+          "decode batches with a captured graph, such as '1 2 4 8 16'; empty: 1, 2, 4, multiples "
+          "of 8, "
           "and of 16 above 256",
           any_value);
     visit("step_overhead", self.step_overhead,

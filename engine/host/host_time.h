@@ -20,7 +20,7 @@ struct HostTime {
   Seconds gap;      // the device idles between kernels of a graph
   Seconds launch;   // the device waits for launches
   Seconds between;  // the device waits for scheduling, sampling and output
-  double low = 1;  // nine steps in ten take between `low` and `high` times each of these
+  double low = 1;   // nine steps in ten take between `low` and `high` times each of these
   double high = 1;
   Seconds total() const { return gap + launch + between; }
   void add(const HostTime& other) {

@@ -12,8 +12,7 @@ FormTime absorbed_form(const Gemm& op, const DeviceRates& device, double peak,
   const AbsorbedFit& fit = set.fit;
   const double tokens = double(op.m), heads = double(op.batch);
   const double matrix = double(op.n) * double(op.k);
-  const double rows =
-      tokens >= 64 ? 64 * whole_up(tokens / 64) : 16 * whole_up(tokens / 16);
+  const double rows = tokens >= 64 ? 64 * whole_up(tokens / 64) : 16 * whole_up(tokens / 16);
   const double tiles = heads * whole_up(tokens / 128) * 4 / device.processors;
   const double rate = peak * fit.eta_c;
   // All of it at the device's rate, or a quarter of a head's matrix on one multiprocessor.
@@ -28,7 +27,7 @@ FormTime absorbed_form(const Gemm& op, const DeviceRates& device, double peak,
   FormTime form;
   form.compute = compute;
   form.memory = bytes * (1 - held) / memory_rate;
-  form.l2 = bytes * held / (memory_rate * fit.rl2);
+  form.l2 = bytes * held / cache_rate(memory_rate, fit.rl2, device);
   form.launch = shifted_floor(fit.floor, set, device);
   form.time = form.launch + overlapped(compute, form.memory + form.l2, fit.pn);
   form.least = 2 * tokens * heads * matrix / peak;

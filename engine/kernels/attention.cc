@@ -23,13 +23,14 @@ Dtype attention_dtype(const Device& device, Dtype kv, Dtype activations) {
 
 Coordinates prefill_coordinates(const AttentionPrefill& op) {
   const double sequences = double(op.sequences);
-  return coordinates(sequences, op.tokens / sequences, op.kv_tokens / sequences, op.heads,
-                     op.kv_heads, double(op.key_dim + op.value_dim) / 2, op.window);
+  const double query = op.tokens / sequences;
+  return coordinates(query, op.kv_tokens / sequences - query, sequences, op.heads, op.kv_heads,
+                     double(op.key_dim + op.value_dim) / 2, op.window);
 }
 
 Coordinates decode_coordinates(const AttentionDecode& op) {
   const double sequences = double(op.sequences);
-  return coordinates(sequences, op.kv_tokens / sequences, op.heads, op.kv_heads, op.key_dim,
+  return coordinates(op.kv_tokens / sequences, sequences, op.heads, op.kv_heads, op.key_dim,
                      op.window);
 }
 

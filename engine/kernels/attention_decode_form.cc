@@ -22,24 +22,23 @@ FormTime decode_form(const AttentionDecode& op, const DeviceRates& device, doubl
   const double held = op.warm ? held_share_6(kv_bytes, fit.l2c * device.cache) : 0;
   const double rate = device.bandwidth * fit.etam;
   const double memory = kv_bytes * (1 - held) / rate;
-  const double cache = (kv_bytes * held + other_bytes) / (rate * fit.rl2);
+  const double cache = (kv_bytes * held + other_bytes) / cache_rate(rate, fit.rl2, device);
 
   // Query heads that share keys fill tiles of 64 rows; a short batch splits its keys over idle
   // multiprocessors, in parts of at least `mn`.
   const double cycle = 1 / device.clock;
   const double row_tiles = whole_up(double(op.heads) / kv_heads / 64);
   const double units = batch * kv_heads * row_tiles;
-  const double splits =
-      std::clamp(device.processors / units, 1.0, std::max(1.0, longest / fit.mn));
+  const double splits = std::clamp(device.processors / units, 1.0, std::max(1.0, longest / fit.mn));
   const double load = units * splits / device.processors;
   const double width_ratio = stored / (op.values_in_keys ? 128 : 256);
   const double width_factor = width_ratio == 1 ? 1 : std::pow(width_ratio, fit.dw);
-  const double block = head_bytes * 128 / (fit.sr * device.bandwidth / device.processors) +
-                       fit.tb * cycle;
-  const double compute = kv_heads * std::max(64 * row_tiles, fit.gpad) * flops_per_key *
-                             op.kv_tokens / peak +
-                         std::max(load, 1.0) * (longest / splits / 128 * block) +
-                         fit.cu * cycle * width_factor * std::max(load - 1, 0.0);
+  const double block =
+      head_bytes * 128 / (fit.sr * device.bandwidth / device.processors) + fit.tb * cycle;
+  const double compute =
+      kv_heads * std::max(64 * row_tiles, fit.gpad) * flops_per_key * op.kv_tokens / peak +
+      std::max(load, 1.0) * (longest / splits / 128 * block) +
+      fit.cu * cycle * width_factor * std::max(load - 1, 0.0);
 
   const double crowding =
       fit.ca * cycle * width_factor * std::max(batch * kv_heads / device.processors - 1, 0.0);

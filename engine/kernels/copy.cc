@@ -12,8 +12,8 @@ KernelTime host_copy_time(const Copy& op, const Device& device, const Calibratio
   const double least = rate > 0 ? op.bytes / rate : 0;
   if (calibration != nullptr) {
     const ParameterSet chosen = choose_set(device);
-    const Direction direction = op.path == CopyPath::host_to_device ? Direction::host_to_device
-                                                                    : Direction::device_to_host;
+    const Direction direction =
+        op.path == CopyPath::host_to_device ? Direction::host_to_device : Direction::device_to_host;
     const auto& sets = calibration->copy[static_cast<std::size_t>(direction)];
     if (const auto* set = find_set(sets, chosen)) {
       FormTime form;

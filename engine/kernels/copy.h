@@ -7,6 +7,7 @@
 
 namespace engine {
 
-KernelTime copy_time(const Copy& op, const Device& device, const Calibration* calibration = nullptr);
+KernelTime copy_time(const Copy& op, const Device& device,
+                     const Calibration* calibration = nullptr);
 
 }  // namespace engine

@@ -7,7 +7,7 @@
 namespace engine {
 
 Coordinates pass_coordinates(const Elementwise& op) {
-  return coordinates(op.rows, op.cold_bytes + op.resident_bytes);
+  return coordinates(op.rows, (op.cold_bytes + op.resident_bytes) / op.rows);
 }
 
 Pass pass_of(Family family) {

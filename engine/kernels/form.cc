@@ -5,7 +5,7 @@ namespace engine {
 KernelTime fitted_time(const FormTime& form, Flops flops, Bytes bytes, const SetFacts& set,
                        ParameterSet chosen, const Coordinates& shape) {
   double factor = 1e-6;
-  double time = form.time;
+  double time = std::max(form.time, form.least);
   if (!set.points.empty()) {
     const double ratio = std::exp(set.points.residual_at(shape));
     factor *= ratio;
@@ -22,8 +22,7 @@ KernelTime fitted_time(const FormTime& form, Flops flops, Bytes bytes, const Set
           .flops = flops,
           .bytes = bytes,
           .tier = set.tier,
-          .extrapolated =
-              !set.envelope.contains(shape) || (chosen == ParameterSet::pooled && !own),
+          .extrapolated = !set.envelope.contains(shape) || (chosen == ParameterSet::pooled && !own),
           .low = set.low,
           .high = set.high};
 }

@@ -24,13 +24,13 @@ inline DeviceRates device_rates(const Device& device) {
   // The fits count a MiB of cache as a million bytes.
   constexpr double mib_per_mb = 1.048576;
   const double bandwidth = device.memory_bandwidth.value / 1e6;
-  return {.processors = double(device.multiprocessors),
-          .clock = device.clock.value / 1e9,
-          .bandwidth = bandwidth,
-          .cache = std::max(1.0, device.l2_capacity.value / mib_per_mb),
-          .cache_rate =
-              std::max(bandwidth, device.l2_bandwidth.value * device.on_chip_scale() / 1e6),
-          .launch = device.launch_latency.value * 1e6};
+  return {
+      .processors = double(device.multiprocessors),
+      .clock = device.clock.value / 1e9,
+      .bandwidth = bandwidth,
+      .cache = std::max(1.0, device.l2_capacity.value / mib_per_mb),
+      .cache_rate = std::max(bandwidth, device.l2_bandwidth.value * device.on_chip_scale() / 1e6),
+      .launch = device.launch_latency.value * 1e6};
 }
 
 inline double flop_rate(const Device& device, Dtype dtype) {
@@ -49,8 +49,18 @@ inline double overlapped(double a, double b, double p) {
   const double shorter = std::min(a, b);
   if (shorter <= 0) return longer;
   if (p == 1) return a + b;
-  const double rest = std::pow(shorter / longer, p);
-  return rest < 1e-17 ? longer : longer * std::pow(1 + rest, 1 / p);
+  const double share = shorter / longer;
+  if (p == 8) {  // what most fits of decode attention come to: no library call
+    const double fourth = share * share * share * share;
+    return longer * std::sqrt(std::sqrt(std::sqrt(1 + fourth * fourth)));
+  }
+  const double rest = std::pow(share, p);
+  const double root = 1 / p;
+  // Four terms of the series are exact to rounding where the shorter part hardly matters.
+  if (rest < 1e-4) {
+    return longer * (1 + root * rest * (1 + (root - 1) / 2 * rest * (1 + (root - 2) / 3 * rest)));
+  }
+  return longer * std::pow(1 + rest, root);
 }
 
 // Share of `bytes` that stay in a cache of `cache` bytes: falls from one to zero around its size.
@@ -63,6 +73,11 @@ inline double held_share_6(double bytes, double cache) {
   const double r = bytes / cache;
   const double r2 = r * r;
   return 1 / (1 + r2 * r2 * r2);
+}
+
+// What the cache delivers when it is `times` faster than memory as reached: no more than its peak.
+inline double cache_rate(double memory_rate, double times, const DeviceRates& device) {
+  return std::max(memory_rate, std::min(memory_rate * times, device.cache_rate));
 }
 
 // Parts in microseconds, as a form computes them.

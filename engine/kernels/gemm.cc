@@ -52,16 +52,17 @@ KernelTime fitted_product(const Product& product, const Device& device,
   // In a step quantising is an op of its own, so its part of the floor is not the product's.
   const double floor =
       shifted_floor(product.quantizes_input ? fit.floor : fit.floor - fit.qf, set, rates);
-  FormTime form = gemm_form({.m = product.m,
-                             .n = product.n,
-                             .k = product.k,
-                             .groups = product.groups,
-                             .input_bytes = input_bytes,
-                             .weight_bytes = fitted_bytes(product.weights, format),
-                             .weights = product.weight_bytes,
-                             .peak = flop_rate(device, compute_dtype(product.weights,
-                                                                     product.activations))},
-                            rates, fit, floor);
+  FormTime form =
+      gemm_form({.m = product.m,
+                 .n = product.n,
+                 .k = product.k,
+                 .groups = product.groups,
+                 .input_bytes = input_bytes,
+                 .weight_bytes = fitted_bytes(product.weights, format),
+                 .weights = product.weight_bytes,
+                 .bytes = product.bytes,
+                 .peak = flop_rate(device, compute_dtype(product.weights, product.activations))},
+                rates, fit, floor);
   if (product.quantizes_input) {
     const double rows = product.groups * product.m;
     const double extra = rows * product.k * (2 + input_bytes) / (rates.bandwidth * fit.qe) +
@@ -135,11 +136,13 @@ GemmFormat gemm_format(Dtype weights, Dtype activations, std::int64_t group) {
 }
 
 Coordinates gemm_coordinates(const Gemm& gemm) {
-  return coordinates(gemm.m, gemm.n, gemm.k, gemm.batch);
+  // Libraries have slower kernels for many rows that do not come in eights.
+  const bool ragged = gemm.m > 16 && gemm.m % 8 != 0;
+  return coordinates(gemm.m, gemm.n, gemm.k, gemm.batch, ragged);
 }
 
 Coordinates grouped_gemm_coordinates(const GroupedGemm& gemm) {
-  return coordinates(gemm.rows / gemm.touched, gemm.n, gemm.k, gemm.touched);
+  return coordinates(gemm.rows / gemm.touched, gemm.n, gemm.k, gemm.touched, 0);
 }
 
 KernelTime gemm_time(const Gemm& gemm, const Device& device, const Calibration* calibration) {
@@ -147,8 +150,15 @@ KernelTime gemm_time(const Gemm& gemm, const Device& device, const Calibration* 
   const double batch = double(gemm.batch);
   const double weights = batch * stored_bytes(n * k, gemm.weights, gemm.group);
   const double activations = batch * (m * k * bytes_of(gemm.activations) + m * n * 2);
-  const Product product{m,       n, k, batch, gemm.weights, gemm.activations,
-                        weights, weights + activations, gemm.quantizes_input};
+  const Product product{m,
+                        n,
+                        k,
+                        batch,
+                        gemm.weights,
+                        gemm.activations,
+                        weights,
+                        weights + activations,
+                        gemm.quantizes_input};
   if (calibration != nullptr) {
     const ParameterSet chosen = choose_set(device);
     if (const auto* set = gemm_set(gemm, *calibration, chosen)) {
@@ -165,9 +175,9 @@ KernelTime grouped_gemm_time(const GroupedGemm& gemm, const Device& device,
   const double n = double(gemm.n), k = double(gemm.k);
   const double weights = gemm.touched * stored_bytes(n * k, gemm.weights, gemm.group);
   const double activations = gemm.rows * (k * bytes_of(gemm.activations) + n * 2);
-  const Product product{gemm.rows / gemm.touched, n,       k,
-                        gemm.touched,             gemm.weights, gemm.activations,
-                        weights,                  weights + activations, false};
+  const Product product{
+      gemm.rows / gemm.touched, n,    k, gemm.touched, gemm.weights, gemm.activations, weights,
+      weights + activations,    false};
   if (calibration != nullptr && has_gemm_format(gemm.weights, gemm.activations)) {
     const ParameterSet chosen = choose_set(device);
     const GemmFormat format = gemm_format(gemm.weights, gemm.activations, gemm.group);

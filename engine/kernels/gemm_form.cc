@@ -29,11 +29,10 @@ FormTime gemm_form(const GemmShape& shape, const DeviceRates& device, const Gemm
   // Weights come from memory; the input was just written and stays in the cache if everything fits.
   const double held = held_share_4(input + weights + output, fit.l2cap * device.cache);
   const double least_traffic = shape.weights / device.bandwidth;
-  const double traffic =
-      std::max(least_traffic, (weights + input * (1 - held) + output * fit.mwr) /
-                                  (device.bandwidth * fit.eta_m));
+  const double traffic = std::max(least_traffic, (weights + input * (1 - held) + output * fit.mwr) /
+                                                     (device.bandwidth * fit.eta_m));
 
-  const double cycle = 1 / device.clock;                     // us a thousand clocks
+  const double cycle = 1 / device.clock;                      // us a thousand clocks
   const double load_rate = fit.c_l2bw * 64e3 * device.clock;  // bytes a us and multiprocessor
   const double flop_rate = shape.peak / device.processors * fit.eta_c;
   const double per_flop = 2 * kInner / flop_rate;
@@ -54,7 +53,8 @@ FormTime gemm_form(const GemmShape& shape, const DeviceRates& device, const Gemm
     // While tiles do not fill the device, k may be split: more blocks, then a pass to add them up.
     for (double split = 2; split <= 16 && blocks * split <= 1; split *= 2) {
       const double part = std::max(whole_up(steps / split), kLeastSplit);
-      const double joining = fit.split * cycle + split * output * 4 / (load_rate * device.processors);
+      const double joining =
+          fit.split * cycle + split * output * 4 / (load_rate * device.processors);
       best = std::min(best, part * step + finish + joining);
     }
   }
@@ -67,7 +67,7 @@ FormTime gemm_form(const GemmShape& shape, const DeviceRates& device, const Gemm
           .memory = traffic,
           .launch = floor,
           .time = floor + longer * std::cbrt(1 + share * share * share),
-          .least = std::max(least_traffic, useful / shape.peak)};
+          .least = std::max({least_traffic, useful / shape.peak, shape.bytes / device.cache_rate})};
 }
 
 }  // namespace engine

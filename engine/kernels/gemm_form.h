@@ -14,6 +14,7 @@ struct GemmShape {
   double input_bytes = 2;   // of one value of A
   double weight_bytes = 2;  // of one value of W
   double weights = 0;       // bytes of all W, scales included
+  double bytes = 0;         // of everything
   double peak = 1;          // FLOP a microsecond
 };
 

@@ -49,8 +49,8 @@ Routed routed(const Moe& op, const MoeFit& fit) {
   copies = std::max(
       1.0, copies * std::min({fullest, devices, std::max(double(op.experts) / top_k, 1.0)}));
   const double spread = std::min(local, copies);
-  double touched = std::min(
-      spread, -local * std::expm1(-std::pow(fit.ct * copies / local, fit.et)));
+  double touched =
+      std::min(spread, -local * std::expm1(-std::pow(fit.ct * copies / local, fit.et)));
   if (op.skew < kFirstSkew) {
     const double even = std::min(spread, experts_touched(op));
     touched = even + (touched - even) * op.skew / kFirstSkew;
@@ -64,18 +64,16 @@ double weight_bytes(const Moe& op) {
   return moe_format(op) == MoeFormat::nvfp4 ? 0.5625 : 0.53;
 }
 
-FormTime moe_form(const Moe& op, const DeviceRates& device, double peak,
+FormTime moe_form(const Moe& op, const Routed& work, const DeviceRates& device, double peak,
                   const FittedSet<MoeFit>& set) {
   const MoeFit& fit = set.fit;
   const double hidden = double(op.hidden), inner = double(op.intermediate);
-  const Routed work = routed(op, fit);
   const double rows = work.copies / work.touched;
   const double weights = work.touched * matrices(op) * hidden * inner * weight_bytes(op);
   const double activations = work.copies * (2 * hidden + matrices(op) * inner) * 2;
   const double held = held_share_4(weights + activations, fit.l2c * device.cache);
   const double passes = activations * fit.ca / 2 + fit.cT * 4 * op.tokens * hidden;
-  const double memory =
-      (weights + passes * (1 - 0.7 * held)) / (device.bandwidth * fit.eta_m);
+  const double memory = (weights + passes * (1 - 0.7 * held)) / (device.bandwidth * fit.eta_m);
 
   const double per_flop = 256 / (peak / device.processors * fit.eta_c);
   double compute = std::numeric_limits<double>::infinity();
@@ -86,8 +84,8 @@ FormTime moe_form(const Moe& op, const DeviceRates& device, double peak,
     const double each = per_flop * (tile + fit.x0 * (tile + 128) / 128);
     const double up = std::max(tiles * std::max((matrices(op) - 1) * inner / 128, 1.0), 1.0);
     const double down = std::max(tiles * std::max(hidden / 128, 1.0), 1.0);
-    compute = std::min(compute, each * (up * hidden + down * inner) +
-                                    0.1 * fit.lw / device.clock * (up + down));
+    compute = std::min(
+        compute, each * (up * hidden + down * inner) + 0.1 * fit.lw / device.clock * (up + down));
   }
   const double useful = 2 * matrices(op) * mean_copies(op) * hidden * inner;
   FormTime form;
@@ -103,9 +101,8 @@ FormTime moe_form(const Moe& op, const DeviceRates& device, double peak,
 KernelTime moe_roofline(const Moe& op, const Device& device) {
   const double hidden = double(op.hidden), inner = double(op.intermediate);
   const double copies = mean_copies(op);
-  const double touched =
-      op.balanced ? std::max(1.0, std::min(copies, double(op.local_experts)))
-                  : std::max(1.0, experts_touched(op));
+  const double touched = op.balanced ? std::max(1.0, std::min(copies, double(op.local_experts)))
+                                     : std::max(1.0, experts_touched(op));
   const double weights =
       touched * stored_bytes(matrices(op) * hidden * inner, op.weights, op.group);
   // Copies in, between the projections and out, and the sum over a token's experts.
@@ -163,14 +160,13 @@ KernelTime moe_time(const Moe& op, const Device& device, const Calibration* cali
     const auto& sets = calibration->moe[static_cast<std::size_t>(moe_format(op))];
     if (const auto* set = find_set(sets, chosen)) {
       const double peak = flop_rate(device, compute_dtype(op.weights, op.activations));
-      const double copies = mean_copies(op);
-      const double touched = std::max(1.0, std::min(double(op.local_experts), copies));
+      const Routed work = routed(op, set->fit);
       const double hidden = double(op.hidden), inner = double(op.intermediate);
       const double values = matrices(op) * hidden * inner;
-      const double bytes = touched * values * weight_bytes(op) +
-                           copies * (2 * hidden + matrices(op) * inner) * 2;
-      return fitted_time(moe_form(op, device_rates(device), peak, *set),
-                         Flops{2 * copies * values}, Bytes{bytes}, *set, chosen,
+      const double bytes = work.touched * values * weight_bytes(op) +
+                           mean_copies(op) * (2 * hidden + matrices(op) * inner) * 2;
+      return fitted_time(moe_form(op, work, device_rates(device), peak, *set),
+                         Flops{2 * mean_copies(op) * values}, Bytes{bytes}, *set, chosen,
                          moe_coordinates(op));
     }
   }

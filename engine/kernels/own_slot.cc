@@ -85,8 +85,8 @@ struct Slots {
   OwnSlot operator()(const Elementwise&) const { return pass(pass_of(family)); }
   OwnSlot operator()(const Copy& op) const {
     if (op.path == CopyPath::device) return pass(Pass::copy);
-    const Direction direction = op.path == CopyPath::host_to_device ? Direction::host_to_device
-                                                                    : Direction::device_to_host;
+    const Direction direction =
+        op.path == CopyPath::host_to_device ? Direction::host_to_device : Direction::device_to_host;
     auto& sets = calibration.copy[index(direction)];
     return begin(sets, sets, kCopyCoordinates, named("copy", name_of(direction)));
   }

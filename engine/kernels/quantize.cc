@@ -18,8 +18,8 @@ KernelTime quantize_time(const Quantize& op, const Device& device, const Calibra
       const DeviceRates rates = device_rates(device);
       FormTime form;
       form.launch = set->fit.qf;
-      form.memory = bytes / (rates.bandwidth * set->fit.qe) +
-                    set->fit.qr * op.rows / rates.processors;
+      form.memory =
+          bytes / (rates.bandwidth * set->fit.qe) + set->fit.qr * op.rows / rates.processors;
       form.time = form.launch + form.memory;
       SetFacts facts;
       facts.low = set->low;

@@ -1,6 +1,7 @@
 #include "engine/memory/kv_pool.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "engine/base/check.h"
 
@@ -19,6 +20,8 @@ std::int64_t full_blocks(std::int64_t start, std::int64_t end, std::int64_t bloc
 void KvPool::reset(std::int64_t blocks, std::int64_t block_size, bool prefix_caching) {
   total_ = empty_ = blocks;
   block_size_ = block_size;
+  const auto unsigned_size = std::uint64_t(block_size);
+  shift_ = std::has_single_bit(unsigned_size) ? std::countr_zero(unsigned_size) : -1;
   idle_ = held_ = evicted_ = 0;
   caching_ = prefix_caching;
   extents_.clear();
@@ -29,7 +32,7 @@ void KvPool::reset(std::int64_t blocks, std::int64_t block_size, bool prefix_cac
   if (caching_) table_.resize(kFirstTable, -1);
 }
 
-void KvPool::take(std::int64_t blocks) {
+void KvPool::take_from_cache(std::int64_t blocks) {
   const std::int64_t from_empty = std::min(blocks, empty_);
   empty_ -= from_empty;
   std::int64_t missing = blocks - from_empty;
@@ -49,9 +52,9 @@ void KvPool::take(std::int64_t blocks) {
   }
 }
 
-KvPool::Match KvPool::match(std::span<const PrefixExtent> prefix, std::int64_t most_tokens) const {
+KvPool::Match KvPool::look_up(std::span<const PrefixExtent> prefix,
+                              std::int64_t most_tokens) const {
   Match match;
-  if (!caching_) return match;
   std::int64_t start = 0;
   for (const PrefixExtent& part : prefix) {
     const std::int32_t index = find(part.key);
@@ -72,6 +75,7 @@ KvPool::Match KvPool::match(std::span<const PrefixExtent> prefix, std::int64_t m
 }
 
 void KvPool::hold(std::span<const PrefixExtent> prefix, const Match& match, KvHolding& holding) {
+  if (!caching_) return;
   for (std::size_t i = 0; i < match.extents; ++i) {
     const std::int32_t index = find(prefix[i].key);
     Extent& extent = extents_[std::size_t(index)];
@@ -86,9 +90,7 @@ void KvPool::hold(std::span<const PrefixExtent> prefix, const Match& match, KvHo
   holding.next_extent = match.extents - (match.whole ? 0 : 1);
 }
 
-void KvPool::publish(std::span<const PrefixExtent> prefix, std::int64_t tokens,
-                     KvHolding& holding) {
-  if (!caching_) return;
+void KvPool::share(std::span<const PrefixExtent> prefix, std::int64_t tokens, KvHolding& holding) {
   while (holding.next_extent < prefix.size() && prefix[holding.next_extent].end <= tokens) {
     const std::size_t i = holding.next_extent++;
     const std::int64_t start = i == 0 ? 0 : prefix[i - 1].end;
@@ -125,9 +127,7 @@ std::int64_t KvPool::freed_by(const KvHolding& holding, std::int64_t blocks) con
   return freed;
 }
 
-void KvPool::release(KvHolding& holding, std::int64_t blocks) {
-  // What the holder thinks is shared may have been made whole by another holder since.
-  give(blocks - holding.shared);
+void KvPool::let_go(KvHolding& holding) {
   // From the end of the sequence: the start, which more requests share, is given up last.
   for (std::size_t i = holding.extents.size(); i-- > 0;) {
     const std::int32_t index = holding.extents[i];

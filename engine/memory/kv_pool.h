@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/workload/request.h"
+#include "engine/base/prefix_extent.h"
 
 namespace engine {
 
@@ -33,12 +33,16 @@ class KvPool {
   std::int64_t used() const { return total_ - free(); }
   std::int64_t block_size() const { return block_size_; }
   std::int64_t blocks_for(std::int64_t tokens) const {
-    return (tokens + block_size_ - 1) / block_size_;
+    const std::int64_t up = tokens + block_size_ - 1;
+    return shift_ >= 0 ? up >> shift_ : up / block_size_;
   }
   bool caches_prefixes() const { return caching_; }
 
   // At most free(); cache is given up only when nothing is empty.
-  void take(std::int64_t blocks);
+  void take(std::int64_t blocks) {
+    if (blocks > empty_) return take_from_cache(blocks);
+    empty_ -= blocks;
+  }
   void give(std::int64_t blocks) { empty_ += blocks; }
 
   // How much of a prefix is in the cache.
@@ -50,15 +54,22 @@ class KvPool {
     bool whole = true;        // the last one is all there
   };
   // At most `most_tokens` count: the last token of a prompt is always computed.
-  Match match(std::span<const PrefixExtent> prefix, std::int64_t most_tokens) const;
+  Match match(std::span<const PrefixExtent> prefix, std::int64_t most_tokens) const {
+    return caching_ ? look_up(prefix, most_tokens) : Match{};
+  }
   void hold(std::span<const PrefixExtent> prefix, const Match& match, KvHolding& holding);
 
   // The request has computed `tokens`: extents that end there or before can be shared from now on.
-  void publish(std::span<const PrefixExtent> prefix, std::int64_t tokens, KvHolding& holding);
+  void publish(std::span<const PrefixExtent> prefix, std::int64_t tokens, KvHolding& holding) {
+    if (caching_) share(prefix, tokens, holding);
+  }
 
   // Blocks that would come free if a holder of `blocks` in all let go.
   std::int64_t freed_by(const KvHolding& holding, std::int64_t blocks) const;
-  void release(KvHolding& holding, std::int64_t blocks);
+  void release(KvHolding& holding, std::int64_t blocks) {
+    give(blocks - holding.shared);
+    if (caching_) let_go(holding);
+  }
 
   // Blocks of extents that somebody holds.
   std::int64_t held_in_extents() const { return held_; }
@@ -75,6 +86,10 @@ class KvPool {
     std::int32_t before = -1, after = -1;  // in the order of last use, among those without holders
   };
 
+  void take_from_cache(std::int64_t blocks);
+  Match look_up(std::span<const PrefixExtent> prefix, std::int64_t most_tokens) const;
+  void share(std::span<const PrefixExtent> prefix, std::int64_t tokens, KvHolding& holding);
+  void let_go(KvHolding& holding);
   std::int32_t find(std::uint64_t key) const;
   std::int32_t insert(std::uint64_t key);
   void erase(std::int32_t extent);
@@ -84,6 +99,7 @@ class KvPool {
   void link_last(std::int32_t extent);
 
   std::int64_t total_ = 0, block_size_ = 1;
+  int shift_ = 0;  // of a block size that is a power of two; -1: it is not
   std::int64_t empty_ = 0, idle_ = 0, held_ = 0, evicted_ = 0;
   bool caching_ = false;
   std::vector<Extent> extents_;

@@ -83,7 +83,7 @@ struct AttentionDecode {
   std::int64_t value_dim = 128;
   bool values_in_keys = false;
   std::int64_t window = 0;  // as above
-  bool warm = false;        // the same call was just made (a microbenchmark): the cache holds its keys
+  bool warm = false;  // the same call was just made (a microbenchmark): the cache holds its keys
   Dtype kv = Dtype::bf16;
   Dtype activations = Dtype::bf16;
 };
@@ -167,8 +167,8 @@ struct ExpertExchange {
   std::int64_t multiprocessors = 20;  // that the normal kernels occupy
 };
 
-using Op = std::variant<Gemm, GroupedGemm, Moe, AttentionPrefill, AttentionDecode, Elementwise, Quantize,
-                        Copy, Lora, Scan, Convolution, Collective, ExpertExchange>;
+using Op = std::variant<Gemm, GroupedGemm, Moe, AttentionPrefill, AttentionDecode, Elementwise,
+                        Quantize, Copy, Lora, Scan, Convolution, Collective, ExpertExchange>;
 
 // An operation in its place: what it is for, how its time is modelled, and how often a step does it.
 struct PlannedOp {

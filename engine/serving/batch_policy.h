@@ -15,15 +15,15 @@ namespace engine {
 
 // The running requests of one lane: a replica has one, or one a stage where it is a pipeline.
 struct RunningSet {
-  std::int32_t first = -1, last = -1;   // a list in the order of admission, through Sequence
+  std::int32_t first = -1, last = -1;  // a list in the order of admission, through Sequence
   std::int64_t count = 0;
   std::int64_t decoding = 0;
-  std::int64_t growing = 0;             // of these, without blocks set aside
-  std::vector<std::int32_t> prefilling; // in the order of admission
-  std::int64_t step = 0;                // decode steps so far
-  std::int64_t finish_sum = 0;          // of the decoding sequences' finish steps
-  std::int64_t base_sum = 0;            // of their contexts, less the step number each
-  std::int64_t next_blocks = 0;         // blocks the next decode of all would take
+  std::int64_t growing = 0;              // of these, without blocks set aside
+  std::vector<std::int32_t> prefilling;  // in the order of admission
+  std::int64_t step = 0;                 // decode steps so far
+  std::int64_t finish_sum = 0;           // of the decoding sequences' finish steps
+  std::int64_t base_sum = 0;             // of their contexts, less the step number each
+  std::int64_t next_blocks = 0;          // blocks the next decode of all would take
 };
 
 struct ReplicaView {
@@ -32,10 +32,10 @@ struct ReplicaView {
   const WaitingQueue& waiting;
   const KvPool& pool;
   const RunningSet& running;
-  std::int64_t seats = 0;         // most sequences this lane may run
-  std::int64_t longest = 0;       // tokens of the longest sequence the model is made for
-  bool pipeline = false;          // other lanes share the blocks ...
-  bool others_running = false;    // ... and hold some of them now
+  std::int64_t seats = 0;       // most sequences this lane may run
+  std::int64_t longest = 0;     // tokens of the longest sequence the model is made for
+  bool pipeline = false;        // other lanes share the blocks ...
+  bool others_running = false;  // ... and hold some of them now
 
   const Sequence& at(std::int32_t slot) const { return sequences[std::size_t(slot)]; }
   bool idle() const { return running.count == 0 && !others_running; }
@@ -67,9 +67,7 @@ struct ReplicaView {
     return running.finish_sum - running.decoding * running.step;
   }
   // KV tokens of the decoding sequences.
-  std::int64_t decode_tokens() const {
-    return running.base_sum + running.decoding * running.step;
-  }
+  std::int64_t decode_tokens() const { return running.base_sum + running.decoding * running.step; }
   // Blocks admission must leave free.
   std::int64_t margin() const {
     return idle() ? 0 : std::int64_t(settings.watermark * double(pool.total()));
@@ -83,20 +81,20 @@ struct Chunk {
 };
 struct Admission {
   std::int32_t slot = -1;
-  std::int64_t tokens = 0;          // of its prompt in this step, those in the cache not counted
-  std::int64_t reserved_tokens = 0; // room set aside for good; 0: blocks are taken as it grows
-  bool whole_prompt = false;        // blocks for the whole prompt are taken now
+  std::int64_t tokens = 0;           // of its prompt in this step, those in the cache not counted
+  std::int64_t reserved_tokens = 0;  // room set aside for good; 0: blocks are taken as it grows
+  bool whole_prompt = false;         // blocks for the whole prompt are taken now
 };
 
 // How long the plan would be made again, step after step, as long as blocks suffice.
 enum class Steady : std::uint8_t { no, until_arrival, until_completion };
 
 struct StepPlan {
-  std::int64_t decodes = 0;              // the first so many decoding sequences
-  std::vector<Chunk> chunks;             // of sequences that are running
-  std::vector<Admission> admissions;     // from the queue, in this order
-  std::vector<std::int32_t> preempted;   // in the order they leave; they do nothing else
-  bool retracted_last = false;           // the preempted queue up again at the end
+  std::int64_t decodes = 0;             // the first so many decoding sequences
+  std::vector<Chunk> chunks;            // of sequences that are running
+  std::vector<Admission> admissions;    // from the queue, in this order
+  std::vector<std::int32_t> preempted;  // in the order they leave; they do nothing else
+  bool retracted_last = false;          // the preempted queue up again at the end
   Steady steady = Steady::no;
 
   void clear() {

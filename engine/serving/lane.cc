@@ -34,7 +34,9 @@ void Lane::reset(ReplicaState& replica) {
   RunningSet fresh;
   fresh.prefilling.swap(running_.prefilling);
   running_ = std::move(fresh);
-  blocks_by_phase_.assign(std::size_t(replica.settings->block_size), 0);
+  const std::int64_t size = replica.settings->block_size;
+  blocks_by_phase_.assign(std::size_t(size), 0);
+  phase_mask_ = (size & (size - 1)) == 0 ? size - 1 : -1;
   contexts_ = windows_ = 0;
   inside_window_ = prompt_tokens_ = 0;
   finishes_.clear();
@@ -123,136 +125,6 @@ void Lane::start(const StepPlan& plan, double now) {
   }
 }
 
-// ---- decode stretches ---------------------------------------------------------------------------
-
-void Lane::start_stretch(double now) {
-  work_ = Work::stretch;
-  start_ = now;
-  const double sequences = double(running_.decoding);
-  stretch_.context = contexts_;
-  stretch_.window = windows_;
-  stretch_.sequences = sequences;
-  stretch_.growing = double(inside_window_);
-  stretch_.line = replica_->table->decode_line(running_.decoding, contexts_, windows_);
-  const DecodeLine& line = stretch_.line;
-
-  // As far as the line holds, nobody fills his window, and host or device keeps setting the pace.
-  double most = double(left_);
-  most = std::min(most, std::ceil((line.context_end - contexts_) / sequences));
-  if (inside_window_ > 0) {
-    most = std::min(most, std::ceil((line.window_end - windows_) / stretch_.growing));
-    most = std::min(most, double(next_due(crossings_, false) - running_.step));
-  }
-  const double device = line.device(contexts_, windows_);
-  const double above = device + line.added - line.least;
-  on_floor_ = above <= 0;
-  rise_ = line.slope * sequences + line.window_slope * stretch_.growing;
-  if (on_floor_ && rise_ > 0) most = std::min(most, std::floor(-above / rise_) + 1);
-  if (!on_floor_ && rise_ < 0) most = std::min(most, std::ceil(above / -rise_));
-  steps_ = std::max<std::int64_t>(1, std::int64_t(most));
-  left_ -= steps_;
-  first_step_ = line.step(contexts_, windows_);
-  end_ = start_ + stretch_seconds(steps_);
-  // The first step's blocks are gone from the start on: other lanes plan meanwhile.
-  replica_->pool.take(running_.next_blocks);
-}
-
-double Lane::stretch_seconds(std::int64_t steps) const {
-  const double n = double(steps);
-  return on_floor_ ? n * first_step_ : n * first_step_ + rise_ * (n * (n - 1) / 2);
-}
-
-// The fewest steps after which `time` is past, between one and all.
-std::int64_t Lane::steps_until(double time) const {
-  const double target = time - kSameMoment - start_;
-  if (target <= first_step_ || steps_ <= 1) return 1;
-  double guess = 0;
-  const double half = on_floor_ ? 0 : rise_ / 2;
-  if (half == 0) {
-    guess = target / first_step_;
-  } else {
-    const double linear = first_step_ - half;
-    const double root = std::sqrt(std::max(0.0, linear * linear + 4 * half * target));
-    guess = 2 * target / (linear + root);
-  }
-  std::int64_t steps = std::clamp(std::int64_t(guess), std::int64_t{1}, steps_);
-  while (steps > 1 && stretch_seconds(steps - 1) >= target) --steps;
-  while (steps < steps_ && stretch_seconds(steps) < target) ++steps;
-  return steps;
-}
-
-void Lane::cut(std::int64_t steps) {
-  left_ += steps_ - steps;
-  steps_ = steps;
-  end_ = start_ + stretch_seconds(steps);
-}
-
-void Lane::split(double time) {
-  if (work_ == Work::stretch && time < end_) cut(steps_until(time));
-}
-
-void Lane::interrupt(double time) {
-  if (work_ != Work::stretch || steady_ != Steady::until_arrival) return;
-  if (time < end_) cut(steps_until(time));
-  left_ = 0;
-}
-
-void Lane::end_stretch() {
-  ReplicaState& replica = *replica_;
-  const double n = double(steps_);
-  const double seconds = stretch_seconds(steps_);
-  replica.stats->step_began(start_);
-  replica.pool.take(blocks_needed(steps_) - running_.next_blocks);
-  replica.stats->kv_peak(replica.pool.used());
-  replica.table->count_decode(stretch_.line, n, stretch_.context_sum(n), stretch_.window_sum(n),
-                              seconds);
-  // KV held over the stretch: what is attended to, less the token each sequence adds in the step.
-  const double b = stretch_.sequences;
-  const double sum = stretch_.context_sum(n) - n * b + n * double(prompt_tokens_);
-  double held = sum * first_step_;
-  if (!on_floor_) {
-    // Each step i holds (held_0 + i b) for (first + i rise).
-    const double ones = n * (n - 1) / 2, squares = ones * (2 * n - 1) / 3;
-    held += rise_ * ((stretch_.context - b + double(prompt_tokens_)) * ones + b * squares);
-  }
-  replica.stats->ran(n, seconds, b, held);
-  add_decode_gaps(start_, first_step_);
-  if (steps_ > 1) replica.stats->add_gaps(stretch_, 1, steps_, seconds - first_step_);
-  last_decode_ = end_;
-  replica.tokens_made += n * b;
-
-  running_.step += steps_;
-  contexts_ += n * b;
-  windows_ += n * stretch_.growing;
-  if (replica.window > 0) cross_windows();
-  count_next_blocks();
-  finish_due(end_);
-}
-
-// The gaps that the first decode of a stretch ends: those of newcomers are shorter.
-void Lane::add_decode_gaps(double start, double first_step) {
-  ServingStats& stats = *replica_->stats;
-  double others = double(running_.decoding);
-  if (uneven_) {
-    for (std::int32_t slot = running_.first; slot >= 0; slot = at(slot).after) {
-      const Sequence& sequence = at(slot);
-      if (!sequence.decoding) continue;
-      stats.add_gap(start - std::max(sequence.last_token, last_decode_) + first_step, 1);
-    }
-    others = 0;
-    uneven_ = false;
-    newcomers_.clear();
-  }
-  for (const Newcomers& group : newcomers_) {
-    stats.add_gap(start - group.time + first_step, group.count);
-    others -= group.count;
-  }
-  newcomers_.clear();
-  if (others <= 0) return;
-  const double stall = start - last_decode_;
-  stats.add_gap(stall > 0 ? stall + first_step : first_step, others);
-}
-
 void Lane::finish_due(double time) {
   while (!finishes_.empty() && next_due(finishes_, true) == running_.step) {
     const std::int32_t slot = finishes_.front().slot;
@@ -306,8 +178,8 @@ void Lane::start_step(const StepPlan& plan, double now) {
   replica.stats->step_began(now);
   double seconds = 0;
   if (chunks_.empty()) {
-    const DecodeLine line = replica.table->decode_line(
-        plan.decodes, batch.decode_kv_tokens, batch.decode_window_kv_tokens);
+    const DecodeLine line = replica.table->decode_line(plan.decodes, batch.decode_kv_tokens,
+                                                       batch.decode_window_kv_tokens);
     seconds = line.step(batch.decode_kv_tokens, batch.decode_window_kv_tokens);
     replica.table->count_decode(line, 1, batch.decode_kv_tokens, batch.decode_window_kv_tokens,
                                 seconds);
@@ -360,7 +232,7 @@ void Lane::end_step() {
   if (step_decodes_ > 0) finish_due(end_);
 }
 
-bool Lane::advance() {
+bool Lane::advance(double next_arrival) {
   const double now = end_;
   const Work done = work_;
   if (done == Work::stretch) {
@@ -375,26 +247,15 @@ bool Lane::advance() {
     if (replica_->audit) recount();
   }
   if (done != Work::none) {
-    // Whoever was told of an answer just now may already have asked again: plan after that.
     work_ = Work::none;
     free_since_ = now;
     end_ = running_.count > 0 || !replica_->waiting.empty() ? now : kNever;
-    return true;
+    // Whoever was told of an answer just now may already have asked again: plan after that.
+    const bool wait = !replica_->answered.empty() || next_arrival <= now + kSameMoment;
+    if (wait || end_ == kNever || replica_->lanes > 1) return true;
   }
   plan(now);
-  return false;
-}
-
-// What the present stretch has added by `time`; a step adds all it adds at its end.
-Lane::Moment Lane::at(double time) const {
-  Moment moment;
-  if (work_ != Work::stretch || time >= end_) return moment;
-  std::int64_t done = steps_until(time);
-  if (start_ + stretch_seconds(done) > time + kSameMoment) --done;
-  if (done <= 0) return moment;
-  moment.blocks = blocks_needed(done + 1) - running_.next_blocks;
-  moment.tokens = double(done) * stretch_.sequences;
-  return moment;
+  return done != Work::none;
 }
 
 }  // namespace engine

@@ -22,22 +22,22 @@ struct ReplicaState {
   ServingStats* stats = nullptr;
   std::int32_t number = 0;
   std::int64_t lanes = 1;
-  std::int64_t longest = 1;        // tokens of the longest sequence
-  std::int64_t model_window = 0;   // 0: no sliding window
-  std::int64_t window = 0;         // the same, or out of reach
-  bool single_steps = false;       // no stretches: the reference, or lanes that share blocks
-  bool audit = false;              // recount everything at every step
+  std::int64_t longest = 1;       // tokens of the longest sequence
+  std::int64_t model_window = 0;  // 0: no sliding window
+  std::int64_t window = 0;        // the same, or out of reach
+  bool single_steps = false;      // no stretches: the reference, or lanes that share blocks
+  bool audit = false;             // recount everything at every step
 
   std::vector<Sequence> sequences;
   std::vector<std::int32_t> unused;
   WaitingQueue waiting;
   KvPool pool;
-  std::int64_t running = 0;          // over all lanes
-  std::int64_t outstanding = 0;      // requests inside
+  std::int64_t running = 0;      // over all lanes
+  std::int64_t outstanding = 0;  // requests inside
   std::int64_t outstanding_tokens = 0;
   double tokens_made = 0;
   double idle_seconds = 0;             // of all lanes
-  double stage_free = 0;             // when the first pipeline stage takes the next batch
+  double stage_free = 0;               // when the first pipeline stage takes the next batch
   std::vector<std::int64_t> answered;  // clients whose answers came with the last event
   StepPlan scratch_plan;
 };
@@ -57,9 +57,9 @@ class Lane {
   void interrupt(double time);
   // The stretch goes on, but in two parts that meet at the first boundary from `time` on.
   void split(double time);
-  // Carries on at `end()`: what was running is done, and the next step is planned.
-  // True when something was running.
-  bool advance();
+  // Carries on at `end()`: what was running is done, and the next step is planned, at once where
+  // nothing arrives before `next_arrival`. True when something was running.
+  bool advance(double next_arrival);
 
   const RunningSet& running() const { return running_; }
   double free_since() const { return free_since_; }
@@ -90,10 +90,20 @@ class Lane {
   std::int64_t context(const Sequence& sequence) const {
     return sequence.decoding ? sequence.context_base + running_.step : sequence.computed;
   }
-  std::size_t bucket(std::int64_t context_base) const;
+  std::size_t bucket(std::int64_t context_base) const {
+    const std::int64_t size = std::int64_t(blocks_by_phase_.size());
+    if (phase_mask_ >= 0) return std::size_t(context_base & phase_mask_);
+    const std::int64_t rest = context_base % size;
+    return std::size_t(rest < 0 ? rest + size : rest);
+  }
+  std::int64_t blocks_held(const Sequence& sequence) const {
+    if (sequence.reserved > 0) return sequence.reserved;
+    const std::int64_t blocks = replica_->pool.blocks_for(context(sequence));
+    return std::max({blocks, sequence.kv.shared, sequence.taken});
+  }
   ReplicaView view() const;
 
-  // lane.cc: what runs
+  // lane.cc and lane_stretch.cc: what runs
   void plan(double now);
   void start(const StepPlan& plan, double now);
   void start_stretch(double now);
@@ -115,7 +125,7 @@ class Lane {
   void append_running(std::int32_t slot);
   void remove_running(std::int32_t slot);
   void skip_decodes(std::int64_t count);
-  void count_next_blocks();
+  void count_next_blocks() { running_.next_blocks = blocks_by_phase_[bucket(-running_.step)]; }
   std::int64_t blocks_needed(std::int64_t steps) const;
   std::int64_t steps_that_fit(std::int64_t most) const;
   std::int64_t next_due(std::vector<Due>& heap, bool finish);
@@ -126,6 +136,7 @@ class Lane {
 
   ReplicaState* replica_ = nullptr;
   RunningSet running_;
+  std::int64_t phase_mask_ = -1;               // of a block size that is a power of two
   std::vector<std::int64_t> blocks_by_phase_;  // growing decodes by context_base modulo block size
   double contexts_ = 0;                        // tokens the next decode of all attends to
   double windows_ = 0;                         // the same inside windows
@@ -134,18 +145,18 @@ class Lane {
   std::vector<Due> finishes_, crossings_;      // heaps
   double last_decode_ = 0;                     // end of the last step in which all decoded
   std::vector<Newcomers> newcomers_;
-  bool uneven_ = false;                        // last tokens differ: they are noted in Sequence
-  double free_since_ = 0;                      // end of the last work
+  bool uneven_ = false;    // last tokens differ: they are noted in Sequence
+  double free_since_ = 0;  // end of the last work
 
   Work work_ = Work::none;
   double start_ = 0, end_ = kNever;
   // of a stretch
   Stretch stretch_;
-  bool on_floor_ = false;     // the host sets the pace
-  double first_step_ = 0;     // seconds
-  double rise_ = 0;           // of step time, from one to the next
-  std::int64_t steps_ = 0;    // in this part
-  std::int64_t left_ = 0;     // of the stretch after this part
+  bool on_floor_ = false;   // the host sets the pace
+  double first_step_ = 0;   // seconds
+  double rise_ = 0;         // of step time, from one to the next
+  std::int64_t steps_ = 0;  // in this part
+  std::int64_t left_ = 0;   // of the stretch after this part
   Steady steady_ = Steady::no;
   // of a step
   std::vector<Chunk> chunks_;

@@ -7,12 +7,6 @@
 
 namespace engine {
 
-std::size_t Lane::bucket(std::int64_t context_base) const {
-  const std::int64_t size = std::int64_t(blocks_by_phase_.size());
-  const std::int64_t rest = context_base % size;
-  return std::size_t(rest < 0 ? rest + size : rest);
-}
-
 void Lane::append_running(std::int32_t slot) {
   Sequence& sequence = at(slot);
   sequence.before = running_.last;
@@ -36,7 +30,7 @@ void Lane::admit(const Admission& admission, double now) {
   Sequence& sequence = at(admission.slot);
   replica.waiting.remove(admission.slot);
   if (sequence.scheduled < 0) {
-    sequence.scheduled = now;
+    sequence.scheduled = std::max(now, sequence.arrival);  // not before it by less than a moment
     sequence.cached = sequence.computed;
   }
   replica.stats->looked_up(sequence.target, sequence.computed);
@@ -149,21 +143,21 @@ void Lane::finish(std::int32_t slot, double now) {
     finishes_.pop_back();
     stop_decoding(slot);
   }
-  const std::int64_t held = view().blocks_held(sequence);
+  const std::int64_t held = blocks_held(sequence);
   replica.pool.publish(sequence.prefix, sequence.computed, sequence.kv);
   replica.pool.release(sequence.kv, held);
   remove_running(slot);
   replica.stats->finished(sequence, now, replica.number);
   --replica.outstanding;
   replica.outstanding_tokens -= sequence.prompt + sequence.output;
-  replica.answered.push_back(sequence.client);
+  if (sequence.client >= 0) replica.answered.push_back(sequence.client);
   replica.unused.push_back(slot);
 }
 
 void Lane::preempt(std::int32_t slot, bool to_the_end) {
   ReplicaState& replica = *replica_;
   Sequence& sequence = at(slot);
-  const std::int64_t held = view().blocks_held(sequence);
+  const std::int64_t held = blocks_held(sequence);
   if (sequence.decoding) {
     if (sequence.last_token > last_decode_ && !uneven_) {
       for (Newcomers& group : newcomers_) group.count -= group.time == sequence.last_token;
@@ -217,8 +211,8 @@ std::int64_t Lane::next_due(std::vector<Due>& heap, bool finish) {
   while (!heap.empty()) {
     const Due due = heap.front();
     const Sequence& sequence = at(due.slot);
-    const std::int64_t step = finish ? sequence.finish_step
-                                     : replica_->window - 1 - sequence.context_base;
+    const std::int64_t step =
+        finish ? sequence.finish_step : replica_->window - 1 - sequence.context_base;
     const bool alive = sequence.decoding && sequence.epoch == due.epoch;
     if (alive && step == due.step) return step;
     std::pop_heap(heap.begin(), heap.end());
@@ -237,10 +231,6 @@ void Lane::cross_windows() {
 }
 
 // ---- blocks -------------------------------------------------------------------------------------
-
-void Lane::count_next_blocks() {
-  running_.next_blocks = blocks_by_phase_[bucket(-running_.step)];
-}
 
 // Blocks the decodes take over the next `steps` steps: each takes one when its context is a whole
 // number of blocks, so a full cycle of block-size steps takes one each.

@@ -41,9 +41,9 @@ void Replica::find_next() {
   next_event_ = lanes_[next_lane_].end();
 }
 
-void Replica::advance() {
+void Replica::advance(double next_arrival) {
   const double now = next_event_;
-  const bool ran = lanes_[next_lane_].advance();
+  const bool ran = lanes_[next_lane_].advance(next_arrival);
   if (ran && lanes_.size() > 1 && !state_.waiting.empty()) {
     // Blocks or seats may have come free: whoever sits idle looks again.
     for (Lane& lane : lanes_) lane.wake(now);

@@ -16,9 +16,9 @@ class Replica {
     StepTable* table = nullptr;
     ServingStats* stats = nullptr;
     std::int32_t number = 0;
-    std::int64_t lanes = 1;      // pipeline stages, each with a batch in flight
+    std::int64_t lanes = 1;  // pipeline stages, each with a batch in flight
     std::int64_t kv_blocks = 1;
-    std::int64_t longest = 1;    // tokens of the longest sequence the model is made for
+    std::int64_t longest = 1;  // tokens of the longest sequence the model is made for
     std::int64_t window = 0;
     double ttft_limit = 0;                // for ordering by slack
     double seconds_per_prompt_token = 0;  // likewise
@@ -28,7 +28,7 @@ class Replica {
 
   // When one of its lanes has something to do.
   double next_event() const { return next_event_; }
-  void advance();
+  void advance(double next_arrival);
   // False where the request could never fit; then it is not taken.
   bool enqueue(const Request& request);
   // Long stretches are cut at the first step boundary from `time` on.

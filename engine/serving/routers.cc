@@ -29,9 +29,7 @@ std::size_t route_round_robin(const RouterView& view) {
   return std::size_t(view.nth) % view.replicas.size();
 }
 
-std::size_t route_random(const RouterView& view) {
-  return draw(view, std::uint64_t(view.nth), 0);
-}
+std::size_t route_random(const RouterView& view) { return draw(view, std::uint64_t(view.nth), 0); }
 
 std::size_t least_outstanding(const RouterView& view) {
   return lightest(view, [](const Replica& replica) { return replica.outstanding(); });

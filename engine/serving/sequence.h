@@ -62,22 +62,20 @@ class WaitingQueue {
       return;
     }
     const double order = sequences[std::size_t(slot)].order;
-    const auto place = std::upper_bound(
-        slots_.begin() + std::ptrdiff_t(head_), slots_.end(), order,
-        [&](double value, std::int32_t other) {
-          return value < sequences[std::size_t(other)].order;
-        });
+    const auto place = std::upper_bound(slots_.begin() + std::ptrdiff_t(head_), slots_.end(), order,
+                                        [&](double value, std::int32_t other) {
+                                          return value < sequences[std::size_t(other)].order;
+                                        });
     slots_.insert(place, slot);
   }
   // Somebody who was running comes back: before all others that are not more urgent.
   void push_front(std::int32_t slot, const std::vector<Sequence>& sequences) {
     if (ordered_) {
       const double order = sequences[std::size_t(slot)].order;
-      const auto place = std::lower_bound(
-          slots_.begin() + std::ptrdiff_t(head_), slots_.end(), order,
-          [&](std::int32_t other, double value) {
-            return sequences[std::size_t(other)].order < value;
-          });
+      const auto place = std::lower_bound(slots_.begin() + std::ptrdiff_t(head_), slots_.end(),
+                                          order, [&](std::int32_t other, double value) {
+                                            return sequences[std::size_t(other)].order < value;
+                                          });
       slots_.insert(place, slot);
     } else if (head_ > 0) {
       slots_[--head_] = slot;

@@ -13,7 +13,7 @@ struct RequestRow {
   std::int64_t session = -1;
   std::int64_t priority = 0;
   Seconds arrival;
-  Seconds scheduled;    // first time in a step
+  Seconds scheduled;  // first time in a step
   Seconds first_token;
   Seconds finish;
   std::int64_t prompt_tokens = 0;

@@ -49,8 +49,8 @@ enum class RouterName : std::uint8_t {
   sticky,
 };
 constexpr std::array<std::string_view, 7> enum_names(RouterName) {
-  return {"round_robin",  "random",       "least_outstanding", "least_tokens",
-          "power_of_two", "prefix_aware", "sticky"};
+  return {"round_robin",  "random", "least_outstanding", "least_tokens", "power_of_two",
+          "prefix_aware", "sticky"};
 }
 
 struct ServingSettings {
@@ -89,8 +89,7 @@ struct ServingSettings {
           "vllm_v1: most tokens of one prompt in one step", non_negative_or("none"));
     visit("block_size", self.block_size, "tokens in one KV block", at_least(1));
     visit("kv_blocks", self.kv_blocks,
-          "KV blocks of a replica; auto: as many as fit beside the model",
-          non_negative_or("auto"));
+          "KV blocks of a replica; auto: as many as fit beside the model", non_negative_or("auto"));
     visit("watermark", self.watermark,
           "share of the blocks that admission leaves free while something runs", fraction);
     visit("prefix_caching", self.prefix_caching, "KV of equal prefixes is kept and shared",

@@ -61,8 +61,9 @@ void ServingSim::run(const ServingProblem& problem) {
   }
   const bool prefixes =
       problem.settings.prefix_caching || problem.settings.router == RouterName::prefix_aware;
-  RequestSource source(load, problem.trace,
-                       {.level = problem.level, .seed = problem.seed, .prefixes = prefixes});
+  RequestSource source(
+      load, problem.trace,
+      {.level = problem.level, .seed = problem.seed, .prefixes = prefixes, .memory = &memory_});
   const RouteFunction route = router_of(problem.settings.router);
   std::int64_t routed = 0;
   double now = 0;
@@ -83,10 +84,11 @@ void ServingSim::run(const ServingProblem& problem) {
       source.take(request_);
       stats_.arrived(request_.arrival);
       now = std::max(now, request_.arrival);
-      const std::size_t target =
-          replicas_.size() == 1
-              ? 0
-              : route({.replicas = replicas_, .request = request_, .nth = routed, .seed = problem.seed});
+      const std::size_t target = replicas_.size() == 1 ? 0
+                                                       : route({.replicas = replicas_,
+                                                                .request = request_,
+                                                                .nth = routed,
+                                                                .seed = problem.seed});
       ++routed;
       if (!replicas_[target].enqueue(request_)) {
         stats_.refused(request_);
@@ -96,7 +98,7 @@ void ServingSim::run(const ServingProblem& problem) {
     }
     Replica& replica = replicas_[next];
     now = event;
-    replica.advance();
+    replica.advance(std::min(arrival, next_mark()));
     for (const std::int64_t client : replica.answered()) source.answered(client, now);
     replica.answered().clear();
   }

@@ -26,8 +26,8 @@ struct ServingProblem {
   std::int64_t replicas = 1;
   std::int64_t longest = 1;  // tokens of the longest sequence
   std::uint64_t seed = 0;
-  Seconds timeline;      // between rows; 0: none
-  bool audit = false;    // recount every sum at every step
+  Seconds timeline;    // between rows; 0: none
+  bool audit = false;  // recount every sum at every step
   std::vector<RequestRow>* request_rows = nullptr;
   std::vector<TimelineRow>* timeline_rows = nullptr;
 };
@@ -51,6 +51,7 @@ class ServingSim {
   StepTable table_;
   ServingStats stats_;
   std::vector<Replica> replicas_;
+  RequestMemory memory_;
   Request request_;
   double makespan_ = 0;
   double idle_seconds_ = 0;

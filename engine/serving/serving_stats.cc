@@ -21,15 +21,6 @@ void ServingStats::reset(const Setup& setup) {
   for (Samples* samples : {&ttft, &tpot, &e2e, &queue}) samples->clear();
 }
 
-void ServingStats::arrived(double time) {
-  if (first_arrival_ < 0) first_arrival_ = time;
-  last_arrival_ = time;
-  arrivals_ += 1;
-  sums_.in_system_seconds += inside_ * (time - inside_since_);
-  inside_since_ = time;
-  inside_ += 1;
-}
-
 void ServingStats::refused(const Request& request) {
   sums_.refused += 1;
   inside_ -= 1;
@@ -49,19 +40,9 @@ void ServingStats::refused(const Request& request) {
   }
 }
 
-void ServingStats::looked_up(std::int64_t tokens, std::int64_t found) {
-  sums_.looked_up += double(tokens);
-  sums_.found += double(found);
-}
-
 void ServingStats::preempted(std::int64_t lost_tokens) {
   sums_.preemptions += 1;
   sums_.lost_tokens += double(lost_tokens);
-}
-
-void ServingStats::decoded_with(double waste, double held) {
-  sums_.waste += waste;
-  sums_.held += held;
 }
 
 void ServingStats::finished(const Sequence& sequence, double time, std::int32_t replica) {
@@ -122,25 +103,17 @@ void ServingStats::add_gaps(const Stretch& stretch, std::int64_t first, std::int
   for (double i = double(first); i < end;) {
     const double value = stretch.step(i);
     double next = end;
-    if (gaps_.bucket_end(stretch.step(end - 1)) != gaps_.bucket_end(value)) {
+    if (!gaps_.same_bucket(stretch.step(end - 1), value)) {
       double low = i, high = end - 1;  // the bucket holds at low, not at high
-      const double edge = gaps_.bucket_end(value);
       while (high - low > 1) {
         const double middle = low + double(std::int64_t((high - low) / 2));
-        (gaps_.bucket_end(stretch.step(middle)) == edge ? low : high) = middle;
+        (gaps_.same_bucket(stretch.step(middle), value) ? low : high) = middle;
       }
       next = high;
     }
     gaps_.add(value, (next - i) * stretch.sequences);
     i = next;
   }
-}
-
-void ServingStats::ran(double steps, double seconds, double sequences, double kv_token_seconds) {
-  sums_.busy += seconds;
-  sums_.steps += steps;
-  sums_.sequence_steps += steps * sequences;
-  sums_.kv_token_seconds += kv_token_seconds;
 }
 
 ServingStats::Summary ServingStats::summary() const {

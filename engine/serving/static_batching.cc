@@ -31,7 +31,8 @@ void plan_static(const ReplicaView& view, StepPlan& plan) {
     const std::int64_t most = view.pool.total() * view.pool.block_size();
     const std::int64_t blocks = view.blocks_to_admit(hit, std::min(reserved, most));
     if (blocks > free) break;
-    const std::int64_t tokens = std::min(sequence.target - hit.tokens, std::max<std::int64_t>(budget, 0));
+    const std::int64_t tokens =
+        std::min(sequence.target - hit.tokens, std::max<std::int64_t>(budget, 0));
     plan.admissions.push_back({.slot = slot, .tokens = tokens, .reserved_tokens = reserved});
     free -= blocks;
     budget -= tokens;

@@ -20,8 +20,7 @@ void plan_vllm_v1(const ReplicaView& view, StepPlan& plan) {
     const std::int32_t slot = view.waiting.at(i);
     const Sequence& sequence = view.at(slot);
     const KvPool::Match hit = view.match(sequence);
-    const std::int64_t tokens =
-        std::min({sequence.target - hit.tokens, most_chunk, budget});
+    const std::int64_t tokens = std::min({sequence.target - hit.tokens, most_chunk, budget});
     // Lanes cannot preempt one another: each is sure to get its prompts read, or two of them could
     // take turns in giving up.
     const std::int64_t read = view.pipeline ? sequence.target : hit.tokens + tokens;

@@ -3,9 +3,9 @@
 
 #include <vector>
 
+#include "engine/base/tier.h"
 #include "engine/base/units.h"
 #include "engine/comm/collective_time.h"
-#include "engine/base/tier.h"
 #include "engine/model/op_names.h"
 
 namespace engine {

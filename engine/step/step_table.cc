@@ -49,8 +49,16 @@ void StepTable::reset(const StepContext& context) {
   cell_index_.clear();
   cells_.clear();
   prefill_rows_.clear();
+  fresh_.clear();
   seconds_.fill(0);
   steps_.fill(0);
+  // The number of attention kernels depends neither on the batch nor on what it attends to.
+  attention_launches_ = 0;
+  double launches = 0;
+  for (const bool window : {false, true}) {
+    attention_at(1, 1, window, nullptr, &launches);
+    attention_launches_ += launches;
+  }
 }
 
 std::int32_t StepTable::node_at(Part part, std::int64_t point) {
@@ -128,13 +136,8 @@ std::int32_t StepTable::batch_of(std::int64_t sequences) {
     batch.fixed += time_of(batch.absorb);
     batch.launches += launches_of(batch.absorb);
   }
-  // The number of attention kernels does not depend on what they attend to.
-  double kernels = 0, kernel_count = 0;
-  attention_at(sequences, double(sequences), false, nullptr, &kernel_count);
-  kernels += full_ ? kernel_count : 0;
-  attention_at(sequences, double(sequences), true, nullptr, &kernel_count);
-  kernels += windowed_ ? kernel_count : 0;
-  const HostLine host = host_line(batch.launches + kernels, sequences, mode, context_->host);
+  const HostLine host =
+      host_line(batch.launches + attention_launches_, sequences, mode, context_->host);
   batch.added = host.added.value;
   batch.least = host.least.value;
   batch.gap = host.gap.value;
@@ -175,10 +178,10 @@ std::int32_t StepTable::cell_at(std::int32_t batch, std::int64_t sequences, doub
   Cell cell;
   cell.low = ContextGrid::point(place);
   cell.high = ContextGrid::point(place + 1);
-  cell.time_low = attention_at(sequences, cell.low, window, nullptr, &cell.launches);
-  cell.time_high = attention_at(sequences, cell.high, window, nullptr, nullptr);
-  cell.sequences = sequences;
-  cell.window = window;
+  cell.row_low = std::uint32_t(rows_.size());
+  cell.time_low = attention_at(sequences, cell.low, window, &rows_, nullptr);
+  cell.row_high = std::uint32_t(rows_.size());
+  cell.time_high = attention_at(sequences, cell.high, window, &rows_, nullptr);
   cells_.push_back(cell);
   return index = std::int32_t(cells_.size() - 1);
 }
@@ -226,8 +229,34 @@ void StepTable::count_decode(const DecodeLine& line, double steps, double contex
   steps_[phase] += steps;
 }
 
+// One prompt read from its start on is what most steps with prompts have, and lengths recur: timed
+// once each, exactly, and counted like a grid point.
+std::int32_t StepTable::fresh_prompt(std::int64_t tokens) {
+  if (tokens >= std::int64_t(fresh_.size())) fresh_.resize(std::size_t(tokens) + 1, -1);
+  if (fresh_[std::size_t(tokens)] >= 0) return fresh_[std::size_t(tokens)];
+  BatchShape batch;
+  add_prefill(batch, 1, tokens, 0, context_->shard.model->window);
+  scratch_ops_.clear();
+  attention_ops(context_->shard, batch, scratch_ops_);
+  Node node;
+  node.first_row = std::uint32_t(rows_.size());
+  const DeviceTime time = device_time(scratch_ops_, *context_, Phase::prefill, &rows_);
+  node.last_row = std::uint32_t(rows_.size());
+  node.time = time.total().value;
+  node.launches = time.launches;
+  nodes_.push_back(node);
+  return fresh_[std::size_t(tokens)] = std::int32_t(nodes_.size() - 1);
+}
+
 void StepTable::run_prefill_attention(const BatchShape& batch, Phase phase, double& time,
                                       double& launches) {
+  if (batch.prefill_sequences == 1 && batch.prefill_kv_tokens == double(batch.prefill_tokens)) {
+    Node& node = nodes_[std::size_t(fresh_prompt(batch.prefill_tokens))];
+    node.weight[std::size_t(phase)] += 1;
+    time += node.time;
+    launches += node.launches;
+    return;
+  }
   BatchShape prompts = batch;
   prompts.decode_sequences = 0;
   scratch_ops_.clear();
@@ -237,9 +266,9 @@ void StepTable::run_prefill_attention(const BatchShape& batch, Phase phase, doub
   time += attention.total().value;
   launches += attention.launches;
   for (const KernelRow& row : scratch_rows_) {
-    auto same = std::find_if(prefill_rows_.begin(), prefill_rows_.end(), [&](const KernelRow& have) {
-      return have.op == row.op && have.phase == row.phase;
-    });
+    auto same = std::find_if(
+        prefill_rows_.begin(), prefill_rows_.end(),
+        [&](const KernelRow& have) { return have.op == row.op && have.phase == row.phase; });
     if (same == prefill_rows_.end()) {
       prefill_rows_.push_back(row);
       continue;
@@ -279,10 +308,10 @@ double StepTable::run_mixed(const BatchShape& batch) {
       cell.sum[std::size_t(phase)] += context;
       const double share = (context - cell.low) / (cell.high - cell.low);
       time += cell.time_low + share * (cell.time_high - cell.time_low);
-      launches += cell.launches;
     };
     if (full_) attend(batch.decode_kv_tokens, false);
     if (windowed_) attend(batch.decode_window_kv_tokens, true);
+    launches += attention_launches_;
   }
   run_prefill_attention(batch, phase, time, launches);
   const std::int64_t sequences = batch.prefill_sequences + batch.decode_sequences;
@@ -296,102 +325,6 @@ double StepTable::run_mixed(const BatchShape& batch) {
 double StepTable::prompt_token_seconds() {
   constexpr std::int64_t tokens = 2048;
   return time_of(blend(Part::body, tokens)) / double(tokens);
-}
-
-namespace {
-
-// Sums rows by phase and op, at a known place each.
-class RowSums {
- public:
-  explicit RowSums(std::vector<KernelRow>& rows) : rows_(rows) {
-    for (auto& phase : place_) phase.fill(-1);
-  }
-
-  void add(const KernelRow& row, Phase phase, double weight) {
-    std::int32_t& place = place_[std::size_t(phase)][std::size_t(row.op)];
-    if (place < 0) {
-      place = std::int32_t(rows_.size());
-      rows_.push_back({.phase = phase, .op = row.op, .family = row.family, .tier = row.tier});
-    }
-    KernelRow& sum = rows_[std::size_t(place)];
-    const Seconds time = row.time * weight;
-    // The labels are those of the greatest contribution.
-    if (time > largest(place)) {
-      largest_[std::size_t(place)] = time;
-      sum.algorithm = row.algorithm;
-      sum.bound = row.bound;
-    }
-    sum.tier = std::min(sum.tier, row.tier);
-    sum.extrapolated = sum.extrapolated || row.extrapolated;
-    sum.calls += row.calls * weight;
-    sum.time += time;
-    sum.flops += row.flops * weight;
-    sum.bytes += row.bytes * weight;
-  }
-
- private:
-  Seconds largest(std::int32_t place) {
-    if (std::size_t(place) >= largest_.size()) largest_.resize(std::size_t(place) + 1, Seconds{-1});
-    return largest_[std::size_t(place)];
-  }
-
-  std::vector<KernelRow>& rows_;
-  std::array<std::array<std::int32_t, enum_names(OpName{}).size()>, enum_names(Phase{}).size()>
-      place_;
-  std::vector<Seconds> largest_;
-};
-
-}  // namespace
-
-void StepTable::report(std::vector<KernelRow>& rows) {
-  RowSums sums(rows);
-  // Decode steps are counted by batch; their share of each grid point follows here, once.
-  std::vector<Node> nodes = nodes_;
-  const auto weigh_decode = [&nodes](const Blend& blend, double weight) {
-    nodes[std::size_t(blend.low)].weight[std::size_t(Phase::decode)] += weight * (1 - blend.share);
-    nodes[std::size_t(blend.high)].weight[std::size_t(Phase::decode)] += weight * blend.share;
-  };
-  double gap = 0, decode_launches = 0;
-  for (const DecodeBatch& batch : batches_) {
-    weigh_decode(batch.body, batch.steps);
-    weigh_decode(batch.head, batch.steps);
-    if (latent_) weigh_decode(batch.absorb, batch.steps);
-    gap += batch.gap * batch.steps;
-    decode_launches += batch.launches * batch.steps;
-  }
-  for (std::size_t p = 0; p < kPhases; ++p) {
-    const Phase phase = static_cast<Phase>(p);
-    const std::size_t first = rows.size();
-    for (const Node& node : nodes) {
-      if (node.weight[p] <= 0) continue;
-      for (std::uint32_t i = node.first_row; i < node.last_row; ++i) {
-        sums.add(rows_[i], phase, node.weight[p]);
-      }
-    }
-    std::vector<KernelRow> knots;
-    for (const Cell& cell : cells_) {
-      if (cell.steps[p] <= 0) continue;
-      const double high = (cell.sum[p] - cell.steps[p] * cell.low) / (cell.high - cell.low);
-      knots.clear();
-      attention_at(cell.sequences, cell.low, cell.window, &knots, nullptr);
-      for (const KernelRow& row : knots) sums.add(row, phase, cell.steps[p] - high);
-      knots.clear();
-      attention_at(cell.sequences, cell.high, cell.window, &knots, nullptr);
-      for (const KernelRow& row : knots) sums.add(row, phase, high);
-    }
-    for (const KernelRow& row : prefill_rows_) {
-      if (row.phase != phase) continue;
-      rows.push_back(row);  // beside the decodes' attention, whose family differs
-    }
-    double device = 0;
-    for (std::size_t i = first; i < rows.size(); ++i) device += rows[i].time.value;
-    HostTime host;
-    host.gap = Seconds{phase == Phase::decode ? gap : 0};
-    host.between = Seconds{std::max(0.0, seconds_[p] - device - host.gap.value)};
-    // Rounding leaves crumbs where the host takes nothing.
-    if (host.between.value < 1e-12 * seconds_[p]) host.between = Seconds{0};
-    add_host_rows(host, decode_launches, steps_[p], phase, rows);
-  }
 }
 
 }  // namespace engine

@@ -57,7 +57,7 @@ class StepTable {
   // Device time a token of a long prompt takes, attention left out: a scale for estimates.
   double prompt_token_seconds();
 
-  // Rows of everything counted, host and gaps included, by phase.
+  // Rows of everything counted, host and gaps included, by phase. Once, at the end.
   void report(std::vector<KernelRow>& rows);
   double steps(Phase phase) const { return steps_[std::size_t(phase)]; }
 
@@ -91,11 +91,9 @@ class StepTable {
   };
   // Attention of one batch between two knots.
   struct Cell {
-    double low = 0, high = 0;            // knots
-    double time_low = 0, time_high = 0;  // seconds there
-    double launches = 0;
-    std::int64_t sequences = 0;
-    bool window = false;
+    double low = 0, high = 0;                 // knots
+    double time_low = 0, time_high = 0;       // seconds there
+    std::uint32_t row_low = 0, row_high = 0;  // in rows_
     std::array<double, kPhases> steps{};
     std::array<double, kPhases> sum{};  // of the context over those steps
   };
@@ -109,9 +107,11 @@ class StepTable {
   std::int32_t cell_at(std::int32_t batch, std::int64_t sequences, double context, bool window);
   double attention_at(std::int64_t sequences, double context, bool window,
                       std::vector<KernelRow>* rows, double* launches);
+  std::int32_t fresh_prompt(std::int64_t tokens);
   void run_prefill_attention(const BatchShape& batch, Phase phase, double& time, double& launches);
 
   const StepContext* context_ = nullptr;
+  double attention_launches_ = 0;  // of the decodes of one step
   bool latent_ = false, windowed_ = false, full_ = true;
   std::array<Grid, 3> grids_;
   std::vector<Node> nodes_;
@@ -120,6 +120,7 @@ class StepTable {
   std::vector<DecodeBatch> batches_;
   std::vector<std::int32_t> cell_index_;
   std::vector<Cell> cells_;
+  std::vector<std::int32_t> fresh_;      // attention of one prompt from its start on, by tokens
   std::vector<KernelRow> prefill_rows_;  // of prompt attention, summed
   std::vector<KernelRow> scratch_rows_;
   OpList scratch_ops_, scratch_part_;

@@ -50,8 +50,7 @@ OpTime op_time(const PlannedOp& planned, const StepContext& context) {
   if (const auto* op = std::get_if<ExpertExchange>(&planned.op)) {
     return from_collective(exchange_time(*op, context.fabric, context.device, context.calibration));
   }
-  return from_kernel(
-      kernel_time(planned.family, planned.op, context.device, context.calibration));
+  return from_kernel(kernel_time(planned.family, planned.op, context.device, context.calibration));
 }
 
 bool is_attention(Family family) {

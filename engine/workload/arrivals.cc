@@ -82,7 +82,6 @@ double ArrivalClock::gap() {
     case ArrivalKind::gamma:
       return gamma_gap(shape_, seed_, n);
     case ArrivalKind::deterministic:
-      return 1;
     case ArrivalKind::poisson:
     case ArrivalKind::curve:
     case ArrivalKind::trace:
@@ -94,12 +93,9 @@ double ArrivalClock::gap() {
 
 double ArrivalClock::next() {
   // The first request of an evenly spaced load comes at once; a random one after its gap.
-  if (kind_ == ArrivalKind::deterministic && count_ == 0) {
-    count_ = 1;
-    return time_;
-  }
+  if (kind_ == ArrivalKind::deterministic) return double(count_++) * mean_gap_;
   double units = gap();
-  if (kind_ != ArrivalKind::curve) return time_ += units * mean_gap_;
+  if (kind_ != ArrivalKind::curve) return (units_ += units) * mean_gap_;
   // Expected arrivals pass at the curve's rate: walk it until the gap is used up.
   while (true) {
     const double rate = curve_[step_].rate;

@@ -30,6 +30,16 @@ class ArrivalClock {
   // Time of the next arrival, in seconds; never falls.
   double next();
 
+  // Loads whose arrivals at one rate are those at another, stretched: times in mean gaps.
+  bool stretches() const { return kind_ == ArrivalKind::poisson || kind_ == ArrivalKind::gamma; }
+  double mean_gap() const { return mean_gap_; }
+  double units() const { return units_; }
+  // Goes on as if `count` arrivals had been made, the last one `units` mean gaps after the start.
+  void resume(std::uint64_t count, double units) {
+    count_ = count;
+    units_ = units;
+  }
+
  private:
   double gap();  // in units of the mean gap
 
@@ -38,7 +48,8 @@ class ArrivalClock {
   double shape_;  // of the gamma distribution
   std::uint64_t seed_;
   std::uint64_t count_ = 0;
-  double time_ = 0;
+  double units_ = 0;  // mean gaps so far
+  double time_ = 0;   // seconds so far, along a curve
   std::vector<RateStep> curve_;
   std::size_t step_ = 0;  // of the curve
 };

@@ -49,10 +49,10 @@ LengthPair LengthSampler::operator()(std::int64_t number) const {
     case LengthKind::fixed:
       break;
     case LengthKind::uniform:
-      return cut(uniform_length(uniform(seed_, Stream::prompt_lengths, n),
-                                double(lengths_.prompt), lengths_.prompt_cv),
-                 uniform_length(uniform(seed_, Stream::output_lengths, n),
-                                double(lengths_.output), lengths_.output_cv));
+      return cut(uniform_length(uniform(seed_, Stream::prompt_lengths, n), double(lengths_.prompt),
+                                lengths_.prompt_cv),
+                 uniform_length(uniform(seed_, Stream::output_lengths, n), double(lengths_.output),
+                                lengths_.output_cv));
     case LengthKind::lognormal: {
       const auto [a, b] = normal_pair(seed_, Stream::prompt_lengths, n);
       const double rho = lengths_.correlation;

@@ -56,11 +56,11 @@ struct Lengths {
           between(-1, 1));
     visit("zipf_exponent", self.zipf_exponent, "zipf: the density falls with this power of length",
           positive);
-    visit("prompt_max", self.prompt_max, "longer prompts are cut to this",
-          non_negative_or("none"));
-    visit("output_max", self.output_max, "longer outputs are cut to this",
-          non_negative_or("none"));
+    visit("prompt_max", self.prompt_max, "longer prompts are cut to this", non_negative_or("none"));
+    visit("output_max", self.output_max, "longer outputs are cut to this", non_negative_or("none"));
   }
+
+  bool operator==(const Lengths&) const = default;
 };
 
 struct Load {
@@ -112,7 +112,7 @@ struct Load {
     visit("requests", self.requests, "requests in all; auto: 1000, or the whole trace",
           non_negative_or("auto"));
     visit("lengths", self.lengths, "tokens of prompts and outputs", any_value);
-    visit("trace", self.trace, "file with recorded requests", any_value);
+    visit("trace", self.trace, "file with recorded requests", a_file);
     visit("trace_checksum", self.trace_checksum, "content of that file; filled in when it is read",
           any_value);
     visit("trace_speed", self.trace_speed, "the trace is replayed this many times faster",

@@ -4,15 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace engine {
+#include "engine/base/prefix_extent.h"
 
-// A stretch of a token sequence that others may share. `key` stands for the content of everything
-// up to `end`, so two requests share KV exactly as far as their keys agree. Stretches may have any
-// length: a recorded block, a system prompt, a turn of a conversation.
-struct PrefixExtent {
-  std::uint64_t key = 0;
-  std::int64_t end = 0;  // tokens from the start of the sequence
-};
+namespace engine {
 
 struct Request {
   std::int64_t number = 0;  // what it is: lengths and content follow from it, not from any design

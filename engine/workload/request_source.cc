@@ -28,7 +28,8 @@ std::optional<std::string> load_problem(const Load& load, const Trace* trace) {
   const bool drawn = load.lengths.distribution == LengthKind::empirical;
   if (recorded || drawn) {
     if (load.trace.empty()) {
-      return std::string(recorded ? "load.arrivals: trace" : "load.lengths.distribution: empirical") +
+      return std::string(recorded ? "load.arrivals: trace"
+                                  : "load.lengths.distribution: empirical") +
              " needs load.trace";
     }
     if (trace == nullptr) return "load.trace '" + load.trace + "' was not loaded";
@@ -46,6 +47,43 @@ std::optional<std::string> load_problem(const Load& load, const Trace* trace) {
   return std::nullopt;
 }
 
+void RequestMemory::prepare(const Load& load, std::uint64_t seed) {
+  // Rows drawn from a trace are quick to look up, and belong to the trace.
+  const bool same = load.arrivals == kind_ && load.cv == cv_ && load.lengths == drawn_ &&
+                    seed == seed_ && load.lengths.distribution != LengthKind::empirical;
+  if (same) return;
+  kind_ = load.arrivals;
+  cv_ = load.cv;
+  drawn_ = load.lengths;
+  seed_ = seed;
+  arrivals.clear();
+  lengths.clear();
+}
+
+double RequestSource::next_open() {
+  RequestMemory* memory = options_.memory;
+  if (memory == nullptr || !clock_.stretches()) return clock_.next();
+  const std::size_t n = std::size_t(issued_);
+  if (n < memory->arrivals.size()) return memory->arrivals[n] * clock_.mean_gap();
+  if (n == memory->arrivals.size() && n > 0) clock_.resume(n, memory->arrivals.back());
+  const double time = clock_.next();
+  if (n == memory->arrivals.size() && n < RequestMemory::kMost) {
+    memory->arrivals.push_back(clock_.units());
+  }
+  return time;
+}
+
+LengthPair RequestSource::lengths_of(std::int64_t number) {
+  RequestMemory* memory = options_.memory;
+  const std::size_t n = std::size_t(number);
+  if (memory != nullptr && n < memory->lengths.size()) return memory->lengths[n];
+  const LengthPair pair = lengths_(number);
+  if (memory != nullptr && n == memory->lengths.size() && n < RequestMemory::kMost) {
+    memory->lengths.push_back(pair);
+  }
+  return pair;
+}
+
 RequestSource::RequestSource(const Load& load, const Trace* trace, const Options& options)
     : load_(load),
       trace_(trace),
@@ -55,6 +93,7 @@ RequestSource::RequestSource(const Load& load, const Trace* trace, const Options
       total_(total_requests(load, trace)),
       open_time_(kNever),
       next_time_(kNever) {
+  if (options_.memory != nullptr) options_.memory->prepare(load, options.seed);
   if (load.arrivals == ArrivalKind::closed) {
     start_closed_loop();
   } else {
@@ -95,7 +134,7 @@ void RequestSource::advance_open() {
     const std::size_t row = std::size_t(issued_);
     open_time_ = (trace_->arrival[row] - trace_->arrival[0]) / load_.trace_speed;
   } else {
-    open_time_ = clock_.next();
+    open_time_ = next_open();
   }
 }
 
@@ -139,7 +178,7 @@ void RequestSource::fill(Request& out, std::int64_t number, std::int64_t client_
   out.client = client_index;
   out.prefix.clear();
   if (load_.arrivals == ArrivalKind::trace) return fill_from_trace(out, number);
-  const LengthPair lengths = lengths_(number);
+  const LengthPair lengths = lengths_of(number);
   out.prompt = lengths.prompt;
   out.output = lengths.output;
   out.priority = 0;
@@ -214,9 +253,8 @@ void RequestSource::answered(std::int64_t client_index, double time) {
     const std::uint64_t n = order_;
     const double pause =
         load_.think_time.value > 0
-            ? load_.think_time.value *
-                  exponential(options_.seed, Stream::think_time,
-                              closed ? n : std::uint64_t(client.number))
+            ? load_.think_time.value * exponential(options_.seed, Stream::think_time,
+                                                   closed ? n : std::uint64_t(client.number))
             : 0;
     push_due(time + pause, client_index);
   } else if (!closed) {

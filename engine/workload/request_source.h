@@ -24,6 +24,25 @@ struct LoadLevel {
   std::int64_t clients = 1;  // of a closed loop
 };
 
+// Numbers drawn for one load, to be used again by the next point that meets the same requests: in a
+// sweep nearly all of them do. Bounded; what lies beyond is drawn anew.
+class RequestMemory {
+ public:
+  static constexpr std::size_t kMost = 1 << 16;  // requests: one megabyte
+
+  // Forgets what belongs to another load.
+  void prepare(const Load& load, std::uint64_t seed);
+
+  std::vector<double> arrivals;  // in mean gaps: the rate does not matter
+  std::vector<LengthPair> lengths;
+
+ private:
+  ArrivalKind kind_ = ArrivalKind::poisson;
+  double cv_ = 0;
+  Lengths drawn_;
+  std::uint64_t seed_ = 0;
+};
+
 // Makes requests one at a time, in the order of their arrival; memory follows the sessions and
 // clients that are alive. The load and the trace outlive it; `load_problem` found nothing.
 class RequestSource {
@@ -32,6 +51,7 @@ class RequestSource {
     LoadLevel level;
     std::uint64_t seed = 0;
     bool prefixes = false;  // fill in Request::prefix
+    RequestMemory* memory = nullptr;
   };
   RequestSource(const Load& load, const Trace* trace, const Options& options);
 
@@ -67,6 +87,8 @@ class RequestSource {
   std::int64_t pop_due();
   void find_next();
   void advance_open();
+  double next_open();
+  LengthPair lengths_of(std::int64_t number);
   void fill(Request& out, std::int64_t number, std::int64_t client_index);
   void fill_from_trace(Request& out, std::int64_t row) const;
   void add_prefix(Request& out, const Client* client) const;
@@ -77,8 +99,8 @@ class RequestSource {
   LengthSampler lengths_;
   ArrivalClock clock_;
   std::int64_t total_ = 0;
-  std::int64_t issued_ = 0;         // requests taken, or sessions begun where an open load has turns
-  double open_time_;                // next arrival that waits for nobody
+  std::int64_t issued_ = 0;  // requests taken, or sessions begun where an open load has turns
+  double open_time_;         // next arrival that waits for nobody
   double next_time_;
   std::uint64_t order_ = 0;
   std::vector<Due> due_;            // a heap, earliest first

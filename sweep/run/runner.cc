@@ -28,6 +28,7 @@ struct Shared {
   const Space& space;
   ChunkQueue& queue;
   RowSink& sink;
+  const engine::Resources& resources;
   OutcomeArchive* archive;
   StopSignal& stop;
   Progress& progress;
@@ -87,7 +88,7 @@ class Worker {
     if (shared_.archive != nullptr && shared_.archive->find(point_.key, outcome_)) {
       ++tally.reused;
     } else {
-      engine::evaluate_into(point_.scenario, outcome_);
+      engine::evaluate_into(point_.scenario, shared_.resources, outcome_);
     }
     ++tally.by_status[static_cast<std::size_t>(outcome_.status)];
     rows.add(point_, outcome_);
@@ -116,7 +117,9 @@ RunReport run_points(const Space& space, const IndexSet& todo, RowSink& sink,
   const int threads =
       options.threads > 0 ? options.threads : std::max(1, int(std::thread::hardware_concurrency()));
   ChunkQueue queue(todo);
-  Shared shared{space, queue, sink, options.archive, stop, progress, {}, {}, {}};
+  const engine::Resources nothing;
+  const engine::Resources& resources = options.resources != nullptr ? *options.resources : nothing;
+  Shared shared{space, queue, sink, resources, options.archive, stop, progress, {}, {}, {}};
   // TBB starts no more threads than there are cores unless told to.
   const tbb::global_control allow(tbb::global_control::max_allowed_parallelism,
                                   std::size_t(threads));

@@ -1,6 +1,7 @@
 // Maps positions of a space through the engine, in parallel, into a sink.
 #pragma once
 
+#include "engine/resources.h"
 #include "sweep/run/progress.h"
 #include "sweep/run/stop_signal.h"
 #include "sweep/space/index_set.h"
@@ -10,8 +11,9 @@
 namespace sweep {
 
 struct RunOptions {
-  int threads = 0;                    // 0: as many as the machine has
-  OutcomeArchive* archive = nullptr;  // outcomes of an earlier run, tried first
+  const engine::Resources* resources = nullptr;  // what the scenarios name; null: nothing
+  int threads = 0;                               // 0: as many as the machine has
+  OutcomeArchive* archive = nullptr;             // outcomes of an earlier run, tried first
 };
 
 struct RunReport {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "sweep/space/sampled_value.h"
+#include "sweep/spec/load_resources.h"
 #include "sweep/spec/parse_quantity.h"
 #include "sweep/spec/read_value.h"
 #include "sweep/spec/suggest.h"
@@ -151,7 +152,8 @@ class FormReader {
     }
     if (target_.leaf != nullptr) {
       if (auto read = read_value(*target_.leaf, *written, said_, reading_)) {
-        value.edits.push_back({number_of(*target_.leaf), std::move(*read)});
+        value.edits =
+            leaf_edits(number_of(*target_.leaf), std::move(*read), written->where, reading_);
       }
     } else {
       value.edits = merged(read_section(*target_.section, *written, said_, reading_));

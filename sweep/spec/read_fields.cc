@@ -5,6 +5,7 @@
 #include <set>
 
 #include "sweep/spec/hf_config.h"
+#include "sweep/spec/load_resources.h"
 #include "sweep/spec/load_spec.h"
 #include "sweep/spec/read_value.h"
 #include "sweep/spec/suggest.h"
@@ -94,7 +95,8 @@ std::vector<Assignment> read_fields(const Node& map, const FieldScope& scope, Re
     std::vector<Assignment> found;
     if (leaf >= 0) {
       if (auto value = read_value(table.leaves[std::size_t(leaf)], entry.value, said, reading)) {
-        found.push_back({path, {{leaf, std::move(*value)}}, entry.key.where});
+        found.push_back({path, leaf_edits(leaf, std::move(*value), entry.value.where, reading),
+                         entry.key.where});
       }
     } else if (const int section = table.find_section(path); section >= 0) {
       found = read_section(table.sections[std::size_t(section)], entry.value, said, reading);

@@ -6,6 +6,7 @@
 
 #include "sweep/space/space_parts.h"
 #include "sweep/space/text_code.h"
+#include "sweep/spec/load_resources.h"
 #include "sweep/spec/load_spec.h"
 #include "sweep/spec/read_fields.h"
 #include "sweep/spec/read_value.h"
@@ -53,6 +54,7 @@ class SweepReader {
     const Node* replicates = last("replicates");
     const Node* limit = last("limit");
     read_base(seed);
+    load_calibrations(parts_.base, root_where_, reading_);
     SpaceReader reader(parts_, std::uint64_t(parts_.base.seed), reading_);
     parts_.root.kind = SpaceNode::Kind::product;
     each("axes", [&](const Node& node) {
@@ -103,6 +105,7 @@ class SweepReader {
         "limit: " + std::to_string(spec.limit) + "\n" + body;
     spec.digest = text_digest(body);
     spec.files = std::move(reading_.files);
+    spec.resources = std::move(reading_.resources);
     return spec;
   }
 

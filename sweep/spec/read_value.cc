@@ -1,7 +1,10 @@
 #include "sweep/spec/read_value.h"
 
+#include <filesystem>
+
 #include <limits>
 
+#include "sweep/spec/load_spec.h"
 #include "sweep/spec/parse_quantity.h"
 #include "sweep/spec/suggest.h"
 
@@ -86,6 +89,11 @@ std::optional<LeafValue> read_value(const Leaf& leaf, const Node& node, std::str
                                        : name + " is a single value, without parts");
     return std::nullopt;
   }
+  // "auto", "none": words that some numbers have for zero.
+  if (leaf.range.zero_word != nullptr && node.text == leaf.range.zero_word) {
+    if (leaf.kind == LeafKind::integer) return std::int64_t{0};
+    return 0.0;
+  }
   switch (leaf.kind) {
     case LeafKind::quantity: {
       const auto value = read_quantity(leaf, node, said, reading);
@@ -120,6 +128,11 @@ std::optional<LeafValue> read_value(const Leaf& leaf, const Node& node, std::str
     case LeafKind::enumeration:
       return read_name(leaf, node, said, reading);
     case LeafKind::text:
+      if (leaf.range.file && !node.text.empty()) {
+        return std::filesystem::absolute(relative_to(node.where, node.text))
+            .lexically_normal()
+            .string();
+      }
       return node.text;
   }
   return std::nullopt;

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "engine/base/result.h"
 #include "engine/leaves.h"
+#include "engine/resources.h"
 #include "sweep/space/space_parts.h"
 #include "sweep/spec/library.h"
 
@@ -51,7 +53,9 @@ class Reading {
   std::vector<engine::Mistake> mistakes;
   std::vector<ComparedText> compared;
   std::vector<std::string> files;  // every file read, in order
-  std::vector<std::string> open;   // files being read now, to find a spec that is made from itself
+  // Traces and calibrations that were named, loaded once.
+  std::shared_ptr<engine::Resources> resources = std::make_shared<engine::Resources>();
+  std::vector<std::string> open;  // files being read now, to find a spec that is made from itself
   // Specs read already, by section and file. A spec with mistakes is there too, as it came out.
   std::map<std::pair<std::string, std::string>, std::vector<Edit>> specs;
 };

@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/base/result.h"
+#include "engine/resources.h"
 #include "sweep/space/space.h"
 #include "sweep/spec/library.h"
 
@@ -26,6 +28,8 @@ struct SweepSpec {
   std::string resolved;
   std::string digest;              // of what decides the points: equal digests, equal spaces
   std::vector<std::string> files;  // that were read
+  // Traces and calibrations its scenarios name, shared by all points.
+  std::shared_ptr<const engine::Resources> resources;
 };
 
 // Either the sweep, or every mistake in its files. A folder `specs` beside the file is asked for

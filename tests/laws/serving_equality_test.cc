@@ -15,14 +15,16 @@ constexpr double kTolerance = 1e-9;
 
 void expect_near(double a, double b, double scale, const std::string& what) {
   if (std::isnan(a) && std::isnan(b)) return;
-  EXPECT_LE(std::abs(a - b), kTolerance * std::max({std::abs(a), std::abs(b), scale})) << what << ": " << a << " and " << b;
+  EXPECT_LE(std::abs(a - b), kTolerance * std::max({std::abs(a), std::abs(b), scale}))
+      << what << ": " << a << " and " << b;
 }
 
 void expect_same_metrics(const Metrics& a, const Metrics& b) {
   using Values = std::array<double, sizeof(Metrics) / sizeof(double)>;
   const auto left = std::bit_cast<Values>(a), right = std::bit_cast<Values>(b);
   std::vector<std::string> names;
-  Metrics::fields(a, [&](std::string_view name, const auto&, std::string_view) { names.emplace_back(name); });
+  Metrics::fields(
+      a, [&](std::string_view name, const auto&, std::string_view) { names.emplace_back(name); });
   ASSERT_EQ(names.size(), left.size());
   for (std::size_t i = 0; i < left.size(); ++i) {
     // A queue time of nothing is a difference of two sums: held to 1e-9 of the whole run.
@@ -36,13 +38,15 @@ void expect_same_kernels(const Outcome& a, const Outcome& b) {
   for (std::size_t i = 0; i < a.kernels.size(); ++i) {
     const KernelRow& left = a.kernels[i];
     const KernelRow& right = b.kernels[i];
-    const std::string what = std::string(name_of(left.op)) + " in " + std::string(name_of(left.phase));
+    const std::string what =
+        std::string(name_of(left.op)) + " in " + std::string(name_of(left.phase));
     EXPECT_EQ(left.op, right.op);
     EXPECT_EQ(left.phase, right.phase);
     expect_near(left.calls, right.calls, 0, what + " calls");
     // The host's part is what is left of the steps: held to 1e-9 of the whole run.
     const bool rest = left.family == Family::host;
-    expect_near(left.time.value, right.time.value, rest ? a.metrics.makespan.value : 0, what + " time");
+    expect_near(left.time.value, right.time.value, rest ? a.metrics.makespan.value : 0,
+                what + " time");
     expect_near(left.flops.value, right.flops.value, 0, what + " flops");
     expect_near(left.bytes.value, right.bytes.value, 0, what + " bytes");
   }
@@ -78,7 +82,8 @@ TEST(ServingLaws, TheClosedFormEqualsStepping) {
     expect_same_metrics(fast.metrics, slow.metrics);
     expect_same_kernels(fast, slow);
     expect_same_requests(fast, slow);
-    ASSERT_FALSE(HasFailure()) << "case " << number << ", policy " << name_of(made.scenario.serving.policy);
+    ASSERT_FALSE(HasFailure()) << "case " << number << ", policy "
+                               << name_of(made.scenario.serving.policy);
     ++seen[std::size_t(made.scenario.serving.policy)];
     preemptions += fast.metrics.preemptions;
     hits += fast.metrics.prefix_hit_rate > 0;

@@ -5,6 +5,7 @@
 
 #include "engine/base/random.h"
 #include "engine/evaluate.h"
+#include "tests/support/calibrations.h"
 #include "tests/support/toys.h"
 
 namespace engine {
@@ -32,6 +33,8 @@ Scenario random_scenario(std::uint64_t n) {
   scenario.device.multiprocessors = std::int64_t(draw(8, 300));
   scenario.device.clock = Hertz{draw(5e8, 3e9)};
   scenario.device.memory_capacity = Bytes{1e13};
+  scenario.device.shared_memory = Bytes{164.0 * 1024};
+  scenario.device.architecture = pick("Ampere", "Hopper", "Blackwell", "Ada", "");
   scenario.device.scale_up.topology = pick(Topology::fabric, Topology::mesh, Topology::ring);
   scenario.parallel.tp = pick(1, 2, 4, 8);
   scenario.quant.weights = pick(Dtype::bf16, Dtype::fp8, Dtype::int8, Dtype::int4);
@@ -45,8 +48,17 @@ Scenario random_scenario(std::uint64_t n) {
   return scenario;
 }
 
+const Resources& resources() {
+  static const Resources shared = [] {
+    Resources loaded;
+    loaded.calibrations.by_name["transfer"] = std::make_shared<Calibration>(toys::transfer());
+    return loaded;
+  }();
+  return shared;
+}
+
 double time_of(const Scenario& scenario) {
-  const Outcome outcome = evaluate(scenario);
+  const Outcome outcome = evaluate(scenario, resources());
   EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
   return outcome.metrics.step_time.value;
 }
@@ -57,10 +69,14 @@ constexpr std::uint64_t kDraws = 2000;
 template <class Change>
 void never_slower(Change change) {
   for (std::uint64_t n = 0; n < kDraws; ++n) {
-    const Scenario before = random_scenario(n);
-    Scenario after = before;
-    change(after);
-    EXPECT_LE(time_of(after), time_of(before) * (1 + 1e-12)) << "draw " << n;
+    Scenario before = random_scenario(n);
+    for (const TierChoice tier : {TierChoice::roofline, TierChoice::transfer}) {
+      before.calibration.tier = tier;
+      Scenario after = before;
+      change(after);
+      EXPECT_LE(time_of(after), time_of(before) * (1 + 1e-12))
+          << "draw " << n << " " << name_of(tier);
+    }
   }
 }
 
@@ -102,7 +118,7 @@ TEST(StepLaws, FewerLayersAreNeverSlower) {
 TEST(StepLaws, NoStepBeatsItsRoofline) {
   for (std::uint64_t n = 0; n < kDraws; ++n) {
     const Scenario scenario = random_scenario(n);
-    const Outcome outcome = evaluate(scenario);
+    const Outcome outcome = evaluate(scenario, resources());
     EXPECT_LE(outcome.metrics.model_flops_utilization, 1) << "draw " << n;
     for (const KernelRow& row : outcome.kernels) {
       EXPECT_TRUE(std::isfinite(row.time.value)) << "draw " << n;

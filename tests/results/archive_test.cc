@@ -23,6 +23,7 @@ void expect_same(const engine::Outcome& a, const engine::Outcome& b) {
   EXPECT_EQ(a.bound, b.bound);
   EXPECT_EQ(a.tier, b.tier);
   EXPECT_EQ(a.extrapolated, b.extrapolated);
+  EXPECT_EQ(a.saturation, b.saturation);
   for (std::size_t i = 0; i < kMetrics; ++i) {
     const double x = metric_values(a.metrics)[i];
     const double y = metric_values(b.metrics)[i];
@@ -33,8 +34,9 @@ void expect_same(const engine::Outcome& a, const engine::Outcome& b) {
     const engine::KernelRow& x = a.kernels[i];
     const engine::KernelRow& y = b.kernels[i];
     EXPECT_TRUE(x.phase == y.phase && x.op == y.op && x.family == y.family && x.bound == y.bound &&
-                x.tier == y.tier && x.extrapolated == y.extrapolated && x.calls == y.calls &&
-                x.time == y.time && x.flops == y.flops && x.bytes == y.bytes)
+                x.tier == y.tier && x.algorithm == y.algorithm &&
+                x.extrapolated == y.extrapolated && x.calls == y.calls && x.time == y.time &&
+                x.flops == y.flops && x.bytes == y.bytes)
         << "kernel " << i;
   }
 }

@@ -145,6 +145,14 @@ TEST_F(RunFolderTest, TwoShardsOfOneSplitWriteAtOnce) {
               HasSubstr("another process is writing shard 1/2 of this run"));
 }
 
+TEST_F(RunFolderTest, AShardLeavesItsNeighboursFilesAlone) {
+  const fs::path neighbours = run / part_name("points", {2, 2}, 0);
+  open(Verify::sizes, {1, 2});
+  std::ofstream(neighbours) << "being written";
+  EXPECT_TRUE(open(Verify::sizes, {1, 2}).notices().empty());
+  EXPECT_TRUE(fs::exists(neighbours));
+}
+
 TEST_F(RunFolderTest, AShardedRunIsFinishedInOnePiece) {
   {
     RunFolder folder = open(Verify::sizes, {2, 3});

@@ -89,7 +89,9 @@ TEST(Schema, KeepsAVariedLeafOfAnotherTask) {
 TEST(Schema, KernelsAreALongTable) {
   std::string names;
   for (const Column& column : kernel_columns()) names += column.name + " ";
-  EXPECT_EQ(names, "index key phase op family calls seconds flops bytes bound tier extrapolated ");
+  EXPECT_EQ(
+      names,
+      "index key phase op family algorithm calls seconds flops bytes bound tier extrapolated ");
 }
 
 }  // namespace

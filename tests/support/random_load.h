@@ -47,7 +47,8 @@ inline std::shared_ptr<engine::Trace> random_trace(Dice& dice) {
     std::uint64_t chain = 7;
     for (std::int64_t token = 0; token < prompt; token += trace->block_tokens) {
       chain = engine::mixed_seed(chain, std::uint64_t(dice.whole(0, 1)));
-      trace->blocks.push_back(engine::mixed_seed(chain, std::uint64_t(prompt - token < trace->block_tokens)));
+      trace->blocks.push_back(
+          engine::mixed_seed(chain, std::uint64_t(prompt - token < trace->block_tokens)));
     }
     trace->first_block.push_back(std::uint32_t(trace->blocks.size()));
   }

@@ -81,6 +81,7 @@ void ToySweep::outcome(std::uint64_t index, engine::Outcome& outcome) const {
   outcome.bound = engine::Bound(index % 3);
   outcome.tier = engine::Tier::roofline;
   outcome.extrapolated = index % 5 == 0;
+  outcome.saturation = engine::Saturation(index % 3);
   outcome.status = engine::Status::ok;
   double* figure = results::metric_values(outcome.metrics);
   if (index % 7 == 0) {

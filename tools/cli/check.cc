@@ -99,8 +99,10 @@ void show_points(const sweep::Space& space, const Survey& survey, sweep::PointBu
 }
 
 // Evaluates points spread over the space and scales up.
-void estimate(const sweep::Space& space, const Survey& survey, sweep::PointBuilder& builder,
+void estimate(const sweep::SweepSpec& spec, const Survey& survey, sweep::PointBuilder& builder,
               sweep::Point& point) {
+  const sweep::Space& space = spec.space;
+  const engine::Resources& resources = *spec.resources;
   if (survey.admitted == 0) return;
   const std::uint64_t size = space.size();
   const std::uint64_t tries = std::min<std::uint64_t>(size, kEvaluated);
@@ -111,7 +113,7 @@ void estimate(const sweep::Space& space, const Survey& survey, sweep::PointBuild
   for (std::uint64_t i = 0; i < tries; ++i) {
     const std::uint64_t index = spread(i, tries, size);
     if (builder.build(index, point) != sweep::Admission::admitted) continue;
-    engine::evaluate_into(point.scenario, outcome);
+    engine::evaluate_into(point.scenario, resources, outcome);
     ++evaluated;
     kernel_rows += outcome.kernels.size();
     ++by_status[static_cast<std::size_t>(outcome.status)];
@@ -170,7 +172,7 @@ int print_check(const sweep::SweepSpec& spec) {
     fmt::print("axis {}: {} values: {}\n", column.name, column.values.size(), values);
   }
   show_points(space, result, builder, point);
-  estimate(space, result, builder, point);
+  estimate(spec, result, builder, point);
   if (size > spec.limit) {
     fmt::print("more than the limit of {}: run with --limit {}\n", grouped(spec.limit), size);
   }

@@ -27,6 +27,9 @@ void add_show(CLI::App& app, int& exit_code);
 void add_explain(CLI::App& app, int& exit_code);
 void add_describe(CLI::App& app, int& exit_code);
 void add_version(CLI::App& app, int& exit_code);
+void add_kernels(CLI::App& app, int& exit_code);
+void add_validate(CLI::App& app, int& exit_code);
+void add_calibrate(CLI::App& app, int& exit_code);
 void add_completion(CLI::App& app, int& exit_code);
 
 // The spec library that came with this binary, with the user's own folders before it.

@@ -41,7 +41,8 @@ int explain_point(const std::string& file, std::uint64_t index) {
     const sweep::LabelColumn& column = space.label_columns()[i];
     fmt::print("  {} = {}\n", column.name, column.values[std::size_t(point.labels[i])]);
   }
-  fmt::print("{}", engine::explain(point.scenario, engine::evaluate(point.scenario)));
+  fmt::print("{}",
+             engine::explain(point.scenario, engine::evaluate(point.scenario, *spec->resources)));
   return kOk;
 }
 

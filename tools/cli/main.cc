@@ -26,6 +26,9 @@ int main(int argc, char** argv) {
   tools::add_list(app, exit_code);
   tools::add_show(app, exit_code);
   tools::add_describe(app, exit_code);
+  tools::add_kernels(app, exit_code);
+  tools::add_validate(app, exit_code);
+  tools::add_calibrate(app, exit_code);
   tools::add_completion(app, exit_code);
   tools::add_version(app, exit_code);
   try {

@@ -107,9 +107,10 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
     results::ParquetSink sink(*folder,
                               {space.base(), space.varied_leaves(), space.label_columns()});
     const ProgressDisplay display(progress, todo.count());
-    report =
-        sweep::run_points(space, todo, sink,
-                          {.threads = arguments.threads, .archive = archive.get()}, stop, progress);
+    report = sweep::run_points(
+        space, todo, sink,
+        {.resources = spec.resources.get(), .threads = arguments.threads, .archive = archive.get()},
+        stop, progress);
   }
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   fmt::print("{} rows in {} ({:.3g} positions/s)\n", grouped(report.tally.rows()),

@@ -13,7 +13,7 @@ ENGINE_ROOMS = [
     "training", "economics",
 ]
 ENGINE = ["engine"] + [f"engine/{room}" for room in ENGINE_ROOMS]
-SWEEP = ["sweep/spec", "sweep/space", "sweep/run"]
+SWEEP = ["sweep/workload", "sweep/spec", "sweep/space", "sweep/run"]
 
 # A room and the rooms it may include; itself always. "engine" alone is the front door: the files
 # directly in engine/ (scenario, outcome, evaluate, explain).
@@ -35,8 +35,9 @@ ROOMS = {
                         "engine/step", "engine/comm"],
     "engine/economics": ["engine/base", "engine/hardware"],
     "engine": ENGINE,
+    "sweep/workload": ENGINE,
     "sweep/space": ENGINE,
-    "sweep/spec": ENGINE + ["sweep/space"],
+    "sweep/spec": ENGINE + ["sweep/space", "sweep/workload"],
     "sweep/run": ["engine", "engine/base", "sweep/space"],
     "results": ENGINE + ["sweep/space"],
     "tools": ENGINE + SWEEP + ["results"],
@@ -53,9 +54,9 @@ PACKAGES = {
     "parquet/": ["results"],
     "CLI/": ["tools"],
     "Random123/": ["engine/base"],
-    "xxhash": ["engine", "engine/base", "sweep/space", "results"],
-    "nlohmann/": ["sweep/spec", "sweep/space", "results", "tools"],
-    "zlib": ["sweep/spec", "sweep/space", "results"],
+    "xxhash": ["engine", "engine/base", "sweep/workload", "sweep/space", "results"],
+    "nlohmann/": ["sweep/workload", "sweep/spec", "sweep/space", "results", "tools"],
+    "zlib": ["sweep/workload", "sweep/spec", "sweep/space", "results"],
     "gtest/": [],
     "gmock/": [],
     "benchmark/": [],

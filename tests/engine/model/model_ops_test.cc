@@ -5,6 +5,7 @@
 #include "engine/kernels/attention.h"
 #include "engine/kernels/elementwise.h"
 #include "engine/kernels/gemm.h"
+#include "engine/kernels/moe.h"
 #include "tests/support/toys.h"
 
 namespace engine {
@@ -20,8 +21,8 @@ double useful_flops(const ModelSpec& model, const Parallelism& parallel, const B
   for (const PlannedOp& planned : ops) {
     if (const auto* gemm = std::get_if<Gemm>(&planned.op)) {
       flops += planned.calls * gemm_time(*gemm, toys::gpu()).flops.value;
-    } else if (const auto* grouped = std::get_if<GroupedGemm>(&planned.op)) {
-      flops += planned.calls * grouped_gemm_time(*grouped, toys::gpu()).flops.value;
+    } else if (const auto* moe = std::get_if<Moe>(&planned.op)) {
+      flops += planned.calls * moe_time(*moe, toys::gpu()).flops.value;
     } else if (const auto* prefill = std::get_if<AttentionPrefill>(&planned.op)) {
       flops += planned.calls * attention_prefill_time(*prefill, toys::gpu()).flops.value;
     }
@@ -84,7 +85,7 @@ TEST(ModelOps, FewTokensTouchFewExperts) {
     OpList ops;
     token_ops(shard_of(toys::mixture(), {}, {}), prompts(1, tokens), ops);
     for (const PlannedOp& planned : ops) {
-      if (const auto* gemm = std::get_if<GroupedGemm>(&planned.op)) return gemm->touched;
+      if (const auto* moe = std::get_if<Moe>(&planned.op)) return experts_touched(*moe);
     }
     return 0.0;
   };

@@ -116,8 +116,8 @@ TEST(VllmV1, APrefixInTheCacheIsNotReadAgain) {
   Resources resources;
   resources.traces["toy"] = recorded;
   const Outcome outcome = run(scenario, resources);
-  expect_steps(outcome, 0, 0, 2, 2);    // 16 tokens, 8 a step
-  expect_steps(outcome, 1, 10, 11, 11); // 16 of 18 are there
+  expect_steps(outcome, 0, 0, 2, 2);     // 16 tokens, 8 a step
+  expect_steps(outcome, 1, 10, 11, 11);  // 16 of 18 are there
   EXPECT_EQ(toys::row_of(outcome, 1).cached_tokens, 16);
   EXPECT_DOUBLE_EQ(outcome.metrics.prefix_hit_rate, 16.0 / 34);
 }
@@ -247,8 +247,7 @@ TEST(Orca, PromptsJoinDecodesAndLongestRoomIsSetAside) {
   Scenario scenario = toys::served(PolicyName::orca);
   scenario.model.max_context = 40;  // 10 blocks each
   scenario.serving.kv_blocks = 20;
-  const Outcome outcome =
-      run(scenario, toys::trace({{0, 4, 4}, {0.005, 4, 2}, {0.005, 4, 1}}));
+  const Outcome outcome = run(scenario, toys::trace({{0, 4, 4}, {0.005, 4, 2}, {0.005, 4, 1}}));
   expect_steps(outcome, 0, 0, 1, 4);
   expect_steps(outcome, 1, 1, 2, 3);
   expect_steps(outcome, 2, 3, 4, 4);  // room for two only

@@ -1,13 +1,16 @@
 // run.yaml: a sweep that needs no library must give the same points at the same indices.
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
 
 #include "tests/sweep/sweep_fixture.h"
 
 namespace sweep {
 namespace {
 
-void expect_same(const SweepSpec& spec, std::uint64_t most) {
-  const auto again = read_sweep_text(resolved_yaml(spec), "run.yaml", Library());
+void expect_same(const SweepSpec& spec, std::uint64_t most, const Library& library = {}) {
+  const auto again = read_sweep_text(resolved_yaml(spec), "run.yaml", library);
   ASSERT_TRUE(again.ok()) << engine::to_text(again.mistakes()) << resolved_yaml(spec);
   ASSERT_EQ(again->space.size(), spec.space.size());
   EXPECT_EQ(again->digest, spec.digest);
@@ -72,14 +75,35 @@ TEST(ResolvedYaml, EveryFormOfTheLanguageReadsBack) {
 }
 
 TEST(ResolvedYaml, ShippedSweepsReadBack) {
+  namespace fs = std::filesystem;
   const Library library({LLMSWEEP_SPECS_DIR});
+  // Names are resolved; calibrations are data and must still be there.
+  const fs::path only_calibrations =
+      fs::temp_directory_path() / ("llmsweep-calibrations-" + std::to_string(getpid()));
+  fs::create_directories(only_calibrations);
+  fs::create_directory_symlink(fs::path(LLMSWEEP_SPECS_DIR) / "calibration",
+                               only_calibrations / "calibration");
   for (const auto& entry :
        std::filesystem::directory_iterator(std::filesystem::path(LLMSWEEP_SPECS_DIR) / "sweeps")) {
     if (entry.path().extension() != ".yaml") continue;
     const auto spec = read_sweep(entry.path(), library);
     ASSERT_TRUE(spec.ok()) << engine::to_text(spec.mistakes());
-    expect_same(*spec, 2000);
+    expect_same(*spec, 2000, Library({only_calibrations}));
   }
+  fs::remove_all(only_calibrations);
+}
+
+TEST(ResolvedYaml, OtherCalibrationsAreRefused) {
+  const auto spec =
+      read_sweep(LLMSWEEP_SPECS_DIR "/sweeps/memory_wall.yaml", Library({LLMSWEEP_SPECS_DIR}));
+  ASSERT_TRUE(spec.ok()) << engine::to_text(spec.mistakes());
+  const auto again = read_sweep_text(resolved_yaml(*spec), "run.yaml", Library());
+  ASSERT_EQ(again.mistakes().size(), 1u);
+  const std::string checksum = spec->space.base().calibration.checksum;
+  EXPECT_EQ(again.mistakes()[0].what,
+            "this sweep was resolved with other calibrations (" + checksum + ")");
+  EXPECT_EQ(again.mistakes()[0].hint,
+            "the library now has none; remove 'calibration.checksum' to go on with these");
 }
 
 TEST(ResolvedYaml, TheDigestIsOfThePointsNotOfTheWords) {

@@ -1,0 +1,236 @@
+#include "results/text_table.h"
+
+#include <zlib.h>
+
+#include <array>
+#include <system_error>
+
+#include "results/durable_file.h"
+#include "results/failure.h"
+#include "results/text_parquet.h"
+
+namespace results {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool ends_with(const fs::path& file, std::string_view ending) {
+  return file.string().ends_with(ending);
+}
+
+// The whole file, inflated where it is gzipped (zlib passes plain files through).
+engine::Result<std::string> read_inflated(const fs::path& file) {
+  gzFile source = gzopen(file.c_str(), "rb");
+  if (source == nullptr) {
+    return engine::Mistake{{file.string()}, "the file cannot be opened", "check its name"};
+  }
+  std::string text;
+  std::array<char, 1 << 17> buffer;
+  int count = 0;
+  while ((count = gzread(source, buffer.data(), unsigned(buffer.size()))) > 0) {
+    text.append(buffer.data(), std::size_t(count));
+  }
+  int code = Z_OK;
+  const std::string why = gzerror(source, &code);
+  gzclose_r(source);
+  if (count < 0 || code == Z_BUF_ERROR) {
+    return engine::Mistake{
+        {file.string()}, "the file cannot be unpacked: " + why, "it may be cut off; copy it again"};
+  }
+  return text;
+}
+
+std::string deflated(const std::string& text) {
+  z_stream stream{};
+  // 16 + 15: a gzip header and the largest window.
+  if (deflateInit2(&stream, 6, Z_DEFLATED, 16 + 15, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+    throw Failure("zlib cannot be started");
+  }
+  std::string packed(deflateBound(&stream, text.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = uInt(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = uInt(packed.size());
+  deflate(&stream, Z_FINISH);
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  return packed;
+}
+
+// Takes one cell off the front of `line`. A quoted cell may hold commas; "" in it is a quote.
+std::string_view take_cell(std::string_view& line, std::string& scratch) {
+  if (line.empty() || line.front() != '"') {
+    const std::size_t comma = line.find(',');
+    const std::string_view cell = line.substr(0, comma);
+    line.remove_prefix(comma == std::string_view::npos ? line.size() : comma);
+    return cell;
+  }
+  scratch.clear();
+  std::size_t i = 1;
+  for (; i < line.size(); ++i) {
+    if (line[i] == '"') {
+      if (i + 1 >= line.size() || line[i + 1] != '"') break;
+      ++i;
+    }
+    scratch += line[i];
+  }
+  line.remove_prefix(std::min(i + 1, line.size()));
+  return scratch;
+}
+
+class CsvParser {
+ public:
+  CsvParser(std::string_view text, const std::string& file) : text_(text) { table_.file = file; }
+
+  engine::Result<TextTable> parse() {
+    if (text_.starts_with("\xEF\xBB\xBF")) text_.remove_prefix(3);
+    std::string_view line;
+    if (!next_line(line) || line.empty()) {
+      return engine::Mistake{
+          {table_.file, 1, 1}, "the table is empty", "the first line names the columns"};
+    }
+    header(line);
+    while (next_line(line)) {
+      if (!line.empty()) row(line);
+      if (mistakes_.size() >= kMostMistakes) break;
+    }
+    if (!mistakes_.empty()) return std::move(mistakes_);
+    return std::move(table_);
+  }
+
+ private:
+  static constexpr std::size_t kMostMistakes = 20;
+
+  bool next_line(std::string_view& line) {
+    if (text_.empty()) return false;
+    const std::size_t end = text_.find('\n');
+    line = text_.substr(0, end);
+    text_.remove_prefix(end == std::string_view::npos ? text_.size() : end + 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    ++number_;
+    return true;
+  }
+
+  void header(std::string_view line) {
+    for (bool more = true; more;) {
+      const std::string name(take_cell(line, scratch_));
+      const auto column = int(table_.columns.size()) + 1;
+      if (name.empty()) {
+        add_mistake(1, "column " + std::to_string(column) + " has no name", "");
+      } else if (table_.find(name)) {
+        add_mistake(1, "two columns are called '" + name + "'", "keep one of them");
+      }
+      table_.columns.emplace_back(name);
+      more = line.starts_with(',');
+      if (more) line.remove_prefix(1);
+    }
+  }
+
+  void row(std::string_view line) {
+    const std::string_view whole = line;
+    for (std::size_t i = 0; i < table_.columns.size(); ++i) {
+      table_.columns[i].append(take_cell(line, scratch_));
+      const bool last = i + 1 == table_.columns.size();
+      if (line.empty() == last) {
+        if (!last) line.remove_prefix(1);
+        continue;
+      }
+      const auto column = int(whole.size() - line.size()) + 1;
+      if (last) {
+        add_mistake(column, "more cells than the header has columns", "");
+      } else {
+        add_mistake(column,
+                    "the row has " + std::to_string(i + 1) + " of " +
+                        std::to_string(table_.columns.size()) + " cells",
+                    "the file may be cut off here");
+      }
+      return;
+    }
+    table_.lines.push_back(number_);
+  }
+
+  void add_mistake(int column, std::string what, std::string hint) {
+    mistakes_.push_back({{table_.file, int(number_), column}, std::move(what), std::move(hint)});
+  }
+
+  std::string_view text_;
+  TextTable table_;
+  std::uint32_t number_ = 0;
+  std::string scratch_;
+  std::vector<engine::Mistake> mistakes_;
+};
+
+void append_csv(std::string_view cell, std::string& text) {
+  if (cell.find_first_of(",\"\n") == std::string_view::npos) {
+    text += cell;
+    return;
+  }
+  text += '"';
+  for (const char letter : cell) text.append(letter == '"' ? 2 : 1, letter);
+  text += '"';
+}
+
+std::string csv_text(const TextTable& table) {
+  std::string text;
+  for (const TextColumn& column : table.columns) {
+    if (&column != &table.columns.front()) text += ',';
+    append_csv(column.name(), text);
+  }
+  text += '\n';
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    for (const TextColumn& column : table.columns) {
+      if (&column != &table.columns.front()) text += ',';
+      append_csv(column[row], text);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace
+
+std::optional<std::size_t> TextTable::find(std::string_view name) const {
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (columns[i].name() == name) return i;
+  }
+  return std::nullopt;
+}
+
+engine::Location TextTable::where(std::size_t row, std::size_t column) const {
+  if (lines.empty()) return {file, int(row) + 1, int(column) + 1};
+  std::size_t before = 0;
+  for (std::size_t i = 0; i < column; ++i) before += columns[i][row].size() + 1;
+  return {file, int(lines[row]), int(before) + 1};
+}
+
+engine::Location TextTable::header(std::size_t column) const {
+  std::size_t before = 0;
+  for (std::size_t i = 0; i < column; ++i) before += columns[i].name().size() + 1;
+  return {file, 1, int(before) + 1};
+}
+
+engine::Result<TextTable> parse_csv(std::string_view text, const std::string& file_name) {
+  return CsvParser(text, file_name).parse();
+}
+
+engine::Result<TextTable> read_table(const fs::path& file) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(file, ignored)) {
+    return engine::Mistake{{file.string()}, "there is no such file", "check its name"};
+  }
+  if (ends_with(file, ".parquet")) return read_text_parquet(file);
+  const auto text = read_inflated(file);
+  if (!text) return text.mistakes();
+  return parse_csv(*text, file.string());
+}
+
+void write_table(const fs::path& file, const TextTable& table) {
+  if (ends_with(file, ".parquet")) {
+    write_text_parquet(file, table);
+  } else {
+    const std::string text = csv_text(table);
+    write_durably(file, ends_with(file, ".gz") ? deflated(text) : text);
+  }
+}
+
+}  // namespace results

@@ -1,0 +1,112 @@
+#include "sweep/spec/load_resources.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "engine/calibration/calibration.h"
+#include "sweep/space/text_code.h"
+#include "sweep/workload/trace_file.h"
+
+namespace sweep {
+namespace {
+
+int trace_leaf() {
+  static const int leaf = engine::leaf_table().find_leaf("load.trace");
+  return leaf;
+}
+
+int checksum_leaf() {
+  static const int leaf = engine::leaf_table().find_leaf("load.trace_checksum");
+  return leaf;
+}
+
+void note(const std::vector<engine::Mistake>& mistakes, Reading& reading) {
+  for (const engine::Mistake& mistake : mistakes) {
+    reading.mistake(mistake.where, mistake.what, mistake.hint);
+  }
+}
+
+// Checksum of the trace, read once a reading; empty after a mistake.
+std::string trace_checksum(const std::string& path, const engine::Location& where,
+                           Reading& reading) {
+  const auto known = reading.resources->traces.find(path);
+  if (known != reading.resources->traces.end()) return known->second->checksum;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) {
+    reading.mistake(where, "there is no trace '" + path + "'",
+                    "paths are relative to the file that names them");
+    return "";
+  }
+  const TraceResult trace = read_trace(path);
+  if (!trace) {
+    note(trace.mistakes(), reading);
+    return "";
+  }
+  reading.resources->traces.emplace(path, *trace);
+  return (*trace)->checksum;
+}
+
+std::map<std::string, std::filesystem::path> calibration_files(const Library& library) {
+  std::map<std::string, std::filesystem::path> files;
+  for (const std::filesystem::path& folder : library.folders()) {
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(folder / "calibration", error)) {
+      if (entry.path().extension() != ".calibration") continue;
+      files.emplace(entry.path().stem().string(), entry.path());
+    }
+  }
+  return files;
+}
+
+}  // namespace
+
+std::vector<Edit> leaf_edits(int leaf, engine::LeafValue value, const engine::Location& where,
+                             Reading& reading) {
+  std::vector<Edit> edits;
+  if (leaf == trace_leaf() && !std::get<std::string>(value).empty()) {
+    edits.push_back(
+        {checksum_leaf(), trace_checksum(std::get<std::string>(value), where, reading)});
+  }
+  edits.insert(edits.begin(), {leaf, std::move(value)});
+  return edits;
+}
+
+void load_calibrations(engine::Scenario& base, const engine::Location& where, Reading& reading) {
+  std::map<std::string, engine::Calibration> loaded;
+  std::string all;
+  for (const auto& [name, file] : calibration_files(reading.library)) {
+    std::ifstream stream(file, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(stream), {}};
+    auto calibration = engine::parse_calibration(text, file.string());
+    if (!calibration) {
+      note(calibration.mistakes(), reading);
+      continue;
+    }
+    all += name + " " + calibration->checksum + "\n";
+    loaded.emplace(name, std::move(calibration).value());
+  }
+  const std::string checksum = all.empty() ? "" : text_digest(all);
+  std::string& stated = base.calibration.checksum;
+  if (!stated.empty() && stated != checksum) {
+    reading.mistake(where, "this sweep was resolved with other calibrations (" + stated + ")",
+                    "the library now has " + (checksum.empty() ? "none" : checksum) +
+                        "; remove 'calibration.checksum' to go on with these");
+  }
+  stated = checksum;
+
+  auto& by_name = reading.resources->calibrations.by_name;
+  const auto transfer = loaded.find(std::string(engine::kTransferName));
+  for (auto& [name, calibration] : loaded) {
+    const bool measured = name != engine::kTransferName && transfer != loaded.end();
+    by_name.emplace(
+        name, std::make_shared<const engine::Calibration>(
+                  measured ? engine::completed_by(calibration, transfer->second) : calibration));
+  }
+}
+
+}  // namespace sweep

@@ -1,0 +1,136 @@
+// Speed of the serving simulation, in requests per CPU second:
+//   cmake --build build/release --target llmsweep_bench && build/release/llmsweep_bench --benchmark_filter=Serving
+// Llama-2-7B on an A100 of 80 GB at 80% of its estimated capacity, breakdown on.
+#include <benchmark/benchmark.h>
+
+#include <memory>
+
+#include "engine/base/random.h"
+#include "engine/evaluate.h"
+
+namespace {
+
+using namespace engine;
+
+Scenario llama_on_a100(PolicyName policy) {
+  Scenario scenario;
+  scenario.task = Task::serve;
+  Device& device = scenario.device;
+  device.name = "a100-80gb-sxm";
+  device.multiprocessors = 108;
+  device.clock = Hertz{1.41e9};
+  device.peak.bf16 = device.peak.fp16 = FlopsPerSecond{312e12};
+  device.vector_peak = FlopsPerSecond{19.5e12};
+  device.memory_capacity = Bytes{80e9};
+  device.memory_bandwidth = BytesPerSecond{2.039e12};
+  device.l2_capacity = Bytes{40e6};
+  device.l2_bandwidth = BytesPerSecond{5e12};
+  device.complete();
+  ModelSpec& model = scenario.model;
+  model.name = "llama-2-7b";
+  model.layers = 32;
+  model.hidden = 4096;
+  model.heads = model.kv_heads = 32;
+  model.head_dim = 128;
+  model.intermediate = 11008;
+  model.vocabulary = 32000;
+  model.max_context = 4096;
+  scenario.serving.policy = policy;
+  Load& load = scenario.load;
+  load.requests = 5000;
+  load.throughput_fraction = 0.8;
+  // A chat: a few hundred tokens in, two hundred out, both widely spread.
+  load.lengths.distribution = LengthKind::lognormal;
+  load.lengths.prompt = 300;
+  load.lengths.output = 200;
+  load.lengths.prompt_cv = load.lengths.output_cv = 0.8;
+  load.lengths.prompt_max = 2000;
+  load.lengths.output_max = 1000;
+  return scenario;
+}
+
+void run(benchmark::State& state, const Scenario& scenario, const Resources& resources) {
+  Outcome outcome;
+  for (auto _ : state) {
+    evaluate_into(scenario, resources, outcome);
+    benchmark::DoNotOptimize(outcome.metrics.ttft_p99);
+  }
+  if (outcome.status != Status::ok) state.SkipWithError(outcome.reason.c_str());
+  const double requests = outcome.metrics.requests_finished;
+  state.counters["requests/s"] =
+      benchmark::Counter(requests * double(state.iterations()), benchmark::Counter::kIsRate);
+  state.counters["batch"] = outcome.metrics.batch_mean;
+  state.counters["steps/request"] = outcome.metrics.steps / requests;
+}
+
+void Serving(benchmark::State& state, PolicyName policy, bool stepping) {
+  Scenario scenario = llama_on_a100(policy);
+  scenario.serving.stepping = stepping;
+  run(state, scenario, {});
+}
+BENCHMARK_CAPTURE(Serving, vllm_v1, PolicyName::vllm_v1, false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Serving, vllm_v1_stepping, PolicyName::vllm_v1, true)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Serving, sarathi, PolicyName::sarathi, false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Serving, sarathi_stepping, PolicyName::sarathi, true)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Serving, vllm_v0, PolicyName::vllm_v0, false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Serving, sglang, PolicyName::sglang, false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Serving, orca, PolicyName::orca, false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Serving, no_evict, PolicyName::no_evict, false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Serving, static_batch, PolicyName::static_batch, false)
+    ->Unit(benchmark::kMillisecond);
+
+// The price of a request does not depend on how many there are.
+void ServingByCount(benchmark::State& state) {
+  Scenario scenario = llama_on_a100(PolicyName::vllm_v1);
+  scenario.load.requests = state.range(0);
+  run(state, scenario, {});
+}
+BENCHMARK(ServingByCount)
+    ->Arg(1000)
+    ->Arg(10'000)
+    ->Arg(100'000)
+    ->Arg(1'000'000)
+    ->Unit(benchmark::kMillisecond);
+
+void ServingFixedLengths(benchmark::State& state) {
+  Scenario scenario = llama_on_a100(PolicyName::vllm_v1);
+  scenario.load.lengths.distribution = LengthKind::fixed;
+  run(state, scenario, {});
+}
+BENCHMARK(ServingFixedLengths)->Unit(benchmark::kMillisecond);
+
+// Conversations in the shape of a recorded trace: prompts of a dozen hashed blocks, a third of which
+// an earlier prompt began with.
+void ServingPrefixTrace(benchmark::State& state) {
+  auto trace = std::make_shared<Trace>();
+  trace->block_tokens = 128;
+  trace->first_block.push_back(0);
+  double time = 0;
+  for (std::uint64_t i = 0; i < 5000; ++i) {
+    time += 0.1 * exponential(1, Stream::arrivals, i);
+    const auto prompt = std::int32_t(200 + 2000 * uniform(1, Stream::prompt_lengths, i));
+    trace->arrival.push_back(time);
+    trace->prompt.push_back(prompt);
+    trace->output.push_back(std::int32_t(20 + 300 * uniform(1, Stream::output_lengths, i)));
+    const std::uint64_t session = std::uint64_t(500 * uniform(1, Stream::sessions, i));
+    for (std::int64_t end = 128, block = 0; end < prompt + 128; end += 128, ++block) {
+      const bool shared = end <= prompt / 3;
+      trace->blocks.push_back(mixed_seed(shared ? session : 1000 + i, std::uint64_t(block)));
+    }
+    trace->first_block.push_back(std::uint32_t(trace->blocks.size()));
+  }
+  Resources resources;
+  resources.traces["trace"] = trace;
+  Scenario scenario = llama_on_a100(PolicyName::vllm_v1);
+  scenario.load.arrivals = ArrivalKind::trace;
+  scenario.load.throughput_fraction = 0;
+  scenario.load.trace = "trace";
+  scenario.load.requests = 0;
+  scenario.serving.prefix_caching = true;
+  run(state, scenario, resources);
+}
+BENCHMARK(ServingPrefixTrace)->Unit(benchmark::kMillisecond);
+
+}  // namespace

@@ -1,0 +1,72 @@
+#include "engine/calibration/point_set.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "engine/base/random.h"
+
+namespace engine {
+namespace {
+
+constexpr std::array<Coordinate, 2> kPlane{{{"x"}, {"y"}}};
+
+TEST(PointSet, ReturnsMeasuredPointsExactly) {
+  std::vector<MeasuredPoint> points;
+  for (int x = 1; x <= 4096; x *= 2) {
+    for (int y = 1; y <= 4096; y *= 4) {
+      points.push_back({coordinates(x, y), std::sin(double(x + 3 * y))});
+    }
+  }
+  const PointSet set(points, kPlane);
+  for (const MeasuredPoint& point : points) {
+    EXPECT_EQ(set.residual_at(point.shape), point.residual);
+  }
+}
+
+TEST(PointSet, StaysWithinWhatWasMeasured) {
+  std::vector<MeasuredPoint> points;
+  for (std::uint64_t n = 0; n < 500; ++n) {
+    points.push_back({coordinates(1 + 1000 * uniform(1, Stream::sampling, n, 0),
+                                  1 + 1000 * uniform(1, Stream::sampling, n, 1)),
+                      uniform(1, Stream::sampling, n, 2)});
+  }
+  const PointSet set(points, kPlane);
+  for (std::uint64_t n = 0; n < 2000; ++n) {
+    const double x = 1 + 2000 * uniform(2, Stream::sampling, n, 0);
+    const double y = 1 + 2000 * uniform(2, Stream::sampling, n, 1);
+    const double here = set.residual_at(coordinates(x, y));
+    EXPECT_GE(here, 0);
+    EXPECT_LE(here, 1);
+    // Continuous: a step of a millionth changes little, whichever points are near.
+    EXPECT_NEAR(set.residual_at(coordinates(x * (1 + 1e-9), y)), here, 1e-4);
+  }
+}
+
+TEST(PointSet, TheMiddleOfALineIsTheMeanOfItsEnds) {
+  const std::vector<MeasuredPoint> ends{{coordinates(1, 1), 0.2}, {coordinates(4, 1), 0.4}};
+  EXPECT_NEAR(PointSet(ends, kPlane).residual_at(coordinates(2, 1)), 0.3, 1e-12);
+  // Sequence lengths are taken as they are, not by their logarithm.
+  constexpr std::array<Coordinate, 2> lengths{{{"x", Scale::length}, {"y"}}};
+  EXPECT_NEAR(PointSet(ends, lengths).residual_at(coordinates(2.5, 1)), 0.3, 1e-12);
+}
+
+TEST(PointSet, BetweenTwoLinesIsTheMeanOfBoth) {
+  const PointSet set({{coordinates(8, 1), 0.2}, {coordinates(8, 4), 0.4}}, kPlane);
+  EXPECT_NEAR(set.residual_at(coordinates(8, 2)), 0.3, 1e-12);
+}
+
+TEST(PointSet, OnePointSpeaksForAll) {
+  const PointSet set({{coordinates(8, 8), 0.5}}, kPlane);
+  EXPECT_EQ(set.residual_at(coordinates(1000, 1)), 0.5);
+  EXPECT_EQ(PointSet().residual_at(coordinates(1, 1)), 0);
+}
+
+TEST(PointSet, OfEqualShapesTheFirstIsKept) {
+  const PointSet set({{coordinates(8, 8), 0.5}, {coordinates(8, 8), 0.9}}, kPlane);
+  EXPECT_EQ(set.points().size(), 1u);
+  EXPECT_EQ(set.residual_at(coordinates(8, 8)), 0.5);
+}
+
+}  // namespace
+}  // namespace engine

@@ -1,0 +1,144 @@
+// Facts about single families, with numbers one can work out by hand.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "engine/kernels/kernel_time.h"
+#include "engine/kernels/moe.h"
+#include "tests/support/calibrations.h"
+#include "tests/support/toys.h"
+
+namespace engine {
+namespace {
+
+KernelTime roofline(Family family, const Op& op) {
+  return kernel_time(family, op, toys::gpu(), nullptr);
+}
+
+Device hopper() {
+  Device device = toys::gpu();
+  device.architecture = "Hopper";
+  return device;
+}
+
+TEST(Moe, TouchesWhatTopKOfEChoose) {
+  EXPECT_NEAR(experts_touched({.tokens = 1, .top_k = 2, .experts = 16, .local_experts = 16}), 2,
+              1e-9);
+  EXPECT_NEAR(experts_touched({.tokens = 2, .top_k = 2, .experts = 16, .local_experts = 8}),
+              8 * (1 - 0.875 * 0.875), 1e-9);
+}
+
+TEST(Moe, ReadsEveryTouchedExpertOnce) {
+  const Moe op{.tokens = 100,
+               .hidden = 4096,
+               .intermediate = 1024,
+               .top_k = 2,
+               .experts = 8,
+               .local_experts = 8};
+  EXPECT_NEAR(roofline(Family::moe, op).memory.value, 8 * 3 * 4096.0 * 1024 * 2 / 1e12, 1e-12);
+  EXPECT_DOUBLE_EQ(roofline(Family::moe, op).flops.value, 2 * 3 * 200.0 * 4096 * 1024);
+}
+
+TEST(Moe, SkewMakesTheFullestDeviceSlower) {
+  Moe op{.tokens = 4096,
+         .hidden = 4096,
+         .intermediate = 1024,
+         .top_k = 8,
+         .experts = 64,
+         .local_experts = 8};
+  double before = 0;
+  for (const double skew : {0.0, 0.5, 1.01, 1.2}) {
+    op.skew = skew;
+    const double time = kernel_time(Family::moe, op, hopper(), &toys::transfer()).total().value;
+    EXPECT_GE(time, before) << skew;
+    before = time;
+  }
+}
+
+TEST(Copy, InsideTheDeviceReadsAndWrites) {
+  const KernelTime time = roofline(Family::copy, Copy{.bytes = 1e9});
+  EXPECT_NEAR(time.memory.value, 2e9 / 1e12, 2e-5);
+  EXPECT_DOUBLE_EQ(
+      roofline(Family::copy_h2d, Copy{.bytes = 1e9, .path = CopyPath::host_to_device}).memory.value,
+      1e9 / 20e9);
+}
+
+TEST(Lora, ReadsEachAdapterOnce) {
+  const Lora op{.tokens = 64, .adapters = 8, .rank = 16, .input = 4096, .output = 4096};
+  const KernelTime time = roofline(Family::lora, op);
+  EXPECT_DOUBLE_EQ(time.memory.value, 8 * 16 * 8192.0 * 2 / 1e12);
+  EXPECT_DOUBLE_EQ(time.flops.value, 2 * 64.0 * 16 * 8192);
+}
+
+TEST(Scan, ReadsAndWritesItsState) {
+  const Scan op{.sequences = 10, .tokens = 10, .heads = 32, .head_dim = 64, .state = 128};
+  EXPECT_DOUBLE_EQ(roofline(Family::linear_attention, op).memory.value,
+                   10 * 32 * 64 * 128 * 8.0 / 1e12);
+}
+
+TEST(Convolution, PassesOnceOverItsTokens) {
+  const Convolution op{.tokens = 1e6, .channels = 1000, .width = 4};
+  EXPECT_NEAR(roofline(Family::convolution, op).memory.value, 4e9 / 1e12, 2e-5);
+}
+
+TEST(Quantize, ProductAndQuantisationAddUpToTheTable) {
+  Gemm gemm{.m = 512, .n = 4096, .k = 4096};
+  gemm.weights = gemm.activations = Dtype::fp8;
+  const auto time = [](Family family, const Op& op) {
+    return kernel_time(family, op, hopper(), &toys::transfer()).total().value;
+  };
+  const double apart =
+      time(Family::gemm, gemm) + time(Family::quantize, Quantize{.rows = 512, .width = 4096});
+  gemm.quantizes_input = true;
+  EXPECT_NEAR(time(Family::gemm, gemm), apart, 1e-12);
+}
+
+TEST(AttentionDecode, AServedModelFindsNoKeysInTheCache) {
+  AttentionDecode op{.sequences = 4, .kv_tokens = 4 * 500, .heads = 32, .kv_heads = 8};
+  const KernelTime cold = kernel_time(Family::attn_decode, op, hopper(), &toys::transfer());
+  op.warm = true;
+  const KernelTime warm = kernel_time(Family::attn_decode, op, hopper(), &toys::transfer());
+  EXPECT_LT(warm.memory, cold.memory);
+  EXPECT_LE(warm.total(), cold.total());
+}
+
+TEST(AttentionPrefill, UnequalPromptsTakeLongerThanEqualOnes) {
+  AttentionPrefill equal{.sequences = 2,
+                         .tokens = 8192,
+                         .pairs = 2 * 4096.0 * 4097 / 2,
+                         .kv_tokens = 8192,
+                         .heads = 32,
+                         .kv_heads = 8};
+  AttentionPrefill unequal = equal;
+  unequal.pairs = 8064.0 * 8065 / 2 + 128.0 * 129 / 2;
+  const Device device = hopper();
+  EXPECT_GT(
+      kernel_time(Family::attn_prefill, unequal, device, &toys::transfer()).total().value,
+      1.4 * kernel_time(Family::attn_prefill, equal, device, &toys::transfer()).total().value);
+}
+
+TEST(KernelTime, OutsideTheEnvelopeIsFlagged) {
+  const Device device = hopper();
+  const auto flagged = [&device](std::int64_t m) {
+    return kernel_time(Family::gemm, Gemm{.m = m, .n = 4096, .k = 4096}, device, &toys::transfer())
+        .extrapolated;
+  };
+  EXPECT_FALSE(flagged(64));
+  EXPECT_TRUE(flagged(10'000'000));
+  Device foreign = device;
+  foreign.architecture = "CDNA 3";
+  EXPECT_TRUE(
+      kernel_time(Family::gemm, Gemm{.m = 64, .n = 4096, .k = 4096}, foreign, &toys::transfer())
+          .extrapolated);
+}
+
+TEST(KernelTime, FormatsWithoutParametersAreRooflines) {
+  Gemm gemm{.m = 64, .n = 4096, .k = 4096};
+  gemm.weights = gemm.activations = Dtype::fp32;
+  Device device = hopper();
+  device.peak.fp32 = FlopsPerSecond{1e14};
+  EXPECT_EQ(kernel_time(Family::gemm, gemm, device, &toys::transfer()).tier, Tier::roofline);
+}
+
+}  // namespace
+}  // namespace engine

@@ -1,0 +1,155 @@
+#include "engine/memory/kv_pool.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/base/random.h"
+
+namespace engine {
+namespace {
+
+using Prefix = std::vector<PrefixExtent>;
+
+KvPool pool_of(std::int64_t blocks, std::int64_t size) {
+  KvPool pool;
+  pool.reset(blocks, size, true);
+  return pool;
+}
+
+// A request computes its prefix and holds nothing else.
+KvHolding compute(KvPool& pool, const Prefix& prefix) {
+  KvHolding holding;
+  const std::int64_t tokens = prefix.back().end;
+  const KvPool::Match hit = pool.match(prefix, tokens);
+  pool.hold(prefix, hit, holding);
+  pool.take(pool.blocks_for(tokens) - holding.shared);
+  pool.publish(prefix, tokens, holding);
+  return holding;
+}
+
+TEST(KvPool, CountsBlocks) {
+  KvPool pool;
+  pool.reset(10, 16, false);
+  EXPECT_EQ(pool.blocks_for(16), 1);
+  EXPECT_EQ(pool.blocks_for(17), 2);
+  pool.take(4);
+  EXPECT_EQ(pool.free(), 6);
+  pool.give(4);
+  EXPECT_EQ(pool.used(), 0);
+  pool.reset(10, 12, false);
+  EXPECT_EQ(pool.blocks_for(24), 2);
+  EXPECT_EQ(pool.blocks_for(25), 3);
+}
+
+TEST(KvPool, WhatOneLeavesAnotherFinds) {
+  KvPool pool = pool_of(10, 4);
+  const Prefix prefix{{1, 8}, {2, 12}};
+  KvHolding first = compute(pool, prefix);
+  EXPECT_EQ(pool.free(), 7);
+  pool.release(first, 3);
+  EXPECT_EQ(pool.free(), 10);
+  EXPECT_EQ(pool.idle(), 3);
+  const Prefix longer{{1, 8}, {2, 12}, {3, 16}};
+  EXPECT_EQ(pool.match(longer, 15).tokens, 12);
+  EXPECT_EQ(pool.match(longer, 15).idle, 3);
+  // At most what is asked for, in whole blocks.
+  EXPECT_EQ(pool.match(longer, 11).tokens, 8);
+  const Prefix different{{1, 8}, {9, 12}};
+  EXPECT_EQ(pool.match(different, 15).tokens, 8);
+}
+
+TEST(KvPool, SharedBlocksAreHeldOnce) {
+  KvPool pool = pool_of(10, 4);
+  const Prefix prefix{{1, 8}};
+  KvHolding first = compute(pool, prefix);
+  KvHolding second = compute(pool, prefix);
+  EXPECT_EQ(pool.used(), 2);
+  EXPECT_EQ(pool.freed_by(first, 2), 0);
+  pool.release(first, 2);
+  EXPECT_EQ(pool.freed_by(second, 2), 2);
+  EXPECT_EQ(pool.used(), 2);
+  pool.release(second, 2);
+  EXPECT_EQ(pool.used(), 0);
+}
+
+TEST(KvPool, TheLeastRecentlyUsedGoesFirstFromItsEnd) {
+  KvPool pool = pool_of(6, 4);
+  KvHolding a = compute(pool, {{1, 12}});
+  KvHolding b = compute(pool, {{2, 12}});
+  pool.release(a, 3);
+  pool.release(b, 3);
+  pool.take(2);  // nothing is empty: two blocks of the older one go
+  EXPECT_EQ(pool.match(Prefix{{1, 12}}, 100).tokens, 4);
+  EXPECT_EQ(pool.match(Prefix{{2, 12}}, 100).tokens, 12);
+  pool.take(1);
+  EXPECT_EQ(pool.match(Prefix{{1, 12}}, 100).tokens, 0);
+  EXPECT_EQ(pool.evicted(), 3);
+  pool.give(3);
+}
+
+TEST(KvPool, APartThatWasGivenUpIsMadeWholeAgain) {
+  KvPool pool = pool_of(6, 4);
+  KvHolding a = compute(pool, {{1, 12}});
+  pool.release(a, 3);
+  pool.take(5);  // two blocks of it go
+  pool.give(5);
+  KvHolding again = compute(pool, {{1, 12}});
+  EXPECT_EQ(again.shared, 3);
+  EXPECT_EQ(pool.match(Prefix{{1, 12}}, 100).tokens, 12);
+  pool.release(again, 3);
+  EXPECT_EQ(pool.free(), 6);
+}
+
+TEST(KvPool, ShortExtentsAddUpToBlocks) {
+  // Parts of 6 tokens in blocks of 4: 1, 2 and 1 blocks are full after them.
+  KvPool pool = pool_of(10, 4);
+  KvHolding a = compute(pool, {{1, 6}, {2, 12}, {3, 18}});
+  EXPECT_EQ(a.shared, 4);
+  EXPECT_EQ(pool.used(), 5);
+  pool.release(a, 5);
+  EXPECT_EQ(pool.match(Prefix{{1, 6}, {2, 12}, {3, 18}}, 100).tokens, 16);
+  EXPECT_EQ(pool.match(Prefix{{1, 6}}, 100).tokens, 4);
+}
+
+TEST(KvPool, BlocksAreConservedUnderAnyUse) {
+  KvPool pool = pool_of(64, 4);
+  struct Held {
+    KvHolding holding;
+    std::int64_t blocks;
+  };
+  std::vector<Held> held;
+  for (std::uint64_t n = 0; n < 20'000; ++n) {
+    const auto dice = [n](std::uint32_t lane, std::uint64_t sides) {
+      return std::uint64_t(uniform(3, Stream::sampling, n, lane) * double(sides));
+    };
+    if (dice(0, 2) == 0 && !held.empty()) {
+      const std::size_t i = std::size_t(dice(1, held.size()));
+      pool.release(held[i].holding, held[i].blocks);
+      held[i] = std::move(held.back());
+      held.pop_back();
+      continue;
+    }
+    Prefix prefix;
+    std::uint64_t chain = 0;
+    for (std::uint64_t part = 0; part <= dice(2, 4); ++part) {
+      chain = mixed_seed(chain, dice(3 + std::uint32_t(part), 3));
+      prefix.push_back({chain, std::int64_t(7 * (part + 1))});
+    }
+    const std::int64_t tokens = prefix.back().end;
+    const KvPool::Match hit = pool.match(prefix, tokens - 1);
+    const std::int64_t blocks = std::max(pool.blocks_for(tokens), hit.blocks);
+    if (blocks - hit.blocks + hit.idle > pool.free()) continue;
+    Held mine{{}, blocks};
+    pool.hold(prefix, hit, mine.holding);
+    pool.take(blocks - mine.holding.shared);
+    pool.publish(prefix, tokens, mine.holding);
+    held.push_back(std::move(mine));
+    std::int64_t alone = 0;
+    for (const Held& one : held) alone += one.blocks - one.holding.shared;
+    ASSERT_EQ(alone + pool.held_in_extents(), pool.used()) << n;
+  }
+  for (Held& one : held) pool.release(one.holding, one.blocks);
+  EXPECT_EQ(pool.free(), 64);
+}
+
+}  // namespace
+}  // namespace engine

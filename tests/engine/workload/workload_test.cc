@@ -1,0 +1,201 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "engine/workload/arrivals.h"
+#include "engine/workload/lengths.h"
+#include "engine/workload/request_source.h"
+
+namespace engine {
+namespace {
+
+constexpr double kNeverEnds = std::numeric_limits<double>::infinity();
+
+struct Moments {
+  double mean = 0, cv = 0;
+};
+Moments moments_of(const std::vector<double>& values) {
+  double sum = 0, squares = 0;
+  for (const double value : values) sum += value;
+  const double mean = sum / double(values.size());
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return {mean, std::sqrt(squares / double(values.size())) / mean};
+}
+
+Moments gaps_of(const Load& load, double rate) {
+  ArrivalClock clock(load, rate, 11);
+  std::vector<double> gaps;
+  double before = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    const double time = clock.next();
+    gaps.push_back(time - before);
+    before = time;
+  }
+  return moments_of(gaps);
+}
+
+TEST(Arrivals, HaveTheirRateAndSpread) {
+  Load load;
+  EXPECT_NEAR(gaps_of(load, 4).mean, 0.25, 0.003);
+  EXPECT_NEAR(gaps_of(load, 4).cv, 1, 0.01);
+  load.arrivals = ArrivalKind::gamma;
+  for (const double cv : {0.4, 2.0, 3.5}) {
+    load.cv = cv;
+    EXPECT_NEAR(gaps_of(load, 4).mean / 0.25, 1, 0.05) << cv;
+    EXPECT_NEAR(gaps_of(load, 4).cv / cv, 1, 0.05) << cv;
+  }
+  load.arrivals = ArrivalKind::deterministic;
+  EXPECT_NEAR(gaps_of(load, 4).cv, 0, 0.01);
+}
+
+TEST(Arrivals, FollowACurve) {
+  Load load;
+  load.arrivals = ArrivalKind::curve;
+  load.curve = "0:10, 100:0, 200:40";
+  ArrivalClock clock(load, 1, 3);
+  int early = 0, pause = 0, late = 0;
+  for (int i = 0; i < 5000; ++i) {
+    const double time = clock.next();
+    (time < 100 ? early : time < 200 ? pause : late) += 1;
+    if (time > 300) break;
+  }
+  EXPECT_NEAR(early, 1000, 100);
+  EXPECT_EQ(pause, 0);
+  EXPECT_NEAR(late, 4000, 200);
+}
+
+TEST(Arrivals, ABadCurveSaysWhatIsWrong) {
+  std::string reason;
+  EXPECT_FALSE(parse_rate_curve("0:2, 60", reason));
+  EXPECT_EQ(reason, "load.curve: '60' is not a pair 'second:req/s'");
+  EXPECT_FALSE(parse_rate_curve("0:2, 0:3", reason));
+  EXPECT_EQ(reason, "load.curve: times must rise from 0; '0:3' does not");
+  EXPECT_FALSE(parse_rate_curve("0:2, 60:0", reason));
+  EXPECT_EQ(reason, "load.curve: the last rate must be above 0");
+  EXPECT_TRUE(parse_rate_curve("0:2,60:10", reason));
+}
+
+TEST(Lengths, HaveTheirMeanAndSpread) {
+  Lengths lengths;
+  lengths.prompt = 1000;
+  lengths.output = 200;
+  lengths.prompt_cv = 0.5;
+  lengths.output_cv = 1.0;
+  for (const LengthKind kind : {LengthKind::uniform, LengthKind::lognormal}) {
+    lengths.distribution = kind;
+    if (kind == LengthKind::uniform) lengths.output_cv = 0.3;
+    if (kind == LengthKind::lognormal) lengths.output_cv = 1.0;
+    const LengthSampler sampler(lengths, 5, nullptr);
+    std::vector<double> prompts, outputs;
+    for (int n = 0; n < 50'000; ++n) {
+      const LengthPair pair = sampler(n);
+      prompts.push_back(double(pair.prompt));
+      outputs.push_back(double(pair.output));
+    }
+    EXPECT_NEAR(moments_of(prompts).mean / 1000, 1, 0.02);
+    EXPECT_NEAR(moments_of(prompts).cv, 0.5, 0.02);
+    EXPECT_NEAR(moments_of(outputs).mean / 200, 1, 0.03);
+    EXPECT_NEAR(moments_of(outputs).cv, lengths.output_cv, 0.05);
+  }
+}
+
+TEST(Lengths, StayWithinTheirLimits) {
+  Lengths lengths;
+  lengths.distribution = LengthKind::zipf;
+  lengths.prompt = 10;
+  lengths.prompt_max = 100;
+  lengths.output_max = 50;
+  lengths.output = 50;
+  const LengthSampler sampler(lengths, 5, nullptr);
+  int short_ones = 0;
+  for (int n = 0; n < 10'000; ++n) {
+    const LengthPair pair = sampler(n);
+    EXPECT_GE(pair.prompt, 10);
+    EXPECT_LE(pair.prompt, 100);
+    EXPECT_EQ(pair.output, 50);
+    short_ones += pair.prompt < 32;
+  }
+  // With exponent 1.2, (10^-0.2 - 31.5^-0.2) / (10^-0.2 - 100^-0.2) of them are below 31.5.
+  EXPECT_NEAR(short_ones / 1e4, 0.556, 0.02);
+}
+
+std::vector<Request> all_of(RequestSource& source, double service) {
+  // Everyone is answered `service` after arriving.
+  std::vector<Request> requests;
+  std::vector<std::pair<double, std::int64_t>> inside;
+  while (true) {
+    std::size_t first = 0;
+    for (std::size_t i = 1; i < inside.size(); ++i) {
+      if (inside[i].first < inside[first].first) first = i;
+    }
+    const double done = inside.empty() ? kNeverEnds : inside[first].first;
+    if (source.next_arrival() == kNeverEnds && inside.empty()) return requests;
+    if (done < source.next_arrival()) {
+      const auto [time, client] = inside[first];
+      inside.erase(inside.begin() + std::ptrdiff_t(first));
+      source.answered(client, time);
+      continue;
+    }
+    Request request;
+    source.take(request);
+    inside.emplace_back(request.arrival + service, request.client);
+    requests.push_back(request);
+  }
+}
+
+TEST(RequestSource, AClosedLoopWaitsForItsAnswers) {
+  Load load;
+  load.arrivals = ArrivalKind::closed;
+  load.requests = 7;
+  RequestSource source(load, nullptr, {.level = {.clients = 2}, .seed = 1});
+  const std::vector<Request> requests = all_of(source, 1.0);
+  ASSERT_EQ(requests.size(), 7u);
+  const std::vector<double> expected{0, 0, 1, 1, 2, 2, 3};
+  for (std::size_t i = 0; i < 7; ++i) {
+    EXPECT_EQ(requests[i].arrival, expected[i]);
+    EXPECT_EQ(requests[i].number, std::int64_t(i));
+  }
+}
+
+TEST(RequestSource, ASessionSendsItsHistoryAgain) {
+  Load load;
+  load.arrivals = ArrivalKind::deterministic;
+  load.requests = 5;
+  load.turns = 3;
+  load.lengths.prompt = 100;
+  load.lengths.output = 10;
+  load.shared_prefix = 40;
+  RequestSource source(load, nullptr, {.level = {.rate = 0.01}, .seed = 1, .prefixes = true});
+  const std::vector<Request> requests = all_of(source, 1.0);
+  ASSERT_EQ(requests.size(), 5u);
+  EXPECT_EQ(requests[0].prompt, 100);
+  EXPECT_EQ(requests[1].prompt, 210);
+  EXPECT_EQ(requests[2].prompt, 320);
+  EXPECT_EQ(requests[2].session, requests[0].session);
+  EXPECT_EQ(requests[3].prompt, 100);
+  EXPECT_NE(requests[3].session, requests[0].session);
+  // Shared part, first turn without its last token, second turn likewise, and its own.
+  ASSERT_EQ(requests[2].prefix.size(), 4u);
+  EXPECT_EQ(requests[2].prefix[0].end, 40);
+  EXPECT_EQ(requests[2].prefix[1].end, 109);
+  EXPECT_EQ(requests[2].prefix[2].end, 219);
+  EXPECT_EQ(requests[2].prefix[1].key, requests[0].prefix[1].key);
+  EXPECT_EQ(requests[3].prefix[0].key, requests[0].prefix[0].key);
+  EXPECT_NE(requests[3].prefix[1].key, requests[0].prefix[1].key);
+}
+
+TEST(RequestSource, ABadLoadSaysWhatIsMissing) {
+  Load load;
+  load.arrivals = ArrivalKind::trace;
+  EXPECT_EQ(*load_problem(load, nullptr), "load.arrivals: trace needs load.trace");
+  load.trace = "t.csv";
+  EXPECT_EQ(*load_problem(load, nullptr), "load.trace 't.csv' was not loaded");
+  Trace trace;
+  trace.prompt = trace.output = {1};
+  EXPECT_EQ(*load_problem(load, &trace),
+            "load.trace 't.csv' has no arrival times; use it with load.lengths.distribution: "
+            "empirical");
+}
+
+}  // namespace
+}  // namespace engine

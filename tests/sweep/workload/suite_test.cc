@@ -1,0 +1,153 @@
+// The inference scenarios of specs/suite: each runs, gives its metric, and agrees with what can be
+// worked out by hand.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "engine/evaluate.h"
+#include "sweep/space/space_parts.h"
+#include "sweep/spec/library.h"
+#include "sweep/spec/sweep_spec.h"
+#include "sweep/workload/trace_file.h"
+
+namespace sweep {
+namespace {
+
+const std::filesystem::path kSpecs = LLMSWEEP_SPECS_DIR;
+
+struct SuiteRun {
+  engine::Scenario scenario;
+  engine::Outcome outcome;
+  const engine::Metrics& metrics() const { return outcome.metrics; }
+};
+
+std::vector<SuiteRun> run_suite(const std::string& id) {
+  const std::filesystem::path path = kSpecs / "suite" / (id + ".yaml");
+  engine::Result<SweepSpec> spec = read_sweep(path, Library({kSpecs}));
+  if (!spec) {
+    ADD_FAILURE() << engine::to_text(spec.mistakes());
+    return {};
+  }
+  engine::Resources resources;
+  std::vector<SuiteRun> runs;
+  PointBuilder builder(spec->space);
+  for (std::uint64_t i = 0; i < spec->space.size(); ++i) {
+    Point point;
+    if (builder.build(i, point) != Admission::admitted) continue;
+    const std::string& trace = point.scenario.load.trace;
+    if (!trace.empty() && resources.find_trace(trace) == nullptr) {
+      const TraceResult read =
+          read_trace((kSpecs / "loads" / std::filesystem::path(trace).filename()).string());
+      if (!read) {
+        ADD_FAILURE() << engine::to_text(read.mistakes());
+        return {};
+      }
+      resources.traces[trace] = *read;
+    }
+    runs.push_back({point.scenario, engine::evaluate(point.scenario, resources)});
+    EXPECT_EQ(runs.back().outcome.status, engine::Status::ok) << runs.back().outcome.reason;
+    EXPECT_GT(runs.back().metrics().requests_finished, 0);
+    EXPECT_GT(runs.back().metrics().ttft.value, 0);
+  }
+  return runs;
+}
+
+TEST(Suite, I1_1_OneRequestReadsTheWeightsOnceAToken) {
+  const std::vector<SuiteRun> runs = run_suite("I1.1");
+  ASSERT_EQ(runs.size(), 3u);
+  for (const SuiteRun& run : runs) {
+    EXPECT_GT(run.metrics().tpot.value, 6.4e-3);
+    EXPECT_LT(run.metrics().tpot.value, 2 * 6.4e-3);
+  }
+  EXPECT_LT(runs[0].metrics().ttft, runs[2].metrics().ttft);
+}
+
+TEST(Suite, I1_2_TwoDevicesAreFasterButNotTwice) {
+  const std::vector<SuiteRun> runs = run_suite("I1.2");
+  ASSERT_EQ(runs.size(), 2u);
+  const double gain = runs[0].metrics().tpot / runs[1].metrics().tpot;
+  EXPECT_GT(gain, 1.2);
+  EXPECT_LT(gain, 2);
+}
+
+TEST(Suite, I1_3_CommunicationHasItsShare) {
+  for (const SuiteRun& run : run_suite("I1.3")) {
+    EXPECT_GT(run.metrics().tpot.value, 5.1e-3);
+    const double busy = run.metrics().utilization * run.metrics().makespan.value;
+    EXPECT_GT(run.metrics().communication_time.value / busy, 0.02);
+    EXPECT_LT(run.metrics().communication_time.value / busy, 0.6);
+  }
+}
+
+TEST(Suite, I2_1_MoreLoadMakesTokensSlower) {
+  const std::vector<SuiteRun> runs = run_suite("I2.1");
+  ASSERT_EQ(runs.size(), 4u);
+  EXPECT_LT(runs[0].metrics().tpot, runs[1].metrics().tpot);
+  EXPECT_LT(runs[2].metrics().tpot, runs[3].metrics().tpot);
+  for (const SuiteRun& run : runs) EXPECT_GE(run.metrics().preemptions, 0);
+}
+
+TEST(Suite, I2_2_ChunksBoundTheStalls) {
+  const std::vector<SuiteRun> runs = run_suite("I2.2");
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_GT(runs[0].metrics().itl_p99, runs[1].metrics().itl_p99);
+}
+
+TEST(Suite, I2_3_FourReplicasCarryTheLoad) {
+  for (const SuiteRun& run : run_suite("I2.3")) {
+    EXPECT_EQ(run.metrics().devices, 32);
+    EXPECT_GT(run.metrics().goodput.value, 0);
+    // About 8 requests of 200 tokens a second.
+    EXPECT_NEAR(run.metrics().output.value / 1600, 1, 0.2);
+  }
+}
+
+TEST(Suite, I3_1_TheCacheLimitsTheBatch) {
+  const std::vector<SuiteRun> runs = run_suite("I3.1");
+  ASSERT_EQ(runs.size(), 4u);
+  // 17 GB a sequence: 3 beside 16 GB of weights in 72 GB, twice that at half the bytes.
+  EXPECT_EQ(runs[0].metrics().max_batch, 3);
+  EXPECT_GE(runs[1].metrics().max_batch, 6);
+  EXPECT_GT(runs[2].metrics().max_batch, runs[0].metrics().max_batch);
+}
+
+TEST(Suite, I3_2_LargeBlocksWasteAndRestartMore) {
+  const std::vector<SuiteRun> runs = run_suite("I3.2");
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_LT(runs[0].metrics().kv_waste, runs[1].metrics().kv_waste);
+  EXPECT_LT(runs[1].metrics().kv_waste, runs[2].metrics().kv_waste);
+  EXPECT_GT(runs[0].metrics().preemptions, 0);
+  // Half a block of 16 in sequences of about 450 tokens.
+  EXPECT_NEAR(runs[0].metrics().kv_waste, 7.5 / 450, 0.008);
+}
+
+TEST(Suite, I5_2_TurnsFindTheirHistory) {
+  const std::vector<SuiteRun> runs = run_suite("I5.2");
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].metrics().prefix_hit_rate, 0);
+  // Every turn but the first finds all before it: its own new tokens are what it misses.
+  EXPECT_GT(runs[1].metrics().prefix_hit_rate, 0.6);
+  EXPECT_LT(runs[1].metrics().ttft, runs[0].metrics().ttft);
+}
+
+TEST(Suite, I5_3_FourBitsHelpOneUserMost) {
+  const std::vector<SuiteRun> runs = run_suite("I5.3");
+  ASSERT_EQ(runs.size(), 6u);
+  const double alone = runs[0].metrics().tpot / runs[3].metrics().tpot;
+  const double crowd = runs[2].metrics().tpot / runs[5].metrics().tpot;
+  EXPECT_GT(alone, 1.8);
+  EXPECT_LT(alone, 4);
+  EXPECT_LT(crowd, alone);
+  EXPECT_NEAR(runs[3].metrics().weights / runs[0].metrics().weights, 0.27, 0.05);
+}
+
+TEST(Suite, I5_5_HalfTheBytesAreTwiceTheBlocks) {
+  const std::vector<SuiteRun> runs = run_suite("I5.5");
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_NEAR(runs[1].metrics().kv_blocks / runs[0].metrics().kv_blocks, 2, 1e-3);
+  EXPECT_GT(runs[1].metrics().batch_mean, 1.3 * runs[0].metrics().batch_mean);
+}
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,125 @@
+#include "sweep/workload/trace_file.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <cstdio>
+#include <filesystem>
+
+namespace sweep {
+namespace {
+
+std::string mistakes_of(const TraceResult& result) { return engine::to_text(result.mistakes()); }
+
+TEST(TraceFile, ReadsOurColumnsInAnyOrder) {
+  const TraceResult result = parse_trace(
+      "output_tokens,arrival_s,prompt_tokens,session,priority,hash_ids,other\n"
+      "5,0.5,100,7,1,11 12,x\n"
+      "6,1.25,200,8,0,11;13,y\n",
+      "t.csv");
+  ASSERT_TRUE(result.ok()) << mistakes_of(result);
+  const engine::Trace& trace = **result;
+  EXPECT_EQ(trace.arrival, (std::vector<double>{0.5, 1.25}));
+  EXPECT_EQ(trace.prompt, (std::vector<std::int32_t>{100, 200}));
+  EXPECT_EQ(trace.output, (std::vector<std::int32_t>{5, 6}));
+  EXPECT_EQ(trace.session, (std::vector<std::int64_t>{7, 8}));
+  EXPECT_EQ(trace.priority, (std::vector<std::int32_t>{1, 0}));
+  EXPECT_EQ(trace.first_block, (std::vector<std::uint32_t>{0, 2, 4}));
+  EXPECT_EQ(trace.blocks[0], trace.blocks[2]);  // the same first block
+  EXPECT_NE(trace.blocks[1], trace.blocks[3]);
+  EXPECT_EQ(trace.block_tokens, 16);
+  EXPECT_EQ(trace.checksum.size(), 16u);
+}
+
+TEST(TraceFile, ABlockStandsForEverythingBeforeIt) {
+  const TraceResult result = parse_trace(
+      "{\"timestamp\": 0, \"input_length\": 1000, \"output_length\": 2, \"hash_ids\": [1, 5]}\n"
+      "{\"timestamp\": 1500, \"input_length\": 1000, \"output_length\": 2, \"hash_ids\": [2, 5]}\n",
+      "t.jsonl");
+  ASSERT_TRUE(result.ok()) << mistakes_of(result);
+  const engine::Trace& trace = **result;
+  EXPECT_EQ(trace.arrival, (std::vector<double>{0, 1.5}));
+  EXPECT_EQ(trace.block_tokens, 512);
+  EXPECT_NE(trace.blocks[1], trace.blocks[3]);
+}
+
+TEST(TraceFile, ReadsDatesAndTimes) {
+  const TraceResult result = parse_trace(
+      "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+      "2023-11-30 23:59:59.5000000,374,44\n"
+      "2023-12-01 00:00:01.2500000,396,109\n",
+      "azure.csv");
+  ASSERT_TRUE(result.ok()) << mistakes_of(result);
+  EXPECT_NEAR((*result)->arrival[1], 1.75, 1e-5);
+}
+
+TEST(TraceFile, EveryMistakeHasItsPlace) {
+  const TraceResult result = parse_trace(
+      "arrival_s,prompt_tokens,output_tokens\n"
+      "1,10,5\n"
+      "0.5,10,5\n"
+      "2,-10,5\n"
+      "3,10\n"
+      "4,nan,5\n"
+      "5,10,many\n"
+      "6,10,1e12\n",
+      "bad.csv");
+  EXPECT_EQ(
+      mistakes_of(result),
+      "bad.csv:3:1: error: the arrival is before that of the row above\n"
+      "  hint: sort the rows by arrival\n"
+      "bad.csv:4:3: error: prompt_tokens is not a whole number of tokens from 1 to 100000000\n"
+      "bad.csv:5:5: error: the row has 2 of 3 columns\n"
+      "bad.csv:6:3: error: prompt_tokens is not a whole number of tokens from 1 to 100000000\n"
+      "bad.csv:7:6: error: 'many' is not a value of output_tokens\n"
+      "bad.csv:8:6: error: output_tokens is not a whole number of tokens from 1 to 100000000\n");
+}
+
+TEST(TraceFile, MissingColumnsAndEmptyFilesAreMistakes) {
+  EXPECT_EQ(
+      mistakes_of(parse_trace("arrival_s,prompt_tokens\n1,2\n", "t.csv")),
+      "t.csv:1:1: error: there is no column 'output_tokens'\n"
+      "  hint: a trace has the columns arrival_s, prompt_tokens and output_tokens\n"
+      "t.csv:2:0: error: output_tokens is not a whole number of tokens from 1 to 100000000\n");
+  EXPECT_EQ(mistakes_of(parse_trace("", "t.csv")), "t.csv:1:1: error: the trace has no rows\n");
+  EXPECT_EQ(mistakes_of(parse_trace("not json\n", "t.jsonl")),
+            "t.jsonl:1:1: error: the line is not a JSON object\n");
+  EXPECT_EQ(mistakes_of(read_trace("/nowhere/t.csv")),
+            "/nowhere/t.csv: error: the trace cannot be opened\n  hint: check load.trace\n");
+}
+
+TEST(TraceFile, AGzipThatIsCutOffIsAMistake) {
+  const std::string path = ::testing::TempDir() + "cut.csv.gz";
+  gzFile out = gzopen(path.c_str(), "wb");
+  gzputs(out, "arrival_s,prompt_tokens,output_tokens\n");
+  for (int i = 0; i < 5000; ++i) gzprintf(out, "%d,%d,%d\n", i, 10 + i % 97, 5 + i % 13);
+  gzclose(out);
+  ASSERT_TRUE(read_trace(path).ok());
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
+  const TraceResult result = read_trace(path);
+  ASSERT_FALSE(result.ok());
+  EXPECT_NE(mistakes_of(result).find("damaged or cut off"), std::string::npos);
+}
+
+TEST(TraceFile, ReadsThePublicTraces) {
+  const std::string data = std::string(LLMSWEEP_SHARED_DIR) + "/data/";
+  if (!std::filesystem::exists(data + "traces_mooncake")) GTEST_SKIP() << "no shared data here";
+  const TraceResult mooncake = read_trace(data + "traces_mooncake/conversation_trace.jsonl.gz");
+  ASSERT_TRUE(mooncake.ok()) << mistakes_of(mooncake);
+  EXPECT_EQ((*mooncake)->size(), 12031u);
+  const TraceResult azure =
+      read_trace(data + "traces_azure2023/AzureLLMInferenceTrace_conv.csv.gz");
+  ASSERT_TRUE(azure.ok()) << mistakes_of(azure);
+  EXPECT_EQ((*azure)->size(), 19366u);
+  EXPECT_NEAR((*azure)->arrival.back(), 3500, 100);
+  const TraceResult vidur = read_trace(data + "traces_vidur/arxiv_summarization_lengths.csv.gz");
+  ASSERT_TRUE(vidur.ok()) << mistakes_of(vidur);
+  EXPECT_TRUE((*vidur)->arrival.empty());
+  const TraceResult sharegpt =
+      read_trace(data + "llmservingsim_vllm_runs/workloads/sharegpt-llama-3.1-8b-300-sps10.jsonl");
+  ASSERT_TRUE(sharegpt.ok()) << mistakes_of(sharegpt);
+  EXPECT_EQ((*sharegpt)->size(), 300u);
+}
+
+}  // namespace
+}  // namespace sweep

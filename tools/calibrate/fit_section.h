@@ -1,0 +1,42 @@
+// Fits the parameters of one family's form to measured calls.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "engine/calibration/calibration.h"
+#include "engine/hardware/device.h"
+#include "tools/calibrate/measured_calls.h"
+#include "tools/calibrate/minimise.h"
+
+namespace tools {
+
+// One measured call in the engine's terms.
+struct Sample {
+  engine::Family family = engine::Family::gemm;
+  engine::Op op;
+  const engine::Device* device = nullptr;
+  double seconds = 0;
+};
+
+enum class Start : std::uint8_t {
+  present,  // from the parameters in the calibration
+  neutral,  // from values that know no device
+};
+
+struct FitOptions {
+  Start start = Start::present;
+  std::size_t most_samples = 1500;  // of more, an even choice is fitted
+  MinimiseOptions search;
+};
+
+// Changes the parameters of `section` ("gemm/bf16") and `set` in the calibration, which is present and
+// has no points, so that the mean of |log(measured / predicted)| over the samples is least. An error
+// beyond a factor of two counts as that: what a form cannot explain must not bend it. Returns the
+// mean reached.
+double fit_section(engine::Calibration& calibration, const std::string& section,
+                   engine::ParameterSet set, const std::vector<Sample>& samples,
+                   const FitOptions& options);
+
+}  // namespace tools

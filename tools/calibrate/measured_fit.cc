@@ -1,0 +1,248 @@
+#include "tools/calibrate/measured_fit.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "engine/base/random.h"
+#include "engine/kernels/kernel_time.h"
+#include "engine/kernels/own_slot.h"
+#include "tools/calibrate/call_op.h"
+#include "tools/calibrate/fit_section.h"
+#include "tools/calibrate/predict.h"
+
+namespace tools {
+namespace {
+
+using engine::Family;
+
+constexpr std::size_t kFolds = 5;
+constexpr std::uint64_t kFoldSeed = 20;
+
+// Calls of one section, with what they are grouped by in the split by unseen shapes.
+struct Section {
+  std::string name;
+  std::vector<Sample> samples;
+  std::vector<std::vector<double>> shapes;
+};
+
+bool is_pass(Family family) {
+  return family == Family::norm || family == Family::rope || family == Family::act ||
+         family == Family::embed || family == Family::sample || family == Family::residual ||
+         family == Family::quantize;
+}
+
+// What a model fixes, as opposed to what a batch does: weight shapes, head layouts, widths, ranks.
+std::vector<double> fixed_shape(const KernelCall& call) {
+  constexpr Size fixed[] = {Size::n,        Size::k,       Size::q_heads, Size::kv_heads,
+                            Size::head_dim, Size::window,  Size::hidden,  Size::inter,
+                            Size::topk,     Size::experts, Size::tp,      Size::ep,
+                            Size::ranks};
+  std::vector<double> shape;
+  for (const Size size : fixed) shape.push_back(call[size]);
+  return shape;
+}
+
+// Steps find the operands of a pass in the cache; where a sweep measured that, the cold twins are not
+// wanted.
+std::set<Family> families_measured_warm(const std::vector<MeasuredCall>& calls) {
+  std::set<Family> warm;
+  for (const MeasuredCall& measured : calls) {
+    if (measured.call.warm && is_pass(measured.call.family)) warm.insert(measured.call.family);
+  }
+  return warm;
+}
+
+engine::SetFacts* own_facts(engine::Calibration& calibration, const Sample& sample) {
+  return engine::own_slot(calibration, sample.family, sample.op, *sample.device).facts;
+}
+
+// What the fitted form leaves over. Calls that the calibration cannot tell apart (rotary kernels of
+// different head layouts and equal bytes) share their median.
+std::vector<engine::MeasuredPoint> measured_points(const std::vector<Sample>& samples,
+                                                   const Predictor& base) {
+  std::map<std::array<double, engine::kMostCoordinates>, std::vector<double>> residuals;
+  std::size_t count = 0;
+  for (const Sample& sample : samples) {
+    const engine::Coordinates shape = engine::coordinates_of(sample.family, sample.op);
+    count = shape.count;
+    residuals[shape.value].push_back(
+        std::log(sample.seconds / base(sample.family, sample.op).seconds));
+  }
+  std::vector<engine::MeasuredPoint> points;
+  for (auto& [value, left] : residuals) {
+    points.push_back({.shape = {value, count}, .residual = quantile(left, 0.5)});
+  }
+  return points;
+}
+
+engine::Envelope envelope_of(const std::vector<engine::MeasuredPoint>& points) {
+  engine::Envelope envelope{
+      .low = points.front().shape.value, .high = points.front().shape.value, .known = true};
+  for (const engine::MeasuredPoint& point : points) {
+    for (std::size_t i = 0; i < point.shape.count; ++i) {
+      envelope.low[i] = std::min(envelope.low[i], point.shape.value[i]);
+      envelope.high[i] = std::max(envelope.high[i], point.shape.value[i]);
+    }
+  }
+  return envelope;
+}
+
+// Fits the section of `calibration` to the samples: parameters, then points.
+void fit_to(engine::Calibration& calibration, const std::string& section,
+            const std::vector<Sample>& samples) {
+  const engine::OwnSlot slot = engine::own_slot(calibration, samples.front().family,
+                                                samples.front().op, *samples.front().device);
+  slot.facts->points = {};
+  slot.facts->tier = engine::Tier::measured;
+  slot.facts->launch = samples.front().device->launch_latency.value * 1e6;
+  fit_section(calibration, section, engine::ParameterSet::own, samples, {});
+  auto points = measured_points(samples, {*samples.front().device, &calibration});
+  slot.facts->envelope = envelope_of(points);
+  slot.facts->points = engine::PointSet(std::move(points), slot.coordinates);
+}
+
+// Predictions of every sample by a fit that has not seen it; fold[i] says with which others sample i
+// is left out.
+std::vector<Scored> held_out(const engine::Calibration& start, const Section& section,
+                             const std::vector<std::size_t>& fold) {
+  std::vector<Scored> scored(section.samples.size());
+  for (std::size_t left = 0; left < kFolds; ++left) {
+    std::vector<Sample> seen;
+    for (std::size_t i = 0; i < fold.size(); ++i) {
+      if (fold[i] != left) seen.push_back(section.samples[i]);
+    }
+    if (seen.empty() || seen.size() == fold.size()) continue;
+    engine::Calibration trial = start;
+    fit_to(trial, section.name, seen);
+    const Predictor predict(*seen.front().device, &trial);
+    for (std::size_t i = 0; i < fold.size(); ++i) {
+      if (fold[i] != left) continue;
+      const Sample& sample = section.samples[i];
+      scored[i] = {.measured = sample.seconds,
+                   .predicted = predict(sample.family, sample.op).seconds};
+    }
+  }
+  // The interval of each fold comes from the other folds' errors.
+  for (std::size_t left = 0; left < kFolds; ++left) {
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < fold.size(); ++i) {
+      if (fold[i] != left && scored[i].predicted > 0) {
+        ratios.push_back(scored[i].measured / scored[i].predicted);
+      }
+    }
+    const double low = quantile(ratios, 0.05), high = quantile(ratios, 0.95);
+    for (std::size_t i = 0; i < fold.size(); ++i) {
+      if (fold[i] != left) continue;
+      scored[i].lo = scored[i].predicted * low;
+      scored[i].hi = scored[i].predicted * high;
+    }
+  }
+  std::erase_if(scored, [](const Scored& row) { return row.predicted <= 0; });
+  return scored;
+}
+
+std::size_t random_fold(std::size_t number) {
+  return std::size_t(engine::random_bits(kFoldSeed, engine::Stream::sampling, number) % kFolds);
+}
+
+std::vector<std::size_t> random_folds(const Section& section) {
+  std::vector<std::size_t> fold(section.samples.size());
+  for (std::size_t i = 0; i < fold.size(); ++i) fold[i] = random_fold(i);
+  return fold;
+}
+
+std::vector<std::size_t> shape_folds(const Section& section) {
+  std::map<std::vector<double>, std::size_t> numbers;
+  for (const auto& shape : section.shapes) numbers.emplace(shape, 0);
+  std::size_t next = 0;
+  for (auto& [shape, number] : numbers) number = next++ % kFolds;
+  std::vector<std::size_t> fold;
+  for (const auto& shape : section.shapes) fold.push_back(numbers.at(shape));
+  return fold;
+}
+
+std::vector<Scored> scored_by(const Predictor& predict, const std::vector<Sample>& samples) {
+  std::vector<Scored> scored;
+  for (const Sample& sample : samples) {
+    const Prediction prediction = predict(sample.family, sample.op);
+    scored.push_back({sample.seconds, prediction.seconds, prediction.lo, prediction.hi});
+  }
+  return scored;
+}
+
+// Sets the interval from errors on calls that the fits had not seen.
+void set_interval(engine::SetFacts& facts, const std::vector<Scored>& random,
+                  const std::vector<Scored>& unseen) {
+  std::vector<double> ratios;
+  for (const auto* rows : {&random, &unseen}) {
+    for (const Scored& row : *rows) ratios.push_back(row.measured / row.predicted);
+  }
+  facts.low = quantile(ratios, 0.05);
+  facts.high = quantile(ratios, 0.95);
+}
+
+// What a device's own file holds: the rest comes from the transfer parameters when it is loaded.
+void drop_other_sets(engine::Calibration& calibration) {
+  engine::Calibration::sections(calibration, [](const std::string&, auto& sets, auto&&) {
+    for (std::size_t set = 0; set < sets.size(); ++set) {
+      if (set != static_cast<std::size_t>(engine::ParameterSet::own)) sets[set] = {};
+    }
+  });
+}
+
+}  // namespace
+
+MeasuredFit fit_measured(const std::vector<MeasuredCall>& calls, const engine::Device& device,
+                         const engine::Calibration& transfer) {
+  MeasuredFit result;
+  engine::Calibration working = transfer;
+  const std::set<Family> warm = families_measured_warm(calls);
+  std::map<std::string, Section> sections;
+  std::map<std::string, std::size_t> unmodelled;
+  for (const MeasuredCall& measured : calls) {
+    const KernelCall& call = measured.call;
+    if (warm.contains(call.family) && !call.warm) continue;
+    Sample sample{call.family, op_of(call), &device, measured.seconds};
+    const engine::OwnSlot slot = engine::own_slot(working, call.family, sample.op, device);
+    if (slot.facts == nullptr) {
+      ++unmodelled[std::string(engine::name_of(call.family))];
+      continue;
+    }
+    const std::string name = slot.section.substr(0, slot.section.rfind('/'));
+    Section& section = sections[name];
+    section.name = name;
+    section.samples.push_back(std::move(sample));
+    section.shapes.push_back(fixed_shape(call));
+  }
+  for (const auto& [family, count] : unmodelled) {
+    result.left_out.push_back(fmt::format("{}: {} calls, no form to calibrate", family, count));
+  }
+  result.calibration = transfer;
+  result.calibration.tier = engine::Tier::measured;
+  for (const auto& [name, section] : sections) {
+    if (section.samples.size() < kLeastCalls) {
+      result.left_out.push_back(fmt::format("{}: {} calls, and at least {} are needed", name,
+                                            section.samples.size(), kLeastCalls));
+      continue;
+    }
+    SectionErrors errors{.section = name, .calls = section.samples.size()};
+    errors.before = error_summary(scored_by(Predictor(device, &transfer), section.samples));
+    const std::vector<Scored> random = held_out(transfer, section, random_folds(section));
+    const std::vector<Scored> unseen = held_out(transfer, section, shape_folds(section));
+    errors.random = error_summary(random);
+    errors.unseen = error_summary(unseen);
+    fit_to(result.calibration, name, section.samples);
+    set_interval(*own_facts(result.calibration, section.samples.front()), random, unseen);
+    result.errors.push_back(std::move(errors));
+  }
+  drop_other_sets(result.calibration);
+  return result;
+}
+
+}  // namespace tools

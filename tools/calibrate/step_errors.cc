@@ -1,0 +1,148 @@
+#include "tools/calibrate/step_errors.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "engine/model/model_spec.h"
+#include "engine/step/step_time.h"
+#include "results/text_table.h"
+
+namespace tools {
+namespace {
+
+// The shapes of tools/gpu/step_plan.py: one device's part, without its collectives.
+engine::ModelSpec model_shape(std::string_view name) {
+  engine::ModelSpec model;
+  model.name = name;
+  model.head_dim = 128;
+  model.tied_embeddings = false;
+  if (name == "llama-3.1-8b") {
+    model.layers = 32;
+    model.hidden = 4096;
+    model.heads = 32;
+    model.kv_heads = 8;
+    model.intermediate = 14336;
+    model.vocabulary = 128256;
+  } else if (name == "llama-3.1-70b-tp8-rank") {
+    model.layers = 80;
+    model.hidden = 8192;
+    model.heads = 8;
+    model.kv_heads = 1;
+    model.intermediate = 3584;
+    model.vocabulary = 16032;
+  } else if (name == "qwen3-14b-like") {
+    model.layers = 40;
+    model.hidden = 5120;
+    model.heads = 40;
+    model.kv_heads = 8;
+    model.intermediate = 17408;
+    model.vocabulary = 151936;
+  } else {
+    model.layers = 0;
+  }
+  return model;
+}
+
+// One row of steps.csv; an empty cell is zero.
+class Row {
+ public:
+  Row(const results::TextTable& table, std::size_t row) : table_(table), row_(row) {}
+
+  std::string_view text(std::string_view column) const {
+    const auto found = table_.find(column);
+    return found ? table_.columns[*found][row_] : std::string_view{};
+  }
+  double number(std::string_view column) const {
+    const std::string_view cell = text(column);
+    double value = 0;
+    std::from_chars(cell.data(), cell.data() + cell.size(), value);
+    return value;
+  }
+  std::int64_t count(std::string_view column) const { return std::int64_t(number(column)); }
+
+ private:
+  const results::TextTable& table_;
+  std::size_t row_;
+};
+
+engine::BatchShape batch_of(const Row& row) {
+  engine::BatchShape batch;
+  const std::string_view phase = row.text("phase");
+  if (phase != "prefill")
+    engine::add_decode(batch, row.count("batch"), row.count("context_len"), 0);
+  if (phase == "prefill") {
+    engine::add_prefill(batch, row.count("batch"), row.count("query_len"),
+                        row.count("context_len") - row.count("query_len"), 0);
+  } else if (phase == "mixed") {
+    engine::add_prefill(batch, 1, row.count("query_len"),
+                        row.count("chunk_context_len") - row.count("query_len"), 0);
+  }
+  batch.sampled = batch.prefill_sequences + batch.decode_sequences;
+  return batch;
+}
+
+double predicted_step(const Row& row, const engine::ModelSpec& model, const StepCheck& check) {
+  const engine::Parallelism parallel;
+  const engine::Quantization quant;
+  const engine::ModelShard shard = engine::shard_of(model, parallel, quant);
+  const engine::Fabric fabric = engine::fabric_of(engine::Cluster{}, check.device);
+  const engine::HostSettings host;
+  const engine::StepContext context{check.device, fabric, shard, host, check.calibration};
+  const engine::Phase phase =
+      row.text("phase") == "decode" ? engine::Phase::decode : engine::Phase::prefill;
+  const engine::DeviceTime time = engine::step_time(batch_of(row), context, phase, nullptr).device;
+  return (time.total() + check.kernel_switch * time.launches).value;
+}
+
+}  // namespace
+
+engine::Result<std::vector<StepErrors>> step_errors(const std::filesystem::path& steps,
+                                                    const StepCheck& check) {
+  const auto table = results::read_table(steps);
+  if (!table) return table.mistakes();
+  for (const char* column : {"model", "phase", "mode", "batch", "rested_seconds"}) {
+    if (!table->find(column)) {
+      return engine::Mistake{{steps.string(), 1, 1},
+                             fmt::format("the table has no column '{}'", column),
+                             "tools/gpu/measure.py --part steps writes such tables"};
+    }
+  }
+  std::map<std::pair<std::string, std::string>, std::vector<Scored>> groups;
+  for (std::size_t i = 0; i < table->rows(); ++i) {
+    const Row row(*table, i);
+    if (row.text("mode") != "graph" || row.number("rested_seconds") <= 0) continue;
+    const engine::ModelSpec model = model_shape(row.text("model"));
+    if (model.layers == 0) {
+      return engine::Mistake{table->where(i, *table->find("model")),
+                             fmt::format("'{}' is no shape of tools/gpu", row.text("model")), ""};
+    }
+    const double predicted = predicted_step(row, model, check);
+    const Scored scored{row.number("rested_seconds"), predicted, 0, 0};
+    const std::string phase(row.text("phase"));
+    groups[{std::string(row.text("model")), phase}].push_back(scored);
+    groups[{"~all", phase}].push_back(scored);  // sorts last
+  }
+  std::vector<StepErrors> rows;
+  for (const auto& [key, scored] : groups) {
+    rows.push_back({key.first == "~all" ? "all" : key.first, key.second, error_summary(scored)});
+  }
+  return rows;
+}
+
+std::string step_errors_text(const std::vector<StepErrors>& rows) {
+  std::string text = fmt::format("{:<24} {:<9} {:>6} {:>7} {:>7} {:>7} {:>7}\n", "model", "step",
+                                 "rows", "mean %", "median", "p90", "bias");
+  for (const StepErrors& row : rows) {
+    const ErrorSummary& errors = row.errors;
+    text += fmt::format("{:<24} {:<9} {:>6} {:>7.1f} {:>7.1f} {:>7.1f} {:>+7.1f}\n", row.model,
+                        row.phase, errors.rows, 100 * errors.mean, 100 * errors.median,
+                        100 * errors.p90, 100 * errors.bias);
+  }
+  return text;
+}
+
+}  // namespace tools

@@ -1,0 +1,17 @@
+// Which rows of the public kernel tables are fit to learn from. The same call was measured by several
+// engine versions, some of them wrongly or with a fallback kernel; the rules are in the .cc, each with
+// its reason.
+#pragma once
+
+#include <string>
+
+#include "tools/calibrate/kernel_table.h"
+#include "tools/calibrate/measured_calls.h"
+
+namespace tools {
+
+// The calls of a public table, one time each: the median or least over the implementations that are
+// trusted for the family, format and architecture ("Ampere", "Hopper", ...).
+std::vector<MeasuredCall> trusted_calls(const KernelTable& table, const std::string& architecture);
+
+}  // namespace tools

@@ -1,0 +1,29 @@
+// The options that the verbs about kernels share: which device, which calibration.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+
+#include "engine/hardware/device.h"
+#include "tools/calibrate/kernel_table.h"
+#include "tools/calibrate/load_calibration.h"
+
+namespace tools {
+
+struct DeviceOptions {
+  std::string device;
+  std::string tier;
+  std::string calibration;
+};
+
+// --device, --tier and --calibration.
+void add_device_options(CLI::App& verb, DeviceOptions& options);
+
+// Print every mistake to stderr and return nothing if there are any.
+std::optional<engine::Device> device_or_complain(const std::string& name);
+std::optional<SharedCalibration> calibration_or_complain(const DeviceOptions& options);
+// A table with times that can be times of the device; what was left out of it is said on stderr.
+std::optional<KernelTable> checked_table(const std::string& file, const engine::Device& device);
+
+}  // namespace tools

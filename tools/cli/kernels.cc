@@ -1,0 +1,57 @@
+// llmsweep kernels: predicts every row of a kernel table.
+#include <fmt/core.h>
+
+#include <memory>
+#include <utility>
+
+#include "tools/calibrate/predict_table.h"
+#include "tools/calibrate/table_checks.h"
+#include "tools/cli/cli.h"
+#include "tools/cli/device_option.h"
+
+namespace tools {
+namespace {
+
+struct Arguments {
+  std::string table;
+  std::string output;
+  DeviceOptions device;
+};
+
+int predict(const Arguments& arguments) {
+  const auto device = device_or_complain(arguments.device.device);
+  if (!device) return kMistake;
+  const auto calibration = calibration_or_complain(arguments.device);
+  if (!calibration) return kMistake;
+  auto table = read_kernel_table(arguments.table, Times::ignored);
+  if (!table) {
+    fmt::print(stderr, "{}", engine::to_text(table.mistakes()));
+    return kMistake;
+  }
+  for (const std::string& remark : remarks_on(*table)) fmt::print(stderr, "{}\n", remark);
+  const std::size_t rows = table->text.rows();
+  const PredictedTable predicted =
+      predict_table(std::move(table).value(), Predictor(*device, calibration->get()));
+  results::write_table(arguments.output, predicted.table);
+  fmt::print("{} of {} rows predicted, {} of them outside what was fitted: {}\n",
+             grouped(predicted.predicted), grouped(rows), grouped(predicted.extrapolated),
+             arguments.output);
+  return kOk;
+}
+
+}  // namespace
+
+void add_kernels(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* verb = app.add_subcommand("kernels", "Predict every row of a kernel table");
+  verb->footer(
+      "  llmsweep kernels table.csv --device h100-sxm -o predicted.parquet\n"
+      "Tables are CSV, gzipped CSV or Parquet, in and out. Added are predicted_s, tier, bound,\n"
+      "extrapolated, lo_s and hi_s (nine measurements in ten lie between the last two).");
+  verb->add_option("table", arguments->table, "the kernel table")->required()->type_name("TABLE");
+  add_device_options(*verb, arguments->device);
+  verb->add_option("-o,--output", arguments->output, "file to write")->required()->type_name("OUT");
+  verb->callback([arguments, &exit_code] { exit_code = predict(*arguments); });
+}
+
+}  // namespace tools

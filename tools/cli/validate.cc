@@ -1,0 +1,113 @@
+// llmsweep validate: how far predictions are from measurements.
+#include <fmt/core.h>
+
+#include <memory>
+#include <utility>
+
+#include "tools/calibrate/measured_calls.h"
+#include "tools/calibrate/step_errors.h"
+#include "tools/calibrate/table_checks.h"
+#include "tools/calibrate/validate_all.h"
+#include "tools/calibrate/validate_table.h"
+#include "tools/cli/cli.h"
+#include "tools/cli/device_option.h"
+
+namespace tools {
+namespace {
+
+struct Arguments {
+  std::string table;
+  std::string output;
+  std::string impl;
+  DeviceOptions device;
+};
+
+int validate_kernels(const Arguments& arguments) {
+  const auto device = device_or_complain(arguments.device.device);
+  if (!device) return kMistake;
+  const auto calibration = calibration_or_complain(arguments.device);
+  if (!calibration) return kMistake;
+  const auto table = checked_table(arguments.table, *device);
+  if (!table) return kMistake;
+  const auto calls = gather_calls(*table, {.impl = arguments.impl});
+  if (!calls) {
+    fmt::print(stderr, "{}", engine::to_text(calls.mistakes()));
+    return kMistake;
+  }
+  for (const std::string& remark : remarks_on(*calls)) fmt::print(stderr, "{}\n", remark);
+  const auto lines = validate_calls(calls->calls, Predictor(*device, calibration->get()));
+  fmt::print("{} rows, {} different calls, on {}\n{}", grouped(calls->rows),
+             grouped(calls->calls.size()), device->name, error_table_text(lines));
+  if (!arguments.output.empty()) results::write_table(arguments.output, error_table(lines));
+  return kOk;
+}
+
+int validate_steps(const Arguments& arguments) {
+  const auto device = device_or_complain(arguments.device.device);
+  if (!device) return kMistake;
+  const auto calibration = calibration_or_complain(arguments.device);
+  if (!calibration) return kMistake;
+  const auto rows =
+      step_errors(arguments.table, {.device = *device, .calibration = calibration->get()});
+  if (!rows) {
+    fmt::print(stderr, "{}", engine::to_text(rows.mistakes()));
+    return kMistake;
+  }
+  fmt::print("{}", step_errors_text(*rows));
+  return kOk;
+}
+
+int validate_everything(const std::string& data) {
+  const auto library = standard_library();
+  const auto text = validate_all(
+      {.data = data, .sweeps = library.folders().back() / "calibration", .library = library});
+  if (!text) {
+    fmt::print(stderr, "{}", engine::to_text(text.mistakes()));
+    return kMistake;
+  }
+  fmt::print("{}", *text);
+  return kOk;
+}
+
+void add_steps(CLI::App& verb, int& exit_code) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* steps = verb.add_subcommand("steps", "Whole steps that tools/gpu measured");
+  steps->add_option("table", arguments->table, "a steps.csv")->required()->type_name("TABLE");
+  add_device_options(*steps, arguments->device);
+  steps->callback([arguments, &exit_code] { exit_code = validate_steps(*arguments); });
+}
+
+void add_all(CLI::App& verb, int& exit_code) {
+  auto data = std::make_shared<std::string>("../shared/data");
+  CLI::App* all = verb.add_subcommand("all", "The error tables of the README; some minutes");
+  all->add_option("--data", *data, "folder of the public tables (default: ../shared/data)")
+      ->type_name("DIR");
+  all->callback([data, &exit_code] { exit_code = validate_everything(*data); });
+}
+
+}  // namespace
+
+void add_validate(CLI::App& app, int& exit_code) {
+  CLI::App* verb = app.add_subcommand("validate", "Compare predictions with measurements");
+  verb->require_subcommand(1);
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* kernels = verb->add_subcommand("kernels", "Errors per family of a kernel table");
+  kernels->footer(
+      "  llmsweep validate kernels table.csv.gz --device h100-sxm --tier transfer\n"
+      "Rows of one call become one: equal rows their median, implementations their median. Errors "
+      "are\n"
+      "relative to the measurement; 'in 90%' is the share of measurements inside the interval.");
+  kernels->add_option("table", arguments->table, "the kernel table")
+      ->required()
+      ->type_name("TABLE");
+  add_device_options(*kernels, arguments->device);
+  kernels->add_option("--impl", arguments->impl, "only implementations this expression finds")
+      ->type_name("REGEX");
+  kernels->add_option("-o,--output", arguments->output, "also write the errors to this file")
+      ->type_name("OUT");
+  kernels->callback([arguments, &exit_code] { exit_code = validate_kernels(*arguments); });
+  add_steps(*verb, exit_code);
+  add_all(*verb, exit_code);
+}
+
+}  // namespace tools
