@@ -99,9 +99,9 @@ engine::Result<std::string> own_sweep_text(const ValidateAllOptions& options,
   const auto calls = gather_calls(*rows, {.impl = std::string(kOwnSweepImpl)});
   if (!calls) return calls.mistakes();
   const MeasuredFit fit = fit_measured(calls->calls, *device, transfer);
-  std::string text = fmt::format(
-      "\n## measured: h200-sxm, our sweep, a fifth of the calls or shapes left out\n{}",
-      measured_text(fit));
+  std::string text =
+      fmt::format("\n## measured: h200-sxm, our sweep, a fifth of the calls or shapes left out\n{}",
+                  measured_text(fit));
   text += fmt::format("\n## transfer: h200-sxm, our sweep (never fitted)\n{}",
                       error_table_text(validate_calls(calls->calls, {*device, &transfer})));
   const engine::Calibration measured = engine::completed_by(fit.calibration, transfer);
@@ -110,8 +110,7 @@ engine::Result<std::string> own_sweep_text(const ValidateAllOptions& options,
     const auto steps =
         step_errors(folder / "steps.csv", {.device = *device, .calibration = calibration});
     if (!steps) return steps.mistakes();
-    text += fmt::format("\n## composition: h200-sxm steps, {}\n{}", tier,
-                        step_errors_text(*steps));
+    text += fmt::format("\n## composition: h200-sxm steps, {}\n{}", tier, step_errors_text(*steps));
   }
   return text;
 }
