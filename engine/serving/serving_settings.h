@@ -9,6 +9,7 @@
 #include "engine/base/enum_names.h"
 #include "engine/base/fields.h"
 #include "engine/base/units.h"
+#include "engine/model/sampling.h"
 
 namespace engine {
 
@@ -72,7 +73,9 @@ struct ServingSettings {
   std::int64_t replicas = 1;
   RouterName router = RouterName::round_robin;
   double memory_utilization = 0.9;
-  Bytes reserved_memory{1e9};
+  Bytes reserved_memory{0.15e9};
+  Bytes logit_memory{38};
+  Sampling sampling = Sampling::greedy;
   bool stepping = false;
 
   template <class Self, class Visit>
@@ -104,7 +107,13 @@ struct ServingSettings {
     visit("memory_utilization", self.memory_utilization,
           "share of the device's memory the engine may fill", between(0.01, 1));
     visit("reserved_memory", self.reserved_memory,
-          "context, captured graphs and communication buffers of one device", non_negative);
+          "memory outside tensors that counts against memory_utilization, besides communication "
+          "buffers",
+          non_negative);
+    visit("logit_memory", self.logit_memory,
+          "set aside for each logit of max_num_seqs sequences; 38 B sorts them with all copies",
+          non_negative);
+    visit("sampling", self.sampling, "how tokens are chosen from the logits", any_value);
     visit("stepping", self.stepping,
           "simulate every step on its own: the slow reference for the closed form", any_value);
   }
