@@ -25,6 +25,8 @@ struct Parallelism {
   }
 
   std::int64_t devices() const { return tp * pp * dp * cp; }
+
+  bool operator==(const Parallelism&) const = default;
 };
 
 struct Quantization {
@@ -41,6 +43,8 @@ struct Quantization {
     visit("kv", self.kv, "format of the KV cache", any_value);
     visit("group", self.group, "weights that share one 16-bit scale", at_least(1));
   }
+
+  bool operator==(const Quantization&) const = default;
 };
 
 }  // namespace engine

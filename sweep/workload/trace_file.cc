@@ -10,8 +10,6 @@
 namespace sweep {
 namespace {
 
-using Places = std::array<int, 8>;
-
 bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
@@ -94,6 +92,9 @@ bool read_cell(const TraceColumn& column, std::string_view text, Fields& fields,
       return read_number(text, fields.row.session);
     case TraceField::priority:
       return read_number(text, fields.row.priority);
+    case TraceField::tenant:
+      fields.row.tenant = text;
+      return true;
     case TraceField::model:
       fields.row.model = text;
       return true;
@@ -124,7 +125,7 @@ TraceResult parse_csv(std::string_view text, const std::string& name, const Trac
     ++line;
     if (trimmed(whole).empty()) continue;
     const bool header = columns.empty();
-    Places places{};
+    TracePlaces places{};
     std::size_t index = 0;
     bool good = true;
     for (std::size_t at = 0; at <= whole.size(); ++index) {
@@ -179,7 +180,7 @@ TraceResult parse_json_lines(std::string_view text, const std::string& name,
       first = false;
     }
     TraceRowText row;
-    std::string model;
+    std::string tenant, model;
     bool good = true;
     std::size_t known = 0;
     for (const auto& [key, value] : json.items()) {
@@ -192,6 +193,9 @@ TraceResult parse_json_lines(std::string_view text, const std::string& name,
           good = id.is_number_integer() && good;
           builder.add_hash(id.is_number_integer() ? id.get<std::uint64_t>() : 0);
         }
+      } else if (column.field == TraceField::tenant) {
+        tenant = value.is_string() ? value.get<std::string>() : value.dump();
+        row.tenant = tenant;
       } else if (column.field == TraceField::model) {
         model = value.is_string() ? value.get<std::string>() : value.dump();
         row.model = model;
@@ -210,7 +214,7 @@ TraceResult parse_json_lines(std::string_view text, const std::string& name,
         break;
       }
     }
-    Places places;
+    TracePlaces places;
     places.fill(1);
     if (good) builder.add_row(row, line, places);
   }

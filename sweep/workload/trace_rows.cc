@@ -23,6 +23,7 @@ const NamedColumn kColumns[] = {
     {"output_tokens", {.field = TraceField::output}},
     {"session", {.field = TraceField::session}},
     {"priority", {.field = TraceField::priority}},
+    {"tenant", {.field = TraceField::tenant}},
     {"model", {.field = TraceField::model}},
     {"hash_ids", {.field = TraceField::hashes}},
     // Azure
@@ -92,7 +93,15 @@ bool TraceBuilder::check_tokens(double value, const char* what, int line, int co
   return false;
 }
 
-void TraceBuilder::add_row(const TraceRowText& row, int line, const std::array<int, 8>& places) {
+std::int32_t TraceBuilder::number_of(std::string_view name, Names& names) {
+  auto found = names.find(name);
+  if (found == names.end()) {
+    found = names.emplace(std::string(name), std::int32_t(names.size())).first;
+  }
+  return found->second;
+}
+
+void TraceBuilder::add_row(const TraceRowText& row, int line, const TracePlaces& places) {
   const auto place = [&places](TraceField field) { return places[std::size_t(field)]; };
   bool good = check_tokens(row.prompt, "prompt_tokens", line, place(TraceField::prompt));
   good = check_tokens(row.output, "output_tokens", line, place(TraceField::output)) && good;
@@ -119,13 +128,11 @@ void TraceBuilder::add_row(const TraceRowText& row, int line, const std::array<i
   trace.output.push_back(std::int32_t(row.output));
   if (has(TraceField::session)) trace.session.push_back(std::int64_t(row.session));
   if (has(TraceField::priority)) trace.priority.push_back(std::int32_t(row.priority));
+  if (has(TraceField::tenant)) trace.tenant.push_back(number_of(row.tenant, tenants_));
   if (has(TraceField::model)) {
-    auto found = models_.find(row.model);
-    if (found == models_.end()) {
-      found = models_.emplace(std::string(row.model), std::int32_t(models_.size())).first;
-      trace.model_names.push_back(found->first);
-    }
-    trace.model.push_back(found->second);
+    const std::int32_t number = number_of(row.model, models_);
+    if (std::size_t(number) == trace.model_names.size()) trace.model_names.emplace_back(row.model);
+    trace.model.push_back(number);
   }
   if (has(TraceField::hashes)) {
     // Chained: a block stands for everything before it too.

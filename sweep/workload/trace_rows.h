@@ -15,7 +15,11 @@
 namespace sweep {
 
 // What a column means, and how its numbers become ours.
-enum class TraceField { none, arrival, prompt, output, session, priority, model, hashes };
+enum class TraceField { none, arrival, prompt, output, session, priority, tenant, model, hashes };
+constexpr std::size_t kTraceFields = std::size_t(TraceField::hashes) + 1;
+// Column of the text each field was read from, by field.
+using TracePlaces = std::array<int, kTraceFields>;
+
 struct TraceColumn {
   TraceField field = TraceField::none;
   double scale = 1;               // to seconds
@@ -31,6 +35,7 @@ struct TraceRowText {
   double output = 0;
   double session = -1;
   double priority = 0;
+  std::string_view tenant;
   std::string_view model;
 };
 
@@ -47,8 +52,7 @@ class TraceBuilder {
 
   // One block of the present row's prompt, in order; the row follows.
   void add_hash(std::uint64_t id) { hashes_.push_back(id); }
-  // `places`: column of the text each field was read from, by field.
-  void add_row(const TraceRowText& row, int line, const std::array<int, 8>& places);
+  void add_row(const TraceRowText& row, int line, const TracePlaces& places);
 
   engine::Result<std::shared_ptr<const engine::Trace>> finish(std::string_view content,
                                                               std::int64_t block_tokens);
@@ -59,9 +63,12 @@ class TraceBuilder {
   std::string file_;
   std::vector<engine::Mistake> mistakes_;
   std::shared_ptr<engine::Trace> trace_;
-  std::array<bool, 8> present_{};
+  std::array<bool, kTraceFields> present_{};
   std::vector<std::uint64_t> hashes_;
-  std::map<std::string, std::int32_t, std::less<>> models_;
+  // Names, numbered in the order they appear.
+  using Names = std::map<std::string, std::int32_t, std::less<>>;
+  static std::int32_t number_of(std::string_view name, Names& names);
+  Names tenants_, models_;
   double last_arrival_ = -1;
   std::int64_t implied_block_tokens_ = 0;
 };

@@ -68,22 +68,23 @@ void Serving(benchmark::State& state, PolicyName policy, bool stepping) {
   scenario.serving.stepping = stepping;
   run(state, scenario, {});
 }
-BENCHMARK_CAPTURE(Serving, vllm_v1, PolicyName::vllm_v1, false)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Serving, vllm_v1_stepping, PolicyName::vllm_v1, true)
+BENCHMARK_CAPTURE(Serving, vllm_v1, policy_named("vllm_v1"), false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Serving, vllm_v1_stepping, policy_named("vllm_v1"), true)
     ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Serving, sarathi, PolicyName::sarathi, false)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Serving, sarathi_stepping, PolicyName::sarathi, true)
+BENCHMARK_CAPTURE(Serving, sarathi, policy_named("sarathi"), false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Serving, sarathi_stepping, policy_named("sarathi"), true)
     ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Serving, vllm_v0, PolicyName::vllm_v0, false)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Serving, sglang, PolicyName::sglang, false)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Serving, orca, PolicyName::orca, false)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Serving, no_evict, PolicyName::no_evict, false)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Serving, static_batch, PolicyName::static_batch, false)
+BENCHMARK_CAPTURE(Serving, vllm_v0, policy_named("vllm_v0"), false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Serving, sglang, policy_named("sglang"), false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Serving, orca, policy_named("orca"), false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Serving, no_evict, policy_named("no_evict"), false)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Serving, static_batch, policy_named("static"), false)
     ->Unit(benchmark::kMillisecond);
 
 // The price of a request does not depend on how many there are.
 void ServingByCount(benchmark::State& state) {
-  Scenario scenario = llama_on_a100(PolicyName::vllm_v1);
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
   scenario.load.requests = state.range(0);
   run(state, scenario, {});
 }
@@ -95,7 +96,7 @@ BENCHMARK(ServingByCount)
     ->Unit(benchmark::kMillisecond);
 
 void ServingFixedLengths(benchmark::State& state) {
-  Scenario scenario = llama_on_a100(PolicyName::vllm_v1);
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
   scenario.load.lengths.distribution = LengthKind::fixed;
   run(state, scenario, {});
 }
@@ -123,7 +124,7 @@ void ServingPrefixTrace(benchmark::State& state) {
   }
   Resources resources;
   resources.traces["trace"] = trace;
-  Scenario scenario = llama_on_a100(PolicyName::vllm_v1);
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
   scenario.load.arrivals = ArrivalKind::trace;
   scenario.load.throughput_fraction = 0;
   scenario.load.trace = "trace";
