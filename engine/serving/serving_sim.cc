@@ -5,22 +5,12 @@
 
 namespace engine {
 
-double ServingSim::next_mark() const { return std::min({window_begin_, window_end_, next_row_}); }
-
-void ServingSim::write_timeline(double time) {
-  for (std::size_t i = 0; i < replicas_.size(); ++i) {
-    TimelineRow row = replicas_[i].row_at(time, tokens_before_[i]);
-    row.output = TokensPerSecond{row.output.value / problem_->timeline.value};
-    problem_->timeline_rows->push_back(row);
-  }
+double ServingSim::next_mark() const {
+  return std::min({window_begin_, window_end_, timeline_.next()});
 }
 
 void ServingSim::mark(double time) {
-  if (time == next_row_) {
-    write_timeline(time);
-    next_row_ = double(++rows_written_ + 1) * problem_->timeline.value;
-    return;
-  }
+  if (time == timeline_.next()) return timeline_.write(replicas_);
   for (Replica& replica : replicas_) replica.split(time);
   (time == window_begin_ ? window_begin_ : window_end_) = kNever;
 }
@@ -48,7 +38,6 @@ double ServingSim::next_event_but(std::size_t replica) const {
 }
 
 void ServingSim::run(const ServingProblem& problem) {
-  problem_ = &problem;
   table_.reset(problem.context);
   const Load& load = problem.load;
   const double begin = load.warmup.value;
@@ -56,12 +45,10 @@ void ServingSim::run(const ServingProblem& problem) {
   stats_.reset({.slo = problem.slo,
                 .window_begin = begin,
                 .window_end = end,
-                .requests = problem.request_rows});
+                .requests = problem.output.requests ? problem.request_rows : nullptr});
   window_begin_ = begin > 0 ? begin : kNever;
   window_end_ = end;
-  rows_written_ = 0;
-  next_row_ = problem.timeline.value > 0 ? problem.timeline.value : kNever;
-  tokens_before_.assign(std::size_t(problem.replicas), 0);
+  timeline_.reset(problem.output, problem.timeline_rows);
 
   const ModelShard& shard = problem.context.shard;
   Replica::Setup setup{.settings = &problem.settings,
@@ -82,10 +69,10 @@ void ServingSim::run(const ServingProblem& problem) {
     setup.number = std::int32_t(i);
     replicas_[i].reset(setup);
   }
-  const bool prefixes =
-      problem.settings.prefix_caching || problem.settings.router == RouterName::prefix_aware;
+  const bool caching = problem.settings.prefix_caching;
+  const bool looks_into_caches = caching && problem.settings.router == RouterName::prefix_aware;
   RequestSource source(load, problem.trace, memory_,
-                       {.level = problem.level, .seed = problem.seed, .prefixes = prefixes});
+                       {.level = problem.level, .seed = problem.seed, .prefixes = caching});
   const RouteFunction route = router_of(problem.settings.router);
   std::int64_t routed = 0;
   double now = 0;
@@ -103,7 +90,7 @@ void ServingSim::run(const ServingProblem& problem) {
       source.take(request_);
       stats_.arrived(request_.arrival);
       now = std::max(now, request_.arrival);
-      if (problem.settings.router == RouterName::prefix_aware) {
+      if (looks_into_caches) {
         for (Replica& replica : replicas_) replica.settle(request_.arrival);
       }
       const std::size_t target = replicas_.size() == 1 ? 0
@@ -113,7 +100,7 @@ void ServingSim::run(const ServingProblem& problem) {
                                                                 .seed = problem.seed});
       ++routed;
       if (!replicas_[target].enqueue(request_)) {
-        stats_.refused(request_);
+        stats_.refused(request_, std::int32_t(target));
         source.answered(request_.client, request_.arrival);
       }
       continue;

@@ -89,7 +89,6 @@ struct Load {
   double tenant_skew = 0;
   Seconds warmup{0};
   Seconds window{0};
-  std::int64_t replicates = 1;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -134,9 +133,6 @@ struct Load {
           non_negative);
     visit("window", self.window, "only those of this long after the warm-up are measured",
           non_negative_or("all"));
-    visit("replicates", self.replicates,
-          "simulations with different random numbers, averaged, with confidence intervals",
-          at_least(1));
   }
 };
 
