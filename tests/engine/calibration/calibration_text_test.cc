@@ -87,7 +87,8 @@ std::string products_text() {
   std::string text = stamped(kText);
   text.erase(text.find("section "));
   text += "section gemm/bf16/own\n";
-  GemmFit::fields(GemmFit{}, [&text](std::string_view key, double value) {
+  const GemmFit neutral;
+  GemmFit::fields(neutral, [&text](std::string_view key, double value) {
     text += std::string(key) + ": " + (value == 0 ? "0" : "1") + "\n";
   });
   text += "low: 0.9\nhigh: 1.1\nlaunch: 2\ntrees: 132\n";
