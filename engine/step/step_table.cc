@@ -248,9 +248,16 @@ std::int32_t StepTable::fresh_prompt(std::int64_t tokens) {
   return fresh_[std::size_t(tokens)] = std::int32_t(nodes_.size() - 1);
 }
 
+// Decodes that the prompts' kernel attends for are timed with the prompts.
+bool StepTable::joins_decodes(const BatchShape& batch) const {
+  return context_->shard.joined_attention && batch.decode_sequences > 0 && batch.prefill_tokens > 0;
+}
+
 void StepTable::run_prefill_attention(const BatchShape& batch, Phase phase, double& time,
                                       double& launches) {
-  if (batch.prefill_sequences == 1 && batch.prefill_kv_tokens == double(batch.prefill_tokens)) {
+  const bool joined = joins_decodes(batch);
+  if (!joined && batch.prefill_sequences == 1 &&
+      batch.prefill_kv_tokens == double(batch.prefill_tokens)) {
     Node& node = nodes_[std::size_t(fresh_prompt(batch.prefill_tokens))];
     node.weight[std::size_t(phase)] += 1;
     time += node.time;
@@ -258,7 +265,7 @@ void StepTable::run_prefill_attention(const BatchShape& batch, Phase phase, doub
     return;
   }
   BatchShape prompts = batch;
-  prompts.decode_sequences = 0;
+  if (!joined) prompts.decode_sequences = 0;
   scratch_ops_.clear();
   attention_ops(context_->shard, prompts, scratch_ops_);
   scratch_rows_.clear();
@@ -309,9 +316,11 @@ double StepTable::run_mixed(const BatchShape& batch) {
       const double share = (context - cell.low) / (cell.high - cell.low);
       time += cell.time_low + share * (cell.time_high - cell.time_low);
     };
-    if (full_) attend(batch.decode_kv_tokens, false);
-    if (windowed_) attend(batch.decode_window_kv_tokens, true);
-    launches += attention_launches_;
+    if (!joins_decodes(batch)) {
+      if (full_) attend(batch.decode_kv_tokens, false);
+      if (windowed_) attend(batch.decode_window_kv_tokens, true);
+      launches += attention_launches_;
+    }
   }
   run_prefill_attention(batch, phase, time, launches);
   const std::int64_t sequences = batch.prefill_sequences + batch.decode_sequences;

@@ -108,6 +108,7 @@ class StepTable {
   double attention_at(std::int64_t sequences, double context, bool window,
                       std::vector<KernelRow>* rows, double* launches);
   std::int32_t fresh_prompt(std::int64_t tokens);
+  bool joins_decodes(const BatchShape& batch) const;
   void run_prefill_attention(const BatchShape& batch, Phase phase, double& time, double& launches);
 
   const StepContext* context_ = nullptr;
