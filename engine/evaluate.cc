@@ -11,6 +11,7 @@
 #include "engine/kernels/gemm.h"
 #include "engine/memory/footprint.h"
 #include "engine/serve_task.h"
+#include "engine/step/interval.h"
 #include "engine/step/step_time.h"
 
 namespace engine {
@@ -187,7 +188,10 @@ void evaluate_step(const Scenario& scenario, const StepContext& context, Outcome
   batch.sampled = step.batch;
   const StepTime time =
       step_time(batch, context, decode ? Phase::decode : Phase::prefill, &outcome.kernels);
+  const Interval interval = interval_of(outcome.kernels);
   outcome.metrics.step_time = time.total();
+  outcome.metrics.step_time_low = interval.low;
+  outcome.metrics.step_time_high = interval.high;
   report_time(scenario, time, double(step.batch), double(batch.tokens()), outcome);
 }
 
@@ -221,9 +225,21 @@ void evaluate_request(const Scenario& scenario, const StepContext& context, Outc
   StepTime all = prompt;
   all.add(decode);
   Metrics& metrics = outcome.metrics;
+  const Interval first = interval_of(outcome.kernels, Phase::prefill);
+  const Interval whole = interval_of(outcome.kernels);
   metrics.ttft = prompt.total();
+  metrics.ttft_low = first.low;
+  metrics.ttft_high = first.high;
   metrics.e2e = all.total();
-  if (request.output > 1) metrics.tpot = decode.total() / double(request.output - 1);
+  metrics.e2e_low = whole.low;
+  metrics.e2e_high = whole.high;
+  if (request.output > 1) {
+    const double tokens = double(request.output - 1);
+    const Interval later = interval_of(outcome.kernels, Phase::decode);
+    metrics.tpot = decode.total() / tokens;
+    metrics.tpot_low = later.low / tokens;
+    metrics.tpot_high = later.high / tokens;
+  }
   const double batch = double(request.batch);
   report_time(scenario, all, batch * double(request.output),
               batch * double(request.output + request.prompt), outcome);

@@ -47,6 +47,14 @@ struct Metrics {
   Seconds ttft{kNoValue};
   Seconds tpot{kNoValue};
   Seconds e2e{kNoValue};
+  Seconds step_time_low{kNoValue};
+  Seconds step_time_high{kNoValue};
+  Seconds ttft_low{kNoValue};
+  Seconds ttft_high{kNoValue};
+  Seconds tpot_low{kNoValue};
+  Seconds tpot_high{kNoValue};
+  Seconds e2e_low{kNoValue};
+  Seconds e2e_high{kNoValue};
   Seconds compute_time{kNoValue};
   Seconds attention_time{kNoValue};
   Seconds communication_time{kNoValue};
@@ -96,6 +104,7 @@ struct Metrics {
   RequestsPerSecond goodput{kNoValue};
   RequestsPerSecond capacity{kNoValue};
   TokensPerSecond output_per_user{kNoValue};
+  TokensPerSecond total_per_user{kNoValue};
   TokensPerSecond output_per_device{kNoValue};
   double slo_attainment = kNoValue;
   double slo_met = kNoValue;
@@ -114,12 +123,6 @@ struct Metrics {
   double steps = kNoValue;
   Seconds makespan{kNoValue};
   double capacity_monotone = kNoValue;
-  Seconds ttft_p50_ci{kNoValue};
-  Seconds ttft_p99_ci{kNoValue};
-  Seconds tpot_p50_ci{kNoValue};
-  Seconds tpot_p99_ci{kNoValue};
-  Seconds e2e_p99_ci{kNoValue};
-  TokensPerSecond output_ci{kNoValue};
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -127,6 +130,14 @@ struct Metrics {
     visit("ttft", self.ttft, "time to first token");
     visit("tpot", self.tpot, "time per output token after the first, mean");
     visit("e2e", self.e2e, "from arrival to the last token");
+    visit("step_time_low", self.step_time_low, "nine such steps in ten take at least this");
+    visit("step_time_high", self.step_time_high, "and at most this");
+    visit("ttft_low", self.ttft_low, "tasks other than serve: nine times in ten at least this");
+    visit("ttft_high", self.ttft_high, "and at most this");
+    visit("tpot_low", self.tpot_low, "tasks other than serve: nine times in ten at least this");
+    visit("tpot_high", self.tpot_high, "and at most this");
+    visit("e2e_low", self.e2e_low, "tasks other than serve: nine times in ten at least this");
+    visit("e2e_high", self.e2e_high, "and at most this");
     visit("compute_time", self.compute_time, "in kernels other than attention and collectives");
     visit("attention_time", self.attention_time, "in attention kernels");
     visit("communication_time", self.communication_time, "in collectives that nothing hides");
@@ -182,7 +193,10 @@ struct Metrics {
     visit("throughput", self.throughput, "task serve: requests finished");
     visit("goodput", self.goodput, "task serve: requests finished within the limits of slo");
     visit("capacity", self.capacity, "task serve: highest rate that meets capacity.slo");
-    visit("output_per_user", self.output_per_user, "task serve: generated tokens of one user");
+    visit("output_per_user", self.output_per_user,
+          "task serve: generated tokens of one user, between the first and the last");
+    visit("total_per_user", self.total_per_user,
+          "task serve: prompt and generated tokens of one user, from arrival to the last token");
     visit("output_per_device", self.output_per_device, "task serve: generated tokens, per device");
     visit("slo_attainment", self.slo_attainment,
           "task serve: share of requests within the limits of slo");
@@ -208,17 +222,6 @@ struct Metrics {
     visit("makespan", self.makespan, "task serve: from the start to the last answer");
     visit("capacity_monotone", self.capacity_monotone,
           "task serve: 1 when no lower rate that was tried missed capacity.slo");
-    visit("ttft_p50_ci", self.ttft_p50_ci,
-          "half of the 95% interval of ttft_p50 over load.replicates");
-    visit("ttft_p99_ci", self.ttft_p99_ci,
-          "half of the 95% interval of ttft_p99 over load.replicates");
-    visit("tpot_p50_ci", self.tpot_p50_ci,
-          "half of the 95% interval of tpot_p50 over load.replicates");
-    visit("tpot_p99_ci", self.tpot_p99_ci,
-          "half of the 95% interval of tpot_p99 over load.replicates");
-    visit("e2e_p99_ci", self.e2e_p99_ci,
-          "half of the 95% interval of e2e_p99 over load.replicates");
-    visit("output_ci", self.output_ci, "half of the 95% interval of output over load.replicates");
   }
 };
 

@@ -4,28 +4,17 @@
 
 namespace engine {
 
-double ServingSim::next_mark() const { return std::min({window_begin_, window_end_, next_row_}); }
-
-void ServingSim::write_timeline(double time) {
-  for (std::size_t i = 0; i < replicas_.size(); ++i) {
-    TimelineRow row = replicas_[i].row_at(time, tokens_before_[i]);
-    row.output = TokensPerSecond{row.output.value / problem_->timeline.value};
-    problem_->timeline_rows->push_back(row);
-  }
+double ServingSim::next_mark() const {
+  return std::min({window_begin_, window_end_, timeline_.next()});
 }
 
 void ServingSim::mark(double time) {
-  if (time == next_row_) {
-    write_timeline(time);
-    next_row_ = double(++rows_written_ + 1) * problem_->timeline.value;
-    return;
-  }
+  if (time == timeline_.next()) return timeline_.write(replicas_);
   for (Replica& replica : replicas_) replica.split(time);
   (time == window_begin_ ? window_begin_ : window_end_) = kNever;
 }
 
 void ServingSim::run(const ServingProblem& problem) {
-  problem_ = &problem;
   table_.reset(problem.context);
   const Load& load = problem.load;
   const double begin = load.warmup.value;
@@ -34,12 +23,10 @@ void ServingSim::run(const ServingProblem& problem) {
                 .window_begin = begin,
                 .window_end = end,
                 .request_latency = problem.context.host.request_latency.value,
-                .requests = problem.request_rows});
+                .requests = problem.output.requests ? problem.request_rows : nullptr});
   window_begin_ = begin > 0 ? begin : kNever;
   window_end_ = end;
-  rows_written_ = 0;
-  next_row_ = problem.timeline.value > 0 ? problem.timeline.value : kNever;
-  tokens_before_.assign(std::size_t(problem.replicas), 0);
+  timeline_.reset(problem.output, problem.timeline_rows);
 
   const ModelShard& shard = problem.context.shard;
   Replica::Setup setup{.settings = &problem.settings,
@@ -92,7 +79,7 @@ void ServingSim::run(const ServingProblem& problem) {
                                                                 .seed = problem.seed});
       ++routed;
       if (!replicas_[target].enqueue(request_)) {
-        stats_.refused(request_);
+        stats_.refused(request_, std::int32_t(target));
         source.answered(request_.client, request_.arrival);
       }
       continue;

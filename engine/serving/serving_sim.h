@@ -9,6 +9,7 @@
 #include "engine/serving/router.h"
 #include "engine/serving/serving_stats.h"
 #include "engine/serving/slo.h"
+#include "engine/serving/timeline.h"
 #include "engine/step/step_table.h"
 #include "engine/workload/request_source.h"
 
@@ -26,8 +27,8 @@ struct ServingProblem {
   std::int64_t replicas = 1;
   std::int64_t longest = 1;  // tokens of the longest sequence
   std::uint64_t seed = 0;
-  Seconds timeline;    // between rows; 0: none
   bool audit = false;  // recount every sum at every step
+  OutputSettings output;
   std::vector<RequestRow>* request_rows = nullptr;
   std::vector<TimelineRow>* timeline_rows = nullptr;
 };
@@ -46,7 +47,6 @@ class ServingSim {
  private:
   void mark(double time);
   double next_mark() const;
-  void write_timeline(double time);
 
   StepTable table_;
   ServingStats stats_;
@@ -57,10 +57,8 @@ class ServingSim {
   double idle_seconds_ = 0;
 
   // Moments at which stretches are split: the edges of the measured window, and timeline rows.
-  const ServingProblem* problem_ = nullptr;
-  double window_begin_ = 0, window_end_ = 0, next_row_ = kNever;
-  std::int64_t rows_written_ = 0;
-  std::vector<double> tokens_before_;
+  double window_begin_ = 0, window_end_ = 0;
+  Timeline timeline_;
 };
 
 }  // namespace engine

@@ -87,7 +87,6 @@ struct Load {
   std::int64_t priorities = 1;
   Seconds warmup{0};
   Seconds window{0};
-  std::int64_t replicates = 1;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -129,9 +128,6 @@ struct Load {
           non_negative);
     visit("window", self.window, "only those of this long after the warm-up are measured",
           non_negative_or("all"));
-    visit("replicates", self.replicates,
-          "simulations with different random numbers, averaged, with confidence intervals",
-          at_least(1));
   }
 };
 

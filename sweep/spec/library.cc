@@ -1,5 +1,6 @@
 #include "sweep/spec/library.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <set>
 #include <system_error>
@@ -62,6 +63,15 @@ std::vector<std::string> Library::libraries() const {
     }
   }
   return {found.begin(), found.end()};
+}
+
+std::vector<std::string> Library::libraries_and_sweeps() const {
+  std::vector<std::string> all = libraries();
+  for (const std::string_view folder : kSweepFolders) {
+    if (!names(folder).empty()) all.emplace_back(folder);
+  }
+  std::ranges::sort(all);
+  return all;
 }
 
 }  // namespace sweep

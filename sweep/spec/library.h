@@ -1,6 +1,7 @@
 // Finds named specs: `h100-sxm` of "devices" is devices/h100-sxm.yaml under one of the folders.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -8,6 +9,9 @@
 #include <vector>
 
 namespace sweep {
+
+// Folders beside the libraries whose files are whole sweeps: nothing names them from another spec.
+constexpr std::array<std::string_view, 2> kSweepFolders{"suite", "sweeps"};
 
 class Library {
  public:
@@ -26,6 +30,8 @@ class Library {
   std::vector<std::string> names(std::string_view library) const;
   // Every library that has a name: "devices", "models", ...; sorted.
   std::vector<std::string> libraries() const;
+  // The same and the folders of whole sweeps, "suite" and "sweeps".
+  std::vector<std::string> libraries_and_sweeps() const;
 
   const std::vector<std::filesystem::path>& folders() const { return folders_; }
 

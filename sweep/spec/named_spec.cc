@@ -1,4 +1,5 @@
 // What `list` and `show` need: one named spec, and a line about it.
+#include <sstream>
 #include <utility>
 
 #include "engine/model/model_spec.h"
@@ -6,6 +7,7 @@
 #include "sweep/spec/load_spec.h"
 #include "sweep/spec/parse_quantity.h"
 #include "sweep/spec/sweep_spec.h"
+#include "sweep/spec/yaml_file.h"
 
 namespace sweep {
 
@@ -28,7 +30,25 @@ engine::Result<NamedSpec> read_named(const Library& library, std::string_view li
   return engine::Mistake{{}, "there is no library '" + std::string(library_name) + "'", ""};
 }
 
-std::string summary_of(const NamedSpec& spec) {
+namespace {
+
+// The first sentence of the comment at the top of a file: every file of the library opens with one.
+std::string opening_sentence(const std::filesystem::path& file) {
+  const auto text = read_text_file(file);
+  if (!text) return "";
+  std::istringstream lines(*text);
+  std::string comment;
+  for (std::string line; std::getline(lines, line) && line.starts_with("# ");) {
+    comment += (comment.empty() ? "" : " ") + line.substr(2);
+  }
+  for (std::size_t end = comment.find_first_of(".?"); end != std::string::npos;
+       end = comment.find_first_of(".?", end + 1)) {
+    if (end + 1 == comment.size() || comment[end + 1] == ' ') return comment.substr(0, end + 1);
+  }
+  return comment;
+}
+
+std::string figures_of(const NamedSpec& spec) {
   using engine::UnitOf;
   const auto quantity = [](auto value) {
     return format_quantity(rounded(value.value, 4), UnitOf<decltype(value)>::unit);
@@ -55,6 +75,17 @@ std::string summary_of(const NamedSpec& spec) {
   }
   if (spec.section == "device.scale_up") return link_text(scenario.device.scale_up);
   return "";
+}
+
+}  // namespace
+
+std::string summary_of(const Library& library, std::string_view library_name,
+                       std::string_view name) {
+  if (const auto spec = read_named(library, library_name, name)) {
+    if (std::string figures = figures_of(*spec); !figures.empty()) return figures;
+  }
+  const auto file = library.find(library_name, name);
+  return file ? opening_sentence(*file) : "";
 }
 
 }  // namespace sweep

@@ -48,7 +48,9 @@ struct NamedSpec {
 };
 engine::Result<NamedSpec> read_named(const Library& library, std::string_view library_name,
                                      std::string_view name);
-// "80 GB, 3.35 TB/s, 989 TFLOP/s bf16": one line for a list.
-std::string summary_of(const NamedSpec& spec);
+// One line for a list: the figures of a device, model or link ("80 GB, 3.35 TB/s, 989 TFLOP/s bf16"),
+// else the sentence its file opens with. Empty if there is nothing to say or the spec is not valid.
+std::string summary_of(const Library& library, std::string_view library_name,
+                       std::string_view name);
 
 }  // namespace sweep

@@ -6,30 +6,17 @@
 #include "engine/evaluate.h"
 #include "engine/leaves.h"
 #include "sweep/space/space.h"
-#include "sweep/spec/library.h"
-#include "sweep/spec/sweep_spec.h"
+#include "tests/bench/million_points.h"
 
 namespace {
 
-// The space of the README's million-point benchmark: a decode step of a 70B model, TP 8.
-const sweep::SweepSpec& million() {
-  static const sweep::SweepSpec spec = [] {
-    auto read = sweep::read_sweep(LLMSWEEP_SPECS_DIR "/sweeps/million_points.yaml",
-                                  sweep::Library({LLMSWEEP_SPECS_DIR}));
-    if (!read) {
-      std::fputs(engine::to_text(read.mistakes()).c_str(), stderr);
-      std::abort();
-    }
-    return std::move(read).value();
-  }();
-  return spec;
-}
+using bench::million_points;
 
 // Positions in an order that jumps over the grid, so that no two in a row share much.
-std::uint64_t jump(std::uint64_t i) { return i * 611'953 % million().space.size(); }
+std::uint64_t jump(std::uint64_t i) { return i * 611'953 % million_points().space.size(); }
 
 void PointBuild(benchmark::State& state) {
-  sweep::PointBuilder builder(million().space);
+  sweep::PointBuilder builder(million_points().space);
   sweep::Point point;
   std::uint64_t i = 0;
   for (auto _ : state) benchmark::DoNotOptimize(builder.build(jump(i++), point));
@@ -37,26 +24,34 @@ void PointBuild(benchmark::State& state) {
 BENCHMARK(PointBuild);
 
 void PointKey(benchmark::State& state) {
-  const engine::Scenario& base = million().space.base();
+  const engine::Scenario& base = million_points().space.base();
   for (auto _ : state) benchmark::DoNotOptimize(engine::key_of(base));
 }
 BENCHMARK(PointKey);
 
-void PointEvaluateStep(benchmark::State& state) {
-  sweep::PointBuilder builder(million().space);
+// With the resources of the sweep kernels have fitted times; without them, those of the roofline.
+void evaluate_steps(benchmark::State& state, const engine::Resources& resources) {
+  sweep::PointBuilder builder(million_points().space);
   std::vector<sweep::Point> points(256);
   for (std::size_t i = 0; i < points.size(); ++i) builder.build(jump(i), points[i]);
   engine::Outcome outcome;
   std::size_t i = 0;
   for (auto _ : state) {
-    engine::evaluate_into(points[i++ % points.size()].scenario, outcome);
+    engine::evaluate_into(points[i++ % points.size()].scenario, resources, outcome);
     benchmark::DoNotOptimize(outcome);
   }
 }
+
+void PointEvaluateStep(benchmark::State& state) { evaluate_steps(state, {}); }
 BENCHMARK(PointEvaluateStep);
 
+void PointEvaluateStepFitted(benchmark::State& state) {
+  evaluate_steps(state, *million_points().resources);
+}
+BENCHMARK(PointEvaluateStepFitted);
+
 void PointEvaluateRequest(benchmark::State& state) {
-  engine::Scenario scenario = million().space.base();
+  engine::Scenario scenario = million_points().space.base();
   scenario.task = engine::Task::request;
   engine::Outcome outcome;
   for (auto _ : state) {

@@ -10,22 +10,11 @@
 #include "results/parquet_sink.h"
 #include "results/run_folder.h"
 #include "sweep/run/runner.h"
-#include "sweep/spec/library.h"
-#include "sweep/spec/sweep_spec.h"
+#include "tests/bench/million_points.h"
 
 namespace {
 
 constexpr std::uint64_t kPositions = 200'000;
-
-sweep::SweepSpec read_million() {
-  auto read = sweep::read_sweep(LLMSWEEP_SPECS_DIR "/sweeps/million_points.yaml",
-                                sweep::Library({LLMSWEEP_SPECS_DIR}));
-  if (!read) {
-    std::fputs(engine::to_text(read.mistakes()).c_str(), stderr);
-    std::abort();
-  }
-  return std::move(read).value();
-}
 
 class NullSink final : public sweep::RowSink {
  public:
@@ -45,8 +34,8 @@ class NullSink final : public sweep::RowSink {
 void run_once(const sweep::SweepSpec& spec, sweep::RowSink& sink, int threads) {
   sweep::StopSignal stop;
   sweep::Progress progress;
-  sweep::run_points(spec.space, sweep::IndexSet({0, kPositions}), sink, {.threads = threads}, stop,
-                    progress);
+  sweep::run_points(spec.space, sweep::IndexSet({0, kPositions}), sink,
+                    {.resources = spec.resources.get(), .threads = threads}, stop, progress);
 }
 
 void report(benchmark::State& state) {
@@ -55,7 +44,7 @@ void report(benchmark::State& state) {
 }
 
 void SweepNoSink(benchmark::State& state) {
-  const sweep::SweepSpec spec = read_million();
+  const sweep::SweepSpec& spec = bench::million_points();
   NullSink sink;
   for (auto _ : state) run_once(spec, sink, int(state.range(0)));
   report(state);
@@ -68,7 +57,7 @@ BENCHMARK(SweepNoSink)
     ->Unit(benchmark::kMillisecond);
 
 void SweepToParquet(benchmark::State& state) {
-  const sweep::SweepSpec spec = read_million();
+  const sweep::SweepSpec& spec = bench::million_points();
   const auto folder = std::filesystem::temp_directory_path() / "llmsweep_sweep_bench";
   for (auto _ : state) {
     std::filesystem::remove_all(folder);

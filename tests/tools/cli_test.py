@@ -120,8 +120,29 @@ class CommandLine(unittest.TestCase):
         ).stdout
         self.assertIn("--shard", words)
 
-    def test_version_tells_program_and_model(self):
-        self.assertRegex(llmsweep("version").stdout, r"llmsweep \d+\.\d+\.\d+ .*model version \d+, Arrow \d+")
+    def test_list_says_what_each_spec_is(self):
+        self.assertRegex(llmsweep("list").stdout, r"(?m)^sweeps +\d+   llmsweep list sweeps$")
+        for library, line in (
+            ("devices", "h100-sxm +85.52 GB, 3.35 TB/s, 989.4 TFLOP/s bf16"),
+            ("serving", "vllm-v0 +vLLM V0 without chunked prefill: whole prompts up to the token budget."),
+            ("hosts", "none +A host that takes no time: what the devices alone could do."),
+            ("loads", "closed-64 +A benchmark client with 64 requests in flight, 1024 tokens in and 256 out."),
+            ("suite", "I1.1 +I1.1: one request, Llama-2-7B on an A100."),
+            ("sweeps", "first_sweep +Which GPU is the cheapest home for a 70B model\\?"),
+        ):
+            self.assertRegex(llmsweep("list", library).stdout, f"(?m)^{line}$")
+
+    def test_list_of_an_unknown_library_suggests_one(self):
+        result = llmsweep("list", "sweps")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("did you mean 'sweeps'?", result.stderr)
+
+    def test_version_tells_what_was_built(self):
+        self.assertRegex(
+            llmsweep("version").stdout,
+            r"^llmsweep \d+\.\d+\.\d+ \(model version \d+, Arrow \d+\.\d+\.\d+, "
+            r"commit ([0-9a-f]{12}(-dirty)?|unknown), \w+ \d+\.\d+\.\d+\)$",
+        )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 // llmsweep show: one spec with every field resolved.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -21,7 +22,7 @@ struct Place {
 std::vector<Place> find_places(const sweep::Library& library, const std::string& wanted) {
   const auto slash = wanted.find('/');
   std::vector<Place> places;
-  for (const std::string& folder : library.libraries()) {
+  for (const std::string& folder : library.libraries_and_sweeps()) {
     if (slash != std::string::npos && wanted.substr(0, slash) != folder) continue;
     const std::string name = slash == std::string::npos ? wanted : wanted.substr(slash + 1);
     if (library.find(folder, name)) places.push_back({folder, name});
@@ -31,10 +32,25 @@ std::vector<Place> find_places(const sweep::Library& library, const std::string&
 
 std::vector<std::string> all_names(const sweep::Library& library) {
   std::vector<std::string> names;
-  for (const std::string& folder : library.libraries()) {
+  for (const std::string& folder : library.libraries_and_sweeps()) {
     for (std::string& name : library.names(folder)) names.push_back(std::move(name));
   }
   return names;
+}
+
+engine::Result<std::string> resolved(const sweep::Library& library, const Place& place,
+                                     const std::filesystem::path& file) {
+  if (std::ranges::find(sweep::kSweepFolders, place.library) != sweep::kSweepFolders.end()) {
+    auto spec = sweep::read_sweep(file, library);
+    if (!spec) return spec.mistakes();
+    return sweep::resolved_yaml(*spec);
+  }
+  const auto spec = sweep::read_named(library, place.library, place.name);
+  if (!spec) return spec.mistakes();
+  const engine::LeafTable& table = engine::leaf_table();
+  const int section = table.find_section(spec->section);
+  return sweep::fields_yaml(spec->scenario, &table.sections[std::size_t(section)],
+                            sweep::LeavesToWrite::all);
 }
 
 int show(const std::string& wanted) {
@@ -48,18 +64,14 @@ int show(const std::string& wanted) {
   }
   int code = kOk;
   for (const Place& place : places) {
-    const auto spec = sweep::read_named(library, place.library, place.name);
-    if (!spec) {
-      fmt::print(stderr, "{}", engine::to_text(spec.mistakes()));
+    const std::filesystem::path file = *library.find(place.library, place.name);
+    const auto text = resolved(library, place, file);
+    if (text) {
+      fmt::print("# {}/{}, from {}\n{}", place.library, place.name, file.string(), *text);
+    } else {
+      fmt::print(stderr, "{}", engine::to_text(text.mistakes()));
       code = kMistake;
-      continue;
     }
-    const engine::LeafTable& table = engine::leaf_table();
-    const int section = table.find_section(spec->section);
-    fmt::print("# {}/{}, from {}\n{}", place.library, place.name,
-               library.find(place.library, place.name)->string(),
-               sweep::fields_yaml(spec->scenario, &table.sections[std::size_t(section)],
-                                  sweep::LeavesToWrite::all));
   }
   return code;
 }
@@ -73,8 +85,9 @@ void add_show(CLI::App& app, int& exit_code) {
   };
   auto arguments = std::make_shared<Arguments>();
   CLI::App* verb = app.add_subcommand("show", "Show a spec of the library, every field resolved");
-  verb->footer("  llmsweep show h100-sxm; llmsweep show links/nvlink-4");
-  verb->add_option("name", arguments->name, "a device, model, link, ...")->type_name("NAME");
+  verb->footer(
+      "  llmsweep show h100-sxm; llmsweep show links/nvlink-4; llmsweep show sweeps/first_sweep");
+  verb->add_option("name", arguments->name, "a device, model, sweep, ...")->type_name("NAME");
   verb->add_flag("--names", arguments->names, "print every name there is, for scripts");
   verb->callback([arguments, &exit_code] {
     if (arguments->names) {

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Measures a real NVIDIA GPU into kernel tables, host terms and whole model steps. See README.md beside this file.
 
-    python3 tools/gpu/measure.py --out DIR [--part kernels,host,steps] [--families gemm_bf16,...] [--budget-s 540] [--resume]
+    python3 tools/gpu/measure.py --out DIR [--part kernels,host,steps] [--plan heldout] [--families gemm_bf16,...]
+                                 [--budget-s 540] [--resume]
 """
 import argparse
 import gc
@@ -13,7 +14,8 @@ import time
 START = time.monotonic()
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import step_plan  # noqa: E402  (both are torch-free: --dry-run works anywhere)
+import plan_axes  # noqa: E402  (these are torch-free: --dry-run works anywhere)
+import step_plan  # noqa: E402
 import sweep_plan  # noqa: E402
 
 PARTS = ("host", "kernels", "steps")
@@ -27,6 +29,8 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", help="folder for the tables; created if absent")
     parser.add_argument("--part", default=",".join(PARTS), help="comma-separated: host, kernels, steps")
+    parser.add_argument("--plan", default="sweep", choices=list(plan_axes.PLANS),
+                        help="shapes of the kernel part: the sweep that calibrates, or held-out ones that check it")
     parser.add_argument("--families", default="", help="groups of the kernel plan to run (see --dry-run); default all")
     parser.add_argument("--budget-s", type=float, default=540.0, help="wall seconds for everything, start-up included")
     parser.add_argument("--resume", action="store_true", help="add to the tables in --out, skipping rows they hold")
@@ -36,14 +40,14 @@ def parse_arguments():
     arguments = parser.parse_args()
     arguments.part = [part for part in PARTS if part in arguments.part.split(",")]
     arguments.skip = [name for name in arguments.skip.split(",") if name]
-    arguments.plan = chosen_plan(parser, arguments)
+    arguments.groups = chosen_groups(parser, arguments)
     if not (arguments.dry_run or arguments.check or arguments.out):
         parser.error("--out DIR is needed")
     return arguments
 
 
-def chosen_plan(parser, arguments):
-    plan = sweep_plan.build_plan()
+def chosen_groups(parser, arguments):
+    plan = sweep_plan.build_plan(plan_axes.PLANS[arguments.plan])
     wanted = [name for name in arguments.families.split(",") if name] or list(plan)
     unknown = [name for name in wanted if name not in plan]
     if unknown:
@@ -143,7 +147,7 @@ def run_part(part, arguments, context, deadline):
         describe_software(environment, lab, torch)
         log(f"kernels: set up in {time.monotonic() - began:.1f} s; graph intercept {lab.timer.intercept * 1e6:.2f} us, "
             f"tiny kernel {lab.timer.tiny_call * 1e6:.2f} us")
-        KernelSweep(lab, tables, environment, log).run(arguments.plan, failed, deadline)
+        KernelSweep(lab, tables, environment, log).run(arguments.groups, failed, deadline)
     elif part == "host":
         from host_terms import measure_host
         lab = Lab(weights_gib=1, stream_gib=1, scratch_gib=1, fp8_gib=0)
@@ -168,6 +172,7 @@ def restart_without(name, arguments):
     parts = [part for part in arguments.part if part not in arguments.skip]
     command = [sys.executable, os.path.abspath(__file__), "--out", arguments.out, "--resume", "--part", ",".join(parts),
                "--budget-s", f"{left:.1f}", "--skip", ",".join(arguments.skip + [name])]
+    command += ["--plan", arguments.plan]
     if arguments.families:
         command += ["--families", arguments.families]
     os.execv(sys.executable, command)
@@ -185,7 +190,7 @@ def measure(arguments):
     from kernel_sweep import PoisonedContext
     torch.set_grad_enabled(False)
     gc.disable()  # a collection inside a capture or a timed burst would be measured; one is forced between parts
-    request = dict(part=arguments.part, families=arguments.families, budget_s=arguments.budget_s, skip=arguments.skip)
+    request = dict(part=arguments.part, plan=arguments.plan, families=arguments.families, budget_s=arguments.budget_s, skip=arguments.skip)
     environment = Environment(os.path.join(arguments.out, "environment.json"), request)
     log(f"torch {torch.__version__} on {torch.cuda.get_device_name(0)}; parts {', '.join(arguments.part)}; "
         f"budget {arguments.budget_s:.0f} s")
@@ -217,7 +222,7 @@ def measure(arguments):
 def main():
     arguments = parse_arguments()
     if arguments.dry_run:
-        print_plan(arguments.plan)
+        print_plan(arguments.groups)
     elif arguments.check:
         import torch
         sys.exit(1 if run_self_checks("cuda" if torch.cuda.is_available() else "cpu", print) else 0)

@@ -6,6 +6,8 @@ quarters ...) and rows are sorted by the sum over their axes, so that any prefix
 import hashlib
 import itertools
 
+from plan_axes import SWEEP
+
 TORCH = "torch2.11"
 BF16_RATE, FP8_RATE, BANDWIDTH = 700e12, 1300e12, 4.2e12  # for time estimates only
 ROW_OVERHEAD = 4e-3  # set-up, capture and CSV of one row, without compilation
@@ -14,45 +16,6 @@ SUSTAINED_SECONDS = 2.2
 MAX_ROW_CALL = 25e-3  # a call longer than this spends the budget of dozens of rows
 PAGE = 64  # KV tokens a page; one page is also one tile of the decode kernel
 KV_LIMIT = 48 * 2**30
-
-GEMM_M = [1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 80, 96, 112, 128, 144, 160, 192, 224, 256, 288, 320, 384, 448, 512, 576, 640,
-          768, 896, 1024, 1152, 1280, 1536, 1792, 2048, 2560, 3072, 4096, 5120, 6144, 8192, 12288, 16384]
-# (n, k) of projections: fused QKV, attention output, fused gate+up, down, vocabulary; whole and tensor-parallel shards.
-GEMM_NK = [
-    (6144, 4096), (4096, 4096), (28672, 4096), (4096, 14336), (128256, 4096), (3072, 4096), (4096, 2048), (14336, 4096),
-    (4096, 7168), (1536, 4096), (4096, 1024), (7168, 4096), (4096, 3584), (768, 4096), (4096, 512), (3584, 4096),
-    (4096, 1792), (32064, 4096), (16032, 4096),  # 4096 wide, TP 1-8
-    (10240, 8192), (8192, 8192), (57344, 8192), (8192, 28672), (5120, 8192), (8192, 4096), (28672, 8192), (8192, 14336),
-    (2560, 8192), (8192, 2048), (14336, 8192), (8192, 7168), (1280, 8192), (8192, 1024), (7168, 8192), (8192, 3584),
-    (16032, 8192), (128256, 8192),  # 8192 wide, TP 1-8
-    (7168, 5120), (5120, 5120), (34816, 5120), (5120, 17408), (151936, 5120), (10240, 5120), (51200, 5120), (5120, 25600),
-    (4608, 3584), (3584, 3584), (37888, 3584), (3584, 18944),
-    (2112, 7168), (24576, 1536), (7168, 16384), (7168, 2048), (36864, 7168), (7168, 18432),
-    (512, 512), (1024, 1024), (2048, 2048), (16384, 16384), (512, 4096), (1024, 8192), (2048, 512), (32768, 512),
-    (57344, 1024), (512, 57344), (1024, 32768), (12288, 12288), (2048, 16384), (16384, 2048),
-]
-# (n, k, experts) of expert projections on one GPU.
-GROUPED_NKE = [
-    (28672, 4096, 8), (4096, 14336, 8), (7168, 4096, 8), (4096, 3584, 8), (1536, 2048, 128), (2048, 768, 128),
-    (1536, 4096, 128), (4096, 1536, 32), (3072, 4096, 64), (4096, 7168, 32), (7168, 2048, 32), (5760, 2880, 32),
-    (2880, 2880, 32), (2816, 2048, 64), (2048, 1408, 64), (16384, 5120, 16),
-]
-GROUPED_M = [1, 2, 4, 8, 16, 32, 64, 96, 128, 256, 384, 512, 1024, 2048, 4096, 8192, 16384, 32768]
-HEADS = [(32, 8, 128), (64, 8, 128), (8, 1, 128), (16, 2, 128), (40, 8, 128), (16, 4, 128), (4, 1, 128), (32, 32, 128),
-         (32, 4, 128), (28, 4, 128), (32, 8, 64), (64, 8, 64), (16, 16, 64)]
-PREFILL_LENGTHS = [128, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 32768]
-PREFILL_BATCHES = [1, 2, 4, 8, 16, 32]
-CHUNK_QUERIES = [64, 128, 256, 512, 1024, 2048, 4096, 8192]
-CHUNK_PREFIXES = [128, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 122880]
-DECODE_BATCHES = [1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512]
-DECODE_CONTEXTS = [128, 256, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 65536, 131072]
-TOKENS = [1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 512, 768, 1024, 2048, 4096, 8192, 16384]
-HIDDEN = [1024, 2048, 2880, 3584, 4096, 5120, 7168, 8192, 16384]
-INTER = [1024, 1792, 3584, 7168, 14336, 17408, 28672]
-VOCABULARY = [16032, 32000, 64128, 128256, 151936]
-SAMPLE_TOKENS = [1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 512]
-COPY_BYTES = sorted([4**i * 2**12 for i in range(9)] + [i * 2**20 for i in (3, 12, 48, 96, 384)])
-HOST_COPY_BYTES = [2**i for i in (6, 8, 10, 12, 14, 16, 18, 20, 21, 22, 24, 26, 28)]
 
 
 def level(index, count):
@@ -121,15 +84,15 @@ def kv_elements(row):
     return row["batch"] * row["context_len"] * row["kv_heads"] * row["head_dim"]
 
 
-def _gemm(dtype):
+def _gemm(dtype, axes):
     impl = f"{TORCH}:cublas" if dtype == "bf16" else f"{TORCH}:scaled_mm"
-    pairs = sorted(GEMM_NK, key=lambda pair: (pair[0] * pair[1], pair))
-    return _grid([GEMM_M, pairs], lambda m, nk: dict(family="gemm", impl=impl, dtype=dtype, m=m, n=nk[0], k=nk[1]))
+    pairs = sorted(axes.gemm_nk, key=lambda pair: (pair[0] * pair[1], pair))
+    return _grid([axes.gemm_m, pairs], lambda m, nk: dict(family="gemm", impl=impl, dtype=dtype, m=m, n=nk[0], k=nk[1]))
 
 
-def _grouped(dtype):
+def _grouped(dtype, axes):
     impl = f"{TORCH}:grouped_mm" if dtype == "bf16" else f"{TORCH}:scaled_grouped_mm"
-    return _grid([GROUPED_M, GROUPED_NKE], lambda m, nke: dict(
+    return _grid([axes.grouped_m, axes.grouped_nke], lambda m, nke: dict(
         family="grouped_gemm", impl=impl, dtype=dtype, m=m, n=nke[0], k=nke[1], experts=nke[2], skew="balanced"))
 
 
@@ -154,14 +117,14 @@ def _decode(impl, head_configs, batches, contexts, kv_dtype="bf16"):
         "attn_decode", impl, batch, 1, context, heads, kv_dtype))
 
 
-def _elementwise(family, impl, hidden, tokens=TOKENS):
+def _elementwise(family, impl, hidden, tokens):
     """Each shape cold and, as `:warm`, with its operands in L2, where the previous kernel of a real step left them."""
     return _grid([tokens, hidden, ["", ":warm"]], lambda count, width, state: dict(
         family=family, impl=impl + state, dtype="bf16", tokens=count, hidden=width))
 
 
-def _rope():
-    return _grid([TOKENS, HEADS, ["", ":warm"]], lambda count, heads, state: dict(
+def _rope(axes):
+    return _grid([axes.tokens, axes.heads, ["", ":warm"]], lambda count, heads, state: dict(
         family="rope", impl="triton:rope" + state, dtype="bf16", tokens=count, q_heads=heads[0], kv_heads=heads[1],
         head_dim=heads[2]))
 
@@ -170,13 +133,13 @@ def _copies(family, sizes):
     return _grid([sizes], lambda size: dict(family=family, impl=f"{TORCH}:memcpy", dtype="bf16", bytes=size))
 
 
-def _sustained():
+def _sustained(axes):
     """Twins of short rows, replayed without rest: what the power limit makes of them, and the power they draw."""
     rows = [dict(family="gemm", impl=impl, dtype=dtype, m=m, n=n, k=k)
             for m in (4096, 64, 512, 16384, 1024, 256, 16)
             for dtype, impl in (("bf16", f"{TORCH}:cublas"), ("fp8", f"{TORCH}:scaled_mm"))
-            for n, k in ((28672, 4096), (8192, 8192))]
-    heads = HEADS[0]
+            for n, k in axes.sustained_nk]
+    heads = axes.heads[0]
     rows += [_attention("attn_prefill", f"{TORCH}:cudnn", batch, length, length, heads)
              for batch, length in ((1, 8192), (8, 1024))]
     rows += [_attention("attn_decode", "triton:decode", 96, 1, context, heads, dtype)
@@ -189,31 +152,32 @@ def _sustained():
     return [dict(row, impl=row["impl"] + ":sustained") for row in rows]
 
 
-def build_plan():
+def build_plan(axes=SWEEP):
     """Groups of rows by name, with the share of the time budget each may use before the others had their turn."""
-    few = HEADS[:4]
+    few, heads, tokens = axes.heads[:4], axes.heads, axes.tokens
+    lengths, batches = axes.prefill_lengths, axes.prefill_batches
     return {
-        "gemm_bf16": (0.22, _gemm("bf16")),
-        "attn_decode": (0.15, _decode("triton:decode", HEADS, DECODE_BATCHES, DECODE_CONTEXTS)),
-        "attn_prefill": (0.10, _prefill("cudnn", HEADS, PREFILL_LENGTHS, PREFILL_BATCHES)),
-        "norm": (0.02, _elementwise("norm", "triton:norm", HIDDEN)),
-        "rope": (0.02, _rope()),
-        "act": (0.02, _elementwise("act", "triton:act", INTER)),
-        "embed": (0.01, _elementwise("embed", f"{TORCH}:index_select", HIDDEN[::2])),
-        "sample": (0.01, _elementwise("sample", f"{TORCH}:argmax", VOCABULARY, SAMPLE_TOKENS)),
-        "copy": (0.01, _copies("copy", COPY_BYTES)),
-        "copy_h2d": (0.01, _copies("copy_h2d", HOST_COPY_BYTES)),
-        "copy_d2h": (0.01, _copies("copy_d2h", HOST_COPY_BYTES)),
-        "gemm_fp8": (0.16, _gemm("fp8")),
-        "sustained": (0.18, _sustained()),
-        "attn_chunk": (0.08, _chunk("cudnn+merge", few + [HEADS[4]], CHUNK_QUERIES, CHUNK_PREFIXES, [1, 4])),
-        "grouped_bf16": (0.04, _grouped("bf16")),
-        "grouped_fp8": (0.03, _grouped("fp8")),
-        "quantize": (0.01, _elementwise("quantize", "triton:quantize", HIDDEN)),
-        "attn_decode_fp8": (0.03, _decode("triton:decode", HEADS[:5], DECODE_BATCHES[::2], DECODE_CONTEXTS[::2], "fp8")),
-        "attn_prefill_flash": (0.02, _prefill("flash", few, PREFILL_LENGTHS[::2], PREFILL_BATCHES[::2])),
-        "attn_chunk_flash": (0.02, _chunk("flash", few, CHUNK_QUERIES[::2], CHUNK_PREFIXES[::2], [1, 4])),
-        "attn_decode_flash": (0.01, _decode(f"{TORCH}:flash", few, DECODE_BATCHES[::3], DECODE_CONTEXTS[::3])),
+        "gemm_bf16": (0.22, _gemm("bf16", axes)),
+        "attn_decode": (0.15, _decode("triton:decode", heads, axes.decode_batches, axes.decode_contexts)),
+        "attn_prefill": (0.10, _prefill("cudnn", heads, lengths, batches)),
+        "norm": (0.02, _elementwise("norm", "triton:norm", axes.hidden, tokens)),
+        "rope": (0.02, _rope(axes)),
+        "act": (0.02, _elementwise("act", "triton:act", axes.inter, tokens)),
+        "embed": (0.01, _elementwise("embed", f"{TORCH}:index_select", axes.hidden[::2], tokens)),
+        "sample": (0.01, _elementwise("sample", f"{TORCH}:argmax", axes.vocabulary, axes.sample_tokens)),
+        "copy": (0.01, _copies("copy", axes.copy_bytes)),
+        "copy_h2d": (0.01, _copies("copy_h2d", axes.host_copy_bytes)),
+        "copy_d2h": (0.01, _copies("copy_d2h", axes.host_copy_bytes)),
+        "gemm_fp8": (0.16, _gemm("fp8", axes)),
+        "sustained": (0.18, _sustained(axes)),
+        "attn_chunk": (0.08, _chunk("cudnn+merge", heads[:5], axes.chunk_queries, axes.chunk_prefixes, axes.chunk_batches)),
+        "grouped_bf16": (0.04, _grouped("bf16", axes)),
+        "grouped_fp8": (0.03, _grouped("fp8", axes)),
+        "quantize": (0.01, _elementwise("quantize", "triton:quantize", axes.hidden, tokens)),
+        "attn_decode_fp8": (0.03, _decode("triton:decode", heads[:5], axes.decode_batches[::2], axes.decode_contexts[::2], "fp8")),
+        "attn_prefill_flash": (0.02, _prefill("flash", few, lengths[::2], batches[::2])),
+        "attn_chunk_flash": (0.02, _chunk("flash", few, axes.chunk_queries[::2], axes.chunk_prefixes[::2], axes.chunk_batches)),
+        "attn_decode_flash": (0.01, _decode(f"{TORCH}:flash", few, axes.decode_batches[::3], axes.decode_contexts[::3])),
     }
 
 

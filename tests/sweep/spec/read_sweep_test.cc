@@ -104,12 +104,24 @@ TEST(Library, TheFirstFolderWins) {
 TEST(Library, ListsAndSummarises) {
   EXPECT_THAT(toy_library().names("models"), ElementsAre("small", "tiny"));
   EXPECT_THAT(toy_library().libraries(), ElementsAre("devices", "links", "models"));
-  const auto device = read_named(toy_library(), "devices", "toy");
-  ASSERT_TRUE(device.ok());
-  EXPECT_EQ(summary_of(*device), "100 GB, 2 TB/s, 1 PFLOP/s bf16");
+  EXPECT_EQ(summary_of(toy_library(), "devices", "toy"), "100 GB, 2 TB/s, 1 PFLOP/s bf16");
   const auto missing = read_named(toy_library(), "devices", "toy-wid");
   ASSERT_FALSE(missing.ok());
   EXPECT_EQ(missing.mistakes()[0].hint, "did you mean 'toy-wide'?");
+}
+
+TEST(Library, ASweepIsSummarisedByItsOpeningSentence) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / "opening_specs";
+  std::filesystem::create_directories(folder / "sweeps");
+  std::ofstream(folder / "sweeps" / "question.yaml")
+      << "# Does 3.35 TB/s, over two\n# lines, suffice? Not always.\nbase: {task: step}\n# "
+         "Later.\n";
+  std::ofstream(folder / "sweeps" / "silent.yaml") << "base: {task: step}\n";
+  const Library library({folder});
+  EXPECT_THAT(library.libraries_and_sweeps(), ElementsAre("sweeps"));
+  EXPECT_EQ(summary_of(library, "sweeps", "question"), "Does 3.35 TB/s, over two lines, suffice?");
+  EXPECT_EQ(summary_of(library, "sweeps", "silent"), "");
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Library, ASpecReadsBackFromItsOwnYaml) {

@@ -1,5 +1,6 @@
-# Arrow and Parquet from one of three places, as the targets Arrow::arrow and Parquet::parquet:
-#   system  the machine's own packages, 15 or newer
+# Arrow and Parquet from one of three places, as the one target llmsweep_arrow. Under it are Arrow's own
+# names, Arrow::arrow_shared and Parquet::parquet_shared, or ..._static.
+#   system  the machine's own packages, 15 or newer: shared, or static if only that is there
 #   wheel   the C++ libraries inside the pyarrow wheel    (.deps/arrow-wheel, tools/dev/arrow_wheel.sh)
 #   source  a static build of the distribution's source   (.deps/arrow-source, tools/dev/arrow_source.sh)
 # `auto` takes the first that is there.
@@ -10,22 +11,22 @@ set(llmsweep_arrow_oldest 15)
 set(llmsweep_wheel_dir ${PROJECT_SOURCE_DIR}/.deps/arrow-wheel)
 set(llmsweep_source_dir ${PROJECT_SOURCE_DIR}/.deps/arrow-source)
 
-# Arrow's own CMake files, from the system or from our source build. A version in find_package()
-# would mean that very major version, so the oldest one we take is checked afterwards.
+# Arrow's own CMake files, from the system or from our source build. Targets once defined stay, and an
+# unusable Arrow's would be in the way of the next place's: so ask first for a version nobody has, which
+# only lists what is there, and load one that will do. Parquet's files load Arrow's.
 macro(llmsweep_arrow_from_config)
-  find_package(Arrow CONFIG QUIET ${ARGN})
-  find_package(Parquet CONFIG QUIET ${ARGN})
-  if(Arrow_FOUND AND Parquet_FOUND AND NOT Arrow_VERSION VERSION_LESS llmsweep_arrow_oldest)
-    set(LLMSWEEP_ARROW_VERSION ${Arrow_VERSION})
-    set(kind shared)
-    if(NOT TARGET Arrow::arrow_shared OR NOT TARGET Parquet::parquet_shared)
-      set(kind static)
+  find_package(Parquet 1000000 CONFIG QUIET ${ARGN})
+  foreach(version IN LISTS Parquet_CONSIDERED_VERSIONS)
+    if(NOT version VERSION_LESS llmsweep_arrow_oldest AND NOT llmsweep_arrow_kind)
+      find_package(Parquet ${version} EXACT CONFIG QUIET ${ARGN})
+      if(TARGET Arrow::arrow_shared AND TARGET Parquet::parquet_shared)
+        set(llmsweep_arrow_kind shared)
+      elseif(TARGET Arrow::arrow_static AND TARGET Parquet::parquet_static)
+        set(llmsweep_arrow_kind static)
+      endif()
+      set(LLMSWEEP_ARROW_VERSION ${version})
     endif()
-    add_library(Arrow::arrow INTERFACE IMPORTED GLOBAL)
-    target_link_libraries(Arrow::arrow INTERFACE Arrow::arrow_${kind})
-    add_library(Parquet::parquet INTERFACE IMPORTED GLOBAL)
-    target_link_libraries(Parquet::parquet INTERFACE Parquet::parquet_${kind})
-  endif()
+  endforeach()
 endmacro()
 
 function(llmsweep_arrow_from_wheel)
@@ -33,22 +34,23 @@ function(llmsweep_arrow_from_wheel)
     REGEX "define ARROW_VERSION_STRING")
   string(REGEX REPLACE ".*\"(.*)\".*" "\\1" version "${line}")
   set(LLMSWEEP_ARROW_VERSION ${version} PARENT_SCOPE)
-  foreach(name arrow parquet)
+  foreach(target Arrow::arrow_shared Parquet::parquet_shared)
+    string(REGEX REPLACE ".*::(.*)_shared" "\\1" name ${target})
     file(GLOB library ${llmsweep_wheel_dir}/lib/lib${name}.so.*)
-    add_library(${name}_from_wheel SHARED IMPORTED GLOBAL)
-    set_target_properties(${name}_from_wheel PROPERTIES
+    add_library(${target} SHARED IMPORTED GLOBAL)
+    set_target_properties(${target} PROPERTIES
       IMPORTED_LOCATION ${library}
       INTERFACE_INCLUDE_DIRECTORIES ${llmsweep_wheel_dir}/include)
   endforeach()
-  add_library(Arrow::arrow ALIAS arrow_from_wheel)
-  add_library(Parquet::parquet ALIAS parquet_from_wheel)
-  target_link_libraries(parquet_from_wheel INTERFACE arrow_from_wheel)
+  target_link_libraries(Parquet::parquet_shared INTERFACE Arrow::arrow_shared)
+  set(llmsweep_arrow_kind shared PARENT_SCOPE)
 endfunction()
 
 set(LLMSWEEP_ARROW_ROUTE "")
+set(llmsweep_arrow_kind "")
 if(LLMSWEEP_ARROW MATCHES "^(auto|system)$")
   llmsweep_arrow_from_config()
-  if(TARGET Arrow::arrow)
+  if(llmsweep_arrow_kind)
     set(LLMSWEEP_ARROW_ROUTE system)
   endif()
 endif()
@@ -60,7 +62,7 @@ endif()
 if(NOT LLMSWEEP_ARROW_ROUTE AND LLMSWEEP_ARROW MATCHES "^(auto|source)$"
    AND EXISTS ${llmsweep_source_dir})
   llmsweep_arrow_from_config(PATHS ${llmsweep_source_dir} NO_DEFAULT_PATH)
-  if(TARGET Arrow::arrow)
+  if(llmsweep_arrow_kind)
     set(LLMSWEEP_ARROW_ROUTE source)
   endif()
 endif()
@@ -69,12 +71,15 @@ if(NOT LLMSWEEP_ARROW_ROUTE)
     "tools/run and tools/test fetch them; or run tools/dev/arrow_wheel.sh, or install "
     "libarrow-dev and libparquet-dev ${llmsweep_arrow_oldest} or newer.")
 endif()
-message(STATUS "Arrow ${LLMSWEEP_ARROW_VERSION} (${LLMSWEEP_ARROW_ROUTE})")
+add_library(llmsweep_arrow INTERFACE)
+target_link_libraries(llmsweep_arrow INTERFACE
+  Parquet::parquet_${llmsweep_arrow_kind} Arrow::arrow_${llmsweep_arrow_kind})
+message(STATUS "Arrow ${LLMSWEEP_ARROW_VERSION} (${LLMSWEEP_ARROW_ROUTE}, ${llmsweep_arrow_kind})")
 
 # An installed llmsweep must not look into this folder: the wheel's two libraries travel with it.
 function(llmsweep_install_arrow)
   if(LLMSWEEP_ARROW_ROUTE STREQUAL "wheel")
-    install(FILES $<TARGET_FILE:Arrow::arrow> $<TARGET_FILE:Parquet::parquet>
+    install(FILES $<TARGET_FILE:Arrow::arrow_shared> $<TARGET_FILE:Parquet::parquet_shared>
       DESTINATION ${CMAKE_INSTALL_LIBDIR}/llmsweep)
     set_target_properties(llmsweep PROPERTIES
       INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/llmsweep")

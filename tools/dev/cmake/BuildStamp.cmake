@@ -1,6 +1,6 @@
-# Tells one file what was built: LLMSWEEP_VERSION, LLMSWEEP_COMPILER, LLMSWEEP_ARROW_VERSION and
-# LLMSWEEP_COMMIT, all string literals. The commit is looked up at every build, but its header is
-# rewritten (and the file compiled again) only when it has changed.
+# Tells one file what was built: LLMSWEEP_VERSION, LLMSWEEP_COMPILER and LLMSWEEP_COMMIT, all string
+# literals. The commit is looked up at every build, but its header is rewritten (and the file compiled
+# again) only when it has changed.
 
 # As a script (cmake -P): write the header.
 if(CMAKE_SCRIPT_MODE_FILE)
@@ -34,6 +34,5 @@ function(llmsweep_stamp file)
     OBJECT_DEPENDS ${header})
   set_property(SOURCE ${file} APPEND PROPERTY COMPILE_DEFINITIONS
     LLMSWEEP_VERSION="${PROJECT_VERSION}"
-    LLMSWEEP_COMPILER="${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}"
-    LLMSWEEP_ARROW_VERSION="${LLMSWEEP_ARROW_VERSION}")
+    LLMSWEEP_COMPILER="${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
 endfunction()

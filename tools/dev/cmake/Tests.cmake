@@ -15,7 +15,7 @@ function(llmsweep_test_program target)
   llmsweep_defaults(${target})
   target_link_libraries(${target} PRIVATE ${llmsweep_libraries} fmt::fmt
     yaml-cpp::yaml-cpp muparser::muparser nlohmann_json::nlohmann_json TBB::tbb ZLIB::ZLIB
-    Arrow::arrow Parquet::parquet)
+    llmsweep_arrow)
   foreach(path IN LISTS llmsweep_test_paths)
     string(REGEX REPLACE "=(.*)" "=\"\\1\"" definition ${path})
     target_compile_definitions(${target} PRIVATE ${definition})

@@ -1,0 +1,22 @@
+// How far a prediction may be off: the intervals of its kernels put together.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "engine/base/units.h"
+#include "engine/step/kernel_row.h"
+
+namespace engine {
+
+// Nine times in ten the truth lies between these.
+struct Interval {
+  Seconds low;
+  Seconds high;
+};
+
+// Of the sum of the rows of a phase, or of all. Kernels of one family are off together, so their
+// deviations add up; families are off independently, so theirs add up in squares.
+Interval interval_of(const std::vector<KernelRow>& rows, std::optional<Phase> phase = std::nullopt);
+
+}  // namespace engine

@@ -1,0 +1,25 @@
+// The space of the README's million-point benchmark: a decode step of a 70B model, TP 8.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "sweep/spec/library.h"
+#include "sweep/spec/sweep_spec.h"
+
+namespace bench {
+
+inline const sweep::SweepSpec& million_points() {
+  static const sweep::SweepSpec spec = [] {
+    auto read = sweep::read_sweep(LLMSWEEP_SPECS_DIR "/sweeps/million_points.yaml",
+                                  sweep::Library({LLMSWEEP_SPECS_DIR}));
+    if (!read) {
+      std::fputs(engine::to_text(read.mistakes()).c_str(), stderr);
+      std::abort();
+    }
+    return std::move(read).value();
+  }();
+  return spec;
+}
+
+}  // namespace bench
