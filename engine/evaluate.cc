@@ -67,8 +67,7 @@ struct Residency {
 Residency serving_residency(const Scenario& scenario, const Resources& resources) {
   const TypicalRequest typical = typical_request(scenario, resources);
   const ServingSettings& serving = scenario.serving;
-  const bool chunked =
-      serving.policy == PolicyName::sarathi || serving.policy == PolicyName::sglang;
+  const bool chunked = policy_of(serving.policy).budget == StepBudget::chunk;
   return {.sequences = 1,
           .context = std::max<std::int64_t>(1, std::int64_t(typical.prompt + typical.output)),
           .step_tokens = chunked ? std::max(serving.chunk, serving.max_num_seqs)

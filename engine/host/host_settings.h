@@ -65,6 +65,8 @@ struct HostSettings {
           fraction);
     visit("high", self.high, "and at most this many times", at_least(1));
   }
+
+  bool operator==(const HostSettings&) const = default;
 };
 
 }  // namespace engine

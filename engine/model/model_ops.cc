@@ -304,9 +304,7 @@ void token_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops) {
   }
 }
 
-namespace {
-
-// Decodes in the kernel that reads the step's prompts: prompts of one token to it.
+// Decodes are prompts of one token to the kernel that reads the step's prompts.
 void joined_decode_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops) {
   const double sequences = double(batch.decode_sequences);
   AttentionPrefill op{.sequences = batch.decode_sequences,
@@ -325,8 +323,6 @@ void joined_decode_ops(const ModelShard& shard, const BatchShape& batch, OpList&
   op.pairs = op.kv_tokens = batch.decode_window_kv_tokens;
   ops.add(OpName::attention_window, Family::attn_prefill, double(shard.layers.windowed), op);
 }
-
-}  // namespace
 
 void attention_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops) {
   const ModelSpec& model = *shard.model;

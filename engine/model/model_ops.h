@@ -65,4 +65,8 @@ void token_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops);
 // What depends on how much is attended to.
 void attention_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops);
 
+// Attention of the batch's decodes in the kernel that reads its prompts; `attention_ops` has it where
+// the shard joins them.
+void joined_decode_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops);
+
 }  // namespace engine

@@ -28,6 +28,8 @@ struct Parallelism {
   }
 
   std::int64_t devices() const { return tp * pp * dp * cp; }
+
+  bool operator==(const Parallelism&) const = default;
 };
 
 // Which matrices are kept in the formats below. Mixture models are often published with narrow experts
@@ -53,6 +55,8 @@ struct Quantization {
           "experts: only the routed experts are in these formats, other matrices in 16 bits",
           any_value);
   }
+
+  bool operator==(const Quantization&) const = default;
 };
 
 }  // namespace engine

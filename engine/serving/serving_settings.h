@@ -10,23 +10,9 @@
 #include "engine/base/fields.h"
 #include "engine/base/units.h"
 #include "engine/model/sampling.h"
+#include "engine/serving/policy_table.h"
 
 namespace engine {
-
-// Which requests run in a step. The rules are in engine/serving/policy_table.cc, in this order; new
-// ones go to the end, because keys hold the number.
-enum class PolicyName : std::uint8_t {
-  vllm_v1,
-  vllm_v0,
-  sarathi,
-  sglang,
-  orca,
-  no_evict,
-  static_batch,
-};
-constexpr std::array<std::string_view, 7> enum_names(PolicyName) {
-  return {"vllm_v1", "vllm_v0", "sarathi", "sglang", "orca", "no_evict", "static"};
-}
 
 // Who is first in the queue.
 enum class Ordering : std::uint8_t {
@@ -34,9 +20,10 @@ enum class Ordering : std::uint8_t {
   priority,        // lower levels first, then by arrival
   slo,             // least slack before the time to first token is missed
   longest_prefix,  // most of the prompt in the cache, among the first 128
+  fair_share,      // the tenant that was served fewest tokens
 };
-constexpr std::array<std::string_view, 4> enum_names(Ordering) {
-  return {"fcfs", "priority", "slo", "longest_prefix"};
+constexpr std::array<std::string_view, 5> enum_names(Ordering) {
+  return {"fcfs", "priority", "slo", "longest_prefix", "fair_share"};
 }
 
 // Which replica a request goes to. As with policies, the rules are in router_table.cc.
@@ -68,7 +55,7 @@ struct ServingSettings {
   static constexpr std::string_view library = "serving";
 
   std::string name = "default";
-  PolicyName policy = PolicyName::vllm_v1;
+  PolicyName policy = policy_named("vllm_v1");
   Ordering ordering = Ordering::fcfs;
   std::int64_t max_num_batched_tokens = 8192;
   std::int64_t max_num_seqs = 256;
@@ -88,6 +75,11 @@ struct ServingSettings {
   Sampling sampling = Sampling::greedy;
   MixedAttention mixed_attention = MixedAttention::automatic;
   bool stepping = false;
+
+  // Most tokens of a step, but for decodes beyond them.
+  std::int64_t step_budget() const {
+    return policy_of(policy).budget == StepBudget::chunk ? chunk : max_num_batched_tokens;
+  }
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
