@@ -17,7 +17,7 @@
 namespace tools {
 namespace {
 
-struct Arguments {
+struct CalibrateArguments {
   std::vector<std::string> tables;
   std::string device;
   std::string tier = "measured";
@@ -60,7 +60,7 @@ std::string error_line(const MeasuredFit& fit) {
   return line;
 }
 
-std::optional<std::vector<MeasuredCall>> gathered_calls(const Arguments& arguments,
+std::optional<std::vector<MeasuredCall>> gathered_calls(const CalibrateArguments& arguments,
                                                         const engine::Device& device) {
   std::vector<MeasuredCall> calls;
   for (const std::string& file : arguments.tables) {
@@ -77,7 +77,7 @@ std::optional<std::vector<MeasuredCall>> gathered_calls(const Arguments& argumen
   return calls;
 }
 
-void write_out(engine::Calibration calibration, const Arguments& arguments) {
+void write_out(engine::Calibration calibration, const CalibrateArguments& arguments) {
   calibration.source = arguments.source;
   if (calibration.source.empty()) {
     for (const std::string& file : arguments.tables) {
@@ -90,7 +90,7 @@ void write_out(engine::Calibration calibration, const Arguments& arguments) {
   fmt::print("{} written, {}\n", arguments.output, size_text(double(text.size())));
 }
 
-int calibrate_measured(const Arguments& arguments) {
+int calibrate_measured(const CalibrateArguments& arguments) {
   if (arguments.device.empty()) {
     complain("--device is missing", "say which device the tables were measured on");
     return kMistake;
@@ -133,7 +133,7 @@ std::optional<DeviceCalls> device_calls(const std::string& argument) {
   return DeviceCalls{std::move(*device), std::move(calls)};
 }
 
-int calibrate_transfer(const Arguments& arguments) {
+int calibrate_transfer(const CalibrateArguments& arguments) {
   std::vector<DeviceCalls> devices;
   for (const std::string& argument : arguments.tables) {
     auto calls = device_calls(argument);
@@ -158,7 +158,7 @@ int calibrate_transfer(const Arguments& arguments) {
 }  // namespace
 
 void add_calibrate(CLI::App& app, int& exit_code) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<CalibrateArguments>();
   CLI::App* verb = app.add_subcommand("calibrate", "Make a calibration from kernel tables");
   verb->footer(
       "  llmsweep calibrate kernels.csv.gz --device h200-sxm -o h200-sxm.calibration\n"
