@@ -11,6 +11,7 @@
 #include "engine/model/model_spec.h"
 #include "engine/model/op.h"
 #include "engine/model/parallelism.h"
+#include "engine/model/sampling.h"
 
 namespace engine {
 
@@ -36,7 +37,8 @@ class OpList {
 struct ModelShard {
   const ModelSpec* model = nullptr;
   Parallelism parallel;
-  Quantization quant;
+  Quantization quant;  // of the routed experts, and of the KV cache
+  Quantization dense;  // of every other matrix
   LayerCounts layers;
   std::int64_t heads = 1;
   std::int64_t kv_heads = 1;
@@ -46,6 +48,7 @@ struct ModelShard {
   std::int64_t local_experts = 0;
   std::int64_t expert_replicas = 1;  // data-parallel replicas that share one set of experts
   std::int64_t vocabulary = 1;
+  Sampling sampling = Sampling::greedy;
 };
 
 // Why the model cannot be laid out like this, or nothing.

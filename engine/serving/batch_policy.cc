@@ -79,8 +79,12 @@ Steady steadiness(const ReplicaView& view, const StepPlan& plan) {
                             plan.chunks.empty() && plan.admissions.empty() &&
                             plan.preempted.empty();
   if (!only_decodes) return Steady::no;
-  const bool first_come = view.settings.ordering == Ordering::fcfs;
-  return view.waiting.empty() || !first_come ? Steady::until_arrival : Steady::until_completion;
+  if (view.waiting.empty()) return Steady::until_arrival;
+  if (view.settings.ordering == Ordering::fcfs) return Steady::until_completion;
+  // Every block that decodes take may be cache of somebody who waits, and change who is first.
+  const bool shifting =
+      view.settings.ordering == Ordering::longest_prefix && view.pool.caches_prefixes();
+  return shifting ? Steady::no : Steady::until_arrival;
 }
 
 }  // namespace engine

@@ -86,11 +86,30 @@ TEST(Schema, KeepsAVariedLeafOfAnotherTask) {
   EXPECT_EQ(find(point_columns(inputs), "request.batch"), nullptr);
 }
 
-TEST(Schema, KernelsAreALongTable) {
+std::string listed(const std::vector<Column>& columns) {
   std::string names;
-  for (const Column& column : kernel_columns()) names += column.name + " ";
+  for (const Column& column : columns) names += column.name + " ";
+  return names;
+}
+
+TEST(Schema, RequestsAndMomentsFollowTheFieldLists) {
+  EXPECT_EQ(listed(request_columns()),
+            "index key request replica session priority end measured arrival_s scheduled_s "
+            "first_token_s finish_s prompt_tokens output_tokens cached_tokens preemptions ");
+  EXPECT_EQ(listed(timeline_columns()),
+            "index key time_s replica running waiting decoding kv_blocks kv_use "
+            "output_tokens_per_s ");
+  const auto columns = request_columns();
+  EXPECT_EQ(find(columns, "finish_s")->unit, "s");
+  EXPECT_TRUE(find(columns, "finish_s")->nullable);
+  EXPECT_EQ(find(columns, "end")->type, ColumnType::text);
+  EXPECT_EQ(find(columns, "measured")->type, ColumnType::boolean);
+  EXPECT_EQ(find(columns, "preemptions")->type, ColumnType::int64);
+}
+
+TEST(Schema, KernelsAreALongTable) {
   EXPECT_EQ(
-      names,
+      listed(kernel_columns()),
       "index key phase op family algorithm calls seconds flops bytes bound tier extrapolated ");
 }
 

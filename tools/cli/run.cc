@@ -12,6 +12,7 @@
 #include "results/failure.h"
 #include "results/parquet_sink.h"
 #include "results/run_folder.h"
+#include "results/table.h"
 #include "sweep/run/runner.h"
 #include "sweep/space/shard.h"
 #include "tools/cli/check.h"
@@ -128,10 +129,12 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
     fmt::print("stopped; what is done is kept. Go on with: {}\n", resume_command(arguments));
     return kStopped;
   }
-  fmt::print(
-      "tables: {0}/points and {0}/kernels; in Python: "
-      "pandas.read_parquet('{0}/points')\n",
-      arguments.folder);
+  std::string tables;
+  for (const std::string_view table : enum_names(results::Table{})) {
+    if (!std::filesystem::exists(std::filesystem::path(arguments.folder) / table)) continue;
+    tables += fmt::format("{}{}/{}", tables.empty() ? "" : ", ", arguments.folder, table);
+  }
+  fmt::print("tables: {}; in Python: pandas.read_parquet('{}/points')\n", tables, arguments.folder);
   return kOk;
 }
 
