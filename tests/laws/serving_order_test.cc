@@ -24,7 +24,7 @@ toys::RandomCase with_ordering(std::uint64_t number, Ordering ordering) {
 std::vector<RequestRow> rows_of(const toys::RandomCase& made) {
   Outcome outcome = evaluate(made.scenario, made.resources);
   EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
-  std::erase_if(outcome.requests, [](const RequestRow& row) { return row.refused; });
+  std::erase_if(outcome.requests, [](const RequestRow& row) { return row.end == RequestEnd::refused; });
   return outcome.requests;
 }
 

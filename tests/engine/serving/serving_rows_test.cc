@@ -59,7 +59,7 @@ TEST(RequestRows, GiveThePercentilesOfTheirPoint) {
 
 TEST(RequestRows, GiveTheTokensOfAUser) {
   // One request: a prompt step and three decodes of 10 ms each.
-  const Outcome outcome = evaluate(toys::served(PolicyName::vllm_v1), toys::trace({{0, 8, 4}}));
+  const Outcome outcome = evaluate(toys::served(policy_named("vllm_v1")), toys::trace({{0, 8, 4}}));
   EXPECT_NEAR(outcome.metrics.output_per_user.value, 1 / 0.01, 1e-6);
   EXPECT_NEAR(outcome.metrics.total_per_user.value, (8 + 4) / 0.04, 1e-6);
 }
