@@ -9,6 +9,7 @@
 #include "engine/base/enum_names.h"
 #include "engine/base/fields.h"
 #include "engine/base/units.h"
+#include "engine/model/sampling.h"
 #include "engine/serving/policy_table.h"
 
 namespace engine {
@@ -40,6 +41,16 @@ constexpr std::array<std::string_view, 7> enum_names(RouterName) {
           "prefix_aware", "sticky"};
 }
 
+// How a step with prompts and decodes attends.
+enum class MixedAttention : std::uint8_t {
+  automatic,  // joined for vLLM's scheduler and Sarathi's on devices that run FlashAttention-2
+  separate,   // a kernel for prompts and one for decodes
+  joined,     // one kernel, the one for prompts
+};
+constexpr std::array<std::string_view, 3> enum_names(MixedAttention) {
+  return {"auto", "separate", "joined"};
+}
+
 struct ServingSettings {
   static constexpr std::string_view library = "serving";
 
@@ -59,7 +70,10 @@ struct ServingSettings {
   std::int64_t replicas = 1;
   RouterName router = RouterName::round_robin;
   double memory_utilization = 0.9;
-  Bytes reserved_memory{1e9};
+  Bytes reserved_memory{0.15e9};
+  Bytes logit_memory{14};
+  Sampling sampling = Sampling::greedy;
+  MixedAttention mixed_attention = MixedAttention::automatic;
   bool stepping = false;
 
   // Most tokens of a step, but for decodes beyond them.
@@ -96,7 +110,18 @@ struct ServingSettings {
     visit("memory_utilization", self.memory_utilization,
           "share of the device's memory the engine may fill", between(0.01, 1));
     visit("reserved_memory", self.reserved_memory,
-          "context, captured graphs and communication buffers of one device", non_negative);
+          "memory outside tensors that counts against memory_utilization, besides communication "
+          "buffers",
+          non_negative);
+    visit("logit_memory", self.logit_memory,
+          "set aside for each logit of max_num_seqs sequences; sorting them takes 38 B",
+          non_negative);
+    visit(
+        "mixed_attention", self.mixed_attention,
+        "steps with prompts and decodes: one attention kernel or two; auto: one where vLLM has no "
+        "other choice",
+        any_value);
+    visit("sampling", self.sampling, "how tokens are chosen from the logits", any_value);
     visit("stepping", self.stepping,
           "simulate every step on its own: the slow reference for the closed form", any_value);
   }

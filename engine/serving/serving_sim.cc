@@ -45,6 +45,7 @@ void ServingSim::run(const ServingProblem& problem) {
   stats_.reset({.slo = problem.slo,
                 .window_begin = begin,
                 .window_end = end,
+                .request_latency = problem.context.host.request_latency.value,
                 .requests = problem.output.requests ? problem.request_rows : nullptr});
   window_begin_ = begin > 0 ? begin : kNever;
   window_end_ = end;
@@ -108,7 +109,8 @@ void ServingSim::run(const ServingProblem& problem) {
     Replica& replica = replicas_[next];
     now = event;
     replica.advance(std::min({arrival, next_mark(), next_event_but(next)}));
-    for (const std::int64_t client : replica.answered()) source.answered(client, now);
+    const double seen = now + problem.context.host.request_latency.value;
+    for (const std::int64_t client : replica.answered()) source.answered(client, seen);
     replica.answered().clear();
   }
   makespan_ = now;

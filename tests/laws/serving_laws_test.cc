@@ -204,6 +204,21 @@ TEST(ServingLaws, AClosedLoopHoldsItsClients) {
   EXPECT_NEAR(outcome.metrics.throughput.value, 80, 1e-6);
 }
 
+TEST(ServingLaws, AFrontEndDelaysAnswersAndNextRequests) {
+  Scenario scenario = single_server(0.5, 20);
+  scenario.serving.max_num_seqs = 64;
+  scenario.load.arrivals = ArrivalKind::closed;
+  scenario.load.clients = 16;
+  scenario.load.requests = 1600;
+  scenario.host.request_latency = Seconds{0.05};
+  const Outcome outcome = evaluate(scenario);
+  ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+  // 20 steps of 10 ms in the engine, and 50 ms outside it before the next round.
+  EXPECT_NEAR(outcome.metrics.e2e_p50.value, 0.25, 1e-9);
+  EXPECT_NEAR(outcome.metrics.ttft_p50.value, 0.06, 1e-9);
+  EXPECT_NEAR(outcome.metrics.requests_finished / outcome.metrics.makespan.value, 64, 1);
+}
+
 TEST(ServingLaws, MoreLoadIsNeverFaster) {
   double before = 0;
   for (const double share : {0.2, 0.5, 0.8, 0.95, 1.3}) {
