@@ -88,7 +88,8 @@ bool joined_attention(const Scenario& scenario) {
   const ServingSettings& serving = scenario.serving;
   if (scenario.model.is_mla() || serving.mixed_attention == MixedAttention::separate) return false;
   if (serving.mixed_attention == MixedAttention::joined) return true;
-  const bool vllm = serving.policy == PolicyName::vllm_v1 || serving.policy == PolicyName::sarathi;
+  const bool vllm =
+      serving.policy == policy_named("vllm_v1") || serving.policy == policy_named("sarathi");
   constexpr Bytes hopper{200 * 1024};
   return vllm && scenario.device.vendor == "NVIDIA" && scenario.device.shared_memory < hopper;
 }
