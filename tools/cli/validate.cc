@@ -16,14 +16,14 @@
 namespace tools {
 namespace {
 
-struct Arguments {
+struct ValidateArguments {
   std::string table;
   std::string output;
   std::string impl;
   DeviceOptions device;
 };
 
-int validate_kernels(const Arguments& arguments) {
+int validate_kernels(const ValidateArguments& arguments) {
   const auto device = device_or_complain(arguments.device.device);
   if (!device) return kMistake;
   const auto predictors = predictors_or_complain(arguments.device, *device);
@@ -45,7 +45,7 @@ int validate_kernels(const Arguments& arguments) {
   return kOk;
 }
 
-int validate_steps(const Arguments& arguments) {
+int validate_steps(const ValidateArguments& arguments) {
   const auto device = device_or_complain(arguments.device.device);
   if (!device) return kMistake;
   const auto calibration = calibration_or_complain(arguments.device);
@@ -86,7 +86,7 @@ int validate_served_runs(const std::string& data, const std::string& output) {
 }
 
 void add_steps(CLI::App& verb, int& exit_code) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ValidateArguments>();
   CLI::App* steps = verb.add_subcommand("steps", "Whole steps that tools/gpu measured");
   steps->add_option("table", arguments->table, "a steps.csv")->required()->type_name("TABLE");
   add_device_options(*steps, arguments->device);
@@ -124,7 +124,7 @@ void add_all(CLI::App& verb, int& exit_code) {
 void add_validate(CLI::App& app, int& exit_code) {
   CLI::App* verb = app.add_subcommand("validate", "Compare predictions with measurements");
   verb->require_subcommand(1);
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ValidateArguments>();
   CLI::App* kernels = verb->add_subcommand("kernels", "Errors per family of a kernel table");
   kernels->footer(
       "  llmsweep validate kernels table.csv.gz --device h100-sxm --tier transfer\n"
