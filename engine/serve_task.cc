@@ -23,6 +23,12 @@ const Trace* trace_of(const Scenario& scenario, const Resources& resources) {
   return scenario.load.trace.empty() ? nullptr : resources.find_trace(scenario.load.trace);
 }
 
+// Scratch of this thread: its memory is used again, nothing it holds reaches another point's results.
+ServingSim& simulation() {
+  thread_local ServingSim sim;
+  return sim;
+}
+
 // A point set up and ready to be simulated at any level of load.
 struct Setting {
   const Scenario& scenario;
@@ -85,8 +91,7 @@ TypicalRequest typical_request(const Scenario& scenario, const Resources& resour
     }
     return {sum.prompt / count, sum.output / count};
   }
-  const LengthSampler sampler(load.lengths, load_seed(scenario), trace);
-  const MeanLengths mean = mean_lengths(sampler, load.lengths);
+  const MeanLengths mean = mean_lengths(load, trace, load_seed(scenario), simulation().memory());
   // Each turn re-sends the ones before it.
   const double before = double(load.turns - 1) / 2;
   return {mean.prompt + before * (mean.prompt + mean.output), mean.output};
@@ -121,8 +126,7 @@ void evaluate_serve(const Scenario& scenario, const Resources& resources,
   }
   LoadLevel level = level_of(setting, estimate, typical);
 
-  // Scratch of this thread: its memory is used again, nothing it holds reaches another point.
-  thread_local ServingSim sim;
+  ServingSim& sim = simulation();
   if (searching) {
     if (scenario.load.arrivals == ArrivalKind::closed ||
         scenario.load.arrivals == ArrivalKind::trace ||

@@ -2,6 +2,7 @@
 // devices, how far they may be trusted, and the measured calls of a device that was swept.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -51,9 +52,11 @@ enum class Pass : std::uint8_t {
   kv_write,
   route,
   copy,
+  quantize,
 };
-constexpr std::array<std::string_view, 9> enum_names(Pass) {
-  return {"norm", "residual", "rope", "act", "embed", "sample", "kv_write", "route", "copy"};
+constexpr std::array<std::string_view, 10> enum_names(Pass) {
+  return {"norm",   "residual", "rope",  "act",  "embed",
+          "sample", "kv_write", "route", "copy", "quantize"};
 }
 
 enum class CollectiveKind : std::uint8_t {
@@ -131,10 +134,11 @@ struct Calibration {
   std::string checksum;   // of the text it was read from
 
   FittedTable<GemmFit, GemmFormat> gemm;
-  FittedTable<GemmFit, GemmFormat> grouped_gemm;  // empty in transfer: gemm speaks
+  FittedTable<GemmFit, GemmFormat> grouped_gemm;
   FittedSets<PrefillFit> attn_prefill, attn_prefill_fp8, mla_prefill;
+  FittedSets<PrefillFit> attn_prefill_fp8_kv, mla_prefill_fp8_kv;  // 16-bit queries
   FittedSets<DecodeFit> attn_decode, attn_decode_fp8, mla_decode, mla_decode_fp8;
-  FittedSets<AbsorbedFit> mla_gen_pre, mla_gen_post;
+  FittedSets<AbsorbedFit> mla_gen_pre, mla_gen_post, mla_gen_pre_fp8, mla_gen_post_fp8;
   FittedTable<MoeFit, MoeFormat> moe;
   FittedTable<PassFit, Pass> pass;
   FittedTable<CopyFit, Direction> copy;
@@ -156,13 +160,17 @@ struct Calibration {
     table("grouped_gemm", GemmFormat{}, self.grouped_gemm, kGemmCoordinates);
     visit("attn_prefill/bf16", self.attn_prefill, kPrefillCoordinates);
     visit("attn_prefill/fp8", self.attn_prefill_fp8, kPrefillCoordinates);
+    visit("attn_prefill/fp8_kv", self.attn_prefill_fp8_kv, kPrefillCoordinates);
     visit("mla_prefill/bf16", self.mla_prefill, kPrefillCoordinates);
+    visit("mla_prefill/fp8_kv", self.mla_prefill_fp8_kv, kPrefillCoordinates);
     visit("attn_decode/bf16", self.attn_decode, kDecodeCoordinates);
     visit("attn_decode/fp8", self.attn_decode_fp8, kDecodeCoordinates);
     visit("mla_decode/bf16", self.mla_decode, kDecodeCoordinates);
     visit("mla_decode/fp8", self.mla_decode_fp8, kDecodeCoordinates);
     visit("mla_gen_pre/bf16", self.mla_gen_pre, kAbsorbedCoordinates);
     visit("mla_gen_post/bf16", self.mla_gen_post, kAbsorbedCoordinates);
+    visit("mla_gen_pre/fp8", self.mla_gen_pre_fp8, kAbsorbedCoordinates);
+    visit("mla_gen_post/fp8", self.mla_gen_post_fp8, kAbsorbedCoordinates);
     table("moe", MoeFormat{}, self.moe, kMoeCoordinates);
     table("pass", Pass{}, self.pass, kPassCoordinates);
     table("copy", Direction{}, self.copy, kCopyCoordinates);
@@ -182,6 +190,12 @@ const FittedSet<Fit>* find_set(const FittedSets<Fit>& sets, ParameterSet chosen)
     if (at(set)->present) return at(set);
     if (set == ParameterSet::pooled) return nullptr;
   }
+}
+
+// Whether a family has any parameters.
+template <class Fit>
+bool speaks(const FittedSets<Fit>& sets) {
+  return std::ranges::any_of(sets, &FittedSet<Fit>::present);
 }
 
 // Text of a calibration and back. Refused, with the place and the reason: another format or model

@@ -64,6 +64,7 @@ struct PrefillFit {
   double ws = 1;    // as GemmFit::ws
   double tq = 128;  // query rows of a tile
   double pk = 1;    // above 0.5: heads that share keys share a tile
+  double ef = 0;    // part of the floor that is the engine's around the kernel: storing, planning
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -82,6 +83,7 @@ struct PrefillFit {
     visit("ws", self.ws);
     visit("tq", self.tq);
     visit("pk", self.pk);
+    visit("ef", self.ef);
   }
 };
 
@@ -101,6 +103,7 @@ struct DecodeFit {
   double mn = 128;  // least keys of a split
   double cc = 0;    // joining the splits
   double dw = 0;    // how unit costs grow with the head's width
+  double ef = 0;    // as PrefillFit::ef
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -117,6 +120,7 @@ struct DecodeFit {
     visit("mn", self.mn);
     visit("cc", self.cc);
     visit("dw", self.dw);
+    visit("ef", self.ef);
   }
 };
 
@@ -186,6 +190,9 @@ struct PassFit {
   double eta = 1;  // share of the memory bandwidth reached
   double cl2 = 1;  // cache to multiprocessor, in 64 bytes a clock
   double l2c = 1;  // share of the cache it can use
+  double cr = 0;   // a thousand clocks one block takes for a KiB of its row
+  double pn = 1;   // how rows and traffic combine
+  double lc = 0;   // latency of the first bytes from memory
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -193,6 +200,9 @@ struct PassFit {
     visit("eta", self.eta);
     visit("cl2", self.cl2);
     visit("l2c", self.l2c);
+    visit("cr", self.cr);
+    visit("pn", self.pn);
+    visit("lc", self.lc);
   }
 };
 

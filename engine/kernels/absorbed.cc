@@ -38,13 +38,27 @@ FormTime absorbed_form(const Gemm& op, const DeviceRates& device, double peak,
 
 Coordinates absorbed_coordinates(const Gemm& op) { return coordinates(op.m, op.batch); }
 
+const FittedSets<AbsorbedFit>& absorbed_sets(const Gemm& op, Family family,
+                                             const Calibration& calibration) {
+  const bool narrow = bytes_of(op.weights) < 2;
+  if (family == Family::mla_gen_pre) {
+    return narrow ? calibration.mla_gen_pre_fp8 : calibration.mla_gen_pre;
+  }
+  return narrow ? calibration.mla_gen_post_fp8 : calibration.mla_gen_post;
+}
+
+const FittedSets<AbsorbedFit>& speaking_absorbed_sets(const Gemm& op, Family family,
+                                                      const Calibration& calibration) {
+  const auto& sets = absorbed_sets(op, family, calibration);
+  if (speaks(sets)) return sets;
+  return family == Family::mla_gen_pre ? calibration.mla_gen_pre : calibration.mla_gen_post;
+}
+
 KernelTime absorbed_time(const Gemm& op, Family family, const Device& device,
                          const Calibration* calibration) {
   if (calibration != nullptr) {
     const ParameterSet chosen = choose_set(device);
-    const auto& sets =
-        family == Family::mla_gen_pre ? calibration->mla_gen_pre : calibration->mla_gen_post;
-    if (const auto* set = find_set(sets, chosen)) {
+    if (const auto* set = find_set(speaking_absorbed_sets(op, family, *calibration), chosen)) {
       const Dtype dtype = compute_dtype(op.weights, op.activations);
       const KernelTime roofline = gemm_time(op, device);
       return fitted_time(absorbed_form(op, device_rates(device), flop_rate(device, dtype), *set),

@@ -14,4 +14,11 @@ KernelTime absorbed_time(const Gemm& op, Family family, const Device& device,
 
 Coordinates absorbed_coordinates(const Gemm& op);
 
+// The sets of a call's format, and those it is looked up in: where the narrow ones are empty, the
+// wide.
+const FittedSets<AbsorbedFit>& absorbed_sets(const Gemm& op, Family family,
+                                             const Calibration& calibration);
+const FittedSets<AbsorbedFit>& speaking_absorbed_sets(const Gemm& op, Family family,
+                                                      const Calibration& calibration);
+
 }  // namespace engine

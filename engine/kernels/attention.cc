@@ -10,7 +10,19 @@
 namespace engine {
 namespace {
 
-bool narrow(Dtype kv) { return bytes_of(kv) < 2; }
+bool narrow(Dtype dtype) { return bytes_of(dtype) < 2; }
+
+// Kernels fetch keys in tiles, and sweeps measure whole ones: a context in between takes as long as the
+// next tile. The first keys of a tile are a ramp, so that the time stays continuous.
+AttentionDecode in_whole_tiles(const AttentionDecode& op) {
+  constexpr double tile = 64, ramp = 8;
+  const double sequences = double(op.sequences);
+  const double keys = op.kv_tokens / sequences;
+  const double begun = whole_up(keys / tile) * tile;
+  AttentionDecode whole = op;
+  whole.kv_tokens = sequences * std::min(begun, begun - tile + tile / ramp * (keys - begun + tile));
+  return whole;
+}
 
 }  // namespace
 
@@ -36,9 +48,18 @@ Coordinates decode_coordinates(const AttentionDecode& op) {
 
 const FittedSets<PrefillFit>& prefill_sets(const AttentionPrefill& op, Family family,
                                            const Calibration& calibration) {
-  if (family == Family::mla_prefill) return calibration.mla_prefill;
-  const bool fp8 = op.kv == Dtype::fp8 && op.activations == Dtype::fp8;
-  return fp8 ? calibration.attn_prefill_fp8 : calibration.attn_prefill;
+  if (family == Family::mla_prefill) {
+    return narrow(op.kv) ? calibration.mla_prefill_fp8_kv : calibration.mla_prefill;
+  }
+  if (!narrow(op.kv)) return calibration.attn_prefill;
+  return narrow(op.activations) ? calibration.attn_prefill_fp8 : calibration.attn_prefill_fp8_kv;
+}
+
+const FittedSets<PrefillFit>& speaking_prefill_sets(const AttentionPrefill& op, Family family,
+                                                    const Calibration& calibration) {
+  const auto& sets = prefill_sets(op, family, calibration);
+  if (speaks(sets)) return sets;
+  return family == Family::mla_prefill ? calibration.mla_prefill : calibration.attn_prefill;
 }
 
 const FittedSets<DecodeFit>& decode_sets(const AttentionDecode& op, Family family,
@@ -59,7 +80,7 @@ KernelTime attention_prefill_time(const AttentionPrefill& op, const Device& devi
   const FlopsPerSecond peak = matrix_peak(device, attention_dtype(device, op.kv, op.activations));
   if (calibration != nullptr) {
     const ParameterSet chosen = choose_set(device);
-    if (const auto* set = find_set(prefill_sets(op, family, *calibration), chosen)) {
+    if (const auto* set = find_set(speaking_prefill_sets(op, family, *calibration), chosen)) {
       return fitted_time(prefill_form(op, device_rates(device), peak.value / 1e6, *set), useful,
                          Bytes{kv + queries}, *set, chosen, prefill_coordinates(op));
     }
@@ -97,8 +118,10 @@ KernelTime attention_decode_time(const AttentionDecode& op, const Device& device
       // Keys of one token are fetched too fast for a narrow arithmetic to matter: the fits use the
       // 16-bit peak.
       const Dtype wide = attention_dtype(device, Dtype::bf16, op.activations);
-      return fitted_time(decode_form(op, device_rates(device), flop_rate(device, wide), *set),
-                         useful, Bytes{kv + queries}, *set, chosen, decode_coordinates(op));
+      const AttentionDecode whole = set->tier == Tier::measured ? in_whole_tiles(op) : op;
+      FormTime form = decode_form(whole, device_rates(device), flop_rate(device, wide), *set);
+      form.least *= op.kv_tokens / whole.kv_tokens;  // physics does not know tiles
+      return fitted_time(form, useful, Bytes{kv + queries}, *set, chosen, decode_coordinates(op));
     }
   }
   // Matrix units take at least 16 query rows; the heads that share a KV head fill some of them.

@@ -44,7 +44,8 @@ FormTime decode_form(const AttentionDecode& op, const DeviceRates& device, doubl
       fit.ca * cycle * width_factor * std::max(batch * kv_heads / device.processors - 1, 0.0);
   const double parts = longest / fit.mn;
   const double joining = parts > 1 ? fit.cc * cycle * std::min(std::log2(parts), 4.0) / 4 : 0;
-  const double floor = shifted_floor(fit.cf * cycle, set, device) + crowding + joining;
+  const double own_floor = op.stores_kv ? fit.cf : std::max(0.0, fit.cf - fit.ef);
+  const double floor = shifted_floor(own_floor * cycle, set, device) + crowding + joining;
   const double useful = flops_per_key * double(op.heads) * op.kv_tokens;
   const double cold = op.warm ? 0 : kv_bytes / device.bandwidth;
   return {.compute = compute,

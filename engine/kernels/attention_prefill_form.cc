@@ -42,7 +42,7 @@ FormTime prefill_form(const AttentionPrefill& op, const DeviceRates& device, dou
   const double dim = double(op.key_dim + op.value_dim) / 2;
   const double window = op.window > 0 ? double(op.window) : std::numeric_limits<double>::infinity();
   // Heads that share keys may share a tile.
-  const bool packed = fit.pk > 0.5;
+  const bool packed = fit.pk > 0.5 && !op.decodes;
   const double sharing = packed ? double(op.heads) / double(op.kv_heads) : 1;
   const double rows_all = query * sharing;
   const double tiles = whole_up(rows_all / fit.tq);
@@ -68,7 +68,8 @@ FormTime prefill_form(const AttentionPrefill& op, const DeviceRates& device, dou
   const double bytes = sequences * (query * token_bytes(op) + (context - query) * cached_bytes(op));
   const double held = held_share_4(bytes, fit.l2c * device.cache);
   const double rate = device.bandwidth * fit.etam;
-  const double floor = shifted_floor(fit.cf * cycle, set, device) +
+  const double own_floor = op.stores_kv ? fit.cf : std::max(0.0, fit.cf - fit.ef);
+  const double floor = shifted_floor(own_floor * cycle, set, device) +
                        fit.cb * sequences * double(op.heads) / device.processors;
   const double memory = bytes * (1 - held) / rate;
   const double cache = bytes * held / cache_rate(rate, fit.rl2, device);

@@ -15,9 +15,4 @@ Coordinates pass_coordinates(const Elementwise& op);
 // The parameters a family of passes uses.
 Pass pass_of(Family family);
 
-// A pass over `bytes` by the fitted form; shared with copies inside the device.
-KernelTime fitted_pass(double bytes, double cold_bytes, Flops flops, const Device& device,
-                       const FittedSet<PassFit>& set, ParameterSet chosen,
-                       const Coordinates& shape);
-
 }  // namespace engine

@@ -1,5 +1,6 @@
 #include "engine/kernels/own_slot.h"
 
+#include "engine/kernels/absorbed.h"
 #include "engine/kernels/attention.h"
 #include "engine/kernels/elementwise.h"
 #include "engine/kernels/gemm.h"
@@ -48,13 +49,10 @@ struct Slots {
   }
 
   OwnSlot operator()(const Gemm& op) const {
-    if (family == Family::mla_gen_pre) {
-      return begin(calibration.mla_gen_pre, calibration.mla_gen_pre, kAbsorbedCoordinates,
-                   "mla_gen_pre/bf16");
-    }
-    if (family == Family::mla_gen_post) {
-      return begin(calibration.mla_gen_post, calibration.mla_gen_post, kAbsorbedCoordinates,
-                   "mla_gen_post/bf16");
+    if (family == Family::mla_gen_pre || family == Family::mla_gen_post) {
+      auto& sets = const_cast<FittedSets<AbsorbedFit>&>(absorbed_sets(op, family, calibration));
+      return begin(sets, speaking_absorbed_sets(op, family, calibration), kAbsorbedCoordinates,
+                   named(name_of(family), bytes_of(op.weights) < 2 ? "fp8" : "bf16"));
     }
     if (!has_gemm_format(op.weights, op.activations)) return {};
     const GemmFormat format = gemm_format(op.weights, op.activations, op.group);
@@ -75,7 +73,11 @@ struct Slots {
   OwnSlot operator()(const AttentionPrefill& op) const {
     auto& sets = const_cast<FittedSets<PrefillFit>&>(prefill_sets(op, family, calibration));
     const bool fp8 = &sets == &calibration.attn_prefill_fp8;
-    return begin(sets, sets, kPrefillCoordinates, named(name_of(family), fp8 ? "fp8" : "bf16"));
+    const bool wide = &sets == &calibration.attn_prefill || &sets == &calibration.mla_prefill;
+    return begin(sets, speaking_prefill_sets(op, family, calibration), kPrefillCoordinates,
+                 named(name_of(family), fp8    ? "fp8"
+                                        : wide ? "bf16"
+                                               : "fp8_kv"));
   }
   OwnSlot operator()(const AttentionDecode& op) const {
     auto& sets = const_cast<FittedSets<DecodeFit>&>(decode_sets(op, family, calibration));
@@ -83,6 +85,7 @@ struct Slots {
     return begin(sets, sets, kDecodeCoordinates, named(name_of(family), fp8 ? "fp8" : "bf16"));
   }
   OwnSlot operator()(const Elementwise&) const { return pass(pass_of(family)); }
+  OwnSlot operator()(const Quantize&) const { return pass(Pass::quantize); }
   OwnSlot operator()(const Copy& op) const {
     if (op.path == CopyPath::device) return pass(Pass::copy);
     const Direction direction =

@@ -7,9 +7,11 @@
 
 namespace engine {
 
-// The tables of narrow products include it; the fit keeps its terms apart, so that product and
-// quantisation add up to what was measured.
+// A pass of its own. Tables of engines have it inside narrow products (Gemm::quantizes_input), whose
+// fit keeps that part apart.
 KernelTime quantize_time(const Quantize& op, const Device& device,
                          const Calibration* calibration = nullptr);
+
+Coordinates quantize_coordinates(const Quantize& op);
 
 }  // namespace engine

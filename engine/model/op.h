@@ -67,6 +67,11 @@ struct AttentionPrefill {
   std::int64_t value_dim = 128;
   std::int64_t window = 0;  // most keys a query sees; 0: all. kv_tokens are counted with it
   std::int64_t latent = 0;  // width of the cached latent that new keys are written as; 0: none
+  // Decodes that ride along in a kernel for prompts: each head of each has a tile to itself.
+  bool decodes = false;
+  // The call also stores the new keys and values, and plans its work, as tables of engines have it.
+  // In a step that is an op of its own.
+  bool stores_kv = false;
   Dtype kv = Dtype::bf16;
   Dtype activations = Dtype::bf16;
 };
@@ -84,6 +89,7 @@ struct AttentionDecode {
   bool values_in_keys = false;
   std::int64_t window = 0;  // as above
   bool warm = false;  // the same call was just made (a microbenchmark): the cache holds its keys
+  bool stores_kv = false;  // as above
   Dtype kv = Dtype::bf16;
   Dtype activations = Dtype::bf16;
 };
@@ -102,6 +108,7 @@ struct Quantize {
   double width = 1;
   Dtype format = Dtype::fp8;
   std::int64_t group = 128;
+  bool cold = false;  // its input is not in the cache (a microbenchmark); in a step it is
 };
 
 // A copy within the device's memory, or between it and the host's.

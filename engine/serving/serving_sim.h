@@ -40,11 +40,14 @@ class ServingSim {
 
   ServingStats& stats() { return stats_; }
   StepTable& table() { return table_; }
+  RequestMemory& memory() { return memory_; }
   const std::vector<Replica>& replicas() const { return replicas_; }
   double makespan() const { return makespan_; }
   double idle_seconds() const { return idle_seconds_; }
 
  private:
+  std::size_t next_replica() const;
+  double next_event_but(std::size_t replica) const;
   void mark(double time);
   double next_mark() const;
 

@@ -73,8 +73,8 @@ void ServingStats::finished(const Sequence& sequence, double time, std::int32_t 
   }
   if (!measured(sequence.arrival)) return;
 
-  const double first = sequence.first_token - sequence.arrival;
-  const double whole = time - sequence.arrival;
+  const double first = sequence.first_token - sequence.arrival + setup_.request_latency;
+  const double whole = time - sequence.arrival + setup_.request_latency;
   const double waited = sequence.scheduled - sequence.arrival;
   ttft.add(first);
   e2e.add(whole);

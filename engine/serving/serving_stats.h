@@ -36,6 +36,7 @@ class ServingStats {
     Slo slo;
     double window_begin = 0;                      // arrivals from here ...
     double window_end = 0;                        // ... to here are measured
+    double request_latency = 0;                   // clients see answers this much later
     std::vector<RequestRow>* requests = nullptr;  // where rows are asked for
   };
   void reset(const Setup& setup);

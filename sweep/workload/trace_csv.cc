@@ -146,6 +146,9 @@ class CsvTrace {
     switch (column.field) {
       case TraceField::none:
         return true;
+      case TraceField::tenant:
+        row_.tenant = text;
+        return true;
       case TraceField::model:
         row_.model = text;
         return true;

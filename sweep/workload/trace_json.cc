@@ -41,19 +41,7 @@ class RowReader final : public Json::json_sax_t {
   bool number_float(Json::number_float_t value, const std::string&) override {
     return hashed() ? refuse(End::wrong_value) : number(value);
   }
-  bool string(std::string& value) override {
-    if (depth_ == 1 && column_.field == TraceField::model) {
-      model_ = std::move(value);
-      row_->model = model_;
-      return true;
-    }
-    if (depth_ == 1 && column_.field == TraceField::id) {
-      id_ = std::move(value);
-      row_->id = id_;
-      return true;
-    }
-    return other();
-  }
+  bool string(std::string& value) override { return name(std::move(value)) || other(); }
   bool binary(Json::binary_t&) override { return other(); }
   bool start_object(std::size_t) override {
     if (depth_ == 1 && column_.field != TraceField::none) return refuse(End::wrong_value);
@@ -99,12 +87,22 @@ class RowReader final : public Json::json_sax_t {
     end_ = end;
     return false;
   }
-  bool number(double value) {
-    if (depth_ == 1 && column_.field == TraceField::id) {
-      id_ = fmt::format("{}", value);
-      row_->id = id_;
+  // Takes the text of a column that holds names.
+  bool name(std::string text) {
+    if (depth_ != 1) return false;
+    const auto keep = [&text](std::string& kept, std::string_view& of_row) {
+      kept = std::move(text);
+      of_row = kept;
       return true;
-    }
+    };
+    if (column_.field == TraceField::tenant) return keep(tenant_, row_->tenant);
+    if (column_.field == TraceField::model) return keep(model_, row_->model);
+    if (column_.field == TraceField::id) return keep(id_, row_->id);
+    return false;
+  }
+  bool number(double value) {
+    const bool may_be_name = column_.field == TraceField::id || column_.field == TraceField::tenant;
+    if (may_be_name && name(fmt::format("{}", value))) return true;
     const bool wanted = column_.field != TraceField::hashes && column_.field != TraceField::model;
     if (depth_ != 1 || !wanted) return other();
     row_->set(column_, value);
@@ -122,7 +120,7 @@ class RowReader final : public Json::json_sax_t {
   int depth_ = 0;
   bool listing_ = false;  // inside the list of hashes
   TraceColumn column_;
-  std::string key_, model_, id_;
+  std::string key_, tenant_, model_, id_;
   End end_ = End::row;
   std::size_t position_ = 0;
 };

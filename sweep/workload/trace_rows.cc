@@ -29,6 +29,7 @@ const NamedColumn kColumns[] = {
     {"output_tokens", {.field = TraceField::output}},
     {"session", {.field = TraceField::session}},
     {"priority", {.field = TraceField::priority}},
+    {"tenant", {.field = TraceField::tenant}},
     {"model", {.field = TraceField::model}},
     {"hash_ids", {.field = TraceField::hashes}},
     {"request_id", {.field = TraceField::id}},
@@ -69,6 +70,7 @@ void TraceRowText::clear() {
   places.fill(0);
   session = -1;
   priority = 0;
+  tenant = {};
   hashes.clear();
 }
 
@@ -90,6 +92,7 @@ void TraceRowText::set(const TraceColumn& column, double value) {
       priority = value;
       return;
     case TraceField::none:
+    case TraceField::tenant:
     case TraceField::model:
     case TraceField::hashes:
     case TraceField::id:
@@ -199,6 +202,14 @@ void TraceBuilder::add_row(const TraceRowText& row, int line, std::string_view t
   if (checked.good) append(row);
 }
 
+std::int32_t TraceBuilder::number_of(std::string_view name, Names& names) {
+  auto found = names.find(name);
+  if (found == names.end()) {
+    found = names.emplace(std::string(name), std::int32_t(names.size())).first;
+  }
+  return found->second;
+}
+
 void TraceBuilder::append(const TraceRowText& row) {
   engine::Trace& trace = *trace_;
   if (has(TraceField::arrival)) trace.arrival.push_back(row.arrival);
@@ -206,13 +217,11 @@ void TraceBuilder::append(const TraceRowText& row) {
   trace.output.push_back(std::int32_t(row.output));
   if (has(TraceField::session)) trace.session.push_back(std::int64_t(row.session));
   if (has(TraceField::priority)) trace.priority.push_back(std::int32_t(row.priority));
+  if (has(TraceField::tenant)) trace.tenant.push_back(number_of(row.tenant, tenants_));
   if (has(TraceField::model)) {
-    auto found = models_.find(row.model);
-    if (found == models_.end()) {
-      found = models_.emplace(std::string(row.model), std::int32_t(models_.size())).first;
-      trace.model_names.push_back(found->first);
-    }
-    trace.model.push_back(found->second);
+    const std::int32_t number = number_of(row.model, models_);
+    if (std::size_t(number) == trace.model_names.size()) trace.model_names.emplace_back(row.model);
+    trace.model.push_back(number);
   }
   if (has(TraceField::hashes)) {
     // Chained: a block stands for everything before it too.

@@ -16,8 +16,19 @@
 namespace sweep {
 
 // What a column means, and how its numbers become ours.
-enum class TraceField { none, arrival, prompt, output, session, priority, model, hashes, id };
-constexpr std::size_t kTraceFields = 9;
+enum class TraceField {
+  none,
+  arrival,
+  prompt,
+  output,
+  session,
+  priority,
+  tenant,
+  model,
+  hashes,
+  id,
+};
+constexpr std::size_t kTraceFields = 10;
 
 struct TraceColumn {
   TraceField field = TraceField::none;
@@ -41,6 +52,7 @@ struct TraceRowText {
   double output = 0;
   double session = -1;
   double priority = 0;
+  std::string_view tenant;
   std::string_view model;
   std::string_view id;
   std::vector<std::uint64_t> hashes;  // of the prompt's blocks, in order
@@ -91,7 +103,10 @@ class TraceBuilder {
   std::shared_ptr<engine::Trace> trace_;
   std::array<std::string, kTraceFields>
       names_;  // what the file calls each field; empty: it has none
-  std::map<std::string, std::int32_t, std::less<>> models_;
+  // Names, numbered as they appear.
+  using Names = std::map<std::string, std::int32_t, std::less<>>;
+  static std::int32_t number_of(std::string_view name, Names& names);
+  Names tenants_, models_;
   std::unordered_map<std::string, int> id_lines_;
   double last_arrival_ = 0;
   std::int64_t implied_block_tokens_ = 0;

@@ -68,6 +68,7 @@ Op random_decode(Draw& draw, Family family) {
   op.key_dim = op.value_dim = draw.pick<std::int64_t>(64, 128, 256);
   op.kv = draw.pick(Dtype::bf16, Dtype::fp8);
   op.warm = draw.pick(0, 1) == 1;
+  op.stores_kv = draw.pick(0, 1) == 1;
   if (family == Family::mla_decode) {
     op.kv_heads = 1;
     op.key_dim = 576;
@@ -170,7 +171,8 @@ Call random_call(std::uint64_t n) {
       if (draw.pick(0, 1) == 0) {
         return {Family::quantize, Quantize{.rows = draw.size(1, 8192),
                                            .width = draw.size(64, 16384),
-                                           .group = draw.pick<std::int64_t>(128, 1 << 20)}};
+                                           .group = draw.pick<std::int64_t>(128, 1 << 20),
+                                           .cold = draw.pick(0, 1) == 1}};
       }
       return {Family::copy_h2d, Copy{.bytes = draw.size(1, 1e9), .path = CopyPath::host_to_device}};
   }
@@ -195,6 +197,7 @@ Prompt random_prompt(Draw& draw, Family family) {
   op.window = draw.pick<std::int64_t>(0, 0, 1024);
   op.kv = draw.pick(Dtype::bf16, Dtype::fp8);
   op.activations = draw.pick(Dtype::bf16, Dtype::fp8);
+  op.stores_kv = draw.pick(0, 1) == 1;
   if (family == Family::mla_prefill) {
     op.kv_heads = op.heads;
     op.key_dim = 192;

@@ -99,6 +99,7 @@ engine::Op prefill_op(const KernelCall& call) {
       .kv_tokens = batch * (window > 0 ? std::min(context, window + query - 1) : context),
       .heads = whole(call[Size::q_heads]),
       .window = whole(window),
+      .stores_kv = call.stores_kv,
       .kv = formats_of(call.kv_dtype).weights,
       .activations = formats_of(call.dtype).activations};
   if (call.family == Family::mla_prefill) {
@@ -109,6 +110,8 @@ engine::Op prefill_op(const KernelCall& call) {
   } else {
     op.kv_heads = whole(call[Size::kv_heads]);
     op.key_dim = op.value_dim = whole(call[Size::head_dim]);
+    // One new token over cached ones: a decode that the kernel for prompts was given.
+    op.decodes = query == 1 && context > 1;
   }
   return op;
 }
@@ -122,6 +125,7 @@ engine::Op decode_op(const KernelCall& call) {
                              .heads = whole(call[Size::q_heads]),
                              .window = whole(window),
                              .warm = call.warm,
+                             .stores_kv = call.stores_kv,
                              .kv = formats_of(call.kv_dtype).weights,
                              .activations = formats_of(call.dtype).activations};
   if (call.family == Family::mla_decode) {
@@ -184,10 +188,9 @@ engine::Op pass_op(const KernelCall& call) {
       flops = 3 * (query + key);
     }
   }
-  if (!call.warm) {
-    cold += activations;
-    activations = 0;
-  }
+  // A repeated call finds all of its operands in the cache, a cold one none; in a step some.
+  (call.warm ? activations : cold) += call.warm ? cold : activations;
+  (call.warm ? cold : activations) = 0;
   return engine::Elementwise{
       .rows = tokens, .resident_bytes = activations, .cold_bytes = cold, .flops = flops};
 }
@@ -232,7 +235,8 @@ engine::Op op_of(const KernelCall& call) {
     case Family::moe:
       return moe_op(call);
     case Family::quantize:
-      return engine::Quantize{.rows = call[Size::tokens], .width = call[Size::hidden]};
+      return engine::Quantize{
+          .rows = call[Size::tokens], .width = call[Size::hidden], .cold = !call.warm};
     case Family::copy:
       return engine::Copy{.bytes = call[Size::bytes]};
     case Family::copy_h2d:

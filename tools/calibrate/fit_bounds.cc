@@ -3,11 +3,11 @@
 namespace tools {
 
 std::vector<Unknown> unknowns_of(const engine::GemmFit&) {
-  return {{"eta_m", 0.8, 0.5, 1},   {"c_l2bw", 1.5, 0.1, 5}, {"lit", 0.05, 1e-4, 5},
-          {"l2cap", 0.5, 0.3, 1},   {"split", 5, 0.01, 60},  {"mwr", 1.05, 1, 1.5},
-          {"eta_c", 0.9, 0.3, 1},   {"lat", 0.1, 1e-5, 20},  {"latw", 0.05, 1e-5, 20},
-          {"epi", 4, 0.01, 60},     {"ws", 0.7, 1e-3, 1},    {"x0", 5, 0.01, 60},
-          {"thr", 0.05, 1e-6, 0.3}, {"floor", 2.5, 0.5, 15}, {"qf", 1, 1e-3, 12},
+  return {{"eta_m", 0.8, 0.5, 1},   {"c_l2bw", 1.5, 0.1, 5},  {"lit", 0.05, 1e-4, 5},
+          {"l2cap", 0.5, 0.3, 1},   {"split", 5, 0.01, 60},   {"mwr", 1.05, 1, 1.5},
+          {"eta_c", 0.9, 0.3, 1},   {"lat", 0.1, 1e-5, 20},   {"latw", 0.05, 1e-5, 20},
+          {"epi", 4, 0.01, 60},     {"ws", 0.7, 1e-3, 1},     {"x0", 5, 0.01, 60},
+          {"thr", 0.05, 1e-6, 0.3}, {"floor", 2.5, 0.5, 300}, {"qf", 1, 1e-3, 290},
           {"qe", 0.5, 0.05, 1},     {"qr", 0.05, 1e-5, 5}};
 }
 
@@ -16,7 +16,7 @@ std::vector<Unknown> unknowns_of(const engine::PrefillFit&) {
           {"kb", 0.02, 1e-4, 5}, {"ct", 0.7, 1e-3, 5},  {"cx", 1.2, 1, 5},
           {"pn", 1.5, 1, 6},     {"etam", 0.8, 0.3, 1}, {"cf", 15, 1, 40},
           {"cb", 0.05, 1e-4, 5}, {"l2c", 0.5, 0.2, 1},  {"rl2", 1.5, 1, 10},
-          {"ws", 0.7, 1e-3, 1}};
+          {"ws", 0.7, 1e-3, 1},  {"ef", 5, 1e-3, 35}};
 }
 
 std::vector<Unknown> unknowns_of(const engine::DecodeFit&) {
@@ -24,7 +24,7 @@ std::vector<Unknown> unknowns_of(const engine::DecodeFit&) {
           {"cf", 19, 1, 50},     {"cu", 3, 0.01, 15},    {"ca", 1, 1e-3, 15},
           {"gpad", 16, 1, 128},  {"tb", 0.3, 1e-3, 5},   {"sr", 2, 0.3, 20},
           {"pn", 3, 1, 8},       {"mn", 256, 64, 2048},  {"cc", 1, 1e-3, 12},
-          {"dw", 0.3, 1e-3, 1}};
+          {"dw", 0.3, 1e-3, 1},  {"ef", 8, 1e-3, 45}};
 }
 
 std::vector<Unknown> unknowns_of(const engine::MoeFit&) {
@@ -41,8 +41,9 @@ std::vector<Unknown> unknowns_of(const engine::AbsorbedFit&) {
 }
 
 std::vector<Unknown> unknowns_of(const engine::PassFit&) {
-  return {
-      {"floor", 2, 0.5, 40}, {"eta", 0.8, 0.08, 1}, {"cl2", 0.2, 0.02, 1}, {"l2c", 0.6, 0.15, 1}};
+  return {{"floor", 2, 0.3, 40}, {"eta", 0.8, 0.08, 1}, {"cl2", 0.4, 0.02, 1},
+          {"l2c", 0.9, 0.15, 1}, {"cr", 1e-2, 1e-6, 1}, {"pn", 1.2, 1, 8},
+          {"lc", 0.3, 1e-3, 3}};
 }
 
 std::vector<Unknown> unknowns_of(const engine::CollectiveFit&) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "engine/base/check.h"
@@ -15,6 +16,15 @@ namespace {
 
 constexpr double kMostError = 0.7;  // log of two
 
+// Parameters that these samples leave open.
+std::vector<std::string_view> open_parameters(const std::vector<const Sample*>& samples) {
+  const auto engines = std::size_t(std::ranges::count_if(
+      samples, [](const Sample* sample) { return timed_by_engine(*sample); }));
+  if (engines == 0) return {"ef", "qf", "qe", "qr"};
+  if (engines == samples.size()) return {"ef", "qf"};
+  return {};
+}
+
 // The parameters of one set that are searched, and where they are kept.
 struct Searched {
   std::vector<Unknown> unknowns;
@@ -22,7 +32,8 @@ struct Searched {
 };
 
 Searched searched_parameters(engine::Calibration& calibration, const std::string& section,
-                             engine::ParameterSet set, Start start) {
+                             engine::ParameterSet set, Start start,
+                             const std::vector<std::string_view>& open) {
   Searched searched;
   engine::Calibration::sections(calibration, [&](const std::string& name, auto& sets, auto&&) {
     if (name != section) return;
@@ -31,7 +42,7 @@ Searched searched_parameters(engine::Calibration& calibration, const std::string
     const std::vector<Unknown> bounds = unknowns_of(fit);
     Fit::fields(fit, [&](std::string_view field, double& value) {
       const auto bound = std::ranges::find(bounds, field, &Unknown::name);
-      if (bound == bounds.end()) return;
+      if (bound == bounds.end() || std::ranges::find(open, field) != open.end()) return;
       Unknown unknown = *bound;
       if (start == Start::present) unknown.start = std::clamp(value, unknown.low, unknown.high);
       searched.unknowns.push_back(unknown);
@@ -51,12 +62,22 @@ std::vector<const Sample*> thinned(const std::vector<Sample>& samples, std::size
 
 }  // namespace
 
+bool timed_by_engine(const Sample& sample) {
+  if (const auto* gemm = std::get_if<engine::Gemm>(&sample.op)) return gemm->quantizes_input;
+  if (const auto* prompt = std::get_if<engine::AttentionPrefill>(&sample.op)) {
+    return prompt->stores_kv;
+  }
+  const auto* decode = std::get_if<engine::AttentionDecode>(&sample.op);
+  return decode != nullptr && decode->stores_kv;
+}
+
 double fit_section(engine::Calibration& calibration, const std::string& section,
                    engine::ParameterSet set, const std::vector<Sample>& samples,
                    const FitOptions& options) {
-  const Searched searched = searched_parameters(calibration, section, set, options.start);
-  engine::check(!searched.unknowns.empty(), "a section of the calibration has parameters");
   const std::vector<const Sample*> chosen = thinned(samples, options.most_samples);
+  const Searched searched =
+      searched_parameters(calibration, section, set, options.start, open_parameters(chosen));
+  engine::check(!searched.unknowns.empty(), "a section of the calibration has parameters");
   std::map<const engine::Device*, Predictor> predictors;
   for (const Sample* sample : chosen) {
     predictors.try_emplace(sample->device, *sample->device, &calibration);

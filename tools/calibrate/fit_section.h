@@ -20,6 +20,9 @@ struct Sample {
   double seconds = 0;
 };
 
+// Whether an engine timed the call, with what it does around the kernel: quantising, storing keys.
+bool timed_by_engine(const Sample& sample);
+
 enum class Start : std::uint8_t {
   present,  // from the parameters in the calibration
   neutral,  // from values that know no device
@@ -33,8 +36,9 @@ struct FitOptions {
 
 // Changes the parameters of `section` ("gemm/bf16") and `set` in the calibration, which is present and
 // has no points, so that the mean of |log(measured / predicted)| over the samples is least. An error
-// beyond a factor of two counts as that: what a form cannot explain must not bend it. Returns the
-// mean reached.
+// beyond a factor of two counts as that: what a form cannot explain must not bend it. What an engine
+// does around a kernel is searched only where samples with and without it tell the two apart. Returns
+// the mean reached.
 double fit_section(engine::Calibration& calibration, const std::string& section,
                    engine::ParameterSet set, const std::vector<Sample>& samples,
                    const FitOptions& options);

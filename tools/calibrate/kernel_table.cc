@@ -1,5 +1,7 @@
 #include "tools/calibrate/kernel_table.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <map>
@@ -212,16 +214,19 @@ class Reader {
 
   // What the name of an implementation says about the call itself.
   static void describe(std::string_view impl, KernelCall& call) {
-    // Our own sweep (tools/gpu) gives every call cold operands unless it says so, and times narrow
-    // products alone. Engines replay one call, and quantise the input of a product inside it.
-    const bool ours = impl.starts_with("torch") || impl.starts_with("triton");
+    // A sweep of kernels alone (tools/gpu) gives every call cold operands unless it says so. Engines
+    // replay one call around their kernel: they quantise the input of a product inside it, and store
+    // the keys that attention reads. A table that names nobody is taken for an engine's where engines'
+    // tables have the family, else for a sweep's.
+    const bool alone = is_kernel_library(impl);
     if (call.family != Family::gemm && call.family != Family::moe) {
-      call.warm = impl.ends_with(":warm") || !ours;
+      call.warm = impl.ends_with(":warm") || (has_kv(call.family) && !alone);
     }
+    call.stores_kv = has_kv(call.family) && !alone;
     if (call.family == Family::gemm) {
       const bool narrow = call.dtype == Format::fp8 || call.dtype == Format::fp8_block ||
                           call.dtype == Format::nvfp4 || call.dtype == Format::sq;
-      call.quantizes_input = narrow && !ours;
+      call.quantizes_input = narrow && !alone;
     }
     if (call.family == Family::moe) {
       call.gated = impl.find("nongated") == std::string_view::npos;
@@ -319,6 +324,13 @@ class Reader {
 
 engine::Result<KernelTable> kernel_table_of(results::TextTable text, Times times) {
   return Reader(std::move(text), times).read();
+}
+
+bool is_kernel_library(std::string_view impl) {
+  constexpr std::array libraries = {"torch", "pytorch", "triton", "cublas",
+                                    "cudnn", "cutlass", "flash",  "deepgemm"};
+  return std::ranges::any_of(libraries,
+                             [&](std::string_view name) { return impl.starts_with(name); });
 }
 
 engine::Result<KernelTable> read_kernel_table(const std::filesystem::path& file, Times times) {

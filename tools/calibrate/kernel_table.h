@@ -65,6 +65,10 @@ constexpr std::array<std::string_view, 19> enum_names(Size) {
 }
 constexpr std::size_t kSizes = enum_names(Size{}).size();
 
+// Whether a name is that of a library's kernel alone ("torch2.11:cublas", as tools/gpu writes them) and
+// not of an engine's op ("vllm_0.24.0:...").
+bool is_kernel_library(std::string_view impl);
+
 // What was called: two rows with equal calls measured the same thing.
 struct KernelCall {
   engine::Family family = engine::Family::gemm;
@@ -72,6 +76,7 @@ struct KernelCall {
   Format kv_dtype = Format::bf16;
   bool warm = false;             // operands in the last-level cache: impl ends in ":warm"
   bool quantizes_input = false;  // a narrow product that starts from 16 bits, as engines time it
+  bool stores_kv = false;        // attention that also stores its keys, as engines time it
   bool gated = true;             // moe: three matrices an expert
   engine::Library library = engine::Library::fastest;  // all_reduce
   double skew = 0;  // moe: exponent of the power law of routing; 0: balanced

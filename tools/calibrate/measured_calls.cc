@@ -61,10 +61,14 @@ engine::Result<GatheredCalls> gather_calls(const KernelTable& table, const Gathe
         gathered.worst_conflict = std::max(gathered.worst_conflict, most / least);
       }
       impls.push_back(median(same));
+      if (options.across == Across::separate) {
+        gathered.calls.push_back({start.call, impls.back(), start.row, start.impl});
+      }
     }
+    if (options.across == Across::separate) continue;
     const double seconds =
         options.across == Across::median ? median(impls) : *std::ranges::min_element(impls);
-    gathered.calls.push_back({.call = first.call, .seconds = seconds, .row = row});
+    gathered.calls.push_back({first.call, seconds, row, first.impl});
   }
   return gathered;
 }

@@ -14,14 +14,16 @@ namespace tools {
 struct MeasuredCall {
   KernelCall call;
   double seconds = 0;
-  std::uint32_t row = 0;  // the first of its rows
+  std::uint32_t row = 0;   // the first of its rows
+  std::uint32_t impl = 0;  // of that row, into KernelTable::impls
 };
 
 // What tools/gpu builds steps of: not FlashAttention-2, which cuDNN and our decode kernel beat, and not
 // the sustained twins.
 inline constexpr std::string_view kOwnSweepImpl = "^(?!.*(:flash|:sustained))";
 
-enum class Across : std::uint8_t { median, least };  // what the implementations of a call become
+// What the implementations of a call become.
+enum class Across : std::uint8_t { median, least, separate };
 
 struct GatherOptions {
   // Which implementations count, as a regular expression that must match part of their name; empty:
@@ -41,7 +43,8 @@ struct GatheredCalls {
   engine::Location first_conflict;
 };
 
-// Equal rows become their median; then implementations become their median or least.
+// Equal rows become their median; then implementations become their median or least, or stay calls of
+// their own.
 engine::Result<GatheredCalls> gather_calls(const KernelTable& table, const GatherOptions& options);
 
 }  // namespace tools

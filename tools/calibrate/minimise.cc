@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace tools {
@@ -135,11 +136,8 @@ class Simplex {
 // Tries a step up and down each coordinate in turn; a step that helps grows, one that does not
 // shrinks.
 Minimum coordinate_search(const Simplex::Function& function, const std::vector<Unknown>& unknowns,
-                          std::size_t rounds) {
-  Minimum best;
-  for (const Unknown& unknown : unknowns) {
-    best.point.push_back(outward(unknown, inward(unknown, unknown.start)));
-  }
+                          std::vector<double> start, std::size_t rounds) {
+  Minimum best{.point = std::move(start)};
   best.value = function(best.point);
   std::vector<double> steps;
   for (const Unknown& unknown : unknowns) steps.push_back(first_step(unknown, 0.3));
@@ -168,10 +166,20 @@ Minimum coordinate_search(const Simplex::Function& function, const std::vector<U
 
 Minimum minimise(const std::function<double(std::span<const double>)>& function,
                  const std::vector<Unknown>& unknowns, const MinimiseOptions& options) {
-  Minimum best = coordinate_search(function, unknowns, options.rounds);
-  constexpr double size = 0.1;  // of the simplex, around a point that is good already
-  Minimum found = Simplex(function, unknowns).search(best.point, size, options.evaluations);
-  return found.value < best.value ? found : best;
+  std::vector<double> start;
+  for (const Unknown& unknown : unknowns) {
+    start.push_back(outward(unknown, inward(unknown, unknown.start)));
+  }
+  Minimum best{.point = std::move(start), .value = std::numeric_limits<double>::infinity()};
+  for (std::size_t cycle = 0; cycle < options.cycles; ++cycle) {
+    constexpr double size = 0.1;  // of the simplex, around a point that is good already
+    Minimum near = coordinate_search(function, unknowns, best.point, options.rounds);
+    Minimum found = Simplex(function, unknowns).search(near.point, size, options.evaluations);
+    if (near.value < found.value) found = std::move(near);
+    if (found.value > best.value * (1 - 1e-4)) break;
+    best = std::move(found);
+  }
+  return best;
 }
 
 }  // namespace tools

@@ -22,6 +22,7 @@ struct Unknown {
 struct MinimiseOptions {
   std::size_t rounds = 30;        // over the coordinates
   std::size_t evaluations = 800;  // of the simplex
+  std::size_t cycles = 1;         // of the two in turn, while that helps
 };
 
 struct Minimum {

@@ -3,8 +3,8 @@
 
 #include <cstddef>
 
+#include "tools/calibrate/engine_calibrations.h"
 #include "tools/calibrate/kernel_table.h"
-#include "tools/calibrate/predict.h"
 
 namespace tools {
 
@@ -16,6 +16,6 @@ struct PredictedTable {
 
 // Adds predicted_s, tier, bound, extrapolated, lo_s and hi_s; empty in rows that have no model.
 // Columns of these names that the table had already are replaced.
-PredictedTable predict_table(KernelTable table, const Predictor& predictor);
+PredictedTable predict_table(KernelTable table, const TablePredictor& predictors);
 
 }  // namespace tools

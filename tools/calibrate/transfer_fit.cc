@@ -4,266 +4,267 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <optional>
 #include <set>
-#include <type_traits>
 #include <utility>
 
-#include "engine/kernels/own_slot.h"
-#include "tools/calibrate/call_op.h"
-#include "tools/calibrate/predict.h"
+#include "engine/kernels/kernel_time.h"
+#include "tools/calibrate/in_parallel.h"
+#include "tools/calibrate/shared_set.h"
 
 namespace tools {
 namespace {
 
 using engine::ParameterSet;
 
-// Samples of one section, one list a device.
-using Section = std::vector<std::vector<Sample>>;
+// Relatives differ from the device a generation was fitted on by a little more than its own rows from
+// the fit: an H200 predicted from an H100's table needs logarithms of the interval so much wider.
+constexpr double kRelative = 1.25;
 
-bool wanted(const std::string& name, const TransferOptions& options) {
-  return options.sections.empty() ||
-         std::ranges::any_of(options.sections,
-                             [&](const std::string& start) { return name.starts_with(start); });
+constexpr std::size_t kLeastScored = 20;  // fewer calls say nothing about a device
+
+bool is_generation(ParameterSet set) {
+  return set == ParameterSet::ampere || set == ParameterSet::hopper ||
+         set == ParameterSet::blackwell;
 }
 
-std::map<std::string, Section> sections_of(const std::vector<DeviceCalls>& devices,
-                                           const TransferOptions& options) {
-  std::map<std::string, Section> sections;
-  engine::Calibration scratch;
-  for (std::size_t d = 0; d < devices.size(); ++d) {
-    for (const MeasuredCall& measured : devices[d].calls) {
-      Sample sample{measured.call.family, op_of(measured.call), &devices[d].device,
-                    measured.seconds};
-      const auto slot = engine::own_slot(scratch, sample.family, sample.op, devices[d].device);
-      if (slot.facts == nullptr) continue;
-      const std::string name = slot.section.substr(0, slot.section.rfind('/'));
-      if (!wanted(name, options)) continue;
-      Section& section = sections[name];
-      section.resize(devices.size());
-      section[d].push_back(std::move(sample));
-    }
-  }
-  return sections;
-}
-
-bool in_chain(ParameterSet from, ParameterSet set) {
-  for (ParameterSet step = from;; step = engine::wider_set(step)) {
-    if (step == set) return true;
-    if (step == ParameterSet::pooled || step == ParameterSet::none) return false;
-  }
-}
-
-// Devices with samples whose calls a set speaks for, without the one that is left out.
-std::vector<std::size_t> members_of(const Section& section, const std::vector<DeviceCalls>& devices,
-                                    ParameterSet set, std::size_t left_out) {
-  std::vector<std::size_t> members;
-  for (std::size_t d = 0; d < devices.size(); ++d) {
-    if (d == left_out || section[d].empty()) continue;
-    if (in_chain(engine::choose_set(devices[d].device), set)) members.push_back(d);
-  }
-  return members;
-}
-
-constexpr std::size_t kNobody = std::size_t(-1);
-
-double mean_launch(const std::vector<DeviceCalls>& devices,
-                   const std::vector<std::size_t>& members) {
-  double sum = 0;
-  for (const std::size_t d : members) sum += devices[d].device.launch_latency.value * 1e6;
-  return sum / double(members.size());
-}
-
-double mean_link_latency(const std::vector<DeviceCalls>& devices,
-                         const std::vector<std::size_t>& members) {
-  double sum = 0;
-  for (const std::size_t d : members) sum += devices[d].device.scale_up.latency.value * 1e6;
-  return sum / double(members.size());
-}
-
-// Every member has the same weight, however many rows its table has.
-std::vector<Sample> equal_shares(const Section& section, const std::vector<std::size_t>& members,
-                                 std::size_t most) {
-  std::vector<Sample> samples;
-  const std::size_t share = std::max<std::size_t>(1, most / members.size());
-  for (const std::size_t d : members) {
-    const std::size_t count = std::min(share, section[d].size());
-    for (std::size_t i = 0; i < count; ++i) {
-      samples.push_back(section[d][i * section[d].size() / count]);
-    }
-  }
-  return samples;
-}
-
-std::vector<Scored> scored_by(const engine::Calibration* calibration,
-                              const std::vector<Sample>& samples, std::size_t most) {
-  const Predictor predict(*samples.front().device, calibration);
-  std::vector<Scored> scored;
-  const std::size_t count = std::min(most, samples.size());
-  for (std::size_t i = 0; i < count; ++i) {
-    const Sample& sample = samples[i * samples.size() / count];
-    const Prediction prediction = predict(sample.family, sample.op);
-    scored.push_back({sample.seconds, prediction.seconds, prediction.lo, prediction.hi});
-  }
-  return scored;
-}
-
-struct Interval {
-  double low = 1;
-  double high = 1;
-};
-
-Interval interval_of(const std::vector<Scored>& scored) {
-  std::vector<double> ratios;
-  for (const Scored& row : scored) ratios.push_back(row.measured / row.predicted);
-  return {quantile(ratios, 0.05), quantile(ratios, 0.95)};
-}
-
-// A calibration whose only set is the section's own one, fitted to the members.
-engine::Calibration fitted_to(const std::string& name, const Section& section,
-                              const std::vector<DeviceCalls>& devices,
-                              const std::vector<std::size_t>& members,
-                              const TransferOptions& options) {
-  engine::Calibration calibration;
-  const std::vector<Sample> samples = equal_shares(section, members, options.most_samples);
-  const auto begin = [&](double query_rows) {
-    engine::Calibration::sections(calibration, [&](const std::string& other, auto& sets, auto&&) {
-      if (other != name) return;
-      auto& own = sets[static_cast<std::size_t>(ParameterSet::own)];
-      own.present = true;
-      own.launch = mean_launch(devices, members);
-      using Fit = std::remove_cvref_t<decltype(own.fit)>;
-      own.fit = Fit{};
-      if constexpr (std::is_same_v<Fit, engine::PrefillFit>) own.fit.tq = query_rows;
-      if constexpr (std::is_same_v<Fit, engine::CollectiveFit>) {
-        own.fit.latency = mean_link_latency(devices, members);
-      }
-    });
-    return fit_section(
-        calibration, name, ParameterSet::own, samples,
-        {.start = Start::neutral, .most_samples = options.most_samples, .search = options.search});
-  };
-  const double wide = begin(128);
-  if (name.find("prefill") != std::string::npos) {
-    // Tile heights are a choice between two: take the better.
-    const engine::Calibration first = calibration;
-    if (begin(64) > wide) calibration = first;
-  }
-  // The widest of the members' own intervals: what the form leaves over, without a stranger's share.
-  Interval widest;
-  for (const std::size_t d : members) {
-    const Interval own = interval_of(scored_by(&calibration, section[d], options.most_scored));
-    widest = {std::min(widest.low, own.low), std::max(widest.high, own.high)};
-  }
-  engine::Calibration::sections(calibration, [&](const std::string& other, auto& sets, auto&&) {
-    if (other != name) return;
-    auto& own = sets[static_cast<std::size_t>(ParameterSet::own)];
-    own.low = widest.low;
-    own.high = widest.high;
-  });
-  return calibration;
-}
-
-// The narrowest set, in the order a device would look for one, that the other devices speak for.
-std::pair<ParameterSet, std::vector<std::size_t>> set_without(
-    const Section& section, const std::vector<DeviceCalls>& devices, std::size_t left_out) {
-  ParameterSet set = engine::choose_set(devices[left_out].device);
-  while (true) {
-    auto members = members_of(section, devices, set, left_out);
-    // One device is no class: what it has of its own would be taken for what the class has.
-    if (members.size() > 1 || set == ParameterSet::pooled) return {set, std::move(members)};
-    set = engine::wider_set(set);
-  }
-}
-
-struct LeftOutResult {
+struct Turn {
   LeftOut row;
-  Interval interval;
+  std::vector<Scored> scored;
 };
 
-std::optional<LeftOutResult> leave_out(const std::string& name, const Section& section,
-                                       const std::vector<DeviceCalls>& devices, std::size_t d,
-                                       const TransferOptions& options) {
-  if (section[d].size() < 20) return std::nullopt;  // too few to say anything about a device
-  const auto [set, members] = set_without(section, devices, d);
-  if (members.empty()) return std::nullopt;
-  const auto calibration = fitted_to(name, section, devices, members, options);
-  const auto scored = scored_by(&calibration, section[d], options.most_scored);
-  return LeftOutResult{
-      .row = {.section = name,
-              .device = devices[d].device.name,
-              .set = std::string(engine::name_of(set)),
-              .roofline = error_summary(scored_by(nullptr, section[d], options.most_scored)),
-              .errors = error_summary(scored)},
-      .interval = interval_of(scored)};
+// One section with the devices it is about.
+class SectionFit {
+ public:
+  SectionFit(std::string name, const Section& section, const std::vector<DeviceCalls>& devices,
+             const TransferOptions& options)
+      : name_(std::move(name)), section_(section), devices_(devices), options_(options) {}
+
+  // Every device's turn to be left out.
+  std::vector<Turn> turns() const {
+    std::vector<Turn> turns;
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      if (section_[d].size() < kLeastScored) continue;
+      const auto relatives = members_of(section_, devices_, generation(d), {});
+      if (is_generation(generation(d)) && relatives.size() > 1) {
+        if (auto turn = turn_of(d, {d}, Without::device)) turns.push_back(std::move(*turn));
+      }
+      if (auto turn = turn_of(d, relatives_of(d), Without::generation)) {
+        turns.push_back(std::move(*turn));
+      }
+    }
+    for (Turn& turn : turns) set_interval(turn, turns);
+    return turns;
+  }
+
+  // The sets that are worth keeping, into `calibration`.
+  void keep_sets(const std::vector<Turn>& turns, engine::Calibration& calibration) const {
+    const Interval outside = interval_of(strangers(turns, ""));
+    keep_generations(calibration);
+    for (const ParameterSet set :
+         {ParameterSet::synchronous, ParameterSet::asynchronous, ParameterSet::pooled}) {
+      const auto members = members_of(section_, devices_, set, {});
+      if (members.empty() || (set == ParameterSet::asynchronous && generations(members) < 2)) {
+        continue;
+      }
+      const auto fitted = fitted_to(members);
+      const bool known = outside.high > 1;
+      keep_shared_set(fitted, name_, set, known ? outside : widened(own_interval(fitted, members)),
+                      calibration);
+    }
+  }
+
+  // Generations with enough calls to be worth parameters.
+  void keep_generations(engine::Calibration& calibration) const {
+    for (const ParameterSet set :
+         {ParameterSet::ampere, ParameterSet::hopper, ParameterSet::blackwell}) {
+      auto members = members_of(section_, devices_, set, {});
+      if (std::ranges::all_of(members,
+                              [&](std::size_t d) { return section_[d].size() < kLeastScored; })) {
+        continue;
+      }
+      const auto fitted = fitted_to(members);
+      keep_shared_set(fitted, name_, set, widened(own_interval(fitted, members)), calibration);
+    }
+  }
+
+  // The oldest generation's parameters are the nearest an engine has for the class it belongs to.
+  void keep_class(engine::Calibration& calibration) const {
+    const auto members = members_of(section_, devices_, ParameterSet::ampere, {});
+    if (members.empty()) return;
+    const auto fitted = fitted_to(members);
+    keep_shared_set(fitted, name_, ParameterSet::synchronous,
+                    widened(own_interval(fitted, members)), calibration);
+  }
+
+ private:
+  ParameterSet generation(std::size_t d) const { return engine::choose_set(devices_[d].device); }
+
+  std::vector<std::size_t> relatives_of(std::size_t d) const {
+    std::vector<std::size_t> relatives;
+    for (std::size_t other = 0; other < devices_.size(); ++other) {
+      const bool related = is_generation(generation(d)) && generation(other) == generation(d);
+      if (other == d || related) relatives.push_back(other);
+    }
+    return relatives;
+  }
+
+  std::size_t generations(const std::vector<std::size_t>& members) const {
+    std::set<ParameterSet> different;
+    for (const std::size_t d : members) different.insert(generation(d));
+    return different.size();
+  }
+
+  engine::Calibration fitted_to(const std::vector<std::size_t>& members) const {
+    std::vector<const engine::Device*> devices;
+    for (const std::size_t d : members) devices.push_back(&devices_[d].device);
+    return fit_shared_set(name_, equal_shares(section_, members, options_.most_samples), devices,
+                          options_.search);
+  }
+
+  // The narrowest set, in the order a device would look for one, that the other devices speak for.
+  std::pair<ParameterSet, std::vector<std::size_t>> set_without(
+      std::size_t d, const std::vector<std::size_t>& left_out) const {
+    ParameterSet set = generation(d);
+    while (true) {
+      auto members = members_of(section_, devices_, set, left_out);
+      std::erase_if(members, [&](std::size_t m) {
+        return is_engines(section_[d]) && !is_engines(section_[m]);
+      });
+      // One generation is no class: what it has of its own would be taken for what the class has.
+      // It is the best there is for a device that has no generation in the tables at all.
+      const bool enough = set == generation(d) ? !members.empty() : generations(members) > 1;
+      if (enough || set == ParameterSet::pooled) return {set, std::move(members)};
+      set = engine::wider_set(set);
+    }
+  }
+
+  std::optional<Turn> turn_of(std::size_t d, const std::vector<std::size_t>& left_out,
+                              Without without) const {
+    const auto [set, members] = set_without(d, left_out);
+    if (members.empty()) return std::nullopt;
+    const auto calibration = fitted_to(members);
+    Turn turn;
+    turn.scored = scored_by(&calibration, section_[d], options_.most_scored);
+    turn.row = {.section = name_,
+                .device = devices_[d].device.name,
+                .without = without,
+                .set = std::string(engine::name_of(set)),
+                .roofline = error_summary(scored_by(nullptr, section_[d], options_.most_scored))};
+    const Interval own = widened(own_interval(calibration, members));
+    for (Scored& row : turn.scored) {
+      row.lo = row.predicted * own.low;
+      row.hi = row.predicted * own.high;
+    }
+    return turn;
+  }
+
+  Interval own_interval(const engine::Calibration& calibration,
+                        const std::vector<std::size_t>& members) const {
+    std::vector<std::vector<Scored>> scored;
+    for (const std::size_t d : members) {
+      scored.push_back(scored_by(&calibration, section_[d], options_.most_scored));
+    }
+    return interval_of(scored);
+  }
+
+  static Interval widened(const Interval& interval) {
+    return {std::pow(interval.low, kRelative), std::pow(interval.high, kRelative)};
+  }
+
+  // What devices without any relative in the fit saw, but for `except`.
+  static std::vector<std::vector<Scored>> strangers(const std::vector<Turn>& turns,
+                                                    const std::string& except) {
+    std::vector<std::vector<Scored>> scored;
+    for (const Turn& turn : turns) {
+      if (turn.row.without != Without::generation || turn.row.device == except) continue;
+      scored.push_back(turn.scored);
+    }
+    return scored;
+  }
+
+  // A stranger's interval is what the other strangers saw; a relative's is that of its generation.
+  static void set_interval(Turn& turn, const std::vector<Turn>& turns) {
+    const auto others = strangers(turns, turn.row.device);
+    if (turn.row.without == Without::generation && !others.empty()) {
+      const Interval interval = interval_of(others);
+      for (Scored& row : turn.scored) {
+        row.lo = row.predicted * interval.low;
+        row.hi = row.predicted * interval.high;
+      }
+    }
+    turn.row.errors = error_summary(turn.scored);
+  }
+
+  std::string name_;
+  const Section& section_;
+  const std::vector<DeviceCalls>& devices_;
+  const TransferOptions& options_;
+};
+
+std::vector<SectionFit> section_fits(const std::map<std::string, Section>& sections,
+                                     const std::vector<DeviceCalls>& devices,
+                                     const TransferOptions& options) {
+  std::vector<SectionFit> fits;
+  for (const auto& [name, section] : sections) fits.emplace_back(name, section, devices, options);
+  return fits;
 }
 
-// Copies the own set of `from` into `set` of `into`.
-void keep_set(const engine::Calibration& from, const std::string& name, ParameterSet set,
-              const Interval& interval, engine::Calibration& into) {
-  engine::Calibration::sections(from, [&](const std::string& section, const auto& source, auto&&) {
-    if (section != name) return;
-    engine::Calibration::sections(into, [&](const std::string& other, auto& sets, auto&&) {
-      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(sets)>,
-                                   std::remove_cvref_t<decltype(source)>>) {
-        if (other != name) return;
-        auto& kept = sets[static_cast<std::size_t>(set)];
-        kept = source[static_cast<std::size_t>(ParameterSet::own)];
-        kept.tier = engine::Tier::transfer;
-        kept.low = interval.low;
-        kept.high = interval.high;
-      }
-    });
-  });
+engine::Calibration joined(const std::vector<engine::Calibration>& parts) {
+  engine::Calibration all;
+  for (const engine::Calibration& part : parts) all = engine::completed_by(std::move(all), part);
+  return all;
+}
+
+std::vector<LeftOut> rows_of(const std::vector<std::vector<Turn>>& turns) {
+  std::vector<LeftOut> rows;
+  for (const auto& section : turns) {
+    for (const Turn& turn : section) rows.push_back(turn.row);
+  }
+  return rows;
 }
 
 }  // namespace
 
 std::vector<LeftOut> leave_one_out(const std::vector<DeviceCalls>& devices,
                                    const TransferOptions& options) {
-  std::vector<LeftOut> rows;
-  for (const auto& [name, section] : sections_of(devices, options)) {
-    for (std::size_t d = 0; d < devices.size(); ++d) {
-      if (auto result = leave_out(name, section, devices, d, options)) {
-        rows.push_back(std::move(result->row));
-      }
-    }
-  }
-  return rows;
+  const auto sections = sections_of(devices, options.sections);
+  const auto fits = section_fits(sections, devices, options);
+  std::vector<std::vector<Turn>> turns(fits.size());
+  in_parallel(fits.size(), [&](std::size_t i) { turns[i] = fits[i].turns(); });
+  return rows_of(turns);
 }
 
-engine::Calibration fit_transfer(const std::vector<DeviceCalls>& devices,
-                                 const TransferOptions& options) {
-  engine::Calibration calibration;
-  for (const auto& [name, section] : sections_of(devices, options)) {
-    // What a device outside the fit may expect: the widest of the devices left out in turn.
-    Interval outside{1e300, 0};
-    for (std::size_t d = 0; d < devices.size(); ++d) {
-      if (const auto result = leave_out(name, section, devices, d, options)) {
-        outside.low = std::min(outside.low, result->interval.low);
-        outside.high = std::max(outside.high, result->interval.high);
-      }
-    }
-    for (std::size_t s = 0; s < engine::kParameterSets; ++s) {
-      const auto set = static_cast<ParameterSet>(s);
-      const auto members = members_of(section, devices, set, kNobody);
-      if (members.empty() || set == ParameterSet::own || set == ParameterSet::none) continue;
-      const auto fitted = fitted_to(name, section, devices, members, options);
-      Interval interval = outside;
-      if (members.size() == 1 || outside.high == 0) {
-        interval = interval_of(scored_by(&fitted, section[members.front()], options.most_scored));
-      }
-      keep_set(fitted, name, set, interval, calibration);
-    }
-  }
-  return calibration;
+TransferFit fit_transfer(const std::vector<DeviceCalls>& devices, const TransferOptions& options) {
+  const auto sections = sections_of(devices, options.sections);
+  const auto fits = section_fits(sections, devices, options);
+  std::vector<std::vector<Turn>> turns(fits.size());
+  std::vector<engine::Calibration> parts(fits.size());
+  in_parallel(fits.size(), [&](std::size_t i) {
+    turns[i] = fits[i].turns();
+    fits[i].keep_sets(turns[i], parts[i]);
+  });
+  return {.calibration = joined(parts), .left_out = rows_of(turns)};
+}
+
+engine::Calibration fit_engine(const std::vector<DeviceCalls>& devices,
+                               const TransferOptions& options) {
+  const auto sections = sections_of(devices, options.sections);
+  const auto fits = section_fits(sections, devices, options);
+  std::vector<engine::Calibration> parts(fits.size());
+  in_parallel(fits.size(), [&](std::size_t i) {
+    fits[i].keep_generations(parts[i]);
+    fits[i].keep_class(parts[i]);
+  });
+  return joined(parts);
 }
 
 std::string left_out_text(const std::vector<LeftOut>& rows) {
-  std::string text = fmt::format("{:<22} {:<16} {:<13} {:>9} {}\n", "section", "left out",
-                                 "predicted by", "roofline", error_heading());
+  std::string text = fmt::format("{:<25} {:<16} {:<11} {:<13} {:>9} {}\n", "section", "left out",
+                                 "with its", "predicted by", "roofline", error_heading());
   for (const LeftOut& row : rows) {
-    text += fmt::format("{:<22} {:<16} {:<13} {:>9.1f} {}\n", row.section, row.device, row.set,
+    text += fmt::format("{:<25} {:<16} {:<11} {:<13} {:>9.1f} {}\n", row.section, row.device,
+                        row.without == Without::generation ? "generation" : "", row.set,
                         100 * row.roofline.mean, error_text(row.errors));
   }
   return text;

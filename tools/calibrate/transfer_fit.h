@@ -1,26 +1,28 @@
 // Transfer parameters from sweeps of several devices, and how well they do on a device left out.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "engine/calibration/calibration.h"
-#include "engine/hardware/device.h"
 #include "tools/calibrate/error_summary.h"
 #include "tools/calibrate/fit_section.h"
-#include "tools/calibrate/measured_calls.h"
+#include "tools/calibrate/transfer_sections.h"
 
 namespace tools {
 
-struct DeviceCalls {
-  engine::Device device;
-  std::vector<MeasuredCall> calls;
+enum class Without : std::uint8_t {
+  device,      // its generation may still speak for it
+  generation,  // no relative was seen either
 };
 
-// A device predicted from the others only: the set it would get if it had never been measured.
+// A device predicted from others only: the set it would get if it had never been measured. Its
+// interval comes from the other devices' turns.
 struct LeftOut {
   std::string section;
   std::string device;
+  Without without = Without::device;
   std::string set;  // the others' set that spoke for it
   ErrorSummary roofline;
   ErrorSummary errors;
@@ -28,19 +30,29 @@ struct LeftOut {
 
 struct TransferOptions {
   std::vector<std::string> sections;  // names that begin so; none: all
-  std::size_t most_samples = 1200;    // a fit
-  std::size_t most_scored = 4000;     // a device
-  MinimiseOptions search;
+  std::size_t most_samples = 1000;    // a fit
+  std::size_t most_scored = 3000;     // a device
+  MinimiseOptions search{.rounds = 30, .evaluations = 600, .cycles = 2};
 };
 
-// Leaves each device out in turn.
+// Leaves each device out in turn, and each generation that has several.
 std::vector<LeftOut> leave_one_out(const std::vector<DeviceCalls>& devices,
                                    const TransferOptions& options);
 
-// Every set that the devices speak for: their generations', their classes', all together. The
-// intervals of a set are the errors on devices left out where there are several, else its own.
-engine::Calibration fit_transfer(const std::vector<DeviceCalls>& devices,
-                                 const TransferOptions& options);
+struct TransferFit {
+  engine::Calibration calibration;
+  std::vector<LeftOut> left_out;
+};
+
+// Every set that the devices speak for: their generations', their classes', all together. The interval
+// of a generation is its own errors, widened for a relative; that of a wider set the errors on
+// generations left out, where there are several.
+TransferFit fit_transfer(const std::vector<DeviceCalls>& devices, const TransferOptions& options);
+
+// Only the generations that one engine was measured on; the shared parameters speak for the rest.
+// Prints nothing and leaves nothing out: the intervals are its own errors, widened for a relative.
+engine::Calibration fit_engine(const std::vector<DeviceCalls>& devices,
+                               const TransferOptions& options);
 
 std::string left_out_text(const std::vector<LeftOut>& rows);
 

@@ -4,6 +4,8 @@
 #include <regex>
 #include <utility>
 
+#include "tools/calibrate/engine_calibrations.h"
+
 namespace tools {
 namespace {
 
@@ -32,6 +34,7 @@ constexpr Rule kRules[] = {
     {Family::gemm, "nvfp4", kAny, "^(vllm_0.24|trtllm_1.3.0rc20)", Across::least},
     {Family::gemm, kAny, kAny, "^trtllm", Across::least},
     // Triton, FlashAttention 4 previews and TensorRT-LLM's PyTorch flow are 15 to 35% slower.
+    {Family::attn_prefill, "fp8", "Hopper", "^sglang_0.5.14:fa3", Across::least},
     {Family::attn_prefill, "fp8", kAny, "^(?!.*(triton|fa4|rc15))(sglang|trtllm)", Across::least},
     {Family::attn_prefill, "bf16", "Ampere", "^(sglang_0.5.10:flash_att|vllm_0.14.0:vllm_flash)",
      Across::median},
@@ -49,8 +52,8 @@ constexpr Rule kRules[] = {
     {Family::mla_prefill, kAny, kAny, "^trtllm", Across::median},
     // rc15 ran hot; flashinfer's expert kernels of that version are 3 to 5 times slower.
     {Family::moe, "bf16", "Ampere", "^(?!.*(rc15|flashinfer_cutlass))", Across::least},
-    {Family::moe, kAny, "Hopper", "^(?!.*(rc15|sglang_flashinfer_cutlass|vllm_0.14))",
-     Across::least},
+    {Family::moe, kAny, "Hopper",
+     "^(?!.*(rc15|sglang_flashinfer_cutlass|vllm_0.14|modeloptfp8moe_flashinfer))", Across::least},
     {Family::moe, kAny, kAny, "^(?!.*(rc15|sglang_flashinfer_cutlass))", Across::least},
     // Eager rows carry the host's time.
     {Family::all_reduce, kAny, "Ampere", "^(?!.*eager)", Across::median},
@@ -72,6 +75,11 @@ const Rule* rule_for(const KernelCall& call, const std::string& architecture) {
 // Rows that no rule about implementations can tell from good ones.
 bool odd_row(const KernelCall& call, const std::string& impl, const std::string& architecture) {
   const bool ampere = architecture == "Ampere";
+  // Of our own sweep, what steps are made of.
+  if (is_kernel_library(impl)) {
+    static const std::regex used{std::string(kOwnSweepImpl)};
+    return !std::regex_search(impl, used);
+  }
   switch (call.family) {
     case Family::attn_decode:
       // One block a head where every head has keys of its own: no split over the context.
@@ -105,8 +113,9 @@ std::vector<MeasuredCall> trusted_calls(const KernelTable& table, const std::str
   KernelTable median{.text = {.file = table.text.file}, .impls = table.impls};
   KernelTable least = median;
   for (const KernelRecord& record : table.records) {
-    if (odd_row(record.call, table.impls[record.impl], architecture)) continue;
-    const Rule* rule = rule_for(record.call, architecture);
+    const std::string& impl = table.impls[record.impl];
+    if (odd_row(record.call, impl, architecture)) continue;
+    const Rule* rule = is_kernel_library(impl) ? nullptr : rule_for(record.call, architecture);
     if (rule != nullptr && !found[std::size_t(rule - kRules)][record.impl]) continue;
     const bool fastest = rule != nullptr && rule->across == Across::least;
     (fastest ? least : median).records.push_back(record);
@@ -117,6 +126,17 @@ std::vector<MeasuredCall> trusted_calls(const KernelTable& table, const std::str
     calls.insert(calls.end(), gathered.calls.begin(), gathered.calls.end());
   }
   return calls;
+}
+
+std::vector<MeasuredCall> engine_calls(const KernelTable& table, const std::string& engine) {
+  KernelTable own{.text = {.file = table.text.file}, .impls = table.impls};
+  for (const KernelRecord& record : table.records) {
+    const bool shared = record.call.family == Family::gemm && record.call.dtype == Format::bf16;
+    const bool collective = record.call[Size::ranks] > 0;
+    if (engine_in(table.impls[record.impl]) != engine || shared || collective) continue;
+    own.records.push_back(record);
+  }
+  return gather_calls(own, {.impl = ".", .across = Across::least}).value().calls;
 }
 
 }  // namespace tools

@@ -14,4 +14,8 @@ namespace tools {
 // trusted for the family, format and architecture ("Ampere", "Hopper", ...).
 std::vector<MeasuredCall> trusted_calls(const KernelTable& table, const std::string& architecture);
 
+// The calls of one engine's version ("vllm_0.24.0"), whatever they are worth: of several kernels the
+// fastest. 16-bit products and collectives are left out: all engines call the same libraries.
+std::vector<MeasuredCall> engine_calls(const KernelTable& table, const std::string& engine);
+
 }  // namespace tools

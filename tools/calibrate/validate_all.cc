@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "sweep/spec/sweep_spec.h"
+#include "tools/calibrate/accuracy_table.h"
+#include "tools/calibrate/engine_calibrations.h"
 #include "tools/calibrate/load_calibration.h"
 #include "tools/calibrate/measured_fit.h"
 #include "tools/calibrate/step_errors.h"
@@ -37,24 +39,52 @@ engine::Result<engine::Device> named_device(const sweep::Library& library, const
   return std::move(spec->scenario.device);
 }
 
-engine::Result<std::vector<DeviceCalls>> public_calls(const ValidateAllOptions& options) {
-  std::vector<DeviceCalls> devices;
+// A public table: one time a call of what is trusted, and the errors of every engine's own rows.
+struct PublicDevice {
+  DeviceCalls trusted;
+  std::vector<ErrorLine> raw;
+};
+
+std::vector<ErrorLine> raw_errors(const KernelTable& table, const TablePredictor& predictors) {
+  std::vector<MeasuredCall> rows;
+  for (const KernelRecord& record : table.records) {
+    rows.push_back({record.call, record.seconds, record.row, record.impl});
+  }
+  return validate_calls(rows, [&](const MeasuredCall& row) {
+    return predictors.of(table.impls[row.impl])(row.call);
+  });
+}
+
+engine::Result<std::vector<PublicDevice>> public_devices(
+    const ValidateAllOptions& options, const SharedCalibration& transfer,
+    const std::vector<EngineCalibration>& engines) {
+  std::vector<PublicDevice> devices;
   for (const PublicTable& table : kTables) {
     auto device = named_device(options.library, table.device);
     if (!device) return device.mistakes();
     const auto rows = read_kernel_table(options.data / "kernels" / table.file, Times::needed);
     if (!rows) return rows.mistakes();
+    auto raw = raw_errors(*rows, TablePredictor(*device, transfer, engines));
     auto calls = trusted_calls(*rows, device->architecture);
-    devices.push_back({std::move(device).value(), std::move(calls)});
+    devices.push_back({{std::move(device).value(), std::move(calls)}, std::move(raw)});
   }
   return devices;
 }
 
-std::string shipped_text(const std::vector<DeviceCalls>& devices, const engine::Calibration* fit) {
+void append(std::vector<ErrorLine>& all, const std::vector<ErrorLine>& lines) {
+  all.insert(all.end(), lines.begin(), lines.end());
+}
+
+std::string shipped_text(const std::vector<PublicDevice>& devices, const engine::Calibration* fit,
+                         AccuracyFigures& figures) {
   std::string text;
-  for (const DeviceCalls& calls : devices) {
-    text += fmt::format("\n{}\n{}", calls.device.name,
-                        error_table_text(validate_calls(calls.calls, {calls.device, fit})));
+  for (const PublicDevice& device : devices) {
+    const auto lines = validate_calls(device.trusted.calls, {device.trusted.device, fit});
+    text += fmt::format("\n{}, one time a call\n{}\n{}, every engine's row as it is\n{}",
+                        device.trusted.device.name, error_table_text(lines),
+                        device.trusted.device.name, error_table_text(device.raw));
+    append(figures.trusted, lines);
+    append(figures.raw, device.raw);
   }
   return text;
 }
@@ -89,29 +119,35 @@ std::vector<MeasuredCall> thinned(const std::vector<MeasuredCall>& calls, std::s
   return chosen;
 }
 
-engine::Result<std::string> own_sweep_text(const ValidateAllOptions& options,
-                                           const engine::Calibration& transfer) {
-  const auto folder = options.sweeps / "h200-sxm";
+engine::Result<DeviceCalls> own_sweep(const ValidateAllOptions& options) {
   auto device = named_device(options.library, "h200-sxm");
   if (!device) return device.mistakes();
-  const auto rows = read_kernel_table(folder / "kernels.csv.gz", Times::needed);
+  const auto rows =
+      read_kernel_table(options.sweeps / "h200-sxm" / "kernels.csv.gz", Times::needed);
   if (!rows) return rows.mistakes();
-  const auto calls = gather_calls(*rows, {.impl = std::string(kOwnSweepImpl)});
+  auto calls = gather_calls(*rows, {.impl = std::string(kOwnSweepImpl)});
   if (!calls) return calls.mistakes();
-  const MeasuredFit fit = fit_measured(calls->calls, *device, transfer);
-  std::string text = fmt::format(
-      "\n## measured: h200-sxm, our sweep, a fifth of the calls or shapes left out\n{}",
-      measured_text(fit));
-  text += fmt::format("\n## transfer: h200-sxm, our sweep (never fitted)\n{}",
-                      error_table_text(validate_calls(calls->calls, {*device, &transfer})));
+  return DeviceCalls{std::move(device).value(), std::move(calls->calls)};
+}
+
+engine::Result<std::string> own_sweep_text(const ValidateAllOptions& options,
+                                           const DeviceCalls& sweep,
+                                           const engine::Calibration& transfer,
+                                           AccuracyFigures& figures) {
+  const MeasuredFit fit = fit_measured(sweep.calls, sweep.device, transfer);
+  std::string text =
+      fmt::format("\n## measured: h200-sxm, our sweep, a fifth of the calls or shapes left out\n{}",
+                  measured_text(fit));
+  figures.own = validate_calls(sweep.calls, {sweep.device, &transfer});
+  text += fmt::format("\n## transfer as shipped: h200-sxm, our sweep\n{}",
+                      error_table_text(figures.own));
   const engine::Calibration measured = engine::completed_by(fit.calibration, transfer);
   for (const auto& [tier, calibration] :
        {std::pair{"measured", &measured}, {"transfer", &transfer}}) {
-    const auto steps =
-        step_errors(folder / "steps.csv", {.device = *device, .calibration = calibration});
+    const auto steps = step_errors(options.sweeps / "h200-sxm" / "steps.csv",
+                                   {.device = sweep.device, .calibration = calibration});
     if (!steps) return steps.mistakes();
-    text += fmt::format("\n## composition: h200-sxm steps, {}\n{}", tier,
-                        step_errors_text(*steps));
+    text += fmt::format("\n## composition: h200-sxm steps, {}\n{}", tier, step_errors_text(*steps));
   }
   return text;
 }
@@ -119,26 +155,42 @@ engine::Result<std::string> own_sweep_text(const ValidateAllOptions& options,
 }  // namespace
 
 engine::Result<std::string> validate_all(const ValidateAllOptions& options) {
+  const auto loaded = load_transfer(options.library);
+  if (!loaded) return loaded.mistakes();
+  const SharedCalibration transfer =
+      *loaded ? *loaded : std::make_shared<const engine::Calibration>();
+  const auto engines = load_engines(options.library, *transfer);
+  if (!engines) return engines.mistakes();
   say("reading the public tables");
-  const auto devices = public_calls(options);
+  const auto devices = public_devices(options, transfer, *engines);
   if (!devices) return devices.mistakes();
-  const auto transfer = load_transfer(options.library);
-  if (!transfer) return transfer.mistakes();
-  const engine::Calibration base = *transfer ? **transfer : engine::Calibration{};
+  const auto sweep = own_sweep(options);
+  if (!sweep) return sweep.mistakes();
 
-  std::string text = "## transfer: each device from the others, nothing known of it\n";
+  AccuracyFigures figures;
   say("leaving one device out at a time");
-  text += left_out_text(leave_one_out(*devices, {}));
+  std::vector<DeviceCalls> all;
+  for (const PublicDevice& device : *devices) all.push_back(device.trusted);
+  all.push_back(*sweep);
+  figures.left_out = leave_one_out(all, {});
+  std::string text =
+      "## transfer: each device from the others, without and with the rest of its generation\n";
+  text += left_out_text(figures.left_out);
   text += "\n## transfer as shipped (its parameters were fitted to samples of these tables)\n";
-  text += shipped_text(*devices, &base);
+  text += shipped_text(*devices, transfer.get(), figures);
   say("leaving out calls of the H100 table");
-  const DeviceCalls& h100 = (*devices)[1];
+  const DeviceCalls& h100 = (*devices)[1].trusted;
   text += "\n## measured: h100-sxm, public table, a fifth of the calls or shapes left out\n";
-  text += measured_text(fit_measured(thinned(h100.calls, kMostMeasured), h100.device, base));
+  text += measured_text(fit_measured(thinned(h100.calls, kMostMeasured), h100.device, *transfer));
   say("our own sweep");
-  auto own = own_sweep_text(options, base);
+  auto own = own_sweep_text(options, *sweep, *transfer, figures);
   if (!own) return own.mistakes();
-  return text + *own;
+  const std::string table = accuracy_table(figures);
+  if (!options.readme.empty()) {
+    const auto put = put_into(options.readme, table);
+    if (!put) return put.mistakes();
+  }
+  return text + *own + "\n## in short\n" + table;
 }
 
 }  // namespace tools

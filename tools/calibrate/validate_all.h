@@ -13,6 +13,7 @@ struct ValidateAllOptions {
   std::filesystem::path data;    // shared/data
   std::filesystem::path sweeps;  // specs/calibration, for our own tables
   sweep::Library library;
+  std::filesystem::path readme;  // whose table is put in order; empty: none
 };
 
 // Runs every split and returns the tables as text; minutes. Parts are said on stderr as they begin.

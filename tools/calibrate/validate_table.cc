@@ -19,11 +19,11 @@ std::string format_text(const KernelCall& call) {
 }  // namespace
 
 std::vector<ErrorLine> validate_calls(const std::vector<MeasuredCall>& calls,
-                                      const Predictor& predictor) {
+                                      const PredictCall& predict) {
   std::map<std::pair<engine::Family, std::string>, std::vector<Scored>> groups;
   std::vector<Scored> all;
   for (const MeasuredCall& measured : calls) {
-    const Prediction prediction = predictor(measured.call);
+    const Prediction prediction = predict(measured);
     const Scored scored{.measured = measured.seconds,
                         .predicted = prediction.seconds,
                         .lo = prediction.lo,
@@ -37,6 +37,11 @@ std::vector<ErrorLine> validate_calls(const std::vector<MeasuredCall>& calls,
   }
   lines.push_back({"all", "", error_summary(all)});
   return lines;
+}
+
+std::vector<ErrorLine> validate_calls(const std::vector<MeasuredCall>& calls,
+                                      const Predictor& predictor) {
+  return validate_calls(calls, [&](const MeasuredCall& call) { return predictor(call.call); });
 }
 
 std::string error_table_text(const std::vector<ErrorLine>& lines) {

@@ -1,6 +1,7 @@
 // What the verb `validate kernels` does: errors of predictions, by family and format.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,9 @@ struct ErrorLine {
 };
 
 // One line a family and format, in the order of the families, and a last one, "all".
+using PredictCall = std::function<Prediction(const MeasuredCall&)>;
+std::vector<ErrorLine> validate_calls(const std::vector<MeasuredCall>& calls,
+                                      const PredictCall& predict);
 std::vector<ErrorLine> validate_calls(const std::vector<MeasuredCall>& calls,
                                       const Predictor& predictor);
 

@@ -8,16 +8,18 @@
 
 #include "results/durable_file.h"
 #include "tools/calibrate/measured_fit.h"
+#include "tools/calibrate/shared_set.h"
 #include "tools/calibrate/table_checks.h"
 #include "tools/calibrate/transfer_fit.h"
 #include "tools/calibrate/trusted_rows.h"
+#include "tools/calibrate/validate_table.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/device_option.h"
 
 namespace tools {
 namespace {
 
-struct Arguments {
+struct CalibrateArguments {
   std::vector<std::string> tables;
   std::string device;
   std::string tier = "measured";
@@ -25,6 +27,8 @@ struct Arguments {
   std::string output;
   std::string source;
   std::vector<std::string> sections;
+  std::string keep;
+  std::string engine;
 };
 
 void complain(const std::vector<engine::Mistake>& mistakes) {
@@ -60,7 +64,7 @@ std::string error_line(const MeasuredFit& fit) {
   return line;
 }
 
-std::optional<std::vector<MeasuredCall>> gathered_calls(const Arguments& arguments,
+std::optional<std::vector<MeasuredCall>> gathered_calls(const CalibrateArguments& arguments,
                                                         const engine::Device& device) {
   std::vector<MeasuredCall> calls;
   for (const std::string& file : arguments.tables) {
@@ -77,7 +81,7 @@ std::optional<std::vector<MeasuredCall>> gathered_calls(const Arguments& argumen
   return calls;
 }
 
-void write_out(engine::Calibration calibration, const Arguments& arguments) {
+void write_out(engine::Calibration calibration, const CalibrateArguments& arguments) {
   calibration.source = arguments.source;
   if (calibration.source.empty()) {
     for (const std::string& file : arguments.tables) {
@@ -90,7 +94,7 @@ void write_out(engine::Calibration calibration, const Arguments& arguments) {
   fmt::print("{} written, {}\n", arguments.output, size_text(double(text.size())));
 }
 
-int calibrate_measured(const Arguments& arguments) {
+int calibrate_measured(const CalibrateArguments& arguments) {
   if (arguments.device.empty()) {
     complain("--device is missing", "say which device the tables were measured on");
     return kMistake;
@@ -118,8 +122,8 @@ int calibrate_measured(const Arguments& arguments) {
   return kOk;
 }
 
-// "h100-sxm=table.csv.gz".
-std::optional<DeviceCalls> device_calls(const std::string& argument) {
+// "h100-sxm=table.csv.gz"; `engine` empty: of every engine what is trusted.
+std::optional<DeviceCalls> device_calls(const std::string& argument, const std::string& engine) {
   const auto equals = argument.find('=');
   if (equals == std::string::npos) {
     complain("'" + argument + "' names no device", "write DEVICE=TABLE, as h100-sxm=h100.csv.gz");
@@ -129,36 +133,68 @@ std::optional<DeviceCalls> device_calls(const std::string& argument) {
   if (!device) return std::nullopt;
   const auto table = checked_table(argument.substr(equals + 1), *device);
   if (!table) return std::nullopt;
-  auto calls = trusted_calls(*table, device->architecture);
+  auto calls =
+      engine.empty() ? trusted_calls(*table, device->architecture) : engine_calls(*table, engine);
   return DeviceCalls{std::move(*device), std::move(calls)};
 }
 
-int calibrate_transfer(const Arguments& arguments) {
+// "gemm/bf16 12.1 6.2 10.0": each device's turn.
+std::string left_out_line(const std::vector<LeftOut>& rows) {
+  std::string line = "mean error % on a device left out:";
+  std::string section;
+  for (const LeftOut& row : rows) {
+    if (row.section != section) line += fmt::format(" {}:", section = row.section);
+    line += fmt::format(" {} {:.1f}", row.device, 100 * row.errors.mean);
+    if (row.without == Without::generation) line += " (with its generation)";
+  }
+  return line;
+}
+
+int calibrate_engine(const std::vector<DeviceCalls>& devices, const TransferOptions& options,
+                     const CalibrateArguments& arguments) {
+  engine::Calibration calibration = fit_engine(devices, options);
+  calibration.name = arguments.engine;
+  calibration.tier = engine::Tier::transfer;
+  for (const DeviceCalls& calls : devices) {
+    const auto lines = validate_calls(calls.calls, {calls.device, &calibration});
+    fmt::print("{}\n{}", calls.device.name, error_table_text(lines));
+    calibration.fit_error += fmt::format("{} {:.1f}% over all fitted rows; ", calls.device.name,
+                                         100 * lines.back().errors.mean);
+  }
+  write_out(std::move(calibration), arguments);
+  return kOk;
+}
+
+int calibrate_transfer(const CalibrateArguments& arguments) {
   std::vector<DeviceCalls> devices;
   for (const std::string& argument : arguments.tables) {
-    auto calls = device_calls(argument);
+    auto calls = device_calls(argument, arguments.engine);
     if (!calls) return kMistake;
     devices.push_back(std::move(*calls));
   }
   const TransferOptions options{.sections = arguments.sections};
-  const auto left_out = leave_one_out(devices, options);
-  fmt::print("{}", left_out_text(left_out));
-  engine::Calibration calibration = fit_transfer(devices, options);
-  calibration.name = "transfer";
-  calibration.tier = engine::Tier::transfer;
-  calibration.fit_error = "mean error on a device left out:";
-  for (const LeftOut& row : left_out) {
-    calibration.fit_error +=
-        fmt::format(" {} {} {:.1f}%", row.section, row.device, 100 * row.errors.mean);
+  if (!arguments.engine.empty()) return calibrate_engine(devices, options, arguments);
+  TransferFit fit = fit_transfer(devices, options);
+  fmt::print("{}", left_out_text(fit.left_out));
+  if (!arguments.keep.empty()) {
+    const auto kept = load_calibration_file(arguments.keep);
+    if (!kept) {
+      complain(kept.mistakes());
+      return kMistake;
+    }
+    fit.calibration = with_other_sections(std::move(fit.calibration), **kept);
   }
-  write_out(std::move(calibration), arguments);
+  fit.calibration.name = "transfer";
+  fit.calibration.tier = engine::Tier::transfer;
+  fit.calibration.fit_error = left_out_line(fit.left_out);
+  write_out(std::move(fit.calibration), arguments);
   return kOk;
 }
 
 }  // namespace
 
 void add_calibrate(CLI::App& app, int& exit_code) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<CalibrateArguments>();
   CLI::App* verb = app.add_subcommand("calibrate", "Make a calibration from kernel tables");
   verb->footer(
       "  llmsweep calibrate kernels.csv.gz --device h200-sxm -o h200-sxm.calibration\n"
@@ -182,6 +218,12 @@ void add_calibrate(CLI::App& app, int& exit_code) {
                    "transfer: only families that begin so, as gemm/bf16")
       ->delimiter(',')
       ->type_name("NAMES");
+  verb->add_option("--engine", arguments->engine,
+                   "transfer: parameters of one engine's version only, as vllm_0.24.0")
+      ->type_name("NAME");
+  verb->add_option("--keep", arguments->keep,
+                   "transfer: take families that the tables do not have from this calibration")
+      ->type_name("FILE");
   verb->add_option("--source", arguments->source, "where the tables come from, for the record")
       ->type_name("TEXT");
   verb->add_option("-o,--output", arguments->output, "file to write")

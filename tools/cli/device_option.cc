@@ -41,6 +41,24 @@ std::optional<SharedCalibration> calibration_or_complain(const DeviceOptions& op
   return std::move(calibration).value();
 }
 
+std::optional<TablePredictor> predictors_or_complain(const DeviceOptions& options,
+                                                     const engine::Device& device) {
+  auto calibration = calibration_or_complain(options);
+  if (!calibration) return std::nullopt;
+  std::vector<EngineCalibration> engines;
+  const bool transfer = *calibration != nullptr && options.calibration.empty() &&
+                        (*calibration)->tier == engine::Tier::transfer;
+  if (transfer) {
+    auto loaded = load_engines(standard_library(), **calibration);
+    if (!loaded) {
+      fmt::print(stderr, "{}", engine::to_text(loaded.mistakes()));
+      return std::nullopt;
+    }
+    engines = std::move(loaded).value();
+  }
+  return TablePredictor(device, std::move(*calibration), std::move(engines));
+}
+
 std::optional<KernelTable> checked_table(const std::string& file, const engine::Device& device) {
   auto table = read_kernel_table(file, Times::needed);
   if (!table) {

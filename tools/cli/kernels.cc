@@ -12,17 +12,17 @@
 namespace tools {
 namespace {
 
-struct Arguments {
+struct KernelsArguments {
   std::string table;
   std::string output;
   DeviceOptions device;
 };
 
-int predict(const Arguments& arguments) {
+int predict(const KernelsArguments& arguments) {
   const auto device = device_or_complain(arguments.device.device);
   if (!device) return kMistake;
-  const auto calibration = calibration_or_complain(arguments.device);
-  if (!calibration) return kMistake;
+  const auto predictors = predictors_or_complain(arguments.device, *device);
+  if (!predictors) return kMistake;
   auto table = read_kernel_table(arguments.table, Times::ignored);
   if (!table) {
     fmt::print(stderr, "{}", engine::to_text(table.mistakes()));
@@ -30,8 +30,7 @@ int predict(const Arguments& arguments) {
   }
   for (const std::string& remark : remarks_on(*table)) fmt::print(stderr, "{}\n", remark);
   const std::size_t rows = table->text.rows();
-  const PredictedTable predicted =
-      predict_table(std::move(table).value(), Predictor(*device, calibration->get()));
+  const PredictedTable predicted = predict_table(std::move(table).value(), *predictors);
   results::write_table(arguments.output, predicted.table);
   fmt::print("{} of {} rows predicted, {} of them outside what was fitted: {}\n",
              grouped(predicted.predicted), grouped(rows), grouped(predicted.extrapolated),
@@ -42,12 +41,13 @@ int predict(const Arguments& arguments) {
 }  // namespace
 
 void add_kernels(CLI::App& app, int& exit_code) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<KernelsArguments>();
   CLI::App* verb = app.add_subcommand("kernels", "Predict every row of a kernel table");
   verb->footer(
       "  llmsweep kernels table.csv --device h100-sxm -o predicted.parquet\n"
       "Tables are CSV, gzipped CSV or Parquet, in and out. Added are predicted_s, tier, bound,\n"
-      "extrapolated, lo_s and hi_s (nine measurements in ten lie between the last two).");
+      "extrapolated, lo_s and hi_s (nine measurements in ten lie between the last two). In the\n"
+      "transfer tier a row whose impl names an engine is predicted for that engine.");
   verb->add_option("table", arguments->table, "the kernel table")->required()->type_name("TABLE");
   add_device_options(*verb, arguments->device);
   verb->add_option("-o,--output", arguments->output, "file to write")->required()->type_name("OUT");

@@ -14,7 +14,7 @@ namespace {
 
 // A minute of load on two replicas, forty seconds of it measured.
 Scenario busy_minute() {
-  Scenario scenario = toys::served(PolicyName::vllm_v1);
+  Scenario scenario = toys::served(policy_named("vllm_v1"));
   scenario.serving.replicas = 2;
   scenario.load.arrivals = ArrivalKind::poisson;
   scenario.load.trace.clear();
@@ -59,13 +59,13 @@ TEST(RequestRows, GiveThePercentilesOfTheirPoint) {
 
 TEST(RequestRows, GiveTheTokensOfAUser) {
   // One request: a prompt step and three decodes of 10 ms each.
-  const Outcome outcome = evaluate(toys::served(PolicyName::vllm_v1), toys::trace({{0, 8, 4}}));
+  const Outcome outcome = evaluate(toys::served(policy_named("vllm_v1")), toys::trace({{0, 8, 4}}));
   EXPECT_NEAR(outcome.metrics.output_per_user.value, 1 / 0.01, 1e-6);
   EXPECT_NEAR(outcome.metrics.total_per_user.value, (8 + 4) / 0.04, 1e-6);
 }
 
 TEST(RequestRows, ARequestThatNeverFitsHasNoTimes) {
-  Scenario scenario = toys::served(PolicyName::vllm_v1);
+  Scenario scenario = toys::served(policy_named("vllm_v1"));
   scenario.serving.kv_blocks = 10;  // 40 tokens
   const Outcome outcome = evaluate(scenario, toys::trace({{0, 8, 2}, {1, 100, 2}, {2, 8, 2}}));
   ASSERT_EQ(outcome.requests.size(), 3u);
@@ -138,7 +138,7 @@ TEST(TimelineRows, ALongTimelineKeepsEverySecondMoment) {
 
 TEST(TimelineRows, SayWhatIsThere) {
   // One request: 8 prompt tokens and 4 outputs in steps of 10 ms, blocks of 4.
-  Scenario scenario = toys::served(PolicyName::vllm_v1);
+  Scenario scenario = toys::served(policy_named("vllm_v1"));
   scenario.output.timeline = Seconds{0.015};
   const Outcome outcome = evaluate(scenario, toys::trace({{0, 8, 4}}));
   ASSERT_EQ(outcome.timeline.size(), 2u);  // it ends at 40 ms

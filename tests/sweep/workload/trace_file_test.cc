@@ -14,9 +14,9 @@ std::string mistakes_of(const TraceResult& result) { return engine::to_text(resu
 
 TEST(TraceFile, ReadsOurColumnsInAnyOrder) {
   const TraceResult result = parse_trace(
-      "output_tokens,arrival_s,prompt_tokens,session,priority,hash_ids,other\n"
-      "5,0.5,100,7,1,11 12,x\n"
-      "6,1.25,200,8,0,11;13,y\n",
+      "output_tokens,arrival_s,prompt_tokens,session,priority,tenant,hash_ids,other\n"
+      "5,0.5,100,7,1,acme,11 12,x\n"
+      "6,1.25,200,8,0,zoo,11;13,y\n",
       "t.csv");
   ASSERT_TRUE(result.ok()) << mistakes_of(result);
   const engine::Trace& trace = **result;
@@ -25,6 +25,7 @@ TEST(TraceFile, ReadsOurColumnsInAnyOrder) {
   EXPECT_EQ(trace.output, (std::vector<std::int32_t>{5, 6}));
   EXPECT_EQ(trace.session, (std::vector<std::int64_t>{7, 8}));
   EXPECT_EQ(trace.priority, (std::vector<std::int32_t>{1, 0}));
+  EXPECT_EQ(trace.tenant, (std::vector<std::int32_t>{0, 1}));  // numbered as they appear
   EXPECT_EQ(trace.first_block, (std::vector<std::uint32_t>{0, 2, 4}));
   EXPECT_EQ(trace.blocks[0], trace.blocks[2]);  // the same first block
   EXPECT_NE(trace.blocks[1], trace.blocks[3]);

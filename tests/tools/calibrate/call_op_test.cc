@@ -28,6 +28,32 @@ TEST(CallOp, EnginesQuantiseTheInputInsideTheCallAndOurSweepDoesNot) {
   EXPECT_EQ(weights_only.weights, engine::Dtype::int4);
 }
 
+TEST(CallOp, EnginesStoreTheKeysInsideTheCallAndReplayItWarmAndOurSweepDoesNeither) {
+  const char* header = "family,impl,batch,context_len,q_heads,kv_heads,head_dim";
+  const auto decode = [&](const char* impl) {
+    return std::get<engine::AttentionDecode>(
+        op_of(call_of(header, "attn_decode," + std::string(impl) + ",4,1024,32,8,128")));
+  };
+  EXPECT_TRUE(decode("vllm_0.24.0:fa3").stores_kv);
+  EXPECT_TRUE(decode("vllm_0.24.0:fa3").warm);
+  EXPECT_FALSE(decode("triton:decode").stores_kv);
+  EXPECT_FALSE(decode("triton:decode").warm);
+  // Nobody named: as the public tables have it.
+  EXPECT_TRUE(decode("").stores_kv);
+}
+
+TEST(CallOp, APassIsColdUnlessItSaysOtherwise) {
+  const char* header = "family,impl,tokens,hidden";
+  const auto pass = [&](const char* impl) {
+    return std::get<engine::Elementwise>(
+        op_of(call_of(header, "embed," + std::string(impl) + ",4,1024")));
+  };
+  EXPECT_EQ(pass("triton:embed").resident_bytes, 0);
+  EXPECT_EQ(pass("").cold_bytes, 2 * 4 * 1024 * 2);
+  EXPECT_EQ(pass("triton:embed:warm").cold_bytes, 0);
+  EXPECT_EQ(pass("triton:embed:warm").resident_bytes, 2 * 4 * 1024 * 2);
+}
+
 TEST(CallOp, ContextCountsTheQueriesAndAWindowCutsIt) {
   const char* header = "family,batch,query_len,context_len,q_heads,kv_heads,head_dim,window";
   const auto chunk =
