@@ -14,24 +14,31 @@
 //     high: 1.12
 //     launch: 2.4
 //     envelope m: 1 32768
-//     point: 16 4096 4096 1 0.0123      coordinates as in the kernel tables, then the residual
+//     trees: 132                        processors of the measured device
+//     tree: 0 16.5 ... -12 0 7 ...      six features and limits, 64 leaves in units of 1e-4
+//     line: 4096 4096 1 0 : 16 0.0123 32 0.0119 ...
+//                                       coordinates as in the kernel tables but the first; then the
+//                                       first and the residual of each measured call
+//     point: 16 4096 4096 1 0 0.0123    the same for one call, as older files have it
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <iterator>
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "engine/base/checksum.h"
 #include "engine/base/version.h"
 #include "engine/calibration/calibration.h"
+#include "engine/calibration/calibration_format.h"
 
 namespace engine {
 namespace {
 
-constexpr std::string_view kMagic = "llmsweep calibration ";
+using calibration_format::fingerprint;
+using calibration_format::kMagic;
 
 std::optional<double> number(std::string_view text) {
   double value = 0;
@@ -55,9 +62,15 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
-// Everything but the line that states it.
-std::string fingerprint(std::string_view before, std::string_view after) {
-  return checksum_of(std::string(before) + std::string(after));
+// nullopt where a word is no number.
+std::optional<std::vector<double>> numbers_of(std::string_view text) {
+  std::vector<double> numbers;
+  for (const std::string_view word : words_of(text)) {
+    const auto parsed = number(word);
+    if (!parsed) return std::nullopt;
+    numbers.push_back(*parsed);
+  }
+  return numbers;
 }
 
 // The section being read, whatever the type of its parameters: where values go and what is missing.
@@ -69,6 +82,7 @@ struct OpenSection {
   std::vector<std::pair<std::string_view, double*>> values;
   std::vector<bool> seen;
   std::vector<MeasuredPoint> points;
+  BoostedTrees trees;
   std::array<bool, kMostCoordinates> bounded{};
 };
 
@@ -183,6 +197,9 @@ class Reader {
     if (open_.facts == nullptr) {
       return wrong(number_, fmt::format("'{}' is in no known section", key), kAgain);
     }
+    if (key == "line") return line(value);
+    if (key == "tree") return tree(value);
+    if (key == "trees") return trees(value);
     if (key == "point") return point(value);
     if (key.starts_with("envelope ")) return envelope(key.substr(9), value);
     for (std::size_t i = 0; i < open_.values.size(); ++i) {
@@ -250,23 +267,21 @@ class Reader {
       facts.envelope.low[i] = -HUGE_VAL;
       facts.envelope.high[i] = HUGE_VAL;
     }
-    facts.points = PointSet(std::move(open_.points), open_.list);
+    facts.points = PointSet(std::move(open_.points), open_.list, std::move(open_.trees));
     open_ = OpenSection{};
   }
 
   void envelope(std::string_view name, std::string_view value) {
-    const std::vector<std::string_view> words = words_of(value);
+    const auto ends = numbers_of(value);
     for (std::size_t i = 0; i < open_.list.size(); ++i) {
       if (open_.list[i].name != name) continue;
-      const auto low = words.size() == 2 ? number(words[0]) : std::nullopt;
-      const auto high = words.size() == 2 ? number(words[1]) : std::nullopt;
-      if (!low || !high) {
+      if (!ends || ends->size() != 2) {
         return wrong(number_, fmt::format("envelope {}: '{}' is not two numbers", name, value),
                      kAgain);
       }
       open_.bounded[i] = true;
-      open_.facts->envelope.low[i] = *low;
-      open_.facts->envelope.high[i] = *high;
+      open_.facts->envelope.low[i] = ends->front();
+      open_.facts->envelope.high[i] = ends->back();
       return;
     }
     wrong(number_, fmt::format("unknown coordinate '{}' in section {}", name, open_.name), kAgain);
@@ -274,21 +289,73 @@ class Reader {
 
   void point(std::string_view value) {
     MeasuredPoint point;
-    const std::vector<std::string_view> words = words_of(value);
-    bool fine = words.size() == open_.list.size() + 1;
-    for (std::size_t i = 0; fine && i < words.size(); ++i) {
-      const auto parsed = number(words[i]);
-      fine = parsed.has_value();
-      if (!fine) break;
-      (i < open_.list.size() ? point.shape.value[i] : point.residual) = *parsed;
+    const auto numbers = numbers_of(value);
+    const std::size_t count = open_.list.size();
+    if (!numbers || numbers->size() != count + 1) {
+      return wrong(number_, fmt::format("point: '{}' is not {} numbers", value, count + 1), kAgain);
+    }
+    std::copy_n(numbers->begin(), count, point.shape.value.begin());
+    point.shape.count = count;
+    point.residual = numbers->back();
+    open_.points.push_back(point);
+  }
+
+  void line(std::string_view value) {
+    const std::size_t colon = value.find(": ");
+    const std::size_t others = open_.list.size() - 1;
+    const auto shape = numbers_of(value.substr(0, std::min(colon, value.size())));
+    const auto calls =
+        colon == std::string_view::npos ? std::nullopt : numbers_of(value.substr(colon + 2));
+    if (!shape || shape->size() != others || !calls || calls->empty() || calls->size() % 2 != 0) {
+      return wrong(number_,
+                   fmt::format("line: not {} numbers, ':' and the pairs of measured calls", others),
+                   kAgain);
+    }
+    MeasuredPoint point;
+    point.shape.count = open_.list.size();
+    std::ranges::copy(*shape, point.shape.value.begin() + 1);
+    for (std::size_t i = 0; i < calls->size(); i += 2) {
+      point.shape.value[0] = (*calls)[i];
+      point.residual = (*calls)[i + 1];
+      open_.points.push_back(point);
+    }
+  }
+
+  void trees(std::string_view value) {
+    const auto processors = number(value);
+    if (!processors || *processors <= 0 || open_.list.features == Features::none) {
+      return wrong(number_, fmt::format("trees: '{}' in section {}", value, open_.name), kAgain);
+    }
+    open_.trees.features = open_.list.features;
+    open_.trees.processors = *processors;
+  }
+
+  void tree(std::string_view value) {
+    const auto numbers = numbers_of(value);
+    constexpr std::size_t asked = 2 * kTreeDepth;
+    bool fine =
+        numbers && numbers->size() == asked + kTreeLeaves && open_.trees.features != Features::none;
+    for (std::size_t i = 0; fine && i < numbers->size(); ++i) {
+      const double value_here = (*numbers)[i];
+      const bool feature = i < asked && i % 2 == 0;
+      const double low = feature ? 0 : INT16_MIN, high = feature ? kMostFeatures - 1 : INT16_MAX;
+      const bool whole = feature || i >= asked;
+      fine = !whole ||
+             (value_here >= low && value_here <= high && value_here == std::floor(value_here));
     }
     if (!fine) {
       return wrong(number_,
-                   fmt::format("point: '{}' is not {} numbers", value, open_.list.size() + 1),
+                   fmt::format("tree: not {} features with limits and {} whole leaves", kTreeDepth,
+                               kTreeLeaves),
                    kAgain);
     }
-    point.shape.count = open_.list.size();
-    open_.points.push_back(point);
+    for (std::size_t i = 0; i < asked; i += 2) {
+      open_.trees.asked.push_back(std::uint8_t((*numbers)[i]));
+      open_.trees.limit.push_back((*numbers)[i + 1]);
+    }
+    for (std::size_t i = asked; i < numbers->size(); ++i) {
+      open_.trees.leaves.push_back(std::int16_t((*numbers)[i]));
+    }
   }
 
   static constexpr const char* kAgain = "make the file anew with 'llmsweep calibrate'";
@@ -303,76 +370,10 @@ class Reader {
   std::vector<Mistake> mistakes_;
 };
 
-// One line: a header value may not bring lines of its own.
-std::string one_line(const std::string& text) {
-  if (text.empty()) return "-";
-  std::string line = text;
-  for (char& c : line) {
-    if (c == '\n' || c == '\r') c = ' ';
-  }
-  return line;
-}
-
-template <class Fit>
-void write_set(const std::string& name, const FittedSet<Fit>& set, CoordinateList list,
-               std::string& text) {
-  auto out = std::back_inserter(text);
-  fmt::format_to(out, "section {}\n", name);
-  Fit::fields(set.fit, [&out](std::string_view key, double value) {
-    fmt::format_to(out, "{}: {}\n", key, value);
-  });
-  fmt::format_to(out, "low: {}\nhigh: {}\nlaunch: {}\n", set.low, set.high, set.launch);
-  for (std::size_t i = 0; set.envelope.known && i < list.size(); ++i) {
-    if (!std::isfinite(set.envelope.low[i])) continue;
-    fmt::format_to(out, "envelope {}: {} {}\n", list[i].name, set.envelope.low[i],
-                   set.envelope.high[i]);
-  }
-  for (const MeasuredPoint& point : set.points.points()) {
-    text += "point:";
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      fmt::format_to(out, " {}", point.shape.value[i]);
-    }
-    fmt::format_to(out, " {}\n", point.residual);
-  }
-}
-
 }  // namespace
 
 Result<Calibration> parse_calibration(std::string_view text, const std::string& file_name) {
   return Reader(text, file_name).read();
-}
-
-std::string write_calibration(const Calibration& calibration) {
-  const std::string header = fmt::format(
-      "{}{}\nname: {}\ntier: {}\nmodel_version: {}\ndevice: {}\nsource: {}\nfit_error: {}\n",
-      kMagic, kCalibrationFormat, one_line(calibration.name), name_of(calibration.tier),
-      kModelVersion, one_line(calibration.device), one_line(calibration.source),
-      one_line(calibration.fit_error));
-  std::string body;
-  Calibration::sections(
-      calibration, [&](const std::string& name, const auto& sets, CoordinateList list) {
-        for (std::size_t i = 0; i < sets.size(); ++i) {
-          // What a sweep was completed by belongs to another file.
-          if (!sets[i].present || sets[i].tier != calibration.tier) continue;
-          write_set(name + "/" + std::string(name_of(ParameterSet(i))), sets[i], list, body);
-        }
-      });
-  return header + "checksum: " + fingerprint(header, body) + "\n" + body;
-}
-
-Calibration completed_by(Calibration measured, const Calibration& transfer) {
-  std::vector<const void*> sources;
-  Calibration::sections(transfer, [&sources](std::string_view, const auto& sets, CoordinateList) {
-    sources.push_back(&sets);
-  });
-  std::size_t next = 0;
-  Calibration::sections(measured, [&](std::string_view, auto& sets, CoordinateList) {
-    const auto& from = *static_cast<std::decay_t<decltype(sets)> const*>(sources[next++]);
-    for (std::size_t i = 0; i < sets.size(); ++i) {
-      if (!sets[i].present) sets[i] = from[i];
-    }
-  });
-  return measured;
 }
 
 }  // namespace engine

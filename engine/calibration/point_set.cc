@@ -9,9 +9,16 @@
 namespace engine {
 namespace {
 
-constexpr std::size_t kNearest = 6;
-constexpr double kReach = 1.5;
+constexpr std::size_t kNearest = 5;
+constexpr double kReach = 1.25;
 constexpr double kSame = 1e-20;  // squared distance: rounding error
+// Points of a line nearer than this, in doublings, leave no gap between them.
+constexpr double kGap = 1.01;
+// Where trees speak, lines farther than a doubling or so have little to add: a vote for nothing, as
+// heavy as a line one unit away.
+constexpr double kDoubt = 1;
+
+using Places = std::array<double, kMostCoordinates>;
 
 // Before weights, a doubling of anything is one unit of distance.
 double scaled(double value, Scale scale) {
@@ -19,14 +26,15 @@ double scaled(double value, Scale scale) {
                               : std::log2(1 + std::max(value, 0.0));
 }
 
-// Where a shape is along a coordinate.
-double place_of(const Coordinates& shape, const std::vector<Coordinate>& list, std::size_t c) {
-  const Coordinate& coordinate = list[c];
-  double place = scaled(shape.value[c], coordinate.scale);
-  if (coordinate.with != kAlone) {
-    place += coordinate.share * scaled(shape.value[coordinate.with], list[coordinate.with].scale);
+// Where a shape is along each coordinate.
+Places places_of(const Coordinates& shape, const std::vector<Coordinate>& list) {
+  Places logs, places;
+  for (std::size_t c = 0; c < list.size(); ++c) logs[c] = scaled(shape.value[c], list[c].scale);
+  for (std::size_t c = 0; c < list.size(); ++c) {
+    const double with = list[c].with == kAlone ? 0 : list[c].share * logs[list[c].with];
+    places[c] = list[c].weight * (logs[c] + with);
   }
-  return coordinate.weight * place;
+  return places;
 }
 
 // The variable that residuals are linear in along a line.
@@ -49,13 +57,14 @@ bool before(const MeasuredPoint& a, const MeasuredPoint& b) {
 class Nearest {
  public:
   Nearest() { found_.fill(std::numeric_limits<double>::infinity()); }
-  double last() const { return found_.back(); }
+  const double& last() const { return found_.back(); }
   void take(double distance) {
     if (distance >= found_.back()) return;
     std::size_t place = kNearest - 1;
     for (; place > 0 && found_[place - 1] > distance; --place) found_[place] = found_[place - 1];
     found_[place] = distance;
   }
+  void want_no_more() { found_.fill(0); }
 
  private:
   std::array<double, kNearest> found_;
@@ -63,8 +72,8 @@ class Nearest {
 
 }  // namespace
 
-PointSet::PointSet(std::vector<MeasuredPoint> points, CoordinateList list)
-    : list_(list.begin(), list.end()) {
+PointSet::PointSet(std::vector<MeasuredPoint> points, CoordinateList list, BoostedTrees trees)
+    : list_(list.list.begin(), list.list.end()), trees_(std::move(trees)) {
   std::stable_sort(points.begin(), points.end(), before);
   points.erase(std::unique(points.begin(), points.end(),
                            [](const MeasuredPoint& a, const MeasuredPoint& b) {
@@ -73,82 +82,75 @@ PointSet::PointSet(std::vector<MeasuredPoint> points, CoordinateList list)
                points.end());
   points_ = std::move(points);
   const Scale scale = list_.empty() ? Scale::size : list_[0].scale;
+  std::vector<double> beside;
   for (std::size_t i = 0; i < points_.size(); ++i) {
-    const double value = points_[i].shape.value[0];
-    steps_.push_back(step_of(value, scale));
-    along_.push_back(place_of(points_[i].shape, list_, 0));
+    const Places places = places_of(points_[i].shape, list_);
+    steps_.push_back(step_of(points_[i].shape.value[0], scale));
+    along_.push_back(places[0]);
+    rests_.push_back(points_[i].residual - trees_.at(points_[i].shape));
     if (i > 0 && same_line(points_[i - 1], points_[i])) {
       lines_.back().last = i;
       continue;
     }
     lines_.push_back({i, i});
-    for (std::size_t c = 1; c < list_.size(); ++c) {
-      places_.push_back(place_of(points_[i].shape, list_, c));
-    }
+    for (std::size_t c = 1; c < list_.size(); ++c) beside.push_back(places[c]);
   }
+  places_ = PlaceTree(beside, lines_.size(), list_.empty() ? 0 : list_.size() - 1);
 }
 
-double PointSet::aside(std::size_t line, const double* place) const {
-  const std::size_t others = list_.size() - 1;
-  const double* row = places_.data() + line * others;
-  double sum = 0;
-  for (std::size_t i = 0; i < others; ++i) sum += (row[i] - place[i + 1]) * (row[i] - place[i + 1]);
-  return sum;
-}
-
-PointSet::View PointSet::view(std::size_t line, double aside, double step, double place,
-                              std::size_t& guess) const {
+PointSet::View PointSet::view(std::size_t line, double step, double place) const {
   const Line& range = lines_[line];
-  std::size_t above = range.first + guess;
-  const bool found = above <= range.last && along_[above] >= place &&
-                     (above == range.first || along_[above - 1] < place);
-  if (!found) {
-    const auto begin = along_.begin() + std::ptrdiff_t(range.first);
-    const auto end = along_.begin() + std::ptrdiff_t(range.last) + 1;
-    above = std::size_t(std::lower_bound(begin, end, place) - along_.begin());
-    guess = above - range.first;
-  }
+  const auto begin = steps_.begin();
+  const std::size_t above =
+      std::size_t(std::upper_bound(begin + std::ptrdiff_t(range.first),
+                                   begin + std::ptrdiff_t(range.last + 1), step) -
+                  begin);
   const auto off = [&](std::size_t point) {
-    return aside + (along_[point] - place) * (along_[point] - place);
+    return (place - along_[point]) * (place - along_[point]);
   };
-  if (above == range.first) return {off(above), points_[above].residual};
+  if (above == range.first) return {off(above), rests_[above]};
   const std::size_t below = above - 1;
-  if (above > range.last) return {off(below), points_[below].residual};
+  if (above > range.last) return {off(below), rests_[below]};
   const double share = (step - steps_[below]) / (steps_[above] - steps_[below]);
-  return {std::min(off(below), off(above)),
-          points_[below].residual * (1 - share) + points_[above].residual * share};
+  const bool gap = along_[above] - along_[below] > kGap * list_[0].weight;
+  return {gap ? std::min(off(below), off(above)) : 0,
+          rests_[below] * (1 - share) + rests_[above] * share};
+}
+
+double PointSet::rest_at(const Coordinates& shape) const {
+  const Places places = places_of(shape, list_);
+  const double step = step_of(shape.value[0], list_[0].scale);
+  Nearest nearest;
+  bool measured = false;
+  double rest = 0;
+  places_.visit(places.data() + 1, nearest.last(), [&](std::size_t line, double aside) {
+    const View here = view(line, step, places[0]);
+    nearest.take(aside + here.off);
+    if (aside + here.off >= kSame) return;
+    measured = true;
+    rest = here.rest;
+    nearest.want_no_more();
+  });
+  if (measured) return rest;
+  const double reach = nearest.last() * kReach * kReach;
+  const double radius = std::sqrt(reach);
+  double weights = trees_.empty() ? 0 : kDoubt;
+  double sum = 0;
+  places_.visit(places.data() + 1, reach, [&](std::size_t line, double aside) {
+    const View here = view(line, step, places[0]);
+    const double distance = aside + here.off;
+    if (distance >= reach) return;
+    const double fade = std::isinf(radius) ? 1 : 1 - std::sqrt(distance) / radius;
+    const double weight = fade * fade / distance;
+    weights += weight;
+    sum += weight * here.rest;
+  });
+  return sum / weights;
 }
 
 double PointSet::residual_at(const Coordinates& shape) const {
   if (points_.empty()) return 0;
-  std::array<double, kMostCoordinates> place;
-  for (std::size_t i = 0; i < list_.size(); ++i) {
-    place[i] = place_of(shape, list_, i);
-  }
-  const double step = step_of(shape.value[0], list_[0].scale);
-  Nearest nearest;
-  std::size_t guess = 0;
-  for (std::size_t i = 0; i < lines_.size(); ++i) {
-    const double from_line = aside(i, place.data());
-    if (from_line >= nearest.last()) continue;
-    const View seen = view(i, from_line, step, place[0], guess);
-    if (seen.squared < kSame) return seen.residual;
-    nearest.take(seen.squared);
-  }
-  const double reach = nearest.last() * kReach * kReach;
-  const double radius = std::sqrt(reach);
-  double weights = 0, sum = 0;
-  for (std::size_t i = 0; i < lines_.size(); ++i) {
-    const double from_line = aside(i, place.data());
-    if (from_line >= reach) continue;
-    const View seen = view(i, from_line, step, place[0], guess);
-    if (seen.squared >= reach) continue;
-    const double fade = std::isinf(radius) ? 1 : 1 - std::sqrt(seen.squared) / radius;
-    const double weight = fade * fade / seen.squared;
-    weights += weight;
-    sum += weight * seen.residual;
-  }
-  return sum / weights;
+  return trees_.at(shape) + rest_at(shape);
 }
 
 }  // namespace engine

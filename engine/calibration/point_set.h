@@ -1,11 +1,13 @@
 // Measured calls of one family: how far each was from the fitted form, and a guess in between that
-// returns every measured call exactly and is continuous everywhere.
+// returns every measured call exactly.
 #pragma once
 
 #include <cstddef>
 #include <vector>
 
+#include "engine/calibration/boosted_trees.h"
 #include "engine/calibration/coordinates.h"
+#include "engine/calibration/place_tree.h"
 
 namespace engine {
 
@@ -21,16 +23,18 @@ struct MeasuredPoint {
 class PointSet {
  public:
   PointSet() = default;
-  // Of equal shapes the first is kept.
-  PointSet(std::vector<MeasuredPoint> points, CoordinateList list);
+  // Of equal shapes the first is kept. What `trees` say is taken as known; the points tell the rest.
+  PointSet(std::vector<MeasuredPoint> points, CoordinateList list, BoostedTrees trees = {});
 
   bool empty() const { return points_.empty(); }
   // In the order of their coordinates, line by line.
   const std::vector<MeasuredPoint>& points() const { return points_; }
+  const BoostedTrees& trees() const { return trees_; }
 
-  // Residual at a shape. Points that differ in the first coordinate only lie on a line, along which
-  // the residual is interpolated; lines are averaged, the weight falling with the distance of their
-  // nearest point to zero at 1.5 times that of the sixth nearest line.
+  // Residual at a shape: what the trees say, and what they leave over nearby. Points that differ in the
+  // first coordinate only lie on a line, along which the rest is interpolated; beside lines, the
+  // nearest are averaged, the weight falling with distance to zero at 1.25 times that of the fifth.
+  // The rest is continuous everywhere; the trees are where their features are.
   double residual_at(const Coordinates& shape) const;
 
  private:
@@ -39,22 +43,21 @@ class PointSet {
   };
   // A line as seen from a shape.
   struct View {
-    double squared = 0;  // distance of its nearest point
-    double residual = 0;
+    double off = 0;   // squared distance along the line to where it was measured
+    double rest = 0;  // what the trees leave over
   };
 
-  // Squared distance of a line's direction from a place, and the rest of the view.
-  double aside(std::size_t line, const double* place) const;
-  // `guess` is where on the line before its neighbours were found: sweeps measure every line at the
-  // same places.
-  View view(std::size_t line, double aside, double step, double place, std::size_t& guess) const;
+  double rest_at(const Coordinates& shape) const;
+  View view(std::size_t line, double step, double place) const;
 
   std::vector<Coordinate> list_;
+  BoostedTrees trees_;
   std::vector<MeasuredPoint> points_;
   std::vector<double> steps_;  // of the points along their line: linear in length, else in log
   std::vector<double> along_;  // their places on it, scaled
+  std::vector<double> rests_;
   std::vector<Line> lines_;
-  std::vector<double> places_;  // scaled other coordinates, one row a line
+  PlaceTree places_;  // of the lines: scaled other coordinates
 };
 
 }  // namespace engine

@@ -12,6 +12,18 @@ namespace {
 
 bool narrow(Dtype dtype) { return bytes_of(dtype) < 2; }
 
+// Kernels fetch keys in tiles, and sweeps measure whole ones: a context in between takes as long as the
+// next tile. The first keys of a tile are a ramp, so that the time stays continuous.
+AttentionDecode in_whole_tiles(const AttentionDecode& op) {
+  constexpr double tile = 64, ramp = 8;
+  const double sequences = double(op.sequences);
+  const double keys = op.kv_tokens / sequences;
+  const double begun = whole_up(keys / tile) * tile;
+  AttentionDecode whole = op;
+  whole.kv_tokens = sequences * std::min(begun, begun - tile + tile / ramp * (keys - begun + tile));
+  return whole;
+}
+
 }  // namespace
 
 Dtype attention_dtype(const Device& device, Dtype kv, Dtype activations) {
@@ -106,8 +118,10 @@ KernelTime attention_decode_time(const AttentionDecode& op, const Device& device
       // Keys of one token are fetched too fast for a narrow arithmetic to matter: the fits use the
       // 16-bit peak.
       const Dtype wide = attention_dtype(device, Dtype::bf16, op.activations);
-      return fitted_time(decode_form(op, device_rates(device), flop_rate(device, wide), *set),
-                         useful, Bytes{kv + queries}, *set, chosen, decode_coordinates(op));
+      const AttentionDecode whole = set->tier == Tier::measured ? in_whole_tiles(op) : op;
+      FormTime form = decode_form(whole, device_rates(device), flop_rate(device, wide), *set);
+      form.least *= op.kv_tokens / whole.kv_tokens;  // physics does not know tiles
+      return fitted_time(form, useful, Bytes{kv + queries}, *set, chosen, decode_coordinates(op));
     }
   }
   // Matrix units take at least 16 query rows; the heads that share a KV head fill some of them.

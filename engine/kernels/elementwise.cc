@@ -7,7 +7,8 @@
 namespace engine {
 
 Coordinates pass_coordinates(const Elementwise& op) {
-  return coordinates(op.rows, (op.cold_bytes + op.resident_bytes) / op.rows);
+  const double bytes = op.cold_bytes + op.resident_bytes;
+  return coordinates(op.rows, bytes / op.rows, bytes > 0 ? op.cold_bytes / bytes : 0);
 }
 
 Pass pass_of(Family family) {

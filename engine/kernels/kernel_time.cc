@@ -67,7 +67,7 @@ struct CoordinatesOf {
   Coordinates operator()(const Elementwise& op) const { return pass_coordinates(op); }
   Coordinates operator()(const Quantize& op) const { return quantize_coordinates(op); }
   Coordinates operator()(const Copy& op) const {
-    return op.path == CopyPath::device ? coordinates(1, 2 * op.bytes) : coordinates(op.bytes);
+    return op.path == CopyPath::device ? coordinates(1, 2 * op.bytes, 0) : coordinates(op.bytes);
   }
   Coordinates operator()(const Collective& op) const { return coordinates(op.bytes, op.ranks); }
   Coordinates operator()(const ExpertExchange& op) const {

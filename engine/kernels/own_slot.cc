@@ -75,7 +75,9 @@ struct Slots {
     const bool fp8 = &sets == &calibration.attn_prefill_fp8;
     const bool wide = &sets == &calibration.attn_prefill || &sets == &calibration.mla_prefill;
     return begin(sets, speaking_prefill_sets(op, family, calibration), kPrefillCoordinates,
-                 named(name_of(family), fp8 ? "fp8" : wide ? "bf16" : "fp8_kv"));
+                 named(name_of(family), fp8    ? "fp8"
+                                        : wide ? "bf16"
+                                               : "fp8_kv"));
   }
   OwnSlot operator()(const AttentionDecode& op) const {
     auto& sets = const_cast<FittedSets<DecodeFit>&>(decode_sets(op, family, calibration));

@@ -2,17 +2,15 @@
 //
 // Where a form is not monotone by nature the law says so: a prompt of given context takes whole waves of
 // tiles, so query tokens are added behind a fixed prefix; more experts may be fewer tiles, so experts
-// are not varied. Measured points are not monotone themselves: that tier is exact at them instead.
+// are not varied. The measured tier has laws of its own: measured_laws_test.cc.
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cmath>
-#include <map>
 #include <string>
 
 #include "engine/comm/collective_time.h"
 #include "engine/kernels/kernel_time.h"
-#include "engine/kernels/own_slot.h"
 #include "tests/support/calibrations.h"
 #include "tests/support/random_calls.h"
 
@@ -90,8 +88,8 @@ TEST(KernelLaws, DoingMoreInsideACallIsNeverFaster) {
   for (std::uint64_t n = 0; n < kDraws; ++n) {
     const Device device = random_device(n);
     Draw draw(n + 66);
-    for (Call call : {random_call(n), Call{Family::attn_prefill,
-                                           random_prompt(draw, Family::attn_prefill).op()}}) {
+    for (Call call : {random_call(n),
+                      Call{Family::attn_prefill, random_prompt(draw, Family::attn_prefill).op()}}) {
       const Call more{call.family, with(call.op, true)}, less{call.family, with(call.op, false)};
       EXPECT_GE(seconds(more, device, tier_of(1)), seconds(less, device, tier_of(1)))
           << name(call, n, 1);
@@ -167,44 +165,6 @@ TEST(KernelLaws, TransferHasParametersForWhatItClaims) {
       EXPECT_EQ(kernel_time(call.family, call.op, device, &toys::transfer()).tier, Tier::transfer)
           << name(call, n, 1);
     }
-  }
-}
-
-// A sweep of a device that is 10% to 40% slower than its base, drawn at random.
-TEST(KernelLaws, MeasuredPointsReturnExactly) {
-  const Device device = random_device(3);
-  Calibration measured = toys::transfer();
-  std::vector<Call> calls;
-  std::vector<double> times;
-  std::map<std::string, std::pair<OwnSlot, std::vector<MeasuredPoint>>> slots;
-  for (std::uint64_t n = 0; n < 2000; ++n) {
-    const Call call = random_call(n);
-    const OwnSlot slot = own_slot(measured, call.family, call.op, device);
-    if (slot.facts == nullptr) continue;
-    const double slower = 0.1 + 0.3 * uniform(5, Stream::sampling, n);
-    const Coordinates shape = coordinates_of(call.family, call.op);
-    auto& [own, points] = slots[slot.section];
-    own = slot;
-    bool repeated = false;
-    for (const MeasuredPoint& point : points) repeated |= point.shape.value == shape.value;
-    if (repeated) continue;
-    points.push_back({shape, slower});
-    calls.push_back(call);
-    times.push_back(seconds(call, device, &measured) * std::exp(slower));
-  }
-  for (auto& [section, slot] : slots) {
-    slot.first.facts->points = PointSet(slot.second, slot.first.coordinates);
-  }
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    const KernelTime time = kernel_time(calls[i].family, calls[i].op, device, &measured);
-    EXPECT_NEAR(time.total().value / times[i], 1, 1e-9) << name_of(calls[i].family) << " " << i;
-    EXPECT_EQ(time.tier, Tier::measured);
-    EXPECT_GE(time.total(), time.least);
-    // A little beside the point, a little beside the time.
-    const std::vector<Growth> ways = growths(calls[i].op);
-    if (!std::holds_alternative<Elementwise>(calls[i].op)) continue;
-    const Op beside = ways[0](calls[i].op, 1 + 1e-9);
-    EXPECT_NEAR(seconds({calls[i].family, beside}, device, &measured) / times[i], 1, 1e-4);
   }
 }
 

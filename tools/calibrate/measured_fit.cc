@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
-#include <set>
+#include <type_traits>
 #include <utility>
 
 #include "engine/base/random.h"
@@ -15,11 +16,10 @@
 #include "tools/calibrate/call_op.h"
 #include "tools/calibrate/fit_section.h"
 #include "tools/calibrate/predict.h"
+#include "tools/calibrate/tree_fit.h"
 
 namespace tools {
 namespace {
-
-using engine::Family;
 
 constexpr std::size_t kFolds = 5;
 constexpr std::uint64_t kFoldSeed = 20;
@@ -31,12 +31,6 @@ struct Section {
   std::vector<std::vector<double>> shapes;
 };
 
-bool is_pass(Family family) {
-  return family == Family::norm || family == Family::rope || family == Family::act ||
-         family == Family::embed || family == Family::sample || family == Family::residual ||
-         family == Family::quantize;
-}
-
 // What a model fixes, as opposed to what a batch does: weight shapes, head layouts, widths, ranks.
 std::vector<double> fixed_shape(const KernelCall& call) {
   constexpr Size fixed[] = {Size::n,        Size::k,       Size::q_heads, Size::kv_heads,
@@ -46,16 +40,6 @@ std::vector<double> fixed_shape(const KernelCall& call) {
   std::vector<double> shape;
   for (const Size size : fixed) shape.push_back(call[size]);
   return shape;
-}
-
-// Steps find the operands of a pass in the cache; where a sweep measured that, the cold twins are not
-// wanted.
-std::set<Family> families_measured_warm(const std::vector<MeasuredCall>& calls) {
-  std::set<Family> warm;
-  for (const MeasuredCall& measured : calls) {
-    if (measured.call.warm && is_pass(measured.call.family)) warm.insert(measured.call.family);
-  }
-  return warm;
 }
 
 engine::SetFacts* own_facts(engine::Calibration& calibration, const Sample& sample) {
@@ -76,7 +60,9 @@ std::vector<engine::MeasuredPoint> measured_points(const std::vector<Sample>& sa
   }
   std::vector<engine::MeasuredPoint> points;
   for (auto& [value, left] : residuals) {
-    points.push_back({.shape = {value, count}, .residual = quantile(left, 0.5)});
+    // A billionth: digits that no measurement has would make the file half as long again.
+    const double residual = std::round(quantile(left, 0.5) * 1e9) / 1e9;
+    points.push_back({.shape = {value, count}, .residual = residual});
   }
   return points;
 }
@@ -93,7 +79,44 @@ engine::Envelope envelope_of(const std::vector<engine::MeasuredPoint>& points) {
   return envelope;
 }
 
-// Fits the section of `calibration` to the samples: parameters, then points.
+// The parameters of prompts' attention, where the section is one of those.
+engine::PrefillFit* own_prefill(engine::Calibration& calibration, const std::string& section) {
+  engine::PrefillFit* found = nullptr;
+  engine::Calibration::sections(calibration, [&](const std::string& name, auto& sets, auto&&) {
+    auto& fit = sets[static_cast<std::size_t>(engine::ParameterSet::own)].fit;
+    if constexpr (std::is_same_v<decltype(fit), engine::PrefillFit&>) {
+      if (name == section) found = &fit;
+    }
+  });
+  return found;
+}
+
+// Tiles are no numbers to search along: each kind is fitted, and the best is kept.
+void fit_form(engine::Calibration& calibration, const std::string& section,
+              const std::vector<Sample>& samples) {
+  engine::PrefillFit* prefill = own_prefill(calibration, section);
+  if (prefill == nullptr) {
+    fit_section(calibration, section, engine::ParameterSet::own, samples, {});
+    return;
+  }
+  const engine::PrefillFit start = *prefill;
+  engine::PrefillFit kept = start;
+  double least = std::numeric_limits<double>::infinity();
+  for (const double rows : {64, 128}) {
+    for (const double packed : {0, 1}) {
+      *prefill = start;
+      prefill->tq = rows;
+      prefill->pk = packed;
+      const double left = fit_section(calibration, section, engine::ParameterSet::own, samples, {});
+      if (left >= least) continue;
+      least = left;
+      kept = *prefill;
+    }
+  }
+  *prefill = kept;
+}
+
+// Fits the section of `calibration` to the samples: parameters, then trees, then points.
 void fit_to(engine::Calibration& calibration, const std::string& section,
             const std::vector<Sample>& samples) {
   const engine::OwnSlot slot = engine::own_slot(calibration, samples.front().family,
@@ -101,10 +124,12 @@ void fit_to(engine::Calibration& calibration, const std::string& section,
   slot.facts->points = {};
   slot.facts->tier = engine::Tier::measured;
   slot.facts->launch = samples.front().device->launch_latency.value * 1e6;
-  fit_section(calibration, section, engine::ParameterSet::own, samples, {});
+  fit_form(calibration, section, samples);
   auto points = measured_points(samples, {*samples.front().device, &calibration});
   slot.facts->envelope = envelope_of(points);
-  slot.facts->points = engine::PointSet(std::move(points), slot.coordinates);
+  auto trees = fit_trees(points, slot.coordinates.features,
+                         double(samples.front().device->multiprocessors), {});
+  slot.facts->points = engine::PointSet(std::move(points), slot.coordinates, std::move(trees));
 }
 
 // Predictions of every sample by a fit that has not seen it; fold[i] says with which others sample i
@@ -202,12 +227,10 @@ MeasuredFit fit_measured(const std::vector<MeasuredCall>& calls, const engine::D
                          const engine::Calibration& transfer) {
   MeasuredFit result;
   engine::Calibration working = transfer;
-  const std::set<Family> warm = families_measured_warm(calls);
   std::map<std::string, Section> sections;
   std::map<std::string, std::size_t> unmodelled;
   for (const MeasuredCall& measured : calls) {
     const KernelCall& call = measured.call;
-    if (warm.contains(call.family) && !call.warm) continue;
     Sample sample{call.family, op_of(call), &device, measured.seconds};
     const engine::OwnSlot slot = engine::own_slot(working, call.family, sample.op, device);
     if (slot.facts == nullptr) {

@@ -97,9 +97,8 @@ engine::Calibration fit_shared_set(const std::string& section, const std::vector
   engine::Calibration calibration;
   const auto fit = [&](double query_rows) {
     begin(calibration, section, means, query_rows);
-    return fit_section(
-        calibration, section, ParameterSet::own, samples,
-        {.start = Start::neutral, .most_samples = samples.size(), .search = search});
+    return fit_section(calibration, section, ParameterSet::own, samples,
+                       {.start = Start::neutral, .most_samples = samples.size(), .search = search});
   };
   const double wide = fit(128);
   if (section.find("prefill") != std::string::npos) {
@@ -108,13 +107,12 @@ engine::Calibration fit_shared_set(const std::string& section, const std::vector
     if (fit(64) > wide) calibration = first;
   }
   if (std::ranges::all_of(samples, &timed_by_engine)) settle_floor(calibration, section, means);
-  with_own_set(calibration, section,
-               [&](auto& own) { own.envelope = envelope_of(samples); });
+  with_own_set(calibration, section, [&](auto& own) { own.envelope = envelope_of(samples); });
   return calibration;
 }
 
-void keep_shared_set(const engine::Calibration& from, const std::string& section,
-                     ParameterSet set, const Interval& interval, engine::Calibration& into) {
+void keep_shared_set(const engine::Calibration& from, const std::string& section, ParameterSet set,
+                     const Interval& interval, engine::Calibration& into) {
   with_own_set(from, section, [&](const auto& own) {
     engine::Calibration::sections(into, [&](const std::string& name, auto& sets, auto&&) {
       auto& kept = sets[static_cast<std::size_t>(set)];

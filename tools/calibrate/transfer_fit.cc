@@ -98,9 +98,7 @@ class SectionFit {
   }
 
  private:
-  ParameterSet generation(std::size_t d) const {
-    return engine::choose_set(devices_[d].device);
-  }
+  ParameterSet generation(std::size_t d) const { return engine::choose_set(devices_[d].device); }
 
   std::vector<std::size_t> relatives_of(std::size_t d) const {
     std::vector<std::size_t> relatives;
@@ -135,8 +133,7 @@ class SectionFit {
       });
       // One generation is no class: what it has of its own would be taken for what the class has.
       // It is the best there is for a device that has no generation in the tables at all.
-      const bool enough =
-          set == generation(d) ? !members.empty() : generations(members) > 1;
+      const bool enough = set == generation(d) ? !members.empty() : generations(members) > 1;
       if (enough || set == ParameterSet::pooled) return {set, std::move(members)};
       set = engine::wider_set(set);
     }
@@ -153,8 +150,7 @@ class SectionFit {
                 .device = devices_[d].device.name,
                 .without = without,
                 .set = std::string(engine::name_of(set)),
-                .roofline =
-                    error_summary(scored_by(nullptr, section_[d], options_.most_scored))};
+                .roofline = error_summary(scored_by(nullptr, section_[d], options_.most_scored))};
     const Interval own = widened(own_interval(calibration, members));
     for (Scored& row : turn.scored) {
       row.lo = row.predicted * own.low;

@@ -79,8 +79,7 @@ std::string shipped_text(const std::vector<PublicDevice>& devices, const engine:
                          AccuracyFigures& figures) {
   std::string text;
   for (const PublicDevice& device : devices) {
-    const auto lines =
-        validate_calls(device.trusted.calls, {device.trusted.device, fit});
+    const auto lines = validate_calls(device.trusted.calls, {device.trusted.device, fit});
     text += fmt::format("\n{}, one time a call\n{}\n{}, every engine's row as it is\n{}",
                         device.trusted.device.name, error_table_text(lines),
                         device.trusted.device.name, error_table_text(device.raw));
@@ -136,21 +135,19 @@ engine::Result<std::string> own_sweep_text(const ValidateAllOptions& options,
                                            const engine::Calibration& transfer,
                                            AccuracyFigures& figures) {
   const MeasuredFit fit = fit_measured(sweep.calls, sweep.device, transfer);
-  std::string text = fmt::format(
-      "\n## measured: h200-sxm, our sweep, a fifth of the calls or shapes left out\n{}",
-      measured_text(fit));
+  std::string text =
+      fmt::format("\n## measured: h200-sxm, our sweep, a fifth of the calls or shapes left out\n{}",
+                  measured_text(fit));
   figures.own = validate_calls(sweep.calls, {sweep.device, &transfer});
   text += fmt::format("\n## transfer as shipped: h200-sxm, our sweep\n{}",
                       error_table_text(figures.own));
   const engine::Calibration measured = engine::completed_by(fit.calibration, transfer);
   for (const auto& [tier, calibration] :
        {std::pair{"measured", &measured}, {"transfer", &transfer}}) {
-    const auto steps =
-        step_errors(options.sweeps / "h200-sxm" / "steps.csv",
-                    {.device = sweep.device, .calibration = calibration});
+    const auto steps = step_errors(options.sweeps / "h200-sxm" / "steps.csv",
+                                   {.device = sweep.device, .calibration = calibration});
     if (!steps) return steps.mistakes();
-    text += fmt::format("\n## composition: h200-sxm steps, {}\n{}", tier,
-                        step_errors_text(*steps));
+    text += fmt::format("\n## composition: h200-sxm steps, {}\n{}", tier, step_errors_text(*steps));
   }
   return text;
 }

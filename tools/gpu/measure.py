@@ -30,7 +30,7 @@ def parse_arguments():
     parser.add_argument("--out", help="folder for the tables; created if absent")
     parser.add_argument("--part", default=",".join(PARTS), help="comma-separated: host, kernels, steps")
     parser.add_argument("--plan", default="sweep", choices=list(plan_axes.PLANS),
-                        help="shapes of the kernel part: the sweep that calibrates, or held-out ones that check it")
+                        help="shapes of the kernel part: the sweep and what lies between its grid points calibrate, held-out ones check")
     parser.add_argument("--families", default="", help="groups of the kernel plan to run (see --dry-run); default all")
     parser.add_argument("--budget-s", type=float, default=540.0, help="wall seconds for everything, start-up included")
     parser.add_argument("--resume", action="store_true", help="add to the tables in --out, skipping rows they hold")

@@ -1,7 +1,7 @@
-"""The shapes that a plan is made of. A sweep calibrates; the held-out shapes, of other models and between the sweep's grid
-points, say how good the calibration is on what it has not seen. Pure Python.
+"""The shapes that a plan is made of. The sweep and the sizes between its grid points calibrate; the held-out shapes, of
+other models, say how good the calibration is on what it has not seen. Pure Python.
 """
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -102,4 +102,22 @@ HELDOUT = Axes(
     host_copy_bytes=[i * 2**10 for i in (3, 40, 700, 5000, 90000)],
 )
 
-PLANS = {"sweep": SWEEP, "heldout": HELDOUT}
+# The sweep's weights and heads at sizes between its grid points. Tiles make time a staircase, and the grid, being of round
+# numbers, sees only its edges: products at 200 rows and prompts of 200 tokens take as long as 256 do.
+BETWEEN = replace(
+    SWEEP,
+    gemm_m=[3, 5, 6, 10, 20, 28, 40, 56, 72, 88, 104, 120, 136, 150, 152, 176, 184, 208, 225, 240, 248, 272, 304, 333, 336, 352, 368,
+            416, 432, 450, 480, 544, 608, 672, 704, 736, 777, 832, 960, 1088, 1111, 1216, 1408, 1664, 1920, 2304, 2816, 3584, 4608,
+            7168, 10240],
+    grouped_m=[3, 6, 12, 24, 48, 80, 160, 192, 320, 448, 640, 768, 1536, 3072, 6144, 12288],
+    prefill_lengths=[100, 192, 230, 320, 448, 600, 640, 900, 1200, 1800, 2300, 3500, 7000, 14000],
+    prefill_batches=[1, 2, 4, 8, 16],
+    chunk_queries=[100, 200, 450, 900, 1400, 2500],
+    chunk_prefixes=[200, 700, 1400, 2900, 5000, 11000, 25000, 90000],
+    decode_batches=[1, 3, 5, 6, 10, 20, 28, 40, 56, 80, 112, 160, 224, 320, 448],
+    decode_contexts=[100, 192, 230, 350, 600, 900, 1400, 2200, 3500, 4500, 7000, 9000, 18000, 45000, 90000],
+    tokens=[3, 6, 12, 24, 48, 80, 160, 320, 640, 1536, 3072, 6144],
+    vocabulary=[24000, 50304, 100352, 140000, 200064, 256000],
+)
+
+PLANS = {"sweep": SWEEP, "between": BETWEEN, "heldout": HELDOUT}

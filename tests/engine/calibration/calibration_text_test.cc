@@ -29,9 +29,9 @@ Calibration small() {
   set.high = 1.125;
   set.launch = 2;
   set.envelope.known = true;
-  set.envelope.low = {1, 1024};
-  set.envelope.high = {4096, 65536};
-  set.points = PointSet({{coordinates(1, 1024), 0.125}, {coordinates(4096, 65536), -0.25}},
+  set.envelope.low = {1, 1024, 0};
+  set.envelope.high = {4096, 65536, 1};
+  set.points = PointSet({{coordinates(1, 1024, 0), 0.125}, {coordinates(4096, 65536, 1), -0.25}},
                         kPassCoordinates);
   return calibration;
 }
@@ -59,8 +59,9 @@ constexpr const char* kText =
     "launch: 2\n"
     "envelope rows: 1 4096\n"
     "envelope row_bytes: 1024 65536\n"
-    "point: 1 1024 0.125\n"
-    "point: 4096 65536 -0.25\n";
+    "envelope cold: 0 1\n"
+    "line: 1024 0 : 1 0.125\n"
+    "line: 65536 1 : 4096 -0.25\n";
 
 // The text with its right checksum, or the one given.
 std::string stamped(std::string text, std::string checksum = "") {
@@ -84,6 +85,67 @@ std::string mistakes_of(const std::string& text) {
 
 TEST(CalibrationText, IsOneValueALine) { EXPECT_EQ(write_calibration(small()), stamped(kText)); }
 
+// One tree and two lines of products.
+std::string products_text() {
+  std::string text = stamped(kText);
+  text.erase(text.find("section "));
+  text += "section gemm/bf16/own\n";
+  const GemmFit plain;
+  GemmFit::fields(plain, [&text](std::string_view key, double value) {
+    text += std::string(key) + ": " + (value == 0 ? "0" : "1") + "\n";
+  });
+  text += "low: 0.9\nhigh: 1.1\nlaunch: 2\ntrees: 132\n";
+  text += "tree: 0 16.5 1 4096 0 100 0 200 0 300 5 0.875";
+  for (int leaf = 0; leaf < 64; ++leaf) text += " " + std::to_string(10 * leaf - 100);
+  text +=
+      "\nline: 4096 4096 1 0 : 16 0.125 32 0.25\n"
+      "line: 8192 4096 1 0 : 16 0.5\n";
+  return text;
+}
+
+TEST(CalibrationText, TreesAndLinesOfPointsAreOneLineEach) {
+  const std::string text = stamped(products_text());
+  const auto read = parse_calibration(text, "toy.calibration");
+  ASSERT_TRUE(read.ok()) << to_text(read.mistakes());
+  EXPECT_EQ(write_calibration(*read), text);
+  const PointSet& points = read->gemm[0][at(ParameterSet::own)].points;
+  EXPECT_EQ(points.points().size(), 3u);
+  EXPECT_EQ(points.trees().size(), 1u);
+  EXPECT_EQ(points.trees().features, Features::product);
+  EXPECT_NEAR(points.residual_at(coordinates(32, 4096, 4096, 1, 0)), 0.25, 1e-15);
+}
+
+TEST(CalibrationText, OlderFilesHaveAPointALine) {
+  const std::string older =
+      replaced(replaced(kText, "line: 1024 0 : 1 0.125", "point: 1 1024 0 0.125"),
+               "line: 65536 1 : 4096 -0.25", "point: 4096 65536 1 -0.25");
+  const auto read = parse_calibration(stamped(older), "toy.calibration");
+  ASSERT_TRUE(read.ok()) << to_text(read.mistakes());
+  EXPECT_EQ(write_calibration(*read), stamped(kText));
+}
+
+TEST(CalibrationText, BrokenTreesAndLinesAreRefused) {
+  const struct {
+    const char *from, *to, *message;
+  } cases[] = {
+      {"trees: 132\n", "trees: many\n", "trees: 'many' in section gemm/bf16/own"},
+      {"trees: 132\n", "", "tree: not 6 features with limits and 64 whole leaves"},
+      {"tree: 0 16.5", "tree: 32 16.5", "tree: not 6 features with limits and 64 whole leaves"},
+      {" -100 -90", " -100.5 -90", "tree: not 6 features with limits and 64 whole leaves"},
+      {" -100 -90", " -90", "tree: not 6 features with limits and 64 whole leaves"},
+      {"line: 8192 4096 1 0 : 16 0.5", "line: 8192 4096 1 : 16 0.5",
+       "line: not 4 numbers, ':' and the pairs of measured calls"},
+      {"line: 8192 4096 1 0 : 16 0.5", "line: 8192 4096 1 0 : 16",
+       "line: not 4 numbers, ':' and the pairs of measured calls"},
+      {"line: 8192 4096 1 0 : 16 0.5", "line: 8192 4096 1 0",
+       "line: not 4 numbers, ':' and the pairs of measured calls"},
+  };
+  for (const auto& [from, to, message] : cases) {
+    const std::string said = mistakes_of(stamped(replaced(products_text(), from, to)));
+    EXPECT_NE(said.find(message), std::string::npos) << said;
+  }
+}
+
 TEST(CalibrationText, ReadsBackWhatItWrote) {
   const auto read = parse_calibration(write_calibration(small()), "toy.calibration");
   ASSERT_TRUE(read.ok()) << to_text(read.mistakes());
@@ -92,8 +154,8 @@ TEST(CalibrationText, ReadsBackWhatItWrote) {
   const auto& set = read->pass[static_cast<std::size_t>(Pass::norm)][at(ParameterSet::own)];
   EXPECT_EQ(set.tier, Tier::measured);
   EXPECT_EQ(set.points.points().size(), 2u);
-  EXPECT_TRUE(set.envelope.contains(coordinates(16, 4096)));
-  EXPECT_FALSE(set.envelope.contains(coordinates(8192, 4096)));
+  EXPECT_TRUE(set.envelope.contains(coordinates(16, 4096, 0)));
+  EXPECT_FALSE(set.envelope.contains(coordinates(8192, 4096, 0)));
 }
 
 TEST(CalibrationText, TheShippedFileReadsBack) {
@@ -136,7 +198,7 @@ TEST(CalibrationText, EveryMistakeIsNamedWithItsLine) {
   std::string text = kText;
   text = replaced(text, "eta: 0.9\n", "eta: fast\n");
   text = replaced(text, "cl2: 0.25\n", "cl3: 0.25\n");
-  text = replaced(text, "point: 1 1024 0.125\n", "point: 1 1024\n");
+  text = replaced(text, "line: 1024 0 : 1 0.125\n", "point: 1 1024\n");
   text = replaced(text, "envelope row_bytes: 1024 65536\n", "envelope size: 1 2\n");
   text += "section pass/nothing/own\n";
   EXPECT_EQ(mistakes_of(stamped(text)),
@@ -146,13 +208,13 @@ TEST(CalibrationText, EveryMistakeIsNamedWithItsLine) {
             "  hint: make the file anew with 'llmsweep calibrate'\n"
             "toy.calibration:21:1: error: unknown coordinate 'size' in section pass/norm/own\n"
             "  hint: make the file anew with 'llmsweep calibrate'\n"
-            "toy.calibration:22:1: error: point: '1 1024' is not 3 numbers\n"
+            "toy.calibration:23:1: error: point: '1 1024' is not 4 numbers\n"
             "  hint: make the file anew with 'llmsweep calibrate'\n"
             "toy.calibration:9:1: error: section pass/norm/own has no 'eta'\n"
             "  hint: make the file anew with 'llmsweep calibrate'\n"
             "toy.calibration:9:1: error: section pass/norm/own has no 'cl2'\n"
             "  hint: make the file anew with 'llmsweep calibrate'\n"
-            "toy.calibration:24:1: error: unknown section 'pass/nothing/own'\n"
+            "toy.calibration:25:1: error: unknown section 'pass/nothing/own'\n"
             "  hint: make the file anew with 'llmsweep calibrate'\n");
 }
 

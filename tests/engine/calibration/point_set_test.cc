@@ -62,6 +62,35 @@ TEST(PointSet, OnePointSpeaksForAll) {
   EXPECT_EQ(PointSet().residual_at(coordinates(1, 1)), 0);
 }
 
+TEST(PointSet, ALineSpeaksForItselfUnlessItHasAGap) {
+  // Beside the line of three points, another one says something else.
+  std::vector<MeasuredPoint> points{{coordinates(8, 1), 0.2},
+                                    {coordinates(16, 1), 0.2},
+                                    {coordinates(256, 1), 0.2},
+                                    {coordinates(64, 2), 0.8}};
+  const PointSet set(points, kPlane);
+  EXPECT_EQ(set.residual_at(coordinates(11, 1)), 0.2);
+  EXPECT_GT(set.residual_at(coordinates(64, 1)), 0.4);
+}
+
+TEST(PointSet, PointsSayWhatTreesLeaveOver) {
+  // One tree: 0.5 for more than 100 rows.
+  BoostedTrees tree{.features = Features::product, .processors = 132};
+  tree.asked.assign(kTreeDepth, 0);
+  tree.limit.assign(kTreeDepth, 100);
+  tree.leaves.assign(kTreeLeaves, 0);
+  tree.leaves.back() = 5000;
+  const PointSet set(
+      {{coordinates(64, 4096, 4096, 1, 0), 0.1}, {coordinates(128, 4096, 4096, 1, 0), 0.6}},
+      kGemmCoordinates, tree);
+  EXPECT_NEAR(set.residual_at(coordinates(64, 4096, 4096, 1, 0)), 0.1, 1e-15);
+  EXPECT_NEAR(set.residual_at(coordinates(128, 4096, 4096, 1, 0)), 0.6, 1e-15);
+  EXPECT_NEAR(set.residual_at(coordinates(96, 4096, 4096, 1, 0)), 0.1, 1e-15);
+  EXPECT_NEAR(set.residual_at(coordinates(104, 4096, 4096, 1, 0)), 0.6, 1e-15);
+  // Far away, what is left over here is no longer believed.
+  EXPECT_NEAR(set.residual_at(coordinates(128, 4096, 1 << 20, 1, 0)), 0.5, 0.01);
+}
+
 TEST(PointSet, OfEqualShapesTheFirstIsKept) {
   const PointSet set({{coordinates(8, 8), 0.5}, {coordinates(8, 8), 0.9}}, kPlane);
   EXPECT_EQ(set.points().size(), 1u);

@@ -39,8 +39,7 @@ SharedCalibration with_floor(double floor) {
 TEST(EngineCalibrations, ARowGetsItsEnginesNearestVersionThatIsNotNewer) {
   const engine::Device device = toys::gpu();
   const TablePredictor predictors(
-      device, with_floor(10),
-      {{"vllm_0.14.0", with_floor(20)}, {"vllm_0.24.0", with_floor(30)}});
+      device, with_floor(10), {{"vllm_0.14.0", with_floor(20)}, {"vllm_0.24.0", with_floor(30)}});
   KernelCall call{.family = engine::Family::gemm};
   call[Size::m] = call[Size::n] = call[Size::k] = 1;
   const auto floor = [&](std::string_view impl) {
