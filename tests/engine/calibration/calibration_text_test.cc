@@ -184,7 +184,7 @@ TEST(CalibrationText, AnotherFormatOrModelIsRefused) {
             "toy.calibration:1:1: error: calibration format 7; this program reads format 1\n"
             "  hint: make the file anew with 'llmsweep calibrate'\n");
   EXPECT_EQ(mistakes_of(stamped(replaced(kText, "model_version: 3", "model_version: 1"))),
-            "toy.calibration:4:1: error: made for model version 1; this program is version 2\n"
+            "toy.calibration:4:1: error: made for model version 1; this program is version 3\n"
             "  hint: make the file anew with 'llmsweep calibrate'\n");
   EXPECT_EQ(mistakes_of("name: toy\n"),
             "toy.calibration:1:1: error: not a calibration\n"

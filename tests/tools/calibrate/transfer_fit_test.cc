@@ -55,8 +55,7 @@ TEST(TransferFit, ADeviceLeftOutIsPredictedByItsRelativeAndByStrangers) {
   ASSERT_EQ(rows.size(), 5);  // two relatives, each also without its generation, and the stranger
   for (const LeftOut& row : rows) {
     EXPECT_LT(row.errors.mean, 0.06) << row.device << " by " << row.set;
-    if (row.without == Without::device) EXPECT_EQ(row.set, "hopper");
-    if (row.without == Without::generation) EXPECT_EQ(row.set, "pooled");
+    EXPECT_EQ(row.set, row.without == Without::device ? "hopper" : "pooled") << row.device;
   }
 }
 
