@@ -67,13 +67,31 @@ struct Residency {
 Residency serving_residency(const Scenario& scenario, const Resources& resources) {
   const TypicalRequest typical = typical_request(scenario, resources);
   const ServingSettings& serving = scenario.serving;
-  const bool chunked =
-      serving.policy == PolicyName::sarathi || serving.policy == PolicyName::sglang;
+  const bool chunked = policy_of(serving.policy).budget == StepBudget::chunk;
   return {.sequences = 1,
           .context = std::max<std::int64_t>(1, std::int64_t(typical.prompt + typical.output)),
           .step_tokens = chunked ? std::max(serving.chunk, serving.max_num_seqs)
                                  : serving.max_num_batched_tokens,
           .sampled = serving.max_num_seqs};
+}
+
+// An engine that serves sets memory aside for the sampler's worst case; a step on its own has the
+// logits in 32 bits.
+Bytes per_logit_of(const Scenario& scenario) {
+  return scenario.task == Task::serve ? scenario.serving.logit_memory : Bytes{4};
+}
+
+// vLLM gives a mixed batch to one call of FlashAttention. Its third version, for Hopper, packs the
+// heads of a decode into one tile and loses nothing; the second, for NVIDIA's parts with less scratch
+// memory, does not. Engines for larger Blackwell parts and latent attention have two kernels.
+bool joined_attention(const Scenario& scenario) {
+  const ServingSettings& serving = scenario.serving;
+  if (scenario.model.is_mla() || serving.mixed_attention == MixedAttention::separate) return false;
+  if (serving.mixed_attention == MixedAttention::joined) return true;
+  const bool vllm =
+      serving.policy == policy_named("vllm_v1") || serving.policy == policy_named("sarathi");
+  constexpr Bytes hopper{200 * 1024};
+  return vllm && scenario.device.vendor == "NVIDIA" && scenario.device.shared_memory < hopper;
 }
 
 Residency residency_of(const Scenario& scenario, const Resources& resources) {
@@ -267,13 +285,16 @@ void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome
     return refuse(outcome, Status::infeasible, std::move(*problem));
   }
 
-  const ModelShard shard = shard_of(scenario.model, parallel, scenario.quant);
+  ModelShard shard = shard_of(scenario.model, parallel, scenario.quant);
+  shard.sampling = scenario.serving.sampling;
+  shard.joined_attention = joined_attention(scenario);
   const Residency residency = residency_of(scenario, resources);
   const Footprint footprint = footprint_of(shard, scenario.device,
                                            {.utilization = scenario.serving.memory_utilization,
                                             .reserved = scenario.serving.reserved_memory,
                                             .step_tokens = residency.step_tokens,
-                                            .step_sampled = residency.sampled});
+                                            .step_sampled = residency.sampled,
+                                            .per_logit = per_logit_of(scenario)});
   report_memory(footprint, shard, residency, outcome);
   if (outcome.status != Status::ok) return;
 

@@ -104,6 +104,7 @@ struct Metrics {
   RequestsPerSecond goodput{kNoValue};
   RequestsPerSecond capacity{kNoValue};
   TokensPerSecond output_per_user{kNoValue};
+  TokensPerSecond total_per_user{kNoValue};
   TokensPerSecond output_per_device{kNoValue};
   double slo_attainment = kNoValue;
   double slo_met = kNoValue;
@@ -122,12 +123,6 @@ struct Metrics {
   double steps = kNoValue;
   Seconds makespan{kNoValue};
   double capacity_monotone = kNoValue;
-  Seconds ttft_p50_ci{kNoValue};
-  Seconds ttft_p99_ci{kNoValue};
-  Seconds tpot_p50_ci{kNoValue};
-  Seconds tpot_p99_ci{kNoValue};
-  Seconds e2e_p99_ci{kNoValue};
-  TokensPerSecond output_ci{kNoValue};
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -198,7 +193,10 @@ struct Metrics {
     visit("throughput", self.throughput, "task serve: requests finished");
     visit("goodput", self.goodput, "task serve: requests finished within the limits of slo");
     visit("capacity", self.capacity, "task serve: highest rate that meets capacity.slo");
-    visit("output_per_user", self.output_per_user, "task serve: generated tokens of one user");
+    visit("output_per_user", self.output_per_user,
+          "task serve: generated tokens of one user, between the first and the last");
+    visit("total_per_user", self.total_per_user,
+          "task serve: prompt and generated tokens of one user, from arrival to the last token");
     visit("output_per_device", self.output_per_device, "task serve: generated tokens, per device");
     visit("slo_attainment", self.slo_attainment,
           "task serve: share of requests within the limits of slo");
@@ -224,17 +222,6 @@ struct Metrics {
     visit("makespan", self.makespan, "task serve: from the start to the last answer");
     visit("capacity_monotone", self.capacity_monotone,
           "task serve: 1 when no lower rate that was tried missed capacity.slo");
-    visit("ttft_p50_ci", self.ttft_p50_ci,
-          "half of the 95% interval of ttft_p50 over load.replicates");
-    visit("ttft_p99_ci", self.ttft_p99_ci,
-          "half of the 95% interval of ttft_p99 over load.replicates");
-    visit("tpot_p50_ci", self.tpot_p50_ci,
-          "half of the 95% interval of tpot_p50 over load.replicates");
-    visit("tpot_p99_ci", self.tpot_p99_ci,
-          "half of the 95% interval of tpot_p99 over load.replicates");
-    visit("e2e_p99_ci", self.e2e_p99_ci,
-          "half of the 95% interval of e2e_p99 over load.replicates");
-    visit("output_ci", self.output_ci, "half of the 95% interval of output over load.replicates");
   }
 };
 

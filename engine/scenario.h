@@ -14,6 +14,7 @@
 #include "engine/host/host_settings.h"
 #include "engine/model/model_spec.h"
 #include "engine/model/parallelism.h"
+#include "engine/serving/serving_rows.h"
 #include "engine/serving/serving_settings.h"
 #include "engine/serving/slo.h"
 #include "engine/workload/load.h"

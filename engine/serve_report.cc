@@ -142,6 +142,10 @@ void report_serving(const Scenario& scenario, std::int64_t replicas, ServingSim&
   report_rates(scenario, summary, metrics);
   metrics.offered = RequestsPerSecond{stats.offered_rate()};
   if (tpot.mean.value > 0) metrics.output_per_user = TokensPerSecond{1 / tpot.mean.value};
+  if (e2e.mean.value > 0) {
+    const double tokens = summary.prompt_tokens + summary.output_tokens;
+    metrics.total_per_user = TokensPerSecond{tokens / (summary.measured * e2e.mean.value)};
+  }
   const Slo& slo = scenario.capacity.slo.any() ? scenario.capacity.slo : scenario.slo;
   if (slo.any()) {
     metrics.slo_attainment = summary.measured > 0 ? summary.good / summary.measured : 0;

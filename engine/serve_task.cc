@@ -1,9 +1,6 @@
 #include "engine/serve_task.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
-#include <cmath>
 #include <string>
 
 #include "engine/base/random.h"
@@ -18,14 +15,18 @@ namespace engine {
 namespace {
 
 // The load of a replicate: the same for every design and every rate.
-std::uint64_t load_seed(const Scenario& scenario, std::int64_t round) {
-  const std::uint64_t replicate =
-      std::uint64_t(scenario.replicate * scenario.load.replicates + round);
-  return mixed_seed(mixed_seed(0, std::uint64_t(scenario.seed)), replicate);
+std::uint64_t load_seed(const Scenario& scenario) {
+  return mixed_seed(mixed_seed(0, std::uint64_t(scenario.seed)), std::uint64_t(scenario.replicate));
 }
 
 const Trace* trace_of(const Scenario& scenario, const Resources& resources) {
   return scenario.load.trace.empty() ? nullptr : resources.find_trace(scenario.load.trace);
+}
+
+// Scratch of this thread: its memory is used again, nothing it holds reaches another point's results.
+ServingSim& simulation() {
+  thread_local ServingSim sim;
+  return sim;
 }
 
 // A point set up and ready to be simulated at any level of load.
@@ -37,65 +38,23 @@ struct Setting {
   std::int64_t replicas;
 };
 
-void simulate(const Setting& setting, const LoadLevel& level, std::int64_t round, Outcome* rows,
-              ServingSim& sim) {
+// Rows besides the figures go to `rows`, where there is one.
+void simulate(const Setting& setting, const LoadLevel& level, Outcome* rows, ServingSim& sim) {
   const Scenario& scenario = setting.scenario;
   const Slo& slo = scenario.capacity.slo.any() ? scenario.capacity.slo : scenario.slo;
-  ServingProblem problem{.settings = scenario.serving,
-                         .load = scenario.load,
-                         .trace = setting.trace,
-                         .slo = slo,
-                         .context = setting.context,
-                         .level = level,
-                         .kv_blocks = setting.kv_blocks,
-                         .replicas = setting.replicas,
-                         .longest = scenario.model.max_context,
-                         .seed = load_seed(scenario, round)};
-  if (rows != nullptr) {
-    if (scenario.output.requests) problem.request_rows = &rows->requests;
-    if (scenario.output.timeline.value > 0) {
-      problem.timeline = scenario.output.timeline;
-      problem.timeline_rows = &rows->timeline;
-    }
-  }
-  sim.run(problem);
-}
-
-using MetricArray = std::array<double, sizeof(Metrics) / sizeof(double)>;
-static_assert(sizeof(MetricArray) == sizeof(Metrics), "every metric is a number");
-
-// Half of the 95% interval of the mean of `values`, by Student's distribution.
-double half_interval(const std::vector<double>& values) {
-  constexpr std::array<double, 10> student{12.706, 4.303, 3.182, 2.776, 2.571,
-                                           2.447,  2.365, 2.306, 2.262, 2.228};
-  const double n = double(values.size());
-  double mean = 0, squares = 0;
-  for (const double value : values) mean += value / n;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  const std::size_t freedom = values.size() - 1;
-  const double t = freedom <= student.size() ? student[freedom - 1] : 1.96 + 2.4 / double(freedom);
-  return t * std::sqrt(squares / double(freedom) / n);
-}
-
-// Metrics become means over the rounds; a few get their intervals.
-void average(const std::vector<Metrics>& rounds, Metrics& metrics) {
-  MetricArray sum{};
-  for (const Metrics& round : rounds) {
-    const auto values = std::bit_cast<MetricArray>(round);
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += values[i] / double(rounds.size());
-  }
-  metrics = std::bit_cast<Metrics>(sum);
-  const auto interval = [&rounds](auto member) {
-    std::vector<double> values;
-    for (const Metrics& round : rounds) values.push_back((round.*member).value);
-    return half_interval(values);
-  };
-  metrics.ttft_p50_ci = Seconds{interval(&Metrics::ttft_p50)};
-  metrics.ttft_p99_ci = Seconds{interval(&Metrics::ttft_p99)};
-  metrics.tpot_p50_ci = Seconds{interval(&Metrics::tpot_p50)};
-  metrics.tpot_p99_ci = Seconds{interval(&Metrics::tpot_p99)};
-  metrics.e2e_p99_ci = Seconds{interval(&Metrics::e2e_p99)};
-  metrics.output_ci = TokensPerSecond{interval(&Metrics::output)};
+  sim.run({.settings = scenario.serving,
+           .load = scenario.load,
+           .trace = setting.trace,
+           .slo = slo,
+           .context = setting.context,
+           .level = level,
+           .kv_blocks = setting.kv_blocks,
+           .replicas = setting.replicas,
+           .longest = scenario.model.max_context,
+           .seed = load_seed(scenario),
+           .output = scenario.output,
+           .request_rows = rows != nullptr ? &rows->requests : nullptr,
+           .timeline_rows = rows != nullptr ? &rows->timeline : nullptr});
 }
 
 LoadLevel level_of(const Setting& setting, const CapacityEstimate& estimate,
@@ -132,8 +91,7 @@ TypicalRequest typical_request(const Scenario& scenario, const Resources& resour
     }
     return {sum.prompt / count, sum.output / count};
   }
-  const LengthSampler sampler(load.lengths, load_seed(scenario, 0), trace);
-  const MeanLengths mean = mean_lengths(sampler, load.lengths);
+  const MeanLengths mean = mean_lengths(load, trace, load_seed(scenario), simulation().memory());
   // Each turn re-sends the ones before it.
   const double before = double(load.turns - 1) / 2;
   return {mean.prompt + before * (mean.prompt + mean.output), mean.output};
@@ -168,8 +126,7 @@ void evaluate_serve(const Scenario& scenario, const Resources& resources,
   }
   LoadLevel level = level_of(setting, estimate, typical);
 
-  // Scratch of this thread: its memory is used again, nothing it holds reaches another point.
-  thread_local ServingSim sim;
+  ServingSim& sim = simulation();
   if (searching) {
     if (scenario.load.arrivals == ArrivalKind::closed ||
         scenario.load.arrivals == ArrivalKind::trace ||
@@ -179,7 +136,7 @@ void evaluate_serve(const Scenario& scenario, const Resources& resources,
     }
     const CapacityResult found =
         highest_rate(estimate.requests, scenario.capacity.tolerance, [&](double rate) {
-          simulate(setting, {.rate = rate}, 0, nullptr, sim);
+          simulate(setting, {.rate = rate}, nullptr, sim);
           return meets(scenario.capacity.slo, sim.stats());
         });
     outcome.metrics.capacity = RequestsPerSecond{found.rate};
@@ -187,23 +144,10 @@ void evaluate_serve(const Scenario& scenario, const Resources& resources,
     if (found.rate <= 0) return refuse("no rate meets capacity.slo");
     level.rate = found.rate;
   }
-  std::vector<Metrics> rounds;
-  const Metrics before = outcome.metrics;
-  for (std::int64_t round = 0; round < scenario.load.replicates; ++round) {
-    const bool first = round == 0;
-    simulate(setting, level, round, first ? &outcome : nullptr, sim);
-    if (first && scenario.load.replicates == 1) {
-      report_serving(scenario, setting.replicas, sim, outcome);
-      return;
-    }
-    // The kernels table shows the first round.
-    Outcome other;
-    Outcome& target = first ? outcome : other;
-    target.metrics = before;
-    report_serving(scenario, setting.replicas, sim, target);
-    rounds.push_back(target.metrics);
-  }
-  average(rounds, outcome.metrics);
+  simulate(setting, level, &outcome, sim);
+  // They come as requests end: two that end within a nanosecond in either order.
+  std::ranges::sort(outcome.requests, {}, &RequestRow::number);
+  report_serving(scenario, setting.replicas, sim, outcome);
 }
 
 }  // namespace engine

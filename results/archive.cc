@@ -13,6 +13,7 @@
 #include "engine/outcome.h"
 #include "results/failure.h"
 #include "results/reader.h"
+#include "results/row_table.h"
 #include "results/run_folder.h"
 #include "results/schema.h"
 
@@ -76,11 +77,24 @@ void decode_points(const fs::path& path, DecodedPart& part) {
   }
 }
 
-// Kernel rows lie in the order of their points; `index` says whose they are.
-void decode_kernels(const fs::path& path, std::span<const std::int64_t> point_indices,
-                    DecodedPart& part) {
+// Rows of other tables lie in the order of their points; `index` says whose they are. Hands the rows
+// [begin, end) of point i to take(i, begin, end).
+template <class Take>
+void by_point(const fs::path& path, std::span<const std::int64_t> points,
+              std::span<const std::int64_t> index, Take take) {
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    std::size_t end = begin;
+    while (end < index.size() && index[end] == points[i]) ++end;
+    take(i, begin, end);
+    begin = end;
+  }
+  if (begin != index.size())
+    throw Failure(path.string() + " has rows of points that are not there");
+}
+
+void decode_kernels(const fs::path& path, std::span<const std::int64_t> points, DecodedPart& part) {
   const ParquetReader file(path);
-  const auto index = file.integers("index");
   const auto phase = codes<engine::Phase>(file, "phase");
   const auto op = codes<engine::OpName>(file, "op");
   const auto family = codes<engine::Family>(file, "family");
@@ -92,39 +106,57 @@ void decode_kernels(const fs::path& path, std::span<const std::int64_t> point_in
   const auto seconds = file.numbers("seconds");
   const auto flops = file.numbers("flops");
   const auto bytes = file.numbers("bytes");
-  std::size_t row = 0;
-  for (std::size_t i = 0; i < point_indices.size(); ++i) {
-    std::size_t end = row;
-    while (end < index.size() && index[end] == point_indices[i]) ++end;
-    std::vector<engine::KernelRow>& kernels = part.outcomes[i].kernels;
-    kernels.reserve(end - row);
-    for (; row < end; ++row) {
-      kernels.push_back({.phase = engine::Phase(phase[row]),
-                         .op = engine::OpName(op[row]),
-                         .family = engine::Family(family[row]),
-                         .algorithm = engine::Algorithm(algorithm[row]),
-                         .bound = engine::Bound(bound[row]),
-                         .tier = engine::Tier(tier[row]),
-                         .extrapolated = extrapolated[row] != 0,
-                         .calls = calls[row],
-                         .time = engine::Seconds{seconds[row]},
-                         .flops = engine::Flops{flops[row]},
-                         .bytes = engine::Bytes{bytes[row]}});
-    }
-  }
-  if (row != index.size())
-    throw Failure(path.string() + " has kernels of points that are not there");
+  by_point(path, points, file.integers("index"),
+           [&](std::size_t i, std::size_t row, std::size_t end) {
+             std::vector<engine::KernelRow>& kernels = part.outcomes[i].kernels;
+             kernels.reserve(end - row);
+             for (; row < end; ++row) {
+               kernels.push_back({.phase = engine::Phase(phase[row]),
+                                  .op = engine::OpName(op[row]),
+                                  .family = engine::Family(family[row]),
+                                  .algorithm = engine::Algorithm(algorithm[row]),
+                                  .bound = engine::Bound(bound[row]),
+                                  .tier = engine::Tier(tier[row]),
+                                  .extrapolated = extrapolated[row] != 0,
+                                  .calls = calls[row],
+                                  .time = engine::Seconds{seconds[row]},
+                                  .flops = engine::Flops{flops[row]},
+                                  .bytes = engine::Bytes{bytes[row]}});
+             }
+           });
+}
+
+template <class Row>
+void decode_rows(const fs::path& path, const std::vector<Column>& columns,
+                 std::span<const std::int64_t> points, std::vector<Row> engine::Outcome::*member,
+                 DecodedPart& part) {
+  const ParquetReader file(path);
+  const std::vector<Row> rows = read_rows<Row>(columns, file);
+  by_point(path, points, file.integers("index"),
+           [&](std::size_t i, std::size_t row, std::size_t end) {
+             (part.outcomes[i].*member).assign(rows.data() + row, rows.data() + end);
+           });
 }
 
 std::shared_ptr<const DecodedPart> decode(const fs::path& folder, const PartRecord& record) {
   auto part = std::make_shared<DecodedPart>();
-  decode_points(folder / record.points.name, *part);
-  if (!record.kernels.name.empty()) {
-    decode_kernels(folder / record.kernels.name,
-                   ParquetReader(folder / record.points.name).integers("index"), *part);
+  const auto path = [&](Table table) { return folder / record.files[table].name; };
+  const auto has = [&](Table table) { return record.files[table].rows > 0; };
+  decode_points(path(Table::points), *part);
+  const auto points = ParquetReader(path(Table::points)).integers("index");
+  if (has(Table::kernels)) decode_kernels(path(Table::kernels), points, *part);
+  if (has(Table::requests)) {
+    decode_rows(path(Table::requests), request_columns(), points, &engine::Outcome::requests,
+                *part);
+  }
+  if (has(Table::timeline)) {
+    decode_rows(path(Table::timeline), timeline_columns(), points, &engine::Outcome::timeline,
+                *part);
   }
   part->bytes = part->outcomes.size() * (sizeof(engine::Outcome) + sizeof(engine::Key)) +
-                record.kernels.rows * sizeof(engine::KernelRow);
+                record.files[Table::kernels].rows * sizeof(engine::KernelRow) +
+                record.files[Table::requests].rows * sizeof(engine::RequestRow) +
+                record.files[Table::timeline].rows * sizeof(engine::TimelineRow);
   return part;
 }
 
@@ -164,9 +196,10 @@ void Archive::Impl::index_keys() {
   for (std::uint32_t p = 0; p < parts.size(); ++p) {
     decoding.push_back(std::make_unique<std::mutex>());
     unreadable.push_back(0);
-    if (parts[p].points.name.empty()) continue;
+    const std::string& points = parts[p].files[Table::points].name;
+    if (points.empty()) continue;
     try {
-      const auto keys = ParquetReader(folder / parts[p].points.name).keys();
+      const auto keys = ParquetReader(folder / points).keys();
       for (std::uint32_t row = 0; row < keys.size(); ++row) {
         entries.push_back({.key_low = keys[row].low, .part = p, .row = row});
       }

@@ -93,9 +93,19 @@ void ChunkBuffer::add(const sweep::Point& point, const engine::Outcome& outcome)
        .bound = outcome.bound,
        .tier = outcome.tier,
        .extrapolated = outcome.extrapolated});
-  kernel_counts_.push_back(std::uint32_t(outcome.kernels.size()));
-  kernels_.insert(kernels_.end(), outcome.kernels.begin(), outcome.kernels.end());
+  std::get<DetailRows<engine::KernelRow>>(details_).add(outcome.kernels);
+  std::get<DetailRows<engine::RequestRow>>(details_).add(outcome.requests);
+  std::get<DetailRows<engine::TimelineRow>>(details_).add(outcome.timeline);
   ++rows_;
+}
+
+ByTable<std::size_t> ChunkBuffer::row_counts() const {
+  ByTable<std::size_t> counts;
+  counts[Table::points] = rows_;
+  counts[Table::kernels] = details<engine::KernelRow>().rows.size();
+  counts[Table::requests] = details<engine::RequestRow>().rows.size();
+  counts[Table::timeline] = details<engine::TimelineRow>().rows.size();
+  return counts;
 }
 
 void ChunkBuffer::clear() {
@@ -103,8 +113,7 @@ void ChunkBuffer::clear() {
   indices_.clear();
   keys_.clear();
   verdicts_.clear();
-  kernel_counts_.clear();
-  kernels_.clear();
+  std::apply([](auto&... details) { (details.clear(), ...); }, details_);
   texts_.clear();
 }
 

@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
 #include "engine/leaves.h"
 #include "engine/outcome.h"
 #include "results/schema.h"
+#include "results/table.h"
 #include "sweep/space/row_sink.h"
 
 namespace results {
@@ -34,6 +36,22 @@ struct RowLayout {
   std::vector<engine::Leaf> varied;  // in the order of slots
   std::vector<int> slot_of_leaf;     // by leaf; -1: constant
   std::size_t labels = 0;
+};
+
+// What the points of a chunk have in another table.
+template <class Row>
+struct DetailRows {
+  std::vector<std::uint32_t> counts;  // by point
+  std::vector<Row> rows;              // of all points, one after another
+
+  void add(const std::vector<Row>& of_point) {
+    counts.push_back(std::uint32_t(of_point.size()));
+    rows.insert(rows.end(), of_point.begin(), of_point.end());
+  }
+  void clear() {
+    counts.clear();
+    rows.clear();
+  }
 };
 
 class ChunkBuffer final : public sweep::ChunkRows {
@@ -62,9 +80,11 @@ class ChunkBuffer final : public sweep::ChunkRows {
     bool extrapolated = false;
   };
   const Verdict* verdicts() const { return verdicts_.data(); }
-  // How many kernel rows a row has, and all of them one after another.
-  const std::uint32_t* kernel_counts() const { return kernel_counts_.data(); }
-  const std::vector<engine::KernelRow>& kernels() const { return kernels_; }
+  template <class Row>
+  const DetailRows<Row>& details() const {
+    return std::get<DetailRows<Row>>(details_);
+  }
+  ByTable<std::size_t> row_counts() const;
   const std::vector<std::string>& texts() const { return texts_.texts(); }
 
  private:
@@ -80,8 +100,9 @@ class ChunkBuffer final : public sweep::ChunkRows {
   std::vector<std::uint64_t> indices_;
   std::vector<engine::Key> keys_;
   std::vector<Verdict> verdicts_;
-  std::vector<std::uint32_t> kernel_counts_;
-  std::vector<engine::KernelRow> kernels_;
+  std::tuple<DetailRows<engine::KernelRow>, DetailRows<engine::RequestRow>,
+             DetailRows<engine::TimelineRow>>
+      details_;
   TextPool texts_;
   std::vector<std::uint32_t> last_texts_;  // by slot, and of the reason
 };

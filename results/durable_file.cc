@@ -79,6 +79,11 @@ void reveal(const fs::path& path) {
   if (::rename(hidden_name(path).c_str(), path.c_str()) != 0) fail("rename to", path, errno);
 }
 
+void make_folder(const fs::path& folder) {
+  if (::mkdir(folder.c_str(), 0777) == 0) return sync_folder(folder.parent_path());
+  if (errno != EEXIST) fail("create", folder, errno);
+}
+
 void sync_folder(const fs::path& folder) {
   const FileHandle handle = open_file("open", folder, O_RDONLY | O_DIRECTORY);
   // Some network file systems refuse to sync a folder; their renames are synchronous.

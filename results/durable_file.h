@@ -32,6 +32,8 @@ std::filesystem::path hidden_name(const std::filesystem::path& path);
 // Writes and syncs the file under its hidden name; `reveal` gives it its own.
 void write_hidden(const std::filesystem::path& path, std::string_view bytes);
 void reveal(const std::filesystem::path& path);
+// Makes a folder, for good, where there is none yet; the one around it exists.
+void make_folder(const std::filesystem::path& folder);
 // Makes the names in a folder permanent.
 void sync_folder(const std::filesystem::path& folder);
 

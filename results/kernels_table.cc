@@ -12,18 +12,19 @@ namespace {
 // Every column at once: the rows are read from memory a single time.
 struct KernelColumns {
   explicit KernelColumns(const PartRows& part) {
-    for (auto* codes : {&phase, &op, &family, &algorithm, &bound, &tier})
-      codes->resize(part.kernel_rows);
-    for (auto* numbers : {&calls, &seconds, &flops, &bytes}) numbers->resize(part.kernel_rows);
-    extrapolated.resize(part.kernel_rows);
+    const std::size_t rows = part.rows[Table::kernels];
+    for (auto* codes : {&phase, &op, &family, &algorithm, &bound, &tier}) codes->resize(rows);
+    for (auto* numbers : {&calls, &seconds, &flops, &bytes}) numbers->resize(rows);
+    extrapolated.resize(rows);
     for (const ChunkBuffer* chunk : part.chunks) add(*chunk);
   }
 
   void add(const ChunkBuffer& chunk) {
     index.insert(index.end(), chunk.indices(), chunk.indices() + chunk.rows());
     key.insert(key.end(), chunk.keys(), chunk.keys() + chunk.rows());
-    count.insert(count.end(), chunk.kernel_counts(), chunk.kernel_counts() + chunk.rows());
-    for (const engine::KernelRow& row : chunk.kernels()) {
+    const auto& kernels = chunk.details<engine::KernelRow>();
+    count.insert(count.end(), kernels.counts.begin(), kernels.counts.end());
+    for (const engine::KernelRow& row : kernels.rows) {
       phase[at] = std::int8_t(row.phase);
       op[at] = std::int8_t(row.op);
       family[at] = std::int8_t(row.family);
@@ -58,9 +59,9 @@ ColumnPages names(const Column& column, const std::vector<std::int8_t>& codes) {
 
 }  // namespace
 
-FileBytes PartEncoder::kernels(const PartRows& part) const {
+std::vector<ColumnPages> PartEncoder::kernel_pages(const PartRows& part) const {
   const KernelColumns rows(part);
-  const std::vector<Column>& columns = kernels_.columns();
+  const std::vector<Column>& columns = formats_[Table::kernels].columns();
   std::vector<ColumnPages> pages;
   const auto next = [&]() -> const Column& { return columns[pages.size()]; };
   pages.push_back(repeated_numbers(rows.index, rows.count));
@@ -76,7 +77,7 @@ FileBytes PartEncoder::kernels(const PartRows& part) const {
   pages.push_back(names<engine::Bound>(next(), rows.bound));
   pages.push_back(names<engine::Tier>(next(), rows.tier));
   pages.push_back(boolean_pages(rows.extrapolated));
-  return kernels_.write(pages, part.kernel_rows);
+  return pages;
 }
 
 }  // namespace results

@@ -17,7 +17,6 @@ using Json = nlohmann::ordered_json;
 constexpr int kFormat = 1;
 
 Json to_json(const PartFile& file) {
-  if (file.name.empty()) return nullptr;
   return {{"file", file.name},
           {"rows", file.rows},
           {"bytes", file.bytes},
@@ -68,9 +67,13 @@ ManifestHeader header_from(const Json& json) {
 
 PartRecord part_from(const Json& json) {
   PartRecord part{.sequence = json.at("part").get<std::uint64_t>(),
-                  .points = part_file_from(json.at("points")),
-                  .kernels = part_file_from(json.at("kernels")),
+                  .files = {},
                   .tally = tally_from(json.at("tally"))};
+  for (const Table table : kDetailsFirst) {
+    // A table without rows need not be named: versions that did not know it could not have any.
+    const auto file = json.find(engine::name_of(table));
+    if (file != json.end()) part.files[table] = part_file_from(*file);
+  }
   for (const Json& range : json.at("positions")) {
     part.positions.push_back({range.at(0).get<std::uint64_t>(), range.at(1).get<std::uint64_t>()});
   }
@@ -120,11 +123,12 @@ std::string to_line(const PartRecord& part) {
   for (const sweep::IndexRange& range : part.positions) {
     ranges.push_back(Json::array({range.begin, range.end}));
   }
-  const Json json{{"part", part.sequence},
-                  {"positions", std::move(ranges)},
-                  {"points", to_json(part.points)},
-                  {"kernels", to_json(part.kernels)},
-                  {"tally", to_json(part.tally)}};
+  Json json{{"part", part.sequence}, {"positions", std::move(ranges)}};
+  for (std::size_t i = 0; i < kTables; ++i) {
+    const PartFile& file = part.files[Table(i)];
+    if (!file.name.empty()) json[std::string(engine::name_of(Table(i)))] = to_json(file);
+  }
+  json["tally"] = to_json(part.tally);
   return json.dump() + "\n";
 }
 
@@ -160,8 +164,8 @@ std::string manifest_name(const Shard& shard) {
   return fmt::format("manifest-{}.jsonl", to_text(shard));
 }
 
-std::string part_name(std::string_view table, const Shard& shard, std::uint64_t sequence) {
-  return fmt::format("{}/part-{}-{:06}.parquet", table, to_text(shard), sequence);
+std::string part_name(Table table, const Shard& shard, std::uint64_t sequence) {
+  return fmt::format("{}/part-{}-{:06}.parquet", engine::name_of(table), to_text(shard), sequence);
 }
 
 std::uint64_t checksum_of(std::string_view bytes) {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "results/table.h"
 #include "sweep/space/index_set.h"
 #include "sweep/space/row_sink.h"
 
@@ -43,8 +44,7 @@ struct PartFile {
 struct PartRecord {
   std::uint64_t sequence = 0;
   std::vector<sweep::IndexRange> positions;  // with those that were rejected
-  PartFile points;
-  PartFile kernels;
+  ByTable<PartFile> files;
   sweep::Tally tally;
   bool operator==(const PartRecord&) const = default;
 };
@@ -64,7 +64,7 @@ std::optional<Manifest> read_manifest(const std::filesystem::path& path);
 
 std::string manifest_name(const Shard& shard);
 // "points/part-2of3-000017.parquet"
-std::string part_name(std::string_view table, const Shard& shard, std::uint64_t sequence);
+std::string part_name(Table table, const Shard& shard, std::uint64_t sequence);
 std::uint64_t checksum_of(std::string_view bytes);
 
 }  // namespace results

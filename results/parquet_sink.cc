@@ -22,13 +22,12 @@ using ChunkPtr = std::unique_ptr<ChunkBuffer>;
 // Encoded parts that may wait for the disk: enough to ride out one slow sync.
 constexpr std::size_t kMostWaiting = 4;
 
-// Chunks on their way into one pair of files.
+// Chunks on their way into one file a table.
 struct OpenPart {
   std::vector<ChunkPtr> chunks;  // those with rows
   sweep::IndexSet positions;
   sweep::Tally tally;
-  std::size_t rows = 0;
-  std::size_t kernel_rows = 0;
+  ByTable<std::size_t> rows;
   std::chrono::steady_clock::time_point begun;
 
   bool empty() const { return positions.empty(); }
@@ -37,16 +36,8 @@ struct OpenPart {
 // A part ready for the disk.
 struct EncodedPart {
   PartRecord record;
-  FileBytes points;
-  FileBytes kernels;
+  ByTable<FileBytes> files;
 };
-
-PartFile part_file(std::string name, std::size_t rows, const FileBytes& file) {
-  return {.name = std::move(name),
-          .rows = rows,
-          .bytes = file.bytes.size(),
-          .checksum = checksum_of(file.bytes)};
-}
 
 }  // namespace
 
@@ -90,13 +81,10 @@ class ParquetSink::Impl {
       if (open_.empty()) open_.begun = now;
       open_.positions.add(positions);
       open_.tally.add(tally);
-      open_.rows += chunk->rows();
-      open_.kernel_rows += chunk->kernels().size();
+      const ByTable<std::size_t> rows = chunk->row_counts();
+      for (const Table table : kDetailsFirst) open_.rows[table] += rows[table];
       (chunk->rows() > 0 ? open_.chunks : spare_).push_back(std::move(chunk));
-      const bool ripe = open_.rows >= options_.points_per_part ||
-                        open_.kernel_rows >= options_.kernels_per_part ||
-                        now - open_.begun >= options_.oldest;
-      if (!ripe) return;
+      if (!ripe(now)) return;
       full = take_open();
     }
     encode(std::move(full));
@@ -118,6 +106,15 @@ class ParquetSink::Impl {
  private:
   void rethrow() const {
     if (failure_) std::rethrow_exception(failure_);
+  }
+
+  // Under the lock.
+  bool ripe(std::chrono::steady_clock::time_point now) const {
+    if (now - open_.begun >= options_.oldest) return true;
+    return std::ranges::any_of(kDetailsFirst, [this](Table table) {
+      const bool points = table == Table::points;
+      return open_.rows[table] >= (points ? options_.points_per_part : options_.details_per_part);
+    });
   }
 
   // Under the lock.
@@ -151,16 +148,20 @@ class ParquetSink::Impl {
   EncodedPart encoded_part(OpenPart& part) {
     // Chunks end in any order; rows of a file are in the order of their index.
     std::ranges::sort(part.chunks, {}, [](const ChunkPtr& chunk) { return chunk->indices()[0]; });
-    PartRows rows{.rows = part.rows, .kernel_rows = part.kernel_rows};
+    PartRows rows{.chunks = {}, .rows = part.rows};
     for (const ChunkPtr& chunk : part.chunks) rows.chunks.push_back(chunk.get());
 
     EncodedPart encoded;
     encoded.record.positions = part.positions.ranges();
     encoded.record.tally = part.tally;
-    if (rows.rows > 0) encoded.points = encoder_.points(rows);
-    if (rows.kernel_rows > 0) encoded.kernels = encoder_.kernels(rows);
-    encoded.record.points = part_file("", rows.rows, encoded.points);
-    encoded.record.kernels = part_file("", rows.kernel_rows, encoded.kernels);
+    for (const Table table : kDetailsFirst) {
+      if (rows.rows[table] == 0) continue;
+      const FileBytes& file = encoded.files[table] = encoder_.file(table, rows);
+      encoded.record.files[table] = {.name = "",  // its number is given when it is written
+                                     .rows = rows.rows[table],
+                                     .bytes = file.bytes.size(),
+                                     .checksum = checksum_of(file.bytes)};
+    }
     return encoded;
   }
 
@@ -195,29 +196,29 @@ class ParquetSink::Impl {
     }
   }
 
-  // Kernels first: a point that can be seen has its kernels.
+  // Points last: one that can be seen has its kernels and whatever else it has.
   void commit(std::vector<EncodedPart>& parts) {
     const auto& root = folder_.path();
-    const auto stage = [&](const char* table, PartFile& file, const FileBytes& bytes,
-                           std::uint64_t sequence) {
-      if (file.rows == 0) return;
-      file.name = part_name(table, folder_.identity().shard, sequence);
-      write_hidden(root / file.name, bytes.bytes);
-    };
-    for (auto& [record, points, kernels] : parts) {
-      record.sequence = folder_.next_sequence();
-      stage("kernels", record.kernels, kernels, record.sequence);
-      stage("points", record.points, points, record.sequence);
-    }
-    const auto show = [&](const char* table, PartFile PartRecord::*file) {
-      for (const EncodedPart& part : parts) {
-        const std::string& name = (part.record.*file).name;
-        if (!name.empty()) reveal(root / name);
+    for (EncodedPart& part : parts) {
+      part.record.sequence = folder_.next_sequence();
+      for (const Table table : kDetailsFirst) {
+        PartFile& file = part.record.files[table];
+        if (file.rows == 0) continue;
+        file.name = part_name(table, folder_.identity().shard, part.record.sequence);
+        make_folder((root / file.name).parent_path());
+        write_hidden(root / file.name, part.files[table].bytes);
       }
-      sync_folder(root / table);
-    };
-    show("kernels", &PartRecord::kernels);
-    show("points", &PartRecord::points);
+    }
+    for (const Table table : kDetailsFirst) {
+      bool shown = false;
+      for (const EncodedPart& part : parts) {
+        const PartFile& file = part.record.files[table];
+        if (file.name.empty()) continue;
+        reveal(root / file.name);
+        shown = true;
+      }
+      if (shown) sync_folder(root / engine::name_of(table));
+    }
     std::vector<PartRecord> records;
     for (EncodedPart& part : parts) records.push_back(std::move(part.record));
     folder_.record(records);

@@ -13,10 +13,11 @@
 namespace results {
 
 struct SinkOptions {
-  // A part is closed when it has this many rows of either table, or is this old when a chunk comes
-  // in. Bigger parts mean fewer files and more memory; a kill loses at most the open ones.
+  // A part is closed when it has this many points, this many rows of another table, or is this old
+  // when a chunk comes in. Bigger parts mean fewer files and more memory; a kill loses at most the
+  // open ones.
   std::size_t points_per_part = 16 << 10;
-  std::size_t kernels_per_part = 512 << 10;
+  std::size_t details_per_part = 512 << 10;
   std::chrono::milliseconds oldest{10'000};
   // For tests: the clock that ages parts.
   std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;

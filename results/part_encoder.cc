@@ -1,12 +1,13 @@
 #include "results/part_encoder.h"
 
 #include "engine/base/version.h"
+#include "results/row_table.h"
 
 namespace results {
 namespace {
 
-Metadata file_metadata(const char* table, const std::string& run_yaml) {
-  return {{"llmsweep.table", table},
+Metadata file_metadata(Table table, const std::string& run_yaml) {
+  return {{"llmsweep.table", std::string(engine::name_of(table))},
           {"llmsweep.program_version", std::string(engine::program_version())},
           {"llmsweep.program_commit", std::string(engine::program_commit())},
           {"llmsweep.model_version", std::to_string(engine::kModelVersion)},
@@ -19,9 +20,29 @@ Metadata file_metadata(const char* table, const std::string& run_yaml) {
 PartEncoder::PartEncoder(const SchemaInputs& inputs, const std::string& run_yaml)
     : inputs_(inputs),
       layout_(inputs),
-      points_(point_columns(inputs), file_metadata("points", run_yaml)),
-      kernels_(kernel_columns(), file_metadata("kernels", run_yaml)) {}
+      formats_{{ParquetFormat(point_columns(inputs), file_metadata(Table::points, run_yaml)),
+                ParquetFormat(kernel_columns(), file_metadata(Table::kernels, run_yaml)),
+                ParquetFormat(request_columns(), file_metadata(Table::requests, run_yaml)),
+                ParquetFormat(timeline_columns(), file_metadata(Table::timeline, run_yaml))}} {}
 
 PartEncoder::~PartEncoder() = default;
+
+FileBytes PartEncoder::file(Table table, const PartRows& part) const {
+  return formats_[table].write(pages(table, part), part.rows[table]);
+}
+
+std::vector<ColumnPages> PartEncoder::pages(Table table, const PartRows& part) const {
+  switch (table) {
+    case Table::points:
+      return point_pages(part);
+    case Table::kernels:
+      return kernel_pages(part);
+    case Table::requests:
+      return row_pages<engine::RequestRow>(formats_[table].columns(), part);
+    case Table::timeline:
+      return row_pages<engine::TimelineRow>(formats_[table].columns(), part);
+  }
+  return {};
+}
 
 }  // namespace results

@@ -1,4 +1,4 @@
-// Turns the rows of a part, still in their chunks, into the bytes of its two files.
+// Turns the rows of a part, still in their chunks, into the bytes of its files.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,7 @@ namespace results {
 // Chunks in the order of their positions.
 struct PartRows {
   std::vector<const ChunkBuffer*> chunks;
-  std::size_t rows = 0;
-  std::size_t kernel_rows = 0;
+  ByTable<std::size_t> rows;
 };
 
 // Read-only once built, so that any number of threads may encode at once.
@@ -25,14 +24,17 @@ class PartEncoder {
   PartEncoder(const SchemaInputs& inputs, const std::string& run_yaml);
   ~PartEncoder();
 
-  FileBytes points(const PartRows& part) const;
-  FileBytes kernels(const PartRows& part) const;
+  // There are such rows.
+  FileBytes file(Table table, const PartRows& part) const;
 
  private:
+  std::vector<ColumnPages> pages(Table table, const PartRows& part) const;
+  std::vector<ColumnPages> point_pages(const PartRows& part) const;   // points_table.cc
+  std::vector<ColumnPages> kernel_pages(const PartRows& part) const;  // kernels_table.cc
+
   SchemaInputs inputs_;
   RowLayout layout_;
-  ParquetFormat points_;
-  ParquetFormat kernels_;
+  ByTable<ParquetFormat> formats_;
 };
 
 }  // namespace results

@@ -57,7 +57,8 @@ class PointColumns {
       case ColumnRole::metric:
         return metric(column);
       case ColumnRole::provenance:
-        return constant_number(column, std::uint64_t(engine::kModelVersion), part_.rows);
+        return constant_number(column, std::uint64_t(engine::kModelVersion),
+                               part_.rows[Table::points]);
     }
     return {};
   }
@@ -66,7 +67,7 @@ class PointColumns {
   // One value a row: get(chunk, number of the chunk) gives a function of the row.
   template <class T, class Get>
   void gather(std::vector<T>& values, Get get) const {
-    values.resize(part_.rows);
+    values.resize(part_.rows[Table::points]);
     T* out = values.data();
     for (std::size_t c = 0; c < part_.chunks.size(); ++c) {
       const ChunkBuffer& chunk = *part_.chunks[c];
@@ -114,18 +115,18 @@ class PointColumns {
       case engine::LeafKind::number:
         return constant_number(
             column, std::bit_cast<std::uint64_t>(engine::leaf_double(inputs_.base, leaf)),
-            part_.rows);
+            part_.rows[Table::points]);
       case engine::LeafKind::integer:
         return constant_number(column, std::uint64_t(engine::leaf_integer(inputs_.base, leaf)),
-                               part_.rows);
+                               part_.rows[Table::points]);
       case engine::LeafKind::boolean:
         return boolean_pages(std::vector<std::uint8_t>(
-            part_.rows, std::uint8_t(engine::leaf_integer(inputs_.base, leaf))));
+            part_.rows[Table::points], std::uint8_t(engine::leaf_integer(inputs_.base, leaf))));
       case engine::LeafKind::enumeration:
         return constant_text(leaf.names[std::size_t(engine::leaf_integer(inputs_.base, leaf))],
-                             part_.rows);
+                             part_.rows[Table::points]);
       case engine::LeafKind::text:
-        return constant_text(engine::leaf_text(inputs_.base, leaf), part_.rows);
+        return constant_text(engine::leaf_text(inputs_.base, leaf), part_.rows[Table::points]);
     }
     return {};
   }
@@ -225,11 +226,13 @@ class PointColumns {
 
 }  // namespace
 
-FileBytes PartEncoder::points(const PartRows& part) const {
+std::vector<ColumnPages> PartEncoder::point_pages(const PartRows& part) const {
   PointColumns columns(inputs_, layout_, part);
   std::vector<ColumnPages> pages;
-  for (const Column& column : points_.columns()) pages.push_back(columns.pages(column));
-  return points_.write(pages, part.rows);
+  for (const Column& column : formats_[Table::points].columns()) {
+    pages.push_back(columns.pages(column));
+  }
+  return pages;
 }
 
 }  // namespace results

@@ -33,6 +33,19 @@ std::string value_of(const std::shared_ptr<const arrow::KeyValueMetadata>& metad
   return value.ok() ? value.ValueUnsafe() : "";
 }
 
+ColumnType column_type(const arrow::DataType& type) {
+  switch (type.id()) {
+    case arrow::Type::INT64:
+      return ColumnType::int64;
+    case arrow::Type::DOUBLE:
+      return ColumnType::float64;
+    case arrow::Type::BOOL:
+      return ColumnType::boolean;
+    default:
+      return ColumnType::text;
+  }
+}
+
 }  // namespace
 
 struct ParquetReader::Impl {
@@ -85,6 +98,22 @@ std::uint64_t ParquetReader::rows() const {
 
 std::vector<std::string> ParquetReader::column_names() const {
   return impl_->schema->field_names();
+}
+
+std::vector<Column> ParquetReader::columns() const {
+  std::vector<Column> columns;
+  for (const auto& field : impl_->schema->fields()) {
+    Column column{.name = field->name(),
+                  .type = column_type(*field->type()),
+                  .unit = value_of(field->metadata(), "unit"),
+                  .description = value_of(field->metadata(), "description"),
+                  .nullable = field->nullable()};
+    const auto role = engine::from_name<ColumnRole>(value_of(field->metadata(), "role"));
+    if (!role) fail(impl_->file, "column '" + column.name + "' does not say what it is");
+    column.role = *role;
+    columns.push_back(std::move(column));
+  }
+  return columns;
 }
 
 bool ParquetReader::has(std::string_view column) const {

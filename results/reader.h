@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/leaves.h"
+#include "results/schema.h"
 
 namespace results {
 
@@ -23,6 +24,8 @@ class ParquetReader {
 
   std::uint64_t rows() const;
   std::vector<std::string> column_names() const;
+  // The columns as they were written; `source` is not kept.
+  std::vector<Column> columns() const;
   bool has(std::string_view column) const;
   // The file's own metadata ("llmsweep.run_yaml"), or a field's ("unit"); empty where there is none.
   std::string metadata(const std::string& name) const;
@@ -42,7 +45,7 @@ class ParquetReader {
   std::unique_ptr<Impl> impl_;
 };
 
-// The files of a table of a run, in the order of their names; `table` is "points" or "kernels".
+// The files of a table of a run, in the order of their names; `table` is its folder: "points".
 std::vector<std::filesystem::path> table_files(const std::filesystem::path& folder,
                                                const std::string& table);
 

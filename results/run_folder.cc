@@ -19,7 +19,10 @@ namespace fs = std::filesystem;
 using engine::Mistake;
 
 constexpr const char* kRunYaml = "run.yaml";
-constexpr const char* kTables[] = {"points", "kernels"};
+// The other tables get their folders with their first rows.
+constexpr Table kAlwaysThere[] = {Table::points, Table::kernels};
+
+fs::path folder_of(const fs::path& run, Table table) { return run / engine::name_of(table); }
 
 Mistake mistake(const fs::path& folder, std::string what, std::string hint) {
   return {.where = {.file = folder.string()}, .what = std::move(what), .hint = std::move(hint)};
@@ -49,7 +52,7 @@ std::vector<Shard> shards_of(const fs::path& folder) {
     }
   };
   look(folder, {"manifest-"}, '.');
-  for (const char* table : kTables) look(folder / table, {"part-", ".part-"}, '-');
+  for (const Table table : kDetailsFirst) look(folder_of(folder, table), {"part-", ".part-"}, '-');
   return {found.begin(), found.end()};
 }
 
@@ -74,17 +77,17 @@ std::string first_difference(const std::string& before, const std::string& now) 
 
 // Why a part cannot count as done, or nothing.
 std::string trouble_with(const fs::path& folder, const PartRecord& part, Verify verify) {
-  for (const PartFile* file : {&part.points, &part.kernels}) {
-    if (file->name.empty()) continue;
+  for (const PartFile& file : part.files) {
+    if (file.name.empty()) continue;
     std::error_code error;
-    const std::uintmax_t size = fs::file_size(folder / file->name, error);
-    if (error) return file->name + " is missing";
-    if (size != file->bytes) {
-      return fmt::format("{} has {} bytes, not {}", file->name, size, file->bytes);
+    const std::uintmax_t size = fs::file_size(folder / file.name, error);
+    if (error) return file.name + " is missing";
+    if (size != file.bytes) {
+      return fmt::format("{} has {} bytes, not {}", file.name, size, file.bytes);
     }
     if (verify == Verify::contents) {
-      const auto bytes = read_file(folder / file->name);
-      if (!bytes || checksum_of(*bytes) != file->checksum) return file->name + " is damaged";
+      const auto bytes = read_file(folder / file.name);
+      if (!bytes || checksum_of(*bytes) != file.checksum) return file.name + " is damaged";
     }
   }
   return "";
@@ -131,7 +134,7 @@ std::optional<Mistake> RunFolder::State::create() {
   if (shards.empty() && yaml != identity.run_yaml) {
     write_durably(folder / kRunYaml, identity.run_yaml);
   }
-  for (const char* table : kTables) fs::create_directories(folder / table);
+  for (const Table table : kAlwaysThere) fs::create_directories(folder_of(folder, table));
   sync_folder(folder);
   return std::nullopt;
 }
@@ -160,16 +163,18 @@ std::optional<Mistake> RunFolder::State::check_header(const ManifestHeader& head
 void RunFolder::State::remove_strangers(const Shard& shard, const Manifest& manifest) {
   std::set<std::string> named;
   for (const PartRecord& part : manifest.parts) {
-    named.insert(part.points.name);
-    named.insert(part.kernels.name);
+    for (const PartFile& file : part.files) named.insert(file.name);
   }
   std::size_t removed = 0;
-  for (const std::string table : kTables) {
-    for (const auto& entry : fs::directory_iterator(folder / table)) {
+  for (const Table table : kDetailsFirst) {
+    const fs::path files = folder_of(folder, table);
+    if (!fs::exists(files)) continue;
+    for (const auto& entry : fs::directory_iterator(files)) {
       const std::string name = entry.path().filename().string();
       const bool hidden = shard_in_name(name, ".part-", '-') == shard;
       const bool visible = shard_in_name(name, "part-", '-') == shard;
-      if (hidden || (visible && !named.contains(table + "/" + name))) {
+      if (hidden ||
+          (visible && !named.contains(fmt::format("{}/{}", engine::name_of(table), name)))) {
         fs::remove(entry.path());
         ++removed;
       }

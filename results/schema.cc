@@ -131,6 +131,54 @@ Column identity(const char* name, ColumnType type, const char* description, int 
           .source = source};
 }
 
+// `index` and `key` of a table other than points.
+void add_owner(std::vector<Column>& columns) {
+  columns.push_back(
+      identity("index", ColumnType::int64, "position of the point in the grid of the sweep", 0));
+  columns.push_back(
+      identity("key", ColumnType::text, "content hash of the point; joins the points table", 1));
+  columns.back().has_range = false;
+}
+
+// A column a field of a row.
+struct RowVisitor {
+  std::vector<Column>& out;
+
+  template <class T>
+  void operator()(std::string_view name, const T&, std::string_view meaning) {
+    Column column{.name = std::string(name),
+                  .role = ColumnRole::result,
+                  .description = std::string(meaning),
+                  .has_range = false,
+                  .source = int(out.size())};
+    if constexpr (engine::IsQuantity<T>) {
+      constexpr engine::Unit unit = engine::UnitOf<T>::unit;
+      static_assert(unit.per_base == 1, "rows are written as they are");
+      column.name = with_suffix(name, unit);
+      column.unit = unit.symbol;
+      column.nullable = true;
+      column.has_range = true;
+    } else if constexpr (std::is_same_v<T, bool>) {
+      column.type = ColumnType::boolean;
+    } else if constexpr (engine::NamedEnum<T>) {
+      column.type = ColumnType::text;
+    } else if constexpr (std::is_same_v<T, std::int64_t>) {
+      column.type = ColumnType::int64;
+      column.has_range = true;
+    }
+    out.push_back(std::move(column));
+  }
+};
+
+template <class Row>
+std::vector<Column> row_columns() {
+  std::vector<Column> columns;
+  add_owner(columns);
+  const Row none;
+  Row::fields(none, RowVisitor{columns});
+  return columns;
+}
+
 }  // namespace
 
 const std::vector<Metric>& metric_table() {
@@ -194,14 +242,13 @@ std::vector<Column> kernel_columns() {
                               const char* description) {
     columns.push_back({.name = name,
                        .type = type,
-                       .role = columns.size() < 2 ? ColumnRole::identity : ColumnRole::result,
+                       .role = ColumnRole::result,
                        .unit = unit,
                        .description = description,
-                       .has_range = columns.empty(),
+                       .has_range = false,
                        .source = int(columns.size())});
   };
-  add("index", ColumnType::int64, "", "position of the point in the grid of the sweep");
-  add("key", ColumnType::text, "", "content hash of the point; joins the points table");
+  add_owner(columns);
   add("phase", ColumnType::text, "", "part of the work the kernel belongs to");
   add("op", ColumnType::text, "", "what the operation is for in the model");
   add("family", ColumnType::text, "", "kernels that share a cost model");
@@ -215,5 +262,8 @@ std::vector<Column> kernel_columns() {
   add("extrapolated", ColumnType::boolean, "", "outside what was measured");
   return columns;
 }
+
+std::vector<Column> request_columns() { return row_columns<engine::RequestRow>(); }
+std::vector<Column> timeline_columns() { return row_columns<engine::TimelineRow>(); }
 
 }  // namespace results

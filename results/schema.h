@@ -1,4 +1,4 @@
-// Which columns the two tables have, as plain data: the sink writes them, the reader finds them and
+// Which columns the tables have, as plain data: the sink writes them, the reader finds them and
 // `describe` prints them.
 #pragma once
 
@@ -54,6 +54,9 @@ enum class ResultColumn : std::uint8_t { status, reason, saturation, bound, tier
 
 std::vector<Column> point_columns(const SchemaInputs& inputs);
 std::vector<Column> kernel_columns();
+// `index` and `key` of the point, then the fields of engine::RequestRow or engine::TimelineRow.
+std::vector<Column> request_columns();
+std::vector<Column> timeline_columns();
 
 // One figure of engine::Metrics, by its number.
 struct Metric {

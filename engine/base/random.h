@@ -17,6 +17,7 @@ enum class Stream : std::uint32_t {
   think_time = 6,
   acceptance = 7,
   priorities = 8,
+  tenants = 9,
   sampling = 100,  // plus the dimension of a sampled axis
 };
 

@@ -48,6 +48,8 @@ struct Fabric {
         scale_up.topology != Topology::none && (scale_up.topology != Topology::pairs || ranks <= 2);
     return own ? scale_up : host_link;
   }
+
+  bool operator==(const Fabric&) const = default;
 };
 
 Fabric fabric_of(const Cluster& cluster, const Device& device);

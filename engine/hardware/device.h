@@ -33,6 +33,8 @@ struct MatrixPeaks {
     visit("int4", self.int4, "dense matrix peak in int4", non_negative);
     visit("fp4", self.fp4, "dense matrix peak in fp4", non_negative);
   }
+
+  bool operator==(const MatrixPeaks&) const = default;
 };
 
 struct Device {
@@ -100,6 +102,8 @@ struct Device {
 
   // How much faster or slower the on-chip parts run than the datasheet's figures.
   double on_chip_scale() const { return rated_clock.value > 0 ? clock / rated_clock : 1; }
+
+  bool operator==(const Device&) const = default;
 };
 
 // Dense matrix peak of a format at the device's present clock and size.

@@ -45,6 +45,8 @@ struct Link {
     visit("in_network_reduction", self.in_network_reduction, "switches can sum (as NVLink SHARP)",
           any_value);
   }
+
+  bool operator==(const Link&) const = default;
 };
 
 // A link without its name: what times depend on, cheap to copy.
@@ -54,6 +56,8 @@ struct LinkRates {
   Seconds latency;
   std::int64_t devices = 1;
   bool in_network_reduction = false;
+
+  bool operator==(const LinkRates&) const = default;
 };
 
 inline LinkRates rates_of(const Link& link) {

@@ -34,6 +34,7 @@ struct HostSettings {
   Seconds step_overhead{300e-6};
   Seconds step_per_sequence{3e-6};
   bool asynchronous = true;
+  Seconds request_latency{0};
   double low = 0.75;
   double high = 2;
 
@@ -57,10 +58,15 @@ struct HostSettings {
           non_negative);
     visit("asynchronous", self.asynchronous,
           "the next step is prepared while the device works on this one", any_value);
+    visit("request_latency", self.request_latency,
+          "front end: a request's way from its client into the queue and of its first token back",
+          non_negative);
     visit("low", self.low, "nine steps in ten need at least this many times the host time",
           fraction);
     visit("high", self.high, "and at most this many times", at_least(1));
   }
+
+  bool operator==(const HostSettings&) const = default;
 };
 
 }  // namespace engine

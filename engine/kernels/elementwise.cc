@@ -60,7 +60,9 @@ KernelTime fitted_pass(const Elementwise& op, const Device& device, const Fitted
   FormTime form;
   form.memory = (op.cold_bytes + op.resident_bytes * (1 - held)) / memory_rate;
   form.l2 = op.resident_bytes * held / cache_rate;
-  form.launch = shifted_floor(fit.floor, set, rates) + latency;
+  // Floors of passes are below a product's, so another device's is in proportion, not so much less.
+  const double slower = set.launch > 0 ? rates.launch / set.launch : 1;
+  form.launch = fit.floor * slower + latency;
   if (device.vector_peak.value > 0) {
     form.compute = op.flops / (device.vector_peak.value * device.on_chip_scale()) * 1e6;
   }

@@ -6,6 +6,10 @@
 namespace engine {
 namespace {
 
+// Channels and staging buffers of NCCL and a custom all-reduce: an engine's memory outside its tensors
+// grows by about this much when a second device joins (logs of vLLM on H100).
+constexpr Bytes kCommunicationBuffers{0.45e9};
+
 double stage_share(const ModelShard& shard) {
   const double layers = double(shard.model->layers);
   return std::ceil(layers / double(shard.parallel.pp)) / layers;
@@ -23,14 +27,15 @@ Bytes weight_bytes(const ModelShard& shard) {
   const double expert_share =
       double(shard.local_experts) / double(std::max<std::int64_t>(1, model.moe.experts)) *
       double(shard.expert_intermediate) / double(std::max<std::int64_t>(1, model.moe.intermediate));
-  const double matrices =
-      (counts.attention + counts.dense_mlp) / tp + repeated_kv + counts.experts * expert_share;
+  const double matrices = (counts.attention + counts.dense_mlp) / tp + repeated_kv;
+  const double experts = counts.experts * expert_share;
   const double share = stage_share(shard);
   // Embeddings stay in 16 bits, at the two ends of the pipeline; one stage holds both if there is
   // only one.
   const double ends = shard.parallel.pp > 1 ? std::max(counts.embedding, counts.output)
                                             : counts.embedding + counts.output;
-  return Bytes{stored_bytes(matrices * share, shard.quant.weights, shard.quant.group) +
+  return Bytes{stored_bytes(matrices * share, shard.dense.weights, shard.dense.group) +
+               stored_bytes(experts * share, shard.quant.weights, shard.quant.group) +
                2 * ends / tp + 2 * counts.norms * share};
 }
 
@@ -50,17 +55,20 @@ Bytes activation_bytes(const ModelShard& shard, const MemoryBudget& budget) {
                    copies * (gates * double(shard.expert_intermediate) + 2 * double(model.hidden)));
   }
   const double stream = 2 * double(model.hidden);
-  // Logits of the sampled rows, in 32 bits, whole vocabulary after the gather.
-  const double logits = double(budget.step_sampled) * double(model.vocabulary) * 4;
-  return Bytes{std::max(tokens * (stream + std::max(attention, mlp)) * 2, logits)};
+  // The sampled rows have the whole vocabulary after the gather; the last layer's output is still there.
+  const double sampling =
+      double(budget.step_sampled) * double(model.vocabulary) * budget.per_logit.value +
+      tokens * stream * 2;
+  return Bytes{std::max(tokens * (stream + std::max(attention, mlp)) * 2, sampling)};
 }
 
 }  // namespace
 
 Footprint footprint_of(const ModelShard& shard, const Device& device, const MemoryBudget& budget) {
+  const bool alone = shard.parallel.tp * shard.parallel.pp == 1;
   return {.weights = weight_bytes(shard),
           .activations = activation_bytes(shard, budget),
-          .reserved = budget.reserved,
+          .reserved = budget.reserved + (alone ? Bytes{0} : kCommunicationBuffers),
           .budget = device.memory_capacity * budget.utilization};
 }
 

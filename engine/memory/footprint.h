@@ -14,6 +14,7 @@ struct MemoryBudget {
   Bytes reserved;                 // context, graphs, communication buffers
   std::int64_t step_tokens = 1;   // most tokens in one step
   std::int64_t step_sampled = 1;  // most sequences sampled in one step
+  Bytes per_logit{4};             // held for each logit of that many sequences
 };
 
 // Terms of one device: the fullest one of the pipeline.

@@ -26,9 +26,9 @@ struct Builder {
             .n = n,
             .k = k,
             .batch = 1,
-            .weights = shard.quant.weights,
-            .activations = shard.quant.activations,
-            .group = shard.quant.group};
+            .weights = shard.dense.weights,
+            .activations = shard.dense.activations,
+            .group = shard.dense.group};
   }
 
   // `reads` and `writes` in 16-bit values.
@@ -46,12 +46,12 @@ struct Builder {
   }
 
   void quantize(OpName name, double calls, double width) const {
-    if (!narrow(shard.quant.activations)) return;
+    if (!narrow(shard.dense.activations)) return;
     ops.add(name, Family::quantize, calls,
             Quantize{.rows = rows,
                      .width = width,
-                     .format = shard.quant.activations,
-                     .group = shard.quant.group});
+                     .format = shard.dense.activations,
+                     .group = shard.dense.group});
   }
 
   void all_reduce(OpName name, double calls) const {
@@ -192,6 +192,15 @@ struct Builder {
     Elementwise sampling = pass(values, 0, values);
     sampling.rows = sampled;
     ops.add(OpName::sampling, Family::sample, 1, sampling);
+    if (shard.sampling == Sampling::sorted) {
+      // Sort, order, probabilities, running sums, masks, scatter. On an H200 (PyTorch 2.11, 16 to 127
+      // rows, vocabularies of 32,000 to 201,088) all of it takes as long as 24 passes that move 21
+      // bytes a logit at peak bandwidth.
+      Elementwise sort = sampling;
+      sort.resident_bytes = 0;
+      sort.cold_bytes = 21 * values;
+      ops.add(OpName::sampling, Family::sample, 24, sort);
+    }
   }
 };
 
@@ -241,6 +250,10 @@ ModelShard shard_of(const ModelSpec& model, const Parallelism& parallel,
   shard.model = &model;
   shard.parallel = parallel;
   shard.quant = quant;
+  shard.dense = quant;
+  if (quant.scope == QuantScope::experts) {
+    shard.dense.weights = shard.dense.activations = Dtype::bf16;
+  }
   shard.layers = layer_counts(model);
   shard.heads = model.heads / parallel.tp;
   shard.kv_heads = std::max<std::int64_t>(1, model.kv_heads / parallel.tp);
@@ -291,9 +304,29 @@ void token_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops) {
   }
 }
 
+// Decodes are prompts of one token to the kernel that reads the step's prompts.
+void joined_decode_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops) {
+  const double sequences = double(batch.decode_sequences);
+  AttentionPrefill op{.sequences = batch.decode_sequences,
+                      .tokens = sequences,
+                      .pairs = batch.decode_kv_tokens,
+                      .kv_tokens = batch.decode_kv_tokens,
+                      .heads = shard.heads,
+                      .kv_heads = shard.kv_heads,
+                      .key_dim = shard.model->head_dim,
+                      .value_dim = shard.model->head_dim,
+                      .decodes = true,
+                      .kv = shard.quant.kv,
+                      .activations = shard.dense.activations};
+  ops.add(OpName::attention, Family::attn_prefill, double(shard.layers.full), op);
+  op.window = shard.model->window;
+  op.pairs = op.kv_tokens = batch.decode_window_kv_tokens;
+  ops.add(OpName::attention_window, Family::attn_prefill, double(shard.layers.windowed), op);
+}
+
 void attention_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops) {
   const ModelSpec& model = *shard.model;
-  const Quantization& quant = shard.quant;
+  const Quantization& quant = shard.dense;
   if (batch.prefill_tokens > 0) {
     AttentionPrefill op{.sequences = batch.prefill_sequences,
                         .tokens = double(batch.prefill_tokens),
@@ -327,7 +360,9 @@ void attention_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops
     op.kv_tokens = batch.prefill_window_kv_tokens;
     ops.add(OpName::attention_window, family, double(shard.layers.windowed), op);
   }
-  if (batch.decode_sequences > 0) {
+  if (batch.decode_sequences > 0 && batch.prefill_tokens > 0 && shard.joined_attention) {
+    joined_decode_ops(shard, batch, ops);
+  } else if (batch.decode_sequences > 0) {
     AttentionDecode op{.sequences = batch.decode_sequences,
                        .kv_tokens = batch.decode_kv_tokens,
                        .heads = shard.heads,

@@ -11,6 +11,7 @@
 #include "engine/model/model_spec.h"
 #include "engine/model/op.h"
 #include "engine/model/parallelism.h"
+#include "engine/model/sampling.h"
 
 namespace engine {
 
@@ -36,7 +37,8 @@ class OpList {
 struct ModelShard {
   const ModelSpec* model = nullptr;
   Parallelism parallel;
-  Quantization quant;
+  Quantization quant;  // of the routed experts, and of the KV cache
+  Quantization dense;  // of every other matrix
   LayerCounts layers;
   std::int64_t heads = 1;
   std::int64_t kv_heads = 1;
@@ -46,6 +48,9 @@ struct ModelShard {
   std::int64_t local_experts = 0;
   std::int64_t expert_replicas = 1;  // data-parallel replicas that share one set of experts
   std::int64_t vocabulary = 1;
+  Sampling sampling = Sampling::greedy;
+  bool joined_attention =
+      false;  // prompts and decodes of a step in one kernel, the one for prompts
 };
 
 // Why the model cannot be laid out like this, or nothing.
@@ -59,5 +64,9 @@ void token_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops);
 
 // What depends on how much is attended to.
 void attention_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops);
+
+// Attention of the batch's decodes in the kernel that reads its prompts; `attention_ops` has it where
+// the shard joins them.
+void joined_decode_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops);
 
 }  // namespace engine

@@ -41,6 +41,8 @@ struct MoeSpec {
     visit("skew", self.skew,
           "exponent of the power law by which tokens choose experts; 0: all alike", non_negative);
   }
+
+  bool operator==(const MoeSpec&) const = default;
 };
 
 // Latent attention (as DeepSeek-V2/V3); kv_rank = 0 means ordinary heads.
@@ -61,6 +63,8 @@ struct MlaSpec {
     visit("nope_dim", self.nope_dim, "non-rotary part of a query or key head", non_negative);
     visit("value_dim", self.value_dim, "width of a value head", non_negative);
   }
+
+  bool operator==(const MlaSpec&) const = default;
 };
 
 struct ModelSpec {
@@ -116,6 +120,8 @@ struct ModelSpec {
 
   bool is_moe() const { return moe.experts > 0; }
   bool is_mla() const { return mla.kv_rank > 0; }
+
+  bool operator==(const ModelSpec&) const = default;
 };
 
 // How many layers do what.

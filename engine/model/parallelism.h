@@ -1,8 +1,11 @@
 // How one model is laid over devices, and in which formats its numbers are kept.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 
+#include "engine/base/enum_names.h"
 #include "engine/base/fields.h"
 #include "engine/hardware/dtype.h"
 
@@ -25,13 +28,21 @@ struct Parallelism {
   }
 
   std::int64_t devices() const { return tp * pp * dp * cp; }
+
+  bool operator==(const Parallelism&) const = default;
 };
+
+// Which matrices are kept in the formats below. Mixture models are often published with narrow experts
+// and everything else in 16 bits (gpt-oss).
+enum class QuantScope : std::uint8_t { all, experts };
+constexpr std::array<std::string_view, 2> enum_names(QuantScope) { return {"all", "experts"}; }
 
 struct Quantization {
   Dtype weights = Dtype::bf16;
   Dtype activations = Dtype::bf16;
   Dtype kv = Dtype::bf16;
   std::int64_t group = 128;
+  QuantScope scope = QuantScope::all;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -40,7 +51,12 @@ struct Quantization {
           any_value);
     visit("kv", self.kv, "format of the KV cache", any_value);
     visit("group", self.group, "weights that share one 16-bit scale", at_least(1));
+    visit("scope", self.scope,
+          "experts: only the routed experts are in these formats, other matrices in 16 bits",
+          any_value);
   }
+
+  bool operator==(const Quantization&) const = default;
 };
 
 }  // namespace engine

@@ -86,7 +86,8 @@ struct Admission {
   bool whole_prompt = false;         // blocks for the whole prompt are taken now
 };
 
-// How long the plan would be made again, step after step, as long as blocks suffice.
+// How long the plan would be made again, step after step, as long as blocks suffice. A plan that holds
+// until an arrival, with nobody waiting, is made again after completions, too.
 enum class Steady : std::uint8_t { no, until_arrival, until_completion };
 
 struct StepPlan {
@@ -110,8 +111,6 @@ struct StepPlan {
   }
 };
 
-using PlanFunction = void (*)(const ReplicaView& view, StepPlan& plan);
-
 // ---- what several policies share (batch_policy.cc) ----------------------------------------------
 
 // One token for every decoding sequence and up to `most_chunk` for every one that reads its prompt,
@@ -124,7 +123,7 @@ std::int64_t plan_running(const ReplicaView& view, std::int64_t budget, std::int
 std::int64_t blocks_left(const ReplicaView& view, const StepPlan& plan);
 
 // A plan of nothing but one token for everyone goes on as it is: until something arrives, or, where
-// the queue is stuck behind its head, until something finishes.
+// the queue is stuck behind its head, until something finishes; unless the cache reorders the queue.
 Steady steadiness(const ReplicaView& view, const StepPlan& plan);
 
 }  // namespace engine

@@ -21,9 +21,7 @@ CapacityEstimate capacity_estimate(const ServingSettings& settings, const MeanLe
   const Seconds step = step_time(decode, context, Phase::decode, nullptr).total();
 
   // Prompts share steps up to the token budget, and long ones need several.
-  const double budget = double(std::min(
-      settings.policy == PolicyName::sarathi ? settings.chunk : settings.max_num_batched_tokens,
-      std::int64_t{1} << 20));
+  const double budget = double(std::min(settings.step_budget(), std::int64_t{1} << 20));
   BatchShape prompt;
   const double shared = std::max(1.0, budget / lengths.prompt);
   const std::int64_t together = std::max<std::int64_t>(1, std::int64_t(std::min(4.0, shared)));

@@ -34,13 +34,21 @@ void Lane::reset(ReplicaState& replica) {
   RunningSet fresh;
   fresh.prefilling.swap(running_.prefilling);
   running_ = std::move(fresh);
+  view_.emplace(ReplicaView{.settings = *replica.settings,
+                            .sequences = replica.sequences,
+                            .waiting = replica.waiting,
+                            .pool = replica.pool,
+                            .running = running_,
+                            .seats = replica.settings->max_num_seqs,
+                            .longest = replica.longest,
+                            .pipeline = replica.lanes > 1});
   const std::int64_t size = replica.settings->block_size;
   blocks_by_phase_.assign(std::size_t(size), 0);
   phase_mask_ = (size & (size - 1)) == 0 ? size - 1 : -1;
   contexts_ = windows_ = 0;
   inside_window_ = prompt_tokens_ = 0;
-  finishes_.clear();
-  crossings_.clear();
+  finishes_.reset();
+  crossings_.reset();
   newcomers_.clear();
   last_decode_ = free_since_ = 0;
   uneven_ = false;
@@ -48,27 +56,26 @@ void Lane::reset(ReplicaState& replica) {
   start_ = 0;
   end_ = kNever;
   steps_ = left_ = 0;
+  steady_ = Steady::no;
   chunks_.clear();
 }
 
-ReplicaView Lane::view() const {
+const ReplicaView& Lane::view() {
   const ReplicaState& replica = *replica_;
-  std::int64_t seats = replica.settings->max_num_seqs;
   if (replica.lanes > 1) {
     // Batches in flight share the seats, and what is inside is spread over them.
     const std::int64_t inside = replica.running + replica.waiting.size();
-    seats = std::min(seats, inside + replica.lanes - 1) / replica.lanes;
-    seats = std::max<std::int64_t>(seats, 1);
+    const std::int64_t seats = std::min(replica.settings->max_num_seqs, inside + replica.lanes - 1);
+    view_->seats = std::max<std::int64_t>(seats / replica.lanes, 1);
+    view_->others_running = replica.running > running_.count;
   }
-  return {.settings = *replica.settings,
-          .sequences = replica.sequences,
-          .waiting = replica.waiting,
-          .pool = replica.pool,
-          .running = running_,
-          .seats = seats,
-          .longest = replica.longest,
-          .pipeline = replica.lanes > 1,
-          .others_running = replica.running > running_.count};
+  return *view_;
+}
+
+// Nothing to decide: everybody decoded and the queue is empty, so everybody who is left decodes on.
+bool Lane::goes_on() const {
+  return steady_ == Steady::until_arrival && replica_->waiting.empty() && running_.decoding > 0 &&
+         running_.next_blocks <= replica_->pool.free();
 }
 
 void Lane::plan(double now) {
@@ -76,6 +83,8 @@ void Lane::plan(double now) {
   work_ = Work::none;
   end_ = kNever;
   if (running_.count == 0 && replica.waiting.empty()) return;
+  if (left_ > 0) return start_stretch(now);  // its next part
+  if (goes_on()) return start_steady(now);
   if (replica.lanes > 1 && now + kSameMoment < replica.stage_free) {
     end_ = replica.stage_free;  // another batch is in the first stage
     return;
@@ -99,22 +108,19 @@ void Lane::plan(double now) {
 void Lane::start(const StepPlan& plan, double now) {
   ReplicaState& replica = *replica_;
   for (const std::int32_t slot : plan.preempted) preempt(slot, plan.retracted_last);
-  // What the newly admitted found in the cache is held before anybody's new blocks push it out.
-  for (const Admission& admission : plan.admissions) {
-    Sequence& sequence = at(admission.slot);
-    const KvPool::Match hit = replica.pool.match(sequence.prefix, sequence.target - 1);
-    replica.pool.hold(sequence.prefix, hit, sequence.kv);
-    sequence.computed = hit.tokens;
+  if (replica.pool.caches_prefixes()) {
+    // What the newly admitted found in the cache is held before anybody's new blocks push it out.
+    for (const Admission& admission : plan.admissions) {
+      Sequence& sequence = at(admission.slot);
+      const KvPool::Match hit = replica.pool.match(sequence.prefix, sequence.target - 1);
+      replica.pool.hold(sequence.prefix, hit, sequence.kv);
+      sequence.computed = hit.tokens;
+    }
   }
   const bool only_decodes = plan.chunks.empty() && plan.admissions.empty() && plan.decodes > 0;
   if (only_decodes && plan.decodes == running_.decoding) {
     steady_ = replica.single_steps ? Steady::no : plan.steady;
-    left_ = 1;
-    if (steady_ != Steady::no) {
-      const std::int64_t to_finish = next_due(finishes_, true) - running_.step;
-      left_ = steps_that_fit(to_finish);
-    }
-    start_stretch(now);
+    start_steady(now);
   } else if (!plan.chunks.empty() || !plan.admissions.empty() || plan.decodes > 0) {
     start_step(plan, now);
   } else {
@@ -126,10 +132,7 @@ void Lane::start(const StepPlan& plan, double now) {
 }
 
 void Lane::finish_due(double time) {
-  while (!finishes_.empty() && next_due(finishes_, true) == running_.step) {
-    const std::int32_t slot = finishes_.front().slot;
-    finish(slot, time);
-  }
+  for (std::int32_t slot; (slot = finishes_.first_at(running_.step)) >= 0;) finish(slot, time);
 }
 
 // ---- steps with prompts in them, or with some decodes left out ----------------------------------
@@ -162,8 +165,7 @@ void Lane::start_step(const StepPlan& plan, double now) {
     skip_decodes(running_.decoding - plan.decodes);
   }
   chunks_.assign(plan.chunks.begin(), plan.chunks.end());
-  const ReplicaView now_view = view();
-  for (const Chunk& chunk : chunks_) blocks += now_view.blocks_to_add(at(chunk.slot), chunk.tokens);
+  for (const Chunk& chunk : chunks_) blocks += view_->blocks_to_add(at(chunk.slot), chunk.tokens);
   replica.pool.take(blocks);
   for (const Admission& admission : plan.admissions) {
     admit(admission, now);
@@ -232,26 +234,21 @@ void Lane::end_step() {
   if (step_decodes_ > 0) finish_due(end_);
 }
 
-bool Lane::advance(double next_arrival) {
+bool Lane::advance(double next_event) {
   const double now = end_;
   const Work done = work_;
   if (done == Work::stretch) {
     end_stretch();
-    if (replica_->audit) recount();
-    if (left_ > 0 && running_.decoding > 0) {
-      start_stretch(now);
-      return true;
-    }
   } else if (done == Work::step) {
     end_step();
-    if (replica_->audit) recount();
   }
   if (done != Work::none) {
+    if (replica_->audit) recount();
     work_ = Work::none;
     free_since_ = now;
     end_ = running_.count > 0 || !replica_->waiting.empty() ? now : kNever;
-    // Whoever was told of an answer just now may already have asked again: plan after that.
-    const bool wait = !replica_->answered.empty() || next_arrival <= now + kSameMoment;
+    // Whoever is told of an answer at this moment may ask again at once: plan after that.
+    const bool wait = !replica_->answered.empty() || next_event <= now + kSameMoment;
     if (wait || end_ == kNever || replica_->lanes > 1) return true;
   }
   plan(now);

@@ -4,10 +4,13 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "engine/serving/batch_policy.h"
+#include "engine/serving/fair_share.h"
 #include "engine/serving/serving_stats.h"
+#include "engine/serving/step_calendar.h"
 #include "engine/step/step_table.h"
 
 namespace engine {
@@ -17,7 +20,7 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 // What the lanes of a replica share.
 struct ReplicaState {
   const ServingSettings* settings = nullptr;
-  PlanFunction plan = nullptr;
+  Plan* plan = nullptr;
   StepTable* table = nullptr;
   ServingStats* stats = nullptr;
   std::int32_t number = 0;
@@ -29,8 +32,10 @@ struct ReplicaState {
   bool audit = false;             // recount everything at every step
 
   std::vector<Sequence> sequences;
-  std::vector<std::int32_t> unused;
+  std::int32_t slots = 0;            // of `sequences`, in use or
+  std::vector<std::int32_t> unused;  // to be used again
   WaitingQueue waiting;
+  FairShare shares;
   KvPool pool;
   std::int64_t running = 0;      // over all lanes
   std::int64_t outstanding = 0;  // requests inside
@@ -57,9 +62,13 @@ class Lane {
   void interrupt(double time);
   // The stretch goes on, but in two parts that meet at the first boundary from `time` on.
   void split(double time);
+  // Takes the blocks that are gone by `time`, for who looks at the pool then.
+  void settle(double time);
+  // What happens at `end()` is the end of work, not only the time to plan.
+  bool working() const { return work_ != Work::none; }
   // Carries on at `end()`: what was running is done, and the next step is planned, at once where
-  // nothing arrives before `next_arrival`. True when something was running.
-  bool advance(double next_arrival);
+  // nothing else happens before `next_event`. True when something was running.
+  bool advance(double next_event);
 
   const RunningSet& running() const { return running_; }
   double free_since() const { return free_since_; }
@@ -72,14 +81,6 @@ class Lane {
 
  private:
   enum class Work : std::uint8_t { none, stretch, step };
-  struct Due {  // a decoding sequence reaches something at a step number
-    std::int64_t step;
-    std::int32_t slot;
-    std::uint32_t epoch;
-    bool operator<(const Due& other) const {
-      return step != other.step ? step > other.step : slot > other.slot;
-    }
-  };
   // Decodes whose last token is later than the lane's last decode step.
   struct Newcomers {
     double time;
@@ -101,11 +102,13 @@ class Lane {
     const std::int64_t blocks = replica_->pool.blocks_for(context(sequence));
     return std::max({blocks, sequence.kv.shared, sequence.taken});
   }
-  ReplicaView view() const;
+  const ReplicaView& view();
+  bool goes_on() const;
 
   // lane.cc and lane_stretch.cc: what runs
   void plan(double now);
   void start(const StepPlan& plan, double now);
+  void start_steady(double now);
   void start_stretch(double now);
   void start_step(const StepPlan& plan, double now);
   void end_stretch();
@@ -128,21 +131,24 @@ class Lane {
   void count_next_blocks() { running_.next_blocks = blocks_by_phase_[bucket(-running_.step)]; }
   std::int64_t blocks_needed(std::int64_t steps) const;
   std::int64_t steps_that_fit(std::int64_t most) const;
-  std::int64_t next_due(std::vector<Due>& heap, bool finish);
-  void push_due(std::vector<Due>& heap, std::int64_t step, std::int32_t slot);
+  std::int64_t crossing_of(const Sequence& sequence) const {
+    return replica_->window - 1 - sequence.context_base;
+  }
   void cross_windows();
   void count_waste(const Sequence& sequence);
-  void recount() const;
+  void recount();
 
   ReplicaState* replica_ = nullptr;
   RunningSet running_;
+  std::optional<ReplicaView> view_;            // of the present run
   std::int64_t phase_mask_ = -1;               // of a block size that is a power of two
   std::vector<std::int64_t> blocks_by_phase_;  // growing decodes by context_base modulo block size
   double contexts_ = 0;                        // tokens the next decode of all attends to
   double windows_ = 0;                         // the same inside windows
   std::int64_t inside_window_ = 0;             // decodes that still fill their window
   std::int64_t prompt_tokens_ = 0;             // KV of prompts being read
-  std::vector<Due> finishes_, crossings_;      // heaps
+  StepCalendar finishes_;                      // last tokens
+  StepCalendar crossings_;                     // windows that are full
   double last_decode_ = 0;                     // end of the last step in which all decoded
   std::vector<Newcomers> newcomers_;
   bool uneven_ = false;    // last tokens differ: they are noted in Sequence
@@ -157,6 +163,7 @@ class Lane {
   double rise_ = 0;         // of step time, from one to the next
   std::int64_t steps_ = 0;  // in this part
   std::int64_t left_ = 0;   // of the stretch after this part
+  std::int64_t taken_ = 0;  // blocks of this part that are gone already
   Steady steady_ = Steady::no;
   // of a step
   std::vector<Chunk> chunks_;

@@ -29,6 +29,7 @@ void Lane::admit(const Admission& admission, double now) {
   ReplicaState& replica = *replica_;
   Sequence& sequence = at(admission.slot);
   replica.waiting.remove(admission.slot);
+  if (replica.settings->ordering == Ordering::fair_share) replica.shares.serve(sequence.order);
   if (sequence.scheduled < 0) {
     sequence.scheduled = std::max(now, sequence.arrival);  // not before it by less than a moment
     sequence.cached = sequence.computed;
@@ -65,7 +66,6 @@ void Lane::begin_decoding(std::int32_t slot, double now) {
   if (sequence.generated == sequence.output) return finish(slot, now);
 
   sequence.decoding = true;
-  ++sequence.epoch;
   sequence.context_base = sequence.target - running_.step;
   sequence.finish_step = running_.step + sequence.output - sequence.generated;
   ++running_.decoding;
@@ -77,12 +77,12 @@ void Lane::begin_decoding(std::int32_t slot, double now) {
   }
   const std::int64_t attended = sequence.target + 1;
   contexts_ += double(attended);
-  push_due(finishes_, sequence.finish_step, slot);
+  finishes_.insert(slot, sequence.finish_step, running_.step);
   if (replica_->window > 0) {
     windows_ += double(std::min(attended, replica_->window));
     if (attended < replica_->window) {
       ++inside_window_;
-      push_due(crossings_, running_.step + replica_->window - attended, slot);
+      crossings_.insert(slot, crossing_of(sequence), running_.step);
     }
   }
   if (now > last_decode_) {
@@ -99,8 +99,12 @@ void Lane::stop_decoding(std::int32_t slot) {
   contexts_ -= double(attended);
   if (replica_->window > 0) {
     windows_ -= double(std::min(attended, replica_->window));
-    if (attended < replica_->window) --inside_window_;
+    if (attended < replica_->window) {
+      --inside_window_;
+      crossings_.remove(slot, crossing_of(sequence));
+    }
   }
+  finishes_.remove(slot, sequence.finish_step);
   if (sequence.reserved == 0) {
     --running_.growing;
     --blocks_by_phase_[bucket(sequence.context_base)];
@@ -112,7 +116,6 @@ void Lane::stop_decoding(std::int32_t slot) {
   sequence.computed = attended - 1;
   sequence.generated = sequence.output - (sequence.finish_step - running_.step);
   sequence.decoding = false;
-  ++sequence.epoch;
   count_next_blocks();
 }
 
@@ -138,11 +141,7 @@ void Lane::count_waste(const Sequence& sequence) {
 void Lane::finish(std::int32_t slot, double now) {
   ReplicaState& replica = *replica_;
   Sequence& sequence = at(slot);
-  if (sequence.decoding) {
-    std::pop_heap(finishes_.begin(), finishes_.end());
-    finishes_.pop_back();
-    stop_decoding(slot);
-  }
+  if (sequence.decoding) stop_decoding(slot);
   const std::int64_t held = blocks_held(sequence);
   replica.pool.publish(sequence.prefix, sequence.computed, sequence.kv);
   replica.pool.release(sequence.kv, held);
@@ -150,6 +149,9 @@ void Lane::finish(std::int32_t slot, double now) {
   replica.stats->finished(sequence, now, replica.number);
   --replica.outstanding;
   replica.outstanding_tokens -= sequence.prompt + sequence.output;
+  if (replica.settings->ordering == Ordering::fair_share) {
+    replica.shares.answered(sequence.tenant, sequence.output);
+  }
   if (sequence.client >= 0) replica.answered.push_back(sequence.client);
   replica.unused.push_back(slot);
 }
@@ -188,7 +190,12 @@ void Lane::skip_decodes(std::int64_t count) {
     Sequence& sequence = at(slot);
     if (!sequence.decoding) continue;
     --count;
-    if (replica_->window > 0 && context(sequence) + 1 < replica_->window) windows_ -= 1;
+    const bool filling = replica_->window > 0 && context(sequence) + 1 < replica_->window;
+    if (filling) {
+      windows_ -= 1;
+      crossings_.remove(slot, crossing_of(sequence));
+    }
+    finishes_.remove(slot, sequence.finish_step);
     if (sequence.reserved == 0) {
       --blocks_by_phase_[bucket(sequence.context_base)];
       ++blocks_by_phase_[bucket(sequence.context_base - 1)];
@@ -197,36 +204,14 @@ void Lane::skip_decodes(std::int64_t count) {
     --running_.base_sum;
     ++sequence.finish_step;
     ++running_.finish_sum;
+    finishes_.insert(slot, sequence.finish_step, running_.step);
+    if (filling) crossings_.insert(slot, crossing_of(sequence), running_.step);
   }
-}
-
-void Lane::push_due(std::vector<Due>& heap, std::int64_t step, std::int32_t slot) {
-  heap.push_back({step, slot, at(slot).epoch});
-  std::push_heap(heap.begin(), heap.end());
-}
-
-// Step number of the first entry that still holds. Entries of sequences that stopped decoding are
-// dropped here, those of sequences that sat out a step are put back where they belong.
-std::int64_t Lane::next_due(std::vector<Due>& heap, bool finish) {
-  while (!heap.empty()) {
-    const Due due = heap.front();
-    const Sequence& sequence = at(due.slot);
-    const std::int64_t step =
-        finish ? sequence.finish_step : replica_->window - 1 - sequence.context_base;
-    const bool alive = sequence.decoding && sequence.epoch == due.epoch;
-    if (alive && step == due.step) return step;
-    std::pop_heap(heap.begin(), heap.end());
-    heap.pop_back();
-    if (alive) push_due(heap, step, due.slot);
-  }
-  return std::numeric_limits<std::int64_t>::max();
 }
 
 void Lane::cross_windows() {
-  while (next_due(crossings_, false) <= running_.step) {
-    std::pop_heap(crossings_.begin(), crossings_.end());
-    crossings_.pop_back();
-    --inside_window_;
+  for (std::int32_t slot; (slot = crossings_.first_at(running_.step)) >= 0; --inside_window_) {
+    crossings_.remove(slot, running_.step);
   }
 }
 
@@ -266,11 +251,11 @@ std::int64_t Lane::steps_that_fit(std::int64_t most) const {
 
 // ---- the reference: everything counted again from the sequences themselves -----------------------
 
-void Lane::recount() const {
+void Lane::recount() {
   double contexts = 0, windows = 0;
   std::int64_t decoding = 0, count = 0, held = 0, prompts = 0;
   std::vector<std::int64_t> phases(blocks_by_phase_.size(), 0);
-  const ReplicaView now = view();
+  const ReplicaView& now = view();
   for (std::int32_t slot = running_.first; slot >= 0; slot = now.at(slot).after) {
     const Sequence& sequence = now.at(slot);
     ++count;

@@ -7,6 +7,14 @@
 
 namespace engine {
 
+// Everybody decodes, for as long as the plan would be the same.
+void Lane::start_steady(double now) {
+  left_ = 1;
+  if (steady_ != Steady::no) left_ = steps_that_fit(finishes_.next(running_.step) - running_.step);
+  start_stretch(now);
+}
+
+// A part of it on one straight line.
 void Lane::start_stretch(double now) {
   work_ = Work::stretch;
   start_ = now;
@@ -23,7 +31,7 @@ void Lane::start_stretch(double now) {
   most = std::min(most, std::ceil((line.context_end - contexts_) / sequences));
   if (inside_window_ > 0) {
     most = std::min(most, std::ceil((line.window_end - windows_) / stretch_.growing));
-    most = std::min(most, double(next_due(crossings_, false) - running_.step));
+    most = std::min(most, double(crossings_.next(running_.step) - running_.step));
   }
   const double device = line.device(contexts_, windows_);
   const double above = device + line.added - line.least;
@@ -36,7 +44,8 @@ void Lane::start_stretch(double now) {
   first_step_ = line.step(contexts_, windows_);
   end_ = start_ + stretch_seconds(steps_);
   // The first step's blocks are gone from the start on: other lanes plan meanwhile.
-  replica_->pool.take(running_.next_blocks);
+  taken_ = running_.next_blocks;
+  replica_->pool.take(taken_);
 }
 
 double Lane::stretch_seconds(std::int64_t steps) const {
@@ -73,9 +82,16 @@ void Lane::split(double time) {
   if (work_ == Work::stretch && time < end_) cut(steps_until(time));
 }
 
+void Lane::settle(double time) {
+  if (work_ != Work::stretch || time >= end_) return;
+  const std::int64_t blocks = blocks_needed(steps_until(time));
+  replica_->pool.take(blocks - taken_);
+  taken_ = blocks;
+}
+
 void Lane::interrupt(double time) {
-  if (work_ != Work::stretch || steady_ != Steady::until_arrival) return;
-  if (time < end_) cut(steps_until(time));
+  if (steady_ != Steady::until_arrival) return;
+  if (work_ == Work::stretch && time < end_) cut(steps_until(time));
   left_ = 0;
 }
 
@@ -84,7 +100,7 @@ void Lane::end_stretch() {
   const double n = double(steps_);
   const double seconds = stretch_seconds(steps_);
   replica.stats->step_began(start_);
-  replica.pool.take(blocks_needed(steps_) - running_.next_blocks);
+  replica.pool.take(blocks_needed(steps_) - taken_);
   replica.stats->kv_peak(replica.pool.used());
   replica.table->count_decode(stretch_.line, n, stretch_.context_sum(n), stretch_.window_sum(n),
                               seconds);
@@ -142,7 +158,7 @@ Lane::Moment Lane::at(double time) const {
   std::int64_t done = steps_until(time);
   if (start_ + stretch_seconds(done) > time + kSameMoment) --done;
   if (done <= 0) return moment;
-  moment.blocks = blocks_needed(done + 1) - running_.next_blocks;
+  moment.blocks = blocks_needed(done + 1) - taken_;
   moment.tokens = double(done) * stretch_.sequences;
   return moment;
 }

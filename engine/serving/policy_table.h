@@ -1,11 +1,56 @@
-// The batching policies, by name. Adding one: write its .cc, add its line to policy_table.cc and its
-// name to PolicyName, and a timeline worked out by hand to tests/engine/serving/policies_test.cc.
+// The batching policies: this table is the whole registry. Adding one: write its .cc, add its line here,
+// and a timeline worked out by hand to tests/engine/serving/policies_test.cc.
 #pragma once
 
-#include "engine/serving/batch_policy.h"
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
 
 namespace engine {
 
-PlanFunction policy_of(PolicyName name);
+struct ReplicaView;
+struct StepPlan;
+using Plan = void(const ReplicaView& view, StepPlan& plan);
+
+Plan plan_vllm_v1, plan_vllm_v0, plan_sarathi, plan_sglang, plan_orca, plan_no_evict, plan_static;
+
+// Which setting bounds the prompt tokens of a step.
+enum class StepBudget : std::uint8_t { max_num_batched_tokens, chunk };
+
+struct PolicyEntry {
+  std::string_view name;
+  Plan* plan;
+  StepBudget budget = StepBudget::max_num_batched_tokens;
+};
+
+// Keys of points hold the position: new ones go to the end.
+inline constexpr std::array kPolicies{
+    PolicyEntry{"vllm_v1", plan_vllm_v1},
+    PolicyEntry{"vllm_v0", plan_vllm_v0},
+    PolicyEntry{"sarathi", plan_sarathi, StepBudget::chunk},
+    PolicyEntry{"sglang", plan_sglang, StepBudget::chunk},
+    PolicyEntry{"orca", plan_orca},
+    PolicyEntry{"no_evict", plan_no_evict},
+    PolicyEntry{"static", plan_static},
+};
+
+// Position in the table.
+enum class PolicyName : std::uint8_t {};
+
+constexpr std::array<std::string_view, kPolicies.size()> enum_names(PolicyName) {
+  std::array<std::string_view, kPolicies.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kPolicies[i].name;
+  return names;
+}
+
+// A policy that C++ code mentions; one that is not in the table does not compile.
+consteval PolicyName policy_named(std::string_view name) {
+  std::size_t i = 0;
+  while (kPolicies.at(i).name != name) ++i;
+  return static_cast<PolicyName>(i);
+}
+
+constexpr const PolicyEntry& policy_of(PolicyName name) { return kPolicies[std::size_t(name)]; }
 
 }  // namespace engine

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 
-#include "engine/serving/policy_table.h"
-
 namespace engine {
 
 void Replica::reset(const Setup& setup) {
   state_.settings = setup.settings;
-  state_.plan = policy_of(setup.settings->policy);
+  state_.plan = policy_of(setup.settings->policy).plan;
   state_.table = setup.table;
   state_.stats = setup.stats;
   state_.number = setup.number;
@@ -17,10 +15,12 @@ void Replica::reset(const Setup& setup) {
   state_.model_window = state_.window = setup.window;
   state_.single_steps = setup.settings->stepping || setup.lanes > 1;
   state_.audit = setup.audit;
-  state_.sequences.clear();
+  // The sequences stay: what they hold in memory is used again.
   state_.unused.clear();
+  state_.slots = 0;
   const Ordering ordering = setup.settings->ordering;
-  state_.waiting.reset(ordering == Ordering::priority || ordering == Ordering::slo);
+  state_.waiting.reset(ordering != Ordering::fcfs && ordering != Ordering::longest_prefix);
+  state_.shares.reset();
   state_.pool.reset(setup.kv_blocks, setup.settings->block_size, setup.settings->prefix_caching);
   state_.running = state_.outstanding = state_.outstanding_tokens = 0;
   state_.tokens_made = state_.idle_seconds = state_.stage_free = 0;
@@ -41,9 +41,9 @@ void Replica::find_next() {
   next_event_ = lanes_[next_lane_].end();
 }
 
-void Replica::advance(double next_arrival) {
+void Replica::advance(double next_event) {
   const double now = next_event_;
-  const bool ran = lanes_[next_lane_].advance(next_arrival);
+  const bool ran = lanes_[next_lane_].advance(next_event);
   if (ran && lanes_.size() > 1 && !state_.waiting.empty()) {
     // Blocks or seats may have come free: whoever sits idle looks again.
     for (Lane& lane : lanes_) lane.wake(now);
@@ -51,7 +51,7 @@ void Replica::advance(double next_arrival) {
   find_next();
 }
 
-double Replica::order_of(const Request& request) const {
+double Replica::order_of(const Request& request) {
   switch (state_.settings->ordering) {
     case Ordering::priority:
       // Levels lie further apart than any simulation is long.
@@ -60,6 +60,8 @@ double Replica::order_of(const Request& request) const {
       // The slack that is left when it is looked at falls alike for all: only the start differs.
       return request.arrival + ttft_limit_ * double(1 + request.priority) -
              seconds_per_prompt_token_ * double(request.prompt);
+    case Ordering::fair_share:
+      return state_.shares.place(request.tenant, request.prompt);
     case Ordering::fcfs:
     case Ordering::longest_prefix:
       break;
@@ -74,8 +76,8 @@ bool Replica::enqueue(const Request& request) {
     return false;
   }
   if (state_.unused.empty()) {
-    state_.unused.push_back(std::int32_t(state_.sequences.size()));
-    state_.sequences.emplace_back();
+    state_.unused.push_back(state_.slots++);
+    if (state_.sequences.size() < std::size_t(state_.slots)) state_.sequences.emplace_back();
   }
   const std::int32_t slot = state_.unused.back();
   state_.unused.pop_back();
@@ -86,6 +88,7 @@ bool Replica::enqueue(const Request& request) {
   sequence.prompt = sequence.target = request.prompt;
   sequence.output = request.output;
   sequence.priority = request.priority;
+  sequence.tenant = request.tenant;
   sequence.arrival = request.arrival;
   sequence.order = order_of(request);
   sequence.scheduled = sequence.first_token = -1;
@@ -109,6 +112,10 @@ bool Replica::enqueue(const Request& request) {
 void Replica::split(double time) {
   for (Lane& lane : lanes_) lane.split(time);
   find_next();
+}
+
+void Replica::settle(double time) {
+  for (Lane& lane : lanes_) lane.settle(time);
 }
 
 double Replica::idle_seconds(double until) const {

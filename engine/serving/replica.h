@@ -28,11 +28,15 @@ class Replica {
 
   // When one of its lanes has something to do.
   double next_event() const { return next_event_; }
-  void advance(double next_arrival);
+  // That is the end of work; otherwise only the time to plan.
+  bool working() const { return lanes_[next_lane_].working(); }
+  void advance(double next_event);
   // False where the request could never fit; then it is not taken.
   bool enqueue(const Request& request);
   // Long stretches are cut at the first step boundary from `time` on.
   void split(double time);
+  // The pool is what it is at `time`, inside stretches, too.
+  void settle(double time);
 
   std::int64_t outstanding() const { return state_.outstanding; }
   std::int64_t outstanding_tokens() const { return state_.outstanding_tokens; }
@@ -48,7 +52,7 @@ class Replica {
 
  private:
   void find_next();
-  double order_of(const Request& request) const;
+  double order_of(const Request& request);
 
   ReplicaState state_;
   std::vector<Lane> lanes_;

@@ -19,6 +19,7 @@ struct Sequence {
   std::int64_t prompt = 1;
   std::int64_t output = 1;
   std::int64_t priority = 0;
+  std::int64_t tenant = 0;
   double arrival = 0;
   double order = 0;  // smaller is served first, where the queue is ordered
   double scheduled = -1;
@@ -36,7 +37,6 @@ struct Sequence {
   std::int64_t cached = 0;        // prompt tokens found in the cache when first admitted
   std::int32_t preemptions = 0;
   std::int32_t before = -1, after = -1;  // among the running, in the order of admission
-  std::uint32_t epoch = 0;               // of its decoding: old heap entries do not match
   bool decoding = false;
   KvHolding kv;
   std::vector<PrefixExtent> prefix;

@@ -1,44 +1,76 @@
 // Rows a serving point may give besides its figures: one a request, and one a moment.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 
+#include "engine/base/enum_names.h"
+#include "engine/base/fields.h"
 #include "engine/base/units.h"
 
 namespace engine {
+
+// Which of these rows are asked for. They are as many as the requests and the moments, so by default
+// there are none.
+struct OutputSettings {
+  bool requests = false;
+  Seconds timeline{0};
+  std::int64_t timeline_moments = 10'000;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("requests", self.requests, "task serve: one row a request in requests/*.parquet",
+          any_value);
+    visit("timeline", self.timeline,
+          "task serve: one row a replica every so often in timeline/*.parquet",
+          non_negative_or("none"));
+    visit("timeline_moments", self.timeline_moments,
+          "most moments of a timeline; one that gets longer goes on at twice the distance",
+          at_least(2));
+  }
+};
+
+enum class RequestEnd : std::uint8_t {
+  finished,
+  refused,  // could never fit in the KV cache or the model's context
+};
+constexpr std::array<std::string_view, 2> enum_names(RequestEnd) { return {"finished", "refused"}; }
 
 struct RequestRow {
   std::int64_t number = 0;
   std::int64_t replica = 0;
   std::int64_t session = -1;
   std::int64_t priority = 0;
+  RequestEnd end = RequestEnd::finished;
+  bool measured = true;
   Seconds arrival;
-  Seconds scheduled;  // first time in a step
-  Seconds first_token;
-  Seconds finish;
+  Seconds scheduled;    // of a refused request this
+  Seconds first_token;  // and this
+  Seconds finish;       // and this are NaN
   std::int64_t prompt_tokens = 0;
   std::int64_t output_tokens = 0;
   std::int64_t cached_tokens = 0;
   std::int64_t preemptions = 0;
-  bool refused = false;  // could never fit; the times after arrival are the arrival
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
-    visit("request", self.number, "number of the request");
-    visit("replica", self.replica, "replica that served it");
+    visit("request", self.number, "number of the request, from 0");
+    visit("replica", self.replica, "replica it was sent to");
     visit("session", self.session, "session it belongs to; -1: none");
     visit("priority", self.priority, "priority level, 0 first");
-    visit("arrival", self.arrival, "when it arrived");
-    visit("scheduled", self.scheduled, "when it was first part of a step");
+    visit("end", self.end, "finished; refused: could never fit");
+    visit("measured", self.measured,
+          "arrived inside the measured window: latencies of the point count it");
+    visit("arrival", self.arrival, "when it arrived and was queued");
+    visit("scheduled", self.scheduled, "when it left the queue: first part of a step");
     visit("first_token", self.first_token, "when its first token came");
     visit("finish", self.finish, "when its last token came");
     visit("prompt_tokens", self.prompt_tokens, "tokens of the prompt");
     visit("output_tokens", self.output_tokens, "tokens generated");
     visit("cached_tokens", self.cached_tokens, "prompt tokens found in the cache");
     visit("preemptions", self.preemptions, "times it was preempted");
-    visit("refused", self.refused, "could never fit in the KV cache");
   }
-  bool operator==(const RequestRow&) const = default;
 };
 
 struct TimelineRow {
@@ -55,9 +87,9 @@ struct TimelineRow {
   static void fields(Self& self, Visit&& visit) {
     visit("time", self.time, "moment of the row");
     visit("replica", self.replica, "replica it describes");
-    visit("running", self.running, "requests admitted and not finished");
+    visit("running", self.running, "requests admitted and not finished: the batch");
     visit("waiting", self.waiting, "requests in the queue");
-    visit("decoding", self.decoding, "sequences in the decode batch");
+    visit("decoding", self.decoding, "of those running, past their prompt");
     visit("kv_blocks", self.kv_blocks, "KV blocks in use");
     visit("kv_use", self.kv_use, "share of the KV blocks in use");
     visit("output", self.output, "tokens generated since the row before");

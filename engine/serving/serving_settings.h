@@ -9,23 +9,10 @@
 #include "engine/base/enum_names.h"
 #include "engine/base/fields.h"
 #include "engine/base/units.h"
+#include "engine/model/sampling.h"
+#include "engine/serving/policy_table.h"
 
 namespace engine {
-
-// Which requests run in a step. The rules are in engine/serving/policy_table.cc, in this order; new
-// ones go to the end, because keys hold the number.
-enum class PolicyName : std::uint8_t {
-  vllm_v1,
-  vllm_v0,
-  sarathi,
-  sglang,
-  orca,
-  no_evict,
-  static_batch,
-};
-constexpr std::array<std::string_view, 7> enum_names(PolicyName) {
-  return {"vllm_v1", "vllm_v0", "sarathi", "sglang", "orca", "no_evict", "static"};
-}
 
 // Who is first in the queue.
 enum class Ordering : std::uint8_t {
@@ -33,9 +20,10 @@ enum class Ordering : std::uint8_t {
   priority,        // lower levels first, then by arrival
   slo,             // least slack before the time to first token is missed
   longest_prefix,  // most of the prompt in the cache, among the first 128
+  fair_share,      // the tenant that was served fewest tokens
 };
-constexpr std::array<std::string_view, 4> enum_names(Ordering) {
-  return {"fcfs", "priority", "slo", "longest_prefix"};
+constexpr std::array<std::string_view, 5> enum_names(Ordering) {
+  return {"fcfs", "priority", "slo", "longest_prefix", "fair_share"};
 }
 
 // Which replica a request goes to. As with policies, the rules are in router_table.cc.
@@ -53,11 +41,21 @@ constexpr std::array<std::string_view, 7> enum_names(RouterName) {
           "prefix_aware", "sticky"};
 }
 
+// How a step with prompts and decodes attends.
+enum class MixedAttention : std::uint8_t {
+  automatic,  // joined for vLLM's scheduler and Sarathi's on devices that run FlashAttention-2
+  separate,   // a kernel for prompts and one for decodes
+  joined,     // one kernel, the one for prompts
+};
+constexpr std::array<std::string_view, 3> enum_names(MixedAttention) {
+  return {"auto", "separate", "joined"};
+}
+
 struct ServingSettings {
   static constexpr std::string_view library = "serving";
 
   std::string name = "default";
-  PolicyName policy = PolicyName::vllm_v1;
+  PolicyName policy = policy_named("vllm_v1");
   Ordering ordering = Ordering::fcfs;
   std::int64_t max_num_batched_tokens = 8192;
   std::int64_t max_num_seqs = 256;
@@ -72,8 +70,16 @@ struct ServingSettings {
   std::int64_t replicas = 1;
   RouterName router = RouterName::round_robin;
   double memory_utilization = 0.9;
-  Bytes reserved_memory{1e9};
+  Bytes reserved_memory{0.15e9};
+  Bytes logit_memory{14};
+  Sampling sampling = Sampling::greedy;
+  MixedAttention mixed_attention = MixedAttention::automatic;
   bool stepping = false;
+
+  // Most tokens of a step, but for decodes beyond them.
+  std::int64_t step_budget() const {
+    return policy_of(policy).budget == StepBudget::chunk ? chunk : max_num_batched_tokens;
+  }
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -104,7 +110,18 @@ struct ServingSettings {
     visit("memory_utilization", self.memory_utilization,
           "share of the device's memory the engine may fill", between(0.01, 1));
     visit("reserved_memory", self.reserved_memory,
-          "context, captured graphs and communication buffers of one device", non_negative);
+          "memory outside tensors that counts against memory_utilization, besides communication "
+          "buffers",
+          non_negative);
+    visit("logit_memory", self.logit_memory,
+          "set aside for each logit of max_num_seqs sequences; sorting them takes 38 B",
+          non_negative);
+    visit(
+        "mixed_attention", self.mixed_attention,
+        "steps with prompts and decodes: one attention kernel or two; auto: one where vLLM has no "
+        "other choice",
+        any_value);
+    visit("sampling", self.sampling, "how tokens are chosen from the logits", any_value);
     visit("stepping", self.stepping,
           "simulate every step on its own: the slow reference for the closed form", any_value);
   }

@@ -1,31 +1,43 @@
 #include "engine/serving/serving_sim.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace engine {
 
-double ServingSim::next_mark() const { return std::min({window_begin_, window_end_, next_row_}); }
-
-void ServingSim::write_timeline(double time) {
-  for (std::size_t i = 0; i < replicas_.size(); ++i) {
-    TimelineRow row = replicas_[i].row_at(time, tokens_before_[i]);
-    row.output = TokensPerSecond{row.output.value / problem_->timeline.value};
-    problem_->timeline_rows->push_back(row);
-  }
+double ServingSim::next_mark() const {
+  return std::min({window_begin_, window_end_, timeline_.next()});
 }
 
 void ServingSim::mark(double time) {
-  if (time == next_row_) {
-    write_timeline(time);
-    next_row_ = double(++rows_written_ + 1) * problem_->timeline.value;
-    return;
-  }
+  if (time == timeline_.next()) return timeline_.write(replicas_);
   for (Replica& replica : replicas_) replica.split(time);
   (time == window_begin_ ? window_begin_ : window_end_) = kNever;
 }
 
+// The replica whose turn it is. Of those at one moment, work ends before anybody plans: an answer may
+// bring a request to another replica, at once.
+std::size_t ServingSim::next_replica() const {
+  std::size_t next = 0;
+  for (std::size_t i = 1; i < replicas_.size(); ++i) {
+    const double apart = replicas_[i].next_event() - replicas_[next].next_event();
+    const bool sooner = std::abs(apart) <= kSameMoment
+                            ? replicas_[i].working() && !replicas_[next].working()
+                            : apart < 0;
+    if (sooner) next = i;
+  }
+  return next;
+}
+
+double ServingSim::next_event_but(std::size_t replica) const {
+  double soonest = kNever;
+  for (std::size_t i = 0; i < replicas_.size(); ++i) {
+    if (i != replica) soonest = std::min(soonest, replicas_[i].next_event());
+  }
+  return soonest;
+}
+
 void ServingSim::run(const ServingProblem& problem) {
-  problem_ = &problem;
   table_.reset(problem.context);
   const Load& load = problem.load;
   const double begin = load.warmup.value;
@@ -33,12 +45,11 @@ void ServingSim::run(const ServingProblem& problem) {
   stats_.reset({.slo = problem.slo,
                 .window_begin = begin,
                 .window_end = end,
-                .requests = problem.request_rows});
+                .request_latency = problem.context.host.request_latency.value,
+                .requests = problem.output.requests ? problem.request_rows : nullptr});
   window_begin_ = begin > 0 ? begin : kNever;
   window_end_ = end;
-  rows_written_ = 0;
-  next_row_ = problem.timeline.value > 0 ? problem.timeline.value : kNever;
-  tokens_before_.assign(std::size_t(problem.replicas), 0);
+  timeline_.reset(problem.output, problem.timeline_rows);
 
   const ModelShard& shard = problem.context.shard;
   Replica::Setup setup{.settings = &problem.settings,
@@ -59,19 +70,15 @@ void ServingSim::run(const ServingProblem& problem) {
     setup.number = std::int32_t(i);
     replicas_[i].reset(setup);
   }
-  const bool prefixes =
-      problem.settings.prefix_caching || problem.settings.router == RouterName::prefix_aware;
-  RequestSource source(
-      load, problem.trace,
-      {.level = problem.level, .seed = problem.seed, .prefixes = prefixes, .memory = &memory_});
+  const bool caching = problem.settings.prefix_caching;
+  const bool looks_into_caches = caching && problem.settings.router == RouterName::prefix_aware;
+  RequestSource source(load, problem.trace, memory_,
+                       {.level = problem.level, .seed = problem.seed, .prefixes = caching});
   const RouteFunction route = router_of(problem.settings.router);
   std::int64_t routed = 0;
   double now = 0;
   while (true) {
-    std::size_t next = 0;
-    for (std::size_t i = 1; i < replicas_.size(); ++i) {
-      if (replicas_[i].next_event() < replicas_[next].next_event()) next = i;
-    }
+    const std::size_t next = next_replica();
     const double event = replicas_[next].next_event();
     const double arrival = source.next_arrival();
     const double soonest = std::min(event, arrival);
@@ -84,6 +91,9 @@ void ServingSim::run(const ServingProblem& problem) {
       source.take(request_);
       stats_.arrived(request_.arrival);
       now = std::max(now, request_.arrival);
+      if (looks_into_caches) {
+        for (Replica& replica : replicas_) replica.settle(request_.arrival);
+      }
       const std::size_t target = replicas_.size() == 1 ? 0
                                                        : route({.replicas = replicas_,
                                                                 .request = request_,
@@ -91,15 +101,16 @@ void ServingSim::run(const ServingProblem& problem) {
                                                                 .seed = problem.seed});
       ++routed;
       if (!replicas_[target].enqueue(request_)) {
-        stats_.refused(request_);
+        stats_.refused(request_, std::int32_t(target));
         source.answered(request_.client, request_.arrival);
       }
       continue;
     }
     Replica& replica = replicas_[next];
     now = event;
-    replica.advance(std::min(arrival, next_mark()));
-    for (const std::int64_t client : replica.answered()) source.answered(client, now);
+    replica.advance(std::min({arrival, next_mark(), next_event_but(next)}));
+    const double seen = now + problem.context.host.request_latency.value;
+    for (const std::int64_t client : replica.answered()) source.answered(client, seen);
     replica.answered().clear();
   }
   makespan_ = now;

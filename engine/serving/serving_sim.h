@@ -9,6 +9,7 @@
 #include "engine/serving/router.h"
 #include "engine/serving/serving_stats.h"
 #include "engine/serving/slo.h"
+#include "engine/serving/timeline.h"
 #include "engine/step/step_table.h"
 #include "engine/workload/request_source.h"
 
@@ -26,8 +27,8 @@ struct ServingProblem {
   std::int64_t replicas = 1;
   std::int64_t longest = 1;  // tokens of the longest sequence
   std::uint64_t seed = 0;
-  Seconds timeline;    // between rows; 0: none
   bool audit = false;  // recount every sum at every step
+  OutputSettings output;
   std::vector<RequestRow>* request_rows = nullptr;
   std::vector<TimelineRow>* timeline_rows = nullptr;
 };
@@ -39,14 +40,16 @@ class ServingSim {
 
   ServingStats& stats() { return stats_; }
   StepTable& table() { return table_; }
+  RequestMemory& memory() { return memory_; }
   const std::vector<Replica>& replicas() const { return replicas_; }
   double makespan() const { return makespan_; }
   double idle_seconds() const { return idle_seconds_; }
 
  private:
+  std::size_t next_replica() const;
+  double next_event_but(std::size_t replica) const;
   void mark(double time);
   double next_mark() const;
-  void write_timeline(double time);
 
   StepTable table_;
   ServingStats stats_;
@@ -57,10 +60,8 @@ class ServingSim {
   double idle_seconds_ = 0;
 
   // Moments at which stretches are split: the edges of the measured window, and timeline rows.
-  const ServingProblem* problem_ = nullptr;
-  double window_begin_ = 0, window_end_ = 0, next_row_ = kNever;
-  std::int64_t rows_written_ = 0;
-  std::vector<double> tokens_before_;
+  double window_begin_ = 0, window_end_ = 0;
+  Timeline timeline_;
 };
 
 }  // namespace engine

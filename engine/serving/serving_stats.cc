@@ -1,6 +1,7 @@
 #include "engine/serving/serving_stats.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace engine {
 
@@ -21,22 +22,24 @@ void ServingStats::reset(const Setup& setup) {
   for (Samples* samples : {&ttft, &tpot, &e2e, &queue}) samples->clear();
 }
 
-void ServingStats::refused(const Request& request) {
+void ServingStats::refused(const Request& request, std::int32_t replica) {
   sums_.refused += 1;
   inside_ -= 1;
   sums_.tokens_refused += double(request.prompt + request.output);
   sums_.last_finish = std::max(sums_.last_finish, request.arrival);
   if (setup_.requests != nullptr) {
-    const Seconds arrival{request.arrival};
+    constexpr Seconds never{std::numeric_limits<double>::quiet_NaN()};
     setup_.requests->push_back({.number = request.number,
+                                .replica = replica,
                                 .session = request.session,
                                 .priority = request.priority,
-                                .arrival = arrival,
-                                .scheduled = arrival,
-                                .first_token = arrival,
-                                .finish = arrival,
-                                .prompt_tokens = request.prompt,
-                                .refused = true});
+                                .end = RequestEnd::refused,
+                                .measured = measured(request.arrival),
+                                .arrival = Seconds{request.arrival},
+                                .scheduled = never,
+                                .first_token = never,
+                                .finish = never,
+                                .prompt_tokens = request.prompt});
   }
 }
 
@@ -58,6 +61,7 @@ void ServingStats::finished(const Sequence& sequence, double time, std::int32_t 
                                 .replica = replica,
                                 .session = sequence.session,
                                 .priority = sequence.priority,
+                                .measured = measured(sequence.arrival),
                                 .arrival = Seconds{sequence.arrival},
                                 .scheduled = Seconds{sequence.scheduled},
                                 .first_token = Seconds{sequence.first_token},
@@ -67,10 +71,10 @@ void ServingStats::finished(const Sequence& sequence, double time, std::int32_t 
                                 .cached_tokens = sequence.cached,
                                 .preemptions = sequence.preemptions});
   }
-  if (sequence.arrival < setup_.window_begin || sequence.arrival >= setup_.window_end) return;
+  if (!measured(sequence.arrival)) return;
 
-  const double first = sequence.first_token - sequence.arrival;
-  const double whole = time - sequence.arrival;
+  const double first = sequence.first_token - sequence.arrival + setup_.request_latency;
+  const double whole = time - sequence.arrival + setup_.request_latency;
   const double waited = sequence.scheduled - sequence.arrival;
   ttft.add(first);
   e2e.add(whole);

@@ -36,6 +36,7 @@ class ServingStats {
     Slo slo;
     double window_begin = 0;                      // arrivals from here ...
     double window_end = 0;                        // ... to here are measured
+    double request_latency = 0;                   // clients see answers this much later
     std::vector<RequestRow>* requests = nullptr;  // where rows are asked for
   };
   void reset(const Setup& setup);
@@ -55,7 +56,7 @@ class ServingStats {
     inside_since_ = time;
     inside_ += 1;
   }
-  void refused(const Request& request);
+  void refused(const Request& request, std::int32_t replica);
   void looked_up(std::int64_t tokens, std::int64_t found) {
     sums_.looked_up += double(tokens);
     sums_.found += double(found);
@@ -112,6 +113,11 @@ class ServingStats {
   double gap_count() const { return gaps_.count(); }
 
  private:
+  // Requests count by when they arrive.
+  bool measured(double arrival) const {
+    return arrival >= setup_.window_begin && arrival < setup_.window_end;
+  }
+
   Setup setup_;
   double ttft_limit_ = 0, tpot_limit_ = 0, e2e_limit_ = 0;
   bool measuring_ = true;

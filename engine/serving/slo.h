@@ -56,17 +56,4 @@ struct CapacitySearch {
   }
 };
 
-// Rows besides the point's own, where asked for.
-struct OutputSettings {
-  bool requests = false;
-  Seconds timeline{0};
-
-  template <class Self, class Visit>
-  static void fields(Self& self, Visit&& visit) {
-    visit("requests", self.requests, "task serve: one row a request", any_value);
-    visit("timeline", self.timeline, "task serve: one row a replica every so often",
-          non_negative_or("none"));
-  }
-};
-
 }  // namespace engine

@@ -1,5 +1,5 @@
-// Step times of one evaluation in nanoseconds each: tables over token counts and total context,
-// filled from the kernel model where the simulation looks, with the breakdown kept in the same cells.
+// Step times in nanoseconds each: tables over token counts and total context, filled from the kernel
+// model where a simulation looks, with the breakdown counted in the same cells.
 //
 // A decode step of b sequences that attend to C tokens takes, on the device, A_b plus attention that
 // is linear in C between knots; the host turns device time D into max(D + added, least). So the time
@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/step/octave_grid.h"
+#include "engine/step/step_basis.h"
 #include "engine/step/step_time.h"
 
 namespace engine {
@@ -40,7 +42,9 @@ struct DecodeLine {
 
 class StepTable {
  public:
-  // Forgets everything but the memory; the context outlives the use.
+  // Nothing is counted. Times stay where what they follow from is the same as before, as it is for
+  // points of a sweep that differ in load or policy; reports do not depend on it. The context outlives
+  // the use.
   void reset(const StepContext& context);
 
   // The line for steps of `sequences` decodes that attend to `context` tokens in all, and to `window`
@@ -62,70 +66,110 @@ class StepTable {
   double steps(Phase phase) const { return steps_[std::size_t(phase)]; }
 
  private:
-  static constexpr std::size_t kPhases = enum_names(Phase{}).size();
+  // Contexts: attention is nearly linear in them (exactly, in the roofline tier, but for one bend).
+  using ContextGrid = OctaveGrid<2>;
+  static constexpr std::int64_t kContextPlaces = 44 * ContextGrid::per_octave;
 
-  // Kernels that depend on a count of tokens only, at one grid point.
+  static constexpr std::size_t kPhases = enum_names(Phase{}).size();
+  using ByPhase = std::array<double, kPhases>;
+
+  // Kernels that depend on one count of tokens: all but attention and logits; logits and sampling;
+  // products around latent attention; attention of one prompt read from its start on.
+  enum class Part : std::uint8_t { body, head, absorb, prompt };
+  static constexpr std::size_t kParts = 4;
+
+  // They are timed at grid points ...
   struct Node {
     double time = 0;
     double launches = 0;
     std::uint32_t first_row = 0, last_row = 0;  // in rows_
-    std::array<double, kPhases> weight{};
+    ByPhase weight{};                           // while reporting: steps it stands for
   };
-  // Between two grid points.
-  struct Blend {
-    std::int32_t low, high;
-    double share;  // of high
+  // ... and lie on a line between two of them.
+  struct Count {
+    double time = 0;
+    double launches = 0;
+    std::int32_t low = 0, high = 0;  // nodes
+    double share = 0;                // of high
+    ByPhase steps{};
   };
-  enum class Part : std::uint8_t { body, head, absorb };
-  struct Grid {
-    std::vector<std::int32_t> node;  // by grid point; -1: not yet
+  struct Counts {
+    std::vector<std::int32_t> node;   // by grid point; -1: not yet
+    std::vector<std::int32_t> index;  // of met, by count; -1: not yet
+    std::vector<Count> met;
   };
 
   struct DecodeBatch {
     double fixed = 0;  // device time without attention
     double launches = 0;
     double added = 0, least = 0, gap = 0;
-    Blend body{}, head{}, absorb{};
+    std::int64_t rows = 0;  // tokens its kernels work on, padding included
     double steps = 0;
-    std::uint32_t first_cell = 0, first_window_cell = 0;  // in cell_index_
+    std::uint32_t first_cell = 0;  // in cell_index_: `cells_of_a_batch` from there on
+  };
+  // Which attention of decodes: of layers with a window or without, on its own or in the kernel that
+  // reads the step's prompts.
+  struct DecodeKernel {
+    bool window = false;
+    bool joined = false;
   };
   // Attention of one batch between two knots.
   struct Cell {
     double low = 0, high = 0;                 // knots
-    double time_low = 0, time_high = 0;       // seconds there
+    double time_low = 0, slope = 0;           // seconds at the lower one, and a token
     std::uint32_t row_low = 0, row_high = 0;  // in rows_
-    std::array<double, kPhases> steps{};
-    std::array<double, kPhases> sum{};  // of the context over those steps
+    ByPhase steps{};
+    ByPhase sum{};  // of the context over those steps
   };
 
-  Blend blend(Part part, std::int64_t count);
+  Count& count_at(Part part, std::int64_t count) {
+    Counts& counts = counts_[std::size_t(part)];
+    const std::size_t place = std::size_t(count);
+    if (place >= counts.index.size() || counts.index[place] < 0) add_count(part, count);
+    return counts.met[std::size_t(counts.index[place])];
+  }
+  std::int32_t batch_of(std::int64_t sequences) {
+    const std::size_t place = std::size_t(sequences);
+    if (place >= batch_index_.size() || batch_index_[place] < 0) add_batch(sequences);
+    return batch_index_[place];
+  }
+  std::int32_t cell_at(std::int32_t batch, std::int64_t sequences, double context,
+                       DecodeKernel kernel);
+  std::int64_t cells_of_a_batch() const {
+    return (windowed_ ? 2 : 1) * (joined_ ? 2 : 1) * kContextPlaces;
+  }
+  void run_prompts(const BatchShape& batch, Phase phase, double& time, double& launches);
+
+  // step_table_fill.cc: what is not there yet, out of the kernel model
+  void forget();
+  void add_count(Part part, std::int64_t count);
   std::int32_t node_at(Part part, std::int64_t point);
-  double time_of(const Blend& blend) const;
-  double launches_of(const Blend& blend) const;
-  void weigh(const Blend& blend, Phase phase, double weight);
-  std::int32_t batch_of(std::int64_t sequences);
-  std::int32_t cell_at(std::int32_t batch, std::int64_t sequences, double context, bool window);
-  double attention_at(std::int64_t sequences, double context, bool window,
+  void add_batch(std::int64_t sequences);
+  Cell cell_between(std::int64_t sequences, double low, double high, DecodeKernel kernel);
+  double attention_at(std::int64_t sequences, double context, DecodeKernel kernel,
                       std::vector<KernelRow>* rows, double* launches);
-  std::int32_t fresh_prompt(std::int64_t tokens);
-  void run_prefill_attention(const BatchShape& batch, Phase phase, double& time, double& launches);
+
+  // step_table_report.cc
+  void weigh_nodes();
+  void order_for_report();
 
   const StepContext* context_ = nullptr;
+  StepBasis basis_;                // what the times below follow from
   double attention_launches_ = 0;  // of the decodes of one step
-  bool latent_ = false, windowed_ = false, full_ = true;
-  std::array<Grid, 3> grids_;
+  bool latent_ = false, windowed_ = false, full_ = true, joined_ = false;
+  std::array<Counts, kParts> counts_;
   std::vector<Node> nodes_;
   std::vector<KernelRow> rows_;
   std::vector<std::int32_t> batch_index_;  // by sequences; -1: not yet
   std::vector<DecodeBatch> batches_;
   std::vector<std::int32_t> cell_index_;
   std::vector<Cell> cells_;
-  std::vector<std::int32_t> fresh_;      // attention of one prompt from its start on, by tokens
-  std::vector<KernelRow> prefill_rows_;  // of prompt attention, summed
+  std::vector<KernelRow> prompt_rows_;  // of prompt attention that is in no table, summed
+  std::vector<std::int32_t> node_order_, cell_order_;  // of the report
   std::vector<KernelRow> scratch_rows_;
   OpList scratch_ops_, scratch_part_;
-  std::array<double, kPhases> seconds_{};
-  std::array<double, kPhases> steps_{};
+  ByPhase seconds_{};
+  ByPhase steps_{};
 };
 
 }  // namespace engine

@@ -1,5 +1,6 @@
 // Where the time of a whole simulation went, out of what its table counted.
 #include <algorithm>
+#include <iterator>
 
 #include "engine/step/step_table.h"
 
@@ -49,35 +50,82 @@ class RowSums {
   std::vector<Seconds> largest_;
 };
 
+bool is_made(std::int32_t index) { return index >= 0; }
+
 }  // namespace
+
+// Nodes and cells in the order of what they are for, whenever they were made: sums do not depend on
+// who used the table before.
+void StepTable::order_for_report() {
+  if (node_order_.size() != nodes_.size()) {
+    node_order_.clear();
+    for (const Counts& counts : counts_) {
+      std::copy_if(counts.node.begin(), counts.node.end(), std::back_inserter(node_order_),
+                   is_made);
+    }
+  }
+  if (cell_order_.size() != cells_.size()) {
+    cell_order_.clear();
+    for (const std::int32_t index : batch_index_) {
+      if (index < 0) continue;
+      const auto first = cell_index_.begin() + batches_[std::size_t(index)].first_cell;
+      const auto last = first + cells_of_a_batch();
+      std::copy_if(first, last, std::back_inserter(cell_order_), is_made);
+    }
+  }
+}
+
+// What was counted by tokens becomes steps that each grid point stands for.
+void StepTable::weigh_nodes() {
+  for (Node& node : nodes_) node.weight.fill(0);
+  for (const Counts& counts : counts_) {
+    for (const std::int32_t index : counts.index) {
+      if (index < 0) continue;
+      const Count& count = counts.met[std::size_t(index)];
+      for (std::size_t p = 0; p < kPhases; ++p) {
+        nodes_[std::size_t(count.low)].weight[p] += count.steps[p] * (1 - count.share);
+        nodes_[std::size_t(count.high)].weight[p] += count.steps[p] * count.share;
+      }
+    }
+  }
+}
 
 void StepTable::report(std::vector<KernelRow>& rows) {
   RowSums sums(rows);
-  // Decode steps are counted by batch; their share of each grid point follows here, once.
+  // Decode steps are counted by batch; the counts of tokens they have follow here, once.
   double gap = 0, decode_launches = 0;
-  for (const DecodeBatch& batch : batches_) {
-    weigh(batch.body, Phase::decode, batch.steps);
-    weigh(batch.head, Phase::decode, batch.steps);
-    if (latent_) weigh(batch.absorb, Phase::decode, batch.steps);
+  for (std::size_t sequences = 0; sequences < batch_index_.size(); ++sequences) {
+    if (batch_index_[sequences] < 0) continue;
+    const DecodeBatch& batch = batches_[std::size_t(batch_index_[sequences])];
+    const auto count = [&](Part part, std::int64_t tokens) {
+      count_at(part, tokens).steps[std::size_t(Phase::decode)] += batch.steps;
+    };
+    count(Part::body, batch.rows);
+    count(Part::head, std::int64_t(sequences));
+    if (latent_) count(Part::absorb, batch.rows);
     gap += batch.gap * batch.steps;
     decode_launches += batch.launches * batch.steps;
   }
+  weigh_nodes();
+  order_for_report();
   for (std::size_t p = 0; p < kPhases; ++p) {
     const Phase phase = static_cast<Phase>(p);
     const std::size_t first = rows.size();
-    for (const Node& node : nodes_) {
+    for (const std::int32_t index : node_order_) {
+      const Node& node = nodes_[std::size_t(index)];
       if (node.weight[p] <= 0) continue;
       for (std::uint32_t i = node.first_row; i < node.last_row; ++i) {
         sums.add(rows_[i], phase, node.weight[p]);
       }
     }
-    for (const Cell& cell : cells_) {
+    for (const std::int32_t index : cell_order_) {
+      const Cell& cell = cells_[std::size_t(index)];
       if (cell.steps[p] <= 0) continue;
       const double high = (cell.sum[p] - cell.steps[p] * cell.low) / (cell.high - cell.low);
       sums.add(rows_[cell.row_low], phase, cell.steps[p] - high);
       sums.add(rows_[cell.row_high], phase, high);
     }
-    for (const KernelRow& row : prefill_rows_) {
+    for (const KernelRow& row : prompt_rows_) {
       if (row.phase == phase) sums.add(row, phase, 1);
     }
     double device = 0;

@@ -78,20 +78,4 @@ LengthPair LengthSampler::operator()(std::int64_t number) const {
   return cut(double(lengths_.prompt), double(lengths_.output));
 }
 
-MeanLengths mean_lengths(const LengthSampler& sampler, const Lengths& lengths) {
-  const bool cut = lengths.prompt_max > 0 || lengths.output_max > 0;
-  const bool exact = lengths.distribution == LengthKind::fixed ||
-                     (lengths.distribution == LengthKind::lognormal && !cut);
-  if (exact) return {double(lengths.prompt), double(lengths.output)};
-  // The first requests themselves: what the point will meet, to a few per cent.
-  constexpr std::int64_t draws = 256;
-  MeanLengths sum{0, 0};
-  for (std::int64_t n = 0; n < draws; ++n) {
-    const LengthPair pair = sampler(n);
-    sum.prompt += double(pair.prompt);
-    sum.output += double(pair.output);
-  }
-  return {sum.prompt / double(draws), sum.output / double(draws)};
-}
-
 }  // namespace engine

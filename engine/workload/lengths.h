@@ -12,6 +12,10 @@ struct LengthPair {
   std::int64_t prompt = 1;
   std::int64_t output = 1;
 };
+struct MeanLengths {
+  double prompt = 1;
+  double output = 1;
+};
 
 // A function of the request's number; the trace, if any, outlives it.
 class LengthSampler {
@@ -29,12 +33,5 @@ class LengthSampler {
   double prompt_log_mean_ = 0, prompt_log_deviation_ = 0;
   double output_log_mean_ = 0, output_log_deviation_ = 0;
 };
-
-// Mean lengths, for estimates: exact where the distribution is, sampled otherwise.
-struct MeanLengths {
-  double prompt = 1;
-  double output = 1;
-};
-MeanLengths mean_lengths(const LengthSampler& sampler, const Lengths& lengths);
 
 }  // namespace engine

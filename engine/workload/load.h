@@ -85,9 +85,10 @@ struct Load {
   std::int64_t shared_prefix = 0;
   std::int64_t prefix_groups = 1;
   std::int64_t priorities = 1;
+  std::int64_t tenants = 1;
+  double tenant_skew = 0;
   Seconds warmup{0};
   Seconds window{0};
-  std::int64_t replicates = 1;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -125,13 +126,13 @@ struct Load {
           at_least(1));
     visit("priorities", self.priorities, "priority levels, equally likely; 0 is served first",
           at_least(1));
+    visit("tenants", self.tenants, "tenants the requests come from", at_least(1));
+    visit("tenant_skew", self.tenant_skew,
+          "the n-th tenant sends in proportion to 1/n to this power; 0: all alike", non_negative);
     visit("warmup", self.warmup, "requests that arrive before this time are not measured",
           non_negative);
     visit("window", self.window, "only those of this long after the warm-up are measured",
           non_negative_or("all"));
-    visit("replicates", self.replicates,
-          "simulations with different random numbers, averaged, with confidence intervals",
-          at_least(1));
   }
 };
 

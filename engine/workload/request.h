@@ -16,6 +16,7 @@ struct Request {
   std::int64_t session = -1;  // requests of one conversation; -1: none
   std::int64_t client = -1;   // whom to tell when it is answered; -1: nobody waits for it
   std::int64_t priority = 0;  // 0 is served first
+  std::int64_t tenant = 0;
   // Only filled in when somebody asks for it; the last one may reach into the output.
   std::vector<PrefixExtent> prefix;
 };

@@ -1,6 +1,7 @@
 #include "engine/workload/request_source.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/base/check.h"
 #include "engine/base/random.h"
@@ -56,44 +57,59 @@ void RequestMemory::prepare(const Load& load, std::uint64_t seed) {
   cv_ = load.cv;
   drawn_ = load.lengths;
   seed_ = seed;
-  arrivals.clear();
-  lengths.clear();
+  arrivals_.clear();
+  lengths_.clear();
 }
 
-double RequestSource::next_open() {
-  RequestMemory* memory = options_.memory;
-  if (memory == nullptr || !clock_.stretches()) return clock_.next();
-  const std::size_t n = std::size_t(issued_);
-  if (n < memory->arrivals.size()) return memory->arrivals[n] * clock_.mean_gap();
-  if (n == memory->arrivals.size() && n > 0) clock_.resume(n, memory->arrivals.back());
-  const double time = clock_.next();
-  if (n == memory->arrivals.size() && n < RequestMemory::kMost) {
-    memory->arrivals.push_back(clock_.units());
-  }
+double RequestMemory::arrival(std::int64_t count, ArrivalClock& clock) {
+  const std::size_t n = std::size_t(count);
+  if (n < arrivals_.size()) return arrivals_[n] * clock.mean_gap();
+  if (n == arrivals_.size() && n > 0) clock.resume(n, arrivals_.back());
+  const double time = clock.next();
+  if (n == arrivals_.size() && n < kMost) arrivals_.push_back(clock.units());
   return time;
 }
 
-LengthPair RequestSource::lengths_of(std::int64_t number) {
-  RequestMemory* memory = options_.memory;
-  const std::size_t n = std::size_t(number);
-  if (memory != nullptr && n < memory->lengths.size()) return memory->lengths[n];
-  const LengthPair pair = lengths_(number);
-  if (memory != nullptr && n == memory->lengths.size() && n < RequestMemory::kMost) {
-    memory->lengths.push_back(pair);
-  }
-  return pair;
+double RequestSource::next_open() {
+  return clock_.stretches() ? memory_.arrival(issued_, clock_) : clock_.next();
 }
 
-RequestSource::RequestSource(const Load& load, const Trace* trace, const Options& options)
+MeanLengths mean_lengths(const Load& load, const Trace* trace, std::uint64_t seed,
+                         RequestMemory& memory) {
+  const Lengths& lengths = load.lengths;
+  const bool cut = lengths.prompt_max > 0 || lengths.output_max > 0;
+  const bool exact = lengths.distribution == LengthKind::fixed ||
+                     (lengths.distribution == LengthKind::lognormal && !cut);
+  if (exact) return {double(lengths.prompt), double(lengths.output)};
+  // The first requests themselves: what the point will meet, to a few per cent.
+  constexpr std::int64_t draws = 256;
+  memory.prepare(load, seed);
+  const LengthSampler sampler(lengths, seed, trace);
+  MeanLengths sum{0, 0};
+  for (std::int64_t n = 0; n < draws; ++n) {
+    const LengthPair pair = memory.lengths_of(n, sampler);
+    sum.prompt += double(pair.prompt);
+    sum.output += double(pair.output);
+  }
+  return {sum.prompt / double(draws), sum.output / double(draws)};
+}
+
+RequestSource::RequestSource(const Load& load, const Trace* trace, RequestMemory& memory,
+                             const Options& options)
     : load_(load),
       trace_(trace),
+      memory_(memory),
       options_(options),
       lengths_(load.lengths, options.seed, trace),
       clock_(load, options.level.rate, options.seed),
       total_(total_requests(load, trace)),
       open_time_(kNever),
       next_time_(kNever) {
-  if (options_.memory != nullptr) options_.memory->prepare(load, options.seed);
+  memory_.prepare(load, options.seed);
+  double weights = 0;
+  for (std::int64_t n = 1; n <= load.tenants && load.tenants > 1; ++n) {
+    tenants_.push_back(weights += std::pow(double(n), -load.tenant_skew));
+  }
   if (load.arrivals == ArrivalKind::closed) {
     start_closed_loop();
   } else {
@@ -176,9 +192,10 @@ void RequestSource::fill(Request& out, std::int64_t number, std::int64_t client_
   out.number = number;
   out.session = -1;
   out.client = client_index;
+  out.tenant = 0;
   out.prefix.clear();
   if (load_.arrivals == ArrivalKind::trace) return fill_from_trace(out, number);
-  const LengthPair lengths = lengths_of(number);
+  const LengthPair lengths = memory_.lengths_of(number, lengths_);
   out.prompt = lengths.prompt;
   out.output = lengths.output;
   out.priority = 0;
@@ -201,7 +218,14 @@ void RequestSource::fill(Request& out, std::int64_t number, std::int64_t client_
     // The last token of an answer is never run through the model, so its KV is not there to share.
     client->turn_end.push_back(client->history - 1);
   }
+  if (load_.tenants > 1) out.tenant = tenant_of(client != nullptr ? client->session : number);
   if (options_.prefixes) add_prefix(out, client);
+}
+
+std::int64_t RequestSource::tenant_of(std::int64_t owner) const {
+  const double u = uniform(options_.seed, Stream::tenants, std::uint64_t(owner));
+  const auto tenant = std::upper_bound(tenants_.begin(), tenants_.end(), u * tenants_.back());
+  return std::min(tenant - tenants_.begin(), std::ptrdiff_t(load_.tenants - 1));
 }
 
 void RequestSource::fill_from_trace(Request& out, std::int64_t number) const {
@@ -210,6 +234,7 @@ void RequestSource::fill_from_trace(Request& out, std::int64_t number) const {
   out.output = trace_->output[row];
   out.priority = trace_->priority.empty() ? 0 : trace_->priority[row];
   if (!trace_->session.empty()) out.session = trace_->session[row];
+  if (!trace_->tenant.empty()) out.tenant = trace_->tenant[row];
   if (!options_.prefixes || trace_->first_block.empty()) return;
   const std::uint32_t first = trace_->first_block[row], last = trace_->first_block[row + 1];
   for (std::uint32_t i = first; i < last; ++i) {

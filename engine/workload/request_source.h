@@ -33,27 +33,40 @@ class RequestMemory {
   // Forgets what belongs to another load.
   void prepare(const Load& load, std::uint64_t seed);
 
-  std::vector<double> arrivals;  // in mean gaps: the rate does not matter
-  std::vector<LengthPair> lengths;
+  LengthPair lengths_of(std::int64_t number, const LengthSampler& sampler) {
+    const std::size_t n = std::size_t(number);
+    if (n < lengths_.size()) return lengths_[n];
+    const LengthPair pair = sampler(number);
+    if (n == lengths_.size() && n < kMost) lengths_.push_back(pair);
+    return pair;
+  }
+  // Time of the `count`-th arrival of a clock that stretches, all before it known or taken.
+  double arrival(std::int64_t count, ArrivalClock& clock);
 
  private:
+  std::vector<double> arrivals_;  // in mean gaps: the rate does not matter
+  std::vector<LengthPair> lengths_;
   ArrivalKind kind_ = ArrivalKind::poisson;
   double cv_ = 0;
   Lengths drawn_;
   std::uint64_t seed_ = 0;
 };
 
+// For estimates: exact where the distribution is, else over the first few hundred requests.
+MeanLengths mean_lengths(const Load& load, const Trace* trace, std::uint64_t seed,
+                         RequestMemory& memory);
+
 // Makes requests one at a time, in the order of their arrival; memory follows the sessions and
-// clients that are alive. The load and the trace outlive it; `load_problem` found nothing.
+// clients that are alive. Load, trace and memory outlive it; `load_problem` found nothing.
 class RequestSource {
  public:
   struct Options {
     LoadLevel level;
     std::uint64_t seed = 0;
     bool prefixes = false;  // fill in Request::prefix
-    RequestMemory* memory = nullptr;
   };
-  RequestSource(const Load& load, const Trace* trace, const Options& options);
+  RequestSource(const Load& load, const Trace* trace, RequestMemory& memory,
+                const Options& options);
 
   // Infinite when nothing is due until some request finishes, or ever.
   double next_arrival() const { return next_time_; }
@@ -88,13 +101,14 @@ class RequestSource {
   void find_next();
   void advance_open();
   double next_open();
-  LengthPair lengths_of(std::int64_t number);
   void fill(Request& out, std::int64_t number, std::int64_t client_index);
   void fill_from_trace(Request& out, std::int64_t row) const;
+  std::int64_t tenant_of(std::int64_t owner) const;
   void add_prefix(Request& out, const Client* client) const;
 
   const Load& load_;
   const Trace* trace_;
+  RequestMemory& memory_;
   Options options_;
   LengthSampler lengths_;
   ArrivalClock clock_;
@@ -106,6 +120,7 @@ class RequestSource {
   std::vector<Due> due_;            // a heap, earliest first
   std::vector<Client> clients_;     // alive ones, and slots to be used again
   std::vector<std::int64_t> idle_;  // those slots
+  std::vector<double> tenants_;     // their shares of the requests, summed up
 };
 
 }  // namespace engine

@@ -14,6 +14,7 @@ struct Trace {
   std::vector<std::int32_t> output;
   std::vector<std::int64_t> session;   // empty: not recorded
   std::vector<std::int32_t> priority;  // empty: not recorded
+  std::vector<std::int32_t> tenant;    // empty: not recorded
   std::vector<std::int32_t> model;     // position in model_names; empty: not recorded
   std::vector<std::string> model_names;
   // Chained hashes of the blocks of each prompt: row i has [first_block[i], first_block[i + 1]).

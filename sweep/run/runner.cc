@@ -42,7 +42,8 @@ class Worker {
   explicit Worker(Shared& shared) : shared_(shared), builder_(shared.space) {}
 
   void work() {
-    std::uint64_t size = 8;
+    // The first chunk is one point: it may be a simulation of seconds, with a million rows.
+    std::uint64_t size = 1;
     while (!shared_.stop.requested()) {
       const auto chunk = shared_.queue.next(size);
       if (!chunk) return;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/calibration/calibration.h"
+#include "engine/workload/arrivals.h"
 #include "sweep/space/text_code.h"
 #include "sweep/workload/trace_file.h"
 
@@ -17,6 +18,11 @@ namespace {
 
 int trace_leaf() {
   static const int leaf = engine::leaf_table().find_leaf("load.trace");
+  return leaf;
+}
+
+int curve_leaf() {
+  static const int leaf = engine::leaf_table().find_leaf("load.curve");
   return leaf;
 }
 
@@ -71,6 +77,12 @@ std::vector<Edit> leaf_edits(int leaf, engine::LeafValue value, const engine::Lo
   if (leaf == trace_leaf() && !std::get<std::string>(value).empty()) {
     edits.push_back(
         {checksum_leaf(), trace_checksum(std::get<std::string>(value), where, reading)});
+  }
+  if (leaf == curve_leaf() && !std::get<std::string>(value).empty()) {
+    std::string reason;
+    if (!engine::parse_rate_curve(std::get<std::string>(value), reason)) {
+      reading.mistake(where, reason, "write 'second:req/s' pairs, as in '0:2, 60:10, 120:2'");
+    }
   }
   edits.insert(edits.begin(), {leaf, std::move(value)});
   return edits;

@@ -10,6 +10,7 @@ namespace sweep {
 
 // The edits that give a leaf its value. A leaf that names a trace also gets the file's checksum, so
 // that a point's identity follows the content; the trace itself goes into the reading's resources.
+// A rate curve is read, so that what is wrong with it is said here and not by every point.
 std::vector<Edit> leaf_edits(int leaf, engine::LeafValue value, const engine::Location& where,
                              Reading& reading);
 

@@ -1,8 +1,8 @@
 // Reads recorded requests: CSV and JSON lines, plain or gzipped, all mistakes located.
 //
-// Columns: arrival_s, prompt_tokens, output_tokens; optional session, priority, model, and hash_ids (CSV:
-// separated by spaces or semicolons; JSON lines: a list). The names of public traces are understood
-// too: TIMESTAMP/ContextTokens/GeneratedTokens (Azure), timestamp/input_length/output_length in
+// Columns: arrival_s, prompt_tokens, output_tokens; optional session, priority, tenant, model, request_id
+// (no two alike), and hash_ids (CSV: separated by spaces or semicolons; JSON lines: a list). The names of
+// public traces are understood too: TIMESTAMP/ContextTokens/GeneratedTokens (Azure), timestamp/input_length/output_length in
 // milliseconds (Mooncake), num_prefill_tokens/num_decode_tokens (Vidur; no arrivals),
 // input_toks/output_toks/arrival_time_ns (LLMServingSim).
 #pragma once

@@ -1,9 +1,11 @@
 #include "sweep/workload/trace_rows.h"
 
+#include <fmt/format.h>
 #include <xxhash.h>
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "engine/base/random.h"
 
@@ -12,6 +14,10 @@ namespace {
 
 constexpr std::size_t kMostMistakes = 20;
 constexpr double kMostTokens = 1e8;
+constexpr double kMostSeconds = 1e9;  // thirty years
+constexpr double kMostSessions = 1e15;
+constexpr double kMostPriorities = 1e6;
+constexpr std::int64_t kUsualBlockTokens = 16;
 
 struct NamedColumn {
   std::string_view name;
@@ -23,8 +29,10 @@ const NamedColumn kColumns[] = {
     {"output_tokens", {.field = TraceField::output}},
     {"session", {.field = TraceField::session}},
     {"priority", {.field = TraceField::priority}},
+    {"tenant", {.field = TraceField::tenant}},
     {"model", {.field = TraceField::model}},
     {"hash_ids", {.field = TraceField::hashes}},
+    {"request_id", {.field = TraceField::id}},
     // Azure
     {"TIMESTAMP", {.field = TraceField::arrival, .timestamp = true}},
     {"ContextTokens", {.field = TraceField::prompt}},
@@ -42,13 +50,6 @@ const NamedColumn kColumns[] = {
     {"arrival_time_ns", {.field = TraceField::arrival, .scale = 1e-9}},
 };
 
-std::string hex(std::uint64_t value) {
-  std::string text(16, '0');
-  for (int i = 0; i < 16; ++i)
-    text[std::size_t(i)] = "0123456789abcdef"[(value >> (60 - 4 * i)) & 15];
-  return text;
-}
-
 }  // namespace
 
 TraceColumn trace_column(std::string_view name) {
@@ -56,6 +57,47 @@ TraceColumn trace_column(std::string_view name) {
     if (known.name == name) return known.column;
   }
   return {};
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
+  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+void TraceRowText::clear() {
+  places.fill(0);
+  session = -1;
+  priority = 0;
+  tenant = {};
+  hashes.clear();
+}
+
+void TraceRowText::set(const TraceColumn& column, double value) {
+  switch (column.field) {
+    case TraceField::arrival:
+      arrival = value * column.scale;
+      return;
+    case TraceField::prompt:
+      prompt = value;
+      return;
+    case TraceField::output:
+      output = value;
+      return;
+    case TraceField::session:
+      session = value;
+      return;
+    case TraceField::priority:
+      priority = value;
+      return;
+    case TraceField::none:
+    case TraceField::tenant:
+    case TraceField::model:
+    case TraceField::hashes:
+    case TraceField::id:
+      return;
+  }
 }
 
 TraceBuilder::TraceBuilder(std::string file)
@@ -68,74 +110,127 @@ void TraceBuilder::mistake(int line, int column, std::string what, std::string h
   mistakes_.push_back({{file_, line, column}, std::move(what), std::move(hint)});
 }
 
-void TraceBuilder::columns(const std::vector<TraceColumn>& columns, int line) {
-  for (const TraceColumn& column : columns) {
-    present_[std::size_t(column.field)] = true;
+bool TraceBuilder::columns(const std::vector<Name>& names, int line) {
+  for (const Name& name : names) {
+    const TraceColumn column = trace_column(name.text);
+    if (column.field == TraceField::none) continue;
+    std::string& known = names_[std::size_t(column.field)];
+    if (!known.empty()) {
+      mistake(line, name.place, fmt::format("columns '{}' and '{}' say the same", known, name.text),
+              "rename or remove one of them");
+    }
+    known = name.text;
     if (column.block_tokens > 0) implied_block_tokens_ = column.block_tokens;
   }
-  const auto need = [&](TraceField field, const char* name) {
-    if (!has(field)) {
-      mistake(line, 1, std::string("there is no column '") + name + "'",
-              "a trace has the columns arrival_s, prompt_tokens and output_tokens");
-    }
-  };
-  need(TraceField::prompt, "prompt_tokens");
-  need(TraceField::output, "output_tokens");
+  for (const auto& [field, name] : {std::pair{TraceField::prompt, "prompt_tokens"},
+                                    std::pair{TraceField::output, "output_tokens"}}) {
+    if (has(field)) continue;
+    mistake(line, 1, fmt::format("there is no column '{}'", name),
+            "a trace has the columns arrival_s, prompt_tokens and output_tokens");
+  }
   if (has(TraceField::hashes)) trace_->first_block.push_back(0);
+  return mistakes_.empty();
 }
 
-bool TraceBuilder::check_tokens(double value, const char* what, int line, int column) {
-  if (std::isfinite(value) && value >= 1 && value <= kMostTokens && value == std::floor(value)) {
-    return true;
+void TraceBuilder::wrong(Checked& checked, TraceField field, std::string what, std::string hint) {
+  checked.good = false;
+  int place = checked.row.places[std::size_t(field)];
+  if (place == TraceRowText::kAfterItsName) {
+    const std::string quoted = '"' + names_[std::size_t(field)] + '"';
+    place = int(checked.text.find(quoted)) + 1;
   }
-  mistake(line, column, std::string(what) + " is not a whole number of tokens from 1 to 100000000");
-  return false;
+  mistake(checked.line, std::max(place, 1), std::move(what), std::move(hint));
 }
 
-void TraceBuilder::add_row(const TraceRowText& row, int line, const std::array<int, 8>& places) {
-  const auto place = [&places](TraceField field) { return places[std::size_t(field)]; };
-  bool good = check_tokens(row.prompt, "prompt_tokens", line, place(TraceField::prompt));
-  good = check_tokens(row.output, "output_tokens", line, place(TraceField::output)) && good;
-  if (has(TraceField::arrival)) {
-    const int column = place(TraceField::arrival);
-    if (!std::isfinite(row.arrival) || row.arrival < 0) {
-      mistake(line, column, "the arrival is not a time from 0 on");
-      good = false;
-    } else if (row.arrival < last_arrival_) {
-      mistake(line, column, "the arrival is before that of the row above",
-              "sort the rows by arrival");
-      good = false;
-    } else {
-      last_arrival_ = row.arrival;
-    }
-  }
-  if (!good) {
-    hashes_.clear();
+void TraceBuilder::check_whole(Checked& checked, TraceField field, double value, double low,
+                               double high) {
+  if (value >= low && value <= high && value == std::floor(value)) return;
+  wrong(checked, field,
+        fmt::format("{} is not a whole number from {:.0f} to {:.0f}", names_[std::size_t(field)],
+                    low, high));
+}
+
+// Rows of JSON lines may leave fields out, but not those that every request must have; and what the
+// first row has not, the trace has not.
+void TraceBuilder::check_present(Checked& checked) {
+  for (const NamedColumn& known : kColumns) {
+    const TraceField field = known.column.field;
+    if (has(field) || checked.row.places[std::size_t(field)] == 0) continue;
+    wrong(checked, field, fmt::format("the first row has no '{}'", known.name),
+          "give every row the same fields");
     return;
   }
+  for (const TraceField field : {TraceField::arrival, TraceField::prompt, TraceField::output}) {
+    const auto number = std::size_t(field);
+    if (!has(field) || checked.row.places[number] != 0) continue;
+    wrong(checked, field, fmt::format("the row has no '{}'", names_[number]));
+  }
+}
+
+void TraceBuilder::check_arrival(Checked& checked) {
+  const double arrival = checked.row.arrival;
+  if (!(arrival >= 0 && arrival <= kMostSeconds)) {
+    wrong(checked, TraceField::arrival, "the arrival is not a time from 0 to 1e9 s");
+  } else if (arrival < last_arrival_) {
+    wrong(checked, TraceField::arrival, "the arrival is before that of the row above",
+          "sort the rows by arrival");
+  } else {
+    last_arrival_ = arrival;
+  }
+}
+
+void TraceBuilder::check_id(Checked& checked) {
+  const auto [place, added] = id_lines_.try_emplace(std::string(checked.row.id), checked.line);
+  if (added) return;
+  wrong(checked, TraceField::id,
+        fmt::format("request '{}' is in line {} already", checked.row.id, place->second));
+}
+
+void TraceBuilder::add_row(const TraceRowText& row, int line, std::string_view text) {
+  Checked checked{row, line, text};
+  check_present(checked);
+  if (checked.good) {
+    check_whole(checked, TraceField::prompt, row.prompt, 1, kMostTokens);
+    check_whole(checked, TraceField::output, row.output, 1, kMostTokens);
+    if (has(TraceField::arrival)) check_arrival(checked);
+  }
+  if (row.places[std::size_t(TraceField::session)] != 0) {
+    check_whole(checked, TraceField::session, row.session, 0, kMostSessions);
+  }
+  check_whole(checked, TraceField::priority, row.priority, 0, kMostPriorities);
+  if (row.places[std::size_t(TraceField::id)] != 0) check_id(checked);
+  if (checked.good) append(row);
+}
+
+std::int32_t TraceBuilder::number_of(std::string_view name, Names& names) {
+  auto found = names.find(name);
+  if (found == names.end()) {
+    found = names.emplace(std::string(name), std::int32_t(names.size())).first;
+  }
+  return found->second;
+}
+
+void TraceBuilder::append(const TraceRowText& row) {
   engine::Trace& trace = *trace_;
   if (has(TraceField::arrival)) trace.arrival.push_back(row.arrival);
   trace.prompt.push_back(std::int32_t(row.prompt));
   trace.output.push_back(std::int32_t(row.output));
   if (has(TraceField::session)) trace.session.push_back(std::int64_t(row.session));
   if (has(TraceField::priority)) trace.priority.push_back(std::int32_t(row.priority));
+  if (has(TraceField::tenant)) trace.tenant.push_back(number_of(row.tenant, tenants_));
   if (has(TraceField::model)) {
-    auto found = models_.find(row.model);
-    if (found == models_.end()) {
-      found = models_.emplace(std::string(row.model), std::int32_t(models_.size())).first;
-      trace.model_names.push_back(found->first);
-    }
-    trace.model.push_back(found->second);
+    const std::int32_t number = number_of(row.model, models_);
+    if (std::size_t(number) == trace.model_names.size()) trace.model_names.emplace_back(row.model);
+    trace.model.push_back(number);
   }
   if (has(TraceField::hashes)) {
     // Chained: a block stands for everything before it too.
     std::uint64_t chain = 0;
-    for (const std::uint64_t id : hashes_) {
+    for (const std::uint64_t id : row.hashes) {
       chain = engine::mixed_seed(chain, id);
       trace.blocks.push_back(chain);
     }
     trace.first_block.push_back(std::uint32_t(trace.blocks.size()));
-    hashes_.clear();
   }
 }
 
@@ -146,9 +241,9 @@ engine::Result<std::shared_ptr<const engine::Trace>> TraceBuilder::finish(
   if (has(TraceField::hashes)) {
     trace_->block_tokens = block_tokens > 0            ? block_tokens
                            : implied_block_tokens_ > 0 ? implied_block_tokens_
-                                                       : 16;
+                                                       : kUsualBlockTokens;
   }
-  trace_->checksum = hex(XXH3_64bits(content.data(), content.size()));
+  trace_->checksum = fmt::format("{:016x}", XXH3_64bits(content.data(), content.size()));
   return std::shared_ptr<const engine::Trace>(trace_);
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/base/result.h"
@@ -15,7 +16,20 @@
 namespace sweep {
 
 // What a column means, and how its numbers become ours.
-enum class TraceField { none, arrival, prompt, output, session, priority, model, hashes };
+enum class TraceField {
+  none,
+  arrival,
+  prompt,
+  output,
+  session,
+  priority,
+  tenant,
+  model,
+  hashes,
+  id,
+};
+constexpr std::size_t kTraceFields = 10;
+
 struct TraceColumn {
   TraceField field = TraceField::none;
   double scale = 1;               // to seconds
@@ -24,14 +38,28 @@ struct TraceColumn {
 };
 TraceColumn trace_column(std::string_view name);
 
-// One row as read; what is absent keeps its default.
+// Spaces, tabs and the carriage return of a line that ends as on Windows.
+std::string_view trimmed(std::string_view text);
+
+// One row as read.
 struct TraceRowText {
+  // Where a field stands in the text: its column from 1 on, 0: it is not there.
+  static constexpr int kAfterItsName = -1;
+  std::array<int, kTraceFields> places{};
+
   double arrival = 0;
   double prompt = 0;
   double output = 0;
   double session = -1;
   double priority = 0;
+  std::string_view tenant;
   std::string_view model;
+  std::string_view id;
+  std::vector<std::uint64_t> hashes;  // of the prompt's blocks, in order
+
+  void clear();
+  // Takes a number of any field that is one.
+  void set(const TraceColumn& column, double value);
 };
 
 class TraceBuilder {
@@ -41,29 +69,55 @@ class TraceBuilder {
   void mistake(int line, int column, std::string what, std::string hint = {});
   bool full() const;  // so many mistakes that reading on helps nobody
 
-  // Which columns there are; called once, before the rows.
-  void columns(const std::vector<TraceColumn>& columns, int line);
-  bool has(TraceField field) const { return present_[std::size_t(field)]; }
+  struct Name {
+    std::string text;
+    int place;  // column of the text
+  };
+  // The names of the columns; called once, before the rows. False: nothing can be made of them.
+  bool columns(const std::vector<Name>& names, int line);
+  bool has(TraceField field) const { return !names_[std::size_t(field)].empty(); }
 
-  // One block of the present row's prompt, in order; the row follows.
-  void add_hash(std::uint64_t id) { hashes_.push_back(id); }
-  // `places`: column of the text each field was read from, by field.
-  void add_row(const TraceRowText& row, int line, const std::array<int, 8>& places);
+  // `text` is the line the row was read from.
+  void add_row(const TraceRowText& row, int line, std::string_view text);
 
   engine::Result<std::shared_ptr<const engine::Trace>> finish(std::string_view content,
                                                               std::int64_t block_tokens);
 
  private:
-  bool check_tokens(double value, const char* what, int line, int column);
+  // The row being checked.
+  struct Checked {
+    const TraceRowText& row;
+    int line;
+    std::string_view text;
+    bool good = true;
+  };
+  void wrong(Checked& checked, TraceField field, std::string what, std::string hint = {});
+  void check_whole(Checked& checked, TraceField field, double value, double low, double high);
+  void check_present(Checked& checked);
+  void check_arrival(Checked& checked);
+  void check_id(Checked& checked);
+  void append(const TraceRowText& row);
 
   std::string file_;
   std::vector<engine::Mistake> mistakes_;
   std::shared_ptr<engine::Trace> trace_;
-  std::array<bool, 8> present_{};
-  std::vector<std::uint64_t> hashes_;
-  std::map<std::string, std::int32_t, std::less<>> models_;
-  double last_arrival_ = -1;
+  std::array<std::string, kTraceFields>
+      names_;  // what the file calls each field; empty: it has none
+  // Names, numbered as they appear.
+  using Names = std::map<std::string, std::int32_t, std::less<>>;
+  static std::int32_t number_of(std::string_view name, Names& names);
+  Names tenants_, models_;
+  std::unordered_map<std::string, int> id_lines_;
+  double last_arrival_ = 0;
   std::int64_t implied_block_tokens_ = 0;
 };
+
+// The two formats.
+engine::Result<std::shared_ptr<const engine::Trace>> parse_csv_trace(std::string_view text,
+                                                                     const std::string& name,
+                                                                     std::int64_t block_tokens);
+engine::Result<std::shared_ptr<const engine::Trace>> parse_json_trace(std::string_view text,
+                                                                      const std::string& name,
+                                                                      std::int64_t block_tokens);
 
 }  // namespace sweep

@@ -1,51 +1,40 @@
 // Speed of the serving simulation, in requests per CPU second:
 //   cmake --build build/release --target llmsweep_bench && build/release/llmsweep_bench --benchmark_filter=Serving
-// Llama-2-7B on an A100 of 80 GB at 80% of its estimated capacity, breakdown on.
+// Llama-2-7B on an A100 of 80 GB, chat-length requests at 80% of its estimated capacity, fitted kernel
+// times, breakdown on: the base of specs/sweeps/ten_thousand_served.yaml.
 #include <benchmark/benchmark.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 
 #include "engine/base/random.h"
 #include "engine/evaluate.h"
+#include "sweep/spec/library.h"
+#include "sweep/spec/sweep_spec.h"
 
 namespace {
 
 using namespace engine;
 
+const sweep::SweepSpec& served() {
+  static const sweep::SweepSpec spec = [] {
+    auto read = sweep::read_sweep(LLMSWEEP_SPECS_DIR "/sweeps/ten_thousand_served.yaml",
+                                  sweep::Library({LLMSWEEP_SPECS_DIR}));
+    if (!read) {
+      std::fputs(to_text(read.mistakes()).c_str(), stderr);
+      std::abort();
+    }
+    return std::move(read).value();
+  }();
+  return spec;
+}
+
 Scenario llama_on_a100(PolicyName policy) {
-  Scenario scenario;
-  scenario.task = Task::serve;
-  Device& device = scenario.device;
-  device.name = "a100-80gb-sxm";
-  device.multiprocessors = 108;
-  device.clock = Hertz{1.41e9};
-  device.peak.bf16 = device.peak.fp16 = FlopsPerSecond{312e12};
-  device.vector_peak = FlopsPerSecond{19.5e12};
-  device.memory_capacity = Bytes{80e9};
-  device.memory_bandwidth = BytesPerSecond{2.039e12};
-  device.l2_capacity = Bytes{40e6};
-  device.l2_bandwidth = BytesPerSecond{5e12};
-  device.complete();
-  ModelSpec& model = scenario.model;
-  model.name = "llama-2-7b";
-  model.layers = 32;
-  model.hidden = 4096;
-  model.heads = model.kv_heads = 32;
-  model.head_dim = 128;
-  model.intermediate = 11008;
-  model.vocabulary = 32000;
-  model.max_context = 4096;
+  Scenario scenario = served().space.base();
   scenario.serving.policy = policy;
-  Load& load = scenario.load;
-  load.requests = 5000;
-  load.throughput_fraction = 0.8;
-  // A chat: a few hundred tokens in, two hundred out, both widely spread.
-  load.lengths.distribution = LengthKind::lognormal;
-  load.lengths.prompt = 300;
-  load.lengths.output = 200;
-  load.lengths.prompt_cv = load.lengths.output_cv = 0.8;
-  load.lengths.prompt_max = 2000;
-  load.lengths.output_max = 1000;
+  scenario.load.requests = 5000;
+  scenario.load.throughput_fraction = 0.8;
   return scenario;
 }
 
@@ -66,26 +55,27 @@ void run(benchmark::State& state, const Scenario& scenario, const Resources& res
 void Serving(benchmark::State& state, PolicyName policy, bool stepping) {
   Scenario scenario = llama_on_a100(policy);
   scenario.serving.stepping = stepping;
-  run(state, scenario, {});
+  run(state, scenario, *served().resources);
 }
-BENCHMARK_CAPTURE(Serving, vllm_v1, PolicyName::vllm_v1, false)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Serving, vllm_v1_stepping, PolicyName::vllm_v1, true)
+BENCHMARK_CAPTURE(Serving, vllm_v1, policy_named("vllm_v1"), false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Serving, vllm_v1_stepping, policy_named("vllm_v1"), true)
     ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Serving, sarathi, PolicyName::sarathi, false)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Serving, sarathi_stepping, PolicyName::sarathi, true)
+BENCHMARK_CAPTURE(Serving, sarathi, policy_named("sarathi"), false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Serving, sarathi_stepping, policy_named("sarathi"), true)
     ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Serving, vllm_v0, PolicyName::vllm_v0, false)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Serving, sglang, PolicyName::sglang, false)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Serving, orca, PolicyName::orca, false)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Serving, no_evict, PolicyName::no_evict, false)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Serving, static_batch, PolicyName::static_batch, false)
+BENCHMARK_CAPTURE(Serving, vllm_v0, policy_named("vllm_v0"), false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Serving, sglang, policy_named("sglang"), false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Serving, orca, policy_named("orca"), false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Serving, no_evict, policy_named("no_evict"), false)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Serving, static_batch, policy_named("static"), false)
     ->Unit(benchmark::kMillisecond);
 
 // The price of a request does not depend on how many there are.
 void ServingByCount(benchmark::State& state) {
-  Scenario scenario = llama_on_a100(PolicyName::vllm_v1);
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
   scenario.load.requests = state.range(0);
-  run(state, scenario, {});
+  run(state, scenario, *served().resources);
 }
 BENCHMARK(ServingByCount)
     ->Arg(1000)
@@ -95,11 +85,38 @@ BENCHMARK(ServingByCount)
     ->Unit(benchmark::kMillisecond);
 
 void ServingFixedLengths(benchmark::State& state) {
-  Scenario scenario = llama_on_a100(PolicyName::vllm_v1);
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
   scenario.load.lengths.distribution = LengthKind::fixed;
-  run(state, scenario, {});
+  run(state, scenario, *served().resources);
 }
 BENCHMARK(ServingFixedLengths)->Unit(benchmark::kMillisecond);
+
+// Two machines in turn: no step time of one point serves the next.
+void ServingAnotherMachineEachTime(benchmark::State& state) {
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
+  scenario.load.requests = state.range(0);
+  Scenario other = scenario;
+  other.device.memory_bandwidth = other.device.memory_bandwidth * 1.01;
+  Outcome outcome;
+  bool first = true;
+  for (auto _ : state) {
+    evaluate_into(first ? scenario : other, *served().resources, outcome);
+    first = !first;
+    benchmark::DoNotOptimize(outcome.metrics.ttft_p99);
+  }
+  state.counters["requests/s"] = benchmark::Counter(
+      double(state.range(0)) * double(state.iterations()), benchmark::Counter::kIsRate);
+}
+BENCHMARK(ServingAnotherMachineEachTime)->Arg(1000)->Arg(5000)->Unit(benchmark::kMillisecond);
+
+// Pipeline stages share the blocks and take single steps, closed form or not.
+void ServingPipeline(benchmark::State& state) {
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
+  scenario.parallel.pp = state.range(0);
+  scenario.load.throughput_fraction = 0.2;
+  run(state, scenario, *served().resources);
+}
+BENCHMARK(ServingPipeline)->Arg(1)->Arg(2)->Arg(4)->Unit(benchmark::kMillisecond);
 
 // Conversations in the shape of a recorded trace: prompts of a dozen hashed blocks, a third of which
 // an earlier prompt began with.
@@ -121,9 +138,9 @@ void ServingPrefixTrace(benchmark::State& state) {
     }
     trace->first_block.push_back(std::uint32_t(trace->blocks.size()));
   }
-  Resources resources;
+  Resources resources = *served().resources;
   resources.traces["trace"] = trace;
-  Scenario scenario = llama_on_a100(PolicyName::vllm_v1);
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
   scenario.load.arrivals = ArrivalKind::trace;
   scenario.load.throughput_fraction = 0;
   scenario.load.trace = "trace";

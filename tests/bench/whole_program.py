@@ -2,6 +2,7 @@
 
     python3 tests/bench/whole_program.py build/release/llmsweep             a million points
     python3 tests/bench/whole_program.py build/release/llmsweep --ten       and ten million
+    python3 tests/bench/whole_program.py build/release/llmsweep --served    10,000 served loads, nothing else
 
 Every figure is of one run; ratios are between runs of this one call, on this one machine.
 """
@@ -41,17 +42,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("binary")
     parser.add_argument("--ten", action="store_true", help="also ten million points")
+    parser.add_argument("--served", action="store_true", help="10,000 simulations of 1,000 requests instead")
     arguments = parser.parse_args()
-    cases = [("million_points.yaml", 1_000_000, 1), ("million_points.yaml", 1_000_000, 2)]
+    spec, points = ("ten_thousand_served.yaml", 10_000) if arguments.served else ("million_points.yaml", 1_000_000)
+    cases = [(spec, points, 1), (spec, points, 2)]
     if arguments.ten:
         cases.append(("ten_million.yaml", 10_000_000, 2))
     print(f"{'points':>12} {'threads':>8} {'wall s':>8} {'CPU s':>8} {'peak MB':>8} {'disk MB':>8} {'points/s':>10}")
-    walls = {}
+    walls = []
     for spec, points, threads in cases:
         wall, cpu, memory, size = run(arguments.binary, spec, threads)
-        walls[points, threads] = wall
+        walls.append(wall)
         print(f"{points:>12,} {threads:>8} {wall:>8.2f} {cpu:>8.2f} {memory:>8.0f} {size / 1e6:>8.1f} {points / wall:>10,.0f}")
-    print(f"threads 1 to 2: {walls[1_000_000, 1] / walls[1_000_000, 2]:.2f}x")
+    print(f"threads 1 to 2: {walls[0] / walls[1]:.2f}x")
 
 
 if __name__ == "__main__":

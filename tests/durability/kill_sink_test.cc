@@ -48,7 +48,7 @@ int run_and_kill(const std::filesystem::path& run, const ToySweep& toy,
 
 TEST(KillSink, TwentyKillsLoseAndDoubleNothing) {
   const tests::TemporaryFolder temporary;
-  const ToySweep toy{.positions = 20000};
+  const ToySweep toy{.positions = 20000, .requests = 2};
   const auto killed = temporary.path() / "killed";
   int kills = 0;
   for (std::uint64_t attempt = 0; kills < kKills && attempt < 200; ++attempt) {
@@ -70,8 +70,9 @@ TEST(KillSink, TwentyKillsLoseAndDoubleNothing) {
   RunFolder folder = RunFolder::open(whole, toy.identity()).value();
   ParquetSink sink(folder, toy.schema());
   tests::run_toy(toy, sink, sweep::IndexSet(sweep::IndexRange{0, toy.positions}));
-  EXPECT_EQ(table_rows(killed, "points"), table_rows(whole, "points"));
-  EXPECT_EQ(table_rows(killed, "kernels"), table_rows(whole, "kernels"));
+  for (const char* table : {"points", "kernels", "requests", "timeline"}) {
+    EXPECT_EQ(table_rows(killed, table), table_rows(whole, table)) << table;
+  }
   EXPECT_EQ(summarise(killed)->tally, summarise(whole)->tally);
   RecordProperty("kills", kills);
   EXPECT_GE(kills, 5) << "the run is too short to be killed";

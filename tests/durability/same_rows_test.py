@@ -35,6 +35,23 @@ seed: 7
 # Enough work that a kill often hits in the middle: some seconds on one thread.
 SAMPLES = 400
 
+# A served load with all tables; half of the points ask for rows of requests.
+SERVING = """
+base:
+  task: serve
+  device: h100-sxm
+  model: llama-3.1-8b
+  serving: {replicas: 2, router: least_outstanding}
+  load: {requests: 2000, lengths: {distribution: lognormal, prompt: 400, output: 100, prompt_max: 8000}}
+  output: {timeline: 200 ms, timeline_moments: 500}
+axes:
+  - serving.policy: [vllm_v1, sarathi, sglang]
+  - output.requests: [true, false]
+  - serving.kv_blocks: [200, auto]
+  - load.rate: {geometric: [1 req/s, 200 req/s], count: 10}
+replicates: 4
+"""
+
 
 def command(spec, folder, *options):
     return [BINARY, "run", str(spec), "-o", str(folder), *options]
@@ -44,20 +61,33 @@ def run(spec, folder, *options):
     subprocess.run(command(spec, folder, *options), check=True, stdout=subprocess.DEVNULL)
 
 
+# What makes a row of a table unique.
+ROW = {
+    "points": ["index"],
+    "kernels": ["index", "phase", "op", "family"],
+    "requests": ["index", "request"],
+    "timeline": ["index", "time_s", "replica"],
+}
+
+
 def tables(folder):
-    points = parquet.read_table(folder / "points").sort_by("index")
-    keys = [("index", "ascending"), ("phase", "ascending"), ("op", "ascending"), ("family", "ascending")]
-    kernels = parquet.read_table(folder / "kernels").sort_by(keys)
-    return points.combine_chunks(), kernels.combine_chunks()
+    """Every table of a run by its name, in one order."""
+    return {
+        name: parquet.read_table(folder / name).sort_by([(c, "ascending") for c in columns]).combine_chunks()
+        for name, columns in ROW.items()
+        if (folder / name).exists()
+    }
 
 
-class SameRows(unittest.TestCase):
+class SameRows:
+    """What holds for any spec; SPEC and WIDER (the same with more points) are the subclass's."""
+
     @classmethod
     def setUpClass(cls):
         cls.scratch = tempfile.TemporaryDirectory(prefix="llmsweep-same-rows-")
         cls.home = pathlib.Path(cls.scratch.name)
         cls.spec = cls.home / "sweep.yaml"
-        cls.spec.write_text(SPEC % SAMPLES)
+        cls.spec.write_text(cls.SPEC)
         start = time.monotonic()
         run(cls.spec, cls.home / "reference", "-j", "1")
         cls.seconds = time.monotonic() - start
@@ -68,16 +98,10 @@ class SameRows(unittest.TestCase):
         cls.scratch.cleanup()
 
     def assert_same(self, folder):
-        points, kernels = tables(folder)
-        self.assertTrue(points.equals(self.reference[0]), "points differ")
-        self.assertTrue(kernels.equals(self.reference[1]), "kernels differ")
-
-    def test_reference_is_worth_comparing(self):
-        points, kernels = self.reference
-        self.assertGreater(points.num_rows, 10_000)
-        self.assertEqual(len(set(points["status"].to_pylist())), 2)
-        self.assertGreater(kernels.num_rows, points.num_rows)
-        self.assertEqual(len(set(points["index"].to_pylist())), points.num_rows)
+        found = tables(folder)
+        self.assertEqual(list(found), list(self.reference))
+        for name, table in found.items():
+            self.assertTrue(table.equals(self.reference[name]), f"{name} differ")
 
     def test_thread_counts(self):
         for threads in (2, 7):
@@ -121,21 +145,21 @@ class SameRows(unittest.TestCase):
 
     def test_extended_sweep_reuses_finished_points(self):
         wider = self.home / "wider.yaml"
-        wider.write_text((SPEC % SAMPLES).replace("[1, 2, 3]", "[1, 2, 3, 4]"))
+        wider.write_text(self.WIDER)
         run(wider, self.home / "plain")
         output = subprocess.run(
             command(wider, self.home / "reused", "--reuse", str(self.home / "reference")),
             check=True, capture_output=True, text=True,
         ).stdout
         self.assertIn("(reused)", output)
-        for name in ("points", "kernels"):
-            plain, reused = (parquet.read_table(self.home / f / name) for f in ("plain", "reused"))
-            order = [(c, "ascending") for c in ("index", "phase", "op", "family") if c in plain.column_names]
-            self.assertTrue(plain.sort_by(order).equals(reused.sort_by(order)), name)
+        plain, reused = tables(self.home / "plain"), tables(self.home / "reused")
+        self.assertEqual(list(plain), list(reused))
+        for name, table in plain.items():
+            self.assertTrue(table.equals(reused[name]), name)
 
     def test_another_spec_is_refused(self):
         other = self.home / "other.yaml"
-        other.write_text((SPEC % SAMPLES).replace("seed: 7", "seed: 8"))
+        other.write_text(self.WIDER)
         result = subprocess.run(
             command(other, self.home / "reference"), capture_output=True, text=True
         )
@@ -154,6 +178,48 @@ class SameRows(unittest.TestCase):
         self.assertIn(f"llmsweep run {self.spec} -o {folder}", output)
         run(self.spec, folder)
         self.assert_same(folder)
+
+
+class SameStepRows(SameRows, unittest.TestCase):
+    SPEC = SPEC % SAMPLES
+    WIDER = SPEC.replace("[1, 2, 3]", "[1, 2, 3, 4]")
+
+    def test_reference_is_worth_comparing(self):
+        points, kernels = self.reference["points"], self.reference["kernels"]
+        self.assertGreater(points.num_rows, 10_000)
+        self.assertEqual(len(set(points["status"].to_pylist())), 2)
+        self.assertGreater(kernels.num_rows, points.num_rows)
+        self.assertEqual(len(set(points["index"].to_pylist())), points.num_rows)
+        self.assertEqual(list(self.reference), ["points", "kernels"], "tables nobody asked for")
+
+
+class SameServingRows(SameRows, unittest.TestCase):
+    SPEC = SERVING
+    WIDER = SERVING.replace("sarathi, sglang]", "sarathi, sglang, orca]")
+
+    def test_reference_is_worth_comparing(self):
+        points, requests = self.reference["points"], self.reference["requests"]
+        self.assertEqual(points.num_rows, 480)
+        self.assertEqual(requests.num_rows, 240 * 2000)
+        self.assertGreater(sum(points["preemptions"].to_pylist()), 1000)
+        self.assertEqual(set(requests["end"].to_pylist()), {"finished", "refused"})
+        moments = self.reference["timeline"].group_by(["index", "replica"]).aggregate([([], "count_all")])
+        self.assertEqual(moments.num_rows, 960)
+        self.assertLessEqual(max(moments["count_all"].to_pylist()), 500)
+
+    def test_the_rows_of_a_request_give_the_figures_of_its_point(self):
+        requests = self.reference["requests"].to_pandas()
+        points = self.reference["points"].to_pandas().set_index("index")
+        asked = points[points["output.requests"]]
+        done = requests[requests.end == "finished"]
+        e2e = (done.finish_s - done.arrival_s).groupby(done["index"])
+        self.assertLess((e2e.mean() / asked.e2e_s - 1).abs().max(), 1e-9)
+        self.assertLess((e2e.quantile(0.99) / asked.e2e_p99_s - 1).abs().max(), 0.05)
+        refused = requests.groupby("index").end.agg(lambda end: (end == "refused").sum())
+        self.assertTrue((refused == asked.requests_refused).all())
+        preempted = requests.groupby("index").preemptions.sum()
+        self.assertTrue((preempted == asked.preemptions).all())
+        self.assertEqual(set(requests["index"]), set(asked.index))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #include "results/archive.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,6 +17,19 @@ namespace results {
 namespace {
 
 using tests::ToySweep;
+
+// Every field exactly, null as null.
+std::string field_texts(const engine::RequestRow& row) {
+  std::string text;
+  engine::RequestRow::fields(row, [&text](std::string_view, const auto& value, std::string_view) {
+    if constexpr (engine::IsQuantity<std::decay_t<decltype(value)>>) {
+      text += fmt::format("{} ", value.value);
+    } else {
+      text += fmt::format("{} ", std::int64_t(value));
+    }
+  });
+  return text;
+}
 
 void expect_same(const engine::Outcome& a, const engine::Outcome& b) {
   EXPECT_EQ(a.status, b.status);
@@ -39,13 +53,18 @@ void expect_same(const engine::Outcome& a, const engine::Outcome& b) {
                 x.flops == y.flops && x.bytes == y.bytes)
         << "kernel " << i;
   }
+  ASSERT_EQ(a.requests.size(), b.requests.size());
+  for (std::size_t i = 0; i < a.requests.size(); ++i) {
+    EXPECT_EQ(field_texts(a.requests[i]), field_texts(b.requests[i])) << "request " << i;
+  }
+  EXPECT_EQ(a.timeline, b.timeline);
 }
 
 class ArchiveTest : public testing::Test {
  protected:
   const tests::TemporaryFolder temporary;
   const std::filesystem::path run = temporary.path() / "run";
-  const ToySweep toy{.positions = 2000};
+  const ToySweep toy{.positions = 2000, .requests = 5};
 
   void SetUp() override {
     RunFolder folder = RunFolder::open(run, toy.identity()).value();

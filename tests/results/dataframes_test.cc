@@ -16,7 +16,7 @@ TEST(Dataframes, ReadARunFolder) {
   if (python == nullptr) GTEST_SKIP() << "LLMSWEEP_PYTHON names no Python with pandas";
   const tests::TemporaryFolder temporary;
   const auto run = temporary.path() / "run";
-  const tests::ToySweep toy{.positions = 1000};
+  const tests::ToySweep toy{.positions = 1000, .requests = 4};
   RunFolder folder = RunFolder::open(run, toy.identity()).value();
   ParquetSink sink(folder, toy.schema(), {.points_per_part = 200});
   tests::run_toy(toy, sink, sweep::IndexSet(sweep::IndexRange{0, toy.positions}));

@@ -47,8 +47,19 @@ def cells(values):
     return [None if value is None or value != value else value for value in values]
 
 
-# Every cell of both tables is the same to all three.
-for table, by_pandas, by_polars in [("points", points, frame), ("kernels", kernels, long)]:
+requests = pd.read_parquet(DIR / "requests")
+assert requests["arrival_s"].notna().all() and requests["prompt_tokens"].dtype == "int64"
+assert (requests["finish_s"].isna() == (requests["end"] == "refused")).all()
+assert requests["measured"].dtype == bool
+assert requests.merge(points, on="key").shape[0] == len(requests)
+mean = duckdb.sql(f"select avg(finish_s - arrival_s) from '{DIR}/requests/*.parquet' where measured").fetchone()[0]
+assert abs(mean - 2) < 1e-9, mean
+assert pl.read_parquet(DIR / "requests/*.parquet")["scheduled_s"].null_count() * 4 == len(requests)
+
+# Every cell of every table is the same to all three.
+for table in ("points", "kernels", "requests", "timeline"):
+    by_pandas = pd.read_parquet(DIR / table)
+    by_polars = pl.read_parquet(DIR / table / "*.parquet")
     by_duckdb = duckdb.sql(f"select * from '{DIR}/{table}/*.parquet'")
     columns = dict(zip(by_duckdb.columns, zip(*sorted(by_duckdb.fetchall(), key=lambda r: r[0]))))
     by_pandas = by_pandas.sort_values("index", kind="stable")

@@ -65,6 +65,24 @@ TEST(Schema, MetricsEndInTheirUnit) {
   EXPECT_TRUE(find(columns, "step_time_s")->nullable);
 }
 
+// METHODS, section 5.
+TEST(Schema, AnOperatorFindsEveryFigureOfAServedLoad) {
+  const auto columns = point_columns({});
+  for (const std::string latency : {"ttft", "tpot", "itl", "e2e", "queue"}) {
+    for (const char* which : {"_s", "_p50_s", "_p90_s", "_p95_s", "_p99_s"}) {
+      EXPECT_NE(find(columns, latency + which), nullptr) << latency << which;
+    }
+  }
+  for (const char* name :
+       {"output_tokens_per_s", "total_tokens_per_s", "output_per_device_tokens_per_s",
+        "per_device_tokens_per_s", "output_per_user_tokens_per_s", "total_per_user_tokens_per_s",
+        "goodput_req_per_s", "slo_attainment", "preemptions", "prefix_hit_rate", "batch_mean",
+        "kv_use", "kv_peak", "kv_waste", "utilization", "saturation"}) {
+    ASSERT_NE(find(columns, name), nullptr) << name;
+    EXPECT_NE(find(columns, name)->description, "") << name;
+  }
+}
+
 TEST(Schema, LeavesOutOtherTasks) {
   SchemaInputs inputs;
   EXPECT_NE(find(point_columns(inputs), "step.batch"), nullptr);
@@ -86,11 +104,30 @@ TEST(Schema, KeepsAVariedLeafOfAnotherTask) {
   EXPECT_EQ(find(point_columns(inputs), "request.batch"), nullptr);
 }
 
-TEST(Schema, KernelsAreALongTable) {
+std::string listed(const std::vector<Column>& columns) {
   std::string names;
-  for (const Column& column : kernel_columns()) names += column.name + " ";
+  for (const Column& column : columns) names += column.name + " ";
+  return names;
+}
+
+TEST(Schema, RequestsAndMomentsFollowTheFieldLists) {
+  EXPECT_EQ(listed(request_columns()),
+            "index key request replica session priority end measured arrival_s scheduled_s "
+            "first_token_s finish_s prompt_tokens output_tokens cached_tokens preemptions ");
+  EXPECT_EQ(listed(timeline_columns()),
+            "index key time_s replica running waiting decoding kv_blocks kv_use "
+            "output_tokens_per_s ");
+  const auto columns = request_columns();
+  EXPECT_EQ(find(columns, "finish_s")->unit, "s");
+  EXPECT_TRUE(find(columns, "finish_s")->nullable);
+  EXPECT_EQ(find(columns, "end")->type, ColumnType::text);
+  EXPECT_EQ(find(columns, "measured")->type, ColumnType::boolean);
+  EXPECT_EQ(find(columns, "preemptions")->type, ColumnType::int64);
+}
+
+TEST(Schema, KernelsAreALongTable) {
   EXPECT_EQ(
-      names,
+      listed(kernel_columns()),
       "index key phase op family algorithm calls seconds flops bytes bound tier extrapolated ");
 }
 

@@ -19,6 +19,8 @@ using tests::table_rows;
 using tests::ToySweep;
 using namespace std::chrono_literals;
 
+constexpr const char* kTableNames[] = {"points", "kernels", "requests", "timeline"};
+
 sweep::IndexSet whole(const ToySweep& toy) {
   return sweep::IndexSet(sweep::IndexRange{0, toy.positions});
 }
@@ -132,6 +134,65 @@ TEST_F(Sink, KernelsJoinTheirPoints) {
   EXPECT_EQ(kernels().numbers("calls")[1], 80);
 }
 
+TEST_F(Sink, RequestsAndMomentsJoinTheirPoints) {
+  const ToySweep toy{.requests = 5};
+  write(run, toy);
+  const ParquetReader requests(run / "requests/part-1of1-000000.parquet");
+  const ParquetReader timeline(run / "timeline/part-1of1-000000.parquet");
+  const auto index = requests.integers("index");
+  const auto keys = requests.keys();
+  const auto number = requests.integers("request");
+  const auto end = requests.texts("end");
+  const auto measured = requests.booleans("measured");
+  const auto finish = requests.numbers("finish_s");
+  const auto prompt = requests.integers("prompt_tokens");
+  const auto time = timeline.numbers("time_s");
+  const auto output = timeline.numbers("output_tokens_per_s");
+  ASSERT_EQ(index, timeline.integers("index"));
+  std::size_t expected_rows = 0, at = 0;
+  sweep::Point point;
+  engine::Outcome outcome;
+  for (std::uint64_t i = 0; i < toy.positions; ++i) {
+    if (toy.rejected(i)) continue;
+    toy.point(i, point);
+    toy.outcome(i, outcome);
+    for (std::size_t k = 0; k < outcome.requests.size(); ++k, ++at) {
+      const engine::RequestRow& row = outcome.requests[k];
+      ASSERT_EQ(index[at], std::int64_t(i));
+      EXPECT_EQ(keys[at], point.key);
+      EXPECT_EQ(number[at], row.number);
+      EXPECT_EQ(end[at], k == 3 ? "refused" : "finished");
+      EXPECT_EQ(measured[at] != 0, row.measured);
+      EXPECT_EQ(prompt[at], row.prompt_tokens);
+      if (k == 3) {
+        EXPECT_TRUE(std::isnan(finish[at]));
+      } else {
+        EXPECT_EQ(finish[at], row.finish.value);
+      }
+      EXPECT_EQ(time[at], outcome.timeline[k].time.value);
+      EXPECT_EQ(output[at], outcome.timeline[k].output.value);
+    }
+    expected_rows += outcome.requests.size();
+  }
+  EXPECT_GT(expected_rows, 1000u);
+  EXPECT_EQ(index.size(), expected_rows);
+  EXPECT_EQ(requests.field_metadata("arrival_s", "unit"), "s");
+  EXPECT_EQ(requests.metadata("llmsweep.table"), "requests");
+}
+
+TEST_F(Sink, TablesNobodyAskedForAreNotThere) {
+  write(run, ToySweep{});
+  EXPECT_TRUE(std::filesystem::exists(run / "kernels"));
+  EXPECT_FALSE(std::filesystem::exists(run / "requests"));
+  EXPECT_FALSE(std::filesystem::exists(run / "timeline"));
+}
+
+TEST_F(Sink, ManyRequestsCloseAPart) {
+  const ToySweep toy{.positions = 1000, .requests = 5};
+  write(run, toy, {.details_per_part = 500});
+  EXPECT_GT(table_files(run, "points").size(), 3u);
+}
+
 TEST_F(Sink, FilesSayWhatTheyHold) {
   write(run, ToySweep{});
   EXPECT_EQ(points().field_metadata("device.memory_bandwidth", "unit"), "B/s");
@@ -164,22 +225,20 @@ TEST_F(Sink, RepeatingColumnsAreDictionaries) {
 }
 
 TEST_F(Sink, ThreadsAndPartSizesChangeNoRow) {
-  const ToySweep toy{.positions = 3000};
+  const ToySweep toy{.positions = 3000, .requests = 2};
   write(run, toy);
-  const auto points = table_rows(run, "points");
-  const auto kernels = table_rows(run, "kernels");
-  ASSERT_EQ(points.size(), 2700u);
+  ASSERT_EQ(table_rows(run, "points").size(), 2700u);
   for (const int threads : {2, 7}) {
     const auto other = temporary.path() / std::to_string(threads);
     write(other, toy, {.points_per_part = std::size_t(100 * threads)}, threads);
     EXPECT_GT(table_files(other, "points").size(), 2u);
-    EXPECT_EQ(table_rows(other, "points"), points);
-    EXPECT_EQ(table_rows(other, "kernels"), kernels);
+    for (const char* table : kTableNames)
+      EXPECT_EQ(table_rows(other, table), table_rows(run, table));
   }
 }
 
 TEST_F(Sink, ShardsTogetherAreTheWhole) {
-  const ToySweep toy{.positions = 3000};
+  const ToySweep toy{.positions = 3000, .requests = 2};
   write(run, toy);
   const auto other = temporary.path() / "shards";
   for (std::uint32_t k = 1; k <= 3; ++k) {
@@ -187,8 +246,7 @@ TEST_F(Sink, ShardsTogetherAreTheWhole) {
     ParquetSink sink(folder, toy.schema(), {.points_per_part = 300});
     tests::run_toy(toy, sink, sweep::IndexSet(sweep::IndexRange{(k - 1) * 1000, k * 1000}), 64, 2);
   }
-  EXPECT_EQ(table_rows(other, "points"), table_rows(run, "points"));
-  EXPECT_EQ(table_rows(other, "kernels"), table_rows(run, "kernels"));
+  for (const char* table : kTableNames) EXPECT_EQ(table_rows(other, table), table_rows(run, table));
   const auto summary = summarise(other);
   ASSERT_TRUE(summary.ok());
   EXPECT_EQ(summary->shards.size(), 3u);
@@ -244,13 +302,13 @@ TEST_F(Sink, ARemovedFolderIsAClearFailure) {
   ParquetSink sink(folder, toy.schema());
   tests::add_chunk(toy, sink, {0, 100});
   std::filesystem::remove_all(run);
-  const std::string hidden = (run / "kernels/.part-1of1-000000.parquet.tmp").string();
+  const std::string folder_of_kernels = (run / "kernels").string();
   for (int attempt = 0; attempt < 2; ++attempt) {
     try {
       sink.flush();
       FAIL() << "a flush into nothing";
     } catch (const Failure& failure) {
-      EXPECT_EQ(failure.what(), "cannot create " + hidden +
+      EXPECT_EQ(failure.what(), "cannot create " + folder_of_kernels +
                                     ": No such file or directory\n  hint: the run folder was moved "
                                     "or removed while the sweep ran");
     }

@@ -43,6 +43,7 @@ inline std::shared_ptr<engine::Trace> random_trace(Dice& dice) {
     trace->output.push_back(std::int32_t(dice.whole(1, 60)));
     trace->priority.push_back(std::int32_t(dice.whole(0, 2)));
     trace->session.push_back(dice.whole(0, 9));
+    trace->tenant.push_back(std::int32_t(trace->session.back() % 3));
     // Chains out of a small alphabet: many share a start.
     std::uint64_t chain = 7;
     for (std::int64_t token = 0; token < prompt; token += trace->block_tokens) {
@@ -123,6 +124,8 @@ inline RandomCase random_case(std::uint64_t number) {
   scenario.output.timeline = Seconds{dice.chance(0.3) ? 0.037 : 0};
   scenario.seed = std::int64_t(number);
   made.resources.traces["toy"] = random_trace(dice);
+  load.tenants = dice.whole(1, 4);
+  load.tenant_skew = dice.between(0, 2);
   return made;
 }
 

@@ -32,6 +32,30 @@ double noise(std::uint64_t index, std::uint32_t lane) {
   return engine::uniform(1, engine::Stream::sampling, index, lane);
 }
 
+// Every fourth is refused and has no times.
+engine::RequestRow toy_request(std::uint64_t index, int number) {
+  const double arrival = number + noise(index, std::uint32_t(number));
+  engine::RequestRow row{.number = number,
+                         .replica = number % 3,
+                         .session = number % 2 == 0 ? -1 : number,
+                         .priority = number % 2,
+                         .end = engine::RequestEnd::finished,
+                         .measured = number > 0,
+                         .arrival = engine::Seconds{arrival},
+                         .scheduled = engine::Seconds{arrival + 0.25},
+                         .first_token = engine::Seconds{arrival + 0.5},
+                         .finish = engine::Seconds{arrival + 2},
+                         .prompt_tokens = 100 + number,
+                         .output_tokens = std::int64_t(10 + index % 7),
+                         .cached_tokens = 16 * number,
+                         .preemptions = number % 2};
+  if (number % 4 == 3) {
+    row.end = engine::RequestEnd::refused;
+    row.scheduled = row.first_token = row.finish = engine::Seconds{engine::kNoValue};
+  }
+  return row;
+}
+
 }  // namespace
 
 results::SchemaInputs ToySweep::schema() const {
@@ -77,6 +101,8 @@ void ToySweep::point(std::uint64_t index, sweep::Point& point) const {
 void ToySweep::outcome(std::uint64_t index, engine::Outcome& outcome) const {
   outcome.metrics = {};
   outcome.kernels.clear();
+  outcome.requests.clear();
+  outcome.timeline.clear();
   outcome.reason.clear();
   outcome.bound = engine::Bound(index % 3);
   outcome.tier = engine::Tier::roofline;
@@ -108,6 +134,18 @@ void ToySweep::outcome(std::uint64_t index, engine::Outcome& outcome) const {
          .time = engine::Seconds{1e-5 * (1 + scale)},
          .flops = engine::Flops{1e9 * double(1 + index % kBatches) * (i + 1)},
          .bytes = engine::Bytes{1e8 * double(1 + index / 64 % 32) + i}});
+  }
+  if (index % 2 != 0) return;
+  for (int i = 0; i < requests; ++i) {
+    outcome.requests.push_back(toy_request(index, i));
+    outcome.timeline.push_back({.time = engine::Seconds{0.5 * (i + 1)},
+                                .replica = i % 2,
+                                .running = i,
+                                .waiting = std::int64_t(index) % 5,
+                                .decoding = i / 2,
+                                .kv_blocks = 10 * i,
+                                .kv_use = noise(index, 1),
+                                .output = engine::TokensPerSecond{100 * noise(index, 2)}});
   }
 }
 

@@ -19,6 +19,7 @@ namespace tests {
 struct ToySweep {
   std::uint64_t positions = 1000;
   int kernels = 3;                    // kernel rows of a point that works
+  int requests = 0;                   // request rows, and timeline rows, of every second of them
   std::string spec = "sweep: toy\n";  // what run.yaml says
 
   results::SchemaInputs schema() const;

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <charconv>
 #include <map>
 #include <optional>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "engine/model/model_spec.h"
 #include "engine/step/step_time.h"
 #include "results/text_table.h"
+#include "tools/calibrate/table_row.h"
 
 namespace tools {
 namespace {
@@ -47,29 +47,7 @@ engine::ModelSpec model_shape(std::string_view name) {
   return model;
 }
 
-// One row of steps.csv; an empty cell is zero.
-class Row {
- public:
-  Row(const results::TextTable& table, std::size_t row) : table_(table), row_(row) {}
-
-  std::string_view text(std::string_view column) const {
-    const auto found = table_.find(column);
-    return found ? table_.columns[*found][row_] : std::string_view{};
-  }
-  double number(std::string_view column) const {
-    const std::string_view cell = text(column);
-    double value = 0;
-    std::from_chars(cell.data(), cell.data() + cell.size(), value);
-    return value;
-  }
-  std::int64_t count(std::string_view column) const { return std::int64_t(number(column)); }
-
- private:
-  const results::TextTable& table_;
-  std::size_t row_;
-};
-
-engine::BatchShape batch_of(const Row& row) {
+engine::BatchShape batch_of(const TableRow& row) {
   engine::BatchShape batch;
   const std::string_view phase = row.text("phase");
   if (phase != "prefill")
@@ -85,7 +63,7 @@ engine::BatchShape batch_of(const Row& row) {
   return batch;
 }
 
-double predicted_step(const Row& row, const engine::ModelSpec& model, const StepCheck& check) {
+double predicted_step(const TableRow& row, const engine::ModelSpec& model, const StepCheck& check) {
   const engine::Parallelism parallel;
   const engine::Quantization quant;
   const engine::ModelShard shard = engine::shard_of(model, parallel, quant);
@@ -113,7 +91,7 @@ engine::Result<std::vector<StepErrors>> step_errors(const std::filesystem::path&
   }
   std::map<std::pair<std::string, std::string>, std::vector<Scored>> groups;
   for (std::size_t i = 0; i < table->rows(); ++i) {
-    const Row row(*table, i);
+    const TableRow row(*table, i);
     if (row.text("mode") != "graph" || row.number("rested_seconds") <= 0) continue;
     const engine::ModelSpec model = model_shape(row.text("model"));
     if (model.layers == 0) {

@@ -19,7 +19,7 @@
 namespace tools {
 namespace {
 
-struct Arguments {
+struct CalibrateArguments {
   std::vector<std::string> tables;
   std::string device;
   std::string tier = "measured";
@@ -64,7 +64,7 @@ std::string error_line(const MeasuredFit& fit) {
   return line;
 }
 
-std::optional<std::vector<MeasuredCall>> gathered_calls(const Arguments& arguments,
+std::optional<std::vector<MeasuredCall>> gathered_calls(const CalibrateArguments& arguments,
                                                         const engine::Device& device) {
   std::vector<MeasuredCall> calls;
   for (const std::string& file : arguments.tables) {
@@ -81,7 +81,7 @@ std::optional<std::vector<MeasuredCall>> gathered_calls(const Arguments& argumen
   return calls;
 }
 
-void write_out(engine::Calibration calibration, const Arguments& arguments) {
+void write_out(engine::Calibration calibration, const CalibrateArguments& arguments) {
   calibration.source = arguments.source;
   if (calibration.source.empty()) {
     for (const std::string& file : arguments.tables) {
@@ -94,7 +94,7 @@ void write_out(engine::Calibration calibration, const Arguments& arguments) {
   fmt::print("{} written, {}\n", arguments.output, size_text(double(text.size())));
 }
 
-int calibrate_measured(const Arguments& arguments) {
+int calibrate_measured(const CalibrateArguments& arguments) {
   if (arguments.device.empty()) {
     complain("--device is missing", "say which device the tables were measured on");
     return kMistake;
@@ -151,7 +151,7 @@ std::string left_out_line(const std::vector<LeftOut>& rows) {
 }
 
 int calibrate_engine(const std::vector<DeviceCalls>& devices, const TransferOptions& options,
-                     const Arguments& arguments) {
+                     const CalibrateArguments& arguments) {
   engine::Calibration calibration = fit_engine(devices, options);
   calibration.name = arguments.engine;
   calibration.tier = engine::Tier::transfer;
@@ -165,7 +165,7 @@ int calibrate_engine(const std::vector<DeviceCalls>& devices, const TransferOpti
   return kOk;
 }
 
-int calibrate_transfer(const Arguments& arguments) {
+int calibrate_transfer(const CalibrateArguments& arguments) {
   std::vector<DeviceCalls> devices;
   for (const std::string& argument : arguments.tables) {
     auto calls = device_calls(argument, arguments.engine);
@@ -194,7 +194,7 @@ int calibrate_transfer(const Arguments& arguments) {
 }  // namespace
 
 void add_calibrate(CLI::App& app, int& exit_code) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<CalibrateArguments>();
   CLI::App* verb = app.add_subcommand("calibrate", "Make a calibration from kernel tables");
   verb->footer(
       "  llmsweep calibrate kernels.csv.gz --device h200-sxm -o h200-sxm.calibration\n"

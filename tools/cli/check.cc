@@ -26,6 +26,8 @@ constexpr std::size_t kShown = 5;
 // kernels table hardly.
 constexpr double kPointBytes = 40;
 constexpr double kKernelBytes = 5;
+constexpr double kRequestBytes = 22;
+constexpr double kMomentBytes = 8;
 
 // The i-th of `count` positions spread evenly over `size`: i * size / count without overflow.
 std::uint64_t spread(std::uint64_t i, std::uint64_t count, std::uint64_t size) {
@@ -108,14 +110,17 @@ void estimate(const sweep::SweepSpec& spec, const Survey& survey, sweep::PointBu
   const std::uint64_t tries = std::min<std::uint64_t>(size, kEvaluated);
   engine::Outcome outcome;
   std::array<std::uint64_t, enum_names(engine::Status{}).size()> by_status{};
-  std::uint64_t evaluated = 0, kernel_rows = 0;
+  std::uint64_t evaluated = 0;
+  double detail_bytes = 0;
   const auto start = std::chrono::steady_clock::now();
   for (std::uint64_t i = 0; i < tries; ++i) {
     const std::uint64_t index = spread(i, tries, size);
     if (builder.build(index, point) != sweep::Admission::admitted) continue;
     engine::evaluate_into(point.scenario, resources, outcome);
     ++evaluated;
-    kernel_rows += outcome.kernels.size();
+    detail_bytes += kKernelBytes * double(outcome.kernels.size()) +
+                    kRequestBytes * double(outcome.requests.size()) +
+                    kMomentBytes * double(outcome.timeline.size());
     ++by_status[static_cast<std::size_t>(outcome.status)];
     // A slow task is judged by a few points.
     if (std::chrono::steady_clock::now() - start > std::chrono::seconds(2)) break;
@@ -126,8 +131,7 @@ void estimate(const sweep::SweepSpec& spec, const Survey& survey, sweep::PointBu
   const double threads = std::max(1u, std::thread::hardware_concurrency());
   // Writing a row costs about as much as evaluating a small point: microseconds.
   const double seconds = rows * (taken.count() / double(evaluated) + 8e-6) / threads;
-  const double bytes =
-      rows * (kPointBytes + kKernelBytes * double(kernel_rows) / double(evaluated));
+  const double bytes = rows * (kPointBytes + detail_bytes / double(evaluated));
   fmt::print("of {} points tried:", grouped(evaluated));
   for (std::size_t i = 0; i < by_status.size(); ++i) {
     if (by_status[i] == 0) continue;

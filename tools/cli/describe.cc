@@ -80,6 +80,8 @@ void add_describe(CLI::App& app, int& exit_code) {
     describe_fields(*filter);
     describe_columns("points", results::point_columns(everything()), *filter);
     describe_columns("kernels", results::kernel_columns(), *filter);
+    describe_columns("requests", results::request_columns(), *filter);
+    describe_columns("timeline", results::timeline_columns(), *filter);
     exit_code = kOk;
   });
 }

@@ -12,13 +12,13 @@
 namespace tools {
 namespace {
 
-struct Arguments {
+struct KernelsArguments {
   std::string table;
   std::string output;
   DeviceOptions device;
 };
 
-int predict(const Arguments& arguments) {
+int predict(const KernelsArguments& arguments) {
   const auto device = device_or_complain(arguments.device.device);
   if (!device) return kMistake;
   const auto predictors = predictors_or_complain(arguments.device, *device);
@@ -41,7 +41,7 @@ int predict(const Arguments& arguments) {
 }  // namespace
 
 void add_kernels(CLI::App& app, int& exit_code) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<KernelsArguments>();
   CLI::App* verb = app.add_subcommand("kernels", "Predict every row of a kernel table");
   verb->footer(
       "  llmsweep kernels table.csv --device h100-sxm -o predicted.parquet\n"

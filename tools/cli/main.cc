@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
   tools::add_run(app, exit_code);
   tools::add_check(app, exit_code);
   tools::add_explain(app, exit_code);
+  tools::add_summarise(app, exit_code);
   tools::add_list(app, exit_code);
   tools::add_show(app, exit_code);
   tools::add_describe(app, exit_code);

@@ -11,18 +11,19 @@
 #include "tools/calibrate/validate_table.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/device_option.h"
+#include "tools/validate_serving/validate_serving.h"
 
 namespace tools {
 namespace {
 
-struct Arguments {
+struct ValidateArguments {
   std::string table;
   std::string output;
   std::string impl;
   DeviceOptions device;
 };
 
-int validate_kernels(const Arguments& arguments) {
+int validate_kernels(const ValidateArguments& arguments) {
   const auto device = device_or_complain(arguments.device.device);
   if (!device) return kMistake;
   const auto predictors = predictors_or_complain(arguments.device, *device);
@@ -44,7 +45,7 @@ int validate_kernels(const Arguments& arguments) {
   return kOk;
 }
 
-int validate_steps(const Arguments& arguments) {
+int validate_steps(const ValidateArguments& arguments) {
   const auto device = device_or_complain(arguments.device.device);
   if (!device) return kMistake;
   const auto calibration = calibration_or_complain(arguments.device);
@@ -73,12 +74,38 @@ int validate_everything(const std::string& data, const std::string& readme) {
   return kOk;
 }
 
+int validate_served_runs(const std::string& data, const std::string& output) {
+  const auto validation = validate_serving(data, standard_library());
+  if (!validation) {
+    fmt::print(stderr, "{}", engine::to_text(validation.mistakes()));
+    return kMistake;
+  }
+  fmt::print("{}", validation->text);
+  if (!output.empty()) results::write_table(output, validation->table);
+  return kOk;
+}
+
 void add_steps(CLI::App& verb, int& exit_code) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ValidateArguments>();
   CLI::App* steps = verb.add_subcommand("steps", "Whole steps that tools/gpu measured");
   steps->add_option("table", arguments->table, "a steps.csv")->required()->type_name("TABLE");
   add_device_options(*steps, arguments->device);
   steps->callback([arguments, &exit_code] { exit_code = validate_steps(*arguments); });
+}
+
+void add_serving(CLI::App& verb, int& exit_code) {
+  auto data = std::make_shared<std::string>("../shared/data");
+  auto output = std::make_shared<std::string>();
+  CLI::App* serving = verb.add_subcommand("serving", "Real serving runs, replayed");
+  serving->footer(
+      "  llmsweep validate serving --data ../shared/data -o errors.parquet\n"
+      "Errors are relative to the measurement, in percent.");
+  serving->add_option("--data", *data, "folder of the public runs (default: ../shared/data)")
+      ->type_name("DIR");
+  serving->add_option("-o,--output", *output, "also write every figure to this file")
+      ->type_name("OUT");
+  serving->callback(
+      [data, output, &exit_code] { exit_code = validate_served_runs(*data, *output); });
 }
 
 void add_all(CLI::App& verb, int& exit_code) {
@@ -97,7 +124,7 @@ void add_all(CLI::App& verb, int& exit_code) {
 void add_validate(CLI::App& app, int& exit_code) {
   CLI::App* verb = app.add_subcommand("validate", "Compare predictions with measurements");
   verb->require_subcommand(1);
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ValidateArguments>();
   CLI::App* kernels = verb->add_subcommand("kernels", "Errors per family of a kernel table");
   kernels->footer(
       "  llmsweep validate kernels table.csv.gz --device h100-sxm --tier transfer\n"
@@ -115,6 +142,7 @@ void add_validate(CLI::App& app, int& exit_code) {
       ->type_name("OUT");
   kernels->callback([arguments, &exit_code] { exit_code = validate_kernels(*arguments); });
   add_steps(*verb, exit_code);
+  add_serving(*verb, exit_code);
   add_all(*verb, exit_code);
 }
 

@@ -62,6 +62,38 @@ TEST(Footprint, ExpertParallelSpreadsTheExperts) {
   EXPECT_DOUBLE_EQ(footprint(model, {.dp = 8, .ep = 8}).weights.value, whole - experts * 7 / 8);
 }
 
+TEST(Footprint, OnlyExpertsMayBeNarrow) {
+  const ModelSpec model = toys::mixture();
+  const double experts = parameter_counts(model).experts;
+  const double wide = footprint(model, {}).weights.value;
+  const Quantization narrow{.weights = Dtype::fp8,
+                            .activations = Dtype::fp8,
+                            .group = 1'000'000'000,
+                            .scope = QuantScope::experts};
+  // Two bytes become one, and a scale a group, which is next to nothing here.
+  EXPECT_NEAR(footprint(model, {}, narrow).weights.value, wide - experts, 100);
+}
+
+TEST(Footprint, TheSamplerHoldsEveryLogitOfItsLargestBatch) {
+  const ModelSpec model = toys::model();
+  const auto activations = [&model](std::int64_t sampled, double per_logit) {
+    return footprint_of(
+               shard_of(model, {}, {}), toys::gpu(),
+               {.step_tokens = 100, .step_sampled = sampled, .per_logit = Bytes{per_logit}})
+        .activations.value;
+  };
+  const double logits = 1000.0 * double(model.vocabulary);
+  EXPECT_DOUBLE_EQ(activations(1000, 38) - activations(1000, 4), 34 * logits);
+  // The output of the last layer is there at the same time: input and residual, two bytes each.
+  EXPECT_DOUBLE_EQ(activations(1000, 4), 4 * logits + 100.0 * double(model.hidden) * 4);
+}
+
+TEST(Footprint, ASecondDeviceNeedsBuffersToTalkTo) {
+  const double alone = footprint(toys::model(), {}).reserved.value;
+  EXPECT_DOUBLE_EQ(footprint(toys::model(), {.tp = 2}).reserved.value, alone + 0.45e9);
+  EXPECT_DOUBLE_EQ(footprint(toys::model(), {.dp = 2}).reserved.value, alone);
+}
+
 TEST(Footprint, StagesShareTheLayers) {
   const double whole = kv_bytes(shard_of(toys::model(), {}, {}), 100).value;
   EXPECT_DOUBLE_EQ(kv_bytes(shard_of(toys::model(), {.pp = 5}, {}), 100).value, whole / 5);

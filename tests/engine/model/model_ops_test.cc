@@ -80,6 +80,45 @@ TEST(ModelOps, TensorParallelReducesTwiceALayer) {
   EXPECT_EQ(reduces, 20);
 }
 
+TEST(ModelOps, SortingTheVocabularyIsMoreWorkThanOnePass) {
+  const ModelSpec model = toys::model();
+  ModelShard shard = shard_of(model, {}, {});
+  BatchShape batch;
+  add_decode(batch, 64, 1000, 0);
+  batch.sampled = 64;
+  const auto bytes = [&] {
+    OpList ops;
+    token_ops(shard, batch, ops);
+    double sum = 0;
+    for (const PlannedOp& op : ops) {
+      if (op.family != Family::sample) continue;
+      const Elementwise& pass = std::get<Elementwise>(op.op);
+      sum += op.calls * (pass.cold_bytes + pass.resident_bytes);
+    }
+    return sum;
+  };
+  const double logits = 64.0 * double(model.vocabulary);
+  EXPECT_DOUBLE_EQ(bytes(), 2 * logits);
+  shard.sampling = Sampling::sorted;
+  EXPECT_DOUBLE_EQ(bytes(), (2 + 24 * 21) * logits);
+}
+
+TEST(ModelOps, NarrowExpertsLeaveAttentionIn16Bits) {
+  const Quantization quant{
+      .weights = Dtype::fp8, .activations = Dtype::fp8, .scope = QuantScope::experts};
+  OpList ops;
+  const ModelSpec model = toys::mixture();
+  token_ops(shard_of(model, {}, quant), prompts(1, 64), ops);
+  for (const PlannedOp& op : ops) {
+    if (const auto* gemm = std::get_if<Gemm>(&op.op)) {
+      EXPECT_EQ(gemm->weights, Dtype::bf16);
+    } else if (const auto* moe = std::get_if<Moe>(&op.op)) {
+      EXPECT_EQ(moe->weights, Dtype::fp8);
+    }
+    EXPECT_NE(op.family, Family::quantize);
+  }
+}
+
 TEST(ModelOps, FewTokensTouchFewExperts) {
   const auto touched = [](std::int64_t tokens) {
     OpList ops;

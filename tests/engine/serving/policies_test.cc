@@ -24,14 +24,14 @@ Outcome run(const Scenario& scenario, const Resources& resources) {
 }
 
 TEST(VllmV1, APromptIsOneStepAndEachFurtherTokenAnother) {
-  const Outcome outcome = run(toys::served(PolicyName::vllm_v1), toys::trace({{0, 10, 5}}));
+  const Outcome outcome = run(toys::served(policy_named("vllm_v1")), toys::trace({{0, 10, 5}}));
   expect_steps(outcome, 0, 0, 1, 5);
   EXPECT_EQ(outcome.metrics.steps, 5);
   EXPECT_NEAR(outcome.metrics.tpot.value, kStep, 1e-12);
 }
 
 TEST(VllmV1, WhoArrivesDuringAStepJoinsTheNext) {
-  const Outcome outcome = run(toys::served(PolicyName::vllm_v1),
+  const Outcome outcome = run(toys::served(policy_named("vllm_v1")),
                               toys::trace({{0, 10, 5}, {0.015, 10, 2}, {0.020, 10, 1}}));
   expect_steps(outcome, 0, 0, 1, 5);
   expect_steps(outcome, 1, 2, 3, 4);
@@ -39,7 +39,7 @@ TEST(VllmV1, WhoArrivesDuringAStepJoinsTheNext) {
 }
 
 TEST(VllmV1, ALongPromptIsReadInChunksBesideDecodes) {
-  Scenario scenario = toys::served(PolicyName::vllm_v1);
+  Scenario scenario = toys::served(policy_named("vllm_v1"));
   scenario.serving.max_num_batched_tokens = 8;
   // Request 1 has 20 tokens: 7 beside the decode of request 0, three times (7 + 7 + 6).
   const Outcome outcome = run(scenario, toys::trace({{0, 8, 9}, {0.005, 20, 3}}));
@@ -48,14 +48,14 @@ TEST(VllmV1, ALongPromptIsReadInChunksBesideDecodes) {
 }
 
 TEST(VllmV1, AChunkBoundaryAtTheEndOfThePromptCostsNoExtraStep) {
-  Scenario scenario = toys::served(PolicyName::vllm_v1);
+  Scenario scenario = toys::served(policy_named("vllm_v1"));
   scenario.serving.max_num_batched_tokens = 8;
   const Outcome outcome = run(scenario, toys::trace({{0, 16, 2}}));
   expect_steps(outcome, 0, 0, 2, 3);
 }
 
 TEST(VllmV1, TheThresholdLeavesRoomForShortPrompts) {
-  Scenario scenario = toys::served(PolicyName::vllm_v1);
+  Scenario scenario = toys::served(policy_named("vllm_v1"));
   scenario.serving.max_num_batched_tokens = 16;
   scenario.serving.long_prefill_threshold = 8;
   const Outcome outcome = run(scenario, toys::trace({{0, 24, 1}, {0, 8, 1}}));
@@ -64,7 +64,7 @@ TEST(VllmV1, TheThresholdLeavesRoomForShortPrompts) {
 }
 
 TEST(VllmV1, SeatsAreLimited) {
-  Scenario scenario = toys::served(PolicyName::vllm_v1);
+  Scenario scenario = toys::served(policy_named("vllm_v1"));
   scenario.serving.max_num_seqs = 1;
   const Outcome outcome = run(scenario, toys::trace({{0, 4, 3}, {0, 4, 2}}));
   expect_steps(outcome, 0, 0, 1, 3);
@@ -76,7 +76,7 @@ TEST(VllmV1, TheNewestIsPreemptedAndReadAgain) {
   // second one each (steps 1 to 4); at step 5, with 8 tokens each, both need a third and none is
   // free: request 1, the newest, goes, with 4 of its tokens decoded (5 made). Request 0 decodes on
   // through steps 5 to 8 with 3 blocks and ends at 9 with 9 tokens made.
-  Scenario scenario = toys::served(PolicyName::vllm_v1);
+  Scenario scenario = toys::served(policy_named("vllm_v1"));
   scenario.serving.kv_blocks = 4;
   const Outcome outcome = run(scenario, toys::trace({{0, 4, 9}, {0, 4, 9}}));
   EXPECT_EQ(outcome.metrics.preemptions, 1);
@@ -90,7 +90,7 @@ TEST(VllmV1, TheNewestIsPreemptedAndReadAgain) {
 
 TEST(VllmV1, TheLastBlockIsEnough) {
   // 4 + 9 - 1 = 12 tokens are 3 blocks: exactly what there is.
-  Scenario scenario = toys::served(PolicyName::vllm_v1);
+  Scenario scenario = toys::served(policy_named("vllm_v1"));
   scenario.serving.kv_blocks = 3;
   const Outcome outcome = run(scenario, toys::trace({{0, 4, 9}}));
   expect_steps(outcome, 0, 0, 1, 9);
@@ -103,7 +103,7 @@ TEST(VllmV1, TheLastBlockIsEnough) {
 }
 
 TEST(VllmV1, APrefixInTheCacheIsNotReadAgain) {
-  Scenario scenario = toys::served(PolicyName::vllm_v1);
+  Scenario scenario = toys::served(policy_named("vllm_v1"));
   scenario.serving.prefix_caching = true;
   scenario.serving.max_num_batched_tokens = 8;
   auto recorded = std::make_shared<Trace>();
@@ -123,7 +123,7 @@ TEST(VllmV1, APrefixInTheCacheIsNotReadAgain) {
 }
 
 TEST(VllmV1, AWholePromptInTheCacheStillReadsItsLastBlock) {
-  Scenario scenario = toys::served(PolicyName::vllm_v1);
+  Scenario scenario = toys::served(policy_named("vllm_v1"));
   scenario.serving.prefix_caching = true;
   auto recorded = std::make_shared<Trace>();
   recorded->arrival = {0, 0.1};
@@ -142,7 +142,7 @@ TEST(VllmV1, AWholePromptInTheCacheStillReadsItsLastBlock) {
 TEST(VllmV0, PromptsStallDecodes) {
   // Request 1 arrives in step 1: step 2 reads its prompt and nothing else.
   const Outcome outcome =
-      run(toys::served(PolicyName::vllm_v0), toys::trace({{0, 10, 4}, {0.015, 10, 2}}));
+      run(toys::served(policy_named("vllm_v0")), toys::trace({{0, 10, 4}, {0.015, 10, 2}}));
   expect_steps(outcome, 0, 0, 1, 5);
   expect_steps(outcome, 1, 2, 3, 4);
   // Gaps: request 0 has 1, 2 (over the prompt), 1 steps; request 1 has 1.
@@ -150,7 +150,7 @@ TEST(VllmV0, PromptsStallDecodes) {
 }
 
 TEST(VllmV0, WholePromptsShareTheBudget) {
-  Scenario scenario = toys::served(PolicyName::vllm_v0);
+  Scenario scenario = toys::served(policy_named("vllm_v0"));
   scenario.serving.max_num_batched_tokens = 20;
   const Outcome outcome = run(scenario, toys::trace({{0, 10, 1}, {0, 10, 1}, {0, 10, 1}}));
   expect_steps(outcome, 0, 0, 1, 1);
@@ -159,7 +159,7 @@ TEST(VllmV0, WholePromptsShareTheBudget) {
 }
 
 TEST(VllmV0, TheNewestIsPreempted) {
-  Scenario scenario = toys::served(PolicyName::vllm_v0);
+  Scenario scenario = toys::served(policy_named("vllm_v0"));
   scenario.serving.kv_blocks = 4;
   const Outcome outcome = run(scenario, toys::trace({{0, 4, 9}, {0, 4, 9}}));
   EXPECT_EQ(outcome.metrics.preemptions, 1);
@@ -170,7 +170,7 @@ TEST(VllmV0, TheNewestIsPreempted) {
 TEST(VllmV0, TheWatermarkHoldsTheQueueBack) {
   // 10 blocks, a fifth of them kept: request 1 needs 3 of 7 that are left when request 0 (3 blocks)
   // runs, leaving 4; request 2 would leave 1.
-  Scenario scenario = toys::served(PolicyName::vllm_v0);
+  Scenario scenario = toys::served(policy_named("vllm_v0"));
   scenario.serving.kv_blocks = 10;
   scenario.serving.watermark = 0.2;
   const Outcome outcome = run(scenario, toys::trace({{0, 12, 2}, {0.005, 12, 2}, {0.005, 12, 2}}));
@@ -180,7 +180,7 @@ TEST(VllmV0, TheWatermarkHoldsTheQueueBack) {
 }
 
 TEST(Sarathi, DecodesComeFirstAndPromptsFillTheChunk) {
-  Scenario scenario = toys::served(PolicyName::sarathi);
+  Scenario scenario = toys::served(policy_named("sarathi"));
   scenario.serving.chunk = 8;
   // Step 1: one decode and 7 tokens of request 1; steps 2 and 3 likewise: 7 + 7 + 6.
   const Outcome outcome = run(scenario, toys::trace({{0, 8, 9}, {0.005, 20, 2}}));
@@ -189,7 +189,7 @@ TEST(Sarathi, DecodesComeFirstAndPromptsFillTheChunk) {
 }
 
 TEST(Sarathi, PromptsBegunGoBeforeNewOnes) {
-  Scenario scenario = toys::served(PolicyName::sarathi);
+  Scenario scenario = toys::served(policy_named("sarathi"));
   scenario.serving.chunk = 8;
   // Step 0: 8 of request 0. Step 1: its other 4, and 4 of request 1. Step 2: one decode, 4 of
   // request 1 which are its last, 3 of request 2.
@@ -200,7 +200,7 @@ TEST(Sarathi, PromptsBegunGoBeforeNewOnes) {
 }
 
 TEST(Sarathi, TheNewestIsPreempted) {
-  Scenario scenario = toys::served(PolicyName::sarathi);
+  Scenario scenario = toys::served(policy_named("sarathi"));
   scenario.serving.kv_blocks = 4;
   const Outcome outcome = run(scenario, toys::trace({{0, 4, 9}, {0, 4, 9}}));
   EXPECT_EQ(outcome.metrics.preemptions, 1);
@@ -209,7 +209,7 @@ TEST(Sarathi, TheNewestIsPreempted) {
 }
 
 TEST(Sglang, PromptsGoFirstInChunks) {
-  Scenario scenario = toys::served(PolicyName::sglang);
+  Scenario scenario = toys::served(policy_named("sglang"));
   scenario.serving.chunk = 8;
   // Steps 1 and 2 read the 16 tokens of request 1; request 0 waits for them.
   const Outcome outcome = run(scenario, toys::trace({{0, 8, 3}, {0.005, 16, 2}}));
@@ -220,7 +220,7 @@ TEST(Sglang, PromptsGoFirstInChunks) {
 TEST(Sglang, RoomIsKeptForOutputsToCome) {
   // 10 blocks of 4. Request 0 holds 8 tokens and will make 16; half of the rest is kept. Request 1
   // would bring 24 more: 8 + 8 + 24 + 8 > 40, so it waits until request 0 is done.
-  Scenario scenario = toys::served(PolicyName::sglang);
+  Scenario scenario = toys::served(policy_named("sglang"));
   scenario.serving.kv_blocks = 10;
   scenario.serving.new_token_ratio = 0.5;
   const Outcome outcome = run(scenario, toys::trace({{0, 8, 17}, {0.005, 24, 16}}));
@@ -232,7 +232,7 @@ TEST(Sglang, WhoHasMadeLeastIsRetracted) {
   // 5 blocks. Request 1 is read in step 4, when request 0 has made 4 tokens. Request 0 grows into its
   // third block in step 6; request 1 needs its third in step 9 and none is left. It has made 5 tokens,
   // request 0 has made 8. Its 9 tokens need 3 blocks, which are free when request 0 is done.
-  Scenario scenario = toys::served(PolicyName::sglang);
+  Scenario scenario = toys::served(policy_named("sglang"));
   scenario.serving.kv_blocks = 5;
   scenario.serving.new_token_ratio = 0;
   const Outcome outcome = run(scenario, toys::trace({{0, 4, 12}, {0.035, 4, 12}}));
@@ -244,7 +244,7 @@ TEST(Sglang, WhoHasMadeLeastIsRetracted) {
 }
 
 TEST(Orca, PromptsJoinDecodesAndLongestRoomIsSetAside) {
-  Scenario scenario = toys::served(PolicyName::orca);
+  Scenario scenario = toys::served(policy_named("orca"));
   scenario.model.max_context = 40;  // 10 blocks each
   scenario.serving.kv_blocks = 20;
   const Outcome outcome = run(scenario, toys::trace({{0, 4, 4}, {0.005, 4, 2}, {0.005, 4, 1}}));
@@ -256,7 +256,7 @@ TEST(Orca, PromptsJoinDecodesAndLongestRoomIsSetAside) {
 }
 
 TEST(NoEvict, RoomForTheOutputIsSetAside) {
-  Scenario scenario = toys::served(PolicyName::no_evict);
+  Scenario scenario = toys::served(policy_named("no_evict"));
   scenario.serving.kv_blocks = 7;
   // 4 + 9 tokens are 4 blocks: two do not fit in 7.
   const Outcome outcome = run(scenario, toys::trace({{0, 4, 9}, {0, 4, 9}}));
@@ -266,15 +266,15 @@ TEST(NoEvict, RoomForTheOutputIsSetAside) {
 }
 
 TEST(Static, ABatchRunsUntilItsLastMemberIsDone) {
-  const Outcome outcome = run(toys::served(PolicyName::static_batch),
-                              toys::trace({{0, 4, 2}, {0, 4, 5}, {0.005, 4, 1}}));
+  const Outcome outcome =
+      run(toys::served(policy_named("static")), toys::trace({{0, 4, 2}, {0, 4, 5}, {0.005, 4, 1}}));
   expect_steps(outcome, 0, 0, 1, 2);
   expect_steps(outcome, 1, 0, 1, 5);
   expect_steps(outcome, 2, 5, 6, 6);
 }
 
 TEST(Static, PromptsOfABatchAreReadBeforeAnyDecodes) {
-  Scenario scenario = toys::served(PolicyName::static_batch);
+  Scenario scenario = toys::served(policy_named("static"));
   scenario.serving.max_num_batched_tokens = 8;
   const Outcome outcome = run(scenario, toys::trace({{0, 8, 2}, {0, 8, 2}}));
   expect_steps(outcome, 0, 0, 1, 3);
@@ -282,7 +282,7 @@ TEST(Static, PromptsOfABatchAreReadBeforeAnyDecodes) {
 }
 
 TEST(Ordering, UrgentRequestsOvertake) {
-  Scenario scenario = toys::served(PolicyName::vllm_v1);
+  Scenario scenario = toys::served(policy_named("vllm_v1"));
   scenario.serving.max_num_seqs = 1;
   scenario.serving.ordering = Ordering::priority;
   Resources resources = toys::trace({{0, 4, 3}, {0.005, 4, 1}, {0.006, 4, 1}});
@@ -294,9 +294,31 @@ TEST(Ordering, UrgentRequestsOvertake) {
   expect_steps(outcome, 1, 4, 5, 5);
 }
 
+TEST(Ordering, TenantsTakeTurnsByTokens) {
+  // Tenant 0 sends four at once; tenant 1 sends one a little later and waits for one answer, not four.
+  // Prompts of 8 tokens, answers of 2: places 0, 8, 16 and 24 for tenant 0. Tenant 1 starts at the place
+  // being served, 0, so it comes next. Its second request has place 8 + 2 (prompt and answer of the
+  // first), so one more of tenant 0 goes before it.
+  Scenario scenario = toys::served(policy_named("vllm_v1"));
+  scenario.serving.max_num_seqs = 1;
+  scenario.serving.ordering = Ordering::fair_share;
+  Resources resources =
+      toys::trace({{0, 8, 2}, {0, 8, 2}, {0, 8, 2}, {0, 8, 2}, {0.005, 8, 2}, {0.041, 8, 2}});
+  auto recorded = std::make_shared<Trace>(*resources.traces["toy"]);
+  recorded->tenant = {0, 0, 0, 0, 1, 1};
+  resources.traces["toy"] = recorded;
+  const Outcome outcome = run(scenario, resources);
+  expect_steps(outcome, 0, 0, 1, 2);
+  expect_steps(outcome, 4, 2, 3, 4);
+  expect_steps(outcome, 1, 4, 5, 6);
+  expect_steps(outcome, 5, 6, 7, 8);
+  expect_steps(outcome, 2, 8, 9, 10);
+  expect_steps(outcome, 3, 10, 11, 12);
+}
+
 TEST(Ordering, TheLeastSlackGoesFirst) {
   // Same arrival; the longer prompt needs more of the time before its limit.
-  Scenario scenario = toys::served(PolicyName::vllm_v1);
+  Scenario scenario = toys::served(policy_named("vllm_v1"));
   scenario.serving.max_num_seqs = 1;
   scenario.serving.ordering = Ordering::slo;
   scenario.slo.ttft.p99 = Seconds{1};

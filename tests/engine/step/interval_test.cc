@@ -29,9 +29,8 @@ TEST(Interval, FamiliesAreOffIndependently) {
 }
 
 TEST(Interval, OnePhaseOnly) {
-  const Interval first =
-      interval_of({row(Family::gemm, 9, 10, 12, Phase::prefill), row(Family::gemm, 1, 2, 3)},
-                  Phase::prefill);
+  const Interval first = interval_of(
+      {row(Family::gemm, 9, 10, 12, Phase::prefill), row(Family::gemm, 1, 2, 3)}, Phase::prefill);
   EXPECT_DOUBLE_EQ(first.low.value, 9);
   EXPECT_DOUBLE_EQ(first.high.value, 12);
 }

@@ -147,7 +147,8 @@ TEST(RequestSource, AClosedLoopWaitsForItsAnswers) {
   Load load;
   load.arrivals = ArrivalKind::closed;
   load.requests = 7;
-  RequestSource source(load, nullptr, {.level = {.clients = 2}, .seed = 1});
+  RequestMemory memory;
+  RequestSource source(load, nullptr, memory, {.level = {.clients = 2}, .seed = 1});
   const std::vector<Request> requests = all_of(source, 1.0);
   ASSERT_EQ(requests.size(), 7u);
   const std::vector<double> expected{0, 0, 1, 1, 2, 2, 3};
@@ -165,7 +166,9 @@ TEST(RequestSource, ASessionSendsItsHistoryAgain) {
   load.lengths.prompt = 100;
   load.lengths.output = 10;
   load.shared_prefix = 40;
-  RequestSource source(load, nullptr, {.level = {.rate = 0.01}, .seed = 1, .prefixes = true});
+  RequestMemory memory;
+  RequestSource source(load, nullptr, memory,
+                       {.level = {.rate = 0.01}, .seed = 1, .prefixes = true});
   const std::vector<Request> requests = all_of(source, 1.0);
   ASSERT_EQ(requests.size(), 5u);
   EXPECT_EQ(requests[0].prompt, 100);

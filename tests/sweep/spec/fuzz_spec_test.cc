@@ -84,7 +84,7 @@ TEST(FuzzSpec, TheSeedIsValid) { EXPECT_EQ(mistakes_of(kValid), ""); }
 TEST(FuzzSpec, AnySlipGivesASpaceOrMistakesWithAPlace) {
   int spaces = 0;
   int refused = 0;
-  for (std::uint64_t seed = 0; seed < 1500; ++seed) {
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
     const std::string text = Mutator(seed).run(kValid);
     SCOPED_TRACE(text);
     const auto spec = read_toy(text);
@@ -109,8 +109,8 @@ TEST(FuzzSpec, AnySlipGivesASpaceOrMistakesWithAPlace) {
     ASSERT_TRUE(again.ok()) << engine::to_text(again.mistakes()) << spec->resolved;
     ASSERT_EQ(again->digest, spec->digest);
   }
-  EXPECT_GT(spaces, 50);
-  EXPECT_GT(refused, 500);
+  EXPECT_GT(spaces, 20);
+  EXPECT_GT(refused, 200);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "sweep/workload/trace_file.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <zlib.h>
 
@@ -13,9 +14,9 @@ std::string mistakes_of(const TraceResult& result) { return engine::to_text(resu
 
 TEST(TraceFile, ReadsOurColumnsInAnyOrder) {
   const TraceResult result = parse_trace(
-      "output_tokens,arrival_s,prompt_tokens,session,priority,hash_ids,other\n"
-      "5,0.5,100,7,1,11 12,x\n"
-      "6,1.25,200,8,0,11;13,y\n",
+      "output_tokens,arrival_s,prompt_tokens,session,priority,tenant,hash_ids,other\n"
+      "5,0.5,100,7,1,acme,11 12,x\n"
+      "6,1.25,200,8,0,zoo,11;13,y\n",
       "t.csv");
   ASSERT_TRUE(result.ok()) << mistakes_of(result);
   const engine::Trace& trace = **result;
@@ -24,6 +25,7 @@ TEST(TraceFile, ReadsOurColumnsInAnyOrder) {
   EXPECT_EQ(trace.output, (std::vector<std::int32_t>{5, 6}));
   EXPECT_EQ(trace.session, (std::vector<std::int64_t>{7, 8}));
   EXPECT_EQ(trace.priority, (std::vector<std::int32_t>{1, 0}));
+  EXPECT_EQ(trace.tenant, (std::vector<std::int32_t>{0, 1}));  // numbered as they appear
   EXPECT_EQ(trace.first_block, (std::vector<std::uint32_t>{0, 2, 4}));
   EXPECT_EQ(trace.blocks[0], trace.blocks[2]);  // the same first block
   EXPECT_NE(trace.blocks[1], trace.blocks[3]);
@@ -50,42 +52,20 @@ TEST(TraceFile, ReadsDatesAndTimes) {
       "2023-12-01 00:00:01.2500000,396,109\n",
       "azure.csv");
   ASSERT_TRUE(result.ok()) << mistakes_of(result);
-  EXPECT_NEAR((*result)->arrival[1], 1.75, 1e-5);
+  EXPECT_EQ((*result)->arrival[1], 1.75);
 }
 
-TEST(TraceFile, EveryMistakeHasItsPlace) {
-  const TraceResult result = parse_trace(
-      "arrival_s,prompt_tokens,output_tokens\n"
-      "1,10,5\n"
-      "0.5,10,5\n"
-      "2,-10,5\n"
-      "3,10\n"
-      "4,nan,5\n"
-      "5,10,many\n"
-      "6,10,1e12\n",
-      "bad.csv");
-  EXPECT_EQ(
-      mistakes_of(result),
-      "bad.csv:3:1: error: the arrival is before that of the row above\n"
-      "  hint: sort the rows by arrival\n"
-      "bad.csv:4:3: error: prompt_tokens is not a whole number of tokens from 1 to 100000000\n"
-      "bad.csv:5:5: error: the row has 2 of 3 columns\n"
-      "bad.csv:6:3: error: prompt_tokens is not a whole number of tokens from 1 to 100000000\n"
-      "bad.csv:7:6: error: 'many' is not a value of output_tokens\n"
-      "bad.csv:8:6: error: output_tokens is not a whole number of tokens from 1 to 100000000\n");
-}
-
-TEST(TraceFile, MissingColumnsAndEmptyFilesAreMistakes) {
-  EXPECT_EQ(
-      mistakes_of(parse_trace("arrival_s,prompt_tokens\n1,2\n", "t.csv")),
-      "t.csv:1:1: error: there is no column 'output_tokens'\n"
-      "  hint: a trace has the columns arrival_s, prompt_tokens and output_tokens\n"
-      "t.csv:2:0: error: output_tokens is not a whole number of tokens from 1 to 100000000\n");
-  EXPECT_EQ(mistakes_of(parse_trace("", "t.csv")), "t.csv:1:1: error: the trace has no rows\n");
-  EXPECT_EQ(mistakes_of(parse_trace("not json\n", "t.jsonl")),
-            "t.jsonl:1:1: error: the line is not a JSON object\n");
-  EXPECT_EQ(mistakes_of(read_trace("/nowhere/t.csv")),
-            "/nowhere/t.csv: error: the trace cannot be opened\n  hint: check load.trace\n");
+TEST(TraceFile, LinesMayEndInEitherWay) {
+  const TraceResult unix_lines =
+      parse_trace("arrival_s,prompt_tokens,output_tokens\n1,10,5\n2,11,6\n", "t.csv");
+  const TraceResult mixed = parse_trace(
+      "\xef\xbb\xbf"
+      "arrival_s,prompt_tokens,output_tokens\r\n1,10,5\n\r\n2, 11 ,6\r\n",
+      "t.csv");
+  ASSERT_TRUE(mixed.ok()) << mistakes_of(mixed);
+  EXPECT_EQ((*mixed)->arrival, (*unix_lines)->arrival);
+  EXPECT_EQ((*mixed)->prompt, (*unix_lines)->prompt);
+  EXPECT_EQ((*mixed)->output, (*unix_lines)->output);
 }
 
 TEST(TraceFile, AGzipThatIsCutOffIsAMistake) {
@@ -96,9 +76,11 @@ TEST(TraceFile, AGzipThatIsCutOffIsAMistake) {
   gzclose(out);
   ASSERT_TRUE(read_trace(path).ok());
   std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
-  const TraceResult result = read_trace(path);
-  ASSERT_FALSE(result.ok());
-  EXPECT_NE(mistakes_of(result).find("damaged or cut off"), std::string::npos);
+  // Nothing of it is used, though half of its rows can be read.
+  EXPECT_THAT(
+      mistakes_of(read_trace(path)),
+      testing::MatchesRegex(path + ": error: the trace is damaged or cut off after [0-9]+ bytes "
+                                   "of text\n  hint: fetch the file again\n"));
 }
 
 TEST(TraceFile, ReadsThePublicTraces) {

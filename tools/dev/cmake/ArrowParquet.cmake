@@ -15,10 +15,10 @@ set(llmsweep_source_dir ${PROJECT_SOURCE_DIR}/.deps/arrow-source)
 # unusable Arrow's would be in the way of the next place's: so ask first for a version nobody has, which
 # only lists what is there, and load one that will do. Parquet's files load Arrow's.
 macro(llmsweep_arrow_from_config)
-  find_package(Parquet 1000000 CONFIG QUIET ${ARGN})
+  find_package(Parquet 1000000 CONFIG QUIET)
   foreach(version IN LISTS Parquet_CONSIDERED_VERSIONS)
     if(NOT version VERSION_LESS llmsweep_arrow_oldest AND NOT llmsweep_arrow_kind)
-      find_package(Parquet ${version} EXACT CONFIG QUIET ${ARGN})
+      find_package(Parquet ${version} EXACT CONFIG QUIET)
       if(TARGET Arrow::arrow_shared AND TARGET Parquet::parquet_shared)
         set(llmsweep_arrow_kind shared)
       elseif(TARGET Arrow::arrow_static AND TARGET Parquet::parquet_static)
@@ -61,7 +61,8 @@ if(NOT LLMSWEEP_ARROW_ROUTE AND LLMSWEEP_ARROW MATCHES "^(auto|wheel)$"
 endif()
 if(NOT LLMSWEEP_ARROW_ROUTE AND LLMSWEEP_ARROW MATCHES "^(auto|source)$"
    AND EXISTS ${llmsweep_source_dir})
-  llmsweep_arrow_from_config(PATHS ${llmsweep_source_dir} NO_DEFAULT_PATH)
+  list(PREPEND CMAKE_PREFIX_PATH ${llmsweep_source_dir})
+  llmsweep_arrow_from_config()
   if(llmsweep_arrow_kind)
     set(LLMSWEEP_ARROW_ROUTE source)
   endif()

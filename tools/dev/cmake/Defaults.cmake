@@ -45,3 +45,9 @@ function(llmsweep_defaults target)
     target_link_options(${target} PRIVATE -fsanitize=${LLMSWEEP_SANITIZE})
   endif()
 endfunction()
+
+# For code that is run once and is mostly templates or macros of a package (option parsing, tests):
+# optimising it takes longer than running it.
+function(llmsweep_run_once target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1> $<$<CONFIG:Debug>:-O0>)
+endfunction()

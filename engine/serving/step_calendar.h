@@ -1,0 +1,91 @@
+// Which sequences are due at which step number. All of a lane advance together, so a due step does not
+// change while they do; entering, leaving and looking up the next one take the same few operations
+// however many there are.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace engine {
+
+class StepCalendar {
+ public:
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+  void reset() {
+    days_.assign(std::size_t(kFirstSteps), Day{});
+    busy_.assign(std::size_t(kFirstSteps / 64), 0);
+    links_.clear();
+    count_ = 0;
+  }
+  // Each slot at most once. Every step in here lies at `now` or after it.
+  void insert(std::int32_t slot, std::int64_t step, std::int64_t now) {
+    if (step - now >= std::int64_t(days_.size())) make_room(step, now);
+    if (std::size_t(slot) >= links_.size()) links_.resize(std::size_t(slot) + 1);
+    Day& day = days_[place_of(step)];
+    links_[std::size_t(slot)] = {.before = day.last, .after = -1};
+    (day.last >= 0 ? links_[std::size_t(day.last)].after : day.first) = slot;
+    day.last = slot;
+    busy_[place_of(step) / 64] |= bit_of(step);
+    ++count_;
+  }
+  void remove(std::int32_t slot, std::int64_t step) {
+    Day& day = days_[place_of(step)];
+    const Links links = links_[std::size_t(slot)];
+    (links.before >= 0 ? links_[std::size_t(links.before)].after : day.first) = links.after;
+    (links.after >= 0 ? links_[std::size_t(links.after)].before : day.last) = links.before;
+    if (day.first < 0) busy_[place_of(step) / 64] &= ~bit_of(step);
+    --count_;
+  }
+  // The soonest step that somebody is due at.
+  std::int64_t next(std::int64_t now) const {
+    if (count_ == 0) return kNever;
+    const std::size_t start = place_of(now);
+    std::size_t word = start / 64;
+    std::uint64_t bits = busy_[word] >> (start % 64) << (start % 64);
+    while (bits == 0) {
+      word = word + 1 < busy_.size() ? word + 1 : 0;
+      bits = busy_[word];
+    }
+    const std::size_t place = word * 64 + std::size_t(std::countr_zero(bits));
+    return now + std::int64_t((place - start) & (days_.size() - 1));
+  }
+  // The first to have entered of those due at a step; -1: nobody.
+  std::int32_t first_at(std::int64_t step) const { return days_[place_of(step)].first; }
+
+ private:
+  static constexpr std::int64_t kFirstSteps = 1024;
+
+  struct Day {
+    std::int32_t first = -1, last = -1;
+  };
+  struct Links {
+    std::int32_t before = -1, after = -1;
+  };
+  std::size_t place_of(std::int64_t step) const { return std::size_t(step) & (days_.size() - 1); }
+  static std::uint64_t bit_of(std::int64_t step) { return std::uint64_t{1} << (step & 63); }
+
+  void make_room(std::int64_t step, std::int64_t now) {
+    std::size_t size = days_.size();
+    while (step - now >= std::int64_t(size)) size *= 2;
+    std::vector<Day> days(size);
+    std::vector<std::uint64_t> busy(size / 64, 0);
+    for (std::size_t i = 0; i < days_.size(); ++i) {
+      const std::int64_t at = now + std::int64_t(i);
+      const std::size_t place = std::size_t(at) & (size - 1);
+      days[place] = days_[place_of(at)];
+      if (days[place].first >= 0) busy[place / 64] |= bit_of(at);
+    }
+    days_.swap(days);
+    busy_.swap(busy);
+  }
+
+  std::vector<Day> days_;            // by step, modulo their number, a power of two
+  std::vector<std::uint64_t> busy_;  // a bit a day
+  std::vector<Links> links_;         // by slot
+  std::int64_t count_ = 0;
+};
+
+}  // namespace engine

@@ -1,0 +1,195 @@
+// Filling a step table from the kernel model: each grid point, batch and cell once.
+#include <algorithm>
+
+#include "engine/step/octave_grid.h"
+#include "engine/step/step_table.h"
+
+namespace engine {
+namespace {
+
+// Token counts: whole up to 16, then at most 1/8 apart; tiles and waves make steps within that, which
+// a straight line evens out.
+using CountGrid = OctaveGrid<3>;
+
+// Rows kept from run to run, some ten megabytes of them: what lengths and batches of a sweep share.
+constexpr std::size_t kMostRows = 100'000;
+
+bool in_head(OpName name) {
+  return name == OpName::logits || name == OpName::logits_gather || name == OpName::sampling;
+}
+bool in_absorb(OpName name) { return name == OpName::q_absorb || name == OpName::v_absorb; }
+
+}  // namespace
+
+void StepTable::reset(const StepContext& context) {
+  context_ = &context;
+  prompt_rows_.clear();
+  seconds_.fill(0);
+  steps_.fill(0);
+  if (!basis_.holds_for(context) || rows_.size() > kMostRows) {
+    forget();
+    basis_ = StepBasis(context);
+    return;
+  }
+  for (Counts& counts : counts_) {
+    for (Count& count : counts.met) count.steps.fill(0);
+  }
+  for (DecodeBatch& batch : batches_) batch.steps = 0;
+  for (Cell& cell : cells_) {
+    cell.steps.fill(0);
+    cell.sum.fill(0);
+  }
+}
+
+void StepTable::forget() {
+  latent_ = context_->shard.model->is_mla();
+  windowed_ = context_->shard.layers.windowed > 0;
+  joined_ = context_->shard.joined_attention;
+  full_ = context_->shard.layers.full > 0;
+  for (Counts& counts : counts_) {
+    counts.node.clear();
+    counts.index.clear();
+    counts.met.clear();
+  }
+  nodes_.clear();
+  node_order_.clear();
+  cell_order_.clear();
+  rows_.clear();
+  batch_index_.clear();
+  batches_.clear();
+  cell_index_.clear();
+  cells_.clear();
+  // The number of attention kernels depends neither on the batch nor on what it attends to.
+  attention_launches_ = 0;
+  double launches = 0;
+  for (const bool window : {false, true}) {
+    attention_at(1, 1, {.window = window}, nullptr, &launches);
+    attention_launches_ += launches;
+  }
+}
+
+std::int32_t StepTable::node_at(Part part, std::int64_t point) {
+  std::vector<std::int32_t>& index = counts_[std::size_t(part)].node;
+  // Attention of a prompt grows with its square: every length is a grid point of its own.
+  const std::int64_t place = part == Part::prompt ? point : CountGrid::place(double(point));
+  if (place >= std::int64_t(index.size())) index.resize(std::size_t(place) + 1, -1);
+  std::int32_t& node_index = index[std::size_t(place)];
+  if (node_index >= 0) return node_index;
+
+  BatchShape batch;
+  scratch_ops_.clear();
+  scratch_part_.clear();
+  if (part == Part::prompt) {
+    add_prefill(batch, 1, point, 0, context_->shard.model->window);
+    attention_ops(context_->shard, batch, scratch_part_);
+  } else {
+    if (part == Part::body) batch.prefill_tokens = point;
+    if (part == Part::head) batch.prefill_tokens = 1, batch.sampled = point;
+    if (part == Part::absorb) batch.decode_sequences = point;
+    token_ops(context_->shard, batch, scratch_ops_);
+    for (const PlannedOp& op : scratch_ops_) {
+      const Part of = in_head(op.name)     ? Part::head
+                      : in_absorb(op.name) ? Part::absorb
+                                           : Part::body;
+      if (of == part) scratch_part_.add(op.name, op.family, op.calls, op.op);
+    }
+  }
+  Node node;
+  node.first_row = std::uint32_t(rows_.size());
+  const DeviceTime time = device_time(scratch_part_, *context_, Phase::decode, &rows_);
+  node.last_row = std::uint32_t(rows_.size());
+  node.time = time.total().value;
+  node.launches = time.launches;
+  nodes_.push_back(node);
+  return node_index = std::int32_t(nodes_.size() - 1);
+}
+
+void StepTable::add_count(Part part, std::int64_t number) {
+  const double x = double(number);
+  const std::int64_t place = CountGrid::place(x);
+  const double low = CountGrid::point(place), high = CountGrid::point(place + 1);
+  Count count;
+  // Below 16 every whole number is a grid point, and so are most captured batch sizes.
+  if (part == Part::prompt || low == x) {
+    count.low = count.high = node_at(part, number);
+  } else {
+    count.low = node_at(part, std::int64_t(low));
+    count.high = node_at(part, std::int64_t(high));
+    count.share = (x - low) / (high - low);
+  }
+  const Node& below = nodes_[std::size_t(count.low)];
+  count.time = below.time + count.share * (nodes_[std::size_t(count.high)].time - below.time);
+  count.launches = below.launches;
+  Counts& counts = counts_[std::size_t(part)];
+  if (std::size_t(number) >= counts.index.size()) counts.index.resize(std::size_t(number) + 1, -1);
+  counts.index[std::size_t(number)] = std::int32_t(counts.met.size());
+  counts.met.push_back(count);
+}
+
+void StepTable::add_batch(std::int64_t sequences) {
+  const LaunchMode mode = launch_mode(true, sequences, context_->host);
+  DecodeBatch batch;
+  batch.rows = mode == LaunchMode::replay ? captured_batch(sequences, context_->host) : sequences;
+  const auto add = [&](Part part, std::int64_t tokens) {
+    const Count& count = count_at(part, tokens);
+    batch.fixed += count.time;
+    batch.launches += count.launches;
+  };
+  add(Part::body, batch.rows);
+  add(Part::head, sequences);
+  if (latent_) add(Part::absorb, batch.rows);
+  const HostLine host =
+      host_line(batch.launches + attention_launches_, sequences, mode, context_->host);
+  batch.added = host.added.value;
+  batch.least = host.least.value;
+  batch.gap = host.gap.value;
+  batch.first_cell = std::uint32_t(cell_index_.size());
+  const std::int64_t places = cells_of_a_batch();
+  cell_index_.resize(cell_index_.size() + std::size_t(places), -1);
+  if (std::size_t(sequences) >= batch_index_.size()) {
+    batch_index_.resize(std::size_t(sequences) + 1, -1);
+  }
+  batch_index_[std::size_t(sequences)] = std::int32_t(batches_.size());
+  batches_.push_back(batch);
+}
+
+double StepTable::attention_at(std::int64_t sequences, double context, DecodeKernel kernel,
+                               std::vector<KernelRow>* rows, double* launches) {
+  BatchShape batch;
+  batch.decode_sequences = sequences;
+  batch.decode_kv_tokens = batch.decode_window_kv_tokens = context;
+  scratch_ops_.clear();
+  scratch_part_.clear();
+  if (kernel.joined) {
+    joined_decode_ops(context_->shard, batch, scratch_ops_);
+  } else {
+    attention_ops(context_->shard, batch, scratch_ops_);
+  }
+  const OpName wanted = kernel.window ? OpName::attention_window : OpName::attention;
+  for (const PlannedOp& op : scratch_ops_) {
+    if (op.name == wanted) scratch_part_.add(op.name, op.family, op.calls, op.op);
+  }
+  const DeviceTime time = device_time(scratch_part_, *context_, Phase::decode, rows);
+  if (launches != nullptr) *launches = time.launches;
+  return time.total().value;
+}
+
+StepTable::Cell StepTable::cell_between(std::int64_t sequences, double low, double high,
+                                        DecodeKernel kernel) {
+  Cell cell;
+  cell.low = low;
+  cell.high = high;
+  cell.row_low = std::uint32_t(rows_.size());
+  cell.time_low = attention_at(sequences, low, kernel, &rows_, nullptr);
+  cell.row_high = std::uint32_t(rows_.size());
+  const double time_high = attention_at(sequences, high, kernel, &rows_, nullptr);
+  cell.slope = (time_high - cell.time_low) / (high - low);
+  return cell;
+}
+
+double StepTable::prompt_token_seconds() {
+  constexpr std::int64_t tokens = 2048;
+  return count_at(Part::body, tokens).time / double(tokens);
+}
+
+}  // namespace engine

@@ -1,0 +1,43 @@
+#include "engine/step/step_table.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <bit>
+#include <thread>
+
+#include "engine/evaluate.h"
+#include "tests/support/random_load.h"
+
+namespace engine {
+namespace {
+
+Outcome on_a_fresh_thread(const toys::RandomCase& made) {
+  Outcome outcome;
+  std::thread([&] { outcome = evaluate(made.scenario, made.resources); }).join();
+  return outcome;
+}
+
+// A thread keeps the step times of its last point. What ran before must not show in a single bit.
+TEST(StepTable, RowsDoNotDependOnWhoUsedTheTableBefore) {
+  using Values = std::array<std::uint64_t, sizeof(Metrics) / sizeof(double)>;
+  for (std::uint64_t number = 5000; number < 5060; ++number) {
+    toys::RandomCase made = toys::random_case(number);
+    const Outcome alone = on_a_fresh_thread(made);
+    // The same machine under another load, then the point itself.
+    toys::RandomCase other = made;
+    other.scenario.seed += 1;
+    other.scenario.load.rate = other.scenario.load.rate * 1.7;
+    other.scenario.load.lengths.prompt += 5;
+    evaluate(other.scenario, other.resources);
+    const Outcome after = evaluate(made.scenario, made.resources);
+    EXPECT_EQ(std::bit_cast<Values>(alone.metrics), std::bit_cast<Values>(after.metrics)) << number;
+    EXPECT_EQ(alone.kernels, after.kernels) << number;
+    // And once more after a point of another machine.
+    evaluate(toys::random_case(number + 1000).scenario, made.resources);
+    EXPECT_EQ(evaluate(made.scenario, made.resources).kernels, alone.kernels) << number;
+  }
+}
+
+}  // namespace
+}  // namespace engine

@@ -1,0 +1,38 @@
+// A measured serving run beside the scenario that should reproduce it, and what came of that.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/scenario.h"
+
+namespace tools {
+
+struct ServedCase {
+  std::string source;  // the folder it comes from
+  std::string id;
+  std::string engine;
+  std::string version;
+  engine::Scenario scenario;
+  double ttft = 0;       // measured, mean over requests, seconds
+  double tpot = 0;       // likewise
+  std::string left_out;  // why it is not compared; empty: it is
+};
+
+// One quantity of one run, measured and predicted.
+struct Figure {
+  std::string name;  // "ttft_mean_s"
+  double measured = 0;
+  double predicted = 0;
+};
+
+struct ComparedCase {
+  const ServedCase* served = nullptr;
+  std::string variant;  // which calibration, which block count
+  std::vector<Figure> figures;
+  double kv_blocks = 0;  // predicted or given
+  std::string failure;   // the point could not be evaluated
+};
+
+}  // namespace tools

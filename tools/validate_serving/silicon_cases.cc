@@ -1,0 +1,225 @@
+#include "tools/validate_serving/silicon_cases.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "results/text_table.h"
+#include "sweep/spec/sweep_spec.h"
+#include "tools/calibrate/table_row.h"
+
+namespace tools {
+namespace {
+
+struct ModelName {
+  std::string_view path;  // as the table has it
+  std::string_view name;  // in our library
+};
+constexpr std::array<ModelName, 8> kModels = {{
+    {"Qwen/Qwen3-32B", "qwen3-32b"},
+    {"Qwen/Qwen3-235B-A22B-FP8", "qwen3-235b-a22b"},
+    {"meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b"},
+    {"meta-llama/Llama-3.1-70B", "llama-3.1-70b"},
+    {"deepseek-ai/DeepSeek-R1", "deepseek-r1"},
+    {"deepseek-ai/DeepSeek-V3", "deepseek-v3"},
+    {"openai/gpt-oss-120b", "gpt-oss-120b"},
+    {"MiniMaxAI/MiniMax-M2.5", "minimax-m2"},
+}};
+
+// A scale for a whole matrix, as opposed to one for 128 values.
+constexpr std::int64_t kWholeMatrix = 1'000'000;
+
+// Specs by name, each read once.
+class Specs {
+ public:
+  explicit Specs(const sweep::Library& library) : library_(library) {}
+
+  const engine::Scenario* find(std::string_view library, std::string_view name) {
+    const auto key = std::pair(std::string(library), std::string(name));
+    auto found = read_.find(key);
+    if (found == read_.end()) {
+      auto spec = sweep::read_named(library_, library, name);
+      if (!spec) {
+        mistakes_ = spec.mistakes();
+        return nullptr;
+      }
+      found = read_.emplace(key, std::move(spec->scenario)).first;
+    }
+    return &found->second;
+  }
+  const std::vector<engine::Mistake>& mistakes() const { return mistakes_; }
+
+ private:
+  const sweep::Library& library_;
+  std::map<std::pair<std::string, std::string>, engine::Scenario> read_;
+  std::vector<engine::Mistake> mistakes_;
+};
+
+// Ids that begin with a date are runs of a public benchmark that draws lengths evenly from 80 to 100%
+// of the stated ones and asks for the likeliest token. The others have fixed lengths and leave sampling
+// to the model's published defaults.
+bool dated(std::string_view id) {
+  return id.size() > 4 && std::all_of(id.begin(), id.begin() + 4,
+                                      [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+engine::Load load_of(const TableRow& row) {
+  engine::Load load;
+  load.arrivals = engine::ArrivalKind::closed;
+  load.clients = row.count("concurrency");
+  load.requests = 10 * load.clients;  // the default of both clients
+  load.lengths.prompt = row.count("isl");
+  load.lengths.output = row.count("osl");
+  if (dated(row.text("id"))) {
+    load.lengths.distribution = engine::LengthKind::uniform;
+    const auto mean = [](std::int64_t most) {
+      return std::int64_t(std::lround(0.9 * double(most)));
+    };
+    load.lengths.prompt = mean(load.lengths.prompt);
+    load.lengths.output = mean(load.lengths.output);
+    // The standard deviation of an even spread is its width over the root of twelve.
+    load.lengths.prompt_cv = load.lengths.output_cv = 0.2 / 0.9 / std::sqrt(12.0);
+  }
+  return load;
+}
+
+std::optional<engine::Quantization> quant_of(const TableRow& row) {
+  using engine::Dtype;
+  const std::string_view mode = row.text("gemm_quant_mode");
+  const std::string_view model = row.text("model_path");
+  const bool trtllm = row.text("backend") == "trtllm";
+  if (mode.empty()) return engine::Quantization{};
+  // The published checkpoint has a scale for 128 values; the table does not tell.
+  const bool blocks = mode == "fp8_block" || model.starts_with("MiniMaxAI/");
+  if (mode == "fp8" || mode == "fp8_block") {
+    return engine::Quantization{.weights = Dtype::fp8,
+                                .activations = Dtype::fp8,
+                                // Checkpoints for TensorRT-LLM with one scale a matrix carry scales
+                                // for an fp8 cache, and it uses them.
+                                .kv = trtllm && !blocks ? Dtype::fp8 : Dtype::bf16,
+                                .group = blocks ? 128 : kWholeMatrix};
+  }
+  if (model.starts_with("openai/gpt-oss")) {
+    // Written as nvfp4; published in MXFP4, experts only, and Hopper computes in 16 bits.
+    return engine::Quantization{
+        .weights = Dtype::fp4, .group = 32, .scope = engine::QuantScope::experts};
+  }
+  return std::nullopt;
+}
+
+// Whether an engine release waits for the host in every step; vLLM stopped in 0.14.
+bool synchronous(std::string_view engine, std::string_view version) {
+  if (engine != "vllm" || version.empty()) return false;
+  int major = 0, minor = 0;
+  const std::size_t dot = version.find('.');
+  std::from_chars(version.data(), version.data() + std::min(dot, version.size()), major);
+  if (dot != std::string_view::npos) {
+    std::from_chars(version.data() + dot + 1, version.data() + version.size(), minor);
+  }
+  return major == 0 && minor < 14;
+}
+
+std::string reason_to_leave_out(const TableRow& row,
+                                const std::optional<engine::Quantization>& quant) {
+  if (row.text("mode") == "disagg") return "disaggregated";
+  if (row.text("concurrency").empty()) return "no concurrency stated";
+  if (!quant) return "formats not modelled";
+  const std::int64_t replicas = std::max<std::int64_t>(1, row.count("attention_dp_size"));
+  if (replicas > 1) {
+    // They need 16 devices by their columns, and take as long as the rows with 4 to a percent, even
+    // where the KV cache is full.
+    return "layout contradicts its times";
+  }
+  if (row.count("batch_size") != row.count("concurrency")) return "number of replicas not stated";
+  return {};
+}
+
+engine::Result<engine::Scenario> scenario_of(const TableRow& row, const engine::Quantization& quant,
+                                             Specs& specs) {
+  const std::string_view backend = row.text("backend");
+  const bool waits = synchronous(backend, row.text("backend_version"));
+  const std::string_view host_name = backend == "trtllm" ? "tensorrt-llm"
+                                     : backend != "vllm" ? "sglang"
+                                     : waits             ? "vllm-v1-synchronous"
+                                                         : "vllm-v1";
+  const std::string_view engine_name = waits ? "vllm-v1-2025" : host_name;
+  const auto model = std::ranges::find(kModels, row.text("model_path"), &ModelName::path);
+  if (model == kModels.end()) {
+    return engine::Mistake{{}, fmt::format("unknown model '{}'", row.text("model_path")), ""};
+  }
+  const engine::Scenario* device = specs.find("devices", "h100-sxm");
+  const engine::Scenario* cluster = specs.find("clusters", "dgx-h100");
+  const engine::Scenario* model_spec = specs.find("models", model->name);
+  const engine::Scenario* serving = specs.find("serving", engine_name);
+  const engine::Scenario* host = specs.find("hosts", host_name);
+  if (!device || !cluster || !model_spec || !serving || !host) return specs.mistakes();
+  engine::Scenario scenario;
+  scenario.task = engine::Task::serve;
+  scenario.device = device->device;
+  scenario.cluster = cluster->cluster;
+  scenario.model = model_spec->model;
+  scenario.serving = serving->serving;
+  scenario.host = host->host;
+  scenario.quant = quant;
+  scenario.load = load_of(row);
+  scenario.parallel.tp = std::max<std::int64_t>(1, row.count("tp_size"));
+  scenario.parallel.pp = std::max<std::int64_t>(1, row.count("pp_size"));
+  if (scenario.model.is_moe()) {
+    scenario.parallel.ep = std::max<std::int64_t>(1, row.count("moe_ep_size"));
+  }
+  if (waits && !dated(row.text("id"))) {
+    // Qwen3's published defaults are top-k and top-p; vLLM of that time sorted for them, the other two
+    // engines have kernels that do not.
+    scenario.serving.sampling = engine::Sampling::sorted;
+    // The budget is not stated. The rows at TP 2 say one and a half prompts; the others were not
+    // looked at for it.
+    scenario.serving.max_num_batched_tokens = row.count("isl") * 3 / 2;
+  }
+  return scenario;
+}
+
+}  // namespace
+
+engine::Result<std::vector<ServedCase>> silicon_cases(const std::filesystem::path& file,
+                                                      const sweep::Library& library) {
+  const auto table = results::read_table(file);
+  if (!table) return table.mistakes();
+  for (const char* column : {"id", "backend", "model_path", "mode", "isl", "osl", "gemm_quant_mode",
+                             "tp_size", "concurrency", "silicon_ttft_ms", "silicon_tpot_ms"}) {
+    if (!table->find(column)) {
+      return engine::Mistake{{file.string(), 1, 1},
+                             fmt::format("the table has no column '{}'", column),
+                             "silicon_e2e/SOURCE.md says what is in it"};
+    }
+  }
+  Specs specs(library);
+  std::vector<ServedCase> cases;
+  for (std::size_t i = 0; i < table->rows(); ++i) {
+    const TableRow row(*table, i);
+    const auto quant = quant_of(row);
+    ServedCase served{.source = "silicon_e2e",
+                      .id = std::string(row.text("id")),
+                      .engine = std::string(row.text("backend")),
+                      .version = std::string(row.text("backend_version")),
+                      .ttft = row.number("silicon_ttft_ms") * 1e-3,
+                      .tpot = row.number("silicon_tpot_ms") * 1e-3,
+                      .left_out = reason_to_leave_out(row, quant)};
+    if (served.left_out.empty()) {
+      auto scenario = scenario_of(row, *quant, specs);
+      if (!scenario) return scenario.mistakes();
+      served.scenario = std::move(scenario).value();
+    }
+    cases.push_back(std::move(served));
+  }
+  return cases;
+}
+
+}  // namespace tools

@@ -1,0 +1,152 @@
+#include "tools/validate_serving/validate_serving.h"
+
+#include <fmt/core.h>
+
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "tools/calibrate/load_calibration.h"
+#include "tools/calibrate/measured_fit.h"
+#include "tools/validate_serving/compare.h"
+#include "tools/validate_serving/profile_table.h"
+#include "tools/validate_serving/silicon_cases.h"
+
+namespace tools {
+namespace {
+
+using engine::TierChoice;
+
+// What METHODS asks for at the median, in percent.
+constexpr std::string_view kGoals =
+    "goal, no measurement of the device    ttft 8, tpot 6, throughput 3\n"
+    "goal, device measured                 ttft 5, tpot 3, throughput 2\n";
+
+engine::Result<std::shared_ptr<const engine::Calibration>> transfer_of(
+    const sweep::Library& library) {
+  auto transfer = load_transfer(library);
+  if (transfer && *transfer == nullptr) {
+    return engine::Mistake{{}, "the library has no calibration/transfer.calibration", ""};
+  }
+  return transfer;
+}
+
+std::string figure_lines(const ComparedCase& compared) {
+  std::string text = fmt::format("{:<34}", compared.variant);
+  if (!compared.failure.empty()) return text + compared.failure + "\n";
+  text += fmt::format("{:.0f} KV blocks\n", compared.kv_blocks);
+  for (const Figure& figure : compared.figures) {
+    text += fmt::format("  {:<24}{:>14.5g}{:>14.5g}{:>+9.1f} %\n", figure.name, figure.measured,
+                        figure.predicted, 100 * (figure.predicted / figure.measured - 1));
+  }
+  return text;
+}
+
+// The replays of one run and their text.
+engine::Result<std::string> replay(const MeasuredRun& run, const sweep::Library& library,
+                                   std::vector<ComparedCase>& compared) {
+  auto resources = replay_resources(run, library);
+  if (!resources) return resources.mistakes();
+  const bool measured = resources->calibrations.find(run.served.scenario.device.name) != nullptr;
+  std::string text = fmt::format("\n{} (vLLM {}, {} requests)\n  {:<24}{:>14}{:>14}{:>11}\n",
+                                 run.served.id, run.served.version, run.requests.size(), "figure",
+                                 "measured", "predicted", "error");
+  std::vector<TierChoice> tiers = {TierChoice::transfer};
+  if (measured) tiers.push_back(TierChoice::measured);
+  for (const TierChoice tier : tiers) {
+    for (const bool given : {false, true}) {
+      if (given && run.kv_blocks == 0) continue;
+      compared.push_back(compare_replay(run, {.tier = tier, .given_blocks = given}, *resources));
+      text += figure_lines(compared.back());
+    }
+  }
+  if (run.kv_blocks == 0) text += "  the run does not say how many KV blocks its engine had\n";
+  if (!measured)
+    text += "  no profile of this device and model: not replayed with measured times\n";
+  return text;
+}
+
+std::string silicon_text(const std::vector<ServedCase>& cases,
+                         const std::vector<ComparedCase>& compared) {
+  std::string text = "\n## silicon_e2e: closed loops on H100, mean times, transfer\n";
+  text += group_heading("engine, model");
+  text += group_lines(compared, [](const ServedCase& served) {
+    return fmt::format("{} {}", served.engine, served.scenario.model.name);
+  });
+  text += "\n" + group_heading("engine, concurrency");
+  text += group_lines(compared, [](const ServedCase& served) {
+    return fmt::format("{} {:>4}", served.engine, served.scenario.load.clients);
+  });
+  text += "\n" + group_heading("engine, tensor parallel");
+  text += group_lines(compared, [](const ServedCase& served) {
+    return fmt::format("{} {:>4}", served.engine, served.scenario.parallel.tp);
+  });
+  text += "\n" + group_heading("");
+  text += group_lines(compared, [](const ServedCase&) { return std::string("all"); });
+  std::map<std::string, int> left_out;
+  for (const ServedCase& served : cases) {
+    if (!served.left_out.empty()) ++left_out[served.left_out];
+  }
+  for (const ComparedCase& one : compared) {
+    if (!one.failure.empty()) ++left_out[one.failure];
+  }
+  for (const auto& [reason, rows] : left_out) {
+    text += fmt::format("left out: {:>4} rows, {}\n", rows, reason);
+  }
+  return text;
+}
+
+}  // namespace
+
+engine::Result<engine::Resources> replay_resources(const MeasuredRun& run,
+                                                   const sweep::Library& library) {
+  const auto transfer = transfer_of(library);
+  if (!transfer) return transfer.mistakes();
+  engine::Resources resources;
+  resources.traces[run.served.scenario.load.trace] = run.trace;
+  resources.calibrations.by_name[std::string(engine::kTransferName)] = *transfer;
+  if (!std::filesystem::is_directory(run.profile)) return resources;
+  auto text = profile_table(run.profile, run.served.scenario.model);
+  if (!text) return text.mistakes();
+  const auto table = kernel_table_of(std::move(text).value(), Times::needed);
+  if (!table) return table.mistakes();
+  const auto calls = gather_calls(*table, {});
+  if (!calls) return calls.mistakes();
+  const engine::Device& device = run.served.scenario.device;
+  const MeasuredFit fit = fit_measured(calls->calls, device, **transfer);
+  resources.calibrations.by_name[device.name] = std::make_shared<const engine::Calibration>(
+      engine::completed_by(fit.calibration, **transfer));
+  return resources;
+}
+
+engine::Result<ServingValidation> validate_serving(const std::filesystem::path& data,
+                                                   const sweep::Library& library) {
+  const auto runs = vllm_runs(data, library);
+  if (!runs) return runs.mistakes();
+  const auto cases = silicon_cases(data / "silicon_e2e" / "h100_sxm.csv", library);
+  if (!cases) return cases.mistakes();
+  const auto transfer = transfer_of(library);
+  if (!transfer) return transfer.mistakes();
+
+  ServingValidation validation;
+  validation.text =
+      std::string(kGoals) + "\n## llmservingsim_vllm_runs: recorded loads, replayed\n";
+  std::vector<ComparedCase> replayed, compared;
+  for (const MeasuredRun& run : *runs) {
+    const auto text = replay(run, library, replayed);
+    if (!text) return text.mistakes();
+    validation.text += *text;
+  }
+  engine::Resources resources;
+  resources.calibrations.by_name[std::string(engine::kTransferName)] = *transfer;
+  for (const ServedCase& served : *cases) {
+    compared.push_back(served.left_out.empty() ? compare_means(served, resources)
+                                               : ComparedCase{.served = &served});
+  }
+  validation.text += silicon_text(*cases, compared);
+  replayed.insert(replayed.end(), compared.begin(), compared.end());
+  validation.table = figure_table(replayed);
+  return validation;
+}
+
+}  // namespace tools
