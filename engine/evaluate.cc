@@ -81,6 +81,19 @@ Bytes per_logit_of(const Scenario& scenario) {
   return scenario.task == Task::serve ? scenario.serving.logit_memory : Bytes{4};
 }
 
+// vLLM gives a mixed batch to one call of FlashAttention. Its third version, for Hopper, packs the
+// heads of a decode into one tile and loses nothing; the second, for NVIDIA's parts with less scratch
+// memory, does not. Engines for larger Blackwell parts and latent attention have two kernels.
+bool joined_attention(const Scenario& scenario) {
+  const ServingSettings& serving = scenario.serving;
+  if (scenario.model.is_mla() || serving.mixed_attention == MixedAttention::separate) return false;
+  if (serving.mixed_attention == MixedAttention::joined) return true;
+  const bool vllm =
+      serving.policy == policy_named("vllm_v1") || serving.policy == policy_named("sarathi");
+  constexpr Bytes hopper{200 * 1024};
+  return vllm && scenario.device.vendor == "NVIDIA" && scenario.device.shared_memory < hopper;
+}
+
 Residency residency_of(const Scenario& scenario, const Resources& resources) {
   if (scenario.task == Task::serve) return serving_residency(scenario, resources);
   if (scenario.task == Task::request) {
@@ -274,6 +287,7 @@ void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome
 
   ModelShard shard = shard_of(scenario.model, parallel, scenario.quant);
   shard.sampling = scenario.serving.sampling;
+  shard.joined_attention = joined_attention(scenario);
   const Residency residency = residency_of(scenario, resources);
   const Footprint footprint = footprint_of(shard, scenario.device,
                                            {.utilization = scenario.serving.memory_utilization,

@@ -76,6 +76,42 @@ std::string headline(const Scenario& scenario) {
   return text;
 }
 
+// The latencies of a served load: rows of a table of mean and percentiles.
+struct LatencyRow {
+  std::string_view name;
+  std::array<Seconds Metrics::*, 5> figures;
+};
+constexpr LatencyRow kLatencies[] = {
+    {"queue",
+     {&Metrics::queue, &Metrics::queue_p50, &Metrics::queue_p90, &Metrics::queue_p95,
+      &Metrics::queue_p99}},
+    {"ttft",
+     {&Metrics::ttft, &Metrics::ttft_p50, &Metrics::ttft_p90, &Metrics::ttft_p95,
+      &Metrics::ttft_p99}},
+    {"tpot",
+     {&Metrics::tpot, &Metrics::tpot_p50, &Metrics::tpot_p90, &Metrics::tpot_p95,
+      &Metrics::tpot_p99}},
+    {"itl",
+     {&Metrics::itl, &Metrics::itl_p50, &Metrics::itl_p90, &Metrics::itl_p95, &Metrics::itl_p99}},
+    {"e2e",
+     {&Metrics::e2e, &Metrics::e2e_p50, &Metrics::e2e_p90, &Metrics::e2e_p95, &Metrics::e2e_p99}},
+};
+
+// Takes what it shows out of the figures.
+std::string latencies(Metrics& metrics) {
+  std::string text = fmt::format("  {:<10} {:>10} {:>10} {:>10} {:>10} {:>10}\n", "", "mean", "p50",
+                                 "p90", "p95", "p99");
+  for (const LatencyRow& row : kLatencies) {
+    text += fmt::format("  {:<10}", row.name);
+    for (Seconds Metrics::*figure : row.figures) {
+      text += fmt::format(" {:>10}", scaled((metrics.*figure).value, "s"));
+      metrics.*figure = Seconds{kNoValue};
+    }
+    text += '\n';
+  }
+  return text;
+}
+
 // Every figure the point has, one a line.
 std::string figures(const Metrics& metrics) {
   std::string text;
@@ -135,7 +171,16 @@ std::string explain(const Scenario& scenario, const Outcome& outcome) {
     text += fmt::format(", bound by {}, tier {}{}", name_of(outcome.bound), name_of(outcome.tier),
                         outcome.extrapolated ? " (partly extrapolated)" : "");
   }
-  text += "\n\nfigures\n" + figures(outcome.metrics);
+  if (outcome.saturation != Saturation::none) {
+    text += fmt::format(", load {}", name_of(outcome.saturation));
+  }
+  Metrics left = outcome.metrics;
+  if (scenario.task == Task::serve && outcome.status == Status::ok) {
+    text += "\n\nlatencies\n" + latencies(left);
+  } else {
+    text += '\n';
+  }
+  text += "\nfigures\n" + figures(left);
   if (!outcome.kernels.empty()) text += "\nbreakdown\n" + breakdown(outcome.kernels);
   return text;
 }

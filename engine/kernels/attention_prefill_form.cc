@@ -42,7 +42,7 @@ FormTime prefill_form(const AttentionPrefill& op, const DeviceRates& device, dou
   const double dim = double(op.key_dim + op.value_dim) / 2;
   const double window = op.window > 0 ? double(op.window) : std::numeric_limits<double>::infinity();
   // Heads that share keys may share a tile.
-  const bool packed = fit.pk > 0.5;
+  const bool packed = fit.pk > 0.5 && !op.decodes;
   const double sharing = packed ? double(op.heads) / double(op.kv_heads) : 1;
   const double rows_all = query * sharing;
   const double tiles = whole_up(rows_all / fit.tq);

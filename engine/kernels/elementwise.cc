@@ -76,7 +76,9 @@ KernelTime elementwise_time(const Elementwise& op, const Device& device, Family 
                             const Calibration* calibration) {
   if (calibration != nullptr) {
     const ParameterSet chosen = choose_set(device);
-    const auto& sets = calibration->pass[static_cast<std::size_t>(pass_of(family))];
+    const auto& own = calibration->pass[static_cast<std::size_t>(pass_of(family))];
+    // What no table measures (residual, cache writes, routing) is like an activation: one plain pass.
+    const auto& sets = speaks(own) ? own : calibration->pass[static_cast<std::size_t>(Pass::act)];
     if (const auto* set = find_set(sets, chosen)) return fitted_pass(op, device, *set, chosen);
   }
   const TrafficTime traffic = traffic_time(device, op.cold_bytes, op.resident_bytes);

@@ -199,7 +199,7 @@ struct Builder {
       Elementwise sort = sampling;
       sort.resident_bytes = 0;
       sort.cold_bytes = 21 * values;
-      ops.add(OpName::sampling_sort, Family::sample, 24, sort);
+      ops.add(OpName::sampling, Family::sample, 24, sort);
     }
   }
 };
@@ -304,6 +304,26 @@ void token_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops) {
   }
 }
 
+// Decodes are prompts of one token to the kernel that reads the step's prompts.
+void joined_decode_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops) {
+  const double sequences = double(batch.decode_sequences);
+  AttentionPrefill op{.sequences = batch.decode_sequences,
+                      .tokens = sequences,
+                      .pairs = batch.decode_kv_tokens,
+                      .kv_tokens = batch.decode_kv_tokens,
+                      .heads = shard.heads,
+                      .kv_heads = shard.kv_heads,
+                      .key_dim = shard.model->head_dim,
+                      .value_dim = shard.model->head_dim,
+                      .decodes = true,
+                      .kv = shard.quant.kv,
+                      .activations = shard.dense.activations};
+  ops.add(OpName::attention, Family::attn_prefill, double(shard.layers.full), op);
+  op.window = shard.model->window;
+  op.pairs = op.kv_tokens = batch.decode_window_kv_tokens;
+  ops.add(OpName::attention_window, Family::attn_prefill, double(shard.layers.windowed), op);
+}
+
 void attention_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops) {
   const ModelSpec& model = *shard.model;
   const Quantization& quant = shard.dense;
@@ -340,7 +360,9 @@ void attention_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops
     op.kv_tokens = batch.prefill_window_kv_tokens;
     ops.add(OpName::attention_window, family, double(shard.layers.windowed), op);
   }
-  if (batch.decode_sequences > 0) {
+  if (batch.decode_sequences > 0 && batch.prefill_tokens > 0 && shard.joined_attention) {
+    joined_decode_ops(shard, batch, ops);
+  } else if (batch.decode_sequences > 0) {
     AttentionDecode op{.sequences = batch.decode_sequences,
                        .kv_tokens = batch.decode_kv_tokens,
                        .heads = shard.heads,

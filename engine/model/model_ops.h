@@ -49,6 +49,8 @@ struct ModelShard {
   std::int64_t expert_replicas = 1;  // data-parallel replicas that share one set of experts
   std::int64_t vocabulary = 1;
   Sampling sampling = Sampling::greedy;
+  bool joined_attention =
+      false;  // prompts and decodes of a step in one kernel, the one for prompts
 };
 
 // Why the model cannot be laid out like this, or nothing.
@@ -62,5 +64,9 @@ void token_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops);
 
 // What depends on how much is attended to.
 void attention_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops);
+
+// Attention of the batch's decodes in the kernel that reads its prompts; `attention_ops` has it where
+// the shard joins them.
+void joined_decode_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops);
 
 }  // namespace engine

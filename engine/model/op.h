@@ -67,6 +67,8 @@ struct AttentionPrefill {
   std::int64_t value_dim = 128;
   std::int64_t window = 0;  // most keys a query sees; 0: all. kv_tokens are counted with it
   std::int64_t latent = 0;  // width of the cached latent that new keys are written as; 0: none
+  // Decodes that ride along in a kernel for prompts: each head of each has a tile to itself.
+  bool decodes = false;
   // The call also stores the new keys and values, and plans its work, as tables of engines have it.
   // In a step that is an op of its own.
   bool stores_kv = false;

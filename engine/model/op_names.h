@@ -95,12 +95,11 @@ enum class OpName : std::uint8_t {
   logits,
   logits_gather,
   sampling,
-  sampling_sort,
   stage_transfer,
   gap,
   host,
 };
-constexpr std::array<std::string_view, 39> enum_names(OpName) {
+constexpr std::array<std::string_view, 38> enum_names(OpName) {
   return {"embedding",
           "input_norm",
           "qkv",
@@ -136,7 +135,6 @@ constexpr std::array<std::string_view, 39> enum_names(OpName) {
           "logits",
           "logits_gather",
           "sampling",
-          "sampling_sort",
           "stage_transfer",
           "gap",
           "host"};

@@ -42,6 +42,20 @@ std::int64_t plan_in_order(const ReplicaView& view, std::int64_t budget, std::in
   return budget;
 }
 
+// Blocks that decodes take may be cache of those who wait. That changes who is first, where that hangs
+// on the cache; and less found means a shorter first piece, so fewer blocks to get in, for whoever is
+// first and has to be read in pieces.
+bool cache_matters(const ReplicaView& view) {
+  const ServingSettings& settings = view.settings;
+  if (settings.ordering == Ordering::longest_prefix) return true;
+  std::int64_t piece = settings.step_budget() - view.running.decoding;
+  if (settings.long_prefill_threshold > 0) {
+    piece = std::min(piece, settings.long_prefill_threshold);
+  }
+  const Sequence& head = view.at(view.waiting.at(0));
+  return head.target > piece && view.match(head).idle > 0;
+}
+
 }  // namespace
 
 std::int64_t plan_running(const ReplicaView& view, std::int64_t budget, std::int64_t most_chunk,
@@ -80,11 +94,9 @@ Steady steadiness(const ReplicaView& view, const StepPlan& plan) {
                             plan.preempted.empty();
   if (!only_decodes) return Steady::no;
   if (view.waiting.empty()) return Steady::until_arrival;
-  if (view.settings.ordering == Ordering::fcfs) return Steady::until_completion;
-  // Every block that decodes take may be cache of somebody who waits, and change who is first.
-  const bool shifting =
-      view.settings.ordering == Ordering::longest_prefix && view.pool.caches_prefixes();
-  return shifting ? Steady::no : Steady::until_arrival;
+  if (view.pool.caches_prefixes() && cache_matters(view)) return Steady::no;
+  const bool first_come = view.settings.ordering == Ordering::fcfs;
+  return first_come ? Steady::until_completion : Steady::until_arrival;
 }
 
 }  // namespace engine

@@ -41,6 +41,16 @@ constexpr std::array<std::string_view, 7> enum_names(RouterName) {
           "prefix_aware", "sticky"};
 }
 
+// How a step with prompts and decodes attends.
+enum class MixedAttention : std::uint8_t {
+  automatic,  // joined for vLLM's scheduler and Sarathi's on devices that run FlashAttention-2
+  separate,   // a kernel for prompts and one for decodes
+  joined,     // one kernel, the one for prompts
+};
+constexpr std::array<std::string_view, 3> enum_names(MixedAttention) {
+  return {"auto", "separate", "joined"};
+}
+
 struct ServingSettings {
   static constexpr std::string_view library = "serving";
 
@@ -61,8 +71,9 @@ struct ServingSettings {
   RouterName router = RouterName::round_robin;
   double memory_utilization = 0.9;
   Bytes reserved_memory{0.15e9};
-  Bytes logit_memory{38};
+  Bytes logit_memory{14};
   Sampling sampling = Sampling::greedy;
+  MixedAttention mixed_attention = MixedAttention::automatic;
   bool stepping = false;
 
   // Most tokens of a step, but for decodes beyond them.
@@ -103,8 +114,13 @@ struct ServingSettings {
           "buffers",
           non_negative);
     visit("logit_memory", self.logit_memory,
-          "set aside for each logit of max_num_seqs sequences; 38 B sorts them with all copies",
+          "set aside for each logit of max_num_seqs sequences; sorting them takes 38 B",
           non_negative);
+    visit(
+        "mixed_attention", self.mixed_attention,
+        "steps with prompts and decodes: one attention kernel or two; auto: one where vLLM has no "
+        "other choice",
+        any_value);
     visit("sampling", self.sampling, "how tokens are chosen from the logits", any_value);
     visit("stepping", self.stepping,
           "simulate every step on its own: the slow reference for the closed form", any_value);

@@ -8,6 +8,8 @@ StepBasis::StepBasis(const StepContext& context)
       model_(*context.shard.model),
       parallel_(context.shard.parallel),
       quant_(context.shard.quant),
+      sampling_(context.shard.sampling),
+      joined_attention_(context.shard.joined_attention),
       host_(context.host),
       calibration_(context.calibration) {
   if (calibration_ != nullptr) checksum_ = calibration_->checksum;
@@ -21,7 +23,8 @@ bool StepBasis::holds_for(const StepContext& context) const {
          (calibration == nullptr || calibration->checksum == checksum_) &&
          context.device == device_ && context.fabric == fabric_ && *context.shard.model == model_ &&
          context.shard.parallel == parallel_ && context.shard.quant == quant_ &&
-         context.host == host_;
+         context.shard.sampling == sampling_ &&
+         context.shard.joined_attention == joined_attention_ && context.host == host_;
 }
 
 }  // namespace engine

@@ -21,6 +21,8 @@ class StepBasis {
   ModelSpec model_;
   Parallelism parallel_;
   Quantization quant_;
+  Sampling sampling_ = Sampling::greedy;
+  bool joined_attention_ = false;
   HostSettings host_;
   const Calibration* calibration_ = nullptr;
   std::string checksum_;  // of the calibration: another one may come to lie at the same address

@@ -6,15 +6,17 @@
 namespace engine {
 
 std::int32_t StepTable::cell_at(std::int32_t batch, std::int64_t sequences, double context,
-                                bool window) {
+                                DecodeKernel kernel) {
   const DecodeBatch& entry = batches_[std::size_t(batch)];
   const std::int64_t place = ContextGrid::place(context);
-  const std::size_t first = entry.first_cell + std::size_t(window ? kContextPlaces : 0);
+  const std::int64_t before = (kernel.window ? kContextPlaces : 0) +
+                              (kernel.joined ? (windowed_ ? 2 : 1) * kContextPlaces : 0);
+  const std::size_t first = entry.first_cell + std::size_t(before);
   std::int32_t& index = cell_index_[first + std::size_t(std::min(place, kContextPlaces - 1))];
   if (index < 0) {
     index = std::int32_t(cells_.size());
     cells_.push_back(
-        cell_between(sequences, ContextGrid::point(place), ContextGrid::point(place + 1), window));
+        cell_between(sequences, ContextGrid::point(place), ContextGrid::point(place + 1), kernel));
   }
   return index;
 }
@@ -28,14 +30,14 @@ DecodeLine StepTable::decode_line(std::int64_t sequences, double context, double
   line.least = batch.least;
   line.context_end = line.window_end = std::numeric_limits<double>::infinity();
   if (full_) {
-    line.cell = cell_at(line.batch, sequences, context, false);
+    line.cell = cell_at(line.batch, sequences, context, {});
     const Cell& cell = cells_[std::size_t(line.cell)];
     line.slope = cell.slope;
     line.fixed += cell.time_low - line.slope * cell.low;
     line.context_end = cell.high;
   }
   if (windowed_) {
-    line.window_cell = cell_at(line.batch, sequences, window, true);
+    line.window_cell = cell_at(line.batch, sequences, window, {.window = true});
     const Cell& cell = cells_[std::size_t(line.window_cell)];
     line.window_slope = cell.slope;
     line.fixed += cell.time_low - line.window_slope * cell.low;
@@ -103,7 +105,8 @@ double StepTable::run_mixed(const BatchShape& batch) {
     if (latent_) add(Part::absorb, batch.decode_sequences);
     const std::int32_t decodes = batch_of(batch.decode_sequences);
     const auto attend = [&](double context, bool window) {
-      Cell& cell = cells_[std::size_t(cell_at(decodes, batch.decode_sequences, context, window))];
+      Cell& cell = cells_[std::size_t(cell_at(decodes, batch.decode_sequences, context,
+                                              {.window = window, .joined = joined_}))];
       cell.steps[in_phase] += 1;
       cell.sum[in_phase] += context;
       time += cell.time_low + cell.slope * (context - cell.low);

@@ -105,7 +105,13 @@ class StepTable {
     double added = 0, least = 0, gap = 0;
     std::int64_t rows = 0;  // tokens its kernels work on, padding included
     double steps = 0;
-    std::uint32_t first_cell = 0;  // in cell_index_; those of windows follow
+    std::uint32_t first_cell = 0;  // in cell_index_: `cells_of_a_batch` from there on
+  };
+  // Which attention of decodes: of layers with a window or without, on its own or in the kernel that
+  // reads the step's prompts.
+  struct DecodeKernel {
+    bool window = false;
+    bool joined = false;
   };
   // Attention of one batch between two knots.
   struct Cell {
@@ -127,7 +133,11 @@ class StepTable {
     if (place >= batch_index_.size() || batch_index_[place] < 0) add_batch(sequences);
     return batch_index_[place];
   }
-  std::int32_t cell_at(std::int32_t batch, std::int64_t sequences, double context, bool window);
+  std::int32_t cell_at(std::int32_t batch, std::int64_t sequences, double context,
+                       DecodeKernel kernel);
+  std::int64_t cells_of_a_batch() const {
+    return (windowed_ ? 2 : 1) * (joined_ ? 2 : 1) * kContextPlaces;
+  }
   void run_prompts(const BatchShape& batch, Phase phase, double& time, double& launches);
 
   // step_table_fill.cc: what is not there yet, out of the kernel model
@@ -135,8 +145,8 @@ class StepTable {
   void add_count(Part part, std::int64_t count);
   std::int32_t node_at(Part part, std::int64_t point);
   void add_batch(std::int64_t sequences);
-  Cell cell_between(std::int64_t sequences, double low, double high, bool window);
-  double attention_at(std::int64_t sequences, double context, bool window,
+  Cell cell_between(std::int64_t sequences, double low, double high, DecodeKernel kernel);
+  double attention_at(std::int64_t sequences, double context, DecodeKernel kernel,
                       std::vector<KernelRow>* rows, double* launches);
 
   // step_table_report.cc
@@ -146,7 +156,7 @@ class StepTable {
   const StepContext* context_ = nullptr;
   StepBasis basis_;                // what the times below follow from
   double attention_launches_ = 0;  // of the decodes of one step
-  bool latent_ = false, windowed_ = false, full_ = true;
+  bool latent_ = false, windowed_ = false, full_ = true, joined_ = false;
   std::array<Counts, kParts> counts_;
   std::vector<Node> nodes_;
   std::vector<KernelRow> rows_;

@@ -44,6 +44,7 @@ void StepTable::reset(const StepContext& context) {
 void StepTable::forget() {
   latent_ = context_->shard.model->is_mla();
   windowed_ = context_->shard.layers.windowed > 0;
+  joined_ = context_->shard.joined_attention;
   full_ = context_->shard.layers.full > 0;
   for (Counts& counts : counts_) {
     counts.node.clear();
@@ -62,7 +63,7 @@ void StepTable::forget() {
   attention_launches_ = 0;
   double launches = 0;
   for (const bool window : {false, true}) {
-    attention_at(1, 1, window, nullptr, &launches);
+    attention_at(1, 1, {.window = window}, nullptr, &launches);
     attention_launches_ += launches;
   }
 }
@@ -143,7 +144,7 @@ void StepTable::add_batch(std::int64_t sequences) {
   batch.least = host.least.value;
   batch.gap = host.gap.value;
   batch.first_cell = std::uint32_t(cell_index_.size());
-  const std::int64_t places = windowed_ ? 2 * kContextPlaces : kContextPlaces;
+  const std::int64_t places = cells_of_a_batch();
   cell_index_.resize(cell_index_.size() + std::size_t(places), -1);
   if (std::size_t(sequences) >= batch_index_.size()) {
     batch_index_.resize(std::size_t(sequences) + 1, -1);
@@ -152,15 +153,19 @@ void StepTable::add_batch(std::int64_t sequences) {
   batches_.push_back(batch);
 }
 
-double StepTable::attention_at(std::int64_t sequences, double context, bool window,
+double StepTable::attention_at(std::int64_t sequences, double context, DecodeKernel kernel,
                                std::vector<KernelRow>* rows, double* launches) {
   BatchShape batch;
   batch.decode_sequences = sequences;
   batch.decode_kv_tokens = batch.decode_window_kv_tokens = context;
   scratch_ops_.clear();
   scratch_part_.clear();
-  attention_ops(context_->shard, batch, scratch_ops_);
-  const OpName wanted = window ? OpName::attention_window : OpName::attention;
+  if (kernel.joined) {
+    joined_decode_ops(context_->shard, batch, scratch_ops_);
+  } else {
+    attention_ops(context_->shard, batch, scratch_ops_);
+  }
+  const OpName wanted = kernel.window ? OpName::attention_window : OpName::attention;
   for (const PlannedOp& op : scratch_ops_) {
     if (op.name == wanted) scratch_part_.add(op.name, op.family, op.calls, op.op);
   }
@@ -170,14 +175,14 @@ double StepTable::attention_at(std::int64_t sequences, double context, bool wind
 }
 
 StepTable::Cell StepTable::cell_between(std::int64_t sequences, double low, double high,
-                                        bool window) {
+                                        DecodeKernel kernel) {
   Cell cell;
   cell.low = low;
   cell.high = high;
   cell.row_low = std::uint32_t(rows_.size());
-  cell.time_low = attention_at(sequences, low, window, &rows_, nullptr);
+  cell.time_low = attention_at(sequences, low, kernel, &rows_, nullptr);
   cell.row_high = std::uint32_t(rows_.size());
-  const double time_high = attention_at(sequences, high, window, &rows_, nullptr);
+  const double time_high = attention_at(sequences, high, kernel, &rows_, nullptr);
   cell.slope = (time_high - cell.time_low) / (high - low);
   return cell;
 }

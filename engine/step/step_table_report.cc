@@ -69,7 +69,7 @@ void StepTable::order_for_report() {
     for (const std::int32_t index : batch_index_) {
       if (index < 0) continue;
       const auto first = cell_index_.begin() + batches_[std::size_t(index)].first_cell;
-      const auto last = first + (windowed_ ? 2 : 1) * kContextPlaces;
+      const auto last = first + cells_of_a_batch();
       std::copy_if(first, last, std::back_inserter(cell_order_), is_made);
     }
   }

@@ -4,12 +4,13 @@
 #include <benchmark/benchmark.h>
 
 #include <cmath>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/base/random.h"
 #include "engine/comm/collective_time.h"
 #include "engine/kernels/kernel_time.h"
-#include "engine/kernels/own_slot.h"
 #include "engine/model/batch_shape.h"
 #include "tests/support/calibrations.h"
 #include "tests/support/toys.h"
@@ -95,21 +96,12 @@ void run(benchmark::State& state, Family family, const std::vector<Op>& all,
   }
 }
 
-// A sweep of 50 matrices, each with 40 numbers of rows.
+// The sweep of an H200 that ships with the program.
 const Calibration& measured() {
   static const Calibration calibration = [] {
-    Calibration sweep = toys::transfer();
-    std::vector<MeasuredPoint> points;
-    OwnSlot slot;
-    for (std::size_t n = 0; n < 2000; ++n) {
-      const Op op = Gemm{.m = std::int64_t(std::pow(1.26, double(n % 40))),
-                         .n = std::int64_t(draw(n / 40, 1, 256, 16384)),
-                         .k = std::int64_t(draw(n / 40, 2, 256, 16384))};
-      slot = own_slot(sweep, Family::gemm, op, hopper());
-      points.push_back({coordinates_of(Family::gemm, op), 0.1});
-    }
-    slot.facts->points = PointSet(std::move(points), slot.coordinates);
-    return sweep;
+    const std::string path = LLMSWEEP_SPECS_DIR "/calibration/h200-sxm.calibration";
+    auto read = parse_calibration(toys::file_text(path), path);
+    return completed_by(std::move(read).value(), toys::transfer());
   }();
   return calibration;
 }
@@ -120,6 +112,18 @@ void KernelGemm(benchmark::State& state) { run(state, Family::gemm, gemms(), &to
 BENCHMARK(KernelGemm);
 void KernelGemmMeasured(benchmark::State& state) { run(state, Family::gemm, gemms(), &measured()); }
 BENCHMARK(KernelGemmMeasured);
+void KernelDecodeMeasured(benchmark::State& state) {
+  run(state, Family::attn_decode, decodes(), &measured());
+}
+BENCHMARK(KernelDecodeMeasured);
+void KernelPrefillMeasured(benchmark::State& state) {
+  run(state, Family::attn_prefill, prefills(), &measured());
+}
+BENCHMARK(KernelPrefillMeasured);
+void KernelElementwiseMeasured(benchmark::State& state) {
+  run(state, Family::act, passes(), &measured());
+}
+BENCHMARK(KernelElementwiseMeasured);
 void KernelDecode(benchmark::State& state) {
   run(state, Family::attn_decode, decodes(), &toys::transfer());
 }

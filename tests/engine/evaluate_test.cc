@@ -80,8 +80,8 @@ TEST(Evaluate, AModelThatDoesNotFitSaysByHowMuch) {
   EXPECT_EQ(outcome.status, Status::infeasible);
   EXPECT_EQ(
       outcome.reason,
-      "the model does not fit: weights 3.38 GB, activations 0.00 GB and reserve 1.00 GB exceed "
-      "the budget of 1.80 GB by 2.58 GB");
+      "the model does not fit: weights 3.38 GB, activations 0.00 GB and reserve 0.15 GB exceed "
+      "the budget of 1.80 GB by 1.73 GB");
   EXPECT_TRUE(outcome.kernels.empty());
 }
 
@@ -93,9 +93,9 @@ TEST(Evaluate, ACacheThatDoesNotFitSaysWhatIsLeft) {
   EXPECT_EQ(outcome.status, Status::infeasible);
   EXPECT_EQ(
       outcome.reason,
-      "the KV cache does not fit: 1000 x 8192 tokens need 335.54 GB, 85.50 GB are left beside "
+      "the KV cache does not fit: 1000 x 8192 tokens need 335.54 GB, 86.33 GB are left beside "
       "weights of 3.38 GB");
-  EXPECT_EQ(outcome.metrics.max_batch, 254);
+  EXPECT_EQ(outcome.metrics.max_batch, 257);
 }
 
 TEST(Evaluate, AFormatTheDeviceLacksIsInfeasible) {

@@ -25,7 +25,7 @@ class RunFolderTest : public testing::Test {
  protected:
   const tests::TemporaryFolder temporary;
   const fs::path run = temporary.path() / "run";
-  const ToySweep toy{.positions = 1000};
+  const ToySweep toy{.positions = 1000, .requests = 3};
   const sweep::IndexSet all{sweep::IndexRange{0, 1000}};
 
   RunFolder open(Verify verify = Verify::sizes, Shard shard = {}) {
@@ -50,13 +50,14 @@ class RunFolderTest : public testing::Test {
     RunFolder folder = RunFolder::open(other.path() / "r", toy.identity()).value();
     ParquetSink sink(folder, toy.schema());
     tests::run_toy(toy, sink, all);
-    EXPECT_EQ(table_rows(run, "points"), table_rows(other.path() / "r", "points"));
-    EXPECT_EQ(table_rows(run, "kernels"), table_rows(other.path() / "r", "kernels"));
+    for (const char* table : {"points", "kernels", "requests", "timeline"}) {
+      EXPECT_EQ(table_rows(run, table), table_rows(other.path() / "r", table)) << table;
+    }
     const auto summary = summarise(run);
     EXPECT_EQ(summary->tally.positions(), 1000u);
     EXPECT_TRUE(summary->complete());
   }
-  fs::path part(const char* table, int number) const {
+  fs::path part(Table table, int number) const {
     return run / part_name(table, {}, std::uint64_t(number));
   }
 };
@@ -75,7 +76,7 @@ TEST_F(RunFolderTest, ATornManifestLineIsDropped) {
   const fs::path manifest = run / "manifest-1of1.jsonl";
   fs::resize_file(manifest, fs::file_size(manifest) - 7);
   // The last part is now an orphan, and is written again.
-  EXPECT_THAT(resume(), ElementsAre("removed 2 unfinished file(s) of shard 1of1"));
+  EXPECT_THAT(resume(), ElementsAre("removed 4 unfinished file(s) of shard 1of1"));
   expect_whole();
 }
 
@@ -88,33 +89,38 @@ TEST_F(RunFolderTest, GarbageAtTheEndOfTheManifestIsDropped) {
 
 TEST_F(RunFolderTest, FilesNoLineNamesAreRemoved) {
   resume();
-  fs::copy(part("points", 0), part("points", 77));
-  fs::copy(part("kernels", 0), hidden_name(part("kernels", 78)));
-  EXPECT_THAT(resume(), ElementsAre("removed 2 unfinished file(s) of shard 1of1"));
-  EXPECT_FALSE(fs::exists(part("points", 77)));
+  fs::copy(part(Table::points, 0), part(Table::points, 77));
+  fs::copy(part(Table::kernels, 0), hidden_name(part(Table::kernels, 78)));
+  fs::copy(part(Table::timeline, 0), part(Table::timeline, 79));
+  EXPECT_THAT(resume(), ElementsAre("removed 3 unfinished file(s) of shard 1of1"));
+  EXPECT_FALSE(fs::exists(part(Table::points, 77)));
   expect_whole();
 }
 
 TEST_F(RunFolderTest, AMissingPartIsDoneAgain) {
   resume();
-  fs::remove(part("kernels", 1));
+  fs::remove(part(Table::kernels, 1));
   EXPECT_THAT(resume(),
               ElementsAre("kernels/part-1of1-000001.parquet is missing: its points are done again",
-                          "removed 1 unfinished file(s) of shard 1of1"));
+                          "removed 3 unfinished file(s) of shard 1of1"));
   EXPECT_TRUE(resume().empty());
+  fs::remove(part(Table::requests, 0));
+  EXPECT_THAT(resume()[0], HasSubstr("requests/part-1of1-000000.parquet is missing"));
   expect_whole();
 }
 
 TEST_F(RunFolderTest, ATruncatedPartIsDoneAgain) {
   resume();
-  fs::resize_file(part("points", 0), 1000);
+  fs::resize_file(part(Table::points, 0), 1000);
   EXPECT_THAT(resume()[0], HasSubstr("points/part-1of1-000000.parquet has 1000 bytes, not "));
   expect_whole();
 }
 
 TEST_F(RunFolderTest, ADamagedPartIsFoundWhenContentsAreRead) {
   resume();
-  std::fstream(part("points", 0), std::ios::in | std::ios::out).seekp(500).write("xxxxxxxx", 8);
+  std::fstream(part(Table::points, 0), std::ios::in | std::ios::out)
+      .seekp(500)
+      .write("xxxxxxxx", 8);
   EXPECT_TRUE(open().notices().empty());
   EXPECT_THAT(resume(Verify::contents),
               testing::Contains("points/part-1of1-000000.parquet is damaged: its points are done "
@@ -125,7 +131,7 @@ TEST_F(RunFolderTest, ADamagedPartIsFoundWhenContentsAreRead) {
 TEST_F(RunFolderTest, NumbersOfLostPartsAreNotUsedAgain) {
   resume();
   const std::size_t parts = summarise(run)->parts.size();
-  fs::remove(part("points", int(parts) - 1));
+  fs::remove(part(Table::points, int(parts) - 1));
   resume();
   EXPECT_EQ(summarise(run)->parts.back().sequence, parts);
 }
@@ -146,7 +152,7 @@ TEST_F(RunFolderTest, TwoShardsOfOneSplitWriteAtOnce) {
 }
 
 TEST_F(RunFolderTest, AShardLeavesItsNeighboursFilesAlone) {
-  const fs::path neighbours = run / part_name("points", {2, 2}, 0);
+  const fs::path neighbours = run / part_name(Table::points, {2, 2}, 0);
   open(Verify::sizes, {1, 2});
   std::ofstream(neighbours) << "being written";
   EXPECT_TRUE(open(Verify::sizes, {1, 2}).notices().empty());
@@ -159,7 +165,7 @@ TEST_F(RunFolderTest, AShardedRunIsFinishedInOnePiece) {
     ParquetSink sink(folder, toy.schema());
     tests::run_toy(toy, sink, sweep::IndexSet(sweep::IndexRange{333, 666}));
   }
-  std::ofstream(hidden_name(run / part_name("points", {2, 3}, 9))) << "half";
+  std::ofstream(hidden_name(run / part_name(Table::points, {2, 3}, 9))) << "half";
   EXPECT_THAT(resume(), ElementsAre("removed 1 unfinished file(s) of shard 2of3"));
   expect_whole();
 }
@@ -209,8 +215,10 @@ TEST(Manifest, LinesReadBackAsTheyWereWritten) {
                               .positions = 1'000'000'000'000};
   PartRecord part{.sequence = 12,
                   .positions = {{0, 10}, {20, 999'999'999'999}},
-                  .points = {"points/a.parquet", 5, 6, 0xfedcba9876543210u},
+                  .files = {},
                   .tally = {.by_status = {1, 2, 3}, .rejected = {4, 5}, .not_applicable = 6}};
+  part.files[Table::points] = {"points/a.parquet", 5, 6, 0xfedcba9876543210u};
+  part.files[Table::requests] = {"requests/a.parquet", 7, 8, 9};
   part.tally.reused = 1;
   std::ofstream(folder.path() / "m") << to_line(header) << to_line(part) << "{\"part\":13,\"pos";
   const auto manifest = read_manifest(folder.path() / "m");

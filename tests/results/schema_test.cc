@@ -65,6 +65,24 @@ TEST(Schema, MetricsEndInTheirUnit) {
   EXPECT_TRUE(find(columns, "step_time_s")->nullable);
 }
 
+// METHODS, section 5.
+TEST(Schema, AnOperatorFindsEveryFigureOfAServedLoad) {
+  const auto columns = point_columns({});
+  for (const std::string latency : {"ttft", "tpot", "itl", "e2e", "queue"}) {
+    for (const char* which : {"_s", "_p50_s", "_p90_s", "_p95_s", "_p99_s"}) {
+      EXPECT_NE(find(columns, latency + which), nullptr) << latency << which;
+    }
+  }
+  for (const char* name :
+       {"output_tokens_per_s", "total_tokens_per_s", "output_per_device_tokens_per_s",
+        "per_device_tokens_per_s", "output_per_user_tokens_per_s", "total_per_user_tokens_per_s",
+        "goodput_req_per_s", "slo_attainment", "preemptions", "prefix_hit_rate", "batch_mean",
+        "kv_use", "kv_peak", "kv_waste", "utilization", "saturation"}) {
+    ASSERT_NE(find(columns, name), nullptr) << name;
+    EXPECT_NE(find(columns, name)->description, "") << name;
+  }
+}
+
 TEST(Schema, LeavesOutOtherTasks) {
   SchemaInputs inputs;
   EXPECT_NE(find(point_columns(inputs), "step.batch"), nullptr);

@@ -75,22 +75,48 @@ class CalibrateCommands(unittest.TestCase):
         self.assertIn("table.csv:3:1: family 'softmax' has no model here: 1 rows left out", ran.stderr)
 
     def test_bad_tables_are_refused_with_their_place(self):
-        self.refused("family,m,n,seconds\ngemm,1,2,1e-6\n", "table.csv:2:1", "needs 'k'")
-        self.refused(HEADER + "gemm,a,bf16,1,2,3,-1\n", "table.csv:2:20", "is no time")
-        self.refused(HEADER + "gemm,a,bf16,1,2,3,0\n", "is no time")
-        self.refused(HEADER + "gemm,a,bf16,1,2,3,nan\n", "is no time")
-        self.refused(products(40, 1e3), "milliseconds", "table.csv:2:")
-        self.refused(products(40, 1e6), "microseconds")
-        self.refused(products(40, 1e-4), "less than")
-        self.refused("", "the table is empty")
-        self.refused(HEADER, "the table has no rows")
-        self.refused(HEADER + "gemm,a,bf16,64,1024,1024,1e-5\n", "no family has the 12 calls", verb=("calibrate",))
+        row = HEADER + "gemm,a,bf16,{},2048,1024,{}\n"
+        too_slow = "half of the gemm rows take more than"
+        cases = [
+            ("family,m,n,seconds\ngemm,1,2,1e-6\n", "table.csv:2:1: error: family gemm needs 'k'\n"),
+            ("m,n,k,seconds\n1,2,3,1e-6\n", "table.csv:1:1: error: the table has no column 'family'\n"),
+            ("family,m,n,k\ngemm,1,2,3\n", "table.csv:1:1: error: the table has no column 'seconds'\n"),
+            (row.format(1, -1), "table.csv:2:26: error: seconds: '-1' is no time\n"),
+            (row.format(1, 0), "table.csv:2:26: error: seconds: '0' is no time\n"),
+            (row.format(1, "nan"), "table.csv:2:26: error: seconds: 'nan' is no time\n"),
+            (row.format(1, "fast"), "table.csv:2:26: error: seconds: 'fast' is no time\n"),
+            (row.format(0, 1e-5), "table.csv:2:13: error: m: '0' is no size\n"),
+            (row.format("", 1e-5), "table.csv:2:13: error: family gemm needs 'm'\n  hint: the cell is empty\n"),
+            (HEADER + "gemm,a,bf16\n", "error: the row has 3 of 7 cells\n"),
+            (products(40, 1e3), too_slow, "hint: are they milliseconds? the column is in seconds\n"),
+            (products(40, 1e6), too_slow, "hint: are they microseconds? the column is in seconds\n"),
+            (products(40, 1e-4), "half of the gemm rows take less than", "hint: is this the right device, and are the times of one call?\n"),
+            ("", "table.csv:1:1: error: the table is empty\n"),
+            (HEADER, "table.csv:1:1: error: the table has no rows\n"),
+        ]
+        for text, *words in cases:
+            for verb in (("validate", "kernels"), ("calibrate",)):
+                with self.subTest(table=text[:80], verb=verb):
+                    self.refused(text, *words, verb=verb)
+                    self.assertFalse((self.home / "out").exists())
+        self.refused(row.format(64, 1e-5), "no family has the 12 calls that a fit and its check need", verb=("calibrate",))
 
     def test_conflicting_duplicates_are_said(self):
         table = self.table(products(30) + products(30, 1.5).removeprefix(HEADER))
         ran = llmsweep("validate", "kernels", table, "--device", "h100-sxm")
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertIn("30 calls were measured more than once", ran.stderr)
+        ran = llmsweep("calibrate", table, "--device", "h100-sxm", "-o", self.home / "toy.calibration")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn("table.csv:2:1: 30 calls were measured more than once with times that differ by more than 10% (up to 1.5x): "
+                      "their median counts", ran.stderr)
+        with_medians = self.home / "out.csv"
+        llmsweep("kernels", table, "--device", "h100-sxm", "--calibration", self.home / "toy.calibration", "-o", with_medians)
+        with open(with_medians) as text:
+            rows = list(csv.DictReader(text))
+        for first, second in zip(rows[:30], rows[30:]):
+            middle = (float(first["seconds"]) + float(second["seconds"])) / 2
+            self.assertAlmostEqual(float(first["predicted_s"]) / middle, 1, places=5)
 
     def test_a_calibration_returns_what_it_was_made_of_and_is_refused_when_edited(self):
         table, file = self.table(products(60)), self.home / "toy.calibration"
@@ -121,6 +147,19 @@ class CalibrateCommands(unittest.TestCase):
             rows = [row for row in csv.DictReader(text) if row["impl"] == "torch2.11:cublas"]
         exact = sum(abs(float(row["predicted_s"]) / float(row["seconds"]) - 1) < 1e-5 for row in rows)
         self.assertEqual(exact, len(rows))
+
+    def test_a_calibration_of_a_million_rows(self):
+        file = self.home / "big.csv"
+        with open(file, "w") as big:
+            big.write(HEADER)
+            body = products(1000).removeprefix(HEADER)
+            for _ in range(1000):
+                big.write(body)
+        begin = time.monotonic()
+        ran = llmsweep("calibrate", file, "--device", "h100-sxm", "-o", self.home / "toy.calibration")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn("gemm/bf16                 1000 before", ran.stdout)
+        self.assertLess(time.monotonic() - begin, 240)  # seconds; 15 on an idle machine
 
     def test_a_million_rows(self):
         with open(self.home / "big.csv", "w") as big:

@@ -95,6 +95,29 @@ class CommandLine(unittest.TestCase):
         self.assertIn("gate_up", result.stdout)
         self.assertEqual(llmsweep("explain", FIRST, "--point", 432).returncode, 2)
 
+    def test_a_bad_trace_is_located_and_nothing_runs(self):
+        (self.home / "requests.csv").write_text("arrival_s,prompt_tokens,output_tokens\n0,10,5\n1,10,5\n0.5,10,-5\n")
+        spec = self.spec(
+            "base: {task: serve, device: h100-sxm, model: llama-3.1-8b,"
+            " load: {arrivals: trace, trace: requests.csv}}\n"
+        )
+        result = llmsweep("run", spec, "-o", self.home / "out")
+        self.assertEqual(result.returncode, 2)
+        self.assertEqual(
+            result.stderr,
+            f"{self.home}/requests.csv:4:1: error: the arrival is before that of the row above\n"
+            "  hint: sort the rows by arrival\n"
+            f"{self.home}/requests.csv:4:8: error: output_tokens is not a whole number from 1 to 100000000\n",
+        )
+        self.assertFalse((self.home / "out").exists())
+
+    def test_explain_shows_a_served_load(self):
+        text = llmsweep("explain", SOURCE / "specs" / "sweeps" / "serving_load.yaml", "--point", 59).stdout
+        self.assertRegex(text, r"served load chat: poisson arrivals, policy vllm_v0, 1 replica")
+        self.assertRegex(text, r"load (stable|backlogged|overloaded)")
+        self.assertRegex(text, r"mean +p50 +p90 +p95 +p99\n +queue +[\d.]+ .?s")
+        self.assertRegex(text, r"prefill +gate_up")
+
     def test_a_bad_shard_is_a_mistake(self):
         for shard in ("0/3", "4/3", "x", "1/", "1/3/2"):
             result = llmsweep("run", FIRST, "-o", self.home / "out", "--shard", shard)
@@ -109,7 +132,8 @@ class CommandLine(unittest.TestCase):
 
     def test_describe_covers_fields_and_columns(self):
         text = llmsweep("describe").stdout
-        for word in ("device.memory_bandwidth", "step_time_s", "peak off-chip bandwidth", "kernels/*.parquet"):
+        for word in ("device.memory_bandwidth", "step_time_s", "peak off-chip bandwidth", "kernels/*.parquet", "requests/*.parquet",
+                     "timeline/*.parquet", "first_token_s", "kv_use", "output.timeline"):
             self.assertIn(word, text)
 
     def test_completion_offers_verbs_and_options(self):
@@ -123,7 +147,7 @@ class CommandLine(unittest.TestCase):
     def test_list_says_what_each_spec_is(self):
         self.assertRegex(llmsweep("list").stdout, r"(?m)^sweeps +\d+   llmsweep list sweeps$")
         for library, line in (
-            ("devices", "h100-sxm +85.52 GB, 3.35 TB/s, 989.4 TFLOP/s bf16"),
+            ("devices", "h100-sxm +85.02 GB, 3.35 TB/s, 989.4 TFLOP/s bf16"),
             ("serving", "vllm-v0 +vLLM V0 without chunked prefill: whole prompts up to the token budget."),
             ("hosts", "none +A host that takes no time: what the devices alone could do."),
             ("loads", "closed-64 +A benchmark client with 64 requests in flight, 1024 tokens in and 256 out."),

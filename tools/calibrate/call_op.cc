@@ -110,6 +110,8 @@ engine::Op prefill_op(const KernelCall& call) {
   } else {
     op.kv_heads = whole(call[Size::kv_heads]);
     op.key_dim = op.value_dim = whole(call[Size::head_dim]);
+    // One new token over cached ones: a decode that the kernel for prompts was given.
+    op.decodes = query == 1 && context > 1;
   }
   return op;
 }

@@ -41,8 +41,8 @@ std::vector<Unknown> unknowns_of(const engine::AbsorbedFit&) {
 }
 
 std::vector<Unknown> unknowns_of(const engine::PassFit&) {
-  return {{"floor", 2, 0.3, 40}, {"eta", 0.8, 0.08, 1}, {"cl2", 0.2, 0.02, 1},
-          {"l2c", 0.6, 0.15, 1}, {"cr", 1e-3, 1e-6, 1}, {"pn", 1.5, 1, 8},
+  return {{"floor", 2, 0.3, 40}, {"eta", 0.8, 0.08, 1}, {"cl2", 0.4, 0.02, 1},
+          {"l2c", 0.9, 0.15, 1}, {"cr", 1e-2, 1e-6, 1}, {"pn", 1.2, 1, 8},
           {"lc", 0.3, 1e-3, 3}};
 }
 

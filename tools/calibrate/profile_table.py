@@ -1,6 +1,6 @@
 """Kernel table of a vLLM layer profile (the folder RTXPRO6000 of data/llmservingsim_profiles).
 
-    python3 tools/calibrate/profile_table.py ../shared/data/llmservingsim_profiles/RTXPRO6000 rtx.csv
+    python3 tools/calibrate/profile_table.py ../shared/data/llmservingsim_profiles/RTXPRO6000 rtx.csv [gemm,attn_decode]
 
 One row a measured layer call, in the columns of kernel tables. The profile repeats one layer, so its passes are warm; its
 attention calls store their keys and values. Mixed batches have no row: a kernel table has no columns for them.
@@ -33,9 +33,9 @@ def products(ranks):
 
 def passes(ranks):
     return {
-        "layernorm": ("norm", {"hidden": HIDDEN}),
-        "act_fn": ("act", {"hidden": INTER // ranks}),
-        "embedding": ("embed", {"hidden": HIDDEN}),
+        "layernorm": ("norm", HIDDEN),
+        "act_fn": ("act", INTER // ranks),
+        "embedding": ("embed", HIDDEN),
     }
 
 
@@ -44,8 +44,8 @@ def layer_row(layer, tokens, ranks):
         n, k = products(ranks)[layer]
         return {"family": "gemm", "impl": ENGINE, "m": tokens, "n": n, "k": k}
     if layer in passes(ranks):
-        family, sizes = passes(ranks)[layer]
-        return {"family": family, "impl": ENGINE + ":warm", "tokens": tokens, **sizes}
+        family, width = passes(ranks)[layer]
+        return {"family": family, "impl": ENGINE + ":warm", "tokens": tokens, "hidden": width}
     # Other calls than a table's: the last norm adds no residual, the rotation writes no cache, the sampler does more than
     # argmax.
     return None
@@ -82,11 +82,12 @@ def rows(folder):
 
 def main():
     folder, output = Path(sys.argv[1]), sys.argv[2]
+    families = sys.argv[3].split(",") if len(sys.argv) > 3 else None
     with open(output, "w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
         for row, call in rows(folder):
-            if row is not None:
+            if row is not None and (families is None or row["family"] in families):
                 writer.writerow({"dtype": "bf16", **row, "seconds": float(call["time_us"]) * 1e-6})
 
 

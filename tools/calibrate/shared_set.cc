@@ -1,6 +1,10 @@
 #include "tools/calibrate/shared_set.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "engine/kernels/kernel_time.h"
@@ -12,8 +16,7 @@ using engine::ParameterSet;
 
 struct DeviceMeans {
   double launch = 0;  // us
-  double clock = 0;   // GHz
-  double link = 0;    // us
+  double link = 0;
 };
 
 DeviceMeans means_of(const std::vector<const engine::Device*>& devices) {
@@ -21,7 +24,6 @@ DeviceMeans means_of(const std::vector<const engine::Device*>& devices) {
   const double share = 1 / double(devices.size());
   for (const engine::Device* device : devices) {
     means.launch += share * device->launch_latency.value * 1e6;
-    means.clock += share * device->clock.value / 1e9;
     means.link += share * device->scale_up.latency.value * 1e6;
   }
   return means;
@@ -62,18 +64,25 @@ engine::Envelope envelope_of(const std::vector<Sample>& samples) {
   return envelope;
 }
 
+// A third of an attention floor is the kernel's where both were measured (H100 with, H200 without the
+// engine), in prompts as in decodes.
+constexpr double kKernelShare = 1.0 / 3;
+
 // The engine's share of a floor that only engines' tables speak for.
 void settle_floor(engine::Calibration& calibration, const std::string& section,
                   const DeviceMeans& means) {
   with_own_set(calibration, section, [&](auto& own) {
     if constexpr (requires { own.fit.ef; }) {
-      own.fit.ef = std::max(0.0, own.fit.cf - means.launch * means.clock);
+      own.fit.ef = own.fit.cf * (1 - kKernelShare);
     }
     if constexpr (requires { own.fit.qf; }) {
       own.fit.qf = std::max(0.0, own.fit.floor - means.launch);
     }
   });
 }
+
+// To five digits: more would pretend.
+double rounded(double value) { return std::stod(fmt::format("{:.5g}", value)); }
 
 }  // namespace
 
@@ -112,8 +121,10 @@ void keep_shared_set(const engine::Calibration& from, const std::string& section
         if (name != section) return;
         kept = own;
         kept.tier = engine::Tier::transfer;
-        kept.low = interval.low;
-        kept.high = interval.high;
+        kept.low = rounded(interval.low);
+        kept.high = rounded(interval.high);
+        using Fit = std::remove_cvref_t<decltype(kept.fit)>;
+        Fit::fields(kept.fit, [](std::string_view, double& value) { value = rounded(value); });
       }
     });
   });

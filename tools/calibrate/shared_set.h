@@ -16,7 +16,7 @@ bool is_engines(const std::vector<Sample>& samples);
 
 // A calibration whose only set is the section's own one, fitted to the samples of `devices` from
 // neutral values. What the samples cannot tell apart is settled by rule: where only engines timed the
-// calls, all of their floor beyond a launch is the engine's.
+// calls, two thirds of an attention floor are the engine's, and of a product's all beyond a launch.
 engine::Calibration fit_shared_set(const std::string& section, const std::vector<Sample>& samples,
                                    const std::vector<const engine::Device*>& devices,
                                    const MinimiseOptions& search);

@@ -30,9 +30,9 @@ struct LeftOut {
 
 struct TransferOptions {
   std::vector<std::string> sections;  // names that begin so; none: all
-  std::size_t most_samples = 1500;    // a fit
+  std::size_t most_samples = 1000;    // a fit
   std::size_t most_scored = 3000;     // a device
-  MinimiseOptions search{.rounds = 30, .evaluations = 600, .cycles = 3};
+  MinimiseOptions search{.rounds = 30, .evaluations = 600, .cycles = 2};
 };
 
 // Leaves each device out in turn, and each generation that has several.

@@ -34,6 +34,7 @@ constexpr Rule kRules[] = {
     {Family::gemm, "nvfp4", kAny, "^(vllm_0.24|trtllm_1.3.0rc20)", Across::least},
     {Family::gemm, kAny, kAny, "^trtllm", Across::least},
     // Triton, FlashAttention 4 previews and TensorRT-LLM's PyTorch flow are 15 to 35% slower.
+    {Family::attn_prefill, "fp8", "Hopper", "^sglang_0.5.14:fa3", Across::least},
     {Family::attn_prefill, "fp8", kAny, "^(?!.*(triton|fa4|rc15))(sglang|trtllm)", Across::least},
     {Family::attn_prefill, "bf16", "Ampere", "^(sglang_0.5.10:flash_att|vllm_0.14.0:vllm_flash)",
      Across::median},
@@ -51,8 +52,8 @@ constexpr Rule kRules[] = {
     {Family::mla_prefill, kAny, kAny, "^trtllm", Across::median},
     // rc15 ran hot; flashinfer's expert kernels of that version are 3 to 5 times slower.
     {Family::moe, "bf16", "Ampere", "^(?!.*(rc15|flashinfer_cutlass))", Across::least},
-    {Family::moe, kAny, "Hopper", "^(?!.*(rc15|sglang_flashinfer_cutlass|vllm_0.14))",
-     Across::least},
+    {Family::moe, kAny, "Hopper",
+     "^(?!.*(rc15|sglang_flashinfer_cutlass|vllm_0.14|modeloptfp8moe_flashinfer))", Across::least},
     {Family::moe, kAny, kAny, "^(?!.*(rc15|sglang_flashinfer_cutlass))", Across::least},
     // Eager rows carry the host's time.
     {Family::all_reduce, kAny, "Ampere", "^(?!.*eager)", Across::median},

@@ -26,8 +26,8 @@ constexpr std::size_t kShown = 5;
 // kernels table hardly.
 constexpr double kPointBytes = 40;
 constexpr double kKernelBytes = 5;
-constexpr double kRequestBytes = 40;
-constexpr double kMomentBytes = 15;
+constexpr double kRequestBytes = 22;
+constexpr double kMomentBytes = 8;
 
 // The i-th of `count` positions spread evenly over `size`: i * size / count without overflow.
 std::uint64_t spread(std::uint64_t i, std::uint64_t count, std::uint64_t size) {

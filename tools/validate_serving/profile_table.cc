@@ -101,20 +101,44 @@ void add_layer(std::string_view layer, std::int64_t rows, double time, const Sha
   }
 }
 
-void add_attention(const TableRow& row, const Shape& shape, TableBuilder& out) {
-  const std::int64_t chunk = row.count("prefill_chunk"), decodes = row.count("n_decode");
-  if ((chunk > 0) == (decodes > 0)) return;
-  const bool prefill = chunk > 0;
-  const std::int64_t context =
-      prefill ? row.count("kv_prefill") + chunk : std::max<std::int64_t>(1, row.count("kv_decode"));
-  out.add(prefill ? "attn_prefill" : "attn_decode", kCold,
-          {{"batch", prefill ? 1 : decodes},
-           {"query_len", prefill ? chunk : 1},
-           {"context_len", context},
-           {"q_heads", shape.heads},
-           {"kv_heads", shape.kv_heads},
-           {"head_dim", shape.head_dim}},
-          row.number("time_us"));
+// Decodes beside a prompt of this many tokens stand for decodes beside any prompt.
+constexpr std::int64_t kTypicalChunk = 512;
+
+// Attention calls are prompts, decodes, or both. What decodes add to a prompt is a call of its own: the
+// engine gave them to the kernel for prompts.
+void add_attention(const results::TextTable& table, const Shape& shape, TableBuilder& out) {
+  const auto add = [&](std::string_view family, std::int64_t batch, std::int64_t query,
+                       std::int64_t context, double time) {
+    out.add(family, kCold,
+            {{"batch", batch},
+             {"query_len", query},
+             {"context_len", context},
+             {"q_heads", shape.heads},
+             {"kv_heads", shape.kv_heads},
+             {"head_dim", shape.head_dim}},
+            time);
+  };
+  double typical_alone = 0;
+  for (const bool mixed : {false, true}) {
+    for (std::size_t i = 0; i < table.rows(); ++i) {
+      const TableRow row(table, i);
+      const std::int64_t chunk = row.count("prefill_chunk"), cached = row.count("kv_prefill");
+      const std::int64_t decodes = row.count("n_decode"), context = row.count("kv_decode");
+      const double time = row.number("time_us");
+      if ((chunk > 0 && decodes > 0) != mixed) continue;
+      const bool typical = chunk == kTypicalChunk && cached == 0;
+      if (mixed) {
+        if (typical && context > 1 && time > typical_alone) {
+          add("attn_prefill", decodes, 1, context, time - typical_alone);
+        }
+      } else if (chunk > 0) {
+        add("attn_prefill", 1, chunk, cached + chunk, time);
+        if (typical) typical_alone = time;
+      } else {
+        add("attn_decode", decodes, 1, std::max<std::int64_t>(1, context), time);
+      }
+    }
+  }
 }
 
 // The degree in a folder's name: "tp2".
@@ -148,9 +172,7 @@ engine::Result<results::TextTable> profile_table(const fs::path& folder,
     }
     const auto attention = results::read_table(degree / "attention.csv.gz");
     if (!attention) return attention.mistakes();
-    for (std::size_t i = 0; i < attention->rows(); ++i) {
-      add_attention(TableRow(*attention, i), shape, out);
-    }
+    add_attention(*attention, shape, out);
   }
   return out.take();
 }

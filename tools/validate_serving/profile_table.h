@@ -9,8 +9,8 @@
 
 namespace tools {
 
-// `folder` has tp1, tp2, ... with dense.csv, per_sequence.csv and attention.csv.gz. Calls of attention
-// that mix prompts and decodes are left out: the engine models them as two kernels.
+// `folder` has tp1, tp2, ... with dense.csv, per_sequence.csv and attention.csv.gz. Of the calls of
+// attention that mix prompts and decodes, those beside a middling prompt are taken.
 engine::Result<results::TextTable> profile_table(const std::filesystem::path& folder,
                                                  const engine::ModelSpec& model);
 

@@ -146,10 +146,11 @@ engine::Result<engine::Scenario> scenario_of(const TableRow& row, const engine::
                                              Specs& specs) {
   const std::string_view backend = row.text("backend");
   const bool waits = synchronous(backend, row.text("backend_version"));
-  const std::string_view engine_name = backend == "trtllm" ? "tensorrt-llm"
-                                       : backend == "vllm" ? "vllm-v1"
-                                                           : "sglang";
-  const std::string_view host_name = waits ? "vllm-v1-synchronous" : engine_name;
+  const std::string_view host_name = backend == "trtllm" ? "tensorrt-llm"
+                                     : backend != "vllm" ? "sglang"
+                                     : waits             ? "vllm-v1-synchronous"
+                                                         : "vllm-v1";
+  const std::string_view engine_name = waits ? "vllm-v1-2025" : host_name;
   const auto model = std::ranges::find(kModels, row.text("model_path"), &ModelName::path);
   if (model == kModels.end()) {
     return engine::Mistake{{}, fmt::format("unknown model '{}'", row.text("model_path")), ""};
@@ -174,9 +175,14 @@ engine::Result<engine::Scenario> scenario_of(const TableRow& row, const engine::
   if (scenario.model.is_moe()) {
     scenario.parallel.ep = std::max<std::int64_t>(1, row.count("moe_ep_size"));
   }
-  // Qwen3's published defaults are top-k and top-p; vLLM of that time sorted for them, the other two
-  // engines have kernels that do not.
-  if (waits && !dated(row.text("id"))) scenario.serving.sampling = engine::Sampling::sorted;
+  if (waits && !dated(row.text("id"))) {
+    // Qwen3's published defaults are top-k and top-p; vLLM of that time sorted for them, the other two
+    // engines have kernels that do not.
+    scenario.serving.sampling = engine::Sampling::sorted;
+    // The budget is not stated. The rows at TP 2 say one and a half prompts; the others were not
+    // looked at for it.
+    scenario.serving.max_num_batched_tokens = row.count("isl") * 3 / 2;
+  }
   return scenario;
 }
 

@@ -51,6 +51,9 @@ constexpr const char* kText =
     "eta: 0.9\n"
     "cl2: 0.25\n"
     "l2c: 0.5\n"
+    "cr: 0\n"
+    "pn: 1\n"
+    "lc: 0\n"
     "low: 0.9\n"
     "high: 1.125\n"
     "launch: 2\n"
@@ -87,8 +90,8 @@ std::string products_text() {
   std::string text = stamped(kText);
   text.erase(text.find("section "));
   text += "section gemm/bf16/own\n";
-  const GemmFit neutral;
-  GemmFit::fields(neutral, [&text](std::string_view key, double value) {
+  const GemmFit plain;
+  GemmFit::fields(plain, [&text](std::string_view key, double value) {
     text += std::string(key) + ": " + (value == 0 ? "0" : "1") + "\n";
   });
   text += "low: 0.9\nhigh: 1.1\nlaunch: 2\ntrees: 132\n";
@@ -181,7 +184,7 @@ TEST(CalibrationText, AnotherFormatOrModelIsRefused) {
             "toy.calibration:1:1: error: calibration format 7; this program reads format 1\n"
             "  hint: make the file anew with 'llmsweep calibrate'\n");
   EXPECT_EQ(mistakes_of(stamped(replaced(kText, "model_version: 3", "model_version: 1"))),
-            "toy.calibration:4:1: error: made for model version 1; this program is version 2\n"
+            "toy.calibration:4:1: error: made for model version 1; this program is version 3\n"
             "  hint: make the file anew with 'llmsweep calibrate'\n");
   EXPECT_EQ(mistakes_of("name: toy\n"),
             "toy.calibration:1:1: error: not a calibration\n"
@@ -203,15 +206,15 @@ TEST(CalibrationText, EveryMistakeIsNamedWithItsLine) {
             "  hint: make the file anew with 'llmsweep calibrate'\n"
             "toy.calibration:12:1: error: unknown key 'cl3' in section pass/norm/own\n"
             "  hint: make the file anew with 'llmsweep calibrate'\n"
-            "toy.calibration:18:1: error: unknown coordinate 'size' in section pass/norm/own\n"
+            "toy.calibration:21:1: error: unknown coordinate 'size' in section pass/norm/own\n"
             "  hint: make the file anew with 'llmsweep calibrate'\n"
-            "toy.calibration:19:1: error: point: '1 1024' is not 4 numbers\n"
+            "toy.calibration:23:1: error: point: '1 1024' is not 4 numbers\n"
             "  hint: make the file anew with 'llmsweep calibrate'\n"
             "toy.calibration:9:1: error: section pass/norm/own has no 'eta'\n"
             "  hint: make the file anew with 'llmsweep calibrate'\n"
             "toy.calibration:9:1: error: section pass/norm/own has no 'cl2'\n"
             "  hint: make the file anew with 'llmsweep calibrate'\n"
-            "toy.calibration:21:1: error: unknown section 'pass/nothing/own'\n"
+            "toy.calibration:25:1: error: unknown section 'pass/nothing/own'\n"
             "  hint: make the file anew with 'llmsweep calibrate'\n");
 }
 

@@ -81,7 +81,7 @@ TEST(Convolution, PassesOnceOverItsTokens) {
   EXPECT_NEAR(roofline(Family::convolution, op).memory.value, 4e9 / 1e12, 2e-5);
 }
 
-TEST(Quantize, ProductAndQuantisationAddUpToTheTable) {
+TEST(Quantize, CostsApartAboutWhatItCostsInsideAProduct) {
   Gemm gemm{.m = 512, .n = 4096, .k = 4096};
   gemm.weights = gemm.activations = Dtype::fp8;
   const auto time = [](Family family, const Op& op) {
@@ -90,7 +90,7 @@ TEST(Quantize, ProductAndQuantisationAddUpToTheTable) {
   const double apart =
       time(Family::gemm, gemm) + time(Family::quantize, Quantize{.rows = 512, .width = 4096});
   gemm.quantizes_input = true;
-  EXPECT_NEAR(time(Family::gemm, gemm), apart, 1e-12);
+  EXPECT_NEAR(time(Family::gemm, gemm) / apart, 1, 0.25);
 }
 
 TEST(AttentionDecode, AServedModelFindsNoKeysInTheCache) {

@@ -110,8 +110,11 @@ TEST(ModelOps, NarrowExpertsLeaveAttentionIn16Bits) {
   const ModelSpec model = toys::mixture();
   token_ops(shard_of(model, {}, quant), prompts(1, 64), ops);
   for (const PlannedOp& op : ops) {
-    if (const auto* gemm = std::get_if<Gemm>(&op.op)) EXPECT_EQ(gemm->weights, Dtype::bf16);
-    if (const auto* moe = std::get_if<Moe>(&op.op)) EXPECT_EQ(moe->weights, Dtype::fp8);
+    if (const auto* gemm = std::get_if<Gemm>(&op.op)) {
+      EXPECT_EQ(gemm->weights, Dtype::bf16);
+    } else if (const auto* moe = std::get_if<Moe>(&op.op)) {
+      EXPECT_EQ(moe->weights, Dtype::fp8);
+    }
     EXPECT_NE(op.family, Family::quantize);
   }
 }

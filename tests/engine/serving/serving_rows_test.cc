@@ -57,6 +57,13 @@ TEST(RequestRows, GiveThePercentilesOfTheirPoint) {
   EXPECT_NEAR(percentile(queue, 0.90), metrics.queue_p90.value, 1e-9);
 }
 
+TEST(RequestRows, GiveTheTokensOfAUser) {
+  // One request: a prompt step and three decodes of 10 ms each.
+  const Outcome outcome = evaluate(toys::served(policy_named("vllm_v1")), toys::trace({{0, 8, 4}}));
+  EXPECT_NEAR(outcome.metrics.output_per_user.value, 1 / 0.01, 1e-6);
+  EXPECT_NEAR(outcome.metrics.total_per_user.value, (8 + 4) / 0.04, 1e-6);
+}
+
 TEST(RequestRows, ARequestThatNeverFitsHasNoTimes) {
   Scenario scenario = toys::served(policy_named("vllm_v1"));
   scenario.serving.kv_blocks = 10;  // 40 tokens

@@ -54,9 +54,9 @@ TEST(TransferFit, ADeviceLeftOutIsPredictedByItsRelativeAndByStrangers) {
   const auto rows = leave_one_out(devices, {});
   ASSERT_EQ(rows.size(), 5);  // two relatives, each also without its generation, and the stranger
   for (const LeftOut& row : rows) {
-    EXPECT_LT(row.errors.mean, 0.06) << row.device << " by " << row.set;
-    if (row.without == Without::device) EXPECT_EQ(row.set, "hopper");
-    if (row.without == Without::generation) EXPECT_EQ(row.set, "pooled");
+    EXPECT_LT(row.errors.mean, 0.15) << row.device << " by " << row.set;
+    EXPECT_LT(row.errors.mean, row.roofline.mean / 3) << row.device << " by " << row.set;
+    EXPECT_EQ(row.set, row.without == Without::device ? "hopper" : "pooled");
   }
 }
 

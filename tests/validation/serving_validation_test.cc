@@ -1,0 +1,82 @@
+// Errors against real serving runs must not grow beyond what was reached. The ceilings are a little above
+// the figures that `llmsweep validate serving` prints.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/support/calibrations.h"
+#include "tools/validate_serving/compare.h"
+#include "tools/validate_serving/silicon_cases.h"
+#include "tools/validate_serving/validate_serving.h"
+
+namespace tools {
+namespace {
+
+const sweep::Library kLibrary({LLMSWEEP_SPECS_DIR});
+
+class ServingRuns : public testing::Test {
+ protected:
+  void SetUp() override {
+    data_ = std::filesystem::path(LLMSWEEP_SHARED_DIR) / "data";
+    if (!std::filesystem::is_directory(data_ / "silicon_e2e") ||
+        !std::filesystem::is_directory(data_ / "llmservingsim_vllm_runs")) {
+      GTEST_SKIP() << data_ << " has no serving runs: nothing to validate against";
+    }
+  }
+
+  std::filesystem::path data_;
+};
+
+// The error of one figure of one run, signed.
+double error_of(const ComparedCase& compared, std::string_view name) {
+  for (const Figure& figure : compared.figures) {
+    if (figure.name == name) return figure.predicted / figure.measured - 1;
+  }
+  ADD_FAILURE() << "no figure " << name << " " << compared.failure;
+  return 1;
+}
+
+TEST_F(ServingRuns, ClosedLoopsOnH100) {
+  const auto cases = silicon_cases(data_ / "silicon_e2e" / "h100_sxm.csv", kLibrary);
+  ASSERT_TRUE(cases) << engine::to_text(cases.mistakes());
+  engine::Resources resources;
+  resources.calibrations.by_name["transfer"] =
+      std::make_shared<const engine::Calibration>(toys::transfer());
+  std::vector<ComparedCase> all, llama_70b;
+  for (const ServedCase& served : *cases) {
+    if (!served.left_out.empty()) continue;
+    all.push_back(compare_means(served, resources));
+    EXPECT_EQ(all.back().failure, "") << served.id;
+    if (served.scenario.model.name == "llama-3.1-70b") llama_70b.push_back(all.back());
+  }
+  EXPECT_EQ(cases->size(), 917u);
+  EXPECT_EQ(all.size(), 782u);
+  EXPECT_LT(median_error(all, "tpot_mean_s"), 0.09);
+  EXPECT_LT(median_error(all, "ttft_mean_s"), 0.40);
+  EXPECT_LT(median_error(all, "output_tokens_per_s"), 0.12);
+  // Rows whose load and engine settings are known best.
+  EXPECT_LT(median_error(llama_70b, "tpot_mean_s"), 0.04);
+  EXPECT_LT(median_error(llama_70b, "ttft_mean_s"), 0.22);
+  EXPECT_LT(median_error(llama_70b, "output_tokens_per_s"), 0.04);
+}
+
+TEST_F(ServingRuns, RecordedLoads) {
+  const auto runs = vllm_runs(data_, kLibrary);
+  ASSERT_TRUE(runs) << engine::to_text(runs.mistakes());
+  ASSERT_FALSE(runs->empty());
+  for (const MeasuredRun& run : *runs) {
+    const auto resources = replay_resources(run, kLibrary);
+    ASSERT_TRUE(resources) << engine::to_text(resources.mistakes());
+    const ComparedCase transfer = compare_replay(run, {}, *resources);
+    EXPECT_LT(std::abs(error_of(transfer, "tpot_mean_s")), 0.15) << run.served.id;
+    EXPECT_LT(std::abs(error_of(transfer, "output_tokens_per_s")), 0.15) << run.served.id;
+    if (resources->calibrations.find(run.served.scenario.device.name) == nullptr) continue;
+    const ComparedCase measured =
+        compare_replay(run, {.tier = engine::TierChoice::measured}, *resources);
+    EXPECT_LT(std::abs(error_of(measured, "tpot_mean_s")), 0.09) << run.served.id;
+    EXPECT_LT(std::abs(error_of(measured, "output_tokens_per_s")), 0.09) << run.served.id;
+  }
+}
+
+}  // namespace
+}  // namespace tools
