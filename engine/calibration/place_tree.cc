@@ -6,7 +6,7 @@
 namespace engine {
 namespace {
 
-constexpr std::uint32_t kLeaf = 8;  // points that are looked at one by one
+constexpr std::uint32_t kLeaf = 4;  // points that are looked at one by one
 
 }  // namespace
 

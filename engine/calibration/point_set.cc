@@ -9,7 +9,7 @@
 namespace engine {
 namespace {
 
-constexpr std::size_t kNearest = 5;
+constexpr std::size_t kNearest = 3;
 constexpr double kReach = 1.25;
 constexpr double kSame = 1e-20;  // squared distance: rounding error
 // Points of a line nearer than this, in doublings, leave no gap between them.
@@ -53,22 +53,69 @@ bool before(const MeasuredPoint& a, const MeasuredPoint& b) {
                                       b.shape.value.begin() + 1, b.shape.value.end());
 }
 
-// The smallest squared distances, in order.
-class Nearest {
+// The lines around a shape: those within reach of it, which is known only when all were seen.
+class Around {
  public:
-  Nearest() { found_.fill(std::numeric_limits<double>::infinity()); }
-  const double& last() const { return found_.back(); }
-  void take(double distance) {
-    if (distance >= found_.back()) return;
+  Around() { nearest_.fill(std::numeric_limits<double>::infinity()); }
+
+  // Squared; lines farther than this do not matter.
+  const double& reach() const { return reach_; }
+
+  void take(double distance, double rest) {
+    if (distance >= reach_) return;
     std::size_t place = kNearest - 1;
-    for (; place > 0 && found_[place - 1] > distance; --place) found_[place] = found_[place - 1];
-    found_[place] = distance;
+    for (; place > 0 && nearest_[place - 1] > distance; --place) {
+      nearest_[place] = nearest_[place - 1];
+    }
+    if (distance < nearest_[place]) nearest_[place] = distance;
+    reach_ = nearest_.back() * kReach * kReach;
+    if (count_ == seen_.size()) forget_the_far();
+    if (count_ < seen_.size()) seen_[count_++] = {distance, rest};
   }
-  void want_no_more() { found_.fill(0); }
+  void want_no_more() { reach_ = 0; }
+
+  // Their mean, and `doubt` for nothing.
+  double mean(double doubt) const {
+    const double radius = std::sqrt(reach_);
+    double weights = doubt, sum = 0;
+    for (std::size_t i = 0; i < count_; ++i) {
+      const auto& [distance, rest] = seen_[i];
+      if (distance >= reach_) continue;
+      const double fade = std::isinf(radius) ? 1 : 1 - std::sqrt(distance) / radius;
+      const double weight = fade * fade / distance;
+      weights += weight;
+      sum += weight * rest;
+    }
+    return sum / weights;
+  }
 
  private:
-  std::array<double, kNearest> found_;
+  struct Seen {
+    double distance, rest;
+  };
+
+  void forget_the_far() {
+    const auto far = [this](const Seen& seen) { return seen.distance >= reach_; };
+    count_ = std::size_t(std::remove_if(seen_.begin(), seen_.end(), far) - seen_.begin());
+  }
+
+  std::array<double, kNearest> nearest_;  // smallest distances, in order
+  double reach_ = std::numeric_limits<double>::infinity();
+  std::array<Seen, 96> seen_;
+  std::size_t count_ = 0;
 };
+
+// The first of `count` rising numbers that is above `value`; without a branch that could be mispredicted.
+std::size_t first_above(const double* numbers, std::size_t count, double value) {
+  std::size_t first = 0;
+  while (count > 0) {
+    const std::size_t half = count / 2;
+    const bool beyond = numbers[first + half] <= value;
+    first = beyond ? first + half + 1 : first;
+    count = beyond ? count - half - 1 : half;
+  }
+  return first;
+}
 
 }  // namespace
 
@@ -100,11 +147,8 @@ PointSet::PointSet(std::vector<MeasuredPoint> points, CoordinateList list, Boost
 
 PointSet::View PointSet::view(std::size_t line, double step, double place) const {
   const Line& range = lines_[line];
-  const auto begin = steps_.begin();
   const std::size_t above =
-      std::size_t(std::upper_bound(begin + std::ptrdiff_t(range.first),
-                                   begin + std::ptrdiff_t(range.last + 1), step) -
-                  begin);
+      range.first + first_above(steps_.data() + range.first, range.last + 1 - range.first, step);
   const auto off = [&](std::size_t point) {
     return (place - along_[point]) * (place - along_[point]);
   };
@@ -120,32 +164,18 @@ PointSet::View PointSet::view(std::size_t line, double step, double place) const
 double PointSet::rest_at(const Coordinates& shape) const {
   const Places places = places_of(shape, list_);
   const double step = step_of(shape.value[0], list_[0].scale);
-  Nearest nearest;
+  Around around;
   bool measured = false;
   double rest = 0;
-  places_.visit(places.data() + 1, nearest.last(), [&](std::size_t line, double aside) {
+  places_.visit(places.data() + 1, around.reach(), [&](std::size_t line, double aside) {
     const View here = view(line, step, places[0]);
-    nearest.take(aside + here.off);
+    around.take(aside + here.off, here.rest);
     if (aside + here.off >= kSame) return;
     measured = true;
     rest = here.rest;
-    nearest.want_no_more();
+    around.want_no_more();
   });
-  if (measured) return rest;
-  const double reach = nearest.last() * kReach * kReach;
-  const double radius = std::sqrt(reach);
-  double weights = trees_.empty() ? 0 : kDoubt;
-  double sum = 0;
-  places_.visit(places.data() + 1, reach, [&](std::size_t line, double aside) {
-    const View here = view(line, step, places[0]);
-    const double distance = aside + here.off;
-    if (distance >= reach) return;
-    const double fade = std::isinf(radius) ? 1 : 1 - std::sqrt(distance) / radius;
-    const double weight = fade * fade / distance;
-    weights += weight;
-    sum += weight * here.rest;
-  });
-  return sum / weights;
+  return measured ? rest : around.mean(trees_.empty() ? 0 : kDoubt);
 }
 
 double PointSet::residual_at(const Coordinates& shape) const {

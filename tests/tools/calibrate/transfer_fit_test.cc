@@ -56,8 +56,7 @@ TEST(TransferFit, ADeviceLeftOutIsPredictedByItsRelativeAndByStrangers) {
   for (const LeftOut& row : rows) {
     EXPECT_LT(row.errors.mean, 0.15) << row.device << " by " << row.set;
     EXPECT_LT(row.errors.mean, row.roofline.mean / 3) << row.device << " by " << row.set;
-    if (row.without == Without::device) EXPECT_EQ(row.set, "hopper");
-    if (row.without == Without::generation) EXPECT_EQ(row.set, "pooled");
+    EXPECT_EQ(row.set, row.without == Without::device ? "hopper" : "pooled");
   }
 }
 
