@@ -85,7 +85,9 @@ void make_folder(const fs::path& folder) {
 }
 
 void sync_folder(const fs::path& folder) {
-  const FileHandle handle = open_file("open", folder, O_RDONLY | O_DIRECTORY);
+  // A bare file name has an empty parent: the working directory.
+  const FileHandle handle =
+      open_file("open", folder.empty() ? fs::path(".") : folder, O_RDONLY | O_DIRECTORY);
   // Some network file systems refuse to sync a folder; their renames are synchronous.
   if (::fsync(handle.get()) != 0 && errno != EINVAL) fail("sync", folder, errno);
 }

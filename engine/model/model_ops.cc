@@ -199,7 +199,8 @@ struct Builder {
       Elementwise sort = sampling;
       sort.resident_bytes = 0;
       sort.cold_bytes = 21 * values;
-      ops.add(OpName::sampling, Family::sample, 24, sort);
+      // Plain passes: the family of sampling is fitted to argmax, one thread block a row.
+      ops.add(OpName::sampling, Family::residual, 24, sort);
     }
   }
 };

@@ -15,6 +15,10 @@
 #include "engine/evaluate.h"
 #include "sweep/run/chunk_queue.h"
 
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+#endif
+
 namespace sweep {
 namespace {
 
@@ -111,6 +115,17 @@ void work_guarded(Shared& shared) {
   }
 }
 
+// oneTBB is not built with the thread sanitizer, which therefore cannot see that workers start after
+// all that was prepared for them, and that we go on after them. It is told.
+#ifdef __SANITIZE_THREAD__
+char hand_over;
+void give() { __tsan_release(&hand_over); }
+void take() { __tsan_acquire(&hand_over); }
+#else
+void give() {}
+void take() {}
+#endif
+
 }  // namespace
 
 RunReport run_points(const Space& space, const IndexSet& todo, RowSink& sink,
@@ -125,10 +140,14 @@ RunReport run_points(const Space& space, const IndexSet& todo, RowSink& sink,
   const tbb::global_control allow(tbb::global_control::max_allowed_parallelism,
                                   std::size_t(threads));
   tbb::task_arena arena(threads);
-  arena.execute([&] {
-    tbb::parallel_for(
-        0, threads, [&](int) { work_guarded(shared); }, tbb::simple_partitioner());
-  });
+  const auto work = [&shared](int) {
+    take();
+    work_guarded(shared);
+    give();
+  };
+  give();
+  arena.execute([&] { tbb::parallel_for(0, threads, work, tbb::simple_partitioner()); });
+  take();
   if (shared.failure) std::rethrow_exception(shared.failure);
   sink.flush();
   return {.tally = shared.total, .stopped = shared.total.positions() < todo.count()};

@@ -109,6 +109,16 @@ void ServingAnotherMachineEachTime(benchmark::State& state) {
 }
 BENCHMARK(ServingAnotherMachineEachTime)->Arg(1000)->Arg(5000)->Unit(benchmark::kMillisecond);
 
+// Few arrivals: most steps are one of a long stretch.
+void ServingLightLoad(benchmark::State& state, bool stepping) {
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
+  scenario.load.throughput_fraction = 0.1;
+  scenario.serving.stepping = stepping;
+  run(state, scenario, *served().resources);
+}
+BENCHMARK_CAPTURE(ServingLightLoad, closed_form, false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(ServingLightLoad, stepping, true)->Unit(benchmark::kMillisecond);
+
 // Pipeline stages share the blocks and take single steps, closed form or not.
 void ServingPipeline(benchmark::State& state) {
   Scenario scenario = llama_on_a100(policy_named("vllm_v1"));

@@ -42,7 +42,7 @@ base:
   device: h100-sxm
   model: llama-3.1-8b
   serving: {replicas: 2, router: least_outstanding}
-  load: {requests: 2000, lengths: {distribution: lognormal, prompt: 400, output: 100, prompt_max: 8000}}
+  load: {requests: 800, lengths: {distribution: lognormal, prompt: 400, output: 100, prompt_max: 8000}}
   output: {timeline: 200 ms, timeline_moments: 500}
 axes:
   - serving.policy: [vllm_v1, sarathi, sglang]
@@ -200,8 +200,8 @@ class SameServingRows(SameRows, unittest.TestCase):
     def test_reference_is_worth_comparing(self):
         points, requests = self.reference["points"], self.reference["requests"]
         self.assertEqual(points.num_rows, 480)
-        self.assertEqual(requests.num_rows, 240 * 2000)
-        self.assertGreater(sum(points["preemptions"].to_pylist()), 1000)
+        self.assertEqual(requests.num_rows, 240 * 800)
+        self.assertGreater(sum(points["preemptions"].to_pylist()), 500)
         self.assertEqual(set(requests["end"].to_pylist()), {"finished", "refused"})
         moments = self.reference["timeline"].group_by(["index", "replica"]).aggregate([([], "count_all")])
         self.assertEqual(moments.num_rows, 960)

@@ -52,7 +52,7 @@ assert requests["arrival_s"].notna().all() and requests["prompt_tokens"].dtype =
 assert (requests["finish_s"].isna() == (requests["end"] == "refused")).all()
 assert requests["measured"].dtype == bool
 assert requests.merge(points, on="key").shape[0] == len(requests)
-mean = duckdb.sql(f"select avg(finish_s - arrival_s) from '{DIR}/requests/*.parquet' where measured").fetchone()[0]
+mean = duckdb.sql(f"select avg(finish_s - arrival_s) from '{DIR}/requests/*.parquet' where measured").fetchall()[0][0]
 assert abs(mean - 2) < 1e-9, mean
 assert pl.read_parquet(DIR / "requests/*.parquet")["scheduled_s"].null_count() * 4 == len(requests)
 

@@ -101,6 +101,24 @@ class CalibrateCommands(unittest.TestCase):
                     self.assertFalse((self.home / "out").exists())
         self.refused(row.format(64, 1e-5), "no family has the 12 calls that a fit and its check need", verb=("calibrate",))
 
+    def test_a_file_without_a_folder_is_written_here(self):
+        table = self.table(products(30))
+        ran = subprocess.run([BINARY, "kernels", table, "--device", "h100-sxm", "-o", "out.csv"], cwd=self.home, capture_output=True, text=True)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertTrue((self.home / "out.csv").exists())
+
+    def test_an_engine_is_predicted_by_its_own_parameters(self):
+        row = "gemm,{},fp8,64,4096,4096,1e-5\n"
+        table = self.table(HEADER + row.format("trtllm_1.3.0rc20:torch_flow") + row.format("sglang_0.5.14:sgl_kernel") + row.format("torch2.11:scaled_mm"))
+        out = self.home / "out.csv"
+        ran = llmsweep("kernels", table, "--device", "h100-sxm", "--tier", "transfer", "-o", out)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        with open(out) as text:
+            trtllm, sglang, alone = [float(row["predicted_s"]) for row in csv.DictReader(text)]
+        # TensorRT-LLM's tables have a floor of 12 us, SGLang's one of 4; a library's kernel does not quantise.
+        self.assertGreater(trtllm, sglang + 3e-6)
+        self.assertGreater(sglang, alone)
+
     def test_conflicting_duplicates_are_said(self):
         table = self.table(products(30) + products(30, 1.5).removeprefix(HEADER))
         ran = llmsweep("validate", "kernels", table, "--device", "h100-sxm")

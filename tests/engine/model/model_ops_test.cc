@@ -91,7 +91,7 @@ TEST(ModelOps, SortingTheVocabularyIsMoreWorkThanOnePass) {
     token_ops(shard, batch, ops);
     double sum = 0;
     for (const PlannedOp& op : ops) {
-      if (op.family != Family::sample) continue;
+      if (op.name != OpName::sampling) continue;
       const Elementwise& pass = std::get<Elementwise>(op.op);
       sum += op.calls * (pass.cold_bytes + pass.resident_bytes);
     }
