@@ -14,6 +14,7 @@ class StepBasis {
 
   // Step times in this context are those of the basis.
   bool holds_for(const StepContext& context) const;
+  const HostSettings& host() const { return host_; }
 
  private:
   Device device_;

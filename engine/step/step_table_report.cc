@@ -34,6 +34,8 @@ class RowSums {
     sum.extrapolated = sum.extrapolated || row.extrapolated;
     sum.calls += row.calls * weight;
     sum.time += time;
+    sum.low += row.low * weight;
+    sum.high += row.high * weight;
     sum.flops += row.flops * weight;
     sum.bytes += row.bytes * weight;
   }
@@ -131,6 +133,8 @@ void StepTable::report(std::vector<KernelRow>& rows) {
     double device = 0;
     for (std::size_t i = first; i < rows.size(); ++i) device += rows[i].time.value;
     HostTime host;
+    host.low = basis_.host().low;
+    host.high = basis_.host().high;
     host.gap = Seconds{phase == Phase::decode ? gap : 0};
     host.between = Seconds{std::max(0.0, seconds_[p] - device - host.gap.value)};
     // Rounding leaves crumbs where the host takes nothing.
