@@ -53,13 +53,13 @@ TEST_F(ServingRuns, ClosedLoopsOnH100) {
   }
   EXPECT_EQ(cases->size(), 917u);
   EXPECT_EQ(all.size(), 782u);
-  EXPECT_LT(median_error(all, "tpot_mean_s"), 0.14);
+  EXPECT_LT(median_error(all, "tpot_mean_s"), 0.10);
   EXPECT_LT(median_error(all, "ttft_mean_s"), 0.28);
-  EXPECT_LT(median_error(all, "output_tokens_per_s"), 0.155);
+  EXPECT_LT(median_error(all, "output_tokens_per_s"), 0.11);
   // Rows whose load and engine settings are known best.
-  EXPECT_LT(median_error(llama_70b, "tpot_mean_s"), 0.12);
+  EXPECT_LT(median_error(llama_70b, "tpot_mean_s"), 0.065);
   EXPECT_LT(median_error(llama_70b, "ttft_mean_s"), 0.19);
-  EXPECT_LT(median_error(llama_70b, "output_tokens_per_s"), 0.13);
+  EXPECT_LT(median_error(llama_70b, "output_tokens_per_s"), 0.065);
 }
 
 TEST_F(ServingRuns, RecordedLoads) {
@@ -70,13 +70,13 @@ TEST_F(ServingRuns, RecordedLoads) {
     const auto resources = replay_resources(run, kLibrary);
     ASSERT_TRUE(resources) << engine::to_text(resources.mistakes());
     const ComparedCase transfer = compare_replay(run, {}, *resources);
-    EXPECT_LT(std::abs(error_of(transfer, "tpot_mean_s")), 0.13) << run.served.id;
-    EXPECT_LT(std::abs(error_of(transfer, "output_tokens_per_s")), 0.15) << run.served.id;
+    EXPECT_LT(std::abs(error_of(transfer, "tpot_mean_s")), 0.12) << run.served.id;
+    EXPECT_LT(std::abs(error_of(transfer, "output_tokens_per_s")), 0.13) << run.served.id;
     if (resources->calibrations.find(run.served.scenario.device.name) == nullptr) continue;
     const ComparedCase measured =
         compare_replay(run, {.tier = engine::TierChoice::measured}, *resources);
-    EXPECT_LT(std::abs(error_of(measured, "tpot_mean_s")), 0.05) << run.served.id;
-    EXPECT_LT(std::abs(error_of(measured, "output_tokens_per_s")), 0.06) << run.served.id;
+    EXPECT_LT(std::abs(error_of(measured, "tpot_mean_s")), 0.035) << run.served.id;
+    EXPECT_LT(std::abs(error_of(measured, "output_tokens_per_s")), 0.04) << run.served.id;
   }
 }
 

