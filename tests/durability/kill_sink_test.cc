@@ -47,6 +47,9 @@ int run_and_kill(const std::filesystem::path& run, const ToySweep& toy,
 }
 
 TEST(KillSink, TwentyKillsLoseAndDoubleNothing) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "the thread sanitizer cannot follow a fork that starts threads";
+#endif
   const tests::TemporaryFolder temporary;
   const ToySweep toy{.positions = 20000, .requests = 2};
   const auto killed = temporary.path() / "killed";
