@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
@@ -15,35 +17,29 @@ namespace tools {
 namespace {
 
 // The shapes of tools/gpu/step_plan.py: one device's part, without its collectives.
-engine::ModelSpec model_shape(std::string_view name) {
+struct StepShape {
+  std::string_view name;
+  std::int64_t layers, hidden, heads, kv_heads, intermediate, vocabulary;
+};
+constexpr StepShape kShapes[] = {
+    {"llama-3.1-8b", 32, 4096, 32, 8, 14336, 128256},
+    {"llama-3.1-70b-tp8-rank", 80, 8192, 8, 1, 3584, 16032},
+    {"qwen3-14b-like", 40, 5120, 40, 8, 17408, 151936},
+};
+
+std::optional<engine::ModelSpec> model_shape(std::string_view name) {
+  const auto* shape = std::ranges::find(kShapes, name, &StepShape::name);
+  if (shape == std::end(kShapes)) return std::nullopt;
   engine::ModelSpec model;
   model.name = name;
+  model.layers = shape->layers;
+  model.hidden = shape->hidden;
+  model.heads = shape->heads;
+  model.kv_heads = shape->kv_heads;
   model.head_dim = 128;
+  model.intermediate = shape->intermediate;
+  model.vocabulary = shape->vocabulary;
   model.tied_embeddings = false;
-  if (name == "llama-3.1-8b") {
-    model.layers = 32;
-    model.hidden = 4096;
-    model.heads = 32;
-    model.kv_heads = 8;
-    model.intermediate = 14336;
-    model.vocabulary = 128256;
-  } else if (name == "llama-3.1-70b-tp8-rank") {
-    model.layers = 80;
-    model.hidden = 8192;
-    model.heads = 8;
-    model.kv_heads = 1;
-    model.intermediate = 3584;
-    model.vocabulary = 16032;
-  } else if (name == "qwen3-14b-like") {
-    model.layers = 40;
-    model.hidden = 5120;
-    model.heads = 40;
-    model.kv_heads = 8;
-    model.intermediate = 17408;
-    model.vocabulary = 151936;
-  } else {
-    model.layers = 0;
-  }
   return model;
 }
 
@@ -93,12 +89,12 @@ engine::Result<std::vector<StepErrors>> step_errors(const std::filesystem::path&
   for (std::size_t i = 0; i < table->rows(); ++i) {
     const TableRow row(*table, i);
     if (row.text("mode") != "graph" || row.number("rested_seconds") <= 0) continue;
-    const engine::ModelSpec model = model_shape(row.text("model"));
-    if (model.layers == 0) {
+    const auto model = model_shape(row.text("model"));
+    if (!model) {
       return engine::Mistake{table->where(i, *table->find("model")),
                              fmt::format("'{}' is no shape of tools/gpu", row.text("model")), ""};
     }
-    const double predicted = predicted_step(row, model, check);
+    const double predicted = predicted_step(row, *model, check);
     const Scored scored{row.number("rested_seconds"), predicted, 0, 0};
     const std::string phase(row.text("phase"));
     groups[{std::string(row.text("model")), phase}].push_back(scored);
