@@ -81,17 +81,29 @@ Bytes per_logit_of(const Scenario& scenario) {
   return scenario.task == Task::serve ? scenario.serving.logit_memory : Bytes{4};
 }
 
-// vLLM gives a mixed batch to one call of FlashAttention. Its third version, for Hopper, packs the
-// heads of a decode into one tile and loses nothing; the second, for NVIDIA's parts with less scratch
-// memory, does not. Engines for larger Blackwell parts and latent attention have two kernels.
-bool joined_attention(const Scenario& scenario) {
-  const ServingSettings& serving = scenario.serving;
-  if (scenario.model.is_mla() || serving.mixed_attention == MixedAttention::separate) return false;
-  if (serving.mixed_attention == MixedAttention::joined) return true;
-  const bool vllm =
-      serving.policy == policy_named("vllm_v1") || serving.policy == policy_named("sarathi");
+// FlashAttention has a third version for Hopper; NVIDIA's parts with less scratch memory run the
+// second. Engines for larger Blackwell parts, and for latent attention, have other kernels.
+bool flash_attention_2(const Scenario& scenario) {
   constexpr Bytes hopper{200 * 1024};
-  return vllm && scenario.device.vendor == "NVIDIA" && scenario.device.shared_memory < hopper;
+  return policy_of(scenario.serving.policy).attention == AttentionLibrary::flash_attention &&
+         scenario.device.vendor == "NVIDIA" && scenario.device.shared_memory < hopper;
+}
+
+// vLLM gives a mixed batch to one call. The third version packs the heads of a decode into one tile
+// and loses nothing; the second does not.
+bool joined_attention(const Scenario& scenario) {
+  const MixedAttention wanted = scenario.serving.mixed_attention;
+  if (scenario.model.is_mla()) return false;
+  return wanted == MixedAttention::joined ||
+         (wanted == MixedAttention::automatic && flash_attention_2(scenario));
+}
+
+// The third version splits long sequences into more parts than short ones; the second does not.
+bool even_parts(const Scenario& scenario) {
+  const DecodeParts wanted = scenario.serving.decode_parts;
+  if (scenario.model.is_mla()) return false;
+  return wanted == DecodeParts::even ||
+         (wanted == DecodeParts::automatic && flash_attention_2(scenario));
 }
 
 Residency residency_of(const Scenario& scenario, const Resources& resources) {
@@ -288,6 +300,7 @@ void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome
   ModelShard shard = shard_of(scenario.model, parallel, scenario.quant);
   shard.sampling = scenario.serving.sampling;
   shard.joined_attention = joined_attention(scenario);
+  shard.even_parts = even_parts(scenario);
   const Residency residency = residency_of(scenario, resources);
   const Footprint footprint = footprint_of(shard, scenario.device,
                                            {.utilization = scenario.serving.memory_utilization,

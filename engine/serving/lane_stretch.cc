@@ -23,7 +23,11 @@ void Lane::start_stretch(double now) {
   stretch_.window = windows_;
   stretch_.sequences = sequences;
   stretch_.growing = double(inside_window_);
-  stretch_.line = replica_->table->decode_line(running_.decoding, contexts_, windows_);
+  stretch_.line =
+      replica_->table->decode_line({.sequences = running_.decoding,
+                                    .context = contexts_,
+                                    .window = windows_,
+                                    .longest = replica_->uneven ? longest_context() : 0});
   const DecodeLine& line = stretch_.line;
 
   // As far as the line holds, nobody fills his window, and host or device keeps setting the pace.
