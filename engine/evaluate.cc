@@ -56,6 +56,23 @@ std::optional<std::string> hardware_problem(const Scenario& scenario, const Fabr
   return std::nullopt;
 }
 
+// Why the contexts of a step cannot be as stated, or nothing.
+std::optional<std::string> context_problem(const StepShape& step) {
+  if (step.longest_context == 0) return std::nullopt;
+  if (step.longest_context < step.context) {
+    return "step.longest_context (" + std::to_string(step.longest_context) +
+           ") is less than step.context, the mean (" + std::to_string(step.context) + ")";
+  }
+  // The others have at least a token each.
+  const std::int64_t most = step.batch * (step.context - 1) + 1;
+  if (step.longest_context > most) {
+    return "step.longest_context (" + std::to_string(step.longest_context) + ") is more than " +
+           std::to_string(step.batch) + " sequences of " + std::to_string(step.context) +
+           " tokens on average allow (" + std::to_string(most) + ")";
+  }
+  return std::nullopt;
+}
+
 // The tokens and sequences a point holds in memory at once, and the largest step it takes.
 struct Residency {
   std::int64_t sequences = 1;
@@ -194,6 +211,7 @@ void evaluate_step(const Scenario& scenario, const StepContext& context, Outcome
   BatchShape batch;
   if (decode) {
     add_decode(batch, step.batch, step.context, scenario.model.window);
+    if (step.longest_context > 0) batch.decode_longest = double(step.longest_context);
   } else {
     add_prefill(batch, step.batch, step.prompt, step.cached, scenario.model.window);
   }
@@ -295,6 +313,11 @@ void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome
   const Fabric fabric = fabric_of(scenario.cluster, scenario.device);
   if (auto problem = hardware_problem(scenario, fabric)) {
     return refuse(outcome, Status::infeasible, std::move(*problem));
+  }
+  if (scenario.task == Task::step && scenario.step.phase == StepPhase::decode) {
+    if (auto problem = context_problem(scenario.step)) {
+      return refuse(outcome, Status::infeasible, std::move(*problem));
+    }
   }
 
   ModelShard shard = shard_of(scenario.model, parallel, scenario.quant);

@@ -20,7 +20,6 @@ Seconds key_time(double numbers, const Device& device) {
 }  // namespace
 
 Seconds overhang_time(const AttentionDecode& op, const Device& device) {
-  if (op.overhang <= 0) return Seconds{0};
   // Below four fifths of two thread blocks a multiprocessor, FlashAttention-2 splits all keys into
   // several parts, and there is no overhang to speak of.
   constexpr double enough = 0.8 * 2;
@@ -39,13 +38,7 @@ Seconds overhang_time(const AttentionDecode& op, const Device& device) {
 // The kernel for prompts splits nothing, and heads that share keys do not share a block: there are so
 // many heads that the last one is short.
 Seconds overhang_time(const AttentionPrefill& op, const Device& device) {
-  return key_time(double(op.key_dim + op.value_dim), device) * std::max(0.0, op.overhang);
-}
-
-KernelTime with_overhang(KernelTime time, Seconds overhang) {
-  time.compute += overhang;
-  time.time += overhang;
-  return time;
+  return key_time(double(op.key_dim + op.value_dim), device) * op.overhang;
 }
 
 }  // namespace engine

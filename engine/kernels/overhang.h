@@ -7,12 +7,17 @@
 
 namespace engine {
 
-// Zero where nothing is known of the overhang, or the keys of every sequence are split so finely that
-// it does not show.
+// Zero where the keys of every sequence are split so finely that it does not show.
 Seconds overhang_time(const AttentionDecode& op, const Device& device);
 Seconds overhang_time(const AttentionPrefill& op, const Device& device);
 
-// `time` with the overhang's after it: arithmetic that nothing overlaps.
-KernelTime with_overhang(KernelTime time, Seconds overhang);
+// Adds it to the time of the call: arithmetic that nothing overlaps.
+template <class Attention>
+void add_overhang(const Attention& op, const Device& device, KernelTime& time) {
+  if (op.overhang <= 0) return;
+  const Seconds overhang = overhang_time(op, device);
+  time.compute += overhang;
+  time.time += overhang;
+}
 
 }  // namespace engine

@@ -74,10 +74,11 @@ class Lane {
 
   const RunningSet& running() const { return running_; }
   double free_since() const { return free_since_; }
-  // Blocks held and tokens made at a moment inside the present work.
+  // Blocks held and tokens made at a moment inside the present work, and who takes part in it.
   struct Moment {
     std::int64_t blocks = 0;
     double tokens = 0;
+    std::int64_t sequences = 0;
   };
   Moment at(double time) const;
 

@@ -138,6 +138,7 @@ TimelineRow Replica::row_at(double time, double& tokens_before) const {
     const Lane::Moment moment = lane.at(time);
     blocks += moment.blocks;
     tokens += moment.tokens;
+    row.batch += moment.sequences;
   }
   row.kv_blocks = blocks;
   row.kv_use = double(blocks) / double(state_.pool.total());

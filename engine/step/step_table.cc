@@ -48,6 +48,12 @@ DecodeLine StepTable::decode_line(const Decodes& decodes) {
     line.fixed += cell.time_low - line.window_slope * cell.low;
     line.window_end = cell.high;
   }
+  const double scale = scale_[std::size_t(Phase::decode)];
+  line.fixed *= scale;
+  line.slope *= scale;
+  line.window_slope *= scale;
+  line.added *= scale;
+  line.least *= scale;
   return line;
 }
 
@@ -140,7 +146,8 @@ double StepTable::run_mixed(const BatchShape& batch) {
   }
   const std::int64_t sequences = batch.prefill_sequences + batch.decode_sequences;
   const HostLine host = host_line(launches, sequences, LaunchMode::eager, context_->host);
-  const double seconds = std::max(time + host.added.value, host.least.value);
+  const double seconds =
+      std::max(time + host.added.value, host.least.value) * scale_[in_phase];
   seconds_[in_phase] += seconds;
   steps_[in_phase] += 1;
   return seconds;

@@ -42,12 +42,16 @@ struct DecodeLine {
   }
 };
 
+// How much longer steps take than their kernels say, by phase.
+using StepScale = std::array<double, enum_names(Phase{}).size()>;
+constexpr StepScale kAsPredicted = {1, 1, 1};
+
 class StepTable {
  public:
   // Nothing is counted. Times stay where what they follow from is the same as before, as it is for
   // points of a sweep that differ in load or policy; reports do not depend on it. The context outlives
-  // the use.
-  void reset(const StepContext& context);
+  // the use. A scale other than `kAsPredicted` is for asking what if: reports do not know it.
+  void reset(const StepContext& context, const StepScale& scale = kAsPredicted);
 
   // What a line is for: `sequences` decodes that attend to `context` tokens in all, to `window` of
   // them in layers with a sliding window, and to `longest` in the longest sequence.
@@ -188,6 +192,7 @@ class StepTable {
   std::vector<std::int32_t> node_order_, cell_order_;  // of the report
   std::vector<KernelRow> scratch_rows_;
   OpList scratch_ops_, scratch_part_;
+  StepScale scale_ = kAsPredicted;
   ByPhase seconds_{};
   ByPhase steps_{};
 };

@@ -21,8 +21,9 @@ bool in_absorb(OpName name) { return name == OpName::q_absorb || name == OpName:
 
 }  // namespace
 
-void StepTable::reset(const StepContext& context) {
+void StepTable::reset(const StepContext& context, const StepScale& scale) {
   context_ = &context;
+  scale_ = scale;
   prompt_rows_.clear();
   seconds_.fill(0);
   steps_.fill(0);

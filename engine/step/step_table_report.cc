@@ -106,7 +106,7 @@ void StepTable::report(std::vector<KernelRow>& rows) {
     count(Part::head, std::int64_t(sequences));
     if (latent_) count(Part::absorb, batch.rows);
     gap += batch.gap * batch.steps;
-    decode_launches += batch.launches * batch.steps;
+    decode_launches += (batch.launches + attention_launches_) * batch.steps;
   }
   weigh_nodes();
   order_for_report();
