@@ -25,6 +25,8 @@ constexpr StepShape kShapes[] = {
     {"llama-3.1-8b", 32, 4096, 32, 8, 14336, 128256},
     {"llama-3.1-70b-tp8-rank", 80, 8192, 8, 1, 3584, 16032},
     {"qwen3-14b-like", 40, 5120, 40, 8, 17408, 151936},
+    {"qwen2.5-32b-tp2-rank", 64, 5120, 20, 4, 13824, 76032},
+    {"llama-3.2-3b", 28, 3072, 24, 8, 8192, 128256},
 };
 
 std::optional<engine::ModelSpec> model_shape(std::string_view name) {
