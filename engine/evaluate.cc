@@ -327,6 +327,7 @@ void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome
   const Residency residency = residency_of(scenario, resources);
   const Footprint footprint = footprint_of(shard, scenario.device,
                                            {.utilization = scenario.serving.memory_utilization,
+                                            .of = scenario.serving.memory_share,
                                             .reserved = scenario.serving.reserved_memory,
                                             .step_tokens = residency.step_tokens,
                                             .step_sampled = residency.sampled,

@@ -9,6 +9,7 @@
 #include "engine/base/enum_names.h"
 #include "engine/base/fields.h"
 #include "engine/base/units.h"
+#include "engine/memory/footprint.h"
 #include "engine/model/sampling.h"
 #include "engine/serving/policy_table.h"
 
@@ -80,6 +81,7 @@ struct ServingSettings {
   std::int64_t replicas = 1;
   RouterName router = RouterName::round_robin;
   double memory_utilization = 0.9;
+  MemoryShare memory_share = MemoryShare::whole;
   Bytes reserved_memory{0.15e9};
   Bytes logit_memory{14};
   Sampling sampling = Sampling::greedy;
@@ -120,6 +122,10 @@ struct ServingSettings {
     visit("router", self.router, "which replica a request goes to", any_value);
     visit("memory_utilization", self.memory_utilization,
           "share of the device's memory the engine may fill", between(0.01, 1));
+    visit("memory_share", self.memory_share,
+          "what that is a share of: the whole memory, or the rest that the model and its buffers "
+          "leave",
+          any_value);
     visit("reserved_memory", self.reserved_memory,
           "memory outside tensors that counts against memory_utilization, besides communication "
           "buffers",
