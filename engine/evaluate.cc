@@ -298,7 +298,7 @@ void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome
   }
   const CalibrationSettings& wanted = scenario.calibration;
   const CalibrationChoice calibration =
-      choose_calibration(wanted.tier, wanted.name, scenario.device.name, resources.calibrations);
+      choose_calibration(wanted.tier, wanted.name, scenario.device, resources.calibrations);
   if (calibration.missing) {
     return refuse(outcome, Status::unsupported,
                   "calibration.tier " + std::string(name_of(wanted.tier)) +

@@ -30,7 +30,11 @@ struct CalibrationChoice {
 };
 
 // `name` is that of the measured calibration; empty: the device's own name.
-CalibrationChoice choose_calibration(TierChoice tier, std::string_view name,
-                                     std::string_view device, const Calibrations& have);
+CalibrationChoice choose_calibration(TierChoice tier, std::string_view name, const Device& device,
+                                     const Calibrations& have);
+
+// A sweep as it speaks for `device`: itself on the machine it was made on, its `altered` on any other;
+// nullptr where it has none. Links count only where it measured collectives.
+const Calibration* speaking_for(const Calibration& measured, const Device& device);
 
 }  // namespace engine

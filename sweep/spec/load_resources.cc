@@ -94,7 +94,9 @@ void load_calibrations(engine::Scenario& base, const engine::Location& where, Re
   for (const auto& [name, file] : calibration_files(reading.library)) {
     std::ifstream stream(file, std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(stream), {}};
-    auto calibration = engine::parse_calibration(text, file.string());
+    // What follows the device's own is about rows of tables.
+    const std::string_view own = engine::calibrations_in(text).front();
+    auto calibration = engine::parse_calibration(own, file.string());
     if (!calibration) {
       note(calibration.mistakes(), reading);
       continue;

@@ -8,8 +8,8 @@
 
 #include "tools/calibrate/load_calibration.h"
 #include "tools/calibrate/measured_fit.h"
+#include "tools/calibrate/profile_table.h"
 #include "tools/validate_serving/compare.h"
-#include "tools/validate_serving/profile_table.h"
 #include "tools/validate_serving/silicon_cases.h"
 #include "tools/validate_serving/uneven_contexts.h"
 
