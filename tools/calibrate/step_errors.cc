@@ -63,7 +63,7 @@ engine::Result<std::vector<StepErrors>> step_errors(const std::filesystem::path&
                                                     const StepCheck& check) {
   const auto table = results::read_table(steps);
   if (!table) return table.mistakes();
-  for (const char* column : {"model", "phase", "mode", "batch", "rested_seconds", "layers", "hidden",
+  for (const char* column : {"model", "phase", "mode", "batch", "seconds", "layers", "hidden",
                              "q_heads", "kv_heads", "head_dim", "inter", "vocabulary"}) {
     if (!table->find(column)) {
       return engine::Mistake{{steps.string(), 1, 1},
@@ -74,9 +74,9 @@ engine::Result<std::vector<StepErrors>> step_errors(const std::filesystem::path&
   std::map<std::pair<std::string, std::string>, std::vector<Scored>> groups;
   for (std::size_t i = 0; i < table->rows(); ++i) {
     const TableRow row(*table, i);
-    if (row.text("mode") != "graph" || row.number("rested_seconds") <= 0) continue;
+    if (row.text("mode") != "graph" || row.number("seconds") <= 0) continue;
     const double predicted = predicted_step(row, model_of(row), check);
-    const Scored scored{row.number("rested_seconds"), predicted, 0, 0};
+    const Scored scored{row.number("seconds"), predicted, 0, 0};
     const std::string phase(row.text("phase"));
     groups[{std::string(row.text("model")), phase}].push_back(scored);
     groups[{"~all", phase}].push_back(scored);  // sorts last
