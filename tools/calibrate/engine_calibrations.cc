@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "tools/calibrate/kernel_table.h"
+#include "tools/calibrate/call_names.h"
 
 namespace tools {
 namespace {
@@ -24,7 +24,16 @@ std::string_view next_part(std::string_view& version) {
   return part;
 }
 
-std::string_view maker(std::string_view engine) { return engine.substr(0, engine.find('_')); }
+// "vllm_0.24.0:vllm_default" is made by "vllm", of version "vllm_0.24.0", and has the kernel "vllm_default".
+std::string_view version_in(std::string_view impl) { return impl.substr(0, impl.find(':')); }
+std::string_view maker(std::string_view impl) {
+  const std::string_view version = version_in(impl);
+  return version.substr(0, version.find('_'));
+}
+std::string_view kernel_in(std::string_view impl) {
+  const std::size_t colon = impl.find(':');
+  return colon == std::string_view::npos ? std::string_view{} : impl.substr(colon + 1);
+}
 
 }  // namespace
 
@@ -54,12 +63,12 @@ engine::Result<std::vector<EngineCalibration>> load_engines(const sweep::Library
       if (file.path().extension() != ".calibration") continue;
       const auto loaded = load_calibration_file(file.path());
       if (!loaded) return loaded.mistakes();
-      engines.push_back({(*loaded)->name, std::make_shared<const engine::Calibration>(
-                                              engine::completed_by(**loaded, transfer))});
+      engines.push_back(
+          {loaded->device->name, std::make_shared<const engine::Calibration>(
+                                     engine::completed_by(*loaded->device, transfer))});
     }
     break;  // the first folder that has engines, as for every name of a library
   }
-  std::ranges::sort(engines, older_version, &EngineCalibration::engine);
   return engines;
 }
 
@@ -68,20 +77,25 @@ TablePredictor::TablePredictor(const engine::Device& device, SharedCalibration p
     : calibration_(std::move(plain)),
       engines_(std::move(engines)),
       plain_(device, calibration_.get()) {
+  std::ranges::sort(engines_, older_version, &EngineCalibration::engine);
   for (const EngineCalibration& engine : engines_) {
     predictors_.emplace_back(device, engine.calibration.get());
   }
 }
 
-const Predictor& TablePredictor::of(std::string_view impl) const {
-  const std::string_view engine = engine_in(impl);
+RowPredictor TablePredictor::of(std::string_view impl) const {
+  const std::string name = lower_case(impl);
+  const std::string_view engine = engine_in(name);
   const Predictor* nearest = &plain_;
-  for (std::size_t i = 0; i < engines_.size() && !engine.empty(); ++i) {
-    if (maker(engines_[i].engine) != maker(engine)) continue;
+  for (std::size_t i = 0; i < engines_.size(); ++i) {
+    const std::string have = lower_case(engines_[i].engine);
+    if (have == name) return {predictors_[i], plain_};
+    if (engine.empty() || maker(have) != maker(engine)) continue;
+    if (!kernel_in(have).empty() && kernel_in(have) != kernel_in(name)) continue;
     // The newest that is not newer, or the oldest there is.
-    if (nearest == &plain_ || !older_version(engine, engines_[i].engine)) nearest = &predictors_[i];
+    if (nearest == &plain_ || !older_version(engine, version_in(have))) nearest = &predictors_[i];
   }
-  return *nearest;
+  return {*nearest, plain_};
 }
 
 }  // namespace tools

@@ -4,6 +4,7 @@
 #include <regex>
 #include <utility>
 
+#include "tools/calibrate/call_names.h"
 #include "tools/calibrate/engine_calibrations.h"
 
 namespace tools {

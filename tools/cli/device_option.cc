@@ -30,10 +30,10 @@ std::optional<engine::Device> device_or_complain(const std::string& name) {
   return std::move(spec->scenario.device);
 }
 
-std::optional<SharedCalibration> calibration_or_complain(const DeviceOptions& options) {
-  auto calibration =
-      load_requested({.tier = options.tier, .file = options.calibration, .device = options.device},
-                     standard_library());
+std::optional<CalibrationFile> calibration_or_complain(const DeviceOptions& options,
+                                                       const engine::Device& device) {
+  auto calibration = load_requested(
+      {.tier = options.tier, .file = options.calibration, .device = device}, standard_library());
   if (!calibration) {
     fmt::print(stderr, "{}", engine::to_text(calibration.mistakes()));
     return std::nullopt;
@@ -43,20 +43,21 @@ std::optional<SharedCalibration> calibration_or_complain(const DeviceOptions& op
 
 std::optional<TablePredictor> predictors_or_complain(const DeviceOptions& options,
                                                      const engine::Device& device) {
-  auto calibration = calibration_or_complain(options);
-  if (!calibration) return std::nullopt;
+  auto file = calibration_or_complain(options, device);
+  if (!file) return std::nullopt;
   std::vector<EngineCalibration> engines;
-  const bool transfer = *calibration != nullptr && options.calibration.empty() &&
-                        (*calibration)->tier == engine::Tier::transfer;
+  for (const SharedCalibration& one : file->implementations) engines.push_back({one->impl, one});
+  const bool transfer = file->device != nullptr && options.calibration.empty() &&
+                        file->device->tier == engine::Tier::transfer;
   if (transfer) {
-    auto loaded = load_engines(standard_library(), **calibration);
+    auto loaded = load_engines(standard_library(), *file->device);
     if (!loaded) {
       fmt::print(stderr, "{}", engine::to_text(loaded.mistakes()));
       return std::nullopt;
     }
     engines = std::move(loaded).value();
   }
-  return TablePredictor(device, std::move(*calibration), std::move(engines));
+  return TablePredictor(device, std::move(file->device), std::move(engines));
 }
 
 std::optional<KernelTable> checked_table(const std::string& file, const engine::Device& device) {
