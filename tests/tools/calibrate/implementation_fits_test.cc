@@ -38,8 +38,8 @@ TEST(ImplementationFits, ARowIsPredictedByWhatItsOwnKernelMeasured) {
   const MeasuredFit plain = fit_measured(merged, device, {});
   std::vector<EngineCalibration> kernels;
   for (const MeasuredFit& fit : fit_implementations(calls, device, plain.calibration, {})) {
-    kernels.push_back({fit.calibration.impl,
-                       std::make_shared<const engine::Calibration>(fit.calibration)});
+    kernels.push_back(
+        {fit.calibration.impl, std::make_shared<const engine::Calibration>(fit.calibration)});
   }
   ASSERT_EQ(kernels.size(), 2u);
   const TablePredictor predict(
