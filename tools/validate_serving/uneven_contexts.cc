@@ -55,7 +55,7 @@ engine::Result<std::string> uneven_contexts(const MeasuredRun& run,
                                             const engine::Resources& resources) {
   const engine::Scenario& scenario = run.served.scenario;
   const engine::Calibration* calibration =
-      engine::choose_calibration(engine::TierChoice::best, "", scenario.device.name,
+      engine::choose_calibration(engine::TierChoice::best, "", scenario.device,
                                  resources.calibrations)
           .calibration;
   std::array<Errors, 2> errors;  // decodes alone, and beside a prompt
