@@ -25,12 +25,14 @@ const Calibration* speaking_for(const Calibration& measured, const Device& devic
   return same ? &measured : measured.altered.get();
 }
 
-CalibrationChoice choose_calibration(TierChoice tier, std::string_view name, const Device& device,
+CalibrationChoice choose_calibration(const CalibrationWish& wish, const Device& device,
                                      const Calibrations& have) {
-  const Calibration* measured = have.find(name.empty() ? std::string_view(device.name) : name);
+  const Calibration* measured =
+      have.find(wish.name.empty() ? std::string_view(device.name) : wish.name);
   if (measured != nullptr) measured = speaking_for(*measured, device);
-  const Calibration* transfer = have.find(kTransferName);
-  switch (tier) {
+  const Calibration* transfer =
+      wish.engine.empty() ? have.find(kTransferName) : have.find_engine(wish.engine);
+  switch (wish.tier) {
     case TierChoice::roofline:
       return {};
     case TierChoice::transfer:
@@ -38,7 +40,8 @@ CalibrationChoice choose_calibration(TierChoice tier, std::string_view name, con
     case TierChoice::measured:
       return {measured, measured == nullptr};
     case TierChoice::best:
-      return {measured != nullptr ? measured : transfer, false};
+      if (measured != nullptr) return {measured};
+      return {transfer, transfer == nullptr && !wish.engine.empty()};
   }
   return {};
 }

@@ -84,6 +84,7 @@ struct ServingSettings {
   MemoryShare memory_share = MemoryShare::whole;
   Bytes reserved_memory{0.15e9};
   Bytes logit_memory{14};
+  std::string kernels;
   Sampling sampling = Sampling::greedy;
   MixedAttention mixed_attention = MixedAttention::automatic;
   DecodeParts decode_parts = DecodeParts::automatic;
@@ -141,6 +142,10 @@ struct ServingSettings {
     visit("decode_parts", self.decode_parts,
           "decode attention: long contexts are split into more parts than short ones, or into as "
           "many; auto: as many where vLLM has no other choice",
+          any_value);
+    visit("kernels", self.kernels,
+          "engine whose kernels run on a device that was not measured, as in calibration/engines; "
+          "empty: well-made ones",
           any_value);
     visit("sampling", self.sampling, "how tokens are chosen from the logits", any_value);
     visit("stepping", self.stepping,
