@@ -2,6 +2,8 @@
 // so a row that names its engine is predicted with that engine's parameters.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,28 +21,40 @@ std::string_view engine_in(std::string_view impl);
 bool older_version(std::string_view a, std::string_view b);
 
 struct EngineCalibration {
-  std::string engine;  // "vllm_0.24.0"
+  std::string engine;  // "vllm_0.24.0", or one kernel of it: "sglang_0.5.14:triton"
   SharedCalibration calibration;
 };
 
-// calibration/engines/*.calibration of the library, each completed by `transfer`.
-engine::Result<std::vector<EngineCalibration>> load_engines(const sweep::Library& library,
-                                                            const engine::Calibration& transfer);
+// calibration/engines/*.calibration of the library.
+engine::Result<std::vector<EngineCalibration>> load_engines(const sweep::Library& library);
 
-// Predicts rows of a table by the name of their implementation: parameters of the engine's version, or
-// of the nearest version that has some; of nobody known, the plain calibration.
+// Predicts rows of a table by the name of their implementation. Parameters come, set by set, from the
+// first that has them: the kernel named, that kernel in other versions of the engine, the engine's
+// version, its other versions, `transfer`. Of other versions the newest comes first: it tells old rows
+// better than an old one does new rows, or the shared parameters do. Rows that name no engine we
+// know get `plain`.
 class TablePredictor {
  public:
+  TablePredictor(const engine::Device& device, SharedCalibration plain);
   TablePredictor(const engine::Device& device, SharedCalibration plain,
-                 std::vector<EngineCalibration> engines);
+                 std::vector<EngineCalibration> engines, SharedCalibration transfer);
 
-  const Predictor& of(std::string_view impl) const;
+  // Stays where it is; made when first asked for.
+  const Predictor& of(std::string_view impl);
 
  private:
-  SharedCalibration calibration_;
-  std::vector<EngineCalibration> engines_;  // oldest version first
-  Predictor plain_;
-  std::vector<Predictor> predictors_;
+  struct Made {
+    SharedCalibration calibration;
+    Predictor predictor;
+  };
+
+  SharedCalibration gathered(std::string_view impl) const;
+
+  const engine::Device& device_;
+  SharedCalibration plain_;
+  std::vector<EngineCalibration> engines_;
+  SharedCalibration transfer_;
+  std::map<std::string, Made, std::less<>> made_;  // by implementation
 };
 
 }  // namespace tools

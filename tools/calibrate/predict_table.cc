@@ -23,7 +23,7 @@ void append_seconds(double value, results::TextColumn& column) {
 
 }  // namespace
 
-PredictedTable predict_table(KernelTable table, const TablePredictor& predictors) {
+PredictedTable predict_table(KernelTable table, TablePredictor& predictors) {
   PredictedTable result;
   std::vector<const Predictor*> by_impl;
   for (const std::string& impl : table.impls) by_impl.push_back(&predictors.of(impl));

@@ -12,7 +12,6 @@
 #include "tools/calibrate/table_checks.h"
 #include "tools/calibrate/transfer_fit.h"
 #include "tools/calibrate/trusted_rows.h"
-#include "tools/calibrate/validate_table.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/device_option.h"
 
@@ -150,18 +149,27 @@ std::string left_out_line(const std::vector<LeftOut>& rows) {
   return line;
 }
 
+// "gemm/bf16 3.4 on h100-sxm".
+std::string unseen_line(const std::vector<UnseenShapes>& rows) {
+  std::string line = "mean error % on weight shapes and head layouts left out:";
+  for (const UnseenShapes& row : rows) {
+    line += fmt::format(" {} {:.1f} on {}", row.section, 100 * row.errors.mean, row.device);
+  }
+  return line;
+}
+
 int calibrate_engine(const std::vector<DeviceCalls>& devices, const TransferOptions& options,
                      const CalibrateArguments& arguments) {
-  engine::Calibration calibration = fit_engine(devices, options);
-  calibration.name = arguments.engine;
-  calibration.tier = engine::Tier::transfer;
-  for (const DeviceCalls& calls : devices) {
-    const auto lines = validate_calls(calls.calls, {calls.device, &calibration});
-    fmt::print("{}\n{}", calls.device.name, error_table_text(lines));
-    calibration.fit_error += fmt::format("{} {:.1f}% over all fitted rows; ", calls.device.name,
-                                         100 * lines.back().errors.mean);
+  EngineFit fit = fit_engine(devices, options);
+  if (fit.unseen.empty()) {
+    complain("no rows of " + arguments.engine + " to fit", "check the name of the engine");
+    return kMistake;
   }
-  write_out(std::move(calibration), arguments);
+  fmt::print("{}", unseen_text(fit.unseen));
+  fit.calibration.name = arguments.engine;
+  fit.calibration.tier = engine::Tier::transfer;
+  fit.calibration.fit_error = unseen_line(fit.unseen);
+  write_out(std::move(fit.calibration), arguments);
   return kOk;
 }
 
@@ -218,8 +226,10 @@ void add_calibrate(CLI::App& app, int& exit_code) {
                    "transfer: only families that begin so, as gemm/bf16")
       ->delimiter(',')
       ->type_name("NAMES");
-  verb->add_option("--engine", arguments->engine,
-                   "transfer: parameters of one engine's version only, as vllm_0.24.0")
+  verb->add_option(
+          "--engine", arguments->engine,
+          "transfer: parameters of one engine's version only, as vllm_0.24.0, or of one of its\n"
+          "kernels, as sglang_0.5.14:triton")
       ->type_name("NAME");
   verb->add_option("--keep", arguments->keep,
                    "transfer: take families that the tables do not have from this calibration")

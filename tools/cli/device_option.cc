@@ -45,18 +45,22 @@ std::optional<TablePredictor> predictors_or_complain(const DeviceOptions& option
                                                      const engine::Device& device) {
   auto calibration = calibration_or_complain(options);
   if (!calibration) return std::nullopt;
-  std::vector<EngineCalibration> engines;
-  const bool transfer = *calibration != nullptr && options.calibration.empty() &&
-                        (*calibration)->tier == engine::Tier::transfer;
-  if (transfer) {
-    auto loaded = load_engines(standard_library(), **calibration);
-    if (!loaded) {
-      fmt::print(stderr, "{}", engine::to_text(loaded.mistakes()));
-      return std::nullopt;
-    }
-    engines = std::move(loaded).value();
+  // A sweep of the device knows its libraries; an engine's rows are better told by the engine.
+  const bool by_engine = *calibration != nullptr && options.calibration.empty() &&
+                         options.tier != "measured" && options.tier != "roofline";
+  if (!by_engine) return TablePredictor(device, std::move(*calibration));
+  auto engines = load_engines(standard_library());
+  if (!engines) {
+    fmt::print(stderr, "{}", engine::to_text(engines.mistakes()));
+    return std::nullopt;
   }
-  return TablePredictor(device, std::move(*calibration), std::move(engines));
+  auto transfer = load_transfer(standard_library());
+  if (!transfer) {
+    fmt::print(stderr, "{}", engine::to_text(transfer.mistakes()));
+    return std::nullopt;
+  }
+  return TablePredictor(device, std::move(*calibration), std::move(engines).value(),
+                        std::move(transfer).value());
 }
 
 std::optional<KernelTable> checked_table(const std::string& file, const engine::Device& device) {

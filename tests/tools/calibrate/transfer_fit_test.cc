@@ -77,9 +77,8 @@ TEST(TransferFit, WhatAnEngineAddsIsToldFromTheKernel) {
 }
 
 TEST(TransferFit, AnEngineHasParametersOfTheGenerationsItRanOn) {
-  const engine::Calibration calibration =
-      fit_engine({calls_on(device_of("one", "Hopper", 3e12), true)}, {});
-  const auto& sets = calibration.attn_decode;
+  const EngineFit fit = fit_engine({calls_on(device_of("one", "Hopper", 3e12), true)}, {});
+  const auto& sets = fit.calibration.attn_decode;
   EXPECT_TRUE(sets[static_cast<std::size_t>(engine::ParameterSet::hopper)].present);
   EXPECT_FALSE(sets[static_cast<std::size_t>(engine::ParameterSet::pooled)].present);
 }
