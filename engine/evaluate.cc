@@ -56,6 +56,23 @@ std::optional<std::string> hardware_problem(const Scenario& scenario, const Fabr
   return std::nullopt;
 }
 
+// Why the contexts of a step cannot be as stated, or nothing.
+std::optional<std::string> context_problem(const StepShape& step) {
+  if (step.longest_context == 0) return std::nullopt;
+  if (step.longest_context < step.context) {
+    return "step.longest_context (" + std::to_string(step.longest_context) +
+           ") is less than step.context, the mean (" + std::to_string(step.context) + ")";
+  }
+  // The others have at least a token each.
+  const std::int64_t most = step.batch * (step.context - 1) + 1;
+  if (step.longest_context > most) {
+    return "step.longest_context (" + std::to_string(step.longest_context) + ") is more than " +
+           std::to_string(step.batch) + " sequences of " + std::to_string(step.context) +
+           " tokens on average allow (" + std::to_string(most) + ")";
+  }
+  return std::nullopt;
+}
+
 // The tokens and sequences a point holds in memory at once, and the largest step it takes.
 struct Residency {
   std::int64_t sequences = 1;
@@ -81,17 +98,29 @@ Bytes per_logit_of(const Scenario& scenario) {
   return scenario.task == Task::serve ? scenario.serving.logit_memory : Bytes{4};
 }
 
-// vLLM gives a mixed batch to one call of FlashAttention. Its third version, for Hopper, packs the
-// heads of a decode into one tile and loses nothing; the second, for NVIDIA's parts with less scratch
-// memory, does not. Engines for larger Blackwell parts and latent attention have two kernels.
-bool joined_attention(const Scenario& scenario) {
-  const ServingSettings& serving = scenario.serving;
-  if (scenario.model.is_mla() || serving.mixed_attention == MixedAttention::separate) return false;
-  if (serving.mixed_attention == MixedAttention::joined) return true;
-  const bool vllm =
-      serving.policy == policy_named("vllm_v1") || serving.policy == policy_named("sarathi");
+// FlashAttention has a third version for Hopper; NVIDIA's parts with less scratch memory run the
+// second. Engines for larger Blackwell parts, and for latent attention, have other kernels.
+bool flash_attention_2(const Scenario& scenario) {
   constexpr Bytes hopper{200 * 1024};
-  return vllm && scenario.device.vendor == "NVIDIA" && scenario.device.shared_memory < hopper;
+  return policy_of(scenario.serving.policy).attention == AttentionLibrary::flash_attention &&
+         scenario.device.vendor == "NVIDIA" && scenario.device.shared_memory < hopper;
+}
+
+// vLLM gives a mixed batch to one call. The third version packs the heads of a decode into one tile
+// and loses nothing; the second does not.
+bool joined_attention(const Scenario& scenario) {
+  const MixedAttention wanted = scenario.serving.mixed_attention;
+  if (scenario.model.is_mla()) return false;
+  return wanted == MixedAttention::joined ||
+         (wanted == MixedAttention::automatic && flash_attention_2(scenario));
+}
+
+// The third version splits long sequences into more parts than short ones; the second does not.
+bool even_parts(const Scenario& scenario) {
+  const DecodeParts wanted = scenario.serving.decode_parts;
+  if (scenario.model.is_mla()) return false;
+  return wanted == DecodeParts::even ||
+         (wanted == DecodeParts::automatic && flash_attention_2(scenario));
 }
 
 Residency residency_of(const Scenario& scenario, const Resources& resources) {
@@ -182,6 +211,7 @@ void evaluate_step(const Scenario& scenario, const StepContext& context, Outcome
   BatchShape batch;
   if (decode) {
     add_decode(batch, step.batch, step.context, scenario.model.window);
+    if (step.longest_context > 0) batch.decode_longest = double(step.longest_context);
   } else {
     add_prefill(batch, step.batch, step.prompt, step.cached, scenario.model.window);
   }
@@ -284,10 +314,16 @@ void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome
   if (auto problem = hardware_problem(scenario, fabric)) {
     return refuse(outcome, Status::infeasible, std::move(*problem));
   }
+  if (scenario.task == Task::step && scenario.step.phase == StepPhase::decode) {
+    if (auto problem = context_problem(scenario.step)) {
+      return refuse(outcome, Status::infeasible, std::move(*problem));
+    }
+  }
 
   ModelShard shard = shard_of(scenario.model, parallel, scenario.quant);
   shard.sampling = scenario.serving.sampling;
   shard.joined_attention = joined_attention(scenario);
+  shard.even_parts = even_parts(scenario);
   const Residency residency = residency_of(scenario, resources);
   const Footprint footprint = footprint_of(shard, scenario.device,
                                            {.utilization = scenario.serving.memory_utilization,

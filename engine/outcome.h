@@ -61,6 +61,8 @@ struct Metrics {
   Seconds host_time{kNoValue};
   Seconds gap_time{kNoValue};
   TokensPerSecond output{kNoValue};
+  TokensPerSecond output_low{kNoValue};
+  TokensPerSecond output_high{kNoValue};
   TokensPerSecond total{kNoValue};
   TokensPerSecond per_device{kNoValue};
   double model_flops_utilization = kNoValue;
@@ -101,6 +103,8 @@ struct Metrics {
   Seconds queue_p99{kNoValue};
   RequestsPerSecond offered{kNoValue};
   RequestsPerSecond throughput{kNoValue};
+  RequestsPerSecond throughput_low{kNoValue};
+  RequestsPerSecond throughput_high{kNoValue};
   RequestsPerSecond goodput{kNoValue};
   RequestsPerSecond capacity{kNoValue};
   TokensPerSecond output_per_user{kNoValue};
@@ -108,6 +112,7 @@ struct Metrics {
   TokensPerSecond output_per_device{kNoValue};
   double slo_attainment = kNoValue;
   double slo_met = kNoValue;
+  double slo_probability = kNoValue;
   double requests_finished = kNoValue;
   double requests_refused = kNoValue;
   double preemptions = kNoValue;
@@ -132,11 +137,11 @@ struct Metrics {
     visit("e2e", self.e2e, "from arrival to the last token");
     visit("step_time_low", self.step_time_low, "nine such steps in ten take at least this");
     visit("step_time_high", self.step_time_high, "and at most this");
-    visit("ttft_low", self.ttft_low, "tasks other than serve: nine times in ten at least this");
+    visit("ttft_low", self.ttft_low, "nine times in ten at least this; of served loads the mean, with output.intervals");
     visit("ttft_high", self.ttft_high, "and at most this");
-    visit("tpot_low", self.tpot_low, "tasks other than serve: nine times in ten at least this");
+    visit("tpot_low", self.tpot_low, "nine times in ten at least this; of served loads the mean, with output.intervals");
     visit("tpot_high", self.tpot_high, "and at most this");
-    visit("e2e_low", self.e2e_low, "tasks other than serve: nine times in ten at least this");
+    visit("e2e_low", self.e2e_low, "nine times in ten at least this; of served loads the mean, with output.intervals");
     visit("e2e_high", self.e2e_high, "and at most this");
     visit("compute_time", self.compute_time, "in kernels other than attention and collectives");
     visit("attention_time", self.attention_time, "in attention kernels");
@@ -144,6 +149,9 @@ struct Metrics {
     visit("host_time", self.host_time, "the device waits for the host");
     visit("gap_time", self.gap_time, "idle between kernels of a graph");
     visit("output", self.output, "generated tokens, all replicas");
+    visit("output_low", self.output_low,
+          "task serve, output.intervals: nine times in ten at least this");
+    visit("output_high", self.output_high, "and at most this");
     visit("total", self.total, "prompt and generated tokens, all replicas");
     visit("per_device", self.per_device, "prompt and generated tokens, per device");
     visit("model_flops_utilization", self.model_flops_utilization,
@@ -191,6 +199,9 @@ struct Metrics {
           "task serve: from arrival to the first step it is part of, p99");
     visit("offered", self.offered, "task serve: requests that arrive");
     visit("throughput", self.throughput, "task serve: requests finished");
+    visit("throughput_low", self.throughput_low,
+          "task serve, output.intervals: nine times in ten at least this");
+    visit("throughput_high", self.throughput_high, "and at most this");
     visit("goodput", self.goodput, "task serve: requests finished within the limits of slo");
     visit("capacity", self.capacity, "task serve: highest rate that meets capacity.slo");
     visit("output_per_user", self.output_per_user,
@@ -202,6 +213,8 @@ struct Metrics {
           "task serve: share of requests within the limits of slo");
     visit("slo_met", self.slo_met,
           "task serve: 1 when every stated percentile is within its limit");
+    visit("slo_probability", self.slo_probability,
+          "task serve, output.intervals: how likely that is, as far as kernel times are known");
     visit("requests_finished", self.requests_finished, "task serve: requests answered");
     visit("requests_refused", self.requests_refused, "task serve: requests that could never fit");
     visit("preemptions", self.preemptions, "task serve: times a running request was put back");

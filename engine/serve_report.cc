@@ -95,12 +95,12 @@ void report_kernels(const Scenario& scenario, double seconds, Outcome& outcome) 
 }
 
 void report_rates(const Scenario& scenario, const ServingStats::Summary& summary,
-                  Metrics& metrics) {
+                  const ServedMeans& means, Metrics& metrics) {
   const double span = summary.end - summary.begin;
   if (!(span > 0)) return;
-  metrics.throughput = RequestsPerSecond{summary.measured / span};
+  metrics.throughput = means.throughput;
   metrics.goodput = RequestsPerSecond{summary.good / span};
-  metrics.output = TokensPerSecond{summary.output_tokens / span};
+  metrics.output = means.output;
   metrics.total = TokensPerSecond{(summary.output_tokens + summary.prompt_tokens) / span};
   metrics.per_device = metrics.total / metrics.devices;
   metrics.output_per_device = metrics.output / metrics.devices;
@@ -111,6 +111,25 @@ void report_rates(const Scenario& scenario, const ServingStats::Summary& summary
 }
 
 }  // namespace
+
+const Slo& served_slo(const Scenario& scenario) {
+  return scenario.capacity.slo.any() ? scenario.capacity.slo : scenario.slo;
+}
+
+ServedMeans served_means(const ServingStats& stats) {
+  const ServingStats::Summary summary = stats.summary();
+  const double span = summary.end - summary.begin;
+  ServedMeans means{.ttft = Seconds{stats.ttft.mean()},
+                    .tpot = Seconds{stats.tpot.mean()},
+                    .e2e = Seconds{stats.e2e.mean()},
+                    .throughput = RequestsPerSecond{kNoValue},
+                    .output = TokensPerSecond{kNoValue}};
+  if (span > 0) {
+    means.throughput = RequestsPerSecond{summary.measured / span};
+    means.output = TokensPerSecond{summary.output_tokens / span};
+  }
+  return means;
+}
 
 bool meets(const Slo& slo, ServingStats& stats) {
   if (stats.summary().refused > 0) return false;
@@ -139,14 +158,14 @@ void report_serving(const Scenario& scenario, std::int64_t replicas, ServingSim&
   metrics.queue = queue.mean, metrics.queue_p50 = queue.p50, metrics.queue_p90 = queue.p90;
   metrics.queue_p95 = queue.p95, metrics.queue_p99 = queue.p99;
 
-  report_rates(scenario, summary, metrics);
+  report_rates(scenario, summary, served_means(stats), metrics);
   metrics.offered = RequestsPerSecond{stats.offered_rate()};
   if (tpot.mean.value > 0) metrics.output_per_user = TokensPerSecond{1 / tpot.mean.value};
   if (e2e.mean.value > 0) {
     const double tokens = summary.prompt_tokens + summary.output_tokens;
     metrics.total_per_user = TokensPerSecond{tokens / (summary.measured * e2e.mean.value)};
   }
-  const Slo& slo = scenario.capacity.slo.any() ? scenario.capacity.slo : scenario.slo;
+  const Slo& slo = served_slo(scenario);
   if (slo.any()) {
     metrics.slo_attainment = summary.measured > 0 ? summary.good / summary.measured : 0;
     metrics.slo_met = within(slo.ttft, ttft) && within(slo.tpot, tpot) && within(slo.itl, itl) &&

@@ -7,6 +7,16 @@
 
 namespace engine {
 
+// The limits that count: those of the capacity search, where there is one.
+const Slo& served_slo(const Scenario& scenario);
+
+struct ServedMeans {
+  Seconds ttft, tpot, e2e;
+  RequestsPerSecond throughput;
+  TokensPerSecond output;
+};
+ServedMeans served_means(const ServingStats& stats);
+
 // Whether every stated percentile is within its limit, and everybody was answered.
 bool meets(const Slo& slo, ServingStats& stats);
 

@@ -5,6 +5,7 @@
 
 #include "engine/base/random.h"
 #include "engine/kernels/gemm.h"
+#include "engine/serve_interval.h"
 #include "engine/serve_report.h"
 #include "engine/serving/capacity_estimate.h"
 #include "engine/serving/capacity_search.h"
@@ -39,9 +40,10 @@ struct Setting {
 };
 
 // Rows besides the figures go to `rows`, where there is one.
-void simulate(const Setting& setting, const LoadLevel& level, Outcome* rows, ServingSim& sim) {
+void simulate(const Setting& setting, const LoadLevel& level, const StepScale& scale, Outcome* rows,
+              ServingSim& sim) {
   const Scenario& scenario = setting.scenario;
-  const Slo& slo = scenario.capacity.slo.any() ? scenario.capacity.slo : scenario.slo;
+  const Slo& slo = served_slo(scenario);
   sim.run({.settings = scenario.serving,
            .load = scenario.load,
            .trace = setting.trace,
@@ -52,6 +54,7 @@ void simulate(const Setting& setting, const LoadLevel& level, Outcome* rows, Ser
            .replicas = setting.replicas,
            .longest = scenario.model.max_context,
            .seed = load_seed(scenario),
+           .scale = scale,
            .output = scenario.output,
            .request_rows = rows != nullptr ? &rows->requests : nullptr,
            .timeline_rows = rows != nullptr ? &rows->timeline : nullptr});
@@ -136,7 +139,7 @@ void evaluate_serve(const Scenario& scenario, const Resources& resources,
     }
     const CapacityResult found =
         highest_rate(estimate.requests, scenario.capacity.tolerance, [&](double rate) {
-          simulate(setting, {.rate = rate}, nullptr, sim);
+          simulate(setting, {.rate = rate}, kAsPredicted, nullptr, sim);
           return meets(scenario.capacity.slo, sim.stats());
         });
     outcome.metrics.capacity = RequestsPerSecond{found.rate};
@@ -144,10 +147,17 @@ void evaluate_serve(const Scenario& scenario, const Resources& resources,
     if (found.rate <= 0) return refuse("no rate meets capacity.slo");
     level.rate = found.rate;
   }
-  simulate(setting, level, &outcome, sim);
+  simulate(setting, level, kAsPredicted, &outcome, sim);
   // They come as requests end: two that end within a nanosecond in either order.
   std::ranges::sort(outcome.requests, {}, &RequestRow::number);
   report_serving(scenario, setting.replicas, sim, outcome);
+  if (scenario.output.intervals) {
+    const auto again = [&](const StepScale& scale) -> ServingStats& {
+      simulate(setting, level, scale, nullptr, sim);
+      return sim.stats();
+    };
+    report_intervals(scenario, again, outcome);
+  }
 }
 
 }  // namespace engine

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace engine {
 
@@ -44,7 +45,7 @@ double LogHistogram::percentile(double share) const {
 
 void Samples::clear() {
   values_.clear();
-  partition_ = 0;
+  bucket_ends_.clear();
   rest_.clear();
   sum_ = 0;
   count_ = 0;
@@ -62,18 +63,40 @@ void Samples::spill(double value) {
   rest_.add(value, 1);
 }
 
+void Samples::spread() {
+  constexpr int bits = 6;  // of 5,000 latencies, some tens share a bucket
+  const auto [least, most] = std::minmax_element(values_.begin(), values_.end());
+  const std::int64_t first = LogHistogram::place(*least, bits);
+  bucket_ends_.assign(std::size_t(LogHistogram::place(*most, bits) - first + 1), 0);
+  const auto bucket = [&](double value) {
+    return std::size_t(LogHistogram::place(value, bits) - first);
+  };
+  for (const double value : values_) ++bucket_ends_[bucket(value)];
+  std::uint32_t begin = 0;
+  for (std::uint32_t& end : bucket_ends_) end = std::exchange(begin, begin + end);
+  // Where each begins, until its values have come: then that is where it ends.
+  scratch_.resize(values_.size());
+  for (const double value : values_) scratch_[bucket_ends_[bucket(value)]++] = value;
+  values_.swap(scratch_);
+}
+
+double Samples::at_rank(std::size_t rank) {
+  const auto end = std::upper_bound(bucket_ends_.begin(), bucket_ends_.end(), rank);
+  const std::size_t begin = end == bucket_ends_.begin() ? 0 : *(end - 1);
+  const auto place = values_.begin() + std::ptrdiff_t(rank);
+  std::nth_element(values_.begin() + std::ptrdiff_t(begin), place, values_.begin() + *end);
+  return *place;
+}
+
 double Samples::percentile(double share) {
   if (count_ == 0) return std::numeric_limits<double>::quiet_NaN();
   if (count_ > kExact) return rest_.percentile(share);
+  if (bucket_ends_.empty()) spread();
   const double rank = share * double(count_ - 1);
   const std::size_t low = std::size_t(rank);
-  const auto middle = values_.begin() + std::ptrdiff_t(low);
-  const std::size_t from = low >= partition_ ? partition_ : 0;
-  std::nth_element(values_.begin() + std::ptrdiff_t(from), middle, values_.end());
-  partition_ = low;
-  if (low + 1 >= count_) return *middle;
-  const double next = *std::min_element(middle + 1, values_.end());
-  return *middle + (rank - double(low)) * (next - *middle);
+  const double value = at_rank(low);
+  if (low + 1 >= count_) return value;
+  return value + (rank - double(low)) * (at_rank(low + 1) - value);
 }
 
 }  // namespace engine

@@ -29,12 +29,14 @@ class LogHistogram {
   double bucket_end(double value) const { return edge(place(value) + 1); }
   bool same_bucket(double a, double b) const { return place(a) == place(b); }
 
- private:
-  std::int64_t place(double value) const {
+  static std::int64_t place(double value, int bits) {
     // Zero and less share the lowest bucket: times are positive but for rounding.
     const double least = value > 1e-12 ? value : 1e-12;
-    return std::int64_t(std::bit_cast<std::uint64_t>(least) >> (52 - bits_));
+    return std::int64_t(std::bit_cast<std::uint64_t>(least) >> (52 - bits));
   }
+
+ private:
+  std::int64_t place(double value) const { return place(value, bits_); }
   double edge(std::int64_t place) const {
     return std::bit_cast<double>(std::uint64_t(place) << (52 - bits_));
   }
@@ -58,22 +60,27 @@ class Samples {
     ++count_;
     if (count_ <= kExact) {
       values_.push_back(value);
-      partition_ = 0;
+      bucket_ends_.clear();
     } else {
       spill(value);
     }
   }
   std::size_t count() const { return count_; }
   double mean() const;  // NaN of nothing
-  // Linear between the two samples nearest to the rank, as numpy's default; NaN of nothing. Shares
-  // in rising order are cheapest. Reorders the samples, nothing else.
+  // Linear between the two samples nearest to the rank, as numpy's default; NaN of nothing. Reorders
+  // the samples, nothing else.
   double percentile(double share);
 
  private:
   void spill(double value);
+  void spread();
+  double at_rank(std::size_t rank);
 
   std::vector<double> values_;
-  std::size_t partition_ = 0;  // no value from here on is below any value before
+  // Once a percentile was asked for, the values stand in buckets, in any order inside each: a few
+  // passes without surprises to the processor, where selecting among all would be one at every value.
+  std::vector<std::uint32_t> bucket_ends_;  // empty: not spread yet
+  std::vector<double> scratch_;
   LogHistogram rest_{10};
   double sum_ = 0;
   std::size_t count_ = 0;

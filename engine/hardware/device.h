@@ -60,6 +60,9 @@ struct Device {
   Link host_link;
   Watts idle_power;
   Watts power_limit;
+  Watts busy_power;
+  Watts tensor_power;
+  Watts memory_power;
   DollarsPerSecond rent;
   Dollars purchase;
 
@@ -90,6 +93,13 @@ struct Device {
     visit("host_link", self.host_link, "link to the host", any_value);
     visit("idle_power", self.idle_power, "board power when nothing runs", non_negative);
     visit("power_limit", self.power_limit, "board power limit", non_negative);
+    visit("busy_power", self.busy_power, "drawn by any busy kernel, before the two below",
+          non_negative);
+    visit("tensor_power", self.tensor_power,
+          "drawn on top by matrix units at their peak; 0: not known, and nothing slows down",
+          non_negative);
+    visit("memory_power", self.memory_power, "drawn on top by memory at its peak bandwidth",
+          non_negative);
     visit("rent", self.rent, "on-demand rent of one device", non_negative);
     visit("purchase", self.purchase, "street price of one device", non_negative);
   }

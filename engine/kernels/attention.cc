@@ -5,6 +5,7 @@
 #include "engine/base/rounding.h"
 #include "engine/kernels/attention_form.h"
 #include "engine/kernels/form.h"
+#include "engine/kernels/overhang.h"
 #include "engine/kernels/traffic.h"
 
 namespace engine {
@@ -81,8 +82,11 @@ KernelTime attention_prefill_time(const AttentionPrefill& op, const Device& devi
   if (calibration != nullptr) {
     const ParameterSet chosen = choose_set(device);
     if (const auto* set = find_set(speaking_prefill_sets(op, family, *calibration), chosen)) {
-      return fitted_time(prefill_form(op, device_rates(device), peak.value / 1e6, *set), useful,
-                         Bytes{kv + queries}, *set, chosen, prefill_coordinates(op));
+      KernelTime time =
+          fitted_time(prefill_form(op, device_rates(device), peak.value / 1e6, *set), useful,
+                      Bytes{kv + queries}, *set, chosen, prefill_coordinates(op));
+      add_overhang(op, device, time);
+      return time;
     }
   }
   constexpr double tile = 128;  // query rows of one thread block
@@ -121,7 +125,10 @@ KernelTime attention_decode_time(const AttentionDecode& op, const Device& device
       const AttentionDecode whole = set->tier == Tier::measured ? in_whole_tiles(op) : op;
       FormTime form = decode_form(whole, device_rates(device), flop_rate(device, wide), *set);
       form.least *= op.kv_tokens / whole.kv_tokens;  // physics does not know tiles
-      return fitted_time(form, useful, Bytes{kv + queries}, *set, chosen, decode_coordinates(op));
+      KernelTime time =
+          fitted_time(form, useful, Bytes{kv + queries}, *set, chosen, decode_coordinates(op));
+      add_overhang(op, device, time);
+      return time;
     }
   }
   // Matrix units take at least 16 query rows; the heads that share a KV head fill some of them.

@@ -8,7 +8,6 @@ FormTime decode_form(const AttentionDecode& op, const DeviceRates& device, doubl
   const DecodeFit& fit = set.fit;
   const double batch = double(op.sequences);
   const double keys = op.kv_tokens / batch;
-  const double longest = std::max(keys, op.longest);
   const double kv_heads = double(op.kv_heads);
   const double flops_per_key = 2 * double(op.key_dim + op.value_dim);  // and query head
   const double stored = double(op.values_in_keys ? op.key_dim : op.key_dim + op.value_dim);
@@ -29,7 +28,7 @@ FormTime decode_form(const AttentionDecode& op, const DeviceRates& device, doubl
   const double cycle = 1 / device.clock;
   const double row_tiles = whole_up(double(op.heads) / kv_heads / 64);
   const double units = batch * kv_heads * row_tiles;
-  const double splits = std::clamp(device.processors / units, 1.0, std::max(1.0, longest / fit.mn));
+  const double splits = std::clamp(device.processors / units, 1.0, std::max(1.0, keys / fit.mn));
   const double load = units * splits / device.processors;
   const double width_ratio = stored / (op.values_in_keys ? 128 : 256);
   const double width_factor = width_ratio == 1 ? 1 : std::pow(width_ratio, fit.dw);
@@ -37,12 +36,12 @@ FormTime decode_form(const AttentionDecode& op, const DeviceRates& device, doubl
       head_bytes * 128 / (fit.sr * device.bandwidth / device.processors) + fit.tb * cycle;
   const double compute =
       kv_heads * std::max(64 * row_tiles, fit.gpad) * flops_per_key * op.kv_tokens / peak +
-      std::max(load, 1.0) * (longest / splits / 128 * block) +
+      std::max(load, 1.0) * (keys / splits / 128 * block) +
       fit.cu * cycle * width_factor * std::max(load - 1, 0.0);
 
   const double crowding =
       fit.ca * cycle * width_factor * std::max(batch * kv_heads / device.processors - 1, 0.0);
-  const double parts = longest / fit.mn;
+  const double parts = keys / fit.mn;
   const double joining = parts > 1 ? fit.cc * cycle * std::min(std::log2(parts), 4.0) / 4 : 0;
   const double own_floor = op.stores_kv ? fit.cf : std::max(0.0, fit.cf - fit.ef);
   const double floor = shifted_floor(own_floor * cycle, set, device) + crowding + joining;

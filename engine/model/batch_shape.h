@@ -16,6 +16,7 @@ struct BatchShape {
   std::int64_t decode_sequences = 0;  // one new token each
   double decode_kv_tokens = 0;        // keys they attend to, summed
   double decode_window_kv_tokens = 0;
+  double decode_longest = 0;  // keys of the longest of them; where less than the mean: all are alike
   std::int64_t sampled = 0;  // sequences that produce a token in this step
   std::int64_t padding = 0;  // rows added to reach a captured batch size
 
@@ -52,6 +53,17 @@ constexpr void add_decode(BatchShape& batch, std::int64_t sequences, std::int64_
   batch.decode_sequences += sequences;
   batch.decode_kv_tokens += double(sequences) * double(context);
   batch.decode_window_kv_tokens += double(sequences) * kept;
+  batch.decode_longest = std::max(batch.decode_longest, double(context));
+}
+
+// Keys by which the longest decode outlasts the others of its kernel: where that reads the prompts,
+// too, also those, whose last rows see all their keys.
+constexpr double decode_overhang(const BatchShape& batch, bool beside_prompts) {
+  double others = batch.decode_kv_tokens / double(batch.decode_sequences);
+  if (beside_prompts) {
+    others = std::max(others, batch.prefill_kv_tokens / double(batch.prefill_sequences));
+  }
+  return std::max(0.0, batch.decode_longest - others);
 }
 
 }  // namespace engine

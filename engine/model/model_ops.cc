@@ -205,6 +205,10 @@ struct Builder {
   }
 };
 
+double overhang_of(const ModelShard& shard, const BatchShape& batch, bool beside_prompts) {
+  return shard.even_parts ? decode_overhang(batch, beside_prompts) : 0;
+}
+
 }  // namespace
 
 std::optional<std::string> shard_problem(const ModelSpec& model, const Parallelism& parallel) {
@@ -317,11 +321,13 @@ void joined_decode_ops(const ModelShard& shard, const BatchShape& batch, OpList&
                       .key_dim = shard.model->head_dim,
                       .value_dim = shard.model->head_dim,
                       .decodes = true,
+                      .overhang = overhang_of(shard, batch, batch.prefill_sequences > 0),
                       .kv = shard.quant.kv,
                       .activations = shard.dense.activations};
   ops.add(OpName::attention, Family::attn_prefill, double(shard.layers.full), op);
   op.window = shard.model->window;
   op.pairs = op.kv_tokens = batch.decode_window_kv_tokens;
+  op.overhang = 0;  // windows make long contexts alike
   ops.add(OpName::attention_window, Family::attn_prefill, double(shard.layers.windowed), op);
 }
 
@@ -366,6 +372,7 @@ void attention_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops
   } else if (batch.decode_sequences > 0) {
     AttentionDecode op{.sequences = batch.decode_sequences,
                        .kv_tokens = batch.decode_kv_tokens,
+                       .overhang = overhang_of(shard, batch, false),
                        .heads = shard.heads,
                        .kv_heads = shard.kv_heads,
                        .key_dim = model.head_dim,
@@ -383,6 +390,7 @@ void attention_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops
     ops.add(OpName::attention, family, double(shard.layers.full), op);
     op.window = model.window;
     op.kv_tokens = batch.decode_window_kv_tokens;
+    op.overhang = 0;
     ops.add(OpName::attention_window, family, double(shard.layers.windowed), op);
   }
 }

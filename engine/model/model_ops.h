@@ -49,8 +49,8 @@ struct ModelShard {
   std::int64_t expert_replicas = 1;  // data-parallel replicas that share one set of experts
   std::int64_t vocabulary = 1;
   Sampling sampling = Sampling::greedy;
-  bool joined_attention =
-      false;  // prompts and decodes of a step in one kernel, the one for prompts
+  bool joined_attention = false;  // prompts and decodes of a step in one kernel, that for prompts
+  bool even_parts = false;        // of decodes: a long one is split into no more parts than others
 };
 
 // Why the model cannot be laid out like this, or nothing.

@@ -69,6 +69,7 @@ struct AttentionPrefill {
   std::int64_t latent = 0;  // width of the cached latent that new keys are written as; 0: none
   // Decodes that ride along in a kernel for prompts: each head of each has a tile to itself.
   bool decodes = false;
+  double overhang = 0;  // of such decodes: as below
   // The call also stores the new keys and values, and plans its work, as tables of engines have it.
   // In a step that is an op of its own.
   bool stores_kv = false;
@@ -81,7 +82,9 @@ struct AttentionPrefill {
 struct AttentionDecode {
   std::int64_t sequences = 1;
   double kv_tokens = 1;
-  double longest = 0;  // keys of the longest sequence; 0: all are alike
+  // Keys by which the longest sequence outlasts the mean, where the kernel gives every sequence the
+  // same number of parts; 0: all are alike, or long ones get more.
+  double overhang = 0;
   std::int64_t heads = 1;
   std::int64_t kv_heads = 1;
   std::int64_t key_dim = 128;

@@ -49,6 +49,8 @@ void Lane::reset(ReplicaState& replica) {
   inside_window_ = prompt_tokens_ = 0;
   finishes_.reset();
   crossings_.reset();
+  longest_.reset();
+  longest_stale_ = false;
   newcomers_.clear();
   last_decode_ = free_since_ = 0;
   uneven_ = false;
@@ -150,6 +152,7 @@ void Lane::start_step(const StepPlan& plan, double now) {
   batch.decode_sequences = batch.sampled = plan.decodes;
   batch.decode_kv_tokens = contexts_;
   batch.decode_window_kv_tokens = windows_;
+  if (replica.uneven && plan.decodes > 0) batch.decode_longest = longest_context();
   if (!all_decode_ && plan.decodes > 0) {
     // The newest decodes sit this one out.
     std::int64_t left_out = running_.decoding - plan.decodes;
@@ -180,8 +183,10 @@ void Lane::start_step(const StepPlan& plan, double now) {
   replica.stats->step_began(now);
   double seconds = 0;
   if (chunks_.empty()) {
-    const DecodeLine line = replica.table->decode_line(plan.decodes, batch.decode_kv_tokens,
-                                                       batch.decode_window_kv_tokens);
+    const DecodeLine line = replica.table->decode_line({.sequences = plan.decodes,
+                                                        .context = batch.decode_kv_tokens,
+                                                        .window = batch.decode_window_kv_tokens,
+                                                        .longest = batch.decode_longest});
     seconds = line.step(batch.decode_kv_tokens, batch.decode_window_kv_tokens);
     replica.table->count_decode(line, 1, batch.decode_kv_tokens, batch.decode_window_kv_tokens,
                                 seconds);

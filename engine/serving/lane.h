@@ -9,6 +9,7 @@
 
 #include "engine/serving/batch_policy.h"
 #include "engine/serving/fair_share.h"
+#include "engine/serving/longest_context.h"
 #include "engine/serving/serving_stats.h"
 #include "engine/serving/step_calendar.h"
 #include "engine/step/step_table.h"
@@ -29,6 +30,7 @@ struct ReplicaState {
   std::int64_t model_window = 0;  // 0: no sliding window
   std::int64_t window = 0;        // the same, or out of reach
   bool single_steps = false;      // no stretches: the reference, or lanes that share blocks
+  bool uneven = false;            // step times depend on the longest context
   bool audit = false;             // recount everything at every step
 
   std::vector<Sequence> sequences;
@@ -72,10 +74,11 @@ class Lane {
 
   const RunningSet& running() const { return running_; }
   double free_since() const { return free_since_; }
-  // Blocks held and tokens made at a moment inside the present work.
+  // Blocks held and tokens made at a moment inside the present work, and who takes part in it.
   struct Moment {
     std::int64_t blocks = 0;
     double tokens = 0;
+    std::int64_t sequences = 0;
   };
   Moment at(double time) const;
 
@@ -135,6 +138,7 @@ class Lane {
     return replica_->window - 1 - sequence.context_base;
   }
   void cross_windows();
+  double longest_context();
   void count_waste(const Sequence& sequence);
   void recount();
 
@@ -149,6 +153,8 @@ class Lane {
   std::int64_t prompt_tokens_ = 0;             // KV of prompts being read
   StepCalendar finishes_;                      // last tokens
   StepCalendar crossings_;                     // windows that are full
+  LongestContext longest_;                     // among the decodes ...
+  bool longest_stale_ = false;                 // ... but somebody left or was left out before time
   double last_decode_ = 0;                     // end of the last step in which all decoded
   std::vector<Newcomers> newcomers_;
   bool uneven_ = false;    // last tokens differ: they are noted in Sequence

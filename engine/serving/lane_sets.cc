@@ -78,6 +78,7 @@ void Lane::begin_decoding(std::int32_t slot, double now) {
   const std::int64_t attended = sequence.target + 1;
   contexts_ += double(attended);
   finishes_.insert(slot, sequence.finish_step, running_.step);
+  if (replica_->uneven) longest_.insert(sequence.context_base, sequence.finish_step);
   if (replica_->window > 0) {
     windows_ += double(std::min(attended, replica_->window));
     if (attended < replica_->window) {
@@ -105,6 +106,7 @@ void Lane::stop_decoding(std::int32_t slot) {
     }
   }
   finishes_.remove(slot, sequence.finish_step);
+  if (sequence.finish_step > running_.step) longest_stale_ = true;
   if (sequence.reserved == 0) {
     --running_.growing;
     --blocks_by_phase_[bucket(sequence.context_base)];
@@ -186,6 +188,7 @@ void Lane::preempt(std::int32_t slot, bool to_the_end) {
 
 // The newest `count` decodes stay where they are while the step number moves on by one.
 void Lane::skip_decodes(std::int64_t count) {
+  longest_stale_ = true;
   for (std::int32_t slot = running_.last; count > 0; slot = at(slot).before) {
     Sequence& sequence = at(slot);
     if (!sequence.decoding) continue;
@@ -207,6 +210,19 @@ void Lane::skip_decodes(std::int64_t count) {
     finishes_.insert(slot, sequence.finish_step, running_.step);
     if (filling) crossings_.insert(slot, crossing_of(sequence), running_.step);
   }
+}
+
+// Tokens the next decode of the longest sequence attends to.
+double Lane::longest_context() {
+  if (longest_stale_) {
+    longest_stale_ = false;
+    longest_.reset();
+    for (std::int32_t slot = running_.first; slot >= 0; slot = at(slot).after) {
+      const Sequence& sequence = at(slot);
+      if (sequence.decoding) longest_.insert(sequence.context_base, sequence.finish_step);
+    }
+  }
+  return double(longest_.at(running_.step) + running_.step + 1);
 }
 
 void Lane::cross_windows() {
@@ -252,7 +268,7 @@ std::int64_t Lane::steps_that_fit(std::int64_t most) const {
 // ---- the reference: everything counted again from the sequences themselves -----------------------
 
 void Lane::recount() {
-  double contexts = 0, windows = 0;
+  double contexts = 0, windows = 0, longest = 0;
   std::int64_t decoding = 0, count = 0, held = 0, prompts = 0;
   std::vector<std::int64_t> phases(blocks_by_phase_.size(), 0);
   const ReplicaView& now = view();
@@ -268,6 +284,7 @@ void Lane::recount() {
     const std::int64_t attended = context(sequence) + 1;
     contexts += double(attended);
     windows += double(std::min(attended, replica_->window));
+    longest = std::max(longest, double(attended));
     if (sequence.reserved == 0) ++phases[bucket(sequence.context_base)];
     const std::int64_t made = attended - 1 - sequence.prompt + 1;
     check(made == sequence.output - (sequence.finish_step - running_.step),
@@ -276,6 +293,7 @@ void Lane::recount() {
   check(count == running_.count && decoding == running_.decoding, "counts match the list");
   check(contexts == contexts_, "the contexts add up");
   check(replica_->window == 0 || windows == windows_, "the windows add up");
+  check(!replica_->uneven || decoding == 0 || longest == longest_context(), "the longest is known");
   check(prompts == prompt_tokens_, "the prompts add up");
   check(phases == blocks_by_phase_, "the block phases add up");
   if (replica_->lanes == 1) {

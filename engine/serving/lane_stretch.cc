@@ -23,7 +23,11 @@ void Lane::start_stretch(double now) {
   stretch_.window = windows_;
   stretch_.sequences = sequences;
   stretch_.growing = double(inside_window_);
-  stretch_.line = replica_->table->decode_line(running_.decoding, contexts_, windows_);
+  stretch_.line =
+      replica_->table->decode_line({.sequences = running_.decoding,
+                                    .context = contexts_,
+                                    .window = windows_,
+                                    .longest = replica_->uneven ? longest_context() : 0});
   const DecodeLine& line = stretch_.line;
 
   // As far as the line holds, nobody fills his window, and host or device keeps setting the pace.
@@ -154,6 +158,8 @@ void Lane::add_decode_gaps(double start, double first_step) {
 // What the present stretch has added by `time`; a step adds all it adds at its end.
 Lane::Moment Lane::at(double time) const {
   Moment moment;
+  if (work_ == Work::step) moment.sequences = step_decodes_ + std::int64_t(chunks_.size());
+  if (work_ == Work::stretch) moment.sequences = std::int64_t(stretch_.sequences);
   if (work_ != Work::stretch || time >= end_) return moment;
   std::int64_t done = steps_until(time);
   if (start_ + stretch_seconds(done) > time + kSameMoment) --done;

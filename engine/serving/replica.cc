@@ -14,6 +14,7 @@ void Replica::reset(const Setup& setup) {
   state_.longest = setup.longest;
   state_.model_window = state_.window = setup.window;
   state_.single_steps = setup.settings->stepping || setup.lanes > 1;
+  state_.uneven = setup.table->uneven();
   state_.audit = setup.audit;
   // The sequences stay: what they hold in memory is used again.
   state_.unused.clear();
@@ -137,6 +138,7 @@ TimelineRow Replica::row_at(double time, double& tokens_before) const {
     const Lane::Moment moment = lane.at(time);
     blocks += moment.blocks;
     tokens += moment.tokens;
+    row.batch += moment.sequences;
   }
   row.kv_blocks = blocks;
   row.kv_use = double(blocks) / double(state_.pool.total());

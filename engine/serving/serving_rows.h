@@ -17,6 +17,7 @@ struct OutputSettings {
   bool requests = false;
   Seconds timeline{0};
   std::int64_t timeline_moments = 10'000;
+  bool intervals = false;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -28,6 +29,10 @@ struct OutputSettings {
     visit("timeline_moments", self.timeline_moments,
           "most moments of a timeline; one that gets longer goes on at twice the distance",
           at_least(2));
+    visit("intervals", self.intervals,
+          "task serve: simulate again with steps as fast and as slow as their kernels may be, for "
+          "columns _low and _high and slo_probability; takes 3 times as long, with slo up to 10",
+          any_value);
   }
 };
 
@@ -42,6 +47,7 @@ struct RequestRow {
   std::int64_t replica = 0;
   std::int64_t session = -1;
   std::int64_t priority = 0;
+  std::int64_t tenant = 0;
   RequestEnd end = RequestEnd::finished;
   bool measured = true;
   Seconds arrival;
@@ -59,6 +65,7 @@ struct RequestRow {
     visit("replica", self.replica, "replica it was sent to");
     visit("session", self.session, "session it belongs to; -1: none");
     visit("priority", self.priority, "priority level, 0 first");
+    visit("tenant", self.tenant, "tenant it comes from, from 0");
     visit("end", self.end, "finished; refused: could never fit");
     visit("measured", self.measured,
           "arrived inside the measured window: latencies of the point count it");
@@ -79,6 +86,7 @@ struct TimelineRow {
   std::int64_t running = 0;
   std::int64_t waiting = 0;
   std::int64_t decoding = 0;
+  std::int64_t batch = 0;
   std::int64_t kv_blocks = 0;
   double kv_use = 0;
   TokensPerSecond output;  // since the row before
@@ -87,9 +95,11 @@ struct TimelineRow {
   static void fields(Self& self, Visit&& visit) {
     visit("time", self.time, "moment of the row");
     visit("replica", self.replica, "replica it describes");
-    visit("running", self.running, "requests admitted and not finished: the batch");
+    visit("running", self.running, "requests admitted and not finished");
     visit("waiting", self.waiting, "requests in the queue");
     visit("decoding", self.decoding, "of those running, past their prompt");
+    visit("batch", self.batch,
+          "sequences in the present step; in a pipeline, in all steps in flight; 0: no step");
     visit("kv_blocks", self.kv_blocks, "KV blocks in use");
     visit("kv_use", self.kv_use, "share of the KV blocks in use");
     visit("output", self.output, "tokens generated since the row before");

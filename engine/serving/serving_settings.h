@@ -43,12 +43,22 @@ constexpr std::array<std::string_view, 7> enum_names(RouterName) {
 
 // How a step with prompts and decodes attends.
 enum class MixedAttention : std::uint8_t {
-  automatic,  // joined for vLLM's scheduler and Sarathi's on devices that run FlashAttention-2
+  automatic,  // joined where the policy's engines run FlashAttention-2
   separate,   // a kernel for prompts and one for decodes
   joined,     // one kernel, the one for prompts
 };
 constexpr std::array<std::string_view, 3> enum_names(MixedAttention) {
   return {"auto", "separate", "joined"};
+}
+
+// Into how many parts the decode kernel splits the keys of a sequence.
+enum class DecodeParts : std::uint8_t {
+  automatic,  // even where the policy's engines run FlashAttention-2
+  by_length,  // long sequences get more: unequal contexts take as long as equal ones
+  even,       // all get as many: the longest is the last to be done
+};
+constexpr std::array<std::string_view, 3> enum_names(DecodeParts) {
+  return {"auto", "by_length", "even"};
 }
 
 struct ServingSettings {
@@ -74,6 +84,7 @@ struct ServingSettings {
   Bytes logit_memory{14};
   Sampling sampling = Sampling::greedy;
   MixedAttention mixed_attention = MixedAttention::automatic;
+  DecodeParts decode_parts = DecodeParts::automatic;
   bool stepping = false;
 
   // Most tokens of a step, but for decodes beyond them.
@@ -121,6 +132,10 @@ struct ServingSettings {
         "steps with prompts and decodes: one attention kernel or two; auto: one where vLLM has no "
         "other choice",
         any_value);
+    visit("decode_parts", self.decode_parts,
+          "decode attention: long contexts are split into more parts than short ones, or into as "
+          "many; auto: as many where vLLM has no other choice",
+          any_value);
     visit("sampling", self.sampling, "how tokens are chosen from the logits", any_value);
     visit("stepping", self.stepping,
           "simulate every step on its own: the slow reference for the closed form", any_value);

@@ -38,7 +38,7 @@ double ServingSim::next_event_but(std::size_t replica) const {
 }
 
 void ServingSim::run(const ServingProblem& problem) {
-  table_.reset(problem.context);
+  table_.reset(problem.context, problem.scale);
   const Load& load = problem.load;
   const double begin = load.warmup.value;
   const double end = load.window.value > 0 ? begin + load.window.value : kNever;

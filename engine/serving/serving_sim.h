@@ -27,6 +27,7 @@ struct ServingProblem {
   std::int64_t replicas = 1;
   std::int64_t longest = 1;  // tokens of the longest sequence
   std::uint64_t seed = 0;
+  StepScale scale = kAsPredicted;
   bool audit = false;  // recount every sum at every step
   OutputSettings output;
   std::vector<RequestRow>* request_rows = nullptr;

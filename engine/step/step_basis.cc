@@ -10,6 +10,7 @@ StepBasis::StepBasis(const StepContext& context)
       quant_(context.shard.quant),
       sampling_(context.shard.sampling),
       joined_attention_(context.shard.joined_attention),
+      even_parts_(context.shard.even_parts),
       host_(context.host),
       calibration_(context.calibration) {
   if (calibration_ != nullptr) checksum_ = calibration_->checksum;
@@ -24,7 +25,8 @@ bool StepBasis::holds_for(const StepContext& context) const {
          context.device == device_ && context.fabric == fabric_ && *context.shard.model == model_ &&
          context.shard.parallel == parallel_ && context.shard.quant == quant_ &&
          context.shard.sampling == sampling_ &&
-         context.shard.joined_attention == joined_attention_ && context.host == host_;
+         context.shard.joined_attention == joined_attention_ &&
+         context.shard.even_parts == even_parts_ && context.host == host_;
 }
 
 }  // namespace engine

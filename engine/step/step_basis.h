@@ -24,6 +24,7 @@ class StepBasis {
   Quantization quant_;
   Sampling sampling_ = Sampling::greedy;
   bool joined_attention_ = false;
+  bool even_parts_ = false;
   HostSettings host_;
   const Calibration* calibration_ = nullptr;
   std::string checksum_;  // of the calibration: another one may come to lie at the same address

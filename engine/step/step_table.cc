@@ -21,35 +21,48 @@ std::int32_t StepTable::cell_at(std::int32_t batch, std::int64_t sequences, doub
   return index;
 }
 
-DecodeLine StepTable::decode_line(std::int64_t sequences, double context, double window) {
+DecodeLine StepTable::decode_line(const Decodes& decodes) {
+  const std::int64_t sequences = decodes.sequences;
   DecodeLine line;
   line.batch = batch_of(sequences);
   const DecodeBatch& batch = batches_[std::size_t(line.batch)];
   line.fixed = batch.fixed;
   line.added = batch.added;
   line.least = batch.least;
+  if (uneven_) {
+    line.overhang = std::max(0.0, decodes.longest - decodes.context / double(sequences));
+    line.fixed += batch.alone.key_time * line.overhang;
+  }
   line.context_end = line.window_end = std::numeric_limits<double>::infinity();
   if (full_) {
-    line.cell = cell_at(line.batch, sequences, context, {});
+    line.cell = cell_at(line.batch, sequences, decodes.context, {});
     const Cell& cell = cells_[std::size_t(line.cell)];
     line.slope = cell.slope;
     line.fixed += cell.time_low - line.slope * cell.low;
     line.context_end = cell.high;
   }
   if (windowed_) {
-    line.window_cell = cell_at(line.batch, sequences, window, {.window = true});
+    line.window_cell = cell_at(line.batch, sequences, decodes.window, {.window = true});
     const Cell& cell = cells_[std::size_t(line.window_cell)];
     line.window_slope = cell.slope;
     line.fixed += cell.time_low - line.window_slope * cell.low;
     line.window_end = cell.high;
   }
+  const double scale = scale_[std::size_t(Phase::decode)];
+  line.fixed *= scale;
+  line.slope *= scale;
+  line.window_slope *= scale;
+  line.added *= scale;
+  line.least *= scale;
   return line;
 }
 
 void StepTable::count_decode(const DecodeLine& line, double steps, double context_sum,
                              double window_sum, double seconds) {
   constexpr std::size_t phase = std::size_t(Phase::decode);
-  batches_[std::size_t(line.batch)].steps += steps;
+  DecodeBatch& batch = batches_[std::size_t(line.batch)];
+  batch.steps += steps;
+  batch.alone.keys[phase] += steps * line.overhang;
   if (line.cell >= 0) {
     cells_[std::size_t(line.cell)].steps[phase] += steps;
     cells_[std::size_t(line.cell)].sum[phase] += context_sum;
@@ -82,6 +95,8 @@ void StepTable::run_prompts(const BatchShape& batch, Phase phase, double& time, 
     }
     same->calls += row.calls;
     same->time += row.time;
+    same->low += row.low;
+    same->high += row.high;
     same->flops += row.flops;
     same->bytes += row.bytes;
     same->tier = std::min(same->tier, row.tier);
@@ -113,6 +128,13 @@ double StepTable::run_mixed(const BatchShape& batch) {
     };
     if (full_) attend(batch.decode_kv_tokens, false);
     if (windowed_) attend(batch.decode_window_kv_tokens, true);
+    if (uneven_) {
+      DecodeBatch& entry = batches_[std::size_t(decodes)];
+      Overhang& overhang = joined_ ? entry.joined : entry.alone;
+      const double keys = decode_overhang(batch, joined_);
+      overhang.keys[in_phase] += keys;
+      time += overhang.key_time * keys;
+    }
     launches += attention_launches_;
   }
   // One prompt read from its start on is what most steps with prompts have, and lengths recur.
@@ -124,7 +146,8 @@ double StepTable::run_mixed(const BatchShape& batch) {
   }
   const std::int64_t sequences = batch.prefill_sequences + batch.decode_sequences;
   const HostLine host = host_line(launches, sequences, LaunchMode::eager, context_->host);
-  const double seconds = std::max(time + host.added.value, host.least.value);
+  const double seconds =
+      std::max(time + host.added.value, host.least.value) * scale_[in_phase];
   seconds_[in_phase] += seconds;
   steps_[in_phase] += 1;
   return seconds;

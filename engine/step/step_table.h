@@ -4,7 +4,8 @@
 // A decode step of b sequences that attend to C tokens takes, on the device, A_b plus attention that
 // is linear in C between knots; the host turns device time D into max(D + added, least). So the time
 // of a long stretch of decode steps is a sum in closed form, and what each kernel took follows from
-// the number of steps and the sum of C in each cell.
+// the number of steps and the sum of C in each cell. Where the longest context outlasts the mean by o
+// keys, it adds T_b o; all contexts of a stretch grow alike, so that is a constant of it.
 #pragma once
 
 #include <array>
@@ -27,6 +28,7 @@ struct DecodeLine {
   double window_end = 0;
   double added = 0;
   double least = 0;
+  double overhang = 0;     // keys of the longest context beyond the mean: its time is in `fixed`
   std::int32_t batch = 0;  // cells its steps are counted in
   std::int32_t cell = -1;
   std::int32_t window_cell = -1;
@@ -40,16 +42,28 @@ struct DecodeLine {
   }
 };
 
+// How much longer steps take than their kernels say, by phase.
+using StepScale = std::array<double, enum_names(Phase{}).size()>;
+constexpr StepScale kAsPredicted = {1, 1, 1};
+
 class StepTable {
  public:
   // Nothing is counted. Times stay where what they follow from is the same as before, as it is for
   // points of a sweep that differ in load or policy; reports do not depend on it. The context outlives
-  // the use.
-  void reset(const StepContext& context);
+  // the use. A scale other than `kAsPredicted` is for asking what if: reports do not know it.
+  void reset(const StepContext& context, const StepScale& scale = kAsPredicted);
 
-  // The line for steps of `sequences` decodes that attend to `context` tokens in all, and to `window`
-  // of them in layers with a sliding window.
-  DecodeLine decode_line(std::int64_t sequences, double context, double window);
+  // What a line is for: `sequences` decodes that attend to `context` tokens in all, to `window` of
+  // them in layers with a sliding window, and to `longest` in the longest sequence.
+  struct Decodes {
+    std::int64_t sequences = 1;
+    double context = 0;
+    double window = 0;
+    double longest = 0;  // not looked at where `uneven()` is false
+  };
+  DecodeLine decode_line(const Decodes& decodes);
+  // Unequal contexts take longer than equal ones.
+  bool uneven() const { return uneven_; }
   // Counts `steps` steps on a line: the sums over them of context, window and time.
   void count_decode(const DecodeLine& line, double steps, double context_sum, double window_sum,
                     double seconds);
@@ -99,12 +113,20 @@ class StepTable {
     std::vector<Count> met;
   };
 
+  // What the longest context takes beyond the mean.
+  struct Overhang {
+    double key_time = 0;
+    std::uint32_t row = 0;  // in rows_, of one key
+    ByPhase keys{};         // summed over steps
+  };
   struct DecodeBatch {
     double fixed = 0;  // device time without attention
     double launches = 0;
     double added = 0, least = 0, gap = 0;
     std::int64_t rows = 0;  // tokens its kernels work on, padding included
     double steps = 0;
+    // A key of overhang, on its own and beside prompts where one kernel has both.
+    Overhang alone, joined;
     std::uint32_t first_cell = 0;  // in cell_index_: `cells_of_a_batch` from there on
   };
   // Which attention of decodes: of layers with a window or without, on its own or in the kernel that
@@ -145,9 +167,11 @@ class StepTable {
   void add_count(Part part, std::int64_t count);
   std::int32_t node_at(Part part, std::int64_t point);
   void add_batch(std::int64_t sequences);
+  Overhang overhang_of(std::int64_t sequences, bool joined);
   Cell cell_between(std::int64_t sequences, double low, double high, DecodeKernel kernel);
-  double attention_at(std::int64_t sequences, double context, DecodeKernel kernel,
-                      std::vector<KernelRow>* rows, double* launches);
+  DeviceTime attention_of(const BatchShape& decodes, DecodeKernel kernel,
+                          std::vector<KernelRow>* rows);
+  double attention_at(std::int64_t sequences, double context, DecodeKernel kernel);
 
   // step_table_report.cc
   void weigh_nodes();
@@ -156,7 +180,7 @@ class StepTable {
   const StepContext* context_ = nullptr;
   StepBasis basis_;                // what the times below follow from
   double attention_launches_ = 0;  // of the decodes of one step
-  bool latent_ = false, windowed_ = false, full_ = true, joined_ = false;
+  bool latent_ = false, windowed_ = false, full_ = true, joined_ = false, uneven_ = false;
   std::array<Counts, kParts> counts_;
   std::vector<Node> nodes_;
   std::vector<KernelRow> rows_;
@@ -168,6 +192,7 @@ class StepTable {
   std::vector<std::int32_t> node_order_, cell_order_;  // of the report
   std::vector<KernelRow> scratch_rows_;
   OpList scratch_ops_, scratch_part_;
+  StepScale scale_ = kAsPredicted;
   ByPhase seconds_{};
   ByPhase steps_{};
 };

@@ -21,8 +21,9 @@ bool in_absorb(OpName name) { return name == OpName::q_absorb || name == OpName:
 
 }  // namespace
 
-void StepTable::reset(const StepContext& context) {
+void StepTable::reset(const StepContext& context, const StepScale& scale) {
   context_ = &context;
+  scale_ = scale;
   prompt_rows_.clear();
   seconds_.fill(0);
   steps_.fill(0);
@@ -34,7 +35,11 @@ void StepTable::reset(const StepContext& context) {
   for (Counts& counts : counts_) {
     for (Count& count : counts.met) count.steps.fill(0);
   }
-  for (DecodeBatch& batch : batches_) batch.steps = 0;
+  for (DecodeBatch& batch : batches_) {
+    batch.steps = 0;
+    batch.alone.keys.fill(0);
+    batch.joined.keys.fill(0);
+  }
   for (Cell& cell : cells_) {
     cell.steps.fill(0);
     cell.sum.fill(0);
@@ -46,6 +51,7 @@ void StepTable::forget() {
   windowed_ = context_->shard.layers.windowed > 0;
   joined_ = context_->shard.joined_attention;
   full_ = context_->shard.layers.full > 0;
+  uneven_ = context_->shard.even_parts && full_;
   for (Counts& counts : counts_) {
     counts.node.clear();
     counts.index.clear();
@@ -61,10 +67,10 @@ void StepTable::forget() {
   cells_.clear();
   // The number of attention kernels depends neither on the batch nor on what it attends to.
   attention_launches_ = 0;
-  double launches = 0;
+  BatchShape one;
+  add_decode(one, 1, 1, context_->shard.model->window);
   for (const bool window : {false, true}) {
-    attention_at(1, 1, {.window = window}, nullptr, &launches);
-    attention_launches_ += launches;
+    attention_launches_ += attention_of(one, {.window = window}, nullptr).launches;
   }
 }
 
@@ -143,6 +149,10 @@ void StepTable::add_batch(std::int64_t sequences) {
   batch.added = host.added.value;
   batch.least = host.least.value;
   batch.gap = host.gap.value;
+  if (uneven_) {
+    batch.alone = overhang_of(sequences, false);
+    if (joined_) batch.joined = overhang_of(sequences, true);
+  }
   batch.first_cell = std::uint32_t(cell_index_.size());
   const std::int64_t places = cells_of_a_batch();
   cell_index_.resize(cell_index_.size() + std::size_t(places), -1);
@@ -153,25 +163,56 @@ void StepTable::add_batch(std::int64_t sequences) {
   batches_.push_back(batch);
 }
 
-double StepTable::attention_at(std::int64_t sequences, double context, DecodeKernel kernel,
-                               std::vector<KernelRow>* rows, double* launches) {
-  BatchShape batch;
-  batch.decode_sequences = sequences;
-  batch.decode_kv_tokens = batch.decode_window_kv_tokens = context;
+// The time of a key of overhang, all layers: it neither depends on how many there are, nor on the
+// contexts of the others.
+StepTable::Overhang StepTable::overhang_of(std::int64_t sequences, bool joined) {
+  constexpr std::int64_t context = 1024, keys = 1024;
+  BatchShape even;
+  add_decode(even, sequences, context, context_->shard.model->window);
+  BatchShape uneven = even;
+  uneven.decode_longest += double(keys);
+  scratch_rows_.clear();
+  const DeviceTime less = attention_of(even, {.joined = joined}, &scratch_rows_);
+  const DeviceTime more = attention_of(uneven, {.joined = joined}, &scratch_rows_);
+  Overhang overhang;
+  overhang.key_time = (more.total() - less.total()).value / double(keys);
+  overhang.row = std::uint32_t(rows_.size());
+  // It adds time to calls that are counted where they belong, and no work.
+  KernelRow row = scratch_rows_.back();
+  const KernelRow& without = scratch_rows_.front();
+  row.low = (row.low - without.low) / double(keys);
+  row.high = (row.high - without.high) / double(keys);
+  row.time = Seconds{overhang.key_time};
+  row.calls = 0;
+  row.flops = Flops{0};
+  row.bytes = Bytes{0};
+  row.extrapolated = false;
+  rows_.push_back(row);
+  return overhang;
+}
+
+DeviceTime StepTable::attention_of(const BatchShape& decodes, DecodeKernel kernel,
+                                   std::vector<KernelRow>* rows) {
   scratch_ops_.clear();
   scratch_part_.clear();
   if (kernel.joined) {
-    joined_decode_ops(context_->shard, batch, scratch_ops_);
+    joined_decode_ops(context_->shard, decodes, scratch_ops_);
   } else {
-    attention_ops(context_->shard, batch, scratch_ops_);
+    attention_ops(context_->shard, decodes, scratch_ops_);
   }
   const OpName wanted = kernel.window ? OpName::attention_window : OpName::attention;
   for (const PlannedOp& op : scratch_ops_) {
     if (op.name == wanted) scratch_part_.add(op.name, op.family, op.calls, op.op);
   }
-  const DeviceTime time = device_time(scratch_part_, *context_, Phase::decode, rows);
-  if (launches != nullptr) *launches = time.launches;
-  return time.total().value;
+  return device_time(scratch_part_, *context_, Phase::decode, rows);
+}
+
+// Of equal contexts, `context` in all.
+double StepTable::attention_at(std::int64_t sequences, double context, DecodeKernel kernel) {
+  BatchShape batch;
+  batch.decode_sequences = sequences;
+  batch.decode_kv_tokens = batch.decode_window_kv_tokens = context;
+  return attention_of(batch, kernel, &rows_).total().value;
 }
 
 StepTable::Cell StepTable::cell_between(std::int64_t sequences, double low, double high,
@@ -180,9 +221,9 @@ StepTable::Cell StepTable::cell_between(std::int64_t sequences, double low, doub
   cell.low = low;
   cell.high = high;
   cell.row_low = std::uint32_t(rows_.size());
-  cell.time_low = attention_at(sequences, low, kernel, &rows_, nullptr);
+  cell.time_low = attention_at(sequences, low, kernel);
   cell.row_high = std::uint32_t(rows_.size());
-  const double time_high = attention_at(sequences, high, kernel, &rows_, nullptr);
+  const double time_high = attention_at(sequences, high, kernel);
   cell.slope = (time_high - cell.time_low) / (high - low);
   return cell;
 }

@@ -106,7 +106,7 @@ void StepTable::report(std::vector<KernelRow>& rows) {
     count(Part::head, std::int64_t(sequences));
     if (latent_) count(Part::absorb, batch.rows);
     gap += batch.gap * batch.steps;
-    decode_launches += batch.launches * batch.steps;
+    decode_launches += (batch.launches + attention_launches_) * batch.steps;
   }
   weigh_nodes();
   order_for_report();
@@ -129,6 +129,13 @@ void StepTable::report(std::vector<KernelRow>& rows) {
     }
     for (const KernelRow& row : prompt_rows_) {
       if (row.phase == phase) sums.add(row, phase, 1);
+    }
+    for (const std::int32_t index : batch_index_) {
+      if (index < 0) continue;
+      const DecodeBatch& batch = batches_[std::size_t(index)];
+      for (const Overhang* overhang : {&batch.alone, &batch.joined}) {
+        if (overhang->keys[p] > 0) sums.add(rows_[overhang->row], phase, overhang->keys[p]);
+      }
     }
     double device = 0;
     for (std::size_t i = first; i < rows.size(); ++i) device += rows[i].time.value;

@@ -4,6 +4,7 @@
 
 #include "engine/comm/collective_time.h"
 #include "engine/kernels/kernel_time.h"
+#include "engine/kernels/power.h"
 
 namespace engine {
 namespace {
@@ -20,8 +21,8 @@ struct OpTime {
   double high = 1;
 };
 
-OpTime from_kernel(const KernelTime& kernel) {
-  return {.time = kernel.total(),
+OpTime from_kernel(const KernelTime& kernel, Seconds time) {
+  return {.time = time,
           .flops = kernel.flops,
           .bytes = kernel.bytes,
           .bound = kernel.bound(),
@@ -50,7 +51,9 @@ OpTime op_time(const PlannedOp& planned, const StepContext& context) {
   if (const auto* op = std::get_if<ExpertExchange>(&planned.op)) {
     return from_collective(exchange_time(*op, context.fabric, context.device, context.calibration));
   }
-  return from_kernel(kernel_time(planned.family, planned.op, context.device, context.calibration));
+  const KernelTime kernel =
+      kernel_time(planned.family, planned.op, context.device, context.calibration);
+  return from_kernel(kernel, sustained_time(kernel, planned.op, context.device));
 }
 
 bool is_attention(Family family) {

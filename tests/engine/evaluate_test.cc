@@ -98,6 +98,19 @@ TEST(Evaluate, ACacheThatDoesNotFitSaysWhatIsLeft) {
   EXPECT_EQ(outcome.metrics.max_batch, 257);
 }
 
+TEST(Evaluate, TheLongestContextIsBetweenTheMeanAndAllOfIt) {
+  Scenario scenario = toys::scenario();  // 8 sequences of 1024 tokens
+  scenario.step.longest_context = 1000;
+  EXPECT_EQ(evaluate(scenario).reason,
+            "step.longest_context (1000) is less than step.context, the mean (1024)");
+  scenario.step.longest_context = 8186;
+  EXPECT_EQ(evaluate(scenario).reason,
+            "step.longest_context (8186) is more than 8 sequences of 1024 tokens on average allow "
+            "(8185)");
+  scenario.step.longest_context = 8185;
+  EXPECT_EQ(evaluate(scenario).status, Status::ok);
+}
+
 TEST(Evaluate, AFormatTheDeviceLacksIsInfeasible) {
   Scenario scenario = toys::scenario();
   scenario.quant.weights = scenario.quant.activations = Dtype::fp4;

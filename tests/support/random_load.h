@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "engine/base/random.h"
+#include "tests/support/calibrations.h"
 #include "tests/support/serving_toys.h"
 
 namespace toys {
@@ -54,6 +55,11 @@ inline std::shared_ptr<engine::Trace> random_trace(Dice& dice) {
     trace->first_block.push_back(std::uint32_t(trace->blocks.size()));
   }
   return trace;
+}
+
+inline std::shared_ptr<const engine::Calibration> shared_transfer() {
+  static const auto shared = std::make_shared<const engine::Calibration>(transfer());
+  return shared;
 }
 
 struct RandomCase {
@@ -126,6 +132,13 @@ inline RandomCase random_case(std::uint64_t number) {
   made.resources.traces["toy"] = random_trace(dice);
   load.tenants = dice.whole(1, 4);
   load.tenant_skew = dice.between(0, 2);
+  // Fitted kernels, in which unequal contexts may take longer, one head's after the other's.
+  if (dice.chance(0.3)) {
+    scenario.device.multiprocessors = dice.whole(1, 20);
+    serving.decode_parts = dice.one_of<DecodeParts>();
+    serving.mixed_attention = dice.one_of<MixedAttention>();
+    made.resources.calibrations.by_name["transfer"] = shared_transfer();
+  }
   return made;
 }
 

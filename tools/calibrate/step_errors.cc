@@ -25,6 +25,8 @@ constexpr StepShape kShapes[] = {
     {"llama-3.1-8b", 32, 4096, 32, 8, 14336, 128256},
     {"llama-3.1-70b-tp8-rank", 80, 8192, 8, 1, 3584, 16032},
     {"qwen3-14b-like", 40, 5120, 40, 8, 17408, 151936},
+    {"qwen2.5-32b-tp2-rank", 64, 5120, 20, 4, 13824, 76032},
+    {"llama-3.2-3b", 28, 3072, 24, 8, 8192, 128256},
 };
 
 std::optional<engine::ModelSpec> model_shape(std::string_view name) {
@@ -78,7 +80,7 @@ engine::Result<std::vector<StepErrors>> step_errors(const std::filesystem::path&
                                                     const StepCheck& check) {
   const auto table = results::read_table(steps);
   if (!table) return table.mistakes();
-  for (const char* column : {"model", "phase", "mode", "batch", "rested_seconds"}) {
+  for (const char* column : {"model", "phase", "mode", "batch", "seconds"}) {
     if (!table->find(column)) {
       return engine::Mistake{{steps.string(), 1, 1},
                              fmt::format("the table has no column '{}'", column),
@@ -88,14 +90,14 @@ engine::Result<std::vector<StepErrors>> step_errors(const std::filesystem::path&
   std::map<std::pair<std::string, std::string>, std::vector<Scored>> groups;
   for (std::size_t i = 0; i < table->rows(); ++i) {
     const TableRow row(*table, i);
-    if (row.text("mode") != "graph" || row.number("rested_seconds") <= 0) continue;
+    if (row.text("mode") != "graph" || row.number("seconds") <= 0) continue;
     const auto model = model_shape(row.text("model"));
     if (!model) {
       return engine::Mistake{table->where(i, *table->find("model")),
                              fmt::format("'{}' is no shape of tools/gpu", row.text("model")), ""};
     }
     const double predicted = predicted_step(row, *model, check);
-    const Scored scored{row.number("rested_seconds"), predicted, 0, 0};
+    const Scored scored{row.number("seconds"), predicted, 0, 0};
     const std::string phase(row.text("phase"));
     groups[{std::string(row.text("model")), phase}].push_back(scored);
     groups[{"~all", phase}].push_back(scored);  // sorts last

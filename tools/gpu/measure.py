@@ -29,8 +29,9 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", help="folder for the tables; created if absent")
     parser.add_argument("--part", default=",".join(PARTS), help="comma-separated: host, kernels, steps")
-    parser.add_argument("--plan", default="sweep", choices=list(plan_axes.PLANS),
-                        help="shapes of the kernel part: the sweep and what lies between its grid points calibrate, held-out ones check")
+    parser.add_argument("--plan", default="sweep", choices=[*plan_axes.PLANS, "drawn"],
+                        help="shapes of the kernel part: the sweep and what lies between its grid points calibrate, held-out and drawn ones check")
+    parser.add_argument("--seed", type=int, default=1, help="of the drawn plan")
     parser.add_argument("--families", default="", help="groups of the kernel plan to run (see --dry-run); default all")
     parser.add_argument("--budget-s", type=float, default=540.0, help="wall seconds for everything, start-up included")
     parser.add_argument("--resume", action="store_true", help="add to the tables in --out, skipping rows they hold")
@@ -47,7 +48,8 @@ def parse_arguments():
 
 
 def chosen_groups(parser, arguments):
-    plan = sweep_plan.build_plan(plan_axes.PLANS[arguments.plan])
+    drawn = arguments.plan == "drawn"
+    plan = sweep_plan.build_plan(plan_axes.drawn(arguments.seed) if drawn else plan_axes.PLANS[arguments.plan])
     wanted = [name for name in arguments.families.split(",") if name] or list(plan)
     unknown = [name for name in wanted if name not in plan]
     if unknown:
@@ -158,7 +160,7 @@ def run_part(part, arguments, context, deadline):
         from step_sweep import NEEDED_CHECKS, measure_steps, profile_steps
         if NEEDED_CHECKS & set(failed):
             raise RuntimeError(f"no steps: self-check failed: {', '.join(sorted(NEEDED_CHECKS & set(failed)))}")
-        lab = Lab(weights_gib=30, stream_gib=64, scratch_gib=1, fp8_gib=0)
+        lab = Lab(weights_gib=36, stream_gib=64, scratch_gib=1, fp8_gib=0)
         describe_software(environment, lab, torch)
         measure_steps(lab, tables, (environment, log, failed), deadline - PROFILE_SECONDS)
         profile_steps(lab, tables["step_kernels"], (environment, log, failed), deadline)
@@ -172,7 +174,7 @@ def restart_without(name, arguments):
     parts = [part for part in arguments.part if part not in arguments.skip]
     command = [sys.executable, os.path.abspath(__file__), "--out", arguments.out, "--resume", "--part", ",".join(parts),
                "--budget-s", f"{left:.1f}", "--skip", ",".join(arguments.skip + [name])]
-    command += ["--plan", arguments.plan]
+    command += ["--plan", arguments.plan, "--seed", str(arguments.seed)]
     if arguments.families:
         command += ["--families", arguments.families]
     os.execv(sys.executable, command)

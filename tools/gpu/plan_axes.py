@@ -1,6 +1,8 @@
 """The shapes that a plan is made of. The sweep and the sizes between its grid points calibrate; the held-out shapes, of
-other models, say how good the calibration is on what it has not seen. Pure Python.
+other models, say how good the calibration is on what it has not seen, and drawn ones say so again, with a new seed as
+often as wanted. Pure Python.
 """
+import random
 from dataclasses import dataclass, replace
 
 
@@ -121,3 +123,43 @@ BETWEEN = replace(
 )
 
 PLANS = {"sweep": SWEEP, "between": BETWEEN, "heldout": HELDOUT}
+
+
+def drawn(seed):
+    """Axes drawn at random over the ranges of the sweep: sizes log-uniform, widths in steps of 64 as models have them."""
+    source = random.Random(seed)
+
+    def sizes(count, low, high, step=1):
+        found = set()
+        while len(found) < count:
+            found.add(max(low, round(low * (high / low) ** source.random() / step) * step))
+        return sorted(found)
+
+    def pair(*highs):
+        return tuple(sizes(1, 512, high, 64)[0] for high in highs)
+
+    return Axes(
+        gemm_m=sizes(24, 1, 16384),
+        gemm_nk=[pair(65536, 16384) for _ in range(24)],
+        sustained_nk=[pair(32768, 8192)],
+        grouped_m=sizes(10, 1, 32768),
+        grouped_nke=[pair(16384, 8192) + (source.choice([8, 16, 32, 64, 128]),) for _ in range(6)],
+        heads=list(dict.fromkeys(
+            (group * kv, kv, width) for group, kv, width in
+            ((source.choice([1, 2, 3, 4, 5, 6, 8, 12]), source.choice([1, 2, 4, 5, 8]), source.choice([64, 128, 128]))
+             for _ in range(8)))),
+        prefill_lengths=sizes(9, 100, 32768),
+        prefill_batches=sizes(4, 1, 24),
+        chunk_queries=sizes(5, 64, 8192),
+        chunk_prefixes=sizes(6, 128, 100000),
+        chunk_batches=sizes(2, 1, 4),
+        decode_batches=sizes(12, 1, 512),
+        decode_contexts=sizes(10, 100, 131072),
+        tokens=sizes(12, 1, 16384),
+        hidden=sizes(6, 1024, 16384, 64),
+        inter=sizes(6, 1024, 28672, 64),
+        vocabulary=sizes(6, 16000, 262144, 64),
+        sample_tokens=sizes(8, 1, 512),
+        copy_bytes=sizes(6, 4096, 2**28, 256),
+        host_copy_bytes=sizes(6, 64, 2**28, 64),
+    )

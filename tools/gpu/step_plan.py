@@ -35,6 +35,8 @@ MODELS = [
     ModelShape("llama-3.1-8b", 32, 4096, 32, 8, 128, 14336, 128256),
     ModelShape("llama-3.1-70b-tp8-rank", 80, 8192, 8, 1, 128, 3584, 16032),
     ModelShape("qwen3-14b-like", 40, 5120, 40, 8, 128, 17408, 151936),
+    ModelShape("qwen2.5-32b-tp2-rank", 64, 5120, 20, 4, 128, 13824, 76032),
+    ModelShape("llama-3.2-3b", 28, 3072, 24, 8, 128, 8192, 128256),
 ]
 
 

@@ -141,36 +141,36 @@ void add_attention(const results::TextTable& table, const Shape& shape, TableBui
   }
 }
 
-// The degree in a folder's name: "tp2".
-std::int64_t degree_of(const fs::path& folder) {
-  const std::string name = folder.filename().string();
-  std::int64_t degree = 0;
-  if (name.starts_with("tp")) std::from_chars(name.data() + 2, name.data() + name.size(), degree);
-  return degree;
-}
-
 }  // namespace
+
+std::vector<ProfileDegree> profile_degrees(const fs::path& folder) {
+  std::vector<ProfileDegree> degrees;
+  if (!fs::is_directory(folder)) return degrees;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    std::int64_t tp = 0;
+    if (name.starts_with("tp")) std::from_chars(name.data() + 2, name.data() + name.size(), tp);
+    if (entry.is_directory() && tp > 0) degrees.push_back({tp, entry.path()});
+  }
+  std::ranges::sort(degrees, {}, &ProfileDegree::tp);
+  return degrees;
+}
 
 engine::Result<results::TextTable> profile_table(const fs::path& folder,
                                                  const engine::ModelSpec& model) {
   TableBuilder out;
-  std::vector<fs::path> degrees;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.is_directory() && degree_of(entry.path()) > 0) degrees.push_back(entry.path());
-  }
-  std::ranges::sort(degrees);
-  for (const fs::path& degree : degrees) {
-    const Shape shape = shape_of(model, degree_of(degree));
+  for (const ProfileDegree& degree : profile_degrees(folder)) {
+    const Shape shape = shape_of(model, degree.tp);
     for (const auto& [file, rows] :
          {std::pair{"dense.csv", "tokens"}, {"per_sequence.csv", "sequences"}}) {
-      const auto table = results::read_table(degree / file);
+      const auto table = results::read_table(degree.folder / file);
       if (!table) return table.mistakes();
       for (std::size_t i = 0; i < table->rows(); ++i) {
         const TableRow row(*table, i);
         add_layer(row.text("layer"), row.count(rows), row.number("time_us"), shape, out);
       }
     }
-    const auto attention = results::read_table(degree / "attention.csv.gz");
+    const auto attention = results::read_table(degree.folder / "attention.csv.gz");
     if (!attention) return attention.mistakes();
     add_attention(*attention, shape, out);
   }

@@ -1,13 +1,22 @@
 // Profiles of llmservingsim_profiles as a kernel table, from which a measured calibration is made.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <vector>
 
 #include "engine/base/result.h"
 #include "engine/model/model_spec.h"
 #include "results/text_table.h"
 
 namespace tools {
+
+// The folders of a profile, one a degree of tensor parallelism: "tp2".
+struct ProfileDegree {
+  std::int64_t tp = 1;
+  std::filesystem::path folder;
+};
+std::vector<ProfileDegree> profile_degrees(const std::filesystem::path& folder);
 
 // `folder` has tp1, tp2, ... with dense.csv, per_sequence.csv and attention.csv.gz. Of the calls of
 // attention that mix prompts and decodes, those beside a middling prompt are taken.

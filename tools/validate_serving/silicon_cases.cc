@@ -175,12 +175,18 @@ engine::Result<engine::Scenario> scenario_of(const TableRow& row, const engine::
   if (scenario.model.is_moe()) {
     scenario.parallel.ep = std::max<std::int64_t>(1, row.count("moe_ep_size"));
   }
-  if (waits && !dated(row.text("id"))) {
+  if (dated(row.text("id"))) return scenario;
+  // The token budget is not stated; it follows the prompt, and how was chosen on these rows: one and a half
+  // of them under vLLM, which reads prompts in pieces, two and a token a client under TensorRT-LLM.
+  const std::int64_t prompt = row.count("isl");
+  if (backend == "trtllm") {
+    scenario.serving.max_num_batched_tokens = 2 * prompt + scenario.load.clients;
+  }
+  if (waits) {
+    scenario.serving.max_num_batched_tokens = prompt * 3 / 2;
     // Qwen3's published defaults are top-k and top-p; vLLM of that time sorted for them, the other two
     // engines have kernels that do not.
     scenario.serving.sampling = engine::Sampling::sorted;
-    // The budget is not stated: one and a half prompts, chosen on these rows.
-    scenario.serving.max_num_batched_tokens = row.count("isl") * 3 / 2;
   }
   return scenario;
 }

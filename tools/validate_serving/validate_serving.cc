@@ -11,6 +11,7 @@
 #include "tools/validate_serving/compare.h"
 #include "tools/validate_serving/profile_table.h"
 #include "tools/validate_serving/silicon_cases.h"
+#include "tools/validate_serving/uneven_contexts.h"
 
 namespace tools {
 namespace {
@@ -61,6 +62,9 @@ engine::Result<std::string> replay(const MeasuredRun& run, const sweep::Library&
     }
   }
   if (run.kv_blocks == 0) text += "  the run does not say how many KV blocks its engine had\n";
+  const auto uneven = uneven_contexts(run, *resources);
+  if (!uneven) return uneven.mistakes();
+  text += *uneven;
   if (!measured)
     text += "  no profile of this device and model: not replayed with measured times\n";
   return text;

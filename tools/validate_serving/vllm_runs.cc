@@ -21,7 +21,7 @@ using Json = nlohmann::json;
 
 // Names of devices in the data and in our library.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kDevices = {{
-    {"RTXPRO6000", "rtx-pro-6000"},
+    {"RTXPRO6000", "rtx-pro-6000-server"},
     {"RTX4090", "rtx-4090"},
     {"A6000", "rtx-a6000"},
     {"A100", "a100-80gb-sxm"},

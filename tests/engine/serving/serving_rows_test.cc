@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -146,10 +147,36 @@ TEST(TimelineRows, SayWhatIsThere) {
   EXPECT_EQ(first.running, 1);
   EXPECT_EQ(first.waiting, 0);
   EXPECT_EQ(first.decoding, 1);
+  EXPECT_EQ(first.batch, 1);
   EXPECT_EQ(first.kv_blocks, 3);  // 8 tokens, and the one being made
   EXPECT_EQ(first.kv_use, 0.003);
   EXPECT_NEAR(first.output.value, 1 / 0.015, 1e-9);
   EXPECT_NEAR(outcome.timeline[1].output.value, 2 / 0.015, 1e-9);
+}
+
+TEST(TimelineRows, CountWhoIsInThePresentStep) {
+  // Three steps of 10 ms: the first prompt alone, its decode beside the second prompt's 8 tokens of
+  // 10, and so on. Two are running throughout; a budget of 9 leaves the third out.
+  Scenario scenario = toys::served(policy_named("vllm_v1"));
+  scenario.serving.max_num_batched_tokens = 9;
+  scenario.output.timeline = Seconds{0.004};
+  const Outcome outcome = evaluate(scenario, toys::trace({{0, 9, 4}, {0, 8, 2}, {0.011, 1, 1}}));
+  std::vector<std::int64_t> batches, running;
+  for (const TimelineRow& row : outcome.timeline) {
+    batches.push_back(row.batch);
+    running.push_back(row.running);
+  }
+  // At 4 and 8 ms, then 12 and 16, 20 to 28, and 32 to 36.
+  EXPECT_EQ(batches, (std::vector<std::int64_t>{1, 1, 2, 2, 2, 3, 3, 1, 1}));
+  EXPECT_EQ(running, (std::vector<std::int64_t>{1, 1, 2, 2, 2, 3, 3, 1, 1}));
+}
+
+TEST(RequestRows, NameTheTenant) {
+  Scenario scenario = busy_minute();
+  scenario.load.tenants = 3;
+  std::array<int, 3> seen{};
+  for (const RequestRow& row : evaluate(scenario).requests) ++seen.at(std::size_t(row.tenant));
+  for (const int count : seen) EXPECT_GT(count, 300);
 }
 
 }  // namespace

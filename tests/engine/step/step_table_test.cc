@@ -39,5 +39,19 @@ TEST(StepTable, RowsDoNotDependOnWhoUsedTheTableBefore) {
   }
 }
 
+// The gaps of a graph are as many as its kernels, attention included.
+TEST(StepTable, AGapFollowsEveryKernelOfADecode) {
+  Scenario scenario = toys::served(policy_named("vllm_v1"));
+  scenario.host.kernel_gap = Seconds{1e-6};
+  scenario.host.mode = HostMode::graph;
+  double gaps = 0, kernels = 0;
+  for (const KernelRow& row : evaluate(scenario, toys::trace({{0, 8, 4}})).kernels) {
+    if (row.phase != Phase::decode || row.family == Family::host) continue;
+    (row.family == Family::gap ? gaps : kernels) += row.calls;
+  }
+  EXPECT_GT(gaps, 0);
+  EXPECT_EQ(gaps, kernels);
+}
+
 }  // namespace
 }  // namespace engine

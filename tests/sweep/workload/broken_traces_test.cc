@@ -1,6 +1,7 @@
 // Traces as they go wrong, and all that is said about each, in full.
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <string>
 
 #include "sweep/workload/trace_file.h"
@@ -13,6 +14,8 @@ struct BrokenTrace {
   const char* file;  // the end of its name says the format
   std::string text;
   std::string message;
+
+  friend void PrintTo(const BrokenTrace& trace, std::ostream* out) { *out << trace.file; }
 };
 
 const std::string kHeader = "arrival_s,prompt_tokens,output_tokens\n";

@@ -1,0 +1,21 @@
+// How far the figures of a served load may be off, because kernel times are.
+#pragma once
+
+#include <functional>
+
+#include "engine/outcome.h"
+#include "engine/scenario.h"
+#include "engine/serving/serving_sim.h"
+
+namespace engine {
+
+// Simulates the same load once more, with the same random numbers.
+using Simulate = std::function<ServingStats&(const StepScale& scale)>;
+
+// The steps of a phase are off together: nine times in ten by a factor between the ends of their
+// interval (`interval_of` the kernels of the phase), and those of all phases at once, since they are
+// made of the same kernels. The load is simulated at both ends; with an SLO, the factor at which it is
+// no longer met is searched for, and its probability told, as that of a lognormal with these ends.
+void report_intervals(const Scenario& scenario, const Simulate& simulate, Outcome& outcome);
+
+}  // namespace engine

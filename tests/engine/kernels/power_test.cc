@@ -1,0 +1,88 @@
+#include "engine/kernels/power.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/calibrations.h"
+#include "tests/support/random_calls.h"
+#include "tests/support/toys.h"
+
+namespace engine {
+namespace {
+
+// Draws 60% of its limit when busy, and as much again with all matrix units at work.
+Device limited() {
+  Device device = toys::gpu();
+  device.power_limit = Watts{500};
+  device.busy_power = Watts{300};
+  device.tensor_power = Watts{300};
+  device.memory_power = Watts{50};
+  return device;
+}
+
+constexpr Gemm kLarge{.m = 8192, .n = 12800, .k = 8192};
+constexpr Gemm kNarrow{.m = 16, .n = 12800, .k = 8192};
+
+KernelTime time_of(const Op& op, const Device& device) {
+  return kernel_time(Family::gemm, op, device, nullptr);
+}
+
+TEST(Power, AProductAtThePeakTakesItsEnergyOverTheLimit) {
+  const Device device = limited();
+  const KernelTime burst = time_of(kLarge, device);
+  const double arithmetic = 2.0 * 8192 * 12800 * 8192 / 1e15;
+  ASSERT_NEAR(burst.compute.value, arithmetic, 1e-9);  // tiles and waves are full
+  const double traffic = burst.bytes.value / 1e12;
+  EXPECT_DOUBLE_EQ(sustained_time(burst, kLarge, device).value,
+                   (300 * arithmetic + 300 * arithmetic + 50 * traffic) / 500);
+}
+
+TEST(Power, WhatWaitsForMemoryIsNotSlower) {
+  const KernelTime burst = time_of(kNarrow, limited());
+  ASSERT_EQ(burst.bound(), Bound::memory);
+  EXPECT_EQ(sustained_time(burst, kNarrow, limited()), burst.time);
+}
+
+TEST(Power, ADeviceThatDoesNotSayWhatItDrawsIsNeverLimited) {
+  Device device = limited();
+  device.tensor_power = Watts{0};
+  const KernelTime burst = time_of(kLarge, device);
+  EXPECT_EQ(sustained_time(burst, kLarge, device), burst.time);
+  device = limited();
+  device.power_limit = Watts{0};
+  EXPECT_EQ(sustained_time(burst, kLarge, device), burst.time);
+}
+
+// A sweep over any of these fields must not see a better device lose, nor more work win.
+TEST(Power, NeitherABetterDeviceIsSlowerNorMoreWorkFaster) {
+  const auto scaled = [](Device device, auto member) {
+    device.*member = device.*member * 1.3;
+    return device;
+  };
+  for (const Calibration* calibration :
+       {static_cast<const Calibration*>(nullptr), &toys::transfer()}) {
+    for (std::uint64_t n = 0; n < 2000; ++n) {
+      const toys::Call call = toys::random_call(n);
+      const auto time = [&](const Op& op, const Device& device) {
+        const KernelTime burst = kernel_time(call.family, op, device, calibration);
+        const Seconds sustained = sustained_time(burst, op, device);
+        EXPECT_GE(sustained, burst.time);
+        return sustained.value;
+      };
+      Device device = toys::random_device(n);
+      device.power_limit = Watts{500};
+      device.busy_power = Watts{300};
+      device.tensor_power = Watts{300};
+      device.memory_power = Watts{50};
+      const double before = time(call.op, device) * (1 + 1e-9);
+      EXPECT_LE(time(call.op, scaled(device, &Device::power_limit)), before) << n;
+      EXPECT_LE(time(call.op, scaled(device, &Device::memory_bandwidth)), before) << n;
+      EXPECT_LE(time(call.op, scaled(device, &Device::clock)), before) << n;
+      for (const toys::Growth& grown : toys::growths(call.op)) {
+        EXPECT_GE(time(grown(call.op, 1.5), device) * (1 + 1e-9), time(call.op, device)) << n;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace engine
