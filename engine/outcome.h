@@ -137,11 +137,14 @@ struct Metrics {
     visit("e2e", self.e2e, "from arrival to the last token");
     visit("step_time_low", self.step_time_low, "nine such steps in ten take at least this");
     visit("step_time_high", self.step_time_high, "and at most this");
-    visit("ttft_low", self.ttft_low, "nine times in ten at least this; of served loads the mean, with output.intervals");
+    visit("ttft_low", self.ttft_low,
+          "nine times in ten at least this; of served loads the mean, with output.intervals");
     visit("ttft_high", self.ttft_high, "and at most this");
-    visit("tpot_low", self.tpot_low, "nine times in ten at least this; of served loads the mean, with output.intervals");
+    visit("tpot_low", self.tpot_low,
+          "nine times in ten at least this; of served loads the mean, with output.intervals");
     visit("tpot_high", self.tpot_high, "and at most this");
-    visit("e2e_low", self.e2e_low, "nine times in ten at least this; of served loads the mean, with output.intervals");
+    visit("e2e_low", self.e2e_low,
+          "nine times in ten at least this; of served loads the mean, with output.intervals");
     visit("e2e_high", self.e2e_high, "and at most this");
     visit("compute_time", self.compute_time, "in kernels other than attention and collectives");
     visit("attention_time", self.attention_time, "in attention kernels");

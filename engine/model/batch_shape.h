@@ -16,7 +16,8 @@ struct BatchShape {
   std::int64_t decode_sequences = 0;  // one new token each
   double decode_kv_tokens = 0;        // keys they attend to, summed
   double decode_window_kv_tokens = 0;
-  double decode_longest = 0;  // keys of the longest of them; where less than the mean: all are alike
+  double decode_longest =
+      0;                     // keys of the longest of them; where less than the mean: all are alike
   std::int64_t sampled = 0;  // sequences that produce a token in this step
   std::int64_t padding = 0;  // rows added to reach a captured batch size
 

@@ -146,8 +146,7 @@ double StepTable::run_mixed(const BatchShape& batch) {
   }
   const std::int64_t sequences = batch.prefill_sequences + batch.decode_sequences;
   const HostLine host = host_line(launches, sequences, LaunchMode::eager, context_->host);
-  const double seconds =
-      std::max(time + host.added.value, host.least.value) * scale_[in_phase];
+  const double seconds = std::max(time + host.added.value, host.least.value) * scale_[in_phase];
   seconds_[in_phase] += seconds;
   steps_[in_phase] += 1;
   return seconds;

@@ -47,7 +47,8 @@ void expect_same_kernels(const Outcome& a, const Outcome& b) {
     const bool rest = left.family == Family::host;
     expect_near(left.time.value, right.time.value, rest ? a.metrics.makespan.value : 0,
                 what + " time");
-    expect_near(left.low.value, right.low.value, rest ? a.metrics.makespan.value : 0, what + " low");
+    expect_near(left.low.value, right.low.value, rest ? a.metrics.makespan.value : 0,
+                what + " low");
     expect_near(left.high.value, right.high.value, rest ? a.metrics.makespan.value : 0,
                 what + " high");
     expect_near(left.flops.value, right.flops.value, 0, what + " flops");

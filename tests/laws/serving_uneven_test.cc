@@ -48,7 +48,8 @@ TEST(UnevenContexts, OfAStepAreNeverFaster) {
 // Requests of one length that come together stay alike to the end: not a bit may differ.
 TEST(UnevenContexts, EqualOnesTakeTheTimeTheyTook) {
   for (const PolicyName policy : {policy_named("vllm_v1"), policy_named("static")}) {
-    toys::RandomCase made{toys::served(policy), toys::trace({{0, 40, 30}, {0, 40, 30}, {0, 40, 30}})};
+    toys::RandomCase made{toys::served(policy),
+                          toys::trace({{0, 40, 30}, {0, 40, 30}, {0, 40, 30}})};
     made.resources.calibrations.by_name["transfer"] = toys::shared_transfer();
     made.scenario.device.multiprocessors = 1;
     made.scenario.host = toys::no_host();

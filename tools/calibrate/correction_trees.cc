@@ -15,10 +15,16 @@ namespace {
 constexpr std::size_t kFolds = 5;
 
 // Times of engines repeat to a few percent, and relatives are not quite alike: slower learning from
-// fuller leaves than where one device's own sweep is to be met exactly. An engine's fallback kernels
-// are 10 to 30 times slower, by rules worth knowing.
-constexpr TreeOptions kTrees{
-    .trees = 100, .rate = 0.25, .caution = 3, .most_points = 16000, .most_residual = 3};
+// fuller leaves than where one device's own sweep is to be met exactly. Kernels of decode attention
+// that do not split the context are 10 to 30 times slower, by rules worth knowing; experts that are so
+// much slower are bad luck of a tuner.
+TreeOptions tree_options(engine::Features features) {
+  return {.trees = 100,
+          .rate = 0.25,
+          .caution = 3,
+          .most_points = 16000,
+          .most_residual = features == engine::Features::decode ? 3.0 : 1.0};
+}
 
 // The coordinates that a model fixes, as opposed to those a batch does.
 std::vector<double> fixed_part(const engine::Coordinates& shape, engine::Features features) {
@@ -66,6 +72,7 @@ std::vector<Scored> add_trees(engine::Calibration& calibration,
   slot.facts->points = {};
   const engine::Features features = slot.coordinates.features;
   const double processors = double(any.device->multiprocessors);
+  const TreeOptions options = tree_options(features);
 
   const Predictor form(*any.device, &calibration);
   std::vector<Scored> scored;
@@ -82,13 +89,13 @@ std::vector<Scored> add_trees(engine::Calibration& calibration,
     for (std::size_t i = 0; i < points.size(); ++i) {
       if (folds[i] != left) seen.push_back(points[i]);
     }
-    const engine::BoostedTrees trees = fit_trees(seen, features, processors, kTrees);
+    const engine::BoostedTrees trees = fit_trees(seen, features, processors, options);
     for (std::size_t i = 0; i < points.size(); ++i) {
       if (folds[i] == left) scored[i].predicted *= std::exp(trees.at(points[i].shape));
     }
   }
   slot.facts->points =
-      engine::PointSet({}, slot.coordinates, fit_trees(points, features, processors, kTrees));
+      engine::PointSet({}, slot.coordinates, fit_trees(points, features, processors, options));
   return scored;
 }
 
