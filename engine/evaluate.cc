@@ -56,6 +56,18 @@ std::optional<std::string> hardware_problem(const Scenario& scenario, const Fabr
   return std::nullopt;
 }
 
+// What to say of a calibration that is not there.
+std::string missing(const CalibrationWish& wish, const Scenario& scenario) {
+  if (wish.tier != TierChoice::measured && !wish.engine.empty()) {
+    return "serving.kernels: no calibration of the engine '" + std::string(wish.engine) +
+           "' is loaded";
+  }
+  std::string text =
+      "calibration.tier " + std::string(name_of(wish.tier)) + ": no such calibration is loaded";
+  if (wish.tier != TierChoice::measured) return text;
+  return text + " for " + std::string(wish.name.empty() ? scenario.device.name : wish.name);
+}
+
 // Why the contexts of a step cannot be as stated, or nothing.
 std::optional<std::string> context_problem(const StepShape& step) {
   if (step.longest_context == 0) return std::nullopt;
@@ -297,16 +309,10 @@ void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome
                   "context parallelism (parallel.cp > 1) is not modelled");
   }
   const CalibrationSettings& wanted = scenario.calibration;
+  const CalibrationWish wish{wanted.tier, wanted.name, scenario.serving.kernels};
   const CalibrationChoice calibration =
-      choose_calibration(wanted.tier, wanted.name, scenario.device.name, resources.calibrations);
-  if (calibration.missing) {
-    return refuse(outcome, Status::unsupported,
-                  "calibration.tier " + std::string(name_of(wanted.tier)) +
-                      ": no such calibration is loaded" +
-                      (wanted.tier == TierChoice::measured
-                           ? " for " + (wanted.name.empty() ? scenario.device.name : wanted.name)
-                           : std::string()));
-  }
+      choose_calibration(wish, scenario.device, resources.calibrations);
+  if (calibration.missing) return refuse(outcome, Status::unsupported, missing(wish, scenario));
   if (auto problem = shard_problem(scenario.model, parallel)) {
     return refuse(outcome, Status::infeasible, std::move(*problem));
   }
@@ -327,6 +333,7 @@ void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome
   const Residency residency = residency_of(scenario, resources);
   const Footprint footprint = footprint_of(shard, scenario.device,
                                            {.utilization = scenario.serving.memory_utilization,
+                                            .of = scenario.serving.memory_share,
                                             .reserved = scenario.serving.reserved_memory,
                                             .step_tokens = residency.step_tokens,
                                             .step_sampled = residency.sampled,

@@ -115,9 +115,10 @@ class CsvParser {
     for (bool more = true; more;) {
       const std::string name(take_cell(line, scratch_));
       const auto column = int(table_.columns.size()) + 1;
-      if (name.empty()) {
+      // The index of a data frame has no name, and stands first.
+      if (name.empty() && column > 1) {
         add_mistake(1, "column " + std::to_string(column) + " has no name", "");
-      } else if (table_.find(name)) {
+      } else if (!name.empty() && table_.find(name)) {
         add_mistake(1, "two columns are called '" + name + "'", "keep one of them");
       }
       table_.columns.emplace_back(name);

@@ -6,8 +6,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/base/enum_names.h"
 #include "engine/base/result.h"
@@ -16,6 +19,7 @@
 #include "engine/calibration/fits.h"
 #include "engine/calibration/parameter_set.h"
 #include "engine/calibration/point_set.h"
+#include "engine/hardware/device.h"
 
 namespace engine {
 
@@ -100,6 +104,13 @@ struct Envelope {
     }
     return inside || !known;
   }
+  // Nothing is inside.
+  static Envelope nowhere() {
+    Envelope envelope{.known = true};
+    envelope.low.fill(1);
+    envelope.high.fill(-1);
+    return envelope;
+  }
 };
 
 // What holds for every fitted set, whatever its form.
@@ -128,10 +139,14 @@ using FittedTable = std::array<FittedSets<Fit>, enum_names(Kind{}).size()>;
 struct Calibration {
   std::string name;
   Tier tier = Tier::transfer;
-  std::string device;     // measured: the device that was swept
-  std::string source;     // where the measurements come from
-  std::string fit_error;  // the fit's own account of its error, one line
-  std::string checksum;   // of the text it was read from
+  std::string device;  // measured: the device that was swept
+  std::string impl;    // measured: the one implementation it is about; empty: the device's kernels
+  std::string source;  // where the measurements come from
+  std::string fit_error;              // the fit's own account of its error, one line
+  std::string checksum;               // of the text it was read from
+  std::optional<Device> measured_on;  // as its datasheet was then; older files do not say
+  // The same for a device whose datasheet was altered since; shared by all copies. See completed_by.
+  std::shared_ptr<const Calibration> altered;
 
   FittedTable<GemmFit, GemmFormat> gemm;
   FittedTable<GemmFit, GemmFormat> grouped_gemm;
@@ -143,6 +158,7 @@ struct Calibration {
   FittedTable<PassFit, Pass> pass;
   FittedTable<CopyFit, Direction> copy;
   FittedTable<CollectiveFit, CollectiveKind> collective;
+  FittedTable<BetweenFit, CollectiveKind> between;  // nodes
   FittedTable<ExchangeFit, ExchangeKind> exchange;
 
   // Every family of parameters: visit(name, its sets, its coordinates). A section of the text is
@@ -175,6 +191,7 @@ struct Calibration {
     table("pass", Pass{}, self.pass, kPassCoordinates);
     table("copy", Direction{}, self.copy, kCopyCoordinates);
     table("collective", CollectiveKind{}, self.collective, kCollectiveCoordinates);
+    table("between", CollectiveKind{}, self.between, kBetweenCoordinates);
     table("exchange", ExchangeKind{}, self.exchange, kExchangeCoordinates);
   }
 };
@@ -204,7 +221,13 @@ bool speaks(const FittedSets<Fit>& sets) {
 Result<Calibration> parse_calibration(std::string_view text, const std::string& file_name);
 std::string write_calibration(const Calibration& calibration);
 
-// A device's sweep with the transfer parameters for everything it did not measure.
+// The texts of a file that holds several, one after the other: a device's, then those of single
+// implementations. Each has a checksum of its own; parse_calibration reads one.
+std::vector<std::string_view> calibrations_in(std::string_view text);
+
+// A device's sweep with the transfer parameters for everything it did not measure. Where it says what it
+// was measured on, `altered` speaks for a device that is no longer that: the same utilisation of the altered
+// datasheet, but as what it is then: tier transfer, flagged, and as wide an interval as a relative has.
 Calibration completed_by(Calibration measured, const Calibration& transfer);
 
 }  // namespace engine

@@ -7,6 +7,8 @@
 //     device: -
 //     source: ...
 //     fit_error: ...
+//     impl: vllm_0.24.0:...             only in a text about one implementation
+//     measured_on.multiprocessors: 132  the datasheet of the swept device, one line a fact
 //     checksum: 0123456789abcdef        of every line after this one, and of those before it
 //     section gemm/bf16/hopper
 //     eta_m: 0.84
@@ -33,6 +35,7 @@
 #include "engine/base/version.h"
 #include "engine/calibration/calibration.h"
 #include "engine/calibration/calibration_format.h"
+#include "engine/calibration/device_facts.h"
 
 namespace engine {
 namespace {
@@ -158,6 +161,13 @@ class Reader {
       calibration_.source = text;
     } else if (key == "fit_error") {
       calibration_.fit_error = text;
+    } else if (key == "impl") {
+      calibration_.impl = text;
+    } else if (key.starts_with(kMeasuredOn)) {
+      if (!calibration_.measured_on) calibration_.measured_on.emplace();
+      if (!set_fact(*calibration_.measured_on, key.substr(kMeasuredOn.size()), value)) {
+        return stops(fmt::format("{}: '{}' is no fact of a device", key, value), kAgain);
+      }
     } else if (key == "tier") {
       const auto tier = from_name<Tier>(value);
       if (!tier) return stops(fmt::format("unknown tier '{}'", value), kAgain);
@@ -358,6 +368,7 @@ class Reader {
     }
   }
 
+  static constexpr std::string_view kMeasuredOn = "measured_on.";
   static constexpr const char* kAgain = "make the file anew with 'llmsweep calibrate'";
 
   std::string_view text_;
@@ -374,6 +385,17 @@ class Reader {
 
 Result<Calibration> parse_calibration(std::string_view text, const std::string& file_name) {
   return Reader(text, file_name).read();
+}
+
+std::vector<std::string_view> calibrations_in(std::string_view text) {
+  std::vector<std::string_view> texts;
+  const std::string next = "\n" + std::string(kMagic);
+  while (true) {
+    const std::size_t end = text.find(next);
+    texts.push_back(text.substr(0, end == std::string_view::npos ? end : end + 1));
+    if (end == std::string_view::npos) return texts;
+    text.remove_prefix(end + 1);
+  }
 }
 
 }  // namespace engine

@@ -9,6 +9,7 @@
 #include "engine/base/version.h"
 #include "engine/calibration/calibration.h"
 #include "engine/calibration/calibration_format.h"
+#include "engine/calibration/device_facts.h"
 
 namespace engine {
 namespace {
@@ -78,11 +79,13 @@ void write_set(const std::string& name, const FittedSet<Fit>& set, CoordinateLis
 }  // namespace
 
 std::string write_calibration(const Calibration& calibration) {
-  const std::string header = fmt::format(
+  std::string header = fmt::format(
       "{}{}\nname: {}\ntier: {}\nmodel_version: {}\ndevice: {}\nsource: {}\nfit_error: {}\n",
       calibration_format::kMagic, kCalibrationFormat, one_line(calibration.name),
       name_of(calibration.tier), kModelVersion, one_line(calibration.device),
       one_line(calibration.source), one_line(calibration.fit_error));
+  if (!calibration.impl.empty()) header += fmt::format("impl: {}\n", one_line(calibration.impl));
+  if (calibration.measured_on) header += facts_text(*calibration.measured_on);
   std::string body;
   Calibration::sections(
       calibration, [&](const std::string& name, const auto& sets, CoordinateList list) {
@@ -93,21 +96,6 @@ std::string write_calibration(const Calibration& calibration) {
         }
       });
   return header + "checksum: " + calibration_format::fingerprint(header, body) + "\n" + body;
-}
-
-Calibration completed_by(Calibration measured, const Calibration& transfer) {
-  std::vector<const void*> sources;
-  Calibration::sections(transfer, [&sources](std::string_view, const auto& sets, CoordinateList) {
-    sources.push_back(&sets);
-  });
-  std::size_t next = 0;
-  Calibration::sections(measured, [&](std::string_view, auto& sets, CoordinateList) {
-    const auto& from = *static_cast<std::decay_t<decltype(sets)> const*>(sources[next++]);
-    for (std::size_t i = 0; i < sets.size(); ++i) {
-      if (!sets[i].present) sets[i] = from[i];
-    }
-  });
-  return measured;
 }
 
 }  // namespace engine

@@ -14,11 +14,18 @@ namespace engine {
 struct Calibrations {
   // By name: "transfer", and the names of swept devices. Shared: every point reads the same ones.
   // A measured one is completed_by the transfer parameters when it is loaded.
-  std::map<std::string, std::shared_ptr<const Calibration>, std::less<>> by_name;
+  using Named = std::map<std::string, std::shared_ptr<const Calibration>, std::less<>>;
+  Named by_name;
+  // Transfer parameters of single engines' kernels ("vllm_0.24.0"), completed by the plain ones.
+  Named by_engine;
 
-  const Calibration* find(std::string_view name) const {
-    const auto found = by_name.find(name);
-    return found == by_name.end() ? nullptr : found->second.get();
+  const Calibration* find(std::string_view name) const { return find_in(by_name, name); }
+  const Calibration* find_engine(std::string_view name) const { return find_in(by_engine, name); }
+
+ private:
+  static const Calibration* find_in(const Named& named, std::string_view name) {
+    const auto found = named.find(name);
+    return found == named.end() ? nullptr : found->second.get();
   }
 };
 
@@ -29,8 +36,16 @@ struct CalibrationChoice {
   bool missing = false;                      // what was asked for is not there
 };
 
-// `name` is that of the measured calibration; empty: the device's own name.
-CalibrationChoice choose_calibration(TierChoice tier, std::string_view name,
-                                     std::string_view device, const Calibrations& have);
+struct CalibrationWish {
+  TierChoice tier = TierChoice::best;
+  std::string_view name;    // of the measured calibration; empty: the device's own name
+  std::string_view engine;  // whose kernels, where nothing was measured; empty: well-made ones
+};
+CalibrationChoice choose_calibration(const CalibrationWish& wish, const Device& device,
+                                     const Calibrations& have);
+
+// A sweep as it speaks for `device`: itself on the machine it was made on, its `altered` on any other;
+// nullptr where it has none. Links count only where it measured collectives.
+const Calibration* speaking_for(const Calibration& measured, const Device& device);
 
 }  // namespace engine

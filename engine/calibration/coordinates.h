@@ -88,6 +88,7 @@ inline constexpr std::array<Coordinate, 2> kAbsorbed{{{"tokens"}, {"q_heads"}}};
 inline constexpr std::array<Coordinate, 3> kPass{
     {{"rows"}, {"row_bytes", Scale::size, 2}, {"cold", Scale::amount, 8}}};
 inline constexpr std::array<Coordinate, 2> kCollective{{{"bytes"}, {"ranks"}}};
+inline constexpr std::array<Coordinate, 3> kBetween{{{"bytes"}, {"nodes"}, {"per_node"}}};
 inline constexpr std::array<Coordinate, 4> kExchange{
     {{"tokens"}, {"hidden"}, {"topk"}, {"experts"}}};
 inline constexpr std::array<Coordinate, 1> kCopy{{{"bytes"}}};
@@ -101,6 +102,7 @@ inline constexpr CoordinateList kMoeCoordinates{coordinate_lists::kMoe, Features
 inline constexpr CoordinateList kAbsorbedCoordinates{coordinate_lists::kAbsorbed};
 inline constexpr CoordinateList kPassCoordinates{coordinate_lists::kPass};
 inline constexpr CoordinateList kCollectiveCoordinates{coordinate_lists::kCollective};
+inline constexpr CoordinateList kBetweenCoordinates{coordinate_lists::kBetween};
 inline constexpr CoordinateList kExchangeCoordinates{coordinate_lists::kExchange};
 inline constexpr CoordinateList kCopyCoordinates{coordinate_lists::kCopy};
 

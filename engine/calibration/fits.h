@@ -241,6 +241,31 @@ struct CollectiveFit {
   }
 };
 
+// A collective between nodes: three protocols, each a start, a start per doubling of the ranks and a share
+// of the adapter (engine/comm/between_nodes.cc).
+struct BetweenFit {
+  double a1 = 0, b1 = 0, e1 = 1;
+  double a2 = 0, b2 = 0, e2 = 1;
+  double a3 = 0, b3 = 0, e3 = 1;
+  double q = 8;        // how softly the fastest is taken
+  double latency = 1;  // of the link it was fitted on; a slower link starts slower in proportion
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("a1", self.a1);
+    visit("b1", self.b1);
+    visit("e1", self.e1);
+    visit("a2", self.a2);
+    visit("b2", self.b2);
+    visit("e2", self.e2);
+    visit("a3", self.a3);
+    visit("b3", self.b3);
+    visit("e3", self.e3);
+    visit("q", self.q);
+    visit("latency", self.latency);
+  }
+};
+
 // Tokens sent to their experts and back (engine/comm/expert_exchange.cc). The low-latency kernels use
 // a, ae, e and pn; the high-throughput ones a, cs, e, ct and pn.
 struct ExchangeFit {

@@ -1,13 +1,11 @@
 #include "engine/comm/collective_form.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
-namespace engine {
-namespace {
+#include "engine/comm/ways.h"
 
-constexpr double kFastLink = 100e9;  // bytes a second; the slowest fitted one has 300
+namespace engine {
 
 CollectiveKind kind_of(Pattern pattern) {
   switch (pattern) {
@@ -25,6 +23,10 @@ CollectiveKind kind_of(Pattern pattern) {
   return CollectiveKind::send_recv;
 }
 
+namespace {
+
+constexpr double kFastLink = 100e9;  // bytes a second; the slowest fitted one has 300
+
 // What one device must send at least.
 double least_bytes(Pattern pattern, double bytes, double ranks, bool in_network) {
   if (pattern == Pattern::send_recv) return bytes;
@@ -32,42 +34,6 @@ double least_bytes(Pattern pattern, double bytes, double ranks, bool in_network)
   if (pattern != Pattern::all_reduce) return share;
   return in_network ? std::min(bytes, 2 * share) : 2 * share;
 }
-
-// One way to do it, in microseconds.
-struct Way {
-  double start;
-  double transfer;
-  double sent;  // bytes of one device
-  Algorithm algorithm;
-  double total() const { return start + transfer; }
-};
-
-// The ways of a library, and a soft minimum over them: near the crossing of two, calls take a little
-// less than either curve says.
-struct Ways {
-  std::array<Way, 4> all;
-  std::size_t count = 0;
-
-  void add(const Way& way) { all[count++] = way; }
-  CollectiveTime fastest(double sharpness) const {
-    const Way* best = &all[0];
-    for (std::size_t i = 1; i < count; ++i) {
-      if (all[i].total() < best->total()) best = &all[i];
-    }
-    double sum = 1;
-    for (std::size_t i = 0; i < count; ++i) {
-      const double ratio = best->total() / all[i].total();
-      // Ways three times slower add less than a thousandth at the sharpness of any fit.
-      if (&all[i] != best) sum += std::pow(ratio, sharpness);
-    }
-    const double total = best->total() * std::pow(sum, -1 / sharpness);
-    const double start = std::min(best->start, total);
-    return {.latency = Seconds{start * 1e-6},
-            .transfer = Seconds{(total - start) * 1e-6},
-            .bytes = Bytes{best->sent},
-            .algorithm = best->algorithm};
-  }
-};
 
 // General collectives run one of three protocols, from low latency to full rate, each a start, a start
 // per peer and a share of the link.

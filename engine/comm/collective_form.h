@@ -24,6 +24,18 @@ std::optional<CollectiveTime> fitted_collective(Pattern pattern, double bytes, d
                                                 const Device& device,
                                                 const Calibration& calibration);
 
+CollectiveKind kind_of(Pattern pattern);
+
+// The same between nodes, `per_node` devices in each of `nodes`, each with an adapter to `link`. The way
+// inside a node is not in it. Patterns without a fit of their own are half an all-reduce, and flagged.
+struct Spread {
+  double nodes = 1;
+  double per_node = 1;
+};
+std::optional<CollectiveTime> fitted_between(Pattern pattern, double bytes, const Spread& spread,
+                                             const LinkRates& link, const Device& device,
+                                             const Calibration& calibration);
+
 // Takes the labels of a set, and the residual of a swept device, to a time.
 void label(CollectiveTime& time, double least_us, const SetFacts& set, const Coordinates& shape);
 

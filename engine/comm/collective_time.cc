@@ -86,57 +86,83 @@ CollectiveTime node_time(Pattern pattern, double bytes, double ranks, const Fabr
   return flat_time(pattern, bytes, ranks, link);
 }
 
-// Across nodes: the part inside a node on its own link, the rest between nodes, where each device
-// has its own adapter.
-CollectiveTime hierarchical_time(Pattern pattern, double bytes, double per_node, double nodes,
-                                 const Fabric& fabric, const Fits& fits) {
+void add_part(CollectiveTime& time, const CollectiveTime& part) {
+  time.latency += part.latency;
+  time.transfer += part.transfer;
+  time.bytes += part.bytes;
+  time.extrapolated = time.extrapolated || part.extrapolated;
+}
+
+// What a collective between nodes does inside each of them.
+CollectiveTime inside_time(Pattern pattern, double bytes, const Spread& spread,
+                           const Fabric& fabric, const Fits& fits) {
   CollectiveTime time;
-  time.algorithm = Algorithm::hierarchical;
-  const auto add = [&time](const CollectiveTime& part) {
-    time.latency += part.latency;
-    time.transfer += part.transfer;
-    time.bytes += part.bytes;
-    time.extrapolated = time.extrapolated || part.extrapolated;
-  };
-  const auto inside = [&](Pattern what, double size) {
-    if (per_node > 1) add(node_time(what, size, per_node, fabric, Library::general, fits));
+  if (spread.per_node == 1) return time;
+  const auto add = [&](Pattern what, double size) {
+    add_part(time, node_time(what, size, spread.per_node, fabric, Library::general, fits));
   };
   switch (pattern) {
     case Pattern::all_reduce:
-      inside(Pattern::reduce_scatter, bytes);
-      add(flat_time(Pattern::all_reduce, bytes / per_node, nodes, fabric.scale_out));
-      inside(Pattern::all_gather, bytes);
+      add(Pattern::reduce_scatter, bytes);
+      add(Pattern::all_gather, bytes);
       break;
     case Pattern::all_gather:
-      add(flat_time(Pattern::all_gather, bytes / per_node, nodes, fabric.scale_out));
-      inside(Pattern::all_gather, bytes);
-      break;
     case Pattern::reduce_scatter:
-      inside(Pattern::reduce_scatter, bytes);
-      add(flat_time(Pattern::reduce_scatter, bytes / per_node, nodes, fabric.scale_out));
+      add(pattern, bytes);
       break;
     case Pattern::all_to_all:
-      // The share for other nodes crosses between nodes, the rest stays.
-      inside(Pattern::all_to_all, bytes / nodes);
-      add(flat_time(Pattern::all_to_all, bytes, nodes, fabric.scale_out));
+      add(pattern, bytes / spread.nodes);  // the rest is for other nodes
       break;
     case Pattern::send_recv:
-      add(flat_time(pattern, bytes, 2, fabric.scale_out));
       break;
   }
   return time;
 }
 
+// Across nodes by the datasheets: the part inside a node on its own link, then the rest between nodes,
+// where each device has its own adapter.
+CollectiveTime hierarchical_time(Pattern pattern, double bytes, const Spread& spread,
+                                 const CollectiveTime& inside, const Fabric& fabric) {
+  CollectiveTime time = inside;
+  time.algorithm = Algorithm::hierarchical;
+  const bool pair = pattern == Pattern::send_recv;
+  // Of an all-to-all the share for other nodes crosses; the others go by shares of the message.
+  const double size = pair || pattern == Pattern::all_to_all ? bytes : bytes / spread.per_node;
+  add_part(time, flat_time(pattern, size, pair ? 2 : spread.nodes, fabric.scale_out));
+  return time;
+}
+
+// How the ranks of a group lie on the nodes.
+Spread spread_of(const Collective& op, const Fabric& fabric) {
+  // Ranks `stride` apart that share a node.
+  const double fits = std::floor(double(fabric.devices_per_node) / double(op.stride));
+  const double per_node =
+      op.per_node > 0 ? double(op.per_node) : std::clamp(fits, 1.0, double(op.ranks));
+  return {.nodes = std::ceil(double(op.ranks) / per_node), .per_node = per_node};
+}
+
+CollectiveTime cluster_time(const Collective& op, const Spread& spread, const Fabric& fabric,
+                            const Fits& fits) {
+  const CollectiveTime inside = inside_time(op.pattern, op.bytes, spread, fabric, fits);
+  std::optional<CollectiveTime> fitted;
+  if (fits.calibration != nullptr) {
+    fitted = fitted_between(op.pattern, op.bytes, spread, fabric.scale_out, *fits.device,
+                            *fits.calibration);
+  }
+  if (!fitted) return hierarchical_time(op.pattern, op.bytes, spread, inside, fabric);
+  // The way inside the nodes goes on at the same time; on a slow link there it is the longer one.
+  fitted->transfer = std::max(fitted->transfer, inside.total() - fitted->latency);
+  fitted->extrapolated = fitted->extrapolated || inside.extrapolated;
+  return *fitted;
+}
+
 CollectiveTime group_time(const Collective& op, const Fabric& fabric, Seconds launch,
                           const Fits& fits) {
   if (op.ranks <= 1) return {};
-  const double node = double(fabric.devices_per_node);
-  // Ranks `stride` apart that share a node.
-  const double per_node = std::clamp(std::floor(node / double(op.stride)), 1.0, double(op.ranks));
-  const double nodes = std::ceil(double(op.ranks) / per_node);
-  CollectiveTime time =
-      nodes > 1 ? hierarchical_time(op.pattern, op.bytes, per_node, nodes, fabric, fits)
-                : node_time(op.pattern, op.bytes, double(op.ranks), fabric, op.library, fits);
+  const Spread spread = spread_of(op, fabric);
+  CollectiveTime time = spread.nodes > 1 ? cluster_time(op, spread, fabric, fits)
+                                         : node_time(op.pattern, op.bytes, double(op.ranks), fabric,
+                                                     op.library, fits);
   // A fitted time has the kernel in it.
   if (time.tier == Tier::roofline) time.latency += launch;
   return time;

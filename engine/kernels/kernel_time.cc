@@ -69,7 +69,11 @@ struct CoordinatesOf {
   Coordinates operator()(const Copy& op) const {
     return op.path == CopyPath::device ? coordinates(1, 2 * op.bytes, 0) : coordinates(op.bytes);
   }
-  Coordinates operator()(const Collective& op) const { return coordinates(op.bytes, op.ranks); }
+  Coordinates operator()(const Collective& op) const {
+    return between_nodes(op)
+               ? coordinates(op.bytes, double(op.ranks) / double(op.per_node), op.per_node)
+               : coordinates(op.bytes, op.ranks);
+  }
   Coordinates operator()(const ExpertExchange& op) const {
     return coordinates(op.tokens, op.hidden, op.top_k, op.experts);
   }

@@ -101,6 +101,11 @@ struct Slots {
     if (op.pattern == Pattern::all_reduce && op.library == Library::custom) {
       kind = CollectiveKind::custom_all_reduce;
     }
+    if (between_nodes(op)) {
+      kind = kinds[index(op.pattern)];
+      auto& between = calibration.between[index(kind)];
+      return begin(between, between, kBetweenCoordinates, named("between", name_of(kind)));
+    }
     auto& sets = calibration.collective[index(kind)];
     return begin(sets, sets, kCollectiveCoordinates, named("collective", name_of(kind)));
   }

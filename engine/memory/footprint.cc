@@ -66,10 +66,14 @@ Bytes activation_bytes(const ModelShard& shard, const MemoryBudget& budget) {
 
 Footprint footprint_of(const ModelShard& shard, const Device& device, const MemoryBudget& budget) {
   const bool alone = shard.parallel.tp * shard.parallel.pp == 1;
-  return {.weights = weight_bytes(shard),
-          .activations = activation_bytes(shard, budget),
-          .reserved = budget.reserved + (alone ? Bytes{0} : kCommunicationBuffers),
-          .budget = device.memory_capacity * budget.utilization};
+  Footprint footprint{.weights = weight_bytes(shard),
+                      .activations = activation_bytes(shard, budget),
+                      .reserved = budget.reserved + (alone ? Bytes{0} : kCommunicationBuffers)};
+  const Bytes fixed = footprint.weights + footprint.activations + footprint.reserved;
+  const Bytes outside =
+      budget.of == MemoryShare::whole ? Bytes{0} : std::min(fixed, device.memory_capacity);
+  footprint.budget = outside + (device.memory_capacity - outside) * budget.utilization;
+  return footprint;
 }
 
 Bytes kv_bytes(const ModelShard& shard, double context) {

@@ -1,7 +1,9 @@
 // What lies in a device's memory, and how many tokens of KV cache fit beside it.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 
 #include "engine/base/units.h"
 #include "engine/hardware/device.h"
@@ -9,8 +11,16 @@
 
 namespace engine {
 
+// What an engine's share of the memory is a share of.
+enum class MemoryShare : std::uint8_t {
+  whole,  // the device's memory; the model counts against it
+  rest,   // what the model and its buffers leave
+};
+constexpr std::array<std::string_view, 2> enum_names(MemoryShare) { return {"whole", "rest"}; }
+
 struct MemoryBudget {
-  double utilization = 0.9;       // share of the device's memory that may be filled
+  double utilization = 0.9;  // share of the memory that may be filled
+  MemoryShare of = MemoryShare::whole;
   Bytes reserved;                 // context, graphs, communication buffers
   std::int64_t step_tokens = 1;   // most tokens in one step
   std::int64_t step_sampled = 1;  // most sequences sampled in one step

@@ -160,7 +160,14 @@ struct Collective {
   std::int64_t ranks = 1;
   std::int64_t stride = 1;  // distance between neighbouring ranks in the device order
   Library library = Library::fastest;
+  std::int64_t per_node =
+      0;  // ranks that share a node; 0: as many as its size and the stride allow
 };
+
+// Whether a call says by itself that its ranks lie on several nodes.
+constexpr bool between_nodes(const Collective& op) {
+  return op.per_node > 0 && op.per_node < op.ranks;
+}
 
 // Tokens to the devices that hold their experts, or results back.
 struct ExpertExchange {

@@ -47,15 +47,43 @@ enum class Family : std::uint8_t {
   send_recv,
   gap,
   host,
+  expert_dispatch,  // of kernel tables only: in steps both are all-to-alls
+  expert_combine,
 };
-constexpr std::array<std::string_view, 31> enum_names(Family) {
-  return {"gemm",        "grouped_gemm",   "moe",         "attn_prefill", "attn_decode",
-          "mla_prefill", "mla_decode",     "mla_gen_pre", "mla_gen_post", "linear_attention",
-          "convolution", "norm",           "residual",    "rope",         "act",
-          "embed",       "kv_write",       "sample",      "quantize",     "route",
-          "lora",        "copy",           "copy_h2d",    "copy_d2h",     "all_reduce",
-          "all_gather",  "reduce_scatter", "all_to_all",  "send_recv",    "gap",
-          "host"};
+constexpr std::array<std::string_view, 33> enum_names(Family) {
+  return {"gemm",
+          "grouped_gemm",
+          "moe",
+          "attn_prefill",
+          "attn_decode",
+          "mla_prefill",
+          "mla_decode",
+          "mla_gen_pre",
+          "mla_gen_post",
+          "linear_attention",
+          "convolution",
+          "norm",
+          "residual",
+          "rope",
+          "act",
+          "embed",
+          "kv_write",
+          "sample",
+          "quantize",
+          "route",
+          "lora",
+          "copy",
+          "copy_h2d",
+          "copy_d2h",
+          "all_reduce",
+          "all_gather",
+          "reduce_scatter",
+          "all_to_all",
+          "send_recv",
+          "gap",
+          "host",
+          "expert_dispatch",
+          "expert_combine"};
 }
 
 // What an operation is for in the model.

@@ -9,6 +9,7 @@
 #include "engine/base/enum_names.h"
 #include "engine/base/fields.h"
 #include "engine/base/units.h"
+#include "engine/memory/footprint.h"
 #include "engine/model/sampling.h"
 #include "engine/serving/policy_table.h"
 
@@ -80,8 +81,10 @@ struct ServingSettings {
   std::int64_t replicas = 1;
   RouterName router = RouterName::round_robin;
   double memory_utilization = 0.9;
+  MemoryShare memory_share = MemoryShare::whole;
   Bytes reserved_memory{0.15e9};
   Bytes logit_memory{14};
+  std::string kernels;
   Sampling sampling = Sampling::greedy;
   MixedAttention mixed_attention = MixedAttention::automatic;
   DecodeParts decode_parts = DecodeParts::automatic;
@@ -120,6 +123,10 @@ struct ServingSettings {
     visit("router", self.router, "which replica a request goes to", any_value);
     visit("memory_utilization", self.memory_utilization,
           "share of the device's memory the engine may fill", between(0.01, 1));
+    visit("memory_share", self.memory_share,
+          "what that is a share of: the whole memory, or the rest that the model and its buffers "
+          "leave",
+          any_value);
     visit("reserved_memory", self.reserved_memory,
           "memory outside tensors that counts against memory_utilization, besides communication "
           "buffers",
@@ -135,6 +142,10 @@ struct ServingSettings {
     visit("decode_parts", self.decode_parts,
           "decode attention: long contexts are split into more parts than short ones, or into as "
           "many; auto: as many where vLLM has no other choice",
+          any_value);
+    visit("kernels", self.kernels,
+          "engine whose kernels run on a device that was not measured, as in calibration/engines; "
+          "empty: well-made ones",
           any_value);
     visit("sampling", self.sampling, "how tokens are chosen from the logits", any_value);
     visit("stepping", self.stepping,

@@ -57,11 +57,12 @@ std::string trace_checksum(const std::string& path, const engine::Location& wher
   return (*trace)->checksum;
 }
 
-std::map<std::string, std::filesystem::path> calibration_files(const Library& library) {
+std::map<std::string, std::filesystem::path> calibration_files(const Library& library,
+                                                               const std::filesystem::path& room) {
   std::map<std::string, std::filesystem::path> files;
   for (const std::filesystem::path& folder : library.folders()) {
     std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator(folder / "calibration", error)) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder / room, error)) {
       if (entry.path().extension() != ".calibration") continue;
       files.emplace(entry.path().stem().string(), entry.path());
     }
@@ -89,19 +90,27 @@ std::vector<Edit> leaf_edits(int leaf, engine::LeafValue value, const engine::Lo
 }
 
 void load_calibrations(engine::Scenario& base, const engine::Location& where, Reading& reading) {
-  std::map<std::string, engine::Calibration> loaded;
+  using Loaded = std::map<std::string, engine::Calibration>;
   std::string all;
-  for (const auto& [name, file] : calibration_files(reading.library)) {
-    std::ifstream stream(file, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(stream), {}};
-    auto calibration = engine::parse_calibration(text, file.string());
-    if (!calibration) {
-      note(calibration.mistakes(), reading);
-      continue;
+  const auto load = [&](const std::filesystem::path& room) {
+    Loaded loaded;
+    for (const auto& [name, file] : calibration_files(reading.library, room)) {
+      std::ifstream stream(file, std::ios::binary);
+      const std::string text{std::istreambuf_iterator<char>(stream), {}};
+      // What follows the device's own is about rows of tables.
+      const std::string_view own = engine::calibrations_in(text).front();
+      auto calibration = engine::parse_calibration(own, file.string());
+      if (!calibration) {
+        note(calibration.mistakes(), reading);
+        continue;
+      }
+      all += name + " " + calibration->checksum + "\n";
+      loaded.emplace(name, std::move(calibration).value());
     }
-    all += name + " " + calibration->checksum + "\n";
-    loaded.emplace(name, std::move(calibration).value());
-  }
+    return loaded;
+  };
+  Loaded named = load("calibration");
+  Loaded engines = load("calibration/engines");
   const std::string checksum = all.empty() ? "" : text_digest(all);
   std::string& stated = base.calibration.checksum;
   if (!stated.empty() && stated != checksum) {
@@ -111,14 +120,17 @@ void load_calibrations(engine::Scenario& base, const engine::Location& where, Re
   }
   stated = checksum;
 
-  auto& by_name = reading.resources->calibrations.by_name;
-  const auto transfer = loaded.find(std::string(engine::kTransferName));
-  for (auto& [name, calibration] : loaded) {
-    const bool measured = name != engine::kTransferName && transfer != loaded.end();
-    by_name.emplace(
-        name, std::make_shared<const engine::Calibration>(
-                  measured ? engine::completed_by(calibration, transfer->second) : calibration));
-  }
+  const auto transfer = named.find(std::string(engine::kTransferName));
+  const auto add = [&](Loaded& loaded, engine::Calibrations::Named& to) {
+    for (auto& [name, calibration] : loaded) {
+      const bool whole = transfer == named.end() || &calibration == &transfer->second;
+      to.emplace(name,
+                 std::make_shared<const engine::Calibration>(
+                     whole ? calibration : engine::completed_by(calibration, transfer->second)));
+    }
+  };
+  add(named, reading.resources->calibrations.by_name);
+  add(engines, reading.resources->calibrations.by_engine);
 }
 
 }  // namespace sweep

@@ -1,5 +1,5 @@
-// Laws of the parameters of single engines. They follow the rules of an engine's kernels, which are not
-// monotone in the shape, as measurements are not; in the device they are, and physics holds.
+// Laws of what rows of an engine are predicted with. It follows the rules of an engine's kernels, which are not
+// monotone in the shape, as measurements are not; in the device it is, and physics holds.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -29,7 +29,7 @@ const std::vector<Calibration>& engines() {
   static const std::vector<Calibration> all = [] {
     std::vector<Calibration> read;
     for (const auto& file :
-         std::filesystem::directory_iterator(LLMSWEEP_SPECS_DIR "/calibration/engines")) {
+         std::filesystem::directory_iterator(LLMSWEEP_SPECS_DIR "/calibration/engine_rows")) {
       auto one = parse_calibration(toys::file_text(file.path()), file.path());
       if (!one) ADD_FAILURE() << to_text(one.mistakes());
       if (one) read.push_back(completed_by(std::move(one).value(), toys::transfer()));

@@ -41,13 +41,12 @@ double error_of(const ComparedCase& compared, std::string_view name) {
 TEST_F(ServingRuns, ClosedLoopsOnH100) {
   const auto cases = silicon_cases(data_ / "silicon_e2e" / "h100_sxm.csv", kLibrary);
   ASSERT_TRUE(cases) << engine::to_text(cases.mistakes());
-  engine::Resources resources;
-  resources.calibrations.by_name["transfer"] =
-      std::make_shared<const engine::Calibration>(toys::transfer());
+  const auto resources = transfer_resources(kLibrary);
+  ASSERT_TRUE(resources) << engine::to_text(resources.mistakes());
   std::vector<ComparedCase> all, llama_70b;
   for (const ServedCase& served : *cases) {
     if (!served.left_out.empty()) continue;
-    all.push_back(compare_means(served, resources));
+    all.push_back(compare_means(served, *resources));
     EXPECT_EQ(all.back().failure, "") << served.id;
     if (served.scenario.model.name == "llama-3.1-70b") llama_70b.push_back(all.back());
   }

@@ -37,8 +37,9 @@ const std::array kKinds = {
     Kind{"copies", 8, {"copy", "copy_h2d", "copy_d2h"}, ""},
     Kind{"collectives in a node",
          6,
-         {"collective", "all_reduce", "all_gather", "reduce_scatter", "all_to_all"},
+         {"collective", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send_recv"},
          ""},
+    Kind{"expert exchange in a node", 8, {"exchange", "expert_dispatch", "expert_combine"}, ""},
 };
 
 bool belongs(const Kind& kind, std::string_view family, std::string_view format) {
@@ -79,6 +80,15 @@ std::string mean_of(const Kind& kind, const std::vector<ErrorLine>& lines) {
   return mean.text();
 }
 
+// Lines of several tables, each of which ends in a line for all its rows.
+std::string mean_of_all(const std::vector<ErrorLine>& lines) {
+  Mean mean;
+  for (const ErrorLine& line : lines) {
+    if (line.family == "all") mean.add(line.errors);
+  }
+  return mean.text();
+}
+
 std::string mean_of(const Kind& kind, const std::vector<LeftOut>& rows, Without without) {
   Mean mean;
   for (const LeftOut& row : rows) {
@@ -96,6 +106,7 @@ constexpr std::string_view kEnd = "<!-- end of kernel errors -->";
 }  // namespace
 
 std::string accuracy_table(const AccuracyFigures& figures) {
+  static const Kind between{"collectives between nodes", 8, {"between"}, ""};
   std::string text =
       "| mean error % (share of rows in the 90% interval) | goal, relative | relative left out | "
       "generation left out | fitted devices | every engine's row | our H200 sweep |\n"
@@ -107,6 +118,9 @@ std::string accuracy_table(const AccuracyFigures& figures) {
                         mean_of(kind, figures.trusted), mean_of(kind, figures.raw),
                         mean_of(kind, figures.own));
   }
+  text += fmt::format("| {} | - | - | {} | {} | - | - |\n", between.title,
+                      mean_of(between, figures.left_out, Without::generation),
+                      mean_of_all(figures.between));
   return text;
 }
 

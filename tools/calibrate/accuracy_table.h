@@ -14,6 +14,7 @@ namespace tools {
 struct AccuracyFigures {
   std::vector<LeftOut> left_out;
   std::vector<ErrorLine> trusted;  // public tables, one time a call
+  std::vector<ErrorLine> between;  // network profiles, between nodes
   std::vector<ErrorLine> raw;      // every engine's row, by that engine's parameters
   std::vector<ErrorLine> own;      // our sweep, which is part of the fit
 };

@@ -198,6 +198,7 @@ engine::Op pass_op(const KernelCall& call) {
 engine::Op collective_op(const KernelCall& call) {
   engine::Collective op{.bytes = call[Size::bytes], .ranks = whole(call[Size::ranks])};
   op.library = call.library;
+  if (call[Size::nodes] > 1) op.per_node = whole(call[Size::ranks] / call[Size::nodes]);
   switch (call.family) {
     case Family::all_gather:
       op.pattern = engine::Pattern::all_gather;
@@ -215,6 +216,20 @@ engine::Op collective_op(const KernelCall& call) {
       op.pattern = engine::Pattern::all_reduce;
   }
   return op;
+}
+
+engine::Op exchange_op(const KernelCall& call) {
+  using Exchange = engine::ExpertExchange;
+  const bool combine = call.family == Family::expert_combine;
+  return Exchange{.way = combine ? Exchange::Way::combine : Exchange::Way::dispatch,
+                  .tokens = call[Size::tokens],
+                  .hidden = whole(call[Size::hidden]),
+                  .top_k = whole(call[Size::topk]),
+                  .experts = whole(call[Size::experts]),
+                  .ranks = whole(call[Size::ranks]),
+                  .value_bytes = call.dtype == Format::fp8 ? 1.0 : kActivationBytes,
+                  .kernels = call.exchange,
+                  .multiprocessors = whole(call[Size::sms])};
 }
 
 }  // namespace
@@ -249,6 +264,9 @@ engine::Op op_of(const KernelCall& call) {
     case Family::all_to_all:
     case Family::send_recv:
       return collective_op(call);
+    case Family::expert_dispatch:
+    case Family::expert_combine:
+      return exchange_op(call);
     default:
       return pass_op(call);
   }

@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "tools/calibrate/kernel_table.h"
+#include "tools/calibrate/call_names.h"
 
 namespace tools {
 namespace {
@@ -25,13 +25,15 @@ std::string_view next_part(std::string_view& version) {
   return part;
 }
 
-std::string_view maker(std::string_view engine) { return engine.substr(0, engine.find('_')); }
-
-// "sglang_0.5.14:triton" in two.
-std::string_view version_of(std::string_view name) { return name.substr(0, name.find(':')); }
-std::string_view kernel_of(std::string_view name) {
-  const std::size_t colon = name.find(':');
-  return colon == std::string_view::npos ? std::string_view() : name.substr(colon + 1);
+// "vllm_0.24.0:vllm_default" is made by "vllm", of version "vllm_0.24.0", and has the kernel "vllm_default".
+std::string_view version_in(std::string_view impl) { return impl.substr(0, impl.find(':')); }
+std::string_view maker(std::string_view impl) {
+  const std::string_view version = version_in(impl);
+  return version.substr(0, version.find('_'));
+}
+std::string_view kernel_in(std::string_view impl) {
+  const std::size_t colon = impl.find(':');
+  return colon == std::string_view::npos ? std::string_view{} : impl.substr(colon + 1);
 }
 
 // Versions of an engine differ more than relatives of a device: between neighbours of two engines, half
@@ -46,6 +48,62 @@ engine::Calibration with_wide_intervals(engine::Calibration calibration) {
     }
   });
   return calibration;
+}
+
+// Those that may speak for the implementation `name`, the best first.
+std::vector<const EngineCalibration*> speaking_for(std::string_view name,
+                                                   const std::vector<EngineCalibration>& all) {
+  struct Candidate {
+    const EngineCalibration* calibration;
+    std::string name;
+  };
+  std::vector<Candidate> candidates;
+  for (const EngineCalibration& one : all) {
+    std::string have = lower_case(one.engine);
+    const bool kernel = kernel_in(have).empty() || kernel_in(have) == kernel_in(name);
+    const bool related = !engine_in(name).empty() && maker(have) == maker(name);
+    if (have == name || (related && kernel)) candidates.push_back({&one, std::move(have)});
+  }
+  std::ranges::sort(candidates, [&](const Candidate& a, const Candidate& b) {
+    const auto order = [&](const Candidate& one) {
+      return std::pair(kernel_in(one.name).empty(), version_in(one.name) != version_in(name));
+    };
+    if (order(a) != order(b)) return order(a) < order(b);
+    return older_version(version_in(b.name), version_in(a.name));
+  });
+  std::vector<const EngineCalibration*> best_first;
+  for (const Candidate& one : candidates) best_first.push_back(one.calibration);
+  return best_first;
+}
+
+SharedCalibration joined(const std::vector<const EngineCalibration*>& best_first,
+                         std::string_view name, const SharedCalibration& rest) {
+  engine::Calibration all;
+  for (const EngineCalibration* one : best_first) {
+    const bool same = version_in(lower_case(one->engine)) == version_in(name);
+    all = engine::completed_by(std::move(all),
+                               same ? *one->calibration : with_wide_intervals(*one->calibration));
+  }
+  if (rest != nullptr) all = engine::completed_by(std::move(all), *rest);
+  return std::make_shared<const engine::Calibration>(std::move(all));
+}
+
+// The calibrations in a room of the library; of the first folder that has the room, as for every name of
+// a library.
+engine::Result<std::vector<EngineCalibration>> load_room(const sweep::Library& library,
+                                                         const std::filesystem::path& room) {
+  std::vector<EngineCalibration> engines;
+  for (const std::filesystem::path& folder : library.folders()) {
+    if (!std::filesystem::is_directory(folder / room)) continue;
+    for (const auto& file : std::filesystem::directory_iterator(folder / room)) {
+      if (file.path().extension() != ".calibration") continue;
+      const auto loaded = load_calibration_file(file.path());
+      if (!loaded) return loaded.mistakes();
+      engines.push_back({loaded->device->name, loaded->device});
+    }
+    break;
+  }
+  return engines;
 }
 
 }  // namespace
@@ -66,59 +124,31 @@ bool older_version(std::string_view a, std::string_view b) {
   return a.empty() && !b.empty();
 }
 
-engine::Result<std::vector<EngineCalibration>> load_engines(const sweep::Library& library) {
-  std::vector<EngineCalibration> engines;
-  for (const std::filesystem::path& folder : library.folders()) {
-    const auto place = folder / "calibration" / "engines";
-    if (!std::filesystem::is_directory(place)) continue;
-    for (const auto& file : std::filesystem::directory_iterator(place)) {
-      if (file.path().extension() != ".calibration") continue;
-      auto loaded = load_calibration_file(file.path());
-      if (!loaded) return loaded.mistakes();
-      engines.push_back({(*loaded)->name, std::move(loaded).value()});
-    }
-    break;  // the first folder that has engines, as for every name of a library
+engine::Result<std::vector<EngineCalibration>> load_engines(const sweep::Library& library,
+                                                            const engine::Calibration& transfer) {
+  auto engines = load_room(library, "calibration/engines");
+  if (!engines) return engines;
+  for (EngineCalibration& one : *engines) {
+    one.calibration = std::make_shared<const engine::Calibration>(
+        engine::completed_by(*one.calibration, transfer));
   }
-  std::ranges::sort(engines, {}, &EngineCalibration::engine);
   return engines;
 }
 
-TablePredictor::TablePredictor(const engine::Device& device, SharedCalibration plain)
-    : TablePredictor(device, std::move(plain), {}, {}) {}
+engine::Result<std::vector<EngineCalibration>> load_engine_rows(const sweep::Library& library) {
+  return load_room(library, "calibration/engine_rows");
+}
 
 TablePredictor::TablePredictor(const engine::Device& device, SharedCalibration plain,
-                               std::vector<EngineCalibration> engines, SharedCalibration transfer)
-    : device_(device),
-      plain_(std::move(plain)),
-      engines_(std::move(engines)),
-      transfer_(std::move(transfer)) {}
+                               TableEngines engines)
+    : device_(device), plain_(std::move(plain)), engines_(std::move(engines)) {}
 
 SharedCalibration TablePredictor::gathered(std::string_view impl) const {
-  const std::string_view engine = engine_in(impl), kernel = kernel_of(impl);
-  std::vector<const EngineCalibration*> speaking;
-  for (const EngineCalibration& candidate : engines_) {
-    const std::string_view its_kernel = kernel_of(candidate.engine);
-    const bool relevant = its_kernel.empty() || its_kernel == kernel;
-    if (!engine.empty() && relevant && maker(candidate.engine) == maker(engine)) {
-      speaking.push_back(&candidate);
-    }
-  }
-  if (speaking.empty()) return plain_;
-  std::ranges::stable_sort(speaking, [&](const auto* a, const auto* b) {
-    const auto order = [&](const EngineCalibration& candidate) {
-      return std::pair(kernel_of(candidate.engine).empty(), version_of(candidate.engine) != engine);
-    };
-    if (order(*a) != order(*b)) return order(*a) < order(*b);
-    return older_version(version_of(b->engine), version_of(a->engine));
-  });
-  engine::Calibration all;
-  for (const EngineCalibration* part : speaking) {
-    const bool same = version_of(part->engine) == engine;
-    all = engine::completed_by(std::move(all),
-                               same ? *part->calibration : with_wide_intervals(*part->calibration));
-  }
-  if (transfer_ != nullptr) all = engine::completed_by(std::move(all), *transfer_);
-  return std::make_shared<const engine::Calibration>(std::move(all));
+  const std::string name = lower_case(impl);
+  const auto swept = speaking_for(name, engines_.swept);
+  if (!swept.empty()) return joined(swept, name, plain_);
+  const auto known = speaking_for(name, engines_.known);
+  return known.empty() ? plain_ : joined(known, name, engines_.transfer);
 }
 
 const Predictor& TablePredictor::of(std::string_view impl) {

@@ -21,23 +21,34 @@ std::string_view engine_in(std::string_view impl);
 bool older_version(std::string_view a, std::string_view b);
 
 struct EngineCalibration {
-  std::string engine;  // "vllm_0.24.0", or one kernel of it: "sglang_0.5.14:triton"
+  std::string engine;  // "vllm_0.24.0", or of one kernel only: "vllm_0.24.0:vllm_flash_attn_fa3"
   SharedCalibration calibration;
 };
 
-// calibration/engines/*.calibration of the library.
-engine::Result<std::vector<EngineCalibration>> load_engines(const sweep::Library& library);
+// calibration/engines/*.calibration of the library, each completed by `transfer`: an engine's kernels as
+// forms, which steps of a model can use.
+engine::Result<std::vector<EngineCalibration>> load_engines(const sweep::Library& library,
+                                                            const engine::Calibration& transfer);
+
+// calibration/engine_rows/*.calibration of the library: the same with the rules by which an engine
+// chooses its kernels, for rows of tables.
+engine::Result<std::vector<EngineCalibration>> load_engine_rows(const sweep::Library& library);
+
+// Whose parameters rows may get before the plain ones.
+struct TableEngines {
+  std::vector<EngineCalibration> swept;  // implementations in a sweep of the device
+  std::vector<EngineCalibration> known;  // from other devices
+  SharedCalibration transfer;            // what completes those
+};
 
 // Predicts rows of a table by the name of their implementation. Parameters come, set by set, from the
 // first that has them: the kernel named, that kernel in other versions of the engine, the engine's
 // version, its other versions, `transfer`. Of other versions the newest comes first: it tells old rows
-// better than an old one does new rows, or the shared parameters do. Rows that name no engine we
-// know get `plain`.
+// better than an old one does new rows, or the shared parameters do. Rows that name nobody we know
+// get `plain`.
 class TablePredictor {
  public:
-  TablePredictor(const engine::Device& device, SharedCalibration plain);
-  TablePredictor(const engine::Device& device, SharedCalibration plain,
-                 std::vector<EngineCalibration> engines, SharedCalibration transfer);
+  TablePredictor(const engine::Device& device, SharedCalibration plain, TableEngines engines = {});
 
   // Stays where it is; made when first asked for.
   const Predictor& of(std::string_view impl);
@@ -52,8 +63,7 @@ class TablePredictor {
 
   const engine::Device& device_;
   SharedCalibration plain_;
-  std::vector<EngineCalibration> engines_;
-  SharedCalibration transfer_;
+  TableEngines engines_;
   std::map<std::string, Made, std::less<>> made_;  // by implementation
 };
 

@@ -54,9 +54,15 @@ std::vector<Unknown> unknowns_of(const engine::CollectiveFit&) {
           {"q", 8, 2, 30}};
 }
 
+std::vector<Unknown> unknowns_of(const engine::BetweenFit&) {
+  return {{"a1", 15, 1, 100},  {"b1", 5, 0.05, 50},  {"e1", 0.1, 0.01, 1}, {"a2", 25, 1, 200},
+          {"b2", 5, 0.05, 50}, {"e2", 0.4, 0.03, 1}, {"a3", 50, 1, 500},   {"b3", 10, 0.05, 200},
+          {"e3", 0.7, 0.2, 1}, {"q", 8, 2, 30}};
+}
+
 std::vector<Unknown> unknowns_of(const engine::ExchangeFit&) {
-  return {{"a", 20, 1, 100}, {"ae", 0.5, 1e-3, 10}, {"e", 0.6, 0.1, 1},
-          {"cs", 18, 2, 60}, {"ct", 0.5, 1e-4, 50}, {"pn", 2, 1, 8}};
+  return {{"a", 20, 1, 100}, {"ae", 0.5, 1e-3, 10},  {"e", 0.6, 0.1, 1},
+          {"cs", 18, 2, 60}, {"ct", 0.5, 1e-4, 100}, {"pn", 2, 1, 8}};
 }
 
 std::vector<Unknown> unknowns_of(const engine::CopyFit&) {

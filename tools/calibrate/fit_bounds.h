@@ -17,6 +17,7 @@ std::vector<Unknown> unknowns_of(const engine::MoeFit&);
 std::vector<Unknown> unknowns_of(const engine::AbsorbedFit&);
 std::vector<Unknown> unknowns_of(const engine::PassFit&);
 std::vector<Unknown> unknowns_of(const engine::CollectiveFit&);
+std::vector<Unknown> unknowns_of(const engine::BetweenFit&);
 std::vector<Unknown> unknowns_of(const engine::ExchangeFit&);
 std::vector<Unknown> unknowns_of(const engine::CopyFit&);
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "sweep/spec/suggest.h"
+#include "tools/calibrate/call_names.h"
 
 namespace tools {
 namespace {
@@ -64,7 +65,11 @@ std::vector<Need> needs_of(Family family) {
     case Family::reduce_scatter:
     case Family::all_to_all:
     case Family::send_recv:
-      return {{Size::bytes}, {Size::ranks}};
+      return {{Size::bytes}, {Size::ranks}, {Size::nodes, 1}};
+    case Family::expert_dispatch:
+    case Family::expert_combine:
+      return {{Size::tokens},  {Size::hidden}, {Size::topk},
+              {Size::experts}, {Size::ranks},  {Size::sms, 20}};
     default:
       return {};  // not in tables
   }
@@ -81,7 +86,7 @@ std::optional<double> number_in(std::string_view cell) {
 // "power_law_1.2" is 1.2, "balanced" is 0, and so is nothing at all.
 std::optional<double> skew_in(std::string_view cell) {
   constexpr std::string_view law = "power_law_";
-  if (cell.empty() || cell == "balanced" || cell == "uniform") return 0;
+  if (says_nothing(cell) || cell == "balanced" || cell == "uniform") return 0;
   if (cell.starts_with(law)) cell.remove_prefix(law.size());
   const auto value = number_in(cell);
   return value && *value >= 0 ? value : std::nullopt;
@@ -158,7 +163,7 @@ class Reader {
 
   bool read_call(std::size_t row, KernelRecord& record) {
     const std::string_view name = cell(row, family_);
-    const auto family = engine::from_name<Family>(name);
+    const auto family = family_named(name);
     if (!family || needs_[static_cast<std::size_t>(*family)].empty()) {
       skip(row, family_, "family '" + std::string(name) + "'");
       return false;
@@ -183,14 +188,9 @@ class Reader {
     return read_sizes(row, call) && consistent(row, call);
   }
 
-  static bool has_kv(Family family) {
-    return family == Family::attn_prefill || family == Family::attn_decode ||
-           family == Family::mla_prefill || family == Family::mla_decode;
-  }
-
   bool read_format(std::size_t row, std::size_t column, Format fallback, Format& format) {
     const std::string_view name = cell(row, column);
-    const auto known = name.empty() ? fallback : engine::from_name<Format>(name);
+    const auto known = says_nothing(name) ? fallback : format_named(name);
     if (!known) {
       skip(row, column, table_.text.columns[column].name() + " '" + std::string(name) + "'");
       return false;
@@ -210,30 +210,6 @@ class Reader {
     }
     record.impl = last_impl_;
     describe(table_.impls[last_impl_], record.call);
-  }
-
-  // What the name of an implementation says about the call itself.
-  static void describe(std::string_view impl, KernelCall& call) {
-    // A sweep of kernels alone (tools/gpu) gives every call cold operands unless it says so. Engines
-    // replay one call around their kernel: they quantise the input of a product inside it, and store
-    // the keys that attention reads. A table that names nobody is taken for an engine's where engines'
-    // tables have the family, else for a sweep's.
-    const bool alone = is_kernel_library(impl);
-    if (call.family != Family::gemm && call.family != Family::moe) {
-      call.warm = impl.ends_with(":warm") || (has_kv(call.family) && !alone);
-    }
-    call.stores_kv = has_kv(call.family) && !alone;
-    if (call.family == Family::gemm) {
-      const bool narrow = call.dtype == Format::fp8 || call.dtype == Format::fp8_block ||
-                          call.dtype == Format::nvfp4 || call.dtype == Format::sq;
-      call.quantizes_input = narrow && !alone;
-    }
-    if (call.family == Family::moe) {
-      call.gated = impl.find("nongated") == std::string_view::npos;
-    }
-    if (call.family == Family::all_reduce && !impl.empty()) {
-      call.library = impl.starts_with("nccl") ? engine::Library::general : engine::Library::custom;
-    }
   }
 
   // Experts that one implementation calls not gated are not gated for the others either.
@@ -261,7 +237,7 @@ class Reader {
       const std::string_view text = cell(row, column);
       const std::string name(engine::name_of(need.size));
       double least = need.size == Size::window ? 0 : 1;
-      if (text.empty()) {
+      if (says_nothing(text)) {
         if (need.fallback < 0) {
           const std::string family(engine::name_of(call.family));
           mistake(table_.text.where(row, column == kAbsent ? family_ : column),
@@ -292,6 +268,14 @@ class Reader {
       mistake(table_.text.where(row, column), "context_len is less than query_len",
               "context_len counts the query tokens too");
       return false;
+    }
+    if (call[Size::nodes] > 1) {
+      const double per_node = call[Size::ranks] / call[Size::nodes];
+      if (per_node < 1 || per_node != std::floor(per_node)) {
+        mistake(table_.text.where(row, sizes_[static_cast<std::size_t>(Size::nodes)]),
+                "ranks do not lie evenly on the nodes", "ranks counts those of all nodes");
+        return false;
+      }
     }
     return true;
   }
@@ -324,13 +308,6 @@ class Reader {
 
 engine::Result<KernelTable> kernel_table_of(results::TextTable text, Times times) {
   return Reader(std::move(text), times).read();
-}
-
-bool is_kernel_library(std::string_view impl) {
-  constexpr std::array libraries = {"torch", "pytorch", "triton", "cublas",
-                                    "cudnn", "cutlass", "flash",  "deepgemm"};
-  return std::ranges::any_of(libraries,
-                             [&](std::string_view name) { return impl.starts_with(name); });
 }
 
 engine::Result<KernelTable> read_kernel_table(const std::filesystem::path& file, Times times) {

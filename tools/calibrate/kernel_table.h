@@ -57,17 +57,15 @@ enum class Size : std::uint8_t {
   ep,
   bytes,
   ranks,
+  nodes,
+  sms,
 };
-constexpr std::array<std::string_view, 19> enum_names(Size) {
+constexpr std::array<std::string_view, 21> enum_names(Size) {
   return {"m",        "n",        "k",      "batch",  "query_len", "context_len", "q_heads",
           "kv_heads", "head_dim", "window", "tokens", "hidden",    "inter",       "topk",
-          "experts",  "tp",       "ep",     "bytes",  "ranks"};
+          "experts",  "tp",       "ep",     "bytes",  "ranks",     "nodes",       "sms"};
 }
 constexpr std::size_t kSizes = enum_names(Size{}).size();
-
-// Whether a name is that of a library's kernel alone ("torch2.11:cublas", as tools/gpu writes them) and
-// not of an engine's op ("vllm_0.24.0:...").
-bool is_kernel_library(std::string_view impl);
 
 // What was called: two rows with equal calls measured the same thing.
 struct KernelCall {
@@ -79,6 +77,7 @@ struct KernelCall {
   bool stores_kv = false;        // attention that also stores its keys, as engines time it
   bool gated = true;             // moe: three matrices an expert
   engine::Library library = engine::Library::fastest;  // all_reduce
+  engine::ExpertExchange::Kernels exchange = engine::ExpertExchange::Kernels::fastest;
   double skew = 0;  // moe: exponent of the power law of routing; 0: balanced
   std::array<double, kSizes> sizes{};
 

@@ -15,6 +15,7 @@
 #include "engine/kernels/own_slot.h"
 #include "tools/calibrate/call_op.h"
 #include "tools/calibrate/fit_section.h"
+#include "tools/calibrate/in_parallel.h"
 #include "tools/calibrate/predict.h"
 #include "tools/calibrate/tree_fit.h"
 
@@ -40,10 +41,6 @@ std::vector<double> fixed_shape(const KernelCall& call) {
   std::vector<double> shape;
   for (const Size size : fixed) shape.push_back(call[size]);
   return shape;
-}
-
-engine::SetFacts* own_facts(engine::Calibration& calibration, const Sample& sample) {
-  return engine::own_slot(calibration, sample.family, sample.op, *sample.device).facts;
 }
 
 // What the fitted form leaves over. Calls that the calibration cannot tell apart (rotary kernels of
@@ -116,15 +113,15 @@ void fit_form(engine::Calibration& calibration, const std::string& section,
   *prefill = kept;
 }
 
-// Fits the section of `calibration` to the samples: parameters, then trees, then points.
-void fit_to(engine::Calibration& calibration, const std::string& section,
-            const std::vector<Sample>& samples) {
-  const engine::OwnSlot slot = engine::own_slot(calibration, samples.front().family,
-                                                samples.front().op, *samples.front().device);
+engine::OwnSlot own_slot(engine::Calibration& calibration, const std::vector<Sample>& samples) {
+  const Sample& first = samples.front();
+  return engine::own_slot(calibration, first.family, first.op, *first.device);
+}
+
+// What the section's form leaves over, as trees and points.
+void fit_rest(engine::Calibration& calibration, const std::vector<Sample>& samples) {
+  const engine::OwnSlot slot = own_slot(calibration, samples);
   slot.facts->points = {};
-  slot.facts->tier = engine::Tier::measured;
-  slot.facts->launch = samples.front().device->launch_latency.value * 1e6;
-  fit_form(calibration, section, samples);
   auto points = measured_points(samples, {*samples.front().device, &calibration});
   slot.facts->envelope = envelope_of(points);
   auto trees = fit_trees(points, slot.coordinates.features,
@@ -132,19 +129,35 @@ void fit_to(engine::Calibration& calibration, const std::string& section,
   slot.facts->points = engine::PointSet(std::move(points), slot.coordinates, std::move(trees));
 }
 
-// Predictions of every sample by a fit that has not seen it; fold[i] says with which others sample i
-// is left out.
+// Fits the section of `calibration` to the samples: parameters, then trees, then points.
+void fit_to(engine::Calibration& calibration, const std::string& section,
+            const std::vector<Sample>& samples) {
+  engine::SetFacts& facts = *own_slot(calibration, samples).facts;
+  facts.points = {};
+  facts.tier = engine::Tier::measured;
+  facts.launch = samples.front().device->launch_latency.value * 1e6;
+  fit_form(calibration, section, samples);
+  fit_rest(calibration, samples);
+}
+
+// Predictions of samples by a fit that has not seen them; fold[i] says with which others sample i is left
+// out. A quick check leaves out the first fold only and takes the form of `start` as fitted to all.
 std::vector<Scored> held_out(const engine::Calibration& start, const Section& section,
-                             const std::vector<std::size_t>& fold) {
+                             std::vector<std::size_t> fold, Checks checks) {
+  const bool quick = checks == Checks::quick;
   std::vector<Scored> scored(section.samples.size());
-  for (std::size_t left = 0; left < kFolds; ++left) {
+  for (std::size_t left = 0; left < (quick ? 1 : kFolds); ++left) {
     std::vector<Sample> seen;
     for (std::size_t i = 0; i < fold.size(); ++i) {
       if (fold[i] != left) seen.push_back(section.samples[i]);
     }
     if (seen.empty() || seen.size() == fold.size()) continue;
     engine::Calibration trial = start;
-    fit_to(trial, section.name, seen);
+    if (quick) {
+      fit_rest(trial, seen);
+    } else {
+      fit_to(trial, section.name, seen);
+    }
     const Predictor predict(*seen.front().device, &trial);
     for (std::size_t i = 0; i < fold.size(); ++i) {
       if (fold[i] != left) continue;
@@ -153,7 +166,13 @@ std::vector<Scored> held_out(const engine::Calibration& start, const Section& se
                    .predicted = predict(sample.family, sample.op).seconds};
     }
   }
-  // The interval of each fold comes from the other folds' errors.
+  // The interval of each fold comes from the other folds' errors; of a single one, from its other half.
+  if (quick) {
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < fold.size(); ++i) {
+      if (scored[i].predicted > 0) fold[i] = next++ % 2;
+    }
+  }
   for (std::size_t left = 0; left < kFolds; ++left) {
     std::vector<double> ratios;
     for (std::size_t i = 0; i < fold.size(); ++i) {
@@ -218,22 +237,12 @@ void set_interval(engine::SetFacts& facts, const std::vector<Scored>& random,
   facts.high = std::exp(widened(std::log(quantile(ratios, 0.95))));
 }
 
-// What a device's own file holds: the rest comes from the transfer parameters when it is loaded.
-void drop_other_sets(engine::Calibration& calibration) {
-  engine::Calibration::sections(calibration, [](const std::string&, auto& sets, auto&&) {
-    for (std::size_t set = 0; set < sets.size(); ++set) {
-      if (set != static_cast<std::size_t>(engine::ParameterSet::own)) sets[set] = {};
-    }
-  });
-}
-
-}  // namespace
-
-MeasuredFit fit_measured(const std::vector<MeasuredCall>& calls, const engine::Device& device,
-                         const engine::Calibration& transfer) {
-  MeasuredFit result;
-  engine::Calibration working = transfer;
-  std::map<std::string, Section> sections;
+// Calls by section, without those that cannot be fitted; `left_out` says which.
+std::vector<Section> sections_of(const std::vector<MeasuredCall>& calls,
+                                 const engine::Device& device, const engine::Calibration& start,
+                                 std::vector<std::string>& left_out) {
+  engine::Calibration working = start;
+  std::map<std::string, Section> found;
   std::map<std::string, std::size_t> unmodelled;
   for (const MeasuredCall& measured : calls) {
     const KernelCall& call = measured.call;
@@ -244,33 +253,77 @@ MeasuredFit fit_measured(const std::vector<MeasuredCall>& calls, const engine::D
       continue;
     }
     const std::string name = slot.section.substr(0, slot.section.rfind('/'));
-    Section& section = sections[name];
+    Section& section = found[name];
     section.name = name;
     section.samples.push_back(std::move(sample));
     section.shapes.push_back(fixed_shape(call));
   }
   for (const auto& [family, count] : unmodelled) {
-    result.left_out.push_back(fmt::format("{}: {} calls, no form to calibrate", family, count));
+    left_out.push_back(fmt::format("{}: {} calls, no form to calibrate", family, count));
   }
-  result.calibration = transfer;
-  result.calibration.tier = engine::Tier::measured;
-  for (const auto& [name, section] : sections) {
-    if (section.samples.size() < kLeastCalls) {
-      result.left_out.push_back(fmt::format("{}: {} calls, and at least {} are needed", name,
-                                            section.samples.size(), kLeastCalls));
+  std::vector<Section> sections;
+  for (auto& [name, section] : found) {
+    if (section.samples.size() >= kLeastCalls) {
+      sections.push_back(std::move(section));
       continue;
     }
-    SectionErrors errors{.section = name, .calls = section.samples.size()};
-    errors.before = error_summary(scored_by(Predictor(device, &transfer), section.samples));
-    const std::vector<Scored> random = held_out(transfer, section, random_folds(section));
-    const std::vector<Scored> unseen = held_out(transfer, section, shape_folds(section));
-    errors.random = error_summary(random);
-    errors.unseen = error_summary(unseen);
-    fit_to(result.calibration, name, section.samples);
-    set_interval(*own_facts(result.calibration, section.samples.front()), random, unseen);
-    result.errors.push_back(std::move(errors));
+    left_out.push_back(fmt::format("{}: {} calls, and at least {} are needed", name,
+                                   section.samples.size(), kLeastCalls));
   }
-  drop_other_sets(result.calibration);
+  return sections;
+}
+
+// Many calls need no second look at every one of them.
+constexpr std::size_t kMostThorough = 6000;
+
+SectionErrors fit_one(const Section& section, const engine::Device& device,
+                      const engine::Calibration& start, Checks checks,
+                      engine::Calibration& fitted) {
+  SectionErrors errors{.section = section.name, .calls = section.samples.size()};
+  errors.before = error_summary(scored_by(Predictor(device, &start), section.samples));
+  if (section.samples.size() > kMostThorough) checks = Checks::quick;
+  fitted = start;
+  fit_to(fitted, section.name, section.samples);
+  const engine::Calibration& from = checks == Checks::quick ? fitted : start;
+  const auto random = held_out(from, section, random_folds(section), checks);
+  const auto unseen = held_out(from, section, shape_folds(section), checks);
+  errors.random = error_summary(random);
+  errors.unseen = error_summary(unseen);
+  set_interval(*own_slot(fitted, section.samples).facts, random, unseen);
+  return errors;
+}
+
+// What a device's own file holds of a section: the rest comes from the transfer parameters when it is
+// loaded.
+void keep_own_set(engine::Calibration& from, const std::string& section,
+                  engine::Calibration& into) {
+  constexpr auto own = static_cast<std::size_t>(engine::ParameterSet::own);
+  engine::Calibration::sections(from, [&](const std::string& name, auto& source, auto&&) {
+    if (name != section) return;
+    engine::Calibration::sections(into, [&](const std::string& other, auto& sets, auto&&) {
+      if constexpr (std::is_same_v<decltype(sets), decltype(source)>) {
+        if (other == section) sets[own] = std::move(source[own]);
+      }
+    });
+  });
+}
+
+}  // namespace
+
+MeasuredFit fit_measured(const std::vector<MeasuredCall>& calls, const engine::Device& device,
+                         const engine::Calibration& start, Checks checks) {
+  MeasuredFit result;
+  const std::vector<Section> sections = sections_of(calls, device, start, result.left_out);
+  std::vector<engine::Calibration> parts(sections.size());
+  result.errors.resize(sections.size());
+  in_parallel(sections.size(), [&](std::size_t i) {
+    result.errors[i] = fit_one(sections[i], device, start, checks, parts[i]);
+  });
+  for (std::size_t i = 0; i < sections.size(); ++i) {
+    keep_own_set(parts[i], sections[i].name, result.calibration);
+  }
+  result.calibration.tier = engine::Tier::measured;
+  result.calibration.measured_on = device;
   return result;
 }
 

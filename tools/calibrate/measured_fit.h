@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -30,9 +31,14 @@ struct MeasuredFit {
   std::vector<std::string> left_out;  // what could not be calibrated, and why
 };
 
-// Each section's form is fitted to the calls, starting from `transfer`, and what is left over becomes
-// measured points.
+enum class Checks : std::uint8_t {
+  thorough,  // every fifth is left out in turn, and the whole fit done without it
+  quick,  // one fifth of either kind, for trees and points only; also where a section has many calls
+};
+
+// Each section's form is fitted to the calls, beginning at its parameters in `start`, and what is left over
+// becomes trees and measured points.
 MeasuredFit fit_measured(const std::vector<MeasuredCall>& calls, const engine::Device& device,
-                         const engine::Calibration& transfer);
+                         const engine::Calibration& start, Checks checks = Checks::thorough);
 
 }  // namespace tools

@@ -31,6 +31,11 @@ Prediction Predictor::operator()(engine::Family family, const engine::Op& op) co
         engine::collective_time(*collective, fabric_, device_, calibration_);
     return prediction_of(time, engine::Bound::network);
   }
+  if (const auto* exchange = std::get_if<engine::ExpertExchange>(&op)) {
+    const engine::CollectiveTime time =
+        engine::exchange_time(*exchange, fabric_, device_, calibration_);
+    return prediction_of(time, engine::Bound::network);
+  }
   const engine::KernelTime time = engine::kernel_time(family, op, device_, calibration_);
   return prediction_of(time, time.bound());
 }

@@ -15,8 +15,9 @@ namespace {
 using engine::ParameterSet;
 
 struct DeviceMeans {
-  double launch = 0;  // us
-  double link = 0;
+  double launch = 0;   // us
+  double link = 0;     // inside a node
+  double adapter = 0;  // between nodes
 };
 
 DeviceMeans means_of(const std::vector<const engine::Device*>& devices) {
@@ -25,6 +26,7 @@ DeviceMeans means_of(const std::vector<const engine::Device*>& devices) {
   for (const engine::Device* device : devices) {
     means.launch += share * device->launch_latency.value * 1e6;
     means.link += share * device->scale_up.latency.value * 1e6;
+    means.adapter += share * device->scale_out.latency.value * 1e6;
   }
   return means;
 }
@@ -46,6 +48,7 @@ void begin(engine::Calibration& calibration, const std::string& section, const D
     own.fit = Fit{};
     if constexpr (std::is_same_v<Fit, engine::PrefillFit>) own.fit.tq = query_rows;
     if constexpr (std::is_same_v<Fit, engine::CollectiveFit>) own.fit.latency = means.link;
+    if constexpr (std::is_same_v<Fit, engine::BetweenFit>) own.fit.latency = means.adapter;
   });
 }
 
@@ -128,19 +131,6 @@ void keep_shared_set(const engine::Calibration& from, const std::string& section
       }
     });
   });
-}
-
-engine::Calibration with_other_sections(engine::Calibration calibration,
-                                        const engine::Calibration& other) {
-  engine::Calibration::sections(other, [&](const std::string& from, const auto& source, auto&&) {
-    engine::Calibration::sections(calibration, [&](const std::string& name, auto& sets, auto&&) {
-      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(sets)>,
-                                   std::remove_cvref_t<decltype(source)>>) {
-        if (name == from && !engine::speaks(sets)) sets = source;
-      }
-    });
-  });
-  return calibration;
 }
 
 }  // namespace tools

@@ -25,8 +25,4 @@ engine::Calibration fit_shared_set(const std::string& section, const std::vector
 void keep_shared_set(const engine::Calibration& from, const std::string& section,
                      engine::ParameterSet set, const Interval& interval, engine::Calibration& into);
 
-// `calibration` with the sections of `other` of which it has no set at all.
-engine::Calibration with_other_sections(engine::Calibration calibration,
-                                        const engine::Calibration& other);
-
 }  // namespace tools

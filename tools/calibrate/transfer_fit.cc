@@ -88,18 +88,21 @@ class SectionFit {
     }
   }
 
-  // One engine's generations: its kernels follow rules that trees can learn, which no form of all
-  // engines can hold. The oldest generation's parameters, without its rules, are the nearest it has
-  // for the class; but 16-bit products are one library's, of which the shared set knows two devices.
+  // One engine's generations. Its kernels follow rules that trees can learn, which no form of all engines
+  // can hold. The oldest generation's form is the nearest it has for the class. 16-bit products are one
+  // library's, of which the shared set knows more devices: only rows of tables are told apart.
   EngineFit engine() const {
     EngineFit fit;
+    const bool shared = name_ == "gemm/bf16";
     for (const ParameterSet set : kGenerations) {
       const auto members = members_of(section_, devices_, set, {});
       if (too_few(members)) continue;
       auto fitted = fitted_to(members);
-      if (set == ParameterSet::ampere && name_ != "gemm/bf16") {
-        keep_shared_set(fitted, name_, ParameterSet::synchronous,
-                        widened(own_interval(fitted, members)), fit.calibration);
+      const Interval plain = widened(own_interval(fitted, members));
+      if (!shared) keep_shared_set(fitted, name_, set, plain, fit.forms);
+      if (!shared && set == ParameterSet::ampere) {
+        keep_shared_set(fitted, name_, ParameterSet::synchronous, plain, fit.forms);
+        keep_shared_set(fitted, name_, ParameterSet::synchronous, plain, fit.rows);
       }
       const std::size_t swept = members.front();
       auto unseen = add_trees(fitted, section_[swept]);
@@ -108,7 +111,7 @@ class SectionFit {
         row.lo = row.predicted * interval.low;
         row.hi = row.predicted * interval.high;
       }
-      keep_shared_set(fitted, name_, set, interval, fit.calibration);
+      keep_shared_set(fitted, name_, set, interval, fit.rows);
       fit.unseen.push_back({name_, devices_[swept].device.name, error_summary(unseen)});
     }
     return fit;
@@ -276,7 +279,8 @@ EngineFit fit_engine(const std::vector<DeviceCalls>& devices, const TransferOpti
   in_parallel(fits.size(), [&](std::size_t i) { parts[i] = fits[i].engine(); });
   EngineFit all;
   for (const EngineFit& part : parts) {
-    all.calibration = engine::completed_by(std::move(all.calibration), part.calibration);
+    all.forms = engine::completed_by(std::move(all.forms), part.forms);
+    all.rows = engine::completed_by(std::move(all.rows), part.rows);
     all.unseen.insert(all.unseen.end(), part.unseen.begin(), part.unseen.end());
   }
   return all;

@@ -57,13 +57,13 @@ struct UnseenShapes {
 };
 
 struct EngineFit {
-  engine::Calibration calibration;
-  std::vector<UnseenShapes> unseen;
+  engine::Calibration forms;         // for steps: monotone, as the shared parameters are
+  engine::Calibration rows;          // for rows of tables: with trees for the rules of its kernels
+  std::vector<UnseenShapes> unseen;  // of `rows`
 };
 
-// Only the generations that one engine was measured on, with trees for the rules of its kernels; the
-// shared parameters speak for the rest. The intervals are the errors on unseen shapes, widened for a
-// relative.
+// Only the generations that one engine was measured on; the shared parameters speak for the rest. The
+// intervals are the errors of the fit, or with trees those on unseen shapes, widened for a relative.
 EngineFit fit_engine(const std::vector<DeviceCalls>& devices, const TransferOptions& options);
 
 std::string left_out_text(const std::vector<LeftOut>& rows);

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "tools/calibrate/call_names.h"
 #include "tools/calibrate/engine_calibrations.h"
 
 namespace tools {

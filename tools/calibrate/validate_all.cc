@@ -11,6 +11,7 @@
 #include "tools/calibrate/engine_calibrations.h"
 #include "tools/calibrate/load_calibration.h"
 #include "tools/calibrate/measured_fit.h"
+#include "tools/calibrate/network_calls.h"
 #include "tools/calibrate/step_errors.h"
 #include "tools/calibrate/transfer_fit.h"
 #include "tools/calibrate/trusted_rows.h"
@@ -64,7 +65,8 @@ engine::Result<std::vector<PublicDevice>> public_devices(
     if (!device) return device.mistakes();
     const auto rows = read_kernel_table(options.data / "kernels" / table.file, Times::needed);
     if (!rows) return rows.mistakes();
-    auto raw = raw_errors(*rows, TablePredictor(*device, transfer, engines, transfer));
+    auto raw = raw_errors(
+        *rows, TablePredictor(*device, transfer, {.known = engines, .transfer = transfer}));
     auto calls = trusted_calls(*rows, device->architecture);
     devices.push_back({{std::move(device).value(), std::move(calls)}, std::move(raw)});
   }
@@ -73,6 +75,16 @@ engine::Result<std::vector<PublicDevice>> public_devices(
 
 void append(std::vector<ErrorLine>& all, const std::vector<ErrorLine>& lines) {
   all.insert(all.end(), lines.begin(), lines.end());
+}
+
+enum class Spread : std::uint8_t { inside, between };  // nodes
+
+std::vector<MeasuredCall> calls_of(const DeviceCalls& device, Spread spread) {
+  std::vector<MeasuredCall> calls;
+  for (const MeasuredCall& call : device.calls) {
+    if ((call.call[Size::nodes] > 1) == (spread == Spread::between)) calls.push_back(call);
+  }
+  return calls;
 }
 
 std::string shipped_text(const std::vector<PublicDevice>& devices, const engine::Calibration* fit,
@@ -85,6 +97,26 @@ std::string shipped_text(const std::vector<PublicDevice>& devices, const engine:
                         device.trusted.device.name, error_table_text(device.raw));
     append(figures.trusted, lines);
     append(figures.raw, device.raw);
+  }
+  return text;
+}
+
+std::string network_text(const NetworkCalls& network, const engine::Calibration* fit,
+                         AccuracyFigures& figures) {
+  std::string text;
+  for (const DeviceCalls& device : network.fitted) {
+    for (const Spread spread : {Spread::inside, Spread::between}) {
+      const auto lines = validate_calls(calls_of(device, spread), {device.device, fit});
+      if (lines.back().errors.rows == 0) continue;
+      text += fmt::format("\n{}, network profiles, {}\n{}", device.device.name,
+                          spread == Spread::between ? "between nodes" : "in a node",
+                          error_table_text(lines));
+      append(spread == Spread::between ? figures.between : figures.trusted, lines);
+    }
+  }
+  for (const NetworkCheck& check : network.checks) {
+    const auto lines = validate_calls(check.calls.calls, {check.calls.device, fit});
+    text += fmt::format("\n{}\n{}", check.what, error_table_text(lines));
   }
   return text;
 }
@@ -159,11 +191,13 @@ engine::Result<std::string> validate_all(const ValidateAllOptions& options) {
   if (!loaded) return loaded.mistakes();
   const SharedCalibration transfer =
       *loaded ? *loaded : std::make_shared<const engine::Calibration>();
-  const auto engines = load_engines(options.library);
+  const auto engines = load_engine_rows(options.library);
   if (!engines) return engines.mistakes();
   say("reading the public tables");
   const auto devices = public_devices(options, transfer, *engines);
   if (!devices) return devices.mistakes();
+  const auto network = network_calls(options.data, options.library);
+  if (!network) return network.mistakes();
   const auto sweep = own_sweep(options);
   if (!sweep) return sweep.mistakes();
 
@@ -172,12 +206,14 @@ engine::Result<std::string> validate_all(const ValidateAllOptions& options) {
   std::vector<DeviceCalls> all;
   for (const PublicDevice& device : *devices) all.push_back(device.trusted);
   all.push_back(*sweep);
+  all.insert(all.end(), network->fitted.begin(), network->fitted.end());
   figures.left_out = leave_one_out(all, {});
   std::string text =
       "## transfer: each device from the others, without and with the rest of its generation\n";
   text += left_out_text(figures.left_out);
   text += "\n## transfer as shipped (its parameters were fitted to samples of these tables)\n";
   text += shipped_text(*devices, transfer.get(), figures);
+  text += network_text(*network, transfer.get(), figures);
   say("leaving out calls of the H100 table");
   const DeviceCalls& h100 = (*devices)[1].trusted;
   text += "\n## measured: h100-sxm, public table, a fifth of the calls or shapes left out\n";

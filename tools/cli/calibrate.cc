@@ -7,8 +7,9 @@
 #include <utility>
 
 #include "results/durable_file.h"
-#include "tools/calibrate/measured_fit.h"
-#include "tools/calibrate/shared_set.h"
+#include "tools/calibrate/implementation_fits.h"
+#include "tools/calibrate/network_calls.h"
+#include "tools/calibrate/profile_table.h"
 #include "tools/calibrate/table_checks.h"
 #include "tools/calibrate/transfer_fit.h"
 #include "tools/calibrate/trusted_rows.h"
@@ -24,10 +25,11 @@ struct CalibrateArguments {
   std::string tier = "measured";
   std::string impl;
   std::string output;
+  std::string rows;
   std::string source;
   std::vector<std::string> sections;
-  std::string keep;
   std::string engine;
+  std::string network;
 };
 
 void complain(const std::vector<engine::Mistake>& mistakes) {
@@ -63,9 +65,15 @@ std::string error_line(const MeasuredFit& fit) {
   return line;
 }
 
-std::optional<std::vector<MeasuredCall>> gathered_calls(const CalibrateArguments& arguments,
-                                                        const engine::Device& device) {
-  std::vector<MeasuredCall> calls;
+// The calls of all tables, one time each, and once more by implementation.
+struct AllCalls {
+  std::vector<MeasuredCall> merged;
+  CallsByImpl by_impl;
+};
+
+std::optional<AllCalls> gathered_calls(const CalibrateArguments& arguments,
+                                       const engine::Device& device) {
+  AllCalls calls;
   for (const std::string& file : arguments.tables) {
     const auto table = checked_table(file, device);
     if (!table) return std::nullopt;
@@ -75,22 +83,39 @@ std::optional<std::vector<MeasuredCall>> gathered_calls(const CalibrateArguments
       return std::nullopt;
     }
     for (const std::string& remark : remarks_on(*gathered)) fmt::print(stderr, "{}\n", remark);
-    calls.insert(calls.end(), gathered->calls.begin(), gathered->calls.end());
+    calls.merged.insert(calls.merged.end(), gathered->calls.begin(), gathered->calls.end());
+    add_calls_by_impl(*table, arguments.impl, calls.by_impl);
   }
   return calls;
 }
 
-void write_out(engine::Calibration calibration, const CalibrateArguments& arguments) {
-  calibration.source = arguments.source;
-  if (calibration.source.empty()) {
-    for (const std::string& file : arguments.tables) {
-      if (!calibration.source.empty()) calibration.source += ", ";
-      calibration.source += std::filesystem::path(file).filename().string();
-    }
+std::string source_of(const CalibrateArguments& arguments) {
+  std::string source = arguments.source;
+  for (const std::string& file :
+       arguments.source.empty() ? arguments.tables : std::vector<std::string>{}) {
+    if (!source.empty()) source += ", ";
+    source += std::filesystem::path(file).filename().string();
   }
-  const std::string text = engine::write_calibration(calibration);
-  results::write_durably(arguments.output, text);
-  fmt::print("{} written, {}\n", arguments.output, size_text(double(text.size())));
+  return source;
+}
+
+void write_out(const std::vector<engine::Calibration>& calibrations, const std::string& file,
+               const CalibrateArguments& arguments) {
+  std::string text;
+  for (engine::Calibration calibration : calibrations) {
+    calibration.source = source_of(arguments);
+    text += engine::write_calibration(calibration);
+  }
+  results::write_durably(file, text);
+  fmt::print("{} written, {}\n", file, size_text(double(text.size())));
+}
+
+engine::Calibration named(const MeasuredFit& fit, const engine::Device& device) {
+  engine::Calibration calibration = fit.calibration;
+  calibration.name = device.name;
+  calibration.device = device.name;
+  calibration.fit_error = error_line(fit);
+  return calibration;
 }
 
 int calibrate_measured(const CalibrateArguments& arguments) {
@@ -107,21 +132,39 @@ int calibrate_measured(const CalibrateArguments& arguments) {
     complain(transfer.mistakes());
     return kMistake;
   }
-  MeasuredFit fit = fit_measured(*calls, *device, *transfer ? **transfer : engine::Calibration{});
+  const engine::Calibration start = *transfer ? **transfer : engine::Calibration{};
+  const MeasuredFit fit = fit_measured(calls->merged, *device, start);
   print_errors(fit);
   if (fit.errors.empty()) {
     complain(fmt::format("no family has the {} calls that a fit and its check need", kLeastCalls),
              "measure more shapes");
     return kMistake;
   }
-  fit.calibration.name = device->name;
-  fit.calibration.device = device->name;
-  fit.calibration.fit_error = error_line(fit);
-  write_out(std::move(fit.calibration), arguments);
+  std::vector<engine::Calibration> written{named(fit, *device)};
+  for (const MeasuredFit& one :
+       fit_implementations(calls->by_impl, *device, fit.calibration, start)) {
+    fmt::print("\n{}\n", one.calibration.impl);
+    print_errors(one);
+    written.push_back(named(one, *device));
+  }
+  write_out(written, arguments.output, arguments);
   return kOk;
 }
 
-// "h100-sxm=table.csv.gz"; `engine` empty: of every engine what is trusted.
+// The layer profile of an engine, from a folder MODEL/FORMAT.
+std::optional<KernelTable> profile_or_complain(const std::filesystem::path& folder) {
+  const auto model = profiled_model(folder, standard_library());
+  const auto text = model ? profile_table(folder, *model) : model.mistakes();
+  auto table = text ? kernel_table_of(*text, Times::needed) : text.mistakes();
+  if (!table) {
+    complain(table.mistakes());
+    return std::nullopt;
+  }
+  keep_shared_kernels(*table);
+  return std::move(table).value();
+}
+
+// "h100-sxm=table.csv.gz", or a profile's folder; `engine` empty: of every engine what is trusted.
 std::optional<DeviceCalls> device_calls(const std::string& argument, const std::string& engine) {
   const auto equals = argument.find('=');
   if (equals == std::string::npos) {
@@ -130,7 +173,9 @@ std::optional<DeviceCalls> device_calls(const std::string& argument, const std::
   }
   auto device = device_or_complain(argument.substr(0, equals));
   if (!device) return std::nullopt;
-  const auto table = checked_table(argument.substr(equals + 1), *device);
+  const std::string path = argument.substr(equals + 1);
+  const auto table = std::filesystem::is_directory(path) ? profile_or_complain(path)
+                                                         : checked_table(path, *device);
   if (!table) return std::nullopt;
   auto calls =
       engine.empty() ? trusted_calls(*table, device->architecture) : engine_calls(*table, engine);
@@ -166,10 +211,13 @@ int calibrate_engine(const std::vector<DeviceCalls>& devices, const TransferOpti
     return kMistake;
   }
   fmt::print("{}", unseen_text(fit.unseen));
-  fit.calibration.name = arguments.engine;
-  fit.calibration.tier = engine::Tier::transfer;
-  fit.calibration.fit_error = unseen_line(fit.unseen);
-  write_out(std::move(fit.calibration), arguments);
+  for (engine::Calibration* part : {&fit.forms, &fit.rows}) {
+    part->name = arguments.engine;
+    part->tier = engine::Tier::transfer;
+    part->fit_error = unseen_line(fit.unseen);
+  }
+  if (!arguments.output.empty()) write_out({fit.forms}, arguments.output, arguments);
+  if (!arguments.rows.empty()) write_out({fit.rows}, arguments.rows, arguments);
   return kOk;
 }
 
@@ -180,22 +228,22 @@ int calibrate_transfer(const CalibrateArguments& arguments) {
     if (!calls) return kMistake;
     devices.push_back(std::move(*calls));
   }
+  if (!arguments.network.empty()) {
+    const auto network = network_calls(arguments.network, standard_library());
+    if (!network) {
+      complain(network.mistakes());
+      return kMistake;
+    }
+    devices.insert(devices.end(), network->fitted.begin(), network->fitted.end());
+  }
   const TransferOptions options{.sections = arguments.sections};
   if (!arguments.engine.empty()) return calibrate_engine(devices, options, arguments);
   TransferFit fit = fit_transfer(devices, options);
   fmt::print("{}", left_out_text(fit.left_out));
-  if (!arguments.keep.empty()) {
-    const auto kept = load_calibration_file(arguments.keep);
-    if (!kept) {
-      complain(kept.mistakes());
-      return kMistake;
-    }
-    fit.calibration = with_other_sections(std::move(fit.calibration), **kept);
-  }
   fit.calibration.name = "transfer";
   fit.calibration.tier = engine::Tier::transfer;
   fit.calibration.fit_error = left_out_line(fit.left_out);
-  write_out(std::move(fit.calibration), arguments);
+  write_out({fit.calibration}, arguments.output, arguments);
   return kOk;
 }
 
@@ -231,15 +279,20 @@ void add_calibrate(CLI::App& app, int& exit_code) {
           "transfer: parameters of one engine's version only, as vllm_0.24.0, or of one of its\n"
           "kernels, as sglang_0.5.14:triton")
       ->type_name("NAME");
-  verb->add_option("--keep", arguments->keep,
-                   "transfer: take families that the tables do not have from this calibration")
-      ->type_name("FILE");
+  verb->add_option("--network", arguments->network,
+                   "transfer: also fit the network profiles of this folder of public data")
+      ->type_name("DIR");
   verb->add_option("--source", arguments->source, "where the tables come from, for the record")
       ->type_name("TEXT");
-  verb->add_option("-o,--output", arguments->output, "file to write")
-      ->required()
+  verb->add_option("-o,--output", arguments->output, "file to write")->type_name("FILE");
+  verb->add_option("--rows", arguments->rows,
+                   "with --engine: also write its parameters with the rules of its kernels, for "
+                   "rows of tables")
       ->type_name("FILE");
   verb->callback([arguments, &exit_code] {
+    if (arguments->output.empty() && (arguments->rows.empty() || arguments->engine.empty())) {
+      throw CLI::RequiredError("--output");
+    }
     exit_code = arguments->tier == "transfer" ? calibrate_transfer(*arguments)
                                               : calibrate_measured(*arguments);
   });

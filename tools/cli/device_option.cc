@@ -30,10 +30,10 @@ std::optional<engine::Device> device_or_complain(const std::string& name) {
   return std::move(spec->scenario.device);
 }
 
-std::optional<SharedCalibration> calibration_or_complain(const DeviceOptions& options) {
-  auto calibration =
-      load_requested({.tier = options.tier, .file = options.calibration, .device = options.device},
-                     standard_library());
+std::optional<CalibrationFile> calibration_or_complain(const DeviceOptions& options,
+                                                       const engine::Device& device) {
+  auto calibration = load_requested(
+      {.tier = options.tier, .file = options.calibration, .device = device}, standard_library());
   if (!calibration) {
     fmt::print(stderr, "{}", engine::to_text(calibration.mistakes()));
     return std::nullopt;
@@ -43,24 +43,28 @@ std::optional<SharedCalibration> calibration_or_complain(const DeviceOptions& op
 
 std::optional<TablePredictor> predictors_or_complain(const DeviceOptions& options,
                                                      const engine::Device& device) {
-  auto calibration = calibration_or_complain(options);
-  if (!calibration) return std::nullopt;
+  auto file = calibration_or_complain(options, device);
+  if (!file) return std::nullopt;
+  TableEngines engines;
+  for (const SharedCalibration& one : file->implementations) {
+    engines.swept.push_back({one->impl, one});
+  }
   // A sweep of the device knows its libraries; an engine's rows are better told by the engine.
-  const bool by_engine = *calibration != nullptr && options.calibration.empty() &&
-                         options.tier != "measured" && options.tier != "roofline";
-  if (!by_engine) return TablePredictor(device, std::move(*calibration));
-  auto engines = load_engines(standard_library());
-  if (!engines) {
-    fmt::print(stderr, "{}", engine::to_text(engines.mistakes()));
-    return std::nullopt;
+  const bool any = file->device != nullptr && options.calibration.empty() &&
+                   options.tier != "measured" && options.tier != "roofline";
+  if (any) {
+    auto known = load_engine_rows(standard_library());
+    auto transfer = load_transfer(standard_library());
+    for (const auto* mistakes :
+         {known ? nullptr : &known.mistakes(), transfer ? nullptr : &transfer.mistakes()}) {
+      if (mistakes == nullptr) continue;
+      fmt::print(stderr, "{}", engine::to_text(*mistakes));
+      return std::nullopt;
+    }
+    engines.known = std::move(known).value();
+    engines.transfer = std::move(transfer).value();
   }
-  auto transfer = load_transfer(standard_library());
-  if (!transfer) {
-    fmt::print(stderr, "{}", engine::to_text(transfer.mistakes()));
-    return std::nullopt;
-  }
-  return TablePredictor(device, std::move(*calibration), std::move(engines).value(),
-                        std::move(transfer).value());
+  return TablePredictor(device, std::move(file->device), std::move(engines));
 }
 
 std::optional<KernelTable> checked_table(const std::string& file, const engine::Device& device) {

@@ -48,10 +48,10 @@ int validate_kernels(const ValidateArguments& arguments) {
 int validate_steps(const ValidateArguments& arguments) {
   const auto device = device_or_complain(arguments.device.device);
   if (!device) return kMistake;
-  const auto calibration = calibration_or_complain(arguments.device);
+  const auto calibration = calibration_or_complain(arguments.device, *device);
   if (!calibration) return kMistake;
   const auto rows =
-      step_errors(arguments.table, {.device = *device, .calibration = calibration->get()});
+      step_errors(arguments.table, {.device = *device, .calibration = calibration->device.get()});
   if (!rows) {
     fmt::print(stderr, "{}", engine::to_text(rows.mistakes()));
     return kMistake;

@@ -83,6 +83,18 @@ ComparedCase compare_means(const ServedCase& served, const engine::Resources& re
   return compared;
 }
 
+ComparedCase compare_throughput(const ServedCase& served, const engine::Resources& resources) {
+  const engine::Outcome outcome = engine::evaluate(served.scenario, resources);
+  ComparedCase compared{.served = &served, .variant = "transfer"};
+  if (outcome.status != engine::Status::ok) {
+    compared.failure = outcome.reason;
+    return compared;
+  }
+  compared.kv_blocks = outcome.metrics.kv_blocks;
+  compared.figures = {{std::string(kRate), served.output_rate, outcome.metrics.output.value}};
+  return compared;
+}
+
 ComparedCase compare_replay(const MeasuredRun& run, const ReplayChoice& choice,
                             const engine::Resources& resources) {
   engine::Scenario scenario = run.served.scenario;

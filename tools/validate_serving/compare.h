@@ -15,6 +15,9 @@ namespace tools {
 // A closed loop with stated means: ttft, tpot, and the throughput that follows from both.
 ComparedCase compare_means(const ServedCase& served, const engine::Resources& resources);
 
+// Many requests at once: the tokens a second that come of them.
+ComparedCase compare_throughput(const ServedCase& served, const engine::Resources& resources);
+
 // How a recorded run is replayed.
 struct ReplayChoice {
   engine::TierChoice tier = engine::TierChoice::transfer;

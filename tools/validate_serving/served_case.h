@@ -15,9 +15,10 @@ struct ServedCase {
   std::string engine;
   std::string version;
   engine::Scenario scenario;
-  double ttft = 0;       // measured, mean over requests, seconds
-  double tpot = 0;       // likewise
-  std::string left_out;  // why it is not compared; empty: it is
+  double ttft = 0;         // measured, mean over requests, seconds
+  double tpot = 0;         // likewise
+  double output_rate = 0;  // measured tokens a second of all; 0: not stated
+  std::string left_out;    // why it is not compared; empty: it is
 };
 
 // One quantity of one run, measured and predicted.

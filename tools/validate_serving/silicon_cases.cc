@@ -7,14 +7,13 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
-#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "results/text_table.h"
-#include "sweep/spec/sweep_spec.h"
 #include "tools/calibrate/table_row.h"
+#include "tools/validate_serving/named_specs.h"
 
 namespace tools {
 namespace {
@@ -36,32 +35,6 @@ constexpr std::array<ModelName, 8> kModels = {{
 
 // A scale for a whole matrix, as opposed to one for 128 values.
 constexpr std::int64_t kWholeMatrix = 1'000'000;
-
-// Specs by name, each read once.
-class Specs {
- public:
-  explicit Specs(const sweep::Library& library) : library_(library) {}
-
-  const engine::Scenario* find(std::string_view library, std::string_view name) {
-    const auto key = std::pair(std::string(library), std::string(name));
-    auto found = read_.find(key);
-    if (found == read_.end()) {
-      auto spec = sweep::read_named(library_, library, name);
-      if (!spec) {
-        mistakes_ = spec.mistakes();
-        return nullptr;
-      }
-      found = read_.emplace(key, std::move(spec->scenario)).first;
-    }
-    return &found->second;
-  }
-  const std::vector<engine::Mistake>& mistakes() const { return mistakes_; }
-
- private:
-  const sweep::Library& library_;
-  std::map<std::pair<std::string, std::string>, engine::Scenario> read_;
-  std::vector<engine::Mistake> mistakes_;
-};
 
 // Ids that begin with a date are runs of a public benchmark that draws lengths evenly from 80 to 100%
 // of the stated ones and asks for the likeliest token. The others have fixed lengths and leave sampling
@@ -143,7 +116,7 @@ std::string reason_to_leave_out(const TableRow& row,
 }
 
 engine::Result<engine::Scenario> scenario_of(const TableRow& row, const engine::Quantization& quant,
-                                             Specs& specs) {
+                                             NamedSpecs& specs) {
   const std::string_view backend = row.text("backend");
   const bool waits = synchronous(backend, row.text("backend_version"));
   const std::string_view host_name = backend == "trtllm" ? "tensorrt-llm"
@@ -205,7 +178,7 @@ engine::Result<std::vector<ServedCase>> silicon_cases(const std::filesystem::pat
                              "silicon_e2e/SOURCE.md says what is in it"};
     }
   }
-  Specs specs(library);
+  NamedSpecs specs(library);
   std::vector<ServedCase> cases;
   for (std::size_t i = 0; i < table->rows(); ++i) {
     const TableRow row(*table, i);

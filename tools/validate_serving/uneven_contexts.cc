@@ -7,8 +7,8 @@
 
 #include "engine/kernels/kernel_time.h"
 #include "engine/model/model_ops.h"
+#include "tools/calibrate/profile_table.h"
 #include "tools/calibrate/table_row.h"
-#include "tools/validate_serving/profile_table.h"
 
 namespace tools {
 namespace {
@@ -55,7 +55,7 @@ engine::Result<std::string> uneven_contexts(const MeasuredRun& run,
                                             const engine::Resources& resources) {
   const engine::Scenario& scenario = run.served.scenario;
   const engine::Calibration* calibration =
-      engine::choose_calibration(engine::TierChoice::best, "", scenario.device.name,
+      engine::choose_calibration({.engine = scenario.serving.kernels}, scenario.device,
                                  resources.calibrations)
           .calibration;
   std::array<Errors, 2> errors;  // decodes alone, and beside a prompt

@@ -6,10 +6,13 @@
 #include <memory>
 #include <utility>
 
+#include "tools/calibrate/engine_calibrations.h"
+#include "tools/calibrate/error_summary.h"
 #include "tools/calibrate/load_calibration.h"
 #include "tools/calibrate/measured_fit.h"
+#include "tools/calibrate/profile_table.h"
 #include "tools/validate_serving/compare.h"
-#include "tools/validate_serving/profile_table.h"
+#include "tools/validate_serving/overview_cases.h"
 #include "tools/validate_serving/silicon_cases.h"
 #include "tools/validate_serving/uneven_contexts.h"
 
@@ -23,13 +26,45 @@ constexpr std::string_view kGoals =
     "goal, no measurement of the device    ttft 8, tpot 6, throughput 3\n"
     "goal, device measured                 ttft 5, tpot 3, throughput 2\n";
 
-engine::Result<std::shared_ptr<const engine::Calibration>> transfer_of(
-    const sweep::Library& library) {
-  auto transfer = load_transfer(library);
-  if (transfer && *transfer == nullptr) {
-    return engine::Mistake{{}, "the library has no calibration/transfer.calibration", ""};
+void note_left_out(const std::vector<ServedCase>& cases, const std::vector<ComparedCase>& compared,
+                   std::string& text) {
+  std::map<std::string, int> left_out;
+  for (const ServedCase& served : cases) {
+    if (!served.left_out.empty()) ++left_out[served.left_out];
   }
-  return transfer;
+  for (const ComparedCase& one : compared) {
+    if (!one.failure.empty()) ++left_out[one.failure];
+  }
+  for (const auto& [reason, rows] : left_out) {
+    text += fmt::format("left out: {:>4} rows, {}\n", rows, reason);
+  }
+}
+
+// Errors of the throughput, a line a model.
+std::string overview_text(const std::vector<ServedCase>& cases,
+                          const std::vector<ComparedCase>& compared) {
+  std::string text =
+      "\n## trtllm_perf_overview: many requests at once, output tokens a second, transfer\n";
+  std::map<std::string, std::vector<Scored>> groups;
+  for (const ComparedCase& one : compared) {
+    for (const Figure& figure : one.figures) {
+      const Scored scored{figure.measured, figure.predicted};
+      groups[one.served->scenario.device.name + " " + one.served->scenario.model.name].push_back(
+          scored);
+      groups["~all"].push_back(scored);  // sorts last
+    }
+  }
+  text += fmt::format("{:<32}{:>5}{:>8}{:>8}{:>8}{:>8}{:>8}\n", "device, model", "rows", "mean %",
+                      "median", "p90", "bias", "rank");
+  for (const auto& [name, scored] : groups) {
+    const ErrorSummary errors = error_summary(scored);
+    text += fmt::format("{:<32}{:>5}{:>8.1f}{:>8.1f}{:>8.1f}{:>+8.1f}{:>8.3f}\n",
+                        name == "~all" ? "all" : name, errors.rows, 100 * errors.mean,
+                        100 * errors.median, 100 * errors.p90, 100 * errors.bias,
+                        errors.rank_correlation);
+  }
+  note_left_out(cases, compared, text);
+  return text;
 }
 
 std::string figure_lines(const ComparedCase& compared) {
@@ -87,28 +122,35 @@ std::string silicon_text(const std::vector<ServedCase>& cases,
   });
   text += "\n" + group_heading("");
   text += group_lines(compared, [](const ServedCase&) { return std::string("all"); });
-  std::map<std::string, int> left_out;
-  for (const ServedCase& served : cases) {
-    if (!served.left_out.empty()) ++left_out[served.left_out];
-  }
-  for (const ComparedCase& one : compared) {
-    if (!one.failure.empty()) ++left_out[one.failure];
-  }
-  for (const auto& [reason, rows] : left_out) {
-    text += fmt::format("left out: {:>4} rows, {}\n", rows, reason);
-  }
+  note_left_out(cases, compared, text);
   return text;
 }
 
 }  // namespace
 
+engine::Result<engine::Resources> transfer_resources(const sweep::Library& library) {
+  const auto transfer = load_transfer(library);
+  if (!transfer) return transfer.mistakes();
+  if (*transfer == nullptr) {
+    return engine::Mistake{{}, "the library has no calibration/transfer.calibration", ""};
+  }
+  const auto engines = load_engines(library, **transfer);
+  if (!engines) return engines.mistakes();
+  engine::Resources resources;
+  resources.calibrations.by_name[std::string(engine::kTransferName)] = *transfer;
+  for (const EngineCalibration& one : *engines) {
+    resources.calibrations.by_engine[one.engine] = one.calibration;
+  }
+  return resources;
+}
+
 engine::Result<engine::Resources> replay_resources(const MeasuredRun& run,
                                                    const sweep::Library& library) {
-  const auto transfer = transfer_of(library);
-  if (!transfer) return transfer.mistakes();
-  engine::Resources resources;
+  auto loaded = transfer_resources(library);
+  if (!loaded) return loaded.mistakes();
+  engine::Resources resources = std::move(loaded).value();
+  const engine::Calibration& transfer = *resources.calibrations.find(engine::kTransferName);
   resources.traces[run.served.scenario.load.trace] = run.trace;
-  resources.calibrations.by_name[std::string(engine::kTransferName)] = *transfer;
   if (!std::filesystem::is_directory(run.profile)) return resources;
   auto text = profile_table(run.profile, run.served.scenario.model);
   if (!text) return text.mistakes();
@@ -117,9 +159,9 @@ engine::Result<engine::Resources> replay_resources(const MeasuredRun& run,
   const auto calls = gather_calls(*table, {});
   if (!calls) return calls.mistakes();
   const engine::Device& device = run.served.scenario.device;
-  const MeasuredFit fit = fit_measured(calls->calls, device, **transfer);
-  resources.calibrations.by_name[device.name] = std::make_shared<const engine::Calibration>(
-      engine::completed_by(fit.calibration, **transfer));
+  const MeasuredFit fit = fit_measured(calls->calls, device, transfer);
+  resources.calibrations.by_name[device.name] =
+      std::make_shared<const engine::Calibration>(engine::completed_by(fit.calibration, transfer));
   return resources;
 }
 
@@ -129,26 +171,33 @@ engine::Result<ServingValidation> validate_serving(const std::filesystem::path& 
   if (!runs) return runs.mistakes();
   const auto cases = silicon_cases(data / "silicon_e2e" / "h100_sxm.csv", library);
   if (!cases) return cases.mistakes();
-  const auto transfer = transfer_of(library);
-  if (!transfer) return transfer.mistakes();
+  const auto overview = overview_cases(data / "trtllm_perf_overview", library);
+  if (!overview) return overview.mistakes();
+  const auto resources = transfer_resources(library);
+  if (!resources) return resources.mistakes();
 
   ServingValidation validation;
   validation.text =
       std::string(kGoals) + "\n## llmservingsim_vllm_runs: recorded loads, replayed\n";
-  std::vector<ComparedCase> replayed, compared;
+  std::vector<ComparedCase> replayed;
   for (const MeasuredRun& run : *runs) {
     const auto text = replay(run, library, replayed);
     if (!text) return text.mistakes();
     validation.text += *text;
   }
-  engine::Resources resources;
-  resources.calibrations.by_name[std::string(engine::kTransferName)] = *transfer;
-  for (const ServedCase& served : *cases) {
-    compared.push_back(served.left_out.empty() ? compare_means(served, resources)
-                                               : ComparedCase{.served = &served});
-  }
-  validation.text += silicon_text(*cases, compared);
-  replayed.insert(replayed.end(), compared.begin(), compared.end());
+  const auto compare = [&](const std::vector<ServedCase>& these, auto comparison) {
+    std::vector<ComparedCase> compared;
+    for (const ServedCase& served : these) {
+      compared.push_back(served.left_out.empty() ? comparison(served, *resources)
+                                                 : ComparedCase{.served = &served});
+    }
+    return compared;
+  };
+  const std::vector<ComparedCase> loops = compare(*cases, compare_means);
+  const std::vector<ComparedCase> saturated = compare(*overview, compare_throughput);
+  validation.text += silicon_text(*cases, loops) + overview_text(*overview, saturated);
+  replayed.insert(replayed.end(), loops.begin(), loops.end());
+  replayed.insert(replayed.end(), saturated.begin(), saturated.end());
   validation.table = figure_table(replayed);
   return validation;
 }

@@ -21,6 +21,9 @@ struct ServingValidation {
 engine::Result<ServingValidation> validate_serving(const std::filesystem::path& data,
                                                    const sweep::Library& library);
 
+// The library's transfer parameters, of well-made kernels and of engines.
+engine::Result<engine::Resources> transfer_resources(const sweep::Library& library);
+
 // Calibrations for a replay: the library's transfer parameters and, where the run's own machine was
 // profiled, a measured one under the name of the device.
 engine::Result<engine::Resources> replay_resources(const MeasuredRun& run,

@@ -229,18 +229,33 @@ TEST(Calibrations, ASweepIsCompletedByTransfer) {
 
 TEST(Calibrations, BestIsMeasuredThenTransferThenRoofline) {
   Calibrations have;
-  EXPECT_EQ(choose_calibration(TierChoice::best, "", "toy", have).calibration, nullptr);
-  EXPECT_FALSE(choose_calibration(TierChoice::best, "", "toy", have).missing);
-  EXPECT_TRUE(choose_calibration(TierChoice::transfer, "", "toy", have).missing);
+  Device toy, other;
+  toy.name = "toy";
+  other.name = "else";
+  EXPECT_EQ(choose_calibration({}, toy, have).calibration, nullptr);
+  EXPECT_FALSE(choose_calibration({}, toy, have).missing);
+  EXPECT_TRUE(choose_calibration({TierChoice::transfer}, toy, have).missing);
   have.by_name["transfer"] = std::make_shared<Calibration>(toys::transfer());
-  EXPECT_EQ(choose_calibration(TierChoice::best, "", "toy", have).calibration,
-            have.find("transfer"));
+  EXPECT_EQ(choose_calibration({}, toy, have).calibration, have.find("transfer"));
   have.by_name["toy"] = std::make_shared<Calibration>(small());
-  EXPECT_EQ(choose_calibration(TierChoice::best, "", "toy", have).calibration, have.find("toy"));
-  EXPECT_EQ(choose_calibration(TierChoice::measured, "toy", "else", have).calibration,
+  EXPECT_EQ(choose_calibration({}, toy, have).calibration, have.find("toy"));
+  EXPECT_EQ(choose_calibration({TierChoice::measured, "toy"}, other, have).calibration,
             have.find("toy"));
-  EXPECT_TRUE(choose_calibration(TierChoice::measured, "", "else", have).missing);
-  EXPECT_EQ(choose_calibration(TierChoice::roofline, "", "toy", have).calibration, nullptr);
+  EXPECT_TRUE(choose_calibration({TierChoice::measured}, other, have).missing);
+  EXPECT_EQ(choose_calibration({TierChoice::roofline}, toy, have).calibration, nullptr);
+}
+
+TEST(Calibrations, AnEnginesKernelsStandInForWellMadeOnes) {
+  Calibrations have;
+  Device toy;
+  toy.name = "toy";
+  have.by_name["transfer"] = std::make_shared<Calibration>(toys::transfer());
+  EXPECT_TRUE(choose_calibration({.engine = "vllm_0"}, toy, have).missing);
+  have.by_engine["vllm_0"] = std::make_shared<Calibration>(toys::transfer());
+  EXPECT_EQ(choose_calibration({.engine = "vllm_0"}, toy, have).calibration,
+            have.find_engine("vllm_0"));
+  have.by_name["toy"] = std::make_shared<Calibration>(small());
+  EXPECT_EQ(choose_calibration({.engine = "vllm_0"}, toy, have).calibration, have.find("toy"));
 }
 
 TEST(Calibrations, AStepSaysWhichTierItHas) {

@@ -18,6 +18,17 @@ TEST(Footprint, OneDeviceHoldsEveryParameterInTwoBytes) {
   EXPECT_DOUBLE_EQ(footprint(model, {}).weights.value, 2 * parameter_counts(model).total());
 }
 
+TEST(Footprint, AShareOfTheRestIsTakenOnceTheModelIsIn) {
+  MemoryBudget budget{.utilization = 0.5, .of = MemoryShare::rest, .reserved = Bytes{1e9}};
+  const ModelShard shard = shard_of(toys::model(), {}, {});
+  const Footprint footprint = footprint_of(shard, toys::gpu(), budget);
+  const Bytes model = footprint.weights + footprint.activations + footprint.reserved;
+  EXPECT_DOUBLE_EQ(footprint.left().value, 0.5 * (100e9 - model.value));
+  // Of a model that does not fit, nothing is left, and by how much is as it was.
+  budget.reserved = Bytes{200e9};
+  EXPECT_LT(footprint_of(shard, toys::gpu(), budget).left().value, -100e9);
+}
+
 TEST(Footprint, TensorParallelSplitsTheWeights) {
   const ModelSpec model = toys::model();
   const double norms = 2 * parameter_counts(model).norms;

@@ -54,8 +54,8 @@ TEST(EngineCalibrations, ARowGetsItsEnginesVersionElseTheNewest) {
   const engine::Device device = hopper();
   TablePredictor predictors(
       device, with_floor(10, kOurs),
-      {{"vllm_0.14.0", with_floor(20, kOurs)}, {"vllm_0.24.0", with_floor(30, kOurs)}},
-      with_floor(10, kOurs));
+      {.known = {{"vllm_0.14.0", with_floor(20, kOurs)}, {"vllm_0.24.0", with_floor(30, kOurs)}},
+       .transfer = with_floor(10, kOurs)});
   EXPECT_EQ(floor_of(predictors, "vllm_0.14.0:a"), 20);
   EXPECT_EQ(floor_of(predictors, "vllm_0.19.2:a"), 30);
   EXPECT_EQ(floor_of(predictors, "vllm_0.24.0:a"), 30);
@@ -69,18 +69,18 @@ TEST(EngineCalibrations, AVersionThatNeverRanOnTheGenerationLeavesItToOneThatDid
   const engine::Device device = hopper();
   TablePredictor predictors(
       device, with_floor(10, kOurs),
-      {{"vllm_0.14.0", with_floor(20, kTheirs)}, {"vllm_0.24.0", with_floor(30, kOurs)}},
-      with_floor(10, kOurs));
+      {.known = {{"vllm_0.14.0", with_floor(20, kTheirs)}, {"vllm_0.24.0", with_floor(30, kOurs)}},
+       .transfer = with_floor(10, kOurs)});
   EXPECT_EQ(floor_of(predictors, "vllm_0.14.0:a"), 30);
   EXPECT_EQ(floor_of(predictors, "vllm_0.19.2:a"), 30);
 }
 
 TEST(EngineCalibrations, AKernelWithParametersOfItsOwnComesBeforeItsEngine) {
   const engine::Device device = hopper();
-  TablePredictor predictors(
-      device, with_floor(10, kOurs),
-      {{"vllm_0.14.0", with_floor(20, kOurs)}, {"vllm_0.14.0:slow", with_floor(50, kOurs)}},
-      with_floor(10, kOurs));
+  TablePredictor predictors(device, with_floor(10, kOurs),
+                            {.known = {{"vllm_0.14.0", with_floor(20, kOurs)},
+                                       {"vllm_0.14.0:slow", with_floor(50, kOurs)}},
+                             .transfer = with_floor(10, kOurs)});
   EXPECT_EQ(floor_of(predictors, "vllm_0.14.0:slow"), 50);
   EXPECT_EQ(floor_of(predictors, "vllm_0.24.0:slow"), 50);
   EXPECT_EQ(floor_of(predictors, "vllm_0.14.0:fast"), 20);
@@ -90,9 +90,9 @@ TEST(EngineCalibrations, AnotherVersionsIntervalIsWider) {
   const engine::Device device = hopper();
   engine::Calibration known = *with_floor(20, kOurs);
   known.gemm[0][static_cast<std::size_t>(kOurs)].high = 1.1;
-  TablePredictor predictors(device, with_floor(10, kOurs),
-                            {{"vllm_0.14.0", std::make_shared<const engine::Calibration>(known)}},
-                            nullptr);
+  TablePredictor predictors(
+      device, with_floor(10, kOurs),
+      {.known = {{"vllm_0.14.0", std::make_shared<const engine::Calibration>(known)}}});
   KernelCall call{.family = engine::Family::gemm};
   call[Size::m] = call[Size::n] = call[Size::k] = 1;
   EXPECT_GT(predictors.of("vllm_0.24.0:a")(call).hi, 1.1 * predictors.of("vllm_0.14.0:a")(call).hi);

@@ -78,9 +78,11 @@ TEST(TransferFit, WhatAnEngineAddsIsToldFromTheKernel) {
 
 TEST(TransferFit, AnEngineHasParametersOfTheGenerationsItRanOn) {
   const EngineFit fit = fit_engine({calls_on(device_of("one", "Hopper", 3e12), true)}, {});
-  const auto& sets = fit.calibration.attn_decode;
-  EXPECT_TRUE(sets[static_cast<std::size_t>(engine::ParameterSet::hopper)].present);
-  EXPECT_FALSE(sets[static_cast<std::size_t>(engine::ParameterSet::pooled)].present);
+  for (const engine::Calibration* part : {&fit.forms, &fit.rows}) {
+    const auto& sets = part->attn_decode;
+    EXPECT_TRUE(sets[static_cast<std::size_t>(engine::ParameterSet::hopper)].present);
+    EXPECT_FALSE(sets[static_cast<std::size_t>(engine::ParameterSet::pooled)].present);
+  }
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include "engine/base/result.h"
 #include "engine/model/model_spec.h"
 #include "results/text_table.h"
+#include "sweep/spec/library.h"
+#include "tools/calibrate/kernel_table.h"
 
 namespace tools {
 
@@ -22,5 +24,13 @@ std::vector<ProfileDegree> profile_degrees(const std::filesystem::path& folder);
 // attention that mix prompts and decodes, those beside a middling prompt are taken.
 engine::Result<results::TextTable> profile_table(const std::filesystem::path& folder,
                                                  const engine::ModelSpec& model);
+
+// The model of a profile: its folder is MODEL/FORMAT, named as the makers of models do.
+engine::Result<engine::ModelSpec> profiled_model(const std::filesystem::path& folder,
+                                                 const sweep::Library& library);
+
+// Leaves in a profile's table what other devices can learn from. Its passes are other kernels than a step's
+// here, and decodes that were given to the kernel for prompts are that engine's choice.
+void keep_shared_kernels(KernelTable& table);
 
 }  // namespace tools

@@ -1,15 +1,17 @@
-#include "tools/validate_serving/profile_table.h"
+#include "tools/calibrate/profile_table.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "sweep/spec/sweep_spec.h"
 #include "tools/calibrate/table_row.h"
 
 namespace tools {
@@ -175,6 +177,28 @@ engine::Result<results::TextTable> profile_table(const fs::path& folder,
     add_attention(*attention, shape, out);
   }
   return out.take();
+}
+
+engine::Result<engine::ModelSpec> profiled_model(const fs::path& folder,
+                                                 const sweep::Library& library) {
+  // "…/meta-llama/Llama-3.1-8B/bf16", with or without a slash at its end.
+  const fs::path format = folder.has_filename() ? folder : folder.parent_path();
+  std::string name = format.parent_path().filename().string();
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+  auto spec = sweep::read_named(library, "models", name);
+  if (!spec) return spec.mistakes();
+  return std::move(spec->scenario.model);
+}
+
+void keep_shared_kernels(KernelTable& table) {
+  std::erase_if(table.records, [](const KernelRecord& record) {
+    using engine::Family;
+    const KernelCall& call = record.call;
+    if (call.family == Family::attn_prefill) {
+      return call[Size::query_len] == 1 && call[Size::context_len] > 1;
+    }
+    return call.family != Family::gemm && call.family != Family::attn_decode;
+  });
 }
 
 }  // namespace tools

@@ -1,0 +1,52 @@
+// A device's sweep and the transfer parameters put together.
+#include <algorithm>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "engine/calibration/calibration.h"
+
+namespace engine {
+namespace {
+
+// What a sweep says about a device that it was not made on.
+Calibration for_altered(Calibration measured) {
+  const ParameterSet generation = choose_set(*measured.measured_on);
+  Calibration::sections(measured, [generation](std::string_view, auto& sets, CoordinateList) {
+    auto& own = sets[static_cast<std::size_t>(ParameterSet::own)];
+    if (!own.present) return;
+    own.present = false;
+    const auto* relative = find_set(sets, generation);
+    own.present = true;
+    own.tier = Tier::transfer;
+    own.envelope = Envelope::nowhere();
+    if (relative == nullptr) return;
+    own.low = std::min(own.low, relative->low);
+    own.high = std::max(own.high, relative->high);
+  });
+  measured.tier = Tier::transfer;
+  return measured;
+}
+
+}  // namespace
+
+Calibration completed_by(Calibration measured, const Calibration& transfer) {
+  std::vector<const void*> sources;
+  Calibration::sections(transfer, [&sources](std::string_view, const auto& sets, CoordinateList) {
+    sources.push_back(&sets);
+  });
+  std::size_t next = 0;
+  Calibration::sections(measured, [&](std::string_view, auto& sets, CoordinateList) {
+    const auto& from = *static_cast<std::decay_t<decltype(sets)> const*>(sources[next++]);
+    for (std::size_t i = 0; i < sets.size(); ++i) {
+      if (!sets[i].present) sets[i] = from[i];
+    }
+  });
+  if (measured.measured_on) {
+    measured.altered = std::make_shared<const Calibration>(for_altered(measured));
+  }
+  return measured;
+}
+
+}  // namespace engine

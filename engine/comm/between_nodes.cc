@@ -1,0 +1,81 @@
+// Collectives between nodes. Libraries thread rings and trees through all devices so that every adapter
+// carries its share at once; links inside the nodes are fast enough to keep up, or bound the whole
+// (collective_time.cc).
+#include <algorithm>
+#include <cmath>
+
+#include "engine/comm/collective_form.h"
+#include "engine/comm/ways.h"
+
+namespace engine {
+namespace {
+
+// What one adapter must send at least, and what a ring through all devices makes it send.
+struct Load {
+  double least;
+  double ring;
+};
+
+Load adapter_load(Pattern pattern, double bytes, const Spread& spread, bool in_network) {
+  const double ranks = spread.nodes * spread.per_node;
+  const double outside = (spread.nodes - 1) / spread.nodes;
+  switch (pattern) {
+    case Pattern::send_recv:
+      return {bytes, bytes};
+    case Pattern::all_to_all:
+      return {outside * bytes, outside * bytes};
+    case Pattern::all_gather:
+    case Pattern::reduce_scatter:
+      return {outside * bytes / spread.per_node, (ranks - 1) / ranks * bytes / spread.per_node};
+    case Pattern::all_reduce:
+      break;
+  }
+  const double share = bytes / spread.per_node;
+  // Switches that sum take each input once.
+  const double ring = 2 * (ranks - 1) / ranks * share;
+  return {std::min(2 * outside, in_network ? 1.0 : 2.0) * share,
+          in_network ? std::min(ring, share) : ring};
+}
+
+Ways between_ways(const Load& load, double doublings, double rate, double scale,
+                  const BetweenFit& fit) {
+  const double moved = load.ring / rate;
+  const auto way = [&](double start, double each, double share) {
+    return Way{scale * (start + each * doublings), moved / share, load.ring,
+               Algorithm::hierarchical};
+  };
+  Ways ways;
+  ways.add(way(fit.a1, fit.b1, fit.e1));
+  ways.add(way(fit.a2, fit.b2, fit.e2));
+  ways.add(way(fit.a3, fit.b3, fit.e3));
+  return ways;
+}
+
+}  // namespace
+
+std::optional<CollectiveTime> fitted_between(Pattern pattern, double bytes, const Spread& spread,
+                                             const LinkRates& link, const Device& device,
+                                             const Calibration& calibration) {
+  const Path path = path_of(link, spread.nodes);
+  if (!path.any_to_any || path.bandwidth <= 0 || bytes <= 0) return std::nullopt;
+  const ParameterSet chosen = choose_set(device);
+  const auto set_of = [&](CollectiveKind kind) {
+    return find_set(calibration.between[static_cast<std::size_t>(kind)], chosen);
+  };
+  const auto* own = set_of(kind_of(pattern));
+  const auto* set = own != nullptr ? own : set_of(CollectiveKind::all_reduce);
+  if (set == nullptr) return std::nullopt;
+  const double rate = path.bandwidth / 1e6;
+  const Load load = adapter_load(pattern, bytes, spread, path.in_network);
+  // One pass of the two that an all-reduce takes.
+  const double passes = own != nullptr ? 1 : 0.5;
+  const double scale = passes * path.latency * 1e6 / set->fit.latency;
+  const double doublings = std::log2(spread.nodes * spread.per_node);
+  CollectiveTime time = between_ways(load, doublings, rate, scale, set->fit).fastest(set->fit.q);
+  time.extrapolated =
+      own == nullptr || (chosen == ParameterSet::pooled && set->tier != Tier::measured);
+  label(time, load.least / rate, *set, coordinates(bytes, spread.nodes, spread.per_node));
+  return time;
+}
+
+}  // namespace engine
