@@ -1,19 +1,27 @@
 #include "engine/calibration/boosted_trees.h"
 
+#include <array>
+#include <bit>
 #include <cmath>
+#include <cstring>
 
 namespace engine {
 
 double BoostedTrees::at(const FeatureValues& values) const {
+  // Features are not negative, and the bits of such numbers are ordered as they are: a difference of
+  // integers has the answer in its sign, which is cheaper than a comparison of numbers.
+  std::array<std::int64_t, kMostFeatures> value;
+  std::memcpy(value.data(), values.value.data(), sizeof value);
   std::int64_t sum = 0;
   const std::uint8_t* feature = asked.data();
   const double* bound = limit.data();
   const std::int16_t* leaf = leaves.data();
   for (std::size_t tree = 0; tree < size(); ++tree) {
-    std::size_t number = 0;
-    for (std::size_t question = 0; question < kTreeDepth; ++question) {
-      const bool above = values.value[feature[question]] > bound[question];
-      number |= std::size_t(above) << question;
+    std::uint64_t number = 0;
+    for (std::size_t question = kTreeDepth; question-- > 0;) {
+      const std::int64_t below =
+          std::bit_cast<std::int64_t>(bound[question]) - value[feature[question]];
+      number = number << 1 | std::uint64_t(below) >> 63;
     }
     sum += leaf[number];
     feature += kTreeDepth;

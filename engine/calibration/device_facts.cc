@@ -11,8 +11,9 @@
 namespace engine {
 namespace {
 
-constexpr std::array<std::string_view, 5> kNoFacts = {"memory_capacity", "idle_power",
-                                                      "power_limit", "rent", "purchase"};
+constexpr std::array<std::string_view, 8> kNoFacts = {
+    "memory_capacity", "idle_power",   "power_limit", "busy_power",
+    "tensor_power",    "memory_power", "rent",        "purchase"};
 
 // visit(name, member) for every number of a device, with those of its links and peaks.
 template <class Self, class Visit>

@@ -1,9 +1,13 @@
 // Points in a few dimensions, arranged so that those near a place are found without looking at all.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
+
+#include "engine/calibration/coordinates.h"
 
 namespace engine {
 
@@ -17,7 +21,8 @@ class PlaceTree {
   // `bound` is read anew each time, so a visitor may lower it.
   template <class Visit>
   void visit(const double* place, const double& bound, Visit&& visit) const {
-    if (!nodes_.empty()) descend(0, place, bound, visit);
+    std::array<double, kMostCoordinates> sides{};
+    if (!nodes_.empty()) descend(0, place, bound, 0, sides.data(), visit);
   }
 
  private:
@@ -37,9 +42,10 @@ class PlaceTree {
     return sum;
   }
 
+  // `away` is the squared distance to the node's region, the sum of squares of its `sides`.
   template <class Visit>
-  void descend(std::uint32_t number, const double* place, const double& bound,
-               Visit&& visit) const {
+  void descend(std::uint32_t number, const double* place, const double& bound, double away,
+               double* sides, Visit&& visit) const {
     const Node& node = nodes_[number];
     if (node.upper == 0) {
       for (std::uint32_t slot = node.first; slot < node.last; ++slot) {
@@ -48,9 +54,15 @@ class PlaceTree {
       }
       return;
     }
-    const double away = place[node.axis] - node.at;
-    descend(away < 0 ? number + 1 : node.upper, place, bound, visit);
-    if (away * away < bound) descend(away < 0 ? node.upper : number + 1, place, bound, visit);
+    const double side = place[node.axis] - node.at;
+    descend(side < 0 ? number + 1 : node.upper, place, bound, away, sides, visit);
+    double& before = sides[node.axis];
+    const double farther = away - before * before + side * side;
+    constexpr double rounding = 1 - 1e-12;  // never leave out a point by the last digit of a sum
+    if (farther * rounding >= bound) return;
+    const double kept = std::exchange(before, side);
+    descend(side < 0 ? node.upper : number + 1, place, bound, farther, sides, visit);
+    before = kept;
   }
 
   std::size_t dimensions_ = 0;

@@ -61,7 +61,7 @@ class Around {
   // Squared; lines farther than this do not matter.
   const double& reach() const { return reach_; }
 
-  void take(double distance, double rest) {
+  void take(double distance, std::size_t line) {
     if (distance >= reach_) return;
     std::size_t place = kNearest - 1;
     for (; place > 0 && nearest_[place - 1] > distance; --place) {
@@ -70,28 +70,30 @@ class Around {
     if (distance < nearest_[place]) nearest_[place] = distance;
     reach_ = nearest_.back() * kReach * kReach;
     if (count_ == seen_.size()) forget_the_far();
-    if (count_ < seen_.size()) seen_[count_++] = {distance, rest};
+    if (count_ < seen_.size()) seen_[count_++] = {distance, line};
   }
   void want_no_more() { reach_ = 0; }
 
-  // Their mean, and `doubt` for nothing.
-  double mean(double doubt) const {
+  // The mean of what rest_on(line) says, and `doubt` for nothing.
+  template <class RestOn>
+  double mean(double doubt, const RestOn& rest_on) const {
     const double radius = std::sqrt(reach_);
     double weights = doubt, sum = 0;
     for (std::size_t i = 0; i < count_; ++i) {
-      const auto& [distance, rest] = seen_[i];
+      const auto& [distance, line] = seen_[i];
       if (distance >= reach_) continue;
       const double fade = std::isinf(radius) ? 1 : 1 - std::sqrt(distance) / radius;
       const double weight = fade * fade / distance;
       weights += weight;
-      sum += weight * rest;
+      sum += weight * rest_on(line);
     }
     return sum / weights;
   }
 
  private:
   struct Seen {
-    double distance, rest;
+    double distance;
+    std::size_t line;
   };
 
   void forget_the_far() {
@@ -139,43 +141,60 @@ PointSet::PointSet(std::vector<MeasuredPoint> points, CoordinateList list, Boost
       lines_.back().last = i;
       continue;
     }
-    lines_.push_back({i, i});
+    lines_.push_back({.first = i, .last = i});
     for (std::size_t c = 1; c < list_.size(); ++c) beside.push_back(places[c]);
+  }
+  for (Line& line : lines_) {
+    line.first_step = steps_[line.first];
+    line.last_step = steps_[line.last];
+    for (std::size_t i = line.first; i < line.last; ++i) {
+      line.gapless = line.gapless && along_[i + 1] - along_[i] <= kGap * list_[0].weight;
+    }
   }
   places_ = PlaceTree(beside, lines_.size(), list_.empty() ? 0 : list_.size() - 1);
 }
 
-PointSet::View PointSet::view(std::size_t line, double step, double place) const {
-  const Line& range = lines_[line];
-  const std::size_t above =
-      range.first + first_above(steps_.data() + range.first, range.last + 1 - range.first, step);
-  const auto off = [&](std::size_t point) {
+std::size_t PointSet::above(const Line& line, double step) const {
+  return line.first +
+         first_above(steps_.data() + line.first, line.last + 1 - line.first, step);
+}
+
+double PointSet::off(const Line& line, double step, double place) const {
+  const auto to = [&](std::size_t point) {
     return (place - along_[point]) * (place - along_[point]);
   };
-  if (above == range.first) return {off(above), rests_[above]};
-  const std::size_t below = above - 1;
-  if (above > range.last) return {off(below), rests_[below]};
-  const double share = (step - steps_[below]) / (steps_[above] - steps_[below]);
-  const bool gap = along_[above] - along_[below] > kGap * list_[0].weight;
-  return {gap ? std::min(off(below), off(above)) : 0,
-          rests_[below] * (1 - share) + rests_[above] * share};
+  if (step < line.first_step) return to(line.first);
+  if (step >= line.last_step) return to(line.last);
+  if (line.gapless) return 0;
+  const std::size_t next = above(line, step);
+  const bool gap = along_[next] - along_[next - 1] > kGap * list_[0].weight;
+  return gap ? std::min(to(next - 1), to(next)) : 0;
+}
+
+double PointSet::rest_on(const Line& line, double step) const {
+  if (step < line.first_step) return rests_[line.first];
+  if (step >= line.last_step) return rests_[line.last];
+  const std::size_t next = above(line, step), below = next - 1;
+  const double share = (step - steps_[below]) / (steps_[next] - steps_[below]);
+  return rests_[below] * (1 - share) + rests_[next] * share;
 }
 
 double PointSet::rest_at(const Coordinates& shape) const {
   const Places places = places_of(shape, list_);
   const double step = step_of(shape.value[0], list_[0].scale);
   Around around;
-  bool measured = false;
-  double rest = 0;
-  places_.visit(places.data() + 1, around.reach(), [&](std::size_t line, double aside) {
-    const View here = view(line, step, places[0]);
-    around.take(aside + here.off, here.rest);
-    if (aside + here.off >= kSame) return;
-    measured = true;
-    rest = here.rest;
+  const Line* measured = nullptr;
+  places_.visit(places.data() + 1, around.reach(), [&](std::size_t number, double aside) {
+    const Line& line = lines_[number];
+    const double distance = aside + off(line, step, places[0]);
+    around.take(distance, number);
+    if (distance >= kSame) return;
+    measured = &line;
     around.want_no_more();
   });
-  return measured ? rest : around.mean(trees_.empty() ? 0 : kDoubt);
+  if (measured != nullptr) return rest_on(*measured, step);
+  return around.mean(trees_.empty() ? 0 : kDoubt,
+                     [&](std::size_t line) { return rest_on(lines_[line], step); });
 }
 
 double PointSet::residual_at(const Coordinates& shape) const {

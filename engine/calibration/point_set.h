@@ -39,17 +39,20 @@ class PointSet {
   double residual_at(const Coordinates& shape) const;
 
  private:
+  // Its points, and what most looks at it need: where it begins and ends, and whether it has no gaps.
   struct Line {
-    std::size_t first, last;  // its points
-  };
-  // A line as seen from a shape.
-  struct View {
-    double off = 0;   // squared distance along the line to where it was measured
-    double rest = 0;  // what the trees leave over
+    std::size_t first, last;
+    double first_step = 0, last_step = 0;
+    bool gapless = true;
   };
 
   double rest_at(const Coordinates& shape) const;
-  View view(std::size_t line, double step, double place) const;
+  // The first point of a line beyond `step`; one past its last where there is none.
+  std::size_t above(const Line& line, double step) const;
+  // Squared distance along the line from a place to where it was measured.
+  double off(const Line& line, double step, double place) const;
+  // What the trees leave over at a step of the line.
+  double rest_on(const Line& line, double step) const;
 
   std::vector<Coordinate> list_;
   BoostedTrees trees_;

@@ -41,9 +41,11 @@ constexpr void add_prefill(BatchShape& batch, std::int64_t sequences, std::int64
   const double kept = window > 0 ? std::min(keys, double(window + query - 1)) : keys;
   batch.prefill_sequences += sequences;
   batch.prefill_tokens += sequences * query;
-  batch.prefill_pairs += count * causal_pairs(double(query), double(cached), 0);
+  const double pairs = causal_pairs(double(query), double(cached), 0);
+  batch.prefill_pairs += count * pairs;
   batch.prefill_kv_tokens += count * keys;
-  batch.prefill_window_pairs += count * causal_pairs(double(query), double(cached), double(window));
+  batch.prefill_window_pairs +=
+      count * (window > 0 ? causal_pairs(double(query), double(cached), double(window)) : pairs);
   batch.prefill_window_kv_tokens += count * kept;
 }
 

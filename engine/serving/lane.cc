@@ -86,25 +86,31 @@ void Lane::plan(double now) {
   end_ = kNever;
   if (running_.count == 0 && replica.waiting.empty()) return;
   if (left_ > 0) return start_stretch(now);  // its next part
-  if (goes_on()) return start_steady(now);
   if (replica.lanes > 1 && now + kSameMoment < replica.stage_free) {
     end_ = replica.stage_free;  // another batch is in the first stage
     return;
   }
-  if (replica.settings->ordering == Ordering::longest_prefix) order_by_prefix(replica);
-  StepPlan& plan = replica.scratch_plan;
-  plan.clear();
-  replica.plan(view(), plan);
-  if (plan.empty()) {
-    check(running_.count == 0 && replica.running > 0, "a policy never leaves everyone waiting");
-    return;  // woken again when another lane is done
+  if (goes_on()) {
+    begin_work(now);
+    start_steady(now);
+  } else {
+    if (replica.settings->ordering == Ordering::longest_prefix) order_by_prefix(replica);
+    StepPlan& plan = replica.scratch_plan;
+    plan.clear();
+    replica.plan(view(), plan);
+    if (plan.empty()) {
+      check(running_.count == 0 && replica.running > 0, "a policy never leaves everyone waiting");
+      return;  // woken again when another lane is done
+    }
+    begin_work(now);
+    start(plan, now);
   }
-  replica.idle_seconds += now - free_since_;
+  if (replica.lanes > 1) replica.stage_free = now + (end_ - now) / double(replica.lanes);
+}
+
+void Lane::begin_work(double now) {
+  replica_->idle_seconds += now - free_since_;
   free_since_ = now;
-  start(plan, now);
-  if (replica.lanes > 1) {
-    replica.stage_free = now + (end_ - now) / double(replica.lanes);
-  }
 }
 
 void Lane::start(const StepPlan& plan, double now) {
@@ -121,7 +127,7 @@ void Lane::start(const StepPlan& plan, double now) {
   }
   const bool only_decodes = plan.chunks.empty() && plan.admissions.empty() && plan.decodes > 0;
   if (only_decodes && plan.decodes == running_.decoding) {
-    steady_ = replica.single_steps ? Steady::no : plan.steady;
+    steady_ = replica.settings->stepping ? Steady::no : plan.steady;
     start_steady(now);
   } else if (!plan.chunks.empty() || !plan.admissions.empty() || plan.decodes > 0) {
     start_step(plan, now);
@@ -252,9 +258,11 @@ bool Lane::advance(double next_event) {
     work_ = Work::none;
     free_since_ = now;
     end_ = running_.count > 0 || !replica_->waiting.empty() ? now : kNever;
-    // Whoever is told of an answer at this moment may ask again at once: plan after that.
-    const bool wait = !replica_->answered.empty() || next_event <= now + kSameMoment;
-    if (wait || end_ == kNever || replica_->lanes > 1) return true;
+    // Whoever is told of an answer at this moment may ask again at once: plan after that. In a
+    // pipeline, whoever waits may be taken by a lane that sits idle.
+    const bool wait = !replica_->answered.empty() || next_event <= now + kSameMoment ||
+                      (replica_->lanes > 1 && !replica_->waiting.empty());
+    if (wait || end_ == kNever) return true;
   }
   plan(now);
   return done != Work::none;

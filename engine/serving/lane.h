@@ -29,7 +29,6 @@ struct ReplicaState {
   std::int64_t longest = 1;       // tokens of the longest sequence
   std::int64_t model_window = 0;  // 0: no sliding window
   std::int64_t window = 0;        // the same, or out of reach
-  bool single_steps = false;      // no stretches: the reference, or lanes that share blocks
   bool uneven = false;            // step times depend on the longest context
   bool audit = false;             // recount everything at every step
 
@@ -110,6 +109,7 @@ class Lane {
 
   // lane.cc and lane_stretch.cc: what runs
   void plan(double now);
+  void begin_work(double now);
   void start(const StepPlan& plan, double now);
   void start_steady(double now);
   void start_stretch(double now);
@@ -117,6 +117,7 @@ class Lane {
   void end_stretch();
   void end_step();
   void finish_due(double time);
+  std::int64_t steps_on_line(double above) const;
   double stretch_seconds(std::int64_t steps) const;
   std::int64_t steps_until(double time) const;
   void cut(std::int64_t steps);

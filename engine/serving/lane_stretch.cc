@@ -7,10 +7,13 @@
 
 namespace engine {
 
-// Everybody decodes, for as long as the plan would be the same.
+// Everybody decodes, for as long as the plan would be the same. Lanes of a pipeline share the blocks
+// and take turns in the first stage: they take one step at a time.
 void Lane::start_steady(double now) {
   left_ = 1;
-  if (steady_ != Steady::no) left_ = steps_that_fit(finishes_.next(running_.step) - running_.step);
+  if (steady_ != Steady::no && replica_->lanes == 1) {
+    left_ = steps_that_fit(finishes_.next(running_.step) - running_.step);
+  }
   start_stretch(now);
 }
 
@@ -30,26 +33,31 @@ void Lane::start_stretch(double now) {
                                     .longest = replica_->uneven ? longest_context() : 0});
   const DecodeLine& line = stretch_.line;
 
-  // As far as the line holds, nobody fills his window, and host or device keeps setting the pace.
-  double most = double(left_);
-  most = std::min(most, std::ceil((line.context_end - contexts_) / sequences));
-  if (inside_window_ > 0) {
-    most = std::min(most, std::ceil((line.window_end - windows_) / stretch_.growing));
-    most = std::min(most, double(crossings_.next(running_.step) - running_.step));
-  }
-  const double device = line.device(contexts_, windows_);
-  const double above = device + line.added - line.least;
+  const double above = line.device(contexts_, windows_) + line.added - line.least;
   on_floor_ = above <= 0;
   rise_ = line.slope * sequences + line.window_slope * stretch_.growing;
-  if (on_floor_ && rise_ > 0) most = std::min(most, std::floor(-above / rise_) + 1);
-  if (!on_floor_ && rise_ < 0) most = std::min(most, std::ceil(above / -rise_));
-  steps_ = std::max<std::int64_t>(1, std::int64_t(most));
+  steps_ = left_ > 1 ? steps_on_line(above) : 1;
   left_ -= steps_;
   first_step_ = line.step(contexts_, windows_);
   end_ = start_ + stretch_seconds(steps_);
   // The first step's blocks are gone from the start on: other lanes plan meanwhile.
   taken_ = running_.next_blocks;
   replica_->pool.take(taken_);
+}
+
+// As far as the line holds, nobody fills his window, and host or device keeps setting the pace: the
+// device takes `above` longer than the host in the first step.
+std::int64_t Lane::steps_on_line(double above) const {
+  const DecodeLine& line = stretch_.line;
+  double most = double(left_);
+  most = std::min(most, std::ceil((line.context_end - contexts_) / stretch_.sequences));
+  if (inside_window_ > 0) {
+    most = std::min(most, std::ceil((line.window_end - windows_) / stretch_.growing));
+    most = std::min(most, double(crossings_.next(running_.step) - running_.step));
+  }
+  if (on_floor_ && rise_ > 0) most = std::min(most, std::floor(-above / rise_) + 1);
+  if (!on_floor_ && rise_ < 0) most = std::min(most, std::ceil(above / -rise_));
+  return std::max<std::int64_t>(1, std::int64_t(most));
 }
 
 double Lane::stretch_seconds(std::int64_t steps) const {

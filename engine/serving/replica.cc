@@ -13,7 +13,6 @@ void Replica::reset(const Setup& setup) {
   state_.lanes = setup.lanes;
   state_.longest = setup.longest;
   state_.model_window = state_.window = setup.window;
-  state_.single_steps = setup.settings->stepping || setup.lanes > 1;
   state_.uneven = setup.table->uneven();
   state_.audit = setup.audit;
   // The sequences stay: what they hold in memory is used again.
@@ -44,6 +43,9 @@ void Replica::find_next() {
 
 void Replica::advance(double next_event) {
   const double now = next_event_;
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    if (i != next_lane_) next_event = std::min(next_event, lanes_[i].end());
+  }
   const bool ran = lanes_[next_lane_].advance(next_event);
   if (ran && lanes_.size() > 1 && !state_.waiting.empty()) {
     // Blocks or seats may have come free: whoever sits idle looks again.

@@ -6,6 +6,7 @@
 #include "engine/evaluate.h"
 #include "engine/leaves.h"
 #include "sweep/space/space.h"
+#include "sweep/spec/sweep_spec.h"
 #include "tests/bench/million_points.h"
 
 namespace {
@@ -49,6 +50,39 @@ void PointEvaluateStepFitted(benchmark::State& state) {
   evaluate_steps(state, *million_points().resources);
 }
 BENCHMARK(PointEvaluateStepFitted);
+
+// The same points on a device that was swept, by tier.
+void evaluate_swept(benchmark::State& state, engine::TierChoice tier) {
+  const auto h200 =
+      sweep::read_named(sweep::Library({LLMSWEEP_SPECS_DIR}), "devices", "h200-sxm").value();
+  sweep::PointBuilder builder(million_points().space);
+  std::vector<sweep::Point> points(256);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    builder.build(jump(i), points[i]);
+    points[i].scenario.device = h200.scenario.device;
+    points[i].scenario.calibration.tier = tier;
+  }
+  engine::Outcome outcome;
+  std::size_t i = 0;
+  for (auto _ : state) {
+    engine::evaluate_into(points[i++ % points.size()].scenario, *million_points().resources,
+                          outcome);
+    benchmark::DoNotOptimize(outcome);
+  }
+}
+
+void PointSweptRoofline(benchmark::State& state) {
+  evaluate_swept(state, engine::TierChoice::roofline);
+}
+BENCHMARK(PointSweptRoofline);
+void PointSweptTransfer(benchmark::State& state) {
+  evaluate_swept(state, engine::TierChoice::transfer);
+}
+BENCHMARK(PointSweptTransfer);
+void PointSweptMeasured(benchmark::State& state) {
+  evaluate_swept(state, engine::TierChoice::measured);
+}
+BENCHMARK(PointSweptMeasured);
 
 void PointEvaluateRequest(benchmark::State& state) {
   engine::Scenario scenario = million_points().space.base();

@@ -130,5 +130,30 @@ TEST(MeasuredLaws, TimeIsContinuousWhereTheShapeIs) {
   }
 }
 
+// A swept device with another memory is no longer what was measured, and must still be physical.
+TEST(MeasuredLaws, AlteredDevicesAreFlaggedAndNeverSlowerForMore) {
+  Calibration swept = sweep();
+  swept.measured_on = swept_device();
+  const Calibration both = completed_by(std::move(swept), toys::transfer());
+  ASSERT_NE(both.altered, nullptr);
+  const auto time_on = [&](const Device& device, const Call& call) {
+    return kernel_time(call.family, call.op, device, both.altered.get());
+  };
+  Device wider = swept_device(), faster = swept_device();
+  wider.memory_bandwidth = wider.memory_bandwidth * 1.7;
+  faster.clock = faster.clock * 1.3;
+  for (std::uint64_t n = 0; n < 4000; ++n) {
+    const Call call = n < 2000 ? swept_call(n) : random_call(n);
+    const KernelTime before = time_on(swept_device(), call);
+    for (const Device& device : {wider, faster}) {
+      const KernelTime after = time_on(device, call);
+      EXPECT_LE(after.total().value, before.total().value * (1 + 1e-12)) << name(call, n);
+      EXPECT_GE(after.total().value, after.least.value * (1 - 1e-12)) << name(call, n);
+      EXPECT_NE(after.tier, Tier::measured) << name(call, n);
+      EXPECT_TRUE(after.extrapolated || after.tier == Tier::roofline) << name(call, n);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace engine

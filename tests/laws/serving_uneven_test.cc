@@ -86,7 +86,7 @@ TEST(UnevenContexts, LastLongerUnderEveryPolicy) {
     toys::RandomCase made = uneven_case(number);
     // Everybody is there from the start: no accident of arrivals can make slower steps worth it.
     made.scenario.load.arrivals = ArrivalKind::trace;
-    made.scenario.load.requests = 20;
+    made.scenario.load.turns = 1;
     made.scenario.serving.max_num_seqs = 40;
     made.scenario.serving.kv_blocks = 0;
     auto all_at_once = std::make_shared<Trace>(*made.resources.traces["toy"]);

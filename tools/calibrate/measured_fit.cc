@@ -274,7 +274,7 @@ std::vector<Section> sections_of(const std::vector<MeasuredCall>& calls,
 }
 
 // Many calls need no second look at every one of them.
-constexpr std::size_t kMostThorough = 6000;
+constexpr std::size_t kMostThorough = 8000;
 
 SectionErrors fit_one(const Section& section, const engine::Device& device,
                       const engine::Calibration& start, Checks checks,

@@ -2,10 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <iterator>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "engine/model/model_spec.h"
@@ -16,31 +13,17 @@
 namespace tools {
 namespace {
 
-// The shapes of tools/gpu/step_plan.py: one device's part, without its collectives.
-struct StepShape {
-  std::string_view name;
-  std::int64_t layers, hidden, heads, kv_heads, intermediate, vocabulary;
-};
-constexpr StepShape kShapes[] = {
-    {"llama-3.1-8b", 32, 4096, 32, 8, 14336, 128256},
-    {"llama-3.1-70b-tp8-rank", 80, 8192, 8, 1, 3584, 16032},
-    {"qwen3-14b-like", 40, 5120, 40, 8, 17408, 151936},
-    {"qwen2.5-32b-tp2-rank", 64, 5120, 20, 4, 13824, 76032},
-    {"llama-3.2-3b", 28, 3072, 24, 8, 8192, 128256},
-};
-
-std::optional<engine::ModelSpec> model_shape(std::string_view name) {
-  const auto* shape = std::ranges::find(kShapes, name, &StepShape::name);
-  if (shape == std::end(kShapes)) return std::nullopt;
+// One device's part of a model, without its collectives.
+engine::ModelSpec model_of(const TableRow& row) {
   engine::ModelSpec model;
-  model.name = name;
-  model.layers = shape->layers;
-  model.hidden = shape->hidden;
-  model.heads = shape->heads;
-  model.kv_heads = shape->kv_heads;
-  model.head_dim = 128;
-  model.intermediate = shape->intermediate;
-  model.vocabulary = shape->vocabulary;
+  model.name = row.text("model");
+  model.layers = row.count("layers");
+  model.hidden = row.count("hidden");
+  model.heads = row.count("q_heads");
+  model.kv_heads = row.count("kv_heads");
+  model.head_dim = row.count("head_dim");
+  model.intermediate = row.count("inter");
+  model.vocabulary = row.count("vocabulary");
   model.tied_embeddings = false;
   return model;
 }
@@ -80,7 +63,8 @@ engine::Result<std::vector<StepErrors>> step_errors(const std::filesystem::path&
                                                     const StepCheck& check) {
   const auto table = results::read_table(steps);
   if (!table) return table.mistakes();
-  for (const char* column : {"model", "phase", "mode", "batch", "seconds"}) {
+  for (const char* column : {"model", "phase", "mode", "batch", "seconds", "layers", "hidden",
+                             "q_heads", "kv_heads", "head_dim", "inter", "vocabulary"}) {
     if (!table->find(column)) {
       return engine::Mistake{{steps.string(), 1, 1},
                              fmt::format("the table has no column '{}'", column),
@@ -91,12 +75,7 @@ engine::Result<std::vector<StepErrors>> step_errors(const std::filesystem::path&
   for (std::size_t i = 0; i < table->rows(); ++i) {
     const TableRow row(*table, i);
     if (row.text("mode") != "graph" || row.number("seconds") <= 0) continue;
-    const auto model = model_shape(row.text("model"));
-    if (!model) {
-      return engine::Mistake{table->where(i, *table->find("model")),
-                             fmt::format("'{}' is no shape of tools/gpu", row.text("model")), ""};
-    }
-    const double predicted = predicted_step(row, *model, check);
+    const double predicted = predicted_step(row, model_of(row), check);
     const Scored scored{row.number("seconds"), predicted, 0, 0};
     const std::string phase(row.text("phase"));
     groups[{std::string(row.text("model")), phase}].push_back(scored);

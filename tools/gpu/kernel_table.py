@@ -16,6 +16,8 @@ HOST_COLUMNS = ["term", "detail", "samples", "p5_s", "p50_s", "p95_s", "mean_s",
 STEP_COLUMNS = [
     "model", "phase", "mode", "batch", "query_len", "context_len", "chunk_context_len", "seconds", "p10", "p90",
     "wall_seconds", "rested_seconds", "sm_mhz", "kernels_launched",
+    # The model's shape, so that nobody has to know its name to check a step.
+    "layers", "hidden", "q_heads", "kv_heads", "head_dim", "inter", "vocabulary",
 ]
 STEP_KERNEL_COLUMNS = [
     "model", "phase", "batch", "query_len", "context_len", "chunk_context_len", "kernel", "calls", "seconds",

@@ -79,8 +79,10 @@ def step_rows(model):
     rows = []
     for _, phase, mode, step in sorted(found, key=lambda item: item[0]):
         if step.slots() * model.kv_bytes_per_token() <= STEP_KV_LIMIT:
+            shape = dataclasses.asdict(model)
+            del shape["name"]
             rows.append((dict(
-                model=model.name, phase=phase, mode=mode, batch=step.decodes or 1, query_len=step.chunk or 1,
+                **shape, model=model.name, phase=phase, mode=mode, batch=step.decodes or 1, query_len=step.chunk or 1,
                 context_len=step.context or step.chunk_context,
                 chunk_context_len=step.chunk_context if phase == "mixed" else ""), step))
     return rows

@@ -1,0 +1,104 @@
+// Collectives between nodes by the fitted form.
+#include <gtest/gtest.h>
+
+#include "engine/comm/collective_time.h"
+#include "tests/support/calibrations.h"
+#include "tests/support/toys.h"
+
+namespace engine {
+namespace {
+
+constexpr auto kPooled = static_cast<std::size_t>(ParameterSet::pooled);
+
+// One protocol that matters: 10 us and 2 us a doubling of the ranks, 80% of the adapter.
+Calibration by_hand() {
+  Calibration calibration;
+  auto& set = calibration.between[static_cast<std::size_t>(CollectiveKind::all_reduce)][kPooled];
+  set.present = true;
+  set.fit = {.a1 = 10, .b1 = 2, .e1 = 0.8, .a2 = 1e9, .a3 = 1e9, .q = 30, .latency = 5};
+  set.low = 0.9;
+  set.high = 1.2;
+  return calibration;
+}
+
+// Two nodes of four toys; the adapter has 10 GB/s and the latency that was fitted.
+Fabric two_nodes() {
+  Fabric fabric = fabric_of(Cluster{}, toys::gpu());
+  fabric.devices_per_node = 4;
+  fabric.scale_out = {.topology = Topology::fabric,
+                      .bandwidth = BytesPerSecond{10e9},
+                      .latency = Seconds{5e-6},
+                      .devices = 100};
+  return fabric;
+}
+
+Collective call(Pattern pattern, double bytes, std::int64_t ranks = 8) {
+  return {.pattern = pattern, .bytes = bytes, .ranks = ranks};
+}
+
+TEST(BetweenNodes, EveryAdapterCarriesItsShareOfTheRing) {
+  const Calibration fit = by_hand();
+  const CollectiveTime time =
+      collective_time(call(Pattern::all_reduce, 4e9), two_nodes(), toys::gpu(), &fit);
+  EXPECT_NEAR(time.latency.value, (10 + 2 * 3) * 1e-6, 1e-12);
+  EXPECT_NEAR(time.transfer.value, 2 * 7.0 / 8 * 1e9 / (0.8 * 10e9), 1e-9);
+  EXPECT_EQ(time.algorithm, Algorithm::hierarchical);
+  EXPECT_EQ(time.tier, Tier::transfer);
+  EXPECT_EQ(time.low, 0.9);
+}
+
+TEST(BetweenNodes, PatternsNobodyMeasuredAreHalfAnAllReduceAndSaySo) {
+  const Calibration fit = by_hand();
+  const CollectiveTime time =
+      collective_time(call(Pattern::all_gather, 4e9), two_nodes(), toys::gpu(), &fit);
+  EXPECT_NEAR(time.total().value, 8e-6 + 7.0 / 8 * 1e9 / (0.8 * 10e9), 1e-9);
+  EXPECT_TRUE(time.extrapolated);
+}
+
+TEST(BetweenNodes, ASlowLinkInsideTheNodesBoundsTheWhole) {
+  const Calibration fit = by_hand();
+  Fabric fabric = two_nodes();
+  fabric.scale_up.bandwidth = BytesPerSecond{1e9};
+  const CollectiveTime time =
+      collective_time(call(Pattern::all_reduce, 4e9), fabric, toys::gpu(), &fit);
+  // A reduce-scatter and an all-gather of three quarters of the message.
+  EXPECT_GE(time.total().value, 2 * 3.0);
+}
+
+TEST(BetweenNodes, ACallMaySayHowManyOfItsRanksShareANode) {
+  const Calibration fit = by_hand();
+  Collective alone = call(Pattern::all_reduce, 1e9, 2);
+  alone.per_node = 1;
+  const CollectiveTime time = collective_time(alone, two_nodes(), toys::gpu(), &fit);
+  EXPECT_NEAR(time.transfer.value, 1e9 / (0.8 * 10e9), 1e-9);
+}
+
+// Laws, with the parameters that ship: physical, and monotone in message and link.
+TEST(BetweenNodes, NoCollectiveBeatsItsAdapters) {
+  const Device device = toys::gpu();
+  Device hopper = device;
+  hopper.architecture = "Hopper";
+  Fabric faster = two_nodes();
+  faster.scale_out.bandwidth = BytesPerSecond{20e9};
+  for (const Pattern pattern : {Pattern::all_reduce, Pattern::all_gather, Pattern::reduce_scatter,
+                                Pattern::all_to_all, Pattern::send_recv}) {
+    for (const std::int64_t ranks : {8, 16, 64}) {
+      double before = 0;
+      for (double bytes = 256; bytes < 1e10; bytes *= 2) {
+        const Collective op = call(pattern, bytes, ranks);
+        const CollectiveTime time =
+            collective_time(op, two_nodes(), hopper, &toys::transfer());
+        const double nodes = double(ranks) / 4;
+        const double crossing = (nodes - 1) / nodes * bytes / 4 / 10e9;
+        EXPECT_EQ(time.tier, Tier::transfer);
+        EXPECT_GE(time.total().value, crossing) << bytes;
+        EXPECT_GE(time.total().value, before) << bytes;
+        EXPECT_LE(collective_time(op, faster, hopper, &toys::transfer()).total(), time.total());
+        before = time.total().value;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace engine
