@@ -3,7 +3,7 @@
 //     llmsweep calibration 1
 //     name: transfer
 //     tier: transfer
-//     model_version: 3
+//     model_version: 4
 //     device: -
 //     source: ...
 //     fit_error: ...

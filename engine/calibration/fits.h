@@ -21,6 +21,8 @@ struct GemmFit {
   double x0 = 0;      // loss of small tiles
   double thr = 0;     // slowdown of long kernels (sustained power)
   double floor = 0;
+  double rc = 0;  // us that filling and draining the memory's pipeline takes at most
+  double rt = 1;  // us of traffic at which it takes half of that
   double qf = 0;  // part of the floor that quantises the input
   double qe = 1;  // share of the bandwidth reached when quantising
   double qr = 0;  // quantising one row on one multiprocessor
@@ -41,6 +43,8 @@ struct GemmFit {
     visit("x0", self.x0);
     visit("thr", self.thr);
     visit("floor", self.floor);
+    visit("rc", self.rc);
+    visit("rt", self.rt);
     visit("qf", self.qf);
     visit("qe", self.qe);
     visit("qr", self.qr);

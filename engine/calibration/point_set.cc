@@ -197,7 +197,7 @@ double PointSet::rest_at(const Coordinates& shape) const {
 }
 
 double PointSet::residual_at(const Coordinates& shape) const {
-  if (points_.empty()) return 0;
+  if (points_.empty()) return trees_.at(shape);
   return trees_.at(shape) + rest_at(shape);
 }
 

@@ -26,7 +26,8 @@ class PointSet {
   // Of equal shapes the first is kept. What `trees` say is taken as known; the points tell the rest.
   PointSet(std::vector<MeasuredPoint> points, CoordinateList list, BoostedTrees trees = {});
 
-  bool empty() const { return points_.empty(); }
+  // Nothing to say anywhere. Trees without points are what relatives of a device can use of its sweep.
+  bool empty() const { return points_.empty() && trees_.empty(); }
   // In the order of their coordinates, line by line.
   const std::vector<MeasuredPoint>& points() const { return points_; }
   const BoostedTrees& trees() const { return trees_; }

@@ -59,7 +59,7 @@ KernelTime absorbed_time(const Gemm& op, Family family, const Device& device,
   if (calibration != nullptr) {
     const ParameterSet chosen = choose_set(device);
     if (const auto* set = find_set(speaking_absorbed_sets(op, family, *calibration), chosen)) {
-      const Dtype dtype = compute_dtype(op.weights, op.activations);
+      const Dtype dtype = compute_dtype(device, op.weights, op.activations);
       const KernelTime roofline = gemm_time(op, device);
       return fitted_time(absorbed_form(op, device_rates(device), flop_rate(device, dtype), *set),
                          roofline.flops, roofline.bytes, *set, chosen, absorbed_coordinates(op));

@@ -52,17 +52,17 @@ KernelTime fitted_product(const Product& product, const Device& device,
   // In a step quantising is an op of its own, so its part of the floor is not the product's.
   const double floor =
       shifted_floor(product.quantizes_input ? fit.floor : fit.floor - fit.qf, set, rates);
-  FormTime form =
-      gemm_form({.m = product.m,
-                 .n = product.n,
-                 .k = product.k,
-                 .groups = product.groups,
-                 .input_bytes = input_bytes,
-                 .weight_bytes = fitted_bytes(product.weights, format),
-                 .weights = product.weight_bytes,
-                 .bytes = product.bytes,
-                 .peak = flop_rate(device, compute_dtype(product.weights, product.activations))},
-                rates, fit, floor);
+  FormTime form = gemm_form(
+      {.m = product.m,
+       .n = product.n,
+       .k = product.k,
+       .groups = product.groups,
+       .input_bytes = input_bytes,
+       .weight_bytes = fitted_bytes(product.weights, format),
+       .weights = product.weight_bytes,
+       .bytes = product.bytes,
+       .peak = flop_rate(device, compute_dtype(device, product.weights, product.activations))},
+      rates, fit, floor);
   if (product.quantizes_input) {
     const double rows = product.groups * product.m;
     const double extra = rows * product.k * (2 + input_bytes) / (rates.bandwidth * fit.qe) +
@@ -78,7 +78,7 @@ KernelTime product_roofline(const Product& product, const Device& device) {
   const double activations = product.bytes - product.weight_bytes;
   const TrafficTime traffic = traffic_time(device, product.weight_bytes, activations);
   const FlopsPerSecond peak =
-      matrix_peak(device, compute_dtype(product.weights, product.activations));
+      matrix_peak(device, compute_dtype(device, product.weights, product.activations));
   const double occupied = occupied_flops(product.m, product.n, product.k, product.groups,
                                          double(device.multiprocessors));
   return roofline_time({.compute = Flops{occupied} / peak,
@@ -112,6 +112,12 @@ double occupied_flops(double m, double n, double k, double groups, double multip
 
 Dtype compute_dtype(Dtype weights, Dtype activations) {
   return bytes_of(weights) > bytes_of(activations) ? weights : activations;
+}
+
+Dtype compute_dtype(const Device& device, Dtype weights, Dtype activations) {
+  const Dtype wanted = compute_dtype(weights, activations);
+  if (matrix_peak(device, wanted).value > 0) return wanted;
+  return matrix_peak(device, Dtype::bf16).value > 0 ? Dtype::bf16 : Dtype::fp16;
 }
 
 bool has_gemm_format(Dtype weights, Dtype activations) {

@@ -14,10 +14,11 @@ struct Tile {
   double rows;
   double columns;
 };
-constexpr std::array<Tile, 6> kTiles{
-    {{256, 128}, {128, 256}, {128, 128}, {64, 128}, {64, 64}, {32, 64}}};
+constexpr std::array<Tile, 8> kTiles{
+    {{256, 128}, {128, 256}, {192, 128}, {128, 192}, {128, 128}, {64, 128}, {64, 64}, {32, 64}}};
 constexpr double kInner = 64;      // of one step over k
 constexpr double kLeastSplit = 4;  // steps that a part of a split k has at least
+constexpr double kMostParts = 32;  // of a split k
 
 }  // namespace
 
@@ -51,7 +52,7 @@ FormTime gemm_form(const GemmShape& shape, const DeviceRates& device, const Gemm
     const double waves = blocks <= 1 ? 1 : (1 - fit.ws) * whole_up(blocks) + fit.ws * blocks;
     best = std::min(best, waves * (steps * step + finish));
     // While tiles do not fill the device, k may be split: more blocks, then a pass to add them up.
-    for (double split = 2; split <= 16 && blocks * split <= 1; split *= 2) {
+    for (double split = 2; split <= kMostParts && blocks * split <= 1; split *= 2) {
       const double part = std::max(whole_up(steps / split), kLeastSplit);
       const double joining =
           fit.split * cycle + split * output * 4 / (load_rate * device.processors);
@@ -62,11 +63,12 @@ FormTime gemm_form(const GemmShape& shape, const DeviceRates& device, const Gemm
   const double compute = best * (1 + fit.thr * best / (best + 1000));
   const double longer = std::max(compute, traffic);
   const double share = std::min(compute, traffic) / longer;
+  const double pipeline = fit.rc * traffic / (traffic + fit.rt);
   const double useful = 2 * shape.groups * shape.m * shape.n * shape.k;
   return {.compute = compute,
-          .memory = traffic,
+          .memory = traffic + pipeline,
           .launch = floor,
-          .time = floor + longer * std::cbrt(1 + share * share * share),
+          .time = floor + pipeline + longer * std::cbrt(1 + share * share * share),
           .least = std::max({least_traffic, useful / shape.peak, shape.bytes / device.cache_rate})};
 }
 

@@ -109,7 +109,8 @@ KernelTime moe_roofline(const Moe& op, const Device& device) {
   const double activations =
       (copies * (2 * hidden + matrices(op) * inner) + op.tokens * 2 * hidden) * 2;
   const TrafficTime traffic = traffic_time(device, weights, activations);
-  const FlopsPerSecond peak = matrix_peak(device, compute_dtype(op.weights, op.activations));
+  const FlopsPerSecond peak =
+      matrix_peak(device, compute_dtype(device, op.weights, op.activations));
   const double rows = copies / touched, processors = double(device.multiprocessors);
   const double up = (matrices(op) - 1) * inner;
   const double occupied = occupied_flops(rows, up, hidden, touched, processors) +
@@ -159,7 +160,7 @@ KernelTime moe_time(const Moe& op, const Device& device, const Calibration* cali
     const ParameterSet chosen = choose_set(device);
     const auto& sets = calibration->moe[static_cast<std::size_t>(moe_format(op))];
     if (const auto* set = find_set(sets, chosen)) {
-      const double peak = flop_rate(device, compute_dtype(op.weights, op.activations));
+      const double peak = flop_rate(device, compute_dtype(device, op.weights, op.activations));
       const Routed work = routed(op, set->fit);
       const double hidden = double(op.hidden), inner = double(op.intermediate);
       const double values = matrices(op) * hidden * inner;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -35,6 +36,76 @@ std::string_view kernel_in(std::string_view impl) {
   return colon == std::string_view::npos ? std::string_view{} : impl.substr(colon + 1);
 }
 
+// Versions of an engine differ more than relatives of a device: between neighbours of two engines, half
+// of the rows left the interval, and with logarithms so much wider nine in ten stay.
+constexpr double kOtherVersion = 2.5;
+
+engine::Calibration with_wide_intervals(engine::Calibration calibration) {
+  engine::Calibration::sections(calibration, [](const std::string&, auto& sets, auto&&) {
+    for (auto& set : sets) {
+      set.low = std::pow(set.low, kOtherVersion);
+      set.high = std::pow(set.high, kOtherVersion);
+    }
+  });
+  return calibration;
+}
+
+// Those that may speak for the implementation `name`, the best first.
+std::vector<const EngineCalibration*> speaking_for(std::string_view name,
+                                                   const std::vector<EngineCalibration>& all) {
+  struct Candidate {
+    const EngineCalibration* calibration;
+    std::string name;
+  };
+  std::vector<Candidate> candidates;
+  for (const EngineCalibration& one : all) {
+    std::string have = lower_case(one.engine);
+    const bool kernel = kernel_in(have).empty() || kernel_in(have) == kernel_in(name);
+    const bool related = !engine_in(name).empty() && maker(have) == maker(name);
+    if (have == name || (related && kernel)) candidates.push_back({&one, std::move(have)});
+  }
+  std::ranges::sort(candidates, [&](const Candidate& a, const Candidate& b) {
+    const auto order = [&](const Candidate& one) {
+      return std::pair(kernel_in(one.name).empty(), version_in(one.name) != version_in(name));
+    };
+    if (order(a) != order(b)) return order(a) < order(b);
+    return older_version(version_in(b.name), version_in(a.name));
+  });
+  std::vector<const EngineCalibration*> best_first;
+  for (const Candidate& one : candidates) best_first.push_back(one.calibration);
+  return best_first;
+}
+
+SharedCalibration joined(const std::vector<const EngineCalibration*>& best_first,
+                         std::string_view name, const SharedCalibration& rest) {
+  engine::Calibration all;
+  for (const EngineCalibration* one : best_first) {
+    const bool same = version_in(lower_case(one->engine)) == version_in(name);
+    all = engine::completed_by(std::move(all),
+                               same ? *one->calibration : with_wide_intervals(*one->calibration));
+  }
+  if (rest != nullptr) all = engine::completed_by(std::move(all), *rest);
+  return std::make_shared<const engine::Calibration>(std::move(all));
+}
+
+// The calibrations in a room of the library; of the first folder that has the room, as for every name of
+// a library.
+engine::Result<std::vector<EngineCalibration>> load_room(const sweep::Library& library,
+                                                         const std::filesystem::path& room) {
+  std::vector<EngineCalibration> engines;
+  for (const std::filesystem::path& folder : library.folders()) {
+    if (!std::filesystem::is_directory(folder / room)) continue;
+    for (const auto& file : std::filesystem::directory_iterator(folder / room)) {
+      if (file.path().extension() != ".calibration") continue;
+      const auto loaded = load_calibration_file(file.path());
+      if (!loaded) return loaded.mistakes();
+      engines.push_back({loaded->device->name, loaded->device});
+    }
+    break;
+  }
+  return engines;
+}
+
 }  // namespace
 
 std::string_view engine_in(std::string_view impl) {
@@ -55,47 +126,38 @@ bool older_version(std::string_view a, std::string_view b) {
 
 engine::Result<std::vector<EngineCalibration>> load_engines(const sweep::Library& library,
                                                             const engine::Calibration& transfer) {
-  std::vector<EngineCalibration> engines;
-  for (const std::filesystem::path& folder : library.folders()) {
-    const auto place = folder / "calibration" / "engines";
-    if (!std::filesystem::is_directory(place)) continue;
-    for (const auto& file : std::filesystem::directory_iterator(place)) {
-      if (file.path().extension() != ".calibration") continue;
-      const auto loaded = load_calibration_file(file.path());
-      if (!loaded) return loaded.mistakes();
-      engines.push_back(
-          {loaded->device->name, std::make_shared<const engine::Calibration>(
-                                     engine::completed_by(*loaded->device, transfer))});
-    }
-    break;  // the first folder that has engines, as for every name of a library
+  auto engines = load_room(library, "calibration/engines");
+  if (!engines) return engines;
+  for (EngineCalibration& one : *engines) {
+    one.calibration = std::make_shared<const engine::Calibration>(
+        engine::completed_by(*one.calibration, transfer));
   }
   return engines;
 }
 
-TablePredictor::TablePredictor(const engine::Device& device, SharedCalibration plain,
-                               std::vector<EngineCalibration> engines)
-    : calibration_(std::move(plain)),
-      engines_(std::move(engines)),
-      plain_(device, calibration_.get()) {
-  std::ranges::sort(engines_, older_version, &EngineCalibration::engine);
-  for (const EngineCalibration& engine : engines_) {
-    predictors_.emplace_back(device, engine.calibration.get());
-  }
+engine::Result<std::vector<EngineCalibration>> load_engine_rows(const sweep::Library& library) {
+  return load_room(library, "calibration/engine_rows");
 }
 
-RowPredictor TablePredictor::of(std::string_view impl) const {
+TablePredictor::TablePredictor(const engine::Device& device, SharedCalibration plain,
+                               TableEngines engines)
+    : device_(device), plain_(std::move(plain)), engines_(std::move(engines)) {}
+
+SharedCalibration TablePredictor::gathered(std::string_view impl) const {
   const std::string name = lower_case(impl);
-  const std::string_view engine = engine_in(name);
-  const Predictor* nearest = &plain_;
-  for (std::size_t i = 0; i < engines_.size(); ++i) {
-    const std::string have = lower_case(engines_[i].engine);
-    if (have == name) return {predictors_[i], plain_};
-    if (engine.empty() || maker(have) != maker(engine)) continue;
-    if (!kernel_in(have).empty() && kernel_in(have) != kernel_in(name)) continue;
-    // The newest that is not newer, or the oldest there is.
-    if (nearest == &plain_ || !older_version(engine, version_in(have))) nearest = &predictors_[i];
-  }
-  return {*nearest, plain_};
+  const auto swept = speaking_for(name, engines_.swept);
+  if (!swept.empty()) return joined(swept, name, plain_);
+  const auto known = speaking_for(name, engines_.known);
+  return known.empty() ? plain_ : joined(known, name, engines_.transfer);
+}
+
+const Predictor& TablePredictor::of(std::string_view impl) {
+  const auto known = made_.find(impl);
+  if (known != made_.end()) return known->second.predictor;
+  SharedCalibration calibration = gathered(impl);
+  const Predictor predictor(device_, calibration.get());
+  return made_.try_emplace(std::string(impl), Made{std::move(calibration), predictor})
+      .first->second.predictor;
 }
 
 }  // namespace tools

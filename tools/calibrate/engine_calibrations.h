@@ -2,6 +2,8 @@
 // so a row that names its engine is predicted with that engine's parameters.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,40 +25,46 @@ struct EngineCalibration {
   SharedCalibration calibration;
 };
 
-// calibration/engines/*.calibration of the library, each completed by `transfer`.
+// calibration/engines/*.calibration of the library, each completed by `transfer`: an engine's kernels as
+// forms, which steps of a model can use.
 engine::Result<std::vector<EngineCalibration>> load_engines(const sweep::Library& library,
                                                             const engine::Calibration& transfer);
 
-// Predicts calls of one implementation; where its own parameters say nothing, by the plain ones.
-class RowPredictor {
- public:
-  RowPredictor(const Predictor& own, const Predictor& plain) : own_(&own), plain_(&plain) {}
+// calibration/engine_rows/*.calibration of the library: the same with the rules by which an engine
+// chooses its kernels, for rows of tables.
+engine::Result<std::vector<EngineCalibration>> load_engine_rows(const sweep::Library& library);
 
-  Prediction operator()(const KernelCall& call) const {
-    const Prediction prediction = (*own_)(call);
-    const bool silent = own_ != plain_ && prediction.tier == engine::Tier::roofline;
-    return silent ? (*plain_)(call) : prediction;
-  }
-
- private:
-  const Predictor* own_;
-  const Predictor* plain_;
+// Whose parameters rows may get before the plain ones.
+struct TableEngines {
+  std::vector<EngineCalibration> swept;  // implementations in a sweep of the device
+  std::vector<EngineCalibration> known;  // from other devices
+  SharedCalibration transfer;            // what completes those
 };
 
-// Predicts rows of a table by the name of their implementation: parameters of the engine's version, or
-// of the nearest version that has some; of nobody known, the plain calibration.
+// Predicts rows of a table by the name of their implementation. Parameters come, set by set, from the
+// first that has them: the kernel named, that kernel in other versions of the engine, the engine's
+// version, its other versions, `transfer`. Of other versions the newest comes first: it tells old rows
+// better than an old one does new rows, or the shared parameters do. Rows that name nobody we know
+// get `plain`.
 class TablePredictor {
  public:
-  TablePredictor(const engine::Device& device, SharedCalibration plain,
-                 std::vector<EngineCalibration> engines);
+  TablePredictor(const engine::Device& device, SharedCalibration plain, TableEngines engines = {});
 
-  RowPredictor of(std::string_view impl) const;
+  // Stays where it is; made when first asked for.
+  const Predictor& of(std::string_view impl);
 
  private:
-  SharedCalibration calibration_;
-  std::vector<EngineCalibration> engines_;  // oldest version first
-  Predictor plain_;
-  std::vector<Predictor> predictors_;
+  struct Made {
+    SharedCalibration calibration;
+    Predictor predictor;
+  };
+
+  SharedCalibration gathered(std::string_view impl) const;
+
+  const engine::Device& device_;
+  SharedCalibration plain_;
+  TableEngines engines_;
+  std::map<std::string, Made, std::less<>> made_;  // by implementation
 };
 
 }  // namespace tools

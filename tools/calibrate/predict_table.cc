@@ -23,10 +23,10 @@ void append_seconds(double value, results::TextColumn& column) {
 
 }  // namespace
 
-PredictedTable predict_table(KernelTable table, const TablePredictor& predictors) {
+PredictedTable predict_table(KernelTable table, TablePredictor& predictors) {
   PredictedTable result;
-  std::vector<RowPredictor> by_impl;
-  for (const std::string& impl : table.impls) by_impl.push_back(predictors.of(impl));
+  std::vector<const Predictor*> by_impl;
+  for (const std::string& impl : table.impls) by_impl.push_back(&predictors.of(impl));
   std::vector<results::TextColumn> added;
   for (const std::string_view name : kAdded) {
     added.emplace_back(std::string(name)).reserve(table.text.rows());
@@ -37,7 +37,7 @@ PredictedTable predict_table(KernelTable table, const TablePredictor& predictors
       for (results::TextColumn& column : added) column.append("");
       continue;
     }
-    const Prediction prediction = by_impl[record->impl](record->call);
+    const Prediction prediction = (*by_impl[record->impl])(record->call);
     ++record;
     ++result.predicted;
     if (prediction.extrapolated) ++result.extrapolated;

@@ -16,6 +16,6 @@ struct PredictedTable {
 
 // Adds predicted_s, tier, bound, extrapolated, lo_s and hi_s; empty in rows that have no model.
 // Columns of these names that the table had already are replaced.
-PredictedTable predict_table(KernelTable table, const TablePredictor& predictors);
+PredictedTable predict_table(KernelTable table, TablePredictor& predictors);
 
 }  // namespace tools

@@ -3,12 +3,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "engine/kernels/kernel_time.h"
+#include "tools/calibrate/correction_trees.h"
 #include "tools/calibrate/in_parallel.h"
 #include "tools/calibrate/shared_set.h"
 
@@ -23,9 +25,11 @@ constexpr double kRelative = 1.25;
 
 constexpr std::size_t kLeastScored = 20;  // fewer calls say nothing about a device
 
+constexpr std::array kGenerations = {ParameterSet::ampere, ParameterSet::hopper,
+                                     ParameterSet::blackwell};
+
 bool is_generation(ParameterSet set) {
-  return set == ParameterSet::ampere || set == ParameterSet::hopper ||
-         set == ParameterSet::blackwell;
+  return std::ranges::find(kGenerations, set) != kGenerations.end();
 }
 
 struct Turn {
@@ -76,28 +80,49 @@ class SectionFit {
 
   // Generations with enough calls to be worth parameters.
   void keep_generations(engine::Calibration& calibration) const {
-    for (const ParameterSet set :
-         {ParameterSet::ampere, ParameterSet::hopper, ParameterSet::blackwell}) {
-      auto members = members_of(section_, devices_, set, {});
-      if (std::ranges::all_of(members,
-                              [&](std::size_t d) { return section_[d].size() < kLeastScored; })) {
-        continue;
-      }
+    for (const ParameterSet set : kGenerations) {
+      const auto members = members_of(section_, devices_, set, {});
+      if (too_few(members)) continue;
       const auto fitted = fitted_to(members);
       keep_shared_set(fitted, name_, set, widened(own_interval(fitted, members)), calibration);
     }
   }
 
-  // The oldest generation's parameters are the nearest an engine has for the class it belongs to.
-  void keep_class(engine::Calibration& calibration) const {
-    const auto members = members_of(section_, devices_, ParameterSet::ampere, {});
-    if (members.empty()) return;
-    const auto fitted = fitted_to(members);
-    keep_shared_set(fitted, name_, ParameterSet::synchronous,
-                    widened(own_interval(fitted, members)), calibration);
+  // One engine's generations. Its kernels follow rules that trees can learn, which no form of all engines
+  // can hold. The oldest generation's form is the nearest it has for the class. 16-bit products are one
+  // library's, of which the shared set knows more devices: only rows of tables are told apart.
+  EngineFit engine() const {
+    EngineFit fit;
+    const bool shared = name_ == "gemm/bf16";
+    for (const ParameterSet set : kGenerations) {
+      const auto members = members_of(section_, devices_, set, {});
+      if (too_few(members)) continue;
+      auto fitted = fitted_to(members);
+      const Interval plain = widened(own_interval(fitted, members));
+      if (!shared) keep_shared_set(fitted, name_, set, plain, fit.forms);
+      if (!shared && set == ParameterSet::ampere) {
+        keep_shared_set(fitted, name_, ParameterSet::synchronous, plain, fit.forms);
+        keep_shared_set(fitted, name_, ParameterSet::synchronous, plain, fit.rows);
+      }
+      const std::size_t swept = members.front();
+      auto unseen = add_trees(fitted, section_[swept]);
+      const Interval interval = widened(interval_of({unseen}));
+      for (Scored& row : unseen) {
+        row.lo = row.predicted * interval.low;
+        row.hi = row.predicted * interval.high;
+      }
+      keep_shared_set(fitted, name_, set, interval, fit.rows);
+      fit.unseen.push_back({name_, devices_[swept].device.name, error_summary(unseen)});
+    }
+    return fit;
   }
 
  private:
+  bool too_few(const std::vector<std::size_t>& members) const {
+    return std::ranges::all_of(members,
+                               [&](std::size_t d) { return section_[d].size() < kLeastScored; });
+  }
+
   ParameterSet generation(std::size_t d) const { return engine::choose_set(devices_[d].device); }
 
   std::vector<std::size_t> relatives_of(std::size_t d) const {
@@ -247,16 +272,18 @@ TransferFit fit_transfer(const std::vector<DeviceCalls>& devices, const Transfer
   return {.calibration = joined(parts), .left_out = rows_of(turns)};
 }
 
-engine::Calibration fit_engine(const std::vector<DeviceCalls>& devices,
-                               const TransferOptions& options) {
+EngineFit fit_engine(const std::vector<DeviceCalls>& devices, const TransferOptions& options) {
   const auto sections = sections_of(devices, options.sections);
   const auto fits = section_fits(sections, devices, options);
-  std::vector<engine::Calibration> parts(fits.size());
-  in_parallel(fits.size(), [&](std::size_t i) {
-    fits[i].keep_generations(parts[i]);
-    fits[i].keep_class(parts[i]);
-  });
-  return joined(parts);
+  std::vector<EngineFit> parts(fits.size());
+  in_parallel(fits.size(), [&](std::size_t i) { parts[i] = fits[i].engine(); });
+  EngineFit all;
+  for (const EngineFit& part : parts) {
+    all.forms = engine::completed_by(std::move(all.forms), part.forms);
+    all.rows = engine::completed_by(std::move(all.rows), part.rows);
+    all.unseen.insert(all.unseen.end(), part.unseen.begin(), part.unseen.end());
+  }
+  return all;
 }
 
 std::string left_out_text(const std::vector<LeftOut>& rows) {
@@ -266,6 +293,15 @@ std::string left_out_text(const std::vector<LeftOut>& rows) {
     text += fmt::format("{:<25} {:<16} {:<11} {:<13} {:>9.1f} {}\n", row.section, row.device,
                         row.without == Without::generation ? "generation" : "", row.set,
                         100 * row.roofline.mean, error_text(row.errors));
+  }
+  return text;
+}
+
+std::string unseen_text(const std::vector<UnseenShapes>& rows) {
+  std::string text =
+      fmt::format("{:<25} {:<16} {}\n", "section", "unseen shapes on", error_heading());
+  for (const UnseenShapes& row : rows) {
+    text += fmt::format("{:<25} {:<16} {}\n", row.section, row.device, error_text(row.errors));
   }
   return text;
 }

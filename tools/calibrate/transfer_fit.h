@@ -49,11 +49,24 @@ struct TransferFit {
 // generations left out, where there are several.
 TransferFit fit_transfer(const std::vector<DeviceCalls>& devices, const TransferOptions& options);
 
-// Only the generations that one engine was measured on; the shared parameters speak for the rest.
-// Prints nothing and leaves nothing out: the intervals are its own errors, widened for a relative.
-engine::Calibration fit_engine(const std::vector<DeviceCalls>& devices,
-                               const TransferOptions& options);
+// One engine's section on one device: calls of weight shapes and head layouts that the fit had not seen.
+struct UnseenShapes {
+  std::string section;
+  std::string device;
+  ErrorSummary errors;
+};
+
+struct EngineFit {
+  engine::Calibration forms;         // for steps: monotone, as the shared parameters are
+  engine::Calibration rows;          // for rows of tables: with trees for the rules of its kernels
+  std::vector<UnseenShapes> unseen;  // of `rows`
+};
+
+// Only the generations that one engine was measured on; the shared parameters speak for the rest. The
+// intervals are the errors of the fit, or with trees those on unseen shapes, widened for a relative.
+EngineFit fit_engine(const std::vector<DeviceCalls>& devices, const TransferOptions& options);
 
 std::string left_out_text(const std::vector<LeftOut>& rows);
+std::string unseen_text(const std::vector<UnseenShapes>& rows);
 
 }  // namespace tools

@@ -14,8 +14,6 @@ namespace {
 using engine::kTreeDepth;
 using engine::kTreeLeaves;
 
-constexpr double kMostResidual = 1;  // a fallback kernel must not shape what others get
-
 // Six digits: a limit is written to a file, and what is fitted must be what is read.
 double short_number(double value) {
   return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
@@ -157,7 +155,7 @@ engine::BoostedTrees fit_trees(const std::vector<engine::MeasuredPoint>& points,
     const engine::FeatureValues all = engine::features_of(features, point.shape, processors);
     values.resize(all.count);
     for (std::size_t f = 0; f < all.count; ++f) values[f].push_back(all.value[f]);
-    targets.push_back(std::clamp(point.residual, -kMostResidual, kMostResidual));
+    targets.push_back(std::clamp(point.residual, -options.most_residual, options.most_residual));
   }
   std::vector<Column> columns;
   for (const auto& column : values) columns.push_back(column_of(column, options.limits));

@@ -15,6 +15,7 @@ struct TreeOptions {
   double caution = 1;               // calls that say "nothing", added to every leaf
   std::size_t limits = 63;          // most places a feature can be split at
   std::size_t most_points = 12000;  // of more, an even choice is fitted
+  double most_residual = 1;  // a call farther off counts as that: it must not shape the others
 };
 
 // Fewer calls than this are too few to find rules in.

@@ -1,7 +1,11 @@
 #include "tools/calibrate/trusted_rows.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <regex>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "tools/calibrate/call_names.h"
@@ -53,6 +57,8 @@ constexpr Rule kRules[] = {
     {Family::mla_prefill, kAny, kAny, "^trtllm", Across::median},
     // rc15 ran hot; flashinfer's expert kernels of that version are 3 to 5 times slower.
     {Family::moe, "bf16", "Ampere", "^(?!.*(rc15|flashinfer_cutlass))", Across::least},
+    // SGLang expands four-bit weights to 16 bits there first: three times slower.
+    {Family::moe, "w4a16_mxfp4", "Hopper", "^(vllm_0.24|trtllm)", Across::least},
     {Family::moe, kAny, "Hopper",
      "^(?!.*(rc15|sglang_flashinfer_cutlass|vllm_0.14|modeloptfp8moe_flashinfer))", Across::least},
     {Family::moe, kAny, kAny, "^(?!.*(rc15|sglang_flashinfer_cutlass))", Across::least},
@@ -129,12 +135,26 @@ std::vector<MeasuredCall> trusted_calls(const KernelTable& table, const std::str
   return calls;
 }
 
-std::vector<MeasuredCall> engine_calls(const KernelTable& table, const std::string& engine) {
+std::vector<MeasuredCall> engine_calls(const KernelTable& table, const std::string& name) {
+  const std::string_view engine = std::string_view(name).substr(0, name.find(':'));
+  const bool one_kernel = engine.size() < name.size();
+  // Implementations of the engine by what they compute.
+  using Kind = std::tuple<Family, Format, Format>;
+  const auto kind_of = [](const KernelCall& call) {
+    return Kind{call.family, call.dtype, call.kv_dtype};
+  };
+  std::map<Kind, std::set<std::uint32_t>> kernels;
+  for (const KernelRecord& record : table.records) {
+    if (engine_in(table.impls[record.impl]) == engine) {
+      kernels[kind_of(record.call)].insert(record.impl);
+    }
+  }
   KernelTable own{.text = {.file = table.text.file}, .impls = table.impls};
   for (const KernelRecord& record : table.records) {
-    const bool shared = record.call.family == Family::gemm && record.call.dtype == Format::bf16;
+    const std::string& impl = table.impls[record.impl];
     const bool collective = record.call[Size::ranks] > 0;
-    if (engine_in(table.impls[record.impl]) != engine || shared || collective) continue;
+    if (engine_in(impl) != engine || collective) continue;
+    if (one_kernel && (impl != name || kernels[kind_of(record.call)].size() < 2)) continue;
     own.records.push_back(record);
   }
   return gather_calls(own, {.impl = ".", .across = Across::least}).value().calls;

@@ -15,7 +15,8 @@ namespace tools {
 std::vector<MeasuredCall> trusted_calls(const KernelTable& table, const std::string& architecture);
 
 // The calls of one engine's version ("vllm_0.24.0"), whatever they are worth: of several kernels the
-// fastest. 16-bit products and collectives are left out: all engines call the same libraries.
-std::vector<MeasuredCall> engine_calls(const KernelTable& table, const std::string& engine);
+// fastest. Collectives are left out: all engines call the same library. Of one kernel of an engine
+// ("sglang_0.5.14:triton"), the calls for which the engine has other kernels too.
+std::vector<MeasuredCall> engine_calls(const KernelTable& table, const std::string& name);
 
 }  // namespace tools

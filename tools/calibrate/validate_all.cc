@@ -46,7 +46,7 @@ struct PublicDevice {
   std::vector<ErrorLine> raw;
 };
 
-std::vector<ErrorLine> raw_errors(const KernelTable& table, const TablePredictor& predictors) {
+std::vector<ErrorLine> raw_errors(const KernelTable& table, TablePredictor predictors) {
   std::vector<MeasuredCall> rows;
   for (const KernelRecord& record : table.records) {
     rows.push_back({record.call, record.seconds, record.row, record.impl});
@@ -65,7 +65,8 @@ engine::Result<std::vector<PublicDevice>> public_devices(
     if (!device) return device.mistakes();
     const auto rows = read_kernel_table(options.data / "kernels" / table.file, Times::needed);
     if (!rows) return rows.mistakes();
-    auto raw = raw_errors(*rows, TablePredictor(*device, transfer, engines));
+    auto raw = raw_errors(
+        *rows, TablePredictor(*device, transfer, {.known = engines, .transfer = transfer}));
     auto calls = trusted_calls(*rows, device->architecture);
     devices.push_back({{std::move(device).value(), std::move(calls)}, std::move(raw)});
   }
@@ -190,7 +191,7 @@ engine::Result<std::string> validate_all(const ValidateAllOptions& options) {
   if (!loaded) return loaded.mistakes();
   const SharedCalibration transfer =
       *loaded ? *loaded : std::make_shared<const engine::Calibration>();
-  const auto engines = load_engines(options.library, *transfer);
+  const auto engines = load_engine_rows(options.library);
   if (!engines) return engines.mistakes();
   say("reading the public tables");
   const auto devices = public_devices(options, transfer, *engines);

@@ -13,7 +13,6 @@
 #include "tools/calibrate/table_checks.h"
 #include "tools/calibrate/transfer_fit.h"
 #include "tools/calibrate/trusted_rows.h"
-#include "tools/calibrate/validate_table.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/device_option.h"
 
@@ -26,6 +25,7 @@ struct CalibrateArguments {
   std::string tier = "measured";
   std::string impl;
   std::string output;
+  std::string rows;
   std::string source;
   std::vector<std::string> sections;
   std::string engine;
@@ -99,15 +99,15 @@ std::string source_of(const CalibrateArguments& arguments) {
   return source;
 }
 
-void write_out(const std::vector<engine::Calibration>& calibrations,
+void write_out(const std::vector<engine::Calibration>& calibrations, const std::string& file,
                const CalibrateArguments& arguments) {
   std::string text;
   for (engine::Calibration calibration : calibrations) {
     calibration.source = source_of(arguments);
     text += engine::write_calibration(calibration);
   }
-  results::write_durably(arguments.output, text);
-  fmt::print("{} written, {}\n", arguments.output, size_text(double(text.size())));
+  results::write_durably(file, text);
+  fmt::print("{} written, {}\n", file, size_text(double(text.size())));
 }
 
 engine::Calibration named(const MeasuredFit& fit, const engine::Device& device) {
@@ -147,7 +147,7 @@ int calibrate_measured(const CalibrateArguments& arguments) {
     print_errors(one);
     written.push_back(named(one, *device));
   }
-  write_out(written, arguments);
+  write_out(written, arguments.output, arguments);
   return kOk;
 }
 
@@ -194,18 +194,30 @@ std::string left_out_line(const std::vector<LeftOut>& rows) {
   return line;
 }
 
+// "gemm/bf16 3.4 on h100-sxm".
+std::string unseen_line(const std::vector<UnseenShapes>& rows) {
+  std::string line = "mean error % on weight shapes and head layouts left out:";
+  for (const UnseenShapes& row : rows) {
+    line += fmt::format(" {} {:.1f} on {}", row.section, 100 * row.errors.mean, row.device);
+  }
+  return line;
+}
+
 int calibrate_engine(const std::vector<DeviceCalls>& devices, const TransferOptions& options,
                      const CalibrateArguments& arguments) {
-  engine::Calibration calibration = fit_engine(devices, options);
-  calibration.name = arguments.engine;
-  calibration.tier = engine::Tier::transfer;
-  for (const DeviceCalls& calls : devices) {
-    const auto lines = validate_calls(calls.calls, {calls.device, &calibration});
-    fmt::print("{}\n{}", calls.device.name, error_table_text(lines));
-    calibration.fit_error += fmt::format("{} {:.1f}% over all fitted rows; ", calls.device.name,
-                                         100 * lines.back().errors.mean);
+  EngineFit fit = fit_engine(devices, options);
+  if (fit.unseen.empty()) {
+    complain("no rows of " + arguments.engine + " to fit", "check the name of the engine");
+    return kMistake;
   }
-  write_out({calibration}, arguments);
+  fmt::print("{}", unseen_text(fit.unseen));
+  for (engine::Calibration* part : {&fit.forms, &fit.rows}) {
+    part->name = arguments.engine;
+    part->tier = engine::Tier::transfer;
+    part->fit_error = unseen_line(fit.unseen);
+  }
+  if (!arguments.output.empty()) write_out({fit.forms}, arguments.output, arguments);
+  if (!arguments.rows.empty()) write_out({fit.rows}, arguments.rows, arguments);
   return kOk;
 }
 
@@ -231,7 +243,7 @@ int calibrate_transfer(const CalibrateArguments& arguments) {
   fit.calibration.name = "transfer";
   fit.calibration.tier = engine::Tier::transfer;
   fit.calibration.fit_error = left_out_line(fit.left_out);
-  write_out({fit.calibration}, arguments);
+  write_out({fit.calibration}, arguments.output, arguments);
   return kOk;
 }
 
@@ -262,18 +274,25 @@ void add_calibrate(CLI::App& app, int& exit_code) {
                    "transfer: only families that begin so, as gemm/bf16")
       ->delimiter(',')
       ->type_name("NAMES");
-  verb->add_option("--engine", arguments->engine,
-                   "transfer: parameters of one engine's version only, as vllm_0.24.0")
+  verb->add_option(
+          "--engine", arguments->engine,
+          "transfer: parameters of one engine's version only, as vllm_0.24.0, or of one of its\n"
+          "kernels, as sglang_0.5.14:triton")
       ->type_name("NAME");
   verb->add_option("--network", arguments->network,
                    "transfer: also fit the network profiles of this folder of public data")
       ->type_name("DIR");
   verb->add_option("--source", arguments->source, "where the tables come from, for the record")
       ->type_name("TEXT");
-  verb->add_option("-o,--output", arguments->output, "file to write")
-      ->required()
+  verb->add_option("-o,--output", arguments->output, "file to write")->type_name("FILE");
+  verb->add_option("--rows", arguments->rows,
+                   "with --engine: also write its parameters with the rules of its kernels, for "
+                   "rows of tables")
       ->type_name("FILE");
   verb->callback([arguments, &exit_code] {
+    if (arguments->output.empty() && (arguments->rows.empty() || arguments->engine.empty())) {
+      throw CLI::RequiredError("--output");
+    }
     exit_code = arguments->tier == "transfer" ? calibrate_transfer(*arguments)
                                               : calibrate_measured(*arguments);
   });

@@ -45,17 +45,24 @@ std::optional<TablePredictor> predictors_or_complain(const DeviceOptions& option
                                                      const engine::Device& device) {
   auto file = calibration_or_complain(options, device);
   if (!file) return std::nullopt;
-  std::vector<EngineCalibration> engines;
-  for (const SharedCalibration& one : file->implementations) engines.push_back({one->impl, one});
-  const bool transfer = file->device != nullptr && options.calibration.empty() &&
-                        file->device->tier == engine::Tier::transfer;
-  if (transfer) {
-    auto loaded = load_engines(standard_library(), *file->device);
-    if (!loaded) {
-      fmt::print(stderr, "{}", engine::to_text(loaded.mistakes()));
+  TableEngines engines;
+  for (const SharedCalibration& one : file->implementations) {
+    engines.swept.push_back({one->impl, one});
+  }
+  // A sweep of the device knows its libraries; an engine's rows are better told by the engine.
+  const bool any = file->device != nullptr && options.calibration.empty() &&
+                   options.tier != "measured" && options.tier != "roofline";
+  if (any) {
+    auto known = load_engine_rows(standard_library());
+    auto transfer = load_transfer(standard_library());
+    for (const auto* mistakes :
+         {known ? nullptr : &known.mistakes(), transfer ? nullptr : &transfer.mistakes()}) {
+      if (mistakes == nullptr) continue;
+      fmt::print(stderr, "{}", engine::to_text(*mistakes));
       return std::nullopt;
     }
-    engines = std::move(loaded).value();
+    engines.known = std::move(known).value();
+    engines.transfer = std::move(transfer).value();
   }
   return TablePredictor(device, std::move(file->device), std::move(engines));
 }

@@ -25,8 +25,9 @@ void add_device_options(CLI::App& verb, DeviceOptions& options);
 std::optional<engine::Device> device_or_complain(const std::string& name);
 std::optional<CalibrationFile> calibration_or_complain(const DeviceOptions& options,
                                                        const engine::Device& device);
-// Predictors of the device for the rows of a table. Engines have parameters of their own in the transfer
-// tier of the library, and their kernels in a measured file that was made from several.
+// Predictors of the device for the rows of a table. Engines have parameters of their own in the library
+// (not used where the tier is said to be measured), and their kernels in a measured file that was made
+// from several.
 std::optional<TablePredictor> predictors_or_complain(const DeviceOptions& options,
                                                      const engine::Device& device);
 // A table with times that can be times of the device; what was left out of it is said on stderr.

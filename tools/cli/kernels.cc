@@ -21,7 +21,7 @@ struct KernelsArguments {
 int predict(const KernelsArguments& arguments) {
   const auto device = device_or_complain(arguments.device.device);
   if (!device) return kMistake;
-  const auto predictors = predictors_or_complain(arguments.device, *device);
+  auto predictors = predictors_or_complain(arguments.device, *device);
   if (!predictors) return kMistake;
   auto table = read_kernel_table(arguments.table, Times::ignored);
   if (!table) {
@@ -46,8 +46,10 @@ void add_kernels(CLI::App& app, int& exit_code) {
   verb->footer(
       "  llmsweep kernels table.csv --device h100-sxm -o predicted.parquet\n"
       "Tables are CSV, gzipped CSV or Parquet, in and out. Added are predicted_s, tier, bound,\n"
-      "extrapolated, lo_s and hi_s (nine measurements in ten lie between the last two). In the\n"
-      "transfer tier a row whose impl names an engine is predicted for that engine.");
+      "extrapolated, lo_s and hi_s (nine measurements in ten lie between the last two). A row "
+      "whose\n"
+      "impl names an engine is predicted for that engine, unless --tier says measured or "
+      "roofline.");
   verb->add_option("table", arguments->table, "the kernel table")->required()->type_name("TABLE");
   add_device_options(*verb, arguments->device);
   verb->add_option("-o,--output", arguments->output, "file to write")->required()->type_name("OUT");

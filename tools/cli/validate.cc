@@ -26,7 +26,7 @@ struct ValidateArguments {
 int validate_kernels(const ValidateArguments& arguments) {
   const auto device = device_or_complain(arguments.device.device);
   if (!device) return kMistake;
-  const auto predictors = predictors_or_complain(arguments.device, *device);
+  auto predictors = predictors_or_complain(arguments.device, *device);
   if (!predictors) return kMistake;
   const auto table = checked_table(arguments.table, *device);
   if (!table) return kMistake;

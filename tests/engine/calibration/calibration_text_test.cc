@@ -41,7 +41,7 @@ constexpr const char* kText =
     "llmsweep calibration 1\n"
     "name: toy\n"
     "tier: measured\n"
-    "model_version: 3\n"
+    "model_version: 4\n"
     "device: toy\n"
     "source: swept on a bench\n"
     "fit_error: none\n"
@@ -183,8 +183,8 @@ TEST(CalibrationText, AnotherFormatOrModelIsRefused) {
   EXPECT_EQ(mistakes_of(replaced(stamped(kText), "calibration 1", "calibration 7")),
             "toy.calibration:1:1: error: calibration format 7; this program reads format 1\n"
             "  hint: make the file anew with 'llmsweep calibrate'\n");
-  EXPECT_EQ(mistakes_of(stamped(replaced(kText, "model_version: 3", "model_version: 1"))),
-            "toy.calibration:4:1: error: made for model version 1; this program is version 3\n"
+  EXPECT_EQ(mistakes_of(stamped(replaced(kText, "model_version: 4", "model_version: 1"))),
+            "toy.calibration:4:1: error: made for model version 1; this program is version 4\n"
             "  hint: make the file anew with 'llmsweep calibrate'\n");
   EXPECT_EQ(mistakes_of("name: toy\n"),
             "toy.calibration:1:1: error: not a calibration\n"

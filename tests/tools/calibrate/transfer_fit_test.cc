@@ -77,11 +77,12 @@ TEST(TransferFit, WhatAnEngineAddsIsToldFromTheKernel) {
 }
 
 TEST(TransferFit, AnEngineHasParametersOfTheGenerationsItRanOn) {
-  const engine::Calibration calibration =
-      fit_engine({calls_on(device_of("one", "Hopper", 3e12), true)}, {});
-  const auto& sets = calibration.attn_decode;
-  EXPECT_TRUE(sets[static_cast<std::size_t>(engine::ParameterSet::hopper)].present);
-  EXPECT_FALSE(sets[static_cast<std::size_t>(engine::ParameterSet::pooled)].present);
+  const EngineFit fit = fit_engine({calls_on(device_of("one", "Hopper", 3e12), true)}, {});
+  for (const engine::Calibration* part : {&fit.forms, &fit.rows}) {
+    const auto& sets = part->attn_decode;
+    EXPECT_TRUE(sets[static_cast<std::size_t>(engine::ParameterSet::hopper)].present);
+    EXPECT_FALSE(sets[static_cast<std::size_t>(engine::ParameterSet::pooled)].present);
+  }
 }
 
 }  // namespace
