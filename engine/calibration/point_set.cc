@@ -155,8 +155,7 @@ PointSet::PointSet(std::vector<MeasuredPoint> points, CoordinateList list, Boost
 }
 
 std::size_t PointSet::above(const Line& line, double step) const {
-  return line.first +
-         first_above(steps_.data() + line.first, line.last + 1 - line.first, step);
+  return line.first + first_above(steps_.data() + line.first, line.last + 1 - line.first, step);
 }
 
 double PointSet::off(const Line& line, double step, double place) const {

@@ -80,10 +80,14 @@ TEST(ServedIntervals, AnSloIsMetWithTheProbabilityOfItsLimit) {
   };
   const double median = as_predicted.tpot_p50.value;
   EXPECT_NEAR(probability(median * (1 + 1e-9)), 0.5, 0.03);
-  EXPECT_LT(probability(median * 0.9), 0.4);
-  EXPECT_GT(probability(median * 1.1), 0.6);
   EXPECT_LT(probability(median * 0.01), 1e-3);
   EXPECT_GT(probability(median * 100), 1 - 1e-3);
+  double before = 0;
+  for (const double share : {0.9, 1.1, 1.5}) {
+    const double here = probability(median * share);
+    EXPECT_GT(here, before + 0.02) << share;
+    before = here;
+  }
 }
 
 TEST(ServedIntervals, NobodyAskedNobodyGets) {

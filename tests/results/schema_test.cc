@@ -112,10 +112,10 @@ std::string listed(const std::vector<Column>& columns) {
 
 TEST(Schema, RequestsAndMomentsFollowTheFieldLists) {
   EXPECT_EQ(listed(request_columns()),
-            "index key request replica session priority end measured arrival_s scheduled_s "
+            "index key request replica session priority tenant end measured arrival_s scheduled_s "
             "first_token_s finish_s prompt_tokens output_tokens cached_tokens preemptions ");
   EXPECT_EQ(listed(timeline_columns()),
-            "index key time_s replica running waiting decoding kv_blocks kv_use "
+            "index key time_s replica running waiting decoding batch kv_blocks kv_use "
             "output_tokens_per_s ");
   const auto columns = request_columns();
   EXPECT_EQ(find(columns, "finish_s")->unit, "s");

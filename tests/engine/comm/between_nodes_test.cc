@@ -86,8 +86,7 @@ TEST(BetweenNodes, NoCollectiveBeatsItsAdapters) {
       double before = 0;
       for (double bytes = 256; bytes < 1e10; bytes *= 2) {
         const Collective op = call(pattern, bytes, ranks);
-        const CollectiveTime time =
-            collective_time(op, two_nodes(), hopper, &toys::transfer());
+        const CollectiveTime time = collective_time(op, two_nodes(), hopper, &toys::transfer());
         const double nodes = double(ranks) / 4;
         const double crossing = (nodes - 1) / nodes * bytes / 4 / 10e9;
         EXPECT_EQ(time.tier, Tier::transfer);

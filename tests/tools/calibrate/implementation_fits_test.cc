@@ -38,12 +38,12 @@ TEST(ImplementationFits, ARowIsPredictedByWhatItsOwnKernelMeasured) {
   const MeasuredFit plain = fit_measured(merged, device, {});
   std::vector<EngineCalibration> kernels;
   for (const MeasuredFit& fit : fit_implementations(calls, device, plain.calibration, {})) {
-    kernels.push_back({fit.calibration.impl,
-                       std::make_shared<const engine::Calibration>(fit.calibration)});
+    kernels.push_back(
+        {fit.calibration.impl, std::make_shared<const engine::Calibration>(fit.calibration)});
   }
   ASSERT_EQ(kernels.size(), 2u);
-  const TablePredictor predict(
-      device, std::make_shared<const engine::Calibration>(plain.calibration), kernels);
+  TablePredictor predict(device, std::make_shared<const engine::Calibration>(plain.calibration),
+                         {.swept = kernels});
   for (const KernelRecord& record : table.records) {
     const std::string& impl = table.impls[record.impl];
     EXPECT_NEAR(predict.of(impl)(record.call).seconds / record.seconds, 1, 1e-6) << impl;
