@@ -97,7 +97,8 @@ TEST(ResolvedYaml, OtherCalibrationsAreRefused) {
   const auto spec =
       read_sweep(LLMSWEEP_SPECS_DIR "/sweeps/memory_wall.yaml", Library({LLMSWEEP_SPECS_DIR}));
   ASSERT_TRUE(spec.ok()) << engine::to_text(spec.mistakes());
-  const auto again = read_sweep_text(resolved_yaml(*spec), "run.yaml", Library());
+  const Library none({LLMSWEEP_SPECS_DIR "/sweeps"});  // a folder without calibrations
+  const auto again = read_sweep_text(resolved_yaml(*spec), "run.yaml", none);
   ASSERT_EQ(again.mistakes().size(), 1u);
   const std::string checksum = spec->space.base().calibration.checksum;
   EXPECT_EQ(again.mistakes()[0].what,
