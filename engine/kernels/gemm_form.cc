@@ -39,6 +39,11 @@ FormTime gemm_form(const GemmShape& shape, const DeviceRates& device, const Gemm
   const double per_flop = 2 * kInner / flop_rate;
   const double per_byte = kInner / load_rate;
   const double steps = whole_up(shape.k / kInner);
+  const double iteration = fit.lit * cycle;
+  const double per_output = 2 / load_rate * fit.epi;
+  const double last = fit.latw * cycle;
+  const double joining = fit.split * cycle;
+  const double per_part = output * 4 / (load_rate * device.processors);
   double best = std::numeric_limits<double>::infinity();
   for (const Tile& tile : kTiles) {
     const double area = tile.rows * tile.columns;
@@ -47,16 +52,15 @@ FormTime gemm_form(const GemmShape& shape, const DeviceRates& device, const Gemm
     const double arithmetic = per_flop * (area + fit.x0 * (tile.rows + tile.columns));
     const double loading =
         (tile.rows * shape.input_bytes + tile.columns * shape.weight_bytes) * per_byte;
-    const double step = std::max(arithmetic, loading) + fit.lit * cycle;
-    const double finish = area * 2 / load_rate * fit.epi + fit.latw * cycle;
+    const double step = std::max(arithmetic, loading) + iteration;
+    const double finish = area * per_output + last;
     const double waves = blocks <= 1 ? 1 : (1 - fit.ws) * whole_up(blocks) + fit.ws * blocks;
     best = std::min(best, waves * (steps * step + finish));
     // While tiles do not fill the device, k may be split: more blocks, then a pass to add them up.
-    for (double split = 2; split <= kMostParts && blocks * split <= 1; split *= 2) {
-      const double part = std::max(whole_up(steps / split), kLeastSplit);
-      const double joining =
-          fit.split * cycle + split * output * 4 / (load_rate * device.processors);
-      best = std::min(best, part * step + finish + joining);
+    double share = 0.5;  // of k in one part; powers of two, so products are exact
+    for (double split = 2; split <= kMostParts && blocks * split <= 1; split *= 2, share *= 0.5) {
+      const double part = std::max(whole_up(steps * share), kLeastSplit);
+      best = std::min(best, part * step + finish + joining + split * per_part);
     }
   }
   best += fit.lat * cycle;
