@@ -37,7 +37,7 @@ std::string_view kernel_in(std::string_view impl) {
 }
 
 // Versions of an engine differ more than relatives of a device: between neighbours of two engines, half
-// of the rows left the interval, and with logarithms so much wider nine in ten stay.
+// of the rows left the interval, and logarithms so much wider would hold nine in ten if errors were normal.
 constexpr double kOtherVersion = 2.5;
 
 engine::Calibration with_wide_intervals(engine::Calibration calibration) {
