@@ -171,7 +171,8 @@ class SameRows:
         process = subprocess.Popen(
             command(self.spec, folder, "-j", "1"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
-        time.sleep(min(0.5, self.seconds / 4))
+        process.stdout.readline()  # the run begins; before that, Ctrl-C simply ends the program
+        time.sleep(min(0.2, self.seconds / 8))
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate()
         self.assertEqual(process.returncode, 3, output)

@@ -20,7 +20,8 @@ TEST(Footprint, OneDeviceHoldsEveryParameterInTwoBytes) {
 
 TEST(Footprint, AShareOfTheRestIsTakenOnceTheModelIsIn) {
   MemoryBudget budget{.utilization = 0.5, .of = MemoryShare::rest, .reserved = Bytes{1e9}};
-  const ModelShard shard = shard_of(toys::model(), {}, {});
+  const ModelSpec spec = toys::model();
+  const ModelShard shard = shard_of(spec, {}, {});
   const Footprint footprint = footprint_of(shard, toys::gpu(), budget);
   const Bytes model = footprint.weights + footprint.activations + footprint.reserved;
   EXPECT_DOUBLE_EQ(footprint.left().value, 0.5 * (100e9 - model.value));
