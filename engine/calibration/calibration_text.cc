@@ -25,7 +25,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -36,45 +35,13 @@
 #include "engine/calibration/calibration.h"
 #include "engine/calibration/calibration_format.h"
 #include "engine/calibration/device_facts.h"
+#include "engine/calibration/line_words.h"
 
 namespace engine {
 namespace {
 
 using calibration_format::fingerprint;
 using calibration_format::kMagic;
-
-std::optional<double> number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) {
-    return std::nullopt;
-  }
-  return value;
-}
-
-std::vector<std::string_view> words_of(std::string_view text) {
-  std::vector<std::string_view> words;
-  while (!text.empty()) {
-    const std::size_t start = text.find_first_not_of(' ');
-    if (start == std::string_view::npos) break;
-    text.remove_prefix(start);
-    const std::size_t end = std::min(text.find(' '), text.size());
-    words.push_back(text.substr(0, end));
-    text.remove_prefix(end);
-  }
-  return words;
-}
-
-// nullopt where a word is no number.
-std::optional<std::vector<double>> numbers_of(std::string_view text) {
-  std::vector<double> numbers;
-  for (const std::string_view word : words_of(text)) {
-    const auto parsed = number(word);
-    if (!parsed) return std::nullopt;
-    numbers.push_back(*parsed);
-  }
-  return numbers;
-}
 
 // The section being read, whatever the type of its parameters: where values go and what is missing.
 struct OpenSection {

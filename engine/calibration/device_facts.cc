@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <type_traits>
+
+#include "engine/calibration/line_words.h"
 
 namespace engine {
 namespace {
@@ -50,8 +51,9 @@ bool read(std::string_view text, std::string& value) {
   return true;
 }
 bool read(std::string_view text, double& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() && std::isfinite(value);
+  const auto parsed = number(text);
+  value = parsed.value_or(0);
+  return parsed.has_value();
 }
 bool read(std::string_view text, std::int64_t& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -15,7 +15,7 @@ struct MatrixPeakOf {
   template <class Product>
   requires requires(const Product& op) { op.weights, op.activations; }
   FlopsPerSecond operator()(const Product& op) const {
-    return matrix_peak(device, compute_dtype(op.weights, op.activations));
+    return matrix_peak(device, compute_dtype(device, op.weights, op.activations));
   }
   template <class Attention>
   requires requires(const Attention& op) { op.kv, op.activations; }
