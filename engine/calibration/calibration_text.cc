@@ -140,9 +140,9 @@ class Reader {
       if (!tier) return stops(fmt::format("unknown tier '{}'", value), kAgain);
       calibration_.tier = *tier;
     } else if (key == "model_version") {
-      if (value != fmt::format("{}", kModelVersion)) {
-        return stops(fmt::format("made for model version {}; this program is version {}", value,
-                                 kModelVersion),
+      if (value != fmt::format("{}", kKernelFormVersion)) {
+        return stops(fmt::format("made for kernel forms of version {}; this program has version {}",
+                                 value, kKernelFormVersion),
                      kAgain);
       }
     } else {

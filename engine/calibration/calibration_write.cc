@@ -82,7 +82,7 @@ std::string write_calibration(const Calibration& calibration) {
   std::string header = fmt::format(
       "{}{}\nname: {}\ntier: {}\nmodel_version: {}\ndevice: {}\nsource: {}\nfit_error: {}\n",
       calibration_format::kMagic, kCalibrationFormat, one_line(calibration.name),
-      name_of(calibration.tier), kModelVersion, one_line(calibration.device),
+      name_of(calibration.tier), kKernelFormVersion, one_line(calibration.device),
       one_line(calibration.source), one_line(calibration.fit_error));
   if (!calibration.impl.empty()) header += fmt::format("impl: {}\n", one_line(calibration.impl));
   if (calibration.measured_on) header += facts_text(*calibration.measured_on);

@@ -8,6 +8,7 @@
 #include "sweep/space/space.h"
 #include "sweep/spec/sweep_spec.h"
 #include "tests/bench/million_points.h"
+#include "tests/support/paths.h"
 
 namespace {
 
@@ -54,7 +55,7 @@ BENCHMARK(PointEvaluateStepFitted);
 // The same points on a device that was swept, by tier.
 void evaluate_swept(benchmark::State& state, engine::TierChoice tier) {
   const auto h200 =
-      sweep::read_named(sweep::Library({LLMSWEEP_SPECS_DIR}), "devices", "h200-sxm").value();
+      sweep::read_named(sweep::Library({paths::specs()}), "devices", "h200-sxm").value();
   sweep::PointBuilder builder(million_points().space);
   std::vector<sweep::Point> points(256);
   for (std::size_t i = 0; i < points.size(); ++i) {

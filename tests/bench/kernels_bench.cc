@@ -13,6 +13,7 @@
 #include "engine/kernels/kernel_time.h"
 #include "engine/model/batch_shape.h"
 #include "tests/support/calibrations.h"
+#include "tests/support/paths.h"
 #include "tests/support/toys.h"
 
 namespace {
@@ -99,7 +100,7 @@ void run(benchmark::State& state, Family family, const std::vector<Op>& all,
 // The sweep of an H200 that ships with the program.
 const Calibration& measured() {
   static const Calibration calibration = [] {
-    const std::string path = LLMSWEEP_SPECS_DIR "/calibration/h200-sxm.calibration";
+    const std::string path = paths::specs("calibration/h200-sxm.calibration");
     auto read = parse_calibration(toys::file_text(path), path);
     return completed_by(std::move(read).value(), toys::transfer());
   }();

@@ -6,13 +6,14 @@
 
 #include "sweep/spec/library.h"
 #include "sweep/spec/sweep_spec.h"
+#include "tests/support/paths.h"
 
 namespace bench {
 
 inline const sweep::SweepSpec& million_points() {
   static const sweep::SweepSpec spec = [] {
-    auto read = sweep::read_sweep(LLMSWEEP_SPECS_DIR "/sweeps/million_points.yaml",
-                                  sweep::Library({LLMSWEEP_SPECS_DIR}));
+    auto read = sweep::read_sweep(paths::specs("sweeps/million_points.yaml"),
+                                  sweep::Library({paths::specs()}));
     if (!read) {
       std::fputs(engine::to_text(read.mistakes()).c_str(), stderr);
       std::abort();

@@ -12,6 +12,7 @@
 #include "engine/evaluate.h"
 #include "sweep/spec/library.h"
 #include "sweep/spec/sweep_spec.h"
+#include "tests/support/paths.h"
 
 namespace {
 
@@ -19,8 +20,8 @@ using namespace engine;
 
 const sweep::SweepSpec& served() {
   static const sweep::SweepSpec spec = [] {
-    auto read = sweep::read_sweep(LLMSWEEP_SPECS_DIR "/sweeps/ten_thousand_served.yaml",
-                                  sweep::Library({LLMSWEEP_SPECS_DIR}));
+    auto read = sweep::read_sweep(paths::specs("sweeps/ten_thousand_served.yaml"),
+                                  sweep::Library({paths::specs()}));
     if (!read) {
       std::fputs(to_text(read.mistakes()).c_str(), stderr);
       std::abort();

@@ -7,6 +7,7 @@
 #include "engine/kernels/kernel_time.h"
 #include "engine/model/batch_shape.h"
 #include "tests/support/calibrations.h"
+#include "tests/support/paths.h"
 #include "tests/support/toys.h"
 
 namespace engine {
@@ -98,7 +99,7 @@ std::string table() {
 }
 
 TEST(Golden, KernelTimes) {
-  const std::string path = LLMSWEEP_SOURCE_DIR "/tests/golden/kernel_times.txt";
+  const std::string path = paths::source("tests/golden/kernel_times.txt");
   EXPECT_EQ(table(), toys::file_text(path)) << "now:\n" << table();
 }
 

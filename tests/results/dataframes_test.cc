@@ -6,6 +6,7 @@
 
 #include "results/parquet_sink.h"
 #include "results/run_folder.h"
+#include "tests/support/paths.h"
 #include "tests/support/toy_rows.h"
 
 namespace results {
@@ -20,7 +21,7 @@ TEST(Dataframes, ReadARunFolder) {
   RunFolder folder = RunFolder::open(run, toy.identity()).value();
   ParquetSink sink(folder, toy.schema(), {.points_per_part = 200});
   tests::run_toy(toy, sink, sweep::IndexSet(sweep::IndexRange{0, toy.positions}));
-  const std::string command = std::string(python) + " " + LLMSWEEP_SOURCE_DIR +
+  const std::string command = std::string(python) + " " + paths::source() +
                               "/tests/results/read_with_dataframes.py " + run.string();
   EXPECT_EQ(std::system(command.c_str()), 0) << command;
 }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "engine/calibration/calibration.h"
+#include "tests/support/paths.h"
 
 namespace toys {
 
@@ -21,7 +22,7 @@ inline std::string file_text(const std::string& path) {
 // The parameters that ship with the program.
 inline const engine::Calibration& transfer() {
   static const engine::Calibration calibration = [] {
-    const std::string path = LLMSWEEP_SPECS_DIR "/calibration/transfer.calibration";
+    const std::string path = paths::specs("calibration/transfer.calibration");
     auto read = engine::parse_calibration(file_text(path), path);
     if (!read) ADD_FAILURE() << engine::to_text(read.mistakes());
     return read ? std::move(read).value() : engine::Calibration{};

@@ -12,11 +12,12 @@
 #include "sweep/space/space_parts.h"
 #include "sweep/spec/library.h"
 #include "sweep/spec/sweep_spec.h"
+#include "tests/support/paths.h"
 
 namespace sweep {
 
 inline std::filesystem::path fixtures() {
-  return std::filesystem::path(LLMSWEEP_SOURCE_DIR) / "tests/sweep/fixtures";
+  return std::filesystem::path(paths::source()) / "tests/sweep/fixtures";
 }
 
 inline Library toy_library() { return Library({fixtures() / "specs"}); }

@@ -8,6 +8,7 @@
 
 #include "sweep/spec/sweep_spec.h"
 #include "tests/support/calibrations.h"
+#include "tests/support/paths.h"
 #include "tools/calibrate/load_calibration.h"
 #include "tools/calibrate/step_errors.h"
 #include "tools/calibrate/trusted_rows.h"
@@ -16,7 +17,7 @@
 namespace tools {
 namespace {
 
-const sweep::Library kLibrary({LLMSWEEP_SPECS_DIR});
+const sweep::Library kLibrary({paths::specs()});
 
 engine::Device device_named(const char* name) {
   auto spec = sweep::read_named(kLibrary, "devices", name);
@@ -34,7 +35,7 @@ std::map<std::string, ErrorSummary> errors_of(const std::vector<ErrorLine>& line
 class PublicTables : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(LLMSWEEP_SHARED_DIR) / "data" / "kernels";
+    folder_ = std::filesystem::path(paths::shared()) / "data" / "kernels";
     if (!std::filesystem::is_directory(folder_)) {
       GTEST_SKIP() << folder_ << " is not here: nothing to validate against";
     }

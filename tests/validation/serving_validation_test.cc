@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "tests/support/calibrations.h"
+#include "tests/support/paths.h"
 #include "tools/validate_serving/compare.h"
 #include "tools/validate_serving/overview_cases.h"
 #include "tools/validate_serving/silicon_cases.h"
@@ -15,12 +16,12 @@
 namespace tools {
 namespace {
 
-const sweep::Library kLibrary({LLMSWEEP_SPECS_DIR});
+const sweep::Library kLibrary({paths::specs()});
 
 class ServingRuns : public testing::Test {
  protected:
   void SetUp() override {
-    data_ = std::filesystem::path(LLMSWEEP_SHARED_DIR) / "data";
+    data_ = std::filesystem::path(paths::shared()) / "data";
     if (!std::filesystem::is_directory(data_ / "silicon_e2e") ||
         !std::filesystem::is_directory(data_ / "llmservingsim_vllm_runs")) {
       GTEST_SKIP() << data_ << " has no serving runs: nothing to validate against";

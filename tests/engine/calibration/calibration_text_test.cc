@@ -5,6 +5,7 @@
 #include "engine/calibration/calibrations.h"
 #include "engine/evaluate.h"
 #include "tests/support/calibrations.h"
+#include "tests/support/paths.h"
 #include "tests/support/toys.h"
 
 namespace engine {
@@ -159,7 +160,7 @@ TEST(CalibrationText, ReadsBackWhatItWrote) {
 }
 
 TEST(CalibrationText, TheShippedFileReadsBack) {
-  const std::string text = toys::file_text(LLMSWEEP_SPECS_DIR "/calibration/transfer.calibration");
+  const std::string text = toys::file_text(paths::specs("calibration/transfer.calibration"));
   EXPECT_EQ(write_calibration(toys::transfer()), text);
 }
 
@@ -184,7 +185,7 @@ TEST(CalibrationText, AnotherFormatOrModelIsRefused) {
             "toy.calibration:1:1: error: calibration format 7; this program reads format 1\n"
             "  hint: make the file anew with 'llmsweep calibrate'\n");
   EXPECT_EQ(mistakes_of(stamped(replaced(kText, "model_version: 4", "model_version: 1"))),
-            "toy.calibration:4:1: error: made for model version 1; this program is version 4\n"
+            "toy.calibration:4:1: error: made for kernel forms of version 1; this program has version 4\n"
             "  hint: make the file anew with 'llmsweep calibrate'\n");
   EXPECT_EQ(mistakes_of("name: toy\n"),
             "toy.calibration:1:1: error: not a calibration\n"

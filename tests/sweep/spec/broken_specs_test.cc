@@ -6,13 +6,14 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/support/paths.h"
 #include "tests/sweep/sweep_fixture.h"
 
 namespace sweep {
 namespace {
 
 std::filesystem::path broken() {
-  return std::filesystem::path(LLMSWEEP_SOURCE_DIR) / "tests/sweep/broken";
+  return std::filesystem::path(paths::source()) / "tests/sweep/broken";
 }
 
 std::vector<std::string> broken_specs() {

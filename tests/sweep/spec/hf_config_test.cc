@@ -4,6 +4,7 @@
 
 #include "engine/leaves.h"
 #include "sweep/spec/read_value.h"
+#include "tests/support/paths.h"
 #include "tests/sweep/sweep_fixture.h"
 
 namespace sweep {
@@ -30,7 +31,7 @@ TEST_P(HfConfig, HasThePublishedSize) {
 TEST_P(HfConfig, AgreesWithTheLibrary) {
   const auto model = read_hf_config(fixtures() / "hf" / GetParam().name / "config.json");
   ASSERT_TRUE(model.ok());
-  const auto listed = read_named(Library({LLMSWEEP_SPECS_DIR}), "models", GetParam().name);
+  const auto listed = read_named(Library({paths::specs()}), "models", GetParam().name);
   ASSERT_TRUE(listed.ok()) << engine::to_text(listed.mistakes());
   engine::Scenario scenario;
   scenario.model = *model;

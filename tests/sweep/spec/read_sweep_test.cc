@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "sweep/spec/write_yaml.h"
+#include "tests/support/paths.h"
 #include "tests/sweep/sweep_fixture.h"
 
 namespace sweep {
@@ -143,7 +144,7 @@ TEST(Library, ASpecReadsBackFromItsOwnYaml) {
 
 // Every file of the real library must read; each mistake would stop some sweep.
 TEST(Library, EveryShippedSpecReads) {
-  const Library library({LLMSWEEP_SPECS_DIR});
+  const Library library({paths::specs()});
   int count = 0;
   for (const std::string& name : library.libraries()) {
     for (const std::string& spec : library.names(name)) {
@@ -156,9 +157,9 @@ TEST(Library, EveryShippedSpecReads) {
 }
 
 TEST(Library, EveryShippedSweepReads) {
-  const Library library({LLMSWEEP_SPECS_DIR});
+  const Library library({paths::specs()});
   for (const auto& entry :
-       std::filesystem::directory_iterator(std::filesystem::path(LLMSWEEP_SPECS_DIR) / "sweeps")) {
+       std::filesystem::directory_iterator(std::filesystem::path(paths::specs()) / "sweeps")) {
     if (entry.path().extension() != ".yaml") continue;
     const auto spec = read_sweep(entry.path(), library);
     EXPECT_TRUE(spec.ok()) << engine::to_text(spec.mistakes());

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/support/paths.h"
 #include "tests/sweep/sweep_fixture.h"
 
 namespace sweep {
@@ -39,9 +40,9 @@ bool admits_any(const SweepSpec& spec) {
 }
 
 TEST(Readme, ExamplesReadAndWrongOnesSayWhatIsPrinted) {
-  const Library library({LLMSWEEP_SPECS_DIR});
+  const Library library({paths::specs()});
   const std::vector<Block> blocks =
-      blocks_of(std::filesystem::path(LLMSWEEP_SOURCE_DIR) / "sweep/README.md");
+      blocks_of(std::filesystem::path(paths::source()) / "sweep/README.md");
   int read = 0;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     SCOPED_TRACE(blocks[i].text);

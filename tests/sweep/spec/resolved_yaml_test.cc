@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "tests/support/paths.h"
 #include "tests/sweep/sweep_fixture.h"
 
 namespace sweep {
@@ -76,15 +77,15 @@ TEST(ResolvedYaml, EveryFormOfTheLanguageReadsBack) {
 
 TEST(ResolvedYaml, ShippedSweepsReadBack) {
   namespace fs = std::filesystem;
-  const Library library({LLMSWEEP_SPECS_DIR});
+  const Library library({paths::specs()});
   // Names are resolved; calibrations are data and must still be there.
   const fs::path only_calibrations =
       fs::temp_directory_path() / ("llmsweep-calibrations-" + std::to_string(getpid()));
   fs::create_directories(only_calibrations);
-  fs::create_directory_symlink(fs::path(LLMSWEEP_SPECS_DIR) / "calibration",
+  fs::create_directory_symlink(fs::path(paths::specs()) / "calibration",
                                only_calibrations / "calibration");
   for (const auto& entry :
-       std::filesystem::directory_iterator(std::filesystem::path(LLMSWEEP_SPECS_DIR) / "sweeps")) {
+       std::filesystem::directory_iterator(std::filesystem::path(paths::specs()) / "sweeps")) {
     if (entry.path().extension() != ".yaml") continue;
     const auto spec = read_sweep(entry.path(), library);
     ASSERT_TRUE(spec.ok()) << engine::to_text(spec.mistakes());
@@ -94,10 +95,9 @@ TEST(ResolvedYaml, ShippedSweepsReadBack) {
 }
 
 TEST(ResolvedYaml, OtherCalibrationsAreRefused) {
-  const auto spec =
-      read_sweep(LLMSWEEP_SPECS_DIR "/sweeps/memory_wall.yaml", Library({LLMSWEEP_SPECS_DIR}));
+  const auto spec = read_sweep(paths::specs("sweeps/memory_wall.yaml"), Library({paths::specs()}));
   ASSERT_TRUE(spec.ok()) << engine::to_text(spec.mistakes());
-  const Library none({LLMSWEEP_SPECS_DIR "/sweeps"});  // a folder without calibrations
+  const Library none({paths::specs("sweeps")});  // a folder without calibrations
   const auto again = read_sweep_text(resolved_yaml(*spec), "run.yaml", none);
   ASSERT_EQ(again.mistakes().size(), 1u);
   const std::string checksum = spec->space.base().calibration.checksum;

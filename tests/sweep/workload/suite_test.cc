@@ -10,11 +10,12 @@
 #include "sweep/spec/library.h"
 #include "sweep/spec/sweep_spec.h"
 #include "sweep/workload/trace_file.h"
+#include "tests/support/paths.h"
 
 namespace sweep {
 namespace {
 
-const std::filesystem::path kSpecs = LLMSWEEP_SPECS_DIR;
+const std::filesystem::path kSpecs = paths::specs();
 
 struct SuiteRun {
   engine::Scenario scenario;

@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include "tests/support/paths.h"
 
 namespace sweep {
 namespace {
@@ -84,7 +85,7 @@ TEST(TraceFile, AGzipThatIsCutOffIsAMistake) {
 }
 
 TEST(TraceFile, ReadsThePublicTraces) {
-  const std::string data = std::string(LLMSWEEP_SHARED_DIR) + "/data/";
+  const std::string data = paths::shared("data/");
   if (!std::filesystem::exists(data + "traces_mooncake")) GTEST_SKIP() << "no shared data here";
   const TraceResult mooncake = read_trace(data + "traces_mooncake/conversation_trace.jsonl.gz");
   ASSERT_TRUE(mooncake.ok()) << mistakes_of(mooncake);

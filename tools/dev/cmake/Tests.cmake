@@ -3,6 +3,7 @@
 
 set(LLMSWEEP_PYTHON ${PROJECT_SOURCE_DIR}/.deps/py/bin/python CACHE FILEPATH
   "Python with the dataframe packages the tests read results with; tools/test makes it")
+set(LLMSWEEP_TESTS "" CACHE STRING "Compile only the tests whose path matches this, for a quick inner loop")
 set(llmsweep_test_timeout 900)
 
 # What a test may want to know: where the tree, the command and the data beside the tree are.
@@ -16,17 +17,18 @@ function(llmsweep_test_program target)
   target_link_libraries(${target} PRIVATE ${llmsweep_libraries} fmt::fmt
     yaml-cpp::yaml-cpp muparser::muparser nlohmann_json::nlohmann_json TBB::tbb ZLIB::ZLIB
     llmsweep_arrow)
-  foreach(path IN LISTS llmsweep_test_paths)
-    string(REGEX REPLACE "=(.*)" "=\"\\1\"" definition ${path})
-    target_compile_definitions(${target} PRIVATE ${definition})
-  endforeach()
-  target_compile_definitions(${target} PRIVATE LLMSWEEP_SPECS_DIR="${PROJECT_SOURCE_DIR}/specs")
   if(TARGET llmsweep)
     add_dependencies(${target} llmsweep)
   endif()
 endfunction()
 
 # Toy devices and the like, shared by tests and benchmarks.
+foreach(path IN LISTS llmsweep_test_paths)
+  string(REGEX REPLACE "=(.*)" "=\"\\1\"" definition ${path})
+  list(APPEND path_definitions ${definition})
+endforeach()
+set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/support/paths.cc PROPERTIES
+  COMPILE_DEFINITIONS "${path_definitions}")
 file(GLOB_RECURSE support_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*.cc)
 list(FILTER support_sources EXCLUDE REGEX "_test[.]cc$")
 set(llmsweep_support)
@@ -40,6 +42,9 @@ endif()
 
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*_test.cc)
 list(FILTER test_sources EXCLUDE REGEX "/tests/bench/")
+if(LLMSWEEP_TESTS)
+  list(FILTER test_sources INCLUDE REGEX "${LLMSWEEP_TESTS}")
+endif()
 if(test_sources)
   include(GoogleTest)
   add_executable(llmsweep_tests ${test_sources})
