@@ -184,9 +184,10 @@ TEST(CalibrationText, AnotherFormatOrModelIsRefused) {
   EXPECT_EQ(mistakes_of(replaced(stamped(kText), "calibration 1", "calibration 7")),
             "toy.calibration:1:1: error: calibration format 7; this program reads format 1\n"
             "  hint: make the file anew with 'llmsweep calibrate'\n");
-  EXPECT_EQ(mistakes_of(stamped(replaced(kText, "model_version: 4", "model_version: 1"))),
-            "toy.calibration:4:1: error: made for kernel forms of version 1; this program has version 4\n"
-            "  hint: make the file anew with 'llmsweep calibrate'\n");
+  EXPECT_EQ(
+      mistakes_of(stamped(replaced(kText, "model_version: 4", "model_version: 1"))),
+      "toy.calibration:4:1: error: made for kernel forms of version 1; this program has version 4\n"
+      "  hint: make the file anew with 'llmsweep calibrate'\n");
   EXPECT_EQ(mistakes_of("name: toy\n"),
             "toy.calibration:1:1: error: not a calibration\n"
             "  hint: calibrations are written by 'llmsweep calibrate'\n");
