@@ -1,0 +1,18 @@
+#include "tools/cli/specs_folder.h"
+
+#include <system_error>
+
+namespace tools {
+
+std::filesystem::path specs_folder() {
+  // An installed command looks beside itself, one in a build tree in the sources.
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (!error) {
+    const auto installed = self.parent_path() / LLMSWEEP_INSTALLED_SPECS;
+    if (std::filesystem::is_directory(installed, error)) return installed.lexically_normal();
+  }
+  return LLMSWEEP_SPECS_DIR;
+}
+
+}  // namespace tools
