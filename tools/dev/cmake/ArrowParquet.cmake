@@ -77,12 +77,22 @@ target_link_libraries(llmsweep_arrow INTERFACE
   Parquet::parquet_${llmsweep_arrow_kind} Arrow::arrow_${llmsweep_arrow_kind})
 message(STATUS "Arrow ${LLMSWEEP_ARROW_VERSION} (${LLMSWEEP_ARROW_ROUTE}, ${llmsweep_arrow_kind})")
 
-# An installed llmsweep must not look into this folder: the wheel's two libraries travel with it.
-function(llmsweep_install_arrow)
-  if(LLMSWEEP_ARROW_ROUTE STREQUAL "wheel")
-    install(FILES $<TARGET_FILE:Arrow::arrow_shared> $<TARGET_FILE:Parquet::parquet_shared>
-      DESTINATION ${CMAKE_INSTALL_LIBDIR}/llmsweep)
-    set_target_properties(llmsweep PROPERTIES
-      INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/llmsweep")
+# Where the command looks for shared libraries. CMake's own way leaves an empty element in the path of
+# a program that is to be installed, and an empty element means the working directory: whoever may write
+# there could have a library of theirs loaded. So the path is stated, and changed at installation.
+function(llmsweep_library_path target)
+  set_target_properties(${target} PROPERTIES
+    BUILD_WITH_INSTALL_RPATH ON
+    INSTALL_RPATH_USE_LINK_PATH ON)
+  if(NOT LLMSWEEP_ARROW_ROUTE STREQUAL "wheel")
+    return()
   endif()
+  # An installed llmsweep must not look into this folder: the wheel's two libraries travel with it.
+  set(built ${llmsweep_wheel_dir}/lib)
+  set_target_properties(${target} PROPERTIES INSTALL_RPATH ${built})
+  install(FILES $<TARGET_FILE:Arrow::arrow_shared> $<TARGET_FILE:Parquet::parquet_shared>
+    DESTINATION lib/llmsweep)
+  install(CODE "file(RPATH_CHANGE
+    FILE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/${target}\"
+    OLD_RPATH \"${built}\" NEW_RPATH \"\$ORIGIN/../lib/llmsweep\")")
 endfunction()

@@ -22,7 +22,29 @@ if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
 endif()
 
+# What makes a mistake of ours harder to use: addresses differ from run to run (PIE), nothing the loader
+# has resolved can be overwritten (full RELRO), and an overrun stack or buffer ends the program.
+# tests/tools/hardening_test.py reads the built program's header for it.
+function(llmsweep_harden target)
+  target_compile_options(${target} PRIVATE -fPIE -fstack-protector-strong)
+  target_link_options(${target} PRIVATE -pie)
+  if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+    target_link_options(${target} PRIVATE -Wl,-z,relro,-z,now,-z,noexecstack)
+  endif()
+  # The checks of sizes need an optimiser, and the sanitizers have their own. A distribution's compiler
+  # may define another level by itself, hence the -U.
+  set(level 2)
+  if(CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12)
+    set(level 3)
+  endif()
+  if(NOT LLMSWEEP_SANITIZE)
+    target_compile_options(${target} PRIVATE
+      $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE> $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=${level}>)
+  endif()
+endfunction()
+
 function(llmsweep_defaults target)
+  llmsweep_harden(${target})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
   # Contraction would let one machine fuse a*b+c where another rounds twice: rows must not depend on it.
   target_compile_options(${target} PRIVATE
