@@ -3,7 +3,9 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
-version=26.0.1
+# The version and the hashes of its files are those of requirements.txt.
+pinned=$(sed -n '/^pyarrow==/,/[^\\]$/p' "$root/tools/dev/requirements.txt")
+version=$(sed -n 's/^pyarrow==\([^ ]*\).*/\1/p' <<<"$pinned")
 # No Python ever loads this copy, so one CPython tag serves every host, whatever its own Python is.
 tag=3.12
 platform=manylinux_2_28_$(uname -m)
@@ -13,9 +15,10 @@ work=$(mktemp -d "$deps/arrow-wheel.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
 say "fetching Arrow $version (pyarrow wheel, $platform)"
-logged arrow-wheel "$deps/py/bin/pip" download --disable-pip-version-check --no-deps \
+echo "$pinned" >"$work/pyarrow.txt"
+logged arrow-wheel "$deps/py/bin/pip" download --disable-pip-version-check --no-deps --require-hashes \
   --only-binary=:all: --implementation cp --python-version "$tag" --platform "$platform" \
-  --dest "$work" "pyarrow==$version"
+  --dest "$work" -r "$work/pyarrow.txt"
 
 "$deps/py/bin/python" - "$work" <<'PYTHON'
 import glob, re, sys, zipfile

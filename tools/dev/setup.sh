@@ -93,7 +93,8 @@ need_test_python() {
   cmp -s "$wanted" "$deps/py/installed.txt" && return 0
   need_venv
   say "installing the tests' Python packages"
-  logged pip "$deps/py/bin/pip" install --disable-pip-version-check --no-compile --only-binary=:all: -r "$wanted"
+  logged pip "$deps/py/bin/pip" install --disable-pip-version-check --no-compile --only-binary=:all: \
+    --require-hashes -r "$wanted"
   cp "$wanted" "$deps/py/installed.txt"
 }
 
