@@ -11,6 +11,7 @@
 
 #include "engine/base/check.h"
 #include "engine/outcome.h"
+#include "results/checked_file.h"
 #include "results/failure.h"
 #include "results/reader.h"
 #include "results/row_table.h"
@@ -46,8 +47,7 @@ double unscaled(double written, double scale) {
   return value;
 }
 
-void decode_points(const fs::path& path, DecodedPart& part) {
-  const ParquetReader file(path);
+void decode_points(const ParquetReader& file, DecodedPart& part) {
   part.keys = file.keys();
   part.outcomes.resize(part.keys.size());
   const auto status = codes<engine::Status>(file, "status");
@@ -80,8 +80,8 @@ void decode_points(const fs::path& path, DecodedPart& part) {
 // Rows of other tables lie in the order of their points; `index` says whose they are. Hands the rows
 // [begin, end) of point i to take(i, begin, end).
 template <class Take>
-void by_point(const fs::path& path, std::span<const std::int64_t> points,
-              std::span<const std::int64_t> index, Take take) {
+void by_point(const ParquetReader& file, std::span<const std::int64_t> points, Take take) {
+  const std::vector<std::int64_t> index = file.integers("index");
   std::size_t begin = 0;
   for (std::size_t i = 0; i < points.size(); ++i) {
     std::size_t end = begin;
@@ -90,11 +90,11 @@ void by_point(const fs::path& path, std::span<const std::int64_t> points,
     begin = end;
   }
   if (begin != index.size())
-    throw Failure(path.string() + " has rows of points that are not there");
+    throw Failure(file.path().string() + " has rows of points that are not there");
 }
 
-void decode_kernels(const fs::path& path, std::span<const std::int64_t> points, DecodedPart& part) {
-  const ParquetReader file(path);
+void decode_kernels(const ParquetReader& file, std::span<const std::int64_t> points,
+                    DecodedPart& part) {
   const auto phase = codes<engine::Phase>(file, "phase");
   const auto op = codes<engine::OpName>(file, "op");
   const auto family = codes<engine::Family>(file, "family");
@@ -106,51 +106,57 @@ void decode_kernels(const fs::path& path, std::span<const std::int64_t> points, 
   const auto seconds = file.numbers("seconds");
   const auto flops = file.numbers("flops");
   const auto bytes = file.numbers("bytes");
-  by_point(path, points, file.integers("index"),
-           [&](std::size_t i, std::size_t row, std::size_t end) {
-             std::vector<engine::KernelRow>& kernels = part.outcomes[i].kernels;
-             kernels.reserve(end - row);
-             for (; row < end; ++row) {
-               kernels.push_back({.phase = engine::Phase(phase[row]),
-                                  .op = engine::OpName(op[row]),
-                                  .family = engine::Family(family[row]),
-                                  .algorithm = engine::Algorithm(algorithm[row]),
-                                  .bound = engine::Bound(bound[row]),
-                                  .tier = engine::Tier(tier[row]),
-                                  .extrapolated = extrapolated[row] != 0,
-                                  .calls = calls[row],
-                                  .time = engine::Seconds{seconds[row]},
-                                  .flops = engine::Flops{flops[row]},
-                                  .bytes = engine::Bytes{bytes[row]}});
-             }
-           });
+  by_point(file, points, [&](std::size_t i, std::size_t row, std::size_t end) {
+    std::vector<engine::KernelRow>& kernels = part.outcomes[i].kernels;
+    kernels.reserve(end - row);
+    for (; row < end; ++row) {
+      kernels.push_back({.phase = engine::Phase(phase[row]),
+                         .op = engine::OpName(op[row]),
+                         .family = engine::Family(family[row]),
+                         .algorithm = engine::Algorithm(algorithm[row]),
+                         .bound = engine::Bound(bound[row]),
+                         .tier = engine::Tier(tier[row]),
+                         .extrapolated = extrapolated[row] != 0,
+                         .calls = calls[row],
+                         .time = engine::Seconds{seconds[row]},
+                         .flops = engine::Flops{flops[row]},
+                         .bytes = engine::Bytes{bytes[row]}});
+    }
+  });
 }
 
 template <class Row>
-void decode_rows(const fs::path& path, const std::vector<Column>& columns,
+void decode_rows(const ParquetReader& file, const std::vector<Column>& columns,
                  std::span<const std::int64_t> points, std::vector<Row> engine::Outcome::*member,
                  DecodedPart& part) {
-  const ParquetReader file(path);
   const std::vector<Row> rows = read_rows<Row>(columns, file);
-  by_point(path, points, file.integers("index"),
-           [&](std::size_t i, std::size_t row, std::size_t end) {
-             (part.outcomes[i].*member).assign(rows.data() + row, rows.data() + end);
-           });
+  by_point(file, points, [&](std::size_t i, std::size_t row, std::size_t end) {
+    (part.outcomes[i].*member).assign(rows.data() + row, rows.data() + end);
+  });
+}
+
+std::string computed_again(const Failure& problem) {
+  return std::string(problem.what()) + ": its points are computed again";
 }
 
 std::shared_ptr<const DecodedPart> decode(const fs::path& folder, const PartRecord& record) {
   auto part = std::make_shared<DecodedPart>();
-  const auto path = [&](Table table) { return folder / record.files[table].name; };
+  // What is taken over is what was written: a flipped bit would otherwise be copied on for good.
+  const auto file = [&](Table table) {
+    const PartFile& about = record.files[table];
+    return ParquetReader(folder / about.name, checked_bytes(folder, about));
+  };
   const auto has = [&](Table table) { return record.files[table].rows > 0; };
-  decode_points(path(Table::points), *part);
-  const auto points = ParquetReader(path(Table::points)).integers("index");
-  if (has(Table::kernels)) decode_kernels(path(Table::kernels), points, *part);
+  const ParquetReader of_points = file(Table::points);
+  decode_points(of_points, *part);
+  const auto points = of_points.integers("index");
+  if (has(Table::kernels)) decode_kernels(file(Table::kernels), points, *part);
   if (has(Table::requests)) {
-    decode_rows(path(Table::requests), request_columns(), points, &engine::Outcome::requests,
+    decode_rows(file(Table::requests), request_columns(), points, &engine::Outcome::requests,
                 *part);
   }
   if (has(Table::timeline)) {
-    decode_rows(path(Table::timeline), timeline_columns(), points, &engine::Outcome::timeline,
+    decode_rows(file(Table::timeline), timeline_columns(), points, &engine::Outcome::timeline,
                 *part);
   }
   part->bytes = part->outcomes.size() * (sizeof(engine::Outcome) + sizeof(engine::Key)) +
@@ -196,15 +202,15 @@ void Archive::Impl::index_keys() {
   for (std::uint32_t p = 0; p < parts.size(); ++p) {
     decoding.push_back(std::make_unique<std::mutex>());
     unreadable.push_back(0);
-    const std::string& points = parts[p].files[Table::points].name;
-    if (points.empty()) continue;
+    const PartFile& points = parts[p].files[Table::points];
+    if (points.name.empty()) continue;
     try {
-      const auto keys = ParquetReader(folder / points).keys();
+      const auto keys = ParquetReader(folder / points.name, checked_bytes(folder, points)).keys();
       for (std::uint32_t row = 0; row < keys.size(); ++row) {
         entries.push_back({.key_low = keys[row].low, .part = p, .row = row});
       }
     } catch (const Failure& problem) {
-      notices.push_back(std::string(problem.what()) + ": its points are computed again");
+      notices.push_back(computed_again(problem));
     }
   }
   std::ranges::sort(entries);
@@ -226,8 +232,10 @@ std::shared_ptr<const DecodedPart> Archive::Impl::part_rows(std::uint32_t part) 
   std::shared_ptr<const DecodedPart> rows;
   try {
     rows = decode(folder, parts[part]);
-  } catch (const Failure&) {
+  } catch (const Failure& problem) {
     unreadable[part] = 1;
+    const std::lock_guard lock(mutex);
+    notices.push_back(computed_again(problem));
     return nullptr;
   }
   const std::lock_guard lock(mutex);
@@ -268,6 +276,9 @@ bool Archive::find(const engine::Key& key, engine::Outcome& outcome) {
 }
 
 std::uint64_t Archive::size() const { return impl_->entries.size(); }
-const std::vector<std::string>& Archive::notices() const { return impl_->notices; }
+std::vector<std::string> Archive::notices() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->notices;
+}
 
 }  // namespace results

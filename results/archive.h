@@ -19,8 +19,8 @@ struct ArchiveOptions {
 };
 
 // Opening reads the keys of every committed part (16 bytes a point stay in memory); a part is
-// decoded when one of its points is asked for. Asked from any thread. A part that cannot be read is
-// left out: its points are then computed again.
+// decoded when one of its points is asked for. Asked from any thread. A part whose files are not those
+// that were written, by their checksums, is left out: its points are then computed again.
 class Archive final : public sweep::OutcomeArchive {
  public:
   static engine::Result<std::unique_ptr<Archive>> open(const std::filesystem::path& folder,
@@ -29,7 +29,8 @@ class Archive final : public sweep::OutcomeArchive {
 
   bool find(const engine::Key& key, engine::Outcome& outcome) override;
   std::uint64_t size() const;
-  const std::vector<std::string>& notices() const;
+  // What could not be used, so far: a part is looked at when the first of its points is asked for.
+  std::vector<std::string> notices() const;
 
  private:
   struct Impl;

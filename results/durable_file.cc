@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <random>
 #include <utility>
 
 #include "results/failure.h"
@@ -24,13 +25,19 @@ namespace fs = std::filesystem;
     hint = "choose a folder you may write to with -o DIR";
   } else if (error == ENOENT || error == ENOTDIR) {
     hint = "the run folder was moved or removed while the sweep ran";
+  } else if (error == EMFILE || error == ENFILE) {
+    hint = "allow more open files ('ulimit -n'), then run the same command again: it resumes";
+  } else if (error == ELOOP) {
+    hint = "a symbolic link stands where the program keeps a file of its own; remove it";
   }
   throw Failure("cannot " + std::string(doing) + " " + path.string() + ": " + std::strerror(error),
                 hint);
 }
 
+// Files of the program's own are never reached through a link: someone else who may write to the
+// folder could otherwise have any file of the user's overwritten.
 FileHandle open_file(const char* doing, const fs::path& path, int flags) {
-  const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
+  const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (descriptor < 0) fail(doing, path, errno);
   return FileHandle(descriptor);
 }
@@ -46,6 +53,18 @@ void write_all(int descriptor, std::string_view bytes, const fs::path& path) {
   }
 }
 
+// False when another process holds the lock.
+bool locked(int descriptor, int operation, const fs::path& path) {
+  while (::flock(descriptor, operation) != 0) {
+    if (errno == EINTR) continue;
+    if (errno == EWOULDBLOCK) return false;
+    // A file system without locks: two writers of one shard are then the user's to avoid.
+    if (errno == ENOSYS || errno == ENOTSUP || errno == ENOLCK) return true;
+    fail("lock", path, errno);
+  }
+  return true;
+}
+
 }  // namespace
 
 FileHandle::~FileHandle() {
@@ -59,13 +78,22 @@ FileHandle& FileHandle::operator=(FileHandle&& other) noexcept {
 }
 
 fs::path hidden_name(const fs::path& path) {
-  return path.parent_path() / ("." + path.filename().string() + ".tmp");
+  // Processes on two machines that share a disk may have one number; one that forked has its parent's
+  // random bits.
+  static const std::string random = std::to_string(std::random_device{}());
+  return path.parent_path() / ("." + path.filename().string() + "." + std::to_string(::getpid()) +
+                               "-" + random + ".tmp");
+}
+
+bool is_hidden_name(std::string_view name, std::string_view of) {
+  return name.starts_with("." + std::string(of) + ".") && name.ends_with(".tmp");
 }
 
 void write_hidden(const fs::path& path, std::string_view bytes) {
   const fs::path hidden = hidden_name(path);
   try {
-    const FileHandle file = open_file("create", hidden, O_WRONLY | O_CREAT | O_TRUNC);
+    ::unlink(hidden.c_str());
+    const FileHandle file = open_file("create", hidden, O_WRONLY | O_CREAT | O_EXCL);
     write_all(file.get(), bytes, hidden);
     if (::fsync(file.get()) != 0) fail("sync", hidden, errno);
   } catch (const Failure&) {
@@ -84,10 +112,17 @@ void make_folder(const fs::path& folder) {
   if (errno != EEXIST) fail("create", folder, errno);
 }
 
+void make_folders(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) fail("make the folder", folder, error.value());
+}
+
 void sync_folder(const fs::path& folder) {
   // A bare file name has an empty parent: the working directory.
-  const FileHandle handle =
-      open_file("open", folder.empty() ? fs::path(".") : folder, O_RDONLY | O_DIRECTORY);
+  const fs::path name = folder.empty() ? fs::path(".") : folder;
+  const FileHandle handle(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!handle) fail("open", folder, errno);
   // Some network file systems refuse to sync a folder; their renames are synchronous.
   if (::fsync(handle.get()) != 0 && errno != EINVAL) fail("sync", folder, errno);
 }
@@ -115,35 +150,46 @@ void LineLog::append(std::string_view lines) {
   size_ += lines.size();
 }
 
-std::optional<std::string> read_file(const fs::path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) {
-    if (errno == ENOENT) return std::nullopt;
+bool read_pieces(const fs::path& path, const std::function<void(std::string_view)>& take) {
+  const FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) {
+    if (errno == ENOENT) return false;
     fail("open", path, errno);
   }
-  const FileHandle file(descriptor);
-  struct stat about {};
-  if (::fstat(file.get(), &about) != 0) fail("read", path, errno);
-  std::string bytes(std::size_t(about.st_size), '\0');
-  std::size_t have = 0;
-  while (have < bytes.size()) {
-    const ssize_t got = ::read(file.get(), bytes.data() + have, bytes.size() - have);
+  constexpr std::size_t kPiece = 1 << 18;
+  std::string piece(kPiece, '\0');
+  while (true) {
+    const ssize_t got = ::read(file.get(), piece.data(), piece.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail("read", path, errno);
-    if (got == 0) break;
-    have += std::size_t(got);
+    if (got == 0) return true;
+    take(std::string_view(piece).substr(0, std::size_t(got)));
   }
-  bytes.resize(have);
-  return bytes;
+}
+
+std::optional<std::string> read_file(const fs::path& path) {
+  std::string bytes;
+  const bool found = read_pieces(path, [&bytes](std::string_view piece) { bytes += piece; });
+  return found ? std::optional(std::move(bytes)) : std::nullopt;
+}
+
+std::optional<std::uint64_t> file_length(const fs::path& path) {
+  struct stat about {};
+  if (::stat(path.c_str(), &about) == 0) return std::uint64_t(about.st_size);
+  if (errno == ENOENT) return std::nullopt;
+  fail("look at", path, errno);
 }
 
 std::optional<FileHandle> try_lock(const fs::path& path) {
   FileHandle file = open_file("open", path, O_RDWR | O_CREAT);
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
-  if (errno == EWOULDBLOCK) return std::nullopt;
-  // A file system without locks: two writers of one shard are then the user's to avoid.
-  if (errno == ENOSYS || errno == ENOTSUP || errno == ENOLCK) return file;
-  fail("lock", path, errno);
+  return locked(file.get(), LOCK_EX | LOCK_NB, path) ? std::optional(std::move(file))
+                                                     : std::nullopt;
+}
+
+FileHandle wait_for_lock(const fs::path& path) {
+  FileHandle file = open_file("open", path, O_RDWR | O_CREAT);
+  locked(file.get(), LOCK_EX, path);
+  return file;
 }
 
 }  // namespace results

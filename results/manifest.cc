@@ -1,26 +1,28 @@
 #include "results/manifest.h"
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "engine/outcome.h"
 #include "results/durable_file.h"
+#include "results/seal.h"
 
 namespace results {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kFormat = 1;
+// 1: lines without checksums; still read.
+constexpr int kFormat = 2;
+constexpr const char* kFormatKey = "llmsweep_manifest";
 
 Json to_json(const PartFile& file) {
   return {{"file", file.name},
           {"rows", file.rows},
           {"bytes", file.bytes},
-          {"xxh3", fmt::format("{:016x}", file.checksum)}};
+          {"xxh3", checksum_text(file.checksum)}};
 }
 
 PartFile part_file_from(const Json& json) {
@@ -55,9 +57,7 @@ sweep::Tally tally_from(const Json& json) {
 
 ManifestHeader header_from(const Json& json) {
   const auto shard = shard_from_text(json.at("shard").get<std::string>());
-  if (json.at("llmsweep_manifest").get<int>() != kFormat || !shard) {
-    throw std::runtime_error("not a manifest of this format");
-  }
+  if (!shard) throw std::runtime_error("no such shard");
   return {.spec_hash = json.at("spec_hash").get<std::string>(),
           .program_version = json.at("program_version").get<std::string>(),
           .model_version = json.at("model_version").get<std::int64_t>(),
@@ -80,16 +80,48 @@ PartRecord part_from(const Json& json) {
   return part;
 }
 
-// A line that ends and parses, handed to `take`; the library's exceptions stop here.
-template <class Take>
-bool read_line(std::string_view line, Take take) {
-  try {
-    take(Json::parse(line));
-    return true;
-  } catch (const std::exception&) {
-    return false;
+constexpr const char* kBrokenSeal = "the line is damaged: its checksum does not hold";
+constexpr const char* kUnreadable = "the line is damaged: it cannot be read";
+
+// Takes a manifest line by line; the library's exceptions stop here.
+class LineReader {
+ public:
+  explicit LineReader(Manifest& manifest) : manifest_(manifest) {}
+
+  void take(std::string_view line) {
+    ++number_;
+    const Seal seal = seal_of_line(line);
+    if (seal == Seal::broken) return damaged(kBrokenSeal);
+    try {
+      const Json json = Json::parse(line);
+      if (number_ == 1) return take_header(json, seal);
+      if (seal == Seal::absent && format_ != 1) return damaged(kBrokenSeal);
+      manifest_.parts.push_back(part_from(json));
+      manifest_.lines.push_back(number_);
+    } catch (const std::exception&) {
+      damaged(kUnreadable);
+    }
   }
-}
+
+ private:
+  void take_header(const Json& json, Seal seal) {
+    format_ = json.at(kFormatKey).get<int>();
+    if (format_ > kFormat) {
+      manifest_.newer_format = format_;
+    } else if (format_ < 1 || (seal == Seal::absent && format_ != 1)) {
+      format_ = kFormat;
+      damaged(kBrokenSeal);
+    } else {
+      manifest_.header = header_from(json);
+      manifest_.format = format_;
+    }
+  }
+  void damaged(const char* what) { manifest_.damage.push_back({number_, what}); }
+
+  Manifest& manifest_;
+  int number_ = 0;
+  int format_ = kFormat;
+};
 
 }  // namespace
 
@@ -109,13 +141,13 @@ std::optional<Shard> shard_from_text(std::string_view text) {
 }
 
 std::string to_line(const ManifestHeader& header) {
-  const Json json{{"llmsweep_manifest", kFormat},
+  const Json json{{kFormatKey, kFormat},
                   {"spec_hash", header.spec_hash},
                   {"program_version", header.program_version},
                   {"model_version", header.model_version},
                   {"shard", to_text(header.shard)},
                   {"positions", header.positions}};
-  return json.dump() + "\n";
+  return sealed_line(json.dump()) + "\n";
 }
 
 std::string to_line(const PartRecord& part) {
@@ -129,34 +161,24 @@ std::string to_line(const PartRecord& part) {
     if (!file.name.empty()) json[std::string(engine::name_of(Table(i)))] = to_json(file);
   }
   json["tally"] = to_json(part.tally);
-  return json.dump() + "\n";
+  return sealed_line(json.dump()) + "\n";
 }
 
-std::optional<Manifest> read_manifest(const std::filesystem::path& path) {
+std::optional<Manifest> inspect_manifest(const std::filesystem::path& path) {
   const std::optional<std::string> text = read_file(path);
   if (!text) return std::nullopt;
   Manifest manifest;
+  LineReader reader(manifest);
   std::string_view left = *text;
-  bool has_header = false;
-  while (!left.empty()) {
-    const std::size_t end = left.find('\n');
-    const bool ok =
-        end != std::string_view::npos && read_line(left.substr(0, end), [&](const Json& json) {
-          if (has_header) {
-            manifest.parts.push_back(part_from(json));
-          } else {
-            manifest.header = header_from(json);
-            has_header = true;
-          }
-        });
-    if (!ok) {
-      manifest.torn = true;
-      break;
-    }
+  std::size_t end = 0;
+  while ((end = left.find('\n')) != std::string_view::npos && manifest.newer_format == 0) {
+    reader.take(left.substr(0, end));
     left.remove_prefix(end + 1);
   }
-  if (!has_header) return std::nullopt;
+  manifest.torn = !left.empty();
   manifest.intact_bytes = text->size() - left.size();
+  // The first line is written with the file: a kill cannot have torn it.
+  if (manifest.intact_bytes == 0) manifest.damage.push_back({1, kUnreadable});
   return manifest;
 }
 
@@ -166,10 +188,6 @@ std::string manifest_name(const Shard& shard) {
 
 std::string part_name(Table table, const Shard& shard, std::uint64_t sequence) {
   return fmt::format("{}/part-{}-{:06}.parquet", engine::name_of(table), to_text(shard), sequence);
-}
-
-std::uint64_t checksum_of(std::string_view bytes) {
-  return XXH3_64bits(bytes.data(), bytes.size());
 }
 
 }  // namespace results

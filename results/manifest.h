@@ -1,5 +1,5 @@
 // The record of one shard: which positions are done and which files hold their rows. One JSON object
-// a line; a line is written only once everything it names is permanent.
+// a line, with its checksum; a line is written only once everything it names is permanent.
 #pragma once
 
 #include <cstdint>
@@ -49,22 +49,33 @@ struct PartRecord {
   bool operator==(const PartRecord&) const = default;
 };
 
+// Something in a manifest that cannot be believed.
+struct Damage {
+  int line = 0;  // from one; 0: the file as a whole
+  std::string what;
+  bool operator==(const Damage&) const = default;
+};
+
 struct Manifest {
-  ManifestHeader header;
+  std::optional<ManifestHeader> header;  // absent where its line is damaged
   std::vector<PartRecord> parts;
-  std::uint64_t intact_bytes = 0;  // a torn line, left by a kill, starts here
+  std::vector<int> lines;  // of the parts
+  std::vector<Damage> damage;
+  int format = 0;        // 0 where the header is damaged
+  int newer_format = 0;  // written by a program that knows more than this one: the rest is not read
+  std::uint64_t intact_bytes = 0;  // a torn last line, left by a kill, starts here
   bool torn = false;
 };
 
+// With their checksums and line ends.
 std::string to_line(const ManifestHeader& header);
 std::string to_line(const PartRecord& part);
-// Nothing where there is no file or its very first line is torn. What follows the first line that
-// cannot be read is dropped: its parts count as never written.
-std::optional<Manifest> read_manifest(const std::filesystem::path& path);
+// Nothing where there is no file. Only what follows the last line end counts as torn: a line that
+// ends and cannot be read is damage, whose parts must not be taken for unfinished ones.
+std::optional<Manifest> inspect_manifest(const std::filesystem::path& path);
 
 std::string manifest_name(const Shard& shard);
 // "points/part-2of3-000017.parquet"
 std::string part_name(Table table, const Shard& shard, std::uint64_t sequence);
-std::uint64_t checksum_of(std::string_view bytes);
 
 }  // namespace results

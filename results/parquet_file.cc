@@ -22,6 +22,8 @@ namespace {
 constexpr int kZstdLevel = 1;
 // Constant columns take a few bytes; compressing those would take longer than all the rest of them.
 constexpr std::size_t kWorthCompressing = 128;
+// A reader that knows nothing of manifests finds flipped bits, too.
+constexpr bool kPageChecksums = true;
 constexpr std::string_view kMagic = "PAR1";
 
 // Files are encoded by one thread and freed by another. The system's allocator is as fast for the few
@@ -110,7 +112,7 @@ void write_column(const ColumnPages& pages, std::size_t rows, const Sink& sink,
   const bool packed = worth_compressing(pages);
   auto writer = parquet::PageWriter::Open(
       sink, packed ? parquet::Compression::ZSTD : parquet::Compression::UNCOMPRESSED, about, -1, -1,
-      memory(), false, nullptr, nullptr, false, nullptr, nullptr,
+      memory(), false, nullptr, nullptr, kPageChecksums, nullptr, nullptr,
       packed ? arrow::util::CodecOptions{kZstdLevel} : arrow::util::CodecOptions{});
   const bool coded = pages.encoding == Encoding::dictionary;
   if (coded) {

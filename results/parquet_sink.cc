@@ -13,6 +13,7 @@
 #include "results/chunk_buffer.h"
 #include "results/durable_file.h"
 #include "results/part_encoder.h"
+#include "results/seal.h"
 
 namespace results {
 namespace {
@@ -47,7 +48,7 @@ class ParquetSink::Impl {
       : folder_(folder),
         options_(std::move(options)),
         layout_(inputs),
-        encoder_(inputs, folder.identity().run_yaml),
+        encoder_(inputs, folder.identity()),
         committer_([this] { commit_loop(); }) {}
 
   ~Impl() {

@@ -6,24 +6,27 @@
 namespace results {
 namespace {
 
-Metadata file_metadata(Table table, const std::string& run_yaml) {
+// With what a manifest says first, so that its first line can be written again from any part.
+Metadata file_metadata(Table table, const RunIdentity& run) {
   return {{"llmsweep.table", std::string(engine::name_of(table))},
           {"llmsweep.program_version", std::string(engine::program_version())},
           {"llmsweep.program_commit", std::string(engine::program_commit())},
           {"llmsweep.model_version", std::to_string(engine::kModelVersion)},
           {"llmsweep.arrow_version", arrow_version()},
-          {"llmsweep.run_yaml", run_yaml}};
+          {"llmsweep.spec_hash", run.spec_hash},
+          {"llmsweep.positions", std::to_string(run.positions)},
+          {"llmsweep.run_yaml", run.run_yaml}};
 }
 
 }  // namespace
 
-PartEncoder::PartEncoder(const SchemaInputs& inputs, const std::string& run_yaml)
+PartEncoder::PartEncoder(const SchemaInputs& inputs, const RunIdentity& run)
     : inputs_(inputs),
       layout_(inputs),
-      formats_{{ParquetFormat(point_columns(inputs), file_metadata(Table::points, run_yaml)),
-                ParquetFormat(kernel_columns(), file_metadata(Table::kernels, run_yaml)),
-                ParquetFormat(request_columns(), file_metadata(Table::requests, run_yaml)),
-                ParquetFormat(timeline_columns(), file_metadata(Table::timeline, run_yaml))}} {}
+      formats_{{ParquetFormat(point_columns(inputs), file_metadata(Table::points, run)),
+                ParquetFormat(kernel_columns(), file_metadata(Table::kernels, run)),
+                ParquetFormat(request_columns(), file_metadata(Table::requests, run)),
+                ParquetFormat(timeline_columns(), file_metadata(Table::timeline, run))}} {}
 
 PartEncoder::~PartEncoder() = default;
 

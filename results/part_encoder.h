@@ -3,11 +3,11 @@
 
 #include <cstddef>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "results/chunk_buffer.h"
 #include "results/parquet_file.h"
+#include "results/run_folder.h"
 #include "results/schema.h"
 
 namespace results {
@@ -21,7 +21,7 @@ struct PartRows {
 // Read-only once built, so that any number of threads may encode at once.
 class PartEncoder {
  public:
-  PartEncoder(const SchemaInputs& inputs, const std::string& run_yaml);
+  PartEncoder(const SchemaInputs& inputs, const RunIdentity& run);
   ~PartEncoder();
 
   // There are such rows.

@@ -2,6 +2,7 @@
 
 #include <arrow/api.h>
 #include <arrow/io/file.h>
+#include <arrow/io/memory.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/file_reader.h>
 
@@ -19,6 +20,9 @@ namespace fs = std::filesystem;
 [[noreturn]] void fail(const fs::path& file, const std::string& why) {
   throw Failure("cannot read " + file.string() + ": " + why);
 }
+
+// As for writing: blocks cross threads, and sanitizers know this allocator.
+arrow::MemoryPool* memory() { return arrow::system_memory_pool(); }
 
 template <class T>
 T must(arrow::Result<T> result, const fs::path& file) {
@@ -53,6 +57,21 @@ struct ParquetReader::Impl {
   std::unique_ptr<parquet::arrow::FileReader> reader;
   std::shared_ptr<arrow::Schema> schema;
 
+  static std::unique_ptr<Impl> open(const fs::path& file,
+                                    std::shared_ptr<arrow::io::RandomAccessFile> source) {
+    auto impl = std::make_unique<Impl>();
+    impl->file = file;
+    parquet::ReaderProperties properties(memory());
+    properties.set_page_checksum_verification(true);
+    parquet::arrow::FileReaderBuilder builder;
+    const arrow::Status opened = builder.memory_pool(memory())->Open(std::move(source), properties);
+    if (!opened.ok()) fail(file, opened.ToString());
+    impl->reader = must(builder.Build(), file);
+    const arrow::Status read = impl->reader->GetSchema(&impl->schema);
+    if (!read.ok()) fail(file, read.ToString());
+    return impl;
+  }
+
   std::shared_ptr<arrow::ChunkedArray> column(std::string_view name) const {
     const int number = schema->GetFieldIndex(std::string(name));
     if (number < 0) fail(file, "it has no column '" + std::string(name) + "'");
@@ -76,21 +95,16 @@ struct ParquetReader::Impl {
   }
 };
 
-ParquetReader::ParquetReader(const fs::path& file) : impl_(std::make_unique<Impl>()) {
-  impl_->file = file;
-  // As for writing: blocks cross threads, and sanitizers know this allocator.
-  arrow::MemoryPool* memory = arrow::system_memory_pool();
-  auto source = must(arrow::io::ReadableFile::Open(file.string(), memory), file);
-  parquet::arrow::FileReaderBuilder builder;
-  const arrow::Status opened =
-      builder.memory_pool(memory)->Open(source, parquet::ReaderProperties(memory));
-  if (!opened.ok()) fail(file, opened.ToString());
-  impl_->reader = must(builder.Build(), file);
-  const arrow::Status read = impl_->reader->GetSchema(&impl_->schema);
-  if (!read.ok()) fail(file, read.ToString());
-}
+ParquetReader::ParquetReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ParquetReader::ParquetReader(const fs::path& file)
+    : ParquetReader(
+          Impl::open(file, must(arrow::io::ReadableFile::Open(file.string(), memory()), file))) {}
+ParquetReader::ParquetReader(const fs::path& file, std::string bytes)
+    : ParquetReader(Impl::open(file, arrow::io::BufferReader::FromString(std::move(bytes)))) {}
 ParquetReader::~ParquetReader() = default;
 ParquetReader::ParquetReader(ParquetReader&&) noexcept = default;
+
+const fs::path& ParquetReader::path() const { return impl_->file; }
 
 std::uint64_t ParquetReader::rows() const {
   return std::uint64_t(impl_->reader->parquet_reader()->metadata()->num_rows());

@@ -14,14 +14,17 @@
 
 namespace results {
 
-// One Parquet file. Columns are read when asked for; a column that is not there, or holds something
-// else, is a Failure that names the file.
+// One Parquet file. Columns are read when asked for, and the checksums of their pages are verified; a
+// column that is not there, is damaged, or holds something else, is a Failure that names the file.
 class ParquetReader {
  public:
   explicit ParquetReader(const std::filesystem::path& file);
+  // From the bytes of the file.
+  ParquetReader(const std::filesystem::path& file, std::string bytes);
   ~ParquetReader();
   ParquetReader(ParquetReader&&) noexcept;
 
+  const std::filesystem::path& path() const;
   std::uint64_t rows() const;
   std::vector<std::string> column_names() const;
   // The columns as they were written; `source` is not kept.
@@ -42,6 +45,7 @@ class ParquetReader {
 
  private:
   struct Impl;
+  explicit ParquetReader(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

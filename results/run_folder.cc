@@ -3,14 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
-#include <set>
 #include <system_error>
 
 #include "engine/base/version.h"
+#include "results/checked_file.h"
 #include "results/durable_file.h"
 #include "results/failure.h"
+#include "results/run_manifests.h"
+#include "results/seal.h"
 
 namespace results {
 namespace {
@@ -18,42 +19,11 @@ namespace {
 namespace fs = std::filesystem;
 using engine::Mistake;
 
-constexpr const char* kRunYaml = "run.yaml";
 // The other tables get their folders with their first rows.
 constexpr Table kAlwaysThere[] = {Table::points, Table::kernels};
 
-fs::path folder_of(const fs::path& run, Table table) { return run / engine::name_of(table); }
-
 Mistake mistake(const fs::path& folder, std::string what, std::string hint) {
   return {.where = {.file = folder.string()}, .what = std::move(what), .hint = std::move(hint)};
-}
-
-fs::path lock_path(const fs::path& folder, const Shard& shard) {
-  return folder / ("." + manifest_name(shard) + ".lock");
-}
-
-// "prefix2of3suffix..." -> 2of3
-std::optional<Shard> shard_in_name(std::string_view name, std::string_view prefix, char after) {
-  if (!name.starts_with(prefix)) return std::nullopt;
-  name.remove_prefix(prefix.size());
-  return shard_from_text(name.substr(0, name.find(after)));
-}
-
-std::vector<Shard> shards_of(const fs::path& folder) {
-  std::set<Shard> found;
-  const auto look = [&found](const fs::path& where, std::initializer_list<const char*> prefixes,
-                             char after) {
-    std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(where, ignored)) {
-      const std::string name = entry.path().filename().string();
-      for (const char* prefix : prefixes) {
-        if (const auto shard = shard_in_name(name, prefix, after)) found.insert(*shard);
-      }
-    }
-  };
-  look(folder, {"manifest-"}, '.');
-  for (const Table table : kDetailsFirst) look(folder_of(folder, table), {"part-", ".part-"}, '-');
-  return {found.begin(), found.end()};
 }
 
 // The first lines in which two texts differ.
@@ -75,22 +45,24 @@ std::string first_difference(const std::string& before, const std::string& now) 
   return "the text is the same";
 }
 
-// Why a part cannot count as done, or nothing.
-std::string trouble_with(const fs::path& folder, const PartRecord& part, Verify verify) {
-  for (const PartFile& file : part.files) {
-    if (file.name.empty()) continue;
-    std::error_code error;
-    const std::uintmax_t size = fs::file_size(folder / file.name, error);
-    if (error) return file.name + " is missing";
-    if (size != file.bytes) {
-      return fmt::format("{} has {} bytes, not {}", file.name, size, file.bytes);
-    }
-    if (verify == Verify::contents) {
-      const auto bytes = read_file(folder / file.name);
-      if (!bytes || checksum_of(*bytes) != file.checksum) return file.name + " is damaged";
-    }
+// Finds that a path is no run folder and cannot become one. Nothing is written before.
+std::optional<Mistake> not_for_a_run(const fs::path& folder) {
+  std::error_code error;
+  if (fs::exists(folder, error) && !fs::is_directory(folder, error)) {
+    return mistake(folder, "is a file, not a folder", "choose another one with -o DIR");
   }
-  return "";
+  const auto visible = [](const fs::directory_entry& entry) {
+    return !entry.path().filename().string().starts_with(".");
+  };
+  // What is there first, run.yaml second: a shard that starts at this moment makes run.yaml before
+  // anything else that can be seen.
+  const fs::directory_iterator begin(folder, error);
+  if (error || std::none_of(begin, fs::directory_iterator(), visible)) return std::nullopt;
+  if (file_length(folder / kRunYaml)) return std::nullopt;
+  // A run that has lost its run.yaml gets it again, once its manifests say that it is the same run.
+  if (!inspect_run(folder).empty()) return std::nullopt;
+  return mistake(folder, "the folder is not empty and not a run folder (it has no run.yaml)",
+                 "choose another one with -o DIR");
 }
 
 }  // namespace
@@ -105,39 +77,13 @@ struct RunFolder::State {
   sweep::Tally tally;
   std::vector<std::string> notices;
 
-  std::optional<Mistake> create();
+  std::optional<Mistake> open();
   std::optional<Mistake> check_header(const ManifestHeader& header) const;
-  std::optional<Mistake> take_shard(const Shard& shard, Verify verify);
-  void repair(const Shard& shard, Manifest& manifest, Verify verify);
-  void remove_strangers(const Shard& shard, const Manifest& manifest);
+  void write_run_yaml(bool first);
+  std::optional<Mistake> take_shard(const Shard& shard, Manifest& manifest);
+  void repair(const Shard& shard, Manifest& manifest);
   void start_log(Manifest& manifest);
 };
-
-// Makes the folder and its run.yaml, or finds that it is another run's.
-std::optional<Mistake> RunFolder::State::create() {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) {
-    return mistake(folder, "cannot make the run folder: " + error.message(),
-                   "choose another one with -o DIR");
-  }
-  const auto visible = [](const fs::directory_entry& entry) {
-    return !entry.path().filename().string().starts_with(".");
-  };
-  const auto yaml = read_file(folder / kRunYaml);
-  if (!yaml && std::any_of(fs::directory_iterator(folder), fs::directory_iterator(), visible)) {
-    return mistake(folder, "the folder is not empty and not a run folder (it has no run.yaml)",
-                   "choose another one with -o DIR");
-  }
-  // Before the first manifest nothing depends on the text: a run that got no further may change it.
-  const std::vector<Shard> shards = shards_of(folder);
-  if (shards.empty() && yaml != identity.run_yaml) {
-    write_durably(folder / kRunYaml, identity.run_yaml);
-  }
-  for (const Table table : kAlwaysThere) fs::create_directories(folder_of(folder, table));
-  sync_folder(folder);
-  return std::nullopt;
-}
 
 std::optional<Mistake> RunFolder::State::check_header(const ManifestHeader& header) const {
   if (header.model_version != engine::kModelVersion) {
@@ -147,70 +93,54 @@ std::optional<Mistake> RunFolder::State::check_header(const ManifestHeader& head
                    "choose a new folder with -o DIR: figures of two versions do not mix");
   }
   if (header.spec_hash != identity.spec_hash || header.positions != identity.positions) {
-    const std::string before = read_file(folder / kRunYaml).value_or("");
+    const std::string text = read_file(folder / kRunYaml).value_or("");
     return mistake(
         folder,
         fmt::format("the folder holds a run of another spec ({} positions, now {}); in run.yaml {}",
                     header.positions, identity.positions,
-                    first_difference(before, identity.run_yaml)),
+                    first_difference(unsealed_text(text).value_or(text), identity.run_yaml)),
         fmt::format("choose a new folder with -o DIR; --reuse {} takes over its finished points",
                     folder.string()));
   }
   return std::nullopt;
 }
 
-// Deletes what a kill left of this shard: hidden files, and parts that no line names.
-void RunFolder::State::remove_strangers(const Shard& shard, const Manifest& manifest) {
-  std::set<std::string> named;
-  for (const PartRecord& part : manifest.parts) {
-    for (const PartFile& file : part.files) named.insert(file.name);
+// Before the first manifest nothing depends on the text: a run that got no further may change it.
+// Later the spec is known to be the same, and only a damaged text is written again.
+void RunFolder::State::write_run_yaml(bool first) {
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (is_hidden_name(entry.path().filename().string(), kRunYaml)) fs::remove(entry.path());
   }
-  std::size_t removed = 0;
-  for (const Table table : kDetailsFirst) {
-    const fs::path files = folder_of(folder, table);
-    if (!fs::exists(files)) continue;
-    for (const auto& entry : fs::directory_iterator(files)) {
-      const std::string name = entry.path().filename().string();
-      const bool hidden = shard_in_name(name, ".part-", '-') == shard;
-      const bool visible = shard_in_name(name, "part-", '-') == shard;
-      if (hidden ||
-          (visible && !named.contains(fmt::format("{}/{}", engine::name_of(table), name)))) {
-        fs::remove(entry.path());
-        ++removed;
-      }
-    }
-  }
-  if (removed > 0) {
-    notices.push_back(
-        fmt::format("removed {} unfinished file(s) of shard {}", removed, to_text(shard)));
-  }
+  const std::optional<std::string> found = unsealed_text(read_file(folder / kRunYaml).value_or(""));
+  if (found && (!first || *found == identity.run_yaml)) return;
+  write_durably(folder / kRunYaml, sealed_text(identity.run_yaml));
+  if (!first) notices.push_back("run.yaml was missing or damaged, and was written again");
 }
 
-// Drops parts that are gone or damaged; their positions are done again.
-void RunFolder::State::repair(const Shard& shard, Manifest& manifest, Verify verify) {
-  const fs::path path = folder / manifest_name(shard);
+// Drops parts that are gone or cut short, and deletes what a kill left of this shard.
+void RunFolder::State::repair(const Shard& shard, Manifest& manifest) {
   const std::size_t lost = std::erase_if(manifest.parts, [&](const PartRecord& part) {
-    const std::string trouble = trouble_with(folder, part, verify);
+    const std::string trouble = trouble_with(folder, part, Look::length);
     if (trouble.empty()) return false;
     notices.push_back(trouble + ": its points are done again");
     return true;
   });
-  if (lost > 0) {
-    std::string text = to_line(manifest.header);
-    for (const PartRecord& part : manifest.parts) text += to_line(part);
-    write_durably(path, text);
-    manifest.intact_bytes = text.size();
+  if (lost > 0) rewrite_manifest(folder, shard, manifest);
+  const std::vector<fs::path> unfinished = unnamed_files(folder, shard, manifest);
+  for (const fs::path& file : unfinished) fs::remove(file);
+  if (!unfinished.empty()) {
+    notices.push_back(fmt::format("removed {} unfinished file(s) of shard {}", unfinished.size(),
+                                  to_text(shard)));
   }
-  remove_strangers(shard, manifest);
 }
 
-// Reads what a shard has done. Leftovers are cleared of this shard and of shards of another split;
-// those of this split clear their own when they start, which may be at this very moment.
-std::optional<Mistake> RunFolder::State::take_shard(const Shard& shard, Verify verify) {
+// Takes over what a shard has done. Leftovers are cleared of this shard and of shards of another
+// split; those of this split clear their own when they start, which may be at this very moment.
+std::optional<Mistake> RunFolder::State::take_shard(const Shard& shard, Manifest& manifest) {
   const bool own = shard == identity.shard;
   std::optional<FileHandle> other_lock;
   if (shard.count != identity.shard.count) {
-    other_lock = try_lock(lock_path(folder, shard));
+    other_lock = try_lock(shard_lock(folder, shard));
     if (!other_lock) {
       return mistake(folder,
                      fmt::format("another process is writing shard {}/{} of this run", shard.number,
@@ -218,65 +148,68 @@ std::optional<Mistake> RunFolder::State::take_shard(const Shard& shard, Verify v
                      "wait for it, or split the run in the same number of shards");
     }
   }
-  std::optional<Manifest> manifest = read_manifest(folder / manifest_name(shard));
-  if (manifest) {
-    if (auto wrong = check_header(manifest->header)) return wrong;
-    if (manifest->header.program_version != engine::program_version()) {
-      notices.push_back(fmt::format("shard {} was begun by version {} of the program",
-                                    to_text(shard), manifest->header.program_version));
-    }
-  } else {
-    manifest.emplace();
+  if (manifest.header && manifest.header->program_version != engine::program_version()) {
+    notices.push_back(fmt::format("shard {} was begun by version {} of the program", to_text(shard),
+                                  manifest.header->program_version));
   }
   // The numbers of lost parts are not used again either.
-  if (own && !manifest->parts.empty()) next_sequence = manifest->parts.back().sequence + 1;
-  if (own || other_lock) repair(shard, *manifest, verify);
-  for (const PartRecord& part : manifest->parts) {
+  if (own && !manifest.parts.empty()) next_sequence = manifest.parts.back().sequence + 1;
+  if (own || other_lock) repair(shard, manifest);
+  for (const PartRecord& part : manifest.parts) {
     for (const sweep::IndexRange& range : part.positions) done.add(range);
     tally.add(part.tally);
     if (own) next_sequence = std::max(next_sequence, part.sequence + 1);
   }
-  if (own) start_log(*manifest);
+  if (own) start_log(manifest);
   return std::nullopt;
 }
 
 void RunFolder::State::start_log(Manifest& manifest) {
-  const fs::path path = folder / manifest_name(identity.shard);
-  if (manifest.intact_bytes == 0) {
-    const std::string header =
-        to_line(ManifestHeader{.spec_hash = identity.spec_hash,
-                               .program_version = std::string(engine::program_version()),
-                               .model_version = engine::kModelVersion,
-                               .shard = identity.shard,
-                               .positions = identity.positions});
-    write_durably(path, header);
-    manifest.intact_bytes = header.size();
+  if (!manifest.header) {
+    manifest.header = {.spec_hash = identity.spec_hash,
+                       .program_version = std::string(engine::program_version()),
+                       .model_version = engine::kModelVersion,
+                       .shard = identity.shard,
+                       .positions = identity.positions};
+    rewrite_manifest(folder, identity.shard, manifest);
   }
-  log.emplace(path, manifest.intact_bytes);
+  log.emplace(folder / manifest_name(identity.shard), manifest.intact_bytes);
 }
 
-engine::Result<RunFolder> RunFolder::open(const fs::path& folder, const RunIdentity& identity,
-                                          Verify verify) {
+std::optional<Mistake> RunFolder::State::open() {
+  if (auto wrong = not_for_a_run(folder)) return wrong;
+  make_folders(folder);
+  const FileHandle alone = wait_for_lock(folder_lock(folder));
+  auto own_lock = try_lock(shard_lock(folder, identity.shard));
+  if (!own_lock) {
+    return mistake(folder, "another process is writing this shard of the run",
+                   "wait for it, or choose another folder with -o DIR");
+  }
+  lock = std::move(*own_lock);
+  std::vector<ShardManifest> manifests = read_run(folder);
+  for (const ShardManifest& found : manifests) {
+    if (auto wrong = check_header(*found.manifest.header)) return wrong;
+  }
+  write_run_yaml(manifests.empty());
+  for (const Table table : kAlwaysThere) make_folder(folder_of(folder, table));
+  sync_folder(folder);
+  if (std::ranges::find(manifests, identity.shard, &ShardManifest::shard) == manifests.end()) {
+    manifests.push_back({identity.shard, {}});
+  }
+  for (ShardManifest& found : manifests) {
+    if (auto wrong = take_shard(found.shard, found.manifest)) return wrong;
+  }
+  return std::nullopt;
+}
+
+engine::Result<RunFolder> RunFolder::open(const fs::path& folder, const RunIdentity& identity) {
   auto state = std::make_unique<State>();
   state->folder = folder;
   state->identity = identity;
   try {
-    if (auto wrong = state->create()) return *wrong;
-    auto lock = try_lock(lock_path(folder, identity.shard));
-    if (!lock) {
-      return mistake(folder, "another process is writing this shard of the run",
-                     "wait for it, or choose another folder with -o DIR");
-    }
-    state->lock = std::move(*lock);
-    std::vector<Shard> shards = shards_of(folder);
-    if (std::ranges::find(shards, identity.shard) == shards.end()) {
-      shards.push_back(identity.shard);
-    }
-    for (const Shard& shard : shards) {
-      if (auto wrong = state->take_shard(shard, verify)) return *wrong;
-    }
-  } catch (const std::exception& problem) {
-    return mistake(folder, problem.what(), "");
+    if (auto wrong = state->open()) return *wrong;
+  } catch (const fs::filesystem_error& problem) {
+    throw Failure(problem.what());
   }
   return RunFolder(std::move(state));
 }
@@ -301,20 +234,14 @@ void RunFolder::record(const std::vector<PartRecord>& parts) {
 
 engine::Result<RunSummary> summarise(const fs::path& folder) {
   RunSummary summary;
-  try {
-    for (const Shard& shard : shards_of(folder)) {
-      const auto manifest = read_manifest(folder / manifest_name(shard));
-      if (!manifest) continue;
-      summary.shards.push_back(manifest->header);
-      summary.positions = manifest->header.positions;
-      for (const PartRecord& part : manifest->parts) {
-        for (const sweep::IndexRange& range : part.positions) summary.done.add(range);
-        summary.tally.add(part.tally);
-        summary.parts.push_back(part);
-      }
+  for (ShardManifest& found : read_run(folder)) {
+    summary.shards.push_back(*found.manifest.header);
+    summary.positions = found.manifest.header->positions;
+    for (PartRecord& part : found.manifest.parts) {
+      for (const sweep::IndexRange& range : part.positions) summary.done.add(range);
+      summary.tally.add(part.tally);
+      summary.parts.push_back(std::move(part));
     }
-  } catch (const std::exception& problem) {
-    return mistake(folder, problem.what(), "");
   }
   if (summary.shards.empty()) {
     return mistake(folder, "not a run folder: it has no manifest",

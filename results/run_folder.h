@@ -23,18 +23,14 @@ struct RunIdentity {
   std::uint64_t positions = 0;  // of the whole grid
 };
 
-// How closely the parts of an earlier run are looked at before they count as done.
-enum class Verify : std::uint8_t {
-  sizes,     // they are there and as long as they were: what a kill or a lost disk can break
-  contents,  // and their checksums hold: reads every byte
-};
-
 // Holds the lock of its shard: one process writes a shard at a time.
 class RunFolder {
  public:
-  // Mistakes are the user's (another spec, not a run folder, shard in use) or the disk's.
+  // Any number of processes may open one folder at the same moment: shards of one run get along, and
+  // of two different runs the first one wins. Mistakes are the user's: another spec, not a run folder,
+  // shard in use. What the disk refuses, and manifests that cannot be believed, are Failures.
   static engine::Result<RunFolder> open(const std::filesystem::path& folder,
-                                        const RunIdentity& identity, Verify verify = Verify::sizes);
+                                        const RunIdentity& identity);
   ~RunFolder();
   RunFolder(RunFolder&&) noexcept;
   RunFolder& operator=(RunFolder&&) noexcept;
@@ -66,6 +62,7 @@ struct RunSummary {
   std::vector<PartRecord> parts;  // of all shards, in the order they were written
   bool complete() const { return done.count() == positions; }
 };
+// A folder that is no run is a mistake; manifests that cannot be believed are a Failure.
 engine::Result<RunSummary> summarise(const std::filesystem::path& folder);
 
 }  // namespace results

@@ -4,11 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <functional>
+#include <future>
+#include <latch>
 
 #include "engine/base/version.h"
 #include "results/durable_file.h"
+#include "results/failure.h"
 #include "results/parquet_sink.h"
 #include "results/reader.h"
+#include "results/seal.h"
+#include "sweep/space/shard.h"
 #include "tests/support/run_tables.h"
 #include "tests/support/toy_rows.h"
 
@@ -28,8 +34,8 @@ class RunFolderTest : public testing::Test {
   const ToySweep toy{.positions = 1000, .requests = 3};
   const sweep::IndexSet all{sweep::IndexRange{0, 1000}};
 
-  RunFolder open(Verify verify = Verify::sizes, Shard shard = {}) {
-    auto folder = RunFolder::open(run, toy.identity(shard), verify);
+  RunFolder open(Shard shard = {}) {
+    auto folder = RunFolder::open(run, toy.identity(shard));
     EXPECT_TRUE(folder.ok()) << engine::to_text(folder.mistakes());
     return std::move(folder).value();
   }
@@ -39,11 +45,20 @@ class RunFolderTest : public testing::Test {
     return engine::to_text(folder.mistakes());
   }
   // Runs what is left; returns what the folder had to say first.
-  std::vector<std::string> resume(Verify verify = Verify::sizes, Shard shard = {}) {
-    RunFolder folder = open(verify, shard);
+  std::vector<std::string> resume() {
+    RunFolder folder = open();
     ParquetSink sink(folder, toy.schema(), {.points_per_part = 200});
     tests::run_toy(toy, sink, all.minus(folder.done()));
     return folder.notices();
+  }
+  // What stops a run that must not touch the folder.
+  std::string failure() {
+    try {
+      open();
+    } catch (const Failure& failure) {
+      return failure.what();
+    }
+    return "no failure";
   }
   void expect_whole() {
     const tests::TemporaryFolder other;
@@ -68,7 +83,94 @@ TEST_F(RunFolderTest, AFinishedRunHasNothingLeft) {
   EXPECT_EQ(folder.done(), all);
   EXPECT_EQ(folder.tally().rows(), 900u);
   EXPECT_TRUE(folder.notices().empty());
-  EXPECT_EQ(read_file(run / "run.yaml"), "sweep: toy\n");
+  EXPECT_EQ(unsealed_text(*read_file(run / "run.yaml")), "sweep: toy\n");
+}
+
+TEST_F(RunFolderTest, AnyStepOfMakingAFolderMayBeTheLast) {
+  using Step = std::function<void()>;
+  const std::vector<Step> steps{
+      [&] { fs::create_directories(run); },
+      [&] { std::ofstream(run / ".run.lock"); },
+      [&] { std::ofstream(run / ".manifest-1of1.jsonl.lock"); },
+      [&] { std::ofstream(run / ".run.yaml.1-2.tmp") << "sweep: t"; },
+      [&] { fs::rename(run / ".run.yaml.1-2.tmp", run / "run.yaml"); },
+      [&] { std::ofstream(run / "run.yaml") << sealed_text("sweep: toy\n"); },
+      [&] { fs::create_directories(run / "points"); },
+      [&] { fs::create_directories(run / "kernels"); },
+      [&] { std::ofstream(run / ".manifest-1of1.jsonl.1-2.tmp") << "{"; },
+  };
+  for (std::size_t last = 0; last < steps.size(); ++last) {
+    fs::remove_all(run);
+    for (std::size_t i = 0; i <= last; ++i) steps[i]();
+    resume();
+    EXPECT_TRUE(summarise(run)->complete()) << last;
+    for (const auto& entry : fs::directory_iterator(run)) {
+      EXPECT_FALSE(entry.path().string().ends_with(".tmp")) << last << ' ' << entry.path();
+    }
+  }
+  expect_whole();
+}
+
+TEST_F(RunFolderTest, ManyShardsStartAtTheSameMoment) {
+  constexpr std::uint32_t kShards = 12;
+  std::vector<std::future<std::string>> starts;
+  std::latch together(kShards);
+  for (std::uint32_t k = 1; k <= kShards; ++k) {
+    starts.push_back(std::async(std::launch::async, [&, k]() -> std::string {
+      together.arrive_and_wait();
+      auto folder = RunFolder::open(run, toy.identity({k, kShards}));
+      if (!folder.ok()) return engine::to_text(folder.mistakes());
+      ParquetSink sink(*folder, toy.schema());
+      tests::run_toy(toy, sink, sweep::shard_of(toy.positions, k, kShards));
+      return "";
+    }));
+  }
+  for (auto& start : starts) EXPECT_EQ(start.get(), "");
+  expect_whole();
+}
+
+TEST_F(RunFolderTest, OfDifferentRunsStartedAtTheSameMomentOneWins) {
+  constexpr int kRuns = 8;
+  std::vector<std::future<bool>> starts;
+  std::latch together(kRuns);
+  for (int i = 0; i < kRuns; ++i) {
+    starts.push_back(std::async(std::launch::async, [&, i] {
+      ToySweep other = toy;
+      other.spec = "sweep: " + std::to_string(i) + "\n";
+      together.arrive_and_wait();
+      return RunFolder::open(run, other.identity({std::uint32_t(i + 1), kRuns})).ok();
+    }));
+  }
+  int winners = 0;
+  for (auto& start : starts) winners += start.get() ? 1 : 0;
+  EXPECT_EQ(winners, 1);
+  EXPECT_EQ(summarise(run)->shards.size(), 1u);
+}
+
+TEST_F(RunFolderTest, ALostRunYamlIsWrittenAgain) {
+  resume();
+  fs::remove(run / "run.yaml");
+  EXPECT_THAT(resume(), ElementsAre("run.yaml was missing or damaged, and was written again"));
+  std::ofstream(run / "run.yaml", std::ios::app) << "# edited\n";
+  EXPECT_THAT(resume(), ElementsAre("run.yaml was missing or damaged, and was written again"));
+  EXPECT_EQ(unsealed_text(*read_file(run / "run.yaml")), toy.spec);
+  EXPECT_TRUE(resume().empty());
+}
+
+TEST_F(RunFolderTest, LinksInPlaceOfItsOwnFilesAreNotFollowed) {
+  const fs::path precious = temporary.path() / "precious";
+  std::ofstream(precious) << "mine";
+  for (const char* name : {".run.lock", ".manifest-1of1.jsonl.lock"}) {
+    fs::create_directories(run);
+    fs::create_symlink(precious, run / name);
+    EXPECT_THAT(failure(), HasSubstr("a symbolic link stands where")) << name;
+    fs::remove_all(run);
+  }
+  fs::create_directories(run);
+  fs::create_symlink(precious, hidden_name(run / "run.yaml"));
+  resume();
+  expect_whole();
+  EXPECT_EQ(read_file(precious), "mine");
 }
 
 TEST_F(RunFolderTest, ATornManifestLineIsDropped) {
@@ -78,6 +180,33 @@ TEST_F(RunFolderTest, ATornManifestLineIsDropped) {
   // The last part is now an orphan, and is written again.
   EXPECT_THAT(resume(), ElementsAre("removed 4 unfinished file(s) of shard 1of1"));
   expect_whole();
+}
+
+TEST_F(RunFolderTest, WhatCannotBeReadIsLeftAlone) {
+  resume();
+  const fs::path manifest = run / "manifest-1of1.jsonl";
+  const std::string text = *read_file(manifest);
+  const std::size_t second = text.find('\n') + 1;
+  const auto files = [&] { return table_files(run, "points").size(); };
+  const std::size_t before = files();
+  const auto expect_stop = [&](const std::string& broken, const char* why) {
+    std::ofstream(manifest) << broken;
+    EXPECT_THAT(failure(), HasSubstr(why));
+    EXPECT_EQ(*read_file(manifest), broken);
+    EXPECT_EQ(files(), before);
+  };
+  expect_stop("", "manifest-1of1.jsonl:1: the line is damaged");
+  expect_stop(text.substr(second), "manifest-1of1.jsonl:1: the line is damaged");
+  expect_stop("x" + text, "manifest-1of1.jsonl:1: the line is damaged");
+  expect_stop(text.substr(0, second) + "what\n" + text.substr(second), "manifest-1of1.jsonl:2:");
+  expect_stop(text + text.substr(second), "another line has its number");
+  std::string newer = text.substr(0, second);
+  newer.replace(newer.find(":2,"), 3, ":3,");
+  newer = sealed_line(newer.substr(0, newer.find(",\"line_xxh3")) + "}") + "\n";
+  expect_stop(newer + text.substr(second), "was written by a newer version of the program");
+  fs::remove(manifest);
+  EXPECT_THAT(failure(), HasSubstr("the manifest is missing, though there are parts"));
+  EXPECT_EQ(files(), before);
 }
 
 TEST_F(RunFolderTest, GarbageAtTheEndOfTheManifestIsDropped) {
@@ -116,18 +245,6 @@ TEST_F(RunFolderTest, ATruncatedPartIsDoneAgain) {
   expect_whole();
 }
 
-TEST_F(RunFolderTest, ADamagedPartIsFoundWhenContentsAreRead) {
-  resume();
-  std::fstream(part(Table::points, 0), std::ios::in | std::ios::out)
-      .seekp(500)
-      .write("xxxxxxxx", 8);
-  EXPECT_TRUE(open().notices().empty());
-  EXPECT_THAT(resume(Verify::contents),
-              testing::Contains("points/part-1of1-000000.parquet is damaged: its points are done "
-                                "again"));
-  expect_whole();
-}
-
 TEST_F(RunFolderTest, NumbersOfLostPartsAreNotUsedAgain) {
   resume();
   const std::size_t parts = summarise(run)->parts.size();
@@ -145,25 +262,25 @@ TEST_F(RunFolderTest, TwoWritersOfAShardAreRefused) {
 }
 
 TEST_F(RunFolderTest, TwoShardsOfOneSplitWriteAtOnce) {
-  const RunFolder first = open(Verify::sizes, {1, 2});
-  const RunFolder second = open(Verify::sizes, {2, 2});
+  const RunFolder first = open({1, 2});
+  const RunFolder second = open({2, 2});
   EXPECT_THAT(mistake_of(toy.identity()),
               HasSubstr("another process is writing shard 1/2 of this run"));
 }
 
 TEST_F(RunFolderTest, AShardLeavesItsNeighboursFilesAlone) {
   const fs::path neighbours = run / part_name(Table::points, {2, 2}, 0);
-  open(Verify::sizes, {1, 2});
+  open({2, 2});
   std::ofstream(neighbours) << "being written";
-  EXPECT_TRUE(open(Verify::sizes, {1, 2}).notices().empty());
+  EXPECT_TRUE(open({1, 2}).notices().empty());
   EXPECT_TRUE(fs::exists(neighbours));
 }
 
 TEST_F(RunFolderTest, AShardedRunIsFinishedInOnePiece) {
   {
-    RunFolder folder = open(Verify::sizes, {2, 3});
+    RunFolder folder = open({2, 3});
     ParquetSink sink(folder, toy.schema());
-    tests::run_toy(toy, sink, sweep::IndexSet(sweep::IndexRange{333, 666}));
+    tests::run_toy(toy, sink, sweep::shard_of(toy.positions, 2, 3));
   }
   std::ofstream(hidden_name(run / part_name(Table::points, {2, 3}, 9))) << "half";
   EXPECT_THAT(resume(), ElementsAre("removed 1 unfinished file(s) of shard 2of3"));
@@ -221,10 +338,11 @@ TEST(Manifest, LinesReadBackAsTheyWereWritten) {
   part.files[Table::requests] = {"requests/a.parquet", 7, 8, 9};
   part.tally.reused = 1;
   std::ofstream(folder.path() / "m") << to_line(header) << to_line(part) << "{\"part\":13,\"pos";
-  const auto manifest = read_manifest(folder.path() / "m");
+  const auto manifest = inspect_manifest(folder.path() / "m");
   ASSERT_TRUE(manifest.has_value());
   EXPECT_EQ(manifest->header, header);
   EXPECT_EQ(manifest->parts, std::vector<PartRecord>{part});
+  EXPECT_TRUE(manifest->damage.empty());
   EXPECT_TRUE(manifest->torn);
   EXPECT_EQ(manifest->intact_bytes, to_line(header).size() + to_line(part).size());
 }

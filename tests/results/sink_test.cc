@@ -9,6 +9,7 @@
 
 #include "results/failure.h"
 #include "results/reader.h"
+#include "sweep/space/shard.h"
 #include "tests/support/run_tables.h"
 #include "tests/support/toy_rows.h"
 
@@ -244,7 +245,7 @@ TEST_F(Sink, ShardsTogetherAreTheWhole) {
   for (std::uint32_t k = 1; k <= 3; ++k) {
     RunFolder folder = opened(other, toy, {k, 3});
     ParquetSink sink(folder, toy.schema(), {.points_per_part = 300});
-    tests::run_toy(toy, sink, sweep::IndexSet(sweep::IndexRange{(k - 1) * 1000, k * 1000}), 64, 2);
+    tests::run_toy(toy, sink, sweep::shard_of(toy.positions, k, 3), 64, 2);
   }
   for (const char* table : kTableNames) EXPECT_EQ(table_rows(other, table), table_rows(run, table));
   const auto summary = summarise(other);

@@ -27,6 +27,7 @@ void add_show(CLI::App& app, int& exit_code);
 void add_explain(CLI::App& app, int& exit_code);
 void add_describe(CLI::App& app, int& exit_code);
 void add_summarise(CLI::App& app, int& exit_code);
+void add_verify(CLI::App& app, int& exit_code);
 void add_version(CLI::App& app, int& exit_code);
 void add_kernels(CLI::App& app, int& exit_code);
 void add_validate(CLI::App& app, int& exit_code);

@@ -1,11 +1,35 @@
 // llmsweep: the command. Each verb lives in a file of its own.
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <exception>
+#include <new>
+#include <system_error>
 
 #include "tools/cli/cli.h"
 
+namespace {
+
+// A file that grows too large, and a reader that has gone (`llmsweep list devices | head -3`), are
+// failures of a write, to be answered where it is made: a sweep must not die of its progress line.
+void let_writes_fail() {
+  std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+// What was printed may still be in memory: only now does a full disk behind `> file` show.
+int with_output_written(int exit_code) {
+  if (std::fflush(stdout) == 0 || errno == EPIPE) return exit_code;
+  std::fprintf(stderr, "llmsweep: cannot write the output: %s\n", std::strerror(errno));
+  return exit_code == tools::kOk ? tools::kFailure : exit_code;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  let_writes_fail();
   CLI::App app{
       "Sweeps the design space of LLM systems: a YAML spec in, Parquet tables out.\n\n"
       "  llmsweep run specs/sweeps/first_sweep.yaml      run a sweep\n"
@@ -24,6 +48,7 @@ int main(int argc, char** argv) {
   tools::add_check(app, exit_code);
   tools::add_explain(app, exit_code);
   tools::add_summarise(app, exit_code);
+  tools::add_verify(app, exit_code);
   tools::add_list(app, exit_code);
   tools::add_show(app, exit_code);
   tools::add_describe(app, exit_code);
@@ -37,9 +62,18 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     // CLI11 prints help or the mistake; its own codes are above our range.
     return app.exit(error) == 0 ? tools::kOk : tools::kMistake;
+  } catch (const std::bad_alloc&) {
+    std::fputs("llmsweep: out of memory; a run that was going on can be resumed\n", stderr);
+    return tools::kFailure;
+  } catch (const std::system_error& error) {
+    // Where nobody reads the output any more, nobody reads a complaint either.
+    if (error.code() != std::errc::broken_pipe) {
+      std::fprintf(stderr, "llmsweep: %s\n", error.what());
+    }
+    return tools::kFailure;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "llmsweep: %s\n", error.what());
     return tools::kFailure;
   }
-  return exit_code;
+  return with_output_written(exit_code);
 }

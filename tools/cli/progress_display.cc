@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <string>
 
 #include "tools/cli/cli.h"
@@ -24,7 +25,7 @@ ProgressDisplay::~ProgressDisplay() {
   }
   done_changed_.notify_all();
   thread_.join();
-  if (terminal_) fmt::print(stderr, "\r\033[K");
+  if (terminal_) std::fputs("\r\033[K", stderr);
 }
 
 void ProgressDisplay::show_until_done() {
@@ -52,7 +53,8 @@ void ProgressDisplay::print_line() {
   if (progress_.reused() > 0) line += fmt::format("  reused {}", grouped(progress_.reused()));
   const char* before = terminal_ ? "\r\033[K" : "";
   const char* after = terminal_ ? "" : "\n";
-  fmt::print(stderr, "{}{}{}", before, line, after);
+  // Not fmt::print, which throws when nobody reads: a sweep must not die of its progress.
+  std::fputs((before + line + after).c_str(), stderr);
   std::fflush(stderr);
 }
 

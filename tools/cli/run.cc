@@ -88,14 +88,13 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
   }
   for (const std::string& notice : folder->notices()) fmt::print(stderr, "note: {}\n", notice);
 
-  std::unique_ptr<sweep::OutcomeArchive> archive;
+  std::unique_ptr<results::Archive> archive;
   if (!arguments.reuse.empty()) {
     auto opened = results::Archive::open(arguments.reuse);
     if (!opened) {
       fmt::print(stderr, "{}", engine::to_text(opened.mistakes()));
       return kMistake;
     }
-    for (const std::string& notice : (*opened)->notices()) fmt::print(stderr, "note: {}\n", notice);
     archive = std::move(opened).value();
   }
 
@@ -122,6 +121,9 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
         stop, progress);
   }
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  if (archive != nullptr) {
+    for (const std::string& notice : archive->notices()) fmt::print(stderr, "note: {}\n", notice);
+  }
   fmt::print("{} rows in {} ({:.3g} positions/s)\n", grouped(report.tally.rows()),
              duration(taken.count()), double(report.tally.positions()) / taken.count());
   print_tally(report.tally, space);

@@ -1,0 +1,38 @@
+// All manifests of a run folder, the files they name and those they do not.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "results/run_check.h"
+
+namespace results {
+
+constexpr const char* kRunYaml = "run.yaml";
+
+std::filesystem::path folder_of(const std::filesystem::path& run, Table table);
+// One process at a time opens or repairs a run folder: it holds this lock meanwhile.
+std::filesystem::path folder_lock(const std::filesystem::path& run);
+// One process at a time writes a shard.
+std::filesystem::path shard_lock(const std::filesystem::path& run, const Shard& shard);
+
+// Every shard that has a manifest or parts, with what can be believed of it and what cannot. A shard
+// with parts but without a manifest is damage: a manifest is there before its first part.
+std::vector<ShardManifest> inspect_run(const std::filesystem::path& run);
+// The same for those who go by what the manifests say: any damage is a Failure, and so is a manifest
+// of a newer program. Nothing must be removed on the word of a manifest that cannot be read.
+std::vector<ShardManifest> read_run(const std::filesystem::path& run);
+
+// "manifest-1of1.jsonl:3: the line is damaged: ...", within the run folder.
+std::string to_text(const Shard& shard, const Damage& damage);
+
+// Replaces the manifest of a shard; the manifest then says so itself.
+void rewrite_manifest(const std::filesystem::path& run, const Shard& shard, Manifest& manifest);
+
+// Files of a shard that no line of its manifest names: what a kill leaves, hidden or not.
+std::vector<std::filesystem::path> unnamed_files(const std::filesystem::path& run,
+                                                 const Shard& shard, const Manifest& manifest);
+
+}  // namespace results

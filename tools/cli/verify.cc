@@ -1,0 +1,71 @@
+// llmsweep verify: is a run folder still what was written, and if not, what is damaged.
+#include <fmt/core.h>
+
+#include <memory>
+
+#include "results/failure.h"
+#include "results/verify.h"
+#include "tools/cli/cli.h"
+
+namespace tools {
+namespace {
+
+struct VerifyArguments {
+  std::string folder;
+  bool repair = false;
+};
+
+void print_report(const VerifyArguments& arguments, const results::VerifyReport& report) {
+  for (const std::string& notice : report.notices) fmt::print(stderr, "note: {}\n", notice);
+  for (const std::string& damage : report.damage) {
+    fmt::print(stderr, "{}: error: {}\n", arguments.folder, damage);
+  }
+  fmt::print("{}: {} part(s), {} rows, {} read; {} of {} positions are done and sound\n",
+             arguments.folder, grouped(report.parts), grouped(report.rows),
+             size_text(double(report.bytes)), grouped(report.done), grouped(report.positions));
+  if (report.sound()) return;
+  if (arguments.repair) {
+    fmt::print("repaired: {} part(s) dropped; run the sweep again to compute them\n",
+               grouped(report.damaged));
+  } else {
+    fmt::print(
+        "{} part(s) damaged; 'llmsweep verify {} --repair' drops them, and the next run computes "
+        "them again\n",
+        grouped(report.damaged), arguments.folder);
+  }
+}
+
+int verify(const VerifyArguments& arguments) {
+  try {
+    const auto report = arguments.repair ? results::repair_run(arguments.folder)
+                                         : results::verify_run(arguments.folder);
+    if (!report) {
+      fmt::print(stderr, "{}", engine::to_text(report.mistakes()));
+      return kMistake;
+    }
+    print_report(arguments, *report);
+    return report->sound() || arguments.repair ? kOk : kFailure;
+  } catch (const results::Failure& failure) {
+    fmt::print(stderr, "error: {}\n", failure.what());
+    return kFailure;
+  }
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<VerifyArguments>();
+  CLI::App* verb = app.add_subcommand("verify", "Check every byte of a run folder");
+  verb->footer(
+      "Reads every file and compares it with the checksum that was kept when it was written. "
+      "Changes\n"
+      "nothing without --repair, and may be used while a run goes on. Exit code 0: sound, or "
+      "repaired;\n"
+      "1: damaged.");
+  verb->add_option("folder", arguments->folder, "run folder")->required()->type_name("DIR");
+  verb->add_flag("--repair", arguments->repair,
+                 "drop the parts that are damaged; the next run computes them again");
+  verb->callback([arguments, &exit_code] { exit_code = verify(*arguments); });
+}
+
+}  // namespace tools
