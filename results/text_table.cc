@@ -8,6 +8,9 @@
 #include "results/durable_file.h"
 #include "results/failure.h"
 #include "results/text_parquet.h"
+#include "sweep/input/limits.h"
+#include "sweep/input/mistake_list.h"
+#include "sweep/input/read_text.h"
 
 namespace results {
 namespace {
@@ -16,28 +19,6 @@ namespace fs = std::filesystem;
 
 bool ends_with(const fs::path& file, std::string_view ending) {
   return file.string().ends_with(ending);
-}
-
-// The whole file, inflated where it is gzipped (zlib passes plain files through).
-engine::Result<std::string> read_inflated(const fs::path& file) {
-  gzFile source = gzopen(file.c_str(), "rb");
-  if (source == nullptr) {
-    return engine::Mistake{{file.string()}, "the file cannot be opened", "check its name"};
-  }
-  std::string text;
-  std::array<char, 1 << 17> buffer;
-  int count = 0;
-  while ((count = gzread(source, buffer.data(), unsigned(buffer.size()))) > 0) {
-    text.append(buffer.data(), std::size_t(count));
-  }
-  int code = Z_OK;
-  const std::string why = gzerror(source, &code);
-  gzclose_r(source);
-  if (count < 0 || code == Z_BUF_ERROR) {
-    return engine::Mistake{
-        {file.string()}, "the file cannot be unpacked: " + why, "it may be cut off; copy it again"};
-  }
-  return text;
 }
 
 std::string deflated(const std::string& text) {
@@ -89,18 +70,16 @@ class CsvParser {
       return engine::Mistake{
           {table_.file, 1, 1}, "the table is empty", "the first line names the columns"};
     }
+    if (!within(line)) return std::move(mistakes_).finish();
     header(line);
     while (next_line(line)) {
-      if (!line.empty()) row(line);
-      if (mistakes_.size() >= kMostMistakes) break;
+      if (!line.empty() && within(line)) row(line);
     }
-    if (!mistakes_.empty()) return std::move(mistakes_);
+    if (!mistakes_.empty()) return std::move(mistakes_).finish();
     return std::move(table_);
   }
 
  private:
-  static constexpr std::size_t kMostMistakes = 20;
-
   bool next_line(std::string_view& line) {
     if (text_.empty()) return false;
     const std::size_t end = text_.find('\n');
@@ -109,6 +88,14 @@ class CsvParser {
     if (line.ends_with('\r')) line.remove_suffix(1);
     ++number_;
     return true;
+  }
+
+  bool within(std::string_view line) {
+    if (std::int64_t(line.size()) <= line_bytes_) return true;
+    mistakes_.add(sweep::beyond_limit({table_.file, int(number_), 1},
+                                      "a line of more than " + sweep::limit_text(line_bytes_),
+                                      "line_bytes"));
+    return false;
   }
 
   void header(std::string_view line) {
@@ -151,14 +138,15 @@ class CsvParser {
   }
 
   void add_mistake(int column, std::string what, std::string hint) {
-    mistakes_.push_back({{table_.file, int(number_), column}, std::move(what), std::move(hint)});
+    mistakes_.add({{table_.file, int(number_), column}, std::move(what), std::move(hint)});
   }
 
   std::string_view text_;
   TextTable table_;
   std::uint32_t number_ = 0;
   std::string scratch_;
-  std::vector<engine::Mistake> mistakes_;
+  std::int64_t line_bytes_ = sweep::input_limits().line_bytes;
+  sweep::MistakeList mistakes_;
 };
 
 void append_csv(std::string_view cell, std::string& text) {
@@ -220,7 +208,7 @@ engine::Result<TextTable> read_table(const fs::path& file) {
     return engine::Mistake{{file.string()}, "there is no such file", "check its name"};
   }
   if (ends_with(file, ".parquet")) return read_text_parquet(file);
-  const auto text = read_inflated(file);
+  const auto text = sweep::read_table_text(file);
   if (!text) return text.mistakes();
   return parse_csv(*text, file.string());
 }

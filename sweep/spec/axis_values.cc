@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 
 #include "sweep/space/sampled_value.h"
 #include "sweep/spec/load_resources.h"
@@ -162,18 +163,21 @@ class FormReader {
   }
 
   void refuse_repeats(const Node& node) {
-    // By label first: comparing every pair of long lists would take for ever.
-    std::set<std::string> seen;
+    // By label first, then by what the values do: comparing every pair of a long list would take for ever.
+    const auto before = [](const AxisValue* a, const AxisValue* b) {
+      if (a->label != b->label) return a->label < b->label;
+      return std::ranges::lexicographical_compare(
+          a->edits, b->edits, [](const Edit& x, const Edit& y) {
+            return std::tie(x.leaf, x.value) < std::tie(y.leaf, y.value);
+          });
+    };
+    std::set<const AxisValue*, decltype(before)> seen(before);
     for (std::size_t i = 0; i < form_.values.size() && i < node.items.size(); ++i) {
-      if (seen.insert(form_.values[i].label).second) continue;
-      for (std::size_t j = 0; j < i; ++j) {
-        if (form_.values[j].edits == form_.values[i].edits && form_.values[i].when == nullptr &&
-            !form_.values[i].edits.empty()) {
-          wrong(node.items[i], said_ + ": '" + form_.values[i].label + "' is listed twice",
-                "every point would be computed twice; remove one");
-          break;
-        }
-      }
+      const AxisValue& value = form_.values[i];
+      const bool fresh = seen.insert(&value).second;
+      if (fresh || value.when != nullptr || value.edits.empty()) continue;
+      wrong(node.items[i], said_ + ": '" + value.label + "' is listed twice",
+            "every point would be computed twice; remove one");
     }
   }
 
@@ -204,9 +208,20 @@ class FormReader {
     const auto high = read_value(*target_.leaf, node.items[1], said_, reading_);
     if (!low || !high) return std::nullopt;
     const Ends result{as_number(*low), as_number(*high)};
+    if (target_.leaf->kind == LeafKind::integer &&
+        std::max(std::abs(result.low), std::abs(result.high)) > 0x1p53) {
+      wrong(node, said_ + ": a range of whole numbers cannot go beyond 2^53",
+            "write a list of values");
+      return std::nullopt;
+    }
     if (form == "geometric" && !(result.low > 0 && result.high > 0)) {
       wrong(node, said_ + ": a geometric range cannot start or end at or below zero",
             "use 'linear', or ends above zero");
+      return std::nullopt;
+    }
+    if (!std::isfinite(result.high - result.low) ||
+        (form != "linear" && !std::isfinite(result.high / result.low))) {
+      wrong(node, said_ + ": the ends of the range are too far apart", "write a list of values");
       return std::nullopt;
     }
     return result;

@@ -166,17 +166,18 @@ class Tokenizer {
                        "units are like GB, TB/s, TFLOP/s, ms, GHz, W, USD/h");
       return;
     }
+    reading_.mistake(place_in(scalar_, at_), "unknown name '" + word + "'",
+                     [&] { return path_hint(word); });
+  }
+
+  static std::string path_hint(const std::string& word) {
     const auto has_name = [&](const engine::Leaf& leaf) {
       return std::find(leaf.names.begin(), leaf.names.end(), word) != leaf.names.end();
     };
     const auto& leaves = engine::leaf_table().leaves;
-    const bool needs_quotes = std::any_of(leaves.begin(), leaves.end(), has_name);
-    reading_.mistake(
-        place_in(scalar_, at_), "unknown name '" + word + "'",
-        needs_quotes ? "a text is quoted, as in \"step.phase == 'decode'\"" : path_hint(word));
-  }
-
-  static std::string path_hint(const std::string& word) {
+    if (std::any_of(leaves.begin(), leaves.end(), has_name)) {
+      return "a text is quoted, as in \"step.phase == 'decode'\"";
+    }
     const std::vector<std::string> paths = all_paths();
     std::string near = nearest(word, paths);
     if (!near.empty()) return "did you mean '" + near + "'?";

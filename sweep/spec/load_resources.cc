@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
 
 #include "engine/calibration/calibration.h"
 #include "engine/workload/arrivals.h"
+#include "sweep/input/read_text.h"
 #include "sweep/space/text_code.h"
 #include "sweep/workload/trace_file.h"
 
@@ -31,12 +30,6 @@ int checksum_leaf() {
   return leaf;
 }
 
-void note(const std::vector<engine::Mistake>& mistakes, Reading& reading) {
-  for (const engine::Mistake& mistake : mistakes) {
-    reading.mistake(mistake.where, mistake.what, mistake.hint);
-  }
-}
-
 // Checksum of the trace, read once a reading; empty after a mistake.
 std::string trace_checksum(const std::string& path, const engine::Location& where,
                            Reading& reading) {
@@ -50,7 +43,7 @@ std::string trace_checksum(const std::string& path, const engine::Location& wher
   }
   const TraceResult trace = read_trace(path);
   if (!trace) {
-    note(trace.mistakes(), reading);
+    reading.mistakes.add(trace.mistakes());
     return "";
   }
   reading.resources->traces.emplace(path, *trace);
@@ -95,13 +88,16 @@ void load_calibrations(engine::Scenario& base, const engine::Location& where, Re
   const auto load = [&](const std::filesystem::path& room) {
     Loaded loaded;
     for (const auto& [name, file] : calibration_files(reading.library, room)) {
-      std::ifstream stream(file, std::ios::binary);
-      const std::string text{std::istreambuf_iterator<char>(stream), {}};
+      const engine::Result<std::string> text = read_spec_text(file, reading.limits);
+      if (!text) {
+        reading.mistakes.add(text.mistakes());
+        continue;
+      }
       // What follows the device's own is about rows of tables.
-      const std::string_view own = engine::calibrations_in(text).front();
+      const std::string_view own = engine::calibrations_in(*text).front();
       auto calibration = engine::parse_calibration(own, file.string());
       if (!calibration) {
-        note(calibration.mistakes(), reading);
+        reading.mistakes.add(calibration.mistakes());
         continue;
       }
       all += name + " " + calibration->checksum + "\n";

@@ -57,14 +57,14 @@ std::vector<Edit> spec_file(const Section& section, const std::filesystem::path&
                     "break the circle of 'from'");
     return {};
   }
-  const engine::Result<Node> root = read_yaml_file(file);
+  if (!reading.may_read(named_at)) return {};
+  const engine::Result<Node> root = read_yaml_file(file, reading.limits);
   reading.files.push_back(key);
   if (!root) {
-    for (const engine::Mistake& mistake : root.mistakes()) {
-      reading.mistake(mistake.where, mistake.what, mistake.hint);
-    }
+    reading.mistakes.add(root.mistakes());
     return {};
   }
+  reading.count(*root);
   if (!root->is_map()) {
     reading.mistake(root->where,
                     "a spec is a map of fields, not " + std::string(name_of(root->kind)),
@@ -99,20 +99,20 @@ std::vector<Edit> named_spec(const Section& section, const Node& name, std::stri
       return spec_file(section, file, name.where, reading);
     }
     reading.mistake(name.where, std::string(said) + ": there is no file '" + name.text + "'",
-                    similar_file_hint(file));
+                    [&] { return similar_file_hint(file); });
     return {};
   }
   if (const auto file = reading.library.find(section.library, name.text)) {
     return spec_file(section, *file, name.where, reading);
   }
   const std::string library(section.library);
-  const std::vector<std::string> names = reading.library.names(section.library);
-  std::string hint = suggestion(name.text, names, "known " + library);
-  if (names.empty()) {
+  const auto hint = [&] {
+    const std::vector<std::string> names = reading.library.names(section.library);
+    if (!names.empty()) return suggestion(name.text, names, "known " + library);
     std::vector<std::string> folders;
     for (const auto& folder : reading.library.folders()) folders.push_back(folder.string());
-    hint = "no " + library + " found in: " + listing(folders);
-  }
+    return "no " + library + " found in: " + listing(folders);
+  };
   reading.mistake(name.where,
                   std::string(said) + ": there is no '" + name.text + "' among the " + library,
                   hint);
@@ -143,15 +143,14 @@ std::vector<Edit> hf_spec(const Section& section, const Node& path, std::string_
   if (std::filesystem::is_directory(file, error)) file /= "config.json";
   if (!std::filesystem::is_regular_file(file, error)) {
     reading.mistake(path.where, std::string(said) + ": there is no file '" + path.text + "'",
-                    similar_file_hint(file));
+                    [&] { return similar_file_hint(file); });
     return {};
   }
+  if (!reading.may_read(path.where)) return {};
   const engine::Result<engine::ModelSpec> model = read_hf_config(file);
   reading.files.push_back(file.lexically_normal().string());
   if (!model) {
-    for (const engine::Mistake& mistake : model.mistakes()) {
-      reading.mistake(mistake.where, mistake.what, mistake.hint);
-    }
+    reading.mistakes.add(model.mistakes());
     return {};
   }
   engine::Scenario scratch;

@@ -24,7 +24,7 @@ engine::Result<NamedSpec> read_named(const Library& library, std::string_view li
     for (const Edit& edit : named_spec(section, node, library_name, reading)) {
       engine::set_leaf(spec.scenario, table.leaves[std::size_t(edit.leaf)], edit.value);
     }
-    if (!reading.mistakes.empty()) return std::move(reading.mistakes);
+    if (!reading.mistakes.empty()) return std::move(reading.mistakes).finish();
     return spec;
   }
   return engine::Mistake{{}, "there is no library '" + std::string(library_name) + "'", ""};

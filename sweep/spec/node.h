@@ -58,6 +58,9 @@ inline std::string_view name_of(Node::Kind kind) {
   return "";
 }
 
+// Everything in it that a limit counts: values, lists, maps and keys.
+std::int64_t node_count(const Node& node);
+
 // The node in one line, as a user would write it: "{from: h100-sxm, clock: 1.5 GHz}".
 std::string flow_text(const Node& node);
 

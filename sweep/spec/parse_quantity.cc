@@ -1,5 +1,6 @@
 #include "sweep/spec/parse_quantity.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -128,7 +129,9 @@ std::optional<double> scaled_number(std::string_view number, int exponent) {
     if (std::from_chars(first, digits.data() + digits.size(), own).ec != std::errc{}) {
       return std::nullopt;
     }
-    // '+' was dropped above, also from the exponent.
+    // '+' was dropped above, also from the exponent. Far beyond every double, so that the sum below
+    // cannot pass the end of an int either.
+    own = std::clamp(own, -100'000, 100'000);
     digits.resize(e);
   }
   digits += "e" + std::to_string(own + exponent);
@@ -237,6 +240,11 @@ std::optional<KnownUnit> find_unit(std::string_view text) {
 
 std::size_t leading_number(std::string_view text) { return number_length(text); }
 
+bool is_digits(std::string_view text) {
+  text = trimmed(text);
+  return !text.empty() && number_length(text) == text.size();
+}
+
 std::optional<NumberAndUnit> split_quantity(std::string_view text) {
   text = trimmed(text);
   const bool dollars = text.starts_with('$');
@@ -256,18 +264,19 @@ std::optional<ParsedQuantity> parse_quantity(std::string_view text) {
   if (!unit) return std::nullopt;
   const auto value = scaled_number(parts->number, unit->exponent);
   if (!value) return std::nullopt;
-  return ParsedQuantity{*value * unit->factor / unit->divisor, *unit};
+  const double scaled = *value * unit->factor / unit->divisor;
+  if (!std::isfinite(scaled)) return std::nullopt;
+  return ParsedQuantity{scaled, *unit};
 }
 
 std::optional<double> parse_number(std::string_view text) {
-  text = trimmed(text);
-  if (text.empty() || number_length(text) != text.size()) return std::nullopt;
-  return scaled_number(text, 0);
+  if (!is_digits(text)) return std::nullopt;
+  return scaled_number(trimmed(text), 0);
 }
 
 std::optional<std::int64_t> parse_integer(std::string_view text) {
+  if (!is_digits(text)) return std::nullopt;
   text = trimmed(text);
-  if (text.empty() || number_length(text) != text.size()) return std::nullopt;
   if (text.find_first_of(".eE") == std::string_view::npos) {
     std::string digits;
     for (const char c : text) {

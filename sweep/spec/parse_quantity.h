@@ -25,10 +25,12 @@ struct ParsedQuantity {
   double value = 0;  // in base units
   KnownUnit unit;
 };
-// A number and a unit of any dimension.
+// A number and a unit of any dimension. What no double can hold in base units is none.
 std::optional<ParsedQuantity> parse_quantity(std::string_view text);
 
-// Digits with optional '_' between them, fraction and exponent; nothing else around it.
+// Whether it is written as a number: digits with optional '_' between them, fraction and exponent.
+bool is_digits(std::string_view text);
+// Such a number, if a double can hold it.
 std::optional<double> parse_number(std::string_view text);
 // A whole number: digits with optional '_', or one with an exponent that leaves it whole ("1e6").
 std::optional<std::int64_t> parse_integer(std::string_view text);

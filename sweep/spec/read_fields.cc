@@ -75,7 +75,8 @@ Target find_target(const Node& path, Reading& reading) {
   if (leaf >= 0) return {&table.leaves[std::size_t(leaf)], nullptr};
   const int section = table.find_section(path.text);
   if (section >= 0) return {nullptr, &table.sections[std::size_t(section)]};
-  reading.mistake(path.where, "unknown path '" + path.text + "'", key_hint(path.text, nullptr));
+  reading.mistake(path.where, "unknown path '" + path.text + "'",
+                  [&] { return key_hint(path.text, nullptr); });
   return {};
 }
 
@@ -101,7 +102,8 @@ std::vector<Assignment> read_fields(const Node& map, const FieldScope& scope, Re
     } else if (const int section = table.find_section(path); section >= 0) {
       found = read_section(table.sections[std::size_t(section)], entry.value, said, reading);
     } else {
-      reading.mistake(entry.key.where, "unknown key '" + key + "'", key_hint(key, scope.section));
+      reading.mistake(entry.key.where, "unknown key '" + key + "'",
+                      [&] { return key_hint(key, scope.section); });
     }
     for (Assignment& assignment : found) {
       const auto [known, fresh] = lines.emplace(assignment.path, assignment.where.line);

@@ -200,6 +200,13 @@ std::optional<Formula> read_formula(const Node& node, const Leaf* target, std::s
         "write a text, as in \"step.batch * step.context <= 1000000\"");
     return std::nullopt;
   }
+  if (std::int64_t(node.text.size()) > reading.limits.expression_bytes) {
+    reading.mistakes.add(beyond_limit(
+        node.where,
+        std::string(said) + ": more than " + limit_text(reading.limits.expression_bytes),
+        "expression_bytes"));
+    return std::nullopt;
+  }
   std::vector<Token> tokens;
   if (!tokenize(node, tokens, reading)) return std::nullopt;
   std::vector<std::size_t> starts;

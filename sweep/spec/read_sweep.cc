@@ -1,9 +1,12 @@
 // One file (and those it includes) to a sweep. Every mistake is collected; nothing is thrown.
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <span>
 #include <tuple>
 #include <utility>
 
+#include "sweep/input/utf8.h"
 #include "sweep/space/space_parts.h"
 #include "sweep/space/text_code.h"
 #include "sweep/spec/load_resources.h"
@@ -87,11 +90,12 @@ class SweepReader {
     }
     check_compared();
     if (reading_.mistakes.empty()) check_whole();
+    if (reading_.mistakes.empty()) check_names(name);
     if (reading_.mistakes.empty() && !complete(parts_)) {
       reading_.mistake(root_where_, "the sweep has more than 2^64 positions",
                        "shorten an axis, or draw from them with 'sample'");
     }
-    if (!reading_.mistakes.empty()) return in_order(std::move(reading_.mistakes));
+    if (!reading_.mistakes.empty()) return std::move(reading_.mistakes).finish_sorted(in_order);
 
     const std::string body = space_yaml(parts_);
     SweepSpec spec{.space = Space(std::make_shared<const SpaceParts>(std::move(parts_)))};
@@ -114,12 +118,11 @@ class SweepReader {
   void gather(engine::Result<Node> root, const std::string& file) {
     reading_.files.push_back(file);
     if (!root) {
-      for (const Mistake& mistake : root.mistakes()) {
-        reading_.mistake(mistake.where, mistake.what, mistake.hint);
-      }
+      reading_.mistakes.add(root.mistakes());
       return;
     }
-    const Node document = std::move(root).value();
+    Node document = std::move(root).value();
+    reading_.count(document);
     if (root_where_.file.empty()) root_where_ = document.where;
     if (!document.is_map()) {
       const std::string what = document.is_null()
@@ -137,20 +140,22 @@ class SweepReader {
       if (entry.key.text == "include") include(entry.value);
     }
     reading_.open.pop_back();
-    documents_.push_back(std::make_unique<const Node>(document));
+    documents_.push_back(std::make_unique<const Node>(std::move(document)));
   }
 
   void unknown_key(const Node& key) {
-    std::string hint = suggestion(key.text, kTopKeys, "known keys");
-    const std::vector<std::string> paths = all_paths();
-    if (std::find(paths.begin(), paths.end(), key.text) != paths.end()) {
-      hint = "'" + key.text + "' goes under 'base:' or, to be swept, under 'axes:'";
-    }
-    reading_.mistake(key.where, "unknown key '" + key.text + "'", hint);
+    reading_.mistake(key.where, "unknown key '" + key.text + "'", [&] {
+      const std::vector<std::string> paths = all_paths();
+      if (std::find(paths.begin(), paths.end(), key.text) != paths.end()) {
+        return "'" + key.text + "' goes under 'base:' or, to be swept, under 'axes:'";
+      }
+      return suggestion(key.text, kTopKeys, "known keys");
+    });
   }
 
   void include(const Node& node) {
-    const std::vector<Node> files = node.is_sequence() ? node.items : std::vector<Node>{node};
+    const std::span<const Node> files =
+        node.is_sequence() ? std::span(node.items) : std::span(&node, 1);
     for (const Node& item : files) {
       const auto name = read_text(item, "include", reading_);
       if (!name) continue;
@@ -164,10 +169,11 @@ class SweepReader {
       std::error_code error;
       if (!std::filesystem::is_regular_file(file, error)) {
         reading_.mistake(item.where, "include: there is no file '" + *name + "'",
-                         similar_file_hint(file));
+                         [&] { return similar_file_hint(file); });
         continue;
       }
-      gather(read_yaml_file(file), file.string());
+      if (!reading_.may_read(item.where)) return;
+      gather(read_yaml_file(file, reading_.limits), file.string());
     }
   }
 
@@ -223,13 +229,15 @@ class SweepReader {
   // taken for a slip: a resolved sweep must read without the library it came from.
   void check_compared() {
     const engine::LeafTable& table = engine::leaf_table();
+    std::map<std::string, std::vector<std::string>> names_in;  // by library
     for (const ComparedText& compared : reading_.compared) {
       const engine::Leaf& leaf = table.leaves[std::size_t(compared.leaf)];
       if (leaf.kind != engine::LeafKind::text || !leaf.path.ends_with(".name")) continue;
       const int section = table.find_section(leaf.path.substr(0, leaf.path.size() - 5));
       if (section < 0) continue;
       const std::string library(table.sections[std::size_t(section)].library);
-      std::vector<std::string> names = reading_.library.names(library);
+      if (!names_in.contains(library)) names_in[library] = reading_.library.names(library);
+      std::vector<std::string> names = names_in[library];
       names.push_back(engine::leaf_text(parts_.base, leaf));
       for (const Axis& axis : parts_.axes) {
         for (const Edit& edit : axis.edits) {
@@ -258,6 +266,24 @@ class SweepReader {
       if (given) continue;
       reading_.mistake(root_where_, "the sweep names no " + prefix,
                        "add one under 'base:', as in '" + prefix + ": " + example + "'");
+    }
+  }
+
+  // Names of files become names of specs, and rows carry them: readers of Parquet want UTF-8.
+  void check_names(const std::string& name) {
+    const auto check = [&](const std::string& text) {
+      if (is_utf8(text)) return;
+      reading_.mistake(root_where_, "the name '" + text + "' is not UTF-8 text",
+                       "rename the file it comes from, or state 'name:' in it");
+    };
+    check(name);
+    for (const engine::Leaf& leaf : engine::leaf_table().leaves) {
+      if (leaf.kind == engine::LeafKind::text) check(engine::leaf_text(parts_.base, leaf));
+    }
+    for (const Axis& axis : parts_.axes) {
+      for (const Edit& edit : axis.edits) {
+        if (const auto* text = std::get_if<std::string>(&edit.value)) check(*text);
+      }
     }
   }
 

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "sweep/input/utf8.h"
 #include "sweep/spec/load_spec.h"
 #include "sweep/spec/parse_quantity.h"
 #include "sweep/spec/suggest.h"
@@ -14,6 +15,8 @@ namespace {
 using engine::Leaf;
 using engine::LeafKind;
 using engine::LeafValue;
+
+constexpr const char* kBeyond = "it is too large, or too near to zero, for a number here";
 
 std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
 
@@ -30,6 +33,8 @@ std::optional<double> read_quantity(const Leaf& leaf, const Node& node, std::str
   if (parsed) {
     hint =
         in_quotes(parts->unit) + " measures " + std::string(parsed->unit.measure) + "; " + advice;
+  } else if (parts && find_unit(parts->unit)) {
+    hint = kBeyond;
   } else if (parts && !parts->unit.empty()) {
     hint = in_quotes(parts->unit) + " is not a unit; " + advice;
   }
@@ -48,6 +53,22 @@ std::optional<LeafValue> read_name(const Leaf& leaf, const Node& node, std::stri
   reading.mistake(node.where, std::string(said) + ": unknown name " + in_quotes(node.text),
                   (near.empty() ? "" : "did you mean " + in_quotes(near) + "? ") +
                       "one of: " + listing(names, names.size()));
+  return std::nullopt;
+}
+
+std::optional<LeafValue> read_text_leaf(const Leaf& leaf, const Node& node, const std::string& said,
+                                        Reading& reading) {
+  if (std::int64_t(node.text.size()) > reading.limits.text_bytes) {
+    reading.mistakes.add(beyond_limit(
+        node.where, said + ": more than " + limit_text(reading.limits.text_bytes), "text_bytes"));
+    return std::nullopt;
+  }
+  if (!leaf.range.file || node.text.empty()) return node.text;
+  std::string path =
+      std::filesystem::absolute(relative_to(node.where, node.text)).lexically_normal().string();
+  if (is_utf8(path)) return path;
+  reading.mistake(node.where, said + ": the path '" + path + "' is not UTF-8 text",
+                  "rename the folder: rows carry the path, and readers of Parquet want UTF-8");
   return std::nullopt;
 }
 
@@ -104,7 +125,7 @@ std::optional<LeafValue> read_value(const Leaf& leaf, const Node& node, std::str
       const auto value = parse_number(node.text);
       if (!value) {
         reading.mistake(node.where, name + ": " + in_quotes(node.text) + " is not a number",
-                        "write a plain number, as in '0.9'");
+                        is_digits(node.text) ? kBeyond : "write a plain number, as in '0.9'");
         return std::nullopt;
       }
       if (!check_range(leaf, *value, node, said, reading)) return std::nullopt;
@@ -113,8 +134,10 @@ std::optional<LeafValue> read_value(const Leaf& leaf, const Node& node, std::str
     case LeafKind::integer: {
       const auto value = parse_integer(node.text);
       if (!value) {
-        reading.mistake(node.where, name + ": " + in_quotes(node.text) + " is not a whole number",
-                        "write digits only, as in '64' or '1_000_000'");
+        const bool large = is_digits(node.text) && node.text.find('.') == std::string::npos;
+        reading.mistake(
+            node.where, name + ": " + in_quotes(node.text) + " is not a whole number",
+            large ? "it is too large for one" : "write digits only, as in '64' or '1_000_000'");
         return std::nullopt;
       }
       if (!check_range(leaf, double(*value), node, said, reading)) return std::nullopt;
@@ -128,12 +151,7 @@ std::optional<LeafValue> read_value(const Leaf& leaf, const Node& node, std::str
     case LeafKind::enumeration:
       return read_name(leaf, node, said, reading);
     case LeafKind::text:
-      if (leaf.range.file && !node.text.empty()) {
-        return std::filesystem::absolute(relative_to(node.where, node.text))
-            .lexically_normal()
-            .string();
-      }
-      return node.text;
+      return read_text_leaf(leaf, node, name, reading);
   }
   return std::nullopt;
 }

@@ -1,16 +1,22 @@
 // What readers share while they read one sweep: the library, and every mistake found so far.
 #pragma once
 
+#include <algorithm>
+#include <concepts>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/base/result.h"
 #include "engine/leaves.h"
 #include "engine/resources.h"
+#include "sweep/input/limits.h"
+#include "sweep/input/mistake_list.h"
 #include "sweep/space/space_parts.h"
 #include "sweep/spec/library.h"
+#include "sweep/spec/node.h"
 
 namespace sweep {
 
@@ -38,19 +44,43 @@ struct ComparedText {
 
 class Reading {
  public:
-  explicit Reading(Library from) : library(std::move(from)) {}
+  explicit Reading(Library from, const InputLimits& within = input_limits())
+      : library(std::move(from)), limits(within) {}
 
   void mistake(const engine::Location& where, std::string what, std::string hint = "") {
-    engine::Mistake found{where, std::move(what), std::move(hint)};
-    // A library file named twice is wrong once.
-    for (const engine::Mistake& known : mistakes) {
-      if (known == found) return;
+    mistakes.add({where, std::move(what), std::move(hint)});
+  }
+  // A hint that takes long to find, such as the nearest of many names: looked for only where it is shown.
+  template <std::invocable Hint>
+  void mistake(const engine::Location& where, std::string what, Hint&& hint) {
+    mistake(where, std::move(what), mistakes.full() ? std::string() : std::string(hint()));
+  }
+
+  // Whether one more file may be read, named at this place.
+  bool may_read(const engine::Location& named_at) {
+    const auto refuse = [&](const std::string& what, std::string_view limit) {
+      mistakes.add(beyond_limit(named_at, what, limit));
+      return false;
+    };
+    if (std::int64_t(files.size()) >= limits.files) {
+      return refuse("the sweep takes more than " + std::to_string(limits.files) + " files",
+                    "files");
     }
-    mistakes.push_back(std::move(found));
+    if (std::int64_t(open.size()) >= limits.file_depth) {
+      return refuse("more than " + std::to_string(limits.file_depth) +
+                        " files that include, or are made from, one another",
+                    "file_depth");
+    }
+    return true;
+  }
+  // The values of all files together have the limit of one.
+  void count(const Node& document) {
+    limits.nodes = std::max<std::int64_t>(1, limits.nodes - node_count(document));
   }
 
   Library library;
-  std::vector<engine::Mistake> mistakes;
+  InputLimits limits;
+  MistakeList mistakes;
   std::vector<ComparedText> compared;
   std::vector<std::string> files;  // every file read, in order
   // Traces and calibrations that were named, loaded once.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <system_error>
 
 namespace sweep {
@@ -38,6 +39,8 @@ std::string nearest(std::string_view written, const std::vector<std::string>& ca
   int best = std::max(1, int(written.size()) / 3) + 1;
   std::string name;
   for (const std::string& candidate : candidates) {
+    // Lengths alone are a distance: most candidates need no closer look.
+    if (std::abs(int(written.size()) - int(candidate.size())) >= best) continue;
     const int distance = edit_distance(written, candidate);
     if (distance < best) {
       best = distance;

@@ -77,12 +77,12 @@ class CsvTrace {
   engine::Result<std::shared_ptr<const engine::Trace>> read(std::string_view text,
                                                             std::int64_t block_tokens) {
     bool readable = true;
-    for (std::size_t start = 0; start < text.size() && readable && !builder_.full();) {
+    for (std::size_t start = 0; start < text.size() && readable;) {
       const std::size_t end = std::min(text.find('\n', start), text.size());
       const std::string_view line = text.substr(start, end - start);
       start = end + 1;
       ++line_;
-      if (trimmed(line).empty()) continue;
+      if (!builder_.within(line, line_) || trimmed(line).empty()) continue;
       if (columns_.empty()) {
         readable = header(line);
       } else {

@@ -1,9 +1,6 @@
 #include "sweep/workload/trace_file.h"
 
-#include <zlib.h>
-
-#include <vector>
-
+#include "sweep/input/read_text.h"
 #include "sweep/workload/trace_rows.h"
 
 namespace sweep {
@@ -23,28 +20,9 @@ TraceResult parse_trace(std::string_view text, const std::string& name,
 }
 
 TraceResult read_trace(const std::string& path, const TraceOptions& options) {
-  // zlib reads plain files too.
-  gzFile file = gzopen(path.c_str(), "rb");
-  if (file == nullptr) {
-    return engine::Mistake{{path, 0, 0}, "the trace cannot be opened", "check load.trace"};
-  }
-  gzbuffer(file, 1 << 18);
-  std::string text;
-  std::vector<char> piece(1 << 20);
-  int count = 0;
-  while ((count = gzread(file, piece.data(), unsigned(piece.size()))) > 0) {
-    text.append(piece.data(), std::size_t(count));
-  }
-  int error = Z_OK;
-  gzerror(file, &error);
-  const int closed = gzclose(file);
-  if (count < 0 || error != Z_OK || closed != Z_OK) {
-    return engine::Mistake{
-        {path, 0, 0},
-        "the trace is damaged or cut off after " + std::to_string(text.size()) + " bytes of text",
-        "fetch the file again"};
-  }
-  return parse_trace(text, path, options);
+  const engine::Result<std::string> text = read_table_text(path);
+  if (!text) return text.mistakes();
+  return parse_trace(*text, path, options);
 }
 
 }  // namespace sweep

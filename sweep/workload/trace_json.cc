@@ -152,12 +152,12 @@ engine::Result<std::shared_ptr<const engine::Trace>> parse_json_trace(std::strin
   bool first = true;
   bool readable = true;
   int number = 0;
-  for (std::size_t start = 0; start < text.size() && readable && !builder.full();) {
+  for (std::size_t start = 0; start < text.size() && readable;) {
     const std::size_t end = std::min(text.find('\n', start), text.size());
     const std::string_view line = text.substr(start, end - start);
     start = end + 1;
     ++number;
-    if (trimmed(line).empty()) continue;
+    if (!builder.within(line, number) || trimmed(line).empty()) continue;
     row.clear();
     std::vector<std::string> keys;
     reader.start(row, first ? &keys : nullptr);

@@ -12,7 +12,6 @@
 namespace sweep {
 namespace {
 
-constexpr std::size_t kMostMistakes = 20;
 constexpr double kMostTokens = 1e8;
 constexpr double kMostSeconds = 1e9;  // thirty years
 constexpr double kMostSessions = 1e15;
@@ -103,11 +102,15 @@ void TraceRowText::set(const TraceColumn& column, double value) {
 TraceBuilder::TraceBuilder(std::string file)
     : file_(std::move(file)), trace_(std::make_shared<engine::Trace>()) {}
 
-bool TraceBuilder::full() const { return mistakes_.size() >= kMostMistakes; }
-
 void TraceBuilder::mistake(int line, int column, std::string what, std::string hint) {
-  if (full()) return;
-  mistakes_.push_back({{file_, line, column}, std::move(what), std::move(hint)});
+  mistakes_.add({{file_, line, column}, std::move(what), std::move(hint)});
+}
+
+bool TraceBuilder::within(std::string_view text, int line) {
+  if (std::int64_t(text.size()) <= line_bytes_) return true;
+  mistakes_.add(beyond_limit({file_, line, 1}, "a line of more than " + limit_text(line_bytes_),
+                             "line_bytes"));
+  return false;
 }
 
 bool TraceBuilder::columns(const std::vector<Name>& names, int line) {
@@ -237,7 +240,7 @@ void TraceBuilder::append(const TraceRowText& row) {
 engine::Result<std::shared_ptr<const engine::Trace>> TraceBuilder::finish(
     std::string_view content, std::int64_t block_tokens) {
   if (mistakes_.empty() && trace_->size() == 0) mistake(1, 1, "the trace has no rows");
-  if (!mistakes_.empty()) return mistakes_;
+  if (!mistakes_.empty()) return std::move(mistakes_).finish();
   if (has(TraceField::hashes)) {
     trace_->block_tokens = block_tokens > 0            ? block_tokens
                            : implied_block_tokens_ > 0 ? implied_block_tokens_

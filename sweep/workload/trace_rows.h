@@ -12,6 +12,8 @@
 
 #include "engine/base/result.h"
 #include "engine/workload/trace.h"
+#include "sweep/input/limits.h"
+#include "sweep/input/mistake_list.h"
 
 namespace sweep {
 
@@ -67,7 +69,8 @@ class TraceBuilder {
   explicit TraceBuilder(std::string file);
 
   void mistake(int line, int column, std::string what, std::string hint = {});
-  bool full() const;  // so many mistakes that reading on helps nobody
+  // Whether a line is short enough to be looked at; a mistake where it is not.
+  bool within(std::string_view text, int line);
 
   struct Name {
     std::string text;
@@ -99,7 +102,8 @@ class TraceBuilder {
   void append(const TraceRowText& row);
 
   std::string file_;
-  std::vector<engine::Mistake> mistakes_;
+  std::int64_t line_bytes_ = input_limits().line_bytes;
+  MistakeList mistakes_;
   std::shared_ptr<engine::Trace> trace_;
   std::array<std::string, kTraceFields>
       names_;  // what the file calls each field; empty: it has none

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "sweep/input/mistake_list.h"
 #include "sweep/spec/suggest.h"
 #include "tools/calibrate/call_names.h"
 
@@ -17,7 +18,6 @@ namespace {
 
 using engine::Family;
 
-constexpr std::size_t kMostMistakes = 20;
 constexpr std::size_t kAbsent = std::size_t(-1);
 
 // A size that a family's calls have; where the column or cell is absent, `fallback` (-1: a mistake).
@@ -117,16 +117,15 @@ class Reader {
     if (table_.text.rows() == 0) {
       mistake({table_.text.file, 1, 1}, "the table has no rows", "");
     }
-    if (!mistakes_.empty()) return std::move(mistakes_);
+    if (!mistakes_.empty()) return std::move(mistakes_).finish();
     table_.records.reserve(table_.text.rows());
     for (std::size_t row = 0; row < table_.text.rows(); ++row) {
       KernelRecord record{.row = std::uint32_t(row)};
       if (read_call(row, record) && (!timed || read_time(row, record))) {
         table_.records.push_back(record);
       }
-      if (mistakes_.size() >= kMostMistakes) break;
     }
-    if (!mistakes_.empty()) return std::move(mistakes_);
+    if (!mistakes_.empty()) return std::move(mistakes_).finish();
     spread_gating();
     for (auto& [what, skipped] : skipped_) table_.skipped.push_back(std::move(skipped));
     return std::move(table_);
@@ -142,7 +141,7 @@ class Reader {
   }
 
   void mistake(engine::Location where, std::string what, std::string hint) {
-    mistakes_.push_back({std::move(where), std::move(what), std::move(hint)});
+    mistakes_.add({std::move(where), std::move(what), std::move(hint)});
   }
 
   void require(const std::string& name) {
@@ -301,7 +300,7 @@ class Reader {
   std::map<std::string, std::uint32_t> impl_numbers_;
   std::uint32_t last_impl_ = 0;
   std::map<std::string, SkippedRows> skipped_;
-  std::vector<engine::Mistake> mistakes_;
+  sweep::MistakeList mistakes_;
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ ENGINE_ROOMS = [
     "training", "economics",
 ]
 ENGINE = ["engine"] + [f"engine/{room}" for room in ENGINE_ROOMS]
-SWEEP = ["sweep/workload", "sweep/spec", "sweep/space", "sweep/run"]
+SWEEP = ["sweep/input", "sweep/workload", "sweep/spec", "sweep/space", "sweep/run"]
 
 # A room and the rooms it may include; itself always. "engine" alone is the front door: the files
 # directly in engine/ (scenario, outcome, evaluate, explain).
@@ -35,11 +35,12 @@ ROOMS = {
                         "engine/step", "engine/comm"],
     "engine/economics": ["engine/base", "engine/hardware"],
     "engine": ENGINE,
-    "sweep/workload": ENGINE,
+    "sweep/input": ["engine/base"],
+    "sweep/workload": ENGINE + ["sweep/input"],
     "sweep/space": ENGINE,
-    "sweep/spec": ENGINE + ["sweep/space", "sweep/workload"],
+    "sweep/spec": ENGINE + ["sweep/input", "sweep/space", "sweep/workload"],
     "sweep/run": ["engine", "engine/base", "sweep/space"],
-    "results": ENGINE + ["sweep/space"],
+    "results": ENGINE + ["sweep/input", "sweep/space"],
     "tools": ENGINE + SWEEP + ["results"],
     "tests": ENGINE + SWEEP + ["results", "tools"],
 }
@@ -56,7 +57,7 @@ PACKAGES = {
     "Random123/": ["engine/base"],
     "xxhash": ["engine", "engine/base", "sweep/workload", "sweep/space", "results"],
     "nlohmann/": ["sweep/workload", "sweep/spec", "sweep/space", "results", "tools"],
-    "zlib": ["sweep/workload", "sweep/spec", "sweep/space", "results"],
+    "zlib": ["sweep/input", "results"],
     "gtest/": [],
     "gmock/": [],
     "benchmark/": [],

@@ -34,7 +34,7 @@ double value_of(const std::string& text) {
       read_derivation(scalar(text), table.leaves[std::size_t(table.find_leaf("host.launch_cost"))],
                       "derive", reading);
   if (!formula) {
-    ADD_FAILURE() << text << "\n" << engine::to_text(reading.mistakes);
+    ADD_FAILURE() << text << "\n" << engine::to_text(std::move(reading.mistakes).finish());
     return -1;
   }
   return Expression(*formula).value(toy_scenario());
@@ -43,7 +43,7 @@ double value_of(const std::string& text) {
 std::string mistakes(const std::string& text) {
   Reading reading{Library()};
   EXPECT_FALSE(read_condition(scalar(text), "require", reading).has_value()) << text;
-  return engine::to_text(reading.mistakes);
+  return engine::to_text(std::move(reading.mistakes).finish());
 }
 
 TEST(Formula, ArithmeticAndFunctions) {

@@ -133,15 +133,24 @@ TEST_P(BrokenTraces, SayExactlyThis) {
 INSTANTIATE_TEST_SUITE_P(Traces, BrokenTraces, testing::ValuesIn(kBroken),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
-TEST(BadTraces, ReadingStopsAfterTwentyMistakes) {
+TEST(BadTraces, FiftyMistakesAreToldAndTheRestCounted) {
   std::string text = kHeader;
   for (int i = 0; i < 1000; ++i) text += "1,0,5\n";
-  EXPECT_EQ(parse_trace(text, "t.csv").mistakes().size(), 20u);
+  const auto mistakes = parse_trace(text, "t.csv").mistakes();
+  ASSERT_EQ(mistakes.size(), 51u);
+  EXPECT_EQ(mistakes.back().what, "and 950 more mistakes");
+}
+
+TEST(BadTraces, ALineOfManyMegabytesIsNotLookedAt) {
+  const std::string text = kHeader + std::string((16 << 20) + 1, ',') + "\n1,5,5\n";
+  EXPECT_EQ(engine::to_text(parse_trace(text, "t.csv").mistakes()),
+            "t.csv:2:1: error: a line of more than 16 MiB\n"
+            "  hint: if that is meant, raise the limit: LLMSWEEP_LIMITS=line_bytes=...\n");
 }
 
 TEST(BadTraces, AFileThatIsNotThereSaysSo) {
   EXPECT_EQ(engine::to_text(read_trace("/nowhere/t.csv").mistakes()),
-            "/nowhere/t.csv: error: the trace cannot be opened\n  hint: check load.trace\n");
+            "/nowhere/t.csv: error: there is no such file\n  hint: check its name\n");
 }
 
 }  // namespace

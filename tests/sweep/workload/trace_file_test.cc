@@ -80,7 +80,7 @@ TEST(TraceFile, AGzipThatIsCutOffIsAMistake) {
   // Nothing of it is used, though half of its rows can be read.
   EXPECT_THAT(
       mistakes_of(read_trace(path)),
-      testing::MatchesRegex(path + ": error: the trace is damaged or cut off after [0-9]+ bytes "
+      testing::MatchesRegex(path + ": error: the file is damaged or cut off after [0-9]+ bytes "
                                    "of text\n  hint: fetch the file again\n"));
 }
 

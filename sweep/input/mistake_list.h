@@ -1,0 +1,80 @@
+// Mistakes as they are found: the first of them in full, the rest only counted. Nobody corrects
+// thousands at once, and they may be as many as a hostile file has letters.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/base/result.h"
+
+namespace sweep {
+
+class MistakeList {
+ public:
+  static constexpr std::size_t kMostKept = 50;
+  static constexpr std::size_t kMostLetters = 2000;  // of a message: what it quotes may be long
+
+  void add(engine::Mistake found) {
+    if (full()) {
+      more_ += rest_in(found);
+      return;
+    }
+    shorten(found.what);
+    shorten(found.hint);
+    // A library file named twice is wrong once.
+    if (std::find(kept_.begin(), kept_.end(), found) == kept_.end()) {
+      kept_.push_back(std::move(found));
+    }
+  }
+  void add(const std::vector<engine::Mistake>& found) {
+    for (const engine::Mistake& mistake : found) add(mistake);
+  }
+
+  // Further ones are only counted, so there is no use in finding good words for them.
+  bool full() const { return kept_.size() >= kMostKept; }
+  bool empty() const { return kept_.empty(); }
+  std::size_t size() const { return kept_.size() + more_; }
+
+  // Those that are kept and, where there were more, how many.
+  std::vector<engine::Mistake> finish() && {
+    if (more_ > 0) kept_.push_back(rest());
+    return std::move(kept_);
+  }
+  // The same with the kept ones in another order.
+  template <class Sort>
+  std::vector<engine::Mistake> finish_sorted(Sort sort) && {
+    kept_ = sort(std::move(kept_));
+    return std::move(*this).finish();
+  }
+
+ private:
+  static void shorten(std::string& text) {
+    if (text.size() <= kMostLetters) return;
+    std::size_t end = kMostLetters;
+    // Not inside a character of several bytes.
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+    text.replace(end, std::string::npos, "... (shortened)");
+  }
+
+  static constexpr const char* kRestHint = "correct these first";
+
+  engine::Mistake rest() const {
+    return {{kept_.front().where.file, 0, 0},
+            "and " + std::to_string(more_) + (more_ == 1 ? " more mistake" : " more mistakes"),
+            kRestHint};
+  }
+  // How many a mistake stands for: one, or what the rest() of a list that was added counted.
+  static std::size_t rest_in(const engine::Mistake& mistake) {
+    if (mistake.hint != kRestHint) return 1;
+    return std::size_t(std::strtoull(mistake.what.c_str() + 4, nullptr, 10));
+  }
+
+  std::vector<engine::Mistake> kept_;
+  std::size_t more_ = 0;
+};
+
+}  // namespace sweep
