@@ -212,7 +212,7 @@ void report_time(const Scenario& scenario, const StepTime& time, double generate
     const DollarsPerSecond rent = scenario.device.rent * devices;
     metrics.price_usd_per_mtok = rent.value / metrics.total.value * 1e6;
   }
-  outcome.bound = main_bound(time);
+  outcome.bound = time.saved.largest();
   outcome.tier = time.device.tier;
   outcome.extrapolated = time.device.extrapolated;
 }

@@ -244,7 +244,7 @@ struct Metrics {
 struct Outcome {
   Status status = Status::ok;
   std::string reason;
-  Bound bound = Bound::compute;  // what most of the time waits for
+  Bound bound = Bound::compute;  // what saves most time if it is free
   Tier tier = Tier::roofline;    // the least founded tier among the kernels
   bool extrapolated = false;
   Saturation saturation = Saturation::none;

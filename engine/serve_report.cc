@@ -60,17 +60,15 @@ bool is_attention(Family family) {
          family == Family::mla_prefill || family == Family::mla_decode;
 }
 
-// Sums of the kernels table, and what most of the time waits for.
+// Sums of the kernels table.
 void report_kernels(const Scenario& scenario, double seconds, Outcome& outcome) {
   Metrics& metrics = outcome.metrics;
   metrics.compute_time = metrics.attention_time = metrics.communication_time = Seconds{0};
   metrics.host_time = metrics.gap_time = Seconds{0};
-  std::array<Seconds, enum_names(Bound{}).size()> by_bound{};
   Flops flops;
   Bytes bytes;
   outcome.tier = Tier::measured;
   for (const KernelRow& row : outcome.kernels) {
-    by_bound[std::size_t(row.bound)] += row.time;
     if (row.family == Family::gap) {
       metrics.gap_time += row.time;
     } else if (row.family == Family::host) {
@@ -85,8 +83,6 @@ void report_kernels(const Scenario& scenario, double seconds, Outcome& outcome) 
       outcome.extrapolated = outcome.extrapolated || row.extrapolated;
     }
   }
-  outcome.bound =
-      static_cast<Bound>(std::max_element(by_bound.begin(), by_bound.end()) - by_bound.begin());
   if (seconds <= 0) return;
   const Dtype dtype = compute_dtype(scenario.quant.weights, scenario.quant.activations);
   metrics.model_flops_utilization = flops / Seconds{seconds} / matrix_peak(scenario.device, dtype);
@@ -193,6 +189,7 @@ void report_serving(const Scenario& scenario, std::int64_t replicas, ServingSim&
   metrics.kv_peak = summary.kv_peak / metrics.kv_blocks;
   metrics.kv_waste = summary.held > 0 ? summary.waste / summary.held : 0;
   sim.table().report(outcome.kernels);
+  outcome.bound = sim.table().saved().largest();
   report_kernels(scenario, makespan * double(replicas), outcome);
   outcome.saturation = saturation_of(scenario.load, metrics, summary);
 }

@@ -104,7 +104,9 @@ void add_results(std::vector<Column>& columns) {
   add(ResultColumn::reason, "reason", ColumnType::text, "why it does not; null when it does");
   add(ResultColumn::saturation, "saturation", ColumnType::text,
       "how a served load and the system's speed get along; none: nothing was served");
-  add(ResultColumn::bound, "bound", ColumnType::text, "what most of the time waits for");
+  add(ResultColumn::bound, "bound", ColumnType::text,
+      "the part without which the point would take the least time: compute, memory, l2 (cache), "
+      "launch (the start of kernels on the device), network or host");
   add(ResultColumn::tier, "tier", ColumnType::text, "the least founded tier among the kernels");
   add(ResultColumn::extrapolated, "extrapolated", ColumnType::boolean,
       "some kernel lies outside what was measured");
@@ -257,7 +259,7 @@ std::vector<Column> kernel_columns() {
   add("seconds", ColumnType::float64, "s", "time of all calls on one device");
   add("flops", ColumnType::float64, "FLOP", "arithmetic of all calls on one device");
   add("bytes", ColumnType::float64, "B", "memory or network traffic of all calls on one device");
-  add("bound", ColumnType::text, "", "what the kernel waits for");
+  add("bound", ColumnType::text, "", "the part without which the kernel would take the least time");
   add("tier", ColumnType::text, "", "how well founded the time is");
   add("extrapolated", ColumnType::boolean, "", "outside what was measured");
   return columns;

@@ -8,9 +8,19 @@
 // and the YAML reader, sweep axes, Parquet columns and `describe` all visit it.
 #pragma once
 
+#include <cstdint>
 #include <limits>
 
 namespace engine {
+
+// What raising a number of the hardware or the host does to the time of a step or a request, all else equal.
+// tests/laws/direction_laws_test.cc holds every device to it.
+enum class Raising : std::uint8_t {
+  unstated,      // not a number of a device, a link or a host
+  never_slower,  // bandwidths, peaks, capacities
+  never_faster,  // latencies, launches, power drawn
+  either,        // no rule: it depends on the rest, or times do not depend on it
+};
 
 // The closed interval a numeric field must lie in, in base units.
 struct Range {
@@ -20,6 +30,19 @@ struct Range {
   const char* zero_word = nullptr;
   // A text that is a path: relative to the file that says it, and not part of a point's identity.
   bool file = false;
+  Raising raising = Raising::unstated;
+
+  // The same range, with what raising the field does.
+  constexpr Range faster() const { return raised(Raising::never_slower); }
+  constexpr Range slower() const { return raised(Raising::never_faster); }
+  constexpr Range neither() const { return raised(Raising::either); }
+
+ private:
+  constexpr Range raised(Raising what) const {
+    Range range = *this;
+    range.raising = what;
+    return range;
+  }
 };
 
 constexpr Range any_value{};

@@ -209,6 +209,12 @@ const FittedSet<Fit>* find_set(const FittedSets<Fit>& sets, ParameterSet chosen)
   }
 }
 
+// The set is a sweep's own, whether the device is still the one that was swept or was altered since.
+template <class Fit>
+bool is_own(const FittedSets<Fit>& sets, const FittedSet<Fit>* set) {
+  return set == &sets[static_cast<std::size_t>(ParameterSet::own)];
+}
+
 // Whether a family has any parameters.
 template <class Fit>
 bool speaks(const FittedSets<Fit>& sets) {

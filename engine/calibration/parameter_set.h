@@ -1,4 +1,4 @@
-// Which set of fitted parameters a device gets, from what its datasheet says.
+// Which set of fitted parameters a device gets: that of its generation.
 #pragma once
 
 #include <array>
@@ -26,14 +26,14 @@ constexpr std::array<std::string_view, 8> enum_names(ParameterSet) {
 }
 constexpr std::size_t kParameterSets = 8;
 
-// The set fitted nearest to a device:
+// The set fitted nearest to a device, by its `architecture`:
 // - NVIDIA Hopper and Blackwell data-centre devices: their generation's;
-// - Ampere with the large multiprocessor (164 KiB of scratch memory: A100, A30): ampere;
-// - the rest of NVIDIA's line (GA10x, Ada, Blackwell RTX, Turing, Volta, Pascal): synchronous;
-// - anything else built of many small processors (at most 16384 FLOP a clock each, as AMD's): pooled,
-//   and every time is flagged as extrapolated;
-// - few large processors (TPU, Gaudi, Trainium): none, so that the roofline speaks.
-// Never the name of a device: a sweep may turn one into another.
+// - Ampere with the large multiprocessor (A100, A30): ampere;
+// - the rest of NVIDIA's line (Ampere RTX, Ada, Blackwell RTX, Turing, Volta, Pascal): synchronous;
+// - few large processors (TPU, Gaudi, NeuronCore, or what calls itself systolic): none, so that the roofline speaks;
+// - anything else is taken for many small processors, as AMD's: pooled, and every time is flagged as extrapolated.
+// Neither the name of a device nor any of its numbers: a sweep may turn one into another, and a number that crossed a
+// threshold would change the kernels.
 ParameterSet choose_set(const Device& device);
 
 // Where to look when a family has no parameters of that set; `pooled` ends the chain.

@@ -25,8 +25,6 @@ CollectiveKind kind_of(Pattern pattern) {
 
 namespace {
 
-constexpr double kFastLink = 100e9;  // bytes a second; the slowest fitted one has 300
-
 // What one device must send at least.
 double least_bytes(Pattern pattern, double bytes, double ranks, bool in_network) {
   if (pattern == Pattern::send_recv) return bytes;
@@ -79,7 +77,7 @@ Ways custom_ways(double bytes, double ranks, double rate, double scale, bool in_
 ParameterSet link_set(const Device& device, const Path& path) {
   const ParameterSet chosen = choose_set(device);
   if (chosen == ParameterSet::none) return chosen;
-  return path.bandwidth >= kFastLink ? chosen : ParameterSet::pooled;
+  return path.bus ? ParameterSet::pooled : chosen;
 }
 
 void label(CollectiveTime& time, double least_us, const SetFacts& set, const Coordinates& shape) {

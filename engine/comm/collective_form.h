@@ -15,8 +15,11 @@ struct Path {
   double latency;
   bool any_to_any;
   bool in_network;
+  bool bus = false;  // through the host
 };
 Path path_of(const LinkRates& link, double ranks);
+// The same for a group inside one node, over whichever link joins it.
+Path path_inside(const Fabric& fabric, double ranks);
 
 // Nothing where no fit speaks for the link: devices that reach one another only through neighbours.
 std::optional<CollectiveTime> fitted_collective(Pattern pattern, double bytes, double ranks,
@@ -39,8 +42,8 @@ std::optional<CollectiveTime> fitted_between(Pattern pattern, double bytes, cons
 // Takes the labels of a set, and the residual of a swept device, to a time.
 void label(CollectiveTime& time, double least_us, const SetFacts& set, const Coordinates& shape);
 
-// The generation a link's parameters are taken from: the device's own for its fast links, the pooled
-// ones for a bus.
+// The generation a link's parameters are taken from: the device's own for its links, the pooled ones for the bus
+// to the host. Not by how fast the link is: a number that crossed a threshold would change the parameters.
 ParameterSet link_set(const Device& device, const Path& path);
 
 }  // namespace engine

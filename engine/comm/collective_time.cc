@@ -29,6 +29,13 @@ Path path_of(const LinkRates& link, double ranks) {
   return path;
 }
 
+Path path_inside(const Fabric& fabric, double ranks) {
+  const LinkRates& link = fabric.inside(ranks);
+  Path path = path_of(link, ranks);
+  path.bus = &link == &fabric.host_link;
+  return path;
+}
+
 namespace {
 
 CollectiveTime choose(const CollectiveTime& a, const CollectiveTime& b) {
@@ -75,15 +82,13 @@ CollectiveTime flat_time(Pattern pattern, double bytes, double ranks, const Link
 // Inside one node, fitted where a fit speaks for such links.
 CollectiveTime node_time(Pattern pattern, double bytes, double ranks, const Fabric& fabric,
                          Library library, const Fits& fits) {
-  const LinkRates& link = fabric.inside(ranks);
   if (fits.calibration != nullptr) {
-    const Path path = path_of(link, ranks);
-    if (const auto fitted = fitted_collective(pattern, bytes, ranks, path, library, *fits.device,
-                                              *fits.calibration)) {
+    if (const auto fitted = fitted_collective(pattern, bytes, ranks, path_inside(fabric, ranks),
+                                              library, *fits.device, *fits.calibration)) {
       return *fitted;
     }
   }
-  return flat_time(pattern, bytes, ranks, link);
+  return flat_time(pattern, bytes, ranks, fabric.inside(ranks));
 }
 
 void add_part(CollectiveTime& time, const CollectiveTime& part) {

@@ -50,7 +50,7 @@ CollectiveTime exchange_time(const ExpertExchange& op, const Fabric& fabric, con
                              const Calibration* calibration) {
   const bool one_node = op.ranks <= fabric.devices_per_node;
   if (calibration != nullptr && one_node && op.ranks > 1) {
-    const Path path = path_of(fabric.inside(double(op.ranks)), double(op.ranks));
+    const Path path = path_inside(fabric, double(op.ranks));
     const ParameterSet chosen = link_set(device, path);
     const double rate = path.bandwidth / 1e6;
     const bool combine = op.way == ExpertExchange::Way::combine;

@@ -26,8 +26,9 @@ struct Cluster {
   static void fields(Self& self, Visit&& visit) {
     visit("name", self.name, "name of the cluster", any_value);
     visit("devices_per_node", self.devices_per_node,
-          "devices joined by scale_up; 0: as many as the link joins", non_negative);
-    visit("nodes", self.nodes, "nodes at hand; 0: as many as the point needs", non_negative);
+          "devices joined by scale_up; 0: as many as the link joins", non_negative.neither());
+    visit("nodes", self.nodes, "nodes at hand; 0: as many as the point needs",
+          non_negative.neither());
     visit("scale_up", self.scale_up, "link inside a node; none: the device's own", any_value);
     visit("scale_out", self.scale_out, "link between nodes; none: the device's own", any_value);
   }

@@ -25,13 +25,13 @@ struct MatrixPeaks {
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
-    visit("fp32", self.fp32, "dense matrix peak in fp32 or tf32", non_negative);
-    visit("bf16", self.bf16, "dense matrix peak in bf16", non_negative);
-    visit("fp16", self.fp16, "dense matrix peak in fp16", non_negative);
-    visit("fp8", self.fp8, "dense matrix peak in fp8", non_negative);
-    visit("int8", self.int8, "dense matrix peak in int8", non_negative);
-    visit("int4", self.int4, "dense matrix peak in int4", non_negative);
-    visit("fp4", self.fp4, "dense matrix peak in fp4", non_negative);
+    visit("fp32", self.fp32, "dense matrix peak in fp32 or tf32", non_negative.faster());
+    visit("bf16", self.bf16, "dense matrix peak in bf16", non_negative.faster());
+    visit("fp16", self.fp16, "dense matrix peak in fp16", non_negative.faster());
+    visit("fp8", self.fp8, "dense matrix peak in fp8", non_negative.faster());
+    visit("int8", self.int8, "dense matrix peak in int8", non_negative.faster());
+    visit("int4", self.int4, "dense matrix peak in int4", non_negative.faster());
+    visit("fp4", self.fp4, "dense matrix peak in fp4", non_negative.faster());
   }
 
   bool operator==(const MatrixPeaks&) const = default;
@@ -72,36 +72,40 @@ struct Device {
     visit("vendor", self.vendor, "who makes it", any_value);
     visit("architecture", self.architecture, "generation of the processor", any_value);
     visit("multiprocessors", self.multiprocessors,
-          "streaming multiprocessors, compute units or cores", at_least(1));
+          "streaming multiprocessors, compute units or cores", at_least(1).faster());
     visit("clock", self.clock, "clock the device runs at; peaks and L2 bandwidth scale with it",
-          positive);
+          positive.faster());
     visit("rated_multiprocessors", self.rated_multiprocessors,
-          "multiprocessors the peaks were stated for; 0: those of the device's file", non_negative);
+          "multiprocessors the peaks were stated for; 0: those of the device's file",
+          non_negative.slower());
     visit("rated_clock", self.rated_clock,
-          "clock the peaks were stated for; 0: that of the device's file", non_negative);
+          "clock the peaks were stated for; 0: that of the device's file", non_negative.slower());
     visit("peak", self.peak, "dense matrix peak per format", any_value);
-    visit("vector_peak", self.vector_peak, "fp32 rate outside the matrix units", non_negative);
-    visit("memory_capacity", self.memory_capacity, "memory a program can see", positive);
-    visit("memory_bandwidth", self.memory_bandwidth, "peak off-chip bandwidth", positive);
-    visit("l2_capacity", self.l2_capacity, "last-level cache", non_negative);
-    visit("l2_bandwidth", self.l2_bandwidth, "peak last-level cache read bandwidth", non_negative);
+    visit("vector_peak", self.vector_peak, "fp32 rate outside the matrix units",
+          non_negative.faster());
+    visit("memory_capacity", self.memory_capacity, "memory a program can see", positive.faster());
+    visit("memory_bandwidth", self.memory_bandwidth, "peak off-chip bandwidth", positive.faster());
+    visit("l2_capacity", self.l2_capacity, "last-level cache", non_negative.faster());
+    visit("l2_bandwidth", self.l2_bandwidth, "peak last-level cache read bandwidth",
+          non_negative.faster());
     visit("shared_memory", self.shared_memory, "scratch memory of one multiprocessor",
-          non_negative);
-    visit("launch_latency", self.launch_latency, "time of the smallest kernel", non_negative);
+          non_negative.faster());
+    visit("launch_latency", self.launch_latency, "time of the smallest kernel",
+          non_negative.slower());
     visit("scale_up", self.scale_up, "link to devices of the same node or domain", any_value);
     visit("scale_out", self.scale_out, "link to other nodes, per device", any_value);
     visit("host_link", self.host_link, "link to the host", any_value);
-    visit("idle_power", self.idle_power, "board power when nothing runs", non_negative);
-    visit("power_limit", self.power_limit, "board power limit", non_negative);
+    visit("idle_power", self.idle_power, "board power when nothing runs", non_negative.neither());
+    visit("power_limit", self.power_limit, "board power limit", non_negative.faster());
     visit("busy_power", self.busy_power, "drawn by any busy kernel, before the two below",
-          non_negative);
+          non_negative.slower());
     visit("tensor_power", self.tensor_power,
           "drawn on top by matrix units at their peak; 0: not known, and nothing slows down",
-          non_negative);
+          non_negative.slower());
     visit("memory_power", self.memory_power, "drawn on top by memory at its peak bandwidth",
-          non_negative);
-    visit("rent", self.rent, "on-demand rent of one device", non_negative);
-    visit("purchase", self.purchase, "street price of one device", non_negative);
+          non_negative.slower());
+    visit("rent", self.rent, "on-demand rent of one device", non_negative.neither());
+    visit("purchase", self.purchase, "street price of one device", non_negative.neither());
   }
 
   // A spec file states its peaks for its own clock and multiprocessors unless it says otherwise.

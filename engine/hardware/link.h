@@ -39,9 +39,11 @@ struct Link {
     visit("name", self.name, "name of the link", any_value);
     visit("topology", self.topology, "how the link joins its devices", any_value);
     visit("bandwidth", self.bandwidth, "per device and direction, all lanes together",
-          non_negative);
-    visit("latency", self.latency, "one small message between two devices", non_negative);
-    visit("devices", self.devices, "most devices that one such domain joins", at_least(1));
+          non_negative.faster());
+    visit("latency", self.latency, "one small message between two devices", non_negative.slower());
+    // A larger switch keeps more of a group inside; a larger mesh divides its lanes among more pairs.
+    visit("devices", self.devices, "most devices that one such domain joins",
+          at_least(1).neither());
     visit("in_network_reduction", self.in_network_reduction, "switches can sum (as NVLink SHARP)",
           any_value);
   }

@@ -18,7 +18,8 @@ enum class HostMode : std::uint8_t {
 };
 constexpr std::array<std::string_view, 2> enum_names(HostMode) { return {"eager", "graph"}; }
 
-// The defaults are round figures for a PyTorch-based engine on a server of 2023 or later. The interval
+// The defaults are round figures for a PyTorch-based engine on a server of 2023 or later: operators take 8 to 16 us
+// to launch, a graph 5 to 9 us to replay (specs/calibration/h200-sxm/host_terms.csv). The interval
 // is that of published step overheads around their line in batch size (0.74 to 1.36 times it), widened
 // because one machine's host terms double from minute to minute.
 struct HostSettings {
@@ -26,13 +27,14 @@ struct HostSettings {
 
   std::string name = "default";
   HostMode mode = HostMode::graph;
-  Seconds launch_cost{4e-6};
+  Seconds launch_cost{10e-6};
   Seconds graph_launch{10e-6};
   Seconds kernel_gap{1e-6};
   std::int64_t largest_graph = 512;
   std::string captured_sizes;
   Seconds step_overhead{300e-6};
   Seconds step_per_sequence{3e-6};
+  Seconds front_end_per_token{0};
   bool asynchronous = true;
   Seconds request_latency{0};
   double low = 0.75;
@@ -42,28 +44,38 @@ struct HostSettings {
   static void fields(Self& self, Visit&& visit) {
     visit("name", self.name, "name of the host profile", any_value);
     visit("mode", self.mode, "how kernels reach the device", any_value);
-    visit("launch_cost", self.launch_cost, "host time to launch one kernel eagerly", non_negative);
-    visit("graph_launch", self.graph_launch, "host time to replay one graph", non_negative);
-    visit("kernel_gap", self.kernel_gap, "idle time between two kernels of a graph", non_negative);
+    visit("launch_cost", self.launch_cost, "host time to launch one kernel eagerly",
+          non_negative.slower());
+    visit("graph_launch", self.graph_launch, "host time to replay one graph",
+          non_negative.slower());
+    visit("kernel_gap", self.kernel_gap, "idle time between two kernels", non_negative.slower());
     visit("largest_graph", self.largest_graph,
-          "largest decode batch with a captured graph; larger ones run eagerly", non_negative);
+          "largest decode batch with a captured graph; larger ones run eagerly",
+          non_negative.neither());
     visit("captured_sizes", self.captured_sizes,
           "decode batches with a captured graph, such as '1 2 4 8 16'; empty: 1, 2, 4, multiples "
           "of 8, "
           "and of 16 above 256",
           any_value);
     visit("step_overhead", self.step_overhead,
-          "scheduling, input preparation, sampling and output of one step", non_negative);
-    visit("step_per_sequence", self.step_per_sequence, "the same, per sequence in the batch",
-          non_negative);
+          "scheduling, input preparation, sampling and output of one step", non_negative.slower());
+    visit("step_per_sequence", self.step_per_sequence,
+          "scheduling, input preparation, sampling and output of one step, per sequence in it",
+          non_negative.slower());
+    visit("front_end_per_token", self.front_end_per_token,
+          "task serve: time of the process that streams tokens to clients, per token. It works "
+          "beside "
+          "the device, so a step takes at least this for each of its tokens",
+          non_negative.slower());
     visit("asynchronous", self.asynchronous,
           "the next step is prepared while the device works on this one", any_value);
     visit("request_latency", self.request_latency,
           "front end: a request's way from its client into the queue and of its first token back",
-          non_negative);
+          non_negative.slower());
     visit("low", self.low, "nine steps in ten need at least this many times the host time",
-          fraction);
-    visit("high", self.high, "and at most this many times", at_least(1));
+          fraction.neither());
+    visit("high", self.high, "nine steps in ten need at most this many times the host time",
+          at_least(1).neither());
   }
 
   bool operator==(const HostSettings&) const = default;

@@ -54,13 +54,13 @@ HostTime host_time(Seconds device_time, double launches, std::int64_t sequences,
   HostTime time;
   time.low = host.low;
   time.high = host.high;
+  time.gap = host.kernel_gap * std::max(0.0, launches - 1);
   if (mode == LaunchMode::replay) {
-    time.gap = host.kernel_gap * std::max(0.0, launches - 1);
     time.launch = host.graph_launch;
   } else {
     // The device cannot run ahead of the launches; the first one is never hidden.
     const Seconds launching = host.launch_cost * launches;
-    time.launch = host.launch_cost + std::max(Seconds{0}, launching - device_time);
+    time.launch = host.launch_cost + std::max(Seconds{0}, launching - device_time - time.gap);
   }
   const Seconds work = host.step_overhead + host.step_per_sequence * double(sequences);
   const Seconds busy = device_time + time.gap + time.launch;
@@ -68,24 +68,35 @@ HostTime host_time(Seconds device_time, double launches, std::int64_t sequences,
   return time;
 }
 
-HostLine host_line(double launches, std::int64_t sequences, LaunchMode mode,
-                   const HostSettings& host) {
+HostLine host_line(const StepWork& work, LaunchMode mode, const HostSettings& host) {
   HostLine line;
+  line.gap = host.kernel_gap * std::max(0.0, work.launches - 1);
   if (mode == LaunchMode::replay) {
-    line.gap = host.kernel_gap * std::max(0.0, launches - 1);
     line.added = line.gap + host.graph_launch;
   } else {
-    line.added = host.launch_cost;
-    line.least = host.launch_cost + host.launch_cost * launches;
+    line.added = line.gap + host.launch_cost;
+    line.least = host.launch_cost + host.launch_cost * work.launches;
   }
-  const Seconds work = host.step_overhead + host.step_per_sequence * double(sequences);
+  const Seconds between = host.step_overhead + host.step_per_sequence * double(work.sequences);
   if (host.asynchronous) {
-    line.least = std::max(line.least, work);
+    line.least = std::max(line.least, between);
   } else {
-    line.added += work;
-    if (line.least.value > 0) line.least += work;
+    line.added += between;
+    if (line.least.value > 0) line.least += between;
   }
+  line.least = std::max(line.least, host.front_end_per_token * double(work.streamed));
   return line;
+}
+
+Savings step_savings(const Savings& kernels, Seconds device_time, const HostLine& line) {
+  const Seconds busy = device_time + line.added;
+  const Seconds step = std::max(busy, line.least);
+  Savings saved;
+  for (std::size_t i = 0; i < saved.by_part.size(); ++i) {
+    saved.by_part[i] = step - std::max(busy - kernels.by_part[i], line.least);
+  }
+  saved[Bound::host] = step - device_time;
+  return saved;
 }
 
 }  // namespace engine

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "engine/base/savings.h"
 #include "engine/base/units.h"
 #include "engine/host/host_settings.h"
 
@@ -17,7 +18,7 @@ enum class LaunchMode : std::uint8_t { eager, replay };
 LaunchMode launch_mode(bool decode_only, std::int64_t batch, const HostSettings& host);
 
 struct HostTime {
-  Seconds gap;      // the device idles between kernels of a graph
+  Seconds gap;      // the device idles between kernels
   Seconds launch;   // the device waits for launches
   Seconds between;  // the device waits for scheduling, sampling and output
   double low = 1;   // nine steps in ten take between `low` and `high` times each of these
@@ -32,7 +33,8 @@ struct HostTime {
   }
 };
 
-// `device_time` is the time of the step's kernels, `launches` their number.
+// `device_time` is the time of the step's kernels, `launches` their number. What streams tokens to clients is no part
+// of a step on its own.
 HostTime host_time(Seconds device_time, double launches, std::int64_t sequences, LaunchMode mode,
                    const HostSettings& host);
 
@@ -43,7 +45,15 @@ struct HostLine {
   Seconds least;
   Seconds gap;
 };
-HostLine host_line(double launches, std::int64_t sequences, LaunchMode mode,
-                   const HostSettings& host);
+struct StepWork {
+  double launches = 0;
+  std::int64_t sequences = 0;
+  std::int64_t streamed = 0;  // tokens that go to clients: the front end takes its time for them
+};
+HostLine host_line(const StepWork& work, LaunchMode mode, const HostSettings& host);
+
+// What a step saves where its kernels, which take `device_time`, would save `kernels`, and where the host took no
+// time at all: as much as the host lets it.
+Savings step_savings(const Savings& kernels, Seconds device_time, const HostLine& line);
 
 }  // namespace engine

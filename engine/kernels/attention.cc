@@ -28,10 +28,12 @@ AttentionDecode in_whole_tiles(const AttentionDecode& op) {
 }  // namespace
 
 Dtype attention_dtype(const Device& device, Dtype kv, Dtype activations) {
-  // Devices without the narrow format expand it to 16 bits, as kernels for them do.
-  if (kv == Dtype::fp8 && activations == Dtype::fp8 && device.peak.fp8.value > 0) return Dtype::fp8;
-  if (activations == Dtype::fp16 || device.peak.bf16.value <= 0) return Dtype::fp16;
-  return Dtype::bf16;
+  const Dtype wide =
+      activations == Dtype::fp16 || device.peak.bf16.value <= 0 ? Dtype::fp16 : Dtype::bf16;
+  // Devices that are no faster in the narrow format expand it to 16 bits, as kernels for them do.
+  const bool narrow = kv == Dtype::fp8 && activations == Dtype::fp8 &&
+                      matrix_peak(device, Dtype::fp8) > matrix_peak(device, wide);
+  return narrow ? Dtype::fp8 : wide;
 }
 
 Coordinates prefill_coordinates(const AttentionPrefill& op) {
@@ -118,11 +120,12 @@ KernelTime attention_decode_time(const AttentionDecode& op, const Device& device
   const FlopsPerSecond peak = matrix_peak(device, attention_dtype(device, op.kv, op.activations));
   if (calibration != nullptr) {
     const ParameterSet chosen = choose_set(device);
-    if (const auto* set = find_set(decode_sets(op, family, *calibration), chosen)) {
+    const FittedSets<DecodeFit>& sets = decode_sets(op, family, *calibration);
+    if (const auto* set = find_set(sets, chosen)) {
       // Keys of one token are fetched too fast for a narrow arithmetic to matter: the fits use the
       // 16-bit peak.
       const Dtype wide = attention_dtype(device, Dtype::bf16, op.activations);
-      const AttentionDecode whole = set->tier == Tier::measured ? in_whole_tiles(op) : op;
+      const AttentionDecode whole = is_own(sets, set) ? in_whole_tiles(op) : op;
       FormTime form = decode_form(whole, device_rates(device), flop_rate(device, wide), *set);
       form.least *= op.kv_tokens / whole.kv_tokens;  // physics does not know tiles
       KernelTime time =

@@ -32,12 +32,14 @@ FormTime decode_form(const AttentionDecode& op, const DeviceRates& device, doubl
   const double load = units * splits / device.processors;
   const double width_ratio = stored / (op.values_in_keys ? 128 : 256);
   const double width_factor = width_ratio == 1 ? 1 : std::pow(width_ratio, fit.dw);
-  const double block =
-      head_bytes * 128 / (fit.sr * device.bandwidth / device.processors) + fit.tb * cycle;
+  // How fast one multiprocessor streams is a fact of its design: more of them do not make each slower.
+  const double streaming = head_bytes * 128 / (fit.sr * device.bandwidth / device.rated_processors);
+  const double block = streaming + fit.tb * cycle;
+  const double arithmetic =
+      kv_heads * std::max(64 * row_tiles, fit.gpad) * flops_per_key * op.kv_tokens / peak;
+  const double blocks = std::max(load, 1.0) * (keys / splits / 128);
   const double compute =
-      kv_heads * std::max(64 * row_tiles, fit.gpad) * flops_per_key * op.kv_tokens / peak +
-      std::max(load, 1.0) * (keys / splits / 128 * block) +
-      fit.cu * cycle * width_factor * std::max(load - 1, 0.0);
+      arithmetic + blocks * block + fit.cu * cycle * width_factor * std::max(load - 1, 0.0);
 
   const double crowding =
       fit.ca * cycle * width_factor * std::max(batch * kv_heads / device.processors - 1, 0.0);
@@ -52,7 +54,9 @@ FormTime decode_form(const AttentionDecode& op, const DeviceRates& device, doubl
           .l2 = cache,
           .launch = floor,
           .time = floor + overlapped(compute, memory + cache, fit.pn),
-          .least = std::max(cold, useful / peak)};
+          .least = std::max(cold, useful / peak),
+          .arithmetic_share = arithmetic / compute,
+          .memory_share = blocks * streaming / compute};
 }
 
 }  // namespace engine

@@ -29,6 +29,8 @@ KernelTime host_copy_time(const Copy& op, const Device& device, const Calibratio
                   .bytes = Bytes{op.bytes}};
   time.time = time.launch + time.memory;
   time.least = time.memory;
+  time.saved[Bound::memory] = time.memory;
+  time.saved[Bound::launch] = time.launch;
   return time;
 }
 

@@ -67,6 +67,8 @@ KernelTime fitted_pass(const Elementwise& op, const Device& device, const Fitted
     form.compute = op.flops / (device.vector_peak.value * device.on_chip_scale()) * 1e6;
   }
   form.least = std::max(op.cold_bytes / rates.bandwidth, form.compute);
+  // Rows that wait for their turn wait for latencies.
+  form.arithmetic_share = form.compute < blocks ? 0 : 1;
   form.compute = std::max(form.compute, blocks);
   form.time = form.launch + overlapped(form.compute, form.memory + form.l2, fit.pn);
   return fitted_time(form, Flops{op.flops}, Bytes{bytes}, set, chosen, pass_coordinates(op));

@@ -1,6 +1,25 @@
 #include "engine/kernels/form.h"
 
 namespace engine {
+namespace {
+
+// What a form saves without one of its parts: its floor overlaps with nothing, and of what arithmetic and traffic take
+// together, one is left without the other. The parts of each of the two share what it costs, in proportion.
+Savings form_savings(const FormTime& form, double factor) {
+  const double traffic = form.memory + form.l2;
+  const double work = form.time - form.launch;
+  const double by_compute = std::max(0.0, work - traffic) * factor;
+  const double by_traffic = std::max(0.0, work - form.compute) * factor;
+  const double cached = form.l2 > 0 ? by_traffic * (form.l2 / traffic) : 0;
+  Savings saved;
+  saved[Bound::compute] = Seconds{by_compute * form.arithmetic_share};
+  saved[Bound::memory] = Seconds{by_traffic - cached + by_compute * form.memory_share};
+  saved[Bound::l2] = Seconds{cached + by_compute * form.cache_share};
+  saved[Bound::launch] = Seconds{form.launch * factor};
+  return saved;
+}
+
+}  // namespace
 
 KernelTime fitted_time(const FormTime& form, Flops flops, Bytes bytes, const SetFacts& set,
                        ParameterSet chosen, const Coordinates& shape) {
@@ -24,7 +43,9 @@ KernelTime fitted_time(const FormTime& form, Flops flops, Bytes bytes, const Set
           .tier = set.tier,
           .extrapolated = !set.envelope.contains(shape) || (chosen == ParameterSet::pooled && !own),
           .low = set.low,
-          .high = set.high};
+          .high = set.high,
+          // A time that was measured, or is as long as physics asks, splits as its form does.
+          .saved = form_savings(form, time / form.time * 1e-6)};
 }
 
 }  // namespace engine

@@ -13,6 +13,7 @@ namespace engine {
 // The units of the fits: microseconds, bytes and FLOP per microsecond, GHz.
 struct DeviceRates {
   double processors;
+  double rated_processors;  // those of the device's file
   double clock;
   double bandwidth;
   double cache;       // bytes
@@ -26,6 +27,8 @@ inline DeviceRates device_rates(const Device& device) {
   const double bandwidth = device.memory_bandwidth.value / 1e6;
   return {
       .processors = double(device.multiprocessors),
+      .rated_processors = double(device.rated_multiprocessors > 0 ? device.rated_multiprocessors
+                                                                  : device.multiprocessors),
       .clock = device.clock.value / 1e9,
       .bandwidth = bandwidth,
       .cache = std::max(1.0, device.l2_capacity.value / mib_per_mb),
@@ -88,6 +91,10 @@ struct FormTime {
   double launch = 0;
   double time = 0;
   double least = 0;
+  // Of `compute`: what goes without arithmetic, cache or memory. The rest is latency, which none of them saves.
+  double arithmetic_share = 1;
+  double cache_share = 0;
+  double memory_share = 0;
 };
 
 // The answer of a fitted form: labels from the set, and the residual of a swept device.
@@ -98,7 +105,13 @@ KernelTime fitted_time(const FormTime& form, Flops flops, Bytes bytes, const Set
 // pipeline, and the floor overlaps with nothing.
 inline KernelTime roofline_time(KernelTime parts, double cold_bytes, FlopsPerSecond peak,
                                 const Device& device) {
-  parts.time = parts.launch + std::max(parts.compute, parts.memory + parts.l2);
+  const Seconds traffic = parts.memory + parts.l2;
+  const Seconds work = std::max(parts.compute, traffic);
+  parts.time = parts.launch + work;
+  parts.saved[Bound::compute] = work - traffic;
+  parts.saved[Bound::memory] = work - std::max(parts.compute, parts.l2);
+  parts.saved[Bound::l2] = work - std::max(parts.compute, parts.memory);
+  parts.saved[Bound::launch] = parts.launch;
   parts.least = Bytes{cold_bytes} / device.memory_bandwidth;
   if (peak.value > 0) parts.least = std::max(parts.least, parts.flops / peak);
   return parts;

@@ -20,6 +20,14 @@ constexpr double kInner = 64;      // of one step over k
 constexpr double kLeastSplit = 4;  // steps that a part of a split k has at least
 constexpr double kMostParts = 32;  // of a split k
 
+// The fastest choice of tile and split so far, and what is behind it.
+struct Choice {
+  double time = std::numeric_limits<double>::infinity();
+  double steps = 0;       // over k, of all waves
+  double arithmetic = 0;  // of one step; the longer of the two counts
+  double loading = 0;
+};
+
 }  // namespace
 
 FormTime gemm_form(const GemmShape& shape, const DeviceRates& device, const GemmFit& fit,
@@ -44,7 +52,7 @@ FormTime gemm_form(const GemmShape& shape, const DeviceRates& device, const Gemm
   const double last = fit.latw * cycle;
   const double joining = fit.split * cycle;
   const double per_part = output * 4 / (load_rate * device.processors);
-  double best = std::numeric_limits<double>::infinity();
+  Choice best;
   for (const Tile& tile : kTiles) {
     const double area = tile.rows * tile.columns;
     const double blocks = shape.groups * whole_up(shape.m / tile.rows) *
@@ -55,16 +63,22 @@ FormTime gemm_form(const GemmShape& shape, const DeviceRates& device, const Gemm
     const double step = std::max(arithmetic, loading) + iteration;
     const double finish = area * per_output + last;
     const double waves = blocks <= 1 ? 1 : (1 - fit.ws) * whole_up(blocks) + fit.ws * blocks;
-    best = std::min(best, waves * (steps * step + finish));
+    const double whole = waves * (steps * step + finish);
+    if (whole < best.time) best = {whole, waves * steps, arithmetic, loading};
     // While tiles do not fill the device, k may be split: more blocks, then a pass to add them up.
     double share = 0.5;  // of k in one part; powers of two, so products are exact
     for (double split = 2; split <= kMostParts && blocks * split <= 1; split *= 2, share *= 0.5) {
       const double part = std::max(whole_up(steps * share), kLeastSplit);
-      best = std::min(best, part * step + finish + joining + split * per_part);
+      const double parts = part * step + finish + joining + split * per_part;
+      if (parts < best.time) best = {parts, part, arithmetic, loading};
     }
   }
-  best += fit.lat * cycle;
-  const double compute = best * (1 + fit.thr * best / (best + 1000));
+  const double tiles = best.time + fit.lat * cycle;
+  const double compute = tiles * (1 + fit.thr * tiles / (tiles + 1000));
+  // Arithmetic hides loads or the other way round, and without it larger tiles would need fewer: the longer one takes
+  // the step. What a step takes beyond both is waiting for operands to arrive.
+  const double paced = best.steps * std::max(best.arithmetic, best.loading) / tiles;
+  const bool by_arithmetic = best.arithmetic >= best.loading;
   const double longer = std::max(compute, traffic);
   const double share = std::min(compute, traffic) / longer;
   const double pipeline = fit.rc * traffic / (traffic + fit.rt);
@@ -73,7 +87,10 @@ FormTime gemm_form(const GemmShape& shape, const DeviceRates& device, const Gemm
           .memory = traffic + pipeline,
           .launch = floor,
           .time = floor + pipeline + longer * std::cbrt(1 + share * share * share),
-          .least = std::max({least_traffic, useful / shape.peak, shape.bytes / device.cache_rate})};
+          .least = std::max({least_traffic, useful / shape.peak, shape.bytes / device.cache_rate}),
+          .arithmetic_share = by_arithmetic ? paced : 0,
+          .cache_share = by_arithmetic ? 0 : paced,
+          .memory_share = best.steps * iteration / tiles};
 }
 
 }  // namespace engine

@@ -1,8 +1,7 @@
 // The time of one kernel call, in parts, so that a report can say why it is slow.
 #pragma once
 
-#include <algorithm>
-
+#include "engine/base/savings.h"
 #include "engine/base/tier.h"
 #include "engine/base/units.h"
 #include "engine/calibration/calibration.h"
@@ -28,15 +27,10 @@ struct KernelTime {
   bool extrapolated = false;
   double low = 1;  // nine calls in ten take between `low` and `high` times `time`
   double high = kRooflineHigh;
+  Savings saved;  // of `time`, if one part were free
 
   Seconds total() const { return time; }
-
-  Bound bound() const {
-    const Seconds traffic = memory + l2;
-    if (launch >= std::max(compute, traffic)) return Bound::launch;
-    if (compute >= traffic) return Bound::compute;
-    return memory >= l2 ? Bound::memory : Bound::l2;
-  }
+  Bound bound() const { return saved.largest(); }
 };
 
 // Time of one call on one device. Without a calibration, or where it has no parameters for the

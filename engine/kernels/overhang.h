@@ -18,6 +18,7 @@ void add_overhang(const Attention& op, const Device& device, KernelTime& time) {
   const Seconds overhang = overhang_time(op, device);
   time.compute += overhang;
   time.time += overhang;
+  time.saved[Bound::compute] += overhang;
 }
 
 }  // namespace engine

@@ -33,17 +33,26 @@ struct MatrixPeakOf {
 // Energy over the limit, of parts that each grow with the work: so more bandwidth, peak or power never
 // slows a kernel down. What any busy multiprocessor draws counts while arithmetic runs: waiting for memory,
 // it may clock down for free.
-Seconds sustained_time(const KernelTime& kernel, const Op& op, const Device& device) {
-  if (device.tensor_power.value <= 0 || device.power_limit.value <= 0) return kernel.time;
+KernelTime sustained(KernelTime kernel, const Op& op, const Device& device) {
+  if (device.tensor_power.value <= 0 || device.power_limit.value <= 0) return kernel;
   const FlopsPerSecond peak = std::visit(MatrixPeakOf{device}, op);
-  if (peak.value <= 0) return kernel.time;
-  const Seconds arithmetic = kernel.flops / peak;
+  if (peak.value <= 0) return kernel;
   const Seconds traffic = kernel.bytes / device.memory_bandwidth;
-  const Seconds energy_bound =
+  const Seconds by_arithmetic =
       (device.busy_power / device.power_limit) * std::min(kernel.compute, kernel.time) +
-      (device.tensor_power / device.power_limit) * arithmetic +
+      (device.tensor_power / device.power_limit) * (kernel.flops / peak);
+  const Seconds by_traffic =
       (device.memory_power / device.power_limit) * std::min(traffic, kernel.time);
-  return std::max(kernel.time, energy_bound);
+  const Seconds limited = by_arithmetic + by_traffic;
+  if (limited <= kernel.time) return kernel;
+  // Without one kind of work its energy is saved, too; parts that draw nothing save nothing any more.
+  const Seconds burst = kernel.time;
+  const Savings in_burst = kernel.saved;
+  kernel.time = limited;
+  kernel.saved = {};
+  kernel.saved[Bound::compute] = limited - std::max(burst - in_burst[Bound::compute], by_traffic);
+  kernel.saved[Bound::memory] = limited - std::max(burst - in_burst[Bound::memory], by_arithmetic);
+  return kernel;
 }
 
 }  // namespace engine

@@ -6,8 +6,8 @@
 
 namespace engine {
 
-// The kernel's time in a machine that is never idle; kernel tables measure short bursts, which may exceed
-// the limit. The same as in a burst where the device does not say what it draws.
-Seconds sustained_time(const KernelTime& kernel, const Op& op, const Device& device);
+// The kernel in a machine that is never idle; kernel tables measure short bursts, which may exceed the limit.
+// The same as in a burst where the device does not say what it draws.
+KernelTime sustained(KernelTime kernel, const Op& op, const Device& device);
 
 }  // namespace engine

@@ -4,6 +4,19 @@
 
 namespace engine {
 
+void KernelRow::add(const KernelRow& other, double times) {
+  calls += other.calls * times;
+  time += other.time * times;
+  low += other.low * times;
+  high += other.high * times;
+  flops += other.flops * times;
+  bytes += other.bytes * times;
+  saved.add(other.saved, times);
+  if (saved.any()) bound = saved.largest();
+  tier = std::min(tier, other.tier);
+  extrapolated = extrapolated || other.extrapolated;
+}
+
 void merge_rows(const std::vector<KernelRow>& rows, std::vector<KernelRow>& into) {
   for (const KernelRow& row : rows) {
     const auto same = std::find_if(into.begin(), into.end(), [&row](const KernelRow& have) {
@@ -13,16 +26,8 @@ void merge_rows(const std::vector<KernelRow>& rows, std::vector<KernelRow>& into
       into.push_back(row);
       continue;
     }
-    const KernelRow before = *same;
-    *same = row;
-    same->calls += before.calls;
-    same->time += before.time;
-    same->low += before.low;
-    same->high += before.high;
-    same->flops += before.flops;
-    same->bytes += before.bytes;
-    same->tier = std::min(row.tier, before.tier);
-    same->extrapolated = row.extrapolated || before.extrapolated;
+    same->algorithm = row.algorithm;
+    same->add(row);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "engine/base/savings.h"
 #include "engine/base/tier.h"
 #include "engine/base/units.h"
 #include "engine/comm/collective_time.h"
@@ -25,6 +26,11 @@ struct KernelRow {
   Seconds time;
   Flops flops;
   Bytes bytes;
+  Savings
+      saved;  // of `time`, if one part were free: the largest is `bound`; none where the host takes the time
+
+  // Adds the figures of `other`, `times` over, and takes the weaker of the labels that say how good they are.
+  void add(const KernelRow& other, double times = 1);
 
   bool operator==(const KernelRow&) const = default;
 };

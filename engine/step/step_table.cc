@@ -17,6 +17,7 @@ std::int32_t StepTable::cell_at(std::int32_t batch, std::int64_t sequences, doub
     index = std::int32_t(cells_.size());
     cells_.push_back(
         cell_between(sequences, ContextGrid::point(place), ContextGrid::point(place + 1), kernel));
+    cells_.back().batch = batch;
   }
   return index;
 }
@@ -76,15 +77,16 @@ void StepTable::count_decode(const DecodeLine& line, double steps, double contex
 }
 
 // Attention of several prompts, or of one that goes on: too many different ones for a table.
-void StepTable::run_prompts(const BatchShape& batch, Phase phase, double& time, double& launches) {
+void StepTable::run_prompts(const BatchShape& batch, Phase phase, Kernels& kernels) {
   BatchShape prompts = batch;
   prompts.decode_sequences = 0;
   scratch_ops_.clear();
   attention_ops(context_->shard, prompts, scratch_ops_);
   scratch_rows_.clear();
   const DeviceTime attention = device_time(scratch_ops_, *context_, phase, &scratch_rows_);
-  time += attention.total().value;
-  launches += attention.launches;
+  kernels.time += attention.total().value;
+  kernels.launches += attention.launches;
+  kernels.saved.add(attention.saved);
   for (const KernelRow& row : scratch_rows_) {
     auto same = std::find_if(prompt_rows_.begin(), prompt_rows_.end(), [&](const KernelRow& have) {
       return have.op == row.op && have.phase == row.phase;
@@ -93,26 +95,20 @@ void StepTable::run_prompts(const BatchShape& batch, Phase phase, double& time, 
       prompt_rows_.push_back(row);
       continue;
     }
-    same->calls += row.calls;
-    same->time += row.time;
-    same->low += row.low;
-    same->high += row.high;
-    same->flops += row.flops;
-    same->bytes += row.bytes;
-    same->tier = std::min(same->tier, row.tier);
-    same->extrapolated = same->extrapolated || row.extrapolated;
+    same->add(row);
   }
 }
 
 double StepTable::run_mixed(const BatchShape& batch) {
   const Phase phase = batch.decode_sequences > 0 ? Phase::mixed : Phase::prefill;
   const std::size_t in_phase = std::size_t(phase);
-  double time = 0, launches = 0;
+  Kernels kernels;
   const auto add = [&](Part part, std::int64_t tokens) {
     Count& count = count_at(part, tokens);
     count.steps[in_phase] += 1;
-    time += count.time;
-    launches += count.launches;
+    kernels.time += count.time;
+    kernels.launches += count.launches;
+    kernels.saved.add(count.saved);
   };
   add(Part::body, batch.tokens());
   if (batch.sampled > 0) add(Part::head, batch.sampled);
@@ -124,7 +120,9 @@ double StepTable::run_mixed(const BatchShape& batch) {
                                               {.window = window, .joined = joined_}))];
       cell.steps[in_phase] += 1;
       cell.sum[in_phase] += context;
-      time += cell.time_low + cell.slope * (context - cell.low);
+      kernels.time += cell.time_low + cell.slope * (context - cell.low);
+      kernels.saved.add(cell.saved_low);
+      kernels.saved.add(cell.saved_slope, context - cell.low);
     };
     if (full_) attend(batch.decode_kv_tokens, false);
     if (windowed_) attend(batch.decode_window_kv_tokens, true);
@@ -133,20 +131,27 @@ double StepTable::run_mixed(const BatchShape& batch) {
       Overhang& overhang = joined_ ? entry.joined : entry.alone;
       const double keys = decode_overhang(batch, joined_);
       overhang.keys[in_phase] += keys;
-      time += overhang.key_time * keys;
+      kernels.time += overhang.key_time * keys;
+      kernels.saved.add(overhang.key_saved, keys);
     }
-    launches += attention_launches_;
+    kernels.launches += attention_launches_;
   }
   // One prompt read from its start on is what most steps with prompts have, and lengths recur.
   const bool fresh = batch.prefill_kv_tokens == double(batch.prefill_tokens);
   if (fresh && batch.prefill_sequences == 1) {
     add(Part::prompt, batch.prefill_tokens);
   } else {
-    run_prompts(batch, phase, time, launches);
+    run_prompts(batch, phase, kernels);
   }
-  const std::int64_t sequences = batch.prefill_sequences + batch.decode_sequences;
-  const HostLine host = host_line(launches, sequences, LaunchMode::eager, context_->host);
-  const double seconds = std::max(time + host.added.value, host.least.value) * scale_[in_phase];
+  const HostLine host = host_line({.launches = kernels.launches,
+                                   .sequences = batch.prefill_sequences + batch.decode_sequences,
+                                   .streamed = batch.sampled},
+                                  LaunchMode::eager, context_->host);
+  saved_.add(step_savings(kernels.saved, Seconds{kernels.time}, host));
+  gaps_[in_phase] += host.gap.value;
+  launches_[in_phase] += kernels.launches;
+  const double seconds =
+      std::max(kernels.time + host.added.value, host.least.value) * scale_[in_phase];
   seconds_[in_phase] += seconds;
   steps_[in_phase] += 1;
   return seconds;

@@ -78,6 +78,8 @@ class StepTable {
   // Rows of everything counted, host and gaps included, by phase. Once, at the end.
   void report(std::vector<KernelRow>& rows);
   double steps(Phase phase) const { return steps_[std::size_t(phase)]; }
+  // What everything counted would save if one part were free, the host's included: after the report.
+  const Savings& saved() const { return saved_; }
 
  private:
   // Contexts: attention is nearly linear in them (exactly, in the roofline tier, but for one bend).
@@ -96,6 +98,7 @@ class StepTable {
   struct Node {
     double time = 0;
     double launches = 0;
+    Savings saved;
     std::uint32_t first_row = 0, last_row = 0;  // in rows_
     ByPhase weight{};                           // while reporting: steps it stands for
   };
@@ -103,6 +106,7 @@ class StepTable {
   struct Count {
     double time = 0;
     double launches = 0;
+    Savings saved;
     std::int32_t low = 0, high = 0;  // nodes
     double share = 0;                // of high
     ByPhase steps{};
@@ -116,11 +120,13 @@ class StepTable {
   // What the longest context takes beyond the mean.
   struct Overhang {
     double key_time = 0;
+    Savings key_saved;
     std::uint32_t row = 0;  // in rows_, of one key
     ByPhase keys{};         // summed over steps
   };
   struct DecodeBatch {
     double fixed = 0;  // device time without attention
+    Savings fixed_saved;
     double launches = 0;
     double added = 0, least = 0, gap = 0;
     std::int64_t rows = 0;  // tokens its kernels work on, padding included
@@ -128,6 +134,8 @@ class StepTable {
     // A key of overhang, on its own and beside prompts where one kernel has both.
     Overhang alone, joined;
     std::uint32_t first_cell = 0;  // in cell_index_: `cells_of_a_batch` from there on
+    double device_sum = 0;         // while reporting: of its decode steps
+    Savings saved_sum;
   };
   // Which attention of decodes: of layers with a window or without, on its own or in the kernel that
   // reads the step's prompts.
@@ -139,6 +147,8 @@ class StepTable {
   struct Cell {
     double low = 0, high = 0;                 // knots
     double time_low = 0, slope = 0;           // seconds at the lower one, and a token
+    Savings saved_low, saved_slope;           // of these
+    std::int32_t batch = 0;                   // in batches_
     std::uint32_t row_low = 0, row_high = 0;  // in rows_
     ByPhase steps{};
     ByPhase sum{};  // of the context over those steps
@@ -160,7 +170,13 @@ class StepTable {
   std::int64_t cells_of_a_batch() const {
     return (windowed_ ? 2 : 1) * (joined_ ? 2 : 1) * kContextPlaces;
   }
-  void run_prompts(const BatchShape& batch, Phase phase, double& time, double& launches);
+  // Time, launches and savings of the kernels of one step.
+  struct Kernels {
+    double time = 0;
+    double launches = 0;
+    Savings saved;
+  };
+  void run_prompts(const BatchShape& batch, Phase phase, Kernels& kernels);
 
   // step_table_fill.cc: what is not there yet, out of the kernel model
   void forget();
@@ -171,10 +187,11 @@ class StepTable {
   Cell cell_between(std::int64_t sequences, double low, double high, DecodeKernel kernel);
   DeviceTime attention_of(const BatchShape& decodes, DecodeKernel kernel,
                           std::vector<KernelRow>* rows);
-  double attention_at(std::int64_t sequences, double context, DecodeKernel kernel);
+  DeviceTime attention_at(std::int64_t sequences, double context, DecodeKernel kernel);
 
   // step_table_report.cc
   void weigh_nodes();
+  void save_decodes();
   void order_for_report();
 
   const StepContext* context_ = nullptr;
@@ -195,6 +212,9 @@ class StepTable {
   StepScale scale_ = kAsPredicted;
   ByPhase seconds_{};
   ByPhase steps_{};
+  // Of steps with prompts in them; those of decodes follow from their batches.
+  ByPhase gaps_{}, launches_{};
+  Savings saved_;
 };
 
 }  // namespace engine

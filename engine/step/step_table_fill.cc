@@ -27,6 +27,9 @@ void StepTable::reset(const StepContext& context, const StepScale& scale) {
   prompt_rows_.clear();
   seconds_.fill(0);
   steps_.fill(0);
+  gaps_.fill(0);
+  launches_.fill(0);
+  saved_ = {};
   if (!basis_.holds_for(context) || rows_.size() > kMostRows) {
     forget();
     basis_ = StepBasis(context);
@@ -106,6 +109,7 @@ std::int32_t StepTable::node_at(Part part, std::int64_t point) {
   node.last_row = std::uint32_t(rows_.size());
   node.time = time.total().value;
   node.launches = time.launches;
+  node.saved = time.saved;
   nodes_.push_back(node);
   return node_index = std::int32_t(nodes_.size() - 1);
 }
@@ -126,6 +130,8 @@ void StepTable::add_count(Part part, std::int64_t number) {
   const Node& below = nodes_[std::size_t(count.low)];
   count.time = below.time + count.share * (nodes_[std::size_t(count.high)].time - below.time);
   count.launches = below.launches;
+  count.saved.add(below.saved, 1 - count.share);
+  count.saved.add(nodes_[std::size_t(count.high)].saved, count.share);
   Counts& counts = counts_[std::size_t(part)];
   if (std::size_t(number) >= counts.index.size()) counts.index.resize(std::size_t(number) + 1, -1);
   counts.index[std::size_t(number)] = std::int32_t(counts.met.size());
@@ -140,12 +146,15 @@ void StepTable::add_batch(std::int64_t sequences) {
     const Count& count = count_at(part, tokens);
     batch.fixed += count.time;
     batch.launches += count.launches;
+    batch.fixed_saved.add(count.saved);
   };
   add(Part::body, batch.rows);
   add(Part::head, sequences);
   if (latent_) add(Part::absorb, batch.rows);
-  const HostLine host =
-      host_line(batch.launches + attention_launches_, sequences, mode, context_->host);
+  const HostLine host = host_line({.launches = batch.launches + attention_launches_,
+                                   .sequences = sequences,
+                                   .streamed = sequences},
+                                  mode, context_->host);
   batch.added = host.added.value;
   batch.least = host.least.value;
   batch.gap = host.gap.value;
@@ -176,6 +185,8 @@ StepTable::Overhang StepTable::overhang_of(std::int64_t sequences, bool joined) 
   const DeviceTime more = attention_of(uneven, {.joined = joined}, &scratch_rows_);
   Overhang overhang;
   overhang.key_time = (more.total() - less.total()).value / double(keys);
+  overhang.key_saved.add(more.saved, 1 / double(keys));
+  overhang.key_saved.add(less.saved, -1 / double(keys));
   overhang.row = std::uint32_t(rows_.size());
   // It adds time to calls that are counted where they belong, and no work.
   KernelRow row = scratch_rows_.back();
@@ -183,6 +194,7 @@ StepTable::Overhang StepTable::overhang_of(std::int64_t sequences, bool joined) 
   row.low = (row.low - without.low) / double(keys);
   row.high = (row.high - without.high) / double(keys);
   row.time = Seconds{overhang.key_time};
+  row.saved = overhang.key_saved;
   row.calls = 0;
   row.flops = Flops{0};
   row.bytes = Bytes{0};
@@ -208,11 +220,11 @@ DeviceTime StepTable::attention_of(const BatchShape& decodes, DecodeKernel kerne
 }
 
 // Of equal contexts, `context` in all.
-double StepTable::attention_at(std::int64_t sequences, double context, DecodeKernel kernel) {
+DeviceTime StepTable::attention_at(std::int64_t sequences, double context, DecodeKernel kernel) {
   BatchShape batch;
   batch.decode_sequences = sequences;
   batch.decode_kv_tokens = batch.decode_window_kv_tokens = context;
-  return attention_of(batch, kernel, &rows_).total().value;
+  return attention_of(batch, kernel, &rows_);
 }
 
 StepTable::Cell StepTable::cell_between(std::int64_t sequences, double low, double high,
@@ -221,10 +233,14 @@ StepTable::Cell StepTable::cell_between(std::int64_t sequences, double low, doub
   cell.low = low;
   cell.high = high;
   cell.row_low = std::uint32_t(rows_.size());
-  cell.time_low = attention_at(sequences, low, kernel);
+  const DeviceTime at_low = attention_at(sequences, low, kernel);
   cell.row_high = std::uint32_t(rows_.size());
-  const double time_high = attention_at(sequences, high, kernel);
-  cell.slope = (time_high - cell.time_low) / (high - low);
+  const DeviceTime at_high = attention_at(sequences, high, kernel);
+  cell.time_low = at_low.total().value;
+  cell.slope = (at_high.total().value - cell.time_low) / (high - low);
+  cell.saved_low = at_low.saved;
+  cell.saved_slope.add(at_high.saved, 1 / (high - low));
+  cell.saved_slope.add(at_low.saved, -1 / (high - low));
   return cell;
 }
 

@@ -30,14 +30,7 @@ class RowSums {
       sum.algorithm = row.algorithm;
       sum.bound = row.bound;
     }
-    sum.tier = std::min(sum.tier, row.tier);
-    sum.extrapolated = sum.extrapolated || row.extrapolated;
-    sum.calls += row.calls * weight;
-    sum.time += time;
-    sum.low += row.low * weight;
-    sum.high += row.high * weight;
-    sum.flops += row.flops * weight;
-    sum.bytes += row.bytes * weight;
+    sum.add(row, weight);
   }
 
  private:
@@ -92,10 +85,39 @@ void StepTable::weigh_nodes() {
   }
 }
 
+// What decode steps would save. The host's maximum is taken of the mean step of each batch size: its steps differ in
+// context only.
+void StepTable::save_decodes() {
+  constexpr std::size_t decode = std::size_t(Phase::decode);
+  for (DecodeBatch& batch : batches_) {
+    batch.device_sum = batch.fixed * batch.steps + batch.alone.key_time * batch.alone.keys[decode];
+    batch.saved_sum = {};
+    batch.saved_sum.add(batch.fixed_saved, batch.steps);
+    batch.saved_sum.add(batch.alone.key_saved, batch.alone.keys[decode]);
+  }
+  for (const std::int32_t index : cell_order_) {
+    const Cell& cell = cells_[std::size_t(index)];
+    if (cell.steps[decode] <= 0) continue;
+    DecodeBatch& batch = batches_[std::size_t(cell.batch)];
+    const double beyond = cell.sum[decode] - cell.steps[decode] * cell.low;
+    batch.device_sum += cell.time_low * cell.steps[decode] + cell.slope * beyond;
+    batch.saved_sum.add(cell.saved_low, cell.steps[decode]);
+    batch.saved_sum.add(cell.saved_slope, beyond);
+  }
+  for (const std::int32_t index : batch_index_) {
+    if (index < 0 || batches_[std::size_t(index)].steps <= 0) continue;
+    const DecodeBatch& batch = batches_[std::size_t(index)];
+    Savings mean;
+    mean.add(batch.saved_sum, 1 / batch.steps);
+    const HostLine line{.added = Seconds{batch.added}, .least = Seconds{batch.least}};
+    saved_.add(step_savings(mean, Seconds{batch.device_sum / batch.steps}, line), batch.steps);
+  }
+}
+
 void StepTable::report(std::vector<KernelRow>& rows) {
   RowSums sums(rows);
   // Decode steps are counted by batch; the counts of tokens they have follow here, once.
-  double gap = 0, decode_launches = 0;
+  ByPhase gaps = gaps_, launches = launches_;
   for (std::size_t sequences = 0; sequences < batch_index_.size(); ++sequences) {
     if (batch_index_[sequences] < 0) continue;
     const DecodeBatch& batch = batches_[std::size_t(batch_index_[sequences])];
@@ -105,11 +127,12 @@ void StepTable::report(std::vector<KernelRow>& rows) {
     count(Part::body, batch.rows);
     count(Part::head, std::int64_t(sequences));
     if (latent_) count(Part::absorb, batch.rows);
-    gap += batch.gap * batch.steps;
-    decode_launches += (batch.launches + attention_launches_) * batch.steps;
+    gaps[std::size_t(Phase::decode)] += batch.gap * batch.steps;
+    launches[std::size_t(Phase::decode)] += (batch.launches + attention_launches_) * batch.steps;
   }
   weigh_nodes();
   order_for_report();
+  save_decodes();
   for (std::size_t p = 0; p < kPhases; ++p) {
     const Phase phase = static_cast<Phase>(p);
     const std::size_t first = rows.size();
@@ -142,11 +165,11 @@ void StepTable::report(std::vector<KernelRow>& rows) {
     HostTime host;
     host.low = basis_.host().low;
     host.high = basis_.host().high;
-    host.gap = Seconds{phase == Phase::decode ? gap : 0};
+    host.gap = Seconds{gaps[p]};
     host.between = Seconds{std::max(0.0, seconds_[p] - device - host.gap.value)};
     // Rounding leaves crumbs where the host takes nothing.
     if (host.between.value < 1e-12 * seconds_[p]) host.between = Seconds{0};
-    add_host_rows(host, decode_launches, steps_[p], phase, rows);
+    add_host_rows(host, launches[p], steps_[p], phase, rows);
   }
 }
 

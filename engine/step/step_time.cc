@@ -19,20 +19,24 @@ struct OpTime {
   bool extrapolated = false;
   double low = 1;
   double high = 1;
+  Savings saved;
 };
 
-OpTime from_kernel(const KernelTime& kernel, Seconds time) {
-  return {.time = time,
+OpTime from_kernel(const KernelTime& kernel) {
+  return {.time = kernel.time,
           .flops = kernel.flops,
           .bytes = kernel.bytes,
           .bound = kernel.bound(),
           .tier = kernel.tier,
           .extrapolated = kernel.extrapolated,
           .low = kernel.low,
-          .high = kernel.high};
+          .high = kernel.high,
+          .saved = kernel.saved};
 }
 
 OpTime from_collective(const CollectiveTime& time) {
+  Savings saved;
+  saved[Bound::network] = time.total();
   return {.time = time.total(),
           .bytes = time.bytes,
           .bound = Bound::network,
@@ -40,7 +44,8 @@ OpTime from_collective(const CollectiveTime& time) {
           .tier = time.tier,
           .extrapolated = time.extrapolated,
           .low = time.low,
-          .high = time.high};
+          .high = time.high,
+          .saved = saved};
 }
 
 OpTime op_time(const PlannedOp& planned, const StepContext& context) {
@@ -53,7 +58,7 @@ OpTime op_time(const PlannedOp& planned, const StepContext& context) {
   }
   const KernelTime kernel =
       kernel_time(planned.family, planned.op, context.device, context.calibration);
-  return from_kernel(kernel, sustained_time(kernel, planned.op, context.device));
+  return from_kernel(sustained(kernel, planned.op, context.device));
 }
 
 bool is_attention(Family family) {
@@ -61,7 +66,14 @@ bool is_attention(Family family) {
          family == Family::mla_prefill || family == Family::mla_decode;
 }
 
-std::size_t position(Bound bound) { return static_cast<std::size_t>(bound); }
+// What the host adds to a step whose kernels are timed, and what the whole step would save.
+void add_host(StepTime& step, std::int64_t sequences, LaunchMode mode, const HostSettings& host) {
+  const DeviceTime& device = step.device;
+  step.host = host_time(device.total(), device.launches, sequences, mode, host);
+  step.saved =
+      step_savings(device.saved, device.total(),
+                   host_line({.launches = device.launches, .sequences = sequences}, mode, host));
+}
 
 }  // namespace
 
@@ -69,7 +81,7 @@ void DeviceTime::add(const DeviceTime& other, double times) {
   compute += other.compute * times;
   attention += other.attention * times;
   communication += other.communication * times;
-  for (std::size_t i = 0; i < by_bound.size(); ++i) by_bound[i] += other.by_bound[i] * times;
+  saved.add(other.saved, times);
   flops += other.flops * times;
   bytes += other.bytes * times;
   launches += other.launches * times;
@@ -95,7 +107,7 @@ DeviceTime device_time(const OpList& ops, const StepContext& context, Phase phas
       sum.tier = std::min(sum.tier, time.tier);
       sum.extrapolated = sum.extrapolated || time.extrapolated;
     }
-    sum.by_bound[position(time.bound)] += all_calls;
+    sum.saved.add(time.saved, planned.calls);
     sum.launches += planned.calls;
     if (rows != nullptr) {
       rows->push_back({.phase = phase,
@@ -111,6 +123,7 @@ DeviceTime device_time(const OpList& ops, const StepContext& context, Phase phas
                        .time = all_calls,
                        .flops = flops,
                        .bytes = bytes});
+      rows->back().saved.add(time.saved, planned.calls);
     }
   }
   return sum;
@@ -155,7 +168,7 @@ StepTime step_time(BatchShape batch, const StepContext& context, Phase phase,
   attention_ops(context.shard, batch, ops);
   StepTime time;
   time.device = device_time(ops, context, phase, rows);
-  time.host = host_time(time.device.total(), time.device.launches, sequences, mode, context.host);
+  add_host(time, sequences, mode, context.host);
   if (rows != nullptr) add_host_rows(time.host, time.device.launches, 1, phase, *rows);
   return time;
 }
@@ -175,7 +188,6 @@ StepTime decode_time(std::int64_t sequences, std::int64_t context, std::int64_t 
   std::vector<KernelRow> fixed_rows;
   token_ops(step.shard, batch, ops);
   const DeviceTime fixed = device_time(ops, step, Phase::decode, &fixed_rows);
-  sum.device.add(fixed, double(steps));
 
   std::vector<KernelRow> attention_rows, one_step;
   for (std::int64_t i = 0; i < steps; ++i) {
@@ -184,33 +196,20 @@ StepTime decode_time(std::int64_t sequences, std::int64_t context, std::int64_t 
     ops.clear();
     attention_ops(step.shard, growing, ops);
     one_step.clear();
-    const DeviceTime attention = device_time(ops, step, Phase::decode, &one_step);
-    sum.device.add(attention, 1);
-    sum.host.add(host_time(fixed.total() + attention.total(), fixed.launches + attention.launches,
-                           sequences, mode, step.host));
+    StepTime one;
+    one.device = fixed;
+    one.device.add(device_time(ops, step, Phase::decode, &one_step), 1);
+    add_host(one, sequences, mode, step.host);
+    sum.add(one);
     merge_rows(one_step, attention_rows);
   }
   if (rows != nullptr) {
-    for (KernelRow& row : fixed_rows) {
-      row.calls *= double(steps);
-      row.time *= double(steps);
-      row.low *= double(steps);
-      row.high *= double(steps);
-      row.flops *= double(steps);
-      row.bytes *= double(steps);
-    }
+    for (KernelRow& row : fixed_rows) row.add(KernelRow(row), double(steps - 1));
     merge_rows(fixed_rows, *rows);
     merge_rows(attention_rows, *rows);
     add_host_rows(sum.host, sum.device.launches, double(steps), Phase::decode, *rows);
   }
   return sum;
-}
-
-Bound main_bound(const StepTime& time) {
-  std::array<Seconds, enum_names(Bound{}).size()> by_bound = time.device.by_bound;
-  by_bound[position(Bound::host)] += time.host.total();
-  const auto most = std::max_element(by_bound.begin(), by_bound.end());
-  return static_cast<Bound>(most - by_bound.begin());
 }
 
 }  // namespace engine

@@ -1,9 +1,9 @@
 // The time of one step: kernels, collectives, gaps and host put together, each still visible.
 #pragma once
 
-#include <array>
 #include <vector>
 
+#include "engine/base/savings.h"
 #include "engine/base/units.h"
 #include "engine/calibration/calibration.h"
 #include "engine/hardware/cluster.h"
@@ -30,7 +30,7 @@ struct DeviceTime {
   Seconds compute;  // kernels other than attention
   Seconds attention;
   Seconds communication;
-  std::array<Seconds, enum_names(Bound{}).size()> by_bound{};
+  Savings saved;  // if one part of every kernel were free
   Flops flops;
   Bytes bytes;
   double launches = 0;
@@ -44,10 +44,12 @@ struct DeviceTime {
 struct StepTime {
   DeviceTime device;
   HostTime host;
+  Savings saved;  // of all of it, the host's part included: the largest says what limits the step
   Seconds total() const { return device.total() + host.total(); }
   void add(const StepTime& other) {
     device.add(other.device, 1);
     host.add(other.host);
+    saved.add(other.saved);
   }
 };
 
@@ -66,8 +68,5 @@ StepTime step_time(BatchShape batch, const StepContext& context, Phase phase,
 // `steps` decode steps of a batch whose contexts grow by one token each, from `context` on.
 StepTime decode_time(std::int64_t sequences, std::int64_t context, std::int64_t steps,
                      const StepContext& step, std::vector<KernelRow>* rows);
-
-// What most of the time waits for.
-Bound main_bound(const StepTime& time);
 
 }  // namespace engine

@@ -36,6 +36,20 @@ std::string kind_text(const engine::Leaf& leaf) {
   return "";
 }
 
+// What raising a field does, where it says so.
+std::string_view direction_text(engine::Raising raising) {
+  switch (raising) {
+    case engine::Raising::never_slower:
+      return " (more is never slower)";
+    case engine::Raising::never_faster:
+      return " (more is never faster)";
+    case engine::Raising::either:
+    case engine::Raising::unstated:
+      break;
+  }
+  return "";
+}
+
 bool matches(std::string_view text, const std::string& filter) {
   return filter.empty() || text.find(filter) != std::string_view::npos;
 }
@@ -46,8 +60,9 @@ void describe_fields(const std::string& filter) {
   fmt::print("{:<36} {:<34} {:<14} {}\n", "field", "unit or values", "default", "meaning");
   for (const engine::Leaf& leaf : engine::leaf_table().leaves) {
     if (!matches(leaf.path, filter)) continue;
-    fmt::print("{:<36} {:<34} {:<14} {}\n", leaf.path, kind_text(leaf),
-               sweep::value_text(leaf, engine::get_leaf(defaults, leaf)), leaf.meaning);
+    fmt::print("{:<36} {:<34} {:<14} {}{}\n", leaf.path, kind_text(leaf),
+               sweep::value_text(leaf, engine::get_leaf(defaults, leaf)), leaf.meaning,
+               direction_text(leaf.range.raising));
   }
 }
 

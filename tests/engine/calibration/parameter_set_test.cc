@@ -7,10 +7,9 @@
 namespace engine {
 namespace {
 
-Device built(const char* architecture, double scratch_kib = 100) {
+Device built(const char* architecture) {
   Device device = toys::gpu();
   device.architecture = architecture;
-  device.shared_memory = Bytes{scratch_kib * 1024};
   return device;
 }
 
@@ -18,17 +17,18 @@ TEST(ParameterSet, FollowsTheGeneration) {
   EXPECT_EQ(choose_set(built("Hopper")), ParameterSet::hopper);
   EXPECT_EQ(choose_set(built("Blackwell")), ParameterSet::blackwell);
   EXPECT_EQ(choose_set(built("Blackwell Ultra")), ParameterSet::blackwell);
-  EXPECT_EQ(choose_set(built("Ampere", 164)), ParameterSet::ampere);       // A100
-  EXPECT_EQ(choose_set(built("Ampere", 100)), ParameterSet::synchronous);  // A40
+  EXPECT_EQ(choose_set(built("Ampere")), ParameterSet::ampere);           // A100
+  EXPECT_EQ(choose_set(built("Ampere RTX")), ParameterSet::synchronous);  // A40
   EXPECT_EQ(choose_set(built("Ada")), ParameterSet::synchronous);
   EXPECT_EQ(choose_set(built("Blackwell RTX")), ParameterSet::synchronous);
 }
 
 TEST(ParameterSet, ForeignGpusGetThePooledOneAndLargeCoresNone) {
   EXPECT_EQ(choose_set(built("CDNA 3")), ParameterSet::pooled);
-  Device tpu = built("TPU v5e");
-  tpu.multiprocessors = tpu.rated_multiprocessors = 1;
-  EXPECT_EQ(choose_set(tpu), ParameterSet::none);
+  EXPECT_EQ(choose_set(built("Something new")), ParameterSet::pooled);
+  for (const char* large : {"TPU v5e", "Gaudi 3", "NeuronCore-v3", "systolic"}) {
+    EXPECT_EQ(choose_set(built(large)), ParameterSet::none) << large;
+  }
 }
 
 TEST(ParameterSet, AMissingSetIsLookedForInWiderOnes) {

@@ -32,24 +32,24 @@ TEST(Power, AProductAtThePeakTakesItsEnergyOverTheLimit) {
   const double arithmetic = 2.0 * 8192 * 12800 * 8192 / 1e15;
   ASSERT_NEAR(burst.compute.value, arithmetic, 1e-9);  // tiles and waves are full
   const double traffic = burst.bytes.value / 1e12;
-  EXPECT_DOUBLE_EQ(sustained_time(burst, kLarge, device).value,
+  EXPECT_DOUBLE_EQ(sustained(burst, kLarge, device).time.value,
                    (300 * arithmetic + 300 * arithmetic + 50 * traffic) / 500);
 }
 
 TEST(Power, WhatWaitsForMemoryIsNotSlower) {
   const KernelTime burst = time_of(kNarrow, limited());
   ASSERT_EQ(burst.bound(), Bound::memory);
-  EXPECT_EQ(sustained_time(burst, kNarrow, limited()), burst.time);
+  EXPECT_EQ(sustained(burst, kNarrow, limited()).time, burst.time);
 }
 
 TEST(Power, ADeviceThatDoesNotSayWhatItDrawsIsNeverLimited) {
   Device device = limited();
   device.tensor_power = Watts{0};
   const KernelTime burst = time_of(kLarge, device);
-  EXPECT_EQ(sustained_time(burst, kLarge, device), burst.time);
+  EXPECT_EQ(sustained(burst, kLarge, device).time, burst.time);
   device = limited();
   device.power_limit = Watts{0};
-  EXPECT_EQ(sustained_time(burst, kLarge, device), burst.time);
+  EXPECT_EQ(sustained(burst, kLarge, device).time, burst.time);
 }
 
 // A sweep over any of these fields must not see a better device lose, nor more work win.
@@ -64,9 +64,9 @@ TEST(Power, NeitherABetterDeviceIsSlowerNorMoreWorkFaster) {
       const toys::Call call = toys::random_call(n);
       const auto time = [&](const Op& op, const Device& device) {
         const KernelTime burst = kernel_time(call.family, op, device, calibration);
-        const Seconds sustained = sustained_time(burst, op, device);
-        EXPECT_GE(sustained, burst.time);
-        return sustained.value;
+        const Seconds unbroken = sustained(burst, op, device).time;
+        EXPECT_GE(unbroken, burst.time);
+        return unbroken.value;
       };
       Device device = toys::random_device(n);
       device.power_limit = Watts{500};

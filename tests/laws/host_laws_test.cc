@@ -1,0 +1,123 @@
+// Laws of the host: launching kernels one by one is never faster than replaying them, and what streams tokens to
+// clients shows only where there are clients.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "engine/evaluate.h"
+#include "engine/host/host_time.h"
+#include "tests/support/serving_toys.h"
+#include "tests/support/shipped.h"
+#include "tests/support/toys.h"
+
+namespace engine {
+namespace {
+
+Outcome evaluated(const Scenario& scenario) {
+  Outcome outcome = evaluate(scenario, toys::transfer_resources());
+  EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+  return outcome;
+}
+
+// Batches with a graph of just their size, so that both modes do the same work.
+TEST(HostLaws, EagerIsNeverFasterAtEqualBatch) {
+  for (const char* device : {"h100-sxm", "a100-80gb-sxm", "mi300x", "rtx-4090"}) {
+    for (const HostSettings& host : toys::shipped_hosts()) {
+      for (const std::int64_t batch : {1, 2, 4, 8, 32, 128, 256}) {
+        for (const std::int64_t tp : {1, 2}) {
+          Scenario scenario = toys::scenario();
+          scenario.device = toys::shipped("devices", device).device;
+          scenario.host = host;
+          scenario.parallel.tp = tp;
+          scenario.step.batch = batch;
+          scenario.host.mode = HostMode::graph;
+          const double graph = evaluated(scenario).metrics.step_time.value;
+          scenario.host.mode = HostMode::eager;
+          EXPECT_GE(evaluated(scenario).metrics.step_time.value, graph * (1 - 1e-12))
+              << device << " " << host.name << " batch " << batch << " tp " << tp;
+        }
+      }
+    }
+  }
+}
+
+TEST(HostLaws, BothModesHaveGapsBetweenTheirKernels) {
+  Scenario scenario = toys::scenario();
+  scenario.host.kernel_gap = Seconds{1e-6};
+  for (const StepPhase phase : {StepPhase::decode, StepPhase::prefill}) {
+    scenario.step.phase = phase;
+    scenario.host.mode = HostMode::graph;
+    const double graph = evaluated(scenario).metrics.gap_time.value;
+    scenario.host.mode = HostMode::eager;
+    EXPECT_GT(graph, 0);
+    EXPECT_DOUBLE_EQ(evaluated(scenario).metrics.gap_time.value, graph);
+  }
+}
+
+// However a step is launched and whatever the device takes, the parts of host_time and the line of serving agree.
+TEST(HostLaws, TheLineOfAStepIsTheSumOfItsParts) {
+  for (const HostSettings& host : toys::shipped_hosts()) {
+    for (const LaunchMode mode : {LaunchMode::eager, LaunchMode::replay}) {
+      for (const double device : {0.0, 1e-4, 1e-3, 3e-3, 1e-2, 1.0}) {
+        for (const double launches : {1.0, 100.0, 1000.0}) {
+          for (const std::int64_t sequences : {1, 64, 1024}) {
+            const HostLine line =
+                host_line({.launches = launches, .sequences = sequences}, mode, host);
+            const Seconds sum = Seconds{device} +
+                                host_time(Seconds{device}, launches, sequences, mode, host).total();
+            EXPECT_NEAR(sum.value, std::max(device + line.added.value, line.least.value),
+                        1e-12 * sum.value)
+                << host.name;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(HostLaws, StepsAndRequestsHaveNoFrontEnd) {
+  for (const Task task : {Task::step, Task::request}) {
+    Scenario scenario = toys::scenario();
+    scenario.task = task;
+    scenario.step.batch = scenario.request.batch = 256;
+    const double without = evaluated(scenario).metrics.output.value;
+    scenario.host.front_end_per_token = Seconds{1e-3};
+    EXPECT_EQ(evaluated(scenario).metrics.output.value, without);
+  }
+}
+
+// So a narrower format shows in a large batch, whatever host ships with an engine.
+TEST(HostLaws, AShippedHostDoesNotHideTheFormatOfALargeBatch) {
+  for (const HostSettings& host : toys::shipped_hosts()) {
+    for (const std::int64_t batch : {256, 512, 1024}) {
+      Scenario scenario = toys::scenario();
+      scenario.device = toys::shipped("devices", "h200-sxm").device;
+      scenario.model = toys::shipped("models", "llama-3.1-8b").model;
+      scenario.host = host;
+      scenario.step.batch = batch;
+      scenario.step.context = 512;
+      const double wide = evaluated(scenario).metrics.step_time.value;
+      scenario.quant.weights = scenario.quant.activations = Dtype::fp8;
+      EXPECT_LT(evaluated(scenario).metrics.step_time.value, 0.99 * wide)
+          << host.name << " batch " << batch;
+    }
+  }
+}
+
+// One request alone: each of its tokens waits for the device or for the front end, whichever is longer.
+TEST(HostLaws, InServingTheFrontEndIsTheLeastTimeOfATokenAndOverlapsTheDevice) {
+  Scenario scenario = toys::served(policy_named("vllm_v1"));
+  scenario.host = toys::no_host();
+  const Resources resources = toys::trace({{0, 16, 65}});
+  const double device = evaluate(scenario, resources).metrics.tpot.value;
+  for (const double share : {0.5, 0.99, 2.0, 10.0}) {
+    scenario.host.front_end_per_token = Seconds{share * device};
+    EXPECT_NEAR(evaluate(scenario, resources).metrics.tpot.value, std::max(1.0, share) * device,
+                0.02 * device * std::max(1.0, share))
+        << share;
+  }
+}
+
+}  // namespace
+}  // namespace engine
