@@ -8,6 +8,7 @@
 
 #include "engine/evaluate.h"
 #include "engine/leaves.h"
+#include "tests/support/serving_toys.h"
 #include "tests/support/shipped.h"
 #include "tests/support/toys.h"
 
@@ -180,6 +181,45 @@ TEST_P(DirectionsAt, ScratchMemoryHasNoThreshold) {
     for (Scenario& scenario : tasks(toys::shipped("devices", name).device)) {
       scenario.calibration.tier = GetParam();
       expect_direction(scenario, leaf, sizes);
+    }
+  }
+}
+
+// Served loads follow, but for what schedulers make of it: a faster step may end just before an arrival that a slower
+// one would have taken in.
+TEST_P(DirectionsAt, ServingFollowsButForItsScheduler) {
+  constexpr double kAnomaly = 0.05;
+  std::vector<Leaf> leaves = directed_leaves("device.");
+  for (const Leaf& leaf : directed_leaves("host.")) leaves.push_back(leaf);
+  for (const char* name : {"h100-sxm", "a100-80gb-sxm", "mi300x", "rtx-4090"}) {
+    Scenario scenario = toys::served(policy_named("vllm_v1"));
+    scenario.device = toys::shipped("devices", name).device;
+    scenario.host = toys::shipped("hosts", "vllm-v1").host;
+    scenario.calibration.tier = GetParam();
+    scenario.parallel.tp = 2;
+    scenario.load.arrivals = ArrivalKind::poisson;
+    scenario.load.rate = RequestsPerSecond{20};
+    scenario.load.requests = 60;
+    scenario.load.lengths.prompt = 300;
+    scenario.load.lengths.output = 40;
+    scenario.output.requests = false;
+    const auto mean_time = [](const Scenario& point) {
+      const Outcome outcome = evaluate(point, toys::transfer_resources());
+      EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+      return outcome.metrics.e2e.value;
+    };
+    const double before = mean_time(scenario);
+    for (const Leaf& leaf : leaves) {
+      const double value = leaf_as_double(scenario, leaf);
+      if (!(value > 0)) continue;
+      Scenario raised = scenario;
+      set_number(raised, leaf, 2 * value);
+      const double after = mean_time(raised);
+      if (leaf.range.raising == Raising::never_slower) {
+        EXPECT_LE(after, before * (1 + kAnomaly)) << name << " " << leaf.path;
+      } else {
+        EXPECT_GE(after, before * (1 - kAnomaly)) << name << " " << leaf.path;
+      }
     }
   }
 }
