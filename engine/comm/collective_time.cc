@@ -78,8 +78,11 @@ CollectiveTime node_time(Pattern pattern, double bytes, double ranks, const Fabr
   const LinkRates& link = fabric.inside(ranks);
   if (fits.calibration != nullptr) {
     const Path path = path_of(link, ranks);
-    if (const auto fitted = fitted_collective(pattern, bytes, ranks, path, library, *fits.device,
-                                              *fits.calibration)) {
+    // Engines' own kernels write into one another's memory, for which more than two need direct links.
+    const bool through_host = &link == &fabric.host_link && ranks > 2;
+    if (const auto fitted = fitted_collective(pattern, bytes, ranks, path,
+                                              through_host ? Library::general : library,
+                                              *fits.device, *fits.calibration)) {
       return *fitted;
     }
   }
