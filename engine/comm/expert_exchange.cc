@@ -89,6 +89,10 @@ CollectiveTime low_latency(const ExpertExchange& op, const Spread& spread, const
   return timed(start, overlapped(start, moving, fit.pn) - start, traffic, Algorithm::low_latency);
 }
 
+Algorithm forwarding(const Spread& spread) {
+  return spread.nodes > 1 ? Algorithm::hierarchical : Algorithm::direct;
+}
+
 CollectiveTime normal(const ExpertExchange& op, const Spread& spread, const Rates& rates,
                       const ExchangeFit& fit) {
   const Traffic traffic = copies_per_node(op, spread);
@@ -98,15 +102,14 @@ CollectiveTime normal(const ExpertExchange& op, const Spread& spread, const Rate
   const double sending = (traffic.inside + traffic.between) / (senders * fit.cs * 1e3);
   const double moving =
       overlapped(sending, moving_time(traffic, rates, fit.e, kAdapterShare), fit.pn);
-  return timed(start, moving, traffic,
-               spread.nodes > 1 ? Algorithm::hierarchical : Algorithm::direct);
+  return timed(start, moving, traffic, forwarding(spread));
 }
 
 CollectiveTime faster(const CollectiveTime& a, const CollectiveTime& b) {
   return b.total() < a.total() ? b : a;
 }
 
-// The better of both ways by the links' datasheets; what a device keeps does not travel.
+// By the links' datasheets; what a device keeps does not travel.
 CollectiveTime datasheet_time(const ExpertExchange& op, const Spread& spread, const Rates& rates,
                               const Path& inside, Seconds launch) {
   const double near = spread.per_node > 1 ? inside.latency * 1e6 : 0;
@@ -115,9 +118,17 @@ CollectiveTime datasheet_time(const ExpertExchange& op, const Spread& spread, co
     const double start = launch.value * 1e6 + std::max(near, hops * rates.hop);
     return timed(start, moving_time(traffic, rates, 1, 1), traffic, algorithm);
   };
-  return faster(way(single_copies(op, spread), 1, Algorithm::low_latency),
-                way(copies_per_node(op, spread), 2,
-                    spread.nodes > 1 ? Algorithm::hierarchical : Algorithm::direct));
+  const CollectiveTime straight = way(single_copies(op, spread), 1, Algorithm::low_latency);
+  const CollectiveTime forwarded = way(copies_per_node(op, spread), 2, forwarding(spread));
+  switch (op.kernels) {
+    case ExpertExchange::Kernels::low_latency:
+      return straight;
+    case ExpertExchange::Kernels::normal:
+      return forwarded;
+    case ExpertExchange::Kernels::fastest:
+      break;
+  }
+  return faster(straight, forwarded);
 }
 
 std::optional<CollectiveTime> fitted_time(const ExpertExchange& op, const Spread& spread,

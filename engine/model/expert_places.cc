@@ -11,6 +11,7 @@ std::int64_t fewest_redundant(std::int64_t experts, std::int64_t devices) {
   return (devices - experts % devices) % devices;
 }
 
+// "model.moe.experts 256"
 std::string counted(const char* what, std::int64_t count) {
   return std::string(what) + " " + std::to_string(count);
 }
@@ -31,6 +32,21 @@ std::optional<std::string> group_problem(const MoeSpec& moe) {
   return std::nullopt;
 }
 
+// Why the devices cannot share experts in such groups, or nothing.
+std::optional<std::string> sharing_problem(const Parallelism& parallel) {
+  const std::int64_t tp = parallel.tp, ep = parallel.ep;
+  if (ep > tp * parallel.dp) return "parallel.ep exceeds parallel.tp * parallel.dp";
+  const bool inside = ep <= tp;
+  if (inside ? tp % ep != 0 : ep % tp != 0) {
+    return "parallel.ep and parallel.tp must divide one another";
+  }
+  if (!inside && parallel.dp % (ep / tp) != 0) {
+    return counted("parallel.dp", parallel.dp) + " cannot be split " + std::to_string(ep / tp) +
+           " ways (parallel.ep / parallel.tp)";
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> expert_problem(const ModelSpec& model, const Parallelism& parallel) {
@@ -42,6 +58,7 @@ std::optional<std::string> expert_problem(const ModelSpec& model, const Parallel
     return std::nullopt;
   }
   if (auto problem = group_problem(model.moe)) return problem;
+  if (auto problem = sharing_problem(parallel)) return problem;
   if (wanted == 0) return std::nullopt;
   if (devices == 1) return "parallel.redundant_experts needs parallel.ep > 1";
   const std::int64_t experts = model.moe.experts;

@@ -159,6 +159,8 @@ struct Builder {
                           .top_groups = moe.top_groups,
                           .ranks = shard.parallel.ep,
                           .value_bytes = bytes_of(shard.quant.activations)};
+    // The kernels for many tokens ask the host how much arrives, which a captured step cannot.
+    if (batch.prefill_tokens == 0) travel.kernels = ExpertExchange::Kernels::low_latency;
     if (exchange) ops.add(OpName::expert_dispatch, Family::all_to_all, layers, travel);
     ops.add(OpName::experts, Family::moe, layers,
             Moe{.tokens = rows * double(shard.expert_replicas),
@@ -237,20 +239,7 @@ std::optional<std::string> shard_problem(const ModelSpec& model, const Paralleli
     return "parallel.pp " + std::to_string(parallel.pp) + " exceeds model.layers " +
            std::to_string(model.layers);
   }
-  if (auto problem = expert_problem(model, parallel)) return problem;
-  if (parallel.ep > 1) {
-    if (parallel.ep > parallel.tp * parallel.dp)
-      return "parallel.ep exceeds parallel.tp * parallel.dp";
-    const bool inside = parallel.ep <= parallel.tp;
-    if (inside ? parallel.tp % parallel.ep != 0 : parallel.ep % parallel.tp != 0) {
-      return "parallel.ep and parallel.tp must divide one another";
-    }
-    if (!inside && parallel.dp % (parallel.ep / parallel.tp) != 0) {
-      return indivisible("parallel.dp", parallel.dp, "parallel.ep / parallel.tp",
-                         parallel.ep / parallel.tp);
-    }
-  }
-  return std::nullopt;
+  return expert_problem(model, parallel);
 }
 
 ModelShard shard_of(const ModelSpec& model, const Parallelism& parallel,

@@ -115,6 +115,7 @@ double StepTable::run_mixed(const BatchShape& batch) {
     launches += count.launches;
   };
   add(Part::body, batch.tokens());
+  if (exchanges_) add(Part::exchange, batch.tokens());
   if (batch.sampled > 0) add(Part::head, batch.sampled);
   if (batch.decode_sequences > 0) {
     if (latent_) add(Part::absorb, batch.decode_sequences);

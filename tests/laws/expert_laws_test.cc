@@ -8,6 +8,7 @@
 #include "engine/comm/collective_time.h"
 #include "engine/evaluate.h"
 #include "engine/kernels/moe.h"
+#include "engine/step/step_table.h"
 #include "tests/support/calibrations.h"
 #include "tests/support/toys.h"
 
@@ -175,6 +176,31 @@ TEST(ExpertLaws, SecondCopiesEvenOutFavourites) {
   op.redundant = 64;
   op.local_experts = 2;
   EXPECT_LT(moe_time(op, device, &toys::transfer()).total().value, waiting);
+}
+
+// Decodes alone are exchanged by other kernels than prompts, in the tables of served steps, too.
+TEST(ExpertLaws, ServedStepsExchangeAsSingleStepsDo) {
+  const Scenario scenario = shared_experts(16);
+  const Fabric fabric = fabric_of(scenario.cluster, scenario.device);
+  const ModelShard shard = shard_of(scenario.model, scenario.parallel, {});
+  for (const Calibration* calibration :
+       {static_cast<const Calibration*>(nullptr), &toys::transfer()}) {
+    const StepContext context{scenario.device, fabric, shard, scenario.host, calibration};
+    StepTable table;
+    table.reset(context);
+    BatchShape decodes, prompt;
+    add_decode(decodes, 16, 1024, 0);
+    add_prefill(prompt, 1, 512, 0, 0);
+    decodes.sampled = 16;
+    prompt.sampled = 1;
+    const double total = 16.0 * 1024;
+    const DecodeLine line = table.decode_line({.sequences = 16, .context = total});
+    const auto alone = [&](const BatchShape& batch, Phase phase) {
+      return step_time(batch, context, phase, nullptr).total().value;
+    };
+    EXPECT_NEAR(line.step(total, 0) / alone(decodes, Phase::decode), 1, 1e-9);
+    EXPECT_NEAR(table.run_mixed(prompt) / alone(prompt, Phase::prefill), 1, 1e-9);
+  }
 }
 
 TEST(ExpertLaws, ATokenThatKeepsToFewGroupsIsSentNoSlower) {
