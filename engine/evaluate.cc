@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/comm/links_needed.h"
+#include "engine/engine_kernels.h"
 #include "engine/kernels/gemm.h"
 #include "engine/memory/footprint.h"
 #include "engine/serve_task.h"
@@ -45,15 +47,7 @@ std::optional<std::string> hardware_problem(const Scenario& scenario, const Fabr
     return "needs " + std::to_string(devices) + " devices; the cluster has " +
            std::to_string(fabric.most_devices);
   }
-  const std::int64_t joined = scenario.parallel.tp * scenario.parallel.pp;
-  if (joined > 1 && fabric.inside(double(joined)).bandwidth.value <= 0) {
-    return "no link joins devices of " + device.name + " inside a node";
-  }
-  if (joined > fabric.devices_per_node && fabric.scale_out.bandwidth.value <= 0) {
-    return "one replica needs " + std::to_string(joined) + " devices; a node has " +
-           std::to_string(fabric.devices_per_node) + " and no link joins nodes";
-  }
-  return std::nullopt;
+  return links_problem(scenario.parallel, fabric, device);
 }
 
 // What to say of a calibration that is not there.
@@ -108,31 +102,6 @@ Residency serving_residency(const Scenario& scenario, const Resources& resources
 // logits in 32 bits.
 Bytes per_logit_of(const Scenario& scenario) {
   return scenario.task == Task::serve ? scenario.serving.logit_memory : Bytes{4};
-}
-
-// FlashAttention has a third version for Hopper; NVIDIA's parts with less scratch memory run the
-// second. Engines for larger Blackwell parts, and for latent attention, have other kernels.
-bool flash_attention_2(const Scenario& scenario) {
-  constexpr Bytes hopper{200 * 1024};
-  return policy_of(scenario.serving.policy).attention == AttentionLibrary::flash_attention &&
-         scenario.device.vendor == "NVIDIA" && scenario.device.shared_memory < hopper;
-}
-
-// vLLM gives a mixed batch to one call. The third version packs the heads of a decode into one tile
-// and loses nothing; the second does not.
-bool joined_attention(const Scenario& scenario) {
-  const MixedAttention wanted = scenario.serving.mixed_attention;
-  if (scenario.model.is_mla()) return false;
-  return wanted == MixedAttention::joined ||
-         (wanted == MixedAttention::automatic && flash_attention_2(scenario));
-}
-
-// The third version splits long sequences into more parts than short ones; the second does not.
-bool even_parts(const Scenario& scenario) {
-  const DecodeParts wanted = scenario.serving.decode_parts;
-  if (scenario.model.is_mla()) return false;
-  return wanted == DecodeParts::even ||
-         (wanted == DecodeParts::automatic && flash_attention_2(scenario));
 }
 
 Residency residency_of(const Scenario& scenario, const Resources& resources) {
@@ -327,9 +296,7 @@ void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome
   }
 
   ModelShard shard = shard_of(scenario.model, parallel, scenario.quant);
-  shard.sampling = scenario.serving.sampling;
-  shard.joined_attention = joined_attention(scenario);
-  shard.even_parts = even_parts(scenario);
+  choose_kernels(scenario.serving, scenario.device, shard);
   const Residency residency = residency_of(scenario, resources);
   const Footprint footprint = footprint_of(shard, scenario.device,
                                            {.utilization = scenario.serving.memory_utilization,

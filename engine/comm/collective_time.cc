@@ -83,8 +83,12 @@ CollectiveTime flat_time(Pattern pattern, double bytes, double ranks, const Link
 CollectiveTime node_time(Pattern pattern, double bytes, double ranks, const Fabric& fabric,
                          Library library, const Fits& fits) {
   if (fits.calibration != nullptr) {
-    if (const auto fitted = fitted_collective(pattern, bytes, ranks, path_inside(fabric, ranks),
-                                              library, *fits.device, *fits.calibration)) {
+    const Path path = path_inside(fabric, ranks);
+    // Engines' own kernels write into one another's memory, for which more than two need direct links.
+    const bool through_host = path.bus && ranks > 2;
+    if (const auto fitted = fitted_collective(pattern, bytes, ranks, path,
+                                              through_host ? Library::general : library,
+                                              *fits.device, *fits.calibration)) {
       return *fitted;
     }
   }

@@ -1,11 +1,23 @@
+// Tokens to the devices of their experts and back, as DeepEP-like kernels move them. Both kinds of link
+// work at the same time, so the slower one decides.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "engine/comm/collective_form.h"
 #include "engine/comm/collective_time.h"
+#include "engine/model/expert_places.h"
 
 namespace engine {
 namespace {
+
+// Share of its adapter that a device reaches between nodes. The tables have one node only. Published
+// times of such kernels (DeepEP V1, docs/legacy.md: H800, 50 GB/s adapters, 16 to 256 devices) less
+// their start are 79 to 87% of the adapter for single copies and 87 to 89% for copies per node.
+constexpr double kAdapterShare = 0.84;
+
+// A device that is alone on its node has nobody to send to there.
+constexpr double kNothingTravels = std::numeric_limits<double>::infinity();
 
 double overlapped(double a, double b, double p) {
   const double longer = std::max(a, b);
@@ -17,65 +29,156 @@ double travelling_bytes(const ExpertExchange& op) {
   return op.value_bytes < 2 ? 1.03 * op.value_bytes : op.value_bytes;
 }
 
-// Every copy goes straight to its expert.
-CollectiveTime low_latency(const ExpertExchange& op, double rate, double scale,
-                           const ExchangeFit& fit) {
-  const double bytes = op.tokens * double(op.top_k * op.hidden) * travelling_bytes(op);
-  const double start = scale * (fit.a + fit.ae * double(op.experts) / 100);
-  const double total = overlapped(start, bytes / (rate * fit.e), fit.pn);
-  return {.latency = Seconds{start * 1e-6},
-          .transfer = Seconds{(total - start) * 1e-6},
-          .bytes = Bytes{bytes},
-          .algorithm = Algorithm::low_latency};
+// How the group lies on the nodes.
+Spread spread_of(const ExpertExchange& op, const Fabric& fabric) {
+  const double per_node = double(std::min(op.ranks, fabric.devices_per_node));
+  return {.nodes = std::ceil(double(op.ranks) / per_node), .per_node = per_node};
 }
 
-// A token goes once to each device that holds one of its experts.
-CollectiveTime normal(const ExpertExchange& op, double rate, double scale, const ExchangeFit& fit) {
-  const double ranks = double(op.ranks);
-  const double reached = -ranks * std::expm1(double(op.top_k) * std::log1p(-1 / ranks));
-  const double bytes = op.tokens * reached * double(op.hidden) * travelling_bytes(op);
-  const double senders = double(op.multiprocessors);
-  const double start = scale * fit.a + fit.ct * op.tokens / senders / 100;
-  const double moving =
-      overlapped(bytes / (senders * fit.cs * 1e3), bytes / (rate * fit.e), fit.pn);
+// Bytes that one device sends on each kind of link. What stays on the device itself is counted inside,
+// because kernels copy it like the rest.
+struct Traffic {
+  double inside = 0;
+  double between = 0;
+};
+
+// Every copy of a token goes straight to its expert.
+Traffic single_copies(const ExpertExchange& op, const Spread& spread) {
+  const double bytes = op.tokens * double(op.top_k * op.hidden) * travelling_bytes(op);
+  return {.inside = bytes / spread.nodes, .between = bytes * (1 - 1 / spread.nodes)};
+}
+
+// A token goes once to each node that holds one of its experts, and from there once to each device
+// that does.
+Traffic copies_per_node(const ExpertExchange& op, const Spread& spread) {
+  const double bytes = op.tokens * double(op.hidden) * travelling_bytes(op);
+  const double choices = double(op.top_k);
+  const double nodes = nodes_within_limit(spread.nodes, {double(op.groups), double(op.top_groups)});
+  return {.inside = bytes * places_reached(nodes * spread.per_node, choices),
+          .between = bytes * places_reached(nodes, choices) * (1 - 1 / spread.nodes)};
+}
+
+// What a device reaches of its links, in bytes a microsecond, and the latency of the one between nodes.
+struct Rates {
+  double inside;
+  double between;
+  double hop;  // us
+};
+
+// The longer of the two ways; a link that nothing takes may be missing.
+double moving_time(const Traffic& traffic, const Rates& rates, double inside_share,
+                   double between_share) {
+  const double inside = traffic.inside > 0 ? traffic.inside / (rates.inside * inside_share) : 0;
+  const double between =
+      traffic.between > 0 ? traffic.between / (rates.between * between_share) : 0;
+  return std::max(inside, between);
+}
+
+CollectiveTime timed(double start, double moving, const Traffic& traffic, Algorithm algorithm) {
   return {.latency = Seconds{start * 1e-6},
           .transfer = Seconds{moving * 1e-6},
-          .bytes = Bytes{bytes},
-          .algorithm = Algorithm::direct};
+          .bytes = Bytes{traffic.inside + traffic.between},
+          .algorithm = algorithm};
+}
+
+CollectiveTime low_latency(const ExpertExchange& op, const Spread& spread, const Rates& rates,
+                           const ExchangeFit& fit) {
+  const Traffic traffic = single_copies(op, spread);
+  const double start = fit.a + fit.ae * double(op.experts) / 100 + rates.hop;
+  const double moving = moving_time(traffic, rates, fit.e, kAdapterShare);
+  return timed(start, overlapped(start, moving, fit.pn) - start, traffic, Algorithm::low_latency);
+}
+
+Algorithm forwarding(const Spread& spread) {
+  return spread.nodes > 1 ? Algorithm::hierarchical : Algorithm::direct;
+}
+
+CollectiveTime normal(const ExpertExchange& op, const Spread& spread, const Rates& rates,
+                      const ExchangeFit& fit) {
+  const Traffic traffic = copies_per_node(op, spread);
+  const double senders = double(op.multiprocessors);
+  // Between nodes a token is received, then forwarded.
+  const double start = fit.a + fit.ct * op.tokens / senders / 100 + 2 * rates.hop;
+  const double sending = (traffic.inside + traffic.between) / (senders * fit.cs * 1e3);
+  const double moving =
+      overlapped(sending, moving_time(traffic, rates, fit.e, kAdapterShare), fit.pn);
+  return timed(start, moving, traffic, forwarding(spread));
+}
+
+CollectiveTime faster(const CollectiveTime& a, const CollectiveTime& b) {
+  return b.total() < a.total() ? b : a;
+}
+
+// By the links' datasheets; what a device keeps does not travel.
+CollectiveTime datasheet_time(const ExpertExchange& op, const Spread& spread, const Rates& rates,
+                              const Path& inside, Seconds launch) {
+  const double near = spread.per_node > 1 ? inside.latency * 1e6 : 0;
+  const auto way = [&](Traffic traffic, double hops, Algorithm algorithm) {
+    traffic.inside *= 1 - 1 / spread.per_node;
+    const double start = launch.value * 1e6 + std::max(near, hops * rates.hop);
+    return timed(start, moving_time(traffic, rates, 1, 1), traffic, algorithm);
+  };
+  const CollectiveTime straight = way(single_copies(op, spread), 1, Algorithm::low_latency);
+  const CollectiveTime forwarded = way(copies_per_node(op, spread), 2, forwarding(spread));
+  switch (op.kernels) {
+    case ExpertExchange::Kernels::low_latency:
+      return straight;
+    case ExpertExchange::Kernels::normal:
+      return forwarded;
+    case ExpertExchange::Kernels::fastest:
+      break;
+  }
+  return faster(straight, forwarded);
+}
+
+std::optional<CollectiveTime> fitted_time(const ExpertExchange& op, const Spread& spread,
+                                          const Rates& rates, const Path& inside,
+                                          const Device& device, const Calibration& calibration) {
+  const ParameterSet chosen = link_set(device, inside);
+  const bool combine = op.way == ExpertExchange::Way::combine;
+  const Coordinates shape = coordinates(op.tokens, op.hidden, op.top_k, op.experts);
+  std::optional<CollectiveTime> best;
+  const auto consider = [&](ExchangeKind kind, auto form) {
+    const auto* set = find_set(calibration.exchange[static_cast<std::size_t>(kind)], chosen);
+    if (set == nullptr) return;
+    CollectiveTime time = form(op, spread, rates, set->fit);
+    time.extrapolated = op.ranks != 8 || spread.nodes > 1;  // the tables have eight on one node
+    label(time, 0, *set, shape);
+    best = best ? faster(*best, time) : time;
+  };
+  if (op.kernels != ExpertExchange::Kernels::normal) {
+    consider(combine ? ExchangeKind::low_latency_combine : ExchangeKind::low_latency_dispatch,
+             low_latency);
+  }
+  if (op.kernels != ExpertExchange::Kernels::low_latency) {
+    consider(combine ? ExchangeKind::normal_combine : ExchangeKind::normal_dispatch, normal);
+  }
+  return best;
 }
 
 }  // namespace
 
 CollectiveTime exchange_time(const ExpertExchange& op, const Fabric& fabric, const Device& device,
                              const Calibration* calibration) {
-  const bool one_node = op.ranks <= fabric.devices_per_node;
-  if (calibration != nullptr && one_node && op.ranks > 1) {
-    const Path path = path_inside(fabric, double(op.ranks));
-    const ParameterSet chosen = link_set(device, path);
-    const double rate = path.bandwidth / 1e6;
-    const bool combine = op.way == ExpertExchange::Way::combine;
-    const Coordinates shape = coordinates(op.tokens, op.hidden, op.top_k, op.experts);
-    CollectiveTime best;
-    bool found = false;
-    const auto consider = [&](ExchangeKind kind, auto form) {
-      const auto* set = find_set(calibration->exchange[static_cast<std::size_t>(kind)], chosen);
-      if (set == nullptr || !path.any_to_any || rate <= 0) return;
-      CollectiveTime time = form(op, rate, 1.0, set->fit);
-      time.extrapolated = op.ranks != 8;  // the only size the tables have
-      label(time, 0, *set, shape);
-      if (!found || time.total() < best.total()) best = time;
-      found = true;
-    };
-    if (op.kernels != ExpertExchange::Kernels::normal) {
-      consider(combine ? ExchangeKind::low_latency_combine : ExchangeKind::low_latency_dispatch,
-               low_latency);
+  if (op.ranks <= 1) return {};
+  const Spread spread = spread_of(op, fabric);
+  const Path inside = path_inside(fabric, spread.per_node);
+  const Path between = path_of(fabric.scale_out, spread.nodes);
+  const bool direct =
+      (spread.per_node == 1 || inside.any_to_any) && (spread.nodes == 1 || between.any_to_any);
+  if (direct) {
+    const Rates rates{.inside = spread.per_node > 1 ? inside.bandwidth / 1e6 : kNothingTravels,
+                      .between = between.bandwidth / 1e6,
+                      .hop = spread.nodes > 1 ? between.latency * 1e6 : 0};
+    if (calibration != nullptr) {
+      if (const auto fitted = fitted_time(op, spread, rates, inside, device, *calibration)) {
+        return *fitted;
+      }
     }
-    if (op.kernels != ExpertExchange::Kernels::low_latency) {
-      consider(combine ? ExchangeKind::normal_combine : ExchangeKind::normal_dispatch, normal);
-    }
-    if (found) return best;
+    return datasheet_time(op, spread, rates, inside, device.launch_latency);
   }
-  const double bytes = op.tokens * double(op.top_k * op.hidden) * op.value_bytes;
+  // Where devices reach one another only through neighbours, copies pass from one to the next.
+  const double bytes = op.tokens * double(op.top_k * op.hidden) * travelling_bytes(op);
   return collective_time({.pattern = Pattern::all_to_all, .bytes = bytes, .ranks = op.ranks},
                          fabric, device, calibration);
 }

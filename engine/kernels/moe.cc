@@ -6,6 +6,7 @@
 #include "engine/kernels/form.h"
 #include "engine/kernels/gemm.h"
 #include "engine/kernels/traffic.h"
+#include "engine/model/expert_places.h"
 
 namespace engine {
 namespace {
@@ -20,6 +21,46 @@ double mean_copies(const Moe& op) {
   return op.tokens * double(op.top_k) * double(op.local_experts) / double(op.experts);
 }
 
+// Tokens that the call picks its copies from and sums them into.
+double passed_tokens(const Moe& op) { return op.exchanged ? 0 : op.tokens; }
+
+// The busiest expert gets up to this many tokens where the least busy one gets one, in the tables' power
+// law. They end at 16384 tokens: favourites do not grow with all that is sent to them.
+double largest_load(const Moe& op) { return std::clamp(0.8 * op.tokens, 1.1, 0.8 * 16384); }
+
+// How strongly popular experts fill single devices, over what the power law of exponent 1 says.
+double skew_strength(const Moe& op, const MoeFit& fit) {
+  const double second = fit.c12 / std::max(fit.c1, 1e-9);
+  const double relative =
+      op.skew <= kFirstSkew
+          ? op.skew / kFirstSkew
+          : 1 + (second - 1) * std::min(1.0, (op.skew - kFirstSkew) / (kSecondSkew - kFirstSkew));
+  // Calls of the tables pass over all tokens, and the fitted strength makes up for that where devices
+  // are many. After an exchange nothing is left to make up for.
+  return op.exchanged ? relative : fit.c1 * relative;
+}
+
+// The same, where second copies of popular experts are placed by somebody who knows the loads: the device
+// with the busiest copy has next to nothing else.
+double planned_excess(const Moe& op) {
+  const double experts = double(op.experts - op.redundant);
+  const double devices = double(op.experts) / double(op.local_experts);
+  const double busiest = busiest_copy(largest_load(op), double(op.redundant) / experts);
+  return std::max(0.0, busiest * devices / experts - 1);
+}
+
+// Copies on the fullest device over the mean of all: some devices hold more of the popular experts, by
+// extreme values of a sum of skewed loads.
+double fullest_device(const Moe& op, const MoeFit& fit) {
+  const double devices = double(op.experts) / double(op.local_experts);
+  const double strength = skew_strength(op, fit);
+  const double variation = std::sqrt(std::max(std::log(largest_load(op)) / 2 - 0.9, 0.05));
+  double excess = strength * std::sqrt(2 * std::log(std::max(devices, 1.0001))) * variation /
+                  std::sqrt(double(op.local_experts));
+  if (op.redundant > 0) excess = std::min(excess, strength * planned_excess(op));
+  return std::min({1 + excess, devices, std::max(double(op.experts) / double(op.top_k), 1.0)});
+}
+
 // What the work is made of once routing is drawn.
 struct Routed {
   double copies;   // on the fullest device
@@ -28,26 +69,13 @@ struct Routed {
 
 Routed routed(const Moe& op, const MoeFit& fit) {
   const double local = double(op.local_experts);
-  const double devices = double(op.experts) / local;
-  const double top_k = double(op.top_k);
   double copies = mean_copies(op);
   if (op.balanced || op.skew <= 0) {
     copies = std::max(copies, 1.0);
     const double spread = std::min(local, copies);
     return {copies, std::max(1.0, op.balanced ? spread : std::min(spread, experts_touched(op)))};
   }
-  // Some devices hold more of the popular experts: by extreme values of a sum of skewed loads.
-  const double strength =
-      op.skew <= kFirstSkew
-          ? fit.c1 * op.skew / kFirstSkew
-          : fit.c1 + (fit.c12 - fit.c1) *
-                         std::min(1.0, (op.skew - kFirstSkew) / (kSecondSkew - kFirstSkew));
-  const double variation =
-      std::sqrt(std::max(std::log(std::max(0.8 * op.tokens, 1.1)) / 2 - 0.9, 0.05));
-  const double fullest = 1 + strength * std::sqrt(2 * std::log(std::max(devices, 1.0001))) *
-                                 variation / std::sqrt(local);
-  copies = std::max(
-      1.0, copies * std::min({fullest, devices, std::max(double(op.experts) / top_k, 1.0)}));
+  copies = std::max(1.0, copies * fullest_device(op, fit));
   const double spread = std::min(local, copies);
   double touched =
       std::min(spread, -local * std::expm1(-std::pow(fit.ct * copies / local, fit.et)));
@@ -72,15 +100,16 @@ FormTime moe_form(const Moe& op, const Routed& work, const DeviceRates& device, 
   const double weights = work.touched * matrices(op) * hidden * inner * weight_bytes(op);
   const double activations = work.copies * (2 * hidden + matrices(op) * inner) * 2;
   const double held = held_share_4(weights + activations, fit.l2c * device.cache);
-  const double passes = activations * fit.ca / 2 + fit.cT * 4 * op.tokens * hidden;
+  const double passes = activations * fit.ca / 2 + fit.cT * 4 * passed_tokens(op) * hidden;
   const double memory = (weights + passes * (1 - 0.7 * held)) / (device.bandwidth * fit.eta_m);
 
   const double per_flop = 256 / (peak / device.processors * fit.eta_c);
   double compute = std::numeric_limits<double>::infinity();
   for (const double tile : {16.0, 32.0, 64.0, 128.0}) {
-    // An expert's last tile is half full on average.
-    const double tiles =
-        work.touched * std::max(rows / tile + (rows >= tile ? 0.5 : 0.0), 1.0) / device.processors;
+    // An expert's last tile is half full on average. The tables' small calls fill one tile; what an
+    // exchange brings is ragged whatever its size, so that fewer and fuller experts never take longer.
+    const double ragged = op.exchanged || rows >= tile ? 0.5 : 0;
+    const double tiles = work.touched * std::max(rows / tile + ragged, 1.0) / device.processors;
     const double each = per_flop * (tile + fit.x0 * (tile + 128) / 128);
     const double up = std::max(tiles * std::max((matrices(op) - 1) * inner / 128, 1.0), 1.0);
     const double down = std::max(tiles * std::max(hidden / 128, 1.0), 1.0);
@@ -107,7 +136,7 @@ KernelTime moe_roofline(const Moe& op, const Device& device) {
       touched * stored_bytes(matrices(op) * hidden * inner, op.weights, op.group);
   // Copies in, between the projections and out, and the sum over a token's experts.
   const double activations =
-      (copies * (2 * hidden + matrices(op) * inner) + op.tokens * 2 * hidden) * 2;
+      (copies * (2 * hidden + matrices(op) * inner) + passed_tokens(op) * 2 * hidden) * 2;
   const TrafficTime traffic = traffic_time(device, weights, activations);
   const FlopsPerSecond peak =
       matrix_peak(device, compute_dtype(device, op.weights, op.activations));

@@ -25,7 +25,7 @@ Bytes weight_bytes(const ModelShard& shard) {
                                  : 2.0 * double(model.layers * model.head_dim * model.hidden) *
                                        (double(shard.kv_heads) - double(model.kv_heads) / tp);
   const double expert_share =
-      double(shard.local_experts) / double(std::max<std::int64_t>(1, model.moe.experts)) *
+      double(shard.experts.local) / double(std::max<std::int64_t>(1, model.moe.experts)) *
       double(shard.expert_intermediate) / double(std::max<std::int64_t>(1, model.moe.intermediate));
   const double matrices = (counts.attention + counts.dense_mlp) / tp + repeated_kv;
   const double experts = counts.experts * expert_share;
@@ -49,8 +49,8 @@ Bytes activation_bytes(const ModelShard& shard, const MemoryBudget& budget) {
   const double gates = model.mlp == MlpKind::gated ? 3 : 2;
   double mlp = shard.layers.dense > 0 ? gates * double(shard.intermediate) : 0;
   if (model.is_moe()) {
-    const double copies = double(model.moe.top_k) * double(shard.local_experts) /
-                          double(model.moe.experts) * double(shard.expert_replicas);
+    const double copies = double(model.moe.top_k) * double(shard.experts.local) /
+                          double(shard.experts.placed) * double(shard.expert_replicas);
     mlp = std::max(mlp,
                    copies * (gates * double(shard.expert_intermediate) + 2 * double(model.hidden)));
   }

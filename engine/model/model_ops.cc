@@ -60,7 +60,9 @@ struct Builder {
             Collective{.pattern = Pattern::all_reduce,
                        .bytes = rows * double(model.hidden) * kActivationBytes,
                        .ranks = shard.parallel.tp,
-                       .stride = 1});
+                       .stride = 1,
+                       .library = shard.all_reduce == AllReduce::nccl ? Library::general
+                                                                      : Library::fastest});
   }
 
   void attention_projections() const {
@@ -148,20 +150,27 @@ struct Builder {
     const bool exchange = shard.expert_replicas > 1;
     // Dispatch sends matrix inputs, which may be narrower; combine returns 16 bits.
     ExpertExchange travel{.way = ExpertExchange::Way::dispatch,
-                          .tokens = rows,
+                          // Devices that share a layer's attention share the sending, too.
+                          .tokens = rows / double(shard.parallel.tp),
                           .hidden = model.hidden,
                           .top_k = moe.top_k,
-                          .experts = moe.experts,
+                          .experts = shard.experts.placed,
+                          .groups = moe.groups,
+                          .top_groups = moe.top_groups,
                           .ranks = shard.parallel.ep,
                           .value_bytes = bytes_of(shard.quant.activations)};
+    // The kernels for many tokens ask the host how much arrives, which a captured step cannot.
+    if (batch.prefill_tokens == 0) travel.kernels = ExpertExchange::Kernels::low_latency;
     if (exchange) ops.add(OpName::expert_dispatch, Family::all_to_all, layers, travel);
     ops.add(OpName::experts, Family::moe, layers,
             Moe{.tokens = rows * double(shard.expert_replicas),
                 .hidden = model.hidden,
                 .intermediate = shard.expert_intermediate,
                 .top_k = moe.top_k,
-                .experts = moe.experts,
-                .local_experts = shard.local_experts,
+                .experts = shard.experts.placed,
+                .redundant = shard.experts.redundant,
+                .local_experts = shard.experts.local,
+                .exchanged = exchange,
                 .gated = model.mlp == MlpKind::gated,
                 .balanced = false,
                 .skew = moe.skew,
@@ -230,23 +239,7 @@ std::optional<std::string> shard_problem(const ModelSpec& model, const Paralleli
     return "parallel.pp " + std::to_string(parallel.pp) + " exceeds model.layers " +
            std::to_string(model.layers);
   }
-  if (parallel.ep > 1) {
-    if (!model.is_moe()) return "parallel.ep > 1 needs a model with experts";
-    if (model.moe.experts % parallel.ep != 0) {
-      return indivisible("model.moe.experts", model.moe.experts, "parallel.ep", parallel.ep);
-    }
-    if (parallel.ep > parallel.tp * parallel.dp)
-      return "parallel.ep exceeds parallel.tp * parallel.dp";
-    const bool inside = parallel.ep <= parallel.tp;
-    if (inside ? parallel.tp % parallel.ep != 0 : parallel.ep % parallel.tp != 0) {
-      return "parallel.ep and parallel.tp must divide one another";
-    }
-    if (!inside && parallel.dp % (parallel.ep / parallel.tp) != 0) {
-      return indivisible("parallel.dp", parallel.dp, "parallel.ep / parallel.tp",
-                         parallel.ep / parallel.tp);
-    }
-  }
-  return std::nullopt;
+  return expert_problem(model, parallel);
 }
 
 ModelShard shard_of(const ModelSpec& model, const Parallelism& parallel,
@@ -267,7 +260,7 @@ ModelShard shard_of(const ModelSpec& model, const Parallelism& parallel,
   if (model.is_moe()) {
     // Up to the tensor-parallel group, expert parallelism replaces splitting each expert; beyond
     // it, several replicas pool their experts and exchange tokens.
-    shard.local_experts = model.moe.experts / parallel.ep;
+    shard.experts = expert_places(model, parallel);
     const std::int64_t split = std::max<std::int64_t>(1, parallel.tp / parallel.ep);
     shard.expert_intermediate = divide_up(model.moe.intermediate, split);
     shard.expert_replicas = std::max<std::int64_t>(1, parallel.ep / parallel.tp);

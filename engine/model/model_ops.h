@@ -7,7 +7,9 @@
 #include <string>
 
 #include "engine/base/check.h"
+#include "engine/model/all_reduce.h"
 #include "engine/model/batch_shape.h"
+#include "engine/model/expert_places.h"
 #include "engine/model/model_spec.h"
 #include "engine/model/op.h"
 #include "engine/model/parallelism.h"
@@ -45,12 +47,13 @@ struct ModelShard {
   std::int64_t intermediate = 1;
   std::int64_t shared_intermediate = 0;
   std::int64_t expert_intermediate = 0;
-  std::int64_t local_experts = 0;
+  ExpertPlaces experts;
   std::int64_t expert_replicas = 1;  // data-parallel replicas that share one set of experts
   std::int64_t vocabulary = 1;
   Sampling sampling = Sampling::greedy;
   bool joined_attention = false;  // prompts and decodes of a step in one kernel, that for prompts
-  bool even_parts = false;        // of decodes: a long one is split into no more parts than others
+  AllReduce all_reduce = AllReduce::custom;
+  bool even_parts = false;  // of decodes: a long one is split into no more parts than others
 };
 
 // Why the model cannot be laid out like this, or nothing.

@@ -25,6 +25,8 @@ struct MoeSpec {
   std::int64_t shared_intermediate = 0;
   std::int64_t first_dense_layers = 0;
   std::int64_t every = 1;
+  std::int64_t groups = 1;
+  std::int64_t top_groups = 1;
   double skew = 1;  // trained routers have favourites: runs of three models fit 0.8 to 1.2
 
   template <class Self, class Visit>
@@ -37,6 +39,13 @@ struct MoeSpec {
     visit("first_dense_layers", self.first_dense_layers, "leading layers with a dense MLP",
           non_negative);
     visit("every", self.every, "one layer in this many is a mixture; the others are dense",
+          at_least(1));
+    visit(
+        "groups", self.groups,
+        "equal groups that the routed experts are divided into; 1: a token may choose any experts",
+        at_least(1));
+    visit("top_groups", self.top_groups,
+          "groups that the experts of one token may come from: a token visits few nodes then",
           at_least(1));
     visit("skew", self.skew,
           "exponent of the power law by which tokens choose experts; 0: all alike", non_negative);

@@ -42,9 +42,13 @@ struct Moe {
   std::int64_t hidden = 1;
   std::int64_t intermediate = 1;  // of one expert, as far as it is on this device
   std::int64_t top_k = 1;
-  std::int64_t experts = 1;
+  std::int64_t experts = 1;        // on all devices that share them, second copies included
+  std::int64_t redundant = 0;      // of these: second copies of popular ones
   std::int64_t local_experts = 1;  // on this device
-  bool gated = true;               // three matrices an expert; else two
+  // An exchange brought this device a row for every copy sent to it and sums what goes back. Else
+  // every token is here, and the call picks, moves and sums the copies itself.
+  bool exchanged = false;
+  bool gated = true;  // three matrices an expert; else two
   // Tokens go round the experts in turn (a microbenchmark's choice). Else they choose at random, by
   // a power law of exponent `skew`; 0: all experts alike.
   bool balanced = false;
@@ -178,6 +182,8 @@ struct ExpertExchange {
   std::int64_t hidden = 1;
   std::int64_t top_k = 1;
   std::int64_t experts = 1;
+  std::int64_t groups = 1;      // that the experts are divided into
+  std::int64_t top_groups = 1;  // of these, a token's experts lie in at most so many
   std::int64_t ranks = 1;
   double value_bytes = 2;  // of one number on the way
   Kernels kernels = Kernels::fastest;

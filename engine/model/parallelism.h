@@ -17,6 +17,7 @@ struct Parallelism {
   std::int64_t dp = 1;
   std::int64_t ep = 1;
   std::int64_t cp = 1;
+  std::int64_t redundant_experts = 0;  // 0: the fewest with which ep divides the experts
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -25,6 +26,11 @@ struct Parallelism {
     visit("dp", self.dp, "data parallel: replicas of the model", at_least(1));
     visit("ep", self.ep, "expert parallel: devices that share the routed experts", at_least(1));
     visit("cp", self.cp, "context parallel: devices that share a sequence", at_least(1));
+    visit(
+        "redundant_experts", self.redundant_experts,
+        "second copies of the most popular experts, spread over the ep devices; experts and copies "
+        "together must be a multiple of ep; auto: the fewest for which they are",
+        non_negative_or("auto"));
   }
 
   std::int64_t devices() const { return tp * pp * dp * cp; }

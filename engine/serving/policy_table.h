@@ -18,22 +18,17 @@ Plan plan_vllm_v1, plan_vllm_v0, plan_sarathi, plan_sglang, plan_orca, plan_no_e
 // Which setting bounds the prompt tokens of a step.
 enum class StepBudget : std::uint8_t { max_num_batched_tokens, chunk };
 
-// Whose attention kernels the engines with this policy run.
-enum class AttentionLibrary : std::uint8_t { other, flash_attention };
-
 struct PolicyEntry {
   std::string_view name;
   Plan* plan;
   StepBudget budget = StepBudget::max_num_batched_tokens;
-  AttentionLibrary attention = AttentionLibrary::other;
 };
 
 // Keys of points hold the position: new ones go to the end.
 inline constexpr std::array kPolicies{
-    PolicyEntry{"vllm_v1", plan_vllm_v1, StepBudget::max_num_batched_tokens,
-                AttentionLibrary::flash_attention},
+    PolicyEntry{"vllm_v1", plan_vllm_v1},
     PolicyEntry{"vllm_v0", plan_vllm_v0},
-    PolicyEntry{"sarathi", plan_sarathi, StepBudget::chunk, AttentionLibrary::flash_attention},
+    PolicyEntry{"sarathi", plan_sarathi, StepBudget::chunk},
     PolicyEntry{"sglang", plan_sglang, StepBudget::chunk},
     PolicyEntry{"orca", plan_orca},
     PolicyEntry{"no_evict", plan_no_evict},

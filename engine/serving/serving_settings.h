@@ -10,7 +10,9 @@
 #include "engine/base/fields.h"
 #include "engine/base/units.h"
 #include "engine/memory/footprint.h"
+#include "engine/model/all_reduce.h"
 #include "engine/model/sampling.h"
+#include "engine/serving/attention_kernels.h"
 #include "engine/serving/policy_table.h"
 
 namespace engine {
@@ -42,26 +44,6 @@ constexpr std::array<std::string_view, 7> enum_names(RouterName) {
           "prefix_aware", "sticky"};
 }
 
-// How a step with prompts and decodes attends.
-enum class MixedAttention : std::uint8_t {
-  automatic,  // joined where the policy's engines run FlashAttention-2
-  separate,   // a kernel for prompts and one for decodes
-  joined,     // one kernel, the one for prompts
-};
-constexpr std::array<std::string_view, 3> enum_names(MixedAttention) {
-  return {"auto", "separate", "joined"};
-}
-
-// Into how many parts the decode kernel splits the keys of a sequence.
-enum class DecodeParts : std::uint8_t {
-  automatic,  // even where the policy's engines run FlashAttention-2
-  by_length,  // long sequences get more: unequal contexts take as long as equal ones
-  even,       // all get as many: the longest is the last to be done
-};
-constexpr std::array<std::string_view, 3> enum_names(DecodeParts) {
-  return {"auto", "by_length", "even"};
-}
-
 struct ServingSettings {
   static constexpr std::string_view library = "serving";
 
@@ -86,8 +68,10 @@ struct ServingSettings {
   Bytes logit_memory{14};
   std::string kernels;
   Sampling sampling = Sampling::greedy;
+  AttentionKernels attention = AttentionKernels::planned;
   MixedAttention mixed_attention = MixedAttention::automatic;
   DecodeParts decode_parts = DecodeParts::automatic;
+  AllReduce all_reduce = AllReduce::custom;
   bool stepping = false;
 
   // Most tokens of a step, but for decodes beyond them.
@@ -135,13 +119,24 @@ struct ServingSettings {
           "set aside for each logit of max_num_seqs sequences; sorting them takes 38 B",
           non_negative);
     visit(
-        "mixed_attention", self.mixed_attention,
-        "steps with prompts and decodes: one attention kernel or two; auto: one where vLLM has no "
-        "other choice",
+        "attention", self.attention,
+        "attention kernels of the engine; planned: prompts and decodes apart, long contexts split "
+        "into more parts; flash_attention: the same, but where matrix instructions are synchronous "
+        "(A100, RTX) its second version, which joins them and splits all contexts alike",
         any_value);
-    visit("decode_parts", self.decode_parts,
-          "decode attention: long contexts are split into more parts than short ones, or into as "
-          "many; auto: as many where vLLM has no other choice",
+    visit(
+        "mixed_attention", self.mixed_attention,
+        "steps with prompts and decodes: one attention kernel (joined) or two (separate); auto: as "
+        "serving.attention has it",
+        any_value);
+    visit(
+        "decode_parts", self.decode_parts,
+        "decode attention: long contexts are split into more parts than short ones (by_length), or "
+        "into as many (even); auto: as serving.attention has it",
+        any_value);
+    visit("all_reduce", self.all_reduce,
+          "all-reduce among the devices of a node; custom: a kernel of the engine's own for small "
+          "messages, which needs direct links; nccl: always the general library",
           any_value);
     visit("kernels", self.kernels,
           "engine whose kernels run on a device that was not measured, as in calibration/engines; "

@@ -9,6 +9,7 @@ StepBasis::StepBasis(const StepContext& context)
       parallel_(context.shard.parallel),
       quant_(context.shard.quant),
       sampling_(context.shard.sampling),
+      all_reduce_(context.shard.all_reduce),
       joined_attention_(context.shard.joined_attention),
       even_parts_(context.shard.even_parts),
       host_(context.host),
@@ -24,7 +25,7 @@ bool StepBasis::holds_for(const StepContext& context) const {
          (calibration == nullptr || calibration->checksum == checksum_) &&
          context.device == device_ && context.fabric == fabric_ && *context.shard.model == model_ &&
          context.shard.parallel == parallel_ && context.shard.quant == quant_ &&
-         context.shard.sampling == sampling_ &&
+         context.shard.sampling == sampling_ && context.shard.all_reduce == all_reduce_ &&
          context.shard.joined_attention == joined_attention_ &&
          context.shard.even_parts == even_parts_ && context.host == host_;
 }

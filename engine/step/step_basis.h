@@ -23,6 +23,7 @@ class StepBasis {
   Parallelism parallel_;
   Quantization quant_;
   Sampling sampling_ = Sampling::greedy;
+  AllReduce all_reduce_ = AllReduce::custom;
   bool joined_attention_ = false;
   bool even_parts_ = false;
   HostSettings host_;

@@ -111,6 +111,7 @@ double StepTable::run_mixed(const BatchShape& batch) {
     kernels.saved.add(count.saved);
   };
   add(Part::body, batch.tokens());
+  if (exchanges_) add(Part::exchange, batch.tokens());
   if (batch.sampled > 0) add(Part::head, batch.sampled);
   if (batch.decode_sequences > 0) {
     if (latent_) add(Part::absorb, batch.decode_sequences);

@@ -89,10 +89,11 @@ class StepTable {
   static constexpr std::size_t kPhases = enum_names(Phase{}).size();
   using ByPhase = std::array<double, kPhases>;
 
-  // Kernels that depend on one count of tokens: all but attention and logits; logits and sampling;
-  // products around latent attention; attention of one prompt read from its start on.
-  enum class Part : std::uint8_t { body, head, absorb, prompt };
-  static constexpr std::size_t kParts = 4;
+  // Kernels that depend on one count of tokens: all but those that follow; logits and sampling;
+  // products around latent attention; the exchange of tokens with their experts, in steps with prompts
+  // and in others; attention of one prompt read from its start on.
+  enum class Part : std::uint8_t { body, head, absorb, exchange, decode_exchange, prompt };
+  static constexpr std::size_t kParts = 6;
 
   // They are timed at grid points ...
   struct Node {
@@ -170,6 +171,8 @@ class StepTable {
   std::int64_t cells_of_a_batch() const {
     return (windowed_ ? 2 : 1) * (joined_ ? 2 : 1) * kContextPlaces;
   }
+  // The part of a batch that an op belongs to, in the table of `wanted`.
+  static Part part_of(OpName name, Part wanted);
   // Time, launches and savings of the kernels of one step.
   struct Kernels {
     double time = 0;
@@ -197,7 +200,8 @@ class StepTable {
   const StepContext* context_ = nullptr;
   StepBasis basis_;                // what the times below follow from
   double attention_launches_ = 0;  // of the decodes of one step
-  bool latent_ = false, windowed_ = false, full_ = true, joined_ = false, uneven_ = false;
+  bool latent_ = false, exchanges_ = false, windowed_ = false, full_ = true, joined_ = false,
+       uneven_ = false;
   std::array<Counts, kParts> counts_;
   std::vector<Node> nodes_;
   std::vector<KernelRow> rows_;

@@ -18,8 +18,18 @@ bool in_head(OpName name) {
   return name == OpName::logits || name == OpName::logits_gather || name == OpName::sampling;
 }
 bool in_absorb(OpName name) { return name == OpName::q_absorb || name == OpName::v_absorb; }
+bool in_exchange(OpName name) {
+  return name == OpName::expert_dispatch || name == OpName::expert_combine;
+}
 
 }  // namespace
+
+StepTable::Part StepTable::part_of(OpName name, Part wanted) {
+  if (in_head(name)) return Part::head;
+  if (in_absorb(name)) return Part::absorb;
+  if (!in_exchange(name)) return Part::body;
+  return wanted == Part::decode_exchange ? wanted : Part::exchange;
+}
 
 void StepTable::reset(const StepContext& context, const StepScale& scale) {
   context_ = &context;
@@ -51,6 +61,7 @@ void StepTable::reset(const StepContext& context, const StepScale& scale) {
 
 void StepTable::forget() {
   latent_ = context_->shard.model->is_mla();
+  exchanges_ = context_->shard.expert_replicas > 1;
   windowed_ = context_->shard.layers.windowed > 0;
   joined_ = context_->shard.joined_attention;
   full_ = context_->shard.layers.full > 0;
@@ -92,15 +103,12 @@ std::int32_t StepTable::node_at(Part part, std::int64_t point) {
     add_prefill(batch, 1, point, 0, context_->shard.model->window);
     attention_ops(context_->shard, batch, scratch_part_);
   } else {
-    if (part == Part::body) batch.prefill_tokens = point;
+    const bool decodes = part == Part::absorb || part == Part::decode_exchange;
+    (decodes ? batch.decode_sequences : batch.prefill_tokens) = point;
     if (part == Part::head) batch.prefill_tokens = 1, batch.sampled = point;
-    if (part == Part::absorb) batch.decode_sequences = point;
     token_ops(context_->shard, batch, scratch_ops_);
     for (const PlannedOp& op : scratch_ops_) {
-      const Part of = in_head(op.name)     ? Part::head
-                      : in_absorb(op.name) ? Part::absorb
-                                           : Part::body;
-      if (of == part) scratch_part_.add(op.name, op.family, op.calls, op.op);
+      if (part_of(op.name, part) == part) scratch_part_.add(op.name, op.family, op.calls, op.op);
     }
   }
   Node node;
@@ -149,6 +157,7 @@ void StepTable::add_batch(std::int64_t sequences) {
     batch.fixed_saved.add(count.saved);
   };
   add(Part::body, batch.rows);
+  if (exchanges_) add(Part::decode_exchange, batch.rows);
   add(Part::head, sequences);
   if (latent_) add(Part::absorb, batch.rows);
   const HostLine host = host_line({.launches = batch.launches + attention_launches_,

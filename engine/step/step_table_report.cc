@@ -125,6 +125,7 @@ void StepTable::report(std::vector<KernelRow>& rows) {
       count_at(part, tokens).steps[std::size_t(Phase::decode)] += batch.steps;
     };
     count(Part::body, batch.rows);
+    if (exchanges_) count(Part::decode_exchange, batch.rows);
     count(Part::head, std::int64_t(sequences));
     if (latent_) count(Part::absorb, batch.rows);
     gaps[std::size_t(Phase::decode)] += batch.gap * batch.steps;

@@ -226,6 +226,8 @@ void read_deepseek(const HfFields& f, ModelSpec& m) {
   m.moe.shared_intermediate = f.integer("n_shared_experts", 0) * m.moe.intermediate;
   m.moe.first_dense_layers = f.integer("first_k_dense_replace", 0);
   m.moe.every = f.integer("moe_layer_freq", 1);
+  m.moe.groups = f.integer("n_group", 1);
+  m.moe.top_groups = f.integer("topk_group", 1);
 }
 
 void read_glm4_moe(const HfFields& f, ModelSpec& m) {

@@ -158,5 +158,38 @@ TEST(ShardProblem, SaysWhatDoesNotDivide) {
   EXPECT_EQ(shard_problem(toys::model(), {.tp = 16}), std::nullopt);
 }
 
+TEST(ShardProblem, SaysHowManyRedundantExpertsThereMayBe) {
+  const auto problem = [](std::int64_t devices, std::int64_t redundant) {
+    return shard_problem(toys::mixture(),
+                         {.dp = devices, .ep = devices, .redundant_experts = redundant});
+  };
+  EXPECT_EQ(problem(6, 0), std::nullopt);
+  EXPECT_EQ(problem(6, 2), std::nullopt);
+  EXPECT_EQ(problem(6, 8), std::nullopt);
+  EXPECT_EQ(problem(6, 1),
+            "model.moe.experts 16 and parallel.redundant_experts 1 cannot be split 6 ways "
+            "(parallel.ep); 2 redundant experts can");
+  EXPECT_EQ(problem(6, 5),
+            "model.moe.experts 16 and parallel.redundant_experts 5 cannot be split 6 ways "
+            "(parallel.ep); 2 or 8 redundant experts can");
+  EXPECT_EQ(problem(1, 4), "parallel.redundant_experts needs parallel.ep > 1");
+  EXPECT_EQ(problem(2, 32), "parallel.redundant_experts 32 puts an expert twice on one device");
+  EXPECT_EQ(shard_problem(toys::model(), {.redundant_experts = 1}),
+            "parallel.redundant_experts needs a model with experts");
+}
+
+TEST(ShardProblem, SaysWhatIsWrongWithGroupsOfExperts) {
+  const auto problem = [](std::int64_t groups, std::int64_t top_groups) {
+    ModelSpec model = toys::mixture();  // 16 experts, two a token
+    model.moe.groups = groups;
+    model.moe.top_groups = top_groups;
+    return shard_problem(model, {});
+  };
+  EXPECT_EQ(problem(8, 2), std::nullopt);
+  EXPECT_EQ(problem(5, 2), "model.moe.experts 16 cannot be split 5 ways (model.moe.groups)");
+  EXPECT_EQ(problem(4, 5), "model.moe.top_groups 5 exceeds model.moe.groups 4");
+  EXPECT_EQ(problem(16, 1), "model.moe.top_k 2 exceeds the experts of model.moe.top_groups 1");
+}
+
 }  // namespace
 }  // namespace engine

@@ -1,0 +1,43 @@
+#include "engine/comm/links_needed.h"
+
+#include <algorithm>
+#include <array>
+
+namespace engine {
+namespace {
+
+// Neighbouring devices that send to one another, and how a message names them.
+struct Group {
+  std::int64_t devices = 1;
+  const char* who = "";
+};
+
+// Replicas send nothing to one another unless they share experts.
+std::array<Group, 2> talking_groups(const Parallelism& parallel) {
+  const bool exchange = parallel.ep > parallel.tp;
+  return {Group{parallel.tp * parallel.pp, "one replica needs "},
+          Group{exchange ? parallel.ep : 1, "the experts lie on "}};
+}
+
+bool joins(const LinkRates& link) {
+  return link.topology != Topology::none && link.bandwidth.value > 0;
+}
+
+}  // namespace
+
+std::optional<std::string> links_problem(const Parallelism& parallel, const Fabric& fabric,
+                                         const Device& device) {
+  for (const Group& group : talking_groups(parallel)) {
+    const std::int64_t together = std::min(group.devices, fabric.devices_per_node);
+    if (together > 1 && !joins(fabric.inside(double(together)))) {
+      return "no link joins devices of " + device.name + " inside a node";
+    }
+    if (group.devices > fabric.devices_per_node && !joins(fabric.scale_out)) {
+      return group.who + std::to_string(group.devices) + " devices; a node has " +
+             std::to_string(fabric.devices_per_node) + " and no link joins nodes";
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace engine

@@ -1,0 +1,17 @@
+// Which groups of devices must talk, and whether links join them.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "engine/hardware/cluster.h"
+#include "engine/hardware/device.h"
+#include "engine/model/parallelism.h"
+
+namespace engine {
+
+// Why devices that must talk cannot, or nothing.
+std::optional<std::string> links_problem(const Parallelism& parallel, const Fabric& fabric,
+                                         const Device& device);
+
+}  // namespace engine

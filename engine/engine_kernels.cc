@@ -1,0 +1,49 @@
+#include "engine/engine_kernels.h"
+
+#include <array>
+
+namespace engine {
+namespace {
+
+// Where a library's kernels are not as a default AttentionHabits has them.
+struct Exception {
+  AttentionKernels kernels;
+  ParameterSet generation;
+  AttentionHabits habits;
+};
+
+// FlashAttention's third version needs asynchronous matrix instructions; it packs the heads of a decode
+// into one tile and gives long sequences more parts. The second, on GPUs without them, does neither:
+// seen in a profile of vLLM on an RTX PRO 6000, and taken for all that run the same kernels.
+constexpr std::array kExceptions{
+    Exception{AttentionKernels::flash_attention,
+              ParameterSet::ampere,
+              {MixedAttention::joined, DecodeParts::even}},
+    Exception{AttentionKernels::flash_attention,
+              ParameterSet::synchronous,
+              {MixedAttention::joined, DecodeParts::even}},
+};
+
+}  // namespace
+
+AttentionHabits attention_habits(const ServingSettings& serving, ParameterSet generation) {
+  AttentionHabits habits;
+  for (const Exception& other : kExceptions) {
+    if (other.kernels == serving.attention && other.generation == generation) habits = other.habits;
+  }
+  if (serving.mixed_attention != MixedAttention::automatic) habits.mixed = serving.mixed_attention;
+  if (serving.decode_parts != DecodeParts::automatic) habits.parts = serving.decode_parts;
+  return habits;
+}
+
+void choose_kernels(const ServingSettings& serving, const Device& device, ModelShard& shard) {
+  const AttentionHabits habits = attention_habits(serving, choose_set(device));
+  // Latent attention has kernels of its own.
+  const bool ordinary = !shard.model->is_mla();
+  shard.sampling = serving.sampling;
+  shard.all_reduce = serving.all_reduce;
+  shard.joined_attention = ordinary && habits.mixed == MixedAttention::joined;
+  shard.even_parts = ordinary && habits.parts == DecodeParts::even;
+}
+
+}  // namespace engine

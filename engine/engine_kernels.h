@@ -1,0 +1,22 @@
+// What an inference engine's kernels are like on a device: which of a step's kernels it runs, and how.
+#pragma once
+
+#include "engine/calibration/parameter_set.h"
+#include "engine/model/model_ops.h"
+#include "engine/serving/serving_settings.h"
+
+namespace engine {
+
+// What attention kernels do with unequal work; neither is automatic.
+struct AttentionHabits {
+  MixedAttention mixed = MixedAttention::separate;
+  DecodeParts parts = DecodeParts::by_length;
+};
+
+// Of an engine's settings on a device of this generation.
+AttentionHabits attention_habits(const ServingSettings& serving, ParameterSet generation);
+
+// Takes an engine's kernels on a device to the shard that runs there.
+void choose_kernels(const ServingSettings& serving, const Device& device, ModelShard& shard);
+
+}  // namespace engine

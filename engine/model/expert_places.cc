@@ -1,0 +1,111 @@
+#include "engine/model/expert_places.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace engine {
+namespace {
+
+// Second copies that bring the experts to a multiple of the devices.
+std::int64_t fewest_redundant(std::int64_t experts, std::int64_t devices) {
+  return (devices - experts % devices) % devices;
+}
+
+// "model.moe.experts 256"
+std::string counted(const char* what, std::int64_t count) {
+  return std::string(what) + " " + std::to_string(count);
+}
+
+std::optional<std::string> group_problem(const MoeSpec& moe) {
+  if (moe.experts % moe.groups != 0) {
+    return counted("model.moe.experts", moe.experts) + " cannot be split " +
+           std::to_string(moe.groups) + " ways (model.moe.groups)";
+  }
+  if (moe.top_groups > moe.groups) {
+    return counted("model.moe.top_groups", moe.top_groups) + " exceeds " +
+           counted("model.moe.groups", moe.groups);
+  }
+  if (moe.top_k > moe.experts / moe.groups * moe.top_groups) {
+    return counted("model.moe.top_k", moe.top_k) + " exceeds the experts of " +
+           counted("model.moe.top_groups", moe.top_groups);
+  }
+  return std::nullopt;
+}
+
+// Why the devices cannot share experts in such groups, or nothing.
+std::optional<std::string> sharing_problem(const Parallelism& parallel) {
+  const std::int64_t tp = parallel.tp, ep = parallel.ep;
+  if (ep > tp * parallel.dp) return "parallel.ep exceeds parallel.tp * parallel.dp";
+  const bool inside = ep <= tp;
+  if (inside ? tp % ep != 0 : ep % tp != 0) {
+    return "parallel.ep and parallel.tp must divide one another";
+  }
+  if (!inside && parallel.dp % (ep / tp) != 0) {
+    return counted("parallel.dp", parallel.dp) + " cannot be split " + std::to_string(ep / tp) +
+           " ways (parallel.ep / parallel.tp)";
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> expert_problem(const ModelSpec& model, const Parallelism& parallel) {
+  const std::int64_t devices = parallel.ep;
+  const std::int64_t wanted = parallel.redundant_experts;
+  if (!model.is_moe()) {
+    if (devices > 1) return "parallel.ep > 1 needs a model with experts";
+    if (wanted > 0) return "parallel.redundant_experts needs a model with experts";
+    return std::nullopt;
+  }
+  if (auto problem = group_problem(model.moe)) return problem;
+  if (auto problem = sharing_problem(parallel)) return problem;
+  if (wanted == 0) return std::nullopt;
+  if (devices == 1) return "parallel.redundant_experts needs parallel.ep > 1";
+  const std::int64_t experts = model.moe.experts;
+  if (wanted > experts * (devices - 1)) {
+    return counted("parallel.redundant_experts", wanted) + " puts an expert twice on one device";
+  }
+  const std::int64_t over = (experts + wanted) % devices;
+  if (over == 0) return std::nullopt;
+  const std::string less = wanted > over ? std::to_string(wanted - over) + " or " : "";
+  return counted("model.moe.experts", experts) + " and " +
+         counted("parallel.redundant_experts", wanted) + " cannot be split " +
+         std::to_string(devices) + " ways (parallel.ep); " + less +
+         std::to_string(wanted - over + devices) + " redundant experts can";
+}
+
+ExpertPlaces expert_places(const ModelSpec& model, const Parallelism& parallel) {
+  if (!model.is_moe()) return {};
+  const std::int64_t experts = model.moe.experts;
+  const std::int64_t redundant = parallel.redundant_experts > 0
+                                     ? parallel.redundant_experts
+                                     : fewest_redundant(experts, parallel.ep);
+  return {.placed = experts + redundant,
+          .redundant = redundant,
+          .local = (experts + redundant) / parallel.ep};
+}
+
+double places_reached(double places, double draws) {
+  if (places <= 1) return 1;
+  return -places * std::expm1(draws * std::log1p(-1 / places));
+}
+
+double nodes_within_limit(double nodes, const GroupLimit& limit) {
+  return std::min(nodes, limit.top_groups * std::max(1.0, nodes / limit.groups));
+}
+
+double busiest_copy(double largest, double second_copies) {
+  const double range = std::log(std::max(largest, 1.0 + 1e-9));
+  const double peak = range * largest / std::max(largest - 1, 1e-9);
+  if (second_copies <= 0) return std::max(1.0, peak);
+  // Experts busier than a level are cut down to it; with x the logarithm of the peak over the level,
+  // that takes (exp(x) - 1 - x) / range copies an expert. Newton's steps from above fall to the root.
+  const double copies = second_copies * range;
+  double x = std::min(range, std::min(std::sqrt(2 * copies), std::log1p(copies) + 1));
+  for (int i = 0; i < 6 && x > 0; ++i) {
+    x -= (std::expm1(x) - x - copies) / std::max(std::expm1(x), 1e-12);
+  }
+  return std::max(1.0, peak * std::exp(-std::clamp(x, 0.0, range)));
+}
+
+}  // namespace engine

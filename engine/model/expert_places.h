@@ -1,0 +1,41 @@
+// Where the routed experts and their second copies lie, and how a token's choices spread over places.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "engine/model/model_spec.h"
+#include "engine/model/parallelism.h"
+
+namespace engine {
+
+struct ExpertPlaces {
+  std::int64_t placed = 0;     // experts and second copies, on all devices that share them
+  std::int64_t redundant = 0;  // of these: second copies
+  std::int64_t local = 0;      // on one device
+};
+
+// Why the experts cannot lie like this, or nothing.
+std::optional<std::string> expert_problem(const ModelSpec& model, const Parallelism& parallel);
+
+// `expert_problem` found nothing.
+ExpertPlaces expert_places(const ModelSpec& model, const Parallelism& parallel);
+
+// How many of `places` equal places `draws` independent choices reach, on average.
+double places_reached(double places, double draws);
+
+// Nodes, of `nodes`, that the experts of one token may lie on. Groups of experts lie on as few nodes as
+// they can, so a token that keeps to `top_groups` of `groups` keeps to their nodes.
+struct GroupLimit {
+  double groups = 1;
+  double top_groups = 1;
+};
+double nodes_within_limit(double nodes, const GroupLimit& limit);
+
+// The load of the busiest copy of any expert over the mean load of an expert, after `second_copies` (a
+// share of the experts) went where they help most. Loads are spread evenly in their logarithm from 1 to
+// `largest`, as a power law of exponent 1 has them.
+double busiest_copy(double largest, double second_copies);
+
+}  // namespace engine

@@ -1,0 +1,245 @@
+// Laws of experts that many devices share: their kernels, their places and the exchange between them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "engine/comm/collective_time.h"
+#include "engine/evaluate.h"
+#include "engine/kernels/moe.h"
+#include "engine/step/step_table.h"
+#include "tests/support/calibrations.h"
+#include "tests/support/toys.h"
+
+namespace engine {
+namespace {
+
+// A toy of a generation the shipped parameters speak for.
+Device generation(const char* architecture) {
+  Device device = toys::gpu();
+  device.architecture = architecture;
+  device.shared_memory = Bytes{228.0 * 1024};
+  device.scale_up.bandwidth = BytesPerSecond{400e9};
+  device.scale_out.bandwidth = BytesPerSecond{50e9};
+  return device;
+}
+
+Scenario shared_experts(std::int64_t devices) {
+  Scenario scenario = toys::scenario();
+  scenario.model = toys::mixture();
+  scenario.model.moe.skew = 0;
+  scenario.device.memory_capacity = Bytes{1e13};
+  scenario.parallel.dp = scenario.parallel.ep = devices;
+  return scenario;
+}
+
+// Rows of the exchanged experts of one device, which gets as many copies however many devices share them.
+Moe exchanged(double tokens_of_a_device, std::int64_t devices, std::int64_t experts,
+              std::int64_t top_k) {
+  return {.tokens = tokens_of_a_device * double(devices),
+          .hidden = 4096,
+          .intermediate = 1536,
+          .top_k = top_k,
+          .experts = experts,
+          .local_experts = experts / devices,
+          .exchanged = true};
+}
+
+TEST(ExpertLaws, AtConstantWorkADeviceWiderIsNeverSlower) {
+  for (const char* architecture : {"Ampere", "Hopper", "Blackwell", ""}) {
+    const Device device = generation(architecture);
+    for (const Calibration* calibration :
+         {static_cast<const Calibration*>(nullptr), &toys::transfer()}) {
+      for (const Dtype format : {Dtype::bf16, Dtype::fp8}) {
+        for (double tokens = 1; tokens <= 16384; tokens = std::ceil(tokens * 1.7)) {
+          double before = 1e9;
+          for (std::int64_t devices = 2; devices <= 256; devices *= 2) {
+            Moe op = exchanged(tokens, devices, 256, 8);
+            op.weights = op.activations = format;
+            const double time = moe_time(op, device, calibration).total().value;
+            EXPECT_LE(time, before * (1 + 1e-9))
+                << architecture << " " << tokens << " tokens, " << devices << " devices";
+            before = time;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(ExpertLaws, AfterTheExchangeADeviceHasOnlyWhatWasSentToIt) {
+  // The time of a device's experts follows from the copies it gets, not from tokens elsewhere.
+  const Device device = generation("Hopper");
+  Moe near = exchanged(100, 8, 64, 4);
+  near.balanced = true;
+  Moe far = near;  // twice the devices and experts: as many copies and experts here
+  far.tokens *= 2;
+  far.experts *= 2;
+  for (const Calibration* calibration :
+       {static_cast<const Calibration*>(nullptr), &toys::transfer()}) {
+    EXPECT_NEAR(
+        moe_time(far, device, calibration).total() / moe_time(near, device, calibration).total(), 1,
+        1e-12);
+  }
+}
+
+TEST(ExpertLaws, AttentionInParallelSendsEveryTokenOnce) {
+  for (const std::int64_t tp : {1, 2, 4, 8}) {
+    Parallelism parallel{.tp = tp, .dp = 16 / tp, .ep = 16};
+    const ModelSpec model = toys::mixture();
+    BatchShape batch;
+    add_decode(batch, 64, 1024, 0);
+    OpList ops;
+    token_ops(shard_of(model, parallel, {}), batch, ops);
+    double sent = 0;
+    for (const PlannedOp& planned : ops) {
+      const auto* op = std::get_if<ExpertExchange>(&planned.op);
+      if (op != nullptr && op->way == ExpertExchange::Way::dispatch) sent += op->tokens;
+    }
+    EXPECT_EQ(sent * double(tp), 64) << tp;
+  }
+}
+
+TEST(ExpertLaws, AnyNumberOfDevicesSharesTheExperts) {
+  // Sixteen experts; second copies fill up what is left over.
+  for (std::int64_t devices = 1; devices <= 40; ++devices) {
+    const Scenario scenario = shared_experts(devices);
+    const Outcome outcome = evaluate(scenario);
+    ASSERT_EQ(outcome.status, Status::ok) << devices << " " << outcome.reason;
+    EXPECT_TRUE(std::isfinite(outcome.metrics.step_time.value)) << devices;
+    const ExpertPlaces places = expert_places(scenario.model, scenario.parallel);
+    EXPECT_EQ(places.local * devices, places.placed) << devices;
+    EXPECT_EQ(places.placed - places.redundant, 16) << devices;
+    EXPECT_LT(places.redundant, devices);
+  }
+}
+
+TEST(ExpertLaws, SecondCopiesTakeMemory) {
+  Scenario scenario = shared_experts(8);
+  const Outcome plain = evaluate(scenario);
+  scenario.parallel.redundant_experts = 16;
+  const Outcome doubled = evaluate(scenario);
+  const double expert = 3.0 * 4096 * 4096 * 2;
+  EXPECT_NEAR((doubled.metrics.weights - plain.metrics.weights).value, 10 * 2 * expert, 1);
+}
+
+TEST(ExpertLaws, SecondCopiesNeverMakeTheBusiestBusier) {
+  for (double largest = 1.1; largest < 1e6; largest *= 3) {
+    double before = 1e9;
+    for (double share = 0; share <= 3; share += 0.05) {
+      const double busiest = busiest_copy(largest, share);
+      EXPECT_GE(busiest, 1);
+      EXPECT_LE(busiest, before * (1 + 1e-12)) << largest << " " << share;
+      before = busiest;
+    }
+  }
+}
+
+// Gives second copies away one by one, each to whoever's copies are the busiest.
+double busiest_by_hand(double largest, int experts, int second_copies) {
+  std::vector<double> loads, copies(std::size_t(experts), 1.0);
+  double sum = 0;
+  for (int i = 0; i < experts; ++i) {
+    loads.push_back(std::pow(largest, (i + 0.5) / experts));
+    sum += loads.back();
+  }
+  double busiest = 0;
+  for (int given = 0; given <= second_copies; ++given) {
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < loads.size(); ++i) {
+      if (loads[i] / copies[i] > loads[at] / copies[at]) at = i;
+    }
+    busiest = loads[at] / copies[at];
+    copies[at] += 1;
+  }
+  return busiest / (sum / experts);
+}
+
+TEST(ExpertLaws, TheBusiestCopyIsWhatAPlannerLeaves) {
+  for (const double largest : {30.0, 1000.0, 30000.0}) {
+    for (const int second : {8, 32, 64, 128}) {
+      const double by_hand = busiest_by_hand(largest, 256, second);
+      EXPECT_NEAR(busiest_copy(largest, second / 256.0) / by_hand, 1, 0.25)
+          << largest << " " << second;
+    }
+  }
+}
+
+TEST(ExpertLaws, SecondCopiesEvenOutFavourites) {
+  // One expert a device, skewed: everyone waits for the busiest. With as many copies again they wait less.
+  const Device device = generation("Hopper");
+  Moe op = exchanged(512, 64, 64, 4);
+  op.skew = 1;
+  const double waiting = moe_time(op, device, &toys::transfer()).total().value;
+  op.experts = 128;
+  op.redundant = 64;
+  op.local_experts = 2;
+  EXPECT_LT(moe_time(op, device, &toys::transfer()).total().value, waiting);
+}
+
+// Decodes alone are exchanged by other kernels than prompts, in the tables of served steps, too.
+TEST(ExpertLaws, ServedStepsExchangeAsSingleStepsDo) {
+  const Scenario scenario = shared_experts(16);
+  const Fabric fabric = fabric_of(scenario.cluster, scenario.device);
+  const ModelShard shard = shard_of(scenario.model, scenario.parallel, {});
+  for (const Calibration* calibration :
+       {static_cast<const Calibration*>(nullptr), &toys::transfer()}) {
+    const StepContext context{scenario.device, fabric, shard, scenario.host, calibration};
+    StepTable table;
+    table.reset(context);
+    BatchShape decodes, prompt;
+    add_decode(decodes, 16, 1024, 0);
+    add_prefill(prompt, 1, 512, 0, 0);
+    decodes.sampled = 16;
+    prompt.sampled = 1;
+    const double total = 16.0 * 1024;
+    const DecodeLine line = table.decode_line({.sequences = 16, .context = total});
+    const auto alone = [&](const BatchShape& batch, Phase phase) {
+      return step_time(batch, context, phase, nullptr).total().value;
+    };
+    EXPECT_NEAR(line.step(total, 0) / alone(decodes, Phase::decode), 1, 1e-9);
+    EXPECT_NEAR(table.run_mixed(prompt) / alone(prompt, Phase::prefill), 1, 1e-9);
+  }
+}
+
+TEST(ExpertLaws, ATokenThatKeepsToFewGroupsIsSentNoSlower) {
+  const Device device = generation("Hopper");
+  const Fabric fabric = fabric_of(Cluster{}, device);
+  for (const Calibration* calibration :
+       {static_cast<const Calibration*>(nullptr), &toys::transfer()}) {
+    for (std::int64_t ranks = 2; ranks <= 256; ranks *= 2) {
+      for (double tokens = 1; tokens <= 8192; tokens *= 8) {
+        double before = 0;
+        for (const std::int64_t top : {1, 2, 4, 8}) {
+          const ExpertExchange op{.tokens = tokens,
+                                  .hidden = 7168,
+                                  .top_k = 8,
+                                  .experts = 256,
+                                  .groups = 8,
+                                  .top_groups = top,
+                                  .ranks = ranks};
+          const double time = exchange_time(op, fabric, device, calibration).total().value;
+          EXPECT_GE(time, before * (1 - 1e-12)) << ranks << " " << tokens << " " << top;
+          before = time;
+        }
+      }
+    }
+  }
+}
+
+TEST(ExpertLaws, AnExchangeSendsNoMoreThanEveryCopy) {
+  const Device device = generation("Hopper");
+  const Fabric fabric = fabric_of(Cluster{}, device);
+  for (std::int64_t ranks = 2; ranks <= 256; ranks += 7) {
+    const ExpertExchange op{
+        .tokens = 100, .hidden = 4096, .top_k = 8, .experts = 256, .ranks = ranks};
+    const double every_copy = 100 * 8 * 4096 * 2.0;
+    const CollectiveTime time = exchange_time(op, fabric, device, nullptr);
+    EXPECT_LE(time.bytes.value, every_copy * 2) << ranks;  // received once, forwarded once
+    EXPECT_GT(time.bytes.value, 0) << ranks;
+  }
+}
+
+}  // namespace
+}  // namespace engine
