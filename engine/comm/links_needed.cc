@@ -25,16 +25,18 @@ bool joins(const LinkRates& link) {
 
 }  // namespace
 
-std::optional<std::string> links_problem(const Parallelism& parallel, const Fabric& fabric,
-                                         const Device& device) {
+std::optional<Refusal> links_problem(const Parallelism& parallel, const Fabric& fabric,
+                                     const Device& device) {
   for (const Group& group : talking_groups(parallel)) {
     const std::int64_t together = std::min(group.devices, fabric.devices_per_node);
     if (together > 1 && !joins(fabric.inside(double(together)))) {
-      return "no link joins devices of " + device.name + " inside a node";
+      return Refusal{ReasonClass::links,
+                     "no link joins devices of " + device.name + " inside a node"};
     }
     if (group.devices > fabric.devices_per_node && !joins(fabric.scale_out)) {
-      return group.who + std::to_string(group.devices) + " devices; a node has " +
-             std::to_string(fabric.devices_per_node) + " and no link joins nodes";
+      return Refusal{ReasonClass::links,
+                     group.who + std::to_string(group.devices) + " devices; a node has " +
+                         std::to_string(fabric.devices_per_node) + " and no link joins nodes"};
     }
   }
   return std::nullopt;

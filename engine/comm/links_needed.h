@@ -2,8 +2,8 @@
 #pragma once
 
 #include <optional>
-#include <string>
 
+#include "engine/base/refusal.h"
 #include "engine/hardware/cluster.h"
 #include "engine/hardware/device.h"
 #include "engine/model/parallelism.h"
@@ -11,7 +11,7 @@
 namespace engine {
 
 // Why devices that must talk cannot, or nothing.
-std::optional<std::string> links_problem(const Parallelism& parallel, const Fabric& fabric,
-                                         const Device& device);
+std::optional<Refusal> links_problem(const Parallelism& parallel, const Fabric& fabric,
+                                     const Device& device);
 
 }  // namespace engine

@@ -15,7 +15,7 @@ namespace {
 constexpr Link kNone{};
 
 std::string problem(const Parallelism& parallel, const Device& device) {
-  return links_problem(parallel, fabric_of(Cluster{}, device), device).value_or("");
+  return links_problem(parallel, fabric_of(Cluster{}, device), device).value_or(Refusal{}).text;
 }
 
 TEST(LinksNeeded, ExpertsOnSeveralNodesNeedALinkBetweenThem) {
