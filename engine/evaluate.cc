@@ -23,35 +23,36 @@ std::string in_gb(Bytes bytes) {
   return text;
 }
 
-void refuse(Outcome& outcome, Status status, std::string reason) {
-  outcome.status = status;
-  outcome.reason = std::move(reason);
-}
-
 // Why the hardware cannot run this at all, or nothing.
-std::optional<std::string> hardware_problem(const Scenario& scenario, const Fabric& fabric) {
+std::optional<Refusal> hardware_problem(const Scenario& scenario, const Fabric& fabric) {
   const Device& device = scenario.device;
   const Dtype dtype = compute_dtype(scenario.quant.weights, scenario.quant.activations);
   if (matrix_peak(device, dtype).value <= 0) {
-    return device.name + " has no " + std::string(name_of(dtype)) +
-           " matrix arithmetic (device.peak." + std::string(name_of(dtype)) + " is 0)";
+    return Refusal{ReasonClass::format, device.name + " has no " + std::string(name_of(dtype)) +
+                                            " matrix arithmetic (device.peak." +
+                                            std::string(name_of(dtype)) + " is 0)"};
   }
   const Dtype wide = matrix_peak(device, Dtype::bf16).value > 0 ? Dtype::bf16 : Dtype::fp16;
   if (matrix_peak(device, wide).value <= 0) {
-    return device.name + " has no 16-bit matrix arithmetic, which attention and logits need";
+    return Refusal{
+        ReasonClass::format,
+        device.name + " has no 16-bit matrix arithmetic, which attention and logits need"};
   }
   const std::int64_t devices = scenario.parallel.devices();
   if (fabric.most_devices > 0 && devices > fabric.most_devices) {
-    return "needs " + std::to_string(devices) + " devices; the cluster has " +
-           std::to_string(fabric.most_devices);
+    return Refusal{ReasonClass::cluster, "needs " + std::to_string(devices) +
+                                             " devices; the cluster has " +
+                                             std::to_string(fabric.most_devices)};
   }
   const std::int64_t joined = scenario.parallel.tp * scenario.parallel.pp;
   if (joined > 1 && fabric.inside(double(joined)).bandwidth.value <= 0) {
-    return "no link joins devices of " + device.name + " inside a node";
+    return Refusal{ReasonClass::links,
+                   "no link joins devices of " + device.name + " inside a node"};
   }
   if (joined > fabric.devices_per_node && fabric.scale_out.bandwidth.value <= 0) {
-    return "one replica needs " + std::to_string(joined) + " devices; a node has " +
-           std::to_string(fabric.devices_per_node) + " and no link joins nodes";
+    return Refusal{ReasonClass::links,
+                   "one replica needs " + std::to_string(joined) + " devices; a node has " +
+                       std::to_string(fabric.devices_per_node) + " and no link joins nodes"};
   }
   return std::nullopt;
 }
@@ -174,16 +175,19 @@ void report_memory(const Footprint& footprint, const ModelShard& shard, const Re
   metrics.kv_capacity_tokens = std::floor(fit * double(residency.context));
   metrics.max_batch = std::floor(fit);
   if (footprint.left().value < 0) {
-    refuse(outcome, Status::infeasible,
-           "the model does not fit: weights " + in_gb(footprint.weights) + ", activations " +
-               in_gb(footprint.activations) + " and reserve " + in_gb(footprint.reserved) +
-               " exceed the budget of " + in_gb(footprint.budget) + " by " +
-               in_gb(footprint.left() * -1.0));
+    outcome.refuse(Status::infeasible,
+                   {ReasonClass::memory,
+                    "the model does not fit: weights " + in_gb(footprint.weights) +
+                        ", activations " + in_gb(footprint.activations) + " and reserve " +
+                        in_gb(footprint.reserved) + " exceed the budget of " +
+                        in_gb(footprint.budget) + " by " + in_gb(footprint.left() * -1.0)});
   } else if (used_kv > footprint.left()) {
-    refuse(outcome, Status::infeasible,
-           "the KV cache does not fit: " + std::to_string(residency.sequences) + " x " +
-               std::to_string(residency.context) + " tokens need " + in_gb(used_kv) + ", " +
-               in_gb(footprint.left()) + " are left beside weights of " + in_gb(footprint.weights));
+    outcome.refuse(
+        Status::infeasible,
+        {ReasonClass::memory, "the KV cache does not fit: " + std::to_string(residency.sequences) +
+                                  " x " + std::to_string(residency.context) + " tokens need " +
+                                  in_gb(used_kv) + ", " + in_gb(footprint.left()) +
+                                  " are left beside weights of " + in_gb(footprint.weights)});
   }
 }
 
@@ -291,6 +295,7 @@ void evaluate_request(const Scenario& scenario, const StepContext& context, Outc
 
 void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome& outcome) {
   outcome.status = Status::ok;
+  outcome.reason_class = ReasonClass::none;
   outcome.reason.clear();
   outcome.bound = Bound::compute;
   outcome.tier = Tier::roofline;
@@ -305,24 +310,27 @@ void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome
   outcome.metrics.devices = double(parallel.devices());
   outcome.metrics.parameters = parameter_counts(scenario.model).total();
   if (parallel.cp > 1) {
-    return refuse(outcome, Status::unsupported,
-                  "context parallelism (parallel.cp > 1) is not modelled");
+    return outcome.refuse(
+        Status::unsupported,
+        {ReasonClass::unsupported, "context parallelism (parallel.cp > 1) is not modelled"});
   }
   const CalibrationSettings& wanted = scenario.calibration;
   const CalibrationWish wish{wanted.tier, wanted.name, scenario.serving.kernels};
   const CalibrationChoice calibration =
       choose_calibration(wish, scenario.device, resources.calibrations);
-  if (calibration.missing) return refuse(outcome, Status::unsupported, missing(wish, scenario));
+  if (calibration.missing) {
+    return outcome.refuse(Status::unsupported, {ReasonClass::calibration, missing(wish, scenario)});
+  }
   if (auto problem = shard_problem(scenario.model, parallel)) {
-    return refuse(outcome, Status::infeasible, std::move(*problem));
+    return outcome.refuse(Status::infeasible, {ReasonClass::divisibility, std::move(*problem)});
   }
   const Fabric fabric = fabric_of(scenario.cluster, scenario.device);
   if (auto problem = hardware_problem(scenario, fabric)) {
-    return refuse(outcome, Status::infeasible, std::move(*problem));
+    return outcome.refuse(Status::infeasible, std::move(*problem));
   }
   if (scenario.task == Task::step && scenario.step.phase == StepPhase::decode) {
     if (auto problem = context_problem(scenario.step)) {
-      return refuse(outcome, Status::infeasible, std::move(*problem));
+      return outcome.refuse(Status::infeasible, {ReasonClass::context, std::move(*problem)});
     }
   }
 

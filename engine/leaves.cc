@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include "engine/base/check.h"
@@ -55,6 +56,7 @@ class TableBuilder {
       leaf.range = range;
       leaf.offset = std::size_t(reinterpret_cast<const char*>(&member) - origin_);
       describe_type<T>(leaf);
+      limit_range(leaf);
       table_.leaves.push_back(std::move(leaf));
     }
     prefix_.resize(kept);
@@ -83,6 +85,12 @@ class TableBuilder {
     }
   }
 
+  static void limit_range(Leaf& leaf) {
+    const double most = most_of(leaf.kind);
+    if (leaf.range.high == std::numeric_limits<double>::infinity()) leaf.range.high = most;
+    if (leaf.range.low == -std::numeric_limits<double>::infinity()) leaf.range.low = -most;
+  }
+
   const char* origin_;
   LeafTable& table_;
   std::string prefix_;
@@ -106,6 +114,8 @@ T& at(Scenario& scenario, const Leaf& leaf) {
 }
 
 }  // namespace
+
+double most_of(LeafKind kind) { return kind == LeafKind::integer ? kMostCount : kMostAmount; }
 
 int LeafTable::find_leaf(std::string_view path) const {
   for (std::size_t i = 0; i < leaves.size(); ++i) {

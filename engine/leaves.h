@@ -18,6 +18,9 @@ namespace engine {
 
 enum class LeafKind : std::uint8_t { quantity, number, integer, boolean, enumeration, text };
 
+// The upper end of a leaf of this kind that states none.
+double most_of(LeafKind kind);
+
 struct Leaf {
   std::string path;  // "device.memory_bandwidth"
   LeafKind kind = LeafKind::number;

@@ -7,10 +7,12 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/base/enum_names.h"
 #include "engine/base/fields.h"
+#include "engine/base/refusal.h"
 #include "engine/base/tier.h"
 #include "engine/base/units.h"
 #include "engine/serving/serving_rows.h"
@@ -22,9 +24,10 @@ enum class Status : std::uint8_t {
   ok,
   infeasible,   // cannot work on this hardware or with this parallelism
   unsupported,  // the engine does not model it yet
+  failed,       // the evaluation broke off, or gave figures that cannot be true
 };
-constexpr std::array<std::string_view, 3> enum_names(Status) {
-  return {"ok", "infeasible", "unsupported"};
+constexpr std::array<std::string_view, 4> enum_names(Status) {
+  return {"ok", "infeasible", "unsupported", "failed"};
 }
 
 // How a served load and the system's speed get along, from how the queue grows.
@@ -243,6 +246,7 @@ struct Metrics {
 
 struct Outcome {
   Status status = Status::ok;
+  ReasonClass reason_class = ReasonClass::none;
   std::string reason;
   Bound bound = Bound::compute;  // what most of the time waits for
   Tier tier = Tier::roofline;    // the least founded tier among the kernels
@@ -252,6 +256,12 @@ struct Outcome {
   std::vector<KernelRow> kernels;
   std::vector<RequestRow> requests;   // only where output.requests asks for them
   std::vector<TimelineRow> timeline;  // only where output.timeline does
+
+  void refuse(Status why, Refusal refusal) {
+    status = why;
+    reason_class = refusal.reason_class;
+    reason = std::move(refusal.text);
+  }
 };
 
 }  // namespace engine

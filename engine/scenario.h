@@ -124,7 +124,7 @@ struct Scenario {
     visit("capacity", self.capacity, "task serve: search for the highest rate", any_value);
     visit("output", self.output, "rows besides the point's own", any_value);
     visit("calibration", self.calibration, "where kernel times come from", any_value);
-    visit("seed", self.seed, "seed of everything random", any_value);
+    visit("seed", self.seed, "seed of everything random", any_integer);
     visit("replicate", self.replicate, "number of the replicate, from 0", non_negative);
   }
 };

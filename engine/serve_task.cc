@@ -102,12 +102,12 @@ TypicalRequest typical_request(const Scenario& scenario, const Resources& resour
 
 void evaluate_serve(const Scenario& scenario, const Resources& resources,
                     const StepContext& context, Outcome& outcome) {
-  const auto refuse = [&outcome](std::string reason) {
-    outcome.status = Status::infeasible;
-    outcome.reason = std::move(reason);
+  const auto refuse = [&outcome](ReasonClass why, std::string reason) {
+    outcome.refuse(Status::infeasible, {why, std::move(reason)});
   };
   const Trace* trace = trace_of(scenario, resources);
-  if (auto problem = load_problem(scenario.load, trace)) return refuse(std::move(*problem));
+  if (auto problem = load_problem(scenario.load, trace))
+    return refuse(ReasonClass::load, std::move(*problem));
   const ServingSettings& serving = scenario.serving;
   const std::int64_t fit =
       std::int64_t(outcome.metrics.kv_capacity_tokens / double(serving.block_size));
@@ -116,7 +116,8 @@ void evaluate_serve(const Scenario& scenario, const Resources& resources,
                   .trace = trace,
                   .kv_blocks = serving.kv_blocks > 0 ? serving.kv_blocks : fit,
                   .replicas = serving.replicas * scenario.parallel.dp};
-  if (setting.kv_blocks < 1) return refuse("not one KV block fits beside the model");
+  if (setting.kv_blocks < 1)
+    return refuse(ReasonClass::memory, "not one KV block fits beside the model");
   outcome.metrics.devices = double(scenario.parallel.devices() * serving.replicas);
   outcome.metrics.kv_blocks = double(setting.kv_blocks);
 
@@ -134,8 +135,9 @@ void evaluate_serve(const Scenario& scenario, const Resources& resources,
     if (scenario.load.arrivals == ArrivalKind::closed ||
         scenario.load.arrivals == ArrivalKind::trace ||
         scenario.load.arrivals == ArrivalKind::curve) {
-      return refuse("capacity.slo searches over load.rate, which load.arrivals: " +
-                    std::string(name_of(scenario.load.arrivals)) + " does not have");
+      return refuse(ReasonClass::load,
+                    "capacity.slo searches over load.rate, which load.arrivals: " +
+                        std::string(name_of(scenario.load.arrivals)) + " does not have");
     }
     const CapacityResult found =
         highest_rate(estimate.requests, scenario.capacity.tolerance, [&](double rate) {
@@ -144,7 +146,7 @@ void evaluate_serve(const Scenario& scenario, const Resources& resources,
         });
     outcome.metrics.capacity = RequestsPerSecond{found.rate};
     outcome.metrics.capacity_monotone = found.monotone ? 1 : 0;
-    if (found.rate <= 0) return refuse("no rate meets capacity.slo");
+    if (found.rate <= 0) return refuse(ReasonClass::slo, "no rate meets capacity.slo");
     level.rate = found.rate;
   }
   simulate(setting, level, kAsPredicted, &outcome, sim);

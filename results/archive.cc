@@ -47,6 +47,12 @@ double unscaled(double written, double scale) {
   return value;
 }
 
+engine::ReasonClass known_class(const std::string& name) {
+  const auto known = engine::from_name<engine::ReasonClass>(name);
+  if (!known) throw Failure("unknown reason_class '" + name + "'");
+  return *known;
+}
+
 void decode_points(const ParquetReader& file, DecodedPart& part) {
   part.keys = file.keys();
   part.outcomes.resize(part.keys.size());
@@ -56,6 +62,7 @@ void decode_points(const ParquetReader& file, DecodedPart& part) {
   const auto tier = codes<engine::Tier>(file, "tier");
   const auto extrapolated = file.booleans("extrapolated");
   auto reason = file.texts("reason");
+  const auto reason_class = file.texts("reason_class");
   for (std::size_t i = 0; i < part.outcomes.size(); ++i) {
     engine::Outcome& outcome = part.outcomes[i];
     outcome.status = engine::Status(status[i]);
@@ -64,6 +71,7 @@ void decode_points(const ParquetReader& file, DecodedPart& part) {
     outcome.tier = engine::Tier(tier[i]);
     outcome.extrapolated = extrapolated[i] != 0;
     if (reason[i]) outcome.reason = std::move(*reason[i]);
+    if (reason_class[i]) outcome.reason_class = known_class(*reason_class[i]);
   }
   for (std::size_t m = 0; m < kMetrics; ++m) {
     const Metric& metric = metric_table()[m];

@@ -89,6 +89,7 @@ void ChunkBuffer::add(const sweep::Point& point, const engine::Outcome& outcome)
   verdicts_.push_back(
       {.reason = outcome.reason.empty() ? kNoReason : texts_.code(outcome.reason, *last_text),
        .status = outcome.status,
+       .reason_class = outcome.reason_class,
        .saturation = outcome.saturation,
        .bound = outcome.bound,
        .tier = outcome.tier,

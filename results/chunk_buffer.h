@@ -74,6 +74,7 @@ class ChunkBuffer final : public sweep::ChunkRows {
   struct Verdict {
     std::uint32_t reason = kNoReason;
     engine::Status status = engine::Status::ok;
+    engine::ReasonClass reason_class = engine::ReasonClass::none;
     engine::Saturation saturation = engine::Saturation::none;
     engine::Bound bound = engine::Bound::compute;
     engine::Tier tier = engine::Tier::roofline;

@@ -186,6 +186,15 @@ class PointColumns {
         return pooled(column, [](const ChunkBuffer& chunk) {
           return [from = chunk.verdicts()](std::size_t i) { return from[i].reason; };
         });
+      case ResultColumn::reason_class:
+        // A point that works has no reason: null, which is what -1 stands for.
+        gather(names_, [](const ChunkBuffer& chunk, std::size_t) {
+          return [from = chunk.verdicts()](std::size_t i) {
+            const auto code = std::int8_t(from[i].reason_class);
+            return code == 0 ? std::int8_t(-1) : code;
+          };
+        });
+        return text_pages(column, names_, enum_names(engine::ReasonClass{}));
       case ResultColumn::saturation:
         return verdict_name(column, [](const Verdict& v) { return v.saturation; });
       case ResultColumn::bound:

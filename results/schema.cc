@@ -93,15 +93,19 @@ void add_settings(const SchemaInputs& inputs, std::vector<Column>& columns) {
 void add_results(std::vector<Column>& columns) {
   const auto add = [&columns](ResultColumn source, const char* name, ColumnType type,
                               const char* description) {
-    columns.push_back({.name = name,
-                       .type = type,
-                       .role = ColumnRole::result,
-                       .description = description,
-                       .nullable = source == ResultColumn::reason,
-                       .source = int(source)});
+    columns.push_back(
+        {.name = name,
+         .type = type,
+         .role = ColumnRole::result,
+         .description = description,
+         .nullable = source == ResultColumn::reason || source == ResultColumn::reason_class,
+         .source = int(source)});
   };
   add(ResultColumn::status, "status", ColumnType::text, "whether the point works");
   add(ResultColumn::reason, "reason", ColumnType::text, "why it does not; null when it does");
+  add(ResultColumn::reason_class, "reason_class", ColumnType::text,
+      "the kind of reason, to group by: memory, links, divisibility, format, context, cluster, "
+      "load, slo, calibration, unsupported, budget, figures or error; null when the point works");
   add(ResultColumn::saturation, "saturation", ColumnType::text,
       "how a served load and the system's speed get along; none: nothing was served");
   add(ResultColumn::bound, "bound", ColumnType::text, "what most of the time waits for");

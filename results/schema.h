@@ -50,7 +50,15 @@ struct Column {
 };
 
 // The columns between the settings and the metrics, in this order; `source` counts into them.
-enum class ResultColumn : std::uint8_t { status, reason, saturation, bound, tier, extrapolated };
+enum class ResultColumn : std::uint8_t {
+  status,
+  reason,
+  reason_class,
+  saturation,
+  bound,
+  tier,
+  extrapolated
+};
 
 std::vector<Column> point_columns(const SchemaInputs& inputs);
 std::vector<Column> kernel_columns();

@@ -12,7 +12,13 @@
 
 namespace engine {
 
-// The closed interval a numeric field must lie in, in base units.
+// No number is without an upper end: beyond these, sums and products of the formulas would leave what
+// their types can hold. A product of two counts still fits 64 bits.
+constexpr double kMostCount = 2147483647;
+constexpr double kMostAmount = 1e24;
+
+// The closed interval a numeric field must lie in, in base units. An end that is left open becomes
+// one of the two above once the field is a leaf (engine/leaves.h).
 struct Range {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
@@ -23,6 +29,7 @@ struct Range {
 };
 
 constexpr Range any_value{};
+constexpr Range any_integer{.low = -0x1p63, .high = 0x1p63};
 constexpr Range non_negative{.low = 0};
 // The smallest positive double stands for an open lower end.
 constexpr Range positive{.low = std::numeric_limits<double>::denorm_min()};

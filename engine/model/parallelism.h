@@ -20,13 +20,15 @@ struct Parallelism {
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
-    visit("tp", self.tp, "tensor parallel: devices that share every layer", at_least(1));
-    visit("pp", self.pp, "pipeline parallel: stages of consecutive layers", at_least(1));
-    visit("dp", self.dp, "data parallel: replicas of the model", at_least(1));
-    visit("ep", self.ep, "expert parallel: devices that share the routed experts", at_least(1));
-    visit("cp", self.cp, "context parallel: devices that share a sequence", at_least(1));
+    visit("tp", self.tp, "tensor parallel: devices that share every layer", between(1, 1 << 15));
+    visit("pp", self.pp, "pipeline parallel: stages of consecutive layers", between(1, 1 << 15));
+    visit("dp", self.dp, "data parallel: replicas of the model", between(1, 1 << 20));
+    visit("ep", self.ep, "expert parallel: devices that share the routed experts",
+          between(1, 1 << 15));
+    visit("cp", self.cp, "context parallel: devices that share a sequence", between(1, 1 << 10));
   }
 
+  // The ranges above keep this far from overflow.
   std::int64_t devices() const { return tp * pp * dp * cp; }
 
   bool operator==(const Parallelism&) const = default;

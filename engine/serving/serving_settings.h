@@ -119,7 +119,8 @@ struct ServingSettings {
     visit("max_output", self.max_output,
           "no_evict, static: output tokens a request is given room for; auto: its own",
           non_negative_or("auto"));
-    visit("replicas", self.replicas, "copies of the whole layout behind one router", at_least(1));
+    visit("replicas", self.replicas, "copies of the whole layout behind one router",
+          between(1, 1 << 20));
     visit("router", self.router, "which replica a request goes to", any_value);
     visit("memory_utilization", self.memory_utilization,
           "share of the device's memory the engine may fill", between(0.01, 1));

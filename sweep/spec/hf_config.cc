@@ -66,17 +66,17 @@ namespace {
 
 // A field out of its range would otherwise surface as nonsense in some formula.
 void check_fields(const ModelSpec& model, const Node& root, std::vector<Mistake>& mistakes) {
-  ModelSpec::fields(
-      model, [&](std::string_view name, const auto& value, std::string_view, engine::Range range) {
-        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::int64_t>) {
-          if (double(value) < range.low) {
-            mistakes.push_back(
-                {root.where,
-                 "the model's '" + std::string(name) + "' comes out as " + std::to_string(value),
-                 "check the file"});
-          }
-        }
-      });
+  ModelSpec::fields(model, [&](std::string_view name, const auto& value, std::string_view,
+                               engine::Range range) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::int64_t>) {
+      if (double(value) < range.low || double(value) > std::min(range.high, engine::kMostCount)) {
+        mistakes.push_back(
+            {root.where,
+             "the model's '" + std::string(name) + "' comes out as " + std::to_string(value),
+             "check the file"});
+      }
+    }
+  });
 }
 
 }  // namespace

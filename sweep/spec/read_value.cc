@@ -72,17 +72,27 @@ std::optional<LeafValue> read_text_leaf(const Leaf& leaf, const Node& node, cons
   return std::nullopt;
 }
 
+std::string bound_text(const Leaf& leaf, double bound) {
+  return leaf.kind == LeafKind::quantity ? format_quantity(bound, leaf.unit) : format_number(bound);
+}
+
+// For a value above the range, which may have no upper end but the one that every number has.
+std::string upper_end_text(const Leaf& leaf) {
+  const std::string text = range_text(leaf);
+  return leaf.range.high < engine::most_of(leaf.kind)
+             ? text
+             : "at most " + bound_text(leaf, leaf.range.high);
+}
+
 }  // namespace
 
 std::string range_text(const Leaf& leaf) {
-  const auto text = [&](double bound) {
-    return leaf.kind == LeafKind::quantity ? format_quantity(bound, leaf.unit)
-                                           : format_number(bound);
-  };
+  const auto text = [&leaf](double bound) { return bound_text(leaf, bound); };
   const bool open_low = leaf.range.low == std::numeric_limits<double>::denorm_min();
   const std::string low = open_low ? text(0) : text(leaf.range.low);
-  const bool has_low = leaf.range.low > -std::numeric_limits<double>::infinity();
-  const bool has_high = leaf.range.high < std::numeric_limits<double>::infinity();
+  // The ends that every number has go without saying.
+  const bool has_low = leaf.range.low > -engine::most_of(leaf.kind);
+  const bool has_high = leaf.range.high < engine::most_of(leaf.kind);
   if (has_low && has_high) return "between " + low + " and " + text(leaf.range.high);
   if (has_low) return (open_low ? "above " : "at least ") + low;
   if (has_high) return "at most " + text(leaf.range.high);
@@ -92,8 +102,9 @@ std::string range_text(const Leaf& leaf) {
 bool check_range(const Leaf& leaf, double value, const Node& node, std::string_view said,
                  Reading& reading) {
   if (value >= leaf.range.low && value <= leaf.range.high) return true;
+  const std::string said_range = value > leaf.range.high ? upper_end_text(leaf) : range_text(leaf);
   reading.mistake(node.where, std::string(said) + ": '" + node.text + "' is out of range",
-                  "it must be " + range_text(leaf));
+                  "it must be " + said_range);
   return false;
 }
 

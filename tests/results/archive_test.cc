@@ -34,6 +34,7 @@ std::string field_texts(const engine::RequestRow& row) {
 void expect_same(const engine::Outcome& a, const engine::Outcome& b) {
   EXPECT_EQ(a.status, b.status);
   EXPECT_EQ(a.reason, b.reason);
+  EXPECT_EQ(a.reason_class, b.reason_class);
   EXPECT_EQ(a.bound, b.bound);
   EXPECT_EQ(a.tier, b.tier);
   EXPECT_EQ(a.extrapolated, b.extrapolated);

@@ -62,6 +62,7 @@ TEST_F(Sink, WritesEveryValueExactly) {
   const auto summing = file.booleans("device.scale_up.in_network_reduction");
   const auto status = file.texts("status");
   const auto reason = file.texts("reason");
+  const auto reason_class = file.texts("reason_class");
   const auto bound = file.texts("bound");
   sweep::Point point;
   engine::Outcome outcome;
@@ -77,6 +78,7 @@ TEST_F(Sink, WritesEveryValueExactly) {
     EXPECT_EQ(summing[row] != 0, point.scenario.device.scale_up.in_network_reduction);
     EXPECT_EQ(status[row], engine::name_of(outcome.status));
     EXPECT_EQ(reason[row].value_or(""), outcome.reason);
+    EXPECT_EQ(reason_class[row].value_or("none"), name_of(outcome.reason_class));
     EXPECT_EQ(bound[row], engine::name_of(outcome.bound));
   }
 }

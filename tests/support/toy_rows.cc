@@ -103,6 +103,7 @@ void ToySweep::outcome(std::uint64_t index, engine::Outcome& outcome) const {
   outcome.kernels.clear();
   outcome.requests.clear();
   outcome.timeline.clear();
+  outcome.reason_class = engine::ReasonClass::none;
   outcome.reason.clear();
   outcome.bound = engine::Bound(index % 3);
   outcome.tier = engine::Tier::roofline;
@@ -112,6 +113,7 @@ void ToySweep::outcome(std::uint64_t index, engine::Outcome& outcome) const {
   double* figure = results::metric_values(outcome.metrics);
   if (index % 7 == 0) {
     outcome.status = engine::Status::infeasible;
+    outcome.reason_class = engine::ReasonClass(1 + index % 13);
     outcome.reason = "needs " + std::to_string(index % 50) + " GB more";
     outcome.metrics.weights = engine::Bytes{1e9};
     return;
