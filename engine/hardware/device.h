@@ -100,7 +100,8 @@ struct Device {
           non_negative);
     visit("memory_power", self.memory_power, "drawn on top by memory at its peak bandwidth",
           non_negative);
-    visit("rent", self.rent, "on-demand rent of one device", non_negative);
+    visit("rent", self.rent, "on-demand rent of one device; unknown: there are no prices",
+          non_negative_or("unknown"));
     visit("purchase", self.purchase, "street price of one device", non_negative);
   }
 

@@ -91,6 +91,7 @@ class SweepReader {
     check_compared();
     if (reading_.mistakes.empty()) check_whole();
     if (reading_.mistakes.empty()) check_names(name);
+    if (reading_.mistakes.empty()) reader.check_inert();
     if (reading_.mistakes.empty() && !complete(parts_)) {
       reading_.mistake(root_where_, "the sweep has more than 2^64 positions",
                        "shorten an axis, or draw from them with 'sample'");

@@ -37,6 +37,68 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(llmsweep().returncode, 2)
         self.assertEqual(llmsweep("run", FIRST, "--treads", "2").returncode, 2)
 
+    def said_about(self, text):
+        """What `check` says of a sweep with a mistake, without the folder."""
+        result = llmsweep("check", self.spec(text))
+        self.assertEqual(result.returncode, 2, result.stdout)
+        return result.stderr.replace(str(self.home) + "/", "")
+
+    def test_a_mistyped_verb_or_option_gets_a_suggestion(self):
+        for arguments, hint in (
+            (["runn"], "did you mean 'run'?"),
+            (["chek", FIRST], "did you mean 'check'?"),
+            (["help"], "llmsweep --help"),
+            (["sweep.yaml"], "llmsweep run sweep.yaml"),
+            (["run", FIRST, "--treads", "2"], "did you mean '--threads'?"),
+            (["run", FIRST, "--shards=1/2"], "did you mean '--shard'?"),
+        ):
+            result = llmsweep(*arguments)
+            self.assertEqual(result.returncode, 2, arguments)
+            self.assertIn(hint, result.stderr)
+
+    def test_version_is_also_an_option(self):
+        result = llmsweep("--version")
+        self.assertEqual(result.returncode, 0)
+        self.assertEqual(result.stdout, llmsweep("version").stdout)
+
+    def test_describe_of_what_is_not_there_says_so(self):
+        result = llmsweep("describe", "nothing")
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertIn("no field and no column has 'nothing' in its name", result.stderr)
+        self.assertIn("did you mean", llmsweep("describe", "bandwith").stderr)
+        found = llmsweep("describe", "TTFT_P99").stdout
+        self.assertIn("ttft_p99_s", found)
+        self.assertNotIn("kernels/*.parquet", found)
+
+    def test_list_knows_calibrations(self):
+        text = llmsweep("list", "calibrations").stdout
+        self.assertRegex(text, r"(?m)^h200-sxm +measured +calibration.name: h200-sxm ")
+        self.assertRegex(text, r"(?m)^vllm_\S+ +transfer +serving.kernels: vllm_")
+        self.assertIn("calibrations", llmsweep("list").stdout)
+        self.assertIn("transfer", llmsweep("list", "calibrations", "--names").stdout.split())
+
+    def test_part_of_a_device_name_suggests_every_such_device(self):
+        said = self.said_about("base: {device: H100, model: llama-3.1-8b}\n")
+        for name in ("h100-sxm", "h100-pcie", "h100-nvl"):
+            self.assertIn(f"'{name}'", said)
+
+    def test_an_engine_without_calibration_is_a_mistake(self):
+        said = self.said_about("base: {device: h100-sxm, model: llama-3.1-8b, serving.kernels: vllm}\n")
+        self.assertRegex(said, "1:63: error: serving.kernels: there is no 'vllm' among the calibrations of engines\n"
+                               "  hint: did you mean 'vllm_")
+
+    def test_a_hub_name_says_what_to_download(self):
+        for model in ("meta-llama/Llama-3.1-70B-Instruct", "{hf_config: meta-llama/Llama-3.1-70B-Instruct}"):
+            said = self.said_about(f"base: {{device: h100-sxm, model: {model}}}\n")
+            self.assertIn("nothing is downloaded: save the config.json of 'meta-llama/Llama-3.1-70B-Instruct'", said)
+            self.assertIn("as 'meta-llama/Llama-3.1-70B-Instruct/config.json'", said)
+            self.assertIn("did you mean 'llama-3.1-70b'?", said)
+
+    def test_an_inert_axis_is_a_mistake(self):
+        said = self.said_about("base: {task: serve, device: h100-sxm, model: llama-3.1-8b, load: chat}\n"
+                               "axes: [{step.batch: [1, 2, 4]}]\n")
+        self.assertIn("sweep.yaml:2:9: error: 'step.batch' changes nothing here", said)
+
     def test_every_example_sweep_is_valid(self):
         for file in sorted((SOURCE / "specs" / "sweeps").glob("*.yaml")):
             with self.subTest(sweep=file.name):

@@ -18,6 +18,7 @@
 #include "tools/cli/check.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/progress_display.h"
+#include "tools/cli/shell_command.h"
 
 namespace tools {
 namespace {
@@ -30,6 +31,7 @@ struct RunArguments {
   int threads = 0;
   std::uint64_t limit = 0;
   bool dry_run = false;
+  std::string command;  // that goes on with this run, to paste into a shell
 };
 
 // "2/8": the second of eight shards.
@@ -60,12 +62,6 @@ void print_tally(const sweep::Tally& tally, const sweep::Space& space) {
     fmt::print("  {:<12} {:>14}  axes whose 'when' is false\n", "left out",
                grouped(tally.not_applicable));
   }
-}
-
-std::string resume_command(const RunArguments& arguments) {
-  std::string command = "llmsweep run " + arguments.spec + " -o " + arguments.folder;
-  if (arguments.shard != "1/1") command += " --shard " + arguments.shard;
-  return command;
 }
 
 // Every part takes some megabytes for its columns and frees them. Left alone, the allocator hands them
@@ -114,7 +110,7 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
     const sweep::StopOnSignals stop_on_signals(stop);
     results::ParquetSink sink(*folder,
                               {space.base(), space.varied_leaves(), space.label_columns()});
-    const ProgressDisplay display(progress, todo.count());
+    const ProgressDisplay display(progress, before, mine.count());
     report = sweep::run_points(
         space, todo, sink,
         {.resources = spec.resources.get(), .threads = arguments.threads, .archive = archive.get()},
@@ -128,7 +124,7 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
              duration(taken.count()), double(report.tally.positions()) / taken.count());
   print_tally(report.tally, space);
   if (report.stopped) {
-    fmt::print("stopped; what is done is kept. Go on with: {}\n", resume_command(arguments));
+    fmt::print("stopped; what is done is kept. Go on with: {}\n", arguments.command);
     return kStopped;
   }
   std::string tables;
@@ -154,6 +150,7 @@ int run(RunArguments arguments) {
   if (arguments.dry_run) return print_check(*spec);
   if (arguments.folder.empty()) {
     arguments.folder = "runs/" + std::filesystem::path(arguments.spec).stem().string();
+    arguments.command += " --output " + shell_word(arguments.folder);
   }
   const std::uint64_t limit = arguments.limit > 0 ? arguments.limit : spec->limit;
   if (spec->space.size() > limit) {
@@ -170,14 +167,14 @@ int run(RunArguments arguments) {
     return run_into_folder(arguments, *shard, *spec);
   } catch (const results::Failure& failure) {
     fmt::print(stderr, "error: {}\nnothing committed is lost; go on with: {}\n", failure.what(),
-               resume_command(arguments));
+               arguments.command);
     return kFailure;
   }
 }
 
 }  // namespace
 
-void add_run(CLI::App& app, int& exit_code) {
+void add_run(CLI::App& app, int& exit_code, const std::string& program) {
   auto arguments = std::make_shared<RunArguments>();
   CLI::App* verb = app.add_subcommand("run", "Run a sweep into a folder of Parquet tables");
   verb->footer(
@@ -204,7 +201,10 @@ void add_run(CLI::App& app, int& exit_code) {
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   verb->add_flag("--dry-run", arguments->dry_run, "only say what would run, as 'check' does");
-  verb->callback([arguments, &exit_code] { exit_code = run(*arguments); });
+  verb->callback([arguments, &exit_code, verb, program] {
+    arguments->command = given_command(program, *verb);
+    exit_code = run(*arguments);
+  });
 }
 
 }  // namespace tools
