@@ -2,6 +2,8 @@
 
 import os
 import pathlib
+import shlex
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -69,6 +71,65 @@ class CommandLine(unittest.TestCase):
         found = llmsweep("describe", "TTFT_P99").stdout
         self.assertIn("ttft_p99_s", found)
         self.assertNotIn("kernels/*.parquet", found)
+
+    NOT_ONE = "base: {device: l4, model: llama-3.1-70b}\naxes:\n  - step.batch: [1, 2, 4]\n  - parallel.tp: [1, 3]\n"
+
+    def test_points_that_do_not_work_are_counted_by_class_of_reason(self):
+        spec = self.spec(self.NOT_ONE.replace("l4", "h100-sxm").replace("[1, 3]", "[1, 3, 8]"))
+        checked = llmsweep("check", spec)
+        self.assertEqual(checked.returncode, 0, checked.stderr)
+        self.assertIn("of 9 points: 3 ok, 6 infeasible\n", checked.stdout)
+        self.assertRegex(checked.stdout, r"\n  memory +3  point 0: the model does not fit")
+        self.assertRegex(checked.stdout, r"\n  divisibility +3  point 1: ")
+        run = llmsweep("run", spec, "-o", self.home / "out")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertRegex(run.stdout, r"\n  ok +3\n  infeasible +6\n  reasons +6  memory 3, divisibility 3\n")
+
+    def test_not_one_point_that_works_is_no_success(self):
+        spec = self.spec(self.NOT_ONE)
+        said = "warning: not one of 6 points works (memory 3, divisibility 3); point 0, for one: the model does not fit"
+        for arguments in (
+            ["check", spec],
+            ["run", spec, "-o", self.home / "out"],
+            ["run", spec, "-o", self.home / "out"],  # nothing left to do, and still no success
+        ):
+            result = llmsweep(*arguments)
+            self.assertEqual(result.returncode, 4, arguments)
+            self.assertIn(said, result.stderr)
+        none = llmsweep("run", self.spec(self.NOT_ONE + 'require: ["step.batch > 4"]\n'), "-o", self.home / "none")
+        self.assertEqual(none.returncode, 4)
+        self.assertIn("there is no point", none.stderr)
+
+    def test_a_shard_that_does_not_work_fails_only_the_whole(self):
+        text = "base: {device: l4, model: llama-3.1-70b}\naxes:\n  - device: [l4, {}]\n"
+        for second, code in (("h200-sxm", 0), ("t4", 4)):
+            spec = self.spec(text.format(second))
+            codes = [llmsweep("run", spec, "-o", self.home / second, "--shard", f"{k}/2").returncode for k in (1, 2)]
+            self.assertEqual(codes, [0, code])
+
+    def test_a_device_without_rent_is_said_to_have_no_price(self):
+        spec = self.spec("base: {device: {from: h100-sxm, rent: unknown}, model: llama-3.1-8b}\n")
+        self.assertIn("note: no prices for h100-sxm: no rent is stated", llmsweep("check", spec).stdout)
+        self.assertIn("note: no prices for h100-sxm", llmsweep("run", spec, "-o", self.home / "out").stderr)
+        self.assertIn("no price: h100-sxm has no rent", llmsweep("explain", spec).stdout)
+
+    def test_the_command_to_go_on_is_the_one_given(self):
+        folder = self.home / "it's a run"
+        spec = self.spec(
+            "base: {device: h100-sxm, model: llama-3.1-8b, calibration.tier: roofline}\naxes:\n"
+            "  - step.batch: {linear: [1, 5000], count: 5000}\n  - step.context: {linear: [1, 2000], count: 2000}\n"
+        ).rename(self.home / "one two.yaml")
+        options = ["-j", "1", "--shard", "1/2", "--limit", "10000000"]
+        command = [BINARY, "run", str(spec), "-o", str(folder), *options]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+            process.stdout.readline()  # the run begins: from here on it stops in good order
+            process.send_signal(signal.SIGINT)
+            said = process.stdout.read()
+        self.assertEqual(process.returncode, 3, said)
+        again = shlex.split(said.split("Go on with: ")[1])
+        self.assertEqual(again[:3], [BINARY, "run", str(spec)])
+        given = dict(zip(again[3::2], again[4::2]))
+        self.assertEqual(given, {"--output": str(folder), "--threads": "1", "--shard": "1/2", "--limit": "10000000"})
 
     def test_list_knows_calibrations(self):
         text = llmsweep("list", "calibrations").stdout
