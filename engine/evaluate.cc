@@ -12,6 +12,7 @@
 #include "engine/engine_kernels.h"
 #include "engine/kernels/gemm.h"
 #include "engine/memory/footprint.h"
+#include "engine/report_price.h"
 #include "engine/serve_task.h"
 #include "engine/step/interval.h"
 #include "engine/step/step_time.h"
@@ -158,8 +159,15 @@ void report_memory(const Footprint& footprint, const ModelShard& shard, const Re
   }
 }
 
+// The tokens of one replica's steps.
+struct TokenCounts {
+  double prompt = 0;
+  double generated = 0;
+  double all = 0;  // that went through the model
+};
+
 // Time and work of everything the point did, and what follows from them.
-void report_time(const Scenario& scenario, const StepTime& time, double generated, double tokens,
+void report_time(const Scenario& scenario, const StepTime& time, const TokenCounts& tokens,
                  Outcome& outcome) {
   Metrics& metrics = outcome.metrics;
   const Seconds total = time.total();
@@ -171,18 +179,15 @@ void report_time(const Scenario& scenario, const StepTime& time, double generate
   metrics.communication_time = time.device.communication;
   metrics.gap_time = time.host.gap;
   metrics.host_time = time.host.launch + time.host.between;
-  metrics.output = TokensPerSecond{generated * copies / total.value};
-  metrics.total = TokensPerSecond{tokens * copies / total.value};
+  metrics.output = TokensPerSecond{tokens.generated * copies / total.value};
+  metrics.total = TokensPerSecond{tokens.all * copies / total.value};
   metrics.per_device = metrics.total / devices;
   // The kernels of the stages in turn add up to one device's work over the pipeline's latency.
   const Dtype dtype = compute_dtype(scenario.quant.weights, scenario.quant.activations);
   metrics.model_flops_utilization = time.device.flops / total / matrix_peak(scenario.device, dtype);
   metrics.memory_bandwidth_utilization =
       time.device.bytes / total / scenario.device.memory_bandwidth;
-  if (scenario.device.rent.value > 0) {
-    const DollarsPerSecond rent = scenario.device.rent * devices;
-    metrics.price_usd_per_mtok = rent.value / metrics.total.value * 1e6;
-  }
+  report_price(scenario.device, TokensPerSecond{tokens.prompt * copies / total.value}, metrics);
   outcome.bound = time.saved.largest();
   outcome.tier = time.device.tier;
   outcome.extrapolated = time.device.extrapolated;
@@ -205,7 +210,10 @@ void evaluate_step(const Scenario& scenario, const StepContext& context, Outcome
   outcome.metrics.step_time = time.total();
   outcome.metrics.step_time_low = interval.low;
   outcome.metrics.step_time_high = interval.high;
-  report_time(scenario, time, double(step.batch), double(batch.tokens()), outcome);
+  const double tokens = double(batch.tokens());
+  report_time(scenario, time,
+              {.prompt = decode ? 0 : tokens, .generated = double(step.batch), .all = tokens},
+              outcome);
 }
 
 // Prompts longer than a step's token budget are read in chunks, one after another.
@@ -254,8 +262,11 @@ void evaluate_request(const Scenario& scenario, const StepContext& context, Outc
     metrics.tpot_high = later.high / tokens;
   }
   const double batch = double(request.batch);
-  report_time(scenario, all, batch * double(request.output),
-              batch * double(request.output + request.prompt), outcome);
+  report_time(scenario, all,
+              {.prompt = batch * double(request.prompt),
+               .generated = batch * double(request.output),
+               .all = batch * double(request.output + request.prompt)},
+              outcome);
 }
 
 }  // namespace

@@ -181,6 +181,9 @@ std::string explain(const Scenario& scenario, const Outcome& outcome) {
     text += '\n';
   }
   text += "\nfigures\n" + figures(left);
+  if (outcome.status == Status::ok && !(scenario.device.rent.value > 0)) {
+    text += fmt::format("  no price: {} has no rent (device.rent)\n", scenario.device.name);
+  }
   if (!outcome.kernels.empty()) text += "\nbreakdown\n" + breakdown(outcome.kernels);
   return text;
 }

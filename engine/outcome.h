@@ -81,7 +81,10 @@ struct Metrics {
   Bytes memory_free{kNoValue};
   double kv_capacity_tokens = kNoValue;
   double max_batch = kNoValue;
+  DollarsPerSecond rent{kNoValue};
   double price_usd_per_mtok = kNoValue;
+  double price_usd_per_mtok_prompt = kNoValue;
+  double price_usd_per_mtok_output = kNoValue;
   Seconds ttft_p50{kNoValue};
   Seconds ttft_p90{kNoValue};
   Seconds ttft_p95{kNoValue};
@@ -176,7 +179,14 @@ struct Metrics {
     visit("kv_capacity_tokens", self.kv_capacity_tokens,
           "tokens the KV cache can hold, per replica");
     visit("max_batch", self.max_batch, "sequences of this length that fit, per replica");
-    visit("price_usd_per_mtok", self.price_usd_per_mtok, "rent of the devices per million tokens");
+    visit("rent", self.rent,
+          "rent of all devices in use; null: device.rent is not stated, so there are no prices");
+    visit("price_usd_per_mtok", self.price_usd_per_mtok,
+          "rent of all devices in use per million tokens, prompt and generated ones together");
+    visit("price_usd_per_mtok_prompt", self.price_usd_per_mtok_prompt,
+          "the whole rent per million prompt tokens; generated ones count nothing");
+    visit("price_usd_per_mtok_output", self.price_usd_per_mtok_output,
+          "the whole rent per million generated tokens; prompt tokens count nothing");
     visit("ttft_p50", self.ttft_p50, "task serve: time to first token, p50");
     visit("ttft_p90", self.ttft_p90, "task serve: time to first token, p90");
     visit("ttft_p95", self.ttft_p95, "task serve: time to first token, p95");

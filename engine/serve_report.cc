@@ -4,6 +4,7 @@
 #include <array>
 
 #include "engine/kernels/gemm.h"
+#include "engine/report_price.h"
 
 namespace engine {
 namespace {
@@ -100,10 +101,7 @@ void report_rates(const Scenario& scenario, const ServingStats::Summary& summary
   metrics.total = TokensPerSecond{(summary.output_tokens + summary.prompt_tokens) / span};
   metrics.per_device = metrics.total / metrics.devices;
   metrics.output_per_device = metrics.output / metrics.devices;
-  if (scenario.device.rent.value > 0) {
-    const DollarsPerSecond rent = scenario.device.rent * metrics.devices;
-    metrics.price_usd_per_mtok = rent.value / metrics.total.value * 1e6;
-  }
+  report_price(scenario.device, metrics.total - metrics.output, metrics);
 }
 
 }  // namespace

@@ -37,6 +37,12 @@ Json to_json(const sweep::Tally& tally) {
   Json json;
   constexpr auto names = enum_names(engine::Status{});
   for (std::size_t i = 0; i < names.size(); ++i) json[std::string(names[i])] = tally.by_status[i];
+  constexpr auto reasons = enum_names(engine::ReasonClass{});
+  Json by_class = Json::object();
+  for (std::size_t i = 0; i < reasons.size(); ++i) {
+    if (tally.by_class[i] > 0) by_class[std::string(reasons[i])] = tally.by_class[i];
+  }
+  json["reasons"] = std::move(by_class);
   json["rejected"] = tally.rejected;
   json["not_applicable"] = tally.not_applicable;
   json["reused"] = tally.reused;
@@ -48,6 +54,12 @@ sweep::Tally tally_from(const Json& json) {
   constexpr auto names = enum_names(engine::Status{});
   for (std::size_t i = 0; i < names.size(); ++i) {
     tally.by_status[i] = json.at(std::string(names[i])).get<std::uint64_t>();
+  }
+  // Versions that did not count reasons left them out, and so does a line without any.
+  constexpr auto reasons = enum_names(engine::ReasonClass{});
+  const Json by_class = json.value("reasons", Json::object());
+  for (std::size_t i = 0; i < reasons.size(); ++i) {
+    tally.by_class[i] = by_class.value(std::string(reasons[i]), std::uint64_t{0});
   }
   tally.rejected = json.at("rejected").get<std::vector<std::uint64_t>>();
   tally.not_applicable = json.at("not_applicable").get<std::uint64_t>();

@@ -104,7 +104,8 @@ struct Device {
           non_negative.slower());
     visit("memory_power", self.memory_power, "drawn on top by memory at its peak bandwidth",
           non_negative.slower());
-    visit("rent", self.rent, "on-demand rent of one device", non_negative.neither());
+    visit("rent", self.rent, "on-demand rent of one device; unknown: there are no prices",
+          non_negative_or("unknown").neither());
     visit("purchase", self.purchase, "street price of one device", non_negative.neither());
   }
 

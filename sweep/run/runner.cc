@@ -95,7 +95,7 @@ class Worker {
     } else {
       engine::evaluate_into(point_.scenario, shared_.resources, outcome_);
     }
-    ++tally.by_status[static_cast<std::size_t>(outcome_.status)];
+    tally.count(outcome_);
     rows.add(point_, outcome_);
   }
 

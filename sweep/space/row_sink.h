@@ -15,12 +15,15 @@ namespace sweep {
 // How many positions came to what.
 struct Tally {
   std::array<std::uint64_t, enum_names(engine::Status{}).size()> by_status{};
+  // Of those that do not work, by engine::ReasonClass.
+  std::array<std::uint64_t, enum_names(engine::ReasonClass{}).size()> by_class{};
   std::vector<std::uint64_t> rejected;  // by requirement
   std::uint64_t not_applicable = 0;
   std::uint64_t reused = 0;  // of by_status: taken from an earlier run
 
   std::uint64_t rows() const;
   std::uint64_t positions() const;
+  void count(const engine::Outcome& outcome);
   void add(const Tally& other);
   bool operator==(const Tally&) const = default;
 };

@@ -10,6 +10,7 @@
 #include "engine/workload/arrivals.h"
 #include "sweep/input/read_text.h"
 #include "sweep/space/text_code.h"
+#include "sweep/spec/calibration_files.h"
 #include "sweep/workload/trace_file.h"
 
 namespace sweep {
@@ -50,23 +51,11 @@ std::string trace_checksum(const std::string& path, const engine::Location& wher
   return (*trace)->checksum;
 }
 
-std::map<std::string, std::filesystem::path> calibration_files(const Library& library,
-                                                               const std::filesystem::path& room) {
-  std::map<std::string, std::filesystem::path> files;
-  for (const std::filesystem::path& folder : library.folders()) {
-    std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator(folder / room, error)) {
-      if (entry.path().extension() != ".calibration") continue;
-      files.emplace(entry.path().stem().string(), entry.path());
-    }
-  }
-  return files;
-}
-
 }  // namespace
 
 std::vector<Edit> leaf_edits(int leaf, engine::LeafValue value, const engine::Location& where,
                              Reading& reading) {
+  check_calibration_name(engine::leaf_table().leaves[std::size_t(leaf)], value, where, reading);
   std::vector<Edit> edits;
   if (leaf == trace_leaf() && !std::get<std::string>(value).empty()) {
     edits.push_back(
@@ -85,7 +74,7 @@ std::vector<Edit> leaf_edits(int leaf, engine::LeafValue value, const engine::Lo
 void load_calibrations(engine::Scenario& base, const engine::Location& where, Reading& reading) {
   using Loaded = std::map<std::string, engine::Calibration>;
   std::string all;
-  const auto load = [&](const std::filesystem::path& room) {
+  const auto load = [&](std::string_view room) {
     Loaded loaded;
     for (const auto& [name, file] : calibration_files(reading.library, room)) {
       const engine::Result<std::string> text = read_spec_text(file, reading.limits);

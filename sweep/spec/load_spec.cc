@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sweep/spec/hf_config.h"
+#include "sweep/spec/hub_name.h"
 #include "sweep/spec/read_fields.h"
 #include "sweep/spec/suggest.h"
 #include "sweep/spec/yaml_file.h"
@@ -108,6 +109,11 @@ std::vector<Edit> named_spec(const Section& section, const Node& name, std::stri
   const std::string library(section.library);
   const auto hint = [&] {
     const std::vector<std::string> names = reading.library.names(section.library);
+    if (const auto hub = section.library == "models"
+                             ? hub_name_hint(name.text, name.where, names)
+                             : std::nullopt) {
+      return *hub;
+    }
     if (!names.empty()) return suggestion(name.text, names, "known " + library);
     std::vector<std::string> folders;
     for (const auto& folder : reading.library.folders()) folders.push_back(folder.string());
@@ -142,8 +148,9 @@ std::vector<Edit> hf_spec(const Section& section, const Node& path, std::string_
   std::error_code error;
   if (std::filesystem::is_directory(file, error)) file /= "config.json";
   if (!std::filesystem::is_regular_file(file, error)) {
+    const auto hub = hub_name_hint(path.text, path.where, reading.library.names(section.library));
     reading.mistake(path.where, std::string(said) + ": there is no file '" + path.text + "'",
-                    [&] { return similar_file_hint(file); });
+                    [&] { return hub ? *hub : similar_file_hint(file); });
     return {};
   }
   if (!reading.may_read(path.where)) return {};

@@ -47,8 +47,9 @@ std::vector<Mistake> in_order(std::vector<Mistake> mistakes) {
 
 class SweepReader {
  public:
-  SweepReader(std::string file_name, const Library& library)
-      : file_name_(std::move(file_name)),
+  SweepReader(std::string file_name, const Library& library, InertAxes inert)
+      : inert_(inert),
+        file_name_(std::move(file_name)),
         reading_(library.with(std::filesystem::path(file_name_).parent_path() / "specs")) {}
 
   engine::Result<SweepSpec> run(engine::Result<Node> root) {
@@ -91,6 +92,7 @@ class SweepReader {
     check_compared();
     if (reading_.mistakes.empty()) check_whole();
     if (reading_.mistakes.empty()) check_names(name);
+    if (reading_.mistakes.empty() && inert_ == InertAxes::refused) reader.check_inert();
     if (reading_.mistakes.empty() && !complete(parts_)) {
       reading_.mistake(root_where_, "the sweep has more than 2^64 positions",
                        "shorten an axis, or draw from them with 'sample'");
@@ -287,6 +289,7 @@ class SweepReader {
     }
   }
 
+  InertAxes inert_;
   std::string file_name_;
   Reading reading_;
   SpaceParts parts_;
@@ -298,12 +301,12 @@ class SweepReader {
 }  // namespace
 
 engine::Result<SweepSpec> read_sweep(const std::filesystem::path& file, const Library& library) {
-  return SweepReader(file.string(), library).run(read_yaml_file(file));
+  return SweepReader(file.string(), library, InertAxes::refused).run(read_yaml_file(file));
 }
 
 engine::Result<SweepSpec> read_sweep_text(std::string_view text, const std::string& file_name,
-                                          const Library& library) {
-  return SweepReader(file_name, library).run(read_yaml(text, file_name));
+                                          const Library& library, InertAxes inert) {
+  return SweepReader(file_name, library, inert).run(read_yaml(text, file_name));
 }
 
 }  // namespace sweep

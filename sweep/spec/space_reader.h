@@ -31,6 +31,8 @@ class SpaceReader {
 
   // What can only be told once everything is read: conditions on what comes later.
   void check_order();
+  // Axes that no point reads; asked when there are no other mistakes.
+  void check_inert() const;
 
  private:
   // Which branch of which concat an axis is in: two axes of different branches never meet.

@@ -1,6 +1,7 @@
 // `require`, `derive`, and what conditions may look at.
 #include <algorithm>
 
+#include "sweep/spec/inert_axes.h"
 #include "sweep/spec/read_fields.h"
 #include "sweep/spec/read_formula.h"
 #include "sweep/spec/read_value.h"
@@ -152,6 +153,12 @@ void SpaceReader::check_order() {
       }
     }
   }
+}
+
+void SpaceReader::check_inert() const {
+  std::vector<Location> places;
+  for (const Noted& noted : noted_) places.push_back(noted.where);
+  check_inert_axes(parts_, places, reading_);
 }
 
 }  // namespace sweep

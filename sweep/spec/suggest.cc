@@ -8,7 +8,21 @@
 namespace sweep {
 namespace {
 
-char folded(char c) { return c == '-' ? '_' : char(std::tolower(static_cast<unsigned char>(c))); }
+char folded(char c) {
+  return c == '-' || c == ' ' ? '_' : char(std::tolower(static_cast<unsigned char>(c)));
+}
+
+std::string folded(std::string_view text) {
+  std::string result;
+  for (const char c : text) result += folded(c);
+  return result;
+}
+
+// 'h100' is the whole first part of 'h100-sxm', but not of 'h1000'.
+bool goes_on(std::string_view candidate, std::string_view start) {
+  return candidate.size() > start.size() && candidate.starts_with(start) &&
+         std::isalnum(static_cast<unsigned char>(candidate[start.size()])) == 0;
+}
 
 }  // namespace
 
@@ -49,12 +63,51 @@ std::string nearest(std::string_view written, const std::vector<std::string>& ca
   }
   if (!name.empty() || written.size() < 3) return name;
   // Next, one that only leaves the end or the start off: 'h100' for 'h100-sxm'.
+  const std::string part = folded(written);
   for (const std::string& candidate : candidates) {
-    if (candidate.size() > written.size() && (candidate.find(written) != std::string::npos)) {
+    if (candidate.size() > part.size() && folded(candidate).find(part) != std::string::npos) {
       return candidate;
     }
   }
   return name;
+}
+
+std::vector<std::string> likely(std::string_view written,
+                                const std::vector<std::string>& candidates) {
+  const std::string part = folded(written);
+  // Names of two letters are inside too many others by chance.
+  constexpr std::size_t telling = 3;
+  std::vector<std::string> longer, containing;
+  std::string contained;
+  for (const std::string& candidate : candidates) {
+    const std::string name = folded(candidate);
+    if (name == part) return {candidate};
+    if (goes_on(name, part)) longer.push_back(candidate);
+    if (part.size() >= telling && name.find(part) != std::string::npos) {
+      containing.push_back(candidate);
+    }
+    if (name.size() > std::max(telling, contained.size()) && part.find(name) != std::string::npos) {
+      contained = candidate;
+    }
+  }
+  if (!longer.empty()) return longer;
+  if (std::string near = nearest(written, candidates);
+      !near.empty() && std::ranges::find(containing, near) == containing.end()) {
+    return {std::move(near)};
+  }
+  if (!containing.empty() || contained.empty()) return containing;
+  return {contained};
+}
+
+std::string did_you_mean(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 5;
+  std::string text = "did you mean ";
+  const std::size_t shown = std::min(most, names.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    text += (i == 0 ? "'" : i + 1 == names.size() ? " or '" : ", '") + names[i] + "'";
+  }
+  if (names.size() > most) text += " or one of " + std::to_string(names.size() - most) + " more";
+  return text + "?";
 }
 
 std::string listing(const std::vector<std::string>& names, std::size_t most) {
@@ -68,8 +121,8 @@ std::string listing(const std::vector<std::string>& names, std::size_t most) {
 
 std::string suggestion(std::string_view written, const std::vector<std::string>& candidates,
                        std::string_view what_they_are) {
-  const std::string near = nearest(written, candidates);
-  if (!near.empty()) return "did you mean '" + near + "'?";
+  const std::vector<std::string> names = likely(written, candidates);
+  if (!names.empty()) return did_you_mean(names);
   if (candidates.empty()) return "";
   return (what_they_are.empty() ? "" : std::string(what_they_are) + ": ") + listing(candidates);
 }

@@ -15,6 +15,15 @@ int edit_distance(std::string_view a, std::string_view b);
 // The nearest candidate within reach, or empty.
 std::string nearest(std::string_view written, const std::vector<std::string>& candidates);
 
+// What may have been meant, most likely first: names that go on where the written one ends ('H100' for
+// 'h100-sxm' and 'h100-pcie'), else the nearest one, else names that contain it, else the longest one it
+// contains. Empty where nothing is like it.
+std::vector<std::string> likely(std::string_view written,
+                                const std::vector<std::string>& candidates);
+
+// "did you mean 'a', 'b' or 'c'?"
+std::string did_you_mean(const std::vector<std::string>& names);
+
 // "did you mean 'tp'?" or, where nothing is near, "known keys: tp, pp, ..." or empty.
 std::string suggestion(std::string_view written, const std::vector<std::string>& candidates,
                        std::string_view what_they_are);

@@ -32,11 +32,18 @@ struct SweepSpec {
   std::shared_ptr<const engine::Resources> resources;
 };
 
+// What an axis that no point reads is taken for.
+enum class InertAxes : std::uint8_t {
+  refused,  // a mistake of the user's
+  allowed,  // no matter: tests of the language vary whatever there is
+};
+
 // Either the sweep, or every mistake in its files. A folder `specs` beside the file is asked for
 // names before the library.
 engine::Result<SweepSpec> read_sweep(const std::filesystem::path& file, const Library& library);
 engine::Result<SweepSpec> read_sweep_text(std::string_view text, const std::string& file_name,
-                                          const Library& library);
+                                          const Library& library,
+                                          InertAxes inert = InertAxes::refused);
 
 // What goes into run.yaml.
 inline const std::string& resolved_yaml(const SweepSpec& spec) { return spec.resolved; }

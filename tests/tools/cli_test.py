@@ -2,6 +2,8 @@
 
 import os
 import pathlib
+import shlex
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -36,6 +38,127 @@ class CommandLine(unittest.TestCase):
     def test_no_verb_and_unknown_options_are_mistakes(self):
         self.assertEqual(llmsweep().returncode, 2)
         self.assertEqual(llmsweep("run", FIRST, "--treads", "2").returncode, 2)
+
+    def said_about(self, text):
+        """What `check` says of a sweep with a mistake, without the folder."""
+        result = llmsweep("check", self.spec(text))
+        self.assertEqual(result.returncode, 2, result.stdout)
+        return result.stderr.replace(str(self.home) + "/", "")
+
+    def test_a_mistyped_verb_or_option_gets_a_suggestion(self):
+        for arguments, hint in (
+            (["runn"], "did you mean 'run'?"),
+            (["chek", FIRST], "did you mean 'check'?"),
+            (["help"], "llmsweep --help"),
+            (["sweep.yaml"], "llmsweep run sweep.yaml"),
+            (["run", FIRST, "--treads", "2"], "did you mean '--threads'?"),
+            (["run", FIRST, "--shards=1/2"], "did you mean '--shard'?"),
+        ):
+            result = llmsweep(*arguments)
+            self.assertEqual(result.returncode, 2, arguments)
+            self.assertIn(hint, result.stderr)
+
+    def test_version_is_also_an_option(self):
+        result = llmsweep("--version")
+        self.assertEqual(result.returncode, 0)
+        self.assertEqual(result.stdout, llmsweep("version").stdout)
+
+    def test_describe_of_what_is_not_there_says_so(self):
+        result = llmsweep("describe", "nothing")
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertIn("no field and no column has 'nothing' in its name", result.stderr)
+        self.assertIn("did you mean", llmsweep("describe", "bandwith").stderr)
+        found = llmsweep("describe", "TTFT_P99").stdout
+        self.assertIn("ttft_p99_s", found)
+        self.assertNotIn("kernels/*.parquet", found)
+
+    NOT_ONE = "base: {device: l4, model: llama-3.1-70b}\naxes:\n  - step.batch: [1, 2, 4]\n  - parallel.tp: [1, 3]\n"
+
+    def test_points_that_do_not_work_are_counted_by_class_of_reason(self):
+        spec = self.spec(self.NOT_ONE.replace("l4", "h100-sxm").replace("[1, 3]", "[1, 3, 8]"))
+        checked = llmsweep("check", spec)
+        self.assertEqual(checked.returncode, 0, checked.stderr)
+        self.assertIn("of 9 points: 3 ok, 6 infeasible\n", checked.stdout)
+        self.assertRegex(checked.stdout, r"\n  memory +3  point 0: the model does not fit")
+        self.assertRegex(checked.stdout, r"\n  divisibility +3  point 1: ")
+        run = llmsweep("run", spec, "-o", self.home / "out")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertRegex(run.stdout, r"\n  ok +3\n  infeasible +6\n  reasons +6  memory 3, divisibility 3\n")
+
+    def test_not_one_point_that_works_is_no_success(self):
+        spec = self.spec(self.NOT_ONE)
+        said = "warning: not one of 6 points works (memory 3, divisibility 3); point 0, for one: the model does not fit"
+        for arguments in (
+            ["check", spec],
+            ["run", spec, "-o", self.home / "out"],
+            ["run", spec, "-o", self.home / "out"],  # nothing left to do, and still no success
+        ):
+            result = llmsweep(*arguments)
+            self.assertEqual(result.returncode, 4, arguments)
+            self.assertIn(said, result.stderr)
+        none = llmsweep("run", self.spec(self.NOT_ONE + 'require: ["step.batch > 4"]\n'), "-o", self.home / "none")
+        self.assertEqual(none.returncode, 4)
+        self.assertIn("there is no point", none.stderr)
+
+    def test_a_shard_that_does_not_work_fails_only_the_whole(self):
+        text = "base: {device: l4, model: llama-3.1-70b}\naxes:\n  - device: [l4, {}]\n"
+        for second, code in (("h200-sxm", 0), ("t4", 4)):
+            spec = self.spec(text.format(second))
+            codes = [llmsweep("run", spec, "-o", self.home / second, "--shard", f"{k}/2").returncode for k in (1, 2)]
+            self.assertEqual(codes, [0, code])
+
+    def test_a_device_without_rent_is_said_to_have_no_price(self):
+        spec = self.spec("base: {device: {from: h100-sxm, rent: unknown}, model: llama-3.1-8b}\n")
+        self.assertIn("note: no prices for h100-sxm: no rent is stated", llmsweep("check", spec).stdout)
+        self.assertIn("note: no prices for h100-sxm", llmsweep("run", spec, "-o", self.home / "out").stderr)
+        self.assertIn("no price: h100-sxm has no rent", llmsweep("explain", spec).stdout)
+
+    def test_the_command_to_go_on_is_the_one_given(self):
+        folder = self.home / "it's a run"
+        spec = self.spec(
+            "base: {device: h100-sxm, model: llama-3.1-8b, calibration.tier: roofline}\naxes:\n"
+            "  - step.batch: {linear: [1, 5000], count: 5000}\n  - step.context: {linear: [1, 2000], count: 2000}\n"
+        ).rename(self.home / "one two.yaml")
+        options = ["-j", "1", "--shard", "1/2", "--limit", "10000000"]
+        command = [BINARY, "run", str(spec), "-o", str(folder), *options]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+            process.stdout.readline()  # the run begins: from here on it stops in good order
+            process.send_signal(signal.SIGINT)
+            said = process.stdout.read()
+        self.assertEqual(process.returncode, 3, said)
+        again = shlex.split(said.split("Go on with: ")[1])
+        self.assertEqual(again[:3], [BINARY, "run", str(spec)])
+        given = dict(zip(again[3::2], again[4::2]))
+        self.assertEqual(given, {"--output": str(folder), "--threads": "1", "--shard": "1/2", "--limit": "10000000"})
+
+    def test_list_knows_calibrations(self):
+        text = llmsweep("list", "calibrations").stdout
+        self.assertRegex(text, r"(?m)^h200-sxm +measured +calibration.name: h200-sxm ")
+        self.assertRegex(text, r"(?m)^vllm_\S+ +transfer +serving.kernels: vllm_")
+        self.assertIn("calibrations", llmsweep("list").stdout)
+        self.assertIn("transfer", llmsweep("list", "calibrations", "--names").stdout.split())
+
+    def test_part_of_a_device_name_suggests_every_such_device(self):
+        said = self.said_about("base: {device: H100, model: llama-3.1-8b}\n")
+        for name in ("h100-sxm", "h100-pcie", "h100-nvl"):
+            self.assertIn(f"'{name}'", said)
+
+    def test_an_engine_without_calibration_is_a_mistake(self):
+        said = self.said_about("base: {device: h100-sxm, model: llama-3.1-8b, serving.kernels: vllm}\n")
+        self.assertRegex(said, "1:63: error: serving.kernels: there is no 'vllm' among the calibrations of engines\n"
+                               "  hint: did you mean 'vllm_")
+
+    def test_a_hub_name_says_what_to_download(self):
+        for model in ("meta-llama/Llama-3.1-70B-Instruct", "{hf_config: meta-llama/Llama-3.1-70B-Instruct}"):
+            said = self.said_about(f"base: {{device: h100-sxm, model: {model}}}\n")
+            self.assertIn("nothing is downloaded: save the config.json of 'meta-llama/Llama-3.1-70B-Instruct'", said)
+            self.assertIn("as 'meta-llama/Llama-3.1-70B-Instruct/config.json'", said)
+            self.assertIn("did you mean 'llama-3.1-70b'?", said)
+
+    def test_an_inert_axis_is_a_mistake(self):
+        said = self.said_about("base: {task: serve, device: h100-sxm, model: llama-3.1-8b, load: chat}\n"
+                               "axes: [{step.batch: [1, 2, 4]}]\n")
+        self.assertIn("sweep.yaml:2:9: error: 'step.batch' changes nothing here", said)
 
     def test_every_example_sweep_is_valid(self):
         for file in sorted((SOURCE / "specs" / "sweeps").glob("*.yaml")):

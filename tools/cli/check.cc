@@ -4,8 +4,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdio>
 #include <memory>
+#include <numeric>
 #include <thread>
 
 #include "engine/evaluate.h"
@@ -13,6 +16,7 @@
 #include "sweep/space/row_sink.h"
 #include "sweep/spec/read_value.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/outcome_summary.h"
 
 namespace tools {
 namespace {
@@ -20,7 +24,9 @@ namespace {
 // Up to here every position is looked at; beyond, this many evenly spaced ones stand for all.
 constexpr std::uint64_t kExact = 1'000'000;
 constexpr std::uint64_t kSampled = 200'000;
-constexpr std::uint64_t kEvaluated = 400;
+// So many points are evaluated; more, up to the second number, as long as not one has worked.
+constexpr std::uint64_t kEvaluated = 1'000;
+constexpr std::uint64_t kMostEvaluated = 100'000;
 constexpr std::size_t kShown = 5;
 // Compressed bytes of a row, as large sweeps come out: the points table varies with the axes, the
 // kernels table hardly.
@@ -100,55 +106,93 @@ void show_points(const sweep::Space& space, const Survey& survey, sweep::PointBu
   }
 }
 
-// Evaluates points spread over the space and scales up.
-void estimate(const sweep::SweepSpec& spec, const Survey& survey, sweep::PointBuilder& builder,
-              sweep::Point& point) {
-  const sweep::Space& space = spec.space;
-  const engine::Resources& resources = *spec.resources;
-  if (survey.admitted == 0) return;
-  const std::uint64_t size = space.size();
-  const std::uint64_t tries = std::min<std::uint64_t>(size, kEvaluated);
+// What came of the points that were evaluated.
+struct Trial {
+  sweep::Tally tally;
+  // The first point, by index, of each class of reason.
+  struct Example {
+    std::uint64_t index = ~std::uint64_t{0};
+    std::string reason;
+  };
+  std::array<Example, enum_names(engine::ReasonClass{}).size()> examples;
+  double detail_bytes = 0;  // on disk, of rows besides the points' own
+  double seconds = 0;
+};
+
+// Visits [0, count) in an order whose every beginning is spread evenly: steps of the golden section,
+// made to share no factor with `count`, so that each number comes once.
+class EvenOrder {
+ public:
+  explicit EvenOrder(std::uint64_t count)
+      : count_(count), step_(std::uint64_t(0.618 * double(count))) {
+    while (std::gcd(step_, count_) != 1) ++step_;
+  }
+  std::uint64_t next() { return at_ = (at_ + step_) % count_; }
+
+ private:
+  std::uint64_t count_;
+  std::uint64_t step_;
+  std::uint64_t at_ = 0;
+};
+
+Trial try_points(const sweep::SweepSpec& spec, sweep::PointBuilder& builder, sweep::Point& point) {
+  Trial trial;
+  const std::uint64_t size = spec.space.size();
+  const std::uint64_t tries = std::min<std::uint64_t>(size, kMostEvaluated);
+  EvenOrder order(tries);
   engine::Outcome outcome;
-  std::array<std::uint64_t, enum_names(engine::Status{}).size()> by_status{};
-  std::uint64_t evaluated = 0;
-  double detail_bytes = 0;
   const auto start = std::chrono::steady_clock::now();
   for (std::uint64_t i = 0; i < tries; ++i) {
-    const std::uint64_t index = spread(i, tries, size);
+    if (trial.tally.rows() >= kEvaluated && !nothing_works(trial.tally)) break;
+    const std::uint64_t index = spread(order.next(), tries, size);
     if (builder.build(index, point) != sweep::Admission::admitted) continue;
-    engine::evaluate_into(point.scenario, resources, outcome);
-    ++evaluated;
-    detail_bytes += kKernelBytes * double(outcome.kernels.size()) +
-                    kRequestBytes * double(outcome.requests.size()) +
-                    kMomentBytes * double(outcome.timeline.size());
-    ++by_status[static_cast<std::size_t>(outcome.status)];
+    engine::evaluate_into(point.scenario, *spec.resources, outcome);
+    trial.tally.count(outcome);
+    Trial::Example& example = trial.examples[static_cast<std::size_t>(outcome.reason_class)];
+    if (index < example.index) example = {index, outcome.reason};
+    trial.detail_bytes += kKernelBytes * double(outcome.kernels.size()) +
+                          kRequestBytes * double(outcome.requests.size()) +
+                          kMomentBytes * double(outcome.timeline.size());
     // A slow task is judged by a few points.
     if (std::chrono::steady_clock::now() - start > std::chrono::seconds(2)) break;
   }
-  if (evaluated == 0) return;
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-  const double rows = double(survey.admitted) / double(survey.looked_at) * double(size);
+  trial.seconds = taken.count();
+  return trial;
+}
+
+void show_trial(const Trial& trial, std::uint64_t points) {
+  const sweep::Tally& tally = trial.tally;
+  fmt::print("of {} points{}:", grouped(tally.rows()), tally.rows() < points ? " tried" : "");
+  const char* before = "";
+  for (std::size_t i = 0; i < tally.by_status.size(); ++i) {
+    if (tally.by_status[i] == 0) continue;
+    fmt::print("{} {} {}", before, grouped(tally.by_status[i]),
+               name_of(static_cast<engine::Status>(i)));
+    before = ",";
+  }
+  fmt::print("\n");
+  for (std::size_t i = 0; i < tally.by_class.size(); ++i) {
+    if (tally.by_class[i] == 0) continue;
+    fmt::print("  {:<12} {:>8}  point {}: {}\n", name_of(static_cast<engine::ReasonClass>(i)),
+               grouped(tally.by_class[i]), trial.examples[i].index, trial.examples[i].reason);
+  }
+}
+
+// Time and size of the whole sweep, from the points that were tried.
+void show_estimate(const Trial& trial, double points) {
+  const double evaluated = double(trial.tally.rows());
   const double threads = std::max(1u, std::thread::hardware_concurrency());
   // Writing a row costs about as much as evaluating a small point: microseconds.
-  const double seconds = rows * (taken.count() / double(evaluated) + 8e-6) / threads;
-  const double bytes = rows * (kPointBytes + detail_bytes / double(evaluated));
-  fmt::print("of {} points tried:", grouped(evaluated));
-  for (std::size_t i = 0; i < by_status.size(); ++i) {
-    if (by_status[i] == 0) continue;
-    fmt::print(" {} {}", grouped(by_status[i]), name_of(static_cast<engine::Status>(i)));
-  }
-  fmt::print("\nestimate: {} on {:.0f} threads, {} on disk\n", duration(seconds), threads,
+  const double seconds = points * (trial.seconds / evaluated + 8e-6) / threads;
+  const double bytes = points * (kPointBytes + trial.detail_bytes / evaluated);
+  fmt::print("estimate: {} on {:.0f} threads, {} on disk\n", duration(seconds), threads,
              size_text(bytes));
 }
 
-}  // namespace
-
-int print_check(const sweep::SweepSpec& spec) {
-  const sweep::Space& space = spec.space;
-  sweep::PointBuilder builder(space);
-  sweep::Point point;
-  const Survey result = survey(space, builder, point);
-  const std::uint64_t size = space.size();
+// Positions, and why some are no points.
+void show_counts(const sweep::SweepSpec& spec, const Survey& result) {
+  const std::uint64_t size = spec.space.size();
   if (!spec.name.empty()) fmt::print("{}\n", spec.name);
   fmt::print("{} positions, {} points", grouped(size), whole(result.admitted, result, size));
   if (result.looked_at < size) {
@@ -158,12 +202,15 @@ int print_check(const sweep::SweepSpec& spec) {
   for (std::size_t i = 0; i < result.rejected.size(); ++i) {
     if (result.rejected[i] == 0) continue;
     fmt::print("  rejected {}: {}\n", whole(result.rejected[i], result, size),
-               space.requirements()[i]);
+               spec.space.requirements()[i]);
   }
   if (result.not_applicable > 0) {
     fmt::print("  left out {}: axes whose 'when' is false\n",
                whole(result.not_applicable, result, size));
   }
+}
+
+void show_axes(const sweep::Space& space) {
   for (const sweep::LabelColumn& column : space.label_columns()) {
     std::string values;
     for (std::size_t i = 0; i < column.values.size(); ++i) {
@@ -175,12 +222,34 @@ int print_check(const sweep::SweepSpec& spec) {
     }
     fmt::print("axis {}: {} values: {}\n", column.name, column.values.size(), values);
   }
+}
+
+}  // namespace
+
+int print_check(const sweep::SweepSpec& spec) {
+  const sweep::Space& space = spec.space;
+  const std::uint64_t size = space.size();
+  sweep::PointBuilder builder(space);
+  sweep::Point point;
+  const Survey result = survey(space, builder, point);
+  show_counts(spec, result);
+  show_axes(space);
   show_points(space, result, builder, point);
-  estimate(spec, result, builder, point);
+  Trial trial;
+  if (result.admitted > 0) trial = try_points(spec, builder, point);
+  if (trial.tally.rows() > 0) {
+    const double points = double(result.admitted) / double(result.looked_at) * double(size);
+    show_trial(trial, std::uint64_t(points));
+    show_estimate(trial, points);
+  }
+  if (const std::string note = rent_note(space); !note.empty()) fmt::print("note: {}\n", note);
   if (size > spec.limit) {
     fmt::print("more than the limit of {}: run with --limit {}\n", grouped(spec.limit), size);
   }
-  return kOk;
+  if (!nothing_works(trial.tally)) return kOk;
+  std::fflush(stdout);
+  fmt::print(stderr, "warning: {}", nothing_works_text(trial.tally, spec));
+  return kNoPoint;
 }
 
 void add_check(CLI::App& app, int& exit_code) {
@@ -190,7 +259,9 @@ void add_check(CLI::App& app, int& exit_code) {
       "Every mistake in the spec is printed at once, with its place. Up to a million positions "
       "are\n"
       "counted exactly; larger spaces are judged by a sample, and their size is exact all the "
-      "same.");
+      "same. Points are tried, to say how many work and why the others do not; where not one does, "
+      "the\n"
+      "exit code is 4.");
   verb->add_option("spec", *file, "the sweep")->required()->type_name("SPEC");
   verb->callback([file, &exit_code] {
     const auto spec = read_or_complain(*file);

@@ -9,6 +9,7 @@
 
 #include "sweep/spec/library.h"
 #include "sweep/spec/sweep_spec.h"
+#include "tools/cli/number_text.h"
 
 namespace tools {
 
@@ -17,10 +18,12 @@ enum ExitCode : int {
   kFailure = 1,  // the disk, or another thing beyond the user's files
   kMistake = 2,  // the user's: options or specs
   kStopped = 3,  // Ctrl-C; the run can be resumed
+  kNoPoint = 4,  // it ran, and not one point works
 };
 
-// One function a verb: adds its subcommand, which sets `exit_code` when it runs.
-void add_run(CLI::App& app, int& exit_code);
+// One function a verb: adds its subcommand, which sets `exit_code` when it runs. `program` is what the
+// command was called as, for commands to paste.
+void add_run(CLI::App& app, int& exit_code, const std::string& program);
 void add_check(CLI::App& app, int& exit_code);
 void add_list(CLI::App& app, int& exit_code);
 void add_show(CLI::App& app, int& exit_code);
@@ -40,11 +43,7 @@ sweep::Library standard_library();
 // Reads a sweep; prints every mistake to stderr and returns nothing if there are any.
 std::optional<sweep::SweepSpec> read_or_complain(const std::filesystem::path& file);
 
-// "1,234,567".
-std::string grouped(std::uint64_t number);
-// "1.5 s", "3 min 20 s", "2.1 h".
-std::string duration(double seconds);
-// "1.2 MB".
-std::string size_text(double bytes);
+// One line: program, model, Arrow, commit, compiler.
+std::string version_text();
 
 }  // namespace tools

@@ -1,13 +1,17 @@
 // llmsweep describe: every field of a spec and every column of the tables.
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "engine/leaves.h"
 #include "results/schema.h"
 #include "sweep/spec/read_value.h"
+#include "sweep/spec/suggest.h"
 #include "tools/cli/cli.h"
 
 namespace tools {
@@ -50,31 +54,50 @@ std::string_view direction_text(engine::Raising raising) {
   return "";
 }
 
-bool matches(std::string_view text, const std::string& filter) {
-  return filter.empty() || text.find(filter) != std::string_view::npos;
+std::string lower(std::string_view text) {
+  std::string result;
+  for (const char c : text) result += char(std::tolower(static_cast<unsigned char>(c)));
+  return result;
 }
 
-void describe_fields(const std::string& filter) {
+bool matches(std::string_view text, const std::string& filter) {
+  return lower(text).find(lower(filter)) != std::string::npos;
+}
+
+// Both print what matches with a heading, or nothing, and return how many they printed.
+int describe_fields(const std::string& filter) {
   const engine::Scenario defaults;
-  fmt::print("Fields of a scenario: under 'base', as axes, and in expressions.\n\n");
-  fmt::print("{:<36} {:<34} {:<14} {}\n", "field", "unit or values", "default", "meaning");
+  int found = 0;
   for (const engine::Leaf& leaf : engine::leaf_table().leaves) {
     if (!matches(leaf.path, filter)) continue;
+    if (found++ == 0) {
+      fmt::print("Fields of a scenario: under 'base', as axes, and in expressions.\n\n");
+      fmt::print("{:<36} {:<34} {:<14} {}\n", "field", "unit or values", "default", "meaning");
+    }
     fmt::print("{:<36} {:<34} {:<14} {}{}\n", leaf.path, kind_text(leaf),
                sweep::value_text(leaf, engine::get_leaf(defaults, leaf)), leaf.meaning,
                direction_text(leaf.range.raising));
   }
+  return found;
 }
 
-void describe_columns(const char* table, const std::vector<results::Column>& columns,
-                      const std::string& filter) {
-  fmt::print("\nColumns of {}/*.parquet\n\n{:<36} {:<8} {:<10} {:<8} {}\n", table, "column", "type",
-             "unit", "is a", "meaning");
-  for (const results::Column& column : columns) {
+struct DescribedTable {
+  std::string_view name;
+  std::vector<results::Column> columns;
+};
+
+int describe_columns(const DescribedTable& table, const std::string& filter) {
+  int found = 0;
+  for (const results::Column& column : table.columns) {
     if (!matches(column.name, filter)) continue;
+    if (found++ == 0) {
+      fmt::print("\nColumns of {}/*.parquet\n\n{:<36} {:<8} {:<10} {:<8} {}\n", table.name,
+                 "column", "type", "unit", "is a", "meaning");
+    }
     fmt::print("{:<36} {:<8} {:<10} {:<8} {}\n", column.name, engine::name_of(column.type),
                column.unit, engine::name_of(column.role), column.description);
   }
+  return found;
 }
 
 // A schema with every leaf: what a sweep of all tasks would write.
@@ -84,6 +107,48 @@ results::SchemaInputs everything() {
   return inputs;
 }
 
+std::vector<DescribedTable> tables() {
+  return {{"points", results::point_columns(everything())},
+          {"kernels", results::kernel_columns()},
+          {"requests", results::request_columns()},
+          {"timeline", results::timeline_columns()}};
+}
+
+// Nothing is called so: what is called alike, or what mentions it.
+int nothing_described(const std::string& filter) {
+  std::vector<std::string> names;
+  std::vector<std::string> mentions;
+  const auto add = [&](const std::string& name, std::string_view meaning) {
+    names.push_back(name);
+    const bool known = std::ranges::find(mentions, name) != mentions.end();
+    if (matches(meaning, filter) && !known) mentions.push_back(name);
+  };
+  for (const engine::Leaf& leaf : engine::leaf_table().leaves) {
+    add(leaf.path, leaf.meaning);
+    // One looks for 'batch', not for 'step.batch'.
+    names.push_back(leaf.path.substr(leaf.path.rfind('.') + 1));
+  }
+  for (const DescribedTable& table : tables()) {
+    for (const results::Column& column : table.columns) add(column.name, column.description);
+  }
+  const std::vector<std::string> near = sweep::likely(filter, names);
+  std::string hint = "'llmsweep describe' alone lists them all";
+  if (!near.empty()) {
+    hint = sweep::did_you_mean(near);
+  } else if (!mentions.empty()) {
+    hint = "described with that word: " + sweep::listing(mentions);
+  }
+  fmt::print(stderr, "error: no field and no column has '{}' in its name\n  hint: {}\n", filter,
+             hint);
+  return kMistake;
+}
+
+int describe(const std::string& filter) {
+  int found = describe_fields(filter);
+  for (const DescribedTable& table : tables()) found += describe_columns(table, filter);
+  return found > 0 ? int(kOk) : nothing_described(filter);
+}
+
 }  // namespace
 
 void add_describe(CLI::App& app, int& exit_code) {
@@ -91,14 +156,7 @@ void add_describe(CLI::App& app, int& exit_code) {
   CLI::App* verb = app.add_subcommand("describe", "Describe every field and column");
   verb->footer("  llmsweep describe bandwidth      those whose name contains 'bandwidth'");
   verb->add_option("filter", *filter, "part of a name");
-  verb->callback([filter, &exit_code] {
-    describe_fields(*filter);
-    describe_columns("points", results::point_columns(everything()), *filter);
-    describe_columns("kernels", results::kernel_columns(), *filter);
-    describe_columns("requests", results::request_columns(), *filter);
-    describe_columns("timeline", results::timeline_columns(), *filter);
-    exit_code = kOk;
-  });
+  verb->callback([filter, &exit_code] { exit_code = describe(*filter); });
 }
 
 }  // namespace tools

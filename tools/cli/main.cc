@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "tools/cli/cli.h"
+#include "tools/cli/mistyped.h"
 
 namespace {
 
@@ -38,13 +39,15 @@ int main(int argc, char** argv) {
       "  llmsweep list devices; llmsweep show h100-sxm   what the library knows"};
   app.name("llmsweep");
   app.require_subcommand(1);
+  app.set_version_flag("--version", tools::version_text);
   app.footer(
       "Exit codes: 0 done; 1 a disk or other failure, resumable; 2 a mistake in the options or in "
       "a\n"
-      "spec; 3 stopped by Ctrl-C, resumable; 130 stopped by a second Ctrl-C, resumable.\n"
+      "spec; 3 stopped by Ctrl-C, resumable; 4 done, and not one point works (each row says why);\n"
+      "130 stopped by a second Ctrl-C, resumable.\n"
       "Folders of your own specs: LLMSWEEP_SPECS=dir1:dir2, or a folder 'specs' beside the sweep.");
   int exit_code = tools::kOk;
-  tools::add_run(app, exit_code);
+  tools::add_run(app, exit_code, argv[0]);
   tools::add_check(app, exit_code);
   tools::add_explain(app, exit_code);
   tools::add_summarise(app, exit_code);
@@ -57,11 +60,17 @@ int main(int argc, char** argv) {
   tools::add_calibrate(app, exit_code);
   tools::add_completion(app, exit_code);
   tools::add_version(app, exit_code);
+  if (const auto message = tools::unknown_verb(app, argc, argv)) {
+    std::fputs(message->c_str(), stderr);
+    return tools::kMistake;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     // CLI11 prints help or the mistake; its own codes are above our range.
-    return app.exit(error) == 0 ? tools::kOk : tools::kMistake;
+    if (app.exit(error) == 0) return tools::kOk;
+    std::fputs(tools::option_hint(app, argc, argv).c_str(), stderr);
+    return tools::kMistake;
   } catch (const std::bad_alloc&) {
     std::fputs("llmsweep: out of memory; a run that was going on can be resumed\n", stderr);
     return tools::kFailure;

@@ -13,8 +13,8 @@ namespace tools {
 
 class ProgressDisplay {
  public:
-  // `total` positions are to be done. Shows until destroyed.
-  ProgressDisplay(const sweep::Progress& progress, std::uint64_t total);
+  // Of `total` positions `before` are done already, by an earlier call. Shows until destroyed.
+  ProgressDisplay(const sweep::Progress& progress, std::uint64_t before, std::uint64_t total);
   ~ProgressDisplay();
   ProgressDisplay(const ProgressDisplay&) = delete;
   ProgressDisplay& operator=(const ProgressDisplay&) = delete;
@@ -24,6 +24,7 @@ class ProgressDisplay {
   void print_line();
 
   const sweep::Progress& progress_;
+  const std::uint64_t before_;
   const std::uint64_t total_;
   const bool terminal_;
   const std::chrono::steady_clock::time_point start_;

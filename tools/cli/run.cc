@@ -17,7 +17,9 @@
 #include "sweep/space/shard.h"
 #include "tools/cli/check.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/outcome_summary.h"
 #include "tools/cli/progress_display.h"
+#include "tools/cli/shell_command.h"
 
 namespace tools {
 namespace {
@@ -30,6 +32,7 @@ struct RunArguments {
   int threads = 0;
   std::uint64_t limit = 0;
   bool dry_run = false;
+  std::string command;  // that goes on with this run, to paste into a shell
 };
 
 // "2/8": the second of eight shards.
@@ -44,35 +47,17 @@ std::optional<results::Shard> parse_shard(const std::string& text) {
   return results::Shard{.number = k, .count = n};
 }
 
-void print_tally(const sweep::Tally& tally, const sweep::Space& space) {
-  for (std::size_t i = 0; i < tally.by_status.size(); ++i) {
-    if (tally.by_status[i] == 0) continue;
-    fmt::print("  {:<12} {:>14}\n", name_of(static_cast<engine::Status>(i)),
-               grouped(tally.by_status[i]));
-  }
-  if (tally.reused > 0) fmt::print("  {:<12} {:>14}\n", "(reused)", grouped(tally.reused));
-  for (std::size_t i = 0; i < tally.rejected.size(); ++i) {
-    if (tally.rejected[i] == 0) continue;
-    fmt::print("  {:<12} {:>14}  {}\n", "rejected", grouped(tally.rejected[i]),
-               space.requirements()[i]);
-  }
-  if (tally.not_applicable > 0) {
-    fmt::print("  {:<12} {:>14}  axes whose 'when' is false\n", "left out",
-               grouped(tally.not_applicable));
-  }
-}
-
-std::string resume_command(const RunArguments& arguments) {
-  std::string command = "llmsweep run " + arguments.spec + " -o " + arguments.folder;
-  if (arguments.shard != "1/1") command += " --shard " + arguments.shard;
-  return command;
-}
-
 // Every part takes some megabytes for its columns and frees them. Left alone, the allocator hands them
 // back to the system each time, and the page faults of taking them again take a twentieth of the run.
 void keep_freed_memory() {
   mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the largest it accepts
   mallopt(M_TRIM_THRESHOLD, 256 << 20);
+}
+
+// Whether every shard is done. Others may have finished while this one ran.
+bool is_complete(const std::string& folder) {
+  const auto summary = results::summarise(folder);
+  return summary && summary->complete();
 }
 
 int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
@@ -87,6 +72,9 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
     return kMistake;
   }
   for (const std::string& notice : folder->notices()) fmt::print(stderr, "note: {}\n", notice);
+  if (const std::string note = rent_note(space); !note.empty()) {
+    fmt::print(stderr, "note: {}\n", note);
+  }
 
   std::unique_ptr<results::Archive> archive;
   if (!arguments.reuse.empty()) {
@@ -98,6 +86,9 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
     archive = std::move(opened).value();
   }
 
+  // From here on Ctrl-C keeps what is done: whoever reads the line below may rely on it.
+  sweep::StopSignal stop;
+  const sweep::StopOnSignals stop_on_signals(stop);
   const sweep::IndexSet mine = sweep::shard_of(space.size(), shard.number, shard.count);
   const sweep::IndexSet todo = mine.minus(folder->done());
   const std::uint64_t before = mine.count() - todo.count();
@@ -106,15 +97,13 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
              before > 0 ? fmt::format(", {} already done", grouped(before)) : "");
   std::fflush(stdout);
 
-  sweep::StopSignal stop;
   sweep::Progress progress;
   sweep::RunReport report;
   const auto start = std::chrono::steady_clock::now();
   {
-    const sweep::StopOnSignals stop_on_signals(stop);
     results::ParquetSink sink(*folder,
                               {space.base(), space.varied_leaves(), space.label_columns()});
-    const ProgressDisplay display(progress, todo.count());
+    const ProgressDisplay display(progress, before, mine.count());
     report = sweep::run_points(
         space, todo, sink,
         {.resources = spec.resources.get(), .threads = arguments.threads, .archive = archive.get()},
@@ -126,9 +115,15 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
   }
   fmt::print("{} rows in {} ({:.3g} positions/s)\n", grouped(report.tally.rows()),
              duration(taken.count()), double(report.tally.positions()) / taken.count());
-  print_tally(report.tally, space);
+  // Of the whole folder: what this call did and what was there before it.
+  sweep::Tally all = folder->tally();
+  all.add(report.tally);
+  if (all.rows() > report.tally.rows()) {
+    fmt::print("the whole run so far, {} rows:\n", grouped(all.rows()));
+  }
+  fmt::print("{}", summary_text(all, space));
   if (report.stopped) {
-    fmt::print("stopped; what is done is kept. Go on with: {}\n", resume_command(arguments));
+    fmt::print("stopped; what is done is kept. Go on with: {}\n", arguments.command);
     return kStopped;
   }
   std::string tables;
@@ -137,7 +132,10 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
     tables += fmt::format("{}{}/{}", tables.empty() ? "" : ", ", arguments.folder, table);
   }
   fmt::print("tables: {}; in Python: pandas.read_parquet('{}/points')\n", tables, arguments.folder);
-  return kOk;
+  if (!nothing_works(all) || !is_complete(arguments.folder)) return kOk;
+  std::fflush(stdout);
+  fmt::print(stderr, "warning: {}", nothing_works_text(all, spec));
+  return kNoPoint;
 }
 
 int run(RunArguments arguments) {
@@ -154,6 +152,7 @@ int run(RunArguments arguments) {
   if (arguments.dry_run) return print_check(*spec);
   if (arguments.folder.empty()) {
     arguments.folder = "runs/" + std::filesystem::path(arguments.spec).stem().string();
+    arguments.command += " --output " + shell_word(arguments.folder);
   }
   const std::uint64_t limit = arguments.limit > 0 ? arguments.limit : spec->limit;
   if (spec->space.size() > limit) {
@@ -170,14 +169,14 @@ int run(RunArguments arguments) {
     return run_into_folder(arguments, *shard, *spec);
   } catch (const results::Failure& failure) {
     fmt::print(stderr, "error: {}\nnothing committed is lost; go on with: {}\n", failure.what(),
-               resume_command(arguments));
+               arguments.command);
     return kFailure;
   }
 }
 
 }  // namespace
 
-void add_run(CLI::App& app, int& exit_code) {
+void add_run(CLI::App& app, int& exit_code, const std::string& program) {
   auto arguments = std::make_shared<RunArguments>();
   CLI::App* verb = app.add_subcommand("run", "Run a sweep into a folder of Parquet tables");
   verb->footer(
@@ -204,7 +203,10 @@ void add_run(CLI::App& app, int& exit_code) {
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   verb->add_flag("--dry-run", arguments->dry_run, "only say what would run, as 'check' does");
-  verb->callback([arguments, &exit_code] { exit_code = run(*arguments); });
+  verb->callback([arguments, &exit_code, verb, program] {
+    arguments->command = given_command(program, *verb);
+    exit_code = run(*arguments);
+  });
 }
 
 }  // namespace tools

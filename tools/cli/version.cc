@@ -8,13 +8,17 @@
 
 namespace tools {
 
+std::string version_text() {
+  return fmt::format("llmsweep {} (model version {}, Arrow {}, commit {}, {})",
+                     engine::program_version(), engine::kModelVersion, results::arrow_version(),
+                     engine::program_commit(), engine::compiler());
+}
+
 void add_version(CLI::App& app, int& exit_code) {
   CLI::App* verb = app.add_subcommand(
       "version", "Print what was built: program, model, Arrow, commit, compiler");
   verb->callback([&exit_code] {
-    fmt::print("llmsweep {} (model version {}, Arrow {}, commit {}, {})\n",
-               engine::program_version(), engine::kModelVersion, results::arrow_version(),
-               engine::program_commit(), engine::compiler());
+    fmt::print("{}\n", version_text());
     exit_code = kOk;
   });
 }

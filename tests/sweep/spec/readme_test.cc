@@ -1,4 +1,4 @@
-// The examples of sweep/README.md are read as a user would read them.
+// The examples of the READMEs are read as a user would read them.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -39,10 +39,10 @@ bool admits_any(const SweepSpec& spec) {
   return false;
 }
 
-TEST(Readme, ExamplesReadAndWrongOnesSayWhatIsPrinted) {
+void examples_of(const std::string& file, int at_least) {
+  SCOPED_TRACE(file);
   const Library library({paths::specs()});
-  const std::vector<Block> blocks =
-      blocks_of(std::filesystem::path(paths::source()) / "sweep/README.md");
+  const std::vector<Block> blocks = blocks_of(paths::source(file));
   int read = 0;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     SCOPED_TRACE(blocks[i].text);
@@ -59,7 +59,12 @@ TEST(Readme, ExamplesReadAndWrongOnesSayWhatIsPrinted) {
       EXPECT_EQ(engine::to_text(spec.mistakes()), blocks[i + 1].text);
     }
   }
-  EXPECT_GE(read, 7);
+  EXPECT_GE(read, at_least);
+}
+
+TEST(Readme, ExamplesReadAndWrongOnesSayWhatIsPrinted) {
+  examples_of("sweep/README.md", 7);
+  examples_of("README.md", 2);
 }
 
 }  // namespace

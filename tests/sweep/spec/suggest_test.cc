@@ -21,6 +21,25 @@ TEST(Suggest, NamesTheNearestAndOnlyIfItIsNear) {
             "known devices: h100-sxm, h100-pcie, b200-sxm, l4");
 }
 
+TEST(Suggest, NamesEveryOneThatGoesOnWhereTheWrittenOneEnds) {
+  const std::vector<std::string> names{"a10", "a100-40gb", "a100-80gb", "h100-nvl", "h100-sxm"};
+  EXPECT_EQ(suggestion("H100", names, ""), "did you mean 'h100-nvl' or 'h100-sxm'?");
+  EXPECT_EQ(suggestion("a100", names, ""), "did you mean 'a100-40gb' or 'a100-80gb'?");
+  EXPECT_EQ(suggestion("h100 sxm", names, ""), "did you mean 'h100-sxm'?");
+  EXPECT_EQ(suggestion("nvl", names, ""), "did you mean 'h100-nvl'?");
+}
+
+TEST(Suggest, FindsTheNameInsideALongerOne) {
+  const std::vector<std::string> names{"llama-3.1-8b", "llama-3.1-70b", "qwen2.5-7b"};
+  EXPECT_EQ(likely("Meta-Llama-3.1-70B-Instruct", names),
+            std::vector<std::string>{"llama-3.1-70b"});
+}
+
+TEST(Suggest, LongQuestionsAreCut) {
+  EXPECT_EQ(did_you_mean({"a", "b", "c", "d", "e", "f", "g"}),
+            "did you mean 'a', 'b', 'c', 'd', 'e' or one of 2 more?");
+}
+
 TEST(Suggest, LongListingsAreCut) {
   EXPECT_EQ(listing({"a", "b", "c", "d"}, 2), "a, b, and 2 more");
 }

@@ -1,0 +1,210 @@
+#include "engine/leaf_use.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "engine/base/check.h"
+
+namespace engine {
+namespace {
+
+using Kind = UseCondition::Kind;
+using Names = std::vector<std::string_view>;
+
+UseCondition is(std::string_view path, Names names) {
+  return {.path = path, .kind = Kind::named, .names = std::move(names)};
+}
+UseCondition on(std::string_view path) { return {.path = path, .kind = Kind::switched_on}; }
+UseCondition above(std::string_view path, double bound) {
+  return {.path = path, .kind = Kind::above, .bound = bound};
+}
+UseCondition zero(std::string_view path) { return {.path = path, .kind = Kind::zero}; }
+UseCondition set(std::string_view path) { return {.path = path, .kind = Kind::set}; }
+
+LeafUse of_task(std::string_view path, std::string_view where, Names tasks) {
+  return {path, where, {is("task", std::move(tasks))}};
+}
+LeafUse of_serving(std::string_view path) { return of_task(path, "task is serve", {"serve"}); }
+
+std::vector<LeafUse> task_uses() {
+  std::vector<LeafUse> uses{
+      of_task("step", "task is step", {"step"}),
+      of_task("request", "task is request", {"request"}),
+      of_task("serving.max_num_batched_tokens", "task is request or serve", {"request", "serve"}),
+  };
+  for (const std::string_view path : {"load",
+                                      "slo",
+                                      "capacity",
+                                      "output",
+                                      "seed",
+                                      "replicate",
+                                      "host.request_latency",
+                                      "serving.ordering",
+                                      "serving.max_num_seqs",
+                                      "serving.chunk",
+                                      "serving.long_prefill_threshold",
+                                      "serving.block_size",
+                                      "serving.kv_blocks",
+                                      "serving.watermark",
+                                      "serving.prefix_caching",
+                                      "serving.new_token_ratio",
+                                      "serving.max_output",
+                                      "serving.replicas",
+                                      "serving.router",
+                                      "serving.logit_memory",
+                                      "serving.mixed_attention",
+                                      "serving.stepping"}) {
+    uses.push_back(of_serving(path));
+  }
+  return uses;
+}
+
+// Fields of a task that another of its fields switches off.
+std::vector<LeafUse> field_uses() {
+  const Names rated{"poisson", "gamma", "deterministic"};
+  return {
+      {"step.prompt", "step.phase is prefill", {is("step.phase", {"prefill"})}},
+      {"step.cached", "step.phase is prefill", {is("step.phase", {"prefill"})}},
+      {"step.context", "step.phase is decode", {is("step.phase", {"decode"})}},
+      {"step.longest_context", "step.phase is decode", {is("step.phase", {"decode"})}},
+      {"load.rate",
+       "load.arrivals is poisson, gamma or deterministic",
+       {is("load.arrivals", rated)}},
+      {"load.rate", "no capacity.slo asks to search for the rate", {zero("capacity.slo")}},
+      {"load.rate", "load.throughput_fraction does not set it", {zero("load.throughput_fraction")}},
+      {"load.throughput_fraction",
+       "load.arrivals is poisson, gamma or deterministic",
+       {is("load.arrivals", rated)}},
+      {"load.throughput_fraction",
+       "no capacity.slo asks to search for the rate",
+       {zero("capacity.slo")}},
+      {"load.cv", "load.arrivals is gamma", {is("load.arrivals", {"gamma"})}},
+      {"load.curve", "load.arrivals is curve", {is("load.arrivals", {"curve"})}},
+      {"load.clients", "load.arrivals is closed", {is("load.arrivals", {"closed"})}},
+      {"load.clients", "load.kv_fraction does not set it", {zero("load.kv_fraction")}},
+      {"load.kv_fraction", "load.arrivals is closed", {is("load.arrivals", {"closed"})}},
+      {"load.ramp", "load.arrivals is closed", {is("load.arrivals", {"closed"})}},
+      {"load.think_time",
+       "load.arrivals is closed, or load.turns above 1",
+       {is("load.arrivals", {"closed"}), above("load.turns", 1)}},
+      {"load.trace_speed", "load.arrivals is trace", {is("load.arrivals", {"trace"})}},
+      {"load.lengths.correlation",
+       "load.lengths.distribution is lognormal",
+       {is("load.lengths.distribution", {"lognormal"})}},
+      {"load.lengths.zipf_exponent",
+       "load.lengths.distribution is zipf",
+       {is("load.lengths.distribution", {"zipf"})}},
+      {"load.lengths.prompt_cv",
+       "load.lengths.distribution is uniform or lognormal",
+       {is("load.lengths.distribution", {"uniform", "lognormal"})}},
+      {"load.lengths.output_cv",
+       "load.lengths.distribution is uniform or lognormal",
+       {is("load.lengths.distribution", {"uniform", "lognormal"})}},
+      {"load.shared_prefix", "serving.prefix_caching is true", {on("serving.prefix_caching")}},
+      {"load.prefix_groups", "serving.prefix_caching is true", {on("serving.prefix_caching")}},
+      {"load.prefix_groups", "load.shared_prefix is above 0", {above("load.shared_prefix", 0)}},
+      {"load.priorities",
+       "serving.ordering is priority or slo, or output.requests is true",
+       {is("serving.ordering", {"priority", "slo"}), on("output.requests")}},
+      {"load.tenants",
+       "serving.ordering is fair_share, or output.requests is true",
+       {is("serving.ordering", {"fair_share"}), on("output.requests")}},
+      {"load.tenant_skew", "load.tenants is above 1", {above("load.tenants", 1)}},
+      {"capacity.tolerance", "a limit of capacity.slo asks for a search", {set("capacity.slo")}},
+      {"output.timeline_moments", "output.timeline is set", {set("output.timeline")}},
+      {"serving.router",
+       "serving.replicas or parallel.dp is above 1",
+       {above("serving.replicas", 1), above("parallel.dp", 1)}},
+      {"serving.chunk",
+       "serving.policy is sarathi or sglang",
+       {is("serving.policy", {"sarathi", "sglang"})}},
+      {"serving.new_token_ratio", "serving.policy is sglang", {is("serving.policy", {"sglang"})}},
+      {"serving.max_output",
+       "serving.policy is no_evict or static",
+       {is("serving.policy", {"no_evict", "static"})}},
+      {"serving.long_prefill_threshold",
+       "serving.policy is vllm_v1",
+       {is("serving.policy", {"vllm_v1"})}},
+  };
+}
+
+std::vector<LeafUse> all_uses() {
+  std::vector<LeafUse> uses = task_uses();
+  for (LeafUse& use : field_uses()) uses.push_back(std::move(use));
+  return uses;
+}
+
+// The leaf of a path, or every leaf of a section.
+std::vector<int> leaves_at(std::string_view path) {
+  const LeafTable& table = leaf_table();
+  std::vector<int> leaves;
+  if (const int leaf = table.find_leaf(path); leaf >= 0) leaves.push_back(leaf);
+  if (const int section = table.find_section(path); section >= 0) {
+    const Section& found = table.sections[std::size_t(section)];
+    for (std::size_t i = found.first_leaf; i < found.last_leaf; ++i) leaves.push_back(int(i));
+  }
+  check(!leaves.empty(), "a condition is about a leaf or a section that exists");
+  return leaves;
+}
+
+bool can_hold(const UseCondition& condition, const CanBe& can_be) {
+  const std::vector<int> leaves = leaves_at(condition.path);
+  const auto among_names = [&condition, &leaves](double code) {
+    const auto& names = leaf_table().leaves[std::size_t(leaves.front())].names;
+    return std::ranges::find(condition.names, names[std::size_t(code)]) != condition.names.end();
+  };
+  switch (condition.kind) {
+    case Kind::named:
+      return can_be(leaves.front(), among_names);
+    case Kind::above:
+      return can_be(leaves.front(), [&](double value) { return value > condition.bound; });
+    case Kind::switched_on:
+    case Kind::set:
+      return std::ranges::any_of(
+          leaves, [&](int leaf) { return can_be(leaf, [](double value) { return value != 0; }); });
+    case Kind::zero:
+      return std::ranges::all_of(
+          leaves, [&](int leaf) { return can_be(leaf, [](double value) { return value == 0; }); });
+  }
+  return true;
+}
+
+}  // namespace
+
+std::span<const LeafUse> leaf_uses() {
+  static const std::vector<LeafUse> uses = all_uses();
+  return uses;
+}
+
+bool concerns(const LeafUse& use, std::string_view leaf_path) {
+  return leaf_path == use.path ||
+         (leaf_path.starts_with(use.path) && leaf_path[use.path.size()] == '.');
+}
+
+double condition_value(const LeafValue& value) {
+  if (const auto* number = std::get_if<double>(&value)) return *number;
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return double(*integer);
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? 1 : 0;
+  return std::get<std::string>(value).empty() ? 0 : 1;
+}
+
+const LeafUse* why_inert(int leaf, const CanBe& can_be) {
+  for (const LeafUse& use : leaf_uses()) {
+    if (!concerns(use, leaf_table().leaves[std::size_t(leaf)].path)) continue;
+    const auto holds = [&](const UseCondition& condition) { return can_hold(condition, can_be); };
+    if (std::ranges::none_of(use.any_of, holds)) return &use;
+  }
+  return nullptr;
+}
+
+const LeafUse* why_inert(int leaf, const Scenario& scenario) {
+  return why_inert(leaf, [&](int other, const std::function<bool(double)>& predicate) {
+    const Leaf& entry = leaf_table().leaves[std::size_t(other)];
+    return predicate(condition_value(get_leaf(scenario, entry)));
+  });
+}
+
+}  // namespace engine

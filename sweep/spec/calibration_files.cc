@@ -1,0 +1,38 @@
+#include "sweep/spec/calibration_files.h"
+
+#include <system_error>
+#include <vector>
+
+#include "sweep/spec/suggest.h"
+
+namespace sweep {
+
+std::map<std::string, std::filesystem::path> calibration_files(const Library& library,
+                                                               std::string_view folder) {
+  std::map<std::string, std::filesystem::path> files;
+  for (const std::filesystem::path& specs : library.folders()) {
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(specs / folder, error)) {
+      if (entry.path().extension() != ".calibration") continue;
+      files.emplace(entry.path().stem().string(), entry.path());
+    }
+  }
+  return files;
+}
+
+void check_calibration_name(const engine::Leaf& leaf, const engine::LeafValue& value,
+                            const engine::Location& where, Reading& reading) {
+  for (const CalibrationFolder& folder : kCalibrationFolders) {
+    if (leaf.path != folder.named_by) continue;
+    const std::string& name = std::get<std::string>(value);
+    const auto files = calibration_files(reading.library, folder.folder);
+    if (name.empty() || files.contains(name)) return;
+    std::vector<std::string> names;
+    for (const auto& [known, file] : files) names.push_back(known);
+    const std::string what(folder.what);
+    reading.mistake(where, leaf.path + ": there is no '" + name + "' among the " + what,
+                    names.empty() ? "the library has none" : suggestion(name, names, "known ones"));
+  }
+}
+
+}  // namespace sweep

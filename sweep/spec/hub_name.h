@@ -1,0 +1,19 @@
+// Names of models on a hub ("meta-llama/Llama-3.1-70B"): nothing here reaches the network, so what can be
+// done is to say what to download and where to put it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/base/result.h"
+
+namespace sweep {
+
+// A hint for a model that was written as a name of a hub; nothing where it does not look like one.
+// `models` are the names of the library.
+std::optional<std::string> hub_name_hint(const std::string& written,
+                                         const engine::Location& said_in,
+                                         const std::vector<std::string>& models);
+
+}  // namespace sweep

@@ -1,0 +1,216 @@
+// Every knob moves something, or says that it does not; and where engine/leaf_use.h says that it does not
+// count, it moves nothing.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/evaluate.h"
+#include "engine/leaf_use.h"
+#include "engine/leaves.h"
+#include "sweep/space/space.h"
+#include "sweep/spec/sweep_spec.h"
+#include "tests/support/paths.h"
+
+namespace {
+
+using engine::Leaf;
+using engine::LeafKind;
+using engine::LeafValue;
+using engine::Outcome;
+using engine::Scenario;
+
+// What a description says of a field that no figure depends on.
+constexpr std::string_view kSaysSo = "no figure depends on it";
+
+// Points that between them use everything there is. Each serves few requests: it is asked hundreds of
+// times.
+constexpr std::string_view kPoints = R"(
+base:
+  task: step
+  device: h100-sxm
+  model: llama-3.1-8b
+  load: {rate: 20 req/s, requests: 40, lengths: {prompt: 600, output: 40}}
+axes:
+  - concat:
+      - {name: decode, base: {step: {batch: 40, context: 900}}}
+      - {name: prefill, base: {step: {phase: prefill, batch: 2, prompt: 900, cached: 300}, host: {mode: eager}}}
+      - {name: roofline, base: {calibration.tier: roofline, step.batch: 4, parallel.tp: 2}}
+      - {name: uneven, base: {device: a100-80gb-sxm, serving.decode_parts: even, step: {batch: 40, context: 900, longest_context: 8000}}}
+      - {name: bridges, base: {device: {from: a100-80gb-pcie}, parallel.tp: 4, step.batch: 8}}
+      - {name: hot, base: {device: {from: l4, power_limit: 30 W}, step: {phase: prefill, prompt: 2000}}}
+      - {name: latent, base: {device: h200-sxm, model: deepseek-v3, parallel: {tp: 8, pp: 2, ep: 8}, quant: {weights: fp8, activations: fp8}}}
+      - {name: mixture, base: {model: mixtral-8x7b, parallel: {tp: 2, dp: 2, ep: 2}, step.batch: 16, quant: {weights: int4}}}
+      - {name: windows, base: {model: gpt-oss-20b, quant: {weights: fp4, scope: experts}, step: {batch: 4, context: 9000}}}
+      - {name: nodes, base: {parallel: {tp: 8, dp: 2}, cluster: {devices_per_node: 4, nodes: 4, scale_up: nvlink-3, scale_out: infiniband-hdr-200}}}
+      - {name: request, base: {task: request, request: {batch: 2, prompt: 9000, cached: 100, output: 20}}}
+      - {name: serve, base: {task: serve, host: {step_overhead: 3 ms, asynchronous: false}, slo: {ttft_p99: 200 ms}, output: {requests: true, timeline: 100 ms, timeline_moments: 20}}}
+      - {name: intervals, base: {task: serve, output.intervals: true, slo: {tpot_mean: 10 ms}}}
+      - {name: full, base: {task: serve, serving: {kv_blocks: 120, watermark: 0.05, max_num_seqs: 8, long_prefill_threshold: 200, logit_memory: 38 B}, load.lengths.output: 300}}
+      - {name: sglang, base: {task: serve, serving: {from: sglang, kv_blocks: 150, chunk: 256}}}
+      - {name: sarathi, base: {task: serve, device: a100-80gb-sxm, serving: {policy: sarathi, replicas: 2, router: least_tokens, mixed_attention: joined}, load: {arrivals: gamma, cv: 2}}}
+      - {name: static, base: {task: serve, serving: {policy: static, max_output: 100, kv_blocks: 200}, load: {lengths: {distribution: zipf, prompt_max: 2000, output_max: 400}}}}
+      - {name: closed, base: {task: serve, load: {arrivals: closed, clients: 8, think_time: 100 ms, ramp: 200 ms, lengths: {distribution: lognormal, correlation: 0.5}}}}
+      - {name: filled, base: {task: serve, load: {arrivals: closed, kv_fraction: 0.001, lengths: {distribution: uniform, prompt_cv: 0.3, output_cv: 0.3}}}}
+      - {name: sessions, base: {task: serve, serving: {prefix_caching: true, ordering: longest_prefix}, load: {turns: 3, think_time: 50 ms, shared_prefix: 300, prefix_groups: 2}}}
+      - {name: levels, base: {task: serve, serving: {ordering: priority, max_num_seqs: 2}, load: {priorities: 3, rate: 100 req/s}}}
+      - {name: tenants, base: {task: serve, serving: {ordering: fair_share, max_num_seqs: 2}, load: {tenants: 3, tenant_skew: 1, rate: 100 req/s}}}
+      - {name: curve, base: {task: serve, load: {arrivals: curve, curve: "0:5, 1:40"}}}
+      - {name: trace, base: {task: serve, load: {arrivals: trace, trace: loads/conversations.jsonl, trace_speed: 2}}}
+      - {name: drawn, base: {task: serve, load: {lengths: {distribution: empirical}, trace: loads/conversations.jsonl}}}
+      - {name: fraction, base: {task: serve, load: {throughput_fraction: 0.5}}}
+      - {name: capacity, base: {task: serve, capacity: {slo: {ttft_mean: 300 ms}, tolerance: 0.2}}}
+)";
+
+struct Points {
+  std::vector<std::string> names;
+  std::vector<Scenario> scenarios;
+  std::vector<Outcome> outcomes;
+  std::shared_ptr<const engine::Resources> resources;
+};
+
+const Points& points() {
+  static const Points all = [] {
+    Points built;
+    const sweep::Library library({paths::specs("")});
+    auto spec = sweep::read_sweep_text(kPoints, paths::specs("every_knob.yaml"), library);
+    if (!spec) {
+      ADD_FAILURE() << engine::to_text(spec.mistakes());
+      return built;
+    }
+    built.resources = spec->resources;
+    sweep::PointBuilder builder(spec->space);
+    sweep::Point point;
+    for (std::uint64_t i = 0; i < spec->space.size(); ++i) {
+      builder.build(i, point);
+      built.names.push_back(spec->space.label_columns()[0].values[std::size_t(point.labels[0])]);
+      built.scenarios.push_back(point.scenario);
+      built.outcomes.push_back(engine::evaluate(point.scenario, *spec->resources));
+      EXPECT_EQ(built.outcomes.back().status, engine::Status::ok)
+          << built.names.back() << ": " << built.outcomes.back().reason;
+    }
+    return built;
+  }();
+  return all;
+}
+
+// Other values of a text; most texts are names, which are labels.
+const std::map<std::string, std::vector<std::string>>& other_texts() {
+  static const std::map<std::string, std::vector<std::string>> texts{
+      {"device.vendor", {"AMD"}},
+      {"device.architecture", {"ampere", "Volta"}},
+      {"host.captured_sizes", {"64 128"}},
+      {"load.curve", {"0:9"}},
+      {"serving.kernels", {"vllm_0.14.0", "trtllm_1.0.0"}},
+      {"calibration.name", {"h200-sxm"}},
+  };
+  return texts;
+}
+
+std::vector<LeafValue> other_values(const Leaf& leaf, const LeafValue& now) {
+  std::vector<LeafValue> others;
+  switch (leaf.kind) {
+    case LeafKind::quantity:
+    case LeafKind::number:
+      for (const double value :
+           {2 * std::get<double>(now), std::get<double>(now) / 3, 0.5, 0.02, 2e9, 40.0, 0.0}) {
+        if (value >= leaf.range.low && value <= leaf.range.high && value != std::get<double>(now)) {
+          others.emplace_back(value);
+        }
+      }
+      break;
+    case LeafKind::integer:
+      for (const std::int64_t value :
+           {2 * std::get<std::int64_t>(now), std::get<std::int64_t>(now) / 2, std::int64_t{1},
+            std::int64_t{3}, std::int64_t{0}, std::int64_t{64}}) {
+        if (double(value) >= leaf.range.low && value != std::get<std::int64_t>(now)) {
+          others.emplace_back(value);
+        }
+      }
+      break;
+    case LeafKind::boolean:
+      others.emplace_back(!std::get<bool>(now));
+      break;
+    case LeafKind::enumeration:
+      for (std::size_t i = 0; i < leaf.names.size(); ++i) {
+        if (std::int64_t(i) != std::get<std::int64_t>(now)) others.emplace_back(std::int64_t(i));
+      }
+      break;
+    case LeafKind::text:
+      if (const auto found = other_texts().find(leaf.path); found != other_texts().end()) {
+        for (const std::string& text : found->second) others.emplace_back(text);
+      }
+      break;
+  }
+  return others;
+}
+
+// A label, or filled in by the reader: not a knob.
+bool is_knob(const Leaf& leaf) {
+  return leaf.kind != LeafKind::text || other_texts().contains(leaf.path);
+}
+
+// Everything a row of the points table or of the tables beside it would say.
+std::string said(const Outcome& outcome) {
+  std::string text = outcome.reason + char('0' + int(outcome.status)) +
+                     char('0' + int(outcome.saturation)) + char('0' + int(outcome.bound)) +
+                     char('0' + int(outcome.tier));
+  const auto add = [&text](const auto& value) {
+    text.append(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  const auto add_field = [&](std::string_view, const auto& value, std::string_view) { add(value); };
+  engine::Metrics::fields(outcome.metrics, add_field);
+  for (const engine::KernelRow& row : outcome.kernels) {
+    add(row.op), add(row.time.value), add(row.calls), add(row.flops.value), add(row.bytes.value);
+  }
+  for (const engine::RequestRow& row : outcome.requests) engine::RequestRow::fields(row, add_field);
+  for (const engine::TimelineRow& row : outcome.timeline) {
+    engine::TimelineRow::fields(row, add_field);
+  }
+  return text;
+}
+
+// Whether another value of the leaf changes anything at a point.
+bool moves(const Leaf& leaf, std::size_t point) {
+  const std::string before = said(points().outcomes[point]);
+  Outcome outcome;
+  for (const LeafValue& value :
+       other_values(leaf, engine::get_leaf(points().scenarios[point], leaf))) {
+    Scenario changed = points().scenarios[point];
+    engine::set_leaf(changed, leaf, value);
+    engine::evaluate_into(changed, *points().resources, outcome);
+    if (said(outcome) != before) return true;
+  }
+  return false;
+}
+
+TEST(EveryKnob, MovesSomethingOrSaysThatItDoesNot) {
+  const std::vector<Leaf>& leaves = engine::leaf_table().leaves;
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    const Leaf& leaf = leaves[i];
+    if (!is_knob(leaf)) continue;
+    bool moved = false;
+    for (std::size_t p = 0; p < points().scenarios.size() && !moved; ++p) {
+      moved = engine::why_inert(int(i), points().scenarios[p]) == nullptr && moves(leaf, p);
+    }
+    const bool says_so = leaf.meaning.find(kSaysSo) != std::string_view::npos;
+    EXPECT_NE(moved, says_so) << leaf.path << ": " << leaf.meaning;
+  }
+}
+
+TEST(EveryKnob, MovesNothingWhereItIsSaidNotToCount) {
+  const std::vector<Leaf>& leaves = engine::leaf_table().leaves;
+  for (std::size_t p = 0; p < points().scenarios.size(); ++p) {
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      const engine::LeafUse* reason = engine::why_inert(int(i), points().scenarios[p]);
+      if (reason == nullptr || !is_knob(leaves[i])) continue;
+      EXPECT_FALSE(moves(leaves[i], p)) << leaves[i].path << " moves '" << points().names[p]
+                                        << "', though it counts only where " << reason->where;
+    }
+  }
+}
+
+}  // namespace

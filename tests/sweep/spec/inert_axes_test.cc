@@ -1,0 +1,100 @@
+// An axis that changes nothing is a mistake, unless some point of the sweep reads it.
+#include <gtest/gtest.h>
+
+#include "tests/sweep/sweep_fixture.h"
+
+namespace sweep {
+namespace {
+
+std::string base(const std::string& fields) {
+  return "base: {device: toy, model: tiny, " + fields + "}\n";
+}
+std::string said_of(const std::string& text) {
+  const auto spec = read_sweep_text(text, "toy.yaml", toy_library());
+  return spec ? "" : engine::to_text(spec.mistakes());
+}
+std::string axis(const std::string& text) { return "axes:\n  - " + text + "\n"; }
+
+TEST(InertAxes, AFieldOfAnotherTaskIsAMistakeWithWhatToWriteInstead) {
+  EXPECT_EQ(
+      said_of(base("task: serve") + axis("step.batch: [1, 2, 4]")),
+      "toy.yaml:3:5: error: 'step.batch' changes nothing here: it counts only where task is step\n"
+      "  hint: under task serve that is 'serving.max_num_seqs'; or remove the axis\n");
+  EXPECT_EQ(
+      said_of(base("task: step") + axis("load.rate: [1 req/s, 2 req/s]")),
+      "toy.yaml:3:5: error: 'load.rate' changes nothing here: it counts only where task is serve\n"
+      "  hint: under task step that is 'step.batch'; or remove the axis\n");
+}
+
+TEST(InertAxes, EverySectionOfATaskIsOnlyForThatTask) {
+  const std::pair<const char*, const char*> axes[] = {
+      {"step", "step.batch: [1, 2]"},
+      {"request", "request.prompt: [1, 2]"},
+      {"serve", "load.requests: [10, 20]"},
+      {"serve", "slo.ttft_p99: [1 s, 2 s]"},
+      {"serve", "capacity.slo.ttft_p99: [1 s, 2 s]"},
+      {"serve", "output.requests: [true, false]"},
+      {"serve", "serving.max_num_seqs: [1, 2]"},
+      {"serve", "sample: {random: 3, of: {load.rate: [1 req/s, 9 req/s]}}"},
+      {"serve", "zip: {load.rate: [1 req/s, 9 req/s], load.requests: [10, 20]}"},
+  };
+  for (const auto& [task, text] : axes) {
+    for (const std::string other : {"step", "request", "serve"}) {
+      const std::string said = said_of(base("task: " + other) + axis(text));
+      EXPECT_EQ(said.empty(), other == task) << other << ": " << text << "\n" << said;
+    }
+  }
+}
+
+TEST(InertAxes, ATaskThatIsItselfAnAxisMakesItsFieldsCount) {
+  const std::string both = "  - step.batch: [1, 2]\n  - load.rate: [1 req/s, 2 req/s]\n";
+  EXPECT_EQ(said_of(base("task: step") + "axes:\n  - task: [step, serve]\n" + both), "");
+  EXPECT_EQ(said_of(base("task: step") +
+                        "axes:\n  - concat: [{base: {task: serve}, axes: [{load.rate: [1 req/s, 2 "
+                        "req/s]}]}, {axes: [{step.batch: [1, 2]}]}]\n"),
+            "");
+  EXPECT_EQ(said_of(base("task: step") +
+                        "axes:\n  - step.batch: [1, 2]\n  - load.rate: [1 req/s, 2 req/s]\n"
+                        "derive: {task: \"step.batch > 1 ? 'serve' : 'step'\"}\n"),
+            "");
+  // The base's own task counts for nothing where every point has another.
+  EXPECT_NE(said_of(base("task: serve") + "axes:\n  - task: [step, request]\n" + both), "");
+}
+
+TEST(InertAxes, AFieldThatAnotherFieldSwitchesOffIsAMistakeToo) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"step: {phase: decode}", "step.prompt: [1, 2]"},
+      {"step: {phase: prefill}", "step.context: [1, 2]"},
+      {"task: serve, load: {arrivals: closed}", "load.rate: [1 req/s, 2 req/s]"},
+      {"task: serve", "load.clients: [1, 2]"},
+      {"task: serve, capacity: {slo: {ttft_p99: 1 s}}", "load.rate: [1 req/s, 2 req/s]"},
+      {"task: serve", "capacity.tolerance: [0.1, 0.2]"},
+      {"task: serve", "load.shared_prefix: [100, 200]"},
+      {"task: serve", "serving.router: [random, sticky]"},
+      {"task: serve", "serving.chunk: [256, 512]"},
+  };
+  for (const auto& [fields, text] : cases) {
+    EXPECT_NE(said_of(base(fields) + axis(text)).find("changes nothing here"),
+              std::string::npos)
+        << fields << ": " << text;
+  }
+}
+
+TEST(InertAxes, NothingIsRefusedThatSomePointReads) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"step: {phase: decode}", "step.prompt: [1, 2]\n  - step.phase: [decode, prefill]"},
+      {"task: serve", "load.clients: [1, 2]\n  - load.arrivals: [closed, poisson]"},
+      {"task: serve, capacity: {slo: {ttft_p99: 1 s}}",
+       "load.rate: [1 req/s, 2 req/s]\n  - capacity.slo.ttft_p99: [none, 2 s]"},
+      {"task: serve, parallel: {dp: 2}", "serving.router: [random, sticky]"},
+      {"task: serve, serving: {policy: sarathi}", "serving.chunk: [256, 512]"},
+      {"task: step", "serving.memory_utilization: [0.8, 0.9]"},
+      {"task: step", "host: [{launch_cost: 1 us}, {launch_cost: 2 us}]"},
+  };
+  for (const auto& [fields, text] : cases) {
+    EXPECT_EQ(said_of(base(fields) + axis(text)), "") << fields << ": " << text;
+  }
+}
+
+}  // namespace
+}  // namespace sweep

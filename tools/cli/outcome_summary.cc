@@ -1,0 +1,116 @@
+#include "tools/cli/outcome_summary.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/evaluate.h"
+#include "engine/leaves.h"
+#include "sweep/space/space_parts.h"
+#include "sweep/spec/suggest.h"
+#include "tools/cli/number_text.h"
+
+namespace tools {
+namespace {
+
+std::string line(std::string_view what, std::uint64_t count, std::string_view why = "") {
+  return fmt::format("  {:<14} {:>12}{}{}\n", what, grouped(count), why.empty() ? "" : "  ", why);
+}
+
+std::uint64_t count_of(const sweep::Tally& tally, engine::Status status) {
+  return tally.by_status[static_cast<std::size_t>(status)];
+}
+
+// "memory 12, links 3", the most frequent first.
+std::string by_class(const sweep::Tally& tally) {
+  constexpr auto names = enum_names(engine::ReasonClass{});
+  std::vector<std::size_t> classes;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (tally.by_class[i] > 0) classes.push_back(i);
+  }
+  std::ranges::stable_sort(
+      classes, [&](std::size_t a, std::size_t b) { return tally.by_class[a] > tally.by_class[b]; });
+  std::string text;
+  for (const std::size_t i : classes) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", names[i], grouped(tally.by_class[i]));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string summary_text(const sweep::Tally& tally, const sweep::Space& space) {
+  std::string text;
+  std::uint64_t failing = 0;
+  for (std::size_t i = 0; i < tally.by_status.size(); ++i) {
+    const auto status = static_cast<engine::Status>(i);
+    if (tally.by_status[i] == 0) continue;
+    text += line(name_of(status), tally.by_status[i]);
+    if (status != engine::Status::ok) failing += tally.by_status[i];
+  }
+  if (failing > 0) text += line("reasons", failing, by_class(tally));
+  if (tally.reused > 0) text += line("(reused)", tally.reused);
+  for (std::size_t i = 0; i < tally.rejected.size(); ++i) {
+    if (tally.rejected[i] > 0) text += line("rejected", tally.rejected[i], space.requirements()[i]);
+  }
+  if (tally.not_applicable > 0) {
+    text += line("left out", tally.not_applicable, "axes whose 'when' is false");
+  }
+  return text;
+}
+
+bool nothing_works(const sweep::Tally& tally) { return count_of(tally, engine::Status::ok) == 0; }
+
+std::string nothing_works_text(const sweep::Tally& tally, const sweep::SweepSpec& spec) {
+  if (tally.rows() == 0) {
+    return "there is no point: 'require' or 'when' rule out every position looked at\n";
+  }
+  const std::string all =
+      fmt::format("not one of {} points works ({})", grouped(tally.rows()), by_class(tally));
+  sweep::PointBuilder builder(spec.space);
+  sweep::Point point;
+  // The first point is soon found: most positions are points.
+  constexpr std::uint64_t most = 100'000;
+  for (std::uint64_t i = 0; i < std::min(most, spec.space.size()); ++i) {
+    if (builder.build(i, point) != sweep::Admission::admitted) continue;
+    const engine::Outcome outcome = engine::evaluate(point.scenario, *spec.resources);
+    if (outcome.status == engine::Status::ok) break;
+    return fmt::format("{}; point {}, for one: {}\n", all, i, outcome.reason);
+  }
+  return all + "\n";
+}
+
+std::string rent_note(const sweep::Space& space) {
+  const engine::LeafTable& table = engine::leaf_table();
+  const int rent = table.find_leaf("device.rent");
+  const int name = table.find_leaf("device.name");
+  const auto edit_of = [](const sweep::Axis& axis, const sweep::Setting& setting, int leaf) {
+    for (std::size_t i = setting.first_edit; i < setting.last_edit; ++i) {
+      if (axis.edits[i].leaf == leaf) return &axis.edits[i].value;
+    }
+    return static_cast<const engine::LeafValue*>(nullptr);
+  };
+  std::vector<std::string> missing;
+  const auto add = [&missing](const std::string& device) {
+    if (std::ranges::find(missing, device) == missing.end()) missing.push_back(device);
+  };
+  bool varied = false;
+  for (const sweep::Axis& axis : space.parts().axes) {
+    // Rents of its own, whatever the device.
+    if (axis.path == "device.rent" || axis.interval.leaf == rent) return "";
+    for (const sweep::Setting& setting : axis.settings) {
+      const engine::LeafValue* value = edit_of(axis, setting, rent);
+      if (value == nullptr) continue;
+      varied = true;
+      const engine::LeafValue* device = edit_of(axis, setting, name);
+      if (std::get<double>(*value) <= 0 && device != nullptr) add(std::get<std::string>(*device));
+    }
+  }
+  if (!varied && space.base().device.rent.value <= 0) add(space.base().device.name);
+  if (missing.empty()) return "";
+  return fmt::format("no prices for {}: no rent is stated; 'device.rent: 2.50 USD/h' states one",
+                     sweep::listing(missing, 5));
+}
+
+}  // namespace tools
