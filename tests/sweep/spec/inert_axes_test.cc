@@ -50,12 +50,12 @@ TEST(InertAxes, ATaskThatIsItselfAnAxisMakesItsFieldsCount) {
   const std::string both = "  - step.batch: [1, 2]\n  - load.rate: [1 req/s, 2 req/s]\n";
   EXPECT_EQ(said_of(base("task: step") + "axes:\n  - task: [step, serve]\n" + both), "");
   EXPECT_EQ(said_of(base("task: step") +
-                        "axes:\n  - concat: [{base: {task: serve}, axes: [{load.rate: [1 req/s, 2 "
-                        "req/s]}]}, {axes: [{step.batch: [1, 2]}]}]\n"),
+                    "axes:\n  - concat: [{base: {task: serve}, axes: [{load.rate: [1 req/s, 2 "
+                    "req/s]}]}, {axes: [{step.batch: [1, 2]}]}]\n"),
             "");
   EXPECT_EQ(said_of(base("task: step") +
-                        "axes:\n  - step.batch: [1, 2]\n  - load.rate: [1 req/s, 2 req/s]\n"
-                        "derive: {task: \"step.batch > 1 ? 'serve' : 'step'\"}\n"),
+                    "axes:\n  - step.batch: [1, 2]\n  - load.rate: [1 req/s, 2 req/s]\n"
+                    "derive: {task: \"step.batch > 1 ? 'serve' : 'step'\"}\n"),
             "");
   // The base's own task counts for nothing where every point has another.
   EXPECT_NE(said_of(base("task: serve") + "axes:\n  - task: [step, request]\n" + both), "");
@@ -74,8 +74,7 @@ TEST(InertAxes, AFieldThatAnotherFieldSwitchesOffIsAMistakeToo) {
       {"task: serve", "serving.chunk: [256, 512]"},
   };
   for (const auto& [fields, text] : cases) {
-    EXPECT_NE(said_of(base(fields) + axis(text)).find("changes nothing here"),
-              std::string::npos)
+    EXPECT_NE(said_of(base(fields) + axis(text)).find("changes nothing here"), std::string::npos)
         << fields << ": " << text;
   }
 }
