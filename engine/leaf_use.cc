@@ -118,6 +118,7 @@ std::vector<LeafUse> field_uses() {
       {"serving.router",
        "serving.replicas or parallel.dp is above 1",
        {above("serving.replicas", 1), above("parallel.dp", 1)}},
+      {"serving.all_reduce", "parallel.tp is above 1", {above("parallel.tp", 1)}},
       {"serving.chunk",
        "serving.policy is sarathi or sglang",
        {is("serving.policy", {"sarathi", "sglang"})}},

@@ -69,7 +69,7 @@ struct Device {
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("name", self.name, "name of the device", any_value);
-    visit("vendor", self.vendor, "who makes it", any_value);
+    visit("vendor", self.vendor, "who makes it; no figure depends on it", any_value);
     visit("architecture", self.architecture, "generation of the processor", any_value);
     visit("multiprocessors", self.multiprocessors,
           "streaming multiprocessors, compute units or cores", at_least(1).faster());

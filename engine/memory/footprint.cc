@@ -65,7 +65,7 @@ Bytes activation_bytes(const ModelShard& shard, const MemoryBudget& budget) {
 }  // namespace
 
 Footprint footprint_of(const ModelShard& shard, const Device& device, const MemoryBudget& budget) {
-  const bool alone = shard.parallel.tp * shard.parallel.pp == 1;
+  const bool alone = shard.parallel.tp * shard.parallel.pp == 1 && shard.expert_replicas == 1;
   Footprint footprint{.weights = weight_bytes(shard),
                       .activations = activation_bytes(shard, budget),
                       .reserved = budget.reserved + (alone ? Bytes{0} : kCommunicationBuffers)};
