@@ -109,9 +109,8 @@ std::vector<Edit> named_spec(const Section& section, const Node& name, std::stri
   const std::string library(section.library);
   const auto hint = [&] {
     const std::vector<std::string> names = reading.library.names(section.library);
-    if (const auto hub = section.library == "models"
-                             ? hub_name_hint(name.text, name.where, names)
-                             : std::nullopt) {
+    if (const auto hub = section.library == "models" ? hub_name_hint(name.text, name.where, names)
+                                                     : std::nullopt) {
       return *hub;
     }
     if (!names.empty()) return suggestion(name.text, names, "known " + library);

@@ -110,7 +110,8 @@ void add_serving(CLI::App& verb, int& exit_code) {
 
 void add_all(CLI::App& verb, int& exit_code) {
   auto data = std::make_shared<std::string>("../shared/data");
-  CLI::App* all = verb.add_subcommand("all", "Every error table of tools/calibrate/ACCURACY.md; some minutes");
+  CLI::App* all =
+      verb.add_subcommand("all", "Every error table of tools/calibrate/ACCURACY.md; some minutes");
   all->add_option("--data", *data, "folder of the public tables (default: ../shared/data)")
       ->type_name("DIR");
   auto readme = std::make_shared<std::string>();
