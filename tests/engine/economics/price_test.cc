@@ -53,7 +53,9 @@ TEST(Price, OfEveryTaskIsTheRentOfItsDevicesOverItsTokens) {
     EXPECT_NEAR(metrics.price_usd_per_mtok_output * metrics.output.value / dollars, 1, 1e-12);
     const bool prompts = scenario.task != Task::step || scenario.step.phase == StepPhase::prefill;
     EXPECT_EQ(std::isnan(metrics.price_usd_per_mtok_prompt), !prompts);
-    if (prompts) EXPECT_GE(metrics.price_usd_per_mtok_prompt, metrics.price_usd_per_mtok);
+    if (prompts) {
+      EXPECT_GE(metrics.price_usd_per_mtok_prompt, metrics.price_usd_per_mtok);
+    }
   }
 }
 
