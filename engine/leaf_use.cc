@@ -29,34 +29,41 @@ LeafUse of_task(std::string_view path, std::string_view where, Names tasks) {
 }
 LeafUse of_serving(std::string_view path) { return of_task(path, "task is serve", {"serve"}); }
 
+// What a step or a request on its own has no use for.
+constexpr std::string_view kServedOnly[] = {
+    "load",
+    "slo",
+    "capacity",
+    "output",
+    "seed",
+    "replicate",
+    "host.request_latency",
+    "host.front_end_per_token",
+    "serving.policy",
+    "serving.ordering",
+    "serving.max_num_seqs",
+    "serving.chunk",
+    "serving.long_prefill_threshold",
+    "serving.block_size",
+    "serving.kv_blocks",
+    "serving.watermark",
+    "serving.prefix_caching",
+    "serving.new_token_ratio",
+    "serving.max_output",
+    "serving.replicas",
+    "serving.router",
+    "serving.logit_memory",
+    "serving.mixed_attention",
+    "serving.stepping",
+};
+
 std::vector<LeafUse> task_uses() {
   std::vector<LeafUse> uses{
       of_task("step", "task is step", {"step"}),
       of_task("request", "task is request", {"request"}),
       of_task("serving.max_num_batched_tokens", "task is request or serve", {"request", "serve"}),
   };
-  for (const std::string_view path : {"load",
-                                      "slo",
-                                      "capacity",
-                                      "output",
-                                      "seed",
-                                      "replicate",
-                                      "host.request_latency",
-                                      "serving.ordering",
-                                      "serving.max_num_seqs",
-                                      "serving.chunk",
-                                      "serving.long_prefill_threshold",
-                                      "serving.block_size",
-                                      "serving.kv_blocks",
-                                      "serving.watermark",
-                                      "serving.prefix_caching",
-                                      "serving.new_token_ratio",
-                                      "serving.max_output",
-                                      "serving.replicas",
-                                      "serving.router",
-                                      "serving.logit_memory",
-                                      "serving.mixed_attention",
-                                      "serving.stepping"}) {
+  for (const std::string_view path : kServedOnly) {
     uses.push_back(of_serving(path));
   }
   return uses;

@@ -42,7 +42,7 @@ Json to_json(const sweep::Tally& tally) {
   for (std::size_t i = 0; i < reasons.size(); ++i) {
     if (tally.by_class[i] > 0) by_class[std::string(reasons[i])] = tally.by_class[i];
   }
-  json["reasons"] = std::move(by_class);
+  if (!by_class.empty()) json["reasons"] = std::move(by_class);
   json["rejected"] = tally.rejected;
   json["not_applicable"] = tally.not_applicable;
   json["reused"] = tally.reused;
@@ -55,7 +55,7 @@ sweep::Tally tally_from(const Json& json) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     tally.by_status[i] = json.at(std::string(names[i])).get<std::uint64_t>();
   }
-  // Versions that did not count reasons left them out, and so does a line without any.
+  // A line without reasons leaves them out, as versions did that could not count them.
   constexpr auto reasons = enum_names(engine::ReasonClass{});
   const Json by_class = json.value("reasons", Json::object());
   for (std::size_t i = 0; i < reasons.size(); ++i) {

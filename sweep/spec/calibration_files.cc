@@ -1,5 +1,6 @@
 #include "sweep/spec/calibration_files.h"
 
+#include <algorithm>
 #include <system_error>
 #include <vector>
 
@@ -25,13 +26,19 @@ void check_calibration_name(const engine::Leaf& leaf, const engine::LeafValue& v
   for (const CalibrationFolder& folder : kCalibrationFolders) {
     if (leaf.path != folder.named_by) continue;
     const std::string& name = std::get<std::string>(value);
-    const auto files = calibration_files(reading.library, folder.folder);
-    if (name.empty() || files.contains(name)) return;
-    std::vector<std::string> names;
-    for (const auto& [known, file] : files) names.push_back(known);
-    const std::string what(folder.what);
-    reading.mistake(where, leaf.path + ": there is no '" + name + "' among the " + what,
-                    names.empty() ? "the library has none" : suggestion(name, names, "known ones"));
+    const auto [known, fresh] = reading.calibration_names.try_emplace(std::string(folder.folder));
+    if (fresh) {
+      for (const auto& [stem, file] : calibration_files(reading.library, folder.folder)) {
+        known->second.push_back(stem);
+      }
+    }
+    const std::vector<std::string>& names = known->second;
+    if (name.empty() || std::ranges::find(names, name) != names.end()) return;
+    reading.mistake(
+        where, leaf.path + ": there is no '" + name + "' among the " + std::string(folder.what),
+        [&] {
+          return names.empty() ? "the library has none" : suggestion(name, names, "known ones");
+        });
   }
 }
 

@@ -86,6 +86,8 @@ class Reading {
   // Traces and calibrations that were named, loaded once.
   std::shared_ptr<engine::Resources> resources = std::make_shared<engine::Resources>();
   std::vector<std::string> open;  // files being read now, to find a spec that is made from itself
+  // Names of the calibrations in a folder of the library, listed once.
+  std::map<std::string, std::vector<std::string>> calibration_names;
   // Specs read already, by section and file. A spec with mistakes is there too, as it came out.
   std::map<std::pair<std::string, std::string>, std::vector<Edit>> specs;
 };

@@ -337,6 +337,7 @@ TEST(Manifest, LinesReadBackAsTheyWereWritten) {
   part.files[Table::points] = {"points/a.parquet", 5, 6, 0xfedcba9876543210u};
   part.files[Table::requests] = {"requests/a.parquet", 7, 8, 9};
   part.tally.reused = 1;
+  part.tally.by_class[std::size_t(engine::ReasonClass::memory)] = 2;
   std::ofstream(folder.path() / "m") << to_line(header) << to_line(part) << "{\"part\":13,\"pos";
   const auto manifest = inspect_manifest(folder.path() / "m");
   ASSERT_TRUE(manifest.has_value());
