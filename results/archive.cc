@@ -112,6 +112,8 @@ void decode_kernels(const ParquetReader& file, std::span<const std::int64_t> poi
   const auto extrapolated = file.booleans("extrapolated");
   const auto calls = file.numbers("calls");
   const auto seconds = file.numbers("seconds");
+  const auto low = file.numbers("low_ratio");
+  const auto high = file.numbers("high_ratio");
   const auto flops = file.numbers("flops");
   const auto bytes = file.numbers("bytes");
   by_point(file, points, [&](std::size_t i, std::size_t row, std::size_t end) {
@@ -125,6 +127,8 @@ void decode_kernels(const ParquetReader& file, std::span<const std::int64_t> poi
                          .bound = engine::Bound(bound[row]),
                          .tier = engine::Tier(tier[row]),
                          .extrapolated = extrapolated[row] != 0,
+                         .low = engine::Seconds{seconds[row] * low[row]},
+                         .high = engine::Seconds{seconds[row] * high[row]},
                          .calls = calls[row],
                          .time = engine::Seconds{seconds[row]},
                          .flops = engine::Flops{flops[row]},

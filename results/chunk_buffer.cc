@@ -50,9 +50,10 @@ RowLayout::RowLayout(const SchemaInputs& inputs) : labels(inputs.labels.size()) 
 ChunkBuffer::ChunkBuffer(const RowLayout& layout)
     : layout_(layout), last_texts_(layout.varied.size() + 1) {}
 
-void ChunkBuffer::grow() {
-  const std::size_t capacity = std::max<std::size_t>(64, 2 * capacity_);
-  const std::size_t stride = capacity + kSlack;
+void ChunkBuffer::grow() { resize(std::max<std::size_t>(64, 2 * capacity_), kSlack); }
+
+void ChunkBuffer::resize(std::size_t capacity, std::size_t slack) {
+  const std::size_t stride = capacity + slack;
   spread(slots_, layout_.varied.size(), stride_, stride, rows_);
   spread(metrics_, kMetrics, stride_, stride, rows_);
   spread(labels_, layout_.labels, stride_, stride, rows_);
@@ -98,6 +99,27 @@ void ChunkBuffer::add(const sweep::Point& point, const engine::Outcome& outcome)
   std::get<DetailRows<engine::RequestRow>>(details_).add(outcome.requests);
   std::get<DetailRows<engine::TimelineRow>>(details_).add(outcome.timeline);
   ++rows_;
+}
+
+std::size_t ChunkBuffer::bytes_a_row() const {
+  return layout_.varied.size() * sizeof(std::uint64_t) + kMetrics * sizeof(double) +
+         layout_.labels * sizeof(std::int32_t) + sizeof(std::uint64_t) + sizeof(engine::Key) +
+         sizeof(Verdict);
+}
+
+std::size_t ChunkBuffer::bytes() const {
+  std::size_t bytes = stride_ * bytes_a_row();
+  std::apply([&bytes](const auto&... details) { ((bytes += details.bytes()), ...); }, details_);
+  return bytes;
+}
+
+void ChunkBuffer::trim() {
+  std::apply([](auto&... details) { (details.trim(), ...); }, details_);
+  if (2 * rows_ >= capacity_) return;
+  resize(rows_, 0);
+  indices_.shrink_to_fit();
+  keys_.shrink_to_fit();
+  verdicts_.shrink_to_fit();
 }
 
 ByTable<std::size_t> ChunkBuffer::row_counts() const {

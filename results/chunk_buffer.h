@@ -52,6 +52,13 @@ struct DetailRows {
     counts.clear();
     rows.clear();
   }
+  std::size_t bytes() const {
+    return counts.capacity() * sizeof(std::uint32_t) + rows.capacity() * sizeof(Row);
+  }
+  void trim() {
+    if (2 * counts.size() < counts.capacity()) counts.shrink_to_fit();
+    if (2 * rows.size() < rows.capacity()) rows.shrink_to_fit();
+  }
 };
 
 class ChunkBuffer final : public sweep::ChunkRows {
@@ -60,6 +67,11 @@ class ChunkBuffer final : public sweep::ChunkRows {
 
   void add(const sweep::Point& point, const engine::Outcome& outcome) override;
   void clear();
+  // Memory in use, with what is reserved for more rows.
+  std::size_t bytes() const;
+  // Gives back what is reserved where that is more than the rows themselves take: thousands of chunks
+  // of a slow point each may wait for their part to fill.
+  void trim();
 
   std::size_t rows() const { return rows_; }
   const std::uint64_t* indices() const { return indices_.data(); }
@@ -89,7 +101,9 @@ class ChunkBuffer final : public sweep::ChunkRows {
   const std::vector<std::string>& texts() const { return texts_.texts(); }
 
  private:
+  void resize(std::size_t capacity, std::size_t slack);
   void grow();
+  std::size_t bytes_a_row() const;
 
   const RowLayout& layout_;
   std::size_t rows_ = 0;

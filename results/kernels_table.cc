@@ -9,12 +9,19 @@
 namespace results {
 namespace {
 
+// An interval's end beside the time itself. A calibration has one such ratio for a whole family, so the
+// column takes next to nothing, where the ends in seconds would more than double the table; single
+// precision keeps the rounding of a division from making equal ratios different.
+double ratio(engine::Seconds end, engine::Seconds time) {
+  return time.value > 0 ? double(float(end.value / time.value)) : 1;
+}
+
 // Every column at once: the rows are read from memory a single time.
 struct KernelColumns {
   explicit KernelColumns(const PartRows& part) {
     const std::size_t rows = part.rows[Table::kernels];
     for (auto* codes : {&phase, &op, &family, &algorithm, &bound, &tier}) codes->resize(rows);
-    for (auto* numbers : {&calls, &seconds, &flops, &bytes}) numbers->resize(rows);
+    for (auto* numbers : {&calls, &seconds, &low, &high, &flops, &bytes}) numbers->resize(rows);
     extrapolated.resize(rows);
     for (const ChunkBuffer* chunk : part.chunks) add(*chunk);
   }
@@ -31,6 +38,8 @@ struct KernelColumns {
       algorithm[at] = std::int8_t(row.algorithm);
       calls[at] = std::bit_cast<std::uint64_t>(row.calls);
       seconds[at] = std::bit_cast<std::uint64_t>(row.time.value);
+      low[at] = std::bit_cast<std::uint64_t>(ratio(row.low, row.time));
+      high[at] = std::bit_cast<std::uint64_t>(ratio(row.high, row.time));
       flops[at] = std::bit_cast<std::uint64_t>(row.flops.value);
       bytes[at] = std::bit_cast<std::uint64_t>(row.bytes.value);
       bound[at] = std::int8_t(row.bound);
@@ -47,7 +56,7 @@ struct KernelColumns {
   std::vector<std::uint32_t> count;
   // By kernel.
   std::vector<std::int8_t> phase, op, family, algorithm, bound, tier;
-  std::vector<std::uint64_t> calls, seconds, flops, bytes;
+  std::vector<std::uint64_t> calls, seconds, low, high, flops, bytes;
   std::vector<std::uint8_t> extrapolated;
 };
 
@@ -72,6 +81,8 @@ std::vector<ColumnPages> PartEncoder::kernel_pages(const PartRows& part) const {
   pages.push_back(names<engine::Algorithm>(next(), rows.algorithm));
   pages.push_back(number_pages(next(), rows.calls));
   pages.push_back(number_pages(next(), rows.seconds));
+  pages.push_back(number_pages(next(), rows.low));
+  pages.push_back(number_pages(next(), rows.high));
   pages.push_back(number_pages(next(), rows.flops));
   pages.push_back(number_pages(next(), rows.bytes));
   pages.push_back(names<engine::Bound>(next(), rows.bound));

@@ -91,7 +91,7 @@ class ValueCodes {
   std::int32_t last_ = 0;
 };
 
-Encoding encoding_for(const Column& column, std::span<const std::uint64_t> bits) {
+Encoding encoding_for(std::span<const std::uint64_t> bits) {
   constexpr std::size_t kSample = 256;
   if (bits.size() < 2 * kSample) return Encoding::dictionary;
   // Places spread by the golden ratio: even steps would fall in with the grid's own period.
@@ -101,19 +101,12 @@ Encoding encoding_for(const Column& column, std::span<const std::uint64_t> bits)
   }
   std::ranges::sort(sample);
   const auto distinct = std::size_t(std::ranges::unique(sample).begin() - sample.begin());
-  if (distinct <= kSample / 2) return Encoding::dictionary;
-  // Values that come back now and then are found by the compressor as long as they are whole.
-  const bool hardly_repeats = distinct > kSample - kSample / 16;
-  return hardly_repeats && column.type == ColumnType::float64 ? Encoding::split : Encoding::plain;
+  return distinct <= kSample / 2 ? Encoding::dictionary : Encoding::plain;
 }
 
-void put_split(PageBytes& out, std::span<const std::uint64_t> bits) {
-  const std::size_t start = out.size();
-  out.resize(start + bits.size_bytes());
-  std::uint8_t* to = out.data() + start;
-  for (int shift = 0; shift < 64; shift += 8) {
-    for (const std::uint64_t value : bits) *to++ = std::uint8_t(value >> shift);
-  }
+template <class T>
+std::string bytes_of(const T& value) {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
 template <class T>
@@ -131,9 +124,7 @@ void set_range(ColumnPages& pages, std::span<const std::uint64_t> bits) {
     if (least == 0) least = -0.0;
     if (greatest == 0) greatest = 0.0;
   }
-  pages.has_range = true;
-  pages.least = std::bit_cast<std::uint64_t>(least);
-  pages.greatest = std::bit_cast<std::uint64_t>(greatest);
+  pages.range = {bytes_of(least), bytes_of(greatest)};
 }
 
 void add_range(const Column& column, ColumnPages& pages, std::span<const std::uint64_t> bits) {
@@ -143,6 +134,43 @@ void add_range(const Column& column, ColumnPages& pages, std::span<const std::ui
   } else {
     set_range<std::int64_t>(pages, bits);
   }
+}
+
+// A footer is read whole by everybody: no texts of any length in it.
+constexpr std::size_t kLongestInRange = 256;
+
+void add_text_range(ColumnPages& pages, std::string_view least, std::string_view greatest) {
+  if (std::max(least.size(), greatest.size()) > kLongestInRange) return;
+  pages.range = {std::string(least), std::string(greatest)};
+}
+
+// Of the texts that occur: a dictionary may have more.
+template <class Code>
+void add_text_range(ColumnPages& pages, std::span<const Code> codes,
+                    std::span<const std::string_view> dictionary) {
+  std::vector<std::uint8_t> occurs(dictionary.size());
+  for (const Code code : codes) occurs[std::size_t(code)] = 1;
+  const std::string_view* least = nullptr;
+  const std::string_view* greatest = nullptr;
+  for (std::size_t i = 0; i < dictionary.size(); ++i) {
+    if (occurs[i] == 0) continue;
+    if (least == nullptr || dictionary[i] < *least) least = &dictionary[i];
+    if (greatest == nullptr || dictionary[i] > *greatest) greatest = &dictionary[i];
+  }
+  if (least != nullptr) add_text_range(pages, *least, *greatest);
+}
+
+std::string hex(const engine::Key& key) {
+  std::string text(kHexDigits, '0');
+  engine::write_hex(key, text.data());
+  return text;
+}
+
+// Keys are in the order of their digits.
+void add_key_range(ColumnPages& pages, std::span<const engine::Key> keys) {
+  if (keys.empty()) return;
+  const auto [least, greatest] = std::ranges::minmax_element(keys);
+  pages.range = {hex(*least), hex(*greatest)};
 }
 
 // The values that are not null; their levels go to the page.
@@ -167,6 +195,7 @@ ColumnPages coded_texts(const Column& column, std::span<const Code> codes,
   pages.dictionary_values = std::int32_t(dictionary.size());
   if (!column.nullable) {
     put_codes(pages.data, codes, dictionary.size());
+    if (column.has_range) add_text_range(pages, codes, dictionary);
     return pages;
   }
   std::vector<std::int8_t> levels(codes.size());
@@ -180,7 +209,18 @@ ColumnPages coded_texts(const Column& column, std::span<const Code> codes,
   if (!dictionary.empty()) {
     put_codes(pages.data, std::span<const Code>(present), dictionary.size());
   }
+  if (column.has_range) add_text_range(pages, std::span<const Code>(present), dictionary);
   return pages;
+}
+
+// The values that occur at least once.
+template <class T>
+std::vector<T> repeated_at_all(std::span<const T> values, std::span<const std::uint32_t> counts) {
+  std::vector<T> some;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (counts[i] > 0) some.push_back(values[i]);
+  }
+  return some;
 }
 
 void put_repeated(PageBytes& out, std::span<const std::uint32_t> counts) {
@@ -222,9 +262,9 @@ ColumnPages number_pages(const Column& column, std::span<const std::uint64_t> bi
       bits = present;
     }
   }
-  pages.encoding = encoding_for(column, bits);
+  pages.encoding = encoding_for(bits);
   if (pages.encoding != Encoding::dictionary) {
-    (pages.encoding == Encoding::split ? put_split : put_numbers)(pages.data, bits);
+    put_numbers(pages.data, bits);
     add_range(column, pages, bits);
     return pages;
   }
@@ -241,9 +281,15 @@ ColumnPages number_pages(const Column& column, std::span<const std::uint64_t> bi
 ColumnPages boolean_pages(std::span<const std::uint8_t> values) {
   ColumnPages pages;
   pages.data.resize((values.size() + 7) / 8);
+  bool all = true;
+  bool any = false;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    pages.data[i / 8] = std::uint8_t(pages.data[i / 8] | (values[i] != 0) << (i % 8));
+    const bool value = values[i] != 0;
+    pages.data[i / 8] = std::uint8_t(pages.data[i / 8] | value << (i % 8));
+    all = all && value;
+    any = any || value;
   }
+  if (!values.empty()) pages.range = {bytes_of(all), bytes_of(any)};
   return pages;
 }
 
@@ -259,6 +305,7 @@ ColumnPages text_pages(const Column& column, std::span<const std::int8_t> codes,
 ColumnPages key_pages(std::span<const engine::Key> keys) {
   ColumnPages pages;
   put_keys(pages.data, keys);
+  add_key_range(pages, keys);
   return pages;
 }
 
@@ -278,6 +325,7 @@ ColumnPages constant_text(std::string_view text, std::size_t rows) {
   pages.dictionary_values = 1;
   pages.data.push_back(std::uint8_t(code_width(1)));
   put_run(pages.data, 0, rows, code_width(1));
+  add_text_range(pages, text, text);
   return pages;
 }
 
@@ -287,7 +335,8 @@ ColumnPages repeated_numbers(std::span<const std::uint64_t> bits,
   put_numbers(pages.dictionary, bits);
   pages.dictionary_values = std::int32_t(bits.size());
   put_repeated(pages.data, counts);
-  set_range<std::int64_t>(pages, bits);
+  const std::vector<std::uint64_t> some = repeated_at_all(bits, counts);
+  if (!some.empty()) set_range<std::int64_t>(pages, some);
   return pages;
 }
 
@@ -297,6 +346,7 @@ ColumnPages repeated_keys(std::span<const engine::Key> keys,
   put_keys(pages.dictionary, keys);
   pages.dictionary_values = std::int32_t(keys.size());
   put_repeated(pages.data, counts);
+  add_key_range(pages, repeated_at_all(keys, counts));
   return pages;
 }
 

@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -16,9 +18,9 @@ namespace results {
 
 using PageBytes = std::vector<std::uint8_t>;
 
-// What the data page holds: codes into the dictionary, the values, or first bytes of all values, then
-// second bytes, and so on, which compresses better where no two values are equal.
-enum class Encoding : std::uint8_t { dictionary, plain, split };
+// What the data page holds: codes into the dictionary, or the values. Both are as old as the format:
+// every reader knows them.
+enum class Encoding : std::uint8_t { dictionary, plain };
 
 // The pages of one column, not compressed yet.
 struct ColumnPages {
@@ -27,9 +29,12 @@ struct ColumnPages {
   std::int32_t dictionary_values = 0;
   PageBytes data;
   std::int64_t nulls = 0;
-  bool has_range = false;
-  std::uint64_t least = 0;  // bits of an integer or double
-  std::uint64_t greatest = 0;
+  // The least and the greatest value as the footer has them: the bytes of a number, or a text.
+  struct Range {
+    std::string least;
+    std::string greatest;
+  };
+  std::optional<Range> range;
 };
 
 // Integers, or doubles by their bits. In a nullable column NaN is null. A sample of the values decides

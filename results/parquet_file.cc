@@ -8,12 +8,16 @@
 #include <parquet/arrow/schema.h>
 #include <parquet/column_page.h>
 #include <parquet/column_writer.h>
+#include <parquet/exception.h>
 #include <parquet/file_writer.h>
 #include <parquet/metadata.h>
 #include <parquet/properties.h>
 #include <parquet/statistics.h>
 
+#include <new>
+
 #include "engine/base/check.h"
+#include "engine/base/version.h"
 
 namespace results {
 namespace {
@@ -32,6 +36,7 @@ arrow::MemoryPool* memory() { return arrow::system_memory_pool(); }
 
 void must(const arrow::Status& status) {
   // In memory nothing can fail but memory itself or our own use of the library.
+  if (status.IsOutOfMemory()) throw std::bad_alloc();
   engine::check(status.ok(), status.ToString());
 }
 
@@ -80,8 +85,6 @@ parquet::Encoding::type parquet_encoding(Encoding encoding) {
       return parquet::Encoding::RLE_DICTIONARY;
     case Encoding::plain:
       return parquet::Encoding::PLAIN;
-    case Encoding::split:
-      return parquet::Encoding::BYTE_STREAM_SPLIT;
   }
   return parquet::Encoding::UNKNOWN;
 }
@@ -90,25 +93,27 @@ bool worth_compressing(const ColumnPages& pages) {
   return pages.dictionary.size() + pages.data.size() > kWorthCompressing;
 }
 
-std::string eight_bytes(std::uint64_t bits) {
-  return {reinterpret_cast<const char*>(&bits), sizeof bits};
-}
-
-parquet::EncodedStatistics statistics(const ColumnPages& pages) {
+parquet::EncodedStatistics statistics(const Column& column, const ColumnPages& pages) {
   parquet::EncodedStatistics known;
-  known.set_is_signed(true);
+  // Texts are ordered by unsigned bytes; the footer's older fields for ranges do not know that order
+  // and are left out.
+  known.set_is_signed(column.type != ColumnType::text);
   known.set_null_count(pages.nulls);
-  if (pages.has_range) {
-    known.set_min(eight_bytes(pages.least));
-    known.set_max(eight_bytes(pages.greatest));
+  if (pages.range) {
+    known.set_min(pages.range->least);
+    known.set_max(pages.range->greatest);
   }
   return known;
 }
 
+// Readers look here for writers whose statistics are known to be wrong, and distrust a text in which
+// they find no version.
+std::string created_by() { return "llmsweep version " + std::string(engine::program_version()); }
+
 using Sink = std::shared_ptr<arrow::io::BufferOutputStream>;
 
-void write_column(const ColumnPages& pages, std::size_t rows, const Sink& sink,
-                  parquet::ColumnChunkMetaDataBuilder* about) {
+void write_column(const Column& about_column, const ColumnPages& pages, std::size_t rows,
+                  const Sink& sink, parquet::ColumnChunkMetaDataBuilder* about) {
   const bool packed = worth_compressing(pages);
   auto writer = parquet::PageWriter::Open(
       sink, packed ? parquet::Compression::ZSTD : parquet::Compression::UNCOMPRESSED, about, -1, -1,
@@ -129,7 +134,7 @@ void write_column(const ColumnPages& pages, std::size_t rows, const Sink& sink,
   writer->WriteDataPage(parquet::DataPageV1(
       data, std::int32_t(rows), parquet_encoding(pages.encoding), parquet::Encoding::RLE,
       parquet::Encoding::RLE, std::int64_t(pages.data.size())));
-  about->SetStatistics(statistics(pages));
+  about->SetStatistics(statistics(about_column, pages));
   writer->Close(coded, false);
 }
 
@@ -160,7 +165,7 @@ const std::vector<Column>& ParquetFormat::columns() const { return impl_->column
 FileBytes ParquetFormat::write(const std::vector<ColumnPages>& pages, std::size_t rows) const {
   engine::check(pages.size() == impl_->columns.size(), "pages for every column");
   parquet::WriterProperties::Builder builder;
-  builder.compression(parquet::Compression::ZSTD)->created_by("llmsweep");
+  builder.compression(parquet::Compression::ZSTD)->created_by(created_by());
   for (std::size_t i = 0; i < pages.size(); ++i) {
     if (!worth_compressing(pages[i])) {
       builder.compression(impl_->columns[i].name, parquet::Compression::UNCOMPRESSED);
@@ -172,9 +177,9 @@ FileBytes ParquetFormat::write(const std::vector<ColumnPages>& pages, std::size_
     must(sink->Write(kMagic.data(), std::int64_t(kMagic.size())));
     parquet::RowGroupMetaDataBuilder* group = about->AppendRowGroup();
     std::int64_t bytes = 0;
-    for (const ColumnPages& column : pages) {
-      write_column(column, rows, sink, group->NextColumnChunk());
-      bytes += std::int64_t(column.dictionary.size() + column.data.size());
+    for (std::size_t i = 0; i < pages.size(); ++i) {
+      write_column(impl_->columns[i], pages[i], rows, sink, group->NextColumnChunk());
+      bytes += std::int64_t(pages[i].dictionary.size() + pages[i].data.size());
     }
     group->set_num_rows(std::int64_t(rows));
     group->Finish(bytes);
@@ -183,6 +188,8 @@ FileBytes ParquetFormat::write(const std::vector<ColumnPages>& pages, std::size_
     const std::string_view content(reinterpret_cast<const char*>(buffer->data()),
                                    std::size_t(buffer->size()));
     return {.bytes = content, .owner = std::move(buffer)};
+  } catch (const parquet::ParquetStatusException& problem) {
+    must(problem.status());
   } catch (const parquet::ParquetException& problem) {
     engine::check(false, problem.what());
   }

@@ -14,14 +14,18 @@
 #include "results/durable_file.h"
 #include "results/part_encoder.h"
 #include "results/seal.h"
+#include "results/spare_chunks.h"
 
 namespace results {
 namespace {
 
-using ChunkPtr = std::unique_ptr<ChunkBuffer>;
-
 // Encoded parts that may wait for the disk: enough to ride out one slow sync.
 constexpr std::size_t kMostWaiting = 4;
+// Parts that may be in encoding, each some 100 MB with all that takes. Four workers encode several
+// million points a second, which is more than a disk takes.
+constexpr std::size_t kMostEncoding = 4;
+// Buffers kept for chunks to come: about those of one part.
+constexpr std::size_t kMostSpareBytes = 48 << 20;
 
 // Chunks on their way into one file a table.
 struct OpenPart {
@@ -29,6 +33,7 @@ struct OpenPart {
   sweep::IndexSet positions;
   sweep::Tally tally;
   ByTable<std::size_t> rows;
+  std::size_t bytes = 0;  // of the chunks
   std::chrono::steady_clock::time_point begun;
 
   bool empty() const { return positions.empty(); }
@@ -49,6 +54,7 @@ class ParquetSink::Impl {
         options_(std::move(options)),
         layout_(inputs),
         encoder_(inputs, folder.identity()),
+        spare_(layout_, kMostSpareBytes),
         committer_([this] { commit_loop(); }) {}
 
   ~Impl() {
@@ -60,32 +66,41 @@ class ParquetSink::Impl {
     committer_.join();
   }
 
-  ChunkPtr start_chunk() {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!spare_.empty()) {
-        ChunkPtr chunk = std::move(spare_.back());
-        spare_.pop_back();
-        return chunk;
-      }
-    }
-    return std::make_unique<ChunkBuffer>(layout_);
+  ChunkPtr start_chunk() { return spare_.take(); }
+
+  SinkMemory memory() const {
+    const std::lock_guard lock(mutex_);
+    return {.open = open_.bytes, .encoding = encoding_bytes_, .spare = spare_.bytes()};
   }
 
   void finish_chunk(ChunkPtr chunk, sweep::IndexRange positions, const sweep::Tally& tally) {
     engine::check(chunk->rows() == tally.rows(), "the tally counts the rows of its chunk");
+    if (chunk->rows() == 0) {
+      std::vector<ChunkPtr> empty;
+      empty.push_back(std::exchange(chunk, nullptr));
+      spare_.give_back(std::move(empty));
+    } else {
+      chunk->trim();
+    }
     OpenPart full;
     {
-      const std::lock_guard lock(mutex_);
+      std::unique_lock lock(mutex_);
+      // Who has a chunk for a part that is full, and may not encode it, waits: memory is bounded.
+      changed_.wait(lock,
+                    [this] { return failure_ || encoding_ < kMostEncoding || !open_is_full(); });
       rethrow();
       const auto now = options_.now();
       if (open_.empty()) open_.begun = now;
       open_.positions.add(positions);
       open_.tally.add(tally);
-      const ByTable<std::size_t> rows = chunk->row_counts();
-      for (const Table table : kDetailsFirst) open_.rows[table] += rows[table];
-      (chunk->rows() > 0 ? open_.chunks : spare_).push_back(std::move(chunk));
-      if (!ripe(now)) return;
+      if (chunk != nullptr) {
+        const ByTable<std::size_t> rows = chunk->row_counts();
+        for (const Table table : kDetailsFirst) open_.rows[table] += rows[table];
+        open_.bytes += chunk->bytes();
+        open_.chunks.push_back(std::move(chunk));
+      }
+      const bool ripe = open_is_full() || now - open_.begun >= options_.oldest;
+      if (!ripe || encoding_ >= kMostEncoding) return;
       full = take_open();
     }
     encode(std::move(full));
@@ -110,8 +125,7 @@ class ParquetSink::Impl {
   }
 
   // Under the lock.
-  bool ripe(std::chrono::steady_clock::time_point now) const {
-    if (now - open_.begun >= options_.oldest) return true;
+  bool open_is_full() const {
     return std::ranges::any_of(kDetailsFirst, [this](Table table) {
       const bool points = table == Table::points;
       return open_.rows[table] >= (points ? options_.points_per_part : options_.details_per_part);
@@ -121,6 +135,8 @@ class ParquetSink::Impl {
   // Under the lock.
   OpenPart take_open() {
     ++unfinished_;
+    ++encoding_;
+    encoding_bytes_ += open_.bytes;
     return std::exchange(open_, {});
   }
 
@@ -134,11 +150,13 @@ class ParquetSink::Impl {
   void encode(OpenPart part) {
     try {
       EncodedPart encoded = encoded_part(part);
+      spare_.give_back(std::exchange(part.chunks, {}));
       std::unique_lock lock(mutex_);
-      recycle(part);
+      encoding_bytes_ -= part.bytes;
       changed_.wait(lock, [this] { return waiting_.size() < kMostWaiting || failure_; });
       rethrow();
       waiting_.push_back(std::move(encoded));
+      --encoding_;
       changed_.notify_all();
     } catch (...) {
       fail(std::current_exception());
@@ -166,15 +184,6 @@ class ParquetSink::Impl {
     return encoded;
   }
 
-  // Under the lock: the chunks' memory serves the next ones.
-  void recycle(OpenPart& part) {
-    for (ChunkPtr& chunk : part.chunks) {
-      chunk->clear();
-      spare_.push_back(std::move(chunk));
-    }
-    part.chunks.clear();
-  }
-
   void commit_loop() {
     std::unique_lock lock(mutex_);
     while (true) {
@@ -200,6 +209,7 @@ class ParquetSink::Impl {
   // Points last: one that can be seen has its kernels and whatever else it has.
   void commit(std::vector<EncodedPart>& parts) {
     const auto& root = folder_.path();
+    options_.at_step(SinkStep::encoded);
     for (EncodedPart& part : parts) {
       part.record.sequence = folder_.next_sequence();
       for (const Table table : kDetailsFirst) {
@@ -210,8 +220,10 @@ class ParquetSink::Impl {
         write_hidden(root / file.name, part.files[table].bytes);
       }
     }
+    options_.at_step(SinkStep::written);
     for (const Table table : kDetailsFirst) {
       bool shown = false;
+      if (table == Table::points) options_.at_step(SinkStep::details_shown);
       for (const EncodedPart& part : parts) {
         const PartFile& file = part.record.files[table];
         if (file.name.empty()) continue;
@@ -222,7 +234,9 @@ class ParquetSink::Impl {
     }
     std::vector<PartRecord> records;
     for (EncodedPart& part : parts) records.push_back(std::move(part.record));
+    options_.at_step(SinkStep::points_shown);
     folder_.record(records);
+    options_.at_step(SinkStep::recorded);
   }
 
   RunFolder& folder_;
@@ -230,10 +244,13 @@ class ParquetSink::Impl {
   const RowLayout layout_;
   const PartEncoder encoder_;
 
-  std::mutex mutex_;
+  SpareChunks spare_;
+
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   OpenPart open_;
-  std::vector<ChunkPtr> spare_;
+  std::size_t encoding_ = 0;  // parts taken and not yet waiting for the disk
+  std::size_t encoding_bytes_ = 0;
   std::vector<EncodedPart> waiting_;
   std::size_t unfinished_ = 0;  // parts taken and not yet committed
   std::exception_ptr failure_;
@@ -254,5 +271,6 @@ void ParquetSink::finish_chunk(std::unique_ptr<sweep::ChunkRows> rows, sweep::In
 }
 
 void ParquetSink::flush() { impl_->flush(); }
+SinkMemory ParquetSink::memory() const { return impl_->memory(); }
 
 }  // namespace results

@@ -143,7 +143,6 @@ void add_owner(std::vector<Column>& columns) {
       identity("index", ColumnType::int64, "position of the point in the grid of the sweep", 0));
   columns.push_back(
       identity("key", ColumnType::text, "content hash of the point; joins the points table", 1));
-  columns.back().has_range = false;
 }
 
 // A column a field of a row.
@@ -155,7 +154,6 @@ struct RowVisitor {
     Column column{.name = std::string(name),
                   .role = ColumnRole::result,
                   .description = std::string(meaning),
-                  .has_range = false,
                   .source = int(out.size())};
     if constexpr (engine::IsQuantity<T>) {
       constexpr engine::Unit unit = engine::UnitOf<T>::unit;
@@ -163,14 +161,12 @@ struct RowVisitor {
       column.name = with_suffix(name, unit);
       column.unit = unit.symbol;
       column.nullable = true;
-      column.has_range = true;
     } else if constexpr (std::is_same_v<T, bool>) {
       column.type = ColumnType::boolean;
     } else if constexpr (engine::NamedEnum<T>) {
       column.type = ColumnType::text;
     } else if constexpr (std::is_same_v<T, std::int64_t>) {
       column.type = ColumnType::int64;
-      column.has_range = true;
     }
     out.push_back(std::move(column));
   }
@@ -235,8 +231,7 @@ std::vector<Column> point_columns(const SchemaInputs& inputs) {
                      .description = "version of the formulas behind the figures"});
 
   std::set<std::string_view> names;
-  for (Column& column : columns) {
-    column.has_range = column.type != ColumnType::text;
+  for (const Column& column : columns) {
     engine::check(names.insert(column.name).second, "no two columns share a name");
   }
   return columns;
@@ -251,7 +246,7 @@ std::vector<Column> kernel_columns() {
                        .role = ColumnRole::result,
                        .unit = unit,
                        .description = description,
-                       .has_range = false,
+                       .has_range = type != ColumnType::float64,
                        .source = int(columns.size())});
   };
   add_owner(columns);
@@ -261,6 +256,10 @@ std::vector<Column> kernel_columns() {
   add("algorithm", ColumnType::text, "", "how a collective moves its data; none for a kernel");
   add("calls", ColumnType::float64, "", "launches on one device");
   add("seconds", ColumnType::float64, "s", "time of all calls on one device");
+  add("low_ratio", ColumnType::float64, "",
+      "lower end of the 90% interval of the time, as a multiple of seconds");
+  add("high_ratio", ColumnType::float64, "",
+      "upper end of the 90% interval of the time, as a multiple of seconds");
   add("flops", ColumnType::float64, "FLOP", "arithmetic of all calls on one device");
   add("bytes", ColumnType::float64, "B", "memory or network traffic of all calls on one device");
   add("bound", ColumnType::text, "", "the part without which the kernel would take the least time");

@@ -42,7 +42,7 @@ struct Column {
   std::string description;
   bool nullable = false;
   // Files state the least and the greatest value, so that a query may skip them. Not worth its time
-  // for texts, nor for figures that every point spreads over many orders of magnitude.
+  // for figures that every point spreads over many orders of magnitude.
   bool has_range = true;
   // Where the value comes from: the label's, leaf's or metric's number; of a result or an identity,
   // its place among them.

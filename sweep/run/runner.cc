@@ -25,7 +25,8 @@ namespace {
 // A chunk should take about this long: long enough that handing it over costs nothing beside it,
 // short enough that the last chunks of a run do not leave threads idle.
 constexpr double kChunkSeconds = 0.01;
-constexpr std::uint64_t kMostPositions = 4096;
+// Each worker has a chunk of rows in memory.
+constexpr std::uint64_t kMostPositions = 1024;
 
 // Everything the workers share.
 struct Shared {

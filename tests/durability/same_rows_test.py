@@ -1,12 +1,10 @@
-"""The same spec gives the same rows: at any thread count, shard split, or after any kills.
+"""The same spec gives the same rows: at any thread count, shard split, stopped, resumed or reused.
 
-Runs the real command, kills it with SIGKILL at random moments, resumes it, and compares whole
-tables, sorted, with those of an uninterrupted run.
+Runs the real command and compares whole tables, sorted. Kills are in kill_matrix_test.py.
 """
 
 import os
 import pathlib
-import random
 import signal
 import subprocess
 import tempfile
@@ -32,7 +30,7 @@ require: ["step.batch <= 512"]
 derive: {step.context: "step.batch * 16 + 1"}
 seed: 7
 """
-# Enough work that a kill often hits in the middle: some seconds on one thread.
+# Enough work that Ctrl-C hits in the middle: some seconds on one thread.
 SAMPLES = 400
 
 # A served load with all tables; half of the points ask for rows of requests.
@@ -114,26 +112,6 @@ class SameRows:
         folder = self.home / "shards"
         for shard in (2, 3, 1):
             run(self.spec, folder, "--shard", f"{shard}/3")
-        self.assert_same(folder)
-
-    def test_twenty_kills(self):
-        folder = self.home / "killed"
-        generator = random.Random(11)
-        kills = 0
-        while kills < 20:
-            process = subprocess.Popen(
-                command(self.spec, folder, "-j", "2"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-            )
-            # Up to twice the time of what is left on average, so that kills spread over the run.
-            time.sleep(generator.uniform(0, self.seconds / 6))
-            process.send_signal(signal.SIGKILL)
-            if process.wait() == 0:
-                # Finished before the kill: start over, so that every kill hits a running process.
-                self.assert_same(folder)
-                folder = self.home / f"killed-{kills}"
-                continue
-            kills += 1
-        run(self.spec, folder)
         self.assert_same(folder)
 
     def test_finished_run_does_nothing_again(self):

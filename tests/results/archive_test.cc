@@ -53,6 +53,9 @@ void expect_same(const engine::Outcome& a, const engine::Outcome& b) {
                 x.extrapolated == y.extrapolated && x.calls == y.calls && x.time == y.time &&
                 x.flops == y.flops && x.bytes == y.bytes)
         << "kernel " << i;
+    // Written beside the time, in single precision.
+    EXPECT_NEAR(x.low.value, y.low.value, 1e-6 * y.low.value) << "kernel " << i;
+    EXPECT_NEAR(x.high.value, y.high.value, 1e-6 * y.high.value) << "kernel " << i;
   }
   ASSERT_EQ(a.requests.size(), b.requests.size());
   for (std::size_t i = 0; i < a.requests.size(); ++i) {

@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <limits>
 
@@ -42,6 +43,12 @@ std::vector<std::uint64_t> bits_of(const std::vector<double>& values) {
   std::vector<std::uint64_t> bits;
   for (const double value : values) bits.push_back(std::bit_cast<std::uint64_t>(value));
   return bits;
+}
+
+double number_in(const std::string& bytes) {
+  double number = 0;
+  std::memcpy(&number, bytes.data(), sizeof number);
+  return number;
 }
 
 // Runs and single values mixed, of `distinct` values.
@@ -97,13 +104,27 @@ TEST(PageEncoding, NanIsNullWhereNullsAreAllowed) {
 TEST(PageEncoding, TheRangeIsThatOfTheValues) {
   const auto range = [](const std::vector<double>& values) {
     const ColumnPages pages = number_pages(kNullableNumber, bits_of(values));
-    EXPECT_TRUE(pages.has_range);
-    return std::pair(std::bit_cast<double>(pages.least), std::bit_cast<double>(pages.greatest));
+    EXPECT_TRUE(pages.range.has_value());
+    return std::pair(number_in(pages.range->least), number_in(pages.range->greatest));
   };
   EXPECT_EQ(range({3, NAN, -2, 5}), std::pair(-2.0, 5.0));
   EXPECT_TRUE(std::signbit(range({0.0, 1.0}).first));
-  EXPECT_FALSE(number_pages(kNullableNumber, bits_of({NAN})).has_range);
-  EXPECT_FALSE(number_pages(kNumber, bits_of({NAN, 1})).has_range);
+  EXPECT_FALSE(number_pages(kNullableNumber, bits_of({NAN})).range);
+  EXPECT_FALSE(number_pages(kNumber, bits_of({NAN, 1})).range);
+}
+
+TEST(PageEncoding, TheRangeOfTextsIsThatOfThoseThatOccur) {
+  const std::vector<std::string_view> dictionary{"a", "m", "\xC3\xBC", "z", "k"};
+  const Column column{.name = "x", .type = ColumnType::text, .nullable = true};
+  const auto range = [&](const std::vector<std::int32_t>& codes) {
+    const ColumnPages pages = text_pages(column, codes, dictionary);
+    return pages.range ? pages.range->least + " " + pages.range->greatest : "none";
+  };
+  EXPECT_EQ(range({1, 4, -1, 1}), "k m");
+  EXPECT_EQ(range({0, 3}), "a z");
+  EXPECT_EQ(range({3, 2}), "z \xC3\xBC") << "bytes are unsigned";
+  EXPECT_EQ(range({-1, -1}), "none");
+  EXPECT_FALSE(constant_text(std::string(1000, 'x'), 5).range) << "too long for a footer";
 }
 
 TEST(PageEncoding, TextsByCodeWithNulls) {

@@ -126,9 +126,10 @@ TEST(Schema, RequestsAndMomentsFollowTheFieldLists) {
 }
 
 TEST(Schema, KernelsAreALongTable) {
-  EXPECT_EQ(
-      listed(kernel_columns()),
-      "index key phase op family algorithm calls seconds flops bytes bound tier extrapolated ");
+  EXPECT_EQ(listed(kernel_columns()),
+            "index key phase op family algorithm calls seconds low_ratio high_ratio flops bytes "
+            "bound tier "
+            "extrapolated ");
 }
 
 }  // namespace

@@ -52,6 +52,8 @@ std::optional<results::Shard> parse_shard(const std::string& text) {
 void keep_freed_memory() {
   mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the largest it accepts
   mallopt(M_TRIM_THRESHOLD, 256 << 20);
+  // What a thread frees stays with its arena: one for each of many threads would keep a part each.
+  mallopt(M_ARENA_MAX, 4);
 }
 
 // Whether every shard is done. Others may have finished while this one ran.
