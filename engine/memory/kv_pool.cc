@@ -24,7 +24,7 @@ void KvPool::reset(std::int64_t blocks, std::int64_t block_size, bool prefix_cac
   shift_ = std::has_single_bit(unsigned_size) ? std::countr_zero(unsigned_size) : -1;
   idle_ = held_ = evicted_ = 0;
   caching_ = prefix_caching;
-  extents_.clear();
+  extent_count_ = 0;  // what the extents hold in memory is used again
   unused_.clear();
   first_ = last_ = -1;
   entries_ = 0;
@@ -189,15 +189,17 @@ std::int32_t KvPool::find(std::uint64_t key) const { return table_[place_of(key)
 std::int32_t KvPool::insert(std::uint64_t key) {
   if (2 * ++entries_ > table_.size()) grow_table();
   if (unused_.empty()) {
-    unused_.push_back(std::int32_t(extents_.size()));
-    extents_.emplace_back();
+    unused_.push_back(extent_count_++);
+    if (extents_.size() < std::size_t(extent_count_)) extents_.emplace_back();
   }
   const std::int32_t index = unused_.back();
   unused_.pop_back();
   Extent& extent = extents_[std::size_t(index)];
   extent.key = key;
   extent.blocks = extent.reach = extent.longest = 0;
-  extent.less.clear();  // its memory is used again
+  extent.less.clear();
+  extent.before = extent.after = -1;
+  extent.listed = false;
   table_[place_of(key)] = index;
   return index;
 }

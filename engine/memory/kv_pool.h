@@ -118,7 +118,8 @@ class KvPool {
   std::int64_t empty_ = 0, idle_ = 0, held_ = 0, evicted_ = 0;
   bool caching_ = false;
   std::vector<Extent> extents_;
-  std::vector<std::int32_t> unused_;  // slots of extents_
+  std::int32_t extent_count_ = 0;     // of extents_, in use or
+  std::vector<std::int32_t> unused_;  // to be used again
   std::int32_t first_ = -1, last_ = -1;
   std::vector<std::int32_t> table_;  // open addressing by key; -1: empty
   std::size_t entries_ = 0;

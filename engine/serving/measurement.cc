@@ -54,6 +54,7 @@ void RunWatch::reset(const RunPlan& plan) {
   opened_ = closed_ = arrived_ = finished_ = pending_ = 0;
   first_arrival_ = kNever;
   last_arrival_ = 0;
+  summing_ = false;
   clock_edges_.clear();
   if (plan.warmup > 0) {
     add_clock_edge(plan.warmup);
@@ -102,9 +103,13 @@ bool RunWatch::counted(std::int64_t count, double time) {
   next_count_ = std::numeric_limits<std::int64_t>::max();
   for (int k = 0; k < plan_.lengths; ++k) {
     Length& length = lengths_[std::size_t(k)];
-    if (count == length.half_count) length.half = time, edge = true;
+    if (count == length.half_count) {
+      length.half = time, edge = true;
+      length.finished_by_half = finished_;
+    }
     if (count == length.end_count) {
       length.end = time, edge = true;
+      length.finished_by_end = finished_;
       if (k == length_) pending_ = arrived_ - finished_;
     }
     for (const std::int64_t mark : {length.half_count, length.end_count}) {
@@ -173,15 +178,19 @@ MeasuredPart RunWatch::part_until(double last_finish) const {
 
 MeasuredPart RunWatch::part(double last_finish) const {
   const MeasuredPart part = part_until(last_finish);
-  if (!part.empty() && part.until < kNever) return part;
+  const Length& length = lengths_[std::size_t(length_)];
+  const std::int64_t seen = length.finished_by_end - length.finished_by_half;
+  const bool enough = part.settled || plan_.kind != RunKind::open || summing_ ||
+                      20 * seen >= units() * plan_.unit_size;
+  if (!part.empty() && part.until < kNever && enough) return part;
   if (plan_.kind == RunKind::whole || plan_.warmup > 0) return {};
-  // Too few for any part of them to be measured: all of them.
   return {.from = first_arrival_, .until = last_finish, .all = true};
 }
 
 MeasuredPart RunWatch::part_so_far() {
   const bool begun = lengths_[std::size_t(length_)].begin < kNever;
   if (plan_.warmup <= 0 && !begun) next_begin_ = plan_.lengths;  // too late to begin
+  summing_ = true;
   return part_until(kNever);
 }
 

@@ -64,8 +64,9 @@ struct Snapshot {
 
 // Follows a run and knows its measured part. The warm-up ends at the first completion at which twice as
 // many units have finished as are inside, and a twentieth of all. Where that never happens, the second
-// half is measured. In a closed loop parts begin and end with whole rounds, because clients that
-// started together finish together.
+// half is measured; where too little is finished even there, because everything came at once or takes
+// very long, all of the run. In a closed loop parts begin and end with whole rounds, because clients
+// that started together finish together.
 class RunWatch {
  public:
   void reset(const RunPlan& plan);
@@ -106,6 +107,7 @@ class RunWatch {
     std::int64_t half_count = 0;  // units after which half is over
     std::int64_t end_count = 0;   // and all
     double begin = kNever, half = kNever, end = kNever;
+    std::int64_t finished_by_half = 0, finished_by_end = 0;  // requests
   };
   bool counted(std::int64_t count, double time);
   bool filled_up(double time);
@@ -124,6 +126,7 @@ class RunWatch {
   std::vector<double> clock_edges_;  // latest first
   std::vector<Snapshot> snapshots_;
   std::int64_t stride_ = 1;  // units between two of them
+  bool summing_ = false;     // parts of the run are summed up already
 };
 
 }  // namespace engine

@@ -174,11 +174,10 @@ Saturation saturation_of(const LoadEvidence& evidence) {
   if (evidence.kind == RunKind::closed) {
     return evidence.settled ? bounded : Saturation::undecided;
   }
-  // Less growth is enough where the estimate says that there is too much.
-  const bool beyond = evidence.offered_share > 1.3;
-  const bool grows = growth.rise > (beyond ? 0.7 : 1) * restless;
+  // Nor does a busy system's swing about its mean count: what keeps growing comes to twice its mean.
+  const bool grows = growth.rise > restless && growth.rise > 0.8 * growth.mean;
   if (evidence.kind == RunKind::whole) {
-    return growth.share() > growing && growth.rise > restless ? Saturation::overloaded : bounded;
+    return grows && growth.share() > growing ? Saturation::overloaded : bounded;
   }
   if (!evidence.settled) {
     // Still filling up, or never able to: then as much is finished early as late.
@@ -188,14 +187,15 @@ Saturation saturation_of(const LoadEvidence& evidence) {
     const bool behind = growth.share() > growing && growth.rise > calm;
     return behind && (flat || far_beyond) ? Saturation::overloaded : Saturation::undecided;
   }
-  if (grows && growth.rise > calm) return Saturation::overloaded;
+  if (grows) return Saturation::overloaded;
   // Nothing grew that would have been seen to grow.
   const bool long_enough = restless < growing * growth.arrived;
   if (long_enough) return growth.share() < growing / 2 ? bounded : Saturation::undecided;
-  // A short run: what is inside did not grow by more than chance, and there should be room.
-  if (growth.rise <= calm / 4 && bounded == Saturation::stable) return Saturation::stable;
-  const bool room = evidence.offered_share > 0 && evidence.offered_share < 0.9;
-  return growth.rise <= calm && room ? bounded : Saturation::undecided;
+  // A short run: what is inside did not grow by more than chance, and the estimate does not object.
+  const bool queues = bounded == Saturation::backlogged;
+  const bool room = evidence.offered_share > 0 && evidence.offered_share < (queues ? 0.9 : 1.1);
+  if (queues && !room) return Saturation::undecided;
+  return growth.rise <= (room ? calm : calm / 4) ? bounded : Saturation::undecided;
 }
 
 }  // namespace engine

@@ -53,6 +53,16 @@ TEST(Measurement, IsTheSecondHalfWhereTheSystemNeverFillsUp) {
   EXPECT_EQ(part.until, 99);
 }
 
+TEST(Measurement, IsAllOfARunInWhichNothingIsFinishedBeforeTheLastArrival) {
+  RunWatch watch;
+  watch.reset({.units = 100});
+  const MeasuredPart part = open_run(watch, 120, 100);
+  EXPECT_TRUE(part.all);
+  EXPECT_FALSE(part.settled);
+  EXPECT_EQ(part.from, 0);
+  EXPECT_EQ(part.until, 219);
+}
+
 TEST(Measurement, ObeysWhatIsStated) {
   RunWatch watch;
   watch.reset({.warmup = 12, .window = 30, .units = 100});
@@ -103,12 +113,12 @@ TEST(Measurement, AnEndlessRunIsCompleteWhenItsRequestsAre) {
 
 TEST(Measurement, ALongerRunIsThatLengthFromTheStart) {
   RunWatch once, grown;
-  once.reset({.units = 400, .endless = true});
-  const MeasuredPart expected = open_run(once, 10.5, 1000);
-  grown.reset({.units = 100, .lengths = 3, .endless = true});
+  once.reset({.units = 4000, .endless = true});
+  const MeasuredPart expected = open_run(once, 10.5, 10'000);
+  grown.reset({.units = 1000, .lengths = 3, .endless = true});
   int finished = 0;
   int lengthened = 0;
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < 10'000; ++i) {
     for (; finished + 10.5 <= i; ++finished) grown.finished(finished, finished + 10.5, true);
     if (grown.state() == RunWatch::State::complete) {
       if (!grown.can_lengthen()) break;

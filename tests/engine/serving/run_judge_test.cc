@@ -111,8 +111,8 @@ TEST(RunJudge, WhoFinishesLessThanIsOfferedIsOverloaded) {
   EXPECT_EQ(judged(even_run(30, 13, 67), false, 0.8), Saturation::overloaded);
   EXPECT_EQ(judged(even_run(30, 24, 100), true, 0.8), Saturation::overloaded);
   EXPECT_EQ(judged(even_run(30, 28, 1000), true, 0.8), Saturation::overloaded);
-  // In a short run, where the estimate says the same.
-  EXPECT_EQ(judged(even_run(30, 26, 40), true, 1.4), Saturation::overloaded);
+  // Before it fills up, where the estimate says the same.
+  EXPECT_EQ(judged(even_run(30, 0, 10), false, 2.0), Saturation::overloaded);
 }
 
 TEST(RunJudge, AShortRunAtTheLimitIsUndecided) {

@@ -163,7 +163,7 @@ TEST(RequestSource, AClosedLoopDrawsByClientAndTurn) {
   // is the pause after it.
   Load load;
   load.arrivals = ArrivalKind::closed;
-  load.requests = 60;
+  load.requests = 200;
   load.lengths.distribution = LengthKind::lognormal;
   load.think_time = Seconds{3};
   load.priorities = 4;
