@@ -91,10 +91,7 @@ void report_rates(const Scenario& scenario, const ServingStats& stats, Metrics& 
   metrics.total = TokensPerSecond{(sums.output_tokens + sums.prompt_tokens) / span};
   metrics.per_device = metrics.total / metrics.devices;
   metrics.output_per_device = metrics.output / metrics.devices;
-  // Nothing was finished: there is nothing to share the rent.
-  if (metrics.total.value > 0) {
-    report_price(scenario.device, metrics.total - metrics.output, metrics);
-  }
+  report_price(scenario.device, metrics.total - metrics.output, metrics);
 }
 
 // What was measured, and how far to trust it.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/base/random.h"
+#include "engine/base/refusal.h"
 #include "engine/kernels/gemm.h"
 #include "engine/serve_interval.h"
 #include "engine/serve_report.h"
@@ -106,10 +107,6 @@ std::string why_nothing(const Load& load, const ServingSim& sim) {
       load.warmup.value, until, sim.stats().watch().last_arrival());
 }
 
-struct Refusal {
-  ReasonClass kind;
-  std::string reason;
-};
 // The highest rate that meets capacity.slo goes to `level`; or why there is none.
 std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, Metrics& metrics,
                                        LoadLevel& level) {
@@ -208,7 +205,7 @@ void evaluate_serve(const Scenario& scenario, const Resources& resources,
   ServingSim& sim = simulation();
   if (scenario.capacity.slo.any()) {
     auto problem = search_capacity(setting, sim, outcome.metrics, level);
-    if (problem) return refuse(problem->kind, std::move(problem->reason));
+    if (problem) return refuse(problem->reason_class, std::move(problem->text));
   }
   RunPlan plan = run_plan(scenario.load, level, trace);
   simulate(setting, {.level = level, .plan = plan, .rows = &outcome}, sim);
