@@ -15,6 +15,7 @@
 #include "engine/base/refusal.h"
 #include "engine/base/tier.h"
 #include "engine/base/units.h"
+#include "engine/serving/saturation.h"
 #include "engine/serving/serving_rows.h"
 #include "engine/step/kernel_row.h"
 
@@ -28,17 +29,6 @@ enum class Status : std::uint8_t {
 };
 constexpr std::array<std::string_view, 4> enum_names(Status) {
   return {"ok", "infeasible", "unsupported", "failed"};
-}
-
-// How a served load and the system's speed get along, from how the queue grows.
-enum class Saturation : std::uint8_t {
-  none,        // not a served load
-  stable,      // whoever arrives is served at the pace of arrivals
-  backlogged,  // queues, but they do not keep growing
-  overloaded,  // the queue grows as long as requests arrive
-};
-constexpr std::array<std::string_view, 4> enum_names(Saturation) {
-  return {"none", "stable", "backlogged", "overloaded"};
 }
 
 // A figure that a task does not produce stays NaN and becomes null in the tables.
@@ -134,6 +124,11 @@ struct Metrics {
   double steps = kNoValue;
   Seconds makespan{kNoValue};
   double capacity_monotone = kNoValue;
+  Seconds measured_from{kNoValue};
+  Seconds measured_until{kNoValue};
+  double requests_measured = kNoValue;
+  double steady = kNoValue;
+  double precision_met = kNoValue;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -157,11 +152,15 @@ struct Metrics {
     visit("communication_time", self.communication_time, "in collectives that nothing hides");
     visit("host_time", self.host_time, "the device waits for the host");
     visit("gap_time", self.gap_time, "idle between kernels of a graph");
-    visit("output", self.output, "generated tokens, all replicas");
+    visit("output", self.output,
+          "generated tokens, all replicas; task serve: in the measured part");
     visit("output_low", self.output_low,
           "task serve, output.intervals: nine times in ten at least this");
     visit("output_high", self.output_high, "and at most this");
-    visit("total", self.total, "prompt and generated tokens, all replicas");
+    visit("total", self.total,
+          "prompt and generated tokens, all replicas; task serve: in the measured part, cached "
+          "prompt "
+          "tokens included, recomputed ones once");
     visit("per_device", self.per_device, "prompt and generated tokens, per device");
     visit("model_flops_utilization", self.model_flops_utilization,
           "arithmetic of the model over the devices' peak");
@@ -213,12 +212,13 @@ struct Metrics {
           "task serve: from arrival to the first step it is part of, p95");
     visit("queue_p99", self.queue_p99,
           "task serve: from arrival to the first step it is part of, p99");
-    visit("offered", self.offered, "task serve: requests that arrive");
-    visit("throughput", self.throughput, "task serve: requests finished");
+    visit("offered", self.offered, "task serve: requests that arrive in the measured part");
+    visit("throughput", self.throughput, "task serve: requests finished in the measured part");
     visit("throughput_low", self.throughput_low,
           "task serve, output.intervals: nine times in ten at least this");
     visit("throughput_high", self.throughput_high, "and at most this");
-    visit("goodput", self.goodput, "task serve: requests finished within the limits of slo");
+    visit("goodput", self.goodput,
+          "task serve: requests finished in the measured part, within the limits of slo");
     visit("capacity", self.capacity, "task serve: highest rate that meets capacity.slo");
     visit("output_per_user", self.output_per_user,
           "task serve: generated tokens of one user, between the first and the last");
@@ -226,31 +226,54 @@ struct Metrics {
           "task serve: prompt and generated tokens of one user, from arrival to the last token");
     visit("output_per_device", self.output_per_device, "task serve: generated tokens, per device");
     visit("slo_attainment", self.slo_attainment,
-          "task serve: share of requests within the limits of slo");
+          "task serve: share of the measured requests within the limits of slo");
     visit("slo_met", self.slo_met,
           "task serve: 1 when every stated percentile is within its limit");
     visit("slo_probability", self.slo_probability,
           "task serve, output.intervals: how likely that is, as far as kernel times are known");
-    visit("requests_finished", self.requests_finished, "task serve: requests answered");
-    visit("requests_refused", self.requests_refused, "task serve: requests that could never fit");
-    visit("preemptions", self.preemptions, "task serve: times a running request was put back");
+    visit("requests_finished", self.requests_finished,
+          "task serve: requests answered, over the whole run");
+    visit("requests_refused", self.requests_refused,
+          "task serve: requests that could never fit, over the whole run");
+    visit("preemptions", self.preemptions,
+          "task serve: times a running request was put back, over the whole run");
     visit("recomputed_tokens", self.recomputed_tokens,
-          "task serve: tokens whose KV was lost by that");
+          "task serve: tokens whose KV was lost by preemption, over the whole run");
     visit("prefix_hit_rate", self.prefix_hit_rate,
-          "task serve: share of prompt tokens found in the cache");
-    visit("batch_mean", self.batch_mean, "task serve: sequences in a step, mean over steps");
-    visit("concurrency", self.concurrency, "task serve: requests inside, mean over time");
-    visit("utilization", self.utilization, "task serve: share of the time a step was running");
+          "task serve: share of prompt tokens found in the cache, over the whole run");
+    visit("batch_mean", self.batch_mean,
+          "task serve: sequences in a step, mean over the steps of the whole run");
+    visit("concurrency", self.concurrency, "task serve: requests inside, mean over the whole run");
+    visit("utilization", self.utilization,
+          "task serve: share of the time a step was running, over the whole run");
     visit("kv_blocks", self.kv_blocks, "KV blocks of a replica");
     visit("kv_use", self.kv_use,
-          "task serve: share of the KV cache with tokens in it, mean over time");
-    visit("kv_peak", self.kv_peak, "task serve: largest share of KV blocks in use");
+          "task serve: share of the KV cache with tokens in it, mean over the whole run");
+    visit("kv_peak", self.kv_peak,
+          "task serve: largest share of KV blocks in use, over the whole run");
     visit("kv_waste", self.kv_waste,
-          "task serve: share of the room held by decodes that had no token in it");
-    visit("steps", self.steps, "task serve: engine steps");
-    visit("makespan", self.makespan, "task serve: from the start to the last answer");
+          "task serve: share of the room held by decodes that had no token in it, over the whole "
+          "run");
+    visit("steps", self.steps, "task serve: engine steps of the whole run");
+    visit("makespan", self.makespan,
+          "task serve: length of the whole run: from the start to the last answer that counts");
     visit("capacity_monotone", self.capacity_monotone,
           "task serve: 1 when no lower rate that was tried missed capacity.slo");
+    visit(
+        "measured_from", self.measured_from,
+        "task serve: end of the warm-up; rates, and latencies of requests that arrive, are counted "
+        "from here");
+    visit("measured_until", self.measured_until,
+          "task serve: end of the measured part, as a rule the last arrival");
+    visit("requests_measured", self.requests_measured,
+          "task serve: answered requests that arrived in the measured part: latencies are theirs");
+    visit(
+        "steady", self.steady,
+        "task serve: 1 when the measured part is of a system that had filled up and keeps up with "
+        "its load; 0 for overload, traces, curves and load.measure: whole");
+    visit("precision_met", self.precision_met,
+          "task serve: 1 when the throughput is known to 2% (95% interval from batch means), and "
+          "each limit of slo to 2% or met or missed beyond doubt; null for whole runs");
   }
 };
 

@@ -35,7 +35,7 @@ Latency gap_latency(const ServingStats& stats) {
 
 bool within(const LatencyLimits& limits, const Latency& latency) {
   const auto holds = [](Seconds limit, Seconds value) {
-    return limit.value <= 0 || !(value > limit);
+    return limit.value <= 0 || value <= limit;  // not so where nothing was seen
   };
   return holds(limits.mean, latency.mean) && holds(limits.p50, latency.p50) &&
          holds(limits.p90, latency.p90) && holds(limits.p95, latency.p95) &&
@@ -43,18 +43,6 @@ bool within(const LatencyLimits& limits, const Latency& latency) {
 }
 
 bool limited(const LatencyLimits& limits) { return request_limit(limits).value < kNever; }
-
-Saturation saturation_of(const Load& load, const Metrics& metrics,
-                         const ServingStats::Summary& summary) {
-  // Queues of less than a fifth of the time in service are the ordinary waiting for a step to end.
-  constexpr double noticeable = 0.2;
-  // Growth of the queue by a second for every twenty of arrivals: 5% more load than can be served.
-  constexpr double growing = 0.05;
-  const double service = metrics.e2e.value - metrics.queue.value;
-  if (!(metrics.queue.value > noticeable * service)) return Saturation::stable;
-  const bool open = load.arrivals != ArrivalKind::closed;
-  return open && summary.queue_growth > growing ? Saturation::overloaded : Saturation::backlogged;
-}
 
 bool is_attention(Family family) {
   return family == Family::attn_prefill || family == Family::attn_decode ||
@@ -91,17 +79,35 @@ void report_kernels(const Scenario& scenario, double seconds, Outcome& outcome) 
       bytes / Seconds{seconds} / scenario.device.memory_bandwidth;
 }
 
-void report_rates(const Scenario& scenario, const ServingStats::Summary& summary,
-                  const ServedMeans& means, Metrics& metrics) {
-  const double span = summary.end - summary.begin;
+void report_rates(const Scenario& scenario, const ServingStats& stats, Metrics& metrics) {
+  const double span = stats.part().span();
   if (!(span > 0)) return;
+  const MeasuredSums& sums = stats.measured();
+  const ServedMeans means = served_means(stats);
+  metrics.offered = RequestsPerSecond{sums.arrived / span};
   metrics.throughput = means.throughput;
-  metrics.goodput = RequestsPerSecond{summary.good / span};
+  metrics.goodput = RequestsPerSecond{sums.good / span};
   metrics.output = means.output;
-  metrics.total = TokensPerSecond{(summary.output_tokens + summary.prompt_tokens) / span};
+  metrics.total = TokensPerSecond{(sums.output_tokens + sums.prompt_tokens) / span};
   metrics.per_device = metrics.total / metrics.devices;
   metrics.output_per_device = metrics.output / metrics.devices;
   report_price(scenario.device, metrics.total - metrics.output, metrics);
+}
+
+// What was measured, and how far to trust it.
+void report_measurement(const ServingSim& sim, Outcome& outcome) {
+  Metrics& metrics = outcome.metrics;
+  const MeasuredPart& part = sim.stats().part();
+  const RunVerdict& verdict = sim.verdict();
+  const bool whole = sim.stats().watch().plan().kind == RunKind::whole;
+  outcome.saturation = verdict.saturation;
+  metrics.measured_from = Seconds{part.from};
+  metrics.measured_until = Seconds{part.until};
+  metrics.requests_measured = sim.stats().measured().requests;
+  const bool keeps_up =
+      verdict.saturation == Saturation::stable || verdict.saturation == Saturation::backlogged;
+  metrics.steady = part.settled && keeps_up ? 1 : 0;
+  if (!whole) metrics.precision_met = verdict.precise() ? 1 : 0;
 }
 
 }  // namespace
@@ -111,16 +117,15 @@ const Slo& served_slo(const Scenario& scenario) {
 }
 
 ServedMeans served_means(const ServingStats& stats) {
-  const ServingStats::Summary summary = stats.summary();
-  const double span = summary.end - summary.begin;
+  const double span = stats.part().span();
   ServedMeans means{.ttft = Seconds{stats.ttft.mean()},
                     .tpot = Seconds{stats.tpot.mean()},
                     .e2e = Seconds{stats.e2e.mean()},
                     .throughput = RequestsPerSecond{kNoValue},
                     .output = TokensPerSecond{kNoValue}};
   if (span > 0) {
-    means.throughput = RequestsPerSecond{summary.measured / span};
-    means.output = TokensPerSecond{summary.output_tokens / span};
+    means.throughput = RequestsPerSecond{stats.measured().finished / span};
+    means.output = TokensPerSecond{stats.measured().output_tokens / span};
   }
   return means;
 }
@@ -133,11 +138,11 @@ bool meets(const Slo& slo, ServingStats& stats) {
          (!limited(slo.e2e) || within(slo.e2e, latency_of(stats.e2e)));
 }
 
-void report_serving(const Scenario& scenario, std::int64_t replicas, ServingSim& sim,
-                    Outcome& outcome) {
+void report_serving(const Scenario& scenario, ServingSim& sim, Outcome& outcome) {
   Metrics& metrics = outcome.metrics;
   ServingStats& stats = sim.stats();
   const ServingStats::Summary summary = stats.summary();
+  const MeasuredSums& measured = stats.measured();
   const Latency ttft = latency_of(stats.ttft), tpot = latency_of(stats.tpot);
   const Latency itl = gap_latency(stats), e2e = latency_of(stats.e2e);
   const Latency queue = latency_of(stats.queue);
@@ -152,16 +157,16 @@ void report_serving(const Scenario& scenario, std::int64_t replicas, ServingSim&
   metrics.queue = queue.mean, metrics.queue_p50 = queue.p50, metrics.queue_p90 = queue.p90;
   metrics.queue_p95 = queue.p95, metrics.queue_p99 = queue.p99;
 
-  report_rates(scenario, summary, served_means(stats), metrics);
-  metrics.offered = RequestsPerSecond{stats.offered_rate()};
+  report_rates(scenario, stats, metrics);
+  report_measurement(sim, outcome);
   if (tpot.mean.value > 0) metrics.output_per_user = TokensPerSecond{1 / tpot.mean.value};
   if (e2e.mean.value > 0) {
-    const double tokens = summary.prompt_tokens + summary.output_tokens;
-    metrics.total_per_user = TokensPerSecond{tokens / (summary.measured * e2e.mean.value)};
+    const double tokens = measured.prompts + measured.outputs;
+    metrics.total_per_user = TokensPerSecond{tokens / (measured.requests * e2e.mean.value)};
   }
   const Slo& slo = served_slo(scenario);
   if (slo.any()) {
-    metrics.slo_attainment = summary.measured > 0 ? summary.good / summary.measured : 0;
+    metrics.slo_attainment = measured.requests > 0 ? measured.good_requests / measured.requests : 0;
     metrics.slo_met = within(slo.ttft, ttft) && within(slo.tpot, tpot) && within(slo.itl, itl) &&
                               within(slo.e2e, e2e) && summary.refused == 0
                           ? 1
@@ -176,20 +181,20 @@ void report_serving(const Scenario& scenario, std::int64_t replicas, ServingSim&
   const double makespan = sim.makespan();
   metrics.makespan = Seconds{makespan};
   metrics.steps = summary.steps;
-  if (makespan > 0) {
-    const double lanes = double(replicas * scenario.parallel.pp);
+  // Time that lanes worked or waited. Work in which the run ended belongs to neither.
+  const double lane_seconds = summary.busy + sim.idle_seconds();
+  const double replica_seconds = lane_seconds / double(scenario.parallel.pp);
+  if (lane_seconds > 0) {
     metrics.concurrency = summary.in_system_seconds / makespan;
-    metrics.utilization = summary.busy / (makespan * lanes);
-    metrics.kv_use =
-        summary.kv_token_seconds /
-        (metrics.kv_blocks * double(scenario.serving.block_size) * double(replicas) * makespan);
+    metrics.utilization = summary.busy / lane_seconds;
+    metrics.kv_use = summary.kv_token_seconds /
+                     (metrics.kv_blocks * double(scenario.serving.block_size) * replica_seconds);
   }
   metrics.kv_peak = summary.kv_peak / metrics.kv_blocks;
   metrics.kv_waste = summary.held > 0 ? summary.waste / summary.held : 0;
   sim.table().report(outcome.kernels);
   outcome.bound = sim.table().saved().largest();
-  report_kernels(scenario, makespan * double(replicas), outcome);
-  outcome.saturation = saturation_of(scenario.load, metrics, summary);
+  report_kernels(scenario, replica_seconds, outcome);
 }
 
 }  // namespace engine

@@ -17,10 +17,9 @@ struct ServedMeans {
 };
 ServedMeans served_means(const ServingStats& stats);
 
-// Whether every stated percentile is within its limit, and everybody was answered.
+// Whether every stated percentile was seen and is within its limit, and everybody was answered.
 bool meets(const Slo& slo, ServingStats& stats);
 
-void report_serving(const Scenario& scenario, std::int64_t replicas, ServingSim& sim,
-                    Outcome& outcome);
+void report_serving(const Scenario& scenario, ServingSim& sim, Outcome& outcome);
 
 }  // namespace engine

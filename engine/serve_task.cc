@@ -1,9 +1,13 @@
 #include "engine/serve_task.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "engine/base/random.h"
+#include "engine/base/refusal.h"
 #include "engine/kernels/gemm.h"
 #include "engine/serve_interval.h"
 #include "engine/serve_report.h"
@@ -37,11 +41,19 @@ struct Setting {
   const Trace* trace;
   std::int64_t kv_blocks;
   std::int64_t replicas;
+  CapacityEstimate capacity;
 };
 
-// Rows besides the figures go to `rows`, where there is one.
-void simulate(const Setting& setting, const LoadLevel& level, const StepScale& scale, Outcome* rows,
-              ServingSim& sim) {
+// One run of it. Rows besides the figures go to `rows`, where there is one.
+struct Run {
+  LoadLevel level;
+  RunPlan plan;
+  RunPurpose purpose = RunPurpose::figures;
+  StepScale scale = kAsPredicted;
+  Outcome* rows = nullptr;
+};
+
+void simulate(const Setting& setting, const Run& run, ServingSim& sim) {
   const Scenario& scenario = setting.scenario;
   const Slo& slo = served_slo(scenario);
   sim.run({.settings = scenario.serving,
@@ -49,23 +61,25 @@ void simulate(const Setting& setting, const LoadLevel& level, const StepScale& s
            .trace = setting.trace,
            .slo = slo,
            .context = setting.context,
-           .level = level,
+           .level = run.level,
+           .plan = run.plan,
+           .purpose = run.purpose,
+           .capacity = setting.capacity.requests,
            .kv_blocks = setting.kv_blocks,
            .replicas = setting.replicas,
            .longest = scenario.model.max_context,
            .seed = load_seed(scenario),
-           .scale = scale,
+           .scale = run.scale,
            .output = scenario.output,
-           .request_rows = rows != nullptr ? &rows->requests : nullptr,
-           .timeline_rows = rows != nullptr ? &rows->timeline : nullptr});
+           .request_rows = run.rows != nullptr ? &run.rows->requests : nullptr,
+           .timeline_rows = run.rows != nullptr ? &run.rows->timeline : nullptr});
 }
 
-LoadLevel level_of(const Setting& setting, const CapacityEstimate& estimate,
-                   const TypicalRequest& typical) {
+LoadLevel level_of(const Setting& setting, const TypicalRequest& typical) {
   const Load& load = setting.scenario.load;
   LoadLevel level{.rate = load.rate.value, .clients = load.clients};
   if (load.throughput_fraction > 0) {
-    level.rate = load.throughput_fraction * estimate.requests / double(load.turns);
+    level.rate = load.throughput_fraction * setting.capacity.requests / double(load.turns);
   }
   if (load.kv_fraction > 0) {
     const double tokens =
@@ -74,6 +88,67 @@ LoadLevel level_of(const Setting& setting, const CapacityEstimate& estimate,
     level.clients = std::max<std::int64_t>(1, std::int64_t(clients));
   }
   return level;
+}
+
+// Stated settings may leave nothing to measure; automatic ones do so only where every request is refused,
+// which the row says.
+bool nothing_measured(const Load& load, const ServingSim& sim) {
+  const bool stated = load.warmup.value > 0 || load.window.value > 0;
+  return stated && sim.stats().measured().requests == 0;
+}
+
+std::string why_nothing(const Load& load, const ServingSim& sim) {
+  const std::string until =
+      load.window.value > 0 ? fmt::format(" for {:g} s (load.window)", load.window.value) : "";
+  return fmt::format(
+      "nothing was measured: after the warm-up of {:.3g} s (load.warmup){} no request arrives that "
+      "is "
+      "answered; the last one comes after {:.3g} s; state more load.requests or a shorter warm-up",
+      load.warmup.value, until, sim.stats().watch().last_arrival());
+}
+
+// The highest rate that meets capacity.slo goes to `level`; or why there is none.
+std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, Metrics& metrics,
+                                       LoadLevel& level) {
+  const Scenario& scenario = setting.scenario;
+  const Load& load = scenario.load;
+  if (load.arrivals == ArrivalKind::closed || load.arrivals == ArrivalKind::trace ||
+      load.arrivals == ArrivalKind::curve) {
+    return Refusal{ReasonClass::load,
+                   "capacity.slo searches over load.rate, which load.arrivals: " +
+                       std::string(name_of(load.arrivals)) + " does not have"};
+  }
+  double lowest_unseen = kNever;
+  std::string unseen;
+  const CapacityResult found =
+      highest_rate(setting.capacity.requests, scenario.capacity.tolerance, [&](double rate) {
+        const LoadLevel tried{.rate = rate};
+        simulate(setting,
+                 {.level = tried,
+                  .plan = run_plan(load, tried, setting.trace),
+                  .purpose = RunPurpose::verdict},
+                 sim);
+        if (nothing_measured(load, sim) && rate < lowest_unseen) {
+          lowest_unseen = rate;
+          unseen = why_nothing(load, sim);
+        }
+        return meets(scenario.capacity.slo, sim.stats()) &&
+               sim.verdict().saturation != Saturation::overloaded;
+      });
+  // A rate at which nothing was seen says nothing about the rates below it.
+  const double next = found.rate * (1 + scenario.capacity.tolerance);
+  if (lowest_unseen <= next * (1 + 1e-9) || (found.rate <= 0 && lowest_unseen < kNever)) {
+    return Refusal{ReasonClass::load, unseen};
+  }
+  if (found.endless) {
+    return Refusal{ReasonClass::load,
+                   "capacity.slo is met at any rate: load.requests are too few to miss it"};
+  }
+  if (found.rate <= 0) return Refusal{ReasonClass::slo, "no rate meets capacity.slo"};
+  metrics.capacity = RequestsPerSecond{found.rate};
+  metrics.capacity_monotone = found.monotone ? 1 : 0;
+  level.rate = found.rate;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -115,47 +190,37 @@ void evaluate_serve(const Scenario& scenario, const Resources& resources,
                   .context = context,
                   .trace = trace,
                   .kv_blocks = serving.kv_blocks > 0 ? serving.kv_blocks : fit,
-                  .replicas = serving.replicas * scenario.parallel.dp};
+                  .replicas = serving.replicas * scenario.parallel.dp,
+                  .capacity = {}};
   if (setting.kv_blocks < 1)
     return refuse(ReasonClass::memory, "not one KV block fits beside the model");
   outcome.metrics.devices = double(scenario.parallel.devices() * serving.replicas);
   outcome.metrics.kv_blocks = double(setting.kv_blocks);
 
   const TypicalRequest typical = typical_request(scenario, resources);
-  CapacityEstimate estimate;
-  const bool searching = scenario.capacity.slo.any();
-  if (searching || scenario.load.throughput_fraction > 0) {
-    estimate = capacity_estimate(serving, {typical.prompt, typical.output}, setting.kv_blocks,
-                                 setting.replicas, context);
-  }
-  LoadLevel level = level_of(setting, estimate, typical);
+  setting.capacity = capacity_estimate(serving, {typical.prompt, typical.output}, setting.kv_blocks,
+                                       setting.replicas, context);
+  LoadLevel level = level_of(setting, typical);
 
   ServingSim& sim = simulation();
-  if (searching) {
-    if (scenario.load.arrivals == ArrivalKind::closed ||
-        scenario.load.arrivals == ArrivalKind::trace ||
-        scenario.load.arrivals == ArrivalKind::curve) {
-      return refuse(ReasonClass::load,
-                    "capacity.slo searches over load.rate, which load.arrivals: " +
-                        std::string(name_of(scenario.load.arrivals)) + " does not have");
-    }
-    const CapacityResult found =
-        highest_rate(estimate.requests, scenario.capacity.tolerance, [&](double rate) {
-          simulate(setting, {.rate = rate}, kAsPredicted, nullptr, sim);
-          return meets(scenario.capacity.slo, sim.stats());
-        });
-    outcome.metrics.capacity = RequestsPerSecond{found.rate};
-    outcome.metrics.capacity_monotone = found.monotone ? 1 : 0;
-    if (found.rate <= 0) return refuse(ReasonClass::slo, "no rate meets capacity.slo");
-    level.rate = found.rate;
+  if (scenario.capacity.slo.any()) {
+    auto problem = search_capacity(setting, sim, outcome.metrics, level);
+    if (problem) return refuse(problem->reason_class, std::move(problem->text));
   }
-  simulate(setting, level, kAsPredicted, &outcome, sim);
+  RunPlan plan = run_plan(scenario.load, level, trace);
+  simulate(setting, {.level = level, .plan = plan, .rows = &outcome}, sim);
+  if (nothing_measured(scenario.load, sim)) {
+    return refuse(ReasonClass::load, why_nothing(scenario.load, sim));
+  }
   // They come as requests end: two that end within a nanosecond in either order.
   std::ranges::sort(outcome.requests, {}, &RequestRow::number);
-  report_serving(scenario, setting.replicas, sim, outcome);
+  report_serving(scenario, sim, outcome);
   if (scenario.output.intervals) {
+    // As long as this run was, at any speed of the steps.
+    plan.units = sim.units();
+    plan.lengths = 1;
     const auto again = [&](const StepScale& scale) -> ServingStats& {
-      simulate(setting, level, scale, nullptr, sim);
+      simulate(setting, {.level = level, .plan = plan, .scale = scale}, sim);
       return sim.stats();
     };
     report_intervals(scenario, again, outcome);

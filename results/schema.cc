@@ -107,7 +107,10 @@ void add_results(std::vector<Column>& columns) {
       "the kind of reason, to group by: memory, links, divisibility, format, context, cluster, "
       "load, slo, calibration, unsupported, budget, figures or error; null when the point works");
   add(ResultColumn::saturation, "saturation", ColumnType::text,
-      "how a served load and the system's speed get along; none: nothing was served");
+      "how a served load and the system's speed get along: stable, backlogged (queues, but bounded "
+      "ones), overloaded (less is finished than arrives), undecided (the run is too short to "
+      "tell); "
+      "none: nothing was served");
   add(ResultColumn::bound, "bound", ColumnType::text,
       "the part without which the point would take the least time: compute, memory, l2 (cache), "
       "launch (the start of kernels on the device), network or host");

@@ -27,6 +27,12 @@ void LogHistogram::make_room(double value, double weight) {
   count_ += weight;
 }
 
+void LogHistogram::add(const LogHistogram& other) {
+  for (std::size_t i = 0; i < other.buckets_.size(); ++i) {
+    if (other.buckets_[i] > 0) add(other.edge(other.first_ + std::int64_t(i)), other.buckets_[i]);
+  }
+}
+
 double LogHistogram::percentile(double share) const {
   if (count_ <= 0) return std::numeric_limits<double>::quiet_NaN();
   const double rank = share * count_;

@@ -22,6 +22,8 @@ class LogHistogram {
     buckets_[std::size_t(at)] += weight;
     count_ += weight;
   }
+  // Everything another one counted, with buckets of the same width.
+  void add(const LogHistogram& other);
   double count() const { return count_; }
   double percentile(double share) const;
 

@@ -24,7 +24,7 @@ void KvPool::reset(std::int64_t blocks, std::int64_t block_size, bool prefix_cac
   shift_ = std::has_single_bit(unsigned_size) ? std::countr_zero(unsigned_size) : -1;
   idle_ = held_ = evicted_ = 0;
   caching_ = prefix_caching;
-  extents_.clear();
+  extent_count_ = 0;  // what the extents hold in memory is used again
   unused_.clear();
   first_ = last_ = -1;
   entries_ = 0;
@@ -38,17 +38,16 @@ void KvPool::take_from_cache(std::int64_t blocks) {
   std::int64_t missing = blocks - from_empty;
   while (missing > 0) {
     check(first_ >= 0, "blocks are taken only when they are free");
-    Extent& oldest = extents_[std::size_t(first_)];
-    const std::int64_t given = std::min(missing, oldest.left);
-    oldest.left -= given;
+    const std::int32_t index = first_;
+    Extent& oldest = extents_[std::size_t(index)];
+    const std::int64_t given = std::min(missing, oldest.unused());
+    oldest.blocks -= given;
     idle_ -= given;
     evicted_ += given;
     missing -= given;
-    if (oldest.left == 0) {
-      const std::int32_t gone = first_;
-      unlink(gone);
-      erase(gone);
-    }
+    if (oldest.unused() > 0) continue;
+    unlink(index);
+    if (oldest.longest == 0) erase(index);
   }
 }
 
@@ -60,13 +59,14 @@ KvPool::Match KvPool::look_up(std::span<const PrefixExtent> prefix,
     const std::int32_t index = find(part.key);
     if (index < 0) break;
     const Extent& extent = extents_[std::size_t(index)];
-    // One key for stretches of different lengths cannot be the same content, whatever a trace says.
-    if (extent.blocks != full_blocks(start, part.end, block_size_)) break;
+    const std::int64_t wanted = full_blocks(start, part.end, block_size_);
+    const std::int64_t found = std::min(extent.blocks, wanted);
     start = part.end;
-    match.blocks += extent.left;
-    if (extent.holders == 0) match.idle += extent.left;
+    match.blocks += found;
+    match.idle += std::max<std::int64_t>(0, found - extent.reach);
     ++match.extents;
-    match.whole = extent.left == extent.blocks;
+    match.whole = found == wanted;
+    match.last = found;
     if (!match.whole || part.end >= most_tokens) break;
   }
   const std::int64_t most_blocks = most_tokens / block_size_;
@@ -76,16 +76,15 @@ KvPool::Match KvPool::look_up(std::span<const PrefixExtent> prefix,
 
 void KvPool::hold(std::span<const PrefixExtent> prefix, const Match& match, KvHolding& holding) {
   if (!caching_) return;
+  std::int64_t start = 0;
   for (std::size_t i = 0; i < match.extents; ++i) {
     const std::int32_t index = find(prefix[i].key);
-    Extent& extent = extents_[std::size_t(index)];
-    if (extent.holders++ == 0) {
-      unlink(index);
-      idle_ -= extent.left;
-      held_ += extent.left;
-    }
-    holding.extents.push_back(index);
-    holding.shared += extent.left;
+    const std::int64_t blocks =
+        i + 1 == match.extents ? match.last : full_blocks(start, prefix[i].end, block_size_);
+    start = prefix[i].end;
+    add_holder(index, blocks);
+    holding.parts.push_back({index, blocks});
+    holding.shared += blocks;
   }
   holding.next_extent = match.extents - (match.whole ? 0 : 1);
 }
@@ -94,53 +93,86 @@ void KvPool::share(std::span<const PrefixExtent> prefix, std::int64_t tokens, Kv
   while (holding.next_extent < prefix.size() && prefix[holding.next_extent].end <= tokens) {
     const std::size_t i = holding.next_extent++;
     const std::int64_t start = i == 0 ? 0 : prefix[i - 1].end;
-    const std::int64_t blocks = full_blocks(start, prefix[i].end, block_size_);
+    const std::int64_t computed = full_blocks(start, prefix[i].end, block_size_);
     std::int32_t index = find(prefix[i].key);
-    if (index < 0) {
-      index = insert(prefix[i].key);
-      Extent& extent = extents_[std::size_t(index)];
-      extent.blocks = extent.left = blocks;
-      extent.holders = 1;
-      holding.extents.push_back(index);
-      holding.shared += blocks;
-      held_ += blocks;
-      continue;
-    }
-    // Found in part and computed again by its holder: whole once more. Anybody else's copy stays
-    // theirs, and ours private.
+    const bool known = index >= 0;
+    if (!known) index = insert(prefix[i].key);
     Extent& extent = extents_[std::size_t(index)];
-    const bool ours = !holding.extents.empty() && holding.extents.back() == index;
-    if (ours && extent.left < extent.blocks) {
-      holding.shared += extent.blocks - extent.left;
-      held_ += extent.blocks - extent.left;
-      extent.left = extent.blocks;
+    // Somebody computed as much meanwhile: their copy stays theirs, and ours private.
+    if (known && extent.blocks >= computed) continue;
+    // We know more of it than the cache. What the cache had already is there once from now on.
+    const bool ours = !holding.parts.empty() && holding.parts.back().extent == index;
+    const std::int64_t held = ours ? holding.parts.back().blocks : 0;
+    if (ours) {
+      remove_holder(index, held);
+      holding.parts.pop_back();
     }
+    give(extent.blocks - held);
+    idle_ += computed - extent.blocks;
+    extent.blocks = computed;
+    add_holder(index, computed);
+    holding.parts.push_back({index, computed});
+    holding.shared += computed - held;
   }
 }
 
 std::int64_t KvPool::freed_by(const KvHolding& holding, std::int64_t blocks) const {
   std::int64_t freed = blocks - holding.shared;
-  for (const std::int32_t index : holding.extents) {
-    const Extent& extent = extents_[std::size_t(index)];
-    if (extent.holders == 1) freed += extent.left;
+  for (const KvHolding::Part& part : holding.parts) {
+    const Extent& extent = extents_[std::size_t(part.extent)];
+    freed += extent.reach - extent.reach_without(part.blocks);
   }
   return freed;
 }
 
 void KvPool::let_go(KvHolding& holding) {
   // From the end of the sequence: the start, which more requests share, is given up last.
-  for (std::size_t i = holding.extents.size(); i-- > 0;) {
-    const std::int32_t index = holding.extents[i];
-    Extent& extent = extents_[std::size_t(index)];
-    if (--extent.holders == 0) {
-      idle_ += extent.left;
-      held_ -= extent.left;
-      link_last(index);
-    }
+  for (std::size_t i = holding.parts.size(); i-- > 0;) {
+    remove_holder(holding.parts[i].extent, holding.parts[i].blocks);
   }
-  holding.extents.clear();
+  holding.parts.clear();
   holding.shared = 0;
   holding.next_extent = 0;
+}
+
+std::int64_t KvPool::Extent::reach_without(std::int64_t held) const {
+  if (held < reach || longest > 1) return reach;
+  return less.empty() ? 0 : *std::max_element(less.begin(), less.end());
+}
+
+void KvPool::add_holder(std::int32_t index, std::int64_t blocks) {
+  Extent& extent = extents_[std::size_t(index)];
+  if (blocks < extent.reach) {
+    extent.less.push_back(blocks);
+    return;
+  }
+  if (blocks > extent.reach) {
+    extent.less.insert(extent.less.end(), std::size_t(extent.longest), extent.reach);
+    idle_ -= blocks - extent.reach;
+    held_ += blocks - extent.reach;
+    extent.reach = blocks;
+    extent.longest = 0;
+  }
+  ++extent.longest;
+  if (extent.unused() == 0 && extent.listed) unlink(index);
+}
+
+void KvPool::remove_holder(std::int32_t index, std::int64_t blocks) {
+  Extent& extent = extents_[std::size_t(index)];
+  if (blocks < extent.reach) {
+    const auto one = std::find(extent.less.begin(), extent.less.end(), blocks);
+    *one = extent.less.back();
+    extent.less.pop_back();
+    return;
+  }
+  const std::int64_t rest = extent.reach_without(blocks);
+  if (--extent.longest > 0) return;
+  idle_ += extent.reach - rest;
+  held_ -= extent.reach - rest;
+  extent.reach = rest;
+  extent.longest = std::erase(extent.less, rest);
+  if (extent.listed) unlink(index);
+  link_last(index);
 }
 
 std::size_t KvPool::place_of(std::uint64_t key) const {
@@ -157,12 +189,17 @@ std::int32_t KvPool::find(std::uint64_t key) const { return table_[place_of(key)
 std::int32_t KvPool::insert(std::uint64_t key) {
   if (2 * ++entries_ > table_.size()) grow_table();
   if (unused_.empty()) {
-    unused_.push_back(std::int32_t(extents_.size()));
-    extents_.emplace_back();
+    unused_.push_back(extent_count_++);
+    if (extents_.size() < std::size_t(extent_count_)) extents_.emplace_back();
   }
   const std::int32_t index = unused_.back();
   unused_.pop_back();
-  extents_[std::size_t(index)] = Extent{.key = key};
+  Extent& extent = extents_[std::size_t(index)];
+  extent.key = key;
+  extent.blocks = extent.reach = extent.longest = 0;
+  extent.less.clear();
+  extent.before = extent.after = -1;
+  extent.listed = false;
   table_[place_of(key)] = index;
   return index;
 }
@@ -194,10 +231,12 @@ void KvPool::unlink(std::int32_t index) {
   (extent.before >= 0 ? extents_[std::size_t(extent.before)].after : first_) = extent.after;
   (extent.after >= 0 ? extents_[std::size_t(extent.after)].before : last_) = extent.before;
   extent.before = extent.after = -1;
+  extent.listed = false;
 }
 
 void KvPool::link_last(std::int32_t index) {
   Extent& extent = extents_[std::size_t(index)];
+  extent.listed = true;
   extent.before = last_;
   extent.after = -1;
   (last_ >= 0 ? extents_[std::size_t(last_)].after : first_) = index;

@@ -2,10 +2,12 @@
 // later request may share.
 //
 // Without prefix caching a pool is a count. With it, what requests may share is kept in extents: runs
-// of blocks with one key (a recorded block, a system prompt, a turn of a conversation). An extent is
-// held by the requests that use it; once nobody does, it stays as cache and is given up from its end,
-// least recently used first, when blocks run out. Extents make the price of a long prompt the number
-// of its parts, not of its blocks.
+// of blocks with one key (a recorded block, a system prompt, a turn of a conversation). Requests follow
+// a key for different lengths, as a short prompt ends inside a long system prompt: what they share is
+// the common part. An extent is as long as the longest that was computed, and is held as far as the
+// longest request that uses it; beyond that it is cache, given up from its end, least recently used
+// first, when blocks run out. Extents make the price of a long prompt the number of its parts, not of
+// its blocks.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +20,13 @@ namespace engine {
 
 // What one request holds. Blocks it grows by while decoding are counted by who decodes.
 struct KvHolding {
-  std::int64_t shared = 0;            // blocks in extents
-  std::vector<std::int32_t> extents;  // held, in the order of the sequence
-  std::size_t next_extent = 0;        // of its prefix, the first it has neither found nor published
+  struct Part {
+    std::int32_t extent = -1;
+    std::int64_t blocks = 0;  // of the extent, from its start
+  };
+  std::int64_t shared = 0;      // blocks in extents
+  std::vector<Part> parts;      // held, in the order of the sequence
+  std::size_t next_extent = 0;  // of its prefix, the first it has neither found nor published
 };
 
 class KvPool {
@@ -51,7 +57,8 @@ class KvPool {
     std::int64_t blocks = 0;
     std::int64_t idle = 0;    // of these, blocks nobody uses: free until they are held
     std::size_t extents = 0;  // of the prefix, the last one perhaps in part
-    bool whole = true;        // the last one is all there
+    std::int64_t last = 0;    // blocks of the last one
+    bool whole = true;        // the last one is there as far as the prefix follows it
   };
   // At most `most_tokens` count: the last token of a prompt is always computed.
   Match match(std::span<const PrefixExtent> prefix, std::int64_t most_tokens) const {
@@ -80,16 +87,24 @@ class KvPool {
  private:
   struct Extent {
     std::uint64_t key = 0;
-    std::int64_t blocks = 0;  // when whole
-    std::int64_t left = 0;    // still there: its end goes first
-    std::int64_t holders = 0;
-    std::int32_t before = -1, after = -1;  // in the order of last use, among those without holders
+    std::int64_t blocks = 0;               // there now: its end goes first
+    std::int64_t reach = 0;                // of these, those that the longest holder holds
+    std::int64_t longest = 0;              // holders of as many
+    std::vector<std::int64_t> less;        // blocks of each holder of fewer
+    std::int32_t before = -1, after = -1;  // among those with blocks nobody holds, by last use
+    bool listed = false;                   // it is one of those
+
+    std::int64_t unused() const { return blocks - reach; }
+    // What `reach` falls to when a holder of `held` blocks leaves.
+    std::int64_t reach_without(std::int64_t held) const;
   };
 
   void take_from_cache(std::int64_t blocks);
   Match look_up(std::span<const PrefixExtent> prefix, std::int64_t most_tokens) const;
   void share(std::span<const PrefixExtent> prefix, std::int64_t tokens, KvHolding& holding);
   void let_go(KvHolding& holding);
+  void add_holder(std::int32_t extent, std::int64_t blocks);
+  void remove_holder(std::int32_t extent, std::int64_t blocks);
   std::int32_t find(std::uint64_t key) const;
   std::int32_t insert(std::uint64_t key);
   void erase(std::int32_t extent);
@@ -103,7 +118,8 @@ class KvPool {
   std::int64_t empty_ = 0, idle_ = 0, held_ = 0, evicted_ = 0;
   bool caching_ = false;
   std::vector<Extent> extents_;
-  std::vector<std::int32_t> unused_;  // slots of extents_
+  std::int32_t extent_count_ = 0;     // of extents_, in use or
+  std::vector<std::int32_t> unused_;  // to be used again
   std::int32_t first_ = -1, last_ = -1;
   std::vector<std::int32_t> table_;  // open addressing by key; -1: empty
   std::size_t entries_ = 0;

@@ -27,10 +27,13 @@ CapacityResult highest_rate(double guess, double tolerance,
     const std::int64_t next = started_good ? good + stride : bad - stride;
     const double rate = rate_at(next);
     if (rate < slowest) return result;
-    const bool holds_there = rate <= fastest && works(next);
+    if (rate > fastest) {
+      result.endless = true;
+      return result;
+    }
+    const bool holds_there = works(next);
     (holds_there ? good : bad) = next;
     if (holds_there != started_good) break;
-    if (rate > fastest) break;
     stride *= 2;
   }
   while (bad - good > 1) {

@@ -8,6 +8,7 @@ namespace engine {
 struct CapacityResult {
   double rate = 0;       // requests a second; 0: not even a crawl meets it
   bool monotone = true;  // lower rates that were tried hold too
+  bool endless = false;  // it holds at any rate: there is no highest
   int trials = 0;
 };
 

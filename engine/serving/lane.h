@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <vector>
 
@@ -15,8 +14,6 @@
 #include "engine/step/step_table.h"
 
 namespace engine {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // What the lanes of a replica share.
 struct ReplicaState {

@@ -100,6 +100,7 @@ bool Replica::enqueue(const Request& request) {
   sequence.reserved = sequence.taken = 0;
   sequence.preemptions = 0;
   sequence.decoding = false;
+  sequence.closes = request.closes;
   if (state_.pool.caches_prefixes()) sequence.prefix = request.prefix;
   state_.waiting.push(slot, state_.sequences);
   ++state_.outstanding;
@@ -123,7 +124,9 @@ void Replica::settle(double time) {
 
 double Replica::idle_seconds(double until) const {
   double sum = state_.idle_seconds;
-  for (const Lane& lane : lanes_) sum += until - lane.free_since();
+  for (const Lane& lane : lanes_) {
+    if (!lane.working()) sum += until - lane.free_since();
+  }
   return sum;
 }
 

@@ -47,6 +47,7 @@ class Replica {
   const KvPool& pool() const { return state_.pool; }
   // Clients whose answers came with the last `advance`, at that time.
   std::vector<std::int64_t>& answered() { return state_.answered; }
+  // Of all lanes; work that is not done yet counts neither as idle nor as busy.
   double idle_seconds(double until) const;
   TimelineRow row_at(double time, double& tokens_before) const;
 

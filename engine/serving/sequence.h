@@ -38,6 +38,7 @@ struct Sequence {
   std::int32_t preemptions = 0;
   std::int32_t before = -1, after = -1;  // among the running, in the order of admission
   bool decoding = false;
+  bool closes = true;  // the last of its session
   KvHolding kv;
   std::vector<PrefixExtent> prefix;
 };

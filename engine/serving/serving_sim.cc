@@ -2,17 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 namespace engine {
 
+// Moments at which stretches are split: where measuring may begin or end, and timeline rows.
 double ServingSim::next_mark() const {
-  return std::min({window_begin_, window_end_, timeline_.next()});
+  return std::min(stats_.watch().next_edge(), timeline_.next());
 }
 
 void ServingSim::mark(double time) {
   if (time == timeline_.next()) return timeline_.write(replicas_);
-  for (Replica& replica : replicas_) replica.split(time);
-  (time == window_begin_ ? window_begin_ : window_end_) = kNever;
+  stats_.watch().pass_edge();
+  stats_.add_edge(time);
 }
 
 // The replica whose turn it is. Of those at one moment, work ends before anybody plans: an answer may
@@ -37,20 +39,13 @@ double ServingSim::next_event_but(std::size_t replica) const {
   return soonest;
 }
 
-void ServingSim::run(const ServingProblem& problem) {
+void ServingSim::start(const ServingProblem& problem) {
   table_.reset(problem.context, problem.scale);
-  const Load& load = problem.load;
-  const double begin = load.warmup.value;
-  const double end = load.window.value > 0 ? begin + load.window.value : kNever;
   stats_.reset({.slo = problem.slo,
-                .window_begin = begin,
-                .window_end = end,
+                .plan = problem.plan,
                 .request_latency = problem.context.host.request_latency.value,
                 .requests = problem.output.requests ? problem.request_rows : nullptr});
-  window_begin_ = begin > 0 ? begin : kNever;
-  window_end_ = end;
   timeline_.reset(problem.output, problem.timeline_rows);
-
   const ModelShard& shard = problem.context.shard;
   Replica::Setup setup{.settings = &problem.settings,
                        .table = &table_,
@@ -70,14 +65,40 @@ void ServingSim::run(const ServingProblem& problem) {
     setup.number = std::int32_t(i);
     replicas_[i].reset(setup);
   }
-  const bool caching = problem.settings.prefix_caching;
-  const bool looks_into_caches = caching && problem.settings.router == RouterName::prefix_aware;
-  RequestSource source(load, problem.trace, memory_,
-                       {.level = problem.level, .seed = problem.seed, .prefixes = caching});
-  const RouteFunction route = router_of(problem.settings.router);
-  std::int64_t routed = 0;
+  route_ = router_of(problem.settings.router);
+  routed_ = 0;
+  verdict_ = {};
+  stopped_ = false;
+}
+
+void ServingSim::arrive(const ServingProblem& problem, RequestSource& source) {
+  source.take(request_);
+  stats_.arrived(request_);
+  if (problem.settings.prefix_caching && problem.settings.router == RouterName::prefix_aware) {
+    for (Replica& replica : replicas_) replica.settle(request_.arrival);
+  }
+  const std::size_t target =
+      replicas_.size() == 1
+          ? 0
+          : route_(
+                {.replicas = replicas_, .request = request_, .nth = routed_, .seed = problem.seed});
+  ++routed_;
+  if (!replicas_[target].enqueue(request_)) {
+    stats_.refused(request_, std::int32_t(target));
+    source.answered(request_.client, request_.arrival);
+  }
+}
+
+void ServingSim::run(const ServingProblem& problem) {
+  start(problem);
+  RequestSource source(problem.load, problem.trace, memory_,
+                       {.level = problem.level,
+                        .seed = problem.seed,
+                        .prefixes = problem.settings.prefix_caching,
+                        .endless = problem.plan.endless});
   double now = 0;
-  while (true) {
+  bool judged = false;
+  while (!judged) {
     const std::size_t next = next_replica();
     const double event = replicas_[next].next_event();
     const double arrival = source.next_arrival();
@@ -85,37 +106,96 @@ void ServingSim::run(const ServingProblem& problem) {
     if (soonest == kNever) break;
     if (next_mark() <= soonest) {
       mark(next_mark());
-      continue;
+    } else if (arrival <= event + kSameMoment) {
+      now = std::max(now, arrival);
+      arrive(problem, source);
+    } else {
+      Replica& replica = replicas_[next];
+      now = event;
+      replica.advance(std::min({arrival, next_mark(), next_event_but(next)}));
+      const double seen = now + problem.context.host.request_latency.value;
+      for (const std::int64_t client : replica.answered()) source.answered(client, seen);
+      replica.answered().clear();
     }
-    if (arrival <= event + kSameMoment) {
-      source.take(request_);
-      stats_.arrived(request_.arrival);
-      now = std::max(now, request_.arrival);
-      if (looks_into_caches) {
-        for (Replica& replica : replicas_) replica.settle(request_.arrival);
-      }
-      const std::size_t target = replicas_.size() == 1 ? 0
-                                                       : route({.replicas = replicas_,
-                                                                .request = request_,
-                                                                .nth = routed,
-                                                                .seed = problem.seed});
-      ++routed;
-      if (!replicas_[target].enqueue(request_)) {
-        stats_.refused(request_, std::int32_t(target));
-        source.answered(request_.client, request_.arrival);
-      }
-      continue;
+    double edge = 0;
+    if (stats_.take_edge(edge)) {
+      for (Replica& replica : replicas_) replica.split(edge);
     }
-    Replica& replica = replicas_[next];
-    now = event;
-    replica.advance(std::min({arrival, next_mark(), next_event_but(next)}));
-    const double seen = now + problem.context.host.request_latency.value;
-    for (const std::int64_t client : replica.answered()) source.answered(client, seen);
-    replica.answered().clear();
+    judged = !goes_on(problem, source);
   }
   makespan_ = now;
   idle_seconds_ = 0;
   for (const Replica& replica : replicas_) idle_seconds_ += replica.idle_seconds(makespan_);
+  if (!judged) verdict_ = judge(problem);
+  stats_.measure(makespan_);
+}
+
+bool ServingSim::goes_on(const ServingProblem& problem, RequestSource& source) {
+  RunWatch& watch = stats_.watch();
+  const RunWatch::State state = watch.state();
+  if (state == RunWatch::State::running) return true;
+  if (state == RunWatch::State::overrun) {
+    // Far too many for the system, or too few to fill it: only the former ends here.
+    if (stopped_) return true;
+    stopped_ = !watch.can_lengthen() || judge(problem).saturation == Saturation::overloaded;
+    if (stopped_) {
+      source.stop();
+    } else {
+      watch.lengthen();
+    }
+    return true;
+  }
+  verdict_ = judge(problem);
+  if (stopped_ || !watch.can_lengthen() || enough(problem)) return false;
+  watch.lengthen();
+  return true;
+}
+
+bool ServingSim::enough(const ServingProblem& problem) const {
+  if (stats_.watch().too_short()) return false;
+  // A stated window is as long as it is.
+  if (problem.plan.window > 0) return true;
+  const bool missed = verdict_.slo.missed || verdict_.saturation == Saturation::overloaded;
+  if (problem.purpose == RunPurpose::verdict && missed) return true;
+  return verdict_.precise() && verdict_.saturation != Saturation::undecided;
+}
+
+RunVerdict ServingSim::judge(const ServingProblem& problem) {
+  const MeasuredPart part = stats_.watch().part(stats_.summary().last_finish);
+  const std::span<const Snapshot> snapshots = stats_.watch().snapshots(part);
+  double queued = 0, inside = 0;
+  LatencySamples& samples = samples_;
+  for (std::vector<double>* values : {&samples.ttft, &samples.tpot, &samples.e2e}) values->clear();
+  for (const ServedRequest& request : stats_.served()) {
+    if (request.output == 0 || !part.holds_arrival(request.arrival)) continue;
+    queued += request.scheduled - request.arrival;
+    inside += request.finish - request.scheduled;
+    if (!problem.slo.any()) continue;
+    samples.ttft.push_back(stats_.ttft_of(request));
+    if (request.output > 1) samples.tpot.push_back(ServingStats::tpot_of(request));
+    samples.e2e.push_back(stats_.e2e_of(request));
+  }
+  LoadEvidence evidence{.kind = problem.plan.kind,
+                        .settled = part.settled,
+                        .snapshots = snapshots,
+                        .queue_share = inside > 0 ? queued / inside : 0};
+  if (snapshots.size() > 1 && problem.capacity > 0) {
+    const double arrived = snapshots.back().arrived - snapshots.front().arrived;
+    const double seconds = snapshots.back().time - snapshots.front().time;
+    evidence.offered_share = arrived / seconds / problem.capacity;
+  }
+  RunVerdict verdict{.saturation = saturation_of(evidence),
+                     .throughput_error = finished_rate(snapshots).relative()};
+  if (!problem.slo.any()) return verdict;
+  if (request_limit(problem.slo.itl).value < kNever) stats_.look_at_gaps(part);
+  verdict.slo = judge_slo(problem.slo, samples, [this](double share) {
+    return share == kMeanShare ? stats_.gap_mean() : stats_.gap_percentile(share);
+  });
+  // What a system that does not keep up shows so far says nothing about what it comes to.
+  const bool keeps_up =
+      verdict.saturation == Saturation::stable || verdict.saturation == Saturation::backlogged;
+  verdict.slo.decided = verdict.slo.decided && (keeps_up || verdict.slo.missed);
+  return verdict;
 }
 
 }  // namespace engine

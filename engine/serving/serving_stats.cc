@@ -7,19 +7,33 @@ namespace engine {
 
 void ServingStats::reset(const Setup& setup) {
   setup_ = setup;
+  watch_.reset(setup.plan);
   ttft_limit_ = request_limit(setup.slo.ttft).value;
   tpot_limit_ = std::min(request_limit(setup.slo.tpot), request_limit(setup.slo.itl)).value;
   e2e_limit_ = request_limit(setup.slo.e2e).value;
-  measuring_ = true;
-  gaps_.clear();
-  gap_sum_ = 0;
+  served_.clear();
+  part_ = {};
+  measured_ = {};
+  edges_.clear();
+  segments_ = 1;
+  segment_ = 0;
+  if (gaps_.empty()) gaps_.emplace_back();
+  gaps_[0].lengths.clear();
+  gaps_[0].sum = 0;
+  new_edge_ = false;
   sums_ = Summary{};
   inside_ = inside_since_ = 0;
   kv_peak_ = 0;
-  first_arrival_ = -1;
-  last_arrival_ = arrivals_ = 0;
-  fit_t_ = fit_q_ = fit_tt_ = fit_tq_ = 0;
   for (Samples* samples : {&ttft, &tpot, &e2e, &queue}) samples->clear();
+}
+
+void ServingStats::add_edge(double time) {
+  new_edge_ = true;
+  edges_.push_back(time);
+  ++segments_;
+  if (gaps_.size() < segments_) gaps_.emplace_back();
+  gaps_[segments_ - 1].lengths.clear();
+  gaps_[segments_ - 1].sum = 0;
 }
 
 void ServingStats::refused(const Request& request, std::int32_t replica) {
@@ -27,6 +41,8 @@ void ServingStats::refused(const Request& request, std::int32_t replica) {
   inside_ -= 1;
   sums_.tokens_refused += double(request.prompt + request.output);
   sums_.last_finish = std::max(sums_.last_finish, request.arrival);
+  if (watch_.finished(request.arrival, request.arrival, request.closes)) add_edge(request.arrival);
+  keep({.arrival = request.arrival, .finish = request.arrival});
   if (setup_.requests != nullptr) {
     constexpr Seconds never{std::numeric_limits<double>::quiet_NaN()};
     setup_.requests->push_back({.number = request.number,
@@ -35,7 +51,6 @@ void ServingStats::refused(const Request& request, std::int32_t replica) {
                                 .priority = request.priority,
                                 .tenant = request.tenant,
                                 .end = RequestEnd::refused,
-                                .measured = measured(request.arrival),
                                 .arrival = Seconds{request.arrival},
                                 .scheduled = never,
                                 .first_token = never,
@@ -57,13 +72,19 @@ void ServingStats::finished(const Sequence& sequence, double time, std::int32_t 
   sums_.tokens_in += double(sequence.prompt);
   sums_.tokens_out += double(sequence.output);
   sums_.last_finish = std::max(sums_.last_finish, time);
+  if (watch_.finished(sequence.arrival, time, sequence.closes)) add_edge(time);
+  keep({.arrival = sequence.arrival,
+        .scheduled = sequence.scheduled,
+        .first_token = sequence.first_token,
+        .finish = time,
+        .prompt = std::int32_t(sequence.prompt),
+        .output = std::int32_t(sequence.output)});
   if (setup_.requests != nullptr) {
     setup_.requests->push_back({.number = sequence.number,
                                 .replica = replica,
                                 .session = sequence.session,
                                 .priority = sequence.priority,
                                 .tenant = sequence.tenant,
-                                .measured = measured(sequence.arrival),
                                 .arrival = Seconds{sequence.arrival},
                                 .scheduled = Seconds{sequence.scheduled},
                                 .first_token = Seconds{sequence.first_token},
@@ -73,51 +94,93 @@ void ServingStats::finished(const Sequence& sequence, double time, std::int32_t 
                                 .cached_tokens = sequence.cached,
                                 .preemptions = sequence.preemptions});
   }
-  if (!measured(sequence.arrival)) return;
+}
 
-  const double first = sequence.first_token - sequence.arrival + setup_.request_latency;
-  const double whole = time - sequence.arrival + setup_.request_latency;
-  const double waited = sequence.scheduled - sequence.arrival;
-  ttft.add(first);
-  e2e.add(whole);
-  queue.add(waited);
-  double per_token = 0;
-  if (sequence.output > 1) {
-    per_token = (time - sequence.first_token) / double(sequence.output - 1);
-    tpot.add(per_token);
+void ServingStats::keep(const ServedRequest& request) {
+  served_.push_back(request);
+  if (served_.size() < kMostServed || setup_.plan.lengths > 1) return;
+  sum_up(watch_.part_so_far());
+}
+
+// A request's tokens but the first are spread evenly between its first and its last.
+void ServingStats::sum_up(const MeasuredPart& part) {
+  const auto share_before = [](const ServedRequest& request, double time) {
+    const double whole = request.finish - request.first_token;
+    if (time >= request.finish - kSameMoment) return 1.0;
+    return whole > 0 ? std::max(0.0, (time - request.first_token) / whole) : 0.0;
+  };
+  for (const ServedRequest& request : served_) {
+    const bool measured = part.holds_arrival(request.arrival);
+    if (measured) measured_.arrived += 1;
+    if (request.output == 0) continue;
+    const double first = ttft_of(request), whole = e2e_of(request), per_token = tpot_of(request);
+    const bool good = first <= ttft_limit_ && per_token <= tpot_limit_ && whole <= e2e_limit_;
+    if (measured) {
+      ttft.add(first);
+      e2e.add(whole);
+      queue.add(request.scheduled - request.arrival);
+      if (request.output > 1) tpot.add(per_token);
+      measured_.requests += 1;
+      measured_.good_requests += good ? 1 : 0;
+      measured_.prompts += double(request.prompt);
+      measured_.outputs += double(request.output);
+    }
+    if (part.holds_answer(request.finish)) {
+      measured_.finished += 1;
+      measured_.good += good ? 1 : 0;
+    }
+    if (part.holds_answer(request.first_token)) {
+      measured_.prompt_tokens += double(request.prompt);
+      measured_.output_tokens += 1;
+    }
+    const double inside = share_before(request, part.until) - share_before(request, part.from);
+    measured_.output_tokens += inside * double(request.output - 1);
   }
-  if (first <= ttft_limit_ && per_token <= tpot_limit_ && whole <= e2e_limit_) sums_.good += 1;
-  if (sums_.measured == 0) sums_.begin = sequence.arrival;
-  sums_.begin = std::min(sums_.begin, sequence.arrival);
-  sums_.end = std::max(sums_.end, time);
-  sums_.measured += 1;
-  sums_.prompt_tokens += double(sequence.prompt);
-  sums_.output_tokens += double(sequence.output);
-  const double t = sequence.arrival - first_arrival_;
-  fit_t_ += t;
-  fit_q_ += waited;
-  fit_tt_ += t * t;
-  fit_tq_ += t * waited;
+  served_.clear();
+}
+
+void ServingStats::measure(double end) {
+  sums_.in_system_seconds += inside_ * (end - inside_since_);
+  inside_since_ = end;
+  part_ = watch_.part(sums_.last_finish);
+  sum_up(part_);
+  look_at_gaps(part_);
+  if (setup_.requests == nullptr) return;
+  for (RequestRow& row : *setup_.requests) row.measured = part_.holds_arrival(row.arrival.value);
+}
+
+// Segments lie between the edges; a part is made of whole ones.
+void ServingStats::look_at_gaps(const MeasuredPart& part) {
+  part_gaps_.lengths.clear();
+  part_gaps_.sum = 0;
+  for (std::size_t i = 0; i < segments_; ++i) {
+    const double begin = i > 0 ? edges_[i - 1] : watch_.first_arrival();
+    const double end = i + 1 < segments_ ? edges_[i] : sums_.last_finish;
+    const bool inside = begin >= part.from - kSameMoment && end <= part.until + kSameMoment;
+    if (!part.all && !inside) continue;
+    part_gaps_.lengths.add(gaps_[i].lengths);
+    part_gaps_.sum += gaps_[i].sum;
+  }
 }
 
 void ServingStats::add_gaps(const Stretch& stretch, std::int64_t first, std::int64_t count,
                             double seconds) {
-  if (!measuring_) return;
-  gap_sum_ += seconds * stretch.sequences;
+  Gaps& gaps = gaps_[segment_];
+  gaps.sum += seconds * stretch.sequences;
   // Step times rise (or fall) evenly along a stretch: find where they leave a bucket, not each one.
   const double end = double(count);
   for (double i = double(first); i < end;) {
     const double value = stretch.step(i);
     double next = end;
-    if (!gaps_.same_bucket(stretch.step(end - 1), value)) {
+    if (!gaps.lengths.same_bucket(stretch.step(end - 1), value)) {
       double low = i, high = end - 1;  // the bucket holds at low, not at high
       while (high - low > 1) {
         const double middle = low + double(std::int64_t((high - low) / 2));
-        (gaps_.same_bucket(stretch.step(middle), value) ? low : high) = middle;
+        (gaps.lengths.same_bucket(stretch.step(middle), value) ? low : high) = middle;
       }
       next = high;
     }
-    gaps_.add(value, (next - i) * stretch.sequences);
+    gaps.lengths.add(value, (next - i) * stretch.sequences);
     i = next;
   }
 }
@@ -125,9 +188,6 @@ void ServingStats::add_gaps(const Stretch& stretch, std::int64_t first, std::int
 ServingStats::Summary ServingStats::summary() const {
   Summary summary = sums_;
   summary.kv_peak = double(kv_peak_);
-  const double n = sums_.measured;
-  const double spread = n * fit_tt_ - fit_t_ * fit_t_;
-  if (spread > 0) summary.queue_growth = (n * fit_tq_ - fit_t_ * fit_q_) / spread;
   return summary;
 }
 

@@ -1,20 +1,20 @@
 // What a serving simulation is asked for, gathered while it runs.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "engine/base/percentiles.h"
 #include "engine/base/units.h"
+#include "engine/serving/measurement.h"
 #include "engine/serving/sequence.h"
 #include "engine/serving/serving_rows.h"
 #include "engine/serving/slo.h"
 #include "engine/step/step_table.h"
 
 namespace engine {
-
-// Boundaries closer than this are one moment, whichever way they were summed up. Seconds.
-constexpr double kSameMoment = 1e-9;
 
 // Steps of a decode stretch on one line: contexts grow by `sequences` a step, the part inside windows
 // by `growing`.
@@ -30,31 +30,48 @@ struct Stretch {
   double window_sum(double n) const { return n * window + growing * n * (n - 1) / 2; }
 };
 
+// A request that left the system: all that figures of the measured part are made of.
+struct ServedRequest {
+  double arrival = 0;
+  double scheduled = 0;
+  double first_token = 0;
+  double finish = 0;
+  std::int32_t prompt = 0;
+  std::int32_t output = 0;  // 0: it was refused
+};
+
+// What happened in the measured part.
+struct MeasuredSums {
+  double requests = 0;              // that arrived in it and were answered
+  double good_requests = 0;         // of these, within the limits of the SLO
+  double prompts = 0, outputs = 0;  // their tokens
+  double arrived = 0;               // in it
+  double finished = 0, good = 0;    // answers that came in it
+  double prompt_tokens = 0,
+         output_tokens = 0;  // read (cached ones, too, recomputed ones once), made
+};
+
 class ServingStats {
  public:
   struct Setup {
     Slo slo;
-    double window_begin = 0;                      // arrivals from here ...
-    double window_end = 0;                        // ... to here are measured
+    RunPlan plan;
     double request_latency = 0;                   // clients see answers this much later
     std::vector<RequestRow>* requests = nullptr;  // where rows are asked for
   };
   void reset(const Setup& setup);
 
-  // What is added next belongs to a step that began at this time: it counts if that lies in the
-  // measured window.
+  // What is added next belongs to a step that began at this time.
   void step_began(double time) {
-    measuring_ =
-        time >= setup_.window_begin - kSameMoment && time < setup_.window_end - kSameMoment;
+    segment_ = segments_ - 1;
+    while (segment_ > 0 && time < edges_[segment_ - 1] - kSameMoment) --segment_;
   }
 
-  void arrived(double time) {
-    if (first_arrival_ < 0) first_arrival_ = time;
-    last_arrival_ = time;
-    arrivals_ += 1;
-    sums_.in_system_seconds += inside_ * (time - inside_since_);
-    inside_since_ = time;
+  void arrived(const Request& request) {
+    sums_.in_system_seconds += inside_ * (request.arrival - inside_since_);
+    inside_since_ = request.arrival;
     inside_ += 1;
+    if (watch_.arrived(request.arrival, request.opens)) add_edge(request.arrival);
   }
   void refused(const Request& request, std::int32_t replica);
   void looked_up(std::int64_t tokens, std::int64_t found) {
@@ -71,9 +88,9 @@ class ServingStats {
 
   // One gap between two tokens, `weight` times.
   void add_gap(double seconds, double weight) {
-    if (!measuring_) return;
-    gaps_.add(seconds, weight);
-    gap_sum_ += seconds * weight;
+    Gaps& gaps = gaps_[segment_];
+    gaps.lengths.add(seconds, weight);
+    gaps.sum += seconds * weight;
   }
   // The gaps of steps [first, count) of a stretch, `seconds` in all, one for each sequence.
   void add_gaps(const Stretch& stretch, std::int64_t first, std::int64_t count, double seconds);
@@ -86,12 +103,30 @@ class ServingStats {
   }
   void kv_peak(std::int64_t blocks) { kv_peak_ = std::max(kv_peak_, blocks); }
 
-  // Everything the metrics are made of.
+  // A measured part may begin or end here: steps from here on are told from those before.
+  void add_edge(double time);
+  // Whether there was such a moment since this was asked last, and when.
+  bool take_edge(double& time) {
+    time = edges_.empty() ? 0 : edges_.back();
+    return std::exchange(new_edge_, false);
+  }
+  RunWatch& watch() { return watch_; }
+  const RunWatch& watch() const { return watch_; }
+  // The run is over: sums and samples of its measured part.
+  void measure(double end);
+  const MeasuredPart& part() const { return part_; }
+  const MeasuredSums& measured() const { return measured_; }
+  Samples ttft, tpot, e2e, queue;  // of the measured requests
+  // Gaps between tokens that steps of a part ended.
+  void look_at_gaps(const MeasuredPart& part);
+  double gap_mean() const { return part_gaps_.sum / part_gaps_.lengths.count(); }
+  double gap_percentile(double share) const { return part_gaps_.lengths.percentile(share); }
+  double gap_count() const { return part_gaps_.lengths.count(); }
+
+  // Everything about the whole run.
   struct Summary {
-    double finished = 0, measured = 0, refused = 0, good = 0;
-    double prompt_tokens = 0, output_tokens = 0;               // of measured requests
-    double tokens_in = 0, tokens_out = 0, tokens_refused = 0;  // of all
-    double begin = 0, end = 0;                                 // of the measured part
+    double finished = 0, refused = 0;
+    double tokens_in = 0, tokens_out = 0, tokens_refused = 0;
     double last_finish = 0;
     double busy = 0, steps = 0, sequence_steps = 0, kv_token_seconds = 0;
     double in_system_seconds = 0;  // integral of requests inside
@@ -99,36 +134,47 @@ class ServingStats {
     double looked_up = 0, found = 0;
     double waste = 0, held = 0;
     double kv_peak = 0;
-    double queue_growth = 0;  // seconds of queueing more for each second of arrivals
   };
   Summary summary() const;
-  Samples ttft, tpot, e2e, queue;
-  double gap_mean() const { return gaps_.count() > 0 ? gap_sum_ / gaps_.count() : 0; }
-  double gap_percentile(double share) const { return gaps_.percentile(share); }
-  // Arrivals a second, from the first to the last one.
-  double offered_rate() const {
-    const double span = last_arrival_ - first_arrival_;
-    return span > 0 ? (arrivals_ - 1) / span : 0;
+  // Those that left and are not summed up yet, in the order of leaving.
+  const std::vector<ServedRequest>& served() const { return served_; }
+  // Latencies as clients see them.
+  double ttft_of(const ServedRequest& request) const {
+    return request.first_token - request.arrival + setup_.request_latency;
   }
-  double gap_count() const { return gaps_.count(); }
+  double e2e_of(const ServedRequest& request) const {
+    return request.finish - request.arrival + setup_.request_latency;
+  }
+  static double tpot_of(const ServedRequest& request) {
+    return request.output > 1 ? (request.finish - request.first_token) / double(request.output - 1)
+                              : 0;
+  }
 
  private:
-  // Requests count by when they arrive.
-  bool measured(double arrival) const {
-    return arrival >= setup_.window_begin && arrival < setup_.window_end;
-  }
+  struct Gaps {
+    LogHistogram lengths{8};
+    double sum = 0;
+  };
+  // Long runs are summed up piece by piece, so that memory does not follow their length.
+  static constexpr std::size_t kMostServed = std::size_t{1} << 17;
+  void keep(const ServedRequest& request);
+  void sum_up(const MeasuredPart& part);
 
   Setup setup_;
+  RunWatch watch_;
   double ttft_limit_ = 0, tpot_limit_ = 0, e2e_limit_ = 0;
-  bool measuring_ = true;
-  LogHistogram gaps_{8};
-  double gap_sum_ = 0;
+  std::vector<ServedRequest> served_;
+  MeasuredPart part_;
+  MeasuredSums measured_;
+  // Gaps by the moments between which their steps began; the vector keeps its memory.
+  std::vector<Gaps> gaps_;
+  std::vector<double> edges_;
+  std::size_t segments_ = 1, segment_ = 0;
+  Gaps part_gaps_;
+  bool new_edge_ = false;
   Summary sums_;
   double inside_ = 0, inside_since_ = 0;
   std::int64_t kv_peak_ = 0;
-  double first_arrival_ = -1, last_arrival_ = 0, arrivals_ = 0;
-  // Least squares of queue time over arrival time, about the first arrival.
-  double fit_t_ = 0, fit_q_ = 0, fit_tt_ = 0, fit_tq_ = 0;
 };
 
 }  // namespace engine

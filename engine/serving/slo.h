@@ -9,7 +9,24 @@ namespace engine {
 // Zero: no such limit.
 struct LatencyLimits {
   Seconds mean, p50, p90, p95, p99;
+
+  // Calls `look(share, limit)` for each limit that is stated; kMeanShare stands for the mean.
+  template <class Look>
+  void each(Look&& look) const;
 };
+constexpr double kMeanShare = -1;
+
+template <class Look>
+void LatencyLimits::each(Look&& look) const {
+  const auto one = [&look](double share, Seconds limit) {
+    if (limit.value > 0) look(share, limit.value);
+  };
+  one(kMeanShare, mean);
+  one(0.50, p50);
+  one(0.90, p90);
+  one(0.95, p95);
+  one(0.99, p99);
+}
 
 struct Slo {
   LatencyLimits ttft, tpot, itl, e2e;

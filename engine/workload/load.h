@@ -29,6 +29,12 @@ constexpr std::array<std::string_view, 5> enum_names(LengthKind) {
   return {"fixed", "uniform", "lognormal", "zipf", "empirical"};
 }
 
+enum class MeasureKind : std::uint8_t {
+  steady,  // the system as it goes on: without the time in which it fills up or drains
+  whole,   // every request, from the first arrival to the last answer
+};
+constexpr std::array<std::string_view, 2> enum_names(MeasureKind) { return {"steady", "whole"}; }
+
 struct Lengths {
   LengthKind distribution = LengthKind::fixed;
   std::int64_t prompt = 512;
@@ -87,6 +93,7 @@ struct Load {
   std::int64_t priorities = 1;
   std::int64_t tenants = 1;
   double tenant_skew = 0;
+  MeasureKind measure = MeasureKind::steady;
   Seconds warmup{0};
   Seconds window{0};
 
@@ -110,8 +117,12 @@ struct Load {
     visit("think_time", self.think_time,
           "mean pause between an answer and the client's or session's next request", non_negative);
     visit("ramp", self.ramp, "closed: the clients start spread over this time", non_negative);
-    visit("requests", self.requests, "requests in all; auto: 1000, or the whole trace",
-          non_negative_or("auto"));
+    visit(
+        "requests", self.requests,
+        "requests in all; auto: 1,000, 2,000 and so on to 64,000, until the throughput is known to "
+        "2% and every limit of slo as well, or clearly met or missed; of a trace all, of a curve "
+        "1,000",
+        non_negative_or("auto"));
     visit("lengths", self.lengths, "tokens of prompts and outputs", any_value);
     visit("trace", self.trace, "file with recorded requests", a_file);
     visit("trace_checksum", self.trace_checksum, "content of that file; filled in when it is read",
@@ -129,10 +140,20 @@ struct Load {
     visit("tenants", self.tenants, "tenants the requests come from", at_least(1));
     visit("tenant_skew", self.tenant_skew,
           "the n-th tenant sends in proportion to 1/n to this power; 0: all alike", non_negative);
-    visit("warmup", self.warmup, "requests that arrive before this time are not measured",
-          non_negative);
-    visit("window", self.window, "only those of this long after the warm-up are measured",
-          non_negative_or("all"));
+    visit(
+        "measure", self.measure,
+        "steady: what goes on once the system has filled up, to the last arrival; whole: from the "
+        "first arrival to the last answer, as benchmark clients count, and as traces and curves "
+        "always are",
+        any_value);
+    visit("warmup", self.warmup,
+          "what happens before this time is not measured; auto: until twice as many requests (with "
+          "turns, sessions) have finished as are inside, and a twentieth of all; where that never "
+          "happens the second half is measured",
+          non_negative_or("auto"));
+    visit("window", self.window,
+          "only this long after the warm-up is measured; auto: to the last arrival",
+          non_negative_or("auto"));
   }
 };
 

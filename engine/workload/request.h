@@ -15,6 +15,8 @@ struct Request {
   std::int64_t output = 1;
   std::int64_t session = -1;  // requests of one conversation; -1: none
   std::int64_t client = -1;   // whom to tell when it is answered; -1: nobody waits for it
+  bool opens = true;          // the first of its session, and
+  bool closes = true;         // the last; without sessions each is both
   std::int64_t priority = 0;  // 0 is served first
   std::int64_t tenant = 0;
   // Only filled in when somebody asks for it; the last one may reach into the output.

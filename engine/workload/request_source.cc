@@ -15,14 +15,14 @@ constexpr std::int64_t kDefaultRequests = 1000;
 // Lanes of Stream::sessions, so that the uses of it do not share numbers.
 constexpr std::uint32_t kGroupLane = 1;
 
+}  // namespace
+
 std::int64_t total_requests(const Load& load, const Trace* trace) {
   const bool recorded = load.arrivals == ArrivalKind::trace && trace != nullptr;
   if (!recorded) return load.requests > 0 ? load.requests : kDefaultRequests;
   const std::int64_t rows = std::int64_t(trace->size());
   return load.requests > 0 ? std::min(load.requests, rows) : rows;
 }
-
-}  // namespace
 
 std::optional<std::string> load_problem(const Load& load, const Trace* trace) {
   const bool recorded = load.arrivals == ArrivalKind::trace;
@@ -102,7 +102,8 @@ RequestSource::RequestSource(const Load& load, const Trace* trace, RequestMemory
       options_(options),
       lengths_(load.lengths, options.seed, trace),
       clock_(load, options.level.rate, options.seed),
-      total_(total_requests(load, trace)),
+      total_(options.endless ? std::numeric_limits<std::int64_t>::max() / 2
+                             : total_requests(load, trace)),
       open_time_(kNever),
       next_time_(kNever) {
   memory_.prepare(load, options.seed);
@@ -164,9 +165,12 @@ void RequestSource::take(Request& out) {
   const bool follows = !due_.empty() && due_.front().time <= open_time_;
   if (follows) {
     const std::int64_t index = pop_due();
-    const std::int64_t number =
-        load_.arrivals == ArrivalKind::closed ? issued_++ : clients_[std::size_t(index)].number;
-    fill(out, number, index);
+    Client& client = clients_[std::size_t(index)];
+    if (load_.arrivals == ArrivalKind::closed) {
+      client.number = index + client.asked++ * std::int64_t(clients_.size());
+      ++issued_;
+    }
+    fill(out, client.number, index);
   } else if (load_.turns > 1) {
     // A session begins; its requests are numbered together, whenever they come.
     if (idle_.empty()) {
@@ -188,42 +192,59 @@ void RequestSource::take(Request& out) {
   find_next();
 }
 
+// What is random about a request belongs to what it is: in a closed loop to the client and how often it
+// asked, however soon its answers come and however many clients there are.
+std::uint64_t RequestSource::draw_of(std::int64_t number, std::int64_t client_index) const {
+  if (load_.arrivals != ArrivalKind::closed) return std::uint64_t(number);
+  constexpr std::uint64_t most_clients = std::uint64_t{1} << 32;
+  const Client& client = clients_[std::size_t(client_index)];
+  return std::uint64_t(client_index) + most_clients * std::uint64_t(client.asked - 1);
+}
+
 void RequestSource::fill(Request& out, std::int64_t number, std::int64_t client_index) {
   out.number = number;
   out.session = -1;
   out.client = client_index;
   out.tenant = 0;
+  out.opens = out.closes = true;
   out.prefix.clear();
   if (load_.arrivals == ArrivalKind::trace) return fill_from_trace(out, number);
-  const LengthPair lengths = memory_.lengths_of(number, lengths_);
+  const std::uint64_t draw = draw_of(number, client_index);
+  const LengthPair lengths = memory_.lengths_of(std::int64_t(draw), lengths_);
   out.prompt = lengths.prompt;
   out.output = lengths.output;
   out.priority = 0;
   if (load_.priorities > 1) {
-    out.priority = std::int64_t(uniform(options_.seed, Stream::priorities, std::uint64_t(number)) *
-                                double(load_.priorities));
+    out.priority =
+        std::int64_t(uniform(options_.seed, Stream::priorities, draw) * double(load_.priorities));
   }
   Client* client = nullptr;
   if (client_index >= 0 && load_.turns > 1) {
     client = &clients_[std::size_t(client_index)];
     if (client->turn == 0) {
       client->session = number;
+      client->session_draw = draw;
       client->history = 0;
+      client->shared = std::min(load_.shared_prefix, out.prompt - 1);
       client->turn_end.clear();
     }
     client->number = number;
+    out.opens = client->turn == 0;
+    const bool cut = load_.arrivals != ArrivalKind::closed && number + 1 == total_;
+    out.closes = client->turn + 1 == load_.turns || cut;
     out.session = client->session;
     out.prompt += client->history;
     client->history = out.prompt + out.output;
     // The last token of an answer is never run through the model, so its KV is not there to share.
     client->turn_end.push_back(client->history - 1);
   }
-  if (load_.tenants > 1) out.tenant = tenant_of(client != nullptr ? client->session : number);
-  if (options_.prefixes) add_prefix(out, client);
+  const std::uint64_t owner = client != nullptr ? client->session_draw : draw;
+  if (load_.tenants > 1) out.tenant = tenant_of(owner);
+  if (options_.prefixes) add_prefix(out, owner, client);
 }
 
-std::int64_t RequestSource::tenant_of(std::int64_t owner) const {
-  const double u = uniform(options_.seed, Stream::tenants, std::uint64_t(owner));
+std::int64_t RequestSource::tenant_of(std::uint64_t owner) const {
+  const double u = uniform(options_.seed, Stream::tenants, owner);
   const auto tenant = std::upper_bound(tenants_.begin(), tenants_.end(), u * tenants_.back());
   return std::min(tenant - tenants_.begin(), std::ptrdiff_t(load_.tenants - 1));
 }
@@ -243,11 +264,13 @@ void RequestSource::fill_from_trace(Request& out, std::int64_t number) const {
   }
 }
 
-void RequestSource::add_prefix(Request& out, const Client* client) const {
+void RequestSource::add_prefix(Request& out, std::uint64_t owner, const Client* client) const {
   // Keys of groups and of sessions come from different halves of the seed's mix.
   constexpr std::uint64_t groups = 1, sessions = 2;
-  const std::uint64_t owner = std::uint64_t(client != nullptr ? client->session : out.number);
-  const std::int64_t shared = std::min(load_.shared_prefix, out.prompt - 1);
+  // A prompt that is shorter than the shared prefix follows it to its last token, which is its own. A
+  // session re-sends its first prompt: what it shares is settled there.
+  const std::int64_t shared =
+      client != nullptr ? client->shared : std::min(load_.shared_prefix, out.prompt - 1);
   if (shared > 0) {
     const double u = uniform(options_.seed, Stream::sessions, owner, kGroupLane);
     const auto group = std::uint64_t(u * double(load_.prefix_groups));
@@ -256,9 +279,16 @@ void RequestSource::add_prefix(Request& out, const Client* client) const {
   if (client == nullptr) return;
   const std::uint64_t chain = mixed_seed(mixed_seed(options_.seed, sessions), owner);
   for (std::size_t turn = 0; turn < client->turn_end.size(); ++turn) {
-    if (client->turn_end[turn] <= shared) continue;
     out.prefix.push_back({mixed_seed(chain, turn), client->turn_end[turn]});
   }
+}
+
+void RequestSource::stop() {
+  // Sessions that have begun go on to their end.
+  const bool sessions = load_.arrivals != ArrivalKind::closed && load_.turns > 1;
+  total_ = sessions ? issued_ * load_.turns : issued_;
+  open_time_ = kNever;
+  find_next();
 }
 
 void RequestSource::answered(std::int64_t client_index, double time) {
@@ -275,12 +305,11 @@ void RequestSource::answered(std::int64_t client_index, double time) {
   }
   if (goes_on) {
     // The pause belongs to the request that was answered: the same in every design.
-    const std::uint64_t n = order_;
-    const double pause =
-        load_.think_time.value > 0
-            ? load_.think_time.value * exponential(options_.seed, Stream::think_time,
-                                                   closed ? n : std::uint64_t(client.number))
-            : 0;
+    double pause = 0;
+    if (load_.think_time.value > 0) {
+      const std::uint64_t draw = draw_of(client.number, client_index);
+      pause = load_.think_time.value * exponential(options_.seed, Stream::think_time, draw);
+    }
     push_due(time + pause, client_index);
   } else if (!closed) {
     idle_.push_back(client_index);

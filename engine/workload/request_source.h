@@ -18,6 +18,9 @@ namespace engine {
 // Why the load cannot be made, or nothing.
 std::optional<std::string> load_problem(const Load& load, const Trace* trace);
 
+// Requests in all; where the load leaves that open, those of the whole trace, or 1,000.
+std::int64_t total_requests(const Load& load, const Trace* trace);
+
 // What a load's relative settings come to at this point.
 struct LoadLevel {
   double rate = 1;           // requests a second (sessions a second when turns > 1)
@@ -28,7 +31,7 @@ struct LoadLevel {
 // sweep nearly all of them do. Bounded; what lies beyond is drawn anew.
 class RequestMemory {
  public:
-  static constexpr std::size_t kMost = 1 << 16;  // requests: one megabyte
+  static constexpr std::size_t kMost = 1 << 17;  // requests: three megabytes
 
   // Forgets what belongs to another load.
   void prepare(const Load& load, std::uint64_t seed);
@@ -64,6 +67,7 @@ class RequestSource {
     LoadLevel level;
     std::uint64_t seed = 0;
     bool prefixes = false;  // fill in Request::prefix
+    bool endless = false;   // requests come until `stop`
   };
   RequestSource(const Load& load, const Trace* trace, RequestMemory& memory,
                 const Options& options);
@@ -75,6 +79,9 @@ class RequestSource {
   // The client's request was answered (or refused) at `time`: its client or session goes on.
   void answered(std::int64_t client, double time);
 
+  // Nothing begins from now on: no request, no session, no client's next request.
+  void stop();
+
   // Requests in all.
   std::int64_t total() const { return total_; }
   const LengthSampler& lengths() const { return lengths_; }
@@ -83,9 +90,12 @@ class RequestSource {
   // Somebody who waits for answers: a client of a closed loop, or a session with more turns to come.
   struct Client {
     std::int64_t session = -1;
+    std::uint64_t session_draw = 0;      // what its group and tenant are drawn by
     std::int64_t turn = 0;               // of the session, the one being answered
     std::int64_t number = 0;             // of the request being answered
+    std::int64_t asked = 0;              // closed: requests so far
     std::int64_t history = 0;            // tokens so far, prompts and outputs
+    std::int64_t shared = 0;             // tokens at the start that other sessions have, too
     std::vector<std::int64_t> turn_end;  // tokens whose KV each turn leaves behind
   };
   // A client's next request.
@@ -101,10 +111,11 @@ class RequestSource {
   void find_next();
   void advance_open();
   double next_open();
+  std::uint64_t draw_of(std::int64_t number, std::int64_t client_index) const;
   void fill(Request& out, std::int64_t number, std::int64_t client_index);
   void fill_from_trace(Request& out, std::int64_t row) const;
-  std::int64_t tenant_of(std::int64_t owner) const;
-  void add_prefix(Request& out, const Client* client) const;
+  std::int64_t tenant_of(std::uint64_t owner) const;
+  void add_prefix(Request& out, std::uint64_t owner, const Client* client) const;
 
   const Load& load_;
   const Trace* trace_;

@@ -200,6 +200,7 @@ TEST_P(DirectionsAt, ServingFollowsButForItsScheduler) {
     scenario.load.arrivals = ArrivalKind::poisson;
     scenario.load.rate = RequestsPerSecond{20};
     scenario.load.requests = 60;
+    scenario.load.measure = MeasureKind::whole;  // the same requests whatever the design
     scenario.load.lengths.prompt = 300;
     scenario.load.lengths.output = 40;
     scenario.output.requests = false;

@@ -29,12 +29,14 @@ struct Laboratory {
 
   ServingStats::Summary run() {
     const Scenario& scenario = made.scenario;
+    const LoadLevel level{.rate = scenario.load.rate.value, .clients = scenario.load.clients};
     sim.run({.settings = scenario.serving,
              .load = scenario.load,
              .trace = made.resources.find_trace("toy"),
              .slo = scenario.slo,
              .context = context,
-             .level = {.rate = scenario.load.rate.value, .clients = scenario.load.clients},
+             .level = level,
+             .plan = run_plan(scenario.load, level, made.resources.find_trace("toy")),
              .kv_blocks = scenario.serving.kv_blocks,
              .replicas = scenario.serving.replicas,
              .longest = scenario.model.max_context,
@@ -52,7 +54,12 @@ struct Laboratory {
     if (made.scenario.load.arrivals == ArrivalKind::trace)
       return {trace.prompt[row], trace.output[row]};
     const std::uint64_t seed = std::uint64_t(made.scenario.seed);
-    return LengthSampler(made.scenario.load.lengths, seed, &trace)(number);
+    const Load& load = made.scenario.load;
+    const LengthSampler sampler(load.lengths, seed, &trace);
+    if (load.arrivals != ArrivalKind::closed) return sampler(number);
+    // Drawn by client, and by how often it asked before.
+    const std::int64_t clients = std::min(load.clients, load.requests);
+    return sampler(number % clients + (number / clients << 32));
   }
   // Tokens of all requests, prompts with the history of their session in them.
   double offered_tokens() const {
@@ -104,6 +111,7 @@ TEST(ServingLaws, TokensGoInAndComeOut) {
   for (std::uint64_t number = 3000; number < 3200; ++number) {
     toys::RandomCase made = toys::random_case(number);
     made.scenario.output.requests = true;
+    made.scenario.load.warmup = made.scenario.load.window = Seconds{0};
     const Outcome outcome = evaluate(made.scenario, made.resources);
     ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
     double finished = 0;
@@ -183,6 +191,7 @@ TEST(ServingLaws, LittlesLaw) {
     scenario.serving.max_num_seqs = 64;
     scenario.load.requests = 20'000;
     scenario.load.rate = RequestsPerSecond{100};
+    scenario.load.measure = MeasureKind::whole;
     const Outcome outcome = evaluate(scenario);
     ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
     const double rate = outcome.metrics.requests_finished / outcome.metrics.makespan.value;

@@ -20,6 +20,7 @@ toys::RandomCase with_ordering(std::uint64_t number, Ordering ordering) {
   toys::RandomCase made = toys::random_case(number);
   made.scenario.serving.ordering = ordering;
   made.scenario.output.requests = true;
+  made.scenario.load.warmup = made.scenario.load.window = Seconds{0};
   return made;
 }
 
@@ -76,6 +77,7 @@ TEST(ServingOrder, SessionsGoOnToTheirEnd) {
     if (scenario.load.arrivals == ArrivalKind::trace) continue;
     scenario.load.turns = 2 + std::int64_t(number % 3);
     scenario.output.requests = true;
+    scenario.load.warmup = scenario.load.window = Seconds{0};
     const Outcome outcome = evaluate(scenario, made.resources);
     ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
 
@@ -88,7 +90,10 @@ TEST(ServingOrder, SessionsGoOnToTheirEnd) {
     const std::size_t total = std::size_t(scenario.load.requests);
     EXPECT_EQ(outcome.requests.size(), total) << "case " << number;
     EXPECT_EQ(numbers.size(), total) << "case " << number;
-    EXPECT_EQ(*numbers.rbegin(), scenario.load.requests - 1) << "case " << number;
+    // Clients of a closed loop are numbered side by side: a quick one is ahead of the others.
+    if (scenario.load.arrivals != ArrivalKind::closed) {
+      EXPECT_EQ(*numbers.rbegin(), scenario.load.requests - 1) << "case " << number;
+    }
     EXPECT_EQ(outcome.metrics.requests_finished + outcome.metrics.requests_refused, double(total));
     for (auto& [session, turns] : sessions) {
       longest = std::max(longest, turns.size());

@@ -87,6 +87,7 @@ TEST(UnevenContexts, LastLongerUnderEveryPolicy) {
     // Everybody is there from the start: no accident of arrivals can make slower steps worth it.
     made.scenario.load.arrivals = ArrivalKind::trace;
     made.scenario.load.turns = 1;
+    made.scenario.load.warmup = made.scenario.load.window = Seconds{0};
     made.scenario.serving.max_num_seqs = 40;
     made.scenario.serving.kv_blocks = 0;
     auto all_at_once = std::make_shared<Trace>(*made.resources.traces["toy"]);

@@ -122,6 +122,7 @@ engine::Result<engine::Scenario> scenario_of(const Row& row, std::string& left_o
   scenario.load.arrivals = engine::ArrivalKind::deterministic;
   scenario.load.rate = engine::RequestsPerSecond{1e6};  // all at once
   scenario.load.requests = row.cells.count("num_requests");
+  scenario.load.measure = engine::MeasureKind::whole;  // as its client counts
   scenario.load.lengths.prompt = row.cells.count("isl");
   scenario.load.lengths.output = row.cells.count("osl");
   // Prompts are not cut: one has to fit beside the decodes.

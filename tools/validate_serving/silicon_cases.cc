@@ -48,7 +48,8 @@ engine::Load load_of(const TableRow& row) {
   engine::Load load;
   load.arrivals = engine::ArrivalKind::closed;
   load.clients = row.count("concurrency");
-  load.requests = 10 * load.clients;  // the default of both clients
+  load.requests = 10 * load.clients;  // the default of both clients, which count all of them
+  load.measure = engine::MeasureKind::whole;
   load.lengths.prompt = row.count("isl");
   load.lengths.output = row.count("osl");
   if (dated(row.text("id"))) {

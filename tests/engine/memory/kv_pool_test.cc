@@ -110,6 +110,51 @@ TEST(KvPool, ShortExtentsAddUpToBlocks) {
   EXPECT_EQ(pool.match(Prefix{{1, 6}}, 100).tokens, 4);
 }
 
+TEST(KvPool, PromptsOfAnyLengthShareTheCommonPart) {
+  KvPool pool = pool_of(20, 4);
+  // One follows the shared stretch for 8 tokens, one for 16: either finds what the other has of it.
+  KvHolding first = compute(pool, {{1, 8}});
+  EXPECT_EQ(pool.match(Prefix{{1, 16}}, 100).tokens, 8);
+  EXPECT_FALSE(pool.match(Prefix{{1, 16}}, 100).whole);
+  KvHolding second = compute(pool, {{1, 16}});
+  EXPECT_EQ(pool.used(), 4);
+  EXPECT_EQ(pool.match(Prefix{{1, 16}}, 100).tokens, 16);
+  EXPECT_EQ(pool.match(Prefix{{1, 11}}, 100).tokens, 8);
+  EXPECT_TRUE(pool.match(Prefix{{1, 11}}, 100).whole);
+  // What only the longer one holds comes free with it.
+  EXPECT_EQ(pool.freed_by(first, 2), 0);
+  EXPECT_EQ(pool.freed_by(second, 4), 2);
+  pool.release(second, 4);
+  EXPECT_EQ(pool.used(), 2);
+  EXPECT_EQ(pool.idle(), 2);
+  // The end of it goes where blocks run out, not what is held.
+  pool.take(17);
+  EXPECT_EQ(pool.match(Prefix{{1, 16}}, 100).tokens, 12);
+  pool.take(1);
+  EXPECT_EQ(pool.free(), 0);
+  EXPECT_EQ(pool.match(Prefix{{1, 16}}, 100).tokens, 8);
+  pool.give(18);
+  pool.release(first, 2);
+  EXPECT_EQ(pool.free(), 20);
+}
+
+TEST(KvPool, WhatTwoComputedAtOnceIsKeptOnce) {
+  KvPool pool = pool_of(20, 4);
+  // Both begin before either has anything to share; the longer one is done last.
+  KvHolding first, second;
+  pool.take(2);
+  pool.take(4);
+  pool.publish(Prefix{{1, 8}}, 8, first);
+  pool.publish(Prefix{{1, 16}}, 16, second);
+  EXPECT_EQ(first.shared, 2);
+  EXPECT_EQ(second.shared, 4);
+  EXPECT_EQ(pool.used(), 4);
+  pool.release(first, 2);
+  pool.release(second, 4);
+  EXPECT_EQ(pool.free(), 20);
+  EXPECT_EQ(pool.idle(), 4);
+}
+
 TEST(KvPool, BlocksAreConservedUnderAnyUse) {
   KvPool pool = pool_of(64, 4);
   struct Held {
@@ -134,6 +179,8 @@ TEST(KvPool, BlocksAreConservedUnderAnyUse) {
       chain = mixed_seed(chain, dice(3 + std::uint32_t(part), 3));
       prefix.push_back({chain, std::int64_t(7 * (part + 1))});
     }
+    // The last stretch is followed for any length.
+    prefix.back().end -= std::int64_t(dice(9, 7));
     const std::int64_t tokens = prefix.back().end;
     const KvPool::Match hit = pool.match(prefix, tokens - 1);
     const std::int64_t blocks = std::max(pool.blocks_for(tokens), hit.blocks);

@@ -158,6 +158,83 @@ TEST(RequestSource, AClosedLoopWaitsForItsAnswers) {
   }
 }
 
+TEST(RequestSource, AClosedLoopDrawsByClientAndTurn) {
+  // Whatever the pace of answers and the number of clients: a client's n-th request is the same, and so
+  // is the pause after it.
+  Load load;
+  load.arrivals = ArrivalKind::closed;
+  load.requests = 200;
+  load.lengths.distribution = LengthKind::lognormal;
+  load.think_time = Seconds{3};
+  load.priorities = 4;
+  load.tenants = 3;
+  struct Asked {
+    Request request;
+    double pause;  // before it
+  };
+  const auto by_client = [&](std::int64_t clients, double service) {
+    RequestMemory memory;
+    RequestSource source(load, nullptr, memory, {.level = {.clients = clients}, .seed = 1});
+    std::vector<std::vector<Asked>> asked{std::size_t(clients)};
+    for (const Request& request : all_of(source, service)) {
+      std::vector<Asked>& mine = asked[std::size_t(request.client)];
+      EXPECT_EQ(request.number, request.client + clients * std::int64_t(mine.size()));
+      const double before = mine.empty() ? 0 : mine.back().request.arrival + service;
+      mine.push_back({request, request.arrival - before});
+    }
+    return asked;
+  };
+  const auto reference = by_client(4, 1.0);
+  for (const auto& other : {by_client(4, 5.0), by_client(7, 0.1)}) {
+    for (std::size_t client = 0; client < 4; ++client) {
+      const std::size_t common = std::min(reference[client].size(), other[client].size());
+      ASSERT_GT(common, 3u);
+      for (std::size_t n = 0; n < common; ++n) {
+        const Asked &a = reference[client][n], &b = other[client][n];
+        EXPECT_EQ(a.request.prompt, b.request.prompt);
+        EXPECT_EQ(a.request.output, b.request.output);
+        EXPECT_EQ(a.request.priority, b.request.priority);
+        EXPECT_EQ(a.request.tenant, b.request.tenant);
+        EXPECT_NEAR(a.pause, b.pause, 1e-9);
+      }
+    }
+  }
+}
+
+TEST(RequestSource, ASessionSharesWhatItsFirstPromptShares) {
+  Load load;
+  load.arrivals = ArrivalKind::deterministic;
+  load.requests = 3;
+  load.turns = 3;
+  load.lengths.prompt = 100;
+  load.lengths.output = 10;
+  load.shared_prefix = 150;  // longer than the first prompt, shorter than the second
+  RequestMemory memory;
+  RequestSource source(load, nullptr, memory,
+                       {.level = {.rate = 0.01}, .seed = 1, .prefixes = true});
+  for (const Request& request : all_of(source, 1.0)) {
+    EXPECT_EQ(request.prefix[0].end, 99);
+    EXPECT_EQ(request.prefix[1].end, 109);
+  }
+}
+
+TEST(RequestSource, SessionsOpenAndClose) {
+  Load load;
+  load.arrivals = ArrivalKind::deterministic;
+  load.requests = 5;
+  load.turns = 3;
+  RequestMemory memory;
+  RequestSource source(load, nullptr, memory, {.level = {.rate = 0.01}, .seed = 1});
+  std::vector<bool> opens, closes;
+  for (const Request& request : all_of(source, 1.0)) {
+    opens.push_back(request.opens);
+    closes.push_back(request.closes);
+  }
+  // The second session is cut short by the number of requests.
+  EXPECT_EQ(opens, (std::vector<bool>{true, false, false, true, false}));
+  EXPECT_EQ(closes, (std::vector<bool>{false, false, true, false, true}));
+}
+
 TEST(RequestSource, ASessionSendsItsHistoryAgain) {
   Load load;
   load.arrivals = ArrivalKind::deterministic;

@@ -1,0 +1,131 @@
+// What a run tells, from series one can make up.
+#include "engine/serving/run_judge.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "engine/base/random.h"
+
+namespace engine {
+namespace {
+
+// Forty moments of a load of `rate` requests a second over `seconds`, of which `served` are finished,
+// after `inside` were there.
+std::vector<Snapshot> even_run(double rate, double served, double seconds, double inside = 5) {
+  std::vector<Snapshot> snapshots;
+  for (int i = 0; i <= 40; ++i) {
+    const double time = seconds * i / 40;
+    snapshots.push_back({.time = time, .arrived = inside + rate * time, .finished = served * time});
+  }
+  return snapshots;
+}
+
+Saturation judged(const std::vector<Snapshot>& snapshots, bool settled = true,
+                  double offered_share = 0.5, double queue_share = 0) {
+  return saturation_of({.kind = RunKind::open,
+                        .settled = settled,
+                        .snapshots = snapshots,
+                        .queue_share = queue_share,
+                        .offered_share = offered_share});
+}
+
+TEST(RunJudge, BatchMeansCoverTheMean) {
+  // Twenty numbers around 10: the interval of nineteen in twenty such runs holds it.
+  int covered = 0;
+  for (std::uint64_t run = 0; run < 1000; ++run) {
+    std::vector<double> values;
+    for (std::uint64_t i = 0; i < kBatches; ++i) {
+      values.push_back(10 + normal(7, Stream::sampling, run * kBatches + i));
+    }
+    const BatchMean mean = batch_mean(values);
+    covered += std::abs(mean.mean - 10) <= mean.half_width;
+  }
+  EXPECT_NEAR(covered, 950, 25);
+}
+
+TEST(RunJudge, FewBatchesTellNothing) {
+  EXPECT_EQ(batch_mean(std::vector<double>{1, 1, 1}).half_width, kNever);
+  EXPECT_EQ(batch_mean(std::vector<double>{1, 1, 1, 1}).half_width, 0);
+  EXPECT_EQ(finished_rate({}).relative(), kNever);
+}
+
+TEST(RunJudge, AnEvenRunIsPrecise) {
+  const BatchMean rate = finished_rate(even_run(20, 20, 100));
+  EXPECT_NEAR(rate.mean, 20, 1e-9);
+  EXPECT_LT(rate.relative(), 1e-9);
+}
+
+TEST(RunJudge, BatchesThatFollowOneAnotherAlikeCountAsFewer) {
+  std::vector<double> independent, drifting;
+  for (std::uint64_t i = 0; i < 4000; ++i) {
+    independent.push_back(1 + 0.1 * normal(7, Stream::sampling, i));
+    drifting.push_back(1 + 0.1 * std::sin(double(i) / 500));
+  }
+  EXPECT_LT(half_width_of(independent, 0.95), 0.02);
+  EXPECT_GT(half_width_of(drifting, 0.95), 0.05);
+}
+
+TEST(RunJudge, ALimitOnNothingIsNotMet) {
+  const LimitCheck check{.limit = 1, .value = std::nan("")};
+  EXPECT_FALSE(check.met());
+  EXPECT_FALSE(check.decided());
+  EXPECT_FALSE(check.precise());
+  Slo slo;
+  slo.ttft.p95 = Seconds{1};
+  const SloVerdict verdict = judge_slo(slo, {}, [](double) { return 0.0; });
+  EXPECT_FALSE(verdict.decided);
+  EXPECT_FALSE(verdict.precise);
+}
+
+TEST(RunJudge, ALimitIsDecidedFarFromIt) {
+  LatencySamples samples;
+  for (std::uint64_t i = 0; i < 2000; ++i) {
+    samples.ttft.push_back(exponential(3, Stream::sampling, i));
+  }
+  Slo slo;  // the 95th percentile is 3
+  slo.ttft.p95 = Seconds{6};
+  EXPECT_TRUE(judge_slo(slo, samples, {}).decided);
+  EXPECT_FALSE(judge_slo(slo, samples, {}).missed);
+  slo.ttft.p95 = Seconds{1};
+  EXPECT_TRUE(judge_slo(slo, samples, {}).missed);
+  slo.ttft.p95 = Seconds{3};
+  EXPECT_FALSE(judge_slo(slo, samples, {}).decided);
+}
+
+TEST(RunJudge, WhoFinishesWhatIsOfferedIsStable) {
+  // From a few hundred requests on, and also where much is inside.
+  for (const double seconds : {10, 20, 100, 1000}) {
+    for (const double inside : {1, 20, 100}) {
+      EXPECT_EQ(judged(even_run(20, 20, seconds, inside)), Saturation::stable)
+          << seconds << " s, " << inside << " inside";
+    }
+  }
+  EXPECT_EQ(judged(even_run(20, 20, 100), true, 0.5, 1.0), Saturation::backlogged);
+  EXPECT_EQ(judged(even_run(20, 20, 1000), true, 0.99, 1.0), Saturation::backlogged);
+}
+
+TEST(RunJudge, WhoFinishesLessThanIsOfferedIsOverloaded) {
+  // The queue may be short: decodes that starve are inside, too.
+  EXPECT_EQ(judged(even_run(30, 13, 67), false, 0.8), Saturation::overloaded);
+  EXPECT_EQ(judged(even_run(30, 24, 100), true, 0.8), Saturation::overloaded);
+  EXPECT_EQ(judged(even_run(30, 28, 1000), true, 0.8), Saturation::overloaded);
+  // Before it fills up, where the estimate says the same.
+  EXPECT_EQ(judged(even_run(30, 0, 10), false, 2.0), Saturation::overloaded);
+}
+
+TEST(RunJudge, AShortRunAtTheLimitIsUndecided) {
+  EXPECT_EQ(judged(even_run(30, 28.5, 30), true, 1.0), Saturation::undecided);
+  // One that is still filling up finishes more and more.
+  std::vector<Snapshot> filling;
+  for (int i = 0; i <= 20; ++i) {
+    filling.push_back(
+        {.time = double(i), .arrived = 100 + 20.0 * i, .finished = 0.3 * double(i) * double(i)});
+  }
+  EXPECT_EQ(judged(filling, false, 0.7), Saturation::undecided);
+  EXPECT_EQ(judged({}, false), Saturation::undecided);
+}
+
+}  // namespace
+}  // namespace engine

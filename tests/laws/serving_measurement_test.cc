@@ -1,0 +1,251 @@
+// Laws of what is measured: rates do not depend on where one looks, on the drain, or on how a run of
+// some length came about; and limits are met only by what was seen.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "engine/serving/serving_sim.h"
+#include "tests/support/serving_toys.h"
+
+namespace engine {
+namespace {
+
+// Steps of 10 ms and outputs of 20 tokens: a request takes 0.2 s, sixteen at a time.
+Scenario served_at(double rate) {
+  Scenario scenario = toys::served(policy_named("vllm_v1"));
+  scenario.serving.max_num_seqs = 16;  // 80 requests a second
+  scenario.load.arrivals = ArrivalKind::poisson;
+  scenario.load.trace.clear();
+  scenario.load.rate = RequestsPerSecond{rate};
+  scenario.load.lengths.prompt = 8;
+  scenario.load.lengths.output = 20;
+  scenario.output.requests = false;
+  return scenario;
+}
+
+Outcome evaluated(const Scenario& scenario) {
+  Outcome outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+  return outcome;
+}
+
+TEST(ServingMeasurement, RatesDoNotDependOnTheWindow) {
+  Scenario scenario = served_at(20);
+  scenario.load.requests = 4000;
+  for (const double warmup : {0, 30}) {
+    for (const double window : {0, 100, 30, 10}) {
+      scenario.load.warmup = Seconds{warmup};
+      scenario.load.window = Seconds{window};
+      const Metrics metrics = evaluated(scenario).metrics;
+      // As many as arrive: chance brings three deviations of a Poisson count at most.
+      const double seen = metrics.measured_until.value - metrics.measured_from.value;
+      const double chance = 3 / std::sqrt(20 * seen);
+      EXPECT_NEAR(metrics.throughput.value / 20, 1, chance) << warmup << ", " << window;
+      EXPECT_NEAR(metrics.throughput.value / metrics.offered.value, 1, 12 / (20 * seen));
+      EXPECT_NEAR(metrics.output.value / metrics.throughput.value, 20, 0.6);
+      if (window > 0) {
+        EXPECT_NEAR(seen, window, 1e-9);
+      }
+      if (warmup > 0) {
+        EXPECT_EQ(metrics.measured_from.value, warmup);
+      }
+    }
+  }
+}
+
+TEST(ServingMeasurement, TheDrainDilutesNothing) {
+  // Few requests on a system where each stays long: most of a whole run is filling up and draining.
+  Scenario scenario = served_at(20);
+  scenario.serving.max_num_seqs = 1000;
+  scenario.serving.kv_blocks = 100'000;
+  scenario.load.lengths.output = 200;  // 2 s
+  scenario.load.arrivals = ArrivalKind::deterministic;
+  scenario.load.requests = 240;  // 12 s
+  const Metrics steady = evaluated(scenario).metrics;
+  EXPECT_NEAR(steady.throughput.value, 20, 0.4);
+  EXPECT_NEAR(steady.output.value, 4000, 80);
+  EXPECT_EQ(steady.steady, 1);
+  scenario.load.measure = MeasureKind::whole;
+  const Metrics whole = evaluated(scenario).metrics;
+  EXPECT_NEAR(whole.throughput.value, 240 / 14.0, 0.2);
+  EXPECT_EQ(whole.steady, 0);
+  EXPECT_TRUE(std::isnan(whole.precision_met));
+}
+
+TEST(ServingMeasurement, AutomaticRunsArePreciseAndKeepTheirLoad) {
+  for (const double rate : {10, 40, 70}) {
+    const Outcome outcome = evaluated(served_at(rate));
+    const Metrics& metrics = outcome.metrics;
+    EXPECT_EQ(metrics.precision_met, 1) << rate;
+    EXPECT_EQ(metrics.steady, 1) << rate;
+    EXPECT_NE(outcome.saturation, Saturation::overloaded) << rate;
+    EXPECT_NEAR(metrics.throughput.value / rate, 1, 0.03) << rate;
+    Scenario longer = served_at(rate);
+    longer.load.requests = 100'000;
+    const Metrics reference = evaluated(longer).metrics;
+    EXPECT_NEAR(metrics.ttft.value / reference.ttft.value, 1, 0.1) << rate;
+    EXPECT_NEAR(metrics.tpot.value / reference.tpot.value, 1, 0.02) << rate;
+  }
+}
+
+TEST(ServingMeasurement, ALongerRunIsThatLengthStartedAtOnce) {
+  const Scenario scenario = served_at(76);
+  const Fabric fabric = fabric_of(scenario.cluster, scenario.device);
+  const ModelShard shard = shard_of(scenario.model, scenario.parallel, scenario.quant);
+  const StepContext context{scenario.device, fabric, shard, scenario.host};
+  const LoadLevel level{.rate = scenario.load.rate.value};
+  RunPlan plan = run_plan(scenario.load, level, nullptr);
+  const auto run = [&](ServingSim& sim) {
+    sim.run({.settings = scenario.serving,
+             .load = scenario.load,
+             .slo = scenario.slo,
+             .context = context,
+             .level = level,
+             .plan = plan,
+             .kv_blocks = scenario.serving.kv_blocks,
+             .longest = scenario.model.max_context});
+  };
+  ServingSim doubled, once;
+  run(doubled);
+  plan.units = doubled.units();
+  plan.lengths = 1;
+  run(once);
+  EXPECT_GT(plan.units, 1000);
+  EXPECT_EQ(once.units(), doubled.units());
+  EXPECT_NEAR(once.makespan(), doubled.makespan(), 1e-9 * once.makespan());
+  const ServingStats &a = once.stats(), &b = doubled.stats();
+  EXPECT_EQ(a.part().from, b.part().from);
+  EXPECT_EQ(a.part().until, b.part().until);
+  using Sums = std::array<double, sizeof(MeasuredSums) / sizeof(double)>;
+  const auto left = std::bit_cast<Sums>(a.measured()), right = std::bit_cast<Sums>(b.measured());
+  for (std::size_t i = 0; i < left.size(); ++i) EXPECT_NEAR(left[i], right[i], 1e-9 * left[i]) << i;
+  EXPECT_NEAR(a.gap_count(), b.gap_count(), 1e-6);
+  EXPECT_NEAR(a.gap_percentile(0.99), b.gap_percentile(0.99), 1e-9);
+}
+
+TEST(ServingMeasurement, SaturationFollowsTheLoad) {
+  // 80 a second can be served; stated lengths from short to long, and automatic ones.
+  for (const std::int64_t requests : {0, 300, 1000, 8000}) {
+    for (const double share : {0.1, 0.4, 0.7, 1.3, 2.0, 8.0}) {
+      Scenario scenario = served_at(80 * share);
+      scenario.load.requests = requests;
+      const Saturation saturation = evaluated(scenario).saturation;
+      if (share < 0.5) {
+        EXPECT_EQ(saturation, Saturation::stable) << requests << " at " << share;
+      } else if (share < 1) {
+        EXPECT_NE(saturation, Saturation::overloaded) << requests << " at " << share;
+      } else {
+        EXPECT_NE(saturation, Saturation::stable) << requests << " at " << share;
+        EXPECT_NE(saturation, Saturation::backlogged) << requests << " at " << share;
+        if (requests == 0 || requests == 8000) {
+          EXPECT_EQ(saturation, Saturation::overloaded) << requests << " at " << share;
+        }
+      }
+    }
+  }
+}
+
+TEST(ServingMeasurement, OverloadShowsWhatTheSystemCanServe) {
+  for (const double share : {1.2, 3.0, 20.0}) {
+    const Metrics metrics = evaluated(served_at(80 * share)).metrics;
+    EXPECT_NEAR(metrics.throughput.value, 80, 4) << share;
+    EXPECT_EQ(metrics.steady, 0) << share;
+  }
+}
+
+TEST(ServingMeasurement, EverythingAtOnceIsMeasuredAsAWhole) {
+  // Sixteen at a time, 0.2 s each: 400 requests that come together take 5 s.
+  Scenario scenario = served_at(1e6);
+  scenario.load.requests = 400;
+  const Metrics metrics = evaluated(scenario).metrics;
+  EXPECT_NEAR(metrics.throughput.value, 80, 1);
+  EXPECT_EQ(metrics.requests_measured, 400);
+  EXPECT_EQ(metrics.steady, 0);
+}
+
+TEST(ServingMeasurement, NothingMeasuredIsNoAnswer) {
+  Scenario scenario = served_at(20);
+  scenario.load.requests = 300;  // 15 s
+  scenario.load.warmup = Seconds{60};
+  Outcome outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.status, Status::infeasible);
+  EXPECT_NE(outcome.reason.find("nothing was measured"), std::string::npos) << outcome.reason;
+  scenario.capacity.slo.ttft.p95 = Seconds{0.5};
+  outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.status, Status::infeasible);
+  EXPECT_NE(outcome.reason.find("nothing was measured"), std::string::npos) << outcome.reason;
+  EXPECT_TRUE(std::isnan(outcome.metrics.capacity.value));
+}
+
+TEST(ServingMeasurement, ALimitOnTokensThatNeverComeIsNotMet) {
+  Scenario scenario = served_at(20);
+  scenario.load.lengths.output = 1;
+  scenario.load.requests = 500;
+  scenario.slo.tpot.p95 = Seconds{1};
+  EXPECT_EQ(evaluated(scenario).metrics.slo_met, 0);
+}
+
+TEST(ServingMeasurement, CapacityIsWhatCanBeKeptUp) {
+  // A limit that only a growing queue can miss: the answer is what the system serves, however many
+  // requests are stated.
+  for (const std::int64_t requests : {0, 20'000}) {
+    Scenario scenario = served_at(20);
+    scenario.load.requests = requests;
+    scenario.capacity.slo.ttft.p95 = Seconds{5};
+    const Metrics metrics = evaluated(scenario).metrics;
+    EXPECT_NEAR(metrics.capacity.value, 80, 4) << requests;
+    EXPECT_EQ(metrics.slo_met, 1);
+  }
+}
+
+TEST(ServingMeasurement, AClosedLoopIsMeasuredInWholeRounds) {
+  // Sixteen clients in step: rounds of 0.2 s, whatever the number of requests.
+  for (const std::int64_t requests : {0, 160, 167, 1000}) {
+    Scenario scenario = served_at(1);
+    scenario.load.arrivals = ArrivalKind::closed;
+    scenario.load.clients = 16;
+    scenario.load.requests = requests;
+    const Outcome outcome = evaluated(scenario);
+    EXPECT_NEAR(outcome.metrics.throughput.value, 80, 1e-6) << requests;
+    EXPECT_NEAR(outcome.metrics.output.value, 1600, 1e-5) << requests;
+    EXPECT_EQ(outcome.metrics.precision_met, 1) << requests;
+    EXPECT_EQ(outcome.saturation, Saturation::stable) << requests;
+  }
+}
+
+TEST(ServingMeasurement, SessionsAreMeasuredWhileOthersBegin) {
+  Scenario scenario = served_at(5);
+  scenario.load.turns = 4;
+  scenario.load.think_time = Seconds{1};
+  const Outcome outcome = evaluated(scenario);
+  EXPECT_NEAR(outcome.metrics.throughput.value, 20, 1);
+  EXPECT_NEAR(outcome.metrics.throughput.value / outcome.metrics.offered.value, 1, 0.01);
+  EXPECT_EQ(outcome.saturation, Saturation::stable);
+}
+
+TEST(ServingMeasurement, MeasuredRowsAreThoseThatArriveInThePart) {
+  Scenario scenario = served_at(40);
+  scenario.output.requests = true;
+  const Outcome outcome = evaluated(scenario);
+  const Metrics& metrics = outcome.metrics;
+  double measured = 0, answers = 0, ttft = 0;
+  for (const RequestRow& row : outcome.requests) {
+    if (row.finish > metrics.measured_from && row.finish <= metrics.measured_until) answers += 1;
+    EXPECT_EQ(row.measured, row.arrival.value >= metrics.measured_from.value - 1e-9 &&
+                                row.arrival < metrics.measured_until);
+    if (!row.measured) continue;
+    measured += 1;
+    ttft += (row.first_token - row.arrival).value;
+  }
+  EXPECT_EQ(measured, metrics.requests_measured);
+  EXPECT_NEAR(ttft / measured, metrics.ttft.value, 1e-9);
+  EXPECT_NEAR(answers / (metrics.measured_until - metrics.measured_from).value,
+              metrics.throughput.value, 1e-9);
+}
+
+}  // namespace
+}  // namespace engine
