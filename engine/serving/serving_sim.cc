@@ -37,7 +37,24 @@ double ServingSim::next_event_but(std::size_t replica) const {
   return soonest;
 }
 
+namespace {
+
+// What the simulation holds from the start on, in bytes: lanes with their calendars, a place for every number
+// of tokens in a step, and the clients and tenants of the load.
+double bytes_at_start(const ServingProblem& problem) {
+  constexpr double lane = 32 << 10, client = 128, tenant = 8, place = 4;
+  const double lanes = double(problem.replicas) * double(problem.context.shard.parallel.pp);
+  const double tokens = double(std::min(problem.settings.step_budget(), problem.longest));
+  const double clients =
+      problem.load.arrivals == ArrivalKind::closed ? double(problem.level.clients) : 0;
+  return lanes * (lane + 8 * double(problem.settings.block_size)) + client * clients +
+         tenant * double(problem.load.tenants) + place * tokens;
+}
+
+}  // namespace
+
 void ServingSim::run(const ServingProblem& problem) {
+  if (problem.context.work != nullptr) problem.context.work->charge_bytes(bytes_at_start(problem));
   table_.reset(problem.context, problem.scale);
   const Load& load = problem.load;
   const double begin = load.warmup.value;
@@ -77,18 +94,30 @@ void ServingSim::run(const ServingProblem& problem) {
   const RouteFunction route = router_of(problem.settings.router);
   std::int64_t routed = 0;
   double now = 0;
+  // An event looks at every replica; an arrival stays in memory until it is answered.
+  const double work_of_an_event = 1 + double(replicas_.size()) / 8;
+  constexpr double work_of_an_arrival = 32;
+  std::int64_t longest_output = 0;
   while (true) {
+    problem.context.charge(work_of_an_event);
     const std::size_t next = next_replica();
     const double event = replicas_[next].next_event();
     const double arrival = source.next_arrival();
     const double soonest = std::min(event, arrival);
     if (soonest == kNever) break;
     if (next_mark() <= soonest) {
+      problem.context.charge(work_of_an_arrival * double(replicas_.size()));
       mark(next_mark());
       continue;
     }
     if (arrival <= event + kSameMoment) {
       source.take(request_);
+      problem.context.charge(work_of_an_arrival);
+      if (request_.output > longest_output) {
+        // Calendars have a day for every step until the last token.
+        problem.context.charge(4 * double(request_.output - longest_output));
+        longest_output = request_.output;
+      }
       stats_.arrived(request_.arrival);
       now = std::max(now, request_.arrival);
       if (looks_into_caches) {
