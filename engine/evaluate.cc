@@ -1,19 +1,24 @@
 #include "engine/evaluate.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <optional>
+#include <exception>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "engine/comm/links_needed.h"
+#include "engine/chosen_calibration.h"
 #include "engine/engine_kernels.h"
+#include "engine/feasibility.h"
 #include "engine/kernels/gemm.h"
 #include "engine/memory/footprint.h"
 #include "engine/report_price.h"
 #include "engine/serve_task.h"
+#include "engine/sound_figures.h"
 #include "engine/step/interval.h"
 #include "engine/step/step_time.h"
 
@@ -26,57 +31,17 @@ std::string in_gb(Bytes bytes) {
   return text;
 }
 
-// Why the hardware cannot run this at all, or nothing.
-std::optional<Refusal> hardware_problem(const Scenario& scenario, const Fabric& fabric) {
-  const Device& device = scenario.device;
-  const Dtype dtype = compute_dtype(scenario.quant.weights, scenario.quant.activations);
-  if (matrix_peak(device, dtype).value <= 0) {
-    return Refusal{ReasonClass::format, device.name + " has no " + std::string(name_of(dtype)) +
-                                            " matrix arithmetic (device.peak." +
-                                            std::string(name_of(dtype)) + " is 0)"};
-  }
-  const Dtype wide = matrix_peak(device, Dtype::bf16).value > 0 ? Dtype::bf16 : Dtype::fp16;
-  if (matrix_peak(device, wide).value <= 0) {
-    return Refusal{
-        ReasonClass::format,
-        device.name + " has no 16-bit matrix arithmetic, which attention and logits need"};
-  }
-  const std::int64_t devices = scenario.parallel.devices();
-  if (fabric.most_devices > 0 && devices > fabric.most_devices) {
-    return Refusal{ReasonClass::cluster, "needs " + std::to_string(devices) +
-                                             " devices; the cluster has " +
-                                             std::to_string(fabric.most_devices)};
-  }
-  return links_problem(scenario.parallel, fabric, device);
-}
-
 // What to say of a calibration that is not there.
-std::string missing(const CalibrationWish& wish, const Scenario& scenario) {
-  if (wish.tier != TierChoice::measured && !wish.engine.empty()) {
-    return "serving.kernels: no calibration of the engine '" + std::string(wish.engine) +
-           "' is loaded";
+std::string missing(const Scenario& scenario) {
+  const CalibrationWish wish = calibration_wish(scenario);
+  const std::string tier = "calibration.tier " + std::string(name_of(wish.tier)) + ": ";
+  if (wish.tier != TierChoice::measured) {
+    return wish.engine.empty() ? tier + "no such calibration is loaded"
+                               : "serving.kernels: no calibration of the engine '" +
+                                     std::string(wish.engine) + "' is loaded";
   }
-  std::string text =
-      "calibration.tier " + std::string(name_of(wish.tier)) + ": no such calibration is loaded";
-  if (wish.tier != TierChoice::measured) return text;
-  return text + " for " + std::string(wish.name.empty() ? scenario.device.name : wish.name);
-}
-
-// Why the contexts of a step cannot be as stated, or nothing.
-std::optional<std::string> context_problem(const StepShape& step) {
-  if (step.longest_context == 0) return std::nullopt;
-  if (step.longest_context < step.context) {
-    return "step.longest_context (" + std::to_string(step.longest_context) +
-           ") is less than step.context, the mean (" + std::to_string(step.context) + ")";
-  }
-  // The others have at least a token each.
-  const std::int64_t most = step.batch * (step.context - 1) + 1;
-  if (step.longest_context > most) {
-    return "step.longest_context (" + std::to_string(step.longest_context) + ") is more than " +
-           std::to_string(step.batch) + " sequences of " + std::to_string(step.context) +
-           " tokens on average allow (" + std::to_string(most) + ")";
-  }
-  return std::nullopt;
+  return wish.name.empty() ? tier + "no calibration was measured on such a device"
+                           : tier + "there is no calibration '" + std::string(wish.name) + "'";
 }
 
 // The tokens and sequences a point holds in memory at once, and the largest step it takes.
@@ -230,6 +195,7 @@ StepTime prompt_time(const Scenario& scenario, const StepContext& context, Outco
     done += chunk;
     batch.sampled = done == request.prompt ? request.batch : 0;
     rows.clear();
+    context.charge(kWorkOfAStep);
     const StepTime time = step_time(batch, context, Phase::prefill, &rows);
     sum.add(time);
     merge_rows(rows, outcome.kernels);
@@ -269,9 +235,8 @@ void evaluate_request(const Scenario& scenario, const StepContext& context, Outc
               outcome);
 }
 
-}  // namespace
-
-void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome& outcome) {
+// Its memory is used again.
+void clear(Outcome& outcome) {
   outcome.status = Status::ok;
   outcome.reason_class = ReasonClass::none;
   outcome.reason.clear();
@@ -283,33 +248,37 @@ void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome
   outcome.kernels.clear();
   outcome.requests.clear();
   outcome.timeline.clear();
+}
 
+void evaluate_task(const Scenario& scenario, const Resources& resources, const StepContext& context,
+                   Outcome& outcome) {
+  switch (scenario.task) {
+    case Task::step:
+      return evaluate_step(scenario, context, outcome);
+    case Task::request:
+      return evaluate_request(scenario, context, outcome);
+    case Task::serve:
+      return evaluate_serve(scenario, resources, context, outcome);
+  }
+}
+
+void evaluate_point(const Scenario& scenario, const Resources& resources, WorkMeter& work,
+                    Outcome& outcome) {
   const Parallelism& parallel = scenario.parallel;
-  outcome.metrics.devices = double(parallel.devices());
+  outcome.metrics.devices = devices_in_use(scenario);
   outcome.metrics.parameters = parameter_counts(scenario.model).total();
   if (parallel.cp > 1) {
     return outcome.refuse(
         Status::unsupported,
         {ReasonClass::unsupported, "context parallelism (parallel.cp > 1) is not modelled"});
   }
-  const CalibrationSettings& wanted = scenario.calibration;
-  const CalibrationWish wish{wanted.tier, wanted.name, scenario.serving.kernels};
-  const CalibrationChoice calibration =
-      choose_calibration(wish, scenario.device, resources.calibrations);
+  const CalibrationChoice calibration = chosen_calibration(scenario, resources.calibrations);
   if (calibration.missing) {
-    return outcome.refuse(Status::unsupported, {ReasonClass::calibration, missing(wish, scenario)});
-  }
-  if (auto problem = shard_problem(scenario.model, parallel)) {
-    return outcome.refuse(Status::infeasible, {ReasonClass::divisibility, std::move(*problem)});
+    return outcome.refuse(Status::unsupported, {ReasonClass::calibration, missing(scenario)});
   }
   const Fabric fabric = fabric_of(scenario.cluster, scenario.device);
-  if (auto problem = hardware_problem(scenario, fabric)) {
+  if (auto problem = feasibility_problem(scenario, fabric)) {
     return outcome.refuse(Status::infeasible, std::move(*problem));
-  }
-  if (scenario.task == Task::step && scenario.step.phase == StepPhase::decode) {
-    if (auto problem = context_problem(scenario.step)) {
-      return outcome.refuse(Status::infeasible, {ReasonClass::context, std::move(*problem)});
-    }
   }
 
   ModelShard shard = shard_of(scenario.model, parallel, scenario.quant);
@@ -324,16 +293,37 @@ void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome
                                             .per_logit = per_logit_of(scenario)});
   report_memory(footprint, shard, residency, outcome);
   if (outcome.status != Status::ok) return;
+  evaluate_task(scenario, resources,
+                {scenario.device, fabric, shard, scenario.host, calibration.calibration, &work},
+                outcome);
+}
 
-  const StepContext context{scenario.device, fabric, shard, scenario.host, calibration.calibration};
-  switch (scenario.task) {
-    case Task::step:
-      return evaluate_step(scenario, context, outcome);
-    case Task::request:
-      return evaluate_request(scenario, context, outcome);
-    case Task::serve:
-      return evaluate_serve(scenario, resources, context, outcome);
+}  // namespace
+
+void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome& outcome,
+                   WorkMeter& work) {
+  clear(outcome);
+  work.begin_point();
+  try {
+    evaluate_point(scenario, resources, work, outcome);
+    if (outcome.status != Status::ok) return;
+    if (auto problem = figures_problem(scenario.task, outcome)) fail(outcome, std::move(*problem));
+    return;
+  } catch (const WorkExceeded&) {
+    fail(outcome, {ReasonClass::budget,
+                   fmt::format("takes more than {:g} units of work; --point-budget allows more",
+                               work.budget())});
+  } catch (const std::bad_alloc&) {
+    fail(outcome, {ReasonClass::error, "this machine has not enough memory to evaluate the point"});
+  } catch (const std::exception& error) {
+    fail(outcome, {ReasonClass::error, error.what()});
   }
+  forget_simulation();
+}
+
+void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome& outcome) {
+  WorkMeter work;
+  evaluate_into(scenario, resources, outcome, work);
 }
 
 void evaluate_into(const Scenario& scenario, Outcome& outcome) {

@@ -1,6 +1,7 @@
 // The front door: one point in, one outcome out. Pure, deterministic, safe from any thread.
 #pragma once
 
+#include "engine/base/work_meter.h"
 #include "engine/outcome.h"
 #include "engine/resources.h"
 #include "engine/scenario.h"
@@ -15,5 +16,10 @@ void evaluate_into(const Scenario& scenario, Outcome& outcome);
 // With the traces and calibrations that scenarios name; without them a point has rooflines only.
 Outcome evaluate(const Scenario& scenario, const Resources& resources);
 void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome& outcome);
+
+// Within the meter's budget: a point that would take more, that runs out of memory or that throws is an outcome
+// with status `failed`. Throws WorkStopped where the meter was told to stop, and nothing else.
+void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome& outcome,
+                   WorkMeter& work);
 
 }  // namespace engine

@@ -211,6 +211,13 @@ const LeafUse* why_inert(int leaf, const CanBe& can_be) {
   return nullptr;
 }
 
+bool task_reads(Task task, int leaf) {
+  static const int task_leaf = leaf_table().find_leaf("task");
+  return why_inert(leaf, [task](int other, const std::function<bool(double)>& predicate) {
+           return other != task_leaf || predicate(double(task));
+         }) == nullptr;
+}
+
 const LeafUse* why_inert(int leaf, const Scenario& scenario) {
   return why_inert(leaf, [&](int other, const std::function<bool(double)>& predicate) {
     const Leaf& entry = leaf_table().leaves[std::size_t(other)];

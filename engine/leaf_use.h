@@ -49,6 +49,9 @@ const LeafUse* why_inert(int leaf, const CanBe& can_be);
 // The same in one scenario.
 const LeafUse* why_inert(int leaf, const Scenario& scenario);
 
+// Whether points of a task can depend on a leaf, whatever its other leaves are.
+bool task_reads(Task task, int leaf);
+
 // A value as conditions see it.
 double condition_value(const LeafValue& value);
 

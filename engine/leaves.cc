@@ -1,14 +1,7 @@
 #include "engine/leaves.h"
 
-#include <xxhash.h>
-
-#include <array>
-#include <cstring>
 #include <limits>
 #include <type_traits>
-
-#include "engine/base/check.h"
-#include "engine/base/version.h"
 
 namespace engine {
 namespace {
@@ -200,107 +193,6 @@ double leaf_as_double(const Scenario& scenario, const Leaf& leaf) {
       break;
   }
   return std::numeric_limits<double>::quiet_NaN();
-}
-
-namespace {
-
-// What the key needs of a leaf, and nothing more: the table is walked for every point.
-struct KeyLeaf {
-  std::uint64_t path_hash = 0;  // says which leaf it is, whatever its position in the table
-  std::uint64_t default_bits = 0;
-  std::uint32_t offset = 0;
-  LeafKind kind = LeafKind::number;
-};
-
-std::uint64_t double_bits(const Scenario& scenario, std::size_t offset) {
-  double value = 0;
-  std::memcpy(&value, reinterpret_cast<const char*>(&scenario) + offset, sizeof value);
-  // + 0.0 turns a negative zero into zero: equal values share a key.
-  value += 0.0;
-  std::uint64_t word = 0;
-  std::memcpy(&word, &value, sizeof word);
-  return word;
-}
-
-// The bits of a leaf, for all kinds but text.
-std::uint64_t leaf_bits(const Scenario& scenario, const KeyLeaf& leaf) {
-  const char* place = reinterpret_cast<const char*>(&scenario) + leaf.offset;
-  switch (leaf.kind) {
-    case LeafKind::quantity:
-    case LeafKind::number:
-      return double_bits(scenario, leaf.offset);
-    case LeafKind::integer: {
-      std::uint64_t word = 0;
-      std::memcpy(&word, place, sizeof word);
-      return word;
-    }
-    case LeafKind::boolean:
-    case LeafKind::enumeration:
-      return static_cast<unsigned char>(*place);
-    case LeafKind::text:
-      break;
-  }
-  return 0;
-}
-
-std::vector<KeyLeaf> key_leaves(const Scenario& defaults) {
-  std::vector<KeyLeaf> table;
-  for (const Leaf& leaf : leaf_table().leaves) {
-    if (leaf.range.file)
-      continue;  // where a file lies is not what it holds; its checksum is a leaf
-    KeyLeaf entry;
-    entry.path_hash = XXH3_64bits(leaf.path.data(), leaf.path.size());
-    entry.offset = std::uint32_t(leaf.offset);
-    entry.kind = leaf.kind;
-    entry.default_bits = leaf_bits(defaults, entry);
-    table.push_back(entry);
-  }
-  return table;
-}
-
-}  // namespace
-
-Key key_of(const Scenario& scenario) {
-  static const Scenario defaults;
-  static const std::vector<KeyLeaf> leaves = key_leaves(defaults);
-  // Not cleared: only the words written below are hashed.
-  std::array<std::uint64_t, 2 * 512> words;
-  std::size_t count = 0;
-  words[count++] = std::uint64_t(kModelVersion);
-  check(2 * leaves.size() + 1 <= words.size(), "the key's buffer holds every leaf");
-  for (const KeyLeaf& leaf : leaves) {
-    std::uint64_t word = 0;
-    if (leaf.kind == LeafKind::text) {
-      const auto text_of = [&](const Scenario& from) -> const std::string& {
-        return *reinterpret_cast<const std::string*>(reinterpret_cast<const char*>(&from) +
-                                                     leaf.offset);
-      };
-      const std::string& text = text_of(scenario);
-      if (text == text_of(defaults)) continue;
-      word = XXH3_64bits(text.data(), text.size());
-    } else {
-      word = leaf_bits(scenario, leaf);
-      if (word == leaf.default_bits) continue;
-    }
-    words[count++] = leaf.path_hash;
-    words[count++] = word;
-  }
-  const XXH128_hash_t hash = XXH3_128bits(words.data(), count * sizeof(std::uint64_t));
-  return {.high = hash.high64, .low = hash.low64};
-}
-
-void write_hex(Key key, char* out) {
-  constexpr char digits[] = "0123456789abcdef";
-  for (int i = 0; i < 16; ++i) {
-    out[i] = digits[(key.high >> (60 - 4 * i)) & 15];
-    out[16 + i] = digits[(key.low >> (60 - 4 * i)) & 15];
-  }
-}
-
-std::string to_hex(Key key) {
-  std::string text(32, '0');
-  write_hex(key, text.data());
-  return text;
 }
 
 }  // namespace engine

@@ -12,6 +12,7 @@
 
 #include "engine/base/fields.h"
 #include "engine/base/units.h"
+#include "engine/key.h"
 #include "engine/scenario.h"
 
 namespace engine {
@@ -65,18 +66,5 @@ double leaf_as_double(const Scenario& scenario, const Leaf& leaf);
 double leaf_double(const Scenario& scenario, const Leaf& leaf);
 std::int64_t leaf_integer(const Scenario& scenario, const Leaf& leaf);  // also enumeration, boolean
 const std::string& leaf_text(const Scenario& scenario, const Leaf& leaf);
-
-// Identity of a point: a content hash of every leaf that differs from its default, of the
-// calibration behind it and of the model version. A knob added later, left at its default, moves no
-// key.
-struct Key {
-  std::uint64_t high = 0;
-  std::uint64_t low = 0;
-  auto operator<=>(const Key&) const = default;
-};
-Key key_of(const Scenario& scenario);
-std::string to_hex(Key key);
-// 32 hexadecimal digits, written to `out`.
-void write_hex(Key key, char* out);
 
 }  // namespace engine

@@ -75,16 +75,20 @@ struct RequestShape {
 struct CalibrationSettings {
   TierChoice tier = TierChoice::best;
   std::string name;      // empty: the device's
-  std::string checksum;  // of what was loaded: part of a point's identity
+  std::string checksum;  // of what was loaded
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("tier", self.tier,
           "how kernel times are found; best: measured, else transfer, else roofline", any_value);
-    visit("name", self.name, "measured calibration; empty: that of the device, if there is one",
-          any_value);
-    visit("checksum", self.checksum, "of the calibration in use; filled in when it is loaded",
-          any_value);
+    visit(
+        "name", self.name,
+        "measured calibration to use, whatever it was measured on; empty: one that was measured on "
+        "such a device, if there is one",
+        a_label);
+    visit("checksum", self.checksum,
+          "of all calibrations that were loaded; filled in, so that a resumed run can compare",
+          a_label);
   }
 };
 

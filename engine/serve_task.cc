@@ -28,10 +28,18 @@ const Trace* trace_of(const Scenario& scenario, const Resources& resources) {
   return scenario.load.trace.empty() ? nullptr : resources.find_trace(scenario.load.trace);
 }
 
+// More than any machine holds; a product with a block's tokens still fits 64 bits.
+constexpr double kMostBlocks = 1e9;
+
 // Scratch of this thread: its memory is used again, nothing it holds reaches another point's results.
 ServingSim& simulation() {
   thread_local ServingSim sim;
   return sim;
+}
+
+// No sequence is too long for a model that states no limit.
+std::int64_t longest_of(const ModelSpec& model) {
+  return model.max_context > 0 ? model.max_context : std::int64_t(kMostCount);
 }
 
 // A point set up and ready to be simulated at any level of load.
@@ -67,7 +75,7 @@ void simulate(const Setting& setting, const Run& run, ServingSim& sim) {
            .capacity = setting.capacity.requests,
            .kv_blocks = setting.kv_blocks,
            .replicas = setting.replicas,
-           .longest = scenario.model.max_context,
+           .longest = longest_of(scenario.model),
            .seed = load_seed(scenario),
            .scale = run.scale,
            .output = scenario.output,
@@ -82,10 +90,10 @@ LoadLevel level_of(const Setting& setting, const TypicalRequest& typical) {
     level.rate = load.throughput_fraction * setting.capacity.requests / double(load.turns);
   }
   if (load.kv_fraction > 0) {
-    const double tokens =
-        double(setting.kv_blocks * setting.replicas * setting.scenario.serving.block_size);
+    const double tokens = double(setting.kv_blocks) * double(setting.replicas) *
+                          double(setting.scenario.serving.block_size);
     const double clients = load.kv_fraction * tokens / (typical.prompt + typical.output / 2);
-    level.clients = std::max<std::int64_t>(1, std::int64_t(clients));
+    level.clients = std::int64_t(std::clamp(clients, 1.0, kMostCount));
   }
   return level;
 }
@@ -153,6 +161,8 @@ std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, 
 
 }  // namespace
 
+void forget_simulation() { simulation() = ServingSim{}; }
+
 TypicalRequest typical_request(const Scenario& scenario, const Resources& resources) {
   const Load& load = scenario.load;
   const Trace* trace = trace_of(scenario, resources);
@@ -184,8 +194,8 @@ void evaluate_serve(const Scenario& scenario, const Resources& resources,
   if (auto problem = load_problem(scenario.load, trace))
     return refuse(ReasonClass::load, std::move(*problem));
   const ServingSettings& serving = scenario.serving;
-  const std::int64_t fit =
-      std::int64_t(outcome.metrics.kv_capacity_tokens / double(serving.block_size));
+  const std::int64_t fit = std::int64_t(
+      std::min(outcome.metrics.kv_capacity_tokens / double(serving.block_size), kMostBlocks));
   Setting setting{.scenario = scenario,
                   .context = context,
                   .trace = trace,
@@ -194,7 +204,6 @@ void evaluate_serve(const Scenario& scenario, const Resources& resources,
                   .capacity = {}};
   if (setting.kv_blocks < 1)
     return refuse(ReasonClass::memory, "not one KV block fits beside the model");
-  outcome.metrics.devices = double(scenario.parallel.devices() * serving.replicas);
   outcome.metrics.kv_blocks = double(setting.kv_blocks);
 
   const TypicalRequest typical = typical_request(scenario, resources);

@@ -20,4 +20,7 @@ TypicalRequest typical_request(const Scenario& scenario, const Resources& resour
 void evaluate_serve(const Scenario& scenario, const Resources& resources,
                     const StepContext& context, Outcome& outcome);
 
+// Drops what this thread's simulations keep to use again: after a point that broke off it may be large.
+void forget_simulation();
+
 }  // namespace engine

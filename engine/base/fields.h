@@ -34,8 +34,10 @@ struct Range {
   double high = std::numeric_limits<double>::infinity();
   // A word a spec may write in place of zero ("auto", "none"); null: there is none.
   const char* zero_word = nullptr;
-  // A text that is a path: relative to the file that says it, and not part of a point's identity.
+  // A text that is a path, relative to the file that says it.
   bool file = false;
+  // Whether the field is part of a point's identity, where its task reads it.
+  bool in_key = true;
   Raising raising = Raising::unstated;
 
   // The same range, with what raising the field does.
@@ -60,7 +62,9 @@ constexpr Range fraction{.low = 0, .high = 1};
 constexpr Range at_least(double low) { return {.low = low}; }
 // Zero or more, where zero is better said in a word.
 constexpr Range non_negative_or(const char* word) { return {.low = 0, .zero_word = word}; }
-constexpr Range a_file{.file = true};
+// Where a file lies is not what it holds, and what something is called is not what it is.
+constexpr Range a_file{.file = true, .in_key = false};
+constexpr Range a_label{.in_key = false};
 constexpr Range between(double low, double high) { return {.low = low, .high = high}; }
 
 namespace detail {

@@ -144,6 +144,7 @@ struct Calibration {
   std::string source;  // where the measurements come from
   std::string fit_error;              // the fit's own account of its error, one line
   std::string checksum;               // of the text it was read from
+  std::string identity;               // checksums of all texts it was put together from
   std::optional<Device> measured_on;  // as its datasheet was then; older files do not say
   // The same for a device whose datasheet was altered since; shared by all copies. See completed_by.
   std::shared_ptr<const Calibration> altered;

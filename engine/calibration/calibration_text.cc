@@ -159,7 +159,7 @@ class Reader {
           fmt::format("checksum {} does not match the file's contents ({})", stated, actual),
           "the file was edited or cut off; make it anew with 'llmsweep calibrate'");
     }
-    calibration_.checksum = actual;
+    calibration_.checksum = calibration_.identity = actual;
     return true;
   }
 

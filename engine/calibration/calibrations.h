@@ -38,9 +38,12 @@ struct CalibrationChoice {
 
 struct CalibrationWish {
   TierChoice tier = TierChoice::best;
-  std::string_view name;    // of the measured calibration; empty: the device's own name
+  std::string_view name;    // of the measured calibration; empty: one measured on such a device
   std::string_view engine;  // whose kernels, where nothing was measured; empty: well-made ones
 };
+// A measured calibration is found by what the device is: the facts it was measured on. Failing that, the one
+// that `device.measured_as` names speaks for a device whose fields were altered. Names count only for sweeps
+// so old that they do not say what they were measured on.
 CalibrationChoice choose_calibration(const CalibrationWish& wish, const Device& device,
                                      const Calibrations& have);
 

@@ -26,6 +26,7 @@ Calibration for_altered(Calibration measured) {
     own.high = std::max(own.high, relative->high);
   });
   measured.tier = Tier::transfer;
+  measured.identity += " altered";
   return measured;
 }
 
@@ -43,6 +44,7 @@ Calibration completed_by(Calibration measured, const Calibration& transfer) {
       if (!sets[i].present) sets[i] = from[i];
     }
   });
+  measured.identity += " " + transfer.identity;
   if (measured.measured_on) {
     measured.altered = std::make_shared<const Calibration>(for_altered(measured));
   }

@@ -25,13 +25,11 @@ bool joins(const LinkRates& link) {
 
 }  // namespace
 
-std::optional<Refusal> links_problem(const Parallelism& parallel, const Fabric& fabric,
-                                     const Device& device) {
+std::optional<Refusal> links_problem(const Parallelism& parallel, const Fabric& fabric) {
   for (const Group& group : talking_groups(parallel)) {
     const std::int64_t together = std::min(group.devices, fabric.devices_per_node);
     if (together > 1 && !joins(fabric.inside(double(together)))) {
-      return Refusal{ReasonClass::links,
-                     "no link joins devices of " + device.name + " inside a node"};
+      return Refusal{ReasonClass::links, "no link joins devices inside a node"};
     }
     if (group.devices > fabric.devices_per_node && !joins(fabric.scale_out)) {
       return Refusal{ReasonClass::links,

@@ -5,13 +5,11 @@
 
 #include "engine/base/refusal.h"
 #include "engine/hardware/cluster.h"
-#include "engine/hardware/device.h"
 #include "engine/model/parallelism.h"
 
 namespace engine {
 
 // Why devices that must talk cannot, or nothing.
-std::optional<Refusal> links_problem(const Parallelism& parallel, const Fabric& fabric,
-                                     const Device& device);
+std::optional<Refusal> links_problem(const Parallelism& parallel, const Fabric& fabric);
 
 }  // namespace engine

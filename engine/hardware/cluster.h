@@ -24,7 +24,7 @@ struct Cluster {
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
-    visit("name", self.name, "name of the cluster", any_value);
+    visit("name", self.name, "name of the cluster", a_label);
     visit("devices_per_node", self.devices_per_node,
           "devices joined by scale_up; 0: as many as the link joins", non_negative.neither());
     visit("nodes", self.nodes, "nodes at hand; 0: as many as the point needs",

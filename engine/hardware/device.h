@@ -41,6 +41,7 @@ struct Device {
   static constexpr std::string_view library = "devices";
 
   std::string name = "unnamed";
+  std::string measured_as;
   std::string vendor;
   std::string architecture;
   std::int64_t multiprocessors = 1;
@@ -68,8 +69,12 @@ struct Device {
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
-    visit("name", self.name, "name of the device", any_value);
-    visit("vendor", self.vendor, "who makes it; no figure depends on it", any_value);
+    visit("name", self.name, "name of the device", a_label);
+    visit("measured_as", self.measured_as,
+          "calibration measured on the device this one was made from; it holds, rescaled and less "
+          "certain, where fields were altered since; empty: none",
+          a_label);
+    visit("vendor", self.vendor, "who makes it; no figure depends on it", a_label);
     visit("architecture", self.architecture, "generation of the processor", any_value);
     visit("multiprocessors", self.multiprocessors,
           "streaming multiprocessors, compute units or cores", at_least(1).faster());

@@ -36,7 +36,7 @@ struct Link {
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
-    visit("name", self.name, "name of the link", any_value);
+    visit("name", self.name, "name of the link", a_label);
     visit("topology", self.topology, "how the link joins its devices", any_value);
     visit("bandwidth", self.bandwidth, "per device and direction, all lanes together",
           non_negative.faster());

@@ -42,7 +42,7 @@ struct HostSettings {
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
-    visit("name", self.name, "name of the host profile", any_value);
+    visit("name", self.name, "name of the host profile", a_label);
     visit("mode", self.mode, "how kernels reach the device", any_value);
     visit("launch_cost", self.launch_cost, "host time to launch one kernel eagerly",
           non_negative.slower());

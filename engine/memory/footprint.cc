@@ -20,10 +20,10 @@ Bytes weight_bytes(const ModelShard& shard) {
   const ParameterCounts counts = parameter_counts(model);
   const double tp = double(shard.parallel.tp);
   // KV heads are repeated when there are fewer of them than devices.
-  const double repeated_kv = model.is_mla()
-                                 ? 0
-                                 : 2.0 * double(model.layers * model.head_dim * model.hidden) *
-                                       (double(shard.kv_heads) - double(model.kv_heads) / tp);
+  const double repeated_kv =
+      model.is_mla() ? 0
+                     : 2.0 * double(model.layers) * double(model.head_dim) * double(model.hidden) *
+                           (double(shard.kv_heads) - double(model.kv_heads) / tp);
   const double expert_share =
       double(shard.experts.local) / double(std::max<std::int64_t>(1, model.moe.experts)) *
       double(shard.expert_intermediate) / double(std::max<std::int64_t>(1, model.moe.intermediate));

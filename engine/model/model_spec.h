@@ -93,7 +93,7 @@ struct ModelSpec {
   bool qk_norm = false;
   bool rotary = true;
   std::int64_t norms_per_layer = 2;
-  std::int64_t max_context = 1;
+  std::int64_t max_context = 0;
   std::int64_t window = 0;
   std::int64_t full_attention_every = 0;
   MoeSpec moe;
@@ -101,7 +101,7 @@ struct ModelSpec {
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
-    visit("name", self.name, "name of the model", any_value);
+    visit("name", self.name, "name of the model", a_label);
     visit("layers", self.layers, "decoder layers", at_least(1));
     visit("hidden", self.hidden, "width of the residual stream", at_least(1));
     visit("heads", self.heads, "query heads", at_least(1));
@@ -118,7 +118,9 @@ struct ModelSpec {
     visit("rotary", self.rotary, "rotary positions (false: learned absolute positions)", any_value);
     visit("norms_per_layer", self.norms_per_layer, "norms over the residual stream in one layer",
           non_negative);
-    visit("max_context", self.max_context, "longest sequence the model is made for", at_least(1));
+    visit("max_context", self.max_context,
+          "longest sequence the model is made for; unlimited: none is too long",
+          non_negative_or("unlimited"));
     visit("window", self.window, "sliding attention window in tokens; 0: none", non_negative);
     visit("full_attention_every", self.full_attention_every,
           "with a window: one layer in this many attends to everything; 0: none does",

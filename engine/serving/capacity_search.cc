@@ -1,5 +1,6 @@
 #include "engine/serving/capacity_search.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -8,6 +9,8 @@ namespace engine {
 CapacityResult highest_rate(double guess, double tolerance,
                             const std::function<bool(double)>& holds) {
   constexpr double slowest = 1e-6, fastest = 1e9;  // requests a second
+  if (!(guess >= slowest)) guess = slowest;
+  guess = std::min(guess, fastest);
   const double step = std::log1p(tolerance);
   const auto rate_at = [step](std::int64_t place) { return std::exp(step * double(place)); };
   const auto place_of = [step](double rate) {

@@ -81,7 +81,7 @@ struct ServingSettings {
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
-    visit("name", self.name, "name of these settings", any_value);
+    visit("name", self.name, "name of these settings", a_label);
     visit("policy", self.policy, "which requests run in a step", any_value);
     visit("ordering", self.ordering, "who is first in the queue", any_value);
     visit("max_num_batched_tokens", self.max_num_batched_tokens, "most tokens in one step",
@@ -91,7 +91,7 @@ struct ServingSettings {
           at_least(1));
     visit("long_prefill_threshold", self.long_prefill_threshold,
           "vllm_v1: most tokens of one prompt in one step", non_negative_or("none"));
-    visit("block_size", self.block_size, "tokens in one KV block", at_least(1));
+    visit("block_size", self.block_size, "tokens in one KV block", between(1, 1 << 20));
     visit("kv_blocks", self.kv_blocks,
           "KV blocks of a replica; auto: as many as fit beside the model", non_negative_or("auto"));
     visit("watermark", self.watermark,

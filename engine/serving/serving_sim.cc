@@ -39,7 +39,28 @@ double ServingSim::next_event_but(std::size_t replica) const {
   return soonest;
 }
 
+namespace {
+
+// What the simulation holds from the start on, in bytes: lanes with their calendars, a place for every number
+// of tokens in a step, and the clients and tenants of the load.
+double bytes_at_start(const ServingProblem& problem) {
+  constexpr double lane = 32 << 10, client = 128, tenant = 8, place = 4;
+  const double lanes = double(problem.replicas) * double(problem.context.shard.parallel.pp);
+  const double tokens = double(std::min(problem.settings.step_budget(), problem.longest));
+  const double clients =
+      problem.load.arrivals == ArrivalKind::closed ? double(problem.level.clients) : 0;
+  return lanes * (lane + 8 * double(problem.settings.block_size)) + client * clients +
+         tenant * double(problem.load.tenants) + place * tokens;
+}
+
+// An event looks at every replica; an arrival stays in memory until it is answered.
+double work_of_an_event(std::size_t replicas) { return 1 + double(replicas) / 8; }
+constexpr double kWorkOfAnArrival = 32;
+
+}  // namespace
+
 void ServingSim::start(const ServingProblem& problem) {
+  if (problem.context.work != nullptr) problem.context.work->charge_bytes(bytes_at_start(problem));
   table_.reset(problem.context, problem.scale);
   stats_.reset({.slo = problem.slo,
                 .plan = problem.plan,
@@ -67,12 +88,19 @@ void ServingSim::start(const ServingProblem& problem) {
   }
   route_ = router_of(problem.settings.router);
   routed_ = 0;
+  longest_output_ = 0;
   verdict_ = {};
   stopped_ = false;
 }
 
 void ServingSim::arrive(const ServingProblem& problem, RequestSource& source) {
   source.take(request_);
+  problem.context.charge(kWorkOfAnArrival);
+  if (request_.output > longest_output_) {
+    // Calendars have a day for every step until the last token.
+    problem.context.charge(4 * double(request_.output - longest_output_));
+    longest_output_ = request_.output;
+  }
   stats_.arrived(request_);
   if (problem.settings.prefix_caching && problem.settings.router == RouterName::prefix_aware) {
     for (Replica& replica : replicas_) replica.settle(request_.arrival);
@@ -99,12 +127,14 @@ void ServingSim::run(const ServingProblem& problem) {
   double now = 0;
   bool judged = false;
   while (!judged) {
+    problem.context.charge(work_of_an_event(replicas_.size()));
     const std::size_t next = next_replica();
     const double event = replicas_[next].next_event();
     const double arrival = source.next_arrival();
     const double soonest = std::min(event, arrival);
     if (soonest == kNever) break;
     if (next_mark() <= soonest) {
+      problem.context.charge(kWorkOfAnArrival * double(replicas_.size()));
       mark(next_mark());
     } else if (arrival <= event + kSameMoment) {
       now = std::max(now, arrival);

@@ -86,6 +86,7 @@ class ServingSim {
   Request request_;
   RouteFunction route_ = nullptr;
   std::int64_t routed_ = 0;
+  std::int64_t longest_output_ = 0;  // of those that arrived
   double makespan_ = 0;
   double idle_seconds_ = 0;
   RunVerdict verdict_;

@@ -191,6 +191,7 @@ StepTime decode_time(std::int64_t sequences, std::int64_t context, std::int64_t 
 
   std::vector<KernelRow> attention_rows, one_step;
   for (std::int64_t i = 0; i < steps; ++i) {
+    step.charge(kWorkOfAStep);
     BatchShape growing;
     add_decode(growing, sequences, context + i, window);
     ops.clear();

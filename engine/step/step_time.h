@@ -5,6 +5,7 @@
 
 #include "engine/base/savings.h"
 #include "engine/base/units.h"
+#include "engine/base/work_meter.h"
 #include "engine/calibration/calibration.h"
 #include "engine/hardware/cluster.h"
 #include "engine/hardware/device.h"
@@ -23,6 +24,11 @@ struct StepContext {
   const ModelShard& shard;
   const HostSettings& host;
   const Calibration* calibration = nullptr;  // nullptr: rooflines
+  WorkMeter* work = nullptr;                 // counts what is done; nullptr: nobody does
+
+  void charge(double units) const {
+    if (work != nullptr) work->charge(units);
+  }
 };
 
 // Sums over kernels and collectives of one or many steps.

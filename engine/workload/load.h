@@ -99,11 +99,11 @@ struct Load {
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
-    visit("name", self.name, "name of the load", any_value);
+    visit("name", self.name, "name of the load", a_label);
     visit("arrivals", self.arrivals, "how requests arrive", any_value);
     visit("rate", self.rate, "mean rate of requests, or of sessions when turns > 1", positive);
     visit("cv", self.cv, "gamma: standard deviation of the gaps over their mean; 1 is Poisson",
-          positive);
+          between(1e-3, 1e3));
     visit("curve", self.curve,
           "curve: 'second:req/s' pairs such as '0:2, 60:10, 120:2'; each rate holds until the next",
           any_value);

@@ -35,6 +35,7 @@ struct Shared {
   RowSink& sink;
   const engine::Resources& resources;
   OutcomeArchive* archive;
+  double point_budget;
   StopSignal& stop;
   Progress& progress;
   std::mutex mutex;  // guards the two below
@@ -44,7 +45,8 @@ struct Shared {
 
 class Worker {
  public:
-  explicit Worker(Shared& shared) : shared_(shared), builder_(shared.space) {}
+  explicit Worker(Shared& shared)
+      : shared_(shared), builder_(shared.space), work_(shared.point_budget, &shared.stop.flag()) {}
 
   void work() {
     // The first chunk is one point: it may be a simulation of seconds, with a million rows.
@@ -69,7 +71,12 @@ class Worker {
     Tally tally;
     tally.rejected.resize(shared_.space.requirements().size());
     std::uint64_t index = chunk.begin;
-    while (index < chunk.end && !shared_.stop.requested()) run_point(index++, *rows, tally);
+    try {
+      for (; index < chunk.end && !shared_.stop.requested(); ++index)
+        run_point(index, *rows, tally);
+    } catch (const engine::WorkStopped&) {
+      // The point at `index` is left for another time; those before it are done.
+    }
     if (index > chunk.begin) {
       shared_.sink.finish_chunk(std::move(rows), {chunk.begin, index}, tally);
       shared_.progress.add(tally);
@@ -91,17 +98,24 @@ class Worker {
       case Admission::admitted:
         break;
     }
-    if (shared_.archive != nullptr && shared_.archive->find(point_.key, outcome_)) {
+    if (reused()) {
       ++tally.reused;
     } else {
-      engine::evaluate_into(point_.scenario, shared_.resources, outcome_);
+      engine::evaluate_into(point_.scenario, shared_.resources, outcome_, work_);
     }
     tally.count(outcome_);
     rows.add(point_, outcome_);
   }
 
+  // A point that failed may do better now: with another budget, or on another machine.
+  bool reused() {
+    return shared_.archive != nullptr && shared_.archive->find(point_.key, outcome_) &&
+           outcome_.status != engine::Status::failed;
+  }
+
   Shared& shared_;
   PointBuilder builder_;
+  engine::WorkMeter work_;
   Point point_;
   engine::Outcome outcome_;
 };
@@ -136,7 +150,8 @@ RunReport run_points(const Space& space, const IndexSet& todo, RowSink& sink,
   ChunkQueue queue(todo);
   const engine::Resources nothing;
   const engine::Resources& resources = options.resources != nullptr ? *options.resources : nothing;
-  Shared shared{space, queue, sink, resources, options.archive, stop, progress, {}, {}, {}};
+  Shared shared{space,    queue, sink, resources, options.archive, options.point_budget, stop,
+                progress, {},    {},   {}};
   // TBB starts no more threads than there are cores unless told to.
   const tbb::global_control allow(tbb::global_control::max_allowed_parallelism,
                                   std::size_t(threads));

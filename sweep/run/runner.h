@@ -1,6 +1,7 @@
 // Maps positions of a space through the engine, in parallel, into a sink.
 #pragma once
 
+#include "engine/base/work_meter.h"
 #include "engine/resources.h"
 #include "sweep/run/progress.h"
 #include "sweep/run/stop_signal.h"
@@ -14,6 +15,7 @@ struct RunOptions {
   const engine::Resources* resources = nullptr;  // what the scenarios name; null: nothing
   int threads = 0;                               // 0: as many as the machine has
   OutcomeArchive* archive = nullptr;             // outcomes of an earlier run, tried first
+  double point_budget = engine::kPointBudget;    // units of work of one point
 };
 
 struct RunReport {

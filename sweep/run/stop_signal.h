@@ -8,6 +8,8 @@ namespace sweep {
 class StopSignal {
  public:
   bool requested() const { return requested_.load(std::memory_order_relaxed); }
+  // For who cannot know this class.
+  const std::atomic<bool>& flag() const { return requested_; }
   void request() { requested_.store(true, std::memory_order_relaxed); }
 
  private:

@@ -278,7 +278,9 @@ Admission PointBuilder::build(std::uint64_t index, Point& point) {
       return Admission::rejected;
     }
   }
-  point.key = engine::key_of(point.scenario);
+  point.key = parts.resources == nullptr
+                  ? engine::key_of(point.scenario)
+                  : engine::key_of(point.scenario, parts.resources->calibrations);
   return Admission::admitted;
 }
 

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "engine/leaves.h"
+#include "engine/resources.h"
 #include "engine/scenario.h"
 #include "sweep/space/expression.h"
 #include "sweep/space/raw_edit.h"
@@ -111,6 +113,9 @@ struct SpaceParts {
   std::vector<Formula> formulas;
   std::vector<Derivation> derivations;
   std::vector<Requirement> requirements;
+
+  // What scenarios name: a point's key depends on the calibration it reads. Null: nothing is loaded.
+  std::shared_ptr<const engine::Resources> resources;
 
   std::vector<LabelColumn> label_columns;
   std::vector<std::string> reasons;  // of the requirements

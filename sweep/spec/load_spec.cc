@@ -159,6 +159,12 @@ std::vector<Edit> hf_spec(const Section& section, const Node& path, std::string_
     reading.mistakes.add(model.mistakes());
     return {};
   }
+  if (const engine::Result<Node> config = read_yaml_file(file)) {
+    HfQuantization formats = read_hf_quantization(*config);
+    if (formats != HfQuantization{}) {
+      reading.published.push_back({path.where, std::move(formats)});
+    }
+  }
   engine::Scenario scratch;
   scratch.model = *model;
   std::vector<Edit> edits;

@@ -58,6 +58,7 @@ class SweepReader {
     const Node* replicates = last("replicates");
     const Node* limit = last("limit");
     read_base(seed);
+    published_in_base_ = reading_.published.size();
     load_calibrations(parts_.base, root_where_, reading_);
     SpaceReader reader(parts_, std::uint64_t(parts_.base.seed), reading_);
     parts_.root.kind = SpaceNode::Kind::product;
@@ -78,6 +79,7 @@ class SweepReader {
     each("derive", [&](const Node& node) { reader.read_derivations(node); });
     each("require", [&](const Node& node) { reader.read_requirements(node, true); });
     reader.check_order();
+    take_published_formats();
 
     std::string name = std::filesystem::path(file_name_).stem().string();
     std::string description;
@@ -100,6 +102,7 @@ class SweepReader {
     if (!reading_.mistakes.empty()) return std::move(reading_.mistakes).finish_sorted(in_order);
 
     const std::string body = space_yaml(parts_);
+    parts_.resources = reading_.resources;
     SweepSpec spec{.space = Space(std::make_shared<const SpaceParts>(std::move(parts_)))};
     spec.name = std::move(name);
     spec.description = std::move(description);
@@ -227,6 +230,45 @@ class SweepReader {
     }
   }
 
+  // Whether the sweep says something about a path, in the base, on an axis or by derivation.
+  bool states(std::string_view path) const {
+    const auto covers = [path](std::string_view said) {
+      return said == path || path.starts_with(std::string(said) + ".");
+    };
+    return std::ranges::any_of(base_paths_, covers) ||
+           std::ranges::any_of(parts_.axes, [&](const Axis& axis) { return covers(axis.path); }) ||
+           std::ranges::any_of(parts_.derivations, [&](const Derivation& derivation) {
+             return covers(engine::leaf_table().leaves[std::size_t(derivation.leaf)].path);
+           });
+  }
+
+  // Number formats that a model's config.json states count where the sweep itself states none.
+  void take_published_formats() {
+    const bool matrices = states("quant.weights") || states("quant.activations") ||
+                          states("quant.group") || states("quant.scope");
+    engine::Quantization& quant = parts_.base.quant;
+    for (std::size_t i = 0; i < reading_.published.size(); ++i) {
+      const PublishedFormats& published = reading_.published[i];
+      const HfQuantization& formats = published.formats;
+      if (formats.unknown && !matrices) {
+        reading_.mistake(formats.unknown->where, formats.unknown->what, formats.unknown->hint);
+      } else if (formats.matrices && !matrices && i >= published_in_base_) {
+        reading_.mistake(
+            published.where,
+            "the model's file says how it is quantised, and the formats of models on "
+            "an axis are not taken from their files",
+            "state them, as in 'zip: {model: [...], quant: [{weights: fp8}, ...]}', or "
+            "one 'quant:' for all under 'base:'");
+      } else if (formats.matrices && !matrices) {
+        quant.weights = formats.matrices->weights;
+        quant.activations = formats.matrices->activations;
+        quant.group = formats.matrices->group;
+        quant.scope = formats.matrices->scope;
+      }
+      if (formats.kv && i < published_in_base_ && !states("quant.kv")) quant.kv = *formats.kv;
+    }
+  }
+
   // `device == 'h100-smx'` is never true, and silently so. Only a name that is near another one is
   // taken for a slip: a resolved sweep must read without the library it came from.
   void check_compared() {
@@ -296,6 +338,7 @@ class SweepReader {
   Location root_where_;
   std::vector<std::unique_ptr<const Node>> documents_;  // conditions point into them while we read
   std::vector<std::string> base_paths_;
+  std::size_t published_in_base_ = 0;  // of reading_.published, those that the base named
 };
 
 }  // namespace

@@ -114,7 +114,8 @@ TEST(Evaluate, TheLongestContextIsBetweenTheMeanAndAllOfIt) {
 TEST(Evaluate, AFormatTheDeviceLacksIsInfeasible) {
   Scenario scenario = toys::scenario();
   scenario.quant.weights = scenario.quant.activations = Dtype::fp4;
-  EXPECT_EQ(evaluate(scenario).reason, "toy has no fp4 matrix arithmetic (device.peak.fp4 is 0)");
+  EXPECT_EQ(evaluate(scenario).reason,
+            "the device has no fp4 matrix arithmetic (device.peak.fp4 is 0)");
 }
 
 TEST(Evaluate, MoreDevicesThanTheClusterHasAreInfeasible) {

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <set>
 
-#include "tests/support/toys.h"
-
 namespace engine {
 namespace {
 
@@ -50,45 +48,6 @@ TEST(Leaves, DefaultsLieInTheirRanges) {
     EXPECT_GE(value, entry.range.low) << entry.path;
     EXPECT_LE(value, entry.range.high) << entry.path;
   }
-}
-
-TEST(Key, DependsOnEveryLeaf) {
-  const Scenario base = toys::scenario();
-  std::set<Key> keys{key_of(base)};
-  for (const Leaf& entry : leaf_table().leaves) {
-    Scenario changed = base;
-    switch (entry.kind) {
-      case LeafKind::quantity:
-      case LeafKind::number:
-        set_leaf(changed, entry, leaf_double(base, entry) + 1.5);
-        break;
-      case LeafKind::integer:
-        set_leaf(changed, entry, leaf_integer(base, entry) + 7);
-        break;
-      case LeafKind::boolean:
-        set_leaf(changed, entry, leaf_integer(base, entry) == 0);
-        break;
-      case LeafKind::enumeration:
-        set_leaf(changed, entry,
-                 (leaf_integer(base, entry) + 1) % std::int64_t(entry.names.size()));
-        break;
-      case LeafKind::text:
-        set_leaf(changed, entry, leaf_text(base, entry) + "x");
-        break;
-    }
-    // Where a file lies is no part of a point; its checksum is.
-    EXPECT_EQ(keys.insert(key_of(changed)).second, !entry.range.file) << entry.path;
-  }
-}
-
-TEST(Key, IsTheSameForTheSameContent) {
-  Scenario a = toys::scenario();
-  Scenario b = toys::scenario();
-  EXPECT_EQ(key_of(a), key_of(b));
-  a.host.kernel_gap = Seconds{0.0};
-  b.host.kernel_gap = Seconds{-0.0};
-  EXPECT_EQ(key_of(a), key_of(b));
-  EXPECT_EQ(to_hex({.high = 0x0123456789abcdef, .low = 0x10}), "0123456789abcdef0000000000000010");
 }
 
 }  // namespace

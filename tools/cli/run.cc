@@ -31,6 +31,7 @@ struct RunArguments {
   std::string reuse;
   int threads = 0;
   std::uint64_t limit = 0;
+  double point_budget = engine::kPointBudget;
   bool dry_run = false;
   std::string command;  // that goes on with this run, to paste into a shell
 };
@@ -106,10 +107,12 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
     results::ParquetSink sink(*folder,
                               {space.base(), space.varied_leaves(), space.label_columns()});
     const ProgressDisplay display(progress, before, mine.count());
-    report = sweep::run_points(
-        space, todo, sink,
-        {.resources = spec.resources.get(), .threads = arguments.threads, .archive = archive.get()},
-        stop, progress);
+    report = sweep::run_points(space, todo, sink,
+                               {.resources = spec.resources.get(),
+                                .threads = arguments.threads,
+                                .archive = archive.get(),
+                                .point_budget = arguments.point_budget},
+                               stop, progress);
   }
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   if (archive != nullptr) {
@@ -202,6 +205,11 @@ void add_run(CLI::App& app, int& exit_code, const std::string& program) {
       ->type_name("DIR");
   verb->add_option("--limit", arguments->limit,
                    "most positions to run (default: the spec's, or 20,000,000)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  verb->add_option("--point-budget", arguments->point_budget,
+                   "units of work after which a point is given up, as a row with status 'failed'; "
+                   "the default is minutes of one core (2e9)")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   verb->add_flag("--dry-run", arguments->dry_run, "only say what would run, as 'check' does");

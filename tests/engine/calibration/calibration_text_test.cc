@@ -281,7 +281,8 @@ TEST(Calibrations, AStepSaysWhichTierItHas) {
   scenario.calibration.tier = TierChoice::measured;
   const Outcome missing = evaluate(scenario, resources);
   EXPECT_EQ(missing.status, Status::unsupported);
-  EXPECT_EQ(missing.reason, "calibration.tier measured: no such calibration is loaded for toy");
+  EXPECT_EQ(missing.reason,
+            "calibration.tier measured: no calibration was measured on such a device");
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "engine/calibration/calibrations.h"
 #include "tests/support/calibrations.h"
 #include "tests/support/toys.h"
@@ -65,6 +67,29 @@ TEST(DeviceFacts, OlderSweepsDoNotSayAndAreTakenAtTheirWord) {
   Device altered = toys::gpu();
   altered.memory_bandwidth = altered.memory_bandwidth * 2;
   EXPECT_EQ(speaking_for(older, altered), &older);
+}
+
+TEST(DeviceFacts, ACalibrationFollowsWhatTheDeviceIsAndNotItsName) {
+  Calibrations have;
+  have.by_name["transfer"] = std::make_shared<Calibration>(toys::transfer());
+  have.by_name["swept"] =
+      std::make_shared<Calibration>(completed_by(swept_gpu(), toys::transfer()));
+  const Calibration* swept = have.find("swept");
+  const auto chosen = [&have](const Device& device) {
+    return choose_calibration({}, device, have).calibration;
+  };
+  for (const char* name : {"toy", "swept", "transfer", "mine", ""}) {
+    Device device = toys::gpu();
+    device.name = name;
+    EXPECT_EQ(chosen(device), swept) << name;
+    // Another machine, whatever it is called.
+    device.memory_bandwidth = device.memory_bandwidth * 2;
+    EXPECT_EQ(chosen(device), have.find("transfer")) << name;
+    // Made from the swept one, it keeps what was learned there.
+    device.measured_as = "swept";
+    EXPECT_EQ(chosen(device), swept->altered.get()) << name;
+    EXPECT_TRUE(choose_calibration({TierChoice::measured, "nobody"}, device, have).missing);
+  }
 }
 
 }  // namespace

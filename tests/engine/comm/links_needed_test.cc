@@ -15,7 +15,7 @@ namespace {
 constexpr Link kNone{};
 
 std::string problem(const Parallelism& parallel, const Device& device) {
-  return links_problem(parallel, fabric_of(Cluster{}, device), device).value_or(Refusal{}).text;
+  return links_problem(parallel, fabric_of(Cluster{}, device)).value_or(Refusal{}).text;
 }
 
 TEST(LinksNeeded, ExpertsOnSeveralNodesNeedALinkBetweenThem) {
@@ -34,8 +34,8 @@ TEST(LinksNeeded, ReplicasThatShareNothingNeedNone) {
   Device device = toys::gpu();
   device.scale_up = device.scale_out = device.host_link = kNone;
   EXPECT_EQ(problem({.dp = 64}, device), "");
-  EXPECT_EQ(problem({.tp = 2}, device), "no link joins devices of toy inside a node");
-  EXPECT_EQ(problem({.dp = 2, .ep = 2}, device), "no link joins devices of toy inside a node");
+  EXPECT_EQ(problem({.tp = 2}, device), "no link joins devices inside a node");
+  EXPECT_EQ(problem({.dp = 2, .ep = 2}, device), "no link joins devices inside a node");
 }
 
 TEST(LinksNeeded, ALinkWithoutBandwidthOrTopologyIsNone) {

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <stdexcept>
+#include <thread>
 
 #include "sweep/spec/sweep_spec.h"
 
@@ -138,6 +140,73 @@ TEST(Runner, TakesOutcomesFromTheArchiveFirst) {
   EXPECT_EQ(report.tally.reused, reused);
   EXPECT_GT(reused, 0u);
   EXPECT_LT(reused, sink.rows.size());
+}
+
+// Requests of 4 tokens, and in their midst some that nobody could wait for.
+Space with_endless_points() {
+  auto spec = read_sweep_text(R"(
+base:
+  task: request
+  device: {name: toy, memory_capacity: 1e24 B, memory_bandwidth: 1 TB/s, peak: {bf16: 100 TFLOP/s}}
+  model: {name: toy, layers: 2, hidden: 256, heads: 2, kv_heads: 2, head_dim: 128, intermediate: 512}
+axes:
+  - request.prompt: [1, 2, 3]
+  - request.output: [4, 2_000_000_000, 5]
+)",
+                              "toy.yaml", Library{});
+  EXPECT_TRUE(spec) << engine::to_text(spec.mistakes());
+  return spec->space;
+}
+
+TEST(Runner, APointBeyondItsBudgetIsARowAndItsNeighboursAreNotLost) {
+  const Space space = with_endless_points();
+  for (const int threads : {1, 3}) {
+    MemorySink sink;
+    const RunReport report =
+        run(space, IndexSet({0, space.size()}), sink, {.threads = threads, .point_budget = 1000});
+    EXPECT_FALSE(report.stopped);
+    EXPECT_EQ(sink.rows.size(), 9u);
+    EXPECT_EQ(report.tally.by_status[std::size_t(engine::Status::ok)], 6u);
+    EXPECT_EQ(report.tally.by_status[std::size_t(engine::Status::failed)], 3u);
+  }
+}
+
+TEST(Runner, AStopIsHeardInsideALongPoint) {
+  const Space space = with_endless_points();
+  StopSignal stop;
+  Progress progress;
+  MemorySink sink;
+  std::thread impatient([&] {
+    while (progress.positions() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    // By now, or soon, the only worker is inside position 1, which has no end.
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    stop.request();
+  });
+  const RunReport report = run_points(space, IndexSet({0, 3}), sink,
+                                      {.threads = 1, .point_budget = 1e30}, stop, progress);
+  impatient.join();
+  EXPECT_TRUE(report.stopped);
+  EXPECT_TRUE(sink.flushed);
+  EXPECT_EQ(sink.positions.count(), 1u);
+}
+
+// Says that everything failed.
+class FailedArchive final : public OutcomeArchive {
+ public:
+  bool find(const engine::Key&, engine::Outcome& outcome) override {
+    outcome = {};
+    outcome.status = engine::Status::failed;
+    return true;
+  }
+};
+
+TEST(Runner, WhatFailedBeforeIsTriedAgain) {
+  const Space space = toy_space();
+  FailedArchive archive;
+  MemorySink sink;
+  const RunReport report = run(space, IndexSet({0, 40}), sink, {.threads = 2, .archive = &archive});
+  EXPECT_EQ(report.tally.reused, 0u);
+  EXPECT_EQ(report.tally.by_status[std::size_t(engine::Status::ok)], 40u);
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include "sweep/space/space_parts.h"
 #include "sweep/spec/library.h"
 #include "sweep/spec/sweep_spec.h"
-#include "sweep/workload/trace_file.h"
 #include "tests/support/paths.h"
 
 namespace sweep {
@@ -30,23 +29,13 @@ std::vector<SuiteRun> run_suite(const std::string& id) {
     ADD_FAILURE() << engine::to_text(spec.mistakes());
     return {};
   }
-  engine::Resources resources;
   std::vector<SuiteRun> runs;
   PointBuilder builder(spec->space);
   for (std::uint64_t i = 0; i < spec->space.size(); ++i) {
     Point point;
     if (builder.build(i, point) != Admission::admitted) continue;
-    const std::string& trace = point.scenario.load.trace;
-    if (!trace.empty() && resources.find_trace(trace) == nullptr) {
-      const TraceResult read =
-          read_trace((kSpecs / "loads" / std::filesystem::path(trace).filename()).string());
-      if (!read) {
-        ADD_FAILURE() << engine::to_text(read.mistakes());
-        return {};
-      }
-      resources.traces[trace] = *read;
-    }
-    runs.push_back({point.scenario, engine::evaluate(point.scenario, resources)});
+    // With the calibrations and traces that a run would have.
+    runs.push_back({point.scenario, engine::evaluate(point.scenario, *spec->resources)});
     EXPECT_EQ(runs.back().outcome.status, engine::Status::ok) << runs.back().outcome.reason;
     EXPECT_GT(runs.back().metrics().requests_finished, 0);
     EXPECT_GT(runs.back().metrics().ttft.value, 0);

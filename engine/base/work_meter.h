@@ -1,0 +1,42 @@
+// How much work one point may take. Work is counted, not timed, so that a point ends alike on every machine.
+#pragma once
+
+#include <atomic>
+
+namespace engine {
+
+// Units of work of one point, unless a run says otherwise: minutes of one core. A unit is about an event of a
+// simulation, or four bytes that it must hold at once.
+constexpr double kPointBudget = 2e9;
+
+// A step whose kernels are timed one by one.
+constexpr double kWorkOfAStep = 16;
+
+// Thrown by a meter, and nowhere else.
+struct WorkExceeded {};  // the point took more than its budget
+struct WorkStopped {};   // somebody asked to stop; the point is not finished
+
+class WorkMeter {
+ public:
+  explicit WorkMeter(double budget = kPointBudget, const std::atomic<bool>* stop = nullptr)
+      : budget_(budget), stop_(stop) {}
+
+  void begin_point() { used_ = 0; }
+  void charge(double units) {
+    used_ += units;
+    if (!(used_ <= budget_)) throw WorkExceeded{};
+    if (stop_ != nullptr && stop_->load(std::memory_order_relaxed)) throw WorkStopped{};
+  }
+  // For memory that is about to be taken.
+  void charge_bytes(double bytes) { charge(bytes / 4); }
+
+  double budget() const { return budget_; }
+  double used() const { return used_; }
+
+ private:
+  double budget_;
+  double used_ = 0;
+  const std::atomic<bool>* stop_;
+};
+
+}  // namespace engine

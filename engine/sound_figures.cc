@@ -1,0 +1,83 @@
+#include "engine/sound_figures.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace engine {
+namespace {
+
+static_assert(std::is_standard_layout_v<Metrics> && sizeof(Metrics) % sizeof(double) == 0,
+              "figures are doubles and nothing else");
+
+// NaN is a figure that the task does not have.
+bool sound(double value) { return !(value < 0) && !(value > std::numeric_limits<double>::max()); }
+
+std::string_view name_of_figure(std::size_t number) {
+  std::string_view found;
+  std::size_t next = 0;
+  const Metrics none;
+  Metrics::fields(none, [&](std::string_view name, const auto&, std::string_view) {
+    if (next++ == number) found = name;
+  });
+  return found;
+}
+
+Refusal unsound(std::string_view name, double value) {
+  return {ReasonClass::figures,
+          fmt::format("{} comes out as {}: some setting is too far from any real machine", name,
+                      value)};
+}
+
+// A figure without which a point of the task says nothing.
+std::pair<std::string_view, double> essential(Task task, const Metrics& metrics) {
+  switch (task) {
+    case Task::step:
+      return {"step_time", metrics.step_time.value};
+    case Task::request:
+      return {"e2e", metrics.e2e.value};
+    case Task::serve:
+      return {"requests_finished", metrics.requests_finished};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<Refusal> figures_problem(Task task, const Outcome& outcome) {
+  const std::span figures(reinterpret_cast<const double*>(&outcome.metrics),
+                          sizeof(Metrics) / sizeof(double));
+  bool all_sound = true;
+  for (const double figure : figures) all_sound &= sound(figure);
+  if (!all_sound) {
+    const auto bad = std::ranges::find_if_not(figures, sound);
+    return unsound(name_of_figure(std::size_t(bad - figures.begin())), *bad);
+  }
+  const auto [name, value] = essential(task, outcome.metrics);
+  if (!(value >= 0)) return unsound(name, value);
+  for (const KernelRow& row : outcome.kernels) {
+    if (!(row.time.value >= 0) || !sound(row.time.value)) {
+      return unsound(fmt::format("the time of kernel {}", engine::name_of(row.op)), row.time.value);
+    }
+  }
+  return std::nullopt;
+}
+
+void fail(Outcome& outcome, Refusal refusal) {
+  const double devices = outcome.metrics.devices;
+  outcome.metrics = Metrics{};
+  outcome.metrics.devices = devices;
+  outcome.saturation = Saturation::none;
+  outcome.kernels.clear();
+  outcome.requests.clear();
+  outcome.timeline.clear();
+  outcome.refuse(Status::failed, std::move(refusal));
+}
+
+}  // namespace engine

@@ -1,0 +1,119 @@
+// Every leaf of a scenario with values nobody should write: each point comes out as a row, within a bounded
+// amount of work, and a row that says `ok` has figures that can be true.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/evaluate.h"
+#include "engine/leaves.h"
+#include "tests/support/sensible_rows.h"
+#include "tests/support/toys.h"
+
+namespace engine {
+namespace {
+
+Scenario served() {
+  Scenario scenario = toys::scenario();
+  scenario.task = Task::serve;
+  scenario.load.rate = RequestsPerSecond{5};
+  scenario.load.requests = 12;
+  scenario.load.lengths.prompt = 40;
+  scenario.load.lengths.output = 6;
+  scenario.serving.max_num_seqs = 16;
+  return scenario;
+}
+
+// Points that between them read every section.
+std::vector<Scenario> bases() {
+  std::vector<Scenario> all;
+  for (const ModelSpec& model : {toys::mixture(), toys::latent()}) {
+    Scenario decode = toys::scenario();
+    decode.model = model;
+    decode.model.window = 256;
+    decode.model.full_attention_every = 2;
+    decode.parallel = {.tp = 4, .dp = 2, .ep = model.is_moe() ? 8 : 1};
+    decode.host = HostSettings{};
+    all.push_back(decode);
+  }
+  Scenario prefill = toys::scenario();
+  prefill.step = {.phase = StepPhase::prefill, .batch = 2, .prompt = 100, .cached = 20};
+  all.push_back(prefill);
+  Scenario request = toys::scenario();
+  request.task = Task::request;
+  request.request = {.batch = 2, .prompt = 100, .cached = 20, .output = 8};
+  all.push_back(request);
+  all.push_back(served());
+  Scenario closed = served();
+  closed.load.arrivals = ArrivalKind::closed;
+  closed.load.clients = 4;
+  closed.load.turns = 2;
+  closed.load.shared_prefix = 16;
+  closed.serving.prefix_caching = true;
+  closed.serving.replicas = 2;
+  closed.output.requests = true;
+  all.push_back(closed);
+  Scenario searched = served();
+  searched.capacity.slo.ttft.p90 = Seconds{1};
+  searched.capacity.tolerance = 0.2;
+  all.push_back(searched);
+  return all;
+}
+
+std::vector<LeafValue> hostile_values(const Leaf& leaf) {
+  std::vector<LeafValue> values;
+  switch (leaf.kind) {
+    case LeafKind::quantity:
+    case LeafKind::number:
+      for (const double value : {0.0, -1.0, 5e-324, 1e-300, 1e-30, 1e-9, 0.5, 1.0, 3.7, 1e6, 1e12,
+                                 1e18, leaf.range.low, leaf.range.high}) {
+        if (value >= leaf.range.low && value <= leaf.range.high) values.emplace_back(value);
+      }
+      break;
+    case LeafKind::integer:
+      for (const double value : {0.0, -1.0, 1.0, 2.0, 3.0, 7.0, 1000.0, 65536.0, 1e6, 1e9,
+                                 leaf.range.low, leaf.range.high}) {
+        if (value < leaf.range.low || value > leaf.range.high || std::abs(value) > 9e18) continue;
+        values.emplace_back(std::int64_t(value));
+      }
+      break;
+    case LeafKind::boolean:
+      values = {true, false};
+      break;
+    case LeafKind::enumeration:
+      for (std::size_t i = 0; i < leaf.names.size(); ++i) values.emplace_back(std::int64_t(i));
+      break;
+    case LeafKind::text:
+      for (const char* text : {"", "x", "nan", "0:0", "0:1e300, 1:1e-300", "-1 0 1 2", "1 1 1",
+                               "999999999999999999999", "\x01\x02"}) {
+        values.emplace_back(std::string(text));
+      }
+      values.emplace_back(std::string(5000, '9'));
+      break;
+  }
+  return values;
+}
+
+TEST(HostileValues, EveryLeafAtEveryEndOfItsRangeIsARow) {
+  std::size_t cases = 0;
+  for (const Scenario& base : bases()) {
+    EXPECT_EQ(toys::bounded(base).status, Status::ok) << toys::bounded(base).reason;
+    for (const Leaf& leaf : leaf_table().leaves) {
+      for (const LeafValue& value : hostile_values(leaf)) {
+        Scenario scenario = base;
+        set_leaf(scenario, leaf, value);
+        toys::expect_sensible(
+            toys::bounded(scenario),
+            std::string(name_of(base.task)) + " " + leaf.path + " value " + std::to_string(cases));
+        if (HasFatalFailure()) return;
+        ++cases;
+      }
+    }
+  }
+  EXPECT_GT(cases, 3500u);
+}
+
+}  // namespace
+}  // namespace engine
