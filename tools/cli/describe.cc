@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/leaf_use.h"
 #include "engine/leaves.h"
 #include "results/schema.h"
 #include "sweep/spec/read_value.h"
@@ -62,6 +63,16 @@ std::string lower(std::string_view text) {
 
 bool matches(std::string_view text, const std::string& filter) {
   return lower(text).find(lower(filter)) != std::string::npos;
+}
+
+// " (counts only where task is serve)", or nothing for a field that always counts.
+std::string where_it_counts(const engine::Leaf& leaf) {
+  std::string text;
+  for (const engine::LeafUse& use : engine::leaf_uses()) {
+    if (!engine::concerns(use, leaf.path)) continue;
+    text += (text.empty() ? " (counts only where " : "; ") + std::string(use.where);
+  }
+  return text.empty() ? "" : text + ")";
 }
 
 // Both print what matches with a heading, or nothing, and return how many they printed.
