@@ -85,9 +85,9 @@ int describe_fields(const std::string& filter) {
       fmt::print("Fields of a scenario: under 'base', as axes, and in expressions.\n\n");
       fmt::print("{:<36} {:<34} {:<14} {}\n", "field", "unit or values", "default", "meaning");
     }
-    fmt::print("{:<36} {:<34} {:<14} {}{}\n", leaf.path, kind_text(leaf),
+    fmt::print("{:<36} {:<34} {:<14} {}{}{}\n", leaf.path, kind_text(leaf),
                sweep::value_text(leaf, engine::get_leaf(defaults, leaf)), leaf.meaning,
-               direction_text(leaf.range.raising));
+               direction_text(leaf.range.raising), where_it_counts(leaf));
   }
   return found;
 }
