@@ -27,8 +27,8 @@ struct UseCondition {
   double bound = 0;
 };
 
-// The leaf or section at `path` counts only where one of the conditions holds. A leaf with several
-// entries counts where each of them allows it; one without any counts everywhere.
+// The leaf or section at `path` counts only where one of the conditions holds; without conditions, nowhere.
+// A leaf with several entries counts where each of them allows it; one without any counts everywhere.
 struct LeafUse {
   std::string_view path;
   std::string_view where;  // the conditions in words: "task is step"

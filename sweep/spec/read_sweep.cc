@@ -94,11 +94,11 @@ class SweepReader {
     check_compared();
     if (reading_.mistakes.empty()) check_whole();
     if (reading_.mistakes.empty()) check_names(name);
-    if (reading_.mistakes.empty() && inert_ == InertAxes::refused) reader.check_inert();
     if (reading_.mistakes.empty() && !complete(parts_)) {
       reading_.mistake(root_where_, "the sweep has more than 2^64 positions",
                        "shorten an axis, or draw from them with 'sample'");
     }
+    if (reading_.mistakes.empty() && inert_ == InertAxes::refused) reader.check_inert();
     if (!reading_.mistakes.empty()) return std::move(reading_.mistakes).finish_sorted(in_order);
 
     const std::string body = space_yaml(parts_);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/leaf_use.h"
 #include "engine/leaves.h"
 #include "results/schema.h"
 #include "sweep/spec/read_value.h"
@@ -64,6 +65,16 @@ bool matches(std::string_view text, const std::string& filter) {
   return lower(text).find(lower(filter)) != std::string::npos;
 }
 
+// " (counts only where task is serve)", or nothing for a field that always counts.
+std::string where_it_counts(const engine::Leaf& leaf) {
+  std::string text;
+  for (const engine::LeafUse& use : engine::leaf_uses()) {
+    if (!engine::concerns(use, leaf.path)) continue;
+    text += (text.empty() ? " (counts only where " : "; ") + std::string(use.where);
+  }
+  return text.empty() ? "" : text + ")";
+}
+
 // Both print what matches with a heading, or nothing, and return how many they printed.
 int describe_fields(const std::string& filter) {
   const engine::Scenario defaults;
@@ -74,9 +85,9 @@ int describe_fields(const std::string& filter) {
       fmt::print("Fields of a scenario: under 'base', as axes, and in expressions.\n\n");
       fmt::print("{:<36} {:<34} {:<14} {}\n", "field", "unit or values", "default", "meaning");
     }
-    fmt::print("{:<36} {:<34} {:<14} {}{}\n", leaf.path, kind_text(leaf),
+    fmt::print("{:<36} {:<34} {:<14} {}{}{}\n", leaf.path, kind_text(leaf),
                sweep::value_text(leaf, engine::get_leaf(defaults, leaf)), leaf.meaning,
-               direction_text(leaf.range.raising));
+               direction_text(leaf.range.raising), where_it_counts(leaf));
   }
   return found;
 }
