@@ -33,10 +33,10 @@ struct MatrixPeakOf {
 // Energy over the limit, of parts that each grow with the work: so more bandwidth, peak or power never
 // slows a kernel down. What any busy multiprocessor draws counts while arithmetic runs: waiting for memory,
 // it may clock down for free.
-KernelTime sustained(KernelTime kernel, const Op& op, const Device& device) {
-  if (device.tensor_power.value <= 0 || device.power_limit.value <= 0) return kernel;
+void sustain(KernelTime& kernel, const Op& op, const Device& device) {
+  if (device.tensor_power.value <= 0 || device.power_limit.value <= 0) return;
   const FlopsPerSecond peak = std::visit(MatrixPeakOf{device}, op);
-  if (peak.value <= 0) return kernel;
+  if (peak.value <= 0) return;
   const Seconds traffic = kernel.bytes / device.memory_bandwidth;
   const Seconds by_arithmetic =
       (device.busy_power / device.power_limit) * std::min(kernel.compute, kernel.time) +
@@ -44,7 +44,7 @@ KernelTime sustained(KernelTime kernel, const Op& op, const Device& device) {
   const Seconds by_traffic =
       (device.memory_power / device.power_limit) * std::min(traffic, kernel.time);
   const Seconds limited = by_arithmetic + by_traffic;
-  if (limited <= kernel.time) return kernel;
+  if (limited <= kernel.time) return;
   // Without one kind of work its energy is saved, too; parts that draw nothing save nothing any more.
   const Seconds burst = kernel.time;
   const Savings in_burst = kernel.saved;
@@ -52,7 +52,6 @@ KernelTime sustained(KernelTime kernel, const Op& op, const Device& device) {
   kernel.saved = {};
   kernel.saved[Bound::compute] = limited - std::max(burst - in_burst[Bound::compute], by_traffic);
   kernel.saved[Bound::memory] = limited - std::max(burst - in_burst[Bound::memory], by_arithmetic);
-  return kernel;
 }
 
 }  // namespace engine

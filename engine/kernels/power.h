@@ -6,8 +6,8 @@
 
 namespace engine {
 
-// The kernel in a machine that is never idle; kernel tables measure short bursts, which may exceed the limit.
-// The same as in a burst where the device does not say what it draws.
-KernelTime sustained(KernelTime kernel, const Op& op, const Device& device);
+// Makes of a kernel in a short burst, which may exceed the limit and which is what tables measure, one in a machine that
+// is never idle. It stays as it is where the device does not say what it draws. In place: this is the innermost loop.
+void sustain(KernelTime& kernel, const Op& op, const Device& device);
 
 }  // namespace engine

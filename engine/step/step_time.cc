@@ -56,9 +56,9 @@ OpTime op_time(const PlannedOp& planned, const StepContext& context) {
   if (const auto* op = std::get_if<ExpertExchange>(&planned.op)) {
     return from_collective(exchange_time(*op, context.fabric, context.device, context.calibration));
   }
-  const KernelTime kernel =
-      kernel_time(planned.family, planned.op, context.device, context.calibration);
-  return from_kernel(sustained(kernel, planned.op, context.device));
+  KernelTime kernel = kernel_time(planned.family, planned.op, context.device, context.calibration);
+  sustain(kernel, planned.op, context.device);
+  return from_kernel(kernel);
 }
 
 bool is_attention(Family family) {

@@ -9,6 +9,11 @@
 namespace engine {
 namespace {
 
+KernelTime sustained(KernelTime kernel, const Op& op, const Device& device) {
+  sustain(kernel, op, device);
+  return kernel;
+}
+
 // Draws 60% of its limit when busy, and as much again with all matrix units at work.
 Device limited() {
   Device device = toys::gpu();
