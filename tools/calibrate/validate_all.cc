@@ -16,6 +16,7 @@
 #include "tools/calibrate/transfer_fit.h"
 #include "tools/calibrate/trusted_rows.h"
 #include "tools/calibrate/validate_table.h"
+#include "tools/terminal/terminal.h"
 
 namespace tools {
 namespace {
@@ -32,7 +33,7 @@ constexpr std::array<PublicTable, 3> kTables = {{{"a100-80gb-sxm", "a100_sxm.csv
 // dense sweep, few enough for minutes.
 constexpr std::size_t kMostMeasured = 1500;
 
-void say(const std::string& what) { fmt::print(stderr, "validate: {}\n", what); }
+void say(const std::string& what) { print(stderr, "validate: {}\n", what); }
 
 engine::Result<engine::Device> named_device(const sweep::Library& library, const char* name) {
   auto spec = sweep::read_named(library, "devices", name);

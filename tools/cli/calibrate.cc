@@ -15,6 +15,7 @@
 #include "tools/calibrate/trusted_rows.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/device_option.h"
+#include "tools/terminal/terminal.h"
 
 namespace tools {
 namespace {
@@ -33,7 +34,7 @@ struct CalibrateArguments {
 };
 
 void complain(const std::vector<engine::Mistake>& mistakes) {
-  fmt::print(stderr, "{}", engine::to_text(mistakes));
+  print(stderr, "{}", engine::to_text(mistakes));
 }
 
 void complain(std::string what, std::string hint) {
@@ -46,13 +47,13 @@ std::string own_line(const std::string& section, std::size_t calls, const char* 
 }
 
 void print_errors(const MeasuredFit& fit) {
-  fmt::print("{:<22} {:>7} {:<13} {}\n", "section", "calls", "split", error_heading());
+  print("{:<22} {:>7} {:<13} {}\n", "section", "calls", "split", error_heading());
   for (const SectionErrors& errors : fit.errors) {
-    fmt::print("{}{}{}", own_line(errors.section, errors.calls, "before", errors.before),
-               own_line("", errors.calls, "random fifth", errors.random),
-               own_line("", errors.calls, "unseen shapes", errors.unseen));
+    print("{}{}{}", own_line(errors.section, errors.calls, "before", errors.before),
+          own_line("", errors.calls, "random fifth", errors.random),
+          own_line("", errors.calls, "unseen shapes", errors.unseen));
   }
-  for (const std::string& line : fit.left_out) fmt::print("left out: {}\n", line);
+  for (const std::string& line : fit.left_out) print("left out: {}\n", line);
 }
 
 // "gemm/bf16 2.1%, attn_decode/bf16 1.9%": means over unseen random calls.
@@ -82,7 +83,7 @@ std::optional<AllCalls> gathered_calls(const CalibrateArguments& arguments,
       complain(gathered.mistakes());
       return std::nullopt;
     }
-    for (const std::string& remark : remarks_on(*gathered)) fmt::print(stderr, "{}\n", remark);
+    for (const std::string& remark : remarks_on(*gathered)) print(stderr, "{}\n", remark);
     calls.merged.insert(calls.merged.end(), gathered->calls.begin(), gathered->calls.end());
     add_calls_by_impl(*table, arguments.impl, calls.by_impl);
   }
@@ -107,7 +108,7 @@ void write_out(const std::vector<engine::Calibration>& calibrations, const std::
     text += engine::write_calibration(calibration);
   }
   results::write_durably(file, text);
-  fmt::print("{} written, {}\n", file, size_text(double(text.size())));
+  print("{} written, {}\n", file, size_text(double(text.size())));
 }
 
 engine::Calibration named(const MeasuredFit& fit, const engine::Device& device) {
@@ -143,7 +144,7 @@ int calibrate_measured(const CalibrateArguments& arguments) {
   std::vector<engine::Calibration> written{named(fit, *device)};
   for (const MeasuredFit& one :
        fit_implementations(calls->by_impl, *device, fit.calibration, start)) {
-    fmt::print("\n{}\n", one.calibration.impl);
+    print("\n{}\n", one.calibration.impl);
     print_errors(one);
     written.push_back(named(one, *device));
   }
@@ -210,7 +211,7 @@ int calibrate_engine(const std::vector<DeviceCalls>& devices, const TransferOpti
     complain("no rows of " + arguments.engine + " to fit", "check the name of the engine");
     return kMistake;
   }
-  fmt::print("{}", unseen_text(fit.unseen));
+  print("{}", unseen_text(fit.unseen));
   for (engine::Calibration* part : {&fit.forms, &fit.rows}) {
     part->name = arguments.engine;
     part->tier = engine::Tier::transfer;
@@ -239,7 +240,7 @@ int calibrate_transfer(const CalibrateArguments& arguments) {
   const TransferOptions options{.sections = arguments.sections};
   if (!arguments.engine.empty()) return calibrate_engine(devices, options, arguments);
   TransferFit fit = fit_transfer(devices, options);
-  fmt::print("{}", left_out_text(fit.left_out));
+  print("{}", left_out_text(fit.left_out));
   fit.calibration.name = "transfer";
   fit.calibration.tier = engine::Tier::transfer;
   fit.calibration.fit_error = left_out_line(fit.left_out);

@@ -17,6 +17,7 @@
 #include "sweep/spec/read_value.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/outcome_summary.h"
+#include "tools/terminal/terminal.h"
 
 namespace tools {
 namespace {
@@ -81,7 +82,7 @@ std::string whole(std::uint64_t count, const Survey& survey, std::uint64_t size)
 void show_points(const sweep::Space& space, const Survey& survey, sweep::PointBuilder& builder,
                  sweep::Point& point) {
   if (survey.first.empty()) return;
-  fmt::print("first points:\n");
+  print("first points:\n");
   const auto& leaves = engine::leaf_table().leaves;
   for (const std::uint64_t index : survey.first) {
     builder.build(index, point);
@@ -102,7 +103,7 @@ void show_points(const sweep::Space& space, const Survey& survey, sweep::PointBu
       line += fmt::format("  {}={}", leaf.path,
                           sweep::value_text(leaf, engine::get_leaf(point.scenario, leaf)));
     }
-    fmt::print("{}\n", line);
+    print("{}\n", line);
   }
 }
 
@@ -163,19 +164,18 @@ Trial try_points(const sweep::SweepSpec& spec, sweep::PointBuilder& builder, swe
 
 void show_trial(const Trial& trial, std::uint64_t points) {
   const sweep::Tally& tally = trial.tally;
-  fmt::print("of {} points{}:", grouped(tally.rows()), tally.rows() < points ? " tried" : "");
+  print("of {} points{}:", grouped(tally.rows()), tally.rows() < points ? " tried" : "");
   const char* before = "";
   for (std::size_t i = 0; i < tally.by_status.size(); ++i) {
     if (tally.by_status[i] == 0) continue;
-    fmt::print("{} {} {}", before, grouped(tally.by_status[i]),
-               name_of(static_cast<engine::Status>(i)));
+    print("{} {} {}", before, grouped(tally.by_status[i]), name_of(static_cast<engine::Status>(i)));
     before = ",";
   }
-  fmt::print("\n");
+  print("\n");
   for (std::size_t i = 0; i < tally.by_class.size(); ++i) {
     if (tally.by_class[i] == 0) continue;
-    fmt::print("  {:<12} {:>8}  point {}: {}\n", name_of(static_cast<engine::ReasonClass>(i)),
-               grouped(tally.by_class[i]), trial.examples[i].index, trial.examples[i].reason);
+    print("  {:<12} {:>8}  point {}: {}\n", name_of(static_cast<engine::ReasonClass>(i)),
+          grouped(tally.by_class[i]), trial.examples[i].index, trial.examples[i].reason);
   }
 }
 
@@ -186,27 +186,27 @@ void show_estimate(const Trial& trial, double points) {
   // Writing a row costs about as much as evaluating a small point: microseconds.
   const double seconds = points * (trial.seconds / evaluated + 8e-6) / threads;
   const double bytes = points * (kPointBytes + trial.detail_bytes / evaluated);
-  fmt::print("estimate: {} on {:.0f} threads, {} on disk\n", duration(seconds), threads,
-             size_text(bytes));
+  print("estimate: {} on {:.0f} threads, {} on disk\n", duration(seconds), threads,
+        size_text(bytes));
 }
 
 // Positions, and why some are no points.
 void show_counts(const sweep::SweepSpec& spec, const Survey& result) {
   const std::uint64_t size = spec.space.size();
-  if (!spec.name.empty()) fmt::print("{}\n", spec.name);
-  fmt::print("{} positions, {} points", grouped(size), whole(result.admitted, result, size));
+  if (!spec.name.empty()) print("{}\n", spec.name);
+  print("{} positions, {} points", grouped(size), whole(result.admitted, result, size));
   if (result.looked_at < size) {
-    fmt::print(" (from {} positions looked at)", grouped(result.looked_at));
+    print(" (from {} positions looked at)", grouped(result.looked_at));
   }
-  fmt::print("\n");
+  print("\n");
   for (std::size_t i = 0; i < result.rejected.size(); ++i) {
     if (result.rejected[i] == 0) continue;
-    fmt::print("  rejected {}: {}\n", whole(result.rejected[i], result, size),
-               spec.space.requirements()[i]);
+    print("  rejected {}: {}\n", whole(result.rejected[i], result, size),
+          spec.space.requirements()[i]);
   }
   if (result.not_applicable > 0) {
-    fmt::print("  left out {}: axes whose 'when' is false\n",
-               whole(result.not_applicable, result, size));
+    print("  left out {}: axes whose 'when' is false\n",
+          whole(result.not_applicable, result, size));
   }
 }
 
@@ -220,7 +220,7 @@ void show_axes(const sweep::Space& space) {
       }
       values += (i > 0 ? ", " : "") + column.values[i];
     }
-    fmt::print("axis {}: {} values: {}\n", column.name, column.values.size(), values);
+    print("axis {}: {} values: {}\n", column.name, column.values.size(), values);
   }
 }
 
@@ -242,13 +242,13 @@ int print_check(const sweep::SweepSpec& spec) {
     show_trial(trial, std::uint64_t(points));
     show_estimate(trial, points);
   }
-  if (const std::string note = rent_note(space); !note.empty()) fmt::print("note: {}\n", note);
+  if (const std::string note = rent_note(space); !note.empty()) print("note: {}\n", note);
   if (size > spec.limit) {
-    fmt::print("more than the limit of {}: run with --limit {}\n", grouped(spec.limit), size);
+    print("more than the limit of {}: run with --limit {}\n", grouped(spec.limit), size);
   }
   if (!nothing_works(trial.tally)) return kOk;
   std::fflush(stdout);
-  fmt::print(stderr, "warning: {}", nothing_works_text(trial.tally, spec));
+  print(stderr, "warning: {}", nothing_works_text(trial.tally, spec));
   return kNoPoint;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "tools/cli/specs_folder.h"
+#include "tools/terminal/terminal.h"
 
 namespace tools {
 
@@ -14,7 +15,7 @@ sweep::Library standard_library() { return sweep::Library::standard(specs_folder
 std::optional<sweep::SweepSpec> read_or_complain(const std::filesystem::path& file) {
   auto spec = sweep::read_sweep(file, standard_library());
   if (!spec) {
-    fmt::print(stderr, "{}", engine::to_text(spec.mistakes()));
+    print(stderr, "{}", engine::to_text(spec.mistakes()));
     return std::nullopt;
   }
   return std::move(spec).value();

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tools/cli/cli.h"
+#include "tools/terminal/terminal.h"
 
 namespace tools {
 namespace {
@@ -58,8 +59,8 @@ void add_completion(CLI::App& app, int& exit_code) {
       "  source <(llmsweep completion bash)      in ~/.bashrc; 'zsh' likewise in ~/.zshrc");
   verb->add_option("shell", *shell, "bash or zsh")->check(CLI::IsMember({"bash", "zsh"}));
   verb->callback([shell, &app, &exit_code] {
-    if (*shell == "zsh") fmt::print("autoload -U +X bashcompinit && bashcompinit\n");
-    fmt::print("{}", script(app));
+    if (*shell == "zsh") print("autoload -U +X bashcompinit && bashcompinit\n");
+    print("{}", script(app));
     exit_code = kOk;
   });
 }

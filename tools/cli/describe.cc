@@ -14,6 +14,7 @@
 #include "sweep/spec/read_value.h"
 #include "sweep/spec/suggest.h"
 #include "tools/cli/cli.h"
+#include "tools/terminal/terminal.h"
 
 namespace tools {
 namespace {
@@ -82,12 +83,12 @@ int describe_fields(const std::string& filter) {
   for (const engine::Leaf& leaf : engine::leaf_table().leaves) {
     if (!matches(leaf.path, filter)) continue;
     if (found++ == 0) {
-      fmt::print("Fields of a scenario: under 'base', as axes, and in expressions.\n\n");
-      fmt::print("{:<36} {:<34} {:<14} {}\n", "field", "unit or values", "default", "meaning");
+      print("Fields of a scenario: under 'base', as axes, and in expressions.\n\n");
+      print("{:<36} {:<34} {:<14} {}\n", "field", "unit or values", "default", "meaning");
     }
-    fmt::print("{:<36} {:<34} {:<14} {}{}{}\n", leaf.path, kind_text(leaf),
-               sweep::value_text(leaf, engine::get_leaf(defaults, leaf)), leaf.meaning,
-               direction_text(leaf.range.raising), where_it_counts(leaf));
+    print("{:<36} {:<34} {:<14} {}{}{}\n", leaf.path, kind_text(leaf),
+          sweep::value_text(leaf, engine::get_leaf(defaults, leaf)), leaf.meaning,
+          direction_text(leaf.range.raising), where_it_counts(leaf));
   }
   return found;
 }
@@ -102,11 +103,11 @@ int describe_columns(const DescribedTable& table, const std::string& filter) {
   for (const results::Column& column : table.columns) {
     if (!matches(column.name, filter)) continue;
     if (found++ == 0) {
-      fmt::print("\nColumns of {}/*.parquet\n\n{:<36} {:<8} {:<10} {:<8} {}\n", table.name,
-                 "column", "type", "unit", "is a", "meaning");
+      print("\nColumns of {}/*.parquet\n\n{:<36} {:<8} {:<10} {:<8} {}\n", table.name, "column",
+            "type", "unit", "is a", "meaning");
     }
-    fmt::print("{:<36} {:<8} {:<10} {:<8} {}\n", column.name, engine::name_of(column.type),
-               column.unit, engine::name_of(column.role), column.description);
+    print("{:<36} {:<8} {:<10} {:<8} {}\n", column.name, engine::name_of(column.type), column.unit,
+          engine::name_of(column.role), column.description);
   }
   return found;
 }
@@ -149,8 +150,7 @@ int nothing_described(const std::string& filter) {
   } else if (!mentions.empty()) {
     hint = "described with that word: " + sweep::listing(mentions);
   }
-  fmt::print(stderr, "error: no field and no column has '{}' in its name\n  hint: {}\n", filter,
-             hint);
+  print(stderr, "error: no field and no column has '{}' in its name\n  hint: {}\n", filter, hint);
   return kMistake;
 }
 

@@ -6,6 +6,7 @@
 
 #include "tools/calibrate/table_checks.h"
 #include "tools/cli/cli.h"
+#include "tools/terminal/terminal.h"
 
 namespace tools {
 
@@ -24,7 +25,7 @@ void add_device_options(CLI::App& verb, DeviceOptions& options) {
 std::optional<engine::Device> device_or_complain(const std::string& name) {
   auto spec = sweep::read_named(standard_library(), "devices", name);
   if (!spec) {
-    fmt::print(stderr, "{}", engine::to_text(spec.mistakes()));
+    print(stderr, "{}", engine::to_text(spec.mistakes()));
     return std::nullopt;
   }
   return std::move(spec->scenario.device);
@@ -35,7 +36,7 @@ std::optional<CalibrationFile> calibration_or_complain(const DeviceOptions& opti
   auto calibration = load_requested(
       {.tier = options.tier, .file = options.calibration, .device = device}, standard_library());
   if (!calibration) {
-    fmt::print(stderr, "{}", engine::to_text(calibration.mistakes()));
+    print(stderr, "{}", engine::to_text(calibration.mistakes()));
     return std::nullopt;
   }
   return std::move(calibration).value();
@@ -58,7 +59,7 @@ std::optional<TablePredictor> predictors_or_complain(const DeviceOptions& option
     for (const auto* mistakes :
          {known ? nullptr : &known.mistakes(), transfer ? nullptr : &transfer.mistakes()}) {
       if (mistakes == nullptr) continue;
-      fmt::print(stderr, "{}", engine::to_text(*mistakes));
+      print(stderr, "{}", engine::to_text(*mistakes));
       return std::nullopt;
     }
     engines.known = std::move(known).value();
@@ -70,13 +71,13 @@ std::optional<TablePredictor> predictors_or_complain(const DeviceOptions& option
 std::optional<KernelTable> checked_table(const std::string& file, const engine::Device& device) {
   auto table = read_kernel_table(file, Times::needed);
   if (!table) {
-    fmt::print(stderr, "{}", engine::to_text(table.mistakes()));
+    print(stderr, "{}", engine::to_text(table.mistakes()));
     return std::nullopt;
   }
-  for (const std::string& remark : remarks_on(*table)) fmt::print(stderr, "{}\n", remark);
+  for (const std::string& remark : remarks_on(*table)) print(stderr, "{}\n", remark);
   const auto mistakes = unit_mistakes(*table, device);
   if (!mistakes.empty()) {
-    fmt::print(stderr, "{}", engine::to_text(mistakes));
+    print(stderr, "{}", engine::to_text(mistakes));
     return std::nullopt;
   }
   return std::move(table).value();

@@ -7,6 +7,7 @@
 
 #include "engine/evaluate.h"
 #include "tools/cli/cli.h"
+#include "tools/terminal/terminal.h"
 
 namespace tools {
 namespace {
@@ -16,33 +17,31 @@ int explain_point(const std::string& file, std::uint64_t index) {
   if (!spec) return kMistake;
   const sweep::Space& space = spec->space;
   if (index >= space.size()) {
-    fmt::print(stderr, "error: --point {}: the sweep has points 0 to {}\n", index,
-               space.size() - 1);
+    print(stderr, "error: --point {}: the sweep has points 0 to {}\n", index, space.size() - 1);
     return kMistake;
   }
   sweep::PointBuilder builder(space);
   sweep::Point point;
   switch (builder.build(index, point)) {
     case sweep::Admission::rejected:
-      fmt::print("point {} is rejected: {}\n", index,
-                 space.requirements()[std::size_t(builder.rejected_by())]);
+      print("point {} is rejected: {}\n", index,
+            space.requirements()[std::size_t(builder.rejected_by())]);
       return kOk;
     case sweep::Admission::not_applicable:
-      fmt::print(
+      print(
           "point {} is left out: an axis whose 'when' is false here has only its first position\n",
           index);
       return kOk;
     case sweep::Admission::admitted:
       break;
   }
-  fmt::print("point {}, key {}\n", index, engine::to_hex(point.key));
+  print("point {}, key {}\n", index, engine::to_hex(point.key));
   for (std::size_t i = 0; i < point.labels.size(); ++i) {
     if (point.labels[i] < 0) continue;
     const sweep::LabelColumn& column = space.label_columns()[i];
-    fmt::print("  {} = {}\n", column.name, column.values[std::size_t(point.labels[i])]);
+    print("  {} = {}\n", column.name, column.values[std::size_t(point.labels[i])]);
   }
-  fmt::print("{}",
-             engine::explain(point.scenario, engine::evaluate(point.scenario, *spec->resources)));
+  print("{}", engine::explain(point.scenario, engine::evaluate(point.scenario, *spec->resources)));
   return kOk;
 }
 

@@ -8,6 +8,7 @@
 #include "tools/calibrate/table_checks.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/device_option.h"
+#include "tools/terminal/terminal.h"
 
 namespace tools {
 namespace {
@@ -25,16 +26,16 @@ int predict(const KernelsArguments& arguments) {
   if (!predictors) return kMistake;
   auto table = read_kernel_table(arguments.table, Times::ignored);
   if (!table) {
-    fmt::print(stderr, "{}", engine::to_text(table.mistakes()));
+    print(stderr, "{}", engine::to_text(table.mistakes()));
     return kMistake;
   }
-  for (const std::string& remark : remarks_on(*table)) fmt::print(stderr, "{}\n", remark);
+  for (const std::string& remark : remarks_on(*table)) print(stderr, "{}\n", remark);
   const std::size_t rows = table->text.rows();
   const PredictedTable predicted = predict_table(std::move(table).value(), *predictors);
   results::write_table(arguments.output, predicted.table);
-  fmt::print("{} of {} rows predicted, {} of them outside what was fitted: {}\n",
-             grouped(predicted.predicted), grouped(rows), grouped(predicted.extrapolated),
-             arguments.output);
+  print("{} of {} rows predicted, {} of them outside what was fitted: {}\n",
+        grouped(predicted.predicted), grouped(rows), grouped(predicted.extrapolated),
+        arguments.output);
   return kOk;
 }
 

@@ -11,6 +11,7 @@
 #include "sweep/spec/calibration_files.h"
 #include "sweep/spec/suggest.h"
 #include "tools/cli/cli.h"
+#include "tools/terminal/terminal.h"
 
 namespace tools {
 namespace {
@@ -51,29 +52,29 @@ std::vector<ListedCalibration> calibrations(const sweep::Library& library) {
 
 int list_libraries(const sweep::Library& library) {
   for (const std::string& name : library.libraries_and_sweeps()) {
-    fmt::print("{:<14} {:>4}   llmsweep list {}\n", name, library.names(name).size(), name);
+    print("{:<14} {:>4}   llmsweep list {}\n", name, library.names(name).size(), name);
   }
-  fmt::print("{:<14} {:>4}   llmsweep list {}\n", kCalibrations, calibrations(library).size(),
-             kCalibrations);
+  print("{:<14} {:>4}   llmsweep list {}\n", kCalibrations, calibrations(library).size(),
+        kCalibrations);
   return kOk;
 }
 
 int list_names(const sweep::Library& library, const std::string& which) {
   if (which == kCalibrations) {
     for (const ListedCalibration& entry : calibrations(library)) {
-      fmt::print("{:<24} {}\n", entry.name, entry.about);
+      print("{:<24} {}\n", entry.name, entry.about);
     }
     return kOk;
   }
   auto libraries = library.libraries_and_sweeps();
   libraries.emplace_back(kCalibrations);
   if (std::find(libraries.begin(), libraries.end(), which) == libraries.end()) {
-    fmt::print(stderr, "error: there is no library '{}'\n  hint: {}\n", which,
-               sweep::suggestion(which, libraries, "libraries"));
+    print(stderr, "error: there is no library '{}'\n  hint: {}\n", which,
+          sweep::suggestion(which, libraries, "libraries"));
     return kMistake;
   }
   for (const std::string& name : library.names(which)) {
-    fmt::print("{:<24} {}\n", name, sweep::summary_of(library, which, name));
+    print("{:<24} {}\n", name, sweep::summary_of(library, which, name));
   }
   return kOk;
 }
@@ -97,7 +98,7 @@ void add_list(CLI::App& app, int& exit_code) {
       if (arguments->which == kCalibrations) {
         for (ListedCalibration& entry : calibrations(library)) names.push_back(entry.name);
       }
-      for (const std::string& name : names) fmt::print("{}\n", name);
+      for (const std::string& name : names) print("{}\n", name);
       exit_code = kOk;
     } else {
       exit_code = arguments->which.empty() ? list_libraries(library)

@@ -20,6 +20,7 @@
 #include "tools/cli/outcome_summary.h"
 #include "tools/cli/progress_display.h"
 #include "tools/cli/shell_command.h"
+#include "tools/terminal/terminal.h"
 
 namespace tools {
 namespace {
@@ -71,19 +72,19 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
                                                             .shard = shard,
                                                             .positions = space.size()});
   if (!folder) {
-    fmt::print(stderr, "{}", engine::to_text(folder.mistakes()));
+    print(stderr, "{}", engine::to_text(folder.mistakes()));
     return kMistake;
   }
-  for (const std::string& notice : folder->notices()) fmt::print(stderr, "note: {}\n", notice);
+  for (const std::string& notice : folder->notices()) print(stderr, "note: {}\n", notice);
   if (const std::string note = rent_note(space); !note.empty()) {
-    fmt::print(stderr, "note: {}\n", note);
+    print(stderr, "note: {}\n", note);
   }
 
   std::unique_ptr<results::Archive> archive;
   if (!arguments.reuse.empty()) {
     auto opened = results::Archive::open(arguments.reuse);
     if (!opened) {
-      fmt::print(stderr, "{}", engine::to_text(opened.mistakes()));
+      print(stderr, "{}", engine::to_text(opened.mistakes()));
       return kMistake;
     }
     archive = std::move(opened).value();
@@ -95,9 +96,9 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
   const sweep::IndexSet mine = sweep::shard_of(space.size(), shard.number, shard.count);
   const sweep::IndexSet todo = mine.minus(folder->done());
   const std::uint64_t before = mine.count() - todo.count();
-  fmt::print("{}: {} positions{}{}\n", arguments.folder, grouped(mine.count()),
-             shard.count > 1 ? fmt::format(" in shard {}/{}", shard.number, shard.count) : "",
-             before > 0 ? fmt::format(", {} already done", grouped(before)) : "");
+  print("{}: {} positions{}{}\n", arguments.folder, grouped(mine.count()),
+        shard.count > 1 ? fmt::format(" in shard {}/{}", shard.number, shard.count) : "",
+        before > 0 ? fmt::format(", {} already done", grouped(before)) : "");
   std::fflush(stdout);
 
   sweep::Progress progress;
@@ -116,19 +117,19 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
   }
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   if (archive != nullptr) {
-    for (const std::string& notice : archive->notices()) fmt::print(stderr, "note: {}\n", notice);
+    for (const std::string& notice : archive->notices()) print(stderr, "note: {}\n", notice);
   }
-  fmt::print("{} rows in {} ({:.3g} positions/s)\n", grouped(report.tally.rows()),
-             duration(taken.count()), double(report.tally.positions()) / taken.count());
+  print("{} rows in {} ({:.3g} positions/s)\n", grouped(report.tally.rows()),
+        duration(taken.count()), double(report.tally.positions()) / taken.count());
   // Of the whole folder: what this call did and what was there before it.
   sweep::Tally all = folder->tally();
   all.add(report.tally);
   if (all.rows() > report.tally.rows()) {
-    fmt::print("the whole run so far, {} rows:\n", grouped(all.rows()));
+    print("the whole run so far, {} rows:\n", grouped(all.rows()));
   }
-  fmt::print("{}", summary_text(all, space));
+  print("{}", summary_text(all, space));
   if (report.stopped) {
-    fmt::print("stopped; what is done is kept. Go on with: {}\n", arguments.command);
+    print("stopped; what is done is kept. Go on with: {}\n", arguments.command);
     return kStopped;
   }
   std::string tables;
@@ -136,20 +137,19 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
     if (!std::filesystem::exists(std::filesystem::path(arguments.folder) / table)) continue;
     tables += fmt::format("{}{}/{}", tables.empty() ? "" : ", ", arguments.folder, table);
   }
-  fmt::print("tables: {}; in Python: pandas.read_parquet('{}/points')\n", tables, arguments.folder);
+  print("tables: {}; in Python: pandas.read_parquet('{}/points')\n", tables, arguments.folder);
   if (!nothing_works(all) || !is_complete(arguments.folder)) return kOk;
   std::fflush(stdout);
-  fmt::print(stderr, "warning: {}", nothing_works_text(all, spec));
+  print(stderr, "warning: {}", nothing_works_text(all, spec));
   return kNoPoint;
 }
 
 int run(RunArguments arguments) {
   const auto shard = parse_shard(arguments.shard);
   if (!shard) {
-    fmt::print(
-        stderr,
-        "error: --shard: '{}' is not a shard\n  hint: write K/N with 1 <= K <= N, as in 2/8\n",
-        arguments.shard);
+    print(stderr,
+          "error: --shard: '{}' is not a shard\n  hint: write K/N with 1 <= K <= N, as in 2/8\n",
+          arguments.shard);
     return kMistake;
   }
   const auto spec = read_or_complain(arguments.spec);
@@ -161,20 +161,20 @@ int run(RunArguments arguments) {
   }
   const std::uint64_t limit = arguments.limit > 0 ? arguments.limit : spec->limit;
   if (spec->space.size() > limit) {
-    fmt::print(stderr,
-               "error: {} has {} positions, more than the limit of {}\n"
-               "  hint: 'llmsweep check {}' says what they are; --limit {} runs them all, and\n"
-               "        'limit: {}' in the spec does so every time\n",
-               arguments.spec, grouped(spec->space.size()), grouped(limit), arguments.spec,
-               spec->space.size(), spec->space.size());
+    print(stderr,
+          "error: {} has {} positions, more than the limit of {}\n"
+          "  hint: 'llmsweep check {}' says what they are; --limit {} runs them all, and\n"
+          "        'limit: {}' in the spec does so every time\n",
+          arguments.spec, grouped(spec->space.size()), grouped(limit), arguments.spec,
+          spec->space.size(), spec->space.size());
     return kMistake;
   }
   keep_freed_memory();
   try {
     return run_into_folder(arguments, *shard, *spec);
   } catch (const results::Failure& failure) {
-    fmt::print(stderr, "error: {}\nnothing committed is lost; go on with: {}\n", failure.what(),
-               arguments.command);
+    print(stderr, "error: {}\nnothing committed is lost; go on with: {}\n", failure.what(),
+          arguments.command);
     return kFailure;
   }
 }

@@ -9,6 +9,7 @@
 #include "sweep/spec/suggest.h"
 #include "sweep/spec/write_yaml.h"
 #include "tools/cli/cli.h"
+#include "tools/terminal/terminal.h"
 
 namespace tools {
 namespace {
@@ -58,8 +59,8 @@ int show(const std::string& wanted) {
   const auto places = find_places(library, wanted);
   if (places.empty()) {
     const std::string hint = sweep::suggestion(wanted, all_names(library), "");
-    fmt::print(stderr, "error: nothing in the library is called '{}'\n  hint: {}\n", wanted,
-               hint.empty() ? "'llmsweep list' shows what there is" : hint);
+    print(stderr, "error: nothing in the library is called '{}'\n  hint: {}\n", wanted,
+          hint.empty() ? "'llmsweep list' shows what there is" : hint);
     return kMistake;
   }
   int code = kOk;
@@ -67,9 +68,9 @@ int show(const std::string& wanted) {
     const std::filesystem::path file = *library.find(place.library, place.name);
     const auto text = resolved(library, place, file);
     if (text) {
-      fmt::print("# {}/{}, from {}\n{}", place.library, place.name, file.string(), *text);
+      print("# {}/{}, from {}\n{}", place.library, place.name, file.string(), *text);
     } else {
-      fmt::print(stderr, "{}", engine::to_text(text.mistakes()));
+      print(stderr, "{}", engine::to_text(text.mistakes()));
       code = kMistake;
     }
   }
@@ -91,10 +92,10 @@ void add_show(CLI::App& app, int& exit_code) {
   verb->add_flag("--names", arguments->names, "print every name there is, for scripts");
   verb->callback([arguments, &exit_code] {
     if (arguments->names) {
-      for (const std::string& name : all_names(standard_library())) fmt::print("{}\n", name);
+      for (const std::string& name : all_names(standard_library())) print("{}\n", name);
       exit_code = kOk;
     } else if (arguments->name.empty()) {
-      fmt::print(stderr, "error: show needs a name\n  hint: 'llmsweep list devices' has some\n");
+      print(stderr, "error: show needs a name\n  hint: 'llmsweep list devices' has some\n");
       exit_code = kMistake;
     } else {
       exit_code = show(arguments->name);

@@ -7,6 +7,7 @@
 #include "results/failure.h"
 #include "results/replicate_summary.h"
 #include "tools/cli/cli.h"
+#include "tools/terminal/terminal.h"
 
 namespace tools {
 namespace {
@@ -16,20 +17,20 @@ int summarise_run(const std::string& folder, std::string file) {
   try {
     const auto report = results::write_replicate_summary(folder, std::filesystem::absolute(file));
     if (!report) {
-      fmt::print(stderr, "{}", engine::to_text(report.mistakes()));
+      print(stderr, "{}", engine::to_text(report.mistakes()));
       return kMistake;
     }
     const std::string replicates = report->fewest == report->most
                                        ? std::to_string(report->most)
                                        : fmt::format("{} to {}", report->fewest, report->most);
-    fmt::print("{}: {} points, {} designs with {} replicate(s) each\n{}\n", folder,
-               grouped(report->points), grouped(report->designs), replicates, file);
+    print("{}: {} points, {} designs with {} replicate(s) each\n{}\n", folder,
+          grouped(report->points), grouped(report->designs), replicates, file);
     if (report->most == 1) {
-      fmt::print("there is nothing to average: 'replicates: 10' in the sweep gives ten of each\n");
+      print("there is nothing to average: 'replicates: 10' in the sweep gives ten of each\n");
     }
     return kOk;
   } catch (const results::Failure& failure) {
-    fmt::print(stderr, "error: {}\n", failure.what());
+    print(stderr, "error: {}\n", failure.what());
     return kFailure;
   }
 }

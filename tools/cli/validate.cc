@@ -11,6 +11,7 @@
 #include "tools/calibrate/validate_table.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/device_option.h"
+#include "tools/terminal/terminal.h"
 #include "tools/validate_serving/validate_serving.h"
 
 namespace tools {
@@ -32,15 +33,15 @@ int validate_kernels(const ValidateArguments& arguments) {
   if (!table) return kMistake;
   const auto calls = gather_calls(*table, {.impl = arguments.impl, .across = Across::separate});
   if (!calls) {
-    fmt::print(stderr, "{}", engine::to_text(calls.mistakes()));
+    print(stderr, "{}", engine::to_text(calls.mistakes()));
     return kMistake;
   }
-  for (const std::string& remark : remarks_on(*calls)) fmt::print(stderr, "{}\n", remark);
+  for (const std::string& remark : remarks_on(*calls)) print(stderr, "{}\n", remark);
   const auto lines = validate_calls(calls->calls, [&](const MeasuredCall& call) {
     return predictors->of(table->impls[call.impl])(call.call);
   });
-  fmt::print("{} rows, {} different calls, on {}\n{}", grouped(calls->rows),
-             grouped(calls->calls.size()), device->name, error_table_text(lines));
+  print("{} rows, {} different calls, on {}\n{}", grouped(calls->rows),
+        grouped(calls->calls.size()), device->name, error_table_text(lines));
   if (!arguments.output.empty()) results::write_table(arguments.output, error_table(lines));
   return kOk;
 }
@@ -53,10 +54,10 @@ int validate_steps(const ValidateArguments& arguments) {
   const auto rows =
       step_errors(arguments.table, {.device = *device, .calibration = calibration->device.get()});
   if (!rows) {
-    fmt::print(stderr, "{}", engine::to_text(rows.mistakes()));
+    print(stderr, "{}", engine::to_text(rows.mistakes()));
     return kMistake;
   }
-  fmt::print("{}", step_errors_text(*rows));
+  print("{}", step_errors_text(*rows));
   return kOk;
 }
 
@@ -67,20 +68,20 @@ int validate_everything(const std::string& data, const std::string& readme) {
                                   .library = library,
                                   .readme = readme});
   if (!text) {
-    fmt::print(stderr, "{}", engine::to_text(text.mistakes()));
+    print(stderr, "{}", engine::to_text(text.mistakes()));
     return kMistake;
   }
-  fmt::print("{}", *text);
+  print("{}", *text);
   return kOk;
 }
 
 int validate_served_runs(const std::string& data, const std::string& output) {
   const auto validation = validate_serving(data, standard_library());
   if (!validation) {
-    fmt::print(stderr, "{}", engine::to_text(validation.mistakes()));
+    print(stderr, "{}", engine::to_text(validation.mistakes()));
     return kMistake;
   }
-  fmt::print("{}", validation->text);
+  print("{}", validation->text);
   if (!output.empty()) results::write_table(output, validation->table);
   return kOk;
 }

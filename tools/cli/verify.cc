@@ -6,6 +6,7 @@
 #include "results/failure.h"
 #include "results/verify.h"
 #include "tools/cli/cli.h"
+#include "tools/terminal/terminal.h"
 
 namespace tools {
 namespace {
@@ -16,19 +17,19 @@ struct VerifyArguments {
 };
 
 void print_report(const VerifyArguments& arguments, const results::VerifyReport& report) {
-  for (const std::string& notice : report.notices) fmt::print(stderr, "note: {}\n", notice);
+  for (const std::string& notice : report.notices) print(stderr, "note: {}\n", notice);
   for (const std::string& damage : report.damage) {
-    fmt::print(stderr, "{}: error: {}\n", arguments.folder, damage);
+    print(stderr, "{}: error: {}\n", arguments.folder, damage);
   }
-  fmt::print("{}: {} part(s), {} rows, {} read; {} of {} positions are done and sound\n",
-             arguments.folder, grouped(report.parts), grouped(report.rows),
-             size_text(double(report.bytes)), grouped(report.done), grouped(report.positions));
+  print("{}: {} part(s), {} rows, {} read; {} of {} positions are done and sound\n",
+        arguments.folder, grouped(report.parts), grouped(report.rows),
+        size_text(double(report.bytes)), grouped(report.done), grouped(report.positions));
   if (report.sound()) return;
   if (arguments.repair) {
-    fmt::print("repaired: {} part(s) dropped; run the sweep again to compute them\n",
-               grouped(report.damaged));
+    print("repaired: {} part(s) dropped; run the sweep again to compute them\n",
+          grouped(report.damaged));
   } else {
-    fmt::print(
+    print(
         "{} part(s) damaged; 'llmsweep verify {} --repair' drops them, and the next run computes "
         "them again\n",
         grouped(report.damaged), arguments.folder);
@@ -40,13 +41,13 @@ int verify(const VerifyArguments& arguments) {
     const auto report = arguments.repair ? results::repair_run(arguments.folder)
                                          : results::verify_run(arguments.folder);
     if (!report) {
-      fmt::print(stderr, "{}", engine::to_text(report.mistakes()));
+      print(stderr, "{}", engine::to_text(report.mistakes()));
       return kMistake;
     }
     print_report(arguments, *report);
     return report->sound() || arguments.repair ? kOk : kFailure;
   } catch (const results::Failure& failure) {
-    fmt::print(stderr, "error: {}\n", failure.what());
+    print(stderr, "error: {}\n", failure.what());
     return kFailure;
   }
 }

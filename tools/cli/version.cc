@@ -5,6 +5,7 @@
 
 #include "results/parquet_file.h"
 #include "tools/cli/cli.h"
+#include "tools/terminal/terminal.h"
 
 namespace tools {
 
@@ -18,7 +19,7 @@ void add_version(CLI::App& app, int& exit_code) {
   CLI::App* verb = app.add_subcommand(
       "version", "Print what was built: program, model, Arrow, commit, compiler");
   verb->callback([&exit_code] {
-    fmt::print("{}\n", version_text());
+    print("{}\n", version_text());
     exit_code = kOk;
   });
 }

@@ -1,6 +1,8 @@
 #include "tools/terminal/terminal.h"
 
+#include <cerrno>
 #include <cstdint>
+#include <system_error>
 
 #include "sweep/input/utf8.h"
 
@@ -38,6 +40,11 @@ std::uint32_t code_of(std::string_view character) {
 }
 
 }  // namespace
+
+void write_out(std::FILE* stream, std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stream) == text.size()) return;
+  throw std::system_error(errno, std::generic_category(), "cannot write the output");
+}
 
 std::string printable(std::string_view text) {
   std::string shown;

@@ -15,14 +15,17 @@ namespace tools {
 // writing, and every byte that is not UTF-8 written out, as in \x1b or \u202e.
 std::string printable(std::string_view text);
 
+// Throws std::system_error where the text cannot be written.
+void write_out(std::FILE* stream, std::string_view text);
+
 template <class... Values>
 void print(std::FILE* stream, fmt::format_string<Values...> format, Values&&... values) {
-  const std::string text = printable(fmt::format(format, std::forward<Values>(values)...));
-  std::fwrite(text.data(), 1, text.size(), stream);
+  write_out(stream, printable(fmt::format(format, std::forward<Values>(values)...)));
 }
 template <class... Values>
 void print(fmt::format_string<Values...> format, Values&&... values) {
-  print(stdout, format, std::forward<Values>(values)...);
+  // With its namespace: the format would bring in fmt's own function.
+  tools::print(stdout, format, std::forward<Values>(values)...);
 }
 
 }  // namespace tools
