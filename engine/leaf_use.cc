@@ -63,20 +63,23 @@ std::vector<LeafUse> task_uses() {
       of_task("request", "task is request", {"request"}),
       of_task("serving.max_num_batched_tokens", "task is request or serve", {"request", "serve"}),
   };
-  for (const std::string_view path : kServedOnly) {
-    uses.push_back(of_serving(path));
-  }
+  for (const std::string_view path : kServedOnly) uses.push_back(of_serving(path));
   return uses;
 }
 
 // Fields of a task that another of its fields switches off.
-std::vector<LeafUse> field_uses() {
-  const Names rated{"poisson", "gamma", "deterministic"};
+std::vector<LeafUse> step_uses() {
   return {
       {"step.prompt", "step.phase is prefill", {is("step.phase", {"prefill"})}},
       {"step.cached", "step.phase is prefill", {is("step.phase", {"prefill"})}},
       {"step.context", "step.phase is decode", {is("step.phase", {"decode"})}},
       {"step.longest_context", "step.phase is decode", {is("step.phase", {"decode"})}},
+  };
+}
+
+std::vector<LeafUse> arrival_uses() {
+  const Names rated{"poisson", "gamma", "deterministic"};
+  return {
       {"load.rate",
        "load.arrivals is poisson, gamma or deterministic",
        {is("load.arrivals", rated)}},
@@ -101,6 +104,14 @@ std::vector<LeafUse> field_uses() {
        "load.arrivals is closed, or load.turns above 1",
        {is("load.arrivals", {"closed"}), above("load.turns", 1)}},
       {"load.trace_speed", "load.arrivals is trace", {is("load.arrivals", {"trace"})}},
+  };
+}
+
+std::vector<LeafUse> request_uses() {
+  return {
+      {"load.lengths",
+       "load.arrivals is not trace",
+       {is("load.arrivals", {"poisson", "gamma", "deterministic", "curve", "closed"})}},
       {"load.lengths.correlation",
        "load.lengths.distribution is lognormal",
        {is("load.lengths.distribution", {"lognormal"})}},
@@ -123,6 +134,11 @@ std::vector<LeafUse> field_uses() {
        "serving.ordering is fair_share, or output.requests is true",
        {is("serving.ordering", {"fair_share"}), on("output.requests")}},
       {"load.tenant_skew", "load.tenants is above 1", {above("load.tenants", 1)}},
+  };
+}
+
+std::vector<LeafUse> serving_uses() {
+  return {
       {"capacity.tolerance", "a limit of capacity.slo asks for a search", {set("capacity.slo")}},
       {"output.timeline_moments", "output.timeline is set", {set("output.timeline")}},
       {"serving.router",
@@ -151,9 +167,10 @@ std::vector<LeafUse> unused() {
 }
 
 std::vector<LeafUse> all_uses() {
-  std::vector<LeafUse> uses = task_uses();
-  for (LeafUse& use : unused()) uses.push_back(std::move(use));
-  for (LeafUse& use : field_uses()) uses.push_back(std::move(use));
+  std::vector<LeafUse> uses;
+  for (const auto part : {task_uses, unused, step_uses, arrival_uses, request_uses, serving_uses}) {
+    for (LeafUse& use : part()) uses.push_back(std::move(use));
+  }
   return uses;
 }
 

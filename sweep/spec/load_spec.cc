@@ -106,7 +106,9 @@ std::vector<Edit> named_spec(const Section& section, const Node& name, std::stri
   if (const auto file = reading.library.find(section.library, name.text)) {
     return spec_file(section, *file, name.where, reading);
   }
-  const std::string library(section.library);
+  // One says "the devices", but not "the serving".
+  const std::string library =
+      section.library == "serving" ? "serving settings" : std::string(section.library);
   const auto hint = [&] {
     const std::vector<std::string> names = reading.library.names(section.library);
     if (const auto hub = section.library == "models" ? hub_name_hint(name.text, name.where, names)

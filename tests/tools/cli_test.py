@@ -36,7 +36,9 @@ class CommandLine(unittest.TestCase):
             self.assertIn(word, text)
 
     def test_no_verb_and_unknown_options_are_mistakes(self):
-        self.assertEqual(llmsweep().returncode, 2)
+        alone = llmsweep()
+        self.assertEqual(alone.returncode, 2)
+        self.assertIn("llmsweep run specs/sweeps/first_sweep.yaml", alone.stderr)
         self.assertEqual(llmsweep("run", FIRST, "--treads", "2").returncode, 2)
 
     def said_about(self, text):

@@ -74,6 +74,10 @@ int main(int argc, char** argv) {
   tools::add_calibrate(app, exit_code);
   tools::add_completion(app, exit_code);
   tools::add_version(app, exit_code);
+  if (argc < 2) {
+    std::fputs(app.help().c_str(), stderr);
+    return tools::kMistake;
+  }
   if (const auto message = tools::unknown_verb(app, argc, argv)) {
     std::fputs(tools::printable(*message).c_str(), stderr);
     return tools::kMistake;
