@@ -135,6 +135,10 @@ class Lane {
   std::int64_t crossing_of(const Sequence& sequence) const {
     return replica_->window - 1 - sequence.context_base;
   }
+  // Whether it fills its window before it ends: only then does the calendar of windows hold it.
+  bool crosses(const Sequence& sequence) const {
+    return crossing_of(sequence) <= sequence.finish_step;
+  }
   void cross_windows();
   double longest_context();
   void count_waste(const Sequence& sequence);

@@ -83,7 +83,7 @@ void Lane::begin_decoding(std::int32_t slot, double now) {
     windows_ += double(std::min(attended, replica_->window));
     if (attended < replica_->window) {
       ++inside_window_;
-      crossings_.insert(slot, crossing_of(sequence), running_.step);
+      if (crosses(sequence)) crossings_.insert(slot, crossing_of(sequence), running_.step);
     }
   }
   if (now > last_decode_) {
@@ -102,7 +102,7 @@ void Lane::stop_decoding(std::int32_t slot) {
     windows_ -= double(std::min(attended, replica_->window));
     if (attended < replica_->window) {
       --inside_window_;
-      crossings_.remove(slot, crossing_of(sequence));
+      if (crosses(sequence)) crossings_.remove(slot, crossing_of(sequence));
     }
   }
   finishes_.remove(slot, sequence.finish_step);
@@ -194,10 +194,10 @@ void Lane::skip_decodes(std::int64_t count) {
     if (!sequence.decoding) continue;
     --count;
     const bool filling = replica_->window > 0 && context(sequence) + 1 < replica_->window;
-    if (filling) {
-      windows_ -= 1;
-      crossings_.remove(slot, crossing_of(sequence));
-    }
+    if (filling) windows_ -= 1;
+    // Both steps move by one, so this stays as it is.
+    const bool due = filling && crosses(sequence);
+    if (due) crossings_.remove(slot, crossing_of(sequence));
     finishes_.remove(slot, sequence.finish_step);
     if (sequence.reserved == 0) {
       --blocks_by_phase_[bucket(sequence.context_base)];
@@ -208,7 +208,7 @@ void Lane::skip_decodes(std::int64_t count) {
     ++sequence.finish_step;
     ++running_.finish_sum;
     finishes_.insert(slot, sequence.finish_step, running_.step);
-    if (filling) crossings_.insert(slot, crossing_of(sequence), running_.step);
+    if (due) crossings_.insert(slot, crossing_of(sequence), running_.step);
   }
 }
 
