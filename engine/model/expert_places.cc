@@ -98,12 +98,13 @@ double busiest_copy(double largest, double second_copies) {
   const double range = std::log(std::max(largest, 1.0 + 1e-9));
   const double peak = range * largest / std::max(largest - 1, 1e-9);
   if (second_copies <= 0) return std::max(1.0, peak);
-  // Experts busier than a level are cut down to it; with x the logarithm of the peak over the level,
-  // that takes (exp(x) - 1 - x) / range copies an expert. Newton's steps from above fall to the root.
+  // Experts busier than a level get copies until none is: one of y times the level gets y - 1/2 more on
+  // average, since copies are whole. With x the logarithm of the peak over the level, that takes
+  // (exp(x) - 1 - x / 2) / range copies an expert. Newton's steps from above fall to the root.
   const double copies = second_copies * range;
-  double x = std::min(range, std::min(std::sqrt(2 * copies), std::log1p(copies) + 1));
+  double x = std::min({range, 2 * copies, std::log1p(copies) + 1});
   for (int i = 0; i < 6 && x > 0; ++i) {
-    x -= (std::expm1(x) - x - copies) / std::max(std::expm1(x), 1e-12);
+    x -= (std::expm1(x) - x / 2 - copies) / (std::exp(x) - 0.5);
   }
   return std::max(1.0, peak * std::exp(-std::clamp(x, 0.0, range)));
 }

@@ -160,7 +160,7 @@ TEST(ExpertLaws, TheBusiestCopyIsWhatAPlannerLeaves) {
   for (const double largest : {30.0, 1000.0, 30000.0}) {
     for (const int second : {8, 32, 64, 128}) {
       const double by_hand = busiest_by_hand(largest, 256, second);
-      EXPECT_NEAR(busiest_copy(largest, second / 256.0) / by_hand, 1, 0.25)
+      EXPECT_NEAR(busiest_copy(largest, second / 256.0) / by_hand, 1, 0.1)
           << largest << " " << second;
     }
   }
