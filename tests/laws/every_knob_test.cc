@@ -53,7 +53,7 @@ axes:
       - {name: serve, base: {task: serve, host: {step_overhead: 3 ms, asynchronous: false}, slo: {ttft_p99: 200 ms}, output: {requests: true, timeline: 100 ms, timeline_moments: 20}}}
       - {name: intervals, base: {task: serve, output.intervals: true, slo: {tpot_mean: 10 ms}}}
       - {name: full, base: {task: serve, serving: {kv_blocks: 120, watermark: 0.05, max_num_seqs: 8, long_prefill_threshold: 200, logit_memory: 38 B}, load.lengths.output: 300}}
-      - {name: sglang, base: {task: serve, serving: {from: sglang, kv_blocks: 150, chunk: 256}, load: {rate: 200 req/s, lengths: {prompt: 300, output: 400}}}}
+      - {name: sglang, base: {task: serve, serving: {from: sglang, block_size: 16, kv_blocks: 150, chunk: 256}, load: {rate: 200 req/s, lengths: {prompt: 300, output: 400}}}}
       - {name: sarathi, base: {task: serve, device: a100-80gb-sxm, serving: {policy: sarathi, replicas: 2, router: least_tokens, mixed_attention: joined}, load: {arrivals: gamma, cv: 2}}}
       - {name: static, base: {task: serve, serving: {policy: static, max_output: 100, kv_blocks: 200}, load: {lengths: {distribution: zipf, prompt_max: 2000, output_max: 400}}}}
       - {name: closed, base: {task: serve, load: {arrivals: closed, clients: 8, think_time: 100 ms, ramp: 200 ms, lengths: {distribution: lognormal, correlation: 0.5}}}}
