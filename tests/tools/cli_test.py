@@ -240,7 +240,7 @@ class CommandLine(unittest.TestCase):
     def test_explain_shows_a_served_load(self):
         text = llmsweep("explain", SOURCE / "specs" / "sweeps" / "serving_load.yaml", "--point", 59).stdout
         self.assertRegex(text, r"served load chat: poisson arrivals, policy vllm_v0, 1 replica")
-        self.assertRegex(text, r"load (stable|backlogged|overloaded)")
+        self.assertRegex(text, r"load (stable|backlogged|overloaded|undecided)")
         self.assertRegex(text, r"mean +p50 +p90 +p95 +p99\n +queue +[\d.]+ .?s")
         self.assertRegex(text, r"prefill +gate_up")
 
