@@ -104,7 +104,9 @@ class CommandLine(unittest.TestCase):
 
     def test_a_shard_that_does_not_work_fails_only_the_whole(self):
         for second, code in (("b200-sxm", 0), ("a10", 4)):
-            spec = self.spec(f"base: {{model: llama-3.1-70b}}\naxes:\n  - device: [l4, {second}]\n")
+            # Shards take blocks of 64 positions in turn: one device each.
+            spec = self.spec(f"base: {{model: llama-3.1-70b}}\naxes:\n  - device: [l4, {second}]\n"
+                             "  - step.batch: {linear: [1, 64], count: 64}\n")
             codes = [llmsweep("run", spec, "-o", self.home / second, "--shard", f"{k}/2").returncode for k in (1, 2)]
             self.assertEqual(codes, [0, code])
 
@@ -238,7 +240,7 @@ class CommandLine(unittest.TestCase):
     def test_explain_shows_a_served_load(self):
         text = llmsweep("explain", SOURCE / "specs" / "sweeps" / "serving_load.yaml", "--point", 59).stdout
         self.assertRegex(text, r"served load chat: poisson arrivals, policy vllm_v0, 1 replica")
-        self.assertRegex(text, r"load (stable|backlogged|overloaded)")
+        self.assertRegex(text, r"load (stable|backlogged|overloaded|undecided)")
         self.assertRegex(text, r"mean +p50 +p90 +p95 +p99\n +queue +[\d.]+ .?s")
         self.assertRegex(text, r"prefill +gate_up")
 
