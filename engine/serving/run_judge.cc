@@ -174,8 +174,10 @@ Saturation saturation_of(const LoadEvidence& evidence) {
   if (evidence.kind == RunKind::closed) {
     return evidence.settled ? bounded : Saturation::undecided;
   }
-  // Nor does a busy system's swing about its mean count: what keeps growing comes to twice its mean.
-  const bool grows = growth.rise > restless && growth.rise > 0.8 * growth.mean;
+  // Nor does a busy system's swing about its mean count: what keeps growing comes to twice its mean, or
+  // shows at once because much of what arrives stays.
+  const bool plain = growth.rise > 0.8 * growth.mean || growth.share() > 3 * growing;
+  const bool grows = growth.rise > restless && plain;
   if (evidence.kind == RunKind::whole) {
     return grows && growth.share() > growing ? Saturation::overloaded : bounded;
   }

@@ -103,10 +103,10 @@ class CommandLine(unittest.TestCase):
         self.assertIn("there is no point", none.stderr)
 
     def test_a_shard_that_does_not_work_fails_only_the_whole(self):
-        # Shards take blocks of 64 positions in turn: the first one gets the first device.
-        batches = "  - step.batch: {linear: [1, 64], count: 64}\n"
         for second, code in (("b200-sxm", 0), ("a10", 4)):
-            spec = self.spec(f"base: {{model: llama-3.1-70b}}\naxes:\n  - device: [l4, {second}]\n" + batches)
+            # Shards take blocks of 64 positions in turn: one device each.
+            spec = self.spec(f"base: {{model: llama-3.1-70b}}\naxes:\n  - device: [l4, {second}]\n"
+                             "  - step.batch: {linear: [1, 64], count: 64}\n")
             codes = [llmsweep("run", spec, "-o", self.home / second, "--shard", f"{k}/2").returncode for k in (1, 2)]
             self.assertEqual(codes, [0, code])
 

@@ -84,10 +84,10 @@ class HostileInput(unittest.TestCase):
 
     def test_limits_are_stated_in_the_environment(self):
         spec = self.write("sweep.yaml", BASE + "axes: [{step.batch: [1, 2]}]\n")
-        self.assertEqual(llmsweep("check", spec, LLMSWEEP_LIMITS="depth=9").returncode, 0)
-        ran = llmsweep("check", spec, LLMSWEEP_LIMITS="depth=2")
+        self.assertEqual(llmsweep("check", spec, LLMSWEEP_LIMITS="depth=50").returncode, 0)
+        ran = llmsweep("check", spec, LLMSWEEP_LIMITS="depth=3")
         self.assertEqual(ran.returncode, 2)
-        self.assertIn("more than 2 lists and maps inside one another", self.assert_harmless(ran))
+        self.assertIn("more than 3 lists and maps inside one another", self.assert_harmless(ran))
         ran = llmsweep("check", spec, LLMSWEEP_LIMITS="dephts=9")
         self.assertEqual(ran.returncode, 2)
         self.assertIn("LLMSWEEP_LIMITS: error: there is no limit 'dephts'", self.assert_harmless(ran))

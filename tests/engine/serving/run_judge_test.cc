@@ -111,6 +111,8 @@ TEST(RunJudge, WhoFinishesLessThanIsOfferedIsOverloaded) {
   EXPECT_EQ(judged(even_run(30, 13, 67), false, 0.8), Saturation::overloaded);
   EXPECT_EQ(judged(even_run(30, 24, 100), true, 0.8), Saturation::overloaded);
   EXPECT_EQ(judged(even_run(30, 28, 1000), true, 0.8), Saturation::overloaded);
+  // A sixth of what arrives stays, on top of many that were inside before.
+  EXPECT_EQ(judged(even_run(67, 55, 13.4, 300), true, 0.9, 0.9), Saturation::overloaded);
   // Before it fills up, where the estimate says the same.
   EXPECT_EQ(judged(even_run(30, 0, 10), false, 2.0), Saturation::overloaded);
 }

@@ -148,14 +148,18 @@ TEST(Space, ATrillionPointsCountAtOnce) {
 }
 
 TEST(Space, EveryPointHasAKeyOfItsOwn) {
-  const SweepSpec spec =
-      toy_sweep(kToyBase +
-                "axes:\n  - device: [toy, toy-wide]\n  - step.batch: {linear: [1, 50], count: 50}\n"
-                "  - device.l2_capacity: {geometric: [1 MB, 100 MB], count: 10}\n"
-                "  - quant.kv: [bf16, fp8]\nreplicates: 2\n");
-  std::set<engine::Key> keys;
-  for (const BuiltPoint& built : all_points(spec)) keys.insert(built.point.key);
-  EXPECT_EQ(keys.size(), spec.space.size());
+  const std::string axes =
+      "axes:\n  - device: [toy, toy-wide]\n  - parallel.dp: {linear: [1, 50], count: 50}\n"
+      "  - device.l2_capacity: {geometric: [1 MB, 100 MB], count: 10}\n"
+      "  - quant.kv: [bf16, fp8]\nreplicates: 2\n";
+  const auto keys_of = [](const SweepSpec& spec) {
+    std::set<engine::Key> keys;
+    for (const BuiltPoint& built : all_points(spec)) keys.insert(built.point.key);
+    return keys.size();
+  };
+  EXPECT_EQ(keys_of(toy_sweep("base: {device: toy, model: tiny, task: serve}\n" + axes)), 4000u);
+  // Nothing in a step is random: its replicates are one point.
+  EXPECT_EQ(keys_of(toy_sweep(kToyBase + axes)), 2000u);
 }
 
 // Adding a value or an axis at its base value must not move the identity of what was there.
