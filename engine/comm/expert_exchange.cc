@@ -11,11 +11,6 @@
 namespace engine {
 namespace {
 
-// Share of its adapter that a device reaches between nodes. The tables have one node only. Published
-// times of such kernels (DeepEP V1, docs/legacy.md: H800, 50 GB/s adapters, 16 to 256 devices) less
-// their start are 79 to 87% of the adapter for single copies and 87 to 89% for copies per node.
-constexpr double kAdapterShare = 0.84;
-
 // A device that is alone on its node has nobody to send to there.
 constexpr double kNothingTravels = std::numeric_limits<double>::infinity();
 
@@ -66,11 +61,9 @@ struct Rates {
 };
 
 // The longer of the two ways; a link that nothing takes may be missing.
-double moving_time(const Traffic& traffic, const Rates& rates, double inside_share,
-                   double between_share) {
+double moving_time(const Traffic& traffic, const Rates& rates, double inside_share) {
   const double inside = traffic.inside > 0 ? traffic.inside / (rates.inside * inside_share) : 0;
-  const double between =
-      traffic.between > 0 ? traffic.between / (rates.between * between_share) : 0;
+  const double between = traffic.between > 0 ? traffic.between / rates.between : 0;
   return std::max(inside, between);
 }
 
@@ -85,7 +78,7 @@ CollectiveTime low_latency(const ExpertExchange& op, const Spread& spread, const
                            const ExchangeFit& fit) {
   const Traffic traffic = single_copies(op, spread);
   const double start = fit.a + fit.ae * double(op.experts) / 100 + rates.hop;
-  const double moving = moving_time(traffic, rates, fit.e, kAdapterShare);
+  const double moving = moving_time(traffic, rates, fit.e);
   return timed(start, overlapped(start, moving, fit.pn) - start, traffic, Algorithm::low_latency);
 }
 
@@ -100,8 +93,7 @@ CollectiveTime normal(const ExpertExchange& op, const Spread& spread, const Rate
   // Between nodes a token is received, then forwarded.
   const double start = fit.a + fit.ct * op.tokens / senders / 100 + 2 * rates.hop;
   const double sending = (traffic.inside + traffic.between) / (senders * fit.cs * 1e3);
-  const double moving =
-      overlapped(sending, moving_time(traffic, rates, fit.e, kAdapterShare), fit.pn);
+  const double moving = overlapped(sending, moving_time(traffic, rates, fit.e), fit.pn);
   return timed(start, moving, traffic, forwarding(spread));
 }
 
@@ -116,7 +108,7 @@ CollectiveTime datasheet_time(const ExpertExchange& op, const Spread& spread, co
   const auto way = [&](Traffic traffic, double hops, Algorithm algorithm) {
     traffic.inside *= 1 - 1 / spread.per_node;
     const double start = launch.value * 1e6 + std::max(near, hops * rates.hop);
-    return timed(start, moving_time(traffic, rates, 1, 1), traffic, algorithm);
+    return timed(start, moving_time(traffic, rates, 1), traffic, algorithm);
   };
   const CollectiveTime straight = way(single_copies(op, spread), 1, Algorithm::low_latency);
   const CollectiveTime forwarded = way(copies_per_node(op, spread), 2, forwarding(spread));
@@ -131,10 +123,19 @@ CollectiveTime datasheet_time(const ExpertExchange& op, const Spread& spread, co
   return faster(straight, forwarded);
 }
 
+// Share of its adapter that a device reaches between nodes: that of large sends, since the tables of
+// exchanges have one node only.
+double adapter_share(const Device& device, const Calibration& calibration) {
+  constexpr auto sends = static_cast<std::size_t>(CollectiveKind::send_recv);
+  const auto* set = find_set(calibration.between[sends], choose_set(device));
+  return set == nullptr ? 1 : std::max({set->fit.e1, set->fit.e2, set->fit.e3});
+}
+
 std::optional<CollectiveTime> fitted_time(const ExpertExchange& op, const Spread& spread,
-                                          const Rates& rates, const Path& inside,
-                                          const Device& device, const Calibration& calibration) {
+                                          Rates rates, const Path& inside, const Device& device,
+                                          const Calibration& calibration) {
   const ParameterSet chosen = link_set(device, inside);
+  rates.between *= adapter_share(device, calibration);
   const bool combine = op.way == ExpertExchange::Way::combine;
   const Coordinates shape = coordinates(op.tokens, op.hidden, op.top_k, op.experts);
   std::optional<CollectiveTime> best;
