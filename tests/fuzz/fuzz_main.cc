@@ -1,4 +1,4 @@
-// llmsweep_fuzz all: seeds of every target and inputs made from them, by number.
+// llmsweep_fuzz all: the smoke test. Seeds of every target and inputs made from them, by number.
 // llmsweep_fuzz TARGET [RUNS [FIRST]]: those of one target.
 // llmsweep_fuzz TARGET FILE: one input from a file, such as libFuzzer leaves behind.
 // Each input runs in a child process, so that the number of one that ends it can be told.

@@ -11,7 +11,7 @@ namespace fuzz {
 struct Target {
   std::string_view name;
   void (*run)(std::string_view input);
-  int runs;                               // inputs that `llmsweep_fuzz all` makes from the seeds
+  int runs;                               // inputs of the smoke test; together well below a minute
   std::vector<std::string_view> corpora;  // folders of seeds, from the root of the sources
   std::vector<std::string_view> words;    // what random letters would take long to hit upon
 };

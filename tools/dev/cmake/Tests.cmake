@@ -76,20 +76,21 @@ foreach(test IN LISTS python_tests)
     ENVIRONMENT "${llmsweep_test_paths};LLMSWEEP_PYTHON=${LLMSWEEP_PYTHON}")
 endforeach()
 
-# llmsweep_fuzz replays the seeds of tests/fuzz and a fixed number of inputs made from them; built only
-# when asked for (cmake --build ... --target llmsweep_fuzz). Built by
+# llmsweep_fuzz replays the seeds of tests/fuzz and a fixed number of inputs made from them. Built by
 # tools/dev/fuzz with a compiler that has libFuzzer, llmsweep_libfuzzer looks for inputs by coverage.
 file(GLOB fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*.cc)
 list(FILTER fuzz_sources EXCLUDE REGEX "_main[.]cc$")
 if(fuzz_sources)
-  add_library(llmsweep_fuzz_targets STATIC EXCLUDE_FROM_ALL ${fuzz_sources})
+  add_library(llmsweep_fuzz_targets STATIC ${fuzz_sources})
   llmsweep_test_program(llmsweep_fuzz_targets)
   target_link_libraries(llmsweep_fuzz_targets PRIVATE ${llmsweep_support})
-  add_executable(llmsweep_fuzz EXCLUDE_FROM_ALL tests/fuzz/fuzz_main.cc)
+  add_executable(llmsweep_fuzz tests/fuzz/fuzz_main.cc)
   llmsweep_test_program(llmsweep_fuzz)
   target_link_libraries(llmsweep_fuzz PRIVATE llmsweep_fuzz_targets ${llmsweep_support})
+  add_test(NAME fuzz_smoke COMMAND llmsweep_fuzz all)
+  set_tests_properties(fuzz_smoke PROPERTIES TIMEOUT ${llmsweep_test_timeout})
   if(LLMSWEEP_SANITIZE MATCHES "fuzzer")
-    add_executable(llmsweep_libfuzzer EXCLUDE_FROM_ALL tests/fuzz/libfuzzer_main.cc)
+    add_executable(llmsweep_libfuzzer tests/fuzz/libfuzzer_main.cc)
     llmsweep_test_program(llmsweep_libfuzzer)
     target_link_libraries(llmsweep_libfuzzer PRIVATE llmsweep_fuzz_targets ${llmsweep_support})
     target_link_options(llmsweep_libfuzzer PRIVATE -fsanitize=fuzzer)
