@@ -136,27 +136,40 @@ struct Metrics {
     visit("ttft", self.ttft, "time to first token");
     visit("tpot", self.tpot, "time per output token after the first, mean");
     visit("e2e", self.e2e, "from arrival to the last token");
-    visit("step_time_low", self.step_time_low, "nine such steps in ten take at least this");
-    visit("step_time_high", self.step_time_high, "and at most this");
+    visit("step_time_low", self.step_time_low,
+          "lower end of the 90% interval of the time of the step");
+    visit("step_time_high", self.step_time_high,
+          "upper end of the 90% interval of the time of the step");
     visit("ttft_low", self.ttft_low,
-          "nine times in ten at least this; of served loads the mean, with output.intervals");
-    visit("ttft_high", self.ttft_high, "and at most this");
+          "lower end of the 90% interval of the time to first token (served loads: of its mean, "
+          "with output.intervals)");
+    visit("ttft_high", self.ttft_high,
+          "upper end of the 90% interval of the time to first token (served loads: of its mean, "
+          "with output.intervals)");
     visit("tpot_low", self.tpot_low,
-          "nine times in ten at least this; of served loads the mean, with output.intervals");
-    visit("tpot_high", self.tpot_high, "and at most this");
+          "lower end of the 90% interval of the time per output token (served loads: of its mean, "
+          "with output.intervals)");
+    visit("tpot_high", self.tpot_high,
+          "upper end of the 90% interval of the time per output token (served loads: of its mean, "
+          "with output.intervals)");
     visit("e2e_low", self.e2e_low,
-          "nine times in ten at least this; of served loads the mean, with output.intervals");
-    visit("e2e_high", self.e2e_high, "and at most this");
-    visit("compute_time", self.compute_time, "in kernels other than attention and collectives");
-    visit("attention_time", self.attention_time, "in attention kernels");
-    visit("communication_time", self.communication_time, "in collectives that nothing hides");
-    visit("host_time", self.host_time, "the device waits for the host");
-    visit("gap_time", self.gap_time, "idle between kernels of a graph");
+          "lower end of the 90% interval of the time from arrival to the last token (served loads: "
+          "of its mean, with output.intervals)");
+    visit("e2e_high", self.e2e_high,
+          "upper end of the 90% interval of the time from arrival to the last token (served loads: "
+          "of its mean, with output.intervals)");
+    visit("compute_time", self.compute_time,
+          "time in kernels other than attention and collectives");
+    visit("attention_time", self.attention_time, "time in attention kernels");
+    visit("communication_time", self.communication_time, "time in collectives that nothing hides");
+    visit("host_time", self.host_time, "time in which the device waits for the host");
+    visit("gap_time", self.gap_time, "idle time between kernels");
     visit("output", self.output,
-          "generated tokens, all replicas; task serve: in the measured part");
+          "generated tokens a second, all replicas; task serve: in the measured part");
     visit("output_low", self.output_low,
-          "task serve, output.intervals: nine times in ten at least this");
-    visit("output_high", self.output_high, "and at most this");
+          "lower end of the 90% interval of generated tokens (served loads with output.intervals)");
+    visit("output_high", self.output_high,
+          "upper end of the 90% interval of generated tokens (served loads with output.intervals)");
     visit("total", self.total,
           "prompt and generated tokens, all replicas; task serve: in the measured part, cached "
           "prompt "
@@ -214,9 +227,12 @@ struct Metrics {
           "task serve: from arrival to the first step it is part of, p99");
     visit("offered", self.offered, "task serve: requests that arrive in the measured part");
     visit("throughput", self.throughput, "task serve: requests finished in the measured part");
-    visit("throughput_low", self.throughput_low,
-          "task serve, output.intervals: nine times in ten at least this");
-    visit("throughput_high", self.throughput_high, "and at most this");
+    visit(
+        "throughput_low", self.throughput_low,
+        "lower end of the 90% interval of requests finished (served loads with output.intervals)");
+    visit(
+        "throughput_high", self.throughput_high,
+        "upper end of the 90% interval of requests finished (served loads with output.intervals)");
     visit("goodput", self.goodput,
           "task serve: requests finished in the measured part, within the limits of slo");
     visit("capacity", self.capacity, "task serve: highest rate that meets capacity.slo");
@@ -230,7 +246,8 @@ struct Metrics {
     visit("slo_met", self.slo_met,
           "task serve: 1 when every stated percentile is within its limit");
     visit("slo_probability", self.slo_probability,
-          "task serve, output.intervals: how likely that is, as far as kernel times are known");
+          "task serve, output.intervals: probability that slo_met is 1, as far as kernel times are "
+          "known");
     visit("requests_finished", self.requests_finished,
           "task serve: requests answered, over the whole run");
     visit("requests_refused", self.requests_refused,
