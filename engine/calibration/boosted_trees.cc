@@ -9,8 +9,8 @@ namespace engine {
 
 double BoostedTrees::at(const FeatureValues& values) const {
   // Features are not negative, and the bits of such numbers are ordered as they are: a difference of
-  // integers has the answer in its sign, which is cheaper than a comparison of numbers.
-  std::array<std::int64_t, kMostFeatures> value;
+  // integers has the answer in its highest bit, which is cheaper than a comparison of numbers.
+  std::array<std::uint64_t, kMostFeatures> value;
   std::memcpy(value.data(), values.value.data(), sizeof value);
   std::int64_t sum = 0;
   const std::uint8_t* feature = asked.data();
@@ -19,9 +19,9 @@ double BoostedTrees::at(const FeatureValues& values) const {
   for (std::size_t tree = 0; tree < size(); ++tree) {
     std::uint64_t number = 0;
     for (std::size_t question = kTreeDepth; question-- > 0;) {
-      const std::int64_t below =
-          std::bit_cast<std::int64_t>(bound[question]) - value[feature[question]];
-      number = number << 1 | std::uint64_t(below) >> 63;
+      const std::uint64_t below =
+          std::bit_cast<std::uint64_t>(bound[question]) - value[feature[question]];
+      number = number << 1 | below >> 63;
     }
     sum += leaf[number];
     feature += kTreeDepth;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -52,6 +53,7 @@ int run_range(const fuzz::Target& target, const std::vector<std::string>& seeds,
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) return 1;
   auto& current = *static_cast<volatile std::uint64_t*>(shared);
+  std::fflush(nullptr);  // or the child writes it again
   const pid_t child = fork();
   if (child == 0) {
     for (std::uint64_t i = range.first; i < range.last; ++i) {
