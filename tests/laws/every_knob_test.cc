@@ -12,8 +12,8 @@
 #include "engine/evaluate.h"
 #include "engine/leaf_use.h"
 #include "engine/leaves.h"
+#include "sweep/language/sweep_spec.h"
 #include "sweep/space/space.h"
-#include "sweep/spec/sweep_spec.h"
 #include "tests/support/paths.h"
 
 namespace {

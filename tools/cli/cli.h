@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "sweep/spec/library.h"
-#include "sweep/spec/sweep_spec.h"
+#include "sweep/language/library.h"
+#include "sweep/language/sweep_spec.h"
 #include "tools/cli/number_text.h"
 
 namespace tools {
