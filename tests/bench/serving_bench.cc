@@ -10,8 +10,8 @@
 
 #include "engine/base/random.h"
 #include "engine/evaluate.h"
-#include "sweep/spec/library.h"
-#include "sweep/spec/sweep_spec.h"
+#include "sweep/language/library.h"
+#include "sweep/language/sweep_spec.h"
 #include "tests/support/paths.h"
 
 namespace {

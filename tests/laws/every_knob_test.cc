@@ -13,8 +13,8 @@
 #include "engine/leaf_use.h"
 #include "engine/leaves.h"
 #include "engine/tasks/task_table.h"
+#include "sweep/language/sweep_spec.h"
 #include "sweep/space/space.h"
-#include "sweep/spec/sweep_spec.h"
 #include "tests/support/paths.h"
 
 namespace {

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "sweep/spec/sweep_spec.h"
+#include "sweep/language/sweep_spec.h"
 #include "tools/calibrate/table_checks.h"
 #include "tools/command/standard_library.h"
 #include "tools/terminal/terminal.h"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "sweep/spec/sweep_spec.h"
+#include "sweep/language/sweep_spec.h"
 #include "tools/command/exit_code.h"
 #include "tools/command/standard_library.h"
 #include "tools/terminal/number_text.h"

@@ -7,8 +7,8 @@
 
 #include "engine/evaluate.h"
 #include "engine/leaves.h"
+#include "sweep/language/suggest.h"
 #include "sweep/space/space_parts.h"
-#include "sweep/spec/suggest.h"
 #include "tools/terminal/number_text.h"
 
 namespace tools {

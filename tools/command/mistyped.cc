@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sweep/spec/suggest.h"
+#include "sweep/language/suggest.h"
 
 namespace tools {
 namespace {

@@ -1,7 +1,7 @@
 // Where named devices, models and loads are looked for.
 #pragma once
 
-#include "sweep/spec/library.h"
+#include "sweep/language/library.h"
 
 namespace tools {
 

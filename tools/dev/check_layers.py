@@ -13,7 +13,7 @@ ENGINE_ROOMS = [
     "training", "economics", "tasks",
 ]
 ENGINE = ["engine"] + [f"engine/{room}" for room in ENGINE_ROOMS]
-SWEEP = ["sweep/input", "sweep/workload", "sweep/spec", "sweep/space", "sweep/run"]
+SWEEP = ["sweep/input", "sweep/workload", "sweep/language", "sweep/space", "sweep/run"]
 
 # A room and the rooms it may include; itself always. "engine" alone is the front door: the files
 # directly in engine/ (scenario, outcome, evaluate, explain).
@@ -39,7 +39,7 @@ ROOMS = {
     "sweep/input": ["engine/base"],
     "sweep/workload": ENGINE + ["sweep/input"],
     "sweep/space": ENGINE,
-    "sweep/spec": ENGINE + ["sweep/input", "sweep/space", "sweep/workload"],
+    "sweep/language": ENGINE + ["sweep/input", "sweep/space", "sweep/workload"],
     "sweep/run": ["engine", "engine/base", "sweep/space"],
     "results": ENGINE + ["sweep/input", "sweep/space"],
     "tools": ENGINE + SWEEP + ["results"],
@@ -48,7 +48,7 @@ ROOMS = {
 
 # Start of a package's header and the rooms it may appear in. Tests may include anything.
 PACKAGES = {
-    "yaml-cpp/": ["sweep/spec"],
+    "yaml-cpp/": ["sweep/language"],
     "muParser": ["sweep/space"],
     "tbb/": ["sweep/run"],
     "oneapi/tbb": ["sweep/run"],
@@ -57,7 +57,7 @@ PACKAGES = {
     "CLI/": ["tools"],
     "Random123/": ["engine/base"],
     "xxhash": ["engine", "engine/base", "sweep/workload", "sweep/space", "results"],
-    "nlohmann/": ["sweep/workload", "sweep/spec", "sweep/space", "results", "tools"],
+    "nlohmann/": ["sweep/workload", "sweep/language", "sweep/space", "results", "tools"],
     "zlib": ["sweep/input", "results"],
     "gtest/": [],
     "gmock/": [],
