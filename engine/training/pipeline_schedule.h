@@ -1,0 +1,45 @@
+// How long a pipeline takes for one batch, when every stage works through its micro-batches in a fixed order.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/base/units.h"
+#include "engine/training/train_settings.h"
+
+namespace engine {
+
+// One chunk of layers, for one micro-batch.
+struct ChunkTime {
+  Seconds forward;
+  Seconds backward;  // the gradient of its input; that of its weights too, unless it is put off
+  Seconds weights;   // the gradient of its weights, where it is put off
+
+  bool operator==(const ChunkTime&) const = default;
+};
+
+// Chunk c lies on stage c % stages: with several chunks a stage, data goes round the stages several times.
+struct Pipeline {
+  Schedule schedule = Schedule::one_f_one_b;
+  std::int64_t stages = 1;
+  std::int64_t micro_batches = 1;
+  Seconds send;  // from a stage to the next, beside the work of both
+  std::span<const ChunkTime> chunks;
+
+  std::int64_t chunks_per_stage() const { return std::int64_t(chunks.size()) / stages; }
+};
+
+struct PipelineTime {
+  Seconds total;
+  Seconds busy;  // of the busiest stage
+};
+
+PipelineTime pipeline_time(const Pipeline& pipeline);
+// The same by following every pass of every stage: what the other is held to.
+PipelineTime pipeline_time_step_by_step(const Pipeline& pipeline);
+
+// The most passes whose activations a stage holds at once: forward passes that wait for their backward pass.
+std::int64_t passes_held(const Pipeline& pipeline, std::int64_t stage);
+
+}  // namespace engine

@@ -1,0 +1,62 @@
+#include "engine/training/stages.h"
+
+#include <algorithm>
+
+namespace engine {
+namespace {
+
+void add_layer(const ModelSpec& model, std::int64_t layer, LayerCounts& counts) {
+  const std::int64_t after = layer - model.moe.first_dense_layers;
+  const bool mixture = model.is_moe() && after >= 0 && (after + 1) % model.moe.every == 0;
+  (mixture ? counts.mixture : counts.dense) += 1;
+  const bool full = model.window == 0 || (model.full_attention_every > 0 &&
+                                          (layer + 1) % model.full_attention_every == 0);
+  (full ? counts.full : counts.windowed) += 1;
+}
+
+}  // namespace
+
+void cut_into_chunks(const ModelSpec& model, std::int64_t chunks, std::vector<StageSpan>& spans) {
+  spans.assign(std::size_t(chunks), {});
+  const std::int64_t each = model.layers / chunks, longer = model.layers % chunks;
+  const std::int64_t first_longer = (chunks - longer) / 2;
+  std::int64_t layer = 0;
+  for (std::int64_t c = 0; c < chunks; ++c) {
+    StageSpan& span = spans[std::size_t(c)];
+    span.first = c == 0;
+    span.last = c == chunks - 1;
+    const bool is_longer = c >= first_longer && c < first_longer + longer;
+    for (std::int64_t i = 0; i < each + (is_longer ? 1 : 0); ++i) {
+      add_layer(model, layer++, span.layers);
+    }
+  }
+}
+
+ChunkWeights chunk_weights(const ModelShard& shard, const StageSpan& span) {
+  const ModelSpec& model = *shard.model;
+  const ParameterCounts counts = parameter_counts(model);
+  const LayerCounts all = layer_counts(model);
+  const double tp = double(shard.parallel.tp), hidden = double(model.hidden);
+  const double matrices = model.mlp == MlpKind::gated ? 3 : 2;
+  const double layers = double(span.layers.all());
+  ChunkWeights weights;
+  weights.dense = layers * counts.attention / double(model.layers) / tp +
+                  layers * double(model.norms_per_layer) * hidden +
+                  double(span.layers.dense) * matrices * hidden * double(shard.intermediate);
+  if (all.mixture > 0) {
+    weights.dense += double(span.layers.mixture) *
+                     (matrices * hidden * double(shard.shared_intermediate) +
+                      hidden * double(model.moe.experts));
+    weights.experts = double(span.layers.mixture) * double(shard.experts.local) * matrices * hidden *
+                      double(shard.expert_intermediate);
+  }
+  if (span.first) weights.dense += counts.embedding / tp;
+  if (span.last) {
+    // A tied output is the same matrix where one stage has both ends, and a copy of it elsewhere.
+    const bool copied = model.tied_embeddings && !span.first;
+    weights.dense += (copied ? counts.embedding : counts.output) / tp + hidden;
+  }
+  return weights;
+}
+
+}  // namespace engine

@@ -1,0 +1,24 @@
+// Which layers of a model lie on which pipeline stage.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/model/model_ops.h"
+#include "engine/model/model_shard.h"
+
+namespace engine {
+
+// Cuts the layers into chunks as equal as can be, the longer ones in the middle: the first chunk has the embedding and
+// the last one the logits beside its layers.
+void cut_into_chunks(const ModelSpec& model, std::int64_t chunks, std::vector<StageSpan>& spans);
+
+// Weights that one device holds of a chunk.
+struct ChunkWeights {
+  double dense = 0;    // copied to every data-parallel replica
+  double experts = 0;  // copied to every replica that does not share them
+  double total() const { return dense + experts; }
+};
+ChunkWeights chunk_weights(const ModelShard& shard, const StageSpan& span);
+
+}  // namespace engine

@@ -1,0 +1,24 @@
+// The operations of one pass of a micro-batch through one chunk of layers, forward and backward.
+#pragma once
+
+#include "engine/model/model_ops.h"
+#include "engine/model/model_shard.h"
+#include "engine/training/train_settings.h"
+
+namespace engine {
+
+struct PassOps {
+  OpList forward;
+  OpList recomputed;  // of the forward pass, once more before the backward pass
+  OpList inputs;      // gradients of what came in
+  OpList weights;     // gradients of weights
+};
+
+// Without the way to the next stage.
+void pass_ops(const ModelShard& shard, const StageSpan& span, const TrainSettings& train,
+              PassOps& ops);
+
+// What one stage sends to the next for a micro-batch.
+Collective stage_transfer(const ModelShard& shard, const TrainSettings& train);
+
+}  // namespace engine

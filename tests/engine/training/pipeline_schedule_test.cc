@@ -1,0 +1,109 @@
+#include "engine/training/pipeline_schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "engine/base/random.h"
+
+namespace engine {
+namespace {
+
+struct Case {
+  std::vector<ChunkTime> chunks;
+  Pipeline pipeline;
+};
+
+Case equal_stages(Schedule schedule, std::int64_t stages, std::int64_t micro_batches,
+                  std::int64_t per_stage = 1) {
+  Case made;
+  const double weights = schedule == Schedule::zero_bubble ? 1 : 0;
+  made.chunks.assign(std::size_t(stages * per_stage),
+                     {Seconds{1}, Seconds{2 - weights}, Seconds{weights}});
+  made.pipeline = {.schedule = schedule, .stages = stages, .micro_batches = micro_batches};
+  return made;
+}
+
+PipelineTime time_of(Case& made) {
+  made.pipeline.chunks = made.chunks;
+  return pipeline_time(made.pipeline);
+}
+
+// The bubble of a full pipeline of equal stages: (p - 1) passes of each kind, whatever the number of micro-batches.
+TEST(PipelineSchedule, EqualStagesGiveTheFormula) {
+  for (const std::int64_t stages : {1, 2, 3, 8, 64}) {
+    for (const std::int64_t micro_batches : {1, 2, 7, 64, 500}) {
+      for (const Schedule schedule : {Schedule::gpipe, Schedule::one_f_one_b}) {
+        Case made = equal_stages(schedule, stages, micro_batches);
+        const PipelineTime time = time_of(made);
+        EXPECT_NEAR(time.total.value, 3.0 * double(micro_batches + stages - 1), 1e-9);
+        EXPECT_NEAR(1 - time.busy / time.total,
+                    double(stages - 1) / double(micro_batches + stages - 1), 1e-12);
+      }
+    }
+  }
+}
+
+// With v chunks a stage a bubble is as long as passes of chunks: v times shorter, in units of a stage.
+TEST(PipelineSchedule, InterleavingDividesTheBubble) {
+  for (const std::int64_t per_stage : {2, 4}) {
+    Case made = equal_stages(Schedule::interleaved, 4, 16, per_stage);
+    EXPECT_NEAR(time_of(made).total.value, 3.0 * double(16 * per_stage + 3), 1e-9);
+  }
+}
+
+// ZB-H1: the bubble of forward and both halves of backward, less the half that is put off.
+TEST(PipelineSchedule, WeightsPutOffFillTheBubble) {
+  for (const std::int64_t stages : {2, 4, 8}) {
+    Case made = equal_stages(Schedule::zero_bubble, stages, 32);
+    EXPECT_NEAR(time_of(made).total.value, 3.0 * 32 + double(stages - 1), 1e-9);
+  }
+}
+
+TEST(PipelineSchedule, RoundsEqualSingleSteps) {
+  for (std::uint64_t number = 0; number < 1000; ++number) {
+    const auto draw = [&](std::uint64_t what) { return uniform(number, Stream::sampling, what); };
+    const std::int64_t stages = 1 + std::int64_t(draw(0) * 12);
+    Case made = equal_stages(draw(1) < 0.5 ? Schedule::one_f_one_b : Schedule::zero_bubble, stages,
+                             1 + std::int64_t(draw(2) * 60));
+    for (std::size_t i = 0; i < made.chunks.size(); ++i) {
+      ChunkTime& chunk = made.chunks[i];
+      const bool alike = draw(3) < 0.5;
+      chunk.forward = Seconds{alike ? 1 : 0.5 + draw(10 + i)};
+      chunk.backward = Seconds{alike ? 2 : 1 + draw(100 + i)};
+      if (made.pipeline.schedule == Schedule::zero_bubble) chunk.weights = Seconds{draw(200 + i)};
+    }
+    made.chunks.front().forward = made.chunks.front().forward * 1.5;
+    made.chunks.back().backward = made.chunks.back().backward * 1.2;
+    made.pipeline.send = Seconds{draw(4) < 0.5 ? 0 : draw(5) / 2};
+    made.pipeline.chunks = made.chunks;
+    EXPECT_NEAR(pipeline_time(made.pipeline).total / pipeline_time_step_by_step(made.pipeline).total,
+                1, 1e-9)
+        << number;
+  }
+}
+
+TEST(PipelineSchedule, NoStageWaitsForNothing) {
+  for (const Schedule schedule :
+       {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved, Schedule::zero_bubble}) {
+    Case made = equal_stages(schedule, 4, 8, schedule == Schedule::interleaved ? 2 : 1);
+    const PipelineTime time = time_of(made);
+    EXPECT_GE(time.total, time.busy);
+    made.pipeline.send = Seconds{0.1};
+    EXPECT_GE(time_of(made).total, time.total);
+  }
+}
+
+// What a schedule saves in time it may cost in memory.
+TEST(PipelineSchedule, HoldsAsManyPassesAsItRunsAhead) {
+  Case plain = equal_stages(Schedule::one_f_one_b, 4, 16);
+  Case all = equal_stages(Schedule::gpipe, 4, 16);
+  plain.pipeline.chunks = plain.chunks;
+  all.pipeline.chunks = all.chunks;
+  EXPECT_EQ(passes_held(plain.pipeline, 0), 4);
+  EXPECT_EQ(passes_held(plain.pipeline, 3), 1);
+  EXPECT_EQ(passes_held(all.pipeline, 0), 16);
+}
+
+}  // namespace
+}  // namespace engine
