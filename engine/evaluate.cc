@@ -63,13 +63,15 @@ void evaluate_point(const Scenario& scenario, const Resources& resources, WorkMe
     return outcome.refuse(std::move(*problem));
   }
   if (auto problem = task.problem(scenario)) return outcome.refuse(std::move(*problem));
-  const MemoryDemand demand = task.demand(scenario, resources, scratch);
-  const Footprint footprint = footprint_of(main, demand);
-  report_memory(footprint, main.shard, demand, outcome.metrics);
-  if (auto problem = memory_problem(main, footprint, demand)) {
-    return outcome.refuse(std::move(*problem));
+  if (task.demand != nullptr) {
+    const MemoryDemand demand = task.demand(scenario, resources, scratch);
+    const Footprint footprint = footprint_of(main, demand);
+    report_memory(footprint, main.shard, demand, outcome.metrics);
+    if (auto problem = memory_problem(main, footprint, demand)) {
+      return outcome.refuse(std::move(*problem));
+    }
   }
-  task.run({scenario, resources, main, demand, work, scratch}, outcome);
+  task.run({scenario, resources, main, work, scratch}, outcome);
 }
 
 }  // namespace

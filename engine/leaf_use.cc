@@ -57,13 +57,32 @@ constexpr std::string_view kServedOnly[] = {
     "serving.stepping",
 };
 
+// Training has no KV cache, no inference engine, and nothing between steps.
+constexpr std::string_view kNotInTraining[] = {
+    "serving",
+    "quant.kv",
+    "host.mode",
+    "host.graph_launch",
+    "host.largest_graph",
+    "host.captured_sizes",
+    "host.step_overhead",
+    "host.step_per_sequence",
+    "host.asynchronous",
+    "host.low",
+    "host.high",
+};
+
 std::vector<LeafUse> task_uses() {
   std::vector<LeafUse> uses{
       of_task("step", "task is step", {"step"}),
       of_task("request", "task is request", {"request"}),
+      of_task("train", "task is train", {"train"}),
       of_task("serving.max_num_batched_tokens", "task is request or serve", {"request", "serve"}),
   };
   for (const std::string_view path : kServedOnly) uses.push_back(of_serving(path));
+  for (const std::string_view path : kNotInTraining) {
+    uses.push_back(of_task(path, "task is step, request or serve", {"step", "request", "serve"}));
+  }
   return uses;
 }
 
@@ -140,6 +159,15 @@ std::vector<LeafUse> request_uses() {
 std::vector<LeafUse> serving_uses() {
   return {
       {"capacity.tolerance", "a limit of capacity.slo asks for a search", {set("capacity.slo")}},
+      {"train.virtual_stages",
+       "train.schedule is interleaved",
+       {is("train.schedule", {"interleaved"})}},
+      {"train.schedule", "parallel.pp is above 1", {above("parallel.pp", 1)}},
+      {"train.overlap", "parallel.dp is above 1", {above("parallel.dp", 1)}},
+      {"train.moments",
+       "train.optimizer is adamw, muon or sgd",
+       {is("train.optimizer", {"adamw", "muon", "sgd"})}},
+      {"train.sequence_parallel", "parallel.tp is above 1", {above("parallel.tp", 1)}},
       {"output.timeline_moments", "output.timeline is set", {set("output.timeline")}},
       {"serving.router",
        "serving.replicas or parallel.dp is above 1",

@@ -20,6 +20,7 @@
 #include "engine/serving/serving_rows.h"
 #include "engine/step/kernel_row.h"
 #include "engine/tasks/serve/serving_figures.h"
+#include "engine/tasks/train/train_figures.h"
 
 namespace engine {
 
@@ -35,10 +36,15 @@ constexpr std::array<std::string_view, 4> enum_names(Status) {
 
 // A group of figures: tasks say which they have (engine/tasks/task_table.h), and columns of groups that no
 // task of a sweep has cost nothing.
-enum class FigureGroup : std::uint8_t { time, rates, memory, price, serving };
+enum class FigureGroup : std::uint8_t { time, rates, memory, price, serving, training };
 
 // All figures of a point: doubles one after another, in the order of the groups.
-struct Metrics : TimeFigures, RateFigures, MemoryFigures, PriceFigures, ServingFigures {
+struct Metrics : TimeFigures,
+                 RateFigures,
+                 MemoryFigures,
+                 PriceFigures,
+                 ServingFigures,
+                 TrainFigures {
   template <class Self, class Visit>
   static void groups(Self& self, Visit&& visit) {
     visit(FigureGroup::time, [&](auto&& each) { TimeFigures::fields(self, each); });
@@ -46,6 +52,7 @@ struct Metrics : TimeFigures, RateFigures, MemoryFigures, PriceFigures, ServingF
     visit(FigureGroup::memory, [&](auto&& each) { MemoryFigures::fields(self, each); });
     visit(FigureGroup::price, [&](auto&& each) { PriceFigures::fields(self, each); });
     visit(FigureGroup::serving, [&](auto&& each) { ServingFigures::fields(self, each); });
+    visit(FigureGroup::training, [&](auto&& each) { TrainFigures::fields(self, each); });
   }
 
   template <class Self, class Visit>
@@ -54,7 +61,8 @@ struct Metrics : TimeFigures, RateFigures, MemoryFigures, PriceFigures, ServingF
   }
 };
 static_assert(sizeof(Metrics) == sizeof(TimeFigures) + sizeof(RateFigures) + sizeof(MemoryFigures) +
-                                     sizeof(PriceFigures) + sizeof(ServingFigures),
+                                     sizeof(PriceFigures) + sizeof(ServingFigures) +
+                                     sizeof(TrainFigures),
               "figures are doubles and nothing else");
 
 constexpr std::size_t kFigures = sizeof(Metrics) / sizeof(double);

@@ -14,6 +14,7 @@
 #include "engine/serving/slo.h"
 #include "engine/tasks/request/request_shape.h"
 #include "engine/tasks/step/step_shape.h"
+#include "engine/training/train_settings.h"
 #include "engine/workload/load.h"
 
 namespace engine {
@@ -22,8 +23,11 @@ enum class Task : std::uint8_t {
   step,     // one prefill or decode step
   request,  // one request from prompt to last token
   serve,    // a load of requests over time
+  train,    // one optimizer step of a training run
 };
-constexpr std::array<std::string_view, 3> enum_names(Task) { return {"step", "request", "serve"}; }
+constexpr std::array<std::string_view, 4> enum_names(Task) {
+  return {"step", "request", "serve", "train"};
+}
 
 struct CalibrationSettings {
   TierChoice tier = TierChoice::best;
@@ -55,6 +59,7 @@ struct Scenario : Deployment {
   Slo slo;
   CapacitySearch capacity;
   OutputSettings output;
+  TrainSettings train;
   CalibrationSettings calibration;
   std::int64_t seed = 0;
   std::int64_t replicate = 0;
@@ -75,6 +80,7 @@ struct Scenario : Deployment {
     visit("slo", self.slo, "task serve: limits on latency", any_value);
     visit("capacity", self.capacity, "task serve: search for the highest rate", any_value);
     visit("output", self.output, "rows besides the point's own", any_value);
+    visit("train", self.train, "task train: the training step", any_value);
     visit("calibration", self.calibration, "where kernel times come from", any_value);
     visit("seed", self.seed, "seed of everything random", any_integer);
     visit("replicate", self.replicate, "number of the replicate, from 0", non_negative);

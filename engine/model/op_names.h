@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -9,10 +10,21 @@
 
 namespace engine {
 
-enum class Phase : std::uint8_t { prefill, decode, mixed };
-constexpr std::array<std::string_view, 3> enum_names(Phase) {
-  return {"prefill", "decode", "mixed"};
+// Parts of the work: of steps that serve, then of steps that train.
+enum class Phase : std::uint8_t {
+  prefill,
+  decode,
+  mixed,
+  forward,
+  backward,
+  recompute,
+  gradients,  // between replicas
+  optimizer,
+};
+constexpr std::array<std::string_view, 8> enum_names(Phase) {
+  return {"prefill", "decode", "mixed", "forward", "backward", "recompute", "gradients", "optimizer"};
 }
+constexpr std::size_t kServedPhases = 3;
 
 // Kernels that share a cost model.
 enum class Family : std::uint8_t {
@@ -125,10 +137,14 @@ enum class OpName : std::uint8_t {
   sampling,
   stage_transfer,
   kv_transfer,
+  loss,
+  gradient_sum,
+  weight_gather,
+  optimizer,
   gap,
   host,
 };
-constexpr std::array<std::string_view, 39> enum_names(OpName) {
+constexpr std::array<std::string_view, 43> enum_names(OpName) {
   return {"embedding",
           "input_norm",
           "qkv",
@@ -166,6 +182,10 @@ constexpr std::array<std::string_view, 39> enum_names(OpName) {
           "sampling",
           "stage_transfer",
           "kv_transfer",
+          "loss",
+          "gradient_sum",
+          "weight_gather",
+          "optimizer",
           "gap",
           "host"};
 }

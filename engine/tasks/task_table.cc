@@ -6,11 +6,12 @@
 #include "engine/tasks/request/request_task.h"
 #include "engine/tasks/serve/serve_task.h"
 #include "engine/tasks/step/step_task.h"
+#include "engine/tasks/train/train_task.h"
 
 namespace engine {
 namespace {
 
-constexpr std::array kTasks{step_task(), request_task(), serve_task()};
+constexpr std::array kTasks{step_task(), request_task(), serve_task(), train_task()};
 static_assert(kTasks.size() == enum_names(Task{}).size());
 
 }  // namespace

@@ -23,7 +23,6 @@ struct TaskPoint {
   const Scenario& scenario;
   const Resources& resources;
   const Deployed& main;
-  const MemoryDemand& demand;
   WorkMeter& work;
   Scratch& scratch;
 };
@@ -42,8 +41,9 @@ struct TaskEntry {
   double (*copies)(const Deployment& deployment);
   // Settings of the task that contradict the model or one another.
   std::optional<Refusal> (*problem)(const Scenario& scenario);
+  // Null: the task looks after its memory itself.
   MemoryDemand (*demand)(const Scenario& scenario, const Resources& resources, Scratch& scratch);
-  // Memory has been reported, and the model fits.
+  // Where there is a demand, memory has been reported, and the model fits.
   void (*run)(const TaskPoint& point, Outcome& outcome);
   // The task in a line, for `explain`.
   std::string (*headline)(const Scenario& scenario);
