@@ -59,7 +59,12 @@ constexpr std::string_view kServedOnly[] = {
 
 // Training has no KV cache, no inference engine, and nothing between steps.
 constexpr std::string_view kNotInTraining[] = {
-    "serving",
+    "serving.memory_utilization",
+    "serving.memory_share",
+    "serving.reserved_memory",
+    "serving.sampling",
+    "serving.attention",
+    "serving.decode_parts",
     "quant.kv",
     "host.mode",
     "host.graph_launch",
