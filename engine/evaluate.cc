@@ -139,9 +139,9 @@ void report_time(const Scenario& scenario, const StepTime& time, const TokenCoun
   const double devices = double(scenario.parallel.devices());
   // Replicas work side by side, and a full pipeline has one batch in every stage.
   const double copies = double(scenario.parallel.dp * scenario.parallel.pp);
-  metrics.compute_time = time.device.compute;
-  metrics.attention_time = time.device.attention;
-  metrics.communication_time = time.device.communication;
+  metrics.compute_time = time.device.compute.exposed();
+  metrics.attention_time = time.device.attention.exposed();
+  metrics.communication_time = time.device.communication.exposed();
   metrics.gap_time = time.host.gap;
   metrics.host_time = time.host.launch + time.host.between;
   metrics.output = TokensPerSecond{tokens.generated * copies / total.value};
@@ -149,9 +149,10 @@ void report_time(const Scenario& scenario, const StepTime& time, const TokenCoun
   metrics.per_device = metrics.total / devices;
   // The kernels of the stages in turn add up to one device's work over the pipeline's latency.
   const Dtype dtype = compute_dtype(scenario.quant.weights, scenario.quant.activations);
-  metrics.model_flops_utilization = time.device.flops / total / matrix_peak(scenario.device, dtype);
+  metrics.model_flops_utilization =
+      time.device.flops() / total / matrix_peak(scenario.device, dtype);
   metrics.memory_bandwidth_utilization =
-      time.device.bytes / total / scenario.device.memory_bandwidth;
+      time.device.memory_bytes() / total / scenario.device.memory_bandwidth;
   report_price(scenario.device, TokensPerSecond{tokens.prompt * copies / total.value}, metrics);
   outcome.bound = time.saved.largest();
   outcome.tier = time.device.tier;
@@ -182,7 +183,7 @@ void evaluate_step(const Scenario& scenario, const StepContext& context, Outcome
 }
 
 // Prompts longer than a step's token budget are read in chunks, one after another.
-StepTime prompt_time(const Scenario& scenario, const StepContext& context, Outcome& outcome) {
+StepTime prompt_time(const Scenario& scenario, const StepContext& context, Breakdown& kernels) {
   const RequestShape& request = scenario.request;
   const std::int64_t budget =
       std::max<std::int64_t>(1, scenario.serving.max_num_batched_tokens / request.batch);
@@ -198,17 +199,19 @@ StepTime prompt_time(const Scenario& scenario, const StepContext& context, Outco
     context.charge(kWorkOfAStep);
     const StepTime time = step_time(batch, context, Phase::prefill, &rows);
     sum.add(time);
-    merge_rows(rows, outcome.kernels);
+    for (const KernelRow& row : rows) kernels.add(row);
   }
   return sum;
 }
 
 void evaluate_request(const Scenario& scenario, const StepContext& context, Outcome& outcome) {
   const RequestShape& request = scenario.request;
-  const StepTime prompt = prompt_time(scenario, context, outcome);
+  Breakdown kernels;
+  const StepTime prompt = prompt_time(scenario, context, kernels);
   // The first token comes out of the prompt's last step; each later step sees one more.
   const StepTime decode = decode_time(request.batch, request.cached + request.prompt + 1,
-                                      request.output - 1, context, &outcome.kernels);
+                                      request.output - 1, context, kernels);
+  outcome.kernels = std::move(kernels).take();
   StepTime all = prompt;
   all.add(decode);
   Metrics& metrics = outcome.metrics;

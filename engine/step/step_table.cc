@@ -85,18 +85,9 @@ void StepTable::run_prompts(const BatchShape& batch, Phase phase, Kernels& kerne
   scratch_rows_.clear();
   const DeviceTime attention = device_time(scratch_ops_, *context_, phase, &scratch_rows_);
   kernels.time += attention.total().value;
-  kernels.launches += attention.launches;
-  kernels.saved.add(attention.saved);
-  for (const KernelRow& row : scratch_rows_) {
-    auto same = std::find_if(prompt_rows_.begin(), prompt_rows_.end(), [&](const KernelRow& have) {
-      return have.op == row.op && have.phase == row.phase;
-    });
-    if (same == prompt_rows_.end()) {
-      prompt_rows_.push_back(row);
-      continue;
-    }
-    same->add(row);
-  }
+  kernels.launches += attention.launches();
+  kernels.saved.add(attention.saved());
+  for (const KernelRow& row : scratch_rows_) prompt_rows_.add(row);
 }
 
 double StepTable::run_mixed(const BatchShape& batch) {

@@ -10,10 +10,11 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "engine/step/octave_grid.h"
-#include "engine/step/step_basis.h"
+#include "engine/step/step_inputs.h"
 #include "engine/step/step_time.h"
 
 namespace engine {
@@ -172,7 +173,7 @@ class StepTable {
     return (windowed_ ? 2 : 1) * (joined_ ? 2 : 1) * kContextPlaces;
   }
   // The part of a batch that an op belongs to, in the table of `wanted`.
-  static Part part_of(OpName name, Part wanted);
+  static Part part_of(Grows grows, Part wanted);
   // Time, launches and savings of the kernels of one step.
   struct Kernels {
     double time = 0;
@@ -198,8 +199,8 @@ class StepTable {
   void order_for_report();
 
   const StepContext* context_ = nullptr;
-  StepBasis basis_;                // what the times below follow from
-  double attention_launches_ = 0;  // of the decodes of one step
+  std::optional<StepInputs> inputs_;  // what the times below follow from
+  double attention_launches_ = 0;     // of the decodes of one step
   bool latent_ = false, exchanges_ = false, windowed_ = false, full_ = true, joined_ = false,
        uneven_ = false;
   std::array<Counts, kParts> counts_;
@@ -209,7 +210,7 @@ class StepTable {
   std::vector<DecodeBatch> batches_;
   std::vector<std::int32_t> cell_index_;
   std::vector<Cell> cells_;
-  std::vector<KernelRow> prompt_rows_;  // of prompt attention that is in no table, summed
+  Breakdown prompt_rows_;  // of prompt attention that is in no table, summed
   std::vector<std::int32_t> node_order_, cell_order_;  // of the report
   std::vector<KernelRow> scratch_rows_;
   OpList scratch_ops_, scratch_part_;

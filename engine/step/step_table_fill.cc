@@ -14,21 +14,22 @@ using CountGrid = OctaveGrid<3>;
 // Rows kept from run to run, some ten megabytes of them: what lengths and batches of a sweep share.
 constexpr std::size_t kMostRows = 100'000;
 
-bool in_head(OpName name) {
-  return name == OpName::logits || name == OpName::logits_gather || name == OpName::sampling;
-}
-bool in_absorb(OpName name) { return name == OpName::q_absorb || name == OpName::v_absorb; }
-bool in_exchange(OpName name) {
-  return name == OpName::expert_dispatch || name == OpName::expert_combine;
-}
-
 }  // namespace
 
-StepTable::Part StepTable::part_of(OpName name, Part wanted) {
-  if (in_head(name)) return Part::head;
-  if (in_absorb(name)) return Part::absorb;
-  if (!in_exchange(name)) return Part::body;
-  return wanted == Part::decode_exchange ? wanted : Part::exchange;
+StepTable::Part StepTable::part_of(Grows grows, Part wanted) {
+  switch (grows) {
+    case Grows::tokens:
+      return Part::body;
+    case Grows::sampled:
+      return Part::head;
+    case Grows::decodes:
+      return Part::absorb;
+    case Grows::exchanged:
+      return wanted == Part::decode_exchange ? wanted : Part::exchange;
+    case Grows::context:
+      return Part::prompt;
+  }
+  return Part::body;
 }
 
 void StepTable::reset(const StepContext& context, const StepScale& scale) {
@@ -40,9 +41,10 @@ void StepTable::reset(const StepContext& context, const StepScale& scale) {
   gaps_.fill(0);
   launches_.fill(0);
   saved_ = {};
-  if (!basis_.holds_for(context) || rows_.size() > kMostRows) {
+  StepInputs inputs(context);
+  if (!inputs.recognisable() || inputs != inputs_ || rows_.size() > kMostRows) {
     forget();
-    basis_ = StepBasis(context);
+    inputs_ = std::move(inputs);
     return;
   }
   for (Counts& counts : counts_) {
@@ -84,7 +86,7 @@ void StepTable::forget() {
   BatchShape one;
   add_decode(one, 1, 1, context_->shard.model->window);
   for (const bool window : {false, true}) {
-    attention_launches_ += attention_of(one, {.window = window}, nullptr).launches;
+    attention_launches_ += attention_of(one, {.window = window}, nullptr).launches();
   }
 }
 
@@ -108,7 +110,7 @@ std::int32_t StepTable::node_at(Part part, std::int64_t point) {
     if (part == Part::head) batch.prefill_tokens = 1, batch.sampled = point;
     token_ops(context_->shard, batch, scratch_ops_);
     for (const PlannedOp& op : scratch_ops_) {
-      if (part_of(op.name, part) == part) scratch_part_.add(op.name, op.family, op.calls, op.op);
+      if (part_of(op.grows, part) == part) scratch_part_.add(op);
     }
   }
   Node node;
@@ -116,8 +118,8 @@ std::int32_t StepTable::node_at(Part part, std::int64_t point) {
   const DeviceTime time = device_time(scratch_part_, *context_, Phase::decode, &rows_);
   node.last_row = std::uint32_t(rows_.size());
   node.time = time.total().value;
-  node.launches = time.launches;
-  node.saved = time.saved;
+  node.launches = time.launches();
+  node.saved = time.saved();
   nodes_.push_back(node);
   return node_index = std::int32_t(nodes_.size() - 1);
 }
@@ -194,19 +196,19 @@ StepTable::Overhang StepTable::overhang_of(std::int64_t sequences, bool joined) 
   const DeviceTime more = attention_of(uneven, {.joined = joined}, &scratch_rows_);
   Overhang overhang;
   overhang.key_time = (more.total() - less.total()).value / double(keys);
-  overhang.key_saved.add(more.saved, 1 / double(keys));
-  overhang.key_saved.add(less.saved, -1 / double(keys));
+  overhang.key_saved.add(more.saved(), 1 / double(keys));
+  overhang.key_saved.add(less.saved(), -1 / double(keys));
   overhang.row = std::uint32_t(rows_.size());
   // It adds time to calls that are counted where they belong, and no work.
   KernelRow row = scratch_rows_.back();
-  const KernelRow& without = scratch_rows_.front();
-  row.low = (row.low - without.low) / double(keys);
-  row.high = (row.high - without.high) / double(keys);
-  row.time = Seconds{overhang.key_time};
-  row.saved = overhang.key_saved;
-  row.calls = 0;
-  row.flops = Flops{0};
-  row.bytes = Bytes{0};
+  Work& work = row.work;
+  work.add(scratch_rows_.front().work, -1);
+  work.calls = 0;
+  work.flops = Flops{0};
+  work.bytes = Bytes{0};
+  Work key;
+  key.add(work, 1 / double(keys));
+  work = key;
   row.extrapolated = false;
   rows_.push_back(row);
   return overhang;
@@ -217,13 +219,13 @@ DeviceTime StepTable::attention_of(const BatchShape& decodes, DecodeKernel kerne
   scratch_ops_.clear();
   scratch_part_.clear();
   if (kernel.joined) {
-    joined_decode_ops(context_->shard, decodes, scratch_ops_);
+    joined_decode_ops(context_->shard, {.layers = context_->shard.layers}, decodes, scratch_ops_);
   } else {
     attention_ops(context_->shard, decodes, scratch_ops_);
   }
   const OpName wanted = kernel.window ? OpName::attention_window : OpName::attention;
   for (const PlannedOp& op : scratch_ops_) {
-    if (op.name == wanted) scratch_part_.add(op.name, op.family, op.calls, op.op);
+    if (op.name == wanted) scratch_part_.add(op);
   }
   return device_time(scratch_part_, *context_, Phase::decode, rows);
 }
@@ -247,9 +249,9 @@ StepTable::Cell StepTable::cell_between(std::int64_t sequences, double low, doub
   const DeviceTime at_high = attention_at(sequences, high, kernel);
   cell.time_low = at_low.total().value;
   cell.slope = (at_high.total().value - cell.time_low) / (high - low);
-  cell.saved_low = at_low.saved;
-  cell.saved_slope.add(at_high.saved, 1 / (high - low));
-  cell.saved_slope.add(at_low.saved, -1 / (high - low));
+  cell.saved_low = at_low.saved();
+  cell.saved_slope.add(at_high.saved(), 1 / (high - low));
+  cell.saved_slope.add(at_low.saved(), -1 / (high - low));
   return cell;
 }
 

@@ -1,49 +1,13 @@
 // Where the time of a whole simulation went, out of what its table counted.
 #include <algorithm>
 #include <iterator>
+#include <span>
 
+#include "engine/kernels/power.h"
 #include "engine/step/step_table.h"
 
 namespace engine {
 namespace {
-
-// Sums rows by phase and op, at a known place each.
-class RowSums {
- public:
-  explicit RowSums(std::vector<KernelRow>& rows) : rows_(rows) {
-    for (auto& phase : place_) phase.fill({-1, -1});
-  }
-
-  void add(const KernelRow& row, Phase phase, double weight) {
-    // In mixed steps, attention of prompts and of decodes are two rows.
-    const bool prompt = row.family == Family::attn_prefill || row.family == Family::mla_prefill;
-    std::int32_t& place = place_[std::size_t(phase)][std::size_t(row.op)][prompt ? 1 : 0];
-    if (place < 0) {
-      place = std::int32_t(rows_.size());
-      rows_.push_back({.phase = phase, .op = row.op, .family = row.family, .tier = row.tier});
-    }
-    KernelRow& sum = rows_[std::size_t(place)];
-    const Seconds time = row.time * weight;
-    // The labels are those of the greatest contribution.
-    if (time > largest(place)) {
-      largest_[std::size_t(place)] = time;
-      sum.algorithm = row.algorithm;
-      sum.bound = row.bound;
-    }
-    sum.add(row, weight);
-  }
-
- private:
-  Seconds largest(std::int32_t place) {
-    if (std::size_t(place) >= largest_.size()) largest_.resize(std::size_t(place) + 1, Seconds{-1});
-    return largest_[std::size_t(place)];
-  }
-
-  std::vector<KernelRow>& rows_;
-  using Places = std::array<std::array<std::int32_t, 2>, enum_names(OpName{}).size()>;
-  std::array<Places, enum_names(Phase{}).size()> place_;
-  std::vector<Seconds> largest_;
-};
 
 bool is_made(std::int32_t index) { return index >= 0; }
 
@@ -115,7 +79,7 @@ void StepTable::save_decodes() {
 }
 
 void StepTable::report(std::vector<KernelRow>& rows) {
-  RowSums sums(rows);
+  Breakdown sums;
   // Decode steps are counted by batch; the counts of tokens they have follow here, once.
   ByPhase gaps = gaps_, launches = launches_;
   for (std::size_t sequences = 0; sequences < batch_index_.size(); ++sequences) {
@@ -136,7 +100,7 @@ void StepTable::report(std::vector<KernelRow>& rows) {
   save_decodes();
   for (std::size_t p = 0; p < kPhases; ++p) {
     const Phase phase = static_cast<Phase>(p);
-    const std::size_t first = rows.size();
+    const std::size_t first = sums.rows().size();
     for (const std::int32_t index : node_order_) {
       const Node& node = nodes_[std::size_t(index)];
       if (node.weight[p] <= 0) continue;
@@ -151,8 +115,8 @@ void StepTable::report(std::vector<KernelRow>& rows) {
       sums.add(rows_[cell.row_low], phase, cell.steps[p] - high);
       sums.add(rows_[cell.row_high], phase, high);
     }
-    for (const KernelRow& row : prompt_rows_) {
-      if (row.phase == phase) sums.add(row, phase, 1);
+    for (const KernelRow& row : prompt_rows_.rows()) {
+      if (row.phase == phase) sums.add(row);
     }
     for (const std::int32_t index : batch_index_) {
       if (index < 0) continue;
@@ -162,15 +126,18 @@ void StepTable::report(std::vector<KernelRow>& rows) {
       }
     }
     double device = 0;
-    for (std::size_t i = first; i < rows.size(); ++i) device += rows[i].time.value;
+    const std::span made = std::span(sums.rows()).subspan(first);
+    for (const KernelRow& row : made) device += row.work.exposed().value;
+    rows.insert(rows.end(), made.begin(), made.end());
     HostTime host;
-    host.low = basis_.host().low;
-    host.high = basis_.host().high;
+    host.low = inputs_->host.low;
+    host.high = inputs_->host.high;
     host.gap = Seconds{gaps[p]};
     host.between = Seconds{std::max(0.0, seconds_[p] - device - host.gap.value)};
     // Rounding leaves crumbs where the host takes nothing.
     if (host.between.value < 1e-12 * seconds_[p]) host.between = Seconds{0};
-    add_host_rows(host, launches[p], steps_[p], phase, rows);
+    add_host_rows(host, {.launches = launches[p], .steps = steps_[p]},
+                  power_at_rest(context_->device), phase, rows);
   }
 }
 
