@@ -1,6 +1,7 @@
 #include "results/archive.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <list>
 #include <mutex>
@@ -17,6 +18,7 @@
 #include "results/row_table.h"
 #include "results/run_folder.h"
 #include "results/schema.h"
+#include "results/work_columns.h"
 
 namespace results {
 namespace {
@@ -110,16 +112,20 @@ void decode_kernels(const ParquetReader& file, std::span<const std::int64_t> poi
   const auto bound = codes<engine::Bound>(file, "bound");
   const auto tier = codes<engine::Tier>(file, "tier");
   const auto extrapolated = file.booleans("extrapolated");
-  const auto calls = file.numbers("calls");
-  const auto seconds = file.numbers("seconds");
-  const auto low = file.numbers("low_ratio");
-  const auto high = file.numbers("high_ratio");
-  const auto flops = file.numbers("flops");
-  const auto bytes = file.numbers("bytes");
+  std::array<std::vector<double>, kWorkColumns> work;
+  auto* column = work.data();
+  const engine::Work none;
+  engine::Work::fields(none, [&](const char* name, auto&&...) {
+    // A figure this version of the program added is absent, as it was for that run.
+    *column++ =
+        file.has(name) ? file.numbers(name) : std::vector<double>(phase.size(), std::nan(""));
+  });
   by_point(file, points, [&](std::size_t i, std::size_t row, std::size_t end) {
     std::vector<engine::KernelRow>& kernels = part.outcomes[i].kernels;
     kernels.reserve(end - row);
     for (; row < end; ++row) {
+      std::array<double, kWorkColumns> values;
+      for (std::size_t c = 0; c < kWorkColumns; ++c) values[c] = work[c][row];
       kernels.push_back({.phase = engine::Phase(phase[row]),
                          .op = engine::OpName(op[row]),
                          .family = engine::Family(family[row]),
@@ -127,12 +133,7 @@ void decode_kernels(const ParquetReader& file, std::span<const std::int64_t> poi
                          .bound = engine::Bound(bound[row]),
                          .tier = engine::Tier(tier[row]),
                          .extrapolated = extrapolated[row] != 0,
-                         .low = engine::Seconds{seconds[row] * low[row]},
-                         .high = engine::Seconds{seconds[row] * high[row]},
-                         .calls = calls[row],
-                         .time = engine::Seconds{seconds[row]},
-                         .flops = engine::Flops{flops[row]},
-                         .bytes = engine::Bytes{bytes[row]}});
+                         .work = work_of(values)});
     }
   });
 }

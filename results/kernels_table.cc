@@ -1,3 +1,4 @@
+#include <array>
 #include <bit>
 #include <string_view>
 
@@ -5,23 +6,17 @@
 #include "engine/outcome.h"
 #include "results/page_encoding.h"
 #include "results/part_encoder.h"
+#include "results/work_columns.h"
 
 namespace results {
 namespace {
-
-// An interval's end beside the time itself. A calibration has one such ratio for a whole family, so the
-// column takes next to nothing, where the ends in seconds would more than double the table; single
-// precision keeps the rounding of a division from making equal ratios different.
-double ratio(engine::Seconds end, engine::Seconds time) {
-  return time.value > 0 ? double(float(end.value / time.value)) : 1;
-}
 
 // Every column at once: the rows are read from memory a single time.
 struct KernelColumns {
   explicit KernelColumns(const PartRows& part) {
     const std::size_t rows = part.rows[Table::kernels];
     for (auto* codes : {&phase, &op, &family, &algorithm, &bound, &tier}) codes->resize(rows);
-    for (auto* numbers : {&calls, &seconds, &low, &high, &flops, &bytes}) numbers->resize(rows);
+    for (auto& numbers : work) numbers.resize(rows);
     extrapolated.resize(rows);
     for (const ChunkBuffer* chunk : part.chunks) add(*chunk);
   }
@@ -36,12 +31,9 @@ struct KernelColumns {
       op[at] = std::int8_t(row.op);
       family[at] = std::int8_t(row.family);
       algorithm[at] = std::int8_t(row.algorithm);
-      calls[at] = std::bit_cast<std::uint64_t>(row.calls);
-      seconds[at] = std::bit_cast<std::uint64_t>(row.time.value);
-      low[at] = std::bit_cast<std::uint64_t>(ratio(row.low, row.time));
-      high[at] = std::bit_cast<std::uint64_t>(ratio(row.high, row.time));
-      flops[at] = std::bit_cast<std::uint64_t>(row.flops.value);
-      bytes[at] = std::bit_cast<std::uint64_t>(row.bytes.value);
+      auto* numbers = work.data();
+      visit_written(row.work,
+                    [&](double value) { (*numbers++)[at] = std::bit_cast<std::uint64_t>(value); });
       bound[at] = std::int8_t(row.bound);
       tier[at] = std::int8_t(row.tier);
       extrapolated[at] = std::uint8_t(row.extrapolated);
@@ -56,7 +48,7 @@ struct KernelColumns {
   std::vector<std::uint32_t> count;
   // By kernel.
   std::vector<std::int8_t> phase, op, family, algorithm, bound, tier;
-  std::vector<std::uint64_t> calls, seconds, low, high, flops, bytes;
+  std::array<std::vector<std::uint64_t>, kWorkColumns> work;
   std::vector<std::uint8_t> extrapolated;
 };
 
@@ -79,12 +71,7 @@ std::vector<ColumnPages> PartEncoder::kernel_pages(const PartRows& part) const {
   pages.push_back(names<engine::OpName>(next(), rows.op));
   pages.push_back(names<engine::Family>(next(), rows.family));
   pages.push_back(names<engine::Algorithm>(next(), rows.algorithm));
-  pages.push_back(number_pages(next(), rows.calls));
-  pages.push_back(number_pages(next(), rows.seconds));
-  pages.push_back(number_pages(next(), rows.low));
-  pages.push_back(number_pages(next(), rows.high));
-  pages.push_back(number_pages(next(), rows.flops));
-  pages.push_back(number_pages(next(), rows.bytes));
+  for (const auto& numbers : rows.work) pages.push_back(number_pages(next(), numbers));
   pages.push_back(names<engine::Bound>(next(), rows.bound));
   pages.push_back(names<engine::Tier>(next(), rows.tier));
   pages.push_back(boolean_pages(rows.extrapolated));

@@ -259,14 +259,16 @@ std::vector<Column> kernel_columns() {
   add("op", ColumnType::text, "", "what the operation is for in the model");
   add("family", ColumnType::text, "", "kernels that share a cost model");
   add("algorithm", ColumnType::text, "", "how a collective moves its data; none for a kernel");
-  add("calls", ColumnType::float64, "", "launches on one device");
-  add("seconds", ColumnType::float64, "s", "time of all calls on one device");
-  add("low_ratio", ColumnType::float64, "",
-      "lower end of the 90% interval of the time, as a multiple of seconds");
-  add("high_ratio", ColumnType::float64, "",
-      "upper end of the 90% interval of the time, as a multiple of seconds");
-  add("flops", ColumnType::float64, "FLOP", "arithmetic of all calls on one device");
-  add("bytes", ColumnType::float64, "B", "memory or network traffic of all calls on one device");
+  const engine::Work none;
+  engine::Work::fields(none, [&]<class T>(const char* name, const T&, engine::Written written,
+                                          const char* description) {
+    const char* unit = "";
+    if constexpr (engine::IsQuantity<T>) {
+      if (written != engine::Written::as_ratio) unit = engine::UnitOf<T>::unit.symbol;
+    }
+    add(name, ColumnType::float64, unit, description);
+    columns.back().nullable = written == engine::Written::if_known;
+  });
   add("bound", ColumnType::text, "", "the part without which the kernel would take the least time");
   add("tier", ColumnType::text, "", "how well founded the time is");
   add("extrapolated", ColumnType::boolean, "", "outside what was measured");
