@@ -23,16 +23,23 @@ constexpr Pattern reversed(Pattern pattern) {
 // Appends the backward operations of one forward operation, which differ from it in shape only.
 struct Backward {
   const PlannedOp& forward;
-  OpList& ops;
+  OpList& inputs;
+  OpList& weights;
 
-  void add(const Op& op, Family family, double times = 1) const {
+  void add(const Op& op, Family family, OpList& ops) const {
     PlannedOp planned = forward;
     planned.family = family;
-    planned.calls *= times;
     planned.op = op;
     ops.add(planned);
   }
+  void add(const Op& op, Family family) const { add(op, family, inputs); }
   void add(const Op& op) const { add(op, forward.family); }
+  void add_weights(const Op& op) const { add(op, forward.family, weights); }
+  // One for each kind of gradient, as long as the operation itself.
+  void add_both(const Op& op) const {
+    add(op);
+    add_weights(op);
+  }
 
   // Y = X W: the gradient of X is that of Y times W transposed; the gradient of W is X transposed times that of Y.
   // Operands of the latter are both activations.
@@ -40,18 +47,18 @@ struct Backward {
     Gemm input = op;
     std::swap(input.n, input.k);
     add(input);
-    Gemm weights = op;
-    std::swap(weights.m, weights.k);
-    weights.weights = op.activations;
-    add(weights);
+    Gemm summed = op;
+    std::swap(summed.m, summed.k);
+    summed.weights = op.activations;
+    add_weights(summed);
   }
   void operator()(const GroupedGemm& op) const {
     GroupedGemm input = op;
     std::swap(input.n, input.k);
     add(input);
-    add(op);  // the same arithmetic over as many bytes, in other roles
+    add_weights(op);  // the same arithmetic over as many bytes, in other roles
   }
-  void operator()(const Moe& op) const { add(op, forward.family, 2); }
+  void operator()(const Moe& op) const { add_both(op); }
 
   // The scores are computed again, and four products with them give the gradients of queries, keys and values: five
   // products where there were two. A pass before and after reads the output with its gradient and writes what was summed
@@ -60,6 +67,7 @@ struct Backward {
     AttentionPrefill products = op;
     products.pairs *= 2.5;
     products.stores_kv = false;
+    products.backward = true;
     add(products);
     const double width = double(op.key_dim + op.value_dim);
     constexpr double value_bytes = 2;
@@ -81,9 +89,9 @@ struct Backward {
     add(pass);
   }
 
-  void operator()(const Lora& op) const { add(op, forward.family, 2); }
-  void operator()(const Scan& op) const { add(op, forward.family, 2); }
-  void operator()(const Convolution& op) const { add(op, forward.family, 2); }
+  void operator()(const Lora& op) const { add_both(op); }
+  void operator()(const Scan& op) const { add_both(op); }
+  void operator()(const Convolution& op) const { add_both(op); }
   // Gradients are inputs of narrow products, too.
   void operator()(const Quantize& op) const { add(op); }
   void operator()(const Copy& op) const { add(op); }
@@ -112,10 +120,10 @@ struct Backward {
 
 }  // namespace
 
-void backward_ops(const OpList& forward, OpList& backward) {
+void backward_ops(const OpList& forward, OpList& inputs, OpList& weights) {
   for (const PlannedOp* op = forward.end(); op != forward.begin();) {
     --op;
-    std::visit(Backward{*op, backward}, op->op);
+    std::visit(Backward{*op, inputs, weights}, op->op);
   }
 }
 

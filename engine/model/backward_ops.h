@@ -5,9 +5,8 @@
 
 namespace engine {
 
-// Appends what the operations of `forward` need for their gradients, last operation first. A product becomes two, one
-// for the gradient of its input and one for that of its weights. Sampling has none, and neither have decodes: nobody
-// trains on them.
-void backward_ops(const OpList& forward, OpList& backward);
+// Appends what the operations of `forward` need for their gradients, last operation first: for those of what came in, and
+// for those of weights, which may wait. Sampling has none, and neither have decodes: nobody trains on them.
+void backward_ops(const OpList& forward, OpList& inputs, OpList& weights);
 
 }  // namespace engine

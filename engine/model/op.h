@@ -72,6 +72,7 @@ struct AttentionPrefill {
   std::int64_t value_dim = 128;
   std::int64_t window = 0;  // most keys a query sees; 0: all. kv_tokens are counted with it
   std::int64_t latent = 0;  // width of the cached latent that new keys are written as; 0: none
+  bool backward = false;    // its gradients: pairs count five products instead of two
   // Decodes that ride along in a kernel for prompts: each head of each has a tile to itself.
   bool decodes = false;
   double overhang = 0;  // of such decodes: as below

@@ -22,6 +22,6 @@ inline KernelSums sums_of(const DeviceTime& device) {
   return {.time = device.total().value, .launches = device.launches(), .saved = device.saved()};
 }
 
-using ByPhase = std::array<double, enum_names(Phase{}).size()>;
+using ByPhase = std::array<double, kServedPhases>;
 
 }  // namespace engine

@@ -46,7 +46,7 @@ struct DecodeLine {
 };
 
 // How much longer steps take than their kernels say, by phase.
-using StepScale = std::array<double, enum_names(Phase{}).size()>;
+using StepScale = std::array<double, kServedPhases>;
 constexpr StepScale kAsPredicted = {1, 1, 1};
 
 class StepTable {

@@ -9,12 +9,20 @@ namespace {
 
 constexpr double kValueBytes = 2;
 
+// Devices that the residual stream is split over.
+double split_of(const ModelShard& shard, const TrainSettings& train) {
+  return train.sequence_parallel ? double(shard.parallel.tp) : 1;
+}
+
 // Values that a layer keeps of a token for its backward pass: what goes into its norms, its products, its attention and
-// its activation. `split`: devices that the residual stream is split over.
-double kept_of_a_token(const ModelShard& shard, double split, bool mixture) {
+// its activation.
+double kept_of_a_token(const ModelShard& shard, const TrainSettings& train, bool mixture) {
   const ModelSpec& model = *shard.model;
+  const double split = split_of(shard, train);
   const double stream = 4 * double(model.hidden) / split;
   double attention = double(2 * shard.heads + 2 * shard.kv_heads) * double(model.head_dim);
+  // A rotation in several kernels keeps its operands twice over (PyTorch 2.11, eager).
+  if (!train.fused) attention += double(2 * shard.heads + 2 * shard.kv_heads) * double(model.head_dim);
   if (model.is_mla()) {
     const double key = double(model.mla.nope_dim + model.mla.rope_dim);
     attention = double(shard.heads) * (2 * key + 2 * double(model.mla.value_dim)) +
@@ -42,13 +50,11 @@ struct ActivationBytes {
 };
 ActivationBytes activations_of(const ModelShard& shard, const StageSpan& span,
                                const TrainSettings& train) {
-  const double split = train.sequence_parallel ? double(shard.parallel.tp) : 1;
   const double bytes = tokens_of(train) * kValueBytes;
-  const double dense = kept_of_a_token(shard, split, false) * bytes;
-  const double mixture =
-      span.layers.mixture > 0 ? kept_of_a_token(shard, split, true) * bytes : 0;
+  const double dense = kept_of_a_token(shard, train, false) * bytes;
+  const double mixture = span.layers.mixture > 0 ? kept_of_a_token(shard, train, true) * bytes : 0;
   if (train.recompute == Recompute::full) {
-    const double input = double(shard.model->hidden) / split * bytes;
+    const double input = double(shard.model->hidden) / split_of(shard, train) * bytes;
     return {double(span.layers.all()) * input,
             std::max(span.layers.dense > 0 ? dense : 0, mixture)};
   }

@@ -55,6 +55,7 @@ struct TrainSettings {
   std::int64_t zero = 0;
   bool sequence_parallel = false;
   bool overlap = true;
+  bool fused = true;
   Bytes reserved_memory{2e9};
   double tokens = 0;
 
@@ -90,6 +91,10 @@ struct TrainSettings {
           "norms and residuals are split over the tensor-parallel devices, by sequence", any_value);
     visit("overlap", self.overlap,
           "gradients and gathered weights travel while the device computes", any_value);
+    visit("fused", self.fused,
+          "norms, rotations and activations are one kernel each, as compilers and training libraries "
+          "make them; false: plain PyTorch, several kernels each",
+          any_value);
     visit("reserved_memory", self.reserved_memory,
           "memory outside tensors: context, communication buffers, fragments", non_negative);
     visit("tokens", self.tokens, "tokens of the whole run; 0: no run is planned", non_negative);

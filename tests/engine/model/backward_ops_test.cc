@@ -24,8 +24,9 @@ OpList forward_of(const ModelSpec& model, const Parallelism& parallel, const Bat
 }
 
 OpList backward_of(const OpList& forward) {
-  OpList backward;
-  backward_ops(forward, backward);
+  OpList backward, weights;
+  backward_ops(forward, backward, weights);
+  for (const PlannedOp& op : weights) backward.add(op);
   return backward;
 }
 
