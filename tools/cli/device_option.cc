@@ -4,8 +4,9 @@
 
 #include <utility>
 
-#include "tools/calibrate/table_checks.h"
+#include "tools/calibrate/tables/table_checks.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/specs_folder.h"
 #include "tools/terminal/terminal.h"
 
 namespace tools {
@@ -54,7 +55,7 @@ std::optional<TablePredictor> predictors_or_complain(const DeviceOptions& option
   const bool any = file->device != nullptr && options.calibration.empty() &&
                    options.tier != "measured" && options.tier != "roofline";
   if (any) {
-    auto known = load_engine_rows(standard_library());
+    auto known = load_engine_rows(engine_rows_folder());
     auto transfer = load_transfer(standard_library());
     for (const auto* mistakes :
          {known ? nullptr : &known.mistakes(), transfer ? nullptr : &transfer.mistakes()}) {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <utility>
 
-#include "tools/calibrate/predict_table.h"
-#include "tools/calibrate/table_checks.h"
+#include "tools/calibrate/errors/predict_table.h"
+#include "tools/calibrate/tables/table_checks.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/device_option.h"
 #include "tools/terminal/terminal.h"

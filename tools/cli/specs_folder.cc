@@ -15,4 +15,8 @@ std::filesystem::path specs_folder() {
   return LLMSWEEP_SPECS_DIR;
 }
 
+std::filesystem::path engine_rows_folder() {
+  return specs_folder().parent_path() / "tools" / "calibrate" / "engine_rows";
+}
+
 }  // namespace tools

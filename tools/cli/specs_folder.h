@@ -7,4 +7,7 @@ namespace tools {
 
 std::filesystem::path specs_folder();
 
+// Parameters of single engines' kernels, by which rows of tables are predicted.
+std::filesystem::path engine_rows_folder();
+
 }  // namespace tools
