@@ -4,11 +4,11 @@
 #include <memory>
 #include <utility>
 
-#include "tools/calibrate/tables/measured_calls.h"
 #include "tools/calibrate/errors/step_errors.h"
-#include "tools/calibrate/tables/table_checks.h"
 #include "tools/calibrate/errors/validate_all.h"
 #include "tools/calibrate/errors/validate_table.h"
+#include "tools/calibrate/tables/measured_calls.h"
+#include "tools/calibrate/tables/table_checks.h"
 #include "tools/calibrate_cli/device_option.h"
 #include "tools/calibrate_cli/verbs.h"
 #include "tools/command/exit_code.h"

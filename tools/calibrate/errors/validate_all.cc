@@ -10,12 +10,12 @@
 #include "tools/calibrate/errors/accuracy_table.h"
 #include "tools/calibrate/errors/engine_calibrations.h"
 #include "tools/calibrate/errors/load_calibration.h"
-#include "tools/calibrate/fit/measured_fit.h"
-#include "tools/calibrate/tables/network_calls.h"
 #include "tools/calibrate/errors/step_errors.h"
-#include "tools/calibrate/fit/transfer_fit.h"
-#include "tools/calibrate/tables/trusted_rows.h"
 #include "tools/calibrate/errors/validate_table.h"
+#include "tools/calibrate/fit/measured_fit.h"
+#include "tools/calibrate/fit/transfer_fit.h"
+#include "tools/calibrate/tables/network_calls.h"
+#include "tools/calibrate/tables/trusted_rows.h"
 #include "tools/terminal/terminal.h"
 
 namespace tools {
