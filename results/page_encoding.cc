@@ -60,13 +60,21 @@ class ValueCodes {
   ValueCodes() : places_(kFirst) {}
 
   std::int32_t code(std::uint64_t value) {
-    if (!values_.empty() && value == values_[std::size_t(last_)]) return last_;
+    if (!values_.empty()) {
+      if (value == values_[std::size_t(last_)]) return last_;
+      // Columns of kernels repeat with every point: what came after the last value before is likely to
+      // come again.
+      const std::int32_t guess = after_[std::size_t(last_)];
+      if (value == values_[std::size_t(guess)]) return last_ = guess;
+    }
     if (2 * values_.size() >= places_.size()) grow();
     std::int32_t& place = find(value);
     if (place == 0) {
       values_.push_back(value);
       place = std::int32_t(values_.size());
+      after_.push_back(0);
     }
+    after_[std::size_t(last_)] = place - 1;
     return last_ = place - 1;
   }
   const std::vector<std::uint64_t>& values() const { return values_; }
@@ -87,6 +95,7 @@ class ValueCodes {
   }
 
   std::vector<std::uint64_t> values_;
+  std::vector<std::int32_t> after_;   // by number of a value: that of the one that came next
   std::vector<std::int32_t> places_;  // one more than the number of a value; 0: free
   std::int32_t last_ = 0;
 };
@@ -113,12 +122,15 @@ template <class T>
 void set_range(ColumnPages& pages, std::span<const std::uint64_t> bits) {
   T least = std::numeric_limits<T>::max();
   T greatest = std::numeric_limits<T>::lowest();
+  // Without a way out of the loop, so that it takes several values at once.
+  std::uint64_t unordered = 0;
   for (const std::uint64_t value : bits) {
     const T number = std::bit_cast<T>(value);
-    if (number != number) return;  // a range cannot speak of NaN
-    least = std::min(least, number);
-    greatest = std::max(greatest, number);
+    unordered |= number != number ? 1 : 0;
+    least = number < least ? number : least;
+    greatest = greatest < number ? number : greatest;
   }
+  if (unordered != 0) return;  // a range cannot speak of NaN
   if constexpr (std::is_same_v<T, double>) {
     // The format's rule: a zero that bounds a range stands for both zeros.
     if (least == 0) least = -0.0;
@@ -254,9 +266,7 @@ ColumnPages number_pages(const Column& column, std::span<const std::uint64_t> bi
     if (pages.nulls == 0) {
       put_equal_levels(pages.data, 1, bits.size());
     } else if (std::size_t(pages.nulls) == bits.size()) {
-      // Figures of other tasks: most columns of metrics are like this.
-      put_equal_levels(pages.data, 0, bits.size());
-      return pages;
+      return null_pages(bits.size());
     } else {
       present = without_nulls(bits, pages.data);
       bits = present;
@@ -326,6 +336,21 @@ ColumnPages constant_text(std::string_view text, std::size_t rows) {
   pages.data.push_back(std::uint8_t(code_width(1)));
   put_run(pages.data, 0, rows, code_width(1));
   add_text_range(pages, text, text);
+  return pages;
+}
+
+ColumnPages constant_boolean(bool value, std::size_t rows) {
+  ColumnPages pages;
+  pages.data.assign((rows + 7) / 8, std::uint8_t(value ? 0xFF : 0));
+  if (value && rows % 8 != 0) pages.data.back() = std::uint8_t(0xFF >> (8 - rows % 8));
+  if (rows > 0) pages.range = {bytes_of(value), bytes_of(value)};
+  return pages;
+}
+
+ColumnPages null_pages(std::size_t rows) {
+  ColumnPages pages;
+  pages.nulls = std::int64_t(rows);
+  put_equal_levels(pages.data, 0, rows);
   return pages;
 }
 

@@ -51,6 +51,9 @@ ColumnPages key_pages(std::span<const engine::Key> keys);
 // One value in every row.
 ColumnPages constant_number(const Column& column, std::uint64_t bits, std::size_t rows);
 ColumnPages constant_text(std::string_view text, std::size_t rows);
+ColumnPages constant_boolean(bool value, std::size_t rows);
+// No value in any row of a nullable column.
+ColumnPages null_pages(std::size_t rows);
 
 // Value i of the first argument repeated counts[i] times.
 ColumnPages repeated_numbers(std::span<const std::uint64_t> bits,

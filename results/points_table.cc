@@ -120,8 +120,8 @@ class PointColumns {
         return constant_number(column, std::uint64_t(engine::leaf_integer(inputs_.base, leaf)),
                                part_.rows[Table::points]);
       case engine::LeafKind::boolean:
-        return boolean_pages(std::vector<std::uint8_t>(
-            part_.rows[Table::points], std::uint8_t(engine::leaf_integer(inputs_.base, leaf))));
+        return constant_boolean(engine::leaf_integer(inputs_.base, leaf) != 0,
+                                part_.rows[Table::points]);
       case engine::LeafKind::enumeration:
         return constant_text(leaf.names[std::size_t(engine::leaf_integer(inputs_.base, leaf))],
                              part_.rows[Table::points]);
@@ -212,9 +212,11 @@ class PointColumns {
 
   ColumnPages metric(const Column& column) {
     const auto number = std::size_t(column.source);
+    const int slot = layout_.slot_of_figure[number];
+    if (slot < 0) return null_pages(part_.rows[Table::points]);
     const double scale = metric_table()[number].unit.per_base;
-    gather(numbers_, [number, scale](const ChunkBuffer& chunk, std::size_t) {
-      return [scale, from = chunk.metric(number)](std::size_t i) {
+    gather(numbers_, [slot, scale](const ChunkBuffer& chunk, std::size_t) {
+      return [scale, from = chunk.figure(std::size_t(slot))](std::size_t i) {
         return std::bit_cast<std::uint64_t>(from[i] * scale);
       };
     });
@@ -238,7 +240,7 @@ class PointColumns {
 std::vector<ColumnPages> PartEncoder::point_pages(const PartRows& part) const {
   PointColumns columns(inputs_, layout_, part);
   std::vector<ColumnPages> pages;
-  for (const Column& column : formats_[Table::points].columns()) {
+  for (const Column& column : formats_[std::size_t(Table::points)].columns()) {
     pages.push_back(columns.pages(column));
   }
   return pages;

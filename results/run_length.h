@@ -36,6 +36,16 @@ void put_packed(std::vector<std::uint8_t>& out, std::span<const Code> codes, int
   const std::size_t start = out.size();
   out.resize(start + groups * std::size_t(width));
   std::uint8_t* to = out.data() + start;
+  if (width <= 8) {
+    // A group fits in one word.
+    for (; codes.size() >= 8; codes = codes.subspan(8)) {
+      std::uint64_t group = 0;
+      for (int i = 0; i < 8; ++i) {
+        group |= std::uint64_t(std::make_unsigned_t<Code>(codes[std::size_t(i)])) << (i * width);
+      }
+      for (int i = 0; i < width; ++i) *to++ = std::uint8_t(group >> (8 * i));
+    }
+  }
   std::uint64_t waiting = 0;
   int bits = 0;
   for (const Code code : codes) {

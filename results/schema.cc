@@ -14,11 +14,6 @@ static_assert(std::is_standard_layout_v<engine::Metrics> &&
                   sizeof(engine::Metrics) % sizeof(double) == 0,
               "metrics are doubles and nothing else");
 
-std::string with_suffix(std::string_view name, const engine::Unit& unit) {
-  const std::string suffix = unit.suffix[0] == '\0' ? "" : "_" + std::string(unit.suffix);
-  return name.ends_with(suffix) ? std::string(name) : std::string(name) + suffix;
-}
-
 struct MetricVisitor {
   std::vector<Metric>& out;
 
@@ -140,50 +135,6 @@ Column identity(const char* name, ColumnType type, const char* description, int 
           .source = source};
 }
 
-// `index` and `key` of a table other than points.
-void add_owner(std::vector<Column>& columns) {
-  columns.push_back(
-      identity("index", ColumnType::int64, "position of the point in the grid of the sweep", 0));
-  columns.push_back(
-      identity("key", ColumnType::text, "content hash of the point; joins the points table", 1));
-}
-
-// A column a field of a row.
-struct RowVisitor {
-  std::vector<Column>& out;
-
-  template <class T>
-  void operator()(std::string_view name, const T&, std::string_view meaning) {
-    Column column{.name = std::string(name),
-                  .role = ColumnRole::result,
-                  .description = std::string(meaning),
-                  .source = int(out.size())};
-    if constexpr (engine::IsQuantity<T>) {
-      constexpr engine::Unit unit = engine::UnitOf<T>::unit;
-      static_assert(unit.per_base == 1, "rows are written as they are");
-      column.name = with_suffix(name, unit);
-      column.unit = unit.symbol;
-      column.nullable = true;
-    } else if constexpr (std::is_same_v<T, bool>) {
-      column.type = ColumnType::boolean;
-    } else if constexpr (engine::NamedEnum<T>) {
-      column.type = ColumnType::text;
-    } else if constexpr (std::is_same_v<T, std::int64_t>) {
-      column.type = ColumnType::int64;
-    }
-    out.push_back(std::move(column));
-  }
-};
-
-template <class Row>
-std::vector<Column> row_columns() {
-  std::vector<Column> columns;
-  add_owner(columns);
-  const Row none;
-  Row::fields(none, RowVisitor{columns});
-  return columns;
-}
-
 }  // namespace
 
 const std::vector<Metric>& metric_table() {
@@ -240,38 +191,22 @@ std::vector<Column> point_columns(const SchemaInputs& inputs) {
   return columns;
 }
 
-std::vector<Column> kernel_columns() {
-  std::vector<Column> columns;
-  const auto add = [&columns](const char* name, ColumnType type, const char* unit,
-                              const char* description) {
-    columns.push_back({.name = name,
-                       .type = type,
-                       .role = ColumnRole::result,
-                       .unit = unit,
-                       .description = description,
-                       .has_range = type != ColumnType::float64,
-                       .source = int(columns.size())});
-  };
-  add_owner(columns);
-  add("phase", ColumnType::text, "", "part of the work the kernel belongs to");
-  add("op", ColumnType::text, "", "what the operation is for in the model");
-  add("family", ColumnType::text, "", "kernels that share a cost model");
-  add("algorithm", ColumnType::text, "", "how a collective moves its data; none for a kernel");
-  add("calls", ColumnType::float64, "", "launches on one device");
-  add("seconds", ColumnType::float64, "s", "time of all calls on one device");
-  add("low_ratio", ColumnType::float64, "",
-      "lower end of the 90% interval of the time, as a multiple of seconds");
-  add("high_ratio", ColumnType::float64, "",
-      "upper end of the 90% interval of the time, as a multiple of seconds");
-  add("flops", ColumnType::float64, "FLOP", "arithmetic of all calls on one device");
-  add("bytes", ColumnType::float64, "B", "memory or network traffic of all calls on one device");
-  add("bound", ColumnType::text, "", "the part without which the kernel would take the least time");
-  add("tier", ColumnType::text, "", "how well founded the time is");
-  add("extrapolated", ColumnType::boolean, "", "outside what was measured");
-  return columns;
+void add_owner(std::vector<Column>& columns) {
+  columns.push_back(
+      identity("index", ColumnType::int64, "position of the point in the grid of the sweep", 0));
+  columns.push_back(
+      identity("key", ColumnType::text, "content hash of the point; joins the points table", 1));
 }
 
-std::vector<Column> request_columns() { return row_columns<engine::RequestRow>(); }
-std::vector<Column> timeline_columns() { return row_columns<engine::TimelineRow>(); }
+std::vector<std::size_t> figures_of(const SchemaInputs&) {
+  std::vector<std::size_t> figures(kMetrics);
+  for (std::size_t i = 0; i < kMetrics; ++i) figures[i] = i;
+  return figures;
+}
+
+std::string with_suffix(std::string_view name, const engine::Unit& unit) {
+  const std::string suffix = unit.suffix[0] == '\0' ? "" : "_" + std::string(unit.suffix);
+  return name.ends_with(suffix) ? std::string(name) : std::string(name) + suffix;
+}
 
 }  // namespace results

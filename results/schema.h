@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,8 @@ struct Column {
   ColumnRole role = ColumnRole::setting;
   std::string unit;
   std::string description;
+  // All that a column of names may say, where that is known; rows then have numbers into it.
+  std::span<const std::string_view> names;
   bool nullable = false;
   // Files state the least and the greatest value, so that a query may skip them. Not worth its time
   // for figures that every point spreads over many orders of magnitude.
@@ -61,10 +64,10 @@ enum class ResultColumn : std::uint8_t {
 };
 
 std::vector<Column> point_columns(const SchemaInputs& inputs);
-std::vector<Column> kernel_columns();
-// `index` and `key` of the point, then the fields of engine::RequestRow or engine::TimelineRow.
-std::vector<Column> request_columns();
-std::vector<Column> timeline_columns();
+// `index` and `key` of the point that a row of another table belongs to.
+void add_owner(std::vector<Column>& columns);
+// The name of a column whose values have a unit.
+std::string with_suffix(std::string_view name, const engine::Unit& unit);
 
 // One figure of engine::Metrics, by its number.
 struct Metric {
@@ -74,6 +77,8 @@ struct Metric {
 };
 const std::vector<Metric>& metric_table();
 constexpr std::size_t kMetrics = sizeof(engine::Metrics) / sizeof(double);
+// Which of them the tasks of a sweep have, in order; the columns of the others are null throughout.
+std::vector<std::size_t> figures_of(const SchemaInputs& inputs);
 // The figures as numbers in base units, in the order of metric_table().
 const double* metric_values(const engine::Metrics& metrics);
 double* metric_values(engine::Metrics& metrics);

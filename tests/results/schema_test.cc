@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/leaves.h"
+#include "results/detail_table.h"
 
 namespace results {
 namespace {
@@ -111,13 +112,13 @@ std::string listed(const std::vector<Column>& columns) {
 }
 
 TEST(Schema, RequestsAndMomentsFollowTheFieldLists) {
-  EXPECT_EQ(listed(request_columns()),
+  EXPECT_EQ(listed(detail_columns(table_named("requests"))),
             "index key request replica session priority tenant end measured arrival_s scheduled_s "
             "first_token_s finish_s prompt_tokens output_tokens cached_tokens preemptions ");
-  EXPECT_EQ(listed(timeline_columns()),
+  EXPECT_EQ(listed(detail_columns(table_named("timeline"))),
             "index key time_s replica running waiting decoding batch kv_blocks kv_use "
             "output_tokens_per_s ");
-  const auto columns = request_columns();
+  const auto columns = detail_columns(table_named("requests"));
   EXPECT_EQ(find(columns, "finish_s")->unit, "s");
   EXPECT_TRUE(find(columns, "finish_s")->nullable);
   EXPECT_EQ(find(columns, "end")->type, ColumnType::text);
@@ -126,7 +127,7 @@ TEST(Schema, RequestsAndMomentsFollowTheFieldLists) {
 }
 
 TEST(Schema, KernelsAreALongTable) {
-  EXPECT_EQ(listed(kernel_columns()),
+  EXPECT_EQ(listed(detail_columns(table_named("kernels"))),
             "index key phase op family algorithm calls seconds low_ratio high_ratio flops bytes "
             "bound tier "
             "extrapolated ");

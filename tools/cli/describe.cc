@@ -10,6 +10,7 @@
 
 #include "engine/leaf_use.h"
 #include "engine/leaves.h"
+#include "results/detail_table.h"
 #include "results/schema.h"
 #include "sweep/language/read_value.h"
 #include "sweep/language/suggest.h"
@@ -120,10 +121,11 @@ results::SchemaInputs everything() {
 }
 
 std::vector<DescribedTable> tables() {
-  return {{"points", results::point_columns(everything())},
-          {"kernels", results::kernel_columns()},
-          {"requests", results::request_columns()},
-          {"timeline", results::timeline_columns()}};
+  std::vector<DescribedTable> tables{{"points", results::point_columns(everything())}};
+  results::each_detail([&](results::Table table, const auto& entry) {
+    tables.push_back({entry.name, results::detail_columns(table)});
+  });
+  return tables;
 }
 
 // Nothing is called so: what is called alike, or what mentions it.
