@@ -6,22 +6,20 @@
 
 #include "engine/base/check.h"
 #include "engine/leaves.h"
+#include "engine/tasks/task_table.h"
 
 namespace results {
 namespace {
 
-static_assert(std::is_standard_layout_v<engine::Metrics> &&
-                  sizeof(engine::Metrics) % sizeof(double) == 0,
-              "metrics are doubles and nothing else");
-
 struct MetricVisitor {
   std::vector<Metric>& out;
+  engine::FigureGroup group;
 
   template <class T>
   void operator()(std::string_view name, const T&, std::string_view meaning) {
     engine::Unit unit;
     if constexpr (engine::IsQuantity<T>) unit = engine::UnitOf<T>::unit;
-    out.push_back({with_suffix(name, unit), unit, meaning});
+    out.push_back({with_suffix(name, unit), unit, meaning, group});
   }
 };
 
@@ -48,34 +46,46 @@ std::string base_unit(const engine::Unit& unit) {
   return "USD/s";
 }
 
-// Sections that say nothing about a sweep of other tasks than this one.
-struct TaskSection {
-  std::string_view section;
-  engine::Task task;
-};
-constexpr TaskSection kTaskSections[] = {
-    {"step", engine::Task::step},      {"request", engine::Task::request},
-    {"load", engine::Task::serve},     {"slo", engine::Task::serve},
-    {"capacity", engine::Task::serve}, {"output", engine::Task::serve},
-};
+bool is_varied(const SchemaInputs& inputs, int leaf) {
+  return std::ranges::find(inputs.varied_leaves, leaf) != inputs.varied_leaves.end();
+}
 
-bool of_an_absent_task(const std::string& path, engine::Task task) {
-  const std::string_view section = std::string_view(path).substr(0, path.find('.'));
-  for (const TaskSection& entry : kTaskSections) {
-    if (entry.section == section) return entry.task != task;
+// The tasks that points of the sweep may have.
+std::vector<engine::TaskEntry> tasks_of(const SchemaInputs& inputs) {
+  if (!is_varied(inputs, engine::leaf_table().find_leaf("task"))) {
+    return {engine::task_entry(inputs.base.task)};
   }
-  return false;
+  const auto all = engine::task_table();
+  return {all.begin(), all.end()};
+}
+
+bool has_section(const engine::TaskEntry& task, std::string_view section) {
+  return std::ranges::find(task.sections, section) != task.sections.end();
+}
+
+// Whether a leaf lies in a section that only tasks of other sweeps read.
+bool of_an_absent_task(const std::string& path, const std::vector<engine::TaskEntry>& tasks) {
+  const std::string_view section = std::string_view(path).substr(0, path.find('.'));
+  const auto reads = [section](const engine::TaskEntry& task) {
+    return has_section(task, section);
+  };
+  return std::ranges::any_of(engine::task_table(), reads) && std::ranges::none_of(tasks, reads);
 }
 
 void add_settings(const SchemaInputs& inputs, std::vector<Column>& columns) {
   const auto& leaves = engine::leaf_table().leaves;
-  const auto varied = [&inputs](int leaf) {
-    return std::ranges::find(inputs.varied_leaves, leaf) != inputs.varied_leaves.end();
+  const auto role_stated = [&inputs](const engine::Leaf& leaf) {
+    const int presence = leaf.presence;
+    return presence >= 0 ? engine::is_present(inputs.base, leaf)
+                         : engine::leaf_integer(inputs.base, leaf) != 0;
   };
-  const bool one_task = !varied(engine::leaf_table().find_leaf("task"));
+  const std::vector<engine::TaskEntry> tasks = tasks_of(inputs);
   for (int i = 0; i < int(leaves.size()); ++i) {
     const engine::Leaf& leaf = leaves[std::size_t(i)];
-    if (one_task && !varied(i) && of_an_absent_task(leaf.path, inputs.base.task)) continue;
+    if (!is_varied(inputs, i)) {
+      if (engine::of_role(leaf) && !role_stated(leaf)) continue;
+      if (of_an_absent_task(leaf.path, tasks)) continue;
+    }
     columns.push_back({.name = leaf_column(leaf.path),
                        .type = type_of(leaf.kind),
                        .role = ColumnRole::setting,
@@ -141,7 +151,9 @@ const std::vector<Metric>& metric_table() {
   static const std::vector<Metric> table = [] {
     std::vector<Metric> metrics;
     const engine::Metrics none;
-    engine::Metrics::fields(none, MetricVisitor{metrics});
+    engine::Metrics::groups(none, [&metrics](engine::FigureGroup group, auto&& each) {
+      each(MetricVisitor{metrics, group});
+    });
     engine::check(metrics.size() == kMetrics, "every metric is in the field list");
     return metrics;
   }();
@@ -149,9 +161,9 @@ const std::vector<Metric>& metric_table() {
 }
 
 const double* metric_values(const engine::Metrics& metrics) {
-  return reinterpret_cast<const double*>(&metrics);
+  return engine::figure_values(metrics).data();
 }
-double* metric_values(engine::Metrics& metrics) { return reinterpret_cast<double*>(&metrics); }
+double* metric_values(engine::Metrics& metrics) { return engine::figure_values(metrics).data(); }
 
 std::string leaf_column(const std::string& path) {
   constexpr std::string_view name = ".name";
@@ -198,9 +210,15 @@ void add_owner(std::vector<Column>& columns) {
       identity("key", ColumnType::text, "content hash of the point; joins the points table", 1));
 }
 
-std::vector<std::size_t> figures_of(const SchemaInputs&) {
-  std::vector<std::size_t> figures(kMetrics);
-  for (std::size_t i = 0; i < kMetrics; ++i) figures[i] = i;
+std::vector<std::size_t> figures_of(const SchemaInputs& inputs) {
+  const std::vector<engine::TaskEntry> tasks = tasks_of(inputs);
+  std::vector<std::size_t> figures;
+  for (std::size_t i = 0; i < kMetrics; ++i) {
+    const auto has = [group = metric_table()[i].group](const engine::TaskEntry& task) {
+      return std::ranges::find(task.figures, group) != task.figures.end();
+    };
+    if (std::ranges::any_of(tasks, has)) figures.push_back(i);
+  }
   return figures;
 }
 

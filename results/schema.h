@@ -74,9 +74,10 @@ struct Metric {
   std::string column;  // with the unit as suffix: "step_time_s"
   engine::Unit unit;
   std::string_view meaning;
+  engine::FigureGroup group = engine::FigureGroup::time;
 };
 const std::vector<Metric>& metric_table();
-constexpr std::size_t kMetrics = sizeof(engine::Metrics) / sizeof(double);
+constexpr std::size_t kMetrics = engine::kFigures;
 // Which of them the tasks of a sweep have, in order; the columns of the others are null throughout.
 std::vector<std::size_t> figures_of(const SchemaInputs& inputs);
 // The figures as numbers in base units, in the order of metric_table().

@@ -20,7 +20,7 @@ std::vector<Edit> whole_section(const Section& section, const std::vector<Edit>&
   for (const Edit& edit : edits) {
     engine::set_leaf(scratch, leaves[std::size_t(edit.leaf)], edit.value);
   }
-  if (section.complete != nullptr) section.complete(scratch);
+  engine::complete_section(scratch, section);
   std::vector<Edit> all;
   for (std::size_t i = section.first_leaf; i < section.last_leaf; ++i) {
     all.push_back({int(i), engine::get_leaf(scratch, leaves[i])});

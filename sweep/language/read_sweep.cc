@@ -226,7 +226,9 @@ class SweepReader {
       }
     }
     for (const engine::Section& section : table.sections) {
-      if (section.complete != nullptr) section.complete(parts_.base);
+      if (!engine::of_role(table.leaves[section.first_leaf])) {
+        engine::complete_section(parts_.base, section);
+      }
     }
   }
 

@@ -9,7 +9,7 @@
 #include "engine/leaves.h"
 #include "sweep/language/suggest.h"
 #include "sweep/space/space_parts.h"
-#include "tools/cli/number_text.h"
+#include "tools/terminal/number_text.h"
 
 namespace tools {
 namespace {

@@ -10,7 +10,7 @@ import sys
 
 ENGINE_ROOMS = [
     "base", "hardware", "model", "workload", "calibration", "kernels", "comm", "host", "memory", "step", "serving",
-    "training", "economics",
+    "training", "economics", "tasks",
 ]
 ENGINE = ["engine"] + [f"engine/{room}" for room in ENGINE_ROOMS]
 SWEEP = ["sweep/input", "sweep/workload", "sweep/language", "sweep/space", "sweep/run"]
@@ -34,6 +34,7 @@ ROOMS = {
     "engine/training": ["engine/base", "engine/hardware", "engine/model", "engine/memory",
                         "engine/step", "engine/comm"],
     "engine/economics": ["engine/base", "engine/hardware"],
+    "engine/tasks": ENGINE,
     "engine": ENGINE,
     "sweep/input": ["engine/base"],
     "sweep/workload": ENGINE + ["sweep/input"],

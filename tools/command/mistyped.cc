@@ -1,4 +1,4 @@
-#include "tools/cli/mistyped.h"
+#include "tools/command/mistyped.h"
 
 #include <string_view>
 #include <vector>

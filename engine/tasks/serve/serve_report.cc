@@ -1,10 +1,10 @@
-#include "engine/serve_report.h"
+#include "engine/tasks/serve/serve_report.h"
 
 #include <algorithm>
 #include <array>
 
 #include "engine/kernels/gemm.h"
-#include "engine/report_price.h"
+#include "engine/tasks/report_price.h"
 
 namespace engine {
 namespace {
@@ -91,7 +91,7 @@ void report_rates(const Scenario& scenario, const ServingStats& stats, Metrics& 
   metrics.total = TokensPerSecond{(sums.output_tokens + sums.prompt_tokens) / span};
   metrics.per_device = metrics.total / metrics.devices;
   metrics.output_per_device = metrics.output / metrics.devices;
-  report_price(scenario.device, metrics.total - metrics.output, metrics);
+  report_price(scenario, metrics.total - metrics.output, metrics);
 }
 
 // What was measured, and how far to trust it.

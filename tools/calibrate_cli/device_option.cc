@@ -1,11 +1,12 @@
-#include "tools/cli/device_option.h"
+#include "tools/calibrate_cli/device_option.h"
 
 #include <fmt/core.h>
 
 #include <utility>
 
+#include "sweep/language/sweep_spec.h"
 #include "tools/calibrate/table_checks.h"
-#include "tools/cli/cli.h"
+#include "tools/command/standard_library.h"
 #include "tools/terminal/terminal.h"
 
 namespace tools {

@@ -13,8 +13,12 @@
 #include "tools/calibrate/table_checks.h"
 #include "tools/calibrate/transfer_fit.h"
 #include "tools/calibrate/trusted_rows.h"
-#include "tools/cli/cli.h"
-#include "tools/cli/device_option.h"
+#include "tools/calibrate_cli/device_option.h"
+#include "tools/calibrate_cli/verbs.h"
+#include "tools/command/exit_code.h"
+#include "tools/command/kernel_verbs.h"
+#include "tools/command/standard_library.h"
+#include "tools/terminal/number_text.h"
 #include "tools/terminal/terminal.h"
 
 namespace tools {
@@ -252,7 +256,7 @@ int calibrate_transfer(const CalibrateArguments& arguments) {
 
 void add_calibrate(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<CalibrateArguments>();
-  CLI::App* verb = app.add_subcommand("calibrate", "Make a calibration from kernel tables");
+  CLI::App* verb = add_verb(app, kCalibrateVerb);
   verb->footer(
       "  llmsweep calibrate kernels.csv.gz --device h200-sxm -o h200-sxm.calibration\n"
       "  llmsweep calibrate --tier transfer a100-80gb-sxm=a.csv.gz h100-sxm=h.csv.gz -o "

@@ -1,11 +1,13 @@
-#include "tools/cli/specs_folder.h"
+#include "tools/command/standard_library.h"
 
+#include <filesystem>
 #include <system_error>
 
 namespace tools {
+namespace {
 
+// An installed command looks beside itself, one in a build tree in the sources.
 std::filesystem::path specs_folder() {
-  // An installed command looks beside itself, one in a build tree in the sources.
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   if (!error) {
@@ -14,5 +16,9 @@ std::filesystem::path specs_folder() {
   }
   return LLMSWEEP_SPECS_DIR;
 }
+
+}  // namespace
+
+sweep::Library standard_library() { return sweep::Library::standard(specs_folder()); }
 
 }  // namespace tools

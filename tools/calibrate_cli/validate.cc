@@ -9,8 +9,12 @@
 #include "tools/calibrate/table_checks.h"
 #include "tools/calibrate/validate_all.h"
 #include "tools/calibrate/validate_table.h"
-#include "tools/cli/cli.h"
-#include "tools/cli/device_option.h"
+#include "tools/calibrate_cli/device_option.h"
+#include "tools/calibrate_cli/verbs.h"
+#include "tools/command/exit_code.h"
+#include "tools/command/kernel_verbs.h"
+#include "tools/command/standard_library.h"
+#include "tools/terminal/number_text.h"
 #include "tools/terminal/terminal.h"
 #include "tools/validate_serving/validate_serving.h"
 
@@ -124,7 +128,7 @@ void add_all(CLI::App& verb, int& exit_code) {
 }  // namespace
 
 void add_validate(CLI::App& app, int& exit_code) {
-  CLI::App* verb = app.add_subcommand("validate", "Compare predictions with measurements");
+  CLI::App* verb = add_verb(app, kValidateVerb);
   verb->require_subcommand(1);
   auto arguments = std::make_shared<ValidateArguments>();
   CLI::App* kernels = verb->add_subcommand("kernels", "Errors per family of a kernel table");

@@ -6,8 +6,11 @@
 
 #include "tools/calibrate/predict_table.h"
 #include "tools/calibrate/table_checks.h"
-#include "tools/cli/cli.h"
-#include "tools/cli/device_option.h"
+#include "tools/calibrate_cli/device_option.h"
+#include "tools/calibrate_cli/verbs.h"
+#include "tools/command/exit_code.h"
+#include "tools/command/kernel_verbs.h"
+#include "tools/terminal/number_text.h"
 #include "tools/terminal/terminal.h"
 
 namespace tools {
@@ -43,7 +46,7 @@ int predict(const KernelsArguments& arguments) {
 
 void add_kernels(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<KernelsArguments>();
-  CLI::App* verb = app.add_subcommand("kernels", "Predict every row of a kernel table");
+  CLI::App* verb = add_verb(app, kKernelsVerb);
   verb->footer(
       "  llmsweep kernels table.csv --device h100-sxm -o predicted.parquet\n"
       "Tables are CSV, gzipped CSV or Parquet, in and out. Added are predicted_s, tier, bound,\n"

@@ -1,4 +1,4 @@
-#include "engine/serve_task.h"
+#include "engine/tasks/serve/serve_task.h"
 
 #include <fmt/core.h>
 
@@ -8,12 +8,13 @@
 
 #include "engine/base/random.h"
 #include "engine/base/refusal.h"
+#include "engine/feasibility.h"
 #include "engine/kernels/gemm.h"
-#include "engine/serve_interval.h"
-#include "engine/serve_report.h"
 #include "engine/serving/capacity_estimate.h"
 #include "engine/serving/capacity_search.h"
 #include "engine/serving/serving_sim.h"
+#include "engine/tasks/serve/serve_interval.h"
+#include "engine/tasks/serve/serve_report.h"
 #include "engine/workload/request_source.h"
 
 namespace engine {
@@ -30,12 +31,6 @@ const Trace* trace_of(const Scenario& scenario, const Resources& resources) {
 
 // More than any machine holds; a product with a block's tokens still fits 64 bits.
 constexpr double kMostBlocks = 1e9;
-
-// Scratch of this thread: its memory is used again, nothing it holds reaches another point's results.
-ServingSim& simulation() {
-  thread_local ServingSim sim;
-  return sim;
-}
 
 // No sequence is too long for a model that states no limit.
 std::int64_t longest_of(const ModelSpec& model) {
@@ -81,6 +76,37 @@ void simulate(const Setting& setting, const Run& run, ServingSim& sim) {
            .output = scenario.output,
            .request_rows = run.rows != nullptr ? &run.rows->requests : nullptr,
            .timeline_rows = run.rows != nullptr ? &run.rows->timeline : nullptr});
+}
+
+// Mean tokens of a request of this load: what memory is reported for, and estimates start from. One
+// and one where the load cannot be made.
+struct TypicalRequest {
+  double prompt = 1;
+  double output = 1;
+};
+
+TypicalRequest typical_request(const Scenario& scenario, const Resources& resources,
+                               Scratch& scratch) {
+  const Load& load = scenario.load;
+  const Trace* trace = trace_of(scenario, resources);
+  if (load_problem(load, trace)) return {};
+  if (load.arrivals == ArrivalKind::trace) {
+    // A few hundred rows spread over the trace: an estimate, whatever its length.
+    const std::size_t stride = std::max<std::size_t>(1, trace->size() / 512);
+    TypicalRequest sum{0, 0};
+    double count = 0;
+    for (std::size_t row = 0; row < trace->size(); row += stride) {
+      sum.prompt += trace->prompt[row];
+      sum.output += trace->output[row];
+      count += 1;
+    }
+    return {sum.prompt / count, sum.output / count};
+  }
+  const MeanLengths mean =
+      mean_lengths(load, trace, load_seed(scenario), scratch.serving().memory());
+  // Each turn re-sends the ones before it.
+  const double before = double(load.turns - 1) / 2;
+  return {mean.prompt + before * (mean.prompt + mean.output), mean.output};
 }
 
 LoadLevel level_of(const Setting& setting, const TypicalRequest& typical) {
@@ -161,36 +187,41 @@ std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, 
 
 }  // namespace
 
-void forget_simulation() { simulation() = ServingSim{}; }
-
-TypicalRequest typical_request(const Scenario& scenario, const Resources& resources) {
+std::optional<Refusal> serve_problem(const Scenario& scenario) {
+  // Single requests that are too long are refused and counted; here it is all of them.
   const Load& load = scenario.load;
-  const Trace* trace = trace_of(scenario, resources);
-  if (load_problem(load, trace)) return {};
-  if (load.arrivals == ArrivalKind::trace) {
-    // A few hundred rows spread over the trace: an estimate, whatever its length.
-    const std::size_t stride = std::max<std::size_t>(1, trace->size() / 512);
-    TypicalRequest sum{0, 0};
-    double count = 0;
-    for (std::size_t row = 0; row < trace->size(); row += stride) {
-      sum.prompt += trace->prompt[row];
-      sum.output += trace->output[row];
-      count += 1;
-    }
-    return {sum.prompt / count, sum.output / count};
+  if (load.arrivals == ArrivalKind::trace || load.lengths.distribution != LengthKind::fixed) {
+    return std::nullopt;
   }
-  const MeanLengths mean = mean_lengths(load, trace, load_seed(scenario), simulation().memory());
-  // Each turn re-sends the ones before it.
-  const double before = double(load.turns - 1) / 2;
-  return {mean.prompt + before * (mean.prompt + mean.output), mean.output};
+  return too_long("load.lengths.prompt + load.lengths.output",
+                  std::int64_t(load.lengths.prompt + load.lengths.output), scenario.model);
 }
 
-void evaluate_serve(const Scenario& scenario, const Resources& resources,
-                    const StepContext& context, Outcome& outcome) {
+MemoryDemand serve_demand(const Scenario& scenario, const Resources& resources, Scratch& scratch) {
+  const TypicalRequest typical = typical_request(scenario, resources, scratch);
+  const ServingSettings& serving = scenario.serving;
+  const bool chunked = policy_of(serving.policy).budget == StepBudget::chunk;
+  return {.sequences = 1,
+          .context = std::max<std::int64_t>(1, std::int64_t(typical.prompt + typical.output)),
+          .step_tokens = chunked ? std::max(serving.chunk, serving.max_num_seqs)
+                                 : serving.max_num_batched_tokens,
+          .sampled = serving.max_num_seqs,
+          .per_logit = serving.logit_memory};
+}
+
+std::string serve_headline(const Scenario& scenario) {
+  return fmt::format("served load {}: {} arrivals, policy {}, {} replica(s)\n", scenario.load.name,
+                     name_of(scenario.load.arrivals), name_of(scenario.serving.policy),
+                     scenario.serving.replicas * scenario.parallel.dp);
+}
+
+void run_serve(const TaskPoint& point, Outcome& outcome) {
+  const Scenario& scenario = point.scenario;
+  const StepContext context = point.main.context(point.work);
   const auto refuse = [&outcome](ReasonClass why, std::string reason) {
     outcome.refuse(Status::infeasible, {why, std::move(reason)});
   };
-  const Trace* trace = trace_of(scenario, resources);
+  const Trace* trace = trace_of(scenario, point.resources);
   if (auto problem = load_problem(scenario.load, trace))
     return refuse(ReasonClass::load, std::move(*problem));
   const ServingSettings& serving = scenario.serving;
@@ -206,12 +237,12 @@ void evaluate_serve(const Scenario& scenario, const Resources& resources,
     return refuse(ReasonClass::memory, "not one KV block fits beside the model");
   outcome.metrics.kv_blocks = double(setting.kv_blocks);
 
-  const TypicalRequest typical = typical_request(scenario, resources);
+  const TypicalRequest typical = typical_request(scenario, point.resources, point.scratch);
   setting.capacity = capacity_estimate(serving, {typical.prompt, typical.output}, setting.kv_blocks,
                                        setting.replicas, context);
   LoadLevel level = level_of(setting, typical);
 
-  ServingSim& sim = simulation();
+  ServingSim& sim = point.scratch.serving();
   if (scenario.capacity.slo.any()) {
     auto problem = search_capacity(setting, sim, outcome.metrics, level);
     if (problem) return refuse(problem->reason_class, std::move(problem->text));

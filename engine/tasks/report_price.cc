@@ -1,16 +1,20 @@
-// Rent and prices of a point whose devices and token rates are known.
-#pragma once
+#include "engine/tasks/report_price.h"
 
 #include "engine/economics/price.h"
-#include "engine/hardware/device.h"
-#include "engine/outcome.h"
+#include "engine/tasks/task_table.h"
 
 namespace engine {
 
-inline void report_price(const Device& device, TokensPerSecond prompt, Metrics& metrics) {
+void report_price(const Scenario& scenario, TokensPerSecond prompt, Metrics& metrics) {
+  DollarsPerSecond rent;
+  bool stated = true;
+  each_deployment(scenario, [&](const Deployment& deployment, double devices) {
+    stated = stated && deployment.device.rent.value > 0;
+    rent += deployment.device.rent * devices;
+  });
   // Nobody stated a rent: null says so, a price of zero would win every comparison.
-  if (!(device.rent.value > 0)) return;
-  metrics.rent = device.rent * metrics.devices;
+  if (!stated) return;
+  metrics.rent = rent;
   const TokenPrices prices = token_prices(
       metrics.rent, {.both = metrics.total, .prompt = prompt, .output = metrics.output});
   metrics.price_usd_per_mtok = prices.both;

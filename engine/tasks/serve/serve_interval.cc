@@ -1,10 +1,10 @@
-#include "engine/serve_interval.h"
+#include "engine/tasks/serve/serve_interval.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "engine/serve_report.h"
 #include "engine/step/interval.h"
+#include "engine/tasks/serve/serve_report.h"
 
 namespace engine {
 namespace {
