@@ -63,6 +63,12 @@ void ChunkBuffer::add(const sweep::Point& point, const engine::Outcome& outcome)
   std::uint64_t* slot = slots_.column(0) + rows_;
   std::uint32_t* last_text = last_texts_.data();
   for (const engine::Leaf& leaf : layout_.varied) {
+    if (!engine::is_present(point.scenario, leaf)) {
+      *slot = kNullSlot;
+      slot += slots_.stride();
+      ++last_text;
+      continue;
+    }
     switch (leaf.kind) {
       case engine::LeafKind::quantity:
       case engine::LeafKind::number:

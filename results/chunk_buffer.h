@@ -59,7 +59,8 @@ class ChunkBuffer final : public sweep::ChunkRows {
   const std::uint64_t* indices() const { return indices_.data(); }
   const engine::Key* keys() const { return keys_.data(); }
   // A leaf that varies: the bits of a double or integer, the code of an enumeration, the number of a
-  // text in texts().
+  // text in texts(); kNullSlot where its role is not there.
+  static constexpr std::uint64_t kNullSlot = UINT64_MAX;
   const std::uint64_t* slot(std::size_t number) const { return slots_.column(number); }
   const double* figure(std::size_t number) const { return figures_.column(number); }
   const std::int32_t* label(std::size_t number) const { return labels_.column(number); }

@@ -114,7 +114,7 @@ std::vector<ColumnPages> detail_pages(Table table, const std::vector<Column>& co
     }
     const auto piece = [at = codes++](const DetailRows& rows) { return rows.codes(at); };
     if (column.type == ColumnType::boolean) {
-      pages.push_back(boolean_pages(joined<std::uint8_t>(table, part, piece)));
+      pages.push_back(boolean_pages(column, joined<std::uint8_t>(table, part, piece)));
     } else {
       pages.push_back(text_pages(column, joined<std::int8_t>(table, part, piece), column.names));
     }

@@ -186,16 +186,32 @@ void add_key_range(ColumnPages& pages, std::span<const engine::Key> keys) {
 }
 
 // The values that are not null; their levels go to the page.
-std::vector<std::uint64_t> without_nulls(std::span<const std::uint64_t> bits, PageBytes& page) {
-  std::vector<std::uint64_t> values;
-  values.reserve(bits.size());
-  std::vector<std::int8_t> levels(bits.size());
-  for (std::size_t i = 0; i < bits.size(); ++i) {
-    levels[i] = std::isnan(std::bit_cast<double>(bits[i])) ? 0 : 1;
-    if (levels[i] != 0) values.push_back(bits[i]);
+template <class T, class IsNull>
+std::vector<T> without_nulls(std::span<const T> all, IsNull is_null, PageBytes& page) {
+  std::vector<T> values;
+  values.reserve(all.size());
+  std::vector<std::int8_t> levels(all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    levels[i] = is_null(all[i]) ? 0 : 1;
+    if (levels[i] != 0) values.push_back(all[i]);
   }
   put_levels(page, levels);
   return values;
+}
+
+// Puts the levels of a nullable column and leaves what is not null in `values`, which may then be in
+// `present`. Returns the number of nulls.
+template <class IsNull>
+std::int64_t take_nulls(std::span<const std::uint64_t>& values, std::vector<std::uint64_t>& present,
+                        IsNull is_null, PageBytes& page) {
+  const auto nulls = std::ranges::count_if(values, is_null);
+  if (nulls == 0) {
+    put_equal_levels(page, 1, values.size());
+  } else {
+    present = without_nulls(values, is_null, page);
+    values = present;
+  }
+  return nulls;
 }
 
 template <class Code>
@@ -261,16 +277,12 @@ ColumnPages number_pages(const Column& column, std::span<const std::uint64_t> bi
   ColumnPages pages;
   std::vector<std::uint64_t> present;
   if (column.nullable) {
-    pages.nulls = std::ranges::count_if(
-        bits, [](std::uint64_t value) { return std::isnan(std::bit_cast<double>(value)); });
-    if (pages.nulls == 0) {
-      put_equal_levels(pages.data, 1, bits.size());
-    } else if (std::size_t(pages.nulls) == bits.size()) {
-      return null_pages(bits.size());
-    } else {
-      present = without_nulls(bits, pages.data);
-      bits = present;
-    }
+    const std::size_t rows = bits.size();
+    const auto nan = [](std::uint64_t value) { return std::isnan(std::bit_cast<double>(value)); };
+    const auto none = [](std::uint64_t value) { return value == std::uint64_t(kNullInteger); };
+    pages.nulls = column.type == ColumnType::float64 ? take_nulls(bits, present, nan, pages.data)
+                                                     : take_nulls(bits, present, none, pages.data);
+    if (std::size_t(pages.nulls) == rows) return null_pages(rows);
   }
   pages.encoding = encoding_for(bits);
   if (pages.encoding != Encoding::dictionary) {
@@ -288,14 +300,25 @@ ColumnPages number_pages(const Column& column, std::span<const std::uint64_t> bi
   return pages;
 }
 
-ColumnPages boolean_pages(std::span<const std::uint8_t> values) {
+ColumnPages boolean_pages(const Column& column, std::span<const std::uint8_t> values) {
   ColumnPages pages;
-  pages.data.resize((values.size() + 7) / 8);
+  std::vector<std::uint8_t> present;
+  if (column.nullable) {
+    const std::size_t rows = values.size();
+    const auto none = [](std::uint8_t value) { return value == kNullBoolean; };
+    present = without_nulls(values, none, pages.data);
+    values = present;
+    pages.nulls = std::int64_t(rows - values.size());
+    if (values.empty()) return null_pages(rows);
+  }
+  const std::size_t start = pages.data.size();
+  pages.data.resize(start + (values.size() + 7) / 8);
   bool all = true;
   bool any = false;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const bool value = values[i] != 0;
-    pages.data[i / 8] = std::uint8_t(pages.data[i / 8] | value << (i % 8));
+    std::uint8_t& byte = pages.data[start + i / 8];
+    byte = std::uint8_t(byte | value << (i % 8));
     all = all && value;
     any = any || value;
   }

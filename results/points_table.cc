@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <string_view>
 
 #include "engine/base/version.h"
@@ -132,20 +133,28 @@ class PointColumns {
   }
 
   ColumnPages varied_setting(const Column& column, const engine::Leaf& leaf, std::size_t slot) {
-    const auto slots = [slot](const ChunkBuffer& chunk, std::size_t) {
-      return [from = chunk.slot(slot)](std::size_t i) { return from[i]; };
+    // The value of a slot, or what stands for null in a column of this type.
+    const auto slots_or = [&column, slot](std::uint64_t null) {
+      return [null, nullable = column.nullable, slot](const ChunkBuffer& chunk, std::size_t) {
+        return [null, nullable, from = chunk.slot(slot)](std::size_t i) {
+          return nullable && from[i] == ChunkBuffer::kNullSlot ? null : from[i];
+        };
+      };
     };
+    constexpr auto nan = std::bit_cast<std::uint64_t>(std::numeric_limits<double>::quiet_NaN());
     switch (leaf.kind) {
       case engine::LeafKind::quantity:
       case engine::LeafKind::number:
+        gather(numbers_, slots_or(nan));
+        return number_pages(column, numbers_);
       case engine::LeafKind::integer:
-        gather(numbers_, slots);
+        gather(numbers_, slots_or(std::uint64_t(kNullInteger)));
         return number_pages(column, numbers_);
       case engine::LeafKind::boolean:
-        gather(flags_, slots);
-        return boolean_pages(flags_);
+        gather(flags_, slots_or(kNullBoolean));
+        return boolean_pages(column, flags_);
       case engine::LeafKind::enumeration:
-        gather(names_, slots);
+        gather(names_, slots_or(ChunkBuffer::kNullSlot));  // -1 as a code
         return text_pages(column, names_, leaf.names);
       case engine::LeafKind::text:
         return pooled(column, [slot](const ChunkBuffer& chunk) {
@@ -205,7 +214,7 @@ class PointColumns {
         gather(flags_, [](const ChunkBuffer& chunk, std::size_t) {
           return [from = chunk.verdicts()](std::size_t i) { return from[i].extrapolated; };
         });
-        return boolean_pages(flags_);
+        return boolean_pages(column, flags_);
     }
     return {};
   }

@@ -74,10 +74,10 @@ bool of_an_absent_task(const std::string& path, const std::vector<engine::TaskEn
 
 void add_settings(const SchemaInputs& inputs, std::vector<Column>& columns) {
   const auto& leaves = engine::leaf_table().leaves;
+  // The leaf `present` of a role is itself what says that the role is there.
   const auto role_stated = [&inputs](const engine::Leaf& leaf) {
-    const int presence = leaf.presence;
-    return presence >= 0 ? engine::is_present(inputs.base, leaf)
-                         : engine::leaf_integer(inputs.base, leaf) != 0;
+    return leaf.presence >= 0 ? engine::is_present(inputs.base, leaf)
+                              : engine::leaf_integer(inputs.base, leaf) != 0;
   };
   const std::vector<engine::TaskEntry> tasks = tasks_of(inputs);
   for (int i = 0; i < int(leaves.size()); ++i) {
@@ -91,6 +91,8 @@ void add_settings(const SchemaInputs& inputs, std::vector<Column>& columns) {
                        .role = ColumnRole::setting,
                        .unit = base_unit(leaf.unit),
                        .description = std::string(leaf.meaning),
+                       // Of a role that some points lack.
+                       .nullable = leaf.presence >= 0 && is_varied(inputs, leaf.presence),
                        .source = i});
   }
 }

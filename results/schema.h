@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,10 @@ enum class ColumnType : std::uint8_t { int64, float64, boolean, text };
 constexpr std::array<std::string_view, 4> enum_names(ColumnType) {
   return {"int64", "double", "bool", "string"};
 }
+
+// What stands for null in nullable columns, beside NaN among doubles.
+constexpr std::int64_t kNullInteger = std::numeric_limits<std::int64_t>::min();
+constexpr std::uint8_t kNullBoolean = 2;
 
 // What a column tells about a point.
 enum class ColumnRole : std::uint8_t { identity, label, setting, result, metric, provenance };

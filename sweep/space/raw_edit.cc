@@ -49,18 +49,22 @@ void compile_edits(SpaceParts& parts) {
     const bool inside_another =
         std::any_of(parts.axes.begin(), parts.axes.end(),
                     [&](const Axis& other) { return axis.path.starts_with(other.path + "."); });
+    // A role is like the main deployment of its point, not like the base.
+    const bool always = inside_another || axis.role != kNone;
     axis.raw.clear();
     for (Setting& setting : axis.settings) {
       setting.first_raw = std::uint32_t(axis.raw.size());
       for (std::uint32_t i = setting.first_edit; i < setting.last_edit; ++i) {
         const Edit& edit = axis.edits[i];
         const engine::Leaf& leaf = leaves[std::size_t(edit.leaf)];
-        if (!inside_another && edit.value == engine::get_leaf(parts.base, leaf)) continue;
+        if (!always && edit.value == engine::get_leaf(parts.base, leaf)) continue;
         axis.raw.push_back(raw_edit(edit));
       }
       setting.last_raw = std::uint32_t(axis.raw.size());
     }
   }
+  parts.raw_of_roles.clear();
+  for (const Edit& edit : parts.stated_of_roles) parts.raw_of_roles.push_back(raw_edit(edit));
 }
 
 }  // namespace sweep

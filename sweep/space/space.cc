@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "sweep/space/roles.h"
 #include "sweep/space/space_parts.h"
 
 namespace sweep {
@@ -59,6 +60,7 @@ bool complete(SpaceParts& parts) {
     });
   }
   for (const Derivation& derivation : parts.derivations) varied.insert(derivation.leaf);
+  complete_roles(parts, varied);
   parts.varied_leaves.assign(varied.begin(), varied.end());
   compile_edits(parts);
   return compute_size(parts.root, parts);

@@ -58,6 +58,10 @@ struct Axis {
   std::vector<RawEdit> raw;   // by compile_edits()
   Interval interval;          // where settings is empty
   SampleDimension dimension;  // of a sample
+  // The role (engine::Role) that the path lies in, by its leaf `present`; and whether the axis says itself
+  // that the role is there or not. One that does not implies it: there is a role of which something is said.
+  int role = kNone;
+  bool states_presence = false;
   // Another axis has a narrower path inside this one: applying this one later than that one (as a
   // `when` does) takes a rebuild.
   bool holds_narrower = false;
@@ -108,6 +112,8 @@ struct Derivation {
 
 struct SpaceParts {
   engine::Scenario base;
+  // What the base says of deployments beside the main one. It counts after every axis of the main one.
+  std::vector<Edit> stated_of_roles;
   std::vector<Axis> axes;
   SpaceNode root;
   std::vector<Formula> formulas;
@@ -120,6 +126,8 @@ struct SpaceParts {
   std::vector<LabelColumn> label_columns;
   std::vector<std::string> reasons;  // of the requirements
   std::vector<int> varied_leaves;
+  std::vector<int> roles;  // that some point may have, by their leaves `present`
+  std::vector<RawEdit> raw_of_roles;
 };
 
 // The sizes of a node and of all below it. False where a size does not fit in 64 bits.

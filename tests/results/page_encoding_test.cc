@@ -166,7 +166,7 @@ TEST(PageEncoding, BooleansAreBits) {
   const Column column{.name = "x", .type = ColumnType::boolean, .has_range = false};
   std::vector<std::uint8_t> values;
   for (const std::uint64_t value : mixed(1003, 2, 4)) values.push_back(std::uint8_t(value));
-  const OneColumn file(column, boolean_pages(values), values.size());
+  const OneColumn file(column, boolean_pages(column, values), values.size());
   EXPECT_EQ(file.reader().booleans("x"), values);
 }
 

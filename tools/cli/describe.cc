@@ -77,12 +77,18 @@ std::string where_it_counts(const engine::Leaf& leaf) {
   return text.empty() ? "" : text + ")";
 }
 
+// A role has every field of the main deployment: listed only where one asks for the role.
+bool repeats_main(const engine::Leaf& leaf, const std::string& filter) {
+  return leaf.of_main >= 0 &&
+         matches(engine::leaf_table().leaves[std::size_t(leaf.of_main)].path, filter);
+}
+
 // Both print what matches with a heading, or nothing, and return how many they printed.
 int describe_fields(const std::string& filter) {
   const engine::Scenario defaults;
   int found = 0;
   for (const engine::Leaf& leaf : engine::leaf_table().leaves) {
-    if (!matches(leaf.path, filter)) continue;
+    if (!matches(leaf.path, filter) || repeats_main(leaf, filter)) continue;
     if (found++ == 0) {
       print("Fields of a scenario: under 'base', as axes, and in expressions.\n\n");
       print("{:<36} {:<34} {:<14} {}\n", "field", "unit or values", "default", "meaning");
