@@ -10,13 +10,13 @@ import sys
 
 ENGINE_ROOMS = [
     "base", "hardware", "model", "workload", "calibration", "kernels", "comm", "host", "memory", "step", "serving",
-    "training", "economics", "tasks",
+    "training", "economics",
 ]
 ENGINE = ["engine"] + [f"engine/{room}" for room in ENGINE_ROOMS]
 SWEEP = ["sweep/input", "sweep/workload", "sweep/language", "sweep/space", "sweep/run"]
 
-# A room and the rooms it may include; itself always. "engine" alone is the front door: the files
-# directly in engine/ (scenario, outcome, evaluate, explain).
+# A room and the rooms it may include; itself always. "engine" alone is the front door: the files directly in engine/
+# (scenario, outcome, evaluate, explain) and the tasks, whose settings a scenario is made of.
 ROOMS = {
     "engine/base": [],
     "engine/hardware": ["engine/base"],
@@ -34,7 +34,6 @@ ROOMS = {
     "engine/training": ["engine/base", "engine/hardware", "engine/model", "engine/memory",
                         "engine/step", "engine/comm"],
     "engine/economics": ["engine/base", "engine/hardware"],
-    "engine/tasks": ENGINE,
     "engine": ENGINE,
     "sweep/input": ["engine/base"],
     "sweep/workload": ENGINE + ["sweep/input"],
@@ -76,6 +75,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
 def room_of(path):
     """The room of a path like engine/kernels/gemm.h, or None for a folder the table does not know."""
     folders = pathlib.PurePosixPath(path).parts[:-1]
+    if folders[:2] == ("engine", "tasks"):
+        return "engine"
     for depth in (2, 1):
         # Only whole rooms count: engine/newroom/x.h is not the front door.
         if len(folders) >= depth and "/".join(folders[:depth]) in ROOMS:
