@@ -18,9 +18,7 @@ using engine::Section;
 std::vector<Edit> whole_section(const Section& section, const std::vector<Edit>& edits) {
   const std::vector<engine::Leaf>& leaves = engine::leaf_table().leaves;
   engine::Scenario scratch;
-  for (const Edit& edit : edits) {
-    engine::set_leaf(scratch, leaves[std::size_t(edit.leaf)], edit.value);
-  }
+  for (const Edit& edit : edits) apply(edit, scratch);
   engine::complete_section(scratch, section);
   std::vector<Edit> all;
   for (std::size_t i = section.first_leaf; i < section.last_leaf; ++i) {

@@ -220,7 +220,7 @@ class SweepReader {
       }
       const int leaf = table.find_leaf("seed");
       if (const auto value = read_value(table.leaves[std::size_t(leaf)], *seed, "seed", reading_)) {
-        engine::set_leaf(parts_.base, table.leaves[std::size_t(leaf)], *value);
+        apply({leaf, *value}, parts_.base);
       }
     }
     for (const engine::Section& section : table.sections) {
@@ -235,11 +235,11 @@ class SweepReader {
     const std::vector<engine::Leaf>& leaves = engine::leaf_table().leaves;
     const int presence = leaves[std::size_t(edit.leaf)].presence;
     if (presence < 0) {
-      engine::set_leaf(parts_.base, leaves[std::size_t(edit.leaf)], edit.value);
+      apply(edit, parts_.base);
       return;
     }
     if (!states(leaves[std::size_t(presence)].path)) {
-      engine::set_leaf(parts_.base, leaves[std::size_t(presence)], true);
+      apply({presence, true}, parts_.base);
     }
     std::erase_if(parts_.stated_of_roles, [&](const Edit& old) { return old.leaf == edit.leaf; });
     parts_.stated_of_roles.push_back(edit);

@@ -1,11 +1,12 @@
 // How a position becomes a point: base, axes (broad paths first), `when`, `derive`, `require`, key.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "engine/base/check.h"
 #include "engine/leaves.h"
-#include "sweep/space/raw_edit.h"
+#include "sweep/space/leaf_write.h"
 #include "sweep/space/sampled_value.h"
 #include "sweep/space/space.h"
 #include "sweep/space/space_parts.h"
@@ -67,8 +68,9 @@ struct PointBuilder::Scratch {
   void resolve_roles(engine::Scenario& scenario) const;
   bool holds(int formula, const engine::Scenario& scenario);
   Admission apply_conditional(Point& point);
-  bool derive(const Derivation& derivation, const std::vector<double>& codes,
-              engine::Scenario& scenario);
+  std::optional<engine::LeafValue> derived(const Derivation& derivation,
+                                           const std::vector<double>& codes,
+                                           const engine::Scenario& scenario);
   bool derive_all(engine::Scenario& scenario);
   bool meets_requirements(const engine::Scenario& scenario);
 };
@@ -166,8 +168,8 @@ void PointBuilder::Scratch::apply(const Choice& choice, engine::Scenario& scenar
     engine::set_leaf(scenario, leaf, sampled_value(interval, leaf.kind, choice.sample));
     return;
   }
-  for (std::uint32_t i = choice.setting->first_raw; i < choice.setting->last_raw; ++i) {
-    write(choice.axis->raw[i], scenario);
+  for (std::uint32_t i = choice.setting->first_write; i < choice.setting->last_write; ++i) {
+    write(choice.axis->writes[i], scenario);
   }
 }
 
@@ -199,11 +201,9 @@ void PointBuilder::Scratch::resolve_roles(engine::Scenario& scenario) const {
   // Once for the roles' presence, and once more for their fields, which filling overwrites.
   apply_to_roles(scenario);
   engine::fill_roles(scenario);
-  for (const RawEdit& edit : parts.raw_of_roles) write(edit, scenario);
+  for (const LeafWrite& edit : parts.writes_of_roles) write(edit, scenario);
   apply_to_roles(scenario);
-  for (const Edit& edit : derived_of_roles) {
-    engine::set_leaf(scenario, leaves[std::size_t(edit.leaf)], edit.value);
-  }
+  for (const Edit& edit : derived_of_roles) sweep::apply(edit, scenario);
 }
 
 bool PointBuilder::Scratch::holds(int formula, const engine::Scenario& scenario) {
@@ -237,57 +237,44 @@ Admission PointBuilder::Scratch::apply_conditional(Point& point) {
   return Admission::admitted;
 }
 
-bool PointBuilder::Scratch::derive(const Derivation& derivation, const std::vector<double>& codes,
-                                   engine::Scenario& scenario) {
+// The value of a derivation's formula as its leaf takes it; nothing where it lies outside the leaf's range.
+std::optional<engine::LeafValue> PointBuilder::Scratch::derived(const Derivation& derivation,
+                                                                const std::vector<double>& codes,
+                                                                const engine::Scenario& scenario) {
   const engine::Leaf& leaf = engine::leaf_table().leaves[std::size_t(derivation.leaf)];
   const Formula& formula = parts.formulas[std::size_t(derivation.formula)];
   const double value = expressions[std::size_t(derivation.formula)].value(scenario);
   switch (leaf.kind) {
     case engine::LeafKind::quantity:
     case engine::LeafKind::number:
-      if (!(value >= leaf.range.low && value <= leaf.range.high) || !std::isfinite(value))
-        return false;
-      engine::set_leaf(scenario, leaf, value);
-      return true;
+      if (!(value >= leaf.range.low && value <= leaf.range.high)) return std::nullopt;
+      return std::isfinite(value) ? std::optional<engine::LeafValue>(value) : std::nullopt;
     case engine::LeafKind::integer: {
       const double whole = rounded_down(value);
-      if (!(whole >= leaf.range.low && whole <= leaf.range.high) || std::abs(whole) > 0x1p62) {
-        return false;
-      }
-      engine::set_leaf(scenario, leaf, std::int64_t(whole));
-      return true;
+      if (!(whole >= leaf.range.low && whole <= leaf.range.high)) return std::nullopt;
+      if (std::abs(whole) > 0x1p62) return std::nullopt;
+      return std::int64_t(whole);
     }
     case engine::LeafKind::boolean:
-      if (std::isnan(value)) return false;
-      engine::set_leaf(scenario, leaf, value != 0);
-      return true;
+      return std::isnan(value) ? std::nullopt : std::optional<engine::LeafValue>(value != 0);
     case engine::LeafKind::enumeration:
       for (std::size_t i = 0; i < codes.size(); ++i) {
-        if (codes[i] == value) {
-          engine::set_leaf(scenario, leaf, std::int64_t(i));
-          return true;
-        }
+        if (codes[i] == value) return std::int64_t(i);
       }
-      return false;
+      return std::nullopt;
     case engine::LeafKind::text:
       for (const std::string& text : formula.texts) {
-        if (text_code(text) == value) {
-          engine::set_leaf(scenario, leaf, text);
-          return true;
-        }
+        if (text_code(text) == value) return text;
       }
       for (const int other : formula.leaves) {
         const engine::Leaf& source = engine::leaf_table().leaves[std::size_t(other)];
         if (source.kind != engine::LeafKind::text) continue;
         const std::string& text = engine::leaf_text(scenario, source);
-        if (text_code(text) == value) {
-          engine::set_leaf(scenario, leaf, text);
-          return true;
-        }
+        if (text_code(text) == value) return text;
       }
-      return false;
+      return std::nullopt;
   }
-  return false;
+  return std::nullopt;
 }
 
 bool PointBuilder::Scratch::derive_all(engine::Scenario& scenario) {
@@ -295,13 +282,16 @@ bool PointBuilder::Scratch::derive_all(engine::Scenario& scenario) {
     const Derivation& derivation = parts.derivations[i];
     const engine::Leaf& leaf = engine::leaf_table().leaves[std::size_t(derivation.leaf)];
     if (!engine::is_present(scenario, leaf)) continue;
-    if (!derive(derivation, name_codes[i], scenario)) {
+    auto value = derived(derivation, name_codes[i], scenario);
+    if (!value) {
       rejected_by = derivation.requirement;
       return false;
     }
+    const Edit edit{derivation.leaf, *std::move(value)};
+    sweep::apply(edit, scenario);
     if (parts.roles.empty()) continue;
     if (leaf.presence >= 0) {
-      derived_of_roles.push_back({derivation.leaf, engine::get_leaf(scenario, leaf)});
+      derived_of_roles.push_back(edit);
     } else {
       resolve_roles(scenario);
     }

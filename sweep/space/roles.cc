@@ -58,9 +58,7 @@ void complete_roles(SpaceParts& parts, std::set<int>& varied) {
   parts.roles.assign(named.begin(), named.end());
   std::ranges::sort(parts.stated_of_roles, {}, &Edit::leaf);
   engine::fill_roles(parts.base);
-  for (const Edit& edit : parts.stated_of_roles) {
-    engine::set_leaf(parts.base, leaf_at(edit.leaf), edit.value);
-  }
+  for (const Edit& edit : parts.stated_of_roles) apply(edit, parts.base);
   for (const int presence : parts.roles) add_varied(parts, presence, varied);
 }
 

@@ -62,7 +62,7 @@ bool complete(SpaceParts& parts) {
   for (const Derivation& derivation : parts.derivations) varied.insert(derivation.leaf);
   complete_roles(parts, varied);
   parts.varied_leaves.assign(varied.begin(), varied.end());
-  compile_edits(parts);
+  compile_writes(parts);
   return compute_size(parts.root, parts);
 }
 

@@ -105,6 +105,24 @@ TEST(Schema, KeepsAVariedLeafOfAnotherTask) {
   EXPECT_EQ(find(point_columns(inputs), "request.batch"), nullptr);
 }
 
+TEST(Schema, FiguresAreThoseOfTheTasksThatPointsMayHave) {
+  const auto has = [](const SchemaInputs& inputs, std::string_view column) {
+    return std::ranges::any_of(figures_of(inputs), [&](std::size_t number) {
+      return metric_table()[number].column == column;
+    });
+  };
+  SchemaInputs inputs;
+  inputs.base.task = engine::Task::step;
+  EXPECT_TRUE(has(inputs, "step_time_s"));
+  EXPECT_FALSE(has(inputs, "ttft_p99_s"));
+  EXPECT_NE(find(point_columns(inputs), "ttft_p99_s"), nullptr);  // null throughout
+  inputs.base.task = engine::Task::serve;
+  EXPECT_TRUE(has(inputs, "ttft_p99_s"));
+  inputs.base.task = engine::Task::step;
+  inputs.varied_leaves = leaves({"task"});
+  EXPECT_TRUE(has(inputs, "ttft_p99_s"));
+}
+
 std::string listed(const std::vector<Column>& columns) {
   std::string names;
   for (const Column& column : columns) names += column.name + " ";
