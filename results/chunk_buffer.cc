@@ -54,6 +54,20 @@ void ChunkBuffer::resize(std::size_t capacity, std::size_t slack) {
   capacity_ = capacity;
 }
 
+std::uint64_t ChunkBuffer::slot_value(const engine::Leaf& leaf, const engine::Scenario& scenario,
+                                      std::uint32_t& last_text) {
+  if (leaf.presence >= 0 && !engine::is_present(scenario, leaf)) return kNullSlot;
+  switch (leaf.kind) {
+    case engine::LeafKind::quantity:
+    case engine::LeafKind::number:
+      return std::bit_cast<std::uint64_t>(engine::leaf_double(scenario, leaf));
+    case engine::LeafKind::text:
+      return texts_.code(engine::leaf_text(scenario, leaf), last_text);
+    default:
+      return std::uint64_t(engine::leaf_integer(scenario, leaf));
+  }
+}
+
 void ChunkBuffer::add(const sweep::Point& point, const engine::Outcome& outcome) {
   if (rows_ == capacity_) grow();
   engine::check(point.labels.size() == layout_.labels, "a point has a code for every label column");
@@ -63,26 +77,8 @@ void ChunkBuffer::add(const sweep::Point& point, const engine::Outcome& outcome)
   std::uint64_t* slot = slots_.column(0) + rows_;
   std::uint32_t* last_text = last_texts_.data();
   for (const engine::Leaf& leaf : layout_.varied) {
-    if (!engine::is_present(point.scenario, leaf)) {
-      *slot = kNullSlot;
-      slot += slots_.stride();
-      ++last_text;
-      continue;
-    }
-    switch (leaf.kind) {
-      case engine::LeafKind::quantity:
-      case engine::LeafKind::number:
-        *slot = std::bit_cast<std::uint64_t>(engine::leaf_double(point.scenario, leaf));
-        break;
-      case engine::LeafKind::text:
-        *slot = texts_.code(engine::leaf_text(point.scenario, leaf), *last_text);
-        break;
-      default:
-        *slot = std::uint64_t(engine::leaf_integer(point.scenario, leaf));
-        break;
-    }
+    *slot = slot_value(leaf, point.scenario, *last_text++);
     slot += slots_.stride();
-    ++last_text;
   }
   const double* values = metric_values(outcome.metrics);
   double* figure = figures_.column(0) + rows_;

@@ -83,6 +83,8 @@ class ChunkBuffer final : public sweep::ChunkRows {
  private:
   void resize(std::size_t capacity, std::size_t slack);
   void grow();
+  std::uint64_t slot_value(const engine::Leaf& leaf, const engine::Scenario& scenario,
+                           std::uint32_t& last_text);
 
   const RowLayout& layout_;
   std::size_t rows_ = 0;

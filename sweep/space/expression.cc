@@ -146,7 +146,7 @@ Expression& Expression::operator=(Expression&&) noexcept = default;
 double Expression::value(const engine::Scenario& scenario) {
   for (Variable& variable : compiled_->variables) {
     const engine::Leaf& leaf = *variable.leaf;
-    if (!engine::is_present(scenario, leaf)) {
+    if (leaf.presence >= 0 && !engine::is_present(scenario, leaf)) {
       variable.value = std::numeric_limits<double>::quiet_NaN();
       continue;
     }
