@@ -20,7 +20,7 @@
 #include "sweep/workload/trace_file.h"
 #include "tests/support/paths.h"
 #include "tests/support/toy_rows.h"
-#include "tools/calibrate/kernel_table.h"
+#include "tools/calibrate/tables/kernel_table.h"
 
 namespace fuzz {
 namespace {
