@@ -59,11 +59,11 @@ if(test_sources)
   target_link_libraries(llmsweep_tests
     PRIVATE ${llmsweep_support} GTest::gmock GTest::gtest GTest::gtest_main)
   llmsweep_run_once(llmsweep_tests)
-  # A third of a test's compile time.
   # Lines of tests are of no use in a backtrace: a failed expectation names its own.
   if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
     target_compile_options(llmsweep_tests PRIVATE $<$<CONFIG:Release>:-g0>)
   endif()
+  # A third of a test's compile time.
   llmsweep_precompile(llmsweep_tests
     <gmock/gmock.h> <gtest/gtest.h> <fmt/format.h> <filesystem> <fstream> <functional> <map> <sstream>)
   gtest_discover_tests(llmsweep_tests
