@@ -11,7 +11,7 @@ namespace sweep {
 
 struct SpaceParts;
 
-struct RawEdit {
+struct LeafWrite {
   std::uint32_t offset = 0;
   engine::LeafKind kind = engine::LeafKind::number;
   union {
@@ -21,10 +21,10 @@ struct RawEdit {
   };
 };
 
-void write(const RawEdit& edit, engine::Scenario& scenario);
+void write(const LeafWrite& edit, engine::Scenario& scenario);
 
 // Lays out the edits of every axis, but for those that write what the base holds already where no
 // broader axis can have changed it: most of a device is like the next one.
-void compile_edits(SpaceParts& parts);
+void compile_writes(SpaceParts& parts);
 
 }  // namespace sweep

@@ -1,4 +1,4 @@
-#include "sweep/space/raw_edit.h"
+#include "sweep/space/leaf_write.h"
 
 #include <algorithm>
 #include <cstring>
@@ -9,21 +9,22 @@
 namespace sweep {
 namespace {
 
-RawEdit raw_edit(const Edit& edit) {
+LeafWrite laid_out(const Edit& edit) {
   const engine::Leaf& leaf = engine::leaf_table().leaves[std::size_t(edit.leaf)];
-  RawEdit raw;
-  raw.offset = std::uint32_t(leaf.offset);
-  raw.kind = leaf.kind;
-  if (const double* number = std::get_if<double>(&edit.value)) raw.number = *number;
-  if (const std::int64_t* integer = std::get_if<std::int64_t>(&edit.value)) raw.integer = *integer;
-  if (const bool* boolean = std::get_if<bool>(&edit.value)) raw.integer = *boolean ? 1 : 0;
-  if (const std::string* text = std::get_if<std::string>(&edit.value)) raw.text = text;
-  return raw;
+  LeafWrite write;
+  write.offset = std::uint32_t(leaf.offset);
+  write.kind = leaf.kind;
+  if (const double* number = std::get_if<double>(&edit.value)) write.number = *number;
+  if (const std::int64_t* integer = std::get_if<std::int64_t>(&edit.value))
+    write.integer = *integer;
+  if (const bool* boolean = std::get_if<bool>(&edit.value)) write.integer = *boolean ? 1 : 0;
+  if (const std::string* text = std::get_if<std::string>(&edit.value)) write.text = text;
+  return write;
 }
 
 }  // namespace
 
-void write(const RawEdit& edit, engine::Scenario& scenario) {
+void write(const LeafWrite& edit, engine::Scenario& scenario) {
   char* place = reinterpret_cast<char*>(&scenario) + edit.offset;
   switch (edit.kind) {
     case engine::LeafKind::quantity:
@@ -43,24 +44,28 @@ void write(const RawEdit& edit, engine::Scenario& scenario) {
   }
 }
 
-void compile_edits(SpaceParts& parts) {
+void compile_writes(SpaceParts& parts) {
   const std::vector<engine::Leaf>& leaves = engine::leaf_table().leaves;
   for (Axis& axis : parts.axes) {
     const bool inside_another =
         std::any_of(parts.axes.begin(), parts.axes.end(),
                     [&](const Axis& other) { return axis.path.starts_with(other.path + "."); });
-    axis.raw.clear();
+    // A role is like the main deployment of its point, not like the base.
+    const bool always = inside_another || axis.role != kNone;
+    axis.writes.clear();
     for (Setting& setting : axis.settings) {
-      setting.first_raw = std::uint32_t(axis.raw.size());
+      setting.first_write = std::uint32_t(axis.writes.size());
       for (std::uint32_t i = setting.first_edit; i < setting.last_edit; ++i) {
         const Edit& edit = axis.edits[i];
         const engine::Leaf& leaf = leaves[std::size_t(edit.leaf)];
-        if (!inside_another && edit.value == engine::get_leaf(parts.base, leaf)) continue;
-        axis.raw.push_back(raw_edit(edit));
+        if (!always && edit.value == engine::get_leaf(parts.base, leaf)) continue;
+        axis.writes.push_back(laid_out(edit));
       }
-      setting.last_raw = std::uint32_t(axis.raw.size());
+      setting.last_write = std::uint32_t(axis.writes.size());
     }
   }
+  parts.writes_of_roles.clear();
+  for (const Edit& edit : parts.stated_of_roles) parts.writes_of_roles.push_back(laid_out(edit));
 }
 
 }  // namespace sweep
