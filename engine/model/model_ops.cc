@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/model/passes.h"
+
 namespace engine {
 namespace {
-
-// Activations between kernels are kept in 16 bits; only matrix inputs may be narrower.
-constexpr double kActivationBytes = 2;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -31,18 +30,8 @@ struct Builder {
             .group = shard.dense.group};
   }
 
-  // `reads` and `writes` in 16-bit values.
-  Elementwise pass(double reads, double writes, double flops) const {
-    return {.rows = rows,
-            .resident_bytes = (reads + writes) * kActivationBytes,
-            .cold_bytes = 0,
-            .flops = flops};
-  }
-
   void norm(OpName name, double calls) const {
-    // Residual add and norm in one pass: read input and residual, write both; four operations each.
-    const double values = rows * double(model.hidden);
-    ops.add(name, Family::norm, calls, pass(2 * values, 2 * values, 4 * values));
+    ops.add(name, Family::norm, calls, norm_pass(rows, double(model.hidden)));
   }
 
   void quantize(OpName name, double calls, double width) const {
@@ -87,10 +76,10 @@ struct Builder {
     const double key = rows * double(shard.kv_heads * model.head_dim);
     if (model.qk_norm) {
       ops.add(OpName::qk_norm, Family::norm, layers,
-              pass(query + key, query + key, 4 * (query + key)));
+              pass_over(rows, query + key, query + key, 4 * (query + key)));
     }
-    Elementwise rope = pass(query + 2 * key, query, model.rotary ? 3 * (query + key) : 0);
-    rope.cold_bytes = 2 * key * bytes_of(shard.quant.kv);
+    Elementwise rope = rope_pass(rows, query, key, bytes_of(shard.quant.kv));
+    if (!model.rotary) rope.flops = 0;
     ops.add(OpName::rope, Family::rope, layers, rope);
   }
 
@@ -106,7 +95,7 @@ struct Builder {
     ops.add(OpName::kv_down, Family::gemm, layers, gemm(mla.kv_rank + mla.rope_dim, model.hidden));
     const double rotated = rows * double((shard.heads + 1) * mla.rope_dim);
     const double latent = rows * double(mla.kv_rank + mla.rope_dim);
-    Elementwise rope = pass(rotated + latent, rotated, 3 * rotated);
+    Elementwise rope = pass_over(rows, rotated + latent, rotated, 3 * rotated);
     rope.cold_bytes = latent * bytes_of(shard.quant.kv);
     ops.add(OpName::rope, Family::rope, layers, rope);
     if (batch.decode_sequences > 0) {
@@ -129,8 +118,7 @@ struct Builder {
   void mlp(double calls, std::int64_t width, OpName up, OpName activation, OpName down) const {
     const bool gated = model.mlp == MlpKind::gated;
     ops.add(up, Family::gemm, calls, gemm(gated ? 2 * width : width, model.hidden));
-    const double values = rows * double(width);
-    ops.add(activation, Family::act, calls, pass(gated ? 2 * values : values, values, 5 * values));
+    ops.add(activation, Family::act, calls, activation_pass(rows, double(width), gated));
     if (up != OpName::shared_gate_up) quantize(OpName::quantize_mlp, calls, double(width));
     ops.add(down, Family::gemm, calls, gemm(model.hidden, width));
   }
@@ -197,9 +185,7 @@ struct Builder {
               Collective{Pattern::all_gather, sampled * double(model.vocabulary) * kActivationBytes,
                          shard.parallel.tp, 1});
     }
-    const double values = sampled * double(model.vocabulary);
-    Elementwise sampling = pass(values, 0, values);
-    sampling.rows = sampled;
+    const Elementwise sampling = sampling_pass(sampled, double(model.vocabulary));
     ops.add(OpName::sampling, Family::sample, 1, sampling);
     if (shard.sampling == Sampling::sorted) {
       // Sort, order, probabilities, running sums, masks, scatter. On an H200 (PyTorch 2.11, 16 to 127
@@ -207,7 +193,7 @@ struct Builder {
       // bytes a logit at peak bandwidth.
       Elementwise sort = sampling;
       sort.resident_bytes = 0;
-      sort.cold_bytes = 21 * values;
+      sort.cold_bytes = 21 * sampled * double(model.vocabulary);
       // Plain passes: the family of sampling is fitted to argmax, one thread block a row.
       ops.add(OpName::sampling, Family::residual, 24, sort);
     }
@@ -274,11 +260,7 @@ void token_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops) {
   const double rows = double(batch.tokens() + batch.padding);
   const Builder build{shard, model, batch, ops, rows};
   const double hidden = double(model.hidden);
-  ops.add(OpName::embedding, Family::embed, 1,
-          Elementwise{.rows = rows,
-                      .resident_bytes = rows * hidden * kActivationBytes,
-                      .cold_bytes = rows * hidden * kActivationBytes,
-                      .flops = 0});
+  ops.add(OpName::embedding, Family::embed, 1, embedding_pass(rows, hidden));
   const double layers = double(model.layers);
   const double after_attention = layers * double(model.norms_per_layer / 2);
   build.norm(OpName::input_norm, layers * double(model.norms_per_layer) - after_attention);
