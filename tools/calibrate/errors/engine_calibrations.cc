@@ -29,11 +29,11 @@ std::string_view kernel_in(std::string_view impl) {
 constexpr double kOtherVersion = 2.5;
 
 engine::Calibration with_wide_intervals(engine::Calibration calibration) {
-  engine::Calibration::sections(calibration, [](const std::string&, auto& sets, auto&&) {
-    for (auto& set : sets) {
+  engine::Calibration::sections(calibration, [](const std::string&, auto& sets) {
+    sets.each_edit([](engine::ParameterSet, auto& set) {
       set.low = std::pow(set.low, kOtherVersion);
       set.high = std::pow(set.high, kOtherVersion);
-    }
+    });
   });
   return calibration;
 }

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "engine/base/check.h"
-#include "tools/calibrate/fit/fit_bounds.h"
 #include "tools/calibrate/tables/predict.h"
 
 namespace tools {
@@ -20,8 +19,10 @@ constexpr double kMostError = 0.7;  // log of two
 std::vector<std::string_view> open_parameters(const std::vector<const Sample*>& samples) {
   const auto engines = std::size_t(std::ranges::count_if(
       samples, [](const Sample* sample) { return timed_by_engine(*sample); }));
-  if (engines == 0) return {"ef", "qf", "qe", "qr"};
-  if (engines == samples.size()) return {"ef", "qf"};
+  if (engines == 0) {
+    return {"engine_floor_clocks", "quantize_floor", "quantize_memory_share", "quantize_row"};
+  }
+  if (engines == samples.size()) return {"engine_floor_clocks", "quantize_floor"};
   return {};
 }
 
@@ -35,17 +36,15 @@ Searched searched_parameters(engine::Calibration& calibration, const std::string
                              engine::ParameterSet set, Start start,
                              const std::vector<std::string_view>& open) {
   Searched searched;
-  engine::Calibration::sections(calibration, [&](const std::string& name, auto& sets, auto&&) {
+  engine::Calibration::sections(calibration, [&](const std::string& name, auto& sets) {
     if (name != section) return;
-    auto& fit = sets[static_cast<std::size_t>(set)].fit;
-    using Fit = std::remove_reference_t<decltype(fit)>;
-    const std::vector<Unknown> bounds = unknowns_of(fit);
-    Fit::fields(fit, [&](std::string_view field, double& value) {
-      const auto bound = std::ranges::find(bounds, field, &Unknown::name);
-      if (bound == bounds.end() || std::ranges::find(open, field) != open.end()) return;
-      Unknown unknown = *bound;
-      if (start == Start::present) unknown.start = std::clamp(value, unknown.low, unknown.high);
-      searched.unknowns.push_back(unknown);
+    engine::each_parameter(sets.edit(set).fit, [&](const auto& parameter, double& value) {
+      const engine::SearchRange& range = parameter.search;
+      const bool left_open = std::ranges::find(open, parameter.name) != open.end();
+      if (range.empty() || left_open) return;
+      const double from =
+          start == Start::present ? std::clamp(value, range.low, range.high) : range.start;
+      searched.unknowns.push_back({std::string(parameter.name), from, range.low, range.high});
       searched.places.push_back(&value);
     });
   });

@@ -15,8 +15,8 @@ Kind kind_of(const KernelCall& call) { return {call.family, call.dtype, call.kv_
 
 // The parameters of a fit without what was measured: where another fit may begin.
 engine::Calibration parameters_of(engine::Calibration calibration) {
-  engine::Calibration::sections(calibration, [](const std::string&, auto& sets, auto&&) {
-    for (auto& set : sets) set.points = {};
+  engine::Calibration::sections(calibration, [](const std::string&, auto& sets) {
+    sets.each_edit([](engine::ParameterSet, auto& set) { set.points = {}; });
   });
   return calibration;
 }

@@ -16,9 +16,9 @@
 #include "tools/calibrate/fit/fit_section.h"
 #include "tools/calibrate/fit/in_parallel.h"
 #include "tools/calibrate/fit/tree_fit.h"
-#include "tools/calibrate/tables/call_op.h"
 #include "tools/calibrate/tables/predict.h"
 #include "tools/calibrate/tables/quantile.h"
+#include "tools/calibrate/tables/table_families.h"
 
 namespace tools {
 namespace {
@@ -80,10 +80,10 @@ engine::Envelope envelope_of(const std::vector<engine::MeasuredPoint>& points) {
 // The parameters of prompts' attention, where the section is one of those.
 engine::PrefillFit* own_prefill(engine::Calibration& calibration, const std::string& section) {
   engine::PrefillFit* found = nullptr;
-  engine::Calibration::sections(calibration, [&](const std::string& name, auto& sets, auto&&) {
-    auto& fit = sets[static_cast<std::size_t>(engine::ParameterSet::own)].fit;
-    if constexpr (std::is_same_v<decltype(fit), engine::PrefillFit&>) {
-      if (name == section) found = &fit;
+  engine::Calibration::sections(calibration, [&](const std::string& name, auto& sets) {
+    using Sets = std::remove_cvref_t<decltype(sets)>;
+    if constexpr (std::is_same_v<Sets, engine::FittedSets<engine::PrefillFit>>) {
+      if (name == section) found = &sets.edit(engine::ParameterSet::own).fit;
     }
   });
   return found;
@@ -103,8 +103,8 @@ void fit_form(engine::Calibration& calibration, const std::string& section,
   for (const double rows : {64, 128}) {
     for (const double packed : {0, 1}) {
       *prefill = start;
-      prefill->tq = rows;
-      prefill->pk = packed;
+      prefill->tile_rows = rows;
+      prefill->packed_heads = packed;
       const double left = fit_section(calibration, section, engine::ParameterSet::own, samples, {});
       if (left >= least) continue;
       least = left;
@@ -298,12 +298,12 @@ SectionErrors fit_one(const Section& section, const engine::Device& device,
 // loaded.
 void keep_own_set(engine::Calibration& from, const std::string& section,
                   engine::Calibration& into) {
-  constexpr auto own = static_cast<std::size_t>(engine::ParameterSet::own);
-  engine::Calibration::sections(from, [&](const std::string& name, auto& source, auto&&) {
+  constexpr auto own = engine::ParameterSet::own;
+  engine::Calibration::sections(from, [&](const std::string& name, auto& source) {
     if (name != section) return;
-    engine::Calibration::sections(into, [&](const std::string& other, auto& sets, auto&&) {
+    engine::Calibration::sections(into, [&](const std::string& other, auto& sets) {
       if constexpr (std::is_same_v<decltype(sets), decltype(source)>) {
-        if (other == section) sets[own] = std::move(source[own]);
+        if (other == section) sets.edit(own) = *source.find(own);
       }
     });
   });

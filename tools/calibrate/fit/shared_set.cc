@@ -34,8 +34,13 @@ DeviceMeans means_of(const std::vector<const engine::Device*>& devices) {
 // visit(the section's own set), with its type.
 template <class Calibration, class Visit>
 void with_own_set(Calibration& calibration, const std::string& section, Visit&& visit) {
-  engine::Calibration::sections(calibration, [&](const std::string& name, auto& sets, auto&&) {
-    if (name == section) visit(sets[static_cast<std::size_t>(ParameterSet::own)]);
+  engine::Calibration::sections(calibration, [&](const std::string& name, auto& sets) {
+    if (name != section) return;
+    if constexpr (std::is_const_v<Calibration>) {
+      visit(*sets.find(ParameterSet::own));
+    } else {
+      visit(sets.edit(ParameterSet::own));
+    }
   });
 }
 
@@ -43,12 +48,11 @@ void begin(engine::Calibration& calibration, const std::string& section, const D
            double query_rows) {
   with_own_set(calibration, section, [&](auto& own) {
     using Fit = std::remove_cvref_t<decltype(own.fit)>;
-    own.present = true;
     own.launch = means.launch;
     own.fit = Fit{};
-    if constexpr (std::is_same_v<Fit, engine::PrefillFit>) own.fit.tq = query_rows;
-    if constexpr (std::is_same_v<Fit, engine::CollectiveFit>) own.fit.latency = means.link;
-    if constexpr (std::is_same_v<Fit, engine::BetweenFit>) own.fit.latency = means.adapter;
+    if constexpr (std::is_same_v<Fit, engine::PrefillFit>) own.fit.tile_rows = query_rows;
+    if constexpr (std::is_same_v<Fit, engine::CollectiveFit>) own.fit.link_latency = means.link;
+    if constexpr (std::is_same_v<Fit, engine::BetweenFit>) own.fit.link_latency = means.adapter;
   });
 }
 
@@ -75,11 +79,11 @@ constexpr double kKernelShare = 1.0 / 3;
 void settle_floor(engine::Calibration& calibration, const std::string& section,
                   const DeviceMeans& means) {
   with_own_set(calibration, section, [&](auto& own) {
-    if constexpr (requires { own.fit.ef; }) {
-      own.fit.ef = own.fit.cf * (1 - kKernelShare);
+    if constexpr (requires { own.fit.engine_floor_clocks; }) {
+      own.fit.engine_floor_clocks = own.fit.floor_clocks * (1 - kKernelShare);
     }
-    if constexpr (requires { own.fit.qf; }) {
-      own.fit.qf = std::max(0.0, own.fit.floor - means.launch);
+    if constexpr (requires { own.fit.quantize_floor; }) {
+      own.fit.quantize_floor = std::max(0.0, own.fit.floor - means.launch);
     }
   });
 }
@@ -117,17 +121,17 @@ engine::Calibration fit_shared_set(const std::string& section, const std::vector
 void keep_shared_set(const engine::Calibration& from, const std::string& section, ParameterSet set,
                      const Interval& interval, engine::Calibration& into) {
   with_own_set(from, section, [&](const auto& own) {
-    engine::Calibration::sections(into, [&](const std::string& name, auto& sets, auto&&) {
-      auto& kept = sets[static_cast<std::size_t>(set)];
-      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(kept)>,
-                                   std::remove_cvref_t<decltype(own)>>) {
+    using Own = std::remove_cvref_t<decltype(own)>;
+    engine::Calibration::sections(into, [&](const std::string& name, auto& sets) {
+      if constexpr (std::is_same_v<typename std::remove_cvref_t<decltype(sets)>::Set, Own>) {
         if (name != section) return;
+        Own& kept = sets.edit(set);
         kept = own;
         kept.tier = engine::Tier::transfer;
         kept.low = rounded(interval.low);
         kept.high = rounded(interval.high);
-        using Fit = std::remove_cvref_t<decltype(kept.fit)>;
-        Fit::fields(kept.fit, [](std::string_view, double& value) { value = rounded(value); });
+        engine::each_parameter(kept.fit,
+                               [](const auto&, double& value) { value = rounded(value); });
       }
     });
   });

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "engine/kernels/own_slot.h"
-#include "tools/calibrate/tables/call_op.h"
 #include "tools/calibrate/tables/predict.h"
 #include "tools/calibrate/tables/quantile.h"
+#include "tools/calibrate/tables/table_families.h"
 
 namespace tools {
 namespace {

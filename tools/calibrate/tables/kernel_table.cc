@@ -12,6 +12,7 @@
 #include "sweep/input/mistake_list.h"
 #include "sweep/language/suggest.h"
 #include "tools/calibrate/tables/call_names.h"
+#include "tools/calibrate/tables/table_families.h"
 
 namespace tools {
 namespace {
@@ -19,61 +20,6 @@ namespace {
 using engine::Family;
 
 constexpr std::size_t kAbsent = std::size_t(-1);
-
-// A size that a family's calls have; where the column or cell is absent, `fallback` (-1: a mistake).
-struct Need {
-  Size size;
-  double fallback = -1;
-};
-
-std::vector<Need> needs_of(Family family) {
-  switch (family) {
-    case Family::gemm:
-      return {{Size::m}, {Size::n}, {Size::k}};
-    case Family::grouped_gemm:
-      return {{Size::m}, {Size::n}, {Size::k}, {Size::experts}};
-    case Family::attn_prefill:
-      return {{Size::batch},    {Size::query_len}, {Size::context_len, 0}, {Size::q_heads},
-              {Size::kv_heads}, {Size::head_dim},  {Size::window, 0}};
-    case Family::attn_decode:
-      return {{Size::batch},    {Size::query_len, 1}, {Size::context_len}, {Size::q_heads},
-              {Size::kv_heads}, {Size::head_dim},     {Size::window, 0}};
-    case Family::mla_prefill:
-      return {{Size::batch}, {Size::query_len}, {Size::context_len, 0}, {Size::q_heads}};
-    case Family::mla_decode:
-      return {{Size::batch}, {Size::query_len, 1}, {Size::context_len}, {Size::q_heads}};
-    case Family::mla_gen_pre:
-    case Family::mla_gen_post:
-      return {{Size::tokens}, {Size::q_heads}};
-    case Family::moe:
-      return {{Size::tokens},  {Size::hidden}, {Size::inter}, {Size::topk},
-              {Size::experts}, {Size::tp, 1},  {Size::ep, 1}};
-    case Family::norm:
-    case Family::act:
-    case Family::quantize:
-    case Family::embed:
-    case Family::sample:
-      return {{Size::tokens}, {Size::hidden}};
-    case Family::rope:
-      return {{Size::tokens}, {Size::q_heads}, {Size::kv_heads}, {Size::head_dim}};
-    case Family::copy:
-    case Family::copy_h2d:
-    case Family::copy_d2h:
-      return {{Size::bytes}};
-    case Family::all_reduce:
-    case Family::all_gather:
-    case Family::reduce_scatter:
-    case Family::all_to_all:
-    case Family::send_recv:
-      return {{Size::bytes}, {Size::ranks}, {Size::nodes, 1}};
-    case Family::expert_dispatch:
-    case Family::expert_combine:
-      return {{Size::tokens},  {Size::hidden}, {Size::topk},
-              {Size::experts}, {Size::ranks},  {Size::sms, 20}};
-    default:
-      return {};  // not in tables
-  }
-}
 
 std::optional<double> number_in(std::string_view cell) {
   double value = 0;
@@ -105,9 +51,6 @@ class Reader {
     skew_ = column("skew");
     impl_ = column("impl");
     seconds_ = column("seconds");
-    for (std::size_t i = 0; i < needs_.size(); ++i) {
-      needs_[i] = needs_of(static_cast<Family>(i));
-    }
   }
 
   engine::Result<KernelTable> read() {
@@ -163,7 +106,7 @@ class Reader {
   bool read_call(std::size_t row, KernelRecord& record) {
     const std::string_view name = cell(row, family_);
     const auto family = family_named(name);
-    if (!family || needs_[static_cast<std::size_t>(*family)].empty()) {
+    if (!family || table_family(*family) == nullptr) {
       skip(row, family_, "family '" + std::string(name) + "'");
       return false;
     }
@@ -231,7 +174,7 @@ class Reader {
 
   bool read_sizes(std::size_t row, KernelCall& call) {
     bool good = true;
-    for (const Need& need : needs_[static_cast<std::size_t>(call.family)]) {
+    for (const Need& need : table_family(call.family)->needs) {
       const std::size_t column = sizes_[static_cast<std::size_t>(need.size)];
       const std::string_view text = cell(row, column);
       const std::string name(engine::name_of(need.size));
@@ -294,7 +237,6 @@ class Reader {
   Times times_;
   KernelTable table_;
   std::array<std::size_t, kSizes> sizes_{};
-  std::array<std::vector<Need>, engine::enum_names(Family{}).size()> needs_;
   std::size_t family_ = kAbsent, dtype_ = kAbsent, kv_dtype_ = kAbsent, skew_ = kAbsent,
               impl_ = kAbsent, seconds_ = kAbsent;
   std::map<std::string, std::uint32_t> impl_numbers_;

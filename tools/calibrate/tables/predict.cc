@@ -2,7 +2,7 @@
 
 #include "engine/comm/collective_time.h"
 #include "engine/kernels/kernel_time.h"
-#include "tools/calibrate/tables/call_op.h"
+#include "tools/calibrate/tables/table_families.h"
 
 namespace tools {
 namespace {

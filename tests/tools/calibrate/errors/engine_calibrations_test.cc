@@ -14,8 +14,7 @@ namespace {
 // to nothing else.
 SharedCalibration with_floor(double floor, engine::ParameterSet set) {
   engine::Calibration calibration;
-  auto& gemm = calibration.gemm[0][static_cast<std::size_t>(set)];
-  gemm.present = true;
+  auto& gemm = calibration.gemm[0].edit(set);
   gemm.fit.floor = floor;
   gemm.launch = 1;
   return std::make_shared<const engine::Calibration>(calibration);

@@ -20,10 +20,14 @@ engine::Device device_of(const char* name, const char* architecture, double band
 // Decode attention by a known law: the truth that a fit should find again.
 engine::Calibration truth() {
   engine::Calibration calibration;
-  auto& set = calibration.attn_decode[static_cast<std::size_t>(engine::ParameterSet::own)];
-  set.present = true;
+  auto& set = calibration.attn_decode.edit(engine::ParameterSet::own);
   set.launch = 1;
-  set.fit = {.etam = 0.8, .cf = 9, .sr = 8, .pn = 4, .mn = 256, .ef = 6};
+  set.fit = {.memory_share = 0.8,
+             .floor_clocks = 9,
+             .stream_rate = 8,
+             .overlap_power = 4,
+             .least_split_keys = 256,
+             .engine_floor_clocks = 6};
   return calibration;
 }
 
@@ -64,12 +68,11 @@ TEST(TransferFit, WhatAnEngineAddsIsToldFromTheKernel) {
   const std::vector<DeviceCalls> devices = {calls_on(device_of("one", "Hopper", 3e12), true),
                                             calls_on(device_of("two", "Hopper", 5e12), false)};
   const TransferFit fit = fit_transfer(devices, {});
-  const auto& hopper =
-      fit.calibration.attn_decode[static_cast<std::size_t>(engine::ParameterSet::hopper)];
-  ASSERT_TRUE(hopper.present);
-  EXPECT_NEAR(hopper.fit.ef, 6, 1);
-  EXPECT_LE(hopper.low, 1);
-  EXPECT_GE(hopper.high, 1);
+  const auto* hopper = fit.calibration.attn_decode.find(engine::ParameterSet::hopper);
+  ASSERT_NE(hopper, nullptr);
+  EXPECT_NEAR(hopper->fit.engine_floor_clocks, 6, 1);
+  EXPECT_LE(hopper->low, 1);
+  EXPECT_GE(hopper->high, 1);
   // Shapes outside the tables are flagged.
   MeasuredCall call = devices[0].calls.front();
   call.call[Size::context_len] = 1e6;
@@ -80,8 +83,8 @@ TEST(TransferFit, AnEngineHasParametersOfTheGenerationsItRanOn) {
   const EngineFit fit = fit_engine({calls_on(device_of("one", "Hopper", 3e12), true)}, {});
   for (const engine::Calibration* part : {&fit.forms, &fit.rows}) {
     const auto& sets = part->attn_decode;
-    EXPECT_TRUE(sets[static_cast<std::size_t>(engine::ParameterSet::hopper)].present);
-    EXPECT_FALSE(sets[static_cast<std::size_t>(engine::ParameterSet::pooled)].present);
+    EXPECT_NE(sets.find(engine::ParameterSet::hopper), nullptr);
+    EXPECT_EQ(sets.find(engine::ParameterSet::pooled), nullptr);
   }
 }
 

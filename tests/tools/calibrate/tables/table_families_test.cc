@@ -1,4 +1,4 @@
-#include "tools/calibrate/tables/call_op.h"
+#include "tools/calibrate/tables/table_families.h"
 
 #include <gtest/gtest.h>
 
