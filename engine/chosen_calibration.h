@@ -1,4 +1,4 @@
-// Which of the loaded calibrations a point's kernel times come from.
+// Which of the loaded calibrations a deployment's kernel times come from.
 #pragma once
 
 #include "engine/calibration/calibrations.h"
@@ -6,13 +6,16 @@
 
 namespace engine {
 
-inline CalibrationWish calibration_wish(const Scenario& scenario) {
-  return {scenario.calibration.tier, scenario.calibration.name, scenario.serving.kernels};
+inline CalibrationWish calibration_wish(const CalibrationSettings& settings,
+                                        const Deployment& deployment) {
+  return {settings.tier, settings.name, deployment.serving.kernels};
 }
 
-inline CalibrationChoice chosen_calibration(const Scenario& scenario,
+inline CalibrationChoice chosen_calibration(const CalibrationSettings& settings,
+                                            const Deployment& deployment,
                                             const Calibrations& calibrations) {
-  return choose_calibration(calibration_wish(scenario), scenario.device, calibrations);
+  return choose_calibration(calibration_wish(settings, deployment), deployment.device,
+                            calibrations);
 }
 
 }  // namespace engine

@@ -5,6 +5,7 @@
 #include "engine/outcome.h"
 #include "engine/resources.h"
 #include "engine/scenario.h"
+#include "engine/scratch.h"
 
 namespace engine {
 
@@ -18,8 +19,9 @@ Outcome evaluate(const Scenario& scenario, const Resources& resources);
 void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome& outcome);
 
 // Within the meter's budget: a point that would take more, that runs out of memory or that throws is an outcome
-// with status `failed`. Throws WorkStopped where the meter was told to stop, and nothing else.
+// with status `failed`. Throws WorkStopped where the meter was told to stop, and nothing else. The scratch is what
+// a thread keeps from point to point.
 void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome& outcome,
-                   WorkMeter& work);
+                   WorkMeter& work, Scratch& scratch);
 
 }  // namespace engine

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/base/units.h"
+#include "engine/tasks/task_table.h"
 
 namespace engine {
 namespace {
@@ -51,29 +52,7 @@ std::string headline(const Scenario& scenario) {
   }
   text += fmt::format(", weights {}, activations {}, kv {}\n", name_of(scenario.quant.weights),
                       name_of(scenario.quant.activations), name_of(scenario.quant.kv));
-  switch (scenario.task) {
-    case Task::step:
-      if (scenario.step.phase == StepPhase::decode) {
-        text += fmt::format("one decode step: {} sequences of {} tokens\n", scenario.step.batch,
-                            scenario.step.context);
-      } else {
-        text += fmt::format("one prefill step: {} sequences of {} new tokens after {} cached\n",
-                            scenario.step.batch, scenario.step.prompt, scenario.step.cached);
-      }
-      break;
-    case Task::request:
-      text += fmt::format("{} request(s): {} prompt tokens after {} cached, {} generated\n",
-                          scenario.request.batch, scenario.request.prompt, scenario.request.cached,
-                          scenario.request.output);
-      break;
-    case Task::serve:
-      text +=
-          fmt::format("served load {}: {} arrivals, policy {}, {} replica(s)\n", scenario.load.name,
-                      name_of(scenario.load.arrivals), name_of(scenario.serving.policy),
-                      scenario.serving.replicas * parallel.dp);
-      break;
-  }
-  return text;
+  return text + task_entry(scenario.task).headline(scenario);
 }
 
 // The latencies of a served load: rows of a table of mean and percentiles.

@@ -1,19 +1,26 @@
-// What keeps a point from working that can be said before anything is simulated: devices, links, formats,
-// how the model is split, and how long its sequences are. Memory is looked at later (engine/memory).
+// What keeps a deployment from working that can be said before anything is timed: devices, links, formats and
+// how the model is split. Memory is looked at later (engine/deploy.h).
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "engine/base/refusal.h"
+#include "engine/deployment.h"
 #include "engine/hardware/cluster.h"
-#include "engine/scenario.h"
 
 namespace engine {
 
-// Devices of all replicas: those of the layout, and for a served load every copy of it.
-double devices_in_use(const Scenario& scenario);
+// Devices of `copies` of the layout.
+inline double devices_of(const Deployment& deployment, double copies) {
+  return double(deployment.parallel.devices()) * copies;
+}
 
-// The first thing that is in the way, or nothing.
-std::optional<Refusal> feasibility_problem(const Scenario& scenario, const Fabric& fabric);
+// The first thing that is in the way of so many copies, or nothing.
+std::optional<Refusal> feasibility_problem(const Deployment& deployment, const Fabric& fabric,
+                                           double copies);
+
+// Sequences may not outgrow what the model is made for; `what` names the setting that says how long they are.
+std::optional<Refusal> too_long(const char* what, std::int64_t tokens, const ModelSpec& model);
 
 }  // namespace engine

@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstring>
@@ -25,8 +26,22 @@ struct KeyLeaf {
   LeafKind kind = LeafKind::number;
 };
 
+// The same of a leaf of a role, which counts where it differs from the main deployment's.
+struct RoleKeyLeaf {
+  KeyLeaf own;
+  std::uint32_t main_offset = 0;
+};
+struct RoleKey {
+  std::uint32_t presence_offset = 0;
+  std::vector<RoleKeyLeaf> leaves;
+};
+
+struct TaskKey {
+  std::vector<KeyLeaf> leaves;
+  std::vector<RoleKey> roles;
+};
 constexpr std::size_t kTasks = enum_names(Task{}).size();
-using KeyLeaves = std::array<std::vector<KeyLeaf>, kTasks>;
+using TaskKeys = std::array<TaskKey, kTasks>;
 
 std::uint64_t hash_of(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
 
@@ -61,55 +76,103 @@ std::uint64_t leaf_bits(const Scenario& scenario, const KeyLeaf& leaf) {
   return 0;
 }
 
-KeyLeaves key_leaves() {
+KeyLeaf key_leaf(const Leaf& leaf, const Scenario& defaults) {
+  KeyLeaf entry;
+  entry.path_hash = hash_of(leaf.path);
+  entry.offset = std::uint32_t(leaf.offset);
+  entry.kind = leaf.kind;
+  entry.default_bits = leaf_bits(defaults, entry);
+  return entry;
+}
+
+RoleKey& role_of(const Leaf& leaf, TaskKey& key) {
+  const auto presence = std::uint32_t(leaf_table().leaves[std::size_t(leaf.presence)].offset);
+  const auto same = std::ranges::find(key.roles, presence, &RoleKey::presence_offset);
+  return same != key.roles.end() ? *same : key.roles.emplace_back(RoleKey{presence, {}});
+}
+
+TaskKeys task_keys() {
   const Scenario defaults;
-  KeyLeaves by_task;
+  TaskKeys keys;
   const std::vector<Leaf>& leaves = leaf_table().leaves;
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     const Leaf& leaf = leaves[i];
     if (!leaf.range.in_key) continue;
-    KeyLeaf entry;
-    entry.path_hash = hash_of(leaf.path);
-    entry.offset = std::uint32_t(leaf.offset);
-    entry.kind = leaf.kind;
-    entry.default_bits = leaf_bits(defaults, entry);
+    const KeyLeaf entry = key_leaf(leaf, defaults);
     for (std::size_t task = 0; task < kTasks; ++task) {
-      if (task_reads(static_cast<Task>(task), int(i))) by_task[task].push_back(entry);
+      if (!task_reads(static_cast<Task>(task), int(i))) continue;
+      if (leaf.presence < 0) {
+        keys[task].leaves.push_back(entry);
+      } else {
+        const Leaf& main = leaves[std::size_t(leaf.of_main)];
+        role_of(leaf, keys[task]).leaves.push_back({entry, std::uint32_t(main.offset)});
+      }
     }
   }
-  return by_task;
+  return keys;
 }
 
-// Which calibration is behind the point; 0: none is. One that is not there is known by what was asked for.
-std::uint64_t calibration_bits(const Scenario& scenario, const Calibrations& calibrations) {
-  const CalibrationChoice chosen = chosen_calibration(scenario, calibrations);
+// Which calibration is behind a deployment; 0: none is. One that is not there is known by what was asked for.
+std::uint64_t calibration_bits(const Scenario& scenario, const Deployment& deployment,
+                               const Calibrations& calibrations) {
+  const CalibrationChoice chosen =
+      chosen_calibration(scenario.calibration, deployment, calibrations);
   if (chosen.missing) return hash_of("missing " + scenario.calibration.name);
   return chosen.calibration == nullptr ? 0 : hash_of(chosen.calibration->identity);
 }
 
-Key key_with(const Scenario& scenario, std::uint64_t calibration) {
-  static const KeyLeaves all = key_leaves();
-  const std::vector<KeyLeaf>& leaves = all[static_cast<std::size_t>(scenario.task)];
-  // Not cleared: only the words written below are hashed.
-  std::array<std::uint64_t, 2 * 512> words;
-  std::size_t count = 0;
-  words[count++] = std::uint64_t(kModelVersion);
-  words[count++] = calibration;
-  check(2 * leaves.size() + 2 <= words.size(), "the key's buffer holds every leaf");
-  for (const KeyLeaf& leaf : leaves) {
-    const std::uint64_t word = leaf_bits(scenario, leaf);
-    if (word == leaf.default_bits) continue;
-    words[count++] = leaf.path_hash;
-    words[count++] = word;
+// What is hashed. Not cleared: only the words written are read.
+class KeyWords {
+ public:
+  void add(std::uint64_t word) { words_[count_++] = word; }
+  void add(std::uint64_t name, std::uint64_t word) {
+    add(name);
+    add(word);
   }
-  const XXH128_hash_t hash = XXH3_128bits(words.data(), count * sizeof(std::uint64_t));
-  return {.high = hash.high64, .low = hash.low64};
+  Key hash() const {
+    const XXH128_hash_t hash = XXH3_128bits(words_.data(), count_ * sizeof(std::uint64_t));
+    return {.high = hash.high64, .low = hash.low64};
+  }
+  static constexpr std::size_t kMost = 4 * 512;
+
+ private:
+  std::array<std::uint64_t, kMost> words_;
+  std::size_t count_ = 0;
+};
+
+// What a role has that the main deployment has not.
+void add_role(const Scenario& scenario, const RoleKey& role, KeyWords& words) {
+  const char* place = reinterpret_cast<const char*>(&scenario) + role.presence_offset;
+  if (*place == 0) return;
+  for (const RoleKeyLeaf& leaf : role.leaves) {
+    const std::uint64_t word = leaf_bits(scenario, leaf.own);
+    KeyLeaf main = leaf.own;
+    main.offset = leaf.main_offset;
+    if (word != leaf_bits(scenario, main)) words.add(leaf.own.path_hash, word);
+  }
 }
 
 }  // namespace
 
 Key key_of(const Scenario& scenario, const Calibrations& calibrations) {
-  return key_with(scenario, calibration_bits(scenario, calibrations));
+  static const TaskKeys keys = task_keys();
+  const TaskKey& key = keys[static_cast<std::size_t>(scenario.task)];
+  std::size_t most = 2 + 2 * key.leaves.size();
+  for (const RoleKey& role : key.roles) most += 2 + 2 * role.leaves.size();
+  check(most <= KeyWords::kMost, "the key's buffer holds every leaf");
+  KeyWords words;
+  words.add(std::uint64_t(kModelVersion));
+  words.add(calibration_bits(scenario, scenario, calibrations));
+  for (const KeyLeaf& leaf : key.leaves) {
+    const std::uint64_t word = leaf_bits(scenario, leaf);
+    if (word != leaf.default_bits) words.add(leaf.path_hash, word);
+  }
+  for (const RoleKey& role : key.roles) add_role(scenario, role, words);
+  each_role(scenario, [&](std::string_view name, const Role& role) {
+    if (!role.present || key.roles.empty()) return;
+    words.add(hash_of(name), calibration_bits(scenario, role.deployment, calibrations));
+  });
+  return words.hash();
 }
 
 Key key_of(const Scenario& scenario) {

@@ -166,9 +166,27 @@ std::vector<LeafUse> unused() {
   };
 }
 
+// Deployments beside the main one. What a field of the main one needs, the same field of a role needs too
+// (`why_inert`); here is what is their own.
+std::vector<LeafUse> role_uses() {
+  std::vector<LeafUse> uses{of_task("prefill", "task is request", {"request"})};
+  for (const std::string_view path :
+       {"prefill.host.mode", "prefill.host.graph_launch", "prefill.host.largest_graph",
+        "prefill.serving.attention", "prefill.serving.decode_parts"}) {
+    uses.push_back({path, "the deployment generates tokens, which one for prompts does not", {}});
+  }
+  for (const Leaf& leaf : leaf_table().leaves) {
+    if (leaf.presence < 0) continue;
+    const Leaf& presence = leaf_table().leaves[std::size_t(leaf.presence)];
+    uses.push_back({leaf.path, "that deployment is present", {on(presence.path)}});
+  }
+  return uses;
+}
+
 std::vector<LeafUse> all_uses() {
   std::vector<LeafUse> uses;
-  for (const auto part : {task_uses, unused, step_uses, arrival_uses, request_uses, serving_uses}) {
+  for (const auto part :
+       {task_uses, role_uses, unused, step_uses, arrival_uses, request_uses, serving_uses}) {
     for (LeafUse& use : part()) uses.push_back(std::move(use));
   }
   return uses;
@@ -187,8 +205,15 @@ std::vector<int> leaves_at(std::string_view path) {
   return leaves;
 }
 
-bool can_hold(const UseCondition& condition, const CanBe& can_be) {
-  const std::vector<int> leaves = leaves_at(condition.path);
+// The same place in the role that a leaf belongs to, where the role has it.
+std::string beside(const Leaf& leaf, std::string_view path) {
+  std::string there = leaf.path.substr(0, leaf.path.find('.') + 1) + std::string(path);
+  const LeafTable& table = leaf_table();
+  return table.find_leaf(there) >= 0 || table.find_section(there) >= 0 ? there : std::string(path);
+}
+
+bool can_hold(const UseCondition& condition, std::string_view path, const CanBe& can_be) {
+  const std::vector<int> leaves = leaves_at(path);
   const auto among_names = [&condition, &leaves](double code) {
     const auto& names = leaf_table().leaves[std::size_t(leaves.front())].names;
     return std::ranges::find(condition.names, names[std::size_t(code)]) != condition.names.end();
@@ -228,10 +253,17 @@ double condition_value(const LeafValue& value) {
   return std::get<std::string>(value).empty() ? 0 : 1;
 }
 
-const LeafUse* why_inert(int leaf, const CanBe& can_be) {
+const LeafUse* why_inert(int number, const CanBe& can_be) {
+  const std::vector<Leaf>& leaves = leaf_table().leaves;
+  const Leaf& leaf = leaves[std::size_t(number)];
+  const Leaf* main = leaf.of_main < 0 ? nullptr : &leaves[std::size_t(leaf.of_main)];
   for (const LeafUse& use : leaf_uses()) {
-    if (!concerns(use, leaf_table().leaves[std::size_t(leaf)].path)) continue;
-    const auto holds = [&](const UseCondition& condition) { return can_hold(condition, can_be); };
+    const bool of_role = main != nullptr && concerns(use, main->path);
+    if (!of_role && !concerns(use, leaf.path)) continue;
+    const auto holds = [&](const UseCondition& condition) {
+      const std::string path = of_role ? beside(leaf, condition.path) : std::string(condition.path);
+      return can_hold(condition, path, can_be);
+    };
     if (std::ranges::none_of(use.any_of, holds)) return &use;
   }
   return nullptr;

@@ -11,14 +11,6 @@ concept HasComplete = requires(T& t) {
   t.complete();
 };
 
-// Finds the struct to complete in a scenario; each type that needs it appears in one place.
-template <class T>
-struct CompleteThunk;
-template <>
-struct CompleteThunk<Device> {
-  static void run(Scenario& scenario) { scenario.device.complete(); }
-};
-
 // Walks the field lists and notes where each value lies. Every struct is held by value, so a leaf's
 // offset is the same in every Scenario.
 class TableBuilder {
@@ -36,7 +28,10 @@ class TableBuilder {
       section.path = prefix_;
       section.meaning = meaning;
       if constexpr (InLibrary<T>) section.library = T::library;
-      if constexpr (HasComplete<T>) section.complete = &CompleteThunk<T>::run;
+      section.offset = offset_of(member);
+      if constexpr (HasComplete<T>) {
+        section.complete = [](void* place) { static_cast<T*>(place)->complete(); };
+      }
       section.first_leaf = table_.leaves.size();
       const std::size_t position = table_.sections.size();
       table_.sections.push_back(section);
@@ -47,7 +42,7 @@ class TableBuilder {
       leaf.path = prefix_;
       leaf.meaning = meaning;
       leaf.range = range;
-      leaf.offset = std::size_t(reinterpret_cast<const char*>(&member) - origin_);
+      leaf.offset = offset_of(member);
       describe_type<T>(leaf);
       limit_range(leaf);
       table_.leaves.push_back(std::move(leaf));
@@ -56,6 +51,11 @@ class TableBuilder {
   }
 
  private:
+  template <class T>
+  std::size_t offset_of(const T& member) const {
+    return std::size_t(reinterpret_cast<const char*>(&member) - origin_);
+  }
+
   template <class T>
   static void describe_type(Leaf& leaf) {
     if constexpr (IsQuantity<T>) {
@@ -89,11 +89,24 @@ class TableBuilder {
   std::string prefix_;
 };
 
+// Ties the leaves of a role to those of the main deployment.
+void tie_role(std::string_view role, LeafTable& table) {
+  const Section& section = table.sections[std::size_t(table.find_section(role))];
+  const std::string prefix = std::string(role) + ".";
+  const int presence = table.find_leaf(prefix + "present");
+  for (std::size_t i = section.first_leaf; i < section.last_leaf; ++i) {
+    if (int(i) == presence) continue;
+    table.leaves[i].presence = presence;
+    table.leaves[i].of_main = table.find_leaf(table.leaves[i].path.substr(prefix.size()));
+  }
+}
+
 LeafTable build_table() {
   LeafTable table;
   const Scenario origin;
   TableBuilder builder(origin, table);
   Scenario::fields(origin, builder);
+  each_role(origin, [&table](std::string_view role, const Role&) { tie_role(role, table); });
   return table;
 }
 
@@ -127,6 +140,25 @@ int LeafTable::find_section(std::string_view path) const {
 const LeafTable& leaf_table() {
   static const LeafTable table = build_table();
   return table;
+}
+
+void complete_section(Scenario& scenario, const Section& section) {
+  if (section.complete == nullptr) return;
+  section.complete(reinterpret_cast<char*>(&scenario) + section.offset);
+}
+
+bool of_role(const Leaf& leaf) {
+  static const Scenario any;
+  bool found = false;
+  each_role(any, [&](std::string_view role, const Role&) {
+    found = found || (leaf.path.starts_with(role) && leaf.path[role.size()] == '.');
+  });
+  return found;
+}
+
+bool is_present(const Scenario& scenario, const Leaf& leaf) {
+  return leaf.presence < 0 ||
+         leaf_integer(scenario, leaf_table().leaves[std::size_t(leaf.presence)]) != 0;
 }
 
 LeafValue get_leaf(const Scenario& scenario, const Leaf& leaf) {

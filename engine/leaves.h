@@ -30,6 +30,10 @@ struct Leaf {
   Range range;
   std::string_view meaning;
   std::size_t offset = 0;  // of the value within Scenario
+  // Of a leaf of a role ("prefill.device.clock"), the leaf that says whether the role is present, and the
+  // leaf of the main deployment that it is like unless it is stated; -1 elsewhere.
+  int presence = -1;
+  int of_main = -1;
 };
 
 // A struct inside the scenario, with the folder of specs/ its named values live in (or empty).
@@ -39,7 +43,8 @@ struct Section {
   std::string_view meaning;
   std::size_t first_leaf = 0;  // its leaves are [first_leaf, last_leaf) of the table
   std::size_t last_leaf = 0;
-  void (*complete)(Scenario&) = nullptr;  // fills in what a spec file leaves to convention
+  std::size_t offset = 0;                     // of the struct within Scenario
+  void (*complete)(void* section) = nullptr;  // fills in what a spec file leaves to convention
 };
 
 struct LeafTable {
@@ -52,6 +57,14 @@ struct LeafTable {
 };
 
 const LeafTable& leaf_table();
+
+// Fills in what the spec file of a section leaves to convention.
+void complete_section(Scenario& scenario, const Section& section);
+
+// Whether the leaf belongs to a deployment beside the main one.
+bool of_role(const Leaf& leaf);
+// Whether the leaf means something in a scenario: not that of a role which is not there.
+bool is_present(const Scenario& scenario, const Leaf& leaf);
 
 // A quantity or number is a double in base units, an enumeration its number.
 using LeafValue = std::variant<double, std::int64_t, bool, std::string>;

@@ -9,14 +9,11 @@
 #include "engine/base/enum_names.h"
 #include "engine/base/fields.h"
 #include "engine/base/tier.h"
-#include "engine/hardware/cluster.h"
-#include "engine/hardware/device.h"
-#include "engine/host/host_settings.h"
-#include "engine/model/model_spec.h"
-#include "engine/model/parallelism.h"
+#include "engine/deployment.h"
 #include "engine/serving/serving_rows.h"
-#include "engine/serving/serving_settings.h"
 #include "engine/serving/slo.h"
+#include "engine/tasks/request/request_shape.h"
+#include "engine/tasks/step/step_shape.h"
 #include "engine/workload/load.h"
 
 namespace engine {
@@ -27,50 +24,6 @@ enum class Task : std::uint8_t {
   serve,    // a load of requests over time
 };
 constexpr std::array<std::string_view, 3> enum_names(Task) { return {"step", "request", "serve"}; }
-
-enum class StepPhase : std::uint8_t { prefill, decode };
-constexpr std::array<std::string_view, 2> enum_names(StepPhase) { return {"prefill", "decode"}; }
-
-struct StepShape {
-  StepPhase phase = StepPhase::decode;
-  std::int64_t batch = 1;
-  std::int64_t context = 1024;
-  std::int64_t longest_context = 0;  // 0: all are alike
-  std::int64_t prompt = 1024;
-  std::int64_t cached = 0;
-
-  template <class Self, class Visit>
-  static void fields(Self& self, Visit&& visit) {
-    visit("phase", self.phase, "prefill: prompts are read; decode: one token a sequence",
-          any_value);
-    visit("batch", self.batch, "sequences in the step, per replica", at_least(1));
-    visit("context", self.context,
-          "decode: tokens a sequence attends to, its new one included; the mean, where they differ",
-          at_least(1));
-    visit(
-        "longest_context", self.longest_context,
-        "decode: the same of the longest sequence; it matters where serving.decode_parts are even",
-        non_negative_or("equal"));
-    visit("prompt", self.prompt, "prefill: new tokens of each sequence", at_least(1));
-    visit("cached", self.cached, "prefill: tokens before them whose KV is already there",
-          non_negative);
-  }
-};
-
-struct RequestShape {
-  std::int64_t batch = 1;
-  std::int64_t prompt = 1024;
-  std::int64_t cached = 0;
-  std::int64_t output = 128;
-
-  template <class Self, class Visit>
-  static void fields(Self& self, Visit&& visit) {
-    visit("batch", self.batch, "identical requests that start together, per replica", at_least(1));
-    visit("prompt", self.prompt, "new prompt tokens of each request", at_least(1));
-    visit("cached", self.cached, "prompt tokens whose KV is already there", non_negative);
-    visit("output", self.output, "tokens generated, the first one included", at_least(1));
-  }
-};
 
 struct CalibrationSettings {
   TierChoice tier = TierChoice::best;
@@ -92,17 +45,12 @@ struct CalibrationSettings {
   }
 };
 
-struct Scenario {
+// Its own deployment is the main one: fields of it have no prefix.
+struct Scenario : Deployment {
   Task task = Task::step;
-  Device device;
-  Cluster cluster;
-  ModelSpec model;
-  Parallelism parallel;
-  Quantization quant;
+  Role prefill;
   StepShape step;
   RequestShape request;
-  HostSettings host;
-  ServingSettings serving;
   Load load;
   Slo slo;
   CapacitySearch capacity;
@@ -130,7 +78,22 @@ struct Scenario {
     visit("calibration", self.calibration, "where kernel times come from", any_value);
     visit("seed", self.seed, "seed of everything random", any_integer);
     visit("replicate", self.replicate, "number of the replicate, from 0", non_negative);
+    visit("prefill", self.prefill,
+          "the deployment that reads prompts, where it is not the one that generates", any_value);
   }
 };
+
+// The deployments beside the main one: the one list of them.
+template <class Self, class Visit>
+void each_role(Self& scenario, Visit&& visit) {
+  visit("prefill", scenario.prefill);
+}
+
+// Every present role becomes a copy of the main deployment, before what is stated of it is written.
+inline void fill_roles(Scenario& scenario) {
+  each_role(scenario, [&scenario](std::string_view, Role& role) {
+    if (role.present) role.deployment = scenario;
+  });
+}
 
 }  // namespace engine

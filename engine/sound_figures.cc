@@ -7,14 +7,9 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
-#include <utility>
 
 namespace engine {
 namespace {
-
-static_assert(std::is_standard_layout_v<Metrics> && sizeof(Metrics) % sizeof(double) == 0,
-              "figures are doubles and nothing else");
 
 // NaN is a figure that the task does not have.
 bool sound(double value) { return !(value < 0) && !(value > std::numeric_limits<double>::max()); }
@@ -35,31 +30,18 @@ Refusal unsound(std::string_view name, double value) {
                       value)};
 }
 
-// A figure without which a point of the task says nothing.
-std::pair<std::string_view, double> essential(Task task, const Metrics& metrics) {
-  switch (task) {
-    case Task::step:
-      return {"step_time", metrics.step_time.value};
-    case Task::request:
-      return {"e2e", metrics.e2e.value};
-    case Task::serve:
-      return {"requests_finished", metrics.requests_finished};
-  }
-  return {};
-}
-
 }  // namespace
 
-std::optional<Refusal> figures_problem(Task task, const Outcome& outcome) {
-  const std::span figures(reinterpret_cast<const double*>(&outcome.metrics),
-                          sizeof(Metrics) / sizeof(double));
+std::optional<Refusal> figures_problem(const TaskEntry& task, const Outcome& outcome) {
+  const std::span figures = figure_values(outcome.metrics);
   bool all_sound = true;
   for (const double figure : figures) all_sound &= sound(figure);
   if (!all_sound) {
     const auto bad = std::ranges::find_if_not(figures, sound);
     return unsound(name_of_figure(std::size_t(bad - figures.begin())), *bad);
   }
-  const auto [name, value] = essential(task, outcome.metrics);
+  const std::string_view name = task.essential;
+  const double value = task.essential_value(outcome.metrics);
   if (!(value >= 0)) return unsound(name, value);
   for (const KernelRow& row : outcome.kernels) {
     if (!(row.time.value >= 0) || !sound(row.time.value)) {

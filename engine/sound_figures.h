@@ -4,12 +4,12 @@
 #include <optional>
 
 #include "engine/outcome.h"
-#include "engine/scenario.h"
+#include "engine/tasks/task_table.h"
 
 namespace engine {
 
 // What is wrong with the figures of a point that seems to work, naming the first; or nothing.
-std::optional<Refusal> figures_problem(Task task, const Outcome& outcome);
+std::optional<Refusal> figures_problem(const TaskEntry& task, const Outcome& outcome);
 
 // The point has no figures but the number of its devices.
 void fail(Outcome& outcome, Refusal refusal);

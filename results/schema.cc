@@ -10,10 +10,6 @@
 namespace results {
 namespace {
 
-static_assert(std::is_standard_layout_v<engine::Metrics> &&
-                  sizeof(engine::Metrics) % sizeof(double) == 0,
-              "metrics are doubles and nothing else");
-
 std::string with_suffix(std::string_view name, const engine::Unit& unit) {
   const std::string suffix = unit.suffix[0] == '\0' ? "" : "_" + std::string(unit.suffix);
   return name.ends_with(suffix) ? std::string(name) : std::string(name) + suffix;
@@ -77,9 +73,15 @@ void add_settings(const SchemaInputs& inputs, std::vector<Column>& columns) {
   const auto varied = [&inputs](int leaf) {
     return std::ranges::find(inputs.varied_leaves, leaf) != inputs.varied_leaves.end();
   };
+  const auto role_stated = [&inputs](const engine::Leaf& leaf) {
+    const int presence = leaf.presence;
+    return presence >= 0 ? engine::is_present(inputs.base, leaf)
+                         : engine::leaf_integer(inputs.base, leaf) != 0;
+  };
   const bool one_task = !varied(engine::leaf_table().find_leaf("task"));
   for (int i = 0; i < int(leaves.size()); ++i) {
     const engine::Leaf& leaf = leaves[std::size_t(i)];
+    if (engine::of_role(leaf) && !varied(i) && !role_stated(leaf)) continue;
     if (one_task && !varied(i) && of_an_absent_task(leaf.path, inputs.base.task)) continue;
     columns.push_back({.name = leaf_column(leaf.path),
                        .type = type_of(leaf.kind),
@@ -198,9 +200,9 @@ const std::vector<Metric>& metric_table() {
 }
 
 const double* metric_values(const engine::Metrics& metrics) {
-  return reinterpret_cast<const double*>(&metrics);
+  return engine::figure_values(metrics).data();
 }
-double* metric_values(engine::Metrics& metrics) { return reinterpret_cast<double*>(&metrics); }
+double* metric_values(engine::Metrics& metrics) { return engine::figure_values(metrics).data(); }
 
 std::string leaf_column(const std::string& path) {
   constexpr std::string_view name = ".name";

@@ -73,7 +73,7 @@ struct Metric {
   std::string_view meaning;
 };
 const std::vector<Metric>& metric_table();
-constexpr std::size_t kMetrics = sizeof(engine::Metrics) / sizeof(double);
+constexpr std::size_t kMetrics = engine::kFigures;
 // The figures as numbers in base units, in the order of metric_table().
 const double* metric_values(const engine::Metrics& metrics);
 double* metric_values(engine::Metrics& metrics);

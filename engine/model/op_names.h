@@ -124,10 +124,11 @@ enum class OpName : std::uint8_t {
   logits_gather,
   sampling,
   stage_transfer,
+  kv_transfer,
   gap,
   host,
 };
-constexpr std::array<std::string_view, 38> enum_names(OpName) {
+constexpr std::array<std::string_view, 39> enum_names(OpName) {
   return {"embedding",
           "input_norm",
           "qkv",
@@ -164,6 +165,7 @@ constexpr std::array<std::string_view, 38> enum_names(OpName) {
           "logits_gather",
           "sampling",
           "stage_transfer",
+          "kv_transfer",
           "gap",
           "host"};
 }

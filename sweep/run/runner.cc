@@ -101,7 +101,7 @@ class Worker {
     if (reused()) {
       ++tally.reused;
     } else {
-      engine::evaluate_into(point_.scenario, shared_.resources, outcome_, work_);
+      engine::evaluate_into(point_.scenario, shared_.resources, outcome_, work_, scratch_);
     }
     tally.count(outcome_);
     rows.add(point_, outcome_);
@@ -116,6 +116,7 @@ class Worker {
   Shared& shared_;
   PointBuilder builder_;
   engine::WorkMeter work_;
+  engine::Scratch scratch_;
   Point point_;
   engine::Outcome outcome_;
 };

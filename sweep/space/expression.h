@@ -12,7 +12,7 @@
 namespace sweep {
 
 // An expression ready to compile: names are v0, v1, ... (leaf `leaves[i]` for v_i), quantities are in
-// base units, texts are their text_code. sweep/spec/read_formula makes it from what the user wrote.
+// base units, texts are their text_code. sweep/language/read_formula makes it from what the user wrote.
 struct Formula {
   std::string source;              // as written, for reasons and for run.yaml
   std::string program;             // for muParser

@@ -17,7 +17,7 @@ struct LabelColumn {
   std::vector<std::string> values;  // a point's code counts into this
 };
 
-struct SpaceParts;  // axes, expressions and tables, built by sweep/spec
+struct SpaceParts;  // axes, expressions and tables, built by sweep/language
 
 class Space {
  public:

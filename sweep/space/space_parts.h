@@ -1,5 +1,5 @@
 // What a space is made of: axes, the tree that combines them, and the expressions over them. Built
-// once by sweep/spec, then shared and never changed.
+// once by sweep/language, then shared and never changed.
 #pragma once
 
 #include <cstdint>

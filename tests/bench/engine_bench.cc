@@ -5,8 +5,8 @@
 
 #include "engine/evaluate.h"
 #include "engine/leaves.h"
+#include "sweep/language/sweep_spec.h"
 #include "sweep/space/space.h"
-#include "sweep/spec/sweep_spec.h"
 #include "tests/bench/million_points.h"
 #include "tests/support/paths.h"
 

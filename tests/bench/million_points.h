@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "sweep/spec/library.h"
-#include "sweep/spec/sweep_spec.h"
+#include "sweep/language/library.h"
+#include "sweep/language/sweep_spec.h"
 #include "tests/support/paths.h"
 
 namespace bench {

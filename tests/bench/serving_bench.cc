@@ -10,8 +10,8 @@
 
 #include "engine/base/random.h"
 #include "engine/evaluate.h"
-#include "sweep/spec/library.h"
-#include "sweep/spec/sweep_spec.h"
+#include "sweep/language/library.h"
+#include "sweep/language/sweep_spec.h"
 #include "tests/support/paths.h"
 
 namespace {
@@ -41,8 +41,10 @@ Scenario llama_on_a100(PolicyName policy) {
 
 void run(benchmark::State& state, const Scenario& scenario, const Resources& resources) {
   Outcome outcome;
+  WorkMeter work;
+  Scratch scratch;
   for (auto _ : state) {
-    evaluate_into(scenario, resources, outcome);
+    evaluate_into(scenario, resources, outcome, work, scratch);
     benchmark::DoNotOptimize(outcome.metrics.ttft_p99);
   }
   if (outcome.status != Status::ok) state.SkipWithError(outcome.reason.c_str());
@@ -99,9 +101,11 @@ void ServingAnotherMachineEachTime(benchmark::State& state) {
   Scenario other = scenario;
   other.device.memory_bandwidth = other.device.memory_bandwidth * 1.01;
   Outcome outcome;
+  WorkMeter work;
+  Scratch scratch;
   bool first = true;
   for (auto _ : state) {
-    evaluate_into(first ? scenario : other, *served().resources, outcome);
+    evaluate_into(first ? scenario : other, *served().resources, outcome, work, scratch);
     first = !first;
     benchmark::DoNotOptimize(outcome.metrics.ttft_p99);
   }

@@ -59,36 +59,45 @@ Scenario changed(Scenario scenario, const Leaf& leaf) {
   return scenario;
 }
 
-bool in_key(Task task, const Leaf& leaf) {
-  return leaf.range.in_key && task_reads(task, leaf_table().find_leaf(leaf.path));
+bool in_key(const Scenario& scenario, const Leaf& leaf) {
+  return leaf.range.in_key && is_present(scenario, leaf) &&
+         task_reads(scenario.task, leaf_table().find_leaf(leaf.path));
 }
 
-constexpr Task kAllTasks[] = {Task::step, Task::request, Task::serve};
+// Every task, and every deployment beside the main one.
+std::vector<Scenario> bases() {
+  std::vector<Scenario> all;
+  for (const Task task : {Task::step, Task::request, Task::serve}) all.push_back(scenario_of(task));
+  Scenario apart = scenario_of(Task::request);
+  apart.device.scale_out = {.topology = Topology::fabric, .bandwidth = BytesPerSecond{50e9}};
+  apart.prefill.present = true;
+  fill_roles(apart);
+  all.push_back(apart);
+  return all;
+}
 
 TEST(Key, DependsOnWhatTheTaskReadsAndOnNothingElse) {
-  for (const Task task : kAllTasks) {
-    const Scenario base = scenario_of(task);
+  for (const Scenario& base : bases()) {
     std::set<Key> keys{key_of(base)};
     for (const Leaf& leaf : leaf_table().leaves) {
       const bool fresh = keys.insert(key_of(changed(base, leaf))).second;
-      EXPECT_EQ(fresh, in_key(task, leaf)) << name_of(task) << " " << leaf.path;
+      EXPECT_EQ(fresh, in_key(base, leaf)) << name_of(base.task) << " " << leaf.path;
     }
   }
 }
 
 // Otherwise a point found by its key would not be the point.
 TEST(Key, WhatIsNotInItMovesNoFigure) {
-  for (const Task task : kAllTasks) {
-    const Scenario base = scenario_of(task);
+  for (const Scenario& base : bases()) {
     const Outcome expected = evaluate(base);
     ASSERT_EQ(expected.status, Status::ok) << expected.reason;
     for (const Leaf& leaf : leaf_table().leaves) {
-      if (in_key(task, leaf)) continue;
+      if (in_key(base, leaf)) continue;
       const Outcome outcome = evaluate(changed(base, leaf));
-      EXPECT_EQ(outcome.reason, expected.reason) << name_of(task) << " " << leaf.path;
+      EXPECT_EQ(outcome.reason, expected.reason) << name_of(base.task) << " " << leaf.path;
       EXPECT_EQ(std::memcmp(&outcome.metrics, &expected.metrics, sizeof(Metrics)), 0)
-          << name_of(task) << " " << leaf.path;
-      EXPECT_EQ(outcome.kernels, expected.kernels) << name_of(task) << " " << leaf.path;
+          << name_of(base.task) << " " << leaf.path;
+      EXPECT_EQ(outcome.kernels, expected.kernels) << name_of(base.task) << " " << leaf.path;
     }
   }
 }

@@ -6,14 +6,15 @@
 #include <gtest/gtest.h>
 
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 
 #include "engine/evaluate.h"
+#include "sweep/language/library.h"
+#include "sweep/language/sweep_spec.h"
 #include "sweep/space/space_parts.h"
-#include "sweep/spec/library.h"
-#include "sweep/spec/sweep_spec.h"
 #include "tests/support/calibrations.h"
 #include "tests/support/paths.h"
 

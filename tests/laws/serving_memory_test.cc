@@ -4,7 +4,6 @@
 
 #include <cstdlib>
 #include <new>
-#include <thread>
 
 #include "engine/evaluate.h"
 #include "tests/support/serving_toys.h"
@@ -50,10 +49,12 @@ struct Allocated {
   std::int64_t bytes = 0;
 };
 
-Allocated allocated_by(const Scenario& scenario, Outcome& outcome) {
+Allocated allocated_by(const Scenario& scenario, Outcome& outcome, Scratch& scratch) {
+  const Resources none;
+  WorkMeter work;
   allocations = bytes = 0;
   counting = true;
-  evaluate_into(scenario, outcome);
+  evaluate_into(scenario, none, outcome, work, scratch);
   counting = false;
   EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
   return {allocations, bytes};
@@ -83,9 +84,10 @@ TEST(ServingMemory, TheLoopAllocatesNothing) {
   for (const PolicyEntry& entry : kPolicies) {
     const auto policy = static_cast<PolicyName>(&entry - kPolicies.data());
     Outcome outcome;
-    allocated_by(busy(policy, 4000), outcome);  // what there is grows once
-    const Allocated few = allocated_by(busy(policy, 1000), outcome);
-    const Allocated many = allocated_by(busy(policy, 4000), outcome);
+    Scratch scratch;
+    allocated_by(busy(policy, 4000), outcome, scratch);  // what there is grows once
+    const Allocated few = allocated_by(busy(policy, 1000), outcome, scratch);
+    const Allocated many = allocated_by(busy(policy, 4000), outcome, scratch);
     EXPECT_EQ(few.count, many.count) << entry.name;
     EXPECT_LT(many.count, 64) << entry.name;
   }
@@ -93,14 +95,11 @@ TEST(ServingMemory, TheLoopAllocatesNothing) {
 
 TEST(ServingMemory, MemoryFollowsTheRequestsInside) {
   if (!kCounts) GTEST_SKIP() << "the sanitizer has the allocator";
-  // Twice the requests, all percentiles in histograms: what a fresh thread allocates hardly grows.
+  // Twice the requests, all percentiles in histograms: what a first point allocates hardly grows.
   const auto fresh = [](std::int64_t requests) {
-    Allocated allocated;
-    std::thread([&] {
-      Outcome outcome;
-      allocated = allocated_by(busy(policy_named("vllm_v1"), requests), outcome);
-    }).join();
-    return allocated.bytes;
+    Outcome outcome;
+    Scratch scratch;
+    return allocated_by(busy(policy_named("vllm_v1"), requests), outcome, scratch).bytes;
   };
   const std::int64_t once = fresh(200'000), twice = fresh(400'000);
   EXPECT_LT(double(twice), 1.05 * double(once));

@@ -41,7 +41,8 @@ inline void expect_sensible(const engine::Outcome& outcome, const std::string& w
 inline engine::Outcome bounded(const engine::Scenario& scenario) {
   engine::WorkMeter meter(kSmallBudget);
   engine::Outcome outcome;
-  engine::evaluate_into(scenario, engine::Resources{}, outcome, meter);
+  engine::Scratch scratch;
+  engine::evaluate_into(scenario, engine::Resources{}, outcome, meter, scratch);
   return outcome;
 }
 

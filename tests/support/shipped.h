@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/resources.h"
-#include "sweep/spec/sweep_spec.h"
+#include "sweep/language/sweep_spec.h"
 #include "tests/support/calibrations.h"
 #include "tests/support/paths.h"
 

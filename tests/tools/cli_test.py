@@ -2,7 +2,9 @@
 
 import os
 import pathlib
+import re
 import shlex
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -32,7 +34,7 @@ class CommandLine(unittest.TestCase):
 
     def test_help_names_every_verb_and_exit_code(self):
         text = llmsweep("--help").stdout
-        for word in ("run", "check", "explain", "list", "show", "describe", "completion", "version", "Exit codes"):
+        for word in ("run", "check", "explain", "list", "show", "describe", "kernels", "validate", "calibrate", "completion", "version", "Exit codes"):
             self.assertIn(word, text)
 
     def test_no_verb_and_unknown_options_are_mistakes(self):
@@ -264,11 +266,24 @@ class CommandLine(unittest.TestCase):
 
     def test_completion_offers_verbs_and_options(self):
         script = llmsweep("completion", "bash").stdout
-        words = subprocess.run(
-            ["bash", "-c", script + "\nCOMP_WORDS=(llmsweep run --s); COMP_CWORD=2; _llmsweep; echo ${COMPREPLY[@]}"],
-            capture_output=True, text=True,
-        ).stdout
-        self.assertIn("--shard", words)
+        path = os.pathsep.join([str(pathlib.Path(BINARY).parent), os.environ["PATH"]])
+        for words, offered in (("run --s", "--shard"), ("kernels --dev", "--device"), ("ru", "run")):
+            asked = words.split()
+            line = f"\nCOMP_WORDS=(llmsweep {words}); COMP_CWORD={len(asked)}; _llmsweep; echo ${{COMPREPLY[@]}}"
+            said = subprocess.run(["bash", "-c", script + line], capture_output=True, text=True, env={**os.environ, "PATH": path})
+            self.assertIn(offered, said.stdout.split(), said.stderr)
+
+    def test_verbs_about_kernels_are_answered_by_the_program_beside(self):
+        for verb in ("kernels", "validate", "calibrate"):
+            said = llmsweep(verb, "--help").stdout
+            about = re.search(rf"(?m)^  {verb} +(\S.*)$", llmsweep("--help").stdout)[1]
+            self.assertIn(about, said)
+            self.assertIn(f"llmsweep {verb} ", said)
+            alone = shutil.copy(BINARY, self.home / "llmsweep")
+            ran = subprocess.run([alone, verb], capture_output=True, text=True)
+            self.assertEqual(ran.returncode, 1)
+            self.assertEqual(ran.stderr, f"error: '{verb}' needs llmsweep-calibrate, which is not in {self.home.resolve()}\n")
+        self.assertEqual(llmsweep("kernels").returncode, 2)
 
     def test_list_says_what_each_spec_is(self):
         self.assertRegex(llmsweep("list").stdout, r"(?m)^sweeps +\d+   llmsweep list sweeps$")

@@ -1,4 +1,4 @@
-"""What the built program's ELF header promises: libraries only from stated places, addresses that differ from
+"""What the built programs' ELF headers promise: libraries only from stated places, addresses that differ from
 run to run, nothing left to overwrite after loading, and overruns of stack and buffers that end the program.
 
 Reads the header itself, so that it needs no tools and means the same on every 64-bit machine.
@@ -80,9 +80,11 @@ def setting(name):
 
 
 class Hardening(unittest.TestCase):
+    program = BINARY
+
     @classmethod
     def setUpClass(cls):
-        cls.elf = Elf(BINARY)
+        cls.elf = Elf(cls.program)
 
     def test_libraries_come_only_from_absolute_places(self):
         for path in self.elf.texts(DT_RUNPATH) + self.elf.texts(DT_RPATH):
@@ -125,6 +127,10 @@ class Hardening(unittest.TestCase):
             words = entry["command"].split()
             level = [word for word in words if "_FORTIFY_SOURCE" in word]
             self.assertRegex(" ".join(level), r"-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=[23]$", entry["file"])
+
+
+class HardeningOfCalibrate(Hardening):
+    program = BINARY.with_name("llmsweep-calibrate")
 
 
 class WorkingDirectory(unittest.TestCase):

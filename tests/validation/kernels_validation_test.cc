@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "sweep/spec/sweep_spec.h"
+#include "sweep/language/sweep_spec.h"
 #include "tests/support/calibrations.h"
 #include "tests/support/paths.h"
 #include "tools/calibrate/load_calibration.h"

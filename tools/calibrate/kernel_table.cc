@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "sweep/input/mistake_list.h"
-#include "sweep/spec/suggest.h"
+#include "sweep/language/suggest.h"
 #include "tools/calibrate/call_names.h"
 
 namespace tools {

@@ -8,7 +8,7 @@
 
 #include "engine/base/result.h"
 #include "engine/calibration/calibration.h"
-#include "sweep/spec/library.h"
+#include "sweep/language/library.h"
 
 namespace tools {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "sweep/spec/sweep_spec.h"
+#include "sweep/language/sweep_spec.h"
 #include "tools/calibrate/table_row.h"
 
 namespace tools {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/base/result.h"
-#include "sweep/spec/library.h"
+#include "sweep/language/library.h"
 #include "tools/calibrate/transfer_sections.h"
 
 namespace tools {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "sweep/spec/sweep_spec.h"
+#include "sweep/language/sweep_spec.h"
 #include "tools/calibrate/table_row.h"
 
 namespace tools {

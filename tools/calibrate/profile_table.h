@@ -8,7 +8,7 @@
 #include "engine/base/result.h"
 #include "engine/model/model_spec.h"
 #include "results/text_table.h"
-#include "sweep/spec/library.h"
+#include "sweep/language/library.h"
 #include "tools/calibrate/kernel_table.h"
 
 namespace tools {

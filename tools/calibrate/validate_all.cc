@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "sweep/spec/sweep_spec.h"
+#include "sweep/language/sweep_spec.h"
 #include "tools/calibrate/accuracy_table.h"
 #include "tools/calibrate/engine_calibrations.h"
 #include "tools/calibrate/load_calibration.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "engine/base/result.h"
-#include "sweep/spec/library.h"
+#include "sweep/language/library.h"
 
 namespace tools {
 

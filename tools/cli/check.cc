@@ -13,8 +13,8 @@
 
 #include "engine/evaluate.h"
 #include "engine/leaves.h"
+#include "sweep/language/read_value.h"
 #include "sweep/space/row_sink.h"
-#include "sweep/spec/read_value.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/outcome_summary.h"
 #include "tools/terminal/terminal.h"

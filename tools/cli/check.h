@@ -1,7 +1,7 @@
 // What a sweep would run, without running it.
 #pragma once
 
-#include "sweep/spec/sweep_spec.h"
+#include "sweep/language/sweep_spec.h"
 
 namespace tools {
 

@@ -5,12 +5,9 @@
 #include <cmath>
 #include <cstdio>
 
-#include "tools/cli/specs_folder.h"
 #include "tools/terminal/terminal.h"
 
 namespace tools {
-
-sweep::Library standard_library() { return sweep::Library::standard(specs_folder()); }
 
 std::optional<sweep::SweepSpec> read_or_complain(const std::filesystem::path& file) {
   auto spec = sweep::read_sweep(file, standard_library());

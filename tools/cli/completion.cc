@@ -10,7 +10,8 @@
 namespace tools {
 namespace {
 
-// Everything is taken from the parser, so a new verb or option completes at once.
+// Everything is taken from the parser, or from the help of a verb that another program answers, so a new
+// verb or option completes at once.
 std::string option_words(const CLI::App& verb) {
   std::string words;
   for (const CLI::Option* option : verb.get_options()) {
@@ -38,6 +39,8 @@ std::string script(const CLI::App& app) {
     list) words="$words $(llmsweep list --names 2>/dev/null)" ;;
     show) words="$words $(llmsweep show --names 2>/dev/null)" ;;
     completion) words="$words bash zsh" ;;
+    kernels | validate | calibrate)
+      words="$words $(llmsweep "$verb" --help 2>/dev/null | grep -oE -- '--[a-z-]+')" ;;
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
   case "$verb" in

@@ -11,8 +11,8 @@
 #include "engine/leaf_use.h"
 #include "engine/leaves.h"
 #include "results/schema.h"
-#include "sweep/spec/read_value.h"
-#include "sweep/spec/suggest.h"
+#include "sweep/language/read_value.h"
+#include "sweep/language/suggest.h"
 #include "tools/cli/cli.h"
 #include "tools/terminal/terminal.h"
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "engine/calibration/calibrations.h"
-#include "sweep/spec/calibration_files.h"
-#include "sweep/spec/suggest.h"
+#include "sweep/language/calibration_files.h"
+#include "sweep/language/suggest.h"
 #include "tools/cli/cli.h"
 #include "tools/terminal/terminal.h"
 

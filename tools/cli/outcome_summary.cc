@@ -7,9 +7,9 @@
 
 #include "engine/evaluate.h"
 #include "engine/leaves.h"
+#include "sweep/language/suggest.h"
 #include "sweep/space/space_parts.h"
-#include "sweep/spec/suggest.h"
-#include "tools/cli/number_text.h"
+#include "tools/terminal/number_text.h"
 
 namespace tools {
 namespace {

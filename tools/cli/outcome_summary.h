@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "sweep/language/sweep_spec.h"
 #include "sweep/space/row_sink.h"
-#include "sweep/spec/sweep_spec.h"
 
 namespace tools {
 

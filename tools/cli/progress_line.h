@@ -8,7 +8,7 @@
 #include <string>
 
 #include "sweep/run/progress.h"
-#include "tools/cli/number_text.h"
+#include "tools/terminal/number_text.h"
 
 namespace tools {
 

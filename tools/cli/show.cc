@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "engine/leaves.h"
-#include "sweep/spec/suggest.h"
-#include "sweep/spec/write_yaml.h"
+#include "sweep/language/suggest.h"
+#include "sweep/language/write_yaml.h"
 #include "tools/cli/cli.h"
 #include "tools/terminal/terminal.h"
 

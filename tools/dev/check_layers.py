@@ -13,10 +13,10 @@ ENGINE_ROOMS = [
     "training", "economics",
 ]
 ENGINE = ["engine"] + [f"engine/{room}" for room in ENGINE_ROOMS]
-SWEEP = ["sweep/input", "sweep/workload", "sweep/spec", "sweep/space", "sweep/run"]
+SWEEP = ["sweep/input", "sweep/workload", "sweep/language", "sweep/space", "sweep/run"]
 
-# A room and the rooms it may include; itself always. "engine" alone is the front door: the files
-# directly in engine/ (scenario, outcome, evaluate, explain).
+# A room and the rooms it may include; itself always. "engine" alone is the front door: the files directly in engine/
+# (scenario, outcome, evaluate, explain) and the tasks, whose settings a scenario is made of.
 ROOMS = {
     "engine/base": [],
     "engine/hardware": ["engine/base"],
@@ -38,7 +38,7 @@ ROOMS = {
     "sweep/input": ["engine/base"],
     "sweep/workload": ENGINE + ["sweep/input"],
     "sweep/space": ENGINE,
-    "sweep/spec": ENGINE + ["sweep/input", "sweep/space", "sweep/workload"],
+    "sweep/language": ENGINE + ["sweep/input", "sweep/space", "sweep/workload"],
     "sweep/run": ["engine", "engine/base", "sweep/space"],
     "results": ENGINE + ["sweep/input", "sweep/space"],
     "tools": ENGINE + SWEEP + ["results"],
@@ -47,7 +47,7 @@ ROOMS = {
 
 # Start of a package's header and the rooms it may appear in. Tests may include anything.
 PACKAGES = {
-    "yaml-cpp/": ["sweep/spec"],
+    "yaml-cpp/": ["sweep/language"],
     "muParser": ["sweep/space"],
     "tbb/": ["sweep/run"],
     "oneapi/tbb": ["sweep/run"],
@@ -56,7 +56,7 @@ PACKAGES = {
     "CLI/": ["tools"],
     "Random123/": ["engine/base"],
     "xxhash": ["engine", "engine/base", "sweep/workload", "sweep/space", "results"],
-    "nlohmann/": ["sweep/workload", "sweep/spec", "sweep/space", "results", "tools"],
+    "nlohmann/": ["sweep/workload", "sweep/language", "sweep/space", "results", "tools"],
     "zlib": ["sweep/input", "results", "tools"],
     "gtest/": [],
     "gmock/": [],
@@ -75,6 +75,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
 def room_of(path):
     """The room of a path like engine/kernels/gemm.h, or None for a folder the table does not know."""
     folders = pathlib.PurePosixPath(path).parts[:-1]
+    if folders[:2] == ("engine", "tasks"):
+        return "engine"
     for depth in (2, 1):
         # Only whole rooms count: engine/newroom/x.h is not the front door.
         if len(folders) >= depth and "/".join(folders[:depth]) in ROOMS:

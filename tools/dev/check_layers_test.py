@@ -24,7 +24,7 @@ class CheckLayers(unittest.TestCase):
         self.assertEqual(check_file("results/a.cc", "#include <parquet/arrow/writer.h>"), [])
         self.assertEqual(
             check_file("sweep/space/a.cc", "#include <yaml-cpp/yaml.h>"),
-            ["sweep/space/a.cc:1: error: <yaml-cpp/yaml.h> belongs in sweep/spec, not in sweep/space"])
+            ["sweep/space/a.cc:1: error: <yaml-cpp/yaml.h> belongs in sweep/language, not in sweep/space"])
 
     def test_the_engine_has_no_clock(self):
         self.assertEqual(len(check_file("engine/base/a.cc", "#include <chrono>")), 1)

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "results/durable_file.h"
-#include "sweep/spec/parse_quantity.h"
+#include "sweep/language/parse_quantity.h"
 
 namespace tools {
 namespace {

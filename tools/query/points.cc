@@ -5,8 +5,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "sweep/spec/parse_quantity.h"
-#include "sweep/spec/suggest.h"
+#include "sweep/language/parse_quantity.h"
+#include "sweep/language/suggest.h"
 
 namespace tools {
 namespace {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "sweep/spec/parse_quantity.h"
-#include "sweep/spec/suggest.h"
+#include "sweep/language/parse_quantity.h"
+#include "sweep/language/suggest.h"
 
 namespace tools {
 namespace {

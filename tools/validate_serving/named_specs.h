@@ -9,8 +9,8 @@
 
 #include "engine/base/result.h"
 #include "engine/scenario.h"
-#include "sweep/spec/library.h"
-#include "sweep/spec/sweep_spec.h"
+#include "sweep/language/library.h"
+#include "sweep/language/sweep_spec.h"
 
 namespace tools {
 

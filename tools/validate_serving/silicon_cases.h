@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/base/result.h"
-#include "sweep/spec/library.h"
+#include "sweep/language/library.h"
 #include "tools/validate_serving/served_case.h"
 
 namespace tools {

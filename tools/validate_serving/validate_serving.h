@@ -8,7 +8,7 @@
 #include "engine/base/result.h"
 #include "engine/resources.h"
 #include "results/text_table.h"
-#include "sweep/spec/library.h"
+#include "sweep/language/library.h"
 #include "tools/validate_serving/vllm_runs.h"
 
 namespace tools {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "results/durable_file.h"
-#include "sweep/spec/sweep_spec.h"
+#include "sweep/language/sweep_spec.h"
 #include "sweep/workload/trace_file.h"
 
 namespace tools {

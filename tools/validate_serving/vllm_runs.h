@@ -8,7 +8,7 @@
 
 #include "engine/base/result.h"
 #include "engine/workload/trace.h"
-#include "sweep/spec/library.h"
+#include "sweep/language/library.h"
 #include "tools/validate_serving/served_case.h"
 
 namespace tools {

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <bit>
-#include <thread>
 
 #include "engine/evaluate.h"
 #include "tests/support/random_load.h"
@@ -12,30 +11,34 @@
 namespace engine {
 namespace {
 
-Outcome on_a_fresh_thread(const toys::RandomCase& made) {
+// What is kept from point to point: here the step times of the last one.
+Outcome evaluate_after(Scratch& scratch, const Scenario& scenario, const Resources& resources) {
   Outcome outcome;
-  std::thread([&] { outcome = evaluate(made.scenario, made.resources); }).join();
+  WorkMeter work;
+  evaluate_into(scenario, resources, outcome, work, scratch);
   return outcome;
 }
 
-// A thread keeps the step times of its last point. What ran before must not show in a single bit.
+// What ran before must not show in a single bit.
 TEST(StepTable, RowsDoNotDependOnWhoUsedTheTableBefore) {
-  using Values = std::array<std::uint64_t, sizeof(Metrics) / sizeof(double)>;
+  using Values = std::array<std::uint64_t, kFigures>;
+  Scratch scratch;
   for (std::uint64_t number = 5000; number < 5060; ++number) {
     toys::RandomCase made = toys::random_case(number);
-    const Outcome alone = on_a_fresh_thread(made);
+    const Outcome alone = evaluate(made.scenario, made.resources);
     // The same machine under another load, then the point itself.
     toys::RandomCase other = made;
     other.scenario.seed += 1;
     other.scenario.load.rate = other.scenario.load.rate * 1.7;
     other.scenario.load.lengths.prompt += 5;
-    evaluate(other.scenario, other.resources);
-    const Outcome after = evaluate(made.scenario, made.resources);
+    evaluate_after(scratch, other.scenario, other.resources);
+    const Outcome after = evaluate_after(scratch, made.scenario, made.resources);
     EXPECT_EQ(std::bit_cast<Values>(alone.metrics), std::bit_cast<Values>(after.metrics)) << number;
     EXPECT_EQ(alone.kernels, after.kernels) << number;
     // And once more after a point of another machine.
-    evaluate(toys::random_case(number + 1000).scenario, made.resources);
-    EXPECT_EQ(evaluate(made.scenario, made.resources).kernels, alone.kernels) << number;
+    evaluate_after(scratch, toys::random_case(number + 1000).scenario, made.resources);
+    EXPECT_EQ(evaluate_after(scratch, made.scenario, made.resources).kernels, alone.kernels)
+        << number;
   }
 }
 

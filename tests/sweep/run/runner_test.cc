@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "sweep/spec/sweep_spec.h"
+#include "sweep/language/sweep_spec.h"
 
 namespace sweep {
 namespace {

@@ -6,9 +6,9 @@
 #include <filesystem>
 
 #include "engine/evaluate.h"
+#include "sweep/language/library.h"
+#include "sweep/language/sweep_spec.h"
 #include "sweep/space/space_parts.h"
-#include "sweep/spec/library.h"
-#include "sweep/spec/sweep_spec.h"
 #include "tests/support/paths.h"
 
 namespace sweep {

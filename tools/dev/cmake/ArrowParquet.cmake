@@ -92,7 +92,8 @@ function(llmsweep_library_path target)
   set_target_properties(${target} PROPERTIES INSTALL_RPATH ${built})
   install(FILES $<TARGET_FILE:Arrow::arrow_shared> $<TARGET_FILE:Parquet::parquet_shared>
     DESTINATION lib/llmsweep)
-  install(CODE "file(RPATH_CHANGE
-    FILE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/${target}\"
-    OLD_RPATH \"${built}\" NEW_RPATH \"\$ORIGIN/../lib/llmsweep\")")
+  install(CODE "set(file \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/${target}\")
+    if(EXISTS \"\${file}\")
+      file(RPATH_CHANGE FILE \"\${file}\" OLD_RPATH \"${built}\" NEW_RPATH \"\$ORIGIN/../lib/llmsweep\")
+    endif()")
 endfunction()

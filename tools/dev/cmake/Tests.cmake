@@ -19,11 +19,13 @@ function(llmsweep_test_program target)
     llmsweep_arrow)
 endfunction()
 
-# Tests and benchmarks that call the command want it built before them.
+# Tests and benchmarks that call the commands want them built before them.
 function(llmsweep_calls_command target)
-  if(TARGET llmsweep)
-    add_dependencies(${target} llmsweep)
-  endif()
+  foreach(command llmsweep llmsweep-calibrate)
+    if(TARGET ${command})
+      add_dependencies(${target} ${command})
+    endif()
+  endforeach()
 endfunction()
 
 # Toy devices and the like, shared by tests and benchmarks.

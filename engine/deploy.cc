@@ -1,0 +1,88 @@
+#include "engine/deploy.h"
+
+#include <fmt/core.h>
+
+#include <string>
+
+#include "engine/chosen_calibration.h"
+#include "engine/engine_kernels.h"
+#include "engine/feasibility.h"
+
+namespace engine {
+namespace {
+
+// What to say of a calibration that is not there.
+std::string missing(const CalibrationWish& wish) {
+  const std::string tier = "calibration.tier " + std::string(name_of(wish.tier)) + ": ";
+  if (wish.tier != TierChoice::measured) {
+    return wish.engine.empty() ? tier + "no such calibration is loaded"
+                               : "serving.kernels: no calibration of the engine '" +
+                                     std::string(wish.engine) + "' is loaded";
+  }
+  return wish.name.empty() ? tier + "no calibration was measured on such a device"
+                           : tier + "there is no calibration '" + std::string(wish.name) + "'";
+}
+
+std::string in_gb(Bytes bytes) { return fmt::format("{:.2f} GB", bytes.value / 1e9); }
+
+}  // namespace
+
+std::optional<Refusal> deploy(const Deployment& deployment, const CalibrationSettings& calibration,
+                              const Calibrations& calibrations, double copies, Deployed& deployed) {
+  if (deployment.parallel.cp > 1) {
+    return Refusal{ReasonClass::unsupported,
+                   "context parallelism (parallel.cp > 1) is not modelled"};
+  }
+  const CalibrationChoice chosen = chosen_calibration(calibration, deployment, calibrations);
+  if (chosen.missing) {
+    return Refusal{ReasonClass::calibration, missing(calibration_wish(calibration, deployment))};
+  }
+  deployed.spec = &deployment;
+  deployed.calibration = chosen.calibration;
+  deployed.fabric = fabric_of(deployment.cluster, deployment.device);
+  if (auto problem = feasibility_problem(deployment, deployed.fabric, copies)) return problem;
+  deployed.shard = shard_of(deployment.model, deployment.parallel, deployment.quant);
+  choose_kernels(deployment.serving, deployment.device, deployed.shard);
+  return std::nullopt;
+}
+
+Footprint footprint_of(const Deployed& deployed, const MemoryDemand& demand) {
+  const ServingSettings& serving = deployed.spec->serving;
+  return footprint_of(deployed.shard, deployed.spec->device,
+                      {.utilization = serving.memory_utilization,
+                       .of = serving.memory_share,
+                       .reserved = serving.reserved_memory,
+                       .step_tokens = demand.step_tokens,
+                       .step_sampled = demand.sampled,
+                       .per_logit = demand.per_logit});
+}
+
+std::optional<Refusal> memory_problem(const Deployed& deployed, const Footprint& footprint,
+                                      const MemoryDemand& demand) {
+  const Bytes left = footprint.left();
+  if (left.value < 0) {
+    return Refusal{
+        ReasonClass::memory,
+        fmt::format("the model does not fit: weights {}, activations {} and reserve {} exceed the "
+                    "budget of {} by {}",
+                    in_gb(footprint.weights), in_gb(footprint.activations),
+                    in_gb(footprint.reserved), in_gb(footprint.budget), in_gb(left * -1.0))};
+  }
+  const Bytes used = kv_bytes(deployed.shard, double(demand.context)) * double(demand.sequences);
+  if (used > left) {
+    return Refusal{
+        ReasonClass::memory,
+        fmt::format("the KV cache does not fit: {} x {} tokens need {}, {} are left beside weights "
+                    "of {}",
+                    demand.sequences, demand.context, in_gb(used), in_gb(left),
+                    in_gb(footprint.weights))};
+  }
+  return std::nullopt;
+}
+
+Refusal in_role(std::string_view role, Refusal refusal) {
+  refusal.text = fmt::format("{}: {}", role, refusal.text);
+  return refusal;
+}
+
+}  // namespace engine

@@ -1,0 +1,54 @@
+// A deployment made ready for work: its links, its share of the model, its kernels' times, its memory.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "engine/base/refusal.h"
+#include "engine/base/units.h"
+#include "engine/base/work_meter.h"
+#include "engine/calibration/calibrations.h"
+#include "engine/deployment.h"
+#include "engine/hardware/cluster.h"
+#include "engine/memory/footprint.h"
+#include "engine/model/model_ops.h"
+#include "engine/scenario.h"
+#include "engine/step/step_time.h"
+
+namespace engine {
+
+// The tokens and sequences that are in memory at once, and the largest step.
+struct MemoryDemand {
+  std::int64_t sequences = 1;
+  std::int64_t context = 1;
+  std::int64_t step_tokens = 1;
+  std::int64_t sampled = 1;
+  Bytes per_logit{4};  // an engine that serves sets memory aside for the sampler's worst case
+};
+
+// The deployment outlives it.
+struct Deployed {
+  const Deployment* spec = nullptr;
+  Fabric fabric;
+  ModelShard shard;
+  const Calibration* calibration = nullptr;  // null: rooflines
+
+  StepContext context(WorkMeter& work) const {
+    return {spec->device, fabric, shard, spec->host, calibration, &work};
+  }
+};
+
+// Lays the model out over `copies` of the layout; or says why that cannot be.
+std::optional<Refusal> deploy(const Deployment& deployment, const CalibrationSettings& calibration,
+                              const Calibrations& calibrations, double copies, Deployed& deployed);
+
+// What lies in the memory of its fullest device. Whether all of it fits: `memory_problem`.
+Footprint footprint_of(const Deployed& deployed, const MemoryDemand& demand);
+std::optional<Refusal> memory_problem(const Deployed& deployed, const Footprint& footprint,
+                                      const MemoryDemand& demand);
+
+// The same reason, of a deployment beside the main one.
+Refusal in_role(std::string_view role, Refusal refusal);
+
+}  // namespace engine

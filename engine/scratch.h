@@ -1,0 +1,27 @@
+// Memory that points use one after another. It changes no result: only how often memory is asked for, and
+// whether step times that two points share are worked out once.
+#pragma once
+
+#include <memory>
+
+namespace engine {
+
+class ServingSim;
+
+class Scratch {
+ public:
+  Scratch();
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  ServingSim& serving();
+
+  // After a point that broke off it may be large.
+  void forget();
+
+ private:
+  std::unique_ptr<ServingSim> serving_;  // made by the first served point
+};
+
+}  // namespace engine

@@ -1,0 +1,50 @@
+#include "engine/tasks/report_time.h"
+
+#include "engine/kernels/gemm.h"
+#include "engine/tasks/report_price.h"
+
+namespace engine {
+
+void report_time(const Scenario& scenario, const StepTime& time, const TokenCounts& tokens,
+                 Outcome& outcome) {
+  Metrics& metrics = outcome.metrics;
+  const Seconds total = time.total();
+  // Replicas work side by side, and a full pipeline has one batch in every stage.
+  const double copies = double(scenario.parallel.dp * scenario.parallel.pp);
+  metrics.compute_time = time.device.compute;
+  metrics.attention_time = time.device.attention;
+  metrics.communication_time = time.device.communication;
+  metrics.gap_time = time.host.gap;
+  metrics.host_time = time.host.launch + time.host.between;
+  metrics.output = TokensPerSecond{tokens.generated * copies / total.value};
+  metrics.total = TokensPerSecond{tokens.all * copies / total.value};
+  metrics.per_device = metrics.total / metrics.devices;
+  // The kernels of the stages in turn add up to one device's work over the pipeline's latency.
+  const Dtype dtype = compute_dtype(scenario.quant.weights, scenario.quant.activations);
+  metrics.model_flops_utilization = time.device.flops / total / matrix_peak(scenario.device, dtype);
+  metrics.memory_bandwidth_utilization =
+      time.device.bytes / total / scenario.device.memory_bandwidth;
+  report_price(scenario, TokensPerSecond{tokens.prompt * copies / total.value}, metrics);
+  outcome.bound = time.saved.largest();
+  outcome.tier = time.device.tier;
+  outcome.extrapolated = time.device.extrapolated;
+}
+
+void report_shared_work(std::initializer_list<DeploymentWork> work, Seconds total,
+                        Metrics& metrics) {
+  Flops flops;
+  Bytes bytes;
+  FlopsPerSecond peak;
+  BytesPerSecond bandwidth;
+  for (const auto& [on, done] : work) {
+    const double devices = double(on.parallel.devices());
+    flops += done.flops * devices;
+    bytes += done.bytes * devices;
+    peak += matrix_peak(on.device, compute_dtype(on.quant.weights, on.quant.activations)) * devices;
+    bandwidth += on.device.memory_bandwidth * devices;
+  }
+  metrics.model_flops_utilization = flops / total / peak;
+  metrics.memory_bandwidth_utilization = bytes / total / bandwidth;
+}
+
+}  // namespace engine

@@ -1,0 +1,37 @@
+// What tasks made of single steps have in common: figures of a point whose time is known.
+#pragma once
+
+#include <initializer_list>
+
+#include "engine/outcome.h"
+#include "engine/scenario.h"
+#include "engine/step/step_time.h"
+
+namespace engine {
+
+constexpr FigureGroup kPlainFigures[] = {FigureGroup::time, FigureGroup::rates, FigureGroup::memory,
+                                         FigureGroup::price};
+
+inline double one_copy(const Deployment&) { return 1; }
+
+// The tokens of one replica's steps.
+struct TokenCounts {
+  double prompt = 0;
+  double generated = 0;
+  double all = 0;  // that went through the model
+};
+
+// Time and work of everything the point did, and what follows from them.
+void report_time(const Scenario& scenario, const StepTime& time, const TokenCounts& tokens,
+                 Outcome& outcome);
+
+// What one device of a deployment did.
+struct DeploymentWork {
+  const Deployment& on;
+  const DeviceTime& done;
+};
+// Utilisation of the devices of several deployments, over the time of the point: each idles while another works.
+void report_shared_work(std::initializer_list<DeploymentWork> work, Seconds total,
+                        Metrics& metrics);
+
+}  // namespace engine

@@ -1,0 +1,193 @@
+#include "engine/tasks/request/request_task.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "engine/comm/carry_time.h"
+#include "engine/feasibility.h"
+#include "engine/kernels/kernel_time.h"
+#include "engine/step/interval.h"
+#include "engine/step/step_time.h"
+
+namespace engine {
+namespace {
+
+MemoryDemand demand_of(const RequestShape& request, const ServingSettings& serving,
+                       std::int64_t context) {
+  return {.sequences = request.batch,
+          .context = context,
+          .step_tokens = std::min(request.batch * request.prompt, serving.max_num_batched_tokens),
+          .sampled = request.batch};
+}
+
+// Prompts longer than a step's token budget are read in chunks, one after another.
+StepTime prompt_time(const RequestShape& request, const Deployment& on, const StepContext& context,
+                     Outcome& outcome) {
+  const std::int64_t budget =
+      std::max<std::int64_t>(1, on.serving.max_num_batched_tokens / request.batch);
+  StepTime sum;
+  std::vector<KernelRow> rows;
+  for (std::int64_t done = 0; done < request.prompt;) {
+    const std::int64_t chunk = std::min(budget, request.prompt - done);
+    BatchShape batch;
+    add_prefill(batch, request.batch, chunk, request.cached + done, on.model.window);
+    done += chunk;
+    batch.sampled = done == request.prompt ? request.batch : 0;
+    rows.clear();
+    context.charge(kWorkOfAStep);
+    const StepTime time = step_time(batch, context, Phase::prefill, &rows);
+    sum.add(time);
+    merge_rows(rows, outcome.kernels);
+  }
+  return sum;
+}
+
+// Two deployments that hand a KV cache over must mean the same by it.
+std::optional<Refusal> handover_problem(const Deployment& from, const Deployment& to) {
+  ModelSpec renamed = from.model;
+  renamed.name = to.model.name;
+  if (!(renamed == to.model)) {
+    return Refusal{ReasonClass::unsupported,
+                   "prefill.model differs from model: the KV cache of one is of no use to the "
+                   "other"};
+  }
+  if (from.quant.kv != to.quant.kv) {
+    return Refusal{ReasonClass::format,
+                   fmt::format("prefill.quant.kv is {} and quant.kv {}: a KV cache is carried as "
+                               "it is",
+                               name_of(from.quant.kv), name_of(to.quant.kv))};
+  }
+  if (from.parallel.dp != to.parallel.dp) {
+    return Refusal{ReasonClass::divisibility,
+                   fmt::format("prefill.parallel.dp is {} and parallel.dp {}: every replica hands "
+                               "its requests to one other",
+                               from.parallel.dp, to.parallel.dp)};
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> carry_problem(const Fabric& from, const Fabric& to) {
+  if (from.scale_out.bandwidth.value > 0 && to.scale_out.bandwidth.value > 0) return std::nullopt;
+  return Refusal{ReasonClass::links,
+                 "no link carries the KV cache from prefill to the main deployment: both need "
+                 "device.scale_out or cluster.scale_out"};
+}
+
+// The prompts' part of a request, wherever it runs, and the way of its KV cache to the main deployment.
+struct PromptPart {
+  StepTime time;
+  Seconds carried;
+};
+
+std::optional<Refusal> read_prompts(const TaskPoint& point, Outcome& outcome, PromptPart& part) {
+  const Scenario& scenario = point.scenario;
+  const RequestShape& request = scenario.request;
+  if (!scenario.prefill.present) {
+    part.time = prompt_time(request, scenario, point.main.context(point.work), outcome);
+    return std::nullopt;
+  }
+  const Deployment& reader = scenario.prefill.deployment;
+  if (auto problem = handover_problem(reader, scenario)) return problem;
+  Deployed deployed;
+  if (auto problem =
+          deploy(reader, scenario.calibration, point.resources.calibrations, 1, deployed))
+    return in_role("prefill", std::move(*problem));
+  if (auto problem = carry_problem(deployed.fabric, point.main.fabric)) return problem;
+  const std::int64_t tokens = request.cached + request.prompt;
+  const MemoryDemand demand = demand_of(request, reader.serving, tokens);
+  if (auto problem = memory_problem(deployed, footprint_of(deployed, demand), demand))
+    return in_role("prefill", std::move(*problem));
+  part.time = prompt_time(request, reader, deployed.context(point.work), outcome);
+  if (request.output == 1) return std::nullopt;  // the prompt's last step gives the only token
+  const auto share = [&](const ModelShard& shard) {
+    return kv_bytes(shard, double(tokens)) * double(request.batch);
+  };
+  part.carried = carry_time({share(deployed.shard), deployed.fabric.scale_out},
+                            {share(point.main.shard), point.main.fabric.scale_out});
+  KernelRow row;
+  row.phase = Phase::decode;
+  row.op = OpName::kv_transfer;
+  row.family = Family::send_recv;
+  row.bound = Bound::network;
+  row.calls = 1;
+  row.time = row.low = part.carried;
+  row.high = part.carried * kRooflineHigh;
+  row.bytes = share(point.main.shard);
+  row.saved[Bound::network] = part.carried;
+  outcome.kernels.push_back(row);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Refusal> request_problem(const Scenario& scenario) {
+  const RequestShape& request = scenario.request;
+  return too_long("request.cached + request.prompt + request.output",
+                  request.cached + request.prompt + request.output, scenario.model);
+}
+
+MemoryDemand request_demand(const Scenario& scenario, const Resources&, Scratch&) {
+  const RequestShape& request = scenario.request;
+  return demand_of(request, scenario.serving, request.cached + request.prompt + request.output);
+}
+
+void run_request(const TaskPoint& point, Outcome& outcome) {
+  const RequestShape& request = point.scenario.request;
+  PromptPart prompt;
+  if (auto problem = read_prompts(point, outcome, prompt)) {
+    return outcome.refuse(std::move(*problem));
+  }
+  // The first token comes out of the prompt's last step; each later step sees one more.
+  const StepTime decode =
+      decode_time(request.batch, request.cached + request.prompt + 1, request.output - 1,
+                  point.main.context(point.work), &outcome.kernels);
+  StepTime all = prompt.time;
+  all.add(decode);
+  all.device.communication += prompt.carried;
+  all.device.saved[Bound::network] += prompt.carried;
+  all.saved[Bound::network] += prompt.carried;
+  Metrics& metrics = outcome.metrics;
+  const Interval first = interval_of(outcome.kernels, Phase::prefill);
+  const Interval whole = interval_of(outcome.kernels);
+  metrics.ttft = prompt.time.total();
+  metrics.ttft_low = first.low;
+  metrics.ttft_high = first.high;
+  metrics.e2e = all.total();
+  metrics.e2e_low = whole.low;
+  metrics.e2e_high = whole.high;
+  if (request.output > 1) {
+    const double tokens = double(request.output - 1);
+    const Interval later = interval_of(outcome.kernels, Phase::decode);
+    metrics.tpot = (decode.total() + prompt.carried) / tokens;
+    metrics.tpot_low = later.low / tokens;
+    metrics.tpot_high = later.high / tokens;
+  }
+  const double batch = double(request.batch);
+  report_time(point.scenario, all,
+              {.prompt = batch * double(request.prompt),
+               .generated = batch * double(request.output),
+               .all = batch * double(request.output + request.prompt)},
+              outcome);
+  if (point.scenario.prefill.present) {
+    report_shared_work(
+        {{point.scenario.prefill.deployment, prompt.time.device}, {point.scenario, decode.device}},
+        all.total(), metrics);
+  }
+}
+
+std::string request_headline(const Scenario& scenario) {
+  const RequestShape& request = scenario.request;
+  std::string text = fmt::format("{} request(s): {} prompt tokens after {} cached, {} generated\n",
+                                 request.batch, request.prompt, request.cached, request.output);
+  if (scenario.prefill.present) {
+    const Deployment& reader = scenario.prefill.deployment;
+    text +=
+        fmt::format("prompts are read on {} x {}\n", reader.parallel.devices(), reader.device.name);
+  }
+  return text;
+}
+
+}  // namespace engine

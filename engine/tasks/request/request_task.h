@@ -1,0 +1,32 @@
+// Task `request`: identical requests that start together, from the prompt to the last token. Where the scenario
+// has a deployment for prompts of its own (`prefill`), their KV cache is carried from there to the main one.
+#pragma once
+
+#include "engine/tasks/report_time.h"
+#include "engine/tasks/task_table.h"
+
+namespace engine {
+
+std::optional<Refusal> request_problem(const Scenario& scenario);
+MemoryDemand request_demand(const Scenario& scenario, const Resources& resources, Scratch& scratch);
+void run_request(const TaskPoint& point, Outcome& outcome);
+std::string request_headline(const Scenario& scenario);
+
+constexpr std::string_view kRequestSections[] = {"request"};
+constexpr Role Scenario::*kRequestRoles[] = {&Scenario::prefill};
+
+constexpr TaskEntry request_task() {
+  return {.task = Task::request,
+          .sections = kRequestSections,
+          .figures = kPlainFigures,
+          .essential = "e2e",
+          .essential_value = [](const Metrics& metrics) { return metrics.e2e.value; },
+          .roles = kRequestRoles,
+          .copies = one_copy,
+          .problem = request_problem,
+          .demand = request_demand,
+          .run = run_request,
+          .headline = request_headline};
+}
+
+}  // namespace engine

@@ -1,0 +1,270 @@
+#include "engine/tasks/serve/serve_task.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "engine/base/random.h"
+#include "engine/base/refusal.h"
+#include "engine/feasibility.h"
+#include "engine/kernels/gemm.h"
+#include "engine/serving/capacity_estimate.h"
+#include "engine/serving/capacity_search.h"
+#include "engine/serving/serving_sim.h"
+#include "engine/tasks/serve/serve_interval.h"
+#include "engine/tasks/serve/serve_report.h"
+#include "engine/workload/request_source.h"
+
+namespace engine {
+namespace {
+
+// The load of a replicate: the same for every design and every rate.
+std::uint64_t load_seed(const Scenario& scenario) {
+  return mixed_seed(mixed_seed(0, std::uint64_t(scenario.seed)), std::uint64_t(scenario.replicate));
+}
+
+const Trace* trace_of(const Scenario& scenario, const Resources& resources) {
+  return scenario.load.trace.empty() ? nullptr : resources.find_trace(scenario.load.trace);
+}
+
+// More than any machine holds; a product with a block's tokens still fits 64 bits.
+constexpr double kMostBlocks = 1e9;
+
+// No sequence is too long for a model that states no limit.
+std::int64_t longest_of(const ModelSpec& model) {
+  return model.max_context > 0 ? model.max_context : std::int64_t(kMostCount);
+}
+
+// A point set up and ready to be simulated at any level of load.
+struct Setting {
+  const Scenario& scenario;
+  const StepContext& context;
+  const Trace* trace;
+  std::int64_t kv_blocks;
+  std::int64_t replicas;
+  CapacityEstimate capacity;
+};
+
+// One run of it. Rows besides the figures go to `rows`, where there is one.
+struct Run {
+  LoadLevel level;
+  RunPlan plan;
+  RunPurpose purpose = RunPurpose::figures;
+  StepScale scale = kAsPredicted;
+  Outcome* rows = nullptr;
+};
+
+void simulate(const Setting& setting, const Run& run, ServingSim& sim) {
+  const Scenario& scenario = setting.scenario;
+  const Slo& slo = served_slo(scenario);
+  sim.run({.settings = scenario.serving,
+           .load = scenario.load,
+           .trace = setting.trace,
+           .slo = slo,
+           .context = setting.context,
+           .level = run.level,
+           .plan = run.plan,
+           .purpose = run.purpose,
+           .capacity = setting.capacity.requests,
+           .kv_blocks = setting.kv_blocks,
+           .replicas = setting.replicas,
+           .longest = longest_of(scenario.model),
+           .seed = load_seed(scenario),
+           .scale = run.scale,
+           .output = scenario.output,
+           .request_rows = run.rows != nullptr ? &run.rows->requests : nullptr,
+           .timeline_rows = run.rows != nullptr ? &run.rows->timeline : nullptr});
+}
+
+// Mean tokens of a request of this load: what memory is reported for, and estimates start from. One
+// and one where the load cannot be made.
+struct TypicalRequest {
+  double prompt = 1;
+  double output = 1;
+};
+
+TypicalRequest typical_request(const Scenario& scenario, const Resources& resources,
+                               Scratch& scratch) {
+  const Load& load = scenario.load;
+  const Trace* trace = trace_of(scenario, resources);
+  if (load_problem(load, trace)) return {};
+  if (load.arrivals == ArrivalKind::trace) {
+    // A few hundred rows spread over the trace: an estimate, whatever its length.
+    const std::size_t stride = std::max<std::size_t>(1, trace->size() / 512);
+    TypicalRequest sum{0, 0};
+    double count = 0;
+    for (std::size_t row = 0; row < trace->size(); row += stride) {
+      sum.prompt += trace->prompt[row];
+      sum.output += trace->output[row];
+      count += 1;
+    }
+    return {sum.prompt / count, sum.output / count};
+  }
+  const MeanLengths mean =
+      mean_lengths(load, trace, load_seed(scenario), scratch.serving().memory());
+  // Each turn re-sends the ones before it.
+  const double before = double(load.turns - 1) / 2;
+  return {mean.prompt + before * (mean.prompt + mean.output), mean.output};
+}
+
+LoadLevel level_of(const Setting& setting, const TypicalRequest& typical) {
+  const Load& load = setting.scenario.load;
+  LoadLevel level{.rate = load.rate.value, .clients = load.clients};
+  if (load.throughput_fraction > 0) {
+    level.rate = load.throughput_fraction * setting.capacity.requests / double(load.turns);
+  }
+  if (load.kv_fraction > 0) {
+    const double tokens = double(setting.kv_blocks) * double(setting.replicas) *
+                          double(setting.scenario.serving.block_size);
+    const double clients = load.kv_fraction * tokens / (typical.prompt + typical.output / 2);
+    level.clients = std::int64_t(std::clamp(clients, 1.0, kMostCount));
+  }
+  return level;
+}
+
+// Stated settings may leave nothing to measure; automatic ones do so only where every request is refused,
+// which the row says.
+bool nothing_measured(const Load& load, const ServingSim& sim) {
+  const bool stated = load.warmup.value > 0 || load.window.value > 0;
+  return stated && sim.stats().measured().requests == 0;
+}
+
+std::string why_nothing(const Load& load, const ServingSim& sim) {
+  const std::string until =
+      load.window.value > 0 ? fmt::format(" for {:g} s (load.window)", load.window.value) : "";
+  return fmt::format(
+      "nothing was measured: after the warm-up of {:.3g} s (load.warmup){} no request arrives that "
+      "is "
+      "answered; the last one comes after {:.3g} s; state more load.requests or a shorter warm-up",
+      load.warmup.value, until, sim.stats().watch().last_arrival());
+}
+
+// The highest rate that meets capacity.slo goes to `level`; or why there is none.
+std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, Metrics& metrics,
+                                       LoadLevel& level) {
+  const Scenario& scenario = setting.scenario;
+  const Load& load = scenario.load;
+  if (load.arrivals == ArrivalKind::closed || load.arrivals == ArrivalKind::trace ||
+      load.arrivals == ArrivalKind::curve) {
+    return Refusal{ReasonClass::load,
+                   "capacity.slo searches over load.rate, which load.arrivals: " +
+                       std::string(name_of(load.arrivals)) + " does not have"};
+  }
+  double lowest_unseen = kNever;
+  std::string unseen;
+  const CapacityResult found =
+      highest_rate(setting.capacity.requests, scenario.capacity.tolerance, [&](double rate) {
+        const LoadLevel tried{.rate = rate};
+        simulate(setting,
+                 {.level = tried,
+                  .plan = run_plan(load, tried, setting.trace),
+                  .purpose = RunPurpose::verdict},
+                 sim);
+        if (nothing_measured(load, sim) && rate < lowest_unseen) {
+          lowest_unseen = rate;
+          unseen = why_nothing(load, sim);
+        }
+        return meets(scenario.capacity.slo, sim.stats()) &&
+               sim.verdict().saturation != Saturation::overloaded;
+      });
+  // A rate at which nothing was seen says nothing about the rates below it.
+  const double next = found.rate * (1 + scenario.capacity.tolerance);
+  if (lowest_unseen <= next * (1 + 1e-9) || (found.rate <= 0 && lowest_unseen < kNever)) {
+    return Refusal{ReasonClass::load, unseen};
+  }
+  if (found.endless) {
+    return Refusal{ReasonClass::load,
+                   "capacity.slo is met at any rate: load.requests are too few to miss it"};
+  }
+  if (found.rate <= 0) return Refusal{ReasonClass::slo, "no rate meets capacity.slo"};
+  metrics.capacity = RequestsPerSecond{found.rate};
+  metrics.capacity_monotone = found.monotone ? 1 : 0;
+  level.rate = found.rate;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Refusal> serve_problem(const Scenario& scenario) {
+  // Single requests that are too long are refused and counted; here it is all of them.
+  const Load& load = scenario.load;
+  if (load.arrivals == ArrivalKind::trace || load.lengths.distribution != LengthKind::fixed) {
+    return std::nullopt;
+  }
+  return too_long("load.lengths.prompt + load.lengths.output",
+                  std::int64_t(load.lengths.prompt + load.lengths.output), scenario.model);
+}
+
+MemoryDemand serve_demand(const Scenario& scenario, const Resources& resources, Scratch& scratch) {
+  const TypicalRequest typical = typical_request(scenario, resources, scratch);
+  const ServingSettings& serving = scenario.serving;
+  const bool chunked = policy_of(serving.policy).budget == StepBudget::chunk;
+  return {.sequences = 1,
+          .context = std::max<std::int64_t>(1, std::int64_t(typical.prompt + typical.output)),
+          .step_tokens = chunked ? std::max(serving.chunk, serving.max_num_seqs)
+                                 : serving.max_num_batched_tokens,
+          .sampled = serving.max_num_seqs,
+          .per_logit = serving.logit_memory};
+}
+
+std::string serve_headline(const Scenario& scenario) {
+  return fmt::format("served load {}: {} arrivals, policy {}, {} replica(s)\n", scenario.load.name,
+                     name_of(scenario.load.arrivals), name_of(scenario.serving.policy),
+                     scenario.serving.replicas * scenario.parallel.dp);
+}
+
+void run_serve(const TaskPoint& point, Outcome& outcome) {
+  const Scenario& scenario = point.scenario;
+  const StepContext context = point.main.context(point.work);
+  const auto refuse = [&outcome](ReasonClass why, std::string reason) {
+    outcome.refuse(Status::infeasible, {why, std::move(reason)});
+  };
+  const Trace* trace = trace_of(scenario, point.resources);
+  if (auto problem = load_problem(scenario.load, trace))
+    return refuse(ReasonClass::load, std::move(*problem));
+  const ServingSettings& serving = scenario.serving;
+  const std::int64_t fit = std::int64_t(
+      std::min(outcome.metrics.kv_capacity_tokens / double(serving.block_size), kMostBlocks));
+  Setting setting{.scenario = scenario,
+                  .context = context,
+                  .trace = trace,
+                  .kv_blocks = serving.kv_blocks > 0 ? serving.kv_blocks : fit,
+                  .replicas = serving.replicas * scenario.parallel.dp,
+                  .capacity = {}};
+  if (setting.kv_blocks < 1)
+    return refuse(ReasonClass::memory, "not one KV block fits beside the model");
+  outcome.metrics.kv_blocks = double(setting.kv_blocks);
+
+  const TypicalRequest typical = typical_request(scenario, point.resources, point.scratch);
+  setting.capacity = capacity_estimate(serving, {typical.prompt, typical.output}, setting.kv_blocks,
+                                       setting.replicas, context);
+  LoadLevel level = level_of(setting, typical);
+
+  ServingSim& sim = point.scratch.serving();
+  if (scenario.capacity.slo.any()) {
+    auto problem = search_capacity(setting, sim, outcome.metrics, level);
+    if (problem) return refuse(problem->reason_class, std::move(problem->text));
+  }
+  RunPlan plan = run_plan(scenario.load, level, trace);
+  simulate(setting, {.level = level, .plan = plan, .rows = &outcome}, sim);
+  if (nothing_measured(scenario.load, sim)) {
+    return refuse(ReasonClass::load, why_nothing(scenario.load, sim));
+  }
+  // They come as requests end: two that end within a nanosecond in either order.
+  std::ranges::sort(outcome.requests, {}, &RequestRow::number);
+  report_serving(scenario, sim, outcome);
+  if (scenario.output.intervals) {
+    // As long as this run was, at any speed of the steps.
+    plan.units = sim.units();
+    plan.lengths = 1;
+    const auto again = [&](const StepScale& scale) -> ServingStats& {
+      simulate(setting, {.level = level, .plan = plan, .scale = scale}, sim);
+      return sim.stats();
+    };
+    report_intervals(scenario, again, outcome);
+  }
+}
+
+}  // namespace engine

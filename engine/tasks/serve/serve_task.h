@@ -1,0 +1,31 @@
+// Task `serve`: a load of requests over time, and what its operator sees.
+#pragma once
+
+#include "engine/tasks/task_table.h"
+
+namespace engine {
+
+std::optional<Refusal> serve_problem(const Scenario& scenario);
+MemoryDemand serve_demand(const Scenario& scenario, const Resources& resources, Scratch& scratch);
+void run_serve(const TaskPoint& point, Outcome& outcome);
+std::string serve_headline(const Scenario& scenario);
+
+constexpr std::string_view kServeSections[] = {"load", "slo", "capacity", "output"};
+constexpr FigureGroup kServeFigures[] = {FigureGroup::time, FigureGroup::rates, FigureGroup::memory,
+                                         FigureGroup::price, FigureGroup::serving};
+
+constexpr TaskEntry serve_task() {
+  return {.task = Task::serve,
+          .sections = kServeSections,
+          .figures = kServeFigures,
+          .essential = "requests_finished",
+          .essential_value = [](const Metrics& metrics) { return metrics.requests_finished; },
+          .roles = {},
+          .copies = [](const Deployment& on) { return double(on.serving.replicas); },
+          .problem = serve_problem,
+          .demand = serve_demand,
+          .run = run_serve,
+          .headline = serve_headline};
+}
+
+}  // namespace engine

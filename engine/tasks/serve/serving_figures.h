@@ -1,0 +1,163 @@
+// Task `serve`: the figures that only a served load has.
+#pragma once
+
+#include "engine/base/units.h"
+#include "engine/figures.h"
+
+namespace engine {
+
+// Of a load of requests over time.
+struct ServingFigures {
+  Seconds ttft_p50{kNoValue};
+  Seconds ttft_p90{kNoValue};
+  Seconds ttft_p95{kNoValue};
+  Seconds ttft_p99{kNoValue};
+  Seconds tpot_p50{kNoValue};
+  Seconds tpot_p90{kNoValue};
+  Seconds tpot_p95{kNoValue};
+  Seconds tpot_p99{kNoValue};
+  Seconds itl{kNoValue};
+  Seconds itl_p50{kNoValue};
+  Seconds itl_p90{kNoValue};
+  Seconds itl_p95{kNoValue};
+  Seconds itl_p99{kNoValue};
+  Seconds e2e_p50{kNoValue};
+  Seconds e2e_p90{kNoValue};
+  Seconds e2e_p95{kNoValue};
+  Seconds e2e_p99{kNoValue};
+  Seconds queue{kNoValue};
+  Seconds queue_p50{kNoValue};
+  Seconds queue_p90{kNoValue};
+  Seconds queue_p95{kNoValue};
+  Seconds queue_p99{kNoValue};
+  RequestsPerSecond offered{kNoValue};
+  RequestsPerSecond throughput{kNoValue};
+  RequestsPerSecond throughput_low{kNoValue};
+  RequestsPerSecond throughput_high{kNoValue};
+  RequestsPerSecond goodput{kNoValue};
+  RequestsPerSecond capacity{kNoValue};
+  TokensPerSecond output_per_user{kNoValue};
+  TokensPerSecond total_per_user{kNoValue};
+  TokensPerSecond output_per_device{kNoValue};
+  double slo_attainment = kNoValue;
+  double slo_met = kNoValue;
+  double slo_probability = kNoValue;
+  double requests_finished = kNoValue;
+  double requests_refused = kNoValue;
+  double preemptions = kNoValue;
+  double recomputed_tokens = kNoValue;
+  double prefix_hit_rate = kNoValue;
+  double batch_mean = kNoValue;
+  double concurrency = kNoValue;
+  double utilization = kNoValue;
+  double kv_blocks = kNoValue;
+  double kv_use = kNoValue;
+  double kv_peak = kNoValue;
+  double kv_waste = kNoValue;
+  double steps = kNoValue;
+  Seconds makespan{kNoValue};
+  double capacity_monotone = kNoValue;
+  Seconds measured_from{kNoValue};
+  Seconds measured_until{kNoValue};
+  double requests_measured = kNoValue;
+  double steady = kNoValue;
+  double precision_met = kNoValue;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("ttft_p50", self.ttft_p50, "task serve: time to first token, p50");
+    visit("ttft_p90", self.ttft_p90, "task serve: time to first token, p90");
+    visit("ttft_p95", self.ttft_p95, "task serve: time to first token, p95");
+    visit("ttft_p99", self.ttft_p99, "task serve: time to first token, p99");
+    visit("tpot_p50", self.tpot_p50, "task serve: time per output token after the first, p50");
+    visit("tpot_p90", self.tpot_p90, "task serve: time per output token after the first, p90");
+    visit("tpot_p95", self.tpot_p95, "task serve: time per output token after the first, p95");
+    visit("tpot_p99", self.tpot_p99, "task serve: time per output token after the first, p99");
+    visit("itl", self.itl, "task serve: time between two tokens, mean");
+    visit("itl_p50", self.itl_p50, "task serve: time between two tokens, p50");
+    visit("itl_p90", self.itl_p90, "task serve: time between two tokens, p90");
+    visit("itl_p95", self.itl_p95, "task serve: time between two tokens, p95");
+    visit("itl_p99", self.itl_p99, "task serve: time between two tokens, p99");
+    visit("e2e_p50", self.e2e_p50, "task serve: from arrival to the last token, p50");
+    visit("e2e_p90", self.e2e_p90, "task serve: from arrival to the last token, p90");
+    visit("e2e_p95", self.e2e_p95, "task serve: from arrival to the last token, p95");
+    visit("e2e_p99", self.e2e_p99, "task serve: from arrival to the last token, p99");
+    visit("queue", self.queue, "task serve: from arrival to the first step it is part of, mean");
+    visit("queue_p50", self.queue_p50,
+          "task serve: from arrival to the first step it is part of, p50");
+    visit("queue_p90", self.queue_p90,
+          "task serve: from arrival to the first step it is part of, p90");
+    visit("queue_p95", self.queue_p95,
+          "task serve: from arrival to the first step it is part of, p95");
+    visit("queue_p99", self.queue_p99,
+          "task serve: from arrival to the first step it is part of, p99");
+    visit("offered", self.offered, "task serve: requests that arrive in the measured part");
+    visit("throughput", self.throughput, "task serve: requests finished in the measured part");
+    visit(
+        "throughput_low", self.throughput_low,
+        "lower end of the 90% interval of requests finished (served loads with output.intervals)");
+    visit(
+        "throughput_high", self.throughput_high,
+        "upper end of the 90% interval of requests finished (served loads with output.intervals)");
+    visit("goodput", self.goodput,
+          "task serve: requests finished in the measured part, within the limits of slo");
+    visit("capacity", self.capacity, "task serve: highest rate that meets capacity.slo");
+    visit("output_per_user", self.output_per_user,
+          "task serve: generated tokens of one user, between the first and the last");
+    visit("total_per_user", self.total_per_user,
+          "task serve: prompt and generated tokens of one user, from arrival to the last token");
+    visit("output_per_device", self.output_per_device, "task serve: generated tokens, per device");
+    visit("slo_attainment", self.slo_attainment,
+          "task serve: share of the measured requests within the limits of slo");
+    visit("slo_met", self.slo_met,
+          "task serve: 1 when every stated percentile is within its limit");
+    visit("slo_probability", self.slo_probability,
+          "task serve, output.intervals: probability that slo_met is 1, as far as kernel times are "
+          "known");
+    visit("requests_finished", self.requests_finished,
+          "task serve: requests answered, over the whole run");
+    visit("requests_refused", self.requests_refused,
+          "task serve: requests that could never fit, over the whole run");
+    visit("preemptions", self.preemptions,
+          "task serve: times a running request was put back, over the whole run");
+    visit("recomputed_tokens", self.recomputed_tokens,
+          "task serve: tokens whose KV was lost by preemption, over the whole run");
+    visit("prefix_hit_rate", self.prefix_hit_rate,
+          "task serve: share of prompt tokens found in the cache, over the whole run");
+    visit("batch_mean", self.batch_mean,
+          "task serve: sequences in a step, mean over the steps of the whole run");
+    visit("concurrency", self.concurrency, "task serve: requests inside, mean over the whole run");
+    visit("utilization", self.utilization,
+          "task serve: share of the time a step was running, over the whole run");
+    visit("kv_blocks", self.kv_blocks, "KV blocks of a replica");
+    visit("kv_use", self.kv_use,
+          "task serve: share of the KV cache with tokens in it, mean over the whole run");
+    visit("kv_peak", self.kv_peak,
+          "task serve: largest share of KV blocks in use, over the whole run");
+    visit("kv_waste", self.kv_waste,
+          "task serve: share of the room held by decodes that had no token in it, over the whole "
+          "run");
+    visit("steps", self.steps, "task serve: engine steps of the whole run");
+    visit("makespan", self.makespan,
+          "task serve: length of the whole run: from the start to the last answer that counts");
+    visit("capacity_monotone", self.capacity_monotone,
+          "task serve: 1 when no lower rate that was tried missed capacity.slo");
+    visit(
+        "measured_from", self.measured_from,
+        "task serve: end of the warm-up; rates, and latencies of requests that arrive, are counted "
+        "from here");
+    visit("measured_until", self.measured_until,
+          "task serve: end of the measured part, as a rule the last arrival");
+    visit("requests_measured", self.requests_measured,
+          "task serve: answered requests that arrived in the measured part: latencies are theirs");
+    visit(
+        "steady", self.steady,
+        "task serve: 1 when the measured part is of a system that had filled up and keeps up with "
+        "its load; 0 for overload, traces, curves and load.measure: whole");
+    visit("precision_met", self.precision_met,
+          "task serve: 1 when the throughput is known to 2% (95% interval from batch means), and "
+          "each limit of slo to 2% or met or missed beyond doubt; null for whole runs");
+  }
+};
+
+}  // namespace engine

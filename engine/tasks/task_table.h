@@ -1,0 +1,67 @@
+// What a point can be asked for: a row per task. A task is a folder beside this file, its line in the table, and
+// its settings in engine/scenario.h.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "engine/base/refusal.h"
+#include "engine/base/work_meter.h"
+#include "engine/deploy.h"
+#include "engine/feasibility.h"
+#include "engine/outcome.h"
+#include "engine/resources.h"
+#include "engine/scenario.h"
+#include "engine/scratch.h"
+
+namespace engine {
+
+// A point whose main deployment is ready.
+struct TaskPoint {
+  const Scenario& scenario;
+  const Resources& resources;
+  const Deployed& main;
+  const MemoryDemand& demand;
+  WorkMeter& work;
+  Scratch& scratch;
+};
+
+struct TaskEntry {
+  Task task;
+  // Sections of the scenario that only this task reads.
+  std::span<const std::string_view> sections;
+  std::span<const FigureGroup> figures;
+  // The figure without which a point of this task says nothing, and its name.
+  std::string_view essential;
+  double (*essential_value)(const Metrics& metrics);
+  // Deployments that it has beside the main one, where they are present.
+  std::span<Role Scenario::*const> roles;
+  // Copies of a deployment's layout.
+  double (*copies)(const Deployment& deployment);
+  // Settings of the task that contradict the model or one another.
+  std::optional<Refusal> (*problem)(const Scenario& scenario);
+  MemoryDemand (*demand)(const Scenario& scenario, const Resources& resources, Scratch& scratch);
+  // Memory has been reported, and the model fits.
+  void (*run)(const TaskPoint& point, Outcome& outcome);
+  // The task in a line, for `explain`.
+  std::string (*headline)(const Scenario& scenario);
+};
+
+std::span<const TaskEntry> task_table();
+const TaskEntry& task_entry(Task task);
+
+// Visits every deployment that a point has: visit(deployment, devices).
+template <class Visit>
+void each_deployment(const Scenario& scenario, Visit&& visit) {
+  const TaskEntry& task = task_entry(scenario.task);
+  visit(static_cast<const Deployment&>(scenario), devices_of(scenario, task.copies(scenario)));
+  for (Role Scenario::*const role : task.roles) {
+    const Deployment& deployment = (scenario.*role).deployment;
+    if ((scenario.*role).present)
+      visit(deployment, devices_of(deployment, task.copies(deployment)));
+  }
+}
+
+}  // namespace engine

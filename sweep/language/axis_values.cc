@@ -1,0 +1,325 @@
+#include "sweep/language/axis_values.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <tuple>
+
+#include "sweep/language/load_resources.h"
+#include "sweep/language/parse_quantity.h"
+#include "sweep/language/read_value.h"
+#include "sweep/language/suggest.h"
+#include "sweep/space/sampled_value.h"
+
+namespace sweep {
+namespace {
+
+using engine::Leaf;
+using engine::LeafKind;
+using engine::LeafValue;
+
+const std::vector<std::string> kFormKeys{"values",        "linear", "geometric",
+                                         "powers_of_two", "count",  "when"};
+
+bool is_numeric(const Leaf& leaf) {
+  return leaf.kind == LeafKind::quantity || leaf.kind == LeafKind::number ||
+         leaf.kind == LeafKind::integer;
+}
+
+double as_number(const LeafValue& value) {
+  return std::holds_alternative<std::int64_t>(value) ? double(std::get<std::int64_t>(value))
+                                                     : std::get<double>(value);
+}
+
+LeafValue as_value(const Leaf& leaf, double number) {
+  if (leaf.kind == LeafKind::integer) return std::int64_t(number);
+  return number;
+}
+
+class FormReader {
+ public:
+  FormReader(const Target& target, const NodeEntry& entry, FormPlace place, Reading& reading)
+      : target_(target), said_(entry.key.text), place_(place), reading_(reading) {}
+
+  AxisForm read(const Node& node) {
+    if (node.is_sequence()) {
+      if (place_ == FormPlace::sample && is_interval(node)) {
+        interval(node, Interval::Scale::linear);
+      } else {
+        list(node);
+      }
+    } else if (node.is_map()) {
+      map(node);
+    } else {
+      wrong(node,
+            said_ + ": " +
+                (node.is_scalar() ? "'" + node.text + "'" : std::string(name_of(node.kind))) +
+                " is neither a list nor a range",
+            node.is_scalar() ? "write '[" + node.text + "]', or set it under 'base'"
+                             : "write a list, as in '[1, 2, 4]'");
+    }
+    return std::move(form_);
+  }
+
+ private:
+  void wrong(const Node& node, std::string what, std::string hint) {
+    reading_.mistake(node.where, std::move(what), std::move(hint));
+  }
+
+  // In `of`, two numbers are the ends of an interval.
+  bool is_interval(const Node& node) const {
+    return target_.leaf != nullptr && is_numeric(*target_.leaf) && node.items.size() == 2 &&
+           node.items[0].is_scalar() && node.items[1].is_scalar();
+  }
+
+  void map(const Node& node) {
+    const Node* shape = nullptr;
+    for (const NodeEntry& entry : node.entries) {
+      const std::string& key = entry.key.text;
+      if (std::find(kFormKeys.begin(), kFormKeys.end(), key) == kFormKeys.end()) {
+        std::string hint = suggestion(key, kFormKeys, "known keys");
+        if (target_.section != nullptr) hint = "an axis is a list: '" + said_ + ": [{...}, {...}]'";
+        wrong(entry.key, said_ + ": unknown key '" + key + "'", hint);
+      } else if (key == "when") {
+        form_.when = &entry.value;
+      } else if (key != "count") {
+        if (shape != nullptr) {
+          wrong(entry.key, said_ + ": '" + key + "' beside another range", "keep one of them");
+        }
+        shape = &entry.value;
+      }
+    }
+    if (shape == nullptr) {
+      if (form_.when != nullptr || node.entries.empty()) {
+        wrong(node, said_ + " has no values", "add 'values: [...]' or a range");
+      }
+      return;
+    }
+    if (const Node* values = node.find("values")) {
+      if (values->is_sequence()) {
+        list(*values);
+      } else {
+        wrong(*values, said_ + ": 'values' is " + std::string(name_of(values->kind)),
+              "write a list, as in '[1, 2, 4]'");
+      }
+      no_count(node);
+    } else if (const Node* powers = node.find("powers_of_two")) {
+      powers_of_two(*powers);
+      no_count(node);
+    } else if (const Node* linear = node.find("linear")) {
+      range(node, *linear, Interval::Scale::linear);
+    } else if (const Node* geometric = node.find("geometric")) {
+      range(node, *geometric, Interval::Scale::logarithmic);
+    }
+  }
+
+  void no_count(const Node& node) {
+    if (const Node* count = node.find("count")) {
+      wrong(*count, said_ + ": 'count' has no meaning here",
+            "it goes with 'linear' and 'geometric'; remove it");
+    }
+  }
+
+  // ---- lists ---------------------------------------------------------------------------------
+
+  void list(const Node& node) {
+    if (node.items.empty()) {
+      return wrong(node, said_ + ": the list is empty", "write at least one value");
+    }
+    if (std::int64_t(node.items.size()) > kMostValues) return too_many(node);
+    for (const Node& item : node.items) add_item(item);
+    if (place_ == FormPlace::axis) refuse_repeats(node);
+  }
+
+  void add_item(const Node& item) {
+    AxisValue value;
+    const Node* written = &item;
+    value.label = flow_text(item);
+    if (item.is_map() && item.find("value") != nullptr) {
+      written = item.find("value");
+      value.label = flow_text(*written);
+      for (const NodeEntry& entry : item.entries) {
+        if (entry.key.text == "when") {
+          value.when = &entry.value;
+        } else if (entry.key.text == "label") {
+          value.label = read_text(entry.value, "label", reading_).value_or("");
+        } else if (entry.key.text != "value") {
+          wrong(entry.key, said_ + ": unknown key '" + entry.key.text + "'",
+                suggestion(entry.key.text, {"value", "when", "label"}, "known keys"));
+        }
+      }
+    } else if (item.is_map() && target_.leaf != nullptr) {
+      return wrong(item, said_ + ": a map without 'value'", "write '{value: ..., when: \"...\"}'");
+    }
+    if (target_.leaf != nullptr) {
+      if (auto read = read_value(*target_.leaf, *written, said_, reading_)) {
+        value.edits =
+            leaf_edits(number_of(*target_.leaf), std::move(*read), written->where, reading_);
+      }
+    } else {
+      value.edits = merged(read_section(*target_.section, *written, said_, reading_));
+    }
+    form_.values.push_back(std::move(value));
+  }
+
+  void refuse_repeats(const Node& node) {
+    // By label first, then by what the values do: comparing every pair of a long list would take for ever.
+    const auto before = [](const AxisValue* a, const AxisValue* b) {
+      if (a->label != b->label) return a->label < b->label;
+      return std::ranges::lexicographical_compare(
+          a->edits, b->edits, [](const Edit& x, const Edit& y) {
+            return std::tie(x.leaf, x.value) < std::tie(y.leaf, y.value);
+          });
+    };
+    std::set<const AxisValue*, decltype(before)> seen(before);
+    for (std::size_t i = 0; i < form_.values.size() && i < node.items.size(); ++i) {
+      const AxisValue& value = form_.values[i];
+      const bool fresh = seen.insert(&value).second;
+      if (fresh || value.when != nullptr || value.edits.empty()) continue;
+      wrong(node.items[i], said_ + ": '" + value.label + "' is listed twice",
+            "every point would be computed twice; remove one");
+    }
+  }
+
+  // ---- ranges --------------------------------------------------------------------------------
+
+  static int number_of(const Leaf& leaf) { return int(&leaf - engine::leaf_table().leaves.data()); }
+
+  void too_many(const Node& node) {
+    wrong(node, said_ + ": more than " + std::to_string(kMostValues) + " values",
+          "draw from so many with 'sample'");
+  }
+
+  struct Ends {
+    double low = 0;
+    double high = 0;
+  };
+  std::optional<Ends> ends(const Node& node, const std::string& form) {
+    if (target_.leaf == nullptr || !is_numeric(*target_.leaf)) {
+      wrong(node, said_ + ": '" + form + "' needs a number", "write a list of values");
+      return std::nullopt;
+    }
+    if (!node.is_sequence() || node.items.size() != 2) {
+      wrong(node, said_ + ": '" + form + "' takes two ends",
+            "write them as a list, as in '" + form + ": [1, 256]'");
+      return std::nullopt;
+    }
+    const auto low = read_value(*target_.leaf, node.items[0], said_, reading_);
+    const auto high = read_value(*target_.leaf, node.items[1], said_, reading_);
+    if (!low || !high) return std::nullopt;
+    const Ends result{as_number(*low), as_number(*high)};
+    if (target_.leaf->kind == LeafKind::integer &&
+        std::max(std::abs(result.low), std::abs(result.high)) > 0x1p53) {
+      wrong(node, said_ + ": a range of whole numbers cannot go beyond 2^53",
+            "write a list of values");
+      return std::nullopt;
+    }
+    if (form == "geometric" && !(result.low > 0 && result.high > 0)) {
+      wrong(node, said_ + ": a geometric range cannot start or end at or below zero",
+            "use 'linear', or ends above zero");
+      return std::nullopt;
+    }
+    if (!std::isfinite(result.high - result.low) ||
+        (form != "linear" && !std::isfinite(result.high / result.low))) {
+      wrong(node, said_ + ": the ends of the range are too far apart", "write a list of values");
+      return std::nullopt;
+    }
+    return result;
+  }
+
+  void range(const Node& node, const Node& shape, Interval::Scale scale) {
+    const bool linear = scale == Interval::Scale::linear;
+    const Node* count = node.find("count");
+    if (count == nullptr && place_ == FormPlace::sample) return interval(shape, scale);
+    const auto between = ends(shape, linear ? "linear" : "geometric");
+    if (count == nullptr) {
+      return wrong(node, said_ + ": a range without 'count'",
+                   "add how many values, as in 'count: 8'");
+    }
+    const auto steps = read_count(*count, said_ + ".count", 2, reading_);
+    if (!between || !steps) return;
+    if (*steps > kMostValues) return too_many(*count);
+    if (between->low == between->high) {
+      return wrong(shape, said_ + ": both ends of the range are the same",
+                   "write a list of one value");
+    }
+    std::vector<double> values;
+    for (std::int64_t i = 0; i < *steps; ++i) {
+      const double t = double(i) / double(*steps - 1);
+      double value = linear ? between->low + t * (between->high - between->low)
+                            : between->low * std::pow(between->high / between->low, t);
+      value = rounded(value, 12);
+      if (target_.leaf->kind == LeafKind::integer) value = std::round(value);
+      if (i == 0) value = between->low;
+      if (i == *steps - 1) value = between->high;
+      if (values.empty() || values.back() != value) values.push_back(value);
+    }
+    add_numbers(values);
+  }
+
+  void powers_of_two(const Node& node) {
+    const auto between = ends(node, "powers_of_two");
+    if (!between) return;
+    const Leaf& leaf = *target_.leaf;
+    int exponent = 0;
+    // A plain number is a power of two itself; a quantity is doubled from its first value.
+    if (leaf.kind != LeafKind::quantity &&
+        (between->low <= 0 || std::frexp(between->low, &exponent) != 0.5)) {
+      return wrong(node.items[0], said_ + ": '" + node.items[0].text + "' is not a power of two",
+                   "write 1, 2, 4, ..., or use 'geometric'");
+    }
+    const double ratio = between->high / between->low;
+    if (!(between->low > 0) || !(ratio >= 1) || std::frexp(ratio, &exponent) != 0.5) {
+      return wrong(node.items[1],
+                   said_ + ": doubling '" + node.items[0].text + "' never gives '" +
+                       node.items[1].text + "'",
+                   "end the range on a power of two times its start, or use 'geometric'");
+    }
+    std::vector<double> values;
+    for (double value = between->low; value <= between->high; value *= 2) values.push_back(value);
+    add_numbers(values);
+  }
+
+  void add_numbers(const std::vector<double>& values) {
+    const Leaf& leaf = *target_.leaf;
+    // Six digits tell neighbours apart unless the range is very fine.
+    std::set<std::string> distinct;
+    for (const double value : values)
+      distinct.insert(value_text(leaf, as_value(leaf, short_of(value))));
+    const bool fine = distinct.size() < values.size();
+    for (const double value : values) {
+      AxisValue added;
+      added.label = value_text(leaf, as_value(leaf, fine ? value : short_of(value)));
+      added.edits.push_back({number_of(leaf), as_value(leaf, value)});
+      form_.values.push_back(std::move(added));
+    }
+  }
+  double short_of(double value) const {
+    return target_.leaf->kind == LeafKind::integer ? value : rounded(value, 6);
+  }
+
+  void interval(const Node& node, Interval::Scale scale) {
+    const auto between = ends(node, scale == Interval::Scale::linear ? "linear" : "geometric");
+    if (!between) return;
+    if (!(between->low < between->high)) {
+      return wrong(node, said_ + ": the interval ends before it starts",
+                   "write the lower end first, or '{values: [...]}' to draw from two values");
+    }
+    form_.interval = Interval{number_of(*target_.leaf), between->low, between->high, scale};
+  }
+
+  const Target& target_;
+  std::string said_;
+  FormPlace place_;
+  Reading& reading_;
+  AxisForm form_;
+};
+
+}  // namespace
+
+AxisForm read_form(const Target& target, const NodeEntry& entry, FormPlace place,
+                   Reading& reading) {
+  return FormReader(target, entry, place, reading).read(entry.value);
+}
+
+}  // namespace sweep

@@ -1,0 +1,131 @@
+// config.json is read by the YAML reader: JSON is YAML, and every mistake then has its line.
+#include "sweep/language/hf_config.h"
+
+#include <algorithm>
+
+#include "sweep/language/hf_fields.h"
+#include "sweep/language/parse_quantity.h"
+#include "sweep/language/suggest.h"
+#include "sweep/language/yaml_file.h"
+
+namespace sweep {
+
+using engine::Mistake;
+using engine::ModelSpec;
+
+bool HfFields::has(std::string_view key) const {
+  const Node* node = map_.find(key);
+  return node != nullptr && !node->is_null();
+}
+
+std::int64_t HfFields::read_integer(std::string_view key, const Node& node) const {
+  const auto value = node.is_scalar() ? parse_integer(node.text) : std::nullopt;
+  if (!value || *value < 0) {
+    mistakes_.push_back(
+        {node.where, std::string(key) + ": '" + flow_text(node) + "' is not a whole number", ""});
+    return 1;
+  }
+  return *value;
+}
+
+std::int64_t HfFields::integer(std::string_view key) const {
+  if (has(key)) return read_integer(key, *map_.find(key));
+  mistakes_.push_back(
+      {map_.where, "the key '" + std::string(key) + "' is missing", architecture_ + " needs it"});
+  return 1;
+}
+
+std::int64_t HfFields::integer(std::string_view key, std::int64_t otherwise) const {
+  return has(key) ? read_integer(key, *map_.find(key)) : otherwise;
+}
+
+bool HfFields::boolean(std::string_view key, bool otherwise) const {
+  if (!has(key)) return otherwise;
+  const Node& node = *map_.find(key);
+  if (node.is_scalar() && (node.text == "true" || node.text == "false")) return node.text == "true";
+  mistakes_.push_back(
+      {node.where, std::string(key) + ": '" + flow_text(node) + "' is neither true nor false", ""});
+  return otherwise;
+}
+
+HfFields HfFields::inside(std::string_view key) const {
+  const Node* node = map_.find(key);
+  // Some files of multimodal models keep the text model's keys at the top.
+  if (node == nullptr || !node->is_map()) return *this;
+  return {*node, architecture_, mistakes_};
+}
+
+std::vector<std::string> hf_architectures() {
+  std::vector<std::string> names;
+  for (const HfArchitecture& architecture : hf_table()) names.emplace_back(architecture.name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+namespace {
+
+// A field out of its range would otherwise surface as nonsense in some formula.
+void check_fields(const ModelSpec& model, const Node& root, std::vector<Mistake>& mistakes) {
+  ModelSpec::fields(model, [&](std::string_view name, const auto& value, std::string_view,
+                               engine::Range range) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::int64_t>) {
+      if (double(value) < range.low || double(value) > std::min(range.high, engine::kMostCount)) {
+        mistakes.push_back(
+            {root.where,
+             "the model's '" + std::string(name) + "' comes out as " + std::to_string(value),
+             "check the file"});
+      }
+    }
+  });
+}
+
+}  // namespace
+
+engine::Result<ModelSpec> parse_hf_config(std::string_view text, const std::string& file_name) {
+  const engine::Result<Node> root = read_yaml(text, file_name);
+  if (!root) {
+    std::vector<Mistake> mistakes = root.mistakes();
+    for (Mistake& mistake : mistakes) {
+      if (mistake.what.starts_with("this is not YAML")) mistake.what.replace(12, 4, "JSON");
+    }
+    return mistakes;
+  }
+  if (!root->is_map()) {
+    return Mistake{root->where,
+                   "a config.json is an object, not " + std::string(name_of(root->kind)), ""};
+  }
+  const Node* names = root->find("architectures");
+  if (names == nullptr || !names->is_sequence() || names->items.empty()) {
+    return Mistake{root->where, "the key 'architectures' is missing",
+                   "it says how to read the others; is this a model's config.json?"};
+  }
+  const Node& written = names->items[0];
+  const std::vector<HfArchitecture>& table = hf_table();
+  const auto known = std::find_if(table.begin(), table.end(), [&](const HfArchitecture& entry) {
+    return entry.name == written.text;
+  });
+  if (known == table.end()) {
+    const std::vector<std::string> all = hf_architectures();
+    return Mistake{written.where, "unknown architecture '" + written.text + "'",
+                   "known ones: " + listing(all, all.size()) +
+                       "; or write the model's fields yourself, as in specs/models"};
+  }
+  std::vector<Mistake> mistakes;
+  ModelSpec model;
+  known->read(HfFields(*root, written.text, mistakes), model);
+  if (mistakes.empty()) check_fields(model, *root, mistakes);
+  if (!mistakes.empty()) return mistakes;
+  const std::filesystem::path path(file_name);
+  model.name = path.stem() == "config" && path.has_parent_path()
+                   ? path.parent_path().filename().string()
+                   : path.stem().string();
+  return model;
+}
+
+engine::Result<ModelSpec> read_hf_config(const std::filesystem::path& file) {
+  const engine::Result<std::string> text = read_text_file(file);
+  if (!text) return text.mistakes();
+  return parse_hf_config(*text, file.string());
+}
+
+}  // namespace sweep

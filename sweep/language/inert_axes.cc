@@ -1,0 +1,140 @@
+#include "sweep/language/inert_axes.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "engine/leaf_use.h"
+#include "engine/leaves.h"
+
+namespace sweep {
+namespace {
+
+using engine::LeafUse;
+
+const engine::LeafTable& table() { return engine::leaf_table(); }
+
+// Every value a leaf may have in some point: a superset, for nobody asks which combinations meet.
+struct PossibleValues {
+  bool anything = false;  // it is derived or drawn from an interval
+  std::vector<double> values;
+
+  template <class Holds>
+  bool any(Holds holds) const {
+    return anything || std::ranges::any_of(values, holds);
+  }
+};
+
+class Possibilities {
+ public:
+  explicit Possibilities(const SpaceParts& parts) : parts_(parts) { find_constant(parts.root); }
+
+  PossibleValues of(int leaf) const {
+    PossibleValues possible;
+    for (const Derivation& derivation : parts_.derivations) {
+      possible.anything = possible.anything || derivation.leaf == leaf;
+    }
+    bool replaced = false;
+    for (std::size_t i = 0; i < parts_.axes.size(); ++i) {
+      const Axis& axis = parts_.axes[i];
+      possible.anything = possible.anything || axis.interval.leaf == leaf;
+      std::size_t settings = 0;
+      for (const Edit& edit : axis.edits) {
+        if (edit.leaf != leaf) continue;
+        possible.values.push_back(engine::condition_value(edit.value));
+        ++settings;
+      }
+      replaced = replaced || (settings > 0 && settings == axis.settings.size() && always_[i]);
+    }
+    if (!replaced) {
+      const engine::Leaf& entry = table().leaves[std::size_t(leaf)];
+      possible.values.push_back(engine::condition_value(engine::get_leaf(parts_.base, entry)));
+    }
+    return possible;
+  }
+
+ private:
+  // Axes that are part of every point: not in a sub-sweep, and without a condition.
+  void find_constant(const SpaceNode& node) {
+    always_.resize(parts_.axes.size());
+    if (node.axis != kNone) always_[std::size_t(node.axis)] = unconditional(node.axis);
+    for (const SpaceNode& child : node.children) find_constant(child);
+  }
+  bool unconditional(int number) const {
+    const Axis& axis = parts_.axes[std::size_t(number)];
+    return axis.when == kNone && std::ranges::all_of(axis.settings, [](const Setting& setting) {
+             return setting.when == kNone;
+           });
+  }
+
+  const SpaceParts& parts_;
+  std::vector<bool> always_;
+};
+
+std::vector<int> leaves_of(const Axis& axis) {
+  std::vector<int> leaves;
+  for (const Edit& edit : axis.edits) {
+    if (std::ranges::find(leaves, edit.leaf) == leaves.end()) leaves.push_back(edit.leaf);
+  }
+  if (axis.interval.leaf != kNone) leaves.push_back(axis.interval.leaf);
+  return leaves;
+}
+
+// What plays the part of a field in the other tasks, for a hint.
+struct Counterparts {
+  std::string_view step, request, serve;
+};
+constexpr Counterparts kCounterparts[] = {
+    {"step.batch", "request.batch", "serving.max_num_seqs"},
+    {"step.prompt", "request.prompt", "load.lengths.prompt"},
+    {"step.context", "request.output", "load.lengths.output"},
+    {"step.cached", "request.cached", "load.shared_prefix"},
+    {"step.batch", "request.batch", "load.rate"},
+    {"step.batch", "request.batch", "load.clients"},
+};
+
+std::string counterpart_hint(std::string_view path, const PossibleValues& tasks) {
+  const auto other_task = [&](double task) { return task != tasks.values.front(); };
+  if (tasks.values.empty() || tasks.any(other_task)) return "";
+  const auto task = engine::Task(std::uint8_t(tasks.values.front()));
+  for (const Counterparts& row : kCounterparts) {
+    if (path != row.step && path != row.request && path != row.serve) continue;
+    const std::string_view other = task == engine::Task::step      ? row.step
+                                   : task == engine::Task::request ? row.request
+                                                                   : row.serve;
+    if (other == path) continue;
+    return "under task " + std::string(name_of(task)) + " that is '" + std::string(other) +
+           "'; or remove the axis";
+  }
+  return "";
+}
+
+}  // namespace
+
+void check_inert_axes(const SpaceParts& parts, const std::vector<engine::Location>& places,
+                      Reading& reading) {
+  const Possibilities possibilities(parts);
+  const PossibleValues tasks = possibilities.of(table().find_leaf("task"));
+  const engine::CanBe can_be = [&](int leaf, const std::function<bool(double)>& predicate) {
+    return possibilities.of(leaf).any(predicate);
+  };
+  for (std::size_t i = 0; i < parts.axes.size(); ++i) {
+    const Axis& axis = parts.axes[i];
+    // Overrides of a sub-sweep's base are no axes, though they are kept as such.
+    if (axis.label_column == kNone && axis.interval.leaf == kNone) continue;
+    const LeafUse* reason = nullptr;
+    for (const int leaf : leaves_of(axis)) {
+      reason = engine::why_inert(leaf, can_be);
+      if (reason == nullptr) break;
+    }
+    if (reason == nullptr) continue;
+    std::string hint = counterpart_hint(axis.path, tasks);
+    if (hint.empty()) hint = "remove the axis, or change what it depends on";
+    reading.mistake(places[i],
+                    "'" + axis.path + "' changes nothing here: it counts only where " +
+                        std::string(reason->where),
+                    hint);
+  }
+}
+
+}  // namespace sweep

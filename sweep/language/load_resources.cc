@@ -1,0 +1,121 @@
+#include "sweep/language/load_resources.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "engine/calibration/calibration.h"
+#include "engine/workload/arrivals.h"
+#include "sweep/input/read_text.h"
+#include "sweep/language/calibration_files.h"
+#include "sweep/space/text_code.h"
+#include "sweep/workload/trace_file.h"
+
+namespace sweep {
+namespace {
+
+int trace_leaf() {
+  static const int leaf = engine::leaf_table().find_leaf("load.trace");
+  return leaf;
+}
+
+int curve_leaf() {
+  static const int leaf = engine::leaf_table().find_leaf("load.curve");
+  return leaf;
+}
+
+int checksum_leaf() {
+  static const int leaf = engine::leaf_table().find_leaf("load.trace_checksum");
+  return leaf;
+}
+
+// Checksum of the trace, read once a reading; empty after a mistake.
+std::string trace_checksum(const std::string& path, const engine::Location& where,
+                           Reading& reading) {
+  const auto known = reading.resources->traces.find(path);
+  if (known != reading.resources->traces.end()) return known->second->checksum;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) {
+    reading.mistake(where, "there is no trace '" + path + "'",
+                    "paths are relative to the file that names them");
+    return "";
+  }
+  const TraceResult trace = read_trace(path);
+  if (!trace) {
+    reading.mistakes.add(trace.mistakes());
+    return "";
+  }
+  reading.resources->traces.emplace(path, *trace);
+  return (*trace)->checksum;
+}
+
+}  // namespace
+
+std::vector<Edit> leaf_edits(int leaf, engine::LeafValue value, const engine::Location& where,
+                             Reading& reading) {
+  check_calibration_name(engine::leaf_table().leaves[std::size_t(leaf)], value, where, reading);
+  std::vector<Edit> edits;
+  if (leaf == trace_leaf() && !std::get<std::string>(value).empty()) {
+    edits.push_back(
+        {checksum_leaf(), trace_checksum(std::get<std::string>(value), where, reading)});
+  }
+  if (leaf == curve_leaf() && !std::get<std::string>(value).empty()) {
+    std::string reason;
+    if (!engine::parse_rate_curve(std::get<std::string>(value), reason)) {
+      reading.mistake(where, reason, "write 'second:req/s' pairs, as in '0:2, 60:10, 120:2'");
+    }
+  }
+  edits.insert(edits.begin(), {leaf, std::move(value)});
+  return edits;
+}
+
+void load_calibrations(engine::Scenario& base, const engine::Location& where, Reading& reading) {
+  using Loaded = std::map<std::string, engine::Calibration>;
+  std::string all;
+  const auto load = [&](std::string_view room) {
+    Loaded loaded;
+    for (const auto& [name, file] : calibration_files(reading.library, room)) {
+      const engine::Result<std::string> text = read_spec_text(file, reading.limits);
+      if (!text) {
+        reading.mistakes.add(text.mistakes());
+        continue;
+      }
+      // What follows the device's own is about rows of tables.
+      const std::string_view own = engine::calibrations_in(*text).front();
+      auto calibration = engine::parse_calibration(own, file.string());
+      if (!calibration) {
+        reading.mistakes.add(calibration.mistakes());
+        continue;
+      }
+      all += name + " " + calibration->checksum + "\n";
+      loaded.emplace(name, std::move(calibration).value());
+    }
+    return loaded;
+  };
+  Loaded named = load("calibration");
+  Loaded engines = load("calibration/engines");
+  const std::string checksum = all.empty() ? "" : text_digest(all);
+  std::string& stated = base.calibration.checksum;
+  if (!stated.empty() && stated != checksum) {
+    reading.mistake(where, "this sweep was resolved with other calibrations (" + stated + ")",
+                    "the library now has " + (checksum.empty() ? "none" : checksum) +
+                        "; remove 'calibration.checksum' to go on with these");
+  }
+  stated = checksum;
+
+  const auto transfer = named.find(std::string(engine::kTransferName));
+  const auto add = [&](Loaded& loaded, engine::Calibrations::Named& to) {
+    for (auto& [name, calibration] : loaded) {
+      const bool whole = transfer == named.end() || &calibration == &transfer->second;
+      to.emplace(name,
+                 std::make_shared<const engine::Calibration>(
+                     whole ? calibration : engine::completed_by(calibration, transfer->second)));
+    }
+  };
+  add(named, reading.resources->calibrations.by_name);
+  add(engines, reading.resources->calibrations.by_engine);
+}
+
+}  // namespace sweep

@@ -1,0 +1,164 @@
+// `require`, `derive`, and what conditions may look at.
+#include <algorithm>
+
+#include "sweep/language/inert_axes.h"
+#include "sweep/language/read_fields.h"
+#include "sweep/language/read_formula.h"
+#include "sweep/language/read_value.h"
+#include "sweep/language/space_reader.h"
+#include "sweep/language/suggest.h"
+
+namespace sweep {
+
+using engine::Leaf;
+using engine::Location;
+
+namespace {
+
+const Leaf& leaf_at(int number) { return engine::leaf_table().leaves[std::size_t(number)]; }
+
+}  // namespace
+
+std::vector<int> SpaceReader::read_requirements(const Node& node, bool everywhere) {
+  std::vector<int> numbers;
+  const auto add = [&](const Node& item) {
+    const Node* expression = &item;
+    std::string reason;
+    if (item.is_map()) {
+      expression = item.find("expr");
+      for (const NodeEntry& entry : item.entries) {
+        if (entry.key.text == "reason") {
+          reason = read_text(entry.value, "reason", reading_).value_or("");
+        } else if (entry.key.text != "expr") {
+          reading_.mistake(entry.key.where, "unknown key '" + entry.key.text + "' in a requirement",
+                           suggestion(entry.key.text, {"expr", "reason"}, "known keys"));
+        }
+      }
+      if (expression == nullptr) {
+        reading_.mistake(item.where, "a requirement without 'expr'",
+                         "write '{expr: \"parallel.tp <= 8\", reason: \"one node\"}'");
+        return;
+      }
+    }
+    auto formula = read_condition(*expression, "require", reading_);
+    if (!formula) return;
+    Requirement requirement;
+    requirement.reason = reason.empty() ? formula->source : reason;
+    requirement.everywhere = everywhere;
+    requirement.formula = int(parts_.formulas.size());
+    parts_.formulas.push_back(std::move(*formula));
+    numbers.push_back(int(parts_.requirements.size()));
+    parts_.requirements.push_back(std::move(requirement));
+  };
+  if (node.is_sequence()) {
+    for (const Node& item : node.items) add(item);
+  } else if (!node.is_null()) {
+    add(node);
+  }
+  return numbers;
+}
+
+void SpaceReader::read_derivations(const Node& node) {
+  if (node.is_null()) return;
+  if (!node.is_map()) {
+    reading_.mistake(node.where, "derive is " + std::string(name_of(node.kind)) + ", not a map",
+                     "write it as in 'derive: {step.cached: \"step.context / 2\"}'");
+    return;
+  }
+  for (const NodeEntry& entry : node.entries) {
+    const Target target = find_target(entry.key, reading_);
+    if (target.section != nullptr) {
+      reading_.mistake(
+          entry.key.where, "derive: '" + entry.key.text + "' has many fields",
+          "derive one of them, as in '" + leaf_at(int(target.section->first_leaf)).path + "'");
+    }
+    if (target.leaf == nullptr) continue;
+    const auto axis = taken_.find(entry.key.text);
+    if (axis != taken_.end()) {
+      reading_.mistake(entry.key.where, "derive: '" + entry.key.text + "' is also an axis",
+                       "the axis is on line " + std::to_string(axis->second.line) +
+                           "; a leaf is either swept or derived");
+    }
+    auto formula = read_derivation(entry.value, *target.leaf, "derive", reading_);
+    if (!formula) continue;
+    Derivation derivation;
+    derivation.leaf = int(target.leaf - engine::leaf_table().leaves.data());
+    for (const auto& [leaf, where] : derived_) {
+      if (leaf == derivation.leaf) {
+        reading_.mistake(entry.key.where, "derive: '" + entry.key.text + "' is derived twice",
+                         "the other one is on line " + std::to_string(where.line));
+      }
+    }
+    derivation.formula = int(parts_.formulas.size());
+    parts_.formulas.push_back(std::move(*formula));
+    derivation.requirement = int(parts_.requirements.size());
+    const std::string range = range_text(*target.leaf);
+    parts_.requirements.push_back(
+        {kNone,
+         "derived " + entry.key.text + " is " + (range.empty() ? "a value it can take" : range),
+         true});
+    derived_.emplace_back(derivation.leaf, entry.value.where);
+    parts_.derivations.push_back(derivation);
+  }
+}
+
+void SpaceReader::check_order() {
+  // A derivation sees those before it.
+  for (std::size_t i = 0; i < parts_.derivations.size(); ++i) {
+    for (const int leaf : parts_.formulas[std::size_t(parts_.derivations[i].formula)].leaves) {
+      for (std::size_t later = i + 1; later < parts_.derivations.size(); ++later) {
+        if (parts_.derivations[later].leaf != leaf) continue;
+        reading_.mistake(derived_[i].second,
+                         "derive: '" + leaf_at(derived_[i].first).path + "' uses '" +
+                             leaf_at(leaf).path + "', which is derived after it",
+                         "list '" + leaf_at(leaf).path + "' first");
+      }
+    }
+  }
+  const auto meet = [](const Trail& a, const Trail& b) {
+    for (const auto& [concat, branch] : a) {
+      for (const auto& [other_concat, other_branch] : b) {
+        if (concat == other_concat && branch != other_branch) return false;
+      }
+    }
+    return true;
+  };
+  const auto sets = [](const Axis& axis, int leaf) {
+    return axis.interval.leaf == leaf ||
+           std::any_of(axis.edits.begin(), axis.edits.end(),
+                       [&](const Edit& edit) { return edit.leaf == leaf; });
+  };
+  for (std::size_t i = 0; i < noted_.size(); ++i) {
+    for (const auto& [formula, where] : noted_[i].conditions) {
+      for (const int leaf : parts_.formulas[std::size_t(formula)].leaves) {
+        for (const auto& [derived, derived_at] : derived_) {
+          if (derived != leaf) continue;
+          reading_.mistake(where,
+                           "when: '" + leaf_at(leaf).path + "' is derived, and axes come first",
+                           "use the names it is derived from");
+        }
+        for (std::size_t later = i; later < noted_.size(); ++later) {
+          if (noted_[later].conditions.empty() || !meet(noted_[i].trail, noted_[later].trail) ||
+              !sets(parts_.axes[later], leaf)) {
+            continue;
+          }
+          const std::string& path = parts_.axes[later].path;
+          reading_.mistake(where,
+                           later == i
+                               ? "when: the axis '" + path + "' depends on itself"
+                               : "when: the axis '" + path + "' comes later and has a 'when' too",
+                           later == i ? "a condition is about other axes"
+                                      : "list '" + path + "' before this axis");
+        }
+      }
+    }
+  }
+}
+
+void SpaceReader::check_inert() const {
+  std::vector<Location> places;
+  for (const Noted& noted : noted_) places.push_back(noted.where);
+  check_inert_axes(parts_, places, reading_);
+}
+
+}  // namespace sweep

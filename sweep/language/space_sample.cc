@@ -1,0 +1,96 @@
+// `sample`: paths drawn together, at random, by Latin hypercube or by a Sobol sequence.
+#include "sweep/language/read_fields.h"
+#include "sweep/language/read_value.h"
+#include "sweep/language/space_reader.h"
+#include "sweep/language/suggest.h"
+#include "sweep/space/sobol.h"
+#include "sweep/space/text_code.h"
+
+namespace sweep {
+
+SpaceNode SpaceReader::read_sample(const NodeEntry& entry) {
+  SpaceNode node;
+  node.kind = SpaceNode::Kind::sample;
+  node.size = 0;
+  const Node& map = entry.value;
+  const Node* of = map.find("of");
+  const Node* when = nullptr;
+  const Node* seed = nullptr;
+  const Node* method = nullptr;
+  node.sample.seed = seed_;
+  const std::size_t before = reading_.mistakes.size();
+  const std::vector<std::string> keys{"random", "latin_hypercube", "sobol", "of", "seed", "when"};
+  for (const NodeEntry& option : map.entries) {
+    const std::string& key = option.key.text;
+    if (key == "of") continue;
+    if (key == "when") {
+      when = &option.value;
+    } else if (key == "seed") {
+      seed = &option.value;
+    } else if (key == "random" || key == "latin_hypercube" || key == "sobol") {
+      if (method != nullptr) {
+        reading_.mistake(option.key.where, "sample: '" + key + "' beside another method",
+                         "keep one of them");
+      }
+      method = &option.value;
+      node.sample.method = key == "random"  ? SampleMethod::random
+                           : key == "sobol" ? SampleMethod::sobol
+                                            : SampleMethod::latin_hypercube;
+      // At most 2^32: where the bits of a Sobol sequence end, and more than anyone runs.
+      if (const auto count = read_count(option.value, "sample." + key, 1, reading_)) {
+        node.sample.count = std::uint64_t(*count);
+        if (node.sample.count > (std::uint64_t{1} << 32)) {
+          reading_.mistake(option.value.where, "sample: more than 4294967296 points", "draw fewer");
+        }
+      }
+    } else {
+      reading_.mistake(option.key.where, "unknown key '" + key + "' in a sample",
+                       suggestion(key, keys, "known keys"));
+    }
+  }
+  if (!map.is_map() || method == nullptr || of == nullptr || !of->is_map() || of->entries.empty()) {
+    // A method that is misspelt has been told already.
+    if (method == nullptr && reading_.mistakes.size() > before) return node;
+    reading_.mistake(
+        map.where, "a sample needs a method with a count, and 'of'",
+        "write 'sample: {latin_hypercube: 200, of: {device.clock: [1.2 GHz, 2.6 GHz]}}'");
+    return node;
+  }
+  if (seed != nullptr) {
+    if (const auto value = read_count(*seed, "sample.seed", 0, reading_)) {
+      node.sample.seed = std::uint64_t(*value);
+      node.sample.scrambled = true;
+    }
+  }
+  for (const NodeEntry& dimension : of->entries) {
+    SampleDimension::Options options = node.sample;
+    options.sobol_dimension = int(node.children.size());
+    node.children.push_back(read_dimension(dimension, options));
+  }
+  if (when != nullptr) set_group_when(node, *when);
+  node.size = node.sample.count;
+  return node;
+}
+
+SpaceNode SpaceReader::read_dimension(const NodeEntry& entry,
+                                      const SampleDimension::Options& given) {
+  SpaceNode node;
+  node.kind = SpaceNode::Kind::values;
+  const Target target = find_target(entry.key, reading_);
+  if (target.leaf == nullptr && target.section == nullptr) return node;
+  const AxisForm form = read_form(target, entry, FormPlace::sample, reading_);
+  node.axis = add_axis(entry.key, form, FormPlace::sample);
+  SampleDimension::Options options = given;
+  options.lane = std::uint32_t(std::uint64_t(text_code(entry.key.text)));
+  if (options.method == SampleMethod::sobol && options.sobol_dimension >= kSobolDimensions) {
+    reading_.mistake(
+        entry.key.where,
+        "sample: a Sobol sequence of more than " + std::to_string(kSobolDimensions) + " paths",
+        "use latin_hypercube, or sample fewer paths");
+    return node;
+  }
+  parts_.axes[std::size_t(node.axis)].dimension = SampleDimension(options);
+  return node;
+}
+
+}  // namespace sweep

@@ -1,0 +1,48 @@
+#include "sweep/language/suggest.h"
+
+#include <gtest/gtest.h>
+
+namespace sweep {
+namespace {
+
+TEST(Suggest, CountsEdits) {
+  EXPECT_EQ(edit_distance("bandwith", "bandwidth"), 1);
+  EXPECT_EQ(edit_distance("h100-smx", "h100-sxm"), 1);  // a swap is one slip
+  EXPECT_EQ(edit_distance("Memory-Bandwidth", "memory_bandwidth"), 0);
+  EXPECT_EQ(edit_distance("", "abc"), 3);
+}
+
+TEST(Suggest, NamesTheNearestAndOnlyIfItIsNear) {
+  const std::vector<std::string> names{"h100-sxm", "h100-pcie", "b200-sxm", "l4"};
+  EXPECT_EQ(nearest("h100-smx", names), "h100-sxm");
+  EXPECT_EQ(nearest("h100", names), "h100-sxm");  // the start of a name
+  EXPECT_EQ(nearest("zebra", names), "");
+  EXPECT_EQ(suggestion("zebra", names, "known devices"),
+            "known devices: h100-sxm, h100-pcie, b200-sxm, l4");
+}
+
+TEST(Suggest, NamesEveryOneThatGoesOnWhereTheWrittenOneEnds) {
+  const std::vector<std::string> names{"a10", "a100-40gb", "a100-80gb", "h100-nvl", "h100-sxm"};
+  EXPECT_EQ(suggestion("H100", names, ""), "did you mean 'h100-nvl' or 'h100-sxm'?");
+  EXPECT_EQ(suggestion("a100", names, ""), "did you mean 'a100-40gb' or 'a100-80gb'?");
+  EXPECT_EQ(suggestion("h100 sxm", names, ""), "did you mean 'h100-sxm'?");
+  EXPECT_EQ(suggestion("nvl", names, ""), "did you mean 'h100-nvl'?");
+}
+
+TEST(Suggest, FindsTheNameInsideALongerOne) {
+  const std::vector<std::string> names{"llama-3.1-8b", "llama-3.1-70b", "qwen2.5-7b"};
+  EXPECT_EQ(likely("Meta-Llama-3.1-70B-Instruct", names),
+            std::vector<std::string>{"llama-3.1-70b"});
+}
+
+TEST(Suggest, LongQuestionsAreCut) {
+  EXPECT_EQ(did_you_mean({"a", "b", "c", "d", "e", "f", "g"}),
+            "did you mean 'a', 'b', 'c', 'd', 'e' or one of 2 more?");
+}
+
+TEST(Suggest, LongListingsAreCut) {
+  EXPECT_EQ(listing({"a", "b", "c", "d"}, 2), "a, b, and 2 more");
+}
+
+}  // namespace
+}  // namespace sweep
