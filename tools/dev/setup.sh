@@ -100,6 +100,24 @@ need_test_python() {
   cp "$wanted" "$deps/py/installed.txt"
 }
 
+# The chart library that 'llmsweep report' puts into its page. A sweep runs without it, so a machine that cannot
+# fetch it is only told.
+need_charts() {
+  [ -d "$deps/charts" ] && return 0
+  "$root/tools/dev/charts.sh" || say "the report's chart library could not be had; 'llmsweep report' will say how to get it"
+}
+
+# What drives a browser in the tests of the report.
+need_browser() {
+  local wanted=$root/tools/dev/browser.txt
+  need_packages chromium fonts-dejavu-core
+  cmp -s "$wanted" "$deps/py/browser.txt" && return 0
+  say "installing what drives the browser"
+  logged browser "$deps/py/bin/pip" install --disable-pip-version-check --no-compile --only-binary=:all: \
+    --require-hashes -r "$wanted"
+  cp "$wanted" "$deps/py/browser.txt"
+}
+
 # Arrow and Parquet for C++: see tools/dev/cmake/ArrowParquet.cmake for the three places.
 need_arrow() {
   local route=${LLMSWEEP_ARROW:-auto}
