@@ -11,6 +11,7 @@ int main(int argc, char** argv) {
       "Sweeps the design space of LLM systems: a YAML spec in, Parquet tables out.\n\n"
       "  llmsweep run specs/sweeps/first_sweep.yaml      run a sweep\n"
       "  llmsweep check SPEC                             what it would run, before it does\n"
+      "  llmsweep report DIR                             a page to look at what it found\n"
       "  llmsweep explain SPEC --point 17                one point, kernel by kernel\n"
       "  llmsweep list devices; llmsweep show h100-sxm   what the library knows"};
   app.name("llmsweep");

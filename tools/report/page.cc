@@ -124,6 +124,7 @@ engine::Result<Report> make_report(const ReportOptions& options) {
   json data = {{"points", points_data(*points, *rows, blobs)}};
   data["kernels"] = kernels_data(*points, *rows, options, blobs);
   data["latency"] = latency_data(*points, *rows, blobs);
+  data["timeline"] = timeline_data(*points, *rows, blobs);
   Report report{
       .html = std::move(*whole), .points = rows->rows.size(), .asked_for = rows->asked_for};
   const std::size_t mark = report.html.find(kDataMark);

@@ -47,6 +47,9 @@ nlohmann::json kernels_data(const RunRows& points, const PageRows& rows,
 // Quantiles of the requests' latencies of each point that has rows of requests. Null where none has.
 nlohmann::json latency_data(const RunRows& points, const PageRows& rows, Blobs& blobs);
 
+// Requests, cache and rate over time of each point that has a timeline. Null where none has.
+nlohmann::json timeline_data(const RunRows& points, const PageRows& rows, Blobs& blobs);
+
 // Finds the row of a page by run and index of the point, for tables that have a row for each part of a point.
 class PageRowFinder {
  public:

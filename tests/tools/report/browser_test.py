@@ -34,7 +34,7 @@ base:
   device: h100-sxm
   model: llama-3.1-8b
   load: {requests: 200, lengths: {distribution: lognormal, prompt: 300, output: 60}}
-  output: {requests: true}
+  output: {requests: true, timeline: 1 s}
 axes:
   - load.rate: [2 req/s, 20 req/s]
 """
@@ -193,6 +193,7 @@ class InABrowser(unittest.TestCase):
         self.assertEqual(len(rows), 2)
         for _, *percentiles in rows:
             self.assertEqual(percentiles, sorted(percentiles))
+        self.assertGreater(len(self.panel_rows("timeline")), 10)
 
     def test_narrow_dark_and_printed(self):
         self.open(fragment="#theme=dark")

@@ -32,7 +32,8 @@ base:
   device: h100-sxm
   model: llama-3.1-8b
   load: {requests: 300, lengths: {distribution: lognormal, prompt: 300, output: 60}}
-  output: {requests: true}
+  serving.replicas: 2
+  output: {requests: true, timeline: 1 s}
 axes:
   - load.rate: [2 req/s, 20 req/s]
 """
@@ -130,6 +131,19 @@ class Report(unittest.TestCase):
             mine = requests[requests["index"] == index[point]]
             expected = np.quantile(mine.first_token_s - mine.arrival_s, np.linspace(0, 1, shape[1]))
             np.testing.assert_allclose(curve[0], expected, rtol=1e-5)
+
+    def test_a_timeline_is_all_replicas_together(self):
+        page = self.made("served")
+        rows = pd.read_parquet(self.home / "served" / "timeline")
+        timeline = page.data["timeline"]
+        begin = 0
+        for point, end in zip(page.blob(timeline["point"]), page.blob(timeline["ends"])):
+            mine = rows[rows["index"] == page.values("index")[point]].groupby("time_s")
+            expected = [mine.running.sum(), mine.waiting.sum(), mine.kv_use.mean(), mine.output_tokens_per_s.sum()]
+            self.assertEqual(mine.ngroups, end - begin)  # short enough to be kept whole
+            for curve, values in zip(timeline["curves"], expected):
+                np.testing.assert_allclose(page.blob(curve["blob"])[begin:end], values, rtol=1e-5, err_msg=curve["title"])
+            begin = end
 
     def test_nothing_comes_from_outside(self):
         page = self.page.html.replace(CHARTS.read_text(encoding="utf-8"), "")

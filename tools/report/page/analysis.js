@@ -19,7 +19,8 @@ function frontOf(rows, x, y, xSign, ySign) {
   for (const row of rows) beyond[slice(row)] = Math.max(beyond[slice(row)], y[row] * ySign);
   for (let s = slices - 1; s >= 0; --s) beyond[s] = Math.max(beyond[s], beyond[s + 1]);
   const left = [];
-  for (const row of rows) if (y[row] * ySign >= beyond[slice(row) + 1]) left.push(row);
+  for (const row of rows)
+    if (y[row] * ySign >= beyond[slice(row) + 1]) left.push(row);
   left.sort((a, b) => (x[b] - x[a]) * xSign || (y[b] - y[a]) * ySign || a - b);
   const front = [];
   let best = -Infinity;
@@ -56,7 +57,8 @@ async function groupRows(rows, axisName, most = Infinity) {
   for (let number = 0; number < count; ++number) {
     const [first, end] = [Math.floor(number * order.length / count), Math.floor((number + 1) * order.length / count)];
     for (let place = first; place < end; ++place) groupOf[order[place]] = number;
-    groups[number].name = end - first === 1 ? nameOf(axis, order[first]) : `${nameOf(axis, order[first])} … ${nameOf(axis, order[end - 1])}`;
+    groups[number].name = end - first === 1 ? nameOf(axis, order[first]) :
+                                              `${nameOf(axis, order[first])} … ${nameOf(axis, order[end - 1])}`;
   }
   for (const row of rows) groups[groupOf[codes[row]] ?? count].rows.push(row);
   return groups.filter((group) => group.rows.length > 0);
@@ -90,7 +92,9 @@ function levelsOf(rows, codes, numbers, distinct) {
   if (distinct <= MOST_LEVELS || !numbers) return rows.map((row) => codes[row]);
   const order = rows.map((_, i) => i).sort((a, b) => numbers[rows[a]] - numbers[rows[b]] || a - b);
   const levels = new Array(rows.length);
-  order.forEach((i, rank) => { levels[i] = Math.floor(rank * MOST_LEVELS / order.length); });
+  order.forEach((i, rank) => {
+    levels[i] = Math.floor(rank * MOST_LEVELS / order.length);
+  });
   return levels;
 }
 
@@ -169,7 +173,11 @@ function setsWithout(others, rows) {
   const sizes = others.map((other) => other.axis.names.length + 1);
   const fits = sizes.reduce((product, size) => product * size, 1) < Number.MAX_SAFE_INTEGER;
   if (!fits) return rows.map((row) => others.map((other) => other.codes[row]).join(','));
-  return rows.map((row) => others.reduce((number, other, o) => number * sizes[o] + Math.min(other.codes[row], sizes[o] - 1), 0));
+  const sets = new Float64Array(rows.length);
+  others.forEach((other, o) => rows.forEach((row, i) => {
+    sets[i] = sets[i] * sizes[o] + Math.min(other.codes[row], sizes[o] - 1);
+  }));
+  return sets;
 }
 
 // Which axis moves a figure: what tools/query/sensitivity.h says of each.
@@ -189,7 +197,10 @@ async function axisEffects(rows, metric) {
     const effect = setEffect(figure, sets, codes, used, betterSign(metric));
     if (effect.sets === 0) sets = used.map(() => 0);
     return {
-      axis, values: distinct, sets: effect.sets, ratio: positive ? effect.ratio : NaN,
+      axis,
+      values: distinct,
+      sets: effect.sets,
+      ratio: positive ? effect.ratio : NaN,
       best: effect.best < 0 ? '' : nameOf(axis, effect.best),
       share: explainedShare(figure, levelsOf(used, codes, numbers, distinct)),
       elasticity: positive && numbers ? slopeWithin(figure, used, numbers, sets) : NaN,

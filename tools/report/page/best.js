@@ -32,10 +32,13 @@ async function whyLost(row, winner) {
   const parts = [];
   for (const axis of axes) {
     const codes = await values(axis.name);
-    if (codes[row] !== codes[winner]) parts.push(`${axis.label} ${nameOf(axis, codes[row])} instead of ${nameOf(axis, codes[winner])}`);
+    if (codes[row] !== codes[winner])
+      parts.push(`${axis.label} ${nameOf(axis, codes[row])} instead of ${nameOf(axis, codes[winner])}`);
   }
   const [mine, theirs] = [await timeShares(row), await timeShares(winner)];
-  const gaps = [...mine].map(([name, share]) => [name, share, theirs.get(name) ?? 0]).sort((a, b) => (b[1] - b[2]) - (a[1] - a[2]));
+  const gaps = [...mine]
+                   .map(([name, share]) => [name, share, theirs.get(name) ?? 0])
+                   .sort((a, b) => (b[1] - b[2]) - (a[1] - a[2]));
   if (gaps.length && gaps[0][1] - gaps[0][2] > 0.02) {
     const [name, share, other] = gaps[0];
     parts.push(`${name} takes ${percent(share, 1)} of its time, ${percent(other, 1)} of the winner's`);
@@ -57,7 +60,9 @@ async function brokenLimits(row) {
 
 function pinButton(row) {
   const on = view.pins().includes(row);
-  return element('button', {type: 'button', 'aria-pressed': String(on), onclick: () => view.toggle_pin(row)}, on ? 'compared' : 'compare');
+  return element(
+      'button', {type: 'button', 'aria-pressed': String(on), onclick: () => view.toggle_pin(row)},
+      on ? 'compared' : 'compare');
 }
 
 async function bestRows(by, sign) {
@@ -79,22 +84,40 @@ async function drawBest() {
   const {unit} = columns.get(by);
   const lost = await Promise.all(rows.map((row) => (row === winner ? 'the best' : whyLost(row, winner))));
   const labels = await Promise.all(axes.map(async (axis) => ({axis, codes: await values(axis.name)})));
-  const cells = rows.map((row, i) => [pinButton(row), ...labels.map(({axis, codes}) => nameOf(axis, codes[row])), quantity(of[row], unit),
-    row === winner ? '' : percent(Math.abs(of[row] - of[winner]), Math.abs(of[winner])), lost[i]]);
+  const cells = rows.map(
+      (row, i) =>
+          [pinButton(row), ...labels.map(({axis, codes}) => nameOf(axis, codes[row])), quantity(of[row], unit),
+           row === winner ? '' : percent(Math.abs(of[row] - of[winner]), Math.abs(of[winner])), lost[i]]);
   const names = ['', ...axes.map((axis) => axis.label), columns.get(by).label, 'behind', 'what is different'];
   const shut = bestOf(filters.outside, of, sign, 5).filter((row) => sign * of[row] > sign * of[winner]);
-  const shutCells = await Promise.all(shut.map(async (row) => [pinButton(row), ...labels.map(({axis, codes}) => nameOf(axis, codes[row])),
-    quantity(of[row], unit), await brokenLimits(row)]));
+  const shutCells = await Promise.all(shut.map(
+      async (row) =>
+          [pinButton(row), ...labels.map(({axis, codes}) => nameOf(axis, codes[row])), quantity(of[row], unit),
+           await brokenLimits(row)]));
   return {
     summary: `Best of ${grouped(filters.rows.length)}: ${await rowName(winner)} with ${quantity(of[winner], unit)}.`,
-    body: [table(names, cells, 'Best points'),
-      ...(shut.length ? [element('h3', {}, 'Better, but outside the limits'),
-        table(['', ...axes.map((axis) => axis.label), columns.get(by).label, 'which limit'], shutCells, 'Better points outside the limits')] : [])],
+    body: [
+      table(names, cells, 'Best points'),
+      ...(shut.length ?
+              [
+                element('h3', {}, 'Better, but outside the limits'),
+                table(
+                    ['', ...axes.map((axis) => axis.label), columns.get(by).label, 'which limit'], shutCells,
+                    'Better points outside the limits')
+              ] :
+              [])
+    ],
     ...await pointTable(rows, [by, ...limitedMetrics().map((column) => column.name).filter((name) => name !== by)]),
   };
 }
 
 function addBest() {
-  addPanel({id: 'best', title: 'Best configurations', controls: bestControls, draw: drawBest,
-    what: 'The best points within the limits at the side, what makes the others different, and points that would win if a limit were lifted.'});
+  addPanel({
+    id: 'best',
+    title: 'Best configurations',
+    controls: bestControls,
+    draw: drawBest,
+    what:
+        'The best points within the limits at the side, what makes the others different, and points that would win if a limit were lifted.'
+  });
 }

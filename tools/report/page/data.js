@@ -1,7 +1,13 @@
 'use strict';
 // The data of the page: columns are unpacked when they are first asked for, and kept.
 
-const ARRAYS = {f32: Float32Array, f64: Float64Array, u8: Uint8Array, u16: Uint16Array, u32: Uint32Array};
+const ARRAYS = {
+  f32: Float32Array,
+  f64: Float64Array,
+  u8: Uint8Array,
+  u16: Uint16Array,
+  u32: Uint32Array
+};
 
 const data = JSON.parse(document.getElementById('data').textContent);
 const rowCount = data.points.rows;

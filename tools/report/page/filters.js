@@ -3,9 +3,9 @@
 // In a link: f.<axis>=0.2.5 (codes that are shown), m.<figure>=low~high (either may be empty).
 
 const filters = {
-  rows: [],       // that pass and are ok
-  outside: [],    // ok and ticked, but beyond a limit on a figure
-  shown: 0,       // that pass the ticks, whatever their status
+  rows: [],     // that pass and are ok
+  outside: [],  // ok and ticked, but beyond a limit on a figure
+  shown: 0,     // that pass the ticks, whatever their status
 };
 
 function tickedCodes(axis) {
@@ -85,12 +85,13 @@ async function axisFilter(axis) {
   };
   refresh();
   view.listen(refresh);
-  return element('details', {class: 'filter', open: axis.names.length <= 6},
-    element('summary', {title: axis.description}, axis.label, state),
-    element('div', {class: 'row'},
-      element('button', {type: 'button', onclick: every(true)}, 'all'),
-      element('button', {type: 'button', onclick: every(false)}, 'none')),
-    list);
+  return element(
+      'details', {class: 'filter', open: axis.names.length <= 6 && innerWidth > 860},
+      element('summary', {title: axis.description}, axis.label, state),
+      element(
+          'div', {class: 'row'}, element('button', {type: 'button', onclick: every(true)}, 'all'),
+          element('button', {type: 'button', onclick: every(false)}, 'none')),
+      list);
 }
 
 // A limit: a number to type, and a slider over the figure's own quantiles, so that every step hides about
@@ -103,7 +104,8 @@ async function limitControl(column) {
   const side = column.better === 'higher' ? 'low' : 'high';
   const words = side === 'low' ? 'at least' : 'at most';
   const number = element('input', {type: 'number', step: 'any', 'aria-label': `${column.label} ${words}`});
-  const slider = element('input', {type: 'range', min: '0', max: String(steps), 'aria-label': `${column.label} ${words}`});
+  const slider =
+      element('input', {type: 'range', min: '0', max: String(steps), 'aria-label': `${column.label} ${words}`});
   const shown = element('span', {class: 'state'});
   const limit = (value) => view.set(`m.${column.name}`, side === 'low' ? `${value}~` : `~${value}`);
   slider.addEventListener('input', () => limit(Number(at(Number(slider.value)).toPrecision(4))));
@@ -121,11 +123,19 @@ async function limitControl(column) {
   };
   refresh();
   view.listen(refresh);
-  return element('div', {class: 'limit'},
-    element('div', {class: 'row'}, element('strong', {title: column.description}, column.label), shown,
-      element('button', {type: 'button', title: 'remove this limit', 'aria-label': `remove the limit on ${column.label}`,
-        onclick: () => view.set(`m.${column.name}`, '')}, '×')),
-    slider, number);
+  return element(
+      'div', {class: 'limit'},
+      element(
+          'div', {class: 'row'}, element('strong', {title: column.description}, column.label), shown,
+          element(
+              'button', {
+                type: 'button',
+                title: 'remove this limit',
+                'aria-label': `remove the limit on ${column.label}`,
+                onclick: () => view.set(`m.${column.name}`, '')
+              },
+              '×')),
+      slider, number);
 }
 
 async function addLimit(name) {
@@ -137,11 +147,16 @@ async function fillFilters() {
   const side = document.getElementById('filters');
   const count = element('p', {id: 'count', role: 'status', 'aria-live': 'polite'});
   const limits = element('div', {id: 'limits'});
-  const add = selectBox('Limit a figure', [['', 'choose…'], ...chosenMetrics.map((column) => [column.name, column.label])], '',
-    (name) => { if (name) addLimit(name); add.querySelector('select').value = ''; });
-  side.append(element('h2', {}, 'Which points'), count,
-    element('button', {type: 'button', id: 'reset', onclick: resetFilters}, 'Show all'),
-    element('h3', {}, 'Limits'), limits, add, element('h3', {}, 'Axes'));
+  const add = selectBox(
+      'Limit a figure', [['', 'choose…'], ...chosenMetrics.map((column) => [column.name, column.label])], '',
+      (name) => {
+        if (name) addLimit(name);
+        add.querySelector('select').value = '';
+      });
+  side.append(
+      element('h2', {}, 'Which points'), count,
+      element('button', {type: 'button', id: 'reset', onclick: resetFilters}, 'Show all'), element('h3', {}, 'Limits'),
+      limits, add, element('h3', {}, 'Axes'));
   for (const axis of axes) side.append(await axisFilter(axis));
   if (axes.length === 0) side.append(element('p', {}, 'This run has no axis with more than one value.'));
   const refreshLimits = async () => {
@@ -155,11 +170,12 @@ async function fillFilters() {
 }
 
 function resetFilters() {
-  for (const name of [...view.settings.keys()]) if (/^[fm]\./.test(name)) view.settings.delete(name);
+  for (const name of [...view.settings.keys()])
+    if (/^[fm]\./.test(name)) view.settings.delete(name);
   view.changed('filters');
 }
 
 function tellCount() {
   document.getElementById('count').textContent =
-    `${grouped(filters.rows.length)} of ${grouped(rowCount)} points are shown`;
+      `${grouped(filters.rows.length)} of ${grouped(rowCount)} points are shown`;
 }

@@ -7,7 +7,6 @@ function applyTheme(name) {
 }
 
 let pending = false;
-let lastFilterTime = 0;
 
 // Several changes of one moment are one change.
 function scheduleUpdate() {
@@ -19,7 +18,7 @@ function scheduleUpdate() {
     await applyFilters();
     tellCount();
     await redraw();
-    lastFilterTime = performance.now() - start;
+    document.documentElement.dataset.took = (performance.now() - start).toFixed(1);  // milliseconds
     document.documentElement.dataset.updated = String(Number(document.documentElement.dataset.updated ?? 0) + 1);
   });
 }
@@ -29,16 +28,24 @@ async function start() {
   document.title = `${folders.join(', ')} · llmsweep report`;
   document.getElementById('title').textContent = folders.join(', ');
   applyTheme(view.get('theme', 'auto'));
-  document.getElementById('theme').addEventListener('change', (event) => view.set('theme', event.target.value === 'auto' ? '' : event.target.value));
+  document.getElementById('theme').addEventListener(
+      'change', (event) => view.set('theme', event.target.value === 'auto' ? '' : event.target.value));
   await fillFilters();
   await applyFilters();
   tellCount();
-  for (const add of [addOverview, addPareto, addBest, addHeat, addBreakdown, addSensitivity, addRoofline, addLatency]) add();
+  const panelsInOrder =
+      [addOverview, addPareto, addBest, addHeat, addBreakdown, addSensitivity, addRoofline, addLatency, addTimeline];
+  for (const add of panelsInOrder) add();
   document.getElementById('loading').remove();
   view.listen((name) => {
     if (name === 'theme' || name === 'all') applyTheme(view.get('theme', 'auto'));
     if (name === 'all') panels.forEach((panel) => panel.remake());
     scheduleUpdate();
+  });
+  // A link into the page would put its name in the place of the view.
+  document.querySelector('.skip').addEventListener('click', (event) => {
+    event.preventDefault();
+    document.getElementById('main').focus();
   });
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', scheduleUpdate);
   addEventListener('beforeprint', () => panels.forEach((panel) => panel.chart?.resize()));

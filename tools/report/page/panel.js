@@ -14,25 +14,34 @@ function themeColours() {
 // that does not follow the filters is drawn once.
 function addPanel({id, title, what, controls, draw, height, follows = true}) {
   const heading = element('h2', {id: `${id}-title`}, title);
-  const panel = {id, draw, follows, dirty: true, visible: false, turn: 0, chart: null, height: height ?? 420, data: null};
+  const panel =
+      {id, draw, follows, dirty: true, visible: false, turn: 0, chart: null, height: height ?? 420, data: null};
   panel.controls = element('div', {class: 'controls'});
-  panel.holder = element('div', {class: 'chart', role: 'img', 'aria-labelledby': `${id}-title`, 'aria-describedby': `${id}-summary`});
+  panel.holder = element(
+      'div', {class: 'chart', role: 'img', 'aria-labelledby': `${id}-title`, 'aria-describedby': `${id}-summary`});
   panel.body = element('div', {class: 'body'});
   panel.summary = element('p', {class: 'summary', id: `${id}-summary`});
-  panel.table = element('details', {class: 'data', ontoggle: () => showData(panel)}, element('summary', {}, 'Data'),
-    element('div', {class: 'rows'}));
-  panel.tools = element('div', {class: 'tools'},
-    element('button', {type: 'button', onclick: () => copyLink(panel)}, 'Copy link'),
-    element('button', {type: 'button', onclick: () => saveCsv(panel)}, 'Save CSV'));
-  panel.section = element('section', {id, class: 'panel', 'aria-labelledby': `${id}-title`}, heading,
-    element('p', {class: 'what'}, what), panel.controls, panel.summary, panel.holder, panel.body, panel.table, panel.tools);
+  panel.table = element(
+      'details', {class: 'data', ontoggle: () => showData(panel)}, element('summary', {}, 'Data'),
+      element('div', {class: 'rows'}));
+  panel.tools = element(
+      'div', {class: 'tools'}, element('button', {type: 'button', onclick: () => copyLink(panel)}, 'Copy link'),
+      element('button', {type: 'button', onclick: () => saveCsv(panel)}, 'Save CSV'));
+  panel.section = element(
+      'section', {id, class: 'panel', 'aria-labelledby': `${id}-title`}, heading, element('p', {class: 'what'}, what),
+      panel.controls, panel.summary, panel.holder, panel.body, panel.table, panel.tools);
   document.getElementById('main').append(panel.section);
-  document.getElementById('nav').append(element('a', {href: `#at=${id}`, onclick: (event) => {
-    event.preventDefault();
-    panel.section.scrollIntoView();
-    heading.setAttribute('tabindex', '-1');
-    heading.focus({preventScroll: true});
-  }}, title));
+  document.getElementById('nav').append(element(
+      'a', {
+        href: `#at=${id}`,
+        onclick: (event) => {
+          event.preventDefault();
+          panel.section.scrollIntoView();
+          heading.setAttribute('tabindex', '-1');
+          heading.focus({preventScroll: true});
+        }
+      },
+      title));
   panel.remake = () => panel.controls.replaceChildren(...(controls ? controls() : []));
   panel.remake();
   seen.observe(panel.section);
@@ -79,7 +88,9 @@ function showChart(panel, drawn) {
 function baseOption() {
   const {text, line, back} = themeColours();
   return {
-    animation: false, backgroundColor: 'transparent', color: COLOURS,
+    animation: false,
+    backgroundColor: 'transparent',
+    color: COLOURS,
     textStyle: {color: text, fontFamily: 'system-ui, sans-serif'},
     aria: {enabled: false},  // the panel's own summary and data say more
     tooltip: {confine: true, backgroundColor: back, borderColor: line, textStyle: {color: text}},
@@ -90,8 +101,14 @@ function baseOption() {
 function chartAxis(more) {
   const {text, faint, line} = themeColours();
   return {
-    nameLocation: 'middle', nameGap: 30, nameTextStyle: {color: text}, axisLine: {lineStyle: {color: line}},
-    splitLine: {lineStyle: {color: line, opacity: 0.5}}, scale: true, ...more, axisLabel: {color: faint, hideOverlap: true, ...more.axisLabel},
+    nameLocation: 'middle',
+    nameGap: 30,
+    nameTextStyle: {color: text},
+    axisLine: {lineStyle: {color: line}},
+    splitLine: {lineStyle: {color: line, opacity: 0.5}},
+    scale: true,
+    ...more,
+    axisLabel: {color: faint, hideOverlap: true, ...more.axisLabel},
   };
 }
 
@@ -123,7 +140,8 @@ function niceRange([low, high], log) {
   return {min, max, axisLabel: {customValues: marks}, axisTick: {customValues: marks}};
 }
 
-const extentOf = (list) => list.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
+const extentOf = (list) =>
+    list.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
 
 // A tooltip of lines of text; the chart library would take a string for HTML.
 function lines(...texts) {
@@ -136,8 +154,13 @@ function showData(panel) {
   const holder = panel.table.querySelector('.rows');
   if (!panel.table.open || !panel.data?.names) return;
   const rows = panel.data.rows();
-  const more = rows.length > MOST_SHOWN_ROWS ? [element('p', {}, `The first ${MOST_SHOWN_ROWS} of ${grouped(rows.length)} rows; the CSV file has all.`)] : [];
-  holder.replaceChildren(table(panel.data.names, rows.slice(0, MOST_SHOWN_ROWS), `Data of ${panel.section.querySelector('h2').textContent}`), ...more);
+  const more = rows.length > MOST_SHOWN_ROWS ?
+      [element('p', {}, `The first ${MOST_SHOWN_ROWS} of ${grouped(rows.length)} rows; the CSV file has all.`)] :
+      [];
+  holder.replaceChildren(
+      table(
+          panel.data.names, rows.slice(0, MOST_SHOWN_ROWS), `Data of ${panel.section.querySelector('h2').textContent}`),
+      ...more);
 }
 
 function saveCsv(panel) {
@@ -146,7 +169,8 @@ function saveCsv(panel) {
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   const text = [panel.data.names, ...panel.data.rows()].map((row) => row.map(quote).join(',')).join('\n');
-  const link = element('a', {href: URL.createObjectURL(new Blob([text], {type: 'text/csv'})), download: `${panel.id}.csv`});
+  const link =
+      element('a', {href: URL.createObjectURL(new Blob([text], {type: 'text/csv'})), download: `${panel.id}.csv`});
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
@@ -164,6 +188,7 @@ async function copyLink(panel) {
 
 // After a change: what is in sight at once, the rest when it is looked at.
 async function redraw() {
-  for (const panel of panels) if (panel.follows || !panel.data) panel.dirty = true;
+  for (const panel of panels)
+    if (panel.follows || !panel.data) panel.dirty = true;
   await Promise.all(panels.filter((panel) => panel.visible && panel.dirty).map(drawPanel));
 }

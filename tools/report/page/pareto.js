@@ -27,7 +27,8 @@ function paretoControls() {
     selectBox('Up', metricOptions(), pareto.y(), (name) => view.set('y', name)),
     selectBox('Colour by', axisOptions(), pareto.colour(), (name) => view.set('colour', name)),
     selectBox('One chart for each', axisOptions(), pareto.facet(), (name) => view.set('facet', name)),
-    checkBox('log across', pareto.logX(), flag('logx')), checkBox('log up', pareto.logY(), flag('logy')),
+    checkBox('log across', pareto.logX(), flag('logx')),
+    checkBox('log up', pareto.logY(), flag('logy')),
     checkBox('only the front', pareto.only(), flag('front')),
   ];
 }
@@ -75,12 +76,31 @@ function groupSeries(group, number, place, scene, rowsOf) {
   if (!only) {
     const marks = bulk ? withoutHidden(group.rows, scene) : group.rows;
     rowsOf.push(marks);
-    series.push({...common, type: 'scatter', dimensions: ['x', 'y'], data: pairs(marks, x, y), symbol: symbolOf(number),
-      symbolSize: bulk ? 3 : 7, large: bulk, largeThreshold: 0, itemStyle: {color: colour, opacity: bulk ? 0.35 : 0.6}});
+    series.push({
+      ...common,
+      type: 'scatter',
+      dimensions: ['x', 'y'],
+      data: pairs(marks, x, y),
+      symbol: symbolOf(number),
+      symbolSize: bulk ? 3 : 7,
+      large: bulk,
+      largeThreshold: 0,
+      itemStyle: {color: colour, opacity: bulk ? 0.35 : 0.6}
+    });
   }
   rowsOf.push(front);
-  series.push({...common, type: 'line', step: false, dimensions: ['x', 'y'], data: front.map((row) => [x[row], y[row]]), z: 5,
-    lineStyle: {color: colour, width: 2}, symbol: symbolOf(number), symbolSize: 8, showAllSymbol: true});
+  series.push({
+    ...common,
+    type: 'line',
+    step: false,
+    dimensions: ['x', 'y'],
+    data: front.map((row) => [x[row], y[row]]),
+    z: 5,
+    lineStyle: {color: colour, width: 2},
+    symbol: symbolOf(number),
+    symbolSize: 8,
+    showAllSymbol: true
+  });
   return {series, front};
 }
 
@@ -93,29 +113,49 @@ function facetGrid(count, width) {
   for (let i = 0; i < count; ++i) {
     const left = (i % across) / across * 100;
     const top = Math.floor(i / across) * (height - 50) / down + 50;
-    grids.push({left: `${left + 0.5}%`, width: `${100 / across - 2}%`, top: top + 20, height: (height - 50) / down - 30, outerBoundsMode: 'same'});
+    grids.push({
+      left: `${left + 0.5}%`,
+      width: `${100 / across - 2}%`,
+      top: top + (count > 1 ? 20 : -8),
+      height: (height - 50) / down - (count > 1 ? 30 : 0),
+      outerBoundsMode: 'same'
+    });
   }
   return {grids, height};
 }
 
 async function tipOf(row, ...names) {
   const texts = [await rowName(row)];
-  for (const name of names) texts.push(`${columns.get(name).label}: ${quantity((await values(name))[row], columns.get(name).unit)}`);
+  for (const name of names)
+    texts.push(`${columns.get(name).label}: ${quantity((await values(name))[row], columns.get(name).unit)}`);
   return lines(...texts, 'click to compare it below');
 }
 
-async function drawPareto(panel) {
-  if (!data.points.first) return {summary: 'No figure varies between the points.'};
+// What the charts of one drawing share: the figures, which way is better, the points and their extent.
+async function paretoScene() {
   const [xName, yName] = [pareto.x(), pareto.y()];
-  const scene = {x: await values(xName), y: await values(yName), xSign: betterSign(xName), ySign: betterSign(yName),
-    only: pareto.only(), logX: pareto.logX(), logY: pareto.logY()};
+  const scene = {
+    xName,
+    yName,
+    x: await values(xName),
+    y: await values(yName),
+    xSign: betterSign(xName),
+    ySign: betterSign(yName),
+    only: pareto.only(),
+    logX: pareto.logX(),
+    logY: pareto.logY()
+  };
   let rows = rowsWith(filters.rows, scene.x, scene.y);
   // A logarithm has no place for what is not positive.
   if (scene.logX) rows = rows.filter((row) => scene.x[row] > 0);
   if (scene.logY) rows = rows.filter((row) => scene.y[row] > 0);
-  scene.bulk = rows.length > LARGE;
-  scene.extent = sharedExtent(rows, scene);
-  const facets = (await groupRows(rows, pareto.facet())).slice(0, MOST_FACETS);
+  return {...scene, rows, bulk: rows.length > LARGE, extent: sharedExtent(rows, scene)};
+}
+
+async function drawPareto(panel) {
+  if (!data.points.first) return {summary: 'No figure varies between the points.'};
+  const scene = await paretoScene();
+  const facets = (await groupRows(scene.rows, pareto.facet())).slice(0, MOST_FACETS);
   const {grids, height} = facetGrid(facets.length, panel.section.clientWidth);
   const rowsOf = [];
   const series = [];
@@ -123,30 +163,55 @@ async function drawPareto(panel) {
   const fronts = [];
   for (const [place, facet] of facets.entries()) {
     const facetTitle = facet.name ? `${columns.get(pareto.facet()).label}: ${facet.name}` : '';
-    titles.push({text: facetTitle, left: grids[place].left, top: grids[place].top - 20, textStyle: {fontSize: 12, color: themeColours().text}});
+    titles.push({
+      text: facetTitle,
+      left: grids[place].left,
+      top: grids[place].top - 20,
+      textStyle: {fontSize: 12, color: themeColours().text}
+    });
     for (const group of await groupRows(facet.rows, pareto.colour(), MOST_COLOURS)) {
       const made = groupSeries(group, group.number, place, scene, rowsOf);
       series.push(...made.series);
-      fronts.push(...made.front.map((row) => ({row, group: group.name, facet: facet.name})));
+      fronts.push(...made.front);
     }
   }
-  const axesOf = (name, log, range) => grids.map((_, place) => valueAxis(name, log, {gridIndex: place, ...niceRange(range, log)}));
-  const option = {
-    grid: grids, title: titles, series,
-    legend: {type: 'scroll', top: 0, textStyle: {color: themeColours().text}, data: [...new Set(series.map((each) => each.name))]},
-    xAxis: axesOf(xName, scene.logX, scene.extent.x),
-    yAxis: axesOf(yName, scene.logY, scene.extent.y),
-    dataZoom: grids.length === 1 ? [{type: 'inside', filterMode: 'none'}, {type: 'inside', orient: 'vertical', filterMode: 'none'}] : [],
-    tooltip: {...baseOption().tooltip, trigger: 'item', formatter: (item, _, show) => {
-      tipOf(rowsOf[item.seriesIndex][item.dataIndex], xName, yName).then((tip) => show('tip', tip));
-      return lines('…');
-    }},
-  };
   return {
-    option, height, click: (event) => view.toggle_pin(rowsOf[event.seriesIndex][event.dataIndex]),
-    summary: `${grouped(rows.length)} points, ${grouped(fronts.length)} on a front: ${betterWord(xName)}, ${betterWord(yName)}.` +
-      (facets.length === MOST_FACETS ? ` The first ${MOST_FACETS} charts.` : ''),
-    ...await frontTable(fronts, xName, yName),
+    option: paretoOption(scene, grids, titles, series, rowsOf),
+    height,
+    click: (event) => view.toggle_pin(rowsOf[event.seriesIndex][event.dataIndex]),
+    summary: `${grouped(scene.rows.length)} points, ${grouped(fronts.length)} on a front: ${betterWord(scene.xName)}, ${
+                 betterWord(scene.yName)}.` +
+        (facets.length === MOST_FACETS ? ` The first ${MOST_FACETS} charts.` : ''),
+    ...await pointTable(fronts, [scene.xName, scene.yName]),
+  };
+}
+
+function paretoOption(scene, grids, titles, series, rowsOf) {
+  const axesOf = (name, log, range) =>
+      grids.map((_, place) => valueAxis(name, log, {gridIndex: place, ...niceRange(range, log)}));
+  return {
+    grid: grids,
+    title: titles,
+    series,
+    legend: {
+      type: 'scroll',
+      top: 0,
+      textStyle: {color: themeColours().text},
+      data: [...new Set(series.map((each) => each.name))]
+    },
+    xAxis: axesOf(scene.xName, scene.logX, scene.extent.x),
+    yAxis: axesOf(scene.yName, scene.logY, scene.extent.y),
+    dataZoom: grids.length === 1 ?
+        [{type: 'inside', filterMode: 'none'}, {type: 'inside', orient: 'vertical', filterMode: 'none'}] :
+        [],
+    tooltip: {
+      ...baseOption().tooltip,
+      trigger: 'item',
+      formatter: (item, ticket, show) => {
+        tipOf(rowsOf[item.seriesIndex][item.dataIndex], scene.xName, scene.yName).then((tip) => show(ticket, tip));
+        return lines('…');
+      }
+    },
   };
 }
 
@@ -155,7 +220,14 @@ function betterWord(name) {
 }
 
 function sharedExtent(rows, {x, y}) {
-  const of = (numbers) => rows.reduce(([low, high], row) => [Math.min(low, numbers[row]), Math.max(high, numbers[row])], [Infinity, -Infinity]);
+  const of = (numbers) => {
+    let [low, high] = [Infinity, -Infinity];
+    for (const row of rows) {
+      if (numbers[row] < low) low = numbers[row];
+      if (numbers[row] > high) high = numbers[row];
+    }
+    return [low, high];
+  };
   return {x: of(x), y: of(y)};
 }
 
@@ -166,15 +238,20 @@ async function pointTable(rows, names) {
   const numbers = await Promise.all(names.map((name) => values(name)));
   return {
     names: ['index', ...axes.map((axis) => axis.label), ...names.map(metricTitle)],
-    rows: () => rows.map((row) => [index[row], ...labels.map(({axis, codes}) => nameOf(axis, codes[row])), ...numbers.map((of) => of[row])]),
+    rows: () => rows.map(
+        (row) =>
+            [index[row], ...labels.map(({axis, codes}) => nameOf(axis, codes[row])), ...numbers.map((of) => of[row])]),
   };
 }
 
-async function frontTable(fronts, xName, yName) {
-  return pointTable(fronts.map(({row}) => row), [xName, yName]);
-}
-
 function addPareto() {
-  addPanel({id: 'pareto', title: 'Pareto explorer', controls: paretoControls, draw: drawPareto, height: 460,
-    what: 'Each mark is a point; lines join the points of a colour that no other of it beats in both figures. Click a mark to compare it below. The wheel zooms.'});
+  addPanel({
+    id: 'pareto',
+    title: 'Pareto explorer',
+    controls: paretoControls,
+    draw: drawPareto,
+    height: 460,
+    what:
+        'Each mark is a point; lines join the points of a colour that no other of it beats in both figures. Click a mark to compare it below. The wheel zooms.'
+  });
 }

@@ -10,8 +10,10 @@ const view = {
     return this.settings.get(name) ?? otherwise;
   },
   set(name, value) {
-    if (value === '' || value === null || value === undefined) this.settings.delete(name);
-    else this.settings.set(name, value);
+    if (value === '' || value === null || value === undefined)
+      this.settings.delete(name);
+    else
+      this.settings.set(name, value);
     this.changed(name);
   },
   changed(name) {
@@ -35,8 +37,10 @@ const view = {
   toggle_pin(row) {
     const pins = this.pins();
     const at = pins.indexOf(row);
-    if (at >= 0) pins.splice(at, 1);
-    else pins.push(row);
+    if (at >= 0)
+      pins.splice(at, 1);
+    else
+      pins.push(row);
     if (pins.length > 12) pins.shift();
     this.set('pins', pins.join('.'));
     notice(at >= 0 ? 'Taken out of the comparison' : 'Added to the comparison below');
