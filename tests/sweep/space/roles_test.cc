@@ -140,7 +140,7 @@ TEST(Roles, ExpressionsSeeARoleAndDeriveIt) {
 
 TEST(Roles, MistakesSayWhatToWrite) {
   EXPECT_EQ(mistakes_of(request_on_toy(", prefill: toy")),
-            "toy.yaml:1:62: error: prefill: 'toy' is neither a map of fields nor 'none'\n"
+            "toy.yaml:1:58: error: prefill: 'toy' is neither a map of fields nor 'none'\n"
             "  hint: write 'prefill: {}' for one like the main deployment, or what differs, as in "
             "'prefill: {parallel: {tp: 4}}'\n");
   EXPECT_EQ(mistakes_of(request_on_toy("") + "axes: [{prefil.device: [toy]}]\n"),
