@@ -12,7 +12,9 @@ import re
 import sys
 
 FOLDERS = ["engine", "sweep", "results", "tools"]
-SAYS_NOTHING = re.compile(r"^(//.*|[{}();,\s]*|#.*|namespace\b.*|}\s*//.*|using .*|public:|private:|visit\(.*|"[^;]*|\{"[^;]*|&\w+::\w+,|\{[\d.,e+\- ]*\},?)$")
+SAYS_NOTHING = re.compile(
+    r"^(//.*|[{}();,\s]*|#.*|namespace\b.*|}\s*//.*|using .*|public:|private:|visit\(.*"
+    r'|\{?"[^;]*|&\w+::\w+,|\{[\d.,e+\- ]*\},?)$')
 
 
 def telling_lines(text):

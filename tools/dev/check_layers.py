@@ -44,7 +44,7 @@ ROOMS = {
     "results": ENGINE + ["sweep/input", "sweep/space"],
     "tools/calibrate/tables": ENGINE + SWEEP + ["results"],
     "tools/calibrate/fit": ENGINE + SWEEP + ["results", "tools/calibrate/tables"],
-    "tools/terminal": ["engine/base"],
+    "tools/terminal": ["engine/base", "sweep/input"],
     "tools/calibrate/errors": ENGINE + SWEEP + ["results", "tools/terminal", "tools/calibrate/tables",
                                                 "tools/calibrate/fit"],
     "tools": ENGINE + SWEEP + ["results", "tools/terminal"] + CALIBRATE,
