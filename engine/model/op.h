@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <variant>
 
@@ -223,11 +224,31 @@ struct ExpertExchange {
 using Op = std::variant<Gemm, GroupedGemm, Moe, AttentionPrefill, AttentionDecode, Elementwise,
                         Quantize, Copy, Lora, Scan, Convolution, Collective, ExpertExchange>;
 
-// An operation in its place: what it is for, how its time is modelled, and how often a step does it.
+// The one number of a step that an operation's time follows from, everything else being equal.
+enum class Grows : std::uint8_t {
+  tokens,     // that go through the model, padding included
+  sampled,    // sequences that produce a token
+  decodes,    // sequences that decode, padding included
+  exchanged,  // tokens that travel to their experts; with prompts among them by other kernels
+  context,    // keys attended to
+};
+
+// What an operation runs beside. Operations of one group run at the same time, in streams: those of one stream one after
+// another. The first stream is the main one; what others do is hidden as far as the streams before them last.
+struct Beside {
+  std::uint8_t group = 0;  // 0: nothing; the step waits for it
+  std::uint8_t stream = 0;
+};
+constexpr std::size_t kMostStreams = 4;
+
+// An operation in its place: what it is for, how its time is modelled, how often a step does it, what its time follows
+// from and what it runs beside.
 struct PlannedOp {
   OpName name = OpName::qkv;
   Family family = Family::gemm;
   double calls = 1;
+  Grows grows = Grows::tokens;
+  Beside beside;
   Op op;
 };
 

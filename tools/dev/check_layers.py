@@ -61,7 +61,7 @@ PACKAGES = {
     "Random123/": ["engine/base"],
     "xxhash": ["engine", "engine/base", "sweep/workload", "sweep/space", "results"],
     "nlohmann/": ["sweep/workload", "sweep/language", "sweep/space", "results", "tools"],
-    "zlib": ["sweep/input", "results"],
+    "zlib": ["sweep/input", "results", "tools"],
     "gtest/": [],
     "gmock/": [],
     "benchmark/": [],

@@ -334,8 +334,8 @@ TEST(Calibrations, AStepSaysWhichTierItHas) {
     if (row.family == Family::gemm) {
       EXPECT_EQ(row.tier, Tier::transfer);
     }
-    EXPECT_LE(row.low, row.time);
-    EXPECT_GE(row.high, row.time);
+    EXPECT_LE(row.work.low, row.work.time);
+    EXPECT_GE(row.work.high, row.work.time);
   }
   scenario.calibration.tier = TierChoice::roofline;
   EXPECT_EQ(evaluate(scenario, resources).metrics.step_time, roofline.metrics.step_time);

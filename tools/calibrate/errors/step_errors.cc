@@ -54,7 +54,7 @@ double predicted_step(const TableRow& row, const engine::ModelSpec& model, const
   const engine::Phase phase =
       row.text("phase") == "decode" ? engine::Phase::decode : engine::Phase::prefill;
   const engine::DeviceTime time = engine::step_time(batch_of(row), context, phase, nullptr).device;
-  return (time.total() + check.kernel_switch * time.launches).value;
+  return (time.total() + check.kernel_switch * time.launches()).value;
 }
 
 }  // namespace

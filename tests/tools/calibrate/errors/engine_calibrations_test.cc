@@ -73,7 +73,7 @@ TEST(EngineCalibrations, AKernelWithParametersOfItsOwnComesBeforeItsEngine) {
 TEST(EngineCalibrations, AnotherVersionsIntervalIsWider) {
   const engine::Device device = hopper();
   engine::Calibration known = *with_floor(20, kOurs);
-  known.gemm[0][static_cast<std::size_t>(kOurs)].high = 1.1;
+  known.gemm[0].edit(kOurs).high = 1.1;
   TablePredictor predictors(
       device, with_floor(10, kOurs),
       {.known = {{"vllm_0.14.0", std::make_shared<const engine::Calibration>(known)}}});
