@@ -1,6 +1,7 @@
 #include "results/archive.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <list>
 #include <mutex>

@@ -56,12 +56,12 @@ std::string text_of(const Point& point, const engine::Outcome& outcome) {
     });
   });
   for (const engine::KernelRow& row : outcome.kernels) {
-    text += fmt::format("  {} {} {} {} {} {}{} {:.15g} {:.15g} {:.15g} {:.15g} {:.15g} {:.15g}\n",
-                        engine::name_of(row.phase), engine::name_of(row.op),
-                        engine::name_of(row.family), engine::name_of(row.algorithm),
-                        engine::name_of(row.bound), engine::name_of(row.tier),
-                        row.extrapolated ? " extrapolated" : "", row.calls, row.time.value,
-                        row.low.value, row.high.value, row.flops.value, row.bytes.value);
+    text += fmt::format(
+        "  {} {} {} {} {} {}{} {:.15g} {:.15g} {:.15g} {:.15g} {:.15g} {:.15g}\n",
+        engine::name_of(row.phase), engine::name_of(row.op), engine::name_of(row.family),
+        engine::name_of(row.algorithm), engine::name_of(row.bound), engine::name_of(row.tier),
+        row.extrapolated ? " extrapolated" : "", row.work.calls, row.work.time.value,
+        row.work.low.value, row.work.high.value, row.work.flops.value, row.work.bytes.value);
   }
   return text;
 }

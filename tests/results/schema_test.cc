@@ -147,8 +147,13 @@ TEST(Schema, RequestsAndMomentsFollowTheFieldLists) {
 TEST(Schema, KernelsAreALongTable) {
   EXPECT_EQ(listed(detail_columns(table_named("kernels"))),
             "index key phase op family algorithm calls seconds low_ratio high_ratio flops bytes "
-            "bound tier "
-            "extrapolated ");
+            "energy_j hidden_s bound tier extrapolated ");
+  const auto columns = detail_columns(table_named("kernels"));
+  EXPECT_EQ(find(columns, "seconds")->unit, "s");
+  EXPECT_EQ(find(columns, "low_ratio")->unit, "");
+  EXPECT_EQ(find(columns, "energy_j")->unit, "J");
+  EXPECT_TRUE(find(columns, "energy_j")->nullable);
+  EXPECT_FALSE(find(columns, "hidden_s")->nullable);
 }
 
 }  // namespace

@@ -133,12 +133,12 @@ void ToySweep::outcome(std::uint64_t index, engine::Outcome& outcome) const {
          .bound = engine::Bound((index + std::uint64_t(i)) % 4),
          .tier = engine::Tier::roofline,
          .extrapolated = i == 2,
-         .low = engine::Seconds{1e-5 * (1 + scale) * 0.9},
-         .high = engine::Seconds{1e-5 * (1 + scale) * 1.2},
-         .calls = i % 4 == 0 ? 1.0 : 80.0,
-         .time = engine::Seconds{1e-5 * (1 + scale)},
-         .flops = engine::Flops{1e9 * double(1 + index % kBatches) * (i + 1)},
-         .bytes = engine::Bytes{1e8 * double(1 + index / 64 % 32) + i}});
+         .work = {.calls = i % 4 == 0 ? 1.0 : 80.0,
+                  .time = engine::Seconds{1e-5 * (1 + scale)},
+                  .low = engine::Seconds{1e-5 * (1 + scale) * 0.9},
+                  .high = engine::Seconds{1e-5 * (1 + scale) * 1.2},
+                  .flops = engine::Flops{1e9 * double(1 + index % kBatches) * (i + 1)},
+                  .bytes = engine::Bytes{1e8 * double(1 + index / 64 % 32) + i}}});
   }
   if (index % 2 != 0) return;
   for (int i = 0; i < requests; ++i) {

@@ -27,6 +27,8 @@ int main(int argc, char** argv) {
   tools::add_run(app, exit_code, argv[0]);
   tools::add_check(app, exit_code);
   tools::add_explain(app, exit_code);
+  tools::add_report(app, exit_code);
+  tools::add_questions(app, exit_code);
   tools::add_summarise(app, exit_code);
   tools::add_verify(app, exit_code);
   tools::add_list(app, exit_code);
