@@ -2,11 +2,10 @@
 
 #include <algorithm>
 
+#include "engine/model/passes.h"
+
 namespace engine {
 namespace {
-
-// Activations between kernels are kept in 16 bits; only matrix inputs may be narrower.
-constexpr double kActivationBytes = 2;
 
 bool narrow(Dtype dtype) { return bytes_of(dtype) < kActivationBytes; }
 
@@ -29,18 +28,8 @@ struct Builder {
             .group = shard.dense.group};
   }
 
-  // `reads` and `writes` in 16-bit values.
-  Elementwise pass(double reads, double writes, double flops) const {
-    return {.rows = rows,
-            .resident_bytes = (reads + writes) * kActivationBytes,
-            .cold_bytes = 0,
-            .flops = flops};
-  }
-
   void embedding() const {
-    const double bytes = rows * double(model.hidden) * kActivationBytes;
-    ops.add(OpName::embedding, Family::embed, 1,
-            Elementwise{.rows = rows, .resident_bytes = bytes, .cold_bytes = bytes, .flops = 0});
+    ops.add(OpName::embedding, Family::embed, 1, embedding_pass(rows, double(model.hidden)));
   }
 
   // To the next pipeline stage.
@@ -54,9 +43,7 @@ struct Builder {
   }
 
   void norm(OpName name, double calls) const {
-    // Residual add and norm in one pass: read input and residual, write both; four operations each.
-    const double values = rows * double(model.hidden);
-    ops.add(name, Family::norm, calls, pass(2 * values, 2 * values, 4 * values));
+    ops.add(name, Family::norm, calls, norm_pass(rows, double(model.hidden)));
   }
 
   void quantize(OpName name, double calls, double width) const {
@@ -101,10 +88,10 @@ struct Builder {
     const double key = rows * double(shard.kv_heads * model.head_dim);
     if (model.qk_norm) {
       ops.add(OpName::qk_norm, Family::norm, layers,
-              pass(query + key, query + key, 4 * (query + key)));
+              pass_over(rows, query + key, query + key, 4 * (query + key)));
     }
-    Elementwise rope = pass(query + 2 * key, query, model.rotary ? 3 * (query + key) : 0);
-    rope.cold_bytes = 2 * key * bytes_of(shard.quant.kv);
+    Elementwise rope = rope_pass(rows, query, key, bytes_of(shard.quant.kv));
+    if (!model.rotary) rope.flops = 0;
     ops.add(OpName::rope, Family::rope, layers, rope);
   }
 
@@ -120,7 +107,7 @@ struct Builder {
     ops.add(OpName::kv_down, Family::gemm, layers, gemm(mla.kv_rank + mla.rope_dim, model.hidden));
     const double rotated = rows * double((shard.heads + 1) * mla.rope_dim);
     const double latent = rows * double(mla.kv_rank + mla.rope_dim);
-    Elementwise rope = pass(rotated + latent, rotated, 3 * rotated);
+    Elementwise rope = pass_over(rows, rotated + latent, rotated, 3 * rotated);
     rope.cold_bytes = latent * bytes_of(shard.quant.kv);
     ops.add(OpName::rope, Family::rope, layers, rope);
     if (batch.decode_sequences > 0) {
@@ -143,8 +130,7 @@ struct Builder {
   void mlp(double calls, std::int64_t width, OpName up, OpName activation, OpName down) const {
     const bool gated = model.mlp == MlpKind::gated;
     ops.add(up, Family::gemm, calls, gemm(gated ? 2 * width : width, model.hidden));
-    const double values = rows * double(width);
-    ops.add(activation, Family::act, calls, pass(gated ? 2 * values : values, values, 5 * values));
+    ops.add(activation, Family::act, calls, activation_pass(rows, double(width), gated));
     if (up != OpName::shared_gate_up) quantize(OpName::quantize_mlp, calls, double(width));
     ops.add(down, Family::gemm, calls, gemm(model.hidden, width));
   }
@@ -214,9 +200,7 @@ struct Builder {
                          shard.parallel.tp, 1},
               Grows::sampled);
     }
-    const double values = sampled * double(model.vocabulary);
-    Elementwise sampling = pass(values, 0, values);
-    sampling.rows = sampled;
+    const Elementwise sampling = sampling_pass(sampled, double(model.vocabulary));
     ops.add(OpName::sampling, Family::sample, 1, sampling, Grows::sampled);
     if (shard.sampling == Sampling::sorted) {
       // Sort, order, probabilities, running sums, masks, scatter. On an H200 (PyTorch 2.11, 16 to 127
@@ -224,7 +208,7 @@ struct Builder {
       // bytes a logit at peak bandwidth.
       Elementwise sort = sampling;
       sort.resident_bytes = 0;
-      sort.cold_bytes = 21 * values;
+      sort.cold_bytes = 21 * sampled * double(model.vocabulary);
       // Plain passes: the family of sampling is fitted to argmax, one thread block a row.
       ops.add(OpName::sampling, Family::residual, 24, sort, Grows::sampled);
     }

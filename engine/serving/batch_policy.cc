@@ -22,8 +22,10 @@ std::int64_t plan_in_order(const ReplicaView& view, std::int64_t budget, std::in
   for (std::int32_t slot = view.running.first; slot >= 0 && budget > 0;) {
     const Sequence& sequence = view.at(slot);
     const std::int64_t tokens =
-        sequence.decoding ? 1 : std::min(wanted_chunk(sequence, most_chunk), budget);
-    const std::int64_t blocks = view.blocks_to_add(sequence, tokens);
+        sequence.decoding ? view.step_tokens(1)
+                          : std::min(wanted_chunk(sequence, most_chunk), budget);
+    const std::int64_t blocks =
+        sequence.decoding ? view.blocks_to_decode(sequence) : view.blocks_to_add(sequence, tokens);
     while (blocks > free && newest != slot) preempt_newest();
     if (blocks > free) {
       preempt_newest();  // itself: nobody newer is left
@@ -48,7 +50,7 @@ std::int64_t plan_in_order(const ReplicaView& view, std::int64_t budget, std::in
 bool cache_matters(const ReplicaView& view) {
   const ServingSettings& settings = view.settings;
   if (settings.ordering == Ordering::longest_prefix) return true;
-  std::int64_t piece = settings.step_budget() - view.running.decoding;
+  std::int64_t piece = settings.step_budget() - view.step_tokens(view.running.decoding);
   if (settings.long_prefill_threshold > 0) {
     piece = std::min(piece, settings.long_prefill_threshold);
   }
@@ -60,7 +62,7 @@ bool cache_matters(const ReplicaView& view) {
 
 std::int64_t plan_running(const ReplicaView& view, std::int64_t budget, std::int64_t most_chunk,
                           StepPlan& plan) {
-  std::int64_t tokens = view.running.decoding;
+  std::int64_t tokens = view.step_tokens(view.running.decoding);
   std::int64_t blocks = view.running.next_blocks;
   for (const std::int32_t slot : view.running.prefilling) {
     const Sequence& sequence = view.at(slot);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/memory/kv_pool.h"
+#include "engine/serving/pace.h"
 #include "engine/serving/sequence.h"
 #include "engine/serving/serving_settings.h"
 
@@ -20,10 +21,12 @@ struct RunningSet {
   std::int64_t decoding = 0;
   std::int64_t growing = 0;              // of these, without blocks set aside
   std::vector<std::int32_t> prefilling;  // in the order of admission
-  std::int64_t step = 0;                 // decode steps so far
-  std::int64_t finish_sum = 0;           // of the decoding sequences' finish steps
-  std::int64_t base_sum = 0;             // of their contexts, less the step number each
-  std::int64_t next_blocks = 0;          // blocks the next decode of all would take
+  std::int64_t step = 0;                 // decode steps so far, and tokens that
+  std::int64_t tokens = 0;               // a sequence makes in as many
+  std::int64_t finish_sum = 0;           // of the lane's tokens at which the decoding ones end
+  std::int64_t base_sum = 0;             // of their contexts, less the lane's tokens each
+  std::int64_t next_tokens = 1;          // tokens each makes in the next decode, and blocks
+  std::int64_t next_blocks = 0;          // that the next decode of all would take
 };
 
 struct ReplicaView {
@@ -36,22 +39,32 @@ struct ReplicaView {
   std::int64_t longest = 0;     // tokens of the longest sequence the model is made for
   bool pipeline = false;        // other lanes share the blocks ...
   bool others_running = false;  // ... and hold some of them now
+  Pace pace;
 
   const Sequence& at(std::int32_t slot) const { return sequences[std::size_t(slot)]; }
   bool idle() const { return running.count == 0 && !others_running; }
   std::int64_t context(const Sequence& sequence) const {
-    return sequence.decoding ? sequence.context_base + running.step : sequence.computed;
+    return sequence.decoding ? sequence.context_base + running.tokens : sequence.computed;
+  }
+  // Blocks for so many tokens, and for the room that queries of the next step need beyond them.
+  std::int64_t blocks_for(std::int64_t tokens) const {
+    return pool.blocks_for(tokens + pace.ahead());
   }
   // Blocks a running sequence holds now.
   std::int64_t blocks_held(const Sequence& sequence) const {
     if (sequence.reserved > 0) return sequence.reserved;
-    return std::max({pool.blocks_for(context(sequence)), sequence.kv.shared, sequence.taken});
+    return std::max({blocks_for(context(sequence)), sequence.kv.shared, sequence.taken});
+  }
+  // Tokens of a step that `decodes` sequences make up, and blocks that one of them takes in it.
+  std::int64_t step_tokens(std::int64_t decodes) const { return decodes * pace.queries; }
+  std::int64_t blocks_to_decode(const Sequence& sequence) const {
+    return blocks_to_add(sequence, running.next_tokens);
   }
   // Blocks it takes to compute `tokens` more of it.
   std::int64_t blocks_to_add(const Sequence& sequence, std::int64_t tokens) const {
     if (sequence.reserved > 0) return 0;
     // Shared blocks may reach beyond what counts as computed: the last token is always read.
-    const std::int64_t after = pool.blocks_for(context(sequence) + tokens);
+    const std::int64_t after = blocks_for(context(sequence) + tokens);
     return std::max({after, sequence.kv.shared, sequence.taken}) - blocks_held(sequence);
   }
   KvPool::Match match(const Sequence& sequence) const {
@@ -60,14 +73,14 @@ struct ReplicaView {
   // Blocks it takes to admit somebody who found `hit` in the cache and reads up to `tokens`. Cache
   // that nobody uses counts as free until it is held.
   std::int64_t blocks_to_admit(const KvPool::Match& hit, std::int64_t tokens) const {
-    return std::max(pool.blocks_for(tokens), hit.blocks) - hit.blocks + hit.idle;
+    return std::max(blocks_for(tokens), hit.blocks) - hit.blocks + hit.idle;
   }
   // Output tokens the decoding sequences still have to make.
   std::int64_t outputs_to_come() const {
-    return running.finish_sum - running.decoding * running.step;
+    return running.finish_sum - running.decoding * running.tokens;
   }
   // KV tokens of the decoding sequences.
-  std::int64_t decode_tokens() const { return running.base_sum + running.decoding * running.step; }
+  std::int64_t decode_tokens() const { return running.base_sum + running.decoding * running.tokens; }
   // Blocks admission must leave free.
   std::int64_t margin() const {
     return idle() ? 0 : std::int64_t(settings.watermark * double(pool.total()));

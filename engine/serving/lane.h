@@ -1,5 +1,5 @@
-// One engine loop: the requests it runs, the step it is in, and long stretches of decode steps taken
-// in one go. A replica has one lane; a pipeline has one a stage, each with a batch in flight.
+// One engine loop: it carries out plans, a step at a time, and takes long stretches of decode steps in
+// one go. A replica has one lane; a pipeline has one a stage, each with a batch in flight.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "engine/serving/batch_policy.h"
+#include "engine/serving/decode_set.h"
 #include "engine/serving/fair_share.h"
-#include "engine/serving/longest_context.h"
 #include "engine/serving/serving_stats.h"
-#include "engine/serving/step_calendar.h"
+#include "engine/serving/stretch.h"
+#include "engine/serving/token_gaps.h"
 #include "engine/step/step_table.h"
 
 namespace engine {
@@ -21,13 +22,15 @@ struct ReplicaState {
   Plan* plan = nullptr;
   StepTable* table = nullptr;
   ServingStats* stats = nullptr;
+  PoolSums* sums = nullptr;
   std::int32_t number = 0;
   std::int64_t lanes = 1;
-  std::int64_t longest = 1;       // tokens of the longest sequence
-  std::int64_t model_window = 0;  // 0: no sliding window
-  std::int64_t window = 0;        // the same, or out of reach
-  bool uneven = false;            // step times depend on the longest context
-  bool audit = false;             // recount everything at every step
+  std::int64_t longest = 1;  // tokens of the longest sequence
+  std::int64_t window = 0;   // 0: no sliding window
+  Pace pace;
+  bool uneven = false;      // step times depend on the longest context
+  bool hands_over = false;  // who departs keeps its blocks until its KV is carried away
+  bool audit = false;       // recount everything at every step
 
   std::vector<Sequence> sequences;
   std::int32_t slots = 0;            // of `sequences`, in use or
@@ -38,11 +41,19 @@ struct ReplicaState {
   std::int64_t running = 0;      // over all lanes
   std::int64_t outstanding = 0;  // requests inside
   std::int64_t outstanding_tokens = 0;
+  // Sequences whose KV is carried from here or to here: those that hold blocks and do not run, and their
+  // blocks, shared ones not counted.
+  std::int64_t parked = 0;
+  std::int64_t parked_blocks = 0;
+  WaitingQueue arriving;             // prompts were read elsewhere: they wait for blocks
+  std::vector<std::int32_t> landed;  // their KV has come: they decode from the next step on
   double tokens_made = 0;
   double idle_seconds = 0;             // of all lanes
   double stage_free = 0;               // when the first pipeline stage takes the next batch
-  std::vector<std::int64_t> answered;  // clients whose answers came with the last event
+  std::vector<std::int32_t> departed;  // slots of those that are done here with the last event
   StepPlan scratch_plan;
+
+  bool more_to_come() const { return !landed.empty() || !arriving.empty(); }
 };
 
 class Lane {
@@ -57,18 +68,23 @@ class Lane {
     if (idle()) end_ = now;
   }
   // Something arrived: a stretch that cares ends at the next boundary.
-  void interrupt(double time);
+  void interrupt(double time) {
+    if (steady_ == Steady::until_arrival) stop_at(time);
+  }
+  // Any stretch ends at the next boundary: blocks come free, or somebody joins who has read elsewhere.
+  void stop_at(double time);
   // The stretch goes on, but in two parts that meet at the first boundary from `time` on.
   void split(double time);
   // Takes the blocks that are gone by `time`, for who looks at the pool then.
   void settle(double time);
   // What happens at `end()` is the end of work, not only the time to plan.
   bool working() const { return work_ != Work::none; }
-  // Carries on at `end()`: what was running is done, and the next step is planned, at once where
-  // nothing else happens before `next_event`. True when something was running.
-  bool advance(double next_event);
+  // What ran until `end()` is done; those that depart are listed. False where nothing ran.
+  bool end_work();
+  // Begins what the policy says.
+  void plan(double now);
 
-  const RunningSet& running() const { return running_; }
+  const RunningSet& running() const { return set_.running(); }
   double free_since() const { return free_since_; }
   // Blocks held and tokens made at a moment inside the present work, and who takes part in it.
   struct Moment {
@@ -77,100 +93,51 @@ class Lane {
     std::int64_t sequences = 0;
   };
   Moment at(double time) const;
+  const ReplicaView& view();
 
  private:
   enum class Work : std::uint8_t { none, stretch, step };
-  // Decodes whose last token is later than the lane's last decode step.
-  struct Newcomers {
-    double time;
-    double count;
-  };
 
   Sequence& at(std::int32_t slot) { return replica_->sequences[std::size_t(slot)]; }
-  std::int64_t context(const Sequence& sequence) const {
-    return sequence.decoding ? sequence.context_base + running_.step : sequence.computed;
-  }
-  std::size_t bucket(std::int64_t context_base) const {
-    const std::int64_t size = std::int64_t(blocks_by_phase_.size());
-    if (phase_mask_ >= 0) return std::size_t(context_base & phase_mask_);
-    const std::int64_t rest = context_base % size;
-    return std::size_t(rest < 0 ? rest + size : rest);
-  }
-  std::int64_t blocks_held(const Sequence& sequence) const {
-    if (sequence.reserved > 0) return sequence.reserved;
-    const std::int64_t blocks = replica_->pool.blocks_for(context(sequence));
-    return std::max({blocks, sequence.kv.shared, sequence.taken});
-  }
-  const ReplicaView& view();
   bool goes_on() const;
-
-  // lane.cc and lane_stretch.cc: what runs
-  void plan(double now);
   void begin_work(double now);
   void start(const StepPlan& plan, double now);
+  void hold_prefixes(const StepPlan& plan);
+
+  // Stretches
   void start_steady(double now);
   void start_stretch(double now);
-  void start_step(const StepPlan& plan, double now);
   void end_stretch();
-  void end_step();
-  void finish_due(double time);
-  std::int64_t steps_on_line(double above) const;
-  double stretch_seconds(std::int64_t steps) const;
-  std::int64_t steps_until(double time) const;
   void cut(std::int64_t steps);
-  void add_decode_gaps(double start, double first_step);
+  // Steps with prompts in them, or with some decodes left out
+  void start_step(const StepPlan& plan, double now);
+  std::int64_t leave_out(std::int64_t count, BatchShape& batch);
+  double step_seconds(const BatchShape& batch);
+  void end_step();
+  template <class Visit>
+  void each_decode(Visit visit);
 
-  // lane_sets.cc: who runs
+  // Sequences come and go
   void admit(const Admission& admission, double now);
-  void preempt(std::int32_t slot, bool to_the_end);
+  void join_landed(double now);
   void begin_decoding(std::int32_t slot, double now);
-  void stop_decoding(std::int32_t slot);
-  void finish(std::int32_t slot, double now);
-  void append_running(std::int32_t slot);
-  void remove_running(std::int32_t slot);
-  void skip_decodes(std::int64_t count);
-  void count_next_blocks() { running_.next_blocks = blocks_by_phase_[bucket(-running_.step)]; }
-  std::int64_t blocks_needed(std::int64_t steps) const;
-  std::int64_t steps_that_fit(std::int64_t most) const;
-  std::int64_t crossing_of(const Sequence& sequence) const {
-    return replica_->window - 1 - sequence.context_base;
-  }
-  // Whether it fills its window before it ends: only then does the calendar of windows hold it.
-  bool crosses(const Sequence& sequence) const {
-    return crossing_of(sequence) <= sequence.finish_step;
-  }
-  void cross_windows();
-  double longest_context();
+  void preempt(std::int32_t slot, bool to_the_end);
+  void finish_due();
+  void finish(std::int32_t slot);
   void count_waste(const Sequence& sequence);
   void recount();
 
   ReplicaState* replica_ = nullptr;
-  RunningSet running_;
-  std::optional<ReplicaView> view_;            // of the present run
-  std::int64_t phase_mask_ = -1;               // of a block size that is a power of two
-  std::vector<std::int64_t> blocks_by_phase_;  // growing decodes by context_base modulo block size
-  double contexts_ = 0;                        // tokens the next decode of all attends to
-  double windows_ = 0;                         // the same inside windows
-  std::int64_t inside_window_ = 0;             // decodes that still fill their window
-  std::int64_t prompt_tokens_ = 0;             // KV of prompts being read
-  StepCalendar finishes_;                      // last tokens
-  StepCalendar crossings_;                     // windows that are full
-  LongestContext longest_;                     // among the decodes ...
-  bool longest_stale_ = false;                 // ... but somebody left or was left out before time
-  double last_decode_ = 0;                     // end of the last step in which all decoded
-  std::vector<Newcomers> newcomers_;
-  bool uneven_ = false;    // last tokens differ: they are noted in Sequence
-  double free_since_ = 0;  // end of the last work
+  DecodeSet set_;
+  TokenGaps gaps_;
+  std::optional<ReplicaView> view_;  // of the present run
+  double free_since_ = 0;            // end of the last work
 
   Work work_ = Work::none;
   double start_ = 0, end_ = kNever;
   // of a stretch
-  Stretch stretch_;
-  bool on_floor_ = false;   // the host sets the pace
-  double first_step_ = 0;   // seconds
-  double rise_ = 0;         // of step time, from one to the next
-  std::int64_t steps_ = 0;  // in this part
-  std::int64_t left_ = 0;   // of the stretch after this part
+  Stretch stretch_;         // this part
+  std::int64_t left_ = 0;   // steps after this part
   std::int64_t taken_ = 0;  // blocks of this part that are gone already
   Steady steady_ = Steady::no;
   // of a step

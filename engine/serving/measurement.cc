@@ -134,14 +134,6 @@ bool RunWatch::filled_up(double time) {
   return edge;
 }
 
-RunWatch::State RunWatch::state() const {
-  if (!plan_.endless) return State::running;
-  const Length& length = lengths_[std::size_t(length_)];
-  if (length.end < kNever && pending_ == 0) return State::complete;
-  return plan_.kind == RunKind::open && opened_ >= 2 * length.end_count ? State::overrun
-                                                                        : State::running;
-}
-
 void RunWatch::lengthen() {
   stride_ *= 2;
   ++length_;

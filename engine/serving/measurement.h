@@ -83,7 +83,13 @@ class RunWatch {
     complete,  // of this length, everything that is measured has finished
     overrun,   // not so, but as many again have arrived
   };
-  State state() const;
+  State state() const {
+    if (!plan_.endless) return State::running;
+    const Length& length = lengths_[std::size_t(length_)];
+    if (length.end < kNever && pending_ == 0) return State::complete;
+    const bool twice = plan_.kind == RunKind::open && opened_ >= 2 * length.end_count;
+    return twice ? State::overrun : State::running;
+  }
   // Goes on to twice the length; there is one.
   void lengthen();
   bool can_lengthen() const { return length_ + 1 < plan_.lengths; }

@@ -9,10 +9,13 @@ void Replica::reset(const Setup& setup) {
   state_.plan = policy_of(setup.settings->policy).plan;
   state_.table = setup.table;
   state_.stats = setup.stats;
+  state_.sums = setup.sums;
   state_.number = setup.number;
   state_.lanes = setup.lanes;
   state_.longest = setup.longest;
-  state_.model_window = state_.window = setup.window;
+  state_.window = setup.window;
+  state_.pace = setup.pace;
+  state_.hands_over = setup.hands_over;
   state_.uneven = setup.table->uneven();
   state_.audit = setup.audit;
   // The sequences stay: what they hold in memory is used again.
@@ -24,7 +27,10 @@ void Replica::reset(const Setup& setup) {
   state_.pool.reset(setup.kv_blocks, setup.settings->block_size, setup.settings->prefix_caching);
   state_.running = state_.outstanding = state_.outstanding_tokens = 0;
   state_.tokens_made = state_.idle_seconds = state_.stage_free = 0;
-  state_.answered.clear();
+  state_.parked = state_.parked_blocks = 0;
+  state_.arriving.reset(false);
+  state_.landed.clear();
+  state_.departed.clear();
   lanes_.resize(std::size_t(setup.lanes));
   for (Lane& lane : lanes_) lane.reset(state_);
   next_event_ = kNever;
@@ -41,15 +47,25 @@ void Replica::find_next() {
   next_event_ = lanes_[next_lane_].end();
 }
 
-void Replica::advance(double next_event) {
-  const double now = next_event_;
+bool Replica::end_work() {
+  now_ = next_event_;
+  turn_ = next_lane_;
+  return lanes_[turn_].end_work();
+}
+
+bool Replica::plans_now(double next_event) const {
+  if (lanes_[turn_].end() == kNever) return false;
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    if (i != next_lane_) next_event = std::min(next_event, lanes_[i].end());
+    if (i != turn_) next_event = std::min(next_event, lanes_[i].end());
   }
-  const bool ran = lanes_[next_lane_].advance(next_event);
+  // In a pipeline, whoever waits may be taken by a lane that sits idle.
+  return next_event > now_ + kSameMoment && (lanes_.size() == 1 || state_.waiting.empty());
+}
+
+void Replica::end_turn(bool ran) {
   if (ran && lanes_.size() > 1 && !state_.waiting.empty()) {
     // Blocks or seats may have come free: whoever sits idle looks again.
-    for (Lane& lane : lanes_) lane.wake(now);
+    for (Lane& lane : lanes_) lane.wake(now_);
   }
   find_next();
 }
@@ -72,24 +88,31 @@ double Replica::order_of(const Request& request) {
   return request.arrival;
 }
 
-bool Replica::enqueue(const Request& request) {
-  const std::int64_t largest = request.prompt + request.output - 1;
-  if (state_.pool.blocks_for(largest) > state_.pool.total() ||
-      request.prompt + request.output > state_.longest) {
-    return false;
-  }
+bool Replica::fits(std::int64_t prompt, std::int64_t output) const {
+  const std::int64_t largest = prompt + output - 1 + state_.pace.past_end();
+  return state_.pool.blocks_for(largest) <= state_.pool.total() &&
+         prompt + output <= state_.longest;
+}
+
+std::int32_t Replica::new_slot() {
   if (state_.unused.empty()) {
     state_.unused.push_back(state_.slots++);
     if (state_.sequences.size() < std::size_t(state_.slots)) state_.sequences.emplace_back();
   }
   const std::int32_t slot = state_.unused.back();
   state_.unused.pop_back();
+  return slot;
+}
+
+void Replica::enqueue(const Request& request, std::int64_t output) {
+  const std::int32_t slot = new_slot();
   Sequence& sequence = state_.sequences[std::size_t(slot)];
   sequence.number = request.number;
   sequence.session = request.session;
   sequence.client = request.client;
   sequence.prompt = sequence.target = request.prompt;
-  sequence.output = request.output;
+  sequence.output = output;
+  sequence.asked = request.output;
   sequence.priority = request.priority;
   sequence.tenant = request.tenant;
   sequence.arrival = request.arrival;
@@ -99,18 +122,86 @@ bool Replica::enqueue(const Request& request) {
   sequence.generated = sequence.computed = sequence.cached = 0;
   sequence.reserved = sequence.taken = 0;
   sequence.preemptions = 0;
+  sequence.from_replica = sequence.from_slot = -1;
   sequence.decoding = false;
   sequence.closes = request.closes;
   if (state_.pool.caches_prefixes()) sequence.prefix = request.prefix;
   state_.waiting.push(slot, state_.sequences);
   ++state_.outstanding;
-  state_.outstanding_tokens += request.prompt + request.output;
+  state_.outstanding_tokens += request.prompt + output;
   for (Lane& lane : lanes_) {
     lane.wake(request.arrival);
     lane.interrupt(request.arrival);
   }
   find_next();
-  return true;
+}
+
+void Replica::expect(const Sequence& read, std::int32_t replica, std::int32_t slot, double now) {
+  const std::int32_t here = new_slot();
+  Sequence& sequence = state_.sequences[std::size_t(here)];
+  sequence = read;
+  sequence.kv = {};
+  sequence.output = read.asked;
+  sequence.target = read.prompt;
+  sequence.computed = sequence.reserved = sequence.taken = sequence.carried = 0;
+  sequence.from_replica = replica;
+  sequence.from_slot = slot;
+  state_.arriving.push(here, state_.sequences);
+  ++state_.outstanding;
+  state_.outstanding_tokens += sequence.prompt + sequence.output;
+  stop_lanes(now);
+}
+
+std::int32_t Replica::make_room() {
+  // Those that were preempted here come first.
+  if (state_.arriving.empty() || !state_.waiting.empty()) return -1;
+  const std::int32_t slot = state_.arriving.at(0);
+  Sequence& sequence = state_.sequences[std::size_t(slot)];
+  KvPool& pool = state_.pool;
+  // A block each is left to those that decode: otherwise whoever lands would push one of them out. This
+  // does not change before one of them is done, so a stretch need not be cut to ask again.
+  std::int64_t left_free = 0;
+  for (const Lane& lane : lanes_) left_free += lane.running().growing;
+  const ReplicaView& view = lanes_[turn_].view();
+  const KvPool::Match hit = pool.match(sequence.prefix, sequence.prompt);
+  const std::int64_t free = pool.free() - view.margin() - left_free;
+  if (view.blocks_to_admit(hit, sequence.prompt) > free) return -1;
+  state_.arriving.remove(slot);
+  pool.hold(sequence.prefix, hit, sequence.kv);
+  sequence.computed = sequence.prompt;
+  sequence.carried = sequence.prompt - hit.tokens;
+  const std::int64_t blocks = view.blocks_held(sequence) - sequence.kv.shared;
+  pool.take(blocks);
+  ++state_.parked;
+  state_.parked_blocks += blocks;
+  state_.sums->peak(pool.used());
+  return slot;
+}
+
+void Replica::receive(std::int32_t slot, double now) {
+  Sequence& sequence = state_.sequences[std::size_t(slot)];
+  const std::int64_t shared = sequence.kv.shared;
+  state_.pool.publish(sequence.prefix, sequence.computed, sequence.kv);
+  state_.parked_blocks -= sequence.kv.shared - shared;
+  state_.landed.push_back(slot);
+  stop_lanes(now);
+}
+
+void Replica::release(std::int32_t slot, double now) {
+  Sequence& sequence = state_.sequences[std::size_t(slot)];
+  --state_.parked;
+  state_.parked_blocks -= sequence.taken - sequence.kv.shared;
+  state_.pool.release(sequence.kv, sequence.taken);
+  forget(slot);
+  stop_lanes(now);
+}
+
+void Replica::stop_lanes(double now) {
+  for (Lane& lane : lanes_) {
+    lane.wake(now);
+    lane.stop_at(now);
+  }
+  find_next();
 }
 
 void Replica::split(double time) {
@@ -134,7 +225,7 @@ TimelineRow Replica::row_at(double time, double& tokens_before) const {
   TimelineRow row;
   row.time = Seconds{time};
   row.replica = state_.number;
-  row.waiting = state_.waiting.size();
+  row.waiting = waiting();
   row.running = state_.running;
   std::int64_t blocks = state_.pool.used();
   double tokens = state_.tokens_made;

@@ -15,11 +15,14 @@ class Replica {
     const ServingSettings* settings = nullptr;
     StepTable* table = nullptr;
     ServingStats* stats = nullptr;
+    PoolSums* sums = nullptr;
     std::int32_t number = 0;
     std::int64_t lanes = 1;  // pipeline stages, each with a batch in flight
     std::int64_t kv_blocks = 1;
     std::int64_t longest = 1;  // tokens of the longest sequence the model is made for
     std::int64_t window = 0;
+    Pace pace;
+    bool hands_over = false;              // answers are written by another pool
     double ttft_limit = 0;                // for ordering by slack
     double seconds_per_prompt_token = 0;  // likewise
     bool audit = false;
@@ -30,9 +33,37 @@ class Replica {
   double next_event() const { return next_event_; }
   // That is the end of work; otherwise only the time to plan.
   bool working() const { return lanes_[next_lane_].working(); }
-  void advance(double next_event);
-  // False where the request could never fit; then it is not taken.
-  bool enqueue(const Request& request);
+
+  // ---- its turn, at `next_event()`, in this order -----------------------------------------------
+  // Ends what ran, if something did, and lists those that are done here.
+  bool end_work();
+  std::vector<std::int32_t>& departed() { return state_.departed; }
+  // Whether it plans in the same turn: only where nothing else, at or before `next_event`, could bring
+  // something to plan for.
+  bool plans_now(double next_event) const;
+  void plan() { lanes_[turn_].plan(now_); }
+  void end_turn(bool ran);
+
+  // ---- requests ---------------------------------------------------------------------------------
+  // False where a request could never be served.
+  bool fits(std::int64_t prompt, std::int64_t output) const;
+  // Takes a request that fits, of which `output` tokens are made here.
+  void enqueue(const Request& request, std::int64_t output);
+  const Sequence& sequence(std::int32_t slot) const { return state_.sequences[std::size_t(slot)]; }
+  // Nobody asks for it any more.
+  void forget(std::int32_t slot) { state_.unused.push_back(slot); }
+
+  // ---- KV that is carried from one replica to another -------------------------------------------
+  // A sequence whose prompt was read in `slot` of `replica` is to go on here.
+  void expect(const Sequence& sequence, std::int32_t replica, std::int32_t slot, double now);
+  bool expects() const { return !state_.arriving.empty(); }
+  // Takes blocks for the first of those expected; -1: there are too few, or somebody comes before it.
+  std::int32_t make_room();
+  // The KV of that sequence is there.
+  void receive(std::int32_t slot, double now);
+  // The KV of a sequence that departed is not needed here any more.
+  void release(std::int32_t slot, double now);
+
   // Long stretches are cut at the first step boundary from `time` on.
   void split(double time);
   // The pool is what it is at `time`, inside stretches, too.
@@ -43,10 +74,8 @@ class Replica {
   std::int64_t cached_tokens(const Request& request) const {
     return state_.pool.match(request.prefix, request.prompt - 1).tokens;
   }
-  std::int64_t waiting() const { return state_.waiting.size(); }
+  std::int64_t waiting() const { return state_.waiting.size() + state_.arriving.size(); }
   const KvPool& pool() const { return state_.pool; }
-  // Clients whose answers came with the last `advance`, at that time.
-  std::vector<std::int64_t>& answered() { return state_.answered; }
   // Of all lanes; work that is not done yet counts neither as idle nor as busy.
   double idle_seconds(double until) const;
   TimelineRow row_at(double time, double& tokens_before) const;
@@ -54,11 +83,16 @@ class Replica {
  private:
   void find_next();
   double order_of(const Request& request);
+  std::int32_t new_slot();
+  // Something changed that ends any stretch.
+  void stop_lanes(double now);
 
   ReplicaState state_;
   std::vector<Lane> lanes_;
   double next_event_ = kNever;
   std::size_t next_lane_ = 0;
+  double now_ = 0;        // when its present turn is,
+  std::size_t turn_ = 0;  // and whose of its lanes
   double ttft_limit_ = 0;
   double seconds_per_prompt_token_ = 0;
 };

@@ -13,7 +13,8 @@ template <class Room>
 void plan_reserving(const ReplicaView& view, StepPlan& plan, Room room) {
   plan.decodes = view.running.decoding;
   std::int64_t budget =
-      std::max(view.settings.max_num_batched_tokens, view.running.decoding) - plan.decodes;
+      std::max(view.settings.max_num_batched_tokens, view.step_tokens(plan.decodes)) -
+      view.step_tokens(plan.decodes);
   for (const std::int32_t slot : view.running.prefilling) {
     const Sequence& sequence = view.at(slot);
     const std::int64_t tokens = std::min(sequence.target - sequence.computed, budget);
@@ -27,7 +28,8 @@ void plan_reserving(const ReplicaView& view, StepPlan& plan, Room room) {
     const std::int32_t slot = view.waiting.at(i);
     const Sequence& sequence = view.at(slot);
     const KvPool::Match hit = view.match(sequence);
-    const std::int64_t reserved = std::max(room(sequence), sequence.prompt + sequence.output);
+    const std::int64_t reserved = 
+        std::max(room(sequence), sequence.prompt + sequence.output) + view.pace.past_end();
     const std::int64_t most = view.pool.total() * view.pool.block_size();
     const std::int64_t blocks = view.blocks_to_admit(hit, std::min(reserved, most));
     const std::int64_t wanted = sequence.target - hit.tokens;

@@ -1,4 +1,4 @@
-// The routers, each a few lines; see router_table.cc for their names.
+// The routers, each a few lines; see router_table.h for their names.
 #include <algorithm>
 
 #include "engine/base/random.h"
@@ -14,13 +14,9 @@ std::size_t draw(const RouterView& view, std::uint64_t n, std::uint32_t lane) {
   return std::min(std::size_t(u * double(count)), count - 1);
 }
 
-template <class Weight>
-std::size_t lightest(const RouterView& view, Weight weight) {
-  std::size_t best = 0;
-  for (std::size_t i = 1; i < view.replicas.size(); ++i) {
-    if (weight(view.replicas[i]) < weight(view.replicas[best])) best = i;
-  }
-  return best;
+// The replica of the least weight; the first of equals.
+std::size_t lightest(const RouterView& view) {
+  return view.weights.first_at_most(view.weights.least());
 }
 
 }  // namespace
@@ -31,13 +27,7 @@ std::size_t route_round_robin(const RouterView& view) {
 
 std::size_t route_random(const RouterView& view) { return draw(view, std::uint64_t(view.nth), 0); }
 
-std::size_t least_outstanding(const RouterView& view) {
-  return lightest(view, [](const Replica& replica) { return replica.outstanding(); });
-}
-
-std::size_t route_least_tokens(const RouterView& view) {
-  return lightest(view, [](const Replica& replica) { return replica.outstanding_tokens(); });
-}
+std::size_t route_lightest(const RouterView& view) { return lightest(view); }
 
 std::size_t route_power_of_two(const RouterView& view) {
   const std::size_t a = draw(view, std::uint64_t(view.nth), 0);
@@ -47,7 +37,7 @@ std::size_t route_power_of_two(const RouterView& view) {
 
 // The replica with most of the prompt in its cache, unless it is far busier than the least busy one.
 std::size_t route_prefix_aware(const RouterView& view) {
-  const std::size_t idlest = least_outstanding(view);
+  const std::size_t idlest = lightest(view);
   std::size_t best = idlest;
   std::int64_t most = view.replicas[idlest].cached_tokens(view.request);
   for (std::size_t i = 0; i < view.replicas.size(); ++i) {

@@ -17,7 +17,8 @@ struct Sequence {
   std::int64_t session = -1;
   std::int64_t client = -1;
   std::int64_t prompt = 1;
-  std::int64_t output = 1;
+  std::int64_t output = 1;  // tokens it makes here
+  std::int64_t asked = 1;   // tokens its client asked for: the rest is made by the next pool
   std::int64_t priority = 0;
   std::int64_t tenant = 0;
   double arrival = 0;
@@ -25,17 +26,20 @@ struct Sequence {
   double scheduled = -1;
   double first_token = -1;
   double last_token = 0;  // or the time decoding began; later ones are the lane's last decode
+  double joined = -1;     // when it began to decode here
 
   std::int64_t generated = 0;  // tokens made before the prompt is read (again)
   std::int64_t target = 1;     // tokens to read before decoding: the prompt, and what was generated
   std::int64_t computed = 0;   // of these, those whose KV is there
-  std::int64_t context_base = 0;  // decoding: KV tokens less the lane's step number
-  std::int64_t finish_step = 0;   // decoding: step number at which the last token comes
+  std::int64_t context_base = 0;  // decoding: KV tokens less the tokens of its lane
+  std::int64_t finish_token = 0;  // decoding: tokens of its lane when the last one comes
   std::int64_t decode_start = 0;  // KV tokens when decoding began
   std::int64_t reserved = 0;      // blocks set aside for good; 0: it grows
   std::int64_t taken = 0;         // blocks taken ahead of its context, for a whole prompt
   std::int64_t cached = 0;        // prompt tokens found in the cache when first admitted
   std::int32_t preemptions = 0;
+  std::int32_t from_replica = -1, from_slot = -1;  // where its KV is carried from; -1: nowhere
+  std::int64_t carried = 0;                        // tokens of it that were not here already
   std::int32_t before = -1, after = -1;  // among the running, in the order of admission
   bool decoding = false;
   bool closes = true;  // the last of its session

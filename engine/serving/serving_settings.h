@@ -14,6 +14,7 @@
 #include "engine/model/sampling.h"
 #include "engine/serving/attention_kernels.h"
 #include "engine/serving/policy_table.h"
+#include "engine/serving/router_table.h"
 
 namespace engine {
 
@@ -27,21 +28,6 @@ enum class Ordering : std::uint8_t {
 };
 constexpr std::array<std::string_view, 5> enum_names(Ordering) {
   return {"fcfs", "priority", "slo", "longest_prefix", "fair_share"};
-}
-
-// Which replica a request goes to. As with policies, the rules are in router_table.cc.
-enum class RouterName : std::uint8_t {
-  round_robin,
-  random,
-  least_outstanding,
-  least_tokens,
-  power_of_two,
-  prefix_aware,
-  sticky,
-};
-constexpr std::array<std::string_view, 7> enum_names(RouterName) {
-  return {"round_robin",  "random", "least_outstanding", "least_tokens", "power_of_two",
-          "prefix_aware", "sticky"};
 }
 
 struct ServingSettings {
@@ -61,7 +47,7 @@ struct ServingSettings {
   double new_token_ratio = 0.4;
   std::int64_t max_output = 0;
   std::int64_t replicas = 1;
-  RouterName router = RouterName::round_robin;
+  RouterName router = router_named("round_robin");
   double memory_utilization = 0.9;
   MemoryShare memory_share = MemoryShare::whole;
   Bytes reserved_memory{0.15e9};

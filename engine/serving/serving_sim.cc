@@ -1,231 +1,319 @@
 #include "engine/serving/serving_sim.h"
 
 #include <algorithm>
-#include <cmath>
-#include <span>
+#include <limits>
+
+#include "engine/base/check.h"
 
 namespace engine {
-
-// Moments at which stretches are split: where measuring may begin or end, and timeline rows.
-double ServingSim::next_mark() const {
-  return std::min(stats_.watch().next_edge(), timeline_.next());
-}
-
-void ServingSim::mark(double time) {
-  if (time == timeline_.next()) return timeline_.write(replicas_);
-  stats_.watch().pass_edge();
-  stats_.add_edge(time);
-}
-
-// The replica whose turn it is. Of those at one moment, work ends before anybody plans: an answer may
-// bring a request to another replica, at once.
-std::size_t ServingSim::next_replica() const {
-  std::size_t next = 0;
-  for (std::size_t i = 1; i < replicas_.size(); ++i) {
-    const double apart = replicas_[i].next_event() - replicas_[next].next_event();
-    const bool sooner = std::abs(apart) <= kSameMoment
-                            ? replicas_[i].working() && !replicas_[next].working()
-                            : apart < 0;
-    if (sooner) next = i;
-  }
-  return next;
-}
-
-double ServingSim::next_event_but(std::size_t replica) const {
-  double soonest = kNever;
-  for (std::size_t i = 0; i < replicas_.size(); ++i) {
-    if (i != replica) soonest = std::min(soonest, replicas_[i].next_event());
-  }
-  return soonest;
-}
-
 namespace {
 
 // What the simulation holds from the start on, in bytes: lanes with their calendars, a place for every number
 // of tokens in a step, and the clients and tenants of the load.
 double bytes_at_start(const ServingProblem& problem) {
   constexpr double lane = 32 << 10, client = 128, tenant = 8, place = 4;
-  const double lanes = double(problem.replicas) * double(problem.context.shard.parallel.pp);
-  const double tokens = double(std::min(problem.settings.step_budget(), problem.longest));
   const double clients =
       problem.load.arrivals == ArrivalKind::closed ? double(problem.level.clients) : 0;
-  return lanes * (lane + 8 * double(problem.settings.block_size)) + client * clients +
-         tenant * double(problem.load.tenants) + place * tokens;
+  double bytes = client * clients + tenant * double(problem.load.tenants);
+  for (const PoolSetup& pool : problem.pools) {
+    const double lanes = double(pool.replicas) * double(pool.context.shard.parallel.pp);
+    const double tokens = double(std::min(pool.settings.step_budget(), pool.longest));
+    bytes += lanes * (lane + 8 * double(pool.settings.block_size)) + place * tokens;
+  }
+  return bytes;
 }
 
-// An event looks at every replica; an arrival stays in memory until it is answered.
-double work_of_an_event(std::size_t replicas) { return 1 + double(replicas) / 8; }
-constexpr double kWorkOfAnArrival = 32;
+// An arrival stays in memory until it is answered.
+constexpr double kWorkOfAnEvent = 1, kWorkOfAnArrival = 32;
+
+void check_journey(const Journey& journey) {
+  const bool one = journey.size() == 1 && journey[0].reads && journey[0].writes;
+  const bool two = journey.size() == 2 && journey[0].reads && !journey[0].writes &&
+                   !journey[1].reads && journey[1].writes && journey[0].pool != journey[1].pool;
+  check(one || two, "one pool reads and writes, or one reads and another writes");
+}
 
 }  // namespace
 
+// ---- setting up -----------------------------------------------------------------------------------
+
 void ServingSim::start(const ServingProblem& problem) {
-  if (problem.context.work != nullptr) problem.context.work->charge_bytes(bytes_at_start(problem));
-  table_.reset(problem.context, problem.scale);
+  problem_ = &problem;
+  check_journey(problem.journey);
+  const StepContext& answers = problem.pools[problem.journey.back().pool].context;
+  if (answers.work != nullptr) answers.work->charge_bytes(bytes_at_start(problem));
   stats_.reset({.slo = problem.slo,
                 .plan = problem.plan,
-                .request_latency = problem.context.host.request_latency.value,
+                .request_latency = answers.host.request_latency.value,
+                .pools = problem.pools.size(),
                 .requests = problem.output.requests ? problem.request_rows : nullptr});
   timeline_.reset(problem.output, problem.timeline_rows);
-  const ModelShard& shard = problem.context.shard;
-  Replica::Setup setup{.settings = &problem.settings,
-                       .table = &table_,
-                       .stats = &stats_,
-                       .lanes = shard.parallel.pp,
-                       .kv_blocks = problem.kv_blocks,
-                       .longest = problem.longest,
-                       .window = shard.model->window,
-                       .audit = problem.audit};
-  if (problem.settings.ordering == Ordering::slo) {
-    const double limit = request_limit(problem.slo.ttft).value;
-    setup.ttft_limit = limit < kNever ? limit : 0;
-    setup.seconds_per_prompt_token = table_.prompt_token_seconds();
+  referee_.start(
+      {.slo = &problem.slo, .purpose = problem.purpose, .capacity = problem.capacity});
+  std::size_t replicas = 0;
+  for (const PoolSetup& pool : problem.pools) replicas += std::size_t(pool.replicas);
+  pools_.resize(problem.pools.size());
+  replicas_.resize(replicas);
+  pool_of_.resize(replicas);
+  stage_of_pool_.assign(pools_.size(), 0);
+  for (std::size_t i = 0; i < problem.journey.size(); ++i) {
+    stage_of_pool_[problem.journey[i].pool] = std::uint8_t(i);
   }
-  replicas_.resize(std::size_t(problem.replicas));
-  for (std::size_t i = 0; i < replicas_.size(); ++i) {
-    setup.number = std::int32_t(i);
-    replicas_[i].reset(setup);
+  replicas = 0;
+  for (std::size_t i = 0; i < pools_.size(); ++i) {
+    pools_[i].first = replicas;
+    start_pool(i);
+    replicas += pools_[i].count;
   }
-  route_ = router_of(problem.settings.router);
-  routed_ = 0;
+  events_.reset(replicas);
+  transfers_.reset();
   longest_output_ = 0;
-  verdict_ = {};
-  stopped_ = false;
+  now_ = 0;
 }
 
-void ServingSim::arrive(const ServingProblem& problem, RequestSource& source) {
-  source.take(request_);
-  problem.context.charge(kWorkOfAnArrival);
-  if (request_.output > longest_output_) {
-    // Calendars have a day for every step until the last token.
-    problem.context.charge(4 * double(request_.output - longest_output_));
-    longest_output_ = request_.output;
+void ServingSim::start_pool(std::size_t index) {
+  const PoolSetup& from = problem_->pools[index];
+  Pool& pool = pools_[index];
+  pool.count = std::size_t(from.replicas);
+  pool.table.reset(from.context, problem_->scale);
+  const ModelShard& shard = from.context.shard;
+  Replica::Setup setup{.settings = &from.settings,
+                       .table = &pool.table,
+                       .stats = &stats_,
+                       .sums = &stats_.pool(index),
+                       .lanes = shard.parallel.pp,
+                       .kv_blocks = from.kv_blocks,
+                       .longest = from.longest,
+                       .window = shard.model->window,
+                       .pace = from.pace,
+                       .hands_over = !problem_->journey[stage_of_pool_[index]].writes,
+                       .audit = problem_->audit};
+  if (from.settings.ordering == Ordering::slo) {
+    const double limit = request_limit(problem_->slo.ttft).value;
+    setup.ttft_limit = limit < kNever ? limit : 0;
+    setup.seconds_per_prompt_token = pool.table.prompt_token_seconds();
   }
-  stats_.arrived(request_);
-  if (problem.settings.prefix_caching && problem.settings.router == RouterName::prefix_aware) {
-    for (Replica& replica : replicas_) replica.settle(request_.arrival);
+  for (std::size_t i = pool.first; i < pool.first + pool.count; ++i) {
+    setup.number = std::int32_t(i);
+    replicas_[i].reset(setup);
+    pool_of_[i] = std::uint8_t(index);
   }
-  const std::size_t target =
-      replicas_.size() == 1
-          ? 0
-          : route_(
-                {.replicas = replicas_, .request = request_, .nth = routed_, .seed = problem.seed});
-  ++routed_;
-  if (!replicas_[target].enqueue(request_)) {
-    stats_.refused(request_, std::int32_t(target));
-    source.answered(request_.client, request_.arrival);
-  }
+  const RouterEntry& router = router_of(from.settings.router);
+  pool.route = router.route;
+  pool.weight = router.weight;
+  pool.settles = router.reads_caches && from.settings.prefix_caching;
+  pool.weights.reset(pool.count, 0, std::numeric_limits<std::int64_t>::max());
+  pool.routed = 0;
 }
+
+// ---- events ---------------------------------------------------------------------------------------
 
 void ServingSim::run(const ServingProblem& problem) {
   start(problem);
   RequestSource source(problem.load, problem.trace, memory_,
                        {.level = problem.level,
                         .seed = problem.seed,
-                        .prefixes = problem.settings.prefix_caching,
+                        .prefixes = std::ranges::any_of(
+                            problem.pools,
+                            [](const PoolSetup& pool) { return pool.settings.prefix_caching; }),
                         .endless = problem.plan.endless});
-  double now = 0;
-  bool judged = false;
-  while (!judged) {
-    problem.context.charge(work_of_an_event(replicas_.size()));
-    const std::size_t next = next_replica();
-    const double event = replicas_[next].next_event();
-    const double arrival = source.next_arrival();
-    const double soonest = std::min(event, arrival);
-    if (soonest == kNever) break;
-    if (next_mark() <= soonest) {
-      problem.context.charge(kWorkOfAnArrival * double(replicas_.size()));
-      mark(next_mark());
-    } else if (arrival <= event + kSameMoment) {
-      now = std::max(now, arrival);
-      arrive(problem, source);
-    } else {
-      Replica& replica = replicas_[next];
-      now = event;
-      replica.advance(std::min({arrival, next_mark(), next_event_but(next)}));
-      const double seen = now + problem.context.host.request_latency.value;
-      for (const std::int64_t client : replica.answered()) source.answered(client, seen);
-      replica.answered().clear();
-    }
+  bool goes_on = true;
+  while (goes_on && take_event(source)) {
     double edge = 0;
     if (stats_.take_edge(edge)) {
-      for (Replica& replica : replicas_) replica.split(edge);
+      for (std::size_t i = 0; i < replicas_.size(); ++i) {
+        replicas_[i].split(edge);
+        note(i);
+      }
     }
-    judged = !goes_on(problem, source);
+    goes_on = referee_.goes_on(stats_, source);
   }
-  makespan_ = now;
-  idle_seconds_ = 0;
-  for (const Replica& replica : replicas_) idle_seconds_ += replica.idle_seconds(makespan_);
-  if (!judged) verdict_ = judge(problem);
+  makespan_ = now_;
+  if (goes_on) referee_.end(stats_);
   stats_.measure(makespan_);
+  problem_ = nullptr;
 }
 
-bool ServingSim::goes_on(const ServingProblem& problem, RequestSource& source) {
-  RunWatch& watch = stats_.watch();
-  const RunWatch::State state = watch.state();
-  if (state == RunWatch::State::running) return true;
-  if (state == RunWatch::State::overrun) {
-    // Far too many for the system, or too few to fill it: only the former ends here.
-    if (stopped_) return true;
-    stopped_ = !watch.can_lengthen() || judge(problem).saturation == Saturation::overloaded;
-    if (stopped_) {
-      source.stop();
-    } else {
-      watch.lengthen();
-    }
-    return true;
+bool ServingSim::take_event(RequestSource& source) {
+  if (problem_->before_event != nullptr) (*problem_->before_event)(*this);
+  const StepContext& context = problem_->pools[0].context;
+  context.charge(kWorkOfAnEvent);
+  const std::size_t next = events_.next();
+  const double event = events_.time_of(next);
+  const double arrival = source.next_arrival();
+  const double carried = transfers_.next();
+  const double soonest = std::min({event, arrival, carried});
+  if (soonest == kNever) return false;
+  if (next_mark() <= soonest) {
+    context.charge(kWorkOfAnArrival * double(replicas_.size()));
+    mark(next_mark());
+  } else if (arrival <= event + kSameMoment && arrival <= carried) {
+    now_ = std::max(now_, arrival);
+    arrive(source);
+  } else if (carried <= event + kSameMoment) {
+    now_ = std::max(now_, carried);
+    const Transfers::Transfer done = transfers_.take();
+    deliver(done.replica, done.slot);
+  } else {
+    now_ = event;
+    advance(next, std::min({arrival, carried, next_mark(), events_.earliest_but(next)}), source);
   }
-  verdict_ = judge(problem);
-  if (stopped_ || !watch.can_lengthen() || enough(problem)) return false;
-  watch.lengthen();
   return true;
 }
 
-bool ServingSim::enough(const ServingProblem& problem) const {
-  if (stats_.watch().too_short()) return false;
-  // A stated window is as long as it is.
-  if (problem.plan.window > 0) return true;
-  const bool missed = verdict_.slo.missed || verdict_.saturation == Saturation::overloaded;
-  if (problem.purpose == RunPurpose::verdict && missed) return true;
-  return verdict_.precise() && verdict_.saturation != Saturation::undecided;
+// Moments at which stretches are split: where measuring may begin or end, and timeline rows.
+void ServingSim::mark(double time) {
+  if (time == timeline_.next()) return timeline_.write(replicas_);
+  stats_.watch().pass_edge();
+  stats_.add_edge(time);
 }
 
-RunVerdict ServingSim::judge(const ServingProblem& problem) {
-  const MeasuredPart part = stats_.watch().part(stats_.summary().last_finish);
-  const std::span<const Snapshot> snapshots = stats_.watch().snapshots(part);
-  double queued = 0, inside = 0;
-  LatencySamples& samples = samples_;
-  for (std::vector<double>* values : {&samples.ttft, &samples.tpot, &samples.e2e}) values->clear();
-  for (const ServedRequest& request : stats_.served()) {
-    if (request.output == 0 || !part.holds_arrival(request.arrival)) continue;
-    queued += request.scheduled - request.arrival;
-    inside += request.finish - request.scheduled;
-    if (!problem.slo.any()) continue;
-    samples.ttft.push_back(stats_.ttft_of(request));
-    if (request.output > 1) samples.tpot.push_back(ServingStats::tpot_of(request));
-    samples.e2e.push_back(stats_.e2e_of(request));
+// After anything that may have changed when a replica has something to do, or how much it has.
+void ServingSim::note(std::size_t replica) {
+  const Replica& changed = replicas_[replica];
+  events_.set(replica, changed.next_event(), changed.working());
+  Pool& pool = pools_[pool_of_[replica]];
+  if (pool.weight == ReplicaWeight::none) return;
+  pool.weights.set(replica - pool.first, pool.weight == ReplicaWeight::tokens
+                                             ? changed.outstanding_tokens()
+                                             : changed.outstanding());
+}
+
+std::size_t ServingSim::route(std::size_t stage, const Request& request, double now) {
+  Pool& pool = pools_[problem_->journey[stage].pool];
+  const std::int64_t nth = pool.routed++;
+  if (pool.count == 1) return pool.first;
+  const std::span<Replica> replicas(replicas_.data() + pool.first, pool.count);
+  if (pool.settles) {
+    for (Replica& replica : replicas) replica.settle(now);
   }
-  LoadEvidence evidence{.kind = problem.plan.kind,
-                        .settled = part.settled,
-                        .snapshots = snapshots,
-                        .queue_share = inside > 0 ? queued / inside : 0};
-  if (snapshots.size() > 1 && problem.capacity > 0) {
-    const double arrived = snapshots.back().arrived - snapshots.front().arrived;
-    const double seconds = snapshots.back().time - snapshots.front().time;
-    evidence.offered_share = arrived / seconds / problem.capacity;
+  return pool.first + pool.route({.replicas = replicas,
+                                  .weights = pool.weights,
+                                  .request = request,
+                                  .nth = nth,
+                                  .seed = problem_->seed});
+}
+
+void ServingSim::arrive(RequestSource& source) {
+  source.take(request_);
+  const StepContext& context = problem_->pools[0].context;
+  context.charge(kWorkOfAnArrival);
+  if (request_.output > longest_output_) {
+    // Calendars have a day for every step until the last token.
+    context.charge(4 * double(request_.output - longest_output_));
+    longest_output_ = request_.output;
   }
-  RunVerdict verdict{.saturation = saturation_of(evidence),
-                     .throughput_error = finished_rate(snapshots).relative()};
-  if (!problem.slo.any()) return verdict;
-  if (request_limit(problem.slo.itl).value < kNever) stats_.look_at_gaps(part);
-  verdict.slo = judge_slo(problem.slo, samples, [this](double share) {
-    return share == kMeanShare ? stats_.gap_mean() : stats_.gap_percentile(share);
-  });
-  // What a system that does not keep up shows so far says nothing about what it comes to.
-  const bool keeps_up =
-      verdict.saturation == Saturation::stable || verdict.saturation == Saturation::backlogged;
-  verdict.slo.decided = verdict.slo.decided && (keeps_up || verdict.slo.missed);
-  return verdict;
+  stats_.arrived(request_);
+  const std::size_t target = route(0, request_, request_.arrival);
+  bool fits = true;
+  for (const Stage& stage : problem_->journey) {
+    const Replica& any = replicas_[pools_[stage.pool].first];
+    fits = fits && any.fits(request_.prompt, stage.writes ? request_.output : 1);
+  }
+  if (!fits) {
+    stats_.refused(request_, std::int32_t(target));
+    source.answered(request_.client, request_.arrival);
+    return;
+  }
+  replicas_[target].enqueue(request_, problem_->journey[0].writes ? request_.output : 1);
+  note(target);
+}
+
+// ---- a replica's turn -----------------------------------------------------------------------------
+
+void ServingSim::advance(std::size_t index, double next_event, RequestSource& source) {
+  Replica& replica = replicas_[index];
+  const bool ran = replica.end_work();
+  // Whoever is told of an answer at this moment may ask again at once: plan after that.
+  const bool told = depart(index, source);
+  if (!ran || (!told && replica.plans_now(next_event))) {
+    if (replica.expects()) fetch(index);
+    replica.plan();
+  }
+  replica.end_turn(ran);
+  note(index);
+}
+
+bool ServingSim::depart(std::size_t index, RequestSource& source) {
+  Replica& replica = replicas_[index];
+  if (replica.departed().empty()) return false;
+  const bool last = stage_of(index) + 1 == problem_->journey.size();
+  const double seen = now_ + stats_.request_latency();
+  bool told = false;
+  for (const std::int32_t slot : replica.departed()) {
+    const Sequence& sequence = replica.sequence(slot);
+    if (sequence.output < sequence.asked) {
+      hand_over(index, slot);
+      continue;
+    }
+    stats_.finished(sequence, now_, std::int32_t(index));
+    if (sequence.client >= 0) {
+      source.answered(sequence.client, seen);
+      told = true;
+    }
+    if (last) {
+      replica.forget(slot);
+    } else {
+      replica.release(slot, now_);
+    }
+  }
+  replica.departed().clear();
+  return told;
+}
+
+// ---- from one pool to the next --------------------------------------------------------------------
+
+// The prompt has been read: a replica of the next pool is to go on, as soon as it has room.
+void ServingSim::hand_over(std::size_t index, std::int32_t slot) {
+  const Sequence& sequence = replicas_[index].sequence(slot);
+  request_.number = sequence.number;
+  request_.session = sequence.session;
+  request_.prompt = sequence.prompt;
+  request_.output = sequence.asked;
+  request_.prefix = sequence.prefix;
+  const std::size_t target = route(stage_of(index) + 1, request_, now_);
+  replicas_[target].expect(sequence, std::int32_t(index), slot, now_);
+  note(target);
+}
+
+// KV starts on its way to a replica that has room for it. What takes no time is there at once.
+void ServingSim::fetch(std::size_t index) {
+  Replica& replica = replicas_[index];
+  for (std::int32_t slot; (slot = replica.make_room()) >= 0;) {
+    const std::int64_t tokens = replica.sequence(slot).carried;
+    const double seconds = problem_->journey[stage_of(index)].carry.seconds(tokens);
+    PoolSums& sums = stats_.pool(pool_of_[index]);
+    sums.carried_tokens += double(tokens);
+    sums.carry_seconds += seconds;
+    if (seconds <= kSameMoment) {
+      deliver(index, slot);
+    } else {
+      transfers_.start(now_ + seconds, index, slot);
+    }
+  }
+}
+
+void ServingSim::deliver(std::size_t index, std::int32_t slot) {
+  const Sequence& sequence = replicas_[index].sequence(slot);
+  const std::size_t from = std::size_t(sequence.from_replica);
+  replicas_[from].release(sequence.from_slot, now_);
+  note(from);
+  replicas_[index].receive(slot, now_);
+  note(index);
+}
+
+double ServingSim::idle_seconds(std::size_t pool) const {
+  double seconds = 0;
+  for (std::size_t i = pools_[pool].first; i < pools_[pool].first + pools_[pool].count; ++i) {
+    seconds += replicas_[i].idle_seconds(makespan_);
+  }
+  return seconds;
+}
+
+double ServingSim::idle_seconds() const {
+  double seconds = 0;
+  for (std::size_t i = 0; i < pools_.size(); ++i) seconds += idle_seconds(i);
+  return seconds;
 }
 
 }  // namespace engine

@@ -1,51 +1,43 @@
-// The discrete-event simulation of a served load: requests arrive, a router spreads them over
-// replicas, replicas run steps. Events in the order of (time, arrivals first, replica). It goes on until
-// its figures are precise enough, or the load ends.
+// The discrete-event simulation of a served load: requests arrive, a router spreads them over the
+// replicas of a pool, replicas run steps, KV is carried from one pool to the next. The way of one request
+// through here is told in engine/README.md.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
+#include "engine/serving/event_queue.h"
+#include "engine/serving/journey.h"
+#include "engine/serving/referee.h"
 #include "engine/serving/replica.h"
 #include "engine/serving/router.h"
-#include "engine/serving/run_judge.h"
 #include "engine/serving/serving_stats.h"
-#include "engine/serving/slo.h"
 #include "engine/serving/timeline.h"
 #include "engine/step/step_table.h"
 #include "engine/workload/request_source.h"
 
 namespace engine {
 
-// What a run is for: a verdict on the SLO is enough for a search, and comes sooner.
-enum class RunPurpose : std::uint8_t { figures, verdict };
-
-// What a run tells about its load and its own figures.
-struct RunVerdict {
-  Saturation saturation = Saturation::undecided;
-  double throughput_error = kNever;  // half the width of its 95% interval, over its mean
-  SloVerdict slo;
-
-  bool precise() const { return throughput_error <= kPrecise && (slo.precise || slo.decided); }
-};
+class ServingSim;
 
 // Everything referred to outlives the run.
 struct ServingProblem {
-  const ServingSettings& settings;
+  std::span<const PoolSetup> pools;
+  Journey journey = {Stage{}};  // by default the first pool reads and writes
   const Load& load;
   const Trace* trace = nullptr;
   const Slo& slo;
-  const StepContext& context;
   LoadLevel level;
   RunPlan plan;
   RunPurpose purpose = RunPurpose::figures;
-  double capacity = 0;         // estimated, requests a second; 0: unknown
-  std::int64_t kv_blocks = 1;  // of a replica
-  std::int64_t replicas = 1;
-  std::int64_t longest = 1;  // tokens of the longest sequence
+  double capacity = 0;  // estimated, requests a second; 0: unknown
   std::uint64_t seed = 0;
   StepScale scale = kAsPredicted;
   bool audit = false;  // recount every sum at every step
+  // Called before every event: tests look whether the indices of the simulation tell the truth.
+  const std::function<void(const ServingSim&)>* before_event = nullptr;
   OutputSettings output;
   std::vector<RequestRow>* request_rows = nullptr;
   std::vector<TimelineRow>* timeline_rows = nullptr;
@@ -58,40 +50,64 @@ class ServingSim {
 
   ServingStats& stats() { return stats_; }
   const ServingStats& stats() const { return stats_; }
-  StepTable& table() { return table_; }
+  StepTable& table(std::size_t pool = 0) { return pools_[pool].table; }
   RequestMemory& memory() { return memory_; }
+  // Of all pools, one after the other.
   const std::vector<Replica>& replicas() const { return replicas_; }
+  const EventQueue& events() const { return events_; }
+  const LeastOf<std::int64_t>& weights(std::size_t pool = 0) const { return pools_[pool].weights; }
   double makespan() const { return makespan_; }
-  double idle_seconds() const { return idle_seconds_; }
-  const RunVerdict& verdict() const { return verdict_; }
+  double idle_seconds() const;
+  double idle_seconds(std::size_t pool) const;
+  const RunVerdict& verdict() const { return referee_.verdict(); }
   // Units (requests or sessions) of the length at which the run was long enough.
   std::int64_t units() const { return stats_.watch().units(); }
 
  private:
-  void start(const ServingProblem& problem);
-  void arrive(const ServingProblem& problem, RequestSource& source);
-  // Whether the run goes on after this event.
-  bool goes_on(const ServingProblem& problem, RequestSource& source);
-  bool enough(const ServingProblem& problem) const;
-  RunVerdict judge(const ServingProblem& problem);
-  std::size_t next_replica() const;
-  double next_event_but(std::size_t replica) const;
-  void mark(double time);
-  double next_mark() const;
+  // The replicas of a pool, from `first` on, and what its router knows of them.
+  struct Pool {
+    StepTable table;
+    std::size_t first = 0, count = 0;
+    Route* route = nullptr;
+    ReplicaWeight weight = ReplicaWeight::none;
+    bool settles = false;  // caches are looked at when requests are routed
+    LeastOf<std::int64_t> weights;
+    std::int64_t routed = 0;
+  };
 
-  StepTable table_;
+  void start(const ServingProblem& problem);
+  void start_pool(std::size_t index);
+  std::size_t stage_of(std::size_t replica) const { return stage_of_pool_[pool_of_[replica]]; }
+  // The replica of a stage's pool that a request goes to.
+  std::size_t route(std::size_t stage, const Request& request, double now);
+
+  // One event; false when there is none.
+  bool take_event(RequestSource& source);
+  void arrive(RequestSource& source);
+  void advance(std::size_t replica, double next_event, RequestSource& source);
+  // Sees to those that are done in a replica; true where a client was told.
+  bool depart(std::size_t replica, RequestSource& source);
+  void hand_over(std::size_t replica, std::int32_t slot);
+  void fetch(std::size_t replica);
+  void deliver(std::size_t replica, std::int32_t slot);
+  void note(std::size_t replica);
+  void mark(double time);
+  double next_mark() const { return std::min(stats_.watch().next_edge(), timeline_.next()); }
+
+  const ServingProblem* problem_ = nullptr;  // while it runs
   ServingStats stats_;
+  std::vector<Pool> pools_;
   std::vector<Replica> replicas_;
+  std::vector<std::uint8_t> pool_of_;        // by replica
+  std::vector<std::uint8_t> stage_of_pool_;  // the stage of the journey that a pool serves
+  EventQueue events_;
+  Transfers transfers_;
   RequestMemory memory_;
   Request request_;
-  RouteFunction route_ = nullptr;
-  std::int64_t routed_ = 0;
   std::int64_t longest_output_ = 0;  // of those that arrived
+  double now_ = 0;
   double makespan_ = 0;
-  double idle_seconds_ = 0;
-  RunVerdict verdict_;
-  bool stopped_ = false;  // no more arrivals: the run ends with this length
-  LatencySamples samples_;
+  Referee referee_;
   Timeline timeline_;
 };
 

@@ -5,6 +5,23 @@
 
 namespace engine {
 
+void PoolSums::add(const PoolSums& other) {
+  busy += other.busy;
+  steps += other.steps;
+  sequence_steps += other.sequence_steps;
+  kv_token_seconds += other.kv_token_seconds;
+  preemptions += other.preemptions;
+  lost_tokens += other.lost_tokens;
+  looked_up += other.looked_up;
+  found += other.found;
+  waste += other.waste;
+  held += other.held;
+  wasted_tokens += other.wasted_tokens;
+  carried_tokens += other.carried_tokens;
+  carry_seconds += other.carry_seconds;
+  kv_peak = std::max(kv_peak, other.kv_peak);
+}
+
 void ServingStats::reset(const Setup& setup) {
   setup_ = setup;
   watch_.reset(setup.plan);
@@ -22,8 +39,8 @@ void ServingStats::reset(const Setup& setup) {
   gaps_[0].sum = 0;
   new_edge_ = false;
   sums_ = Summary{};
+  pools_.assign(setup.pools, {});
   inside_ = inside_since_ = 0;
-  kv_peak_ = 0;
   for (Samples* samples : {&ttft, &tpot, &e2e, &queue}) samples->clear();
 }
 
@@ -57,11 +74,6 @@ void ServingStats::refused(const Request& request, std::int32_t replica) {
                                 .finish = never,
                                 .prompt_tokens = request.prompt});
   }
-}
-
-void ServingStats::preempted(std::int64_t lost_tokens) {
-  sums_.preemptions += 1;
-  sums_.lost_tokens += double(lost_tokens);
 }
 
 void ServingStats::finished(const Sequence& sequence, double time, std::int32_t replica) {
@@ -187,7 +199,7 @@ void ServingStats::add_gaps(const Stretch& stretch, std::int64_t first, std::int
 
 ServingStats::Summary ServingStats::summary() const {
   Summary summary = sums_;
-  summary.kv_peak = double(kv_peak_);
+  for (const PoolSums& pool : pools_) summary.add(pool);
   return summary;
 }
 

@@ -12,23 +12,9 @@
 #include "engine/serving/sequence.h"
 #include "engine/serving/serving_rows.h"
 #include "engine/serving/slo.h"
-#include "engine/step/step_table.h"
+#include "engine/serving/stretch.h"
 
 namespace engine {
-
-// Steps of a decode stretch on one line: contexts grow by `sequences` a step, the part inside windows
-// by `growing`.
-struct Stretch {
-  DecodeLine line;
-  double context = 0;  // of the first step
-  double window = 0;
-  double sequences = 0;
-  double growing = 0;
-
-  double step(double i) const { return line.step(context + i * sequences, window + i * growing); }
-  double context_sum(double n) const { return n * context + sequences * n * (n - 1) / 2; }
-  double window_sum(double n) const { return n * window + growing * n * (n - 1) / 2; }
-};
 
 // A request that left the system: all that figures of the measured part are made of.
 struct ServedRequest {
@@ -51,12 +37,46 @@ struct MeasuredSums {
          output_tokens = 0;  // read (cached ones, too, recomputed ones once), made
 };
 
+// What the replicas of a pool did in the whole run.
+struct PoolSums {
+  double busy = 0, steps = 0, sequence_steps = 0, kv_token_seconds = 0;
+  double preemptions = 0, lost_tokens = 0;
+  double looked_up = 0, found = 0;  // tokens of prompts, and those of them that were in the cache
+  double waste = 0, held = 0;     // token-steps of room that held nothing, and in all, while decoding
+  double wasted_tokens = 0;       // made past the end of an answer
+  double carried_tokens = 0, carry_seconds = 0;  // KV that came from the pool before
+  double kv_peak = 0;                            // blocks of one replica
+
+  void look_up(std::int64_t tokens, std::int64_t in_cache) {
+    looked_up += double(tokens);
+    found += double(in_cache);
+  }
+  void preempted(std::int64_t tokens) {
+    preemptions += 1;
+    lost_tokens += double(tokens);
+  }
+  void decoded_with(double more_waste, double more_held) {
+    waste += more_waste;
+    held += more_held;
+  }
+  // Steps that took `seconds` in all with `held_seconds` of KV tokens held.
+  void ran(double count, double seconds, double sequences, double held_seconds) {
+    busy += seconds;
+    steps += count;
+    sequence_steps += count * sequences;
+    kv_token_seconds += held_seconds;
+  }
+  void peak(std::int64_t blocks) { kv_peak = std::max(kv_peak, double(blocks)); }
+  void add(const PoolSums& other);
+};
+
 class ServingStats {
  public:
   struct Setup {
     Slo slo;
     RunPlan plan;
     double request_latency = 0;                   // clients see answers this much later
+    std::size_t pools = 1;
     std::vector<RequestRow>* requests = nullptr;  // where rows are asked for
   };
   void reset(const Setup& setup);
@@ -74,17 +94,7 @@ class ServingStats {
     if (watch_.arrived(request.arrival, request.opens)) add_edge(request.arrival);
   }
   void refused(const Request& request, std::int32_t replica);
-  void looked_up(std::int64_t tokens, std::int64_t found) {
-    sums_.looked_up += double(tokens);
-    sums_.found += double(found);
-  }
-  void preempted(std::int64_t lost_tokens);
-  // `waste` and `held`: token-steps of room that held nothing, and in all, over its decoding.
   void finished(const Sequence& sequence, double time, std::int32_t replica);
-  void decoded_with(double waste, double held) {
-    sums_.waste += waste;
-    sums_.held += held;
-  }
 
   // One gap between two tokens, `weight` times.
   void add_gap(double seconds, double weight) {
@@ -94,14 +104,8 @@ class ServingStats {
   }
   // The gaps of steps [first, count) of a stretch, `seconds` in all, one for each sequence.
   void add_gaps(const Stretch& stretch, std::int64_t first, std::int64_t count, double seconds);
-  // Steps that took `seconds` in all with `kv_token_seconds` of KV held.
-  void ran(double steps, double seconds, double sequences, double kv_token_seconds) {
-    sums_.busy += seconds;
-    sums_.steps += steps;
-    sums_.sequence_steps += steps * sequences;
-    sums_.kv_token_seconds += kv_token_seconds;
-  }
-  void kv_peak(std::int64_t blocks) { kv_peak_ = std::max(kv_peak_, blocks); }
+  PoolSums& pool(std::size_t index) { return pools_[index]; }
+  const PoolSums& pool(std::size_t index) const { return pools_[index]; }
 
   // A measured part may begin or end here: steps from here on are told from those before.
   void add_edge(double time);
@@ -123,21 +127,17 @@ class ServingStats {
   double gap_percentile(double share) const { return part_gaps_.lengths.percentile(share); }
   double gap_count() const { return part_gaps_.lengths.count(); }
 
-  // Everything about the whole run.
-  struct Summary {
+  // Everything about the whole run, over all pools.
+  struct Summary : PoolSums {
     double finished = 0, refused = 0;
     double tokens_in = 0, tokens_out = 0, tokens_refused = 0;
     double last_finish = 0;
-    double busy = 0, steps = 0, sequence_steps = 0, kv_token_seconds = 0;
     double in_system_seconds = 0;  // integral of requests inside
-    double preemptions = 0, lost_tokens = 0;
-    double looked_up = 0, found = 0;
-    double waste = 0, held = 0;
-    double kv_peak = 0;
   };
   Summary summary() const;
   // Those that left and are not summed up yet, in the order of leaving.
   const std::vector<ServedRequest>& served() const { return served_; }
+  double request_latency() const { return setup_.request_latency; }
   // Latencies as clients see them.
   double ttft_of(const ServedRequest& request) const {
     return request.first_token - request.arrival + setup_.request_latency;
@@ -173,8 +173,8 @@ class ServingStats {
   Gaps part_gaps_;
   bool new_edge_ = false;
   Summary sums_;
+  std::vector<PoolSums> pools_;
   double inside_ = 0, inside_since_ = 0;
-  std::int64_t kv_peak_ = 0;
 };
 
 }  // namespace engine

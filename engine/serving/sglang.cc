@@ -8,7 +8,7 @@ namespace engine {
 namespace {
 
 std::int64_t made(const ReplicaView& view, const Sequence& sequence) {
-  return sequence.output - (sequence.finish_step - view.running.step);
+  return sequence.output - (sequence.finish_token - view.running.tokens);
 }
 
 // The decode that has generated least; among equals the longest prompt, then the newest. Not one
@@ -37,7 +37,7 @@ void retract(const ReplicaView& view, StepPlan& plan) {
   while (needed > free && std::int64_t(plan.preempted.size()) + kept < view.running.decoding) {
     const std::int32_t slot = next_victim(view, plan.preempted);
     const Sequence& victim = view.at(slot);
-    needed -= view.blocks_to_add(victim, 1);
+    needed -= view.blocks_to_decode(victim);
     free += view.pool.freed_by(victim.kv, view.blocks_held(victim));
     plan.preempted.push_back(slot);
   }

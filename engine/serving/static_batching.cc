@@ -27,7 +27,8 @@ void plan_static(const ReplicaView& view, StepPlan& plan) {
     const Sequence& sequence = view.at(slot);
     const KvPool::Match hit = view.match(sequence);
     const std::int64_t reserved =
-        sequence.prompt + std::max(view.settings.max_output, sequence.output);
+        sequence.prompt + std::max(view.settings.max_output, sequence.output) +
+        view.pace.past_end();
     const std::int64_t most = view.pool.total() * view.pool.block_size();
     const std::int64_t blocks = view.blocks_to_admit(hit, std::min(reserved, most));
     if (blocks > free) break;

@@ -24,7 +24,7 @@ void plan_vllm_v0(const ReplicaView& view, StepPlan& plan) {
     if (budget <= 0) break;
   }
   if (!plan.admissions.empty()) return;
-  plan_running(view, view.running.count, 1, plan);
+  plan_running(view, view.step_tokens(view.running.count), 1, plan);
   plan.steady = steadiness(view, plan);
 }
 

@@ -133,6 +133,23 @@ void ServingPipeline(benchmark::State& state) {
 }
 BENCHMARK(ServingPipeline)->Arg(1)->Arg(2)->Arg(4)->Unit(benchmark::kMillisecond);
 
+// The price of a request does not depend on how many replicas there are: 50 requests for each.
+void ServingReplicas(benchmark::State& state, RouterName router) {
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
+  scenario.serving.router = router;
+  scenario.serving.replicas = state.range(0);
+  scenario.load.requests = 50 * state.range(0);
+  run(state, scenario, *served().resources);
+}
+BENCHMARK_CAPTURE(ServingReplicas, round_robin, router_named("round_robin"))
+    ->RangeMultiplier(10)
+    ->Range(1, 10'000)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(ServingReplicas, least_outstanding, router_named("least_outstanding"))
+    ->RangeMultiplier(10)
+    ->Range(1, 10'000)
+    ->Unit(benchmark::kMillisecond);
+
 // Conversations in the shape of a recorded trace: prompts of a dozen hashed blocks, a third of which
 // an earlier prompt began with.
 void ServingPrefixTrace(benchmark::State& state) {

@@ -6,78 +6,12 @@
 #include <cmath>
 #include <map>
 
-#include "engine/serving/serving_sim.h"
-#include "tests/support/random_load.h"
+#include "tests/support/serving_laboratory.h"
 
 namespace engine {
 namespace {
 
-// Runs a random case below the front door, with every sum recounted at every step.
-struct Laboratory {
-  toys::RandomCase made;
-  Fabric fabric;
-  ModelShard shard;
-  StepContext context;
-  ServingSim sim;
-  std::vector<RequestRow> rows;
-
-  explicit Laboratory(toys::RandomCase random)
-      : made(std::move(random)),
-        fabric(fabric_of(made.scenario.cluster, made.scenario.device)),
-        shard(shard_of(made.scenario.model, made.scenario.parallel, made.scenario.quant)),
-        context{made.scenario.device, fabric, shard, made.scenario.host} {}
-
-  ServingStats::Summary run() {
-    const Scenario& scenario = made.scenario;
-    const LoadLevel level{.rate = scenario.load.rate.value, .clients = scenario.load.clients};
-    sim.run({.settings = scenario.serving,
-             .load = scenario.load,
-             .trace = made.resources.find_trace("toy"),
-             .slo = scenario.slo,
-             .context = context,
-             .level = level,
-             .plan = run_plan(scenario.load, level, made.resources.find_trace("toy")),
-             .kv_blocks = scenario.serving.kv_blocks,
-             .replicas = scenario.serving.replicas,
-             .longest = scenario.model.max_context,
-             .seed = std::uint64_t(scenario.seed),
-             .audit = true,
-             .output = scenario.output,
-             .request_rows = &rows});
-    return sim.stats().summary();
-  }
-
-  // Prompt and output of a request by itself, drawn or read once more.
-  LengthPair lengths_of(std::int64_t number) const {
-    const Trace& trace = *made.resources.find_trace("toy");
-    const std::size_t row = std::size_t(number);
-    if (made.scenario.load.arrivals == ArrivalKind::trace)
-      return {trace.prompt[row], trace.output[row]};
-    const std::uint64_t seed = std::uint64_t(made.scenario.seed);
-    const Load& load = made.scenario.load;
-    const LengthSampler sampler(load.lengths, seed, &trace);
-    if (load.arrivals != ArrivalKind::closed) return sampler(number);
-    // Drawn by client, and by how often it asked before.
-    const std::int64_t clients = std::min(load.clients, load.requests);
-    return sampler(number % clients + (number / clients << 32));
-  }
-  // Tokens of all requests, prompts with the history of their session in them.
-  double offered_tokens() const {
-    std::map<std::int64_t, std::int64_t> history;  // by session
-    std::vector<RequestRow> in_order = rows;
-    std::stable_sort(in_order.begin(), in_order.end(),
-                     [](const auto& a, const auto& b) { return a.number < b.number; });
-    double tokens = 0;
-    for (const RequestRow& row : in_order) {
-      const LengthPair own = lengths_of(row.number);
-      std::int64_t before = 0;
-      if (made.scenario.load.turns > 1) before = history[row.session];
-      history[row.session] = before + own.prompt + own.output;
-      tokens += double(before + own.prompt + own.output);
-    }
-    return tokens;
-  }
-};
+using toys::Laboratory;
 
 TEST(ServingLaws, NothingIsLostAndTimeAddsUp) {
   for (std::uint64_t number = 2000; number < 2400; ++number) {

@@ -1,0 +1,246 @@
+#include "engine/serving/decode_set.h"
+
+#include <algorithm>
+
+#include "engine/base/check.h"
+
+namespace engine {
+
+void DecodeSet::reset(const Setup& setup) {
+  setup_ = setup;
+  running_.prefilling.clear();
+  RunningSet fresh;
+  fresh.prefilling.swap(running_.prefilling);
+  running_ = std::move(fresh);
+  const std::int64_t size = setup.block_size;
+  blocks_by_phase_.assign(std::size_t(size), 0);
+  phase_mask_ = (size & (size - 1)) == 0 ? size - 1 : -1;
+  contexts_ = windows_ = 0;
+  filling_ = prompt_tokens_ = due_ = 0;
+  finishes_.reset();
+  crossings_.reset();
+  longest_.reset();
+  longest_stale_ = false;
+  look_ahead();
+}
+
+void DecodeSet::append(std::int32_t slot) {
+  Sequence& sequence = at(slot);
+  sequence.before = running_.last;
+  sequence.after = -1;
+  (running_.last >= 0 ? at(running_.last).after : running_.first) = slot;
+  running_.last = slot;
+  ++running_.count;
+}
+
+void DecodeSet::remove(std::int32_t slot) {
+  Sequence& sequence = at(slot);
+  (sequence.before >= 0 ? at(sequence.before).after : running_.first) = sequence.after;
+  (sequence.after >= 0 ? at(sequence.after).before : running_.last) = sequence.before;
+  --running_.count;
+}
+
+void DecodeSet::begin_reading(std::int32_t slot) {
+  running_.prefilling.push_back(slot);
+  prompt_tokens_ += at(slot).computed;
+}
+
+void DecodeSet::stop_reading(std::int32_t slot) {
+  running_.prefilling.erase(
+      std::find(running_.prefilling.begin(), running_.prefilling.end(), slot));
+  prompt_tokens_ -= at(slot).computed;
+}
+
+void DecodeSet::begin(std::int32_t slot) {
+  Sequence& sequence = at(slot);
+  sequence.decoding = true;
+  sequence.decode_start = sequence.target;
+  sequence.context_base = sequence.target - running_.tokens;
+  sequence.finish_token = running_.tokens + sequence.output - sequence.generated;
+  ++running_.decoding;
+  running_.finish_sum += sequence.finish_token;
+  running_.base_sum += sequence.context_base;
+  if (sequence.reserved == 0) {
+    ++running_.growing;
+    ++blocks_by_phase_[phase_of(sequence)];
+  }
+  const std::int64_t attended = sequence.target + 1;
+  contexts_ += double(attended);
+  finishes_.insert(slot, sequence.finish_token, earliest_due());
+  if (setup_.uneven) longest_.insert(sequence.context_base, sequence.finish_token);
+  if (setup_.window > 0) {
+    windows_ += double(std::min(attended, setup_.window));
+    if (attended < setup_.window) {
+      ++filling_;
+      if (crosses(sequence)) crossings_.insert(slot, crossing_of(sequence), running_.tokens);
+    }
+  }
+  look_ahead();
+}
+
+void DecodeSet::stop(std::int32_t slot) {
+  Sequence& sequence = at(slot);
+  const std::int64_t attended = context(sequence) + 1;
+  contexts_ -= double(attended);
+  if (setup_.window > 0) {
+    windows_ -= double(std::min(attended, setup_.window));
+    if (attended < setup_.window) {
+      --filling_;
+      if (crosses(sequence)) crossings_.remove(slot, crossing_of(sequence));
+    }
+  }
+  finishes_.remove(slot, sequence.finish_token);
+  if (sequence.finish_token > running_.tokens) longest_stale_ = true;
+  if (sequence.reserved == 0) {
+    --running_.growing;
+    --blocks_by_phase_[phase_of(sequence)];
+  }
+  --running_.decoding;
+  running_.finish_sum -= sequence.finish_token;
+  running_.base_sum -= sequence.context_base;
+  sequence.computed = attended - 1;
+  sequence.generated = sequence.output - (sequence.finish_token - running_.tokens);
+  sequence.decoding = false;
+  look_ahead();
+}
+
+void DecodeSet::skip(std::int64_t count) {
+  longest_stale_ = true;
+  const std::int64_t made = running_.next_tokens;
+  for (std::int32_t slot = running_.last; count > 0; slot = at(slot).before) {
+    Sequence& sequence = at(slot);
+    if (!sequence.decoding) continue;
+    --count;
+    // `advance` counts it as one that takes part: what that adds is taken away before.
+    const bool filling = setup_.window > 0 && context(sequence) + 1 < setup_.window;
+    if (filling) windows_ -= double(made);
+    // Both dates move alike, so this stays as it is.
+    const bool due = filling && crosses(sequence);
+    if (due) crossings_.remove(slot, crossing_of(sequence));
+    finishes_.remove(slot, sequence.finish_token);
+    if (sequence.reserved == 0) --blocks_by_phase_[phase_of(sequence)];
+    sequence.context_base -= made;
+    running_.base_sum -= made;
+    sequence.finish_token += made;
+    running_.finish_sum += made;
+    if (sequence.reserved == 0) ++blocks_by_phase_[phase_of(sequence)];
+    finishes_.insert(slot, sequence.finish_token, earliest_due());
+    if (due) crossings_.insert(slot, crossing_of(sequence), running_.tokens);
+  }
+}
+
+void DecodeSet::advance(std::int64_t steps, double sequences) {
+  const std::int64_t made = setup_.pace.made(running_.step, steps);
+  const std::int64_t before = running_.tokens;
+  running_.step += steps;
+  running_.tokens += made;
+  contexts_ += double(made) * sequences;
+  if (setup_.window > 0) {
+    windows_ += double(made) * double(filling_);
+    cross_windows(before);
+  }
+  due_ = before + 1;
+  look_ahead();
+}
+
+std::int32_t DecodeSet::first_done() {
+  for (; due_ <= running_.tokens; ++due_) {
+    const std::int32_t slot = finishes_.first_at(due_);
+    if (slot >= 0) return slot;
+  }
+  return -1;
+}
+
+double DecodeSet::longest() {
+  if (longest_stale_) {
+    longest_stale_ = false;
+    longest_.reset();
+    for (std::int32_t slot = running_.first; slot >= 0; slot = at(slot).after) {
+      const Sequence& sequence = at(slot);
+      if (sequence.decoding) longest_.insert(sequence.context_base, sequence.finish_token);
+    }
+  }
+  return double(longest_.at(running_.tokens) + running_.tokens + 1);
+}
+
+// Whoever's window was full before the last of the tokens made meanwhile grew by fewer than the others.
+void DecodeSet::cross_windows(std::int64_t before) {
+  const std::int64_t now = running_.tokens;
+  for (std::int64_t full; (full = crossings_.next(before)) <= now;) {
+    for (std::int32_t slot; (slot = crossings_.first_at(full)) >= 0; --filling_) {
+      crossings_.remove(slot, full);
+      windows_ -= double(now - full);
+    }
+  }
+}
+
+// What the next decode of all makes and takes.
+void DecodeSet::look_ahead() {
+  running_.next_tokens = setup_.pace.made(running_.step, 1);
+  running_.next_blocks = running_.next_tokens == 1 ? blocks_by_phase_[phase(-running_.tokens)]
+                                                   : blocks_for_tokens(running_.next_tokens);
+}
+
+// A decode takes a block when its context is a whole number of blocks, so a full cycle of as many tokens
+// as a block holds takes one each.
+std::int64_t DecodeSet::blocks_for_tokens(std::int64_t tokens) const {
+  const std::int64_t size = std::int64_t(blocks_by_phase_.size());
+  std::int64_t blocks = tokens / size * running_.growing;
+  std::int64_t rest = tokens % size;
+  std::size_t phase_now = phase(-running_.tokens);
+  for (; rest > 0; --rest) {
+    blocks += blocks_by_phase_[phase_now];
+    phase_now = phase_now == 0 ? std::size_t(size - 1) : phase_now - 1;
+  }
+  return blocks;
+}
+
+std::int64_t DecodeSet::steps_that_fit(std::int64_t most, std::int64_t free) const {
+  const std::int64_t size = std::int64_t(blocks_by_phase_.size());
+  const std::int64_t most_tokens = setup_.pace.made(running_.step, most);
+  if (running_.growing == 0 || (most_tokens / size + 1) * running_.growing <= free) return most;
+  std::int64_t tokens = free / running_.growing * size;  // whole cycles
+  if (tokens >= most_tokens) return most;
+  std::int64_t left = free % running_.growing;
+  std::size_t phase_now = phase(-running_.tokens);
+  while (tokens < most_tokens && blocks_by_phase_[phase_now] <= left) {
+    left -= blocks_by_phase_[phase_now];
+    phase_now = phase_now == 0 ? std::size_t(size - 1) : phase_now - 1;
+    ++tokens;
+  }
+  // Of steps only whole ones: one fewer than those that make more.
+  return std::max<std::int64_t>(1, setup_.pace.steps_for(running_.step, tokens + 1) - 1);
+}
+
+std::int64_t DecodeSet::recount(const ReplicaView& view) {
+  double contexts = 0, windows = 0, longest_now = 0;
+  std::int64_t decoding = 0, count = 0, held = 0, prompts = 0;
+  std::vector<std::int64_t> phases(blocks_by_phase_.size(), 0);
+  for (std::int32_t slot = running_.first; slot >= 0; slot = at(slot).after) {
+    const Sequence& sequence = at(slot);
+    ++count;
+    held += view.blocks_held(sequence) - sequence.kv.shared;
+    if (!sequence.decoding) {
+      prompts += sequence.computed;
+      continue;
+    }
+    ++decoding;
+    const std::int64_t attended = context(sequence) + 1;
+    contexts += double(attended);
+    windows += double(std::min(attended, setup_.window));
+    longest_now = std::max(longest_now, double(attended));
+    if (sequence.reserved == 0) ++phases[phase_of(sequence)];
+    const std::int64_t made = attended - sequence.prompt;
+    check(made == sequence.output - (sequence.finish_token - running_.tokens),
+          "a sequence has made the tokens of its steps");
+  }
+  check(count == running_.count && decoding == running_.decoding, "counts match the list");
+  check(contexts == contexts_, "the contexts add up");
+  check(setup_.window == 0 || windows == windows_, "the windows add up");
+  check(!setup_.uneven || decoding == 0 || longest_now == longest(), "the longest is known");
+  check(prompts == prompt_tokens_, "the prompts add up");
+  check(phases == blocks_by_phase_, "the block phases add up");
+  return held;
+}
+
+}  // namespace engine

@@ -1,0 +1,120 @@
+// Who runs in a lane: the list of its sequences, and sums over those that decode (what they attend to,
+// the blocks they are about to take, when the next one is done). All of a lane make tokens together, so
+// contexts and due dates are kept relative to the tokens of the lane, and a step costs the same however
+// many take part in it; only a step that leaves decodes out does not.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/serving/batch_policy.h"
+#include "engine/serving/longest_context.h"
+#include "engine/serving/pace.h"
+#include "engine/serving/step_calendar.h"
+
+namespace engine {
+
+class DecodeSet {
+ public:
+  struct Setup {
+    std::vector<Sequence>* sequences = nullptr;
+    std::int64_t block_size = 1;
+    std::int64_t window = 0;  // 0: no sliding window
+    bool uneven = false;      // step times depend on the longest context
+    Pace pace;
+  };
+  void reset(const Setup& setup);
+
+  const RunningSet& running() const { return running_; }
+  const Pace& pace() const { return setup_.pace; }
+  // Tokens that the next decode of all attends to, in all layers and in those with a window.
+  double contexts() const { return contexts_; }
+  double windows() const { return windows_; }
+  // Decodes that still fill their window, and the fewest tokens until one of them has.
+  std::int64_t filling() const { return filling_; }
+  std::int64_t tokens_to_full_window() const {
+    return crossings_.next(running_.tokens) - running_.tokens;
+  }
+  // KV tokens of prompts being read.
+  std::int64_t prompt_tokens() const { return prompt_tokens_; }
+  // Tokens that the next decode of the longest sequence attends to; somebody decodes, and unequal
+  // contexts matter.
+  double longest();
+  std::int64_t context(const Sequence& sequence) const {
+    return sequence.decoding ? sequence.context_base + running_.tokens : sequence.computed;
+  }
+
+  // Somebody comes, to read a prompt or, `begin` following at once, to decode; or is gone.
+  void append(std::int32_t slot);
+  void remove(std::int32_t slot);
+  void begin_reading(std::int32_t slot);
+  void read(std::int64_t tokens) { prompt_tokens_ += tokens; }
+  void stop_reading(std::int32_t slot);
+  // The sequence has read up to its target and made `generated` tokens.
+  void begin(std::int32_t slot);
+  // It stops before its end, or at it; what it has computed and generated is noted in it.
+  void stop(std::int32_t slot);
+
+  // The next step leaves the newest `count` decodes out: they stay where they are.
+  void skip(std::int64_t count);
+  // So many of those decoding take part in `steps` steps.
+  void advance(std::int64_t steps, double sequences);
+  // The next of those that have made their last token; -1: nobody.
+  std::int32_t first_done();
+  // Steps until somebody has.
+  std::int64_t steps_to_next_end() const {
+    return setup_.pace.steps_for(running_.step, finishes_.next(running_.tokens) - running_.tokens);
+  }
+
+  // Blocks that the decodes take over the next `steps` steps.
+  std::int64_t blocks_needed(std::int64_t steps) const {
+    return blocks_for_tokens(setup_.pace.made(running_.step, steps));
+  }
+  // The most steps, up to `most`, for which `free` blocks suffice; one at least.
+  std::int64_t steps_that_fit(std::int64_t most, std::int64_t free) const;
+
+  // The reference: everything counted again from the sequences themselves. Returns the blocks they hold
+  // beside shared ones.
+  std::int64_t recount(const ReplicaView& view);
+
+ private:
+  Sequence& at(std::int32_t slot) { return (*setup_.sequences)[std::size_t(slot)]; }
+  // Where blocks are counted: the context with the room that is kept ahead of it, less the lane's tokens.
+  std::size_t phase_of(const Sequence& sequence) const {
+    return phase(sequence.context_base + setup_.pace.ahead());
+  }
+  std::size_t phase(std::int64_t tokens) const {
+    if (phase_mask_ >= 0) return std::size_t(tokens & phase_mask_);
+    const std::int64_t size = std::int64_t(blocks_by_phase_.size());
+    const std::int64_t rest = tokens % size;
+    return std::size_t(rest < 0 ? rest + size : rest);
+  }
+  std::int64_t blocks_for_tokens(std::int64_t tokens) const;
+  void look_ahead();
+  std::int64_t crossing_of(const Sequence& sequence) const {
+    return setup_.window - 1 - sequence.context_base;
+  }
+  // Whether it fills its window before it ends: only then does the calendar of windows hold it.
+  bool crosses(const Sequence& sequence) const {
+    return crossing_of(sequence) < sequence.finish_token + setup_.pace.most();
+  }
+  void cross_windows(std::int64_t before);
+  // Nobody is due before this, in tokens of the lane: those that end now are still in the calendar.
+  std::int64_t earliest_due() const { return due_ < running_.tokens ? due_ : running_.tokens; }
+
+  Setup setup_;
+  RunningSet running_;
+  std::int64_t phase_mask_ = -1;               // of a block size that is a power of two
+  std::vector<std::int64_t> blocks_by_phase_;  // growing decodes by context modulo block size
+  double contexts_ = 0;
+  double windows_ = 0;
+  std::int64_t filling_ = 0;
+  std::int64_t prompt_tokens_ = 0;
+  StepCalendar finishes_;      // last tokens, by the lane's tokens
+  StepCalendar crossings_;     // windows that are full
+  std::int64_t due_ = 0;       // ends before this have been seen to
+  LongestContext longest_;     // among the decodes ...
+  bool longest_stale_ = false;  // ... but somebody left or was left out before time
+};
+
+}  // namespace engine

@@ -1,0 +1,82 @@
+#include "engine/serving/referee.h"
+
+#include <span>
+#include <vector>
+
+namespace engine {
+
+void Referee::start(const Setup& setup) {
+  setup_ = setup;
+  verdict_ = {};
+  stopped_ = false;
+}
+
+void Referee::end(ServingStats& stats) { verdict_ = judge(stats); }
+
+bool Referee::decide(ServingStats& stats, RequestSource& source) {
+  RunWatch& watch = stats.watch();
+  if (watch.state() == RunWatch::State::overrun) {
+    // Far too many for the system, or too few to fill it: only the former ends here.
+    if (stopped_) return true;
+    stopped_ = !watch.can_lengthen() || judge(stats).saturation == Saturation::overloaded;
+    if (stopped_) {
+      source.stop();
+    } else {
+      watch.lengthen();
+    }
+    return true;
+  }
+  verdict_ = judge(stats);
+  if (stopped_ || !watch.can_lengthen() || enough(stats)) return false;
+  watch.lengthen();
+  return true;
+}
+
+bool Referee::enough(const ServingStats& stats) const {
+  if (stats.watch().too_short()) return false;
+  // A stated window is as long as it is.
+  if (stats.watch().plan().window > 0) return true;
+  const bool missed = verdict_.slo.missed || verdict_.saturation == Saturation::overloaded;
+  if (setup_.purpose == RunPurpose::verdict && missed) return true;
+  return verdict_.precise() && verdict_.saturation != Saturation::undecided;
+}
+
+RunVerdict Referee::judge(ServingStats& stats) {
+  const MeasuredPart part = stats.watch().part(stats.summary().last_finish);
+  const std::span<const Snapshot> snapshots = stats.watch().snapshots(part);
+  double queued = 0, inside = 0;
+  LatencySamples& samples = samples_;
+  for (std::vector<double>* values : {&samples.ttft, &samples.tpot, &samples.e2e}) values->clear();
+  for (const ServedRequest& request : stats.served()) {
+    if (request.output == 0 || !part.holds_arrival(request.arrival)) continue;
+    queued += request.scheduled - request.arrival;
+    inside += request.finish - request.scheduled;
+    if (!setup_.slo->any()) continue;
+    samples.ttft.push_back(stats.ttft_of(request));
+    if (request.output > 1) samples.tpot.push_back(ServingStats::tpot_of(request));
+    samples.e2e.push_back(stats.e2e_of(request));
+  }
+  LoadEvidence evidence{.kind = stats.watch().plan().kind,
+                        .settled = part.settled,
+                        .snapshots = snapshots,
+                        .queue_share = inside > 0 ? queued / inside : 0};
+  if (snapshots.size() > 1 && setup_.capacity > 0) {
+    const double arrived = snapshots.back().arrived - snapshots.front().arrived;
+    const double seconds = snapshots.back().time - snapshots.front().time;
+    evidence.offered_share = arrived / seconds / setup_.capacity;
+  }
+  RunVerdict verdict{.saturation = saturation_of(evidence),
+                     .throughput_error = finished_rate(snapshots).relative()};
+  if (!setup_.slo->any()) return verdict;
+  if (request_limit(setup_.slo->itl).value < kNever) stats.look_at_gaps(part);
+  verdict.slo = judge_slo(*setup_.slo, samples, [&stats](double share) {
+    return share == kMeanShare ? stats.gap_mean() : stats.gap_percentile(share);
+  });
+  // What a system that does not keep up shows so far says nothing about what it comes to.
+  const bool keeps_up =
+      verdict.saturation == Saturation::stable || verdict.saturation == Saturation::backlogged;
+  verdict.slo.decided = verdict.slo.decided && (keeps_up || verdict.slo.missed);
+  return verdict;
+}
+
+}  // namespace engine

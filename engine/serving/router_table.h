@@ -1,0 +1,57 @@
+// The routers: this table is the whole registry. Adding one: write it in routers.cc, add its line here,
+// and what it does to tests/engine/serving/routers_test.cc.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace engine {
+
+struct RouterView;
+using Route = std::size_t(const RouterView& view);
+
+Route route_round_robin, route_random, route_lightest, route_power_of_two, route_prefix_aware,
+    route_sticky;
+
+// What the index of the lightest replica compares, for routers that ask for it.
+enum class ReplicaWeight : std::uint8_t { none, requests, tokens };
+
+struct RouterEntry {
+  std::string_view name;
+  Route* route;
+  ReplicaWeight weight = ReplicaWeight::none;
+  bool reads_caches = false;  // it asks replicas what they hold of a prompt
+};
+
+// Keys of points hold the position: new ones go to the end.
+inline constexpr std::array kRouters{
+    RouterEntry{"round_robin", route_round_robin},
+    RouterEntry{"random", route_random},
+    RouterEntry{"least_outstanding", route_lightest, ReplicaWeight::requests},
+    RouterEntry{"least_tokens", route_lightest, ReplicaWeight::tokens},
+    RouterEntry{"power_of_two", route_power_of_two},
+    RouterEntry{"prefix_aware", route_prefix_aware, ReplicaWeight::requests, true},
+    RouterEntry{"sticky", route_sticky},
+};
+
+// Position in the table.
+enum class RouterName : std::uint8_t {};
+
+constexpr std::array<std::string_view, kRouters.size()> enum_names(RouterName) {
+  std::array<std::string_view, kRouters.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kRouters[i].name;
+  return names;
+}
+
+// A router that C++ code mentions; one that is not in the table does not compile.
+consteval RouterName router_named(std::string_view name) {
+  std::size_t i = 0;
+  while (kRouters.at(i).name != name) ++i;
+  return static_cast<RouterName>(i);
+}
+
+constexpr const RouterEntry& router_of(RouterName name) { return kRouters[std::size_t(name)]; }
+
+}  // namespace engine

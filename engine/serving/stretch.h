@@ -1,0 +1,106 @@
+// Decode steps of one batch on one straight line, in closed form: how long they take, and which of them
+// a moment lies in. Step time is linear in context while the device sets the pace and constant while the
+// host does; a stretch ends where that changes.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "engine/serving/measurement.h"
+#include "engine/serving/pace.h"
+#include "engine/step/step_table.h"
+
+namespace engine {
+
+struct Stretch {
+  DecodeLine line;
+  double context = 0;    // tokens attended to in the first step ...
+  double window = 0;     // ... and in layers with a sliding window
+  double sequences = 0;  // context grows by as many a token
+  double growing = 0;    // of these, inside their windows
+  Pace pace;
+  std::int64_t from = 0;  // decode steps the lane took before
+  double start = 0;       // seconds
+  double first_step = 0;  // likewise
+  double rise = 0;        // of step time, a token
+  bool on_floor = false;  // the host sets the pace
+  std::int64_t steps = 0;
+
+  // Lines and windows that are known; `most` steps at most, and no window fills up in fewer tokens than
+  // `filling`.
+  void begin(double now, std::int64_t most, double filling) {
+    start = now;
+    const double above = line.device(context, window) + line.added - line.least;
+    on_floor = above <= 0;
+    rise = line.slope * sequences + line.window_slope * growing;
+    first_step = line.step(context, window);
+    steps = most > 1 ? steps_on_line(most, above, filling) : 1;
+  }
+
+  double tokens(double step) const {
+    return pace.plain() ? step : double(pace.made(from, std::int64_t(step)));
+  }
+  double step(double i) const {
+    const double made = tokens(i);
+    return line.step(context + made * sequences, window + made * growing);
+  }
+  double context_sum(double n) const { return n * context + sequences * sum(n); }
+  double window_sum(double n) const { return n * window + growing * sum(n); }
+  double seconds(std::int64_t count) const {
+    const double n = double(count);
+    return on_floor ? n * first_step : n * first_step + rise * sum(n);
+  }
+  double end() const { return start + seconds(steps); }
+  // Integral over the stretch of the KV held: what is attended to, less the token each sequence adds in
+  // the step, and `others` beside.
+  double held_seconds(double others) const {
+    const double n = double(steps);
+    double held = (context_sum(n) - n * sequences + n * others) * first_step;
+    if (on_floor) return held;
+    // Step i holds (held_0 + sequences * i) for (first_step + rise * i).
+    const double squares = pace.squares(from, steps);
+    return held + rise * ((context - sequences + others) * sum(n) + sequences * squares);
+  }
+
+  // The fewest steps after which `time` is past, between one and all.
+  std::int64_t steps_until(double time) const {
+    const double target = time - kSameMoment - start;
+    if (target <= first_step || steps <= 1) return 1;
+    double guess = 0;
+    const double half = on_floor ? 0 : rise * double(pace.tokens) / double(pace.steps) / 2;
+    if (half == 0) {
+      guess = target / first_step;
+    } else {
+      const double linear = first_step - half;
+      const double root = std::sqrt(std::max(0.0, linear * linear + 4 * half * target));
+      guess = 2 * target / (linear + root);
+    }
+    std::int64_t count = std::clamp(std::int64_t(guess), std::int64_t{1}, steps);
+    while (count > 1 && seconds(count - 1) >= target) --count;
+    while (count < steps && seconds(count) < target) ++count;
+    return count;
+  }
+
+ private:
+  double sum(double n) const {
+    return pace.plain() ? n * (n - 1) / 2 : pace.sum(from, std::int64_t(n));
+  }
+
+  // As far as the line holds, nobody fills his window, and host or device keeps setting the pace: the
+  // device takes `above` longer than the host in the first step.
+  std::int64_t steps_on_line(std::int64_t most, double above, double filling) const {
+    double made = double(most) * double(pace.most());
+    made = std::min(made, std::ceil((line.context_end - context) / sequences));
+    if (growing > 0) {
+      made = std::min(made, std::ceil((line.window_end - window) / growing));
+      made = std::min(made, filling);
+    }
+    if (on_floor && rise > 0) made = std::min(made, std::floor(-above / rise) + 1);
+    if (!on_floor && rise < 0) made = std::min(made, std::ceil(above / -rise));
+    const std::int64_t on_line = pace.steps_for(from, std::int64_t(made));
+    return std::clamp<std::int64_t>(on_line, 1, most);
+  }
+};
+
+}  // namespace engine

@@ -1,0 +1,99 @@
+// The event queue and the routers' index against a linear scan over all replicas: whatever the load,
+// the policy and the router, the same replica has its turn and the same replica is the lightest, at
+// every event of a run.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "engine/serving/serving_sim.h"
+#include "tests/support/linear_scan.h"
+#include "tests/support/serving_laboratory.h"
+
+namespace engine {
+namespace {
+
+// What a run looks like to somebody who scans.
+struct Scanner {
+  RouterName router;
+  std::vector<toys::ReplicaEvent> events;
+  std::vector<std::int64_t> weights;
+  int looked = 0;
+  int together = 0;  // moments that several replicas share
+
+  void look(const ServingSim& sim) {
+    const std::vector<Replica>& replicas = sim.replicas();
+    const ReplicaWeight weight = router_of(router).weight;
+    events.clear();
+    weights.clear();
+    for (const Replica& replica : replicas) {
+      events.push_back({replica.next_event(), replica.working()});
+      weights.push_back(weight == ReplicaWeight::tokens ? replica.outstanding_tokens()
+                                                        : replica.outstanding());
+    }
+    const std::size_t next = toys::next_by_scan(events);
+    const double others = toys::earliest_but_by_scan(events, next);
+    ++looked;
+    if (events[next].time < kNever) {
+      ASSERT_EQ(sim.events().next(), next);
+      together += others <= events[next].time + kSameMoment;
+    }
+    ASSERT_EQ(sim.events().time_of(next), events[next].time);
+    ASSERT_EQ(sim.events().earliest_but(next), others);
+    if (weight == ReplicaWeight::none) return;
+    ASSERT_EQ(sim.weights().first_at_most(sim.weights().least()),
+              toys::first_least_by_scan(weights));
+  }
+};
+
+TEST(ServingLaws, EveryTurnIsThatOfALinearScan) {
+  int looked = 0, together = 0;
+  std::array<int, kRouters.size()> seen{};
+  for (std::uint64_t number = 0; number < 150; ++number) {
+    toys::RandomCase made = toys::random_case(number);
+    toys::Dice dice(1'000'000 + number);
+    Scenario& scenario = made.scenario;
+    scenario.serving.replicas = dice.whole(1, 64);
+    scenario.serving.router = dice.one_of<RouterName>();
+    scenario.load.requests = dice.whole(5, 300);
+    // Bursts that leave replicas in step with one another, and loads spread over time.
+    if (dice.chance(0.3)) scenario.load.lengths.distribution = LengthKind::fixed;
+    scenario.load.rate = RequestsPerSecond{dice.chance(0.3) ? 1e6 : dice.between(50, 5000)};
+    Scanner scanner{scenario.serving.router, {}, {}};
+    const std::function<void(const ServingSim&)> look = [&](const ServingSim& sim) {
+      scanner.look(sim);
+    };
+    toys::Laboratory laboratory(std::move(made));
+    laboratory.before_event = &look;
+    laboratory.run();
+    ASSERT_FALSE(HasFailure()) << "case " << number;
+    looked += scanner.looked;
+    together += scanner.together;
+    ++seen[std::size_t(scanner.router)];
+  }
+  for (const int count : seen) EXPECT_GT(count, 5);
+  EXPECT_GT(looked, 10'000);
+  EXPECT_GT(together, 1'000);
+}
+
+TEST(ServingLaws, TheIndexOfTheLeastIsThatOfALinearScan) {
+  toys::Dice dice(3);
+  for (std::int64_t count = 1; count <= 70; ++count) {
+    LeastOf<std::int64_t> index;
+    index.reset(std::size_t(count), 0, std::numeric_limits<std::int64_t>::max());
+    std::vector<std::int64_t> values(std::size_t(count), 0);
+    for (int i = 0; i < 200; ++i) {
+      const std::size_t place = std::size_t(dice.whole(0, count - 1));
+      values[place] = dice.whole(0, 9);
+      index.set(place, values[place]);
+      const std::size_t first = toys::first_least_by_scan(values);
+      ASSERT_EQ(index.least(), values[first]);
+      ASSERT_EQ(index.first_at_most(index.least()), first);
+      std::vector<std::int64_t> others = values;
+      others[place] = std::numeric_limits<std::int64_t>::max();
+      ASSERT_EQ(index.least_but(place), others[toys::first_least_by_scan(others)]);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace engine
