@@ -164,9 +164,6 @@ std::vector<LeafUse> request_uses() {
 std::vector<LeafUse> serving_uses() {
   return {
       {"capacity.tolerance", "a limit of capacity.slo asks for a search", {set("capacity.slo")}},
-      {"train.virtual_stages",
-       "train.schedule is interleaved",
-       {is("train.schedule", {"interleaved"})}},
       {"train.schedule", "parallel.pp is above 1", {above("parallel.pp", 1)}},
       {"train.overlap", "parallel.dp is above 1", {above("parallel.dp", 1)}},
       {"train.moments",

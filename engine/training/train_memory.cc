@@ -89,8 +89,9 @@ TrainMemory chunk_memory(const ModelShard& shard, const StageLoad& load,
   const ActivationBytes activations = activations_of(shard, load.span, train);
   memory.activations = Bytes{load.passes * activations.kept + activations.at_work};
   if (load.span.last) {
-    // In 16 bits, in 32 bits, and their gradients in both.
-    memory.logits = Bytes{12 * tokens_of(train) * double(shard.vocabulary)};
+    // In 16 and 32 bits, or these and their gradients in both.
+    const double bytes_of_a_logit = train.fused_loss ? 6 : 12;
+    memory.logits = Bytes{bytes_of_a_logit * tokens_of(train) * double(shard.vocabulary)};
   }
   if (train.zero == 3) {
     // The layer at work and the next one, with the gradients of the former.

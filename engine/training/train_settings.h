@@ -56,6 +56,7 @@ struct TrainSettings {
   bool sequence_parallel = false;
   bool overlap = true;
   bool fused = true;
+  bool fused_loss = true;
   Bytes reserved_memory{2e9};
   double tokens = 0;
 
@@ -94,6 +95,10 @@ struct TrainSettings {
     visit("fused", self.fused,
           "norms, rotations and activations are one kernel each, as compilers and training libraries "
           "make them; false: plain PyTorch, several kernels each",
+          any_value);
+    visit("fused_loss", self.fused_loss,
+          "the loss turns logits into their gradients in place; false: logits and gradients are kept "
+          "in 16 and in 32 bits",
           any_value);
     visit("reserved_memory", self.reserved_memory,
           "memory outside tensors: context, communication buffers, fragments", non_negative);

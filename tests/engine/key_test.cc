@@ -23,6 +23,7 @@ Scenario scenario_of(Task task) {
   scenario.load.lengths.prompt = 30;
   scenario.load.lengths.output = 4;
   scenario.request = {.batch = 2, .prompt = 100, .output = 5};
+  scenario.train = {.sequence = 64, .micro_batch = 1, .global_batch = 4};
   return scenario;
 }
 
@@ -67,7 +68,7 @@ bool in_key(const Scenario& scenario, const Leaf& leaf) {
 // Every task, and every deployment beside the main one.
 std::vector<Scenario> bases() {
   std::vector<Scenario> all;
-  for (const Task task : {Task::step, Task::request, Task::serve}) all.push_back(scenario_of(task));
+  for (const Task task : {Task::step, Task::request, Task::serve, Task::train}) all.push_back(scenario_of(task));
   Scenario apart = scenario_of(Task::request);
   apart.device.scale_out = {.topology = Topology::fabric, .bandwidth = BytesPerSecond{50e9}};
   apart.prefill.present = true;

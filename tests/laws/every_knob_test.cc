@@ -51,6 +51,8 @@ axes:
       - {name: joined, base: {parallel: {tp: 8}, step: {phase: prefill, prompt: 8000}, cluster: {scale_up: {from: nvlink-4, topology: mesh, devices: 4}, scale_out: {from: roce-400, topology: mesh}}}}
       - {name: summed, base: {parallel: {tp: 8}, step: {phase: prefill, prompt: 8000}, cluster: {scale_up: nvlink-4}}}
       - {name: request, base: {task: request, request: {batch: 2, prompt: 9000, cached: 100, output: 20}}}
+      - {name: train, base: {task: train, parallel: {tp: 2, pp: 4, dp: 4}, cluster: {devices_per_node: 8}, train: {sequence: 2048, global_batch: 64, zero: 1, sequence_parallel: true, tokens: 1e12}}}
+      - {name: rounds, base: {task: train, parallel: {pp: 4, dp: 2}, train: {sequence: 2048, global_batch: 32, schedule: interleaved, virtual_stages: 2, recompute: full, zero: 3, fused: false}}}
       - {name: serve, base: {task: serve, host: {step_overhead: 3 ms, asynchronous: false}, slo: {ttft_p99: 200 ms}, output: {requests: true, timeline: 100 ms, timeline_moments: 20}}}
       - {name: intervals, base: {task: serve, output.intervals: true, slo: {tpot_mean: 10 ms}}}
       - {name: full, base: {task: serve, serving: {kv_blocks: 120, watermark: 0.05, max_num_seqs: 8, long_prefill_threshold: 200, logit_memory: 38 B}, load.lengths.output: 300}}

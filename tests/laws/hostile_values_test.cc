@@ -55,6 +55,11 @@ std::vector<Scenario> bases() {
   closed.serving.replicas = 2;
   closed.output.requests = true;
   all.push_back(closed);
+  Scenario train = toys::scenario();
+  train.task = Task::train;
+  train.parallel = {.tp = 2, .pp = 2, .dp = 2};
+  train.train = {.sequence = 128, .micro_batch = 1, .global_batch = 8, .zero = 1};
+  all.push_back(train);
   Scenario searched = served();
   searched.capacity.slo.ttft.p90 = Seconds{1};
   searched.capacity.tolerance = 0.2;

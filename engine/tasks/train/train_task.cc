@@ -93,9 +93,12 @@ std::optional<Refusal> train_task_problem(const Scenario& scenario) {
 
 void run_train(const TaskPoint& point, Outcome& outcome) {
   const Scenario& scenario = point.scenario;
+  // Nothing is cached or sampled.
+  Deployed main = point.main;
+  main.shard.quant.kv = main.shard.dense.kv = Dtype::bf16;
+  main.shard.sampling = Sampling::greedy;
   Breakdown rows;
-  const TrainStepTime step =
-      train_step_time(point.main.context(point.work), scenario.train, rows);
+  const TrainStepTime step = train_step_time(main.context(point.work), scenario.train, rows);
   report_memory(step, scenario.device, outcome.metrics);
   if (auto problem = memory_problem(step, scenario.device)) {
     return outcome.refuse(std::move(*problem));

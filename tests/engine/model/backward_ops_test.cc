@@ -72,10 +72,12 @@ TEST(BackwardOps, NothingIsNegativeAndEverythingTakesTime) {
 
 TEST(BackwardOps, ComeInTheOppositeOrderAndSampleNothing) {
   const OpList forward = forward_of(toys::model(), {.tp = 2}, prompts(1, 64));
-  const OpList backward = backward_of(forward);
-  EXPECT_EQ(backward.begin()->name, (forward.end() - 1)->name);
-  EXPECT_EQ((backward.end() - 1)->name, forward.begin()->name);
-  for (const PlannedOp& op : backward) EXPECT_NE(op.name, OpName::sampling);
+  OpList inputs, weights;
+  backward_ops(forward, inputs, weights);
+  EXPECT_EQ(inputs.begin()->name, (forward.end() - 1)->name);
+  EXPECT_EQ((inputs.end() - 1)->name, forward.begin()->name);
+  for (const PlannedOp& op : inputs) EXPECT_NE(op.name, OpName::sampling);
+  for (const PlannedOp& op : weights) EXPECT_NE(op.name, OpName::sampling);
 }
 
 // What one rank gathered from all is dealt out to all, and a sum over ranks stays one.

@@ -1,0 +1,184 @@
+// What holds for every training step, whatever the device: memory by its formula, work by its arithmetic, and no
+// communication where there is nobody to talk to.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "engine/evaluate.h"
+#include "tests/support/shipped.h"
+#include "tests/support/toys.h"
+
+namespace engine {
+namespace {
+
+Scenario training() {
+  Scenario scenario = toys::scenario();
+  scenario.task = Task::train;
+  scenario.host = toys::no_host();
+  scenario.train = {.sequence = 1024, .micro_batch = 1, .global_batch = 16};
+  scenario.device.memory_capacity = Bytes{1e12};
+  return scenario;
+}
+
+Metrics figures_of(const Scenario& scenario) {
+  const Outcome outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+  return outcome.metrics;
+}
+
+TEST(TrainLaws, OneDeviceWaitsForNobody) {
+  const Outcome outcome = evaluate(training());
+  ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+  const Metrics& figures = outcome.metrics;
+  EXPECT_EQ(figures.bubble_time.value, 0);
+  EXPECT_EQ(figures.replica_exposed_time.value, 0);
+  EXPECT_EQ(figures.replica_hidden_time.value, 0);
+  EXPECT_EQ(figures.communication_time.value, 0);
+  EXPECT_NEAR(figures.iteration_time.value,
+              (figures.forward_time + figures.backward_time + figures.optimizer_time).value, 1e-12);
+  Seconds rows;
+  for (const KernelRow& row : outcome.kernels) rows += row.work.exposed();
+  EXPECT_NEAR(rows / figures.iteration_time, 1, 1e-9);
+}
+
+// ZeRO's table: 2 bytes of weights, 4 of gradients and 12 of states for each parameter, shared out one after another.
+TEST(TrainLaws, ZeroSharesOutByItsFormula) {
+  for (const std::int64_t dp : {1, 4, 8}) {
+    for (std::int64_t zero = 0; zero <= 3; ++zero) {
+      Scenario scenario = training();
+      scenario.parallel.dp = dp;
+      scenario.train.zero = zero;
+      const Metrics figures = figures_of(scenario);
+      const double parameters = figures.parameters;
+      const auto share = [&](std::int64_t from) { return zero >= from ? double(dp) : 1.0; };
+      EXPECT_NEAR(figures.weights.value, 2 * parameters / share(3), 1e-6 * parameters);
+      EXPECT_NEAR(figures.gradient_memory.value, 4 * parameters / share(2), 1e-6 * parameters);
+      EXPECT_NEAR(figures.optimizer_memory.value, 12 * parameters / share(1), 1e-6 * parameters);
+    }
+  }
+}
+
+TEST(TrainLaws, ComputingLayersAgainCostsOneMoreForwardPassOfThem) {
+  Scenario plain = training(), again = training();
+  again.train.recompute = Recompute::full;
+  const Metrics kept = figures_of(plain), recomputed = figures_of(again);
+  EXPECT_EQ(recomputed.forward_time, kept.forward_time);
+  EXPECT_GT(recomputed.recompute_time, kept.forward_time * 0.5);  // all but embedding, logits and loss
+  EXPECT_LT(recomputed.recompute_time, kept.forward_time);
+  EXPECT_NEAR((recomputed.backward_time - recomputed.recompute_time).value, kept.backward_time.value,
+              1e-12);
+  EXPECT_LT(recomputed.peak_memory, kept.peak_memory);
+  EXPECT_GT(recomputed.hardware_flops_utilization, recomputed.model_flops_utilization);
+}
+
+TEST(TrainLaws, TwiceTheReplicasHalveThePassesOfAFixedBatch) {
+  const Metrics one = figures_of(training());
+  Scenario scenario = training();
+  scenario.parallel.dp = 2;
+  scenario.device.scale_up.bandwidth = BytesPerSecond{1e20};
+  scenario.device.scale_up.latency = Seconds{0};
+  const Metrics two = figures_of(scenario);
+  EXPECT_NEAR(two.forward_time / one.forward_time, 0.5, 1e-12);
+  EXPECT_NEAR(two.backward_time / one.backward_time, 0.5, 1e-12);
+}
+
+// No strategy does less arithmetic than the model asks for, and without recomputation none does more.
+TEST(TrainLaws, ArithmeticIsThatOfTheModel) {
+  const auto flops = [](const Scenario& scenario) {
+    const Metrics figures = figures_of(scenario);
+    return figures.model_flops_utilization * figures.iteration_time.value * figures.devices;
+  };
+  const double alone = flops(training());
+  for (const Parallelism& parallel :
+       {Parallelism{.tp = 4}, Parallelism{.pp = 2}, Parallelism{.tp = 2, .pp = 5, .dp = 2}}) {
+    Scenario scenario = training();
+    scenario.parallel = parallel;
+    // Norms and residuals, which are not split, are done on every tensor-parallel device.
+    EXPECT_NEAR(flops(scenario) / alone, 1, 1e-3);
+  }
+  // Six operations for each weight and token, and attention on top; embeddings are looked up.
+  const Metrics figures = figures_of(training());
+  const double tokens = 16 * 1024, weights = figures.parameters - 4096.0 * toys::model().vocabulary;
+  EXPECT_GT(alone * 1e15, 6 * weights * tokens);
+  EXPECT_LT(alone * 1e15, 7 * weights * tokens);
+}
+
+TEST(TrainLaws, ABubbleShrinksWithMoreMicroBatches) {
+  double before = 1;
+  for (const std::int64_t batch : {4, 16, 64, 256}) {
+    Scenario scenario = training();
+    scenario.parallel.pp = 2;
+    scenario.train.global_batch = batch;
+    const double share = figures_of(scenario).bubble_share;
+    EXPECT_LT(share, before);
+    EXPECT_GT(share, 0);
+    before = share;
+  }
+}
+
+TEST(TrainLaws, WhatHelpsNeverHurts) {
+  Scenario scenario = training();
+  scenario.parallel = {.tp = 2, .pp = 2, .dp = 4};
+  scenario.train.zero = 1;
+  const Seconds before = figures_of(scenario).iteration_time;
+  Scenario no_overlap = scenario, faster = scenario, wider = scenario, fused = scenario;
+  no_overlap.train.overlap = false;
+  EXPECT_GE(figures_of(no_overlap).iteration_time, before);
+  faster.device.memory_bandwidth = faster.device.memory_bandwidth * 2;
+  EXPECT_LE(figures_of(faster).iteration_time, before);
+  wider.device.scale_out.bandwidth = wider.device.scale_out.bandwidth * 2;
+  EXPECT_LE(figures_of(wider).iteration_time, before);
+  fused.train.fused = false;
+  EXPECT_GE(figures_of(fused).iteration_time, before);
+}
+
+TEST(TrainLaws, WhatCannotBeIsARowWithAReason) {
+  const auto reason = [](auto change) {
+    Scenario scenario = training();
+    change(scenario);
+    const Outcome outcome = evaluate(scenario);
+    EXPECT_NE(outcome.status, Status::ok);
+    return std::string(name_of(outcome.reason_class)) + ": " + outcome.reason;
+  };
+  EXPECT_EQ(reason([](Scenario& s) { s.parallel.dp = 3; }),
+            "divisibility: train.global_batch 16 is not a multiple of train.micro_batch x "
+            "parallel.dp (3)");
+  EXPECT_EQ(reason([](Scenario& s) { s.train.virtual_stages = 2; }),
+            "divisibility: train.virtual_stages needs train.schedule: interleaved");
+  EXPECT_EQ(reason([](Scenario& s) {
+              s.parallel.pp = 4;
+              s.train.schedule = Schedule::interleaved;
+              s.train.virtual_stages = 4;
+            }),
+            "divisibility: 16 chunks of layers (parallel.pp x train.virtual_stages) exceed "
+            "model.layers 10");
+  EXPECT_NE(reason([](Scenario& s) { s.device.memory_capacity = Bytes{10e9}; })
+                .find("memory: stage 0 does not fit: weights"),
+            std::string::npos);
+}
+
+// Published: 16,384 H100s train Llama 3 405B at 400 TFLOP/s each (Llama Team, The Llama 3 Herd of Models, table 4: 16,384
+// GPUs, TP 8, PP 16, DP 128, 8,192 tokens, 16 million tokens a batch).
+TEST(TrainLaws, Llama405BRunsAsPublished) {
+  Scenario scenario = toys::shipped("models", "llama-3.1-405b");
+  scenario.device = toys::shipped("devices", "h100-sxm").device;
+  scenario.task = Task::train;
+  scenario.parallel = {.tp = 8, .pp = 16, .dp = 128};
+  scenario.train = {.sequence = 8192,
+                    .micro_batch = 1,
+                    .global_batch = 2048,
+                    .schedule = Schedule::interleaved,
+                    .virtual_stages = 7,
+                    .zero = 1,
+                    .sequence_parallel = true};
+  // Their engine frees more activations than ours is said to: this is about speed.
+  scenario.device.memory_capacity = Bytes{160e9};
+  scenario.cluster.scale_out = toys::shipped("links", "infiniband-ndr-400").device.scale_up;
+  const Outcome outcome = evaluate(scenario, toys::transfer_resources());
+  ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+  const double tflops = outcome.metrics.model_flops_utilization * 989;
+  EXPECT_NEAR(tflops, 400, 60);
+}
+
+}  // namespace
+}  // namespace engine
