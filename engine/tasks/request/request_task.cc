@@ -157,15 +157,9 @@ void run_request(const TaskPoint& point, Outcome& outcome) {
   outcome.kernels = std::move(kernels).take();
   StepTime all = prompt.time;
   all.add(decode);
-<<<<<<< HEAD
   if (prompt.carry) {
     all.device.add(*prompt.carry);
     all.saved.add(prompt.carry->work.saved);
-=======
-  if (prompt.carry.work.calls > 0) {
-    all.device.add(prompt.carry);
-    all.saved.add(prompt.carry.work.saved);
->>>>>>> main
   }
   Metrics& metrics = outcome.metrics;
   const Interval first = interval_of(outcome.kernels, Phase::prefill);
