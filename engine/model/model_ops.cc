@@ -7,7 +7,6 @@
 namespace engine {
 namespace {
 
-
 bool narrow(Dtype dtype) { return bytes_of(dtype) < kActivationBytes; }
 
 // Builds the ops of one step; a value with the shard, the batch and the list at hand.

@@ -44,9 +44,11 @@ ROOMS = {
     "results": ENGINE + ["sweep/input", "sweep/space"],
     "tools/calibrate/tables": ENGINE + SWEEP + ["results"],
     "tools/calibrate/fit": ENGINE + SWEEP + ["results", "tools/calibrate/tables"],
-    "tools/calibrate/errors": ENGINE + SWEEP + ["results", "tools", "tools/calibrate/tables", "tools/calibrate/fit"],
-    "tools": ENGINE + SWEEP + ["results"] + CALIBRATE,
-    "tests": ENGINE + SWEEP + ["results", "tools"] + CALIBRATE,
+    "tools/terminal": ["engine/base", "sweep/input"],
+    "tools/calibrate/errors": ENGINE + SWEEP + ["results", "tools/terminal", "tools/calibrate/tables",
+                                                "tools/calibrate/fit"],
+    "tools": ENGINE + SWEEP + ["results", "tools/terminal"] + CALIBRATE,
+    "tests": ENGINE + SWEEP + ["results", "tools", "tools/terminal"] + CALIBRATE,
 }
 
 # Start of a package's header and the rooms it may appear in. Tests may include anything.

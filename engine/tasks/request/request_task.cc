@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -80,7 +81,9 @@ std::optional<Refusal> carry_problem(const Fabric& from, const Fabric& to) {
 // The prompts' part of a request, wherever it runs, and the way of its KV cache to the main deployment.
 struct PromptPart {
   StepTime time;
-  KernelRow carry;
+  std::optional<KernelRow> carry;
+
+  Seconds carried() const { return carry ? carry->work.time : Seconds{0}; }
 };
 
 KernelRow carry_row(Seconds time, Bytes bytes, const Device& to) {
@@ -124,7 +127,7 @@ std::optional<Refusal> read_prompts(const TaskPoint& point, Breakdown& kernels, 
   const Seconds carried = carry_time({share(deployed.shard), deployed.fabric.scale_out},
                                      {share(point.main.shard), point.main.fabric.scale_out});
   part.carry = carry_row(carried, share(point.main.shard), scenario.device);
-  kernels.add(part.carry);
+  kernels.add(*part.carry);
   return std::nullopt;
 }
 
@@ -154,9 +157,9 @@ void run_request(const TaskPoint& point, Outcome& outcome) {
   outcome.kernels = std::move(kernels).take();
   StepTime all = prompt.time;
   all.add(decode);
-  if (prompt.carry.work.calls > 0) {
-    all.device.add(prompt.carry);
-    all.saved.add(prompt.carry.work.saved);
+  if (prompt.carry) {
+    all.device.add(*prompt.carry);
+    all.saved.add(prompt.carry->work.saved);
   }
   Metrics& metrics = outcome.metrics;
   const Interval first = interval_of(outcome.kernels, Phase::prefill);
@@ -170,7 +173,7 @@ void run_request(const TaskPoint& point, Outcome& outcome) {
   if (request.output > 1) {
     const double tokens = double(request.output - 1);
     const Interval later = interval_of(outcome.kernels, Phase::decode);
-    metrics.tpot = (decode.total() + prompt.carry.work.time) / tokens;
+    metrics.tpot = (decode.total() + prompt.carried()) / tokens;
     metrics.tpot_low = later.low / tokens;
     metrics.tpot_high = later.high / tokens;
   }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace engine {
 namespace {
 
@@ -67,7 +69,7 @@ TEST(Breakdown, LabelsAreTheWeakestOrThoseOfTheGreatestContribution) {
     Breakdown sums;
     sums.add(small_first ? small : large);
     sums.add(small_first ? large : small);
-    const KernelRow& sum = sums.rows().front();
+    const KernelRow sum = std::move(sums).take().front();
     EXPECT_EQ(sum.algorithm, Algorithm::ring);
     EXPECT_EQ(sum.bound, Bound::network);
     EXPECT_EQ(sum.tier, Tier::transfer);
