@@ -100,14 +100,15 @@ TEST(ServingMeasurement, ALongerRunIsThatLengthStartedAtOnce) {
   const LoadLevel level{.rate = scenario.load.rate.value};
   RunPlan plan = run_plan(scenario.load, level, nullptr);
   const auto run = [&](ServingSim& sim) {
-    sim.run({.settings = scenario.serving,
+    const PoolSetup pool{.settings = scenario.serving,
+                         .context = context,
+                         .kv_blocks = scenario.serving.kv_blocks,
+                         .longest = scenario.model.max_context};
+    sim.run({.pools = {&pool, 1},
              .load = scenario.load,
              .slo = scenario.slo,
-             .context = context,
              .level = level,
-             .plan = plan,
-             .kv_blocks = scenario.serving.kv_blocks,
-             .longest = scenario.model.max_context});
+             .plan = plan});
   };
   ServingSim doubled, once;
   run(doubled);

@@ -30,19 +30,29 @@ struct Laboratory {
         shard(shard_of(made.scenario.model, made.scenario.parallel, made.scenario.quant)),
         context{made.scenario.device, fabric, shard, made.scenario.host} {}
 
+  // The pool that the case describes.
+  PoolSetup pool() const {
+    return {.settings = made.scenario.serving,
+            .context = context,
+            .kv_blocks = made.scenario.serving.kv_blocks,
+            .replicas = made.scenario.serving.replicas,
+            .longest = made.scenario.model.max_context};
+  }
   ServingStats::Summary run() {
+    const PoolSetup only = pool();
+    return run({&only, 1}, {Stage{}});
+  }
+  ServingStats::Summary run(std::span<const PoolSetup> pools, const Journey& journey) {
     const Scenario& scenario = made.scenario;
     const LoadLevel level{.rate = scenario.load.rate.value, .clients = scenario.load.clients};
-    sim.run({.settings = scenario.serving,
+    rows.clear();
+    sim.run({.pools = pools,
+             .journey = journey,
              .load = scenario.load,
              .trace = made.resources.find_trace("toy"),
              .slo = scenario.slo,
-             .context = context,
              .level = level,
              .plan = run_plan(scenario.load, level, made.resources.find_trace("toy")),
-             .kv_blocks = scenario.serving.kv_blocks,
-             .replicas = scenario.serving.replicas,
-             .longest = scenario.model.max_context,
              .seed = std::uint64_t(scenario.seed),
              .audit = true,
              .before_event = before_event,

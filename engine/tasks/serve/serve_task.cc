@@ -59,18 +59,19 @@ struct Run {
 void simulate(const Setting& setting, const Run& run, ServingSim& sim) {
   const Scenario& scenario = setting.scenario;
   const Slo& slo = served_slo(scenario);
-  sim.run({.settings = scenario.serving,
+  const PoolSetup pool{.settings = scenario.serving,
+                       .context = setting.context,
+                       .kv_blocks = setting.kv_blocks,
+                       .replicas = setting.replicas,
+                       .longest = longest_of(scenario.model)};
+  sim.run({.pools = {&pool, 1},
            .load = scenario.load,
            .trace = setting.trace,
            .slo = slo,
-           .context = setting.context,
            .level = run.level,
            .plan = run.plan,
            .purpose = run.purpose,
            .capacity = setting.capacity.requests,
-           .kv_blocks = setting.kv_blocks,
-           .replicas = setting.replicas,
-           .longest = longest_of(scenario.model),
            .seed = load_seed(scenario),
            .scale = run.scale,
            .output = scenario.output,
