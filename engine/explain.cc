@@ -110,24 +110,27 @@ std::string figures(const Metrics& metrics) {
 
 std::string breakdown(const std::vector<KernelRow>& kernels) {
   Seconds total;
-  for (const KernelRow& row : kernels) total += row.time;
+  for (const KernelRow& row : kernels) total += row.work.exposed();
   std::vector<KernelRow> rows = kernels;
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const KernelRow& a, const KernelRow& b) { return a.time > b.time; });
+  std::stable_sort(rows.begin(), rows.end(), [](const KernelRow& a, const KernelRow& b) {
+    return a.work.exposed() > b.work.exposed();
+  });
   std::string text =
       fmt::format("{:<8} {:<18} {:<14} {:>7} {:>10} {:>7} {:>10} {:>12} {:>11}  {:<8} {:<12} {}\n",
                   "phase", "op", "family", "calls", "time", "share", "per call", "arithmetic",
                   "traffic", "bound", "algorithm", "tier");
   for (const KernelRow& row : rows) {
     const bool works = row.bound != Bound::host;
+    const Work& work = row.work;
+    const Seconds time = work.exposed();
     text += fmt::format(
         "{:<8} {:<18} {:<14} {:>7.0f} {:>10} {:>6.1f}% {:>10} {:>12} {:>11}  {:<8} {:<12} {}\n",
-        name_of(row.phase), name_of(row.op), name_of(row.family), row.calls,
-        scaled(row.time.value, "s"), 100 * (row.time / total),
-        scaled(row.time.value / row.calls, "s"),
-        works && row.flops.value > 0 ? scaled(row.flops / row.time / FlopsPerSecond{1}, "FLOP/s")
-                                     : "",
-        works && row.bytes.value > 0 ? scaled(row.bytes / row.time / BytesPerSecond{1}, "B/s") : "",
+        name_of(row.phase), name_of(row.op), name_of(row.family), work.calls,
+        scaled(time.value, "s"), 100 * (time / total), scaled(work.time.value / work.calls, "s"),
+        works && work.flops.value > 0 ? scaled(work.flops / work.time / FlopsPerSecond{1}, "FLOP/s")
+                                      : "",
+        works && work.bytes.value > 0 ? scaled(work.bytes / work.time / BytesPerSecond{1}, "B/s")
+                                      : "",
         name_of(row.bound), row.algorithm == Algorithm::none ? "" : name_of(row.algorithm),
         works ? name_of(row.tier) : "");
     if (row.extrapolated) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -89,6 +90,19 @@ struct Outcome {
     reason_class = refusal.reason_class;
     reason = std::move(refusal.text);
   }
+};
+
+// Rows of an outcome that are written to a table of their own, beside points. A new table is a row struct
+// with a field list, a member of Outcome and a line of the list below.
+template <class Row>
+struct DetailTable {
+  std::string_view name;
+  std::vector<Row> Outcome::*rows;
+};
+constexpr std::tuple kDetailTables{
+    DetailTable{"kernels", &Outcome::kernels},
+    DetailTable{"requests", &Outcome::requests},
+    DetailTable{"timeline", &Outcome::timeline},
 };
 
 }  // namespace engine

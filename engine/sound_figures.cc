@@ -44,8 +44,9 @@ std::optional<Refusal> figures_problem(const TaskEntry& task, const Outcome& out
   const double value = task.essential_value(outcome.metrics);
   if (!(value >= 0)) return unsound(name, value);
   for (const KernelRow& row : outcome.kernels) {
-    if (!(row.time.value >= 0) || !sound(row.time.value)) {
-      return unsound(fmt::format("the time of kernel {}", engine::name_of(row.op)), row.time.value);
+    const double time = row.work.time.value;
+    if (!(time >= 0) || !sound(time)) {
+      return unsound(fmt::format("the time of kernel {}", engine::name_of(row.op)), time);
     }
   }
   return std::nullopt;

@@ -1,6 +1,7 @@
 #include "results/archive.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <list>
 #include <mutex>
@@ -12,9 +13,9 @@
 #include "engine/base/check.h"
 #include "engine/outcome.h"
 #include "results/checked_file.h"
+#include "results/detail_table.h"
 #include "results/failure.h"
 #include "results/reader.h"
-#include "results/row_table.h"
 #include "results/run_folder.h"
 #include "results/schema.h"
 
@@ -85,68 +86,6 @@ void decode_points(const ParquetReader& file, DecodedPart& part) {
   }
 }
 
-// Rows of other tables lie in the order of their points; `index` says whose they are. Hands the rows
-// [begin, end) of point i to take(i, begin, end).
-template <class Take>
-void by_point(const ParquetReader& file, std::span<const std::int64_t> points, Take take) {
-  const std::vector<std::int64_t> index = file.integers("index");
-  std::size_t begin = 0;
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    std::size_t end = begin;
-    while (end < index.size() && index[end] == points[i]) ++end;
-    take(i, begin, end);
-    begin = end;
-  }
-  if (begin != index.size())
-    throw Failure(file.path().string() + " has rows of points that are not there");
-}
-
-void decode_kernels(const ParquetReader& file, std::span<const std::int64_t> points,
-                    DecodedPart& part) {
-  const auto phase = codes<engine::Phase>(file, "phase");
-  const auto op = codes<engine::OpName>(file, "op");
-  const auto family = codes<engine::Family>(file, "family");
-  const auto algorithm = codes<engine::Algorithm>(file, "algorithm");
-  const auto bound = codes<engine::Bound>(file, "bound");
-  const auto tier = codes<engine::Tier>(file, "tier");
-  const auto extrapolated = file.booleans("extrapolated");
-  const auto calls = file.numbers("calls");
-  const auto seconds = file.numbers("seconds");
-  const auto low = file.numbers("low_ratio");
-  const auto high = file.numbers("high_ratio");
-  const auto flops = file.numbers("flops");
-  const auto bytes = file.numbers("bytes");
-  by_point(file, points, [&](std::size_t i, std::size_t row, std::size_t end) {
-    std::vector<engine::KernelRow>& kernels = part.outcomes[i].kernels;
-    kernels.reserve(end - row);
-    for (; row < end; ++row) {
-      kernels.push_back({.phase = engine::Phase(phase[row]),
-                         .op = engine::OpName(op[row]),
-                         .family = engine::Family(family[row]),
-                         .algorithm = engine::Algorithm(algorithm[row]),
-                         .bound = engine::Bound(bound[row]),
-                         .tier = engine::Tier(tier[row]),
-                         .extrapolated = extrapolated[row] != 0,
-                         .low = engine::Seconds{seconds[row] * low[row]},
-                         .high = engine::Seconds{seconds[row] * high[row]},
-                         .calls = calls[row],
-                         .time = engine::Seconds{seconds[row]},
-                         .flops = engine::Flops{flops[row]},
-                         .bytes = engine::Bytes{bytes[row]}});
-    }
-  });
-}
-
-template <class Row>
-void decode_rows(const ParquetReader& file, const std::vector<Column>& columns,
-                 std::span<const std::int64_t> points, std::vector<Row> engine::Outcome::*member,
-                 DecodedPart& part) {
-  const std::vector<Row> rows = read_rows<Row>(columns, file);
-  by_point(file, points, [&](std::size_t i, std::size_t row, std::size_t end) {
-    (part.outcomes[i].*member).assign(rows.data() + row, rows.data() + end);
-  });
-}
-
 std::string computed_again(const Failure& problem) {
   return std::string(problem.what()) + ": its points are computed again";
 }
@@ -158,23 +97,16 @@ std::shared_ptr<const DecodedPart> decode(const fs::path& folder, const PartReco
     const PartFile& about = record.files[table];
     return ParquetReader(folder / about.name, checked_bytes(folder, about));
   };
-  const auto has = [&](Table table) { return record.files[table].rows > 0; };
   const ParquetReader of_points = file(Table::points);
   decode_points(of_points, *part);
+  part->bytes = part->outcomes.size() * (sizeof(engine::Outcome) + sizeof(engine::Key));
   const auto points = of_points.integers("index");
-  if (has(Table::kernels)) decode_kernels(file(Table::kernels), points, *part);
-  if (has(Table::requests)) {
-    decode_rows(file(Table::requests), request_columns(), points, &engine::Outcome::requests,
-                *part);
+  for (const Table table : kDetailsFirst) {
+    const std::size_t rows = record.files[table].rows;
+    if (table == Table::points || rows == 0) continue;
+    read_details(table, file(table), points, part->outcomes);
+    part->bytes += detail_bytes(table, rows);
   }
-  if (has(Table::timeline)) {
-    decode_rows(file(Table::timeline), timeline_columns(), points, &engine::Outcome::timeline,
-                *part);
-  }
-  part->bytes = part->outcomes.size() * (sizeof(engine::Outcome) + sizeof(engine::Key)) +
-                record.files[Table::kernels].rows * sizeof(engine::KernelRow) +
-                record.files[Table::requests].rows * sizeof(engine::RequestRow) +
-                record.files[Table::timeline].rows * sizeof(engine::TimelineRow);
   return part;
 }
 

@@ -4,26 +4,9 @@
 #include <bit>
 
 #include "engine/base/check.h"
+#include "results/kernel_format.h"
 
 namespace results {
-namespace {
-
-// A cache line of slack after each column: columns a power of two apart would all compete for the
-// same few cache sets while a row is written across them.
-constexpr std::size_t kSlack = 8;
-
-template <class T>
-void spread(std::vector<T>& table, std::size_t columns, std::size_t from, std::size_t to,
-            std::size_t rows) {
-  std::vector<T> wider(columns * to);
-  for (std::size_t i = 0; i < columns; ++i) {
-    std::copy_n(table.data() + i * from, rows, wider.data() + i * to);
-  }
-  table = std::move(wider);
-}
-
-}  // namespace
-
 std::uint32_t TextPool::code(const std::string& text, std::uint32_t& last) {
   if (last < texts_.size() && texts_[last] == text) return last;
   const auto [place, added] = codes_.try_emplace(text, std::uint32_t(texts_.size()));
@@ -45,20 +28,44 @@ RowLayout::RowLayout(const SchemaInputs& inputs) : labels(inputs.labels.size()) 
     slot = int(varied.size());
     varied.push_back(leaves[std::size_t(leaf)]);
   }
+  figures = figures_of(inputs);
+  slot_of_figure.assign(kMetrics, -1);
+  for (std::size_t i = 0; i < figures.size(); ++i) slot_of_figure[figures[i]] = int(i);
+  each_detail([this]<class Row>(Table table, const engine::DetailTable<Row>&) {
+    details[table] = RowFormat<Row>::columns();
+  });
 }
 
 ChunkBuffer::ChunkBuffer(const RowLayout& layout)
-    : layout_(layout), last_texts_(layout.varied.size() + 1) {}
+    : layout_(layout),
+      slots_(layout.varied.size()),
+      figures_(layout.figures.size()),
+      labels_(layout.labels),
+      last_texts_(layout.varied.size() + 1) {
+  each_detail([this](Table table, const auto&) { details_.emplace_back(layout_.details[table]); });
+}
 
-void ChunkBuffer::grow() { resize(std::max<std::size_t>(64, 2 * capacity_), kSlack); }
+void ChunkBuffer::grow() { resize(std::max<std::size_t>(64, 2 * capacity_), kColumnSlack); }
 
 void ChunkBuffer::resize(std::size_t capacity, std::size_t slack) {
-  const std::size_t stride = capacity + slack;
-  spread(slots_, layout_.varied.size(), stride_, stride, rows_);
-  spread(metrics_, kMetrics, stride_, stride, rows_);
-  spread(labels_, layout_.labels, stride_, stride, rows_);
+  slots_.resize(capacity + slack, rows_);
+  figures_.resize(capacity + slack, rows_);
+  labels_.resize(capacity + slack, rows_);
   capacity_ = capacity;
-  stride_ = stride;
+}
+
+std::uint64_t ChunkBuffer::slot_value(const engine::Leaf& leaf, const engine::Scenario& scenario,
+                                      std::uint32_t& last_text) {
+  if (leaf.presence >= 0 && !engine::is_present(scenario, leaf)) return kNullSlot;
+  switch (leaf.kind) {
+    case engine::LeafKind::quantity:
+    case engine::LeafKind::number:
+      return std::bit_cast<std::uint64_t>(engine::leaf_double(scenario, leaf));
+    case engine::LeafKind::text:
+      return texts_.code(engine::leaf_text(scenario, leaf), last_text);
+    default:
+      return std::uint64_t(engine::leaf_integer(scenario, leaf));
+  }
 }
 
 void ChunkBuffer::add(const sweep::Point& point, const engine::Outcome& outcome) {
@@ -66,27 +73,19 @@ void ChunkBuffer::add(const sweep::Point& point, const engine::Outcome& outcome)
   engine::check(point.labels.size() == layout_.labels, "a point has a code for every label column");
   indices_.push_back(point.index);
   keys_.push_back(point.key);
-  for (std::size_t i = 0; i < layout_.labels; ++i) labels_[i * stride_ + rows_] = point.labels[i];
-  std::uint64_t* slot = slots_.data() + rows_;
+  for (std::size_t i = 0; i < layout_.labels; ++i) labels_.column(i)[rows_] = point.labels[i];
+  std::uint64_t* slot = slots_.column(0) + rows_;
   std::uint32_t* last_text = last_texts_.data();
   for (const engine::Leaf& leaf : layout_.varied) {
-    switch (leaf.kind) {
-      case engine::LeafKind::quantity:
-      case engine::LeafKind::number:
-        *slot = std::bit_cast<std::uint64_t>(engine::leaf_double(point.scenario, leaf));
-        break;
-      case engine::LeafKind::text:
-        *slot = texts_.code(engine::leaf_text(point.scenario, leaf), *last_text);
-        break;
-      default:
-        *slot = std::uint64_t(engine::leaf_integer(point.scenario, leaf));
-        break;
-    }
-    slot += stride_;
-    ++last_text;
+    *slot = slot_value(leaf, point.scenario, *last_text++);
+    slot += slots_.stride();
   }
-  const double* figures = metric_values(outcome.metrics);
-  for (std::size_t i = 0; i < kMetrics; ++i) metrics_[i * stride_ + rows_] = figures[i];
+  const double* values = metric_values(outcome.metrics);
+  double* figure = figures_.column(0) + rows_;
+  for (const std::size_t number : layout_.figures) {
+    *figure = values[number];
+    figure += figures_.stride();
+  }
   verdicts_.push_back(
       {.reason = outcome.reason.empty() ? kNoReason : texts_.code(outcome.reason, *last_text),
        .status = outcome.status,
@@ -95,26 +94,21 @@ void ChunkBuffer::add(const sweep::Point& point, const engine::Outcome& outcome)
        .bound = outcome.bound,
        .tier = outcome.tier,
        .extrapolated = outcome.extrapolated});
-  std::get<DetailRows<engine::KernelRow>>(details_).add(outcome.kernels);
-  std::get<DetailRows<engine::RequestRow>>(details_).add(outcome.requests);
-  std::get<DetailRows<engine::TimelineRow>>(details_).add(outcome.timeline);
+  each_detail([&](Table table, const auto& entry) {
+    details_[std::size_t(table) - 1].add(rows_, outcome.*entry.rows);
+  });
   ++rows_;
 }
 
-std::size_t ChunkBuffer::bytes_a_row() const {
-  return layout_.varied.size() * sizeof(std::uint64_t) + kMetrics * sizeof(double) +
-         layout_.labels * sizeof(std::int32_t) + sizeof(std::uint64_t) + sizeof(engine::Key) +
-         sizeof(Verdict);
-}
-
 std::size_t ChunkBuffer::bytes() const {
-  std::size_t bytes = stride_ * bytes_a_row();
-  std::apply([&bytes](const auto&... details) { ((bytes += details.bytes()), ...); }, details_);
+  std::size_t bytes = slots_.bytes() + figures_.bytes() + labels_.bytes();
+  bytes += capacity_ * (sizeof(std::uint64_t) + sizeof(engine::Key) + sizeof(Verdict));
+  for (const DetailRows& details : details_) bytes += details.bytes();
   return bytes;
 }
 
 void ChunkBuffer::trim() {
-  std::apply([](auto&... details) { (details.trim(), ...); }, details_);
+  for (DetailRows& details : details_) details.trim();
   if (2 * rows_ >= capacity_) return;
   resize(rows_, 0);
   indices_.shrink_to_fit();
@@ -125,9 +119,7 @@ void ChunkBuffer::trim() {
 ByTable<std::size_t> ChunkBuffer::row_counts() const {
   ByTable<std::size_t> counts;
   counts[Table::points] = rows_;
-  counts[Table::kernels] = details<engine::KernelRow>().rows.size();
-  counts[Table::requests] = details<engine::RequestRow>().rows.size();
-  counts[Table::timeline] = details<engine::TimelineRow>().rows.size();
+  each_detail([&](Table table, const auto&) { counts[table] = details(table).rows(); });
   return counts;
 }
 
@@ -136,7 +128,7 @@ void ChunkBuffer::clear() {
   indices_.clear();
   keys_.clear();
   verdicts_.clear();
-  std::apply([](auto&... details) { (details.clear(), ...); }, details_);
+  for (DetailRows& details : details_) details.clear();
   texts_.clear();
 }
 

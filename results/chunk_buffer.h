@@ -4,12 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <tuple>
 #include <unordered_map>
 #include <vector>
 
 #include "engine/leaves.h"
 #include "engine/outcome.h"
+#include "results/column_block.h"
+#include "results/detail_rows.h"
 #include "results/schema.h"
 #include "results/table.h"
 #include "sweep/space/row_sink.h"
@@ -29,36 +30,17 @@ class TextPool {
   std::unordered_map<std::string, std::uint32_t> codes_;
 };
 
-// A constant of the run: which leaves need a value per row, all others being those of the base.
+// A constant of the run: what needs a value per row. All other leaves are those of the base, and all other
+// figures are null.
 struct RowLayout {
   explicit RowLayout(const SchemaInputs& inputs);
 
   std::vector<engine::Leaf> varied;  // in the order of slots
   std::vector<int> slot_of_leaf;     // by leaf; -1: constant
+  std::vector<std::size_t> figures;  // by their number in metric_table()
+  std::vector<int> slot_of_figure;   // by that number; -1: null
   std::size_t labels = 0;
-};
-
-// What the points of a chunk have in another table.
-template <class Row>
-struct DetailRows {
-  std::vector<std::uint32_t> counts;  // by point
-  std::vector<Row> rows;              // of all points, one after another
-
-  void add(const std::vector<Row>& of_point) {
-    counts.push_back(std::uint32_t(of_point.size()));
-    rows.insert(rows.end(), of_point.begin(), of_point.end());
-  }
-  void clear() {
-    counts.clear();
-    rows.clear();
-  }
-  std::size_t bytes() const {
-    return counts.capacity() * sizeof(std::uint32_t) + rows.capacity() * sizeof(Row);
-  }
-  void trim() {
-    if (2 * counts.size() < counts.capacity()) counts.shrink_to_fit();
-    if (2 * rows.size() < rows.capacity()) rows.shrink_to_fit();
-  }
+  ByTable<std::vector<Column>> details;  // of the rows of the tables beside points
 };
 
 class ChunkBuffer final : public sweep::ChunkRows {
@@ -77,10 +59,11 @@ class ChunkBuffer final : public sweep::ChunkRows {
   const std::uint64_t* indices() const { return indices_.data(); }
   const engine::Key* keys() const { return keys_.data(); }
   // A leaf that varies: the bits of a double or integer, the code of an enumeration, the number of a
-  // text in texts().
-  const std::uint64_t* slot(std::size_t number) const { return slots_.data() + number * stride_; }
-  const double* metric(std::size_t number) const { return metrics_.data() + number * stride_; }
-  const std::int32_t* label(std::size_t number) const { return labels_.data() + number * stride_; }
+  // text in texts(); kNullSlot where its role is not there.
+  static constexpr std::uint64_t kNullSlot = UINT64_MAX;
+  const std::uint64_t* slot(std::size_t number) const { return slots_.column(number); }
+  const double* figure(std::size_t number) const { return figures_.column(number); }
+  const std::int32_t* label(std::size_t number) const { return labels_.column(number); }
   // Status, bound and tier as codes; a reason is a number in texts(), an absent one kNoReason.
   static constexpr std::uint32_t kNoReason = UINT32_MAX;
   struct Verdict {
@@ -93,31 +76,26 @@ class ChunkBuffer final : public sweep::ChunkRows {
     bool extrapolated = false;
   };
   const Verdict* verdicts() const { return verdicts_.data(); }
-  template <class Row>
-  const DetailRows<Row>& details() const {
-    return std::get<DetailRows<Row>>(details_);
-  }
+  const DetailRows& details(Table table) const { return details_[std::size_t(table) - 1]; }
   ByTable<std::size_t> row_counts() const;
   const std::vector<std::string>& texts() const { return texts_.texts(); }
 
  private:
   void resize(std::size_t capacity, std::size_t slack);
   void grow();
-  std::size_t bytes_a_row() const;
+  std::uint64_t slot_value(const engine::Leaf& leaf, const engine::Scenario& scenario,
+                           std::uint32_t& last_text);
 
   const RowLayout& layout_;
   std::size_t rows_ = 0;
   std::size_t capacity_ = 0;
-  std::size_t stride_ = 0;  // from one column of a table to the next
-  std::vector<std::uint64_t> slots_;
-  std::vector<double> metrics_;
-  std::vector<std::int32_t> labels_;
+  ColumnBlock<std::uint64_t> slots_;
+  ColumnBlock<double> figures_;
+  ColumnBlock<std::int32_t> labels_;
   std::vector<std::uint64_t> indices_;
   std::vector<engine::Key> keys_;
   std::vector<Verdict> verdicts_;
-  std::tuple<DetailRows<engine::KernelRow>, DetailRows<engine::RequestRow>,
-             DetailRows<engine::TimelineRow>>
-      details_;
+  std::vector<DetailRows> details_;  // by table, without points
   TextPool texts_;
   std::vector<std::uint32_t> last_texts_;  // by slot, and of the reason
 };

@@ -8,12 +8,12 @@
 #include <limits>
 
 #include "results/run_length.h"
+#include "results/value_codes.h"
 
 namespace results {
 namespace {
 
 constexpr std::size_t kHexDigits = 32;
-constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15u;
 
 template <class T>
 void put(PageBytes& out, const T& value) {
@@ -54,43 +54,6 @@ void put_codes(PageBytes& out, std::span<const Code> codes, std::size_t dictiona
   put_hybrid(out, codes, width);
 }
 
-// Numbers for distinct values, in order of appearance.
-class ValueCodes {
- public:
-  ValueCodes() : places_(kFirst) {}
-
-  std::int32_t code(std::uint64_t value) {
-    if (!values_.empty() && value == values_[std::size_t(last_)]) return last_;
-    if (2 * values_.size() >= places_.size()) grow();
-    std::int32_t& place = find(value);
-    if (place == 0) {
-      values_.push_back(value);
-      place = std::int32_t(values_.size());
-    }
-    return last_ = place - 1;
-  }
-  const std::vector<std::uint64_t>& values() const { return values_; }
-
- private:
-  static constexpr std::size_t kFirst = 256;
-
-  std::int32_t& find(std::uint64_t value) {
-    const std::size_t mask = places_.size() - 1;
-    // The highest bits: round doubles end in zeros, and so do their products.
-    std::size_t at = std::size_t(value * kGolden >> (64 - std::countr_zero(places_.size())));
-    while (places_[at] != 0 && values_[std::size_t(places_[at] - 1)] != value) at = (at + 1) & mask;
-    return places_[at];
-  }
-  void grow() {
-    places_.assign(4 * places_.size(), 0);
-    for (std::size_t i = 0; i < values_.size(); ++i) find(values_[i]) = std::int32_t(i + 1);
-  }
-
-  std::vector<std::uint64_t> values_;
-  std::vector<std::int32_t> places_;  // one more than the number of a value; 0: free
-  std::int32_t last_ = 0;
-};
-
 Encoding encoding_for(std::span<const std::uint64_t> bits) {
   constexpr std::size_t kSample = 256;
   if (bits.size() < 2 * kSample) return Encoding::dictionary;
@@ -113,12 +76,15 @@ template <class T>
 void set_range(ColumnPages& pages, std::span<const std::uint64_t> bits) {
   T least = std::numeric_limits<T>::max();
   T greatest = std::numeric_limits<T>::lowest();
+  // Without a way out of the loop, so that it takes several values at once.
+  std::uint64_t unordered = 0;
   for (const std::uint64_t value : bits) {
     const T number = std::bit_cast<T>(value);
-    if (number != number) return;  // a range cannot speak of NaN
-    least = std::min(least, number);
-    greatest = std::max(greatest, number);
+    unordered |= number != number ? 1 : 0;
+    least = number < least ? number : least;
+    greatest = greatest < number ? number : greatest;
   }
+  if (unordered != 0) return;  // a range cannot speak of NaN
   if constexpr (std::is_same_v<T, double>) {
     // The format's rule: a zero that bounds a range stands for both zeros.
     if (least == 0) least = -0.0;
@@ -174,16 +140,32 @@ void add_key_range(ColumnPages& pages, std::span<const engine::Key> keys) {
 }
 
 // The values that are not null; their levels go to the page.
-std::vector<std::uint64_t> without_nulls(std::span<const std::uint64_t> bits, PageBytes& page) {
-  std::vector<std::uint64_t> values;
-  values.reserve(bits.size());
-  std::vector<std::int8_t> levels(bits.size());
-  for (std::size_t i = 0; i < bits.size(); ++i) {
-    levels[i] = std::isnan(std::bit_cast<double>(bits[i])) ? 0 : 1;
-    if (levels[i] != 0) values.push_back(bits[i]);
+template <class T, class IsNull>
+std::vector<T> without_nulls(std::span<const T> all, IsNull is_null, PageBytes& page) {
+  std::vector<T> values;
+  values.reserve(all.size());
+  std::vector<std::int8_t> levels(all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    levels[i] = is_null(all[i]) ? 0 : 1;
+    if (levels[i] != 0) values.push_back(all[i]);
   }
   put_levels(page, levels);
   return values;
+}
+
+// Puts the levels of a nullable column and leaves what is not null in `values`, which may then be in
+// `present`. Returns the number of nulls.
+template <class IsNull>
+std::int64_t take_nulls(std::span<const std::uint64_t>& values, std::vector<std::uint64_t>& present,
+                        IsNull is_null, PageBytes& page) {
+  const auto nulls = std::ranges::count_if(values, is_null);
+  if (nulls == 0) {
+    put_equal_levels(page, 1, values.size());
+  } else {
+    present = without_nulls(values, is_null, page);
+    values = present;
+  }
+  return nulls;
 }
 
 template <class Code>
@@ -249,18 +231,12 @@ ColumnPages number_pages(const Column& column, std::span<const std::uint64_t> bi
   ColumnPages pages;
   std::vector<std::uint64_t> present;
   if (column.nullable) {
-    pages.nulls = std::ranges::count_if(
-        bits, [](std::uint64_t value) { return std::isnan(std::bit_cast<double>(value)); });
-    if (pages.nulls == 0) {
-      put_equal_levels(pages.data, 1, bits.size());
-    } else if (std::size_t(pages.nulls) == bits.size()) {
-      // Figures of other tasks: most columns of metrics are like this.
-      put_equal_levels(pages.data, 0, bits.size());
-      return pages;
-    } else {
-      present = without_nulls(bits, pages.data);
-      bits = present;
-    }
+    const std::size_t rows = bits.size();
+    const auto nan = [](std::uint64_t value) { return std::isnan(std::bit_cast<double>(value)); };
+    const auto none = [](std::uint64_t value) { return value == std::uint64_t(kNullInteger); };
+    pages.nulls = column.type == ColumnType::float64 ? take_nulls(bits, present, nan, pages.data)
+                                                     : take_nulls(bits, present, none, pages.data);
+    if (std::size_t(pages.nulls) == rows) return null_pages(rows);
   }
   pages.encoding = encoding_for(bits);
   if (pages.encoding != Encoding::dictionary) {
@@ -278,14 +254,25 @@ ColumnPages number_pages(const Column& column, std::span<const std::uint64_t> bi
   return pages;
 }
 
-ColumnPages boolean_pages(std::span<const std::uint8_t> values) {
+ColumnPages boolean_pages(const Column& column, std::span<const std::uint8_t> values) {
   ColumnPages pages;
-  pages.data.resize((values.size() + 7) / 8);
+  std::vector<std::uint8_t> present;
+  if (column.nullable) {
+    const std::size_t rows = values.size();
+    const auto none = [](std::uint8_t value) { return value == kNullBoolean; };
+    present = without_nulls(values, none, pages.data);
+    values = present;
+    pages.nulls = std::int64_t(rows - values.size());
+    if (values.empty()) return null_pages(rows);
+  }
+  const std::size_t start = pages.data.size();
+  pages.data.resize(start + (values.size() + 7) / 8);
   bool all = true;
   bool any = false;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const bool value = values[i] != 0;
-    pages.data[i / 8] = std::uint8_t(pages.data[i / 8] | value << (i % 8));
+    std::uint8_t& byte = pages.data[start + i / 8];
+    byte = std::uint8_t(byte | value << (i % 8));
     all = all && value;
     any = any || value;
   }
@@ -326,6 +313,21 @@ ColumnPages constant_text(std::string_view text, std::size_t rows) {
   pages.data.push_back(std::uint8_t(code_width(1)));
   put_run(pages.data, 0, rows, code_width(1));
   add_text_range(pages, text, text);
+  return pages;
+}
+
+ColumnPages constant_boolean(bool value, std::size_t rows) {
+  ColumnPages pages;
+  pages.data.assign((rows + 7) / 8, std::uint8_t(value ? 0xFF : 0));
+  if (value && rows % 8 != 0) pages.data.back() = std::uint8_t(0xFF >> (8 - rows % 8));
+  if (rows > 0) pages.range = {bytes_of(value), bytes_of(value)};
+  return pages;
+}
+
+ColumnPages null_pages(std::size_t rows) {
+  ColumnPages pages;
+  pages.nulls = std::int64_t(rows);
+  put_equal_levels(pages.data, 0, rows);
   return pages;
 }
 

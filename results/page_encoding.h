@@ -37,10 +37,11 @@ struct ColumnPages {
   std::optional<Range> range;
 };
 
-// Integers, or doubles by their bits. In a nullable column NaN is null. A sample of the values decides
-// on the encoding.
+// Integers, or doubles by their bits. In a nullable column kNullInteger or NaN is null. A sample of the
+// values decides on the encoding.
 ColumnPages number_pages(const Column& column, std::span<const std::uint64_t> bits);
-ColumnPages boolean_pages(std::span<const std::uint8_t> values);
+// In a nullable column kNullBoolean is null.
+ColumnPages boolean_pages(const Column& column, std::span<const std::uint8_t> values);
 // Texts by their number in `dictionary`; a negative code is null.
 ColumnPages text_pages(const Column& column, std::span<const std::int32_t> codes,
                        std::span<const std::string_view> dictionary);
@@ -51,6 +52,9 @@ ColumnPages key_pages(std::span<const engine::Key> keys);
 // One value in every row.
 ColumnPages constant_number(const Column& column, std::uint64_t bits, std::size_t rows);
 ColumnPages constant_text(std::string_view text, std::size_t rows);
+ColumnPages constant_boolean(bool value, std::size_t rows);
+// No value in any row of a nullable column.
+ColumnPages null_pages(std::size_t rows);
 
 // Value i of the first argument repeated counts[i] times.
 ColumnPages repeated_numbers(std::span<const std::uint64_t> bits,

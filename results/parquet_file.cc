@@ -159,16 +159,18 @@ ParquetFormat::ParquetFormat(std::vector<Column> columns, const Metadata& metada
 }
 
 ParquetFormat::~ParquetFormat() = default;
+ParquetFormat::ParquetFormat(ParquetFormat&&) noexcept = default;
 
 const std::vector<Column>& ParquetFormat::columns() const { return impl_->columns; }
 
 FileBytes ParquetFormat::write(const std::vector<ColumnPages>& pages, std::size_t rows) const {
   engine::check(pages.size() == impl_->columns.size(), "pages for every column");
   parquet::WriterProperties::Builder builder;
-  builder.compression(parquet::Compression::ZSTD)->created_by(created_by());
+  // Most columns are constant: the few that are not are named.
+  builder.compression(parquet::Compression::UNCOMPRESSED)->created_by(created_by());
   for (std::size_t i = 0; i < pages.size(); ++i) {
-    if (!worth_compressing(pages[i])) {
-      builder.compression(impl_->columns[i].name, parquet::Compression::UNCOMPRESSED);
+    if (worth_compressing(pages[i])) {
+      builder.compression(impl_->columns[i].name, parquet::Compression::ZSTD);
     }
   }
   try {

@@ -27,6 +27,7 @@ class ParquetFormat {
  public:
   ParquetFormat(std::vector<Column> columns, const Metadata& metadata);
   ~ParquetFormat();
+  ParquetFormat(ParquetFormat&&) noexcept;
 
   const std::vector<Column>& columns() const;
   // The pages of every column, in order; the file is one row group.

@@ -1,7 +1,7 @@
 #include "results/part_encoder.h"
 
 #include "engine/base/version.h"
-#include "results/row_table.h"
+#include "results/detail_table.h"
 
 namespace results {
 namespace {
@@ -21,31 +21,20 @@ Metadata file_metadata(Table table, const RunIdentity& run) {
 }  // namespace
 
 PartEncoder::PartEncoder(const SchemaInputs& inputs, const RunIdentity& run)
-    : inputs_(inputs),
-      layout_(inputs),
-      formats_{{ParquetFormat(point_columns(inputs), file_metadata(Table::points, run)),
-                ParquetFormat(kernel_columns(), file_metadata(Table::kernels, run)),
-                ParquetFormat(request_columns(), file_metadata(Table::requests, run)),
-                ParquetFormat(timeline_columns(), file_metadata(Table::timeline, run))}} {}
+    : inputs_(inputs), layout_(inputs) {
+  formats_.emplace_back(point_columns(inputs), file_metadata(Table::points, run));
+  each_detail([&](Table table, const auto&) {
+    formats_.emplace_back(detail_columns(table), file_metadata(table, run));
+  });
+}
 
 PartEncoder::~PartEncoder() = default;
 
 FileBytes PartEncoder::file(Table table, const PartRows& part) const {
-  return formats_[table].write(pages(table, part), part.rows[table]);
-}
-
-std::vector<ColumnPages> PartEncoder::pages(Table table, const PartRows& part) const {
-  switch (table) {
-    case Table::points:
-      return point_pages(part);
-    case Table::kernels:
-      return kernel_pages(part);
-    case Table::requests:
-      return row_pages<engine::RequestRow>(formats_[table].columns(), part);
-    case Table::timeline:
-      return row_pages<engine::TimelineRow>(formats_[table].columns(), part);
-  }
-  return {};
+  const ParquetFormat& format = formats_[std::size_t(table)];
+  return format.write(
+      table == Table::points ? point_pages(part) : detail_pages(table, format.columns(), part),
+      part.rows[table]);
 }
 
 }  // namespace results

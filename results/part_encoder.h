@@ -28,13 +28,11 @@ class PartEncoder {
   FileBytes file(Table table, const PartRows& part) const;
 
  private:
-  std::vector<ColumnPages> pages(Table table, const PartRows& part) const;
-  std::vector<ColumnPages> point_pages(const PartRows& part) const;   // points_table.cc
-  std::vector<ColumnPages> kernel_pages(const PartRows& part) const;  // kernels_table.cc
+  std::vector<ColumnPages> point_pages(const PartRows& part) const;  // points_table.cc
 
   SchemaInputs inputs_;
   RowLayout layout_;
-  ByTable<ParquetFormat> formats_;
+  std::vector<ParquetFormat> formats_;  // by table
 };
 
 }  // namespace results

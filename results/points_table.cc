@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <string_view>
 
 #include "engine/base/version.h"
@@ -120,8 +121,8 @@ class PointColumns {
         return constant_number(column, std::uint64_t(engine::leaf_integer(inputs_.base, leaf)),
                                part_.rows[Table::points]);
       case engine::LeafKind::boolean:
-        return boolean_pages(std::vector<std::uint8_t>(
-            part_.rows[Table::points], std::uint8_t(engine::leaf_integer(inputs_.base, leaf))));
+        return constant_boolean(engine::leaf_integer(inputs_.base, leaf) != 0,
+                                part_.rows[Table::points]);
       case engine::LeafKind::enumeration:
         return constant_text(leaf.names[std::size_t(engine::leaf_integer(inputs_.base, leaf))],
                              part_.rows[Table::points]);
@@ -132,20 +133,28 @@ class PointColumns {
   }
 
   ColumnPages varied_setting(const Column& column, const engine::Leaf& leaf, std::size_t slot) {
-    const auto slots = [slot](const ChunkBuffer& chunk, std::size_t) {
-      return [from = chunk.slot(slot)](std::size_t i) { return from[i]; };
+    // The value of a slot, or what stands for null in a column of this type.
+    const auto slots_or = [&column, slot](std::uint64_t null) {
+      return [null, nullable = column.nullable, slot](const ChunkBuffer& chunk, std::size_t) {
+        return [null, nullable, from = chunk.slot(slot)](std::size_t i) {
+          return nullable && from[i] == ChunkBuffer::kNullSlot ? null : from[i];
+        };
+      };
     };
+    constexpr auto nan = std::bit_cast<std::uint64_t>(std::numeric_limits<double>::quiet_NaN());
     switch (leaf.kind) {
       case engine::LeafKind::quantity:
       case engine::LeafKind::number:
+        gather(numbers_, slots_or(nan));
+        return number_pages(column, numbers_);
       case engine::LeafKind::integer:
-        gather(numbers_, slots);
+        gather(numbers_, slots_or(std::uint64_t(kNullInteger)));
         return number_pages(column, numbers_);
       case engine::LeafKind::boolean:
-        gather(flags_, slots);
-        return boolean_pages(flags_);
+        gather(flags_, slots_or(kNullBoolean));
+        return boolean_pages(column, flags_);
       case engine::LeafKind::enumeration:
-        gather(names_, slots);
+        gather(names_, slots_or(ChunkBuffer::kNullSlot));  // -1 as a code
         return text_pages(column, names_, leaf.names);
       case engine::LeafKind::text:
         return pooled(column, [slot](const ChunkBuffer& chunk) {
@@ -205,16 +214,18 @@ class PointColumns {
         gather(flags_, [](const ChunkBuffer& chunk, std::size_t) {
           return [from = chunk.verdicts()](std::size_t i) { return from[i].extrapolated; };
         });
-        return boolean_pages(flags_);
+        return boolean_pages(column, flags_);
     }
     return {};
   }
 
   ColumnPages metric(const Column& column) {
     const auto number = std::size_t(column.source);
+    const int slot = layout_.slot_of_figure[number];
+    if (slot < 0) return null_pages(part_.rows[Table::points]);
     const double scale = metric_table()[number].unit.per_base;
-    gather(numbers_, [number, scale](const ChunkBuffer& chunk, std::size_t) {
-      return [scale, from = chunk.metric(number)](std::size_t i) {
+    gather(numbers_, [slot, scale](const ChunkBuffer& chunk, std::size_t) {
+      return [scale, from = chunk.figure(std::size_t(slot))](std::size_t i) {
         return std::bit_cast<std::uint64_t>(from[i] * scale);
       };
     });
@@ -238,7 +249,7 @@ class PointColumns {
 std::vector<ColumnPages> PartEncoder::point_pages(const PartRows& part) const {
   PointColumns columns(inputs_, layout_, part);
   std::vector<ColumnPages> pages;
-  for (const Column& column : formats_[Table::points].columns()) {
+  for (const Column& column : formats_[std::size_t(Table::points)].columns()) {
     pages.push_back(columns.pages(column));
   }
   return pages;

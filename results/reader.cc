@@ -147,8 +147,11 @@ std::vector<double> ParquetReader::numbers(std::string_view column) const {
   std::vector<double> values;
   const auto field = impl_->schema->GetFieldByName(std::string(column));
   if (field != nullptr && field->type()->id() == arrow::Type::INT64) {
-    const std::vector<std::int64_t> whole = integers(column);
-    return {whole.begin(), whole.end()};
+    for (const std::int64_t whole : integers(column)) {
+      values.push_back(whole == kNullInteger ? std::numeric_limits<double>::quiet_NaN()
+                                             : double(whole));
+    }
+    return values;
   }
   impl_->each<arrow::DoubleArray>(column, [&](const arrow::DoubleArray& array, std::int64_t i) {
     values.push_back(array.IsNull(i) ? std::numeric_limits<double>::quiet_NaN() : array.Value(i));
@@ -159,7 +162,7 @@ std::vector<double> ParquetReader::numbers(std::string_view column) const {
 std::vector<std::int64_t> ParquetReader::integers(std::string_view column) const {
   std::vector<std::int64_t> values;
   impl_->each<arrow::Int64Array>(column, [&](const arrow::Int64Array& array, std::int64_t i) {
-    values.push_back(array.Value(i));
+    values.push_back(array.IsNull(i) ? kNullInteger : array.Value(i));
   });
   return values;
 }
@@ -167,7 +170,7 @@ std::vector<std::int64_t> ParquetReader::integers(std::string_view column) const
 std::vector<std::uint8_t> ParquetReader::booleans(std::string_view column) const {
   std::vector<std::uint8_t> values;
   impl_->each<arrow::BooleanArray>(column, [&](const arrow::BooleanArray& array, std::int64_t i) {
-    values.push_back(array.Value(i) ? 1 : 0);
+    values.push_back(array.IsNull(i) ? kNullBoolean : std::uint8_t(array.Value(i)));
   });
   return values;
 }

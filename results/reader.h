@@ -35,8 +35,8 @@ class ParquetReader {
   std::string field_metadata(std::string_view column, const std::string& name) const;
 
   std::vector<double> numbers(std::string_view column) const;  // null: NaN; integers are converted
-  std::vector<std::int64_t> integers(std::string_view column) const;
-  std::vector<std::uint8_t> booleans(std::string_view column) const;
+  std::vector<std::int64_t> integers(std::string_view column) const;  // null: kNullInteger
+  std::vector<std::uint8_t> booleans(std::string_view column) const;  // null: kNullBoolean
   std::vector<std::optional<std::string>> texts(std::string_view column) const;
   std::vector<engine::Key> keys() const;
   // Texts as numbers into `names`; a text that is not among them is a Failure.

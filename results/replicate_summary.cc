@@ -232,10 +232,12 @@ class Summary {
     const auto values = points_.booleans(column.name);
     std::vector<std::uint8_t> flags;
     for (std::size_t d = 0; d < designs_.size(); ++d) {
-      flags.push_back(std::ranges::any_of(designs_.of(d),
-                                          [&values](std::size_t row) { return values[row] != 0; }));
+      const bool any = std::ranges::any_of(designs_.of(d),
+                                           [&values](std::size_t row) { return values[row] == 1; });
+      const bool none = values[designs_.first(d)] == kNullBoolean;
+      flags.push_back(none ? kNullBoolean : std::uint8_t(any));
     }
-    pages_.push_back(boolean_pages(flags));
+    pages_.push_back(boolean_pages(column, flags));
     columns_.push_back(column);
   }
 

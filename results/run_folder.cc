@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 using engine::Mistake;
 
 // The other tables get their folders with their first rows.
-constexpr Table kAlwaysThere[] = {Table::points, Table::kernels};
+constexpr Table kAlwaysThere[] = {Table::points, table_named("kernels")};
 
 Mistake mistake(const fs::path& folder, std::string what, std::string hint) {
   return {.where = {.file = folder.string()}, .what = std::move(what), .hint = std::move(hint)};

@@ -36,6 +36,18 @@ void put_packed(std::vector<std::uint8_t>& out, std::span<const Code> codes, int
   const std::size_t start = out.size();
   out.resize(start + groups * std::size_t(width));
   std::uint8_t* to = out.data() + start;
+  if (width <= 8) {
+    // A group fits in one word.
+    const Code* from = codes.data();
+    for (const Code* const last = from + codes.size() / 8 * 8; from != last; from += 8) {
+      std::uint64_t group = 0;
+      for (int i = 0; i < 8; ++i) {
+        group |= std::uint64_t(std::make_unsigned_t<Code>(from[i])) << (i * width);
+      }
+      for (int i = 0; i < width; ++i) *to++ = std::uint8_t(group >> (8 * i));
+    }
+    codes = codes.subspan(codes.size() / 8 * 8);
+  }
   std::uint64_t waiting = 0;
   int bits = 0;
   for (const Code code : codes) {
@@ -54,18 +66,18 @@ template <class Code>
 void put_hybrid(std::vector<std::uint8_t>& out, std::span<const Code> codes, int width) {
   // Shorter runs are packed with their neighbours: a run's header costs as much as they do.
   constexpr std::size_t kLeastRun = 16;
-  std::size_t packed = 0;  // where values not written yet begin
-  for (std::size_t i = 0; i < codes.size();) {
+  // Where values not written yet begin. A run comes after whole groups of them.
+  std::size_t packed = 0;
+  for (std::size_t i = 0; i + kLeastRun <= codes.size();) {
     std::size_t end = i + 1;
     while (end < codes.size() && codes[end] == codes[i]) ++end;
-    // Packed values before a run must fill their groups, so they take some of it.
-    const std::size_t fill = (8 - (i - packed) % 8) % 8;
-    if (end - i >= fill + kLeastRun) {
-      put_packed(out, codes.subspan(packed, i + fill - packed), width);
-      put_run(out, std::uint32_t(codes[i]), end - i - fill, width);
-      packed = end;
+    if (end - i < kLeastRun) {
+      i += 8;
+      continue;
     }
-    i = end;
+    put_packed(out, codes.subspan(packed, i - packed), width);
+    put_run(out, std::uint32_t(codes[i]), end - i, width);
+    packed = i = end;
   }
   put_packed(out, codes.subspan(packed), width);
 }

@@ -6,23 +6,20 @@
 
 #include "engine/base/check.h"
 #include "engine/leaves.h"
+#include "engine/tasks/task_table.h"
 
 namespace results {
 namespace {
 
-std::string with_suffix(std::string_view name, const engine::Unit& unit) {
-  const std::string suffix = unit.suffix[0] == '\0' ? "" : "_" + std::string(unit.suffix);
-  return name.ends_with(suffix) ? std::string(name) : std::string(name) + suffix;
-}
-
 struct MetricVisitor {
   std::vector<Metric>& out;
+  engine::FigureGroup group;
 
   template <class T>
   void operator()(std::string_view name, const T&, std::string_view meaning) {
     engine::Unit unit;
     if constexpr (engine::IsQuantity<T>) unit = engine::UnitOf<T>::unit;
-    out.push_back({with_suffix(name, unit), unit, meaning});
+    out.push_back({with_suffix(name, unit), unit, meaning, group});
   }
 };
 
@@ -49,45 +46,53 @@ std::string base_unit(const engine::Unit& unit) {
   return "USD/s";
 }
 
-// Sections that say nothing about a sweep of other tasks than this one.
-struct TaskSection {
-  std::string_view section;
-  engine::Task task;
-};
-constexpr TaskSection kTaskSections[] = {
-    {"step", engine::Task::step},      {"request", engine::Task::request},
-    {"load", engine::Task::serve},     {"slo", engine::Task::serve},
-    {"capacity", engine::Task::serve}, {"output", engine::Task::serve},
-};
+bool is_varied(const SchemaInputs& inputs, int leaf) {
+  return std::ranges::find(inputs.varied_leaves, leaf) != inputs.varied_leaves.end();
+}
 
-bool of_an_absent_task(const std::string& path, engine::Task task) {
-  const std::string_view section = std::string_view(path).substr(0, path.find('.'));
-  for (const TaskSection& entry : kTaskSections) {
-    if (entry.section == section) return entry.task != task;
+// The tasks that points of the sweep may have.
+std::vector<engine::TaskEntry> tasks_of(const SchemaInputs& inputs) {
+  if (!is_varied(inputs, engine::leaf_table().find_leaf("task"))) {
+    return {engine::task_entry(inputs.base.task)};
   }
-  return false;
+  const auto all = engine::task_table();
+  return {all.begin(), all.end()};
+}
+
+bool has_section(const engine::TaskEntry& task, std::string_view section) {
+  return std::ranges::find(task.sections, section) != task.sections.end();
+}
+
+// Whether a leaf lies in a section that only tasks of other sweeps read.
+bool of_an_absent_task(const std::string& path, const std::vector<engine::TaskEntry>& tasks) {
+  const std::string_view section = std::string_view(path).substr(0, path.find('.'));
+  const auto reads = [section](const engine::TaskEntry& task) {
+    return has_section(task, section);
+  };
+  return std::ranges::any_of(engine::task_table(), reads) && std::ranges::none_of(tasks, reads);
 }
 
 void add_settings(const SchemaInputs& inputs, std::vector<Column>& columns) {
   const auto& leaves = engine::leaf_table().leaves;
-  const auto varied = [&inputs](int leaf) {
-    return std::ranges::find(inputs.varied_leaves, leaf) != inputs.varied_leaves.end();
-  };
+  // The leaf `present` of a role is itself what says that the role is there.
   const auto role_stated = [&inputs](const engine::Leaf& leaf) {
-    const int presence = leaf.presence;
-    return presence >= 0 ? engine::is_present(inputs.base, leaf)
-                         : engine::leaf_integer(inputs.base, leaf) != 0;
+    return leaf.presence >= 0 ? engine::is_present(inputs.base, leaf)
+                              : engine::leaf_integer(inputs.base, leaf) != 0;
   };
-  const bool one_task = !varied(engine::leaf_table().find_leaf("task"));
+  const std::vector<engine::TaskEntry> tasks = tasks_of(inputs);
   for (int i = 0; i < int(leaves.size()); ++i) {
     const engine::Leaf& leaf = leaves[std::size_t(i)];
-    if (engine::of_role(leaf) && !varied(i) && !role_stated(leaf)) continue;
-    if (one_task && !varied(i) && of_an_absent_task(leaf.path, inputs.base.task)) continue;
+    if (!is_varied(inputs, i)) {
+      if (engine::of_role(leaf) && !role_stated(leaf)) continue;
+      if (of_an_absent_task(leaf.path, tasks)) continue;
+    }
     columns.push_back({.name = leaf_column(leaf.path),
                        .type = type_of(leaf.kind),
                        .role = ColumnRole::setting,
                        .unit = base_unit(leaf.unit),
                        .description = std::string(leaf.meaning),
+                       // Of a role that some points lack.
+                       .nullable = leaf.presence >= 0 && is_varied(inputs, leaf.presence),
                        .source = i});
   }
 }
@@ -142,57 +147,15 @@ Column identity(const char* name, ColumnType type, const char* description, int 
           .source = source};
 }
 
-// `index` and `key` of a table other than points.
-void add_owner(std::vector<Column>& columns) {
-  columns.push_back(
-      identity("index", ColumnType::int64, "position of the point in the grid of the sweep", 0));
-  columns.push_back(
-      identity("key", ColumnType::text, "content hash of the point; joins the points table", 1));
-}
-
-// A column a field of a row.
-struct RowVisitor {
-  std::vector<Column>& out;
-
-  template <class T>
-  void operator()(std::string_view name, const T&, std::string_view meaning) {
-    Column column{.name = std::string(name),
-                  .role = ColumnRole::result,
-                  .description = std::string(meaning),
-                  .source = int(out.size())};
-    if constexpr (engine::IsQuantity<T>) {
-      constexpr engine::Unit unit = engine::UnitOf<T>::unit;
-      static_assert(unit.per_base == 1, "rows are written as they are");
-      column.name = with_suffix(name, unit);
-      column.unit = unit.symbol;
-      column.nullable = true;
-    } else if constexpr (std::is_same_v<T, bool>) {
-      column.type = ColumnType::boolean;
-    } else if constexpr (engine::NamedEnum<T>) {
-      column.type = ColumnType::text;
-    } else if constexpr (std::is_same_v<T, std::int64_t>) {
-      column.type = ColumnType::int64;
-    }
-    out.push_back(std::move(column));
-  }
-};
-
-template <class Row>
-std::vector<Column> row_columns() {
-  std::vector<Column> columns;
-  add_owner(columns);
-  const Row none;
-  Row::fields(none, RowVisitor{columns});
-  return columns;
-}
-
 }  // namespace
 
 const std::vector<Metric>& metric_table() {
   static const std::vector<Metric> table = [] {
     std::vector<Metric> metrics;
     const engine::Metrics none;
-    engine::Metrics::fields(none, MetricVisitor{metrics});
+    engine::Metrics::groups(none, [&metrics](engine::FigureGroup group, auto&& each) {
+      each(MetricVisitor{metrics, group});
+    });
     engine::check(metrics.size() == kMetrics, "every metric is in the field list");
     return metrics;
   }();
@@ -242,38 +205,28 @@ std::vector<Column> point_columns(const SchemaInputs& inputs) {
   return columns;
 }
 
-std::vector<Column> kernel_columns() {
-  std::vector<Column> columns;
-  const auto add = [&columns](const char* name, ColumnType type, const char* unit,
-                              const char* description) {
-    columns.push_back({.name = name,
-                       .type = type,
-                       .role = ColumnRole::result,
-                       .unit = unit,
-                       .description = description,
-                       .has_range = type != ColumnType::float64,
-                       .source = int(columns.size())});
-  };
-  add_owner(columns);
-  add("phase", ColumnType::text, "", "part of the work the kernel belongs to");
-  add("op", ColumnType::text, "", "what the operation is for in the model");
-  add("family", ColumnType::text, "", "kernels that share a cost model");
-  add("algorithm", ColumnType::text, "", "how a collective moves its data; none for a kernel");
-  add("calls", ColumnType::float64, "", "launches on one device");
-  add("seconds", ColumnType::float64, "s", "time of all calls on one device");
-  add("low_ratio", ColumnType::float64, "",
-      "lower end of the 90% interval of the time, as a multiple of seconds");
-  add("high_ratio", ColumnType::float64, "",
-      "upper end of the 90% interval of the time, as a multiple of seconds");
-  add("flops", ColumnType::float64, "FLOP", "arithmetic of all calls on one device");
-  add("bytes", ColumnType::float64, "B", "memory or network traffic of all calls on one device");
-  add("bound", ColumnType::text, "", "the part without which the kernel would take the least time");
-  add("tier", ColumnType::text, "", "how well founded the time is");
-  add("extrapolated", ColumnType::boolean, "", "outside what was measured");
-  return columns;
+void add_owner(std::vector<Column>& columns) {
+  columns.push_back(
+      identity("index", ColumnType::int64, "position of the point in the grid of the sweep", 0));
+  columns.push_back(
+      identity("key", ColumnType::text, "content hash of the point; joins the points table", 1));
 }
 
-std::vector<Column> request_columns() { return row_columns<engine::RequestRow>(); }
-std::vector<Column> timeline_columns() { return row_columns<engine::TimelineRow>(); }
+std::vector<std::size_t> figures_of(const SchemaInputs& inputs) {
+  const std::vector<engine::TaskEntry> tasks = tasks_of(inputs);
+  std::vector<std::size_t> figures;
+  for (std::size_t i = 0; i < kMetrics; ++i) {
+    const auto has = [group = metric_table()[i].group](const engine::TaskEntry& task) {
+      return std::ranges::find(task.figures, group) != task.figures.end();
+    };
+    if (std::ranges::any_of(tasks, has)) figures.push_back(i);
+  }
+  return figures;
+}
+
+std::string with_suffix(std::string_view name, const engine::Unit& unit) {
+  const std::string suffix = unit.suffix[0] == '\0' ? "" : "_" + std::string(unit.suffix);
+  return name.ends_with(suffix) ? std::string(name) : std::string(name) + suffix;
+}
 
 }  // namespace results

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +30,10 @@ constexpr std::array<std::string_view, 4> enum_names(ColumnType) {
   return {"int64", "double", "bool", "string"};
 }
 
+// What stands for null in nullable columns, beside NaN among doubles.
+constexpr std::int64_t kNullInteger = std::numeric_limits<std::int64_t>::min();
+constexpr std::uint8_t kNullBoolean = 2;
+
 // What a column tells about a point.
 enum class ColumnRole : std::uint8_t { identity, label, setting, result, metric, provenance };
 constexpr std::array<std::string_view, 6> enum_names(ColumnRole) {
@@ -40,6 +46,8 @@ struct Column {
   ColumnRole role = ColumnRole::setting;
   std::string unit;
   std::string description;
+  // All that a column of names may say, where that is known; rows then have numbers into it.
+  std::span<const std::string_view> names;
   bool nullable = false;
   // Files state the least and the greatest value, so that a query may skip them. Not worth its time
   // for figures that every point spreads over many orders of magnitude.
@@ -61,19 +69,22 @@ enum class ResultColumn : std::uint8_t {
 };
 
 std::vector<Column> point_columns(const SchemaInputs& inputs);
-std::vector<Column> kernel_columns();
-// `index` and `key` of the point, then the fields of engine::RequestRow or engine::TimelineRow.
-std::vector<Column> request_columns();
-std::vector<Column> timeline_columns();
+// `index` and `key` of the point that a row of another table belongs to.
+void add_owner(std::vector<Column>& columns);
+// The name of a column whose values have a unit.
+std::string with_suffix(std::string_view name, const engine::Unit& unit);
 
 // One figure of engine::Metrics, by its number.
 struct Metric {
   std::string column;  // with the unit as suffix: "step_time_s"
   engine::Unit unit;
   std::string_view meaning;
+  engine::FigureGroup group = engine::FigureGroup::time;
 };
 const std::vector<Metric>& metric_table();
 constexpr std::size_t kMetrics = engine::kFigures;
+// Which of them the tasks of a sweep have, in order; the columns of the others are null throughout.
+std::vector<std::size_t> figures_of(const SchemaInputs& inputs);
 // The figures as numbers in base units, in the order of metric_table().
 const double* metric_values(const engine::Metrics& metrics);
 double* metric_values(engine::Metrics& metrics);

@@ -1,29 +1,47 @@
-// The tables of a run, each a folder of Parquet files.
+// The tables of a run, each a folder of Parquet files: points, then those of engine::kDetailTables.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <tuple>
 
 #include "engine/base/enum_names.h"
+#include "engine/outcome.h"
 
 namespace results {
 
-enum class Table : std::uint8_t {
-  points,    // one row a point
-  kernels,   // one row a kernel of a point
-  requests,  // one row a request of a served load, where output.requests asks for them
-  timeline,  // one row a moment and replica, where output.timeline does
-};
-constexpr std::array<std::string_view, 4> enum_names(Table) {
-  return {"points", "kernels", "requests", "timeline"};
+// The tables beside points go by their place in the list: table_named("kernels").
+enum class Table : std::uint8_t { points };
+
+constexpr std::size_t kTables = 1 + std::tuple_size_v<decltype(engine::kDetailTables)>;
+constexpr std::array<std::string_view, kTables> enum_names(Table) {
+  return std::apply(
+      [](const auto&... details) {
+        return std::array<std::string_view, kTables>{"points", details.name...};
+      },
+      engine::kDetailTables);
 }
 
-constexpr std::size_t kTables = enum_names(Table{}).size();
+consteval Table table_named(std::string_view name) {
+  return engine::from_name<Table>(name).value();
+}
+
 // In the order in which files become visible: a point that can be seen has all its other rows.
-constexpr std::array<Table, kTables> kDetailsFirst = {Table::timeline, Table::requests,
-                                                      Table::kernels, Table::points};
+constexpr std::array<Table, kTables> kDetailsFirst = [] {
+  std::array<Table, kTables> tables{};
+  for (std::size_t i = 0; i < kTables; ++i) tables[i] = static_cast<Table>(kTables - 1 - i);
+  return tables;
+}();
+
+// Calls visit(table, its entry of engine::kDetailTables) for each table beside points.
+template <class Visit>
+void each_detail(Visit&& visit) {
+  std::size_t number = 0;
+  std::apply([&](const auto&... details) { (visit(static_cast<Table>(++number), details), ...); },
+             engine::kDetailTables);
+}
 
 template <class T>
 struct ByTable {

@@ -8,6 +8,7 @@
 #include "results/durable_file.h"
 #include "results/failure.h"
 #include "results/text_parquet.h"
+#include "sweep/input/csv.h"
 #include "sweep/input/limits.h"
 #include "sweep/input/mistake_list.h"
 #include "sweep/input/read_text.h"
@@ -38,41 +39,19 @@ std::string deflated(const std::string& text) {
   return packed;
 }
 
-// Takes one cell off the front of `line`. A quoted cell may hold commas; "" in it is a quote.
-std::string_view take_cell(std::string_view& line, std::string& scratch) {
-  if (line.empty() || line.front() != '"') {
-    const std::size_t comma = line.find(',');
-    const std::string_view cell = line.substr(0, comma);
-    line.remove_prefix(comma == std::string_view::npos ? line.size() : comma);
-    return cell;
-  }
-  scratch.clear();
-  std::size_t i = 1;
-  for (; i < line.size(); ++i) {
-    if (line[i] == '"') {
-      if (i + 1 >= line.size() || line[i + 1] != '"') break;
-      ++i;
-    }
-    scratch += line[i];
-  }
-  line.remove_prefix(std::min(i + 1, line.size()));
-  return scratch;
-}
-
 class CsvParser {
  public:
-  CsvParser(std::string_view text, const std::string& file) : text_(text) { table_.file = file; }
+  CsvParser(std::string_view text, const std::string& file) : lines_(text) { table_.file = file; }
 
   engine::Result<TextTable> parse() {
-    if (text_.starts_with("\xEF\xBB\xBF")) text_.remove_prefix(3);
     std::string_view line;
-    if (!next_line(line) || line.empty()) {
+    if (!lines_.next(line) || line.empty()) {
       return engine::Mistake{
           {table_.file, 1, 1}, "the table is empty", "the first line names the columns"};
     }
     if (!within(line)) return std::move(mistakes_).finish();
     header(line);
-    while (next_line(line)) {
+    while (lines_.next(line)) {
       if (!line.empty() && within(line)) row(line);
     }
     if (!mistakes_.empty()) return std::move(mistakes_).finish();
@@ -80,70 +59,55 @@ class CsvParser {
   }
 
  private:
-  bool next_line(std::string_view& line) {
-    if (text_.empty()) return false;
-    const std::size_t end = text_.find('\n');
-    line = text_.substr(0, end);
-    text_.remove_prefix(end == std::string_view::npos ? text_.size() : end + 1);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    ++number_;
-    return true;
-  }
-
   bool within(std::string_view line) {
     if (std::int64_t(line.size()) <= line_bytes_) return true;
-    mistakes_.add(sweep::beyond_limit({table_.file, int(number_), 1},
+    mistakes_.add(sweep::beyond_limit({table_.file, lines_.number(), 1},
                                       "a line of more than " + sweep::limit_text(line_bytes_),
                                       "line_bytes"));
     return false;
   }
 
   void header(std::string_view line) {
-    for (bool more = true; more;) {
-      const std::string name(take_cell(line, scratch_));
+    sweep::CsvCells cells(line, scratch_);
+    std::string_view name;
+    while (cells.next(name)) {
       const auto column = int(table_.columns.size()) + 1;
       // The index of a data frame has no name, and stands first.
       if (name.empty() && column > 1) {
         add_mistake(1, "column " + std::to_string(column) + " has no name", "");
       } else if (!name.empty() && table_.find(name)) {
-        add_mistake(1, "two columns are called '" + name + "'", "keep one of them");
+        add_mistake(1, "two columns are called '" + std::string(name) + "'", "keep one of them");
       }
-      table_.columns.emplace_back(name);
-      more = line.starts_with(',');
-      if (more) line.remove_prefix(1);
+      table_.columns.emplace_back(std::string(name));
     }
   }
 
   void row(std::string_view line) {
-    const std::string_view whole = line;
-    for (std::size_t i = 0; i < table_.columns.size(); ++i) {
-      table_.columns[i].append(take_cell(line, scratch_));
-      const bool last = i + 1 == table_.columns.size();
-      if (line.empty() == last) {
-        if (!last) line.remove_prefix(1);
-        continue;
+    sweep::CsvCells cells(line, scratch_);
+    std::string_view cell;
+    std::size_t count = 0;
+    for (; cells.next(cell); ++count) {
+      if (count == table_.columns.size()) {
+        // At the comma that should not be there.
+        return add_mistake(cells.column() - 1, "more cells than the header has columns", "");
       }
-      const auto column = int(whole.size() - line.size()) + 1;
-      if (last) {
-        add_mistake(column, "more cells than the header has columns", "");
-      } else {
-        add_mistake(column,
-                    "the row has " + std::to_string(i + 1) + " of " +
-                        std::to_string(table_.columns.size()) + " cells",
-                    "the file may be cut off here");
-      }
-      return;
+      table_.columns[count].append(cell);
     }
-    table_.lines.push_back(number_);
+    if (count < table_.columns.size()) {
+      return add_mistake(int(line.size()) + 1,
+                         "the row has " + std::to_string(count) + " of " +
+                             std::to_string(table_.columns.size()) + " cells",
+                         "the file may be cut off here");
+    }
+    table_.lines.push_back(std::uint32_t(lines_.number()));
   }
 
   void add_mistake(int column, std::string what, std::string hint) {
-    mistakes_.add({{table_.file, int(number_), column}, std::move(what), std::move(hint)});
+    mistakes_.add({{table_.file, lines_.number(), column}, std::move(what), std::move(hint)});
   }
 
-  std::string_view text_;
+  sweep::CsvLines lines_;
   TextTable table_;
-  std::uint32_t number_ = 0;
   std::string scratch_;
   std::int64_t line_bytes_ = sweep::input_limits().line_bytes;
   sweep::MistakeList mistakes_;

@@ -1,6 +1,7 @@
 // A value, or everything that is wrong with the text it came from, each mistake with its place.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,6 +23,7 @@ struct Mistake {
   Location where;
   std::string what;
   std::string hint;
+  std::size_t stands_for = 1;  // mistakes: one that only counts others stands for all of them
 
   bool operator==(const Mistake&) const = default;
 };

@@ -1,6 +1,6 @@
 // The text of a calibration. One value a line:
 //
-//     llmsweep calibration 1
+//     llmsweep calibration 2
 //     name: transfer
 //     tier: transfer
 //     model_version: 4
@@ -9,9 +9,10 @@
 //     fit_error: ...
 //     impl: vllm_0.24.0:...             only in a text about one implementation
 //     measured_on.multiprocessors: 132  the datasheet of the swept device, one line a fact
+//     identity: fedcba9876543210        only where the text was put into other words: the checksum it had before
 //     checksum: 0123456789abcdef        of every line after this one, and of those before it
 //     section gemm/bf16/hopper
-//     eta_m: 0.84
+//     memory_share: 0.84
 //     low: 0.89
 //     high: 1.12
 //     launch: 2.4
@@ -22,6 +23,8 @@
 //                                       coordinates as in the kernel tables but the first; then the
 //                                       first and the residual of each measured call
 //     point: 16 4096 4096 1 0 0.0123    the same for one call, as older files have it
+//
+// Format 1 is the same with shorter names of parameters (Parameter::former).
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -49,7 +52,12 @@ struct OpenSection {
   int line = 0;
   SetFacts* facts = nullptr;
   CoordinateList list;
-  std::vector<std::pair<std::string_view, double*>> values;
+  // One value of the section: what its line is called, and where it goes.
+  struct Value {
+    std::string_view key;
+    double* place;
+  };
+  std::vector<Value> values;
   std::vector<bool> seen;
   std::vector<MeasuredPoint> points;
   BoostedTrees trees;
@@ -103,9 +111,11 @@ class Reader {
     if (!next_line() || !line_.starts_with(kMagic)) {
       return stops("not a calibration", "calibrations are written by 'llmsweep calibrate'");
     }
-    if (line_.substr(kMagic.size()) != fmt::format("{}", kCalibrationFormat)) {
-      return stops(fmt::format("calibration format {}; this program reads format {}",
-                               line_.substr(kMagic.size()), kCalibrationFormat),
+    const std::string_view format = line_.substr(kMagic.size());
+    former_ = format == fmt::format("{}", kFormerFormat);
+    if (!former_ && format != fmt::format("{}", kCalibrationFormat)) {
+      return stops(fmt::format("calibration format {}; this program reads formats {} and {}",
+                               format, kFormerFormat, kCalibrationFormat),
                    kAgain);
     }
     while (true) {
@@ -130,6 +140,8 @@ class Reader {
       calibration_.fit_error = text;
     } else if (key == "impl") {
       calibration_.impl = text;
+    } else if (key == "identity") {
+      stated_identity_ = text;
     } else if (key.starts_with(kMeasuredOn)) {
       if (!calibration_.measured_on) calibration_.measured_on.emplace();
       if (!set_fact(*calibration_.measured_on, key.substr(kMeasuredOn.size()), value)) {
@@ -159,7 +171,9 @@ class Reader {
           fmt::format("checksum {} does not match the file's contents ({})", stated, actual),
           "the file was edited or cut off; make it anew with 'llmsweep calibrate'");
     }
-    calibration_.checksum = calibration_.identity = actual;
+    calibration_.checksum = stated_identity_.empty() ? actual : stated_identity_;
+    calibration_.identity = calibration_.checksum;
+    calibration_.reworded = former_ || !stated_identity_.empty();
     return true;
   }
 
@@ -180,13 +194,13 @@ class Reader {
     if (key == "point") return point(value);
     if (key.starts_with("envelope ")) return envelope(key.substr(9), value);
     for (std::size_t i = 0; i < open_.values.size(); ++i) {
-      if (open_.values[i].first != key) continue;
+      if (open_.values[i].key != key) continue;
       if (open_.seen[i]) return wrong(number_, fmt::format("'{}' is given twice", key), kAgain);
       const auto parsed = number(value);
       if (!parsed)
         return wrong(number_, fmt::format("{}: '{}' is not a number", key, value), kAgain);
       open_.seen[i] = true;
-      *open_.values[i].second = *parsed;
+      *open_.values[i].place = *parsed;
       return;
     }
     wrong(number_, fmt::format("unknown key '{}' in section {}", key, open_.name), kAgain);
@@ -201,26 +215,24 @@ class Reader {
                          ? std::nullopt
                          : from_name<ParameterSet>(name.substr(slash + 1));
     if (set && *set != ParameterSet::none) {
-      Calibration::sections(calibration_,
-                            [&](std::string_view family, auto& sets, CoordinateList list) {
-                              if (family == name.substr(0, slash))
-                                bind(sets[static_cast<std::size_t>(*set)], list);
-                            });
+      Calibration::sections(calibration_, [&](const std::string& section, auto& sets) {
+        if (section != name.substr(0, slash)) return;
+        if (sets.find(*set) != nullptr) {
+          wrong(number_, fmt::format("section {} is given twice", name), kAgain);
+        }
+        bind(sets.edit(*set));
+      });
     }
-    if (open_.facts == nullptr) {
-      wrong(number_, fmt::format("unknown section '{}'", name), kAgain);
-    } else if (open_.facts->present) {
-      wrong(number_, fmt::format("section {} is given twice", name), kAgain);
-    }
+    if (open_.facts == nullptr) wrong(number_, fmt::format("unknown section '{}'", name), kAgain);
   }
 
   template <class Fit>
-  void bind(FittedSet<Fit>& set, CoordinateList list) {
+  void bind(FittedSet<Fit>& set) {
     open_.facts = &set;
-    open_.list = list;
+    open_.list = coordinates_for<Fit>();
     open_.values = {{"low", &set.low}, {"high", &set.high}, {"launch", &set.launch}};
-    Fit::fields(set.fit, [this](std::string_view key, double& value) {
-      open_.values.emplace_back(key, &value);
+    each_parameter(set.fit, [this](const auto& parameter, double& value) {
+      open_.values.push_back({former_ ? parameter.former : parameter.name, &value});
     });
     open_.seen.assign(open_.values.size(), false);
   }
@@ -229,11 +241,10 @@ class Reader {
     if (open_.facts == nullptr) return;
     for (std::size_t i = 0; i < open_.values.size(); ++i) {
       if (open_.seen[i]) continue;
-      wrong(open_.line, fmt::format("section {} has no '{}'", open_.name, open_.values[i].first),
+      wrong(open_.line, fmt::format("section {} has no '{}'", open_.name, open_.values[i].key),
             kAgain);
     }
     SetFacts& facts = *open_.facts;
-    facts.present = true;
     facts.tier = calibration_.tier;
     facts.envelope.known = false;
     for (std::size_t i = 0; i < open_.list.size(); ++i) {
@@ -343,6 +354,8 @@ class Reader {
   std::size_t at_ = 0;
   std::string_view line_;
   int number_ = 0;
+  bool former_ = false;  // the text is of the former format
+  std::string stated_identity_;
   Calibration calibration_;
   OpenSection open_;
   std::vector<Mistake> mistakes_;

@@ -59,12 +59,12 @@ void write_points(const std::vector<MeasuredPoint>& points, std::size_t coordina
 }
 
 template <class Fit>
-void write_set(const std::string& name, const FittedSet<Fit>& set, CoordinateList list,
-               std::string& text) {
+void write_set(const std::string& name, const FittedSet<Fit>& set, std::string& text) {
+  constexpr CoordinateList list = coordinates_for<Fit>();
   auto out = std::back_inserter(text);
   fmt::format_to(out, "section {}\n", name);
-  Fit::fields(set.fit, [&out](std::string_view key, double value) {
-    fmt::format_to(out, "{}: {}\n", key, value);
+  each_parameter(set.fit, [&out](const auto& parameter, double value) {
+    fmt::format_to(out, "{}: {}\n", parameter.name, value);
   });
   fmt::format_to(out, "low: {}\nhigh: {}\nlaunch: {}\n", set.low, set.high, set.launch);
   for (std::size_t i = 0; set.envelope.known && i < list.size(); ++i) {
@@ -86,15 +86,15 @@ std::string write_calibration(const Calibration& calibration) {
       one_line(calibration.source), one_line(calibration.fit_error));
   if (!calibration.impl.empty()) header += fmt::format("impl: {}\n", one_line(calibration.impl));
   if (calibration.measured_on) header += facts_text(*calibration.measured_on);
+  if (calibration.reworded) header += fmt::format("identity: {}\n", calibration.checksum);
   std::string body;
-  Calibration::sections(
-      calibration, [&](const std::string& name, const auto& sets, CoordinateList list) {
-        for (std::size_t i = 0; i < sets.size(); ++i) {
-          // What a sweep was completed by belongs to another file.
-          if (!sets[i].present || sets[i].tier != calibration.tier) continue;
-          write_set(name + "/" + std::string(name_of(ParameterSet(i))), sets[i], list, body);
-        }
-      });
+  Calibration::sections(calibration, [&](const std::string& name, const auto& sets) {
+    sets.each([&](ParameterSet which, const auto& set) {
+      // What a sweep was completed by belongs to another file.
+      if (set.tier != calibration.tier) return;
+      write_set(name + "/" + std::string(name_of(which)), set, body);
+    });
+  });
   return header + "checksum: " + calibration_format::fingerprint(header, body) + "\n" + body;
 }
 

@@ -7,11 +7,10 @@
 namespace engine {
 namespace {
 
-template <class Sets>
-bool any_own(const Sets& sets) {
-  return std::ranges::any_of(sets, [](const auto& kind) {
-    return kind[static_cast<std::size_t>(ParameterSet::own)].present;
-  });
+template <class Table>
+bool any_own(const Table& table) {
+  return std::ranges::any_of(
+      table, [](const auto& sets) { return sets.find(ParameterSet::own) != nullptr; });
 }
 
 // Links count only where collectives were measured.

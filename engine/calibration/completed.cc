@@ -13,14 +13,12 @@ namespace {
 // What a sweep says about a device that it was not made on.
 Calibration for_altered(Calibration measured) {
   const ParameterSet generation = choose_set(*measured.measured_on);
-  Calibration::sections(measured, [generation](std::string_view, auto& sets, CoordinateList) {
-    auto& own = sets[static_cast<std::size_t>(ParameterSet::own)];
-    if (!own.present) return;
-    own.present = false;
-    const auto* relative = find_set(sets, generation);
-    own.present = true;
+  Calibration::sections(measured, [generation](SectionName, auto& sets) {
+    if (sets.find(ParameterSet::own) == nullptr) return;
+    auto& own = sets.edit(ParameterSet::own);
     own.tier = Tier::transfer;
     own.envelope = Envelope::nowhere();
+    const auto* relative = find_shared_set(sets, generation);
     if (relative == nullptr) return;
     own.low = std::min(own.low, relative->low);
     own.high = std::max(own.high, relative->high);
@@ -34,15 +32,11 @@ Calibration for_altered(Calibration measured) {
 
 Calibration completed_by(Calibration measured, const Calibration& transfer) {
   std::vector<const void*> sources;
-  Calibration::sections(transfer, [&sources](std::string_view, const auto& sets, CoordinateList) {
-    sources.push_back(&sets);
-  });
+  Calibration::sections(transfer,
+                        [&sources](SectionName, const auto& sets) { sources.push_back(&sets); });
   std::size_t next = 0;
-  Calibration::sections(measured, [&](std::string_view, auto& sets, CoordinateList) {
-    const auto& from = *static_cast<std::decay_t<decltype(sets)> const*>(sources[next++]);
-    for (std::size_t i = 0; i < sets.size(); ++i) {
-      if (!sets[i].present) sets[i] = from[i];
-    }
+  Calibration::sections(measured, [&](SectionName, auto& sets) {
+    sets.complete_by(*static_cast<std::decay_t<decltype(sets)> const*>(sources[next++]));
   });
   measured.identity += " " + transfer.identity;
   if (measured.measured_on) {

@@ -31,7 +31,7 @@ struct Coordinate {
   double share = 0;
 };
 
-// Values in the units of the kernel tables, in the order of the family's list below.
+// Values in the units of the kernel tables, in the order of the form's list.
 struct Coordinates {
   std::array<double, kMostCoordinates> value{};
   std::size_t count = 0;
@@ -60,50 +60,10 @@ struct CoordinateList {
   constexpr const Coordinate& operator[](std::size_t i) const { return list[i]; }
 };
 
-namespace coordinate_lists {
-inline constexpr std::array<Coordinate, 5> kGemm{
-    {{"m", Scale::size, 3}, {"n", Scale::size, 1.5}, {"k"}, {"groups"}, {"ragged", Scale::amount}}};
-inline constexpr std::array<Coordinate, 7> kPrefill{{{"query_len", Scale::length},
-                                                     {"prefix_len", Scale::length},
-                                                     {"batch", Scale::size, 2, 3, 1},
-                                                     {"q_heads", Scale::size, 1, 4, -1},
-                                                     {"kv_heads", Scale::size, 0.3},
-                                                     {"head_dim", Scale::size, 2},
-                                                     {"window", Scale::amount}}};
-inline constexpr std::array<Coordinate, 6> kDecode{{{"context_len", Scale::length},
-                                                    {"batch", Scale::size, 3, 3, 1},
-                                                    {"q_heads", Scale::size, 1, 3, -1},
-                                                    {"kv_heads", Scale::size, 0.3},
-                                                    {"head_dim", Scale::size, 2},
-                                                    {"window", Scale::amount}}};
-inline constexpr std::array<Coordinate, 7> kMoe{{{"tokens"},
-                                                 {"hidden"},
-                                                 {"inter"},
-                                                 {"topk"},
-                                                 {"experts"},
-                                                 {"local_experts"},
-                                                 {"skew", Scale::amount}}};
-inline constexpr std::array<Coordinate, 2> kAbsorbed{{{"tokens"}, {"q_heads"}}};
-// `cold` is the share of the bytes that is not in the cache: sweeps measure all or nothing of it.
-inline constexpr std::array<Coordinate, 3> kPass{
-    {{"rows"}, {"row_bytes", Scale::size, 2}, {"cold", Scale::amount, 8}}};
-inline constexpr std::array<Coordinate, 2> kCollective{{{"bytes"}, {"ranks"}}};
-inline constexpr std::array<Coordinate, 3> kBetween{{{"bytes"}, {"nodes"}, {"per_node"}}};
-inline constexpr std::array<Coordinate, 4> kExchange{
-    {{"tokens"}, {"hidden"}, {"topk"}, {"experts"}}};
-inline constexpr std::array<Coordinate, 1> kCopy{{{"bytes"}}};
-
-}  // namespace coordinate_lists
-
-inline constexpr CoordinateList kGemmCoordinates{coordinate_lists::kGemm, Features::product};
-inline constexpr CoordinateList kPrefillCoordinates{coordinate_lists::kPrefill, Features::prefill};
-inline constexpr CoordinateList kDecodeCoordinates{coordinate_lists::kDecode, Features::decode};
-inline constexpr CoordinateList kMoeCoordinates{coordinate_lists::kMoe, Features::experts};
-inline constexpr CoordinateList kAbsorbedCoordinates{coordinate_lists::kAbsorbed};
-inline constexpr CoordinateList kPassCoordinates{coordinate_lists::kPass};
-inline constexpr CoordinateList kCollectiveCoordinates{coordinate_lists::kCollective};
-inline constexpr CoordinateList kBetweenCoordinates{coordinate_lists::kBetween};
-inline constexpr CoordinateList kExchangeCoordinates{coordinate_lists::kExchange};
-inline constexpr CoordinateList kCopyCoordinates{coordinate_lists::kCopy};
+// The list of a form's parameters, which name their coordinates and features.
+template <class Fit>
+constexpr CoordinateList coordinates_for() {
+  return CoordinateList(Fit::kCoordinates, Fit::kFeatures);
+}
 
 }  // namespace engine

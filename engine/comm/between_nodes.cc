@@ -45,9 +45,9 @@ Ways between_ways(const Load& load, double doublings, double rate, double scale,
                Algorithm::hierarchical};
   };
   Ways ways;
-  ways.add(way(fit.a1, fit.b1, fit.e1));
-  ways.add(way(fit.a2, fit.b2, fit.e2));
-  ways.add(way(fit.a3, fit.b3, fit.e3));
+  ways.add(way(fit.small_start, fit.small_doubling, fit.small_share));
+  ways.add(way(fit.middle_start, fit.middle_doubling, fit.middle_share));
+  ways.add(way(fit.large_start, fit.large_doubling, fit.large_share));
   return ways;
 }
 
@@ -69,9 +69,10 @@ std::optional<CollectiveTime> fitted_between(Pattern pattern, double bytes, cons
   const Load load = adapter_load(pattern, bytes, spread, path.in_network);
   // One pass of the two that an all-reduce takes.
   const double passes = own != nullptr ? 1 : 0.5;
-  const double scale = passes * path.latency * 1e6 / set->fit.latency;
+  const double scale = passes * path.latency * 1e6 / set->fit.link_latency;
   const double doublings = std::log2(spread.nodes * spread.per_node);
-  CollectiveTime time = between_ways(load, doublings, rate, scale, set->fit).fastest(set->fit.q);
+  CollectiveTime time =
+      between_ways(load, doublings, rate, scale, set->fit).fastest(set->fit.softness);
   time.extrapolated =
       own == nullptr || (chosen == ParameterSet::pooled && set->tier != Tier::measured);
   label(time, load.least / rate, *set, coordinates(bytes, spread.nodes, spread.per_node));

@@ -41,16 +41,20 @@ Ways general_ways(CollectiveKind kind, double bytes, double ranks, double rate, 
   const double sent = passes * (ranks - 1) / ranks * bytes;
   const double moved = kind == CollectiveKind::send_recv
                            ? bytes / rate
-                           : passes * (ranks - 1 + fit.dl) / ranks * bytes / rate;
+                           : passes * (ranks - 1 + fit.extra_message) / ranks * bytes / rate;
   const Algorithm algorithm =
       kind == CollectiveKind::all_to_all || kind == CollectiveKind::send_recv ? Algorithm::direct
                                                                               : Algorithm::ring;
   Ways ways;
-  ways.add({scale * (fit.a1 + fit.b1 * (ranks - 1)), moved / fit.e1, sent, algorithm});
-  ways.add({scale * (fit.a2 + fit.b2 * (ranks - 1)), moved / fit.e2, sent, algorithm});
-  ways.add({scale * (fit.a3 + fit.b3 * (ranks - 1)), moved / fit.e3, sent, algorithm});
+  ways.add({scale * (fit.small_start + fit.small_peer * (ranks - 1)), moved / fit.small_share, sent,
+            algorithm});
+  ways.add({scale * (fit.middle_start + fit.middle_peer * (ranks - 1)), moved / fit.middle_share,
+            sent, algorithm});
+  ways.add({scale * (fit.large_start + fit.large_peer * (ranks - 1)), moved / fit.large_share, sent,
+            algorithm});
   if (in_network && kind == CollectiveKind::all_reduce && ranks > 4) {
-    ways.add({scale * fit.anv, bytes / (rate * fit.env), bytes, Algorithm::in_network});
+    ways.add({scale * fit.switch_start, bytes / (rate * fit.switch_share), bytes,
+              Algorithm::in_network});
   }
   return ways;
 }
@@ -60,14 +64,16 @@ Ways custom_ways(double bytes, double ranks, double rate, double scale, bool in_
   const double peers = ranks - 1;
   const double share = peers / ranks * bytes;
   Ways ways;
-  ways.add({scale * (fit.a1 + fit.b1 * peers), peers * bytes / (rate * fit.e1), peers * bytes,
-            Algorithm::one_shot});
-  ways.add({scale * (fit.a2 + fit.b2 * peers), 2 * share / (rate * fit.e2), 2 * share,
-            Algorithm::two_shot});
-  ways.add({scale * (fit.a3 + fit.b3 * peers),
-            2 * (peers + fit.dl) / ranks * bytes / (rate * fit.e3), 2 * share, Algorithm::ring});
+  ways.add({scale * (fit.small_start + fit.small_peer * peers),
+            peers * bytes / (rate * fit.small_share), peers * bytes, Algorithm::one_shot});
+  ways.add({scale * (fit.middle_start + fit.middle_peer * peers),
+            2 * share / (rate * fit.middle_share), 2 * share, Algorithm::two_shot});
+  ways.add({scale * (fit.large_start + fit.large_peer * peers),
+            2 * (peers + fit.extra_message) / ranks * bytes / (rate * fit.large_share), 2 * share,
+            Algorithm::ring});
   if (in_network && ranks > 4) {
-    ways.add({scale * fit.anv, bytes / (rate * fit.env), bytes, Algorithm::in_network});
+    ways.add({scale * fit.switch_start, bytes / (rate * fit.switch_share), bytes,
+              Algorithm::in_network});
   }
   return ways;
 }
@@ -106,12 +112,12 @@ std::optional<CollectiveTime> fitted_collective(Pattern pattern, double bytes, d
     const auto* set = find_set(calibration.collective[static_cast<std::size_t>(kind)], chosen);
     if (set == nullptr) return;
     // Starts are a property of the machine; a link of another latency has them in proportion.
-    const double scale = path.latency * 1e6 / set->fit.latency;
+    const double scale = path.latency * 1e6 / set->fit.link_latency;
     const Ways ways =
         kind == CollectiveKind::custom_all_reduce
             ? custom_ways(bytes, ranks, rate, scale, path.in_network, set->fit)
             : general_ways(kind, bytes, ranks, rate, scale, path.in_network, set->fit);
-    CollectiveTime time = ways.fastest(set->fit.q);
+    CollectiveTime time = ways.fastest(set->fit.softness);
     time.extrapolated = chosen == ParameterSet::pooled && set->tier != Tier::measured;
     label(time, least, *set, shape);
     if (!best || time.total() < best->total()) best = time;

@@ -77,9 +77,10 @@ CollectiveTime timed(double start, double moving, const Traffic& traffic, Algori
 CollectiveTime low_latency(const ExpertExchange& op, const Spread& spread, const Rates& rates,
                            const ExchangeFit& fit) {
   const Traffic traffic = single_copies(op, spread);
-  const double start = fit.a + fit.ae * double(op.experts) / 100 + rates.hop;
-  const double moving = moving_time(traffic, rates, fit.e);
-  return timed(start, overlapped(start, moving, fit.pn) - start, traffic, Algorithm::low_latency);
+  const double start = fit.start + fit.expert_start * double(op.experts) / 100 + rates.hop;
+  const double moving = moving_time(traffic, rates, fit.link_share);
+  return timed(start, overlapped(start, moving, fit.overlap_power) - start, traffic,
+               Algorithm::low_latency);
 }
 
 Algorithm forwarding(const Spread& spread) {
@@ -91,9 +92,10 @@ CollectiveTime normal(const ExpertExchange& op, const Spread& spread, const Rate
   const Traffic traffic = copies_per_node(op, spread);
   const double senders = double(op.multiprocessors);
   // Between nodes a token is received, then forwarded.
-  const double start = fit.a + fit.ct * op.tokens / senders / 100 + 2 * rates.hop;
-  const double sending = (traffic.inside + traffic.between) / (senders * fit.cs * 1e3);
-  const double moving = overlapped(sending, moving_time(traffic, rates, fit.e), fit.pn);
+  const double start = fit.start + fit.token_time * op.tokens / senders / 100 + 2 * rates.hop;
+  const double sending = (traffic.inside + traffic.between) / (senders * fit.sender_rate * 1e3);
+  const double moving =
+      overlapped(sending, moving_time(traffic, rates, fit.link_share), fit.overlap_power);
   return timed(start, moving, traffic, forwarding(spread));
 }
 
@@ -128,7 +130,9 @@ CollectiveTime datasheet_time(const ExpertExchange& op, const Spread& spread, co
 double adapter_share(const Device& device, const Calibration& calibration) {
   constexpr auto sends = static_cast<std::size_t>(CollectiveKind::send_recv);
   const auto* set = find_set(calibration.between[sends], choose_set(device));
-  return set == nullptr ? 1 : std::max({set->fit.e1, set->fit.e2, set->fit.e3});
+  return set == nullptr
+             ? 1
+             : std::max({set->fit.small_share, set->fit.middle_share, set->fit.large_share});
 }
 
 std::optional<CollectiveTime> fitted_time(const ExpertExchange& op, const Spread& spread,

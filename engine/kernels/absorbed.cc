@@ -14,32 +14,29 @@ FormTime absorbed_form(const Gemm& op, const DeviceRates& device, double peak,
   const double matrix = double(op.n) * double(op.k);
   const double rows = tokens >= 64 ? 64 * whole_up(tokens / 64) : 16 * whole_up(tokens / 16);
   const double tiles = heads * whole_up(tokens / 128) * 4 / device.processors;
-  const double rate = peak * fit.eta_c;
+  const double rate = peak * fit.compute_share;
   // All of it at the device's rate, or a quarter of a head's matrix on one multiprocessor.
   const double compute =
       std::max(2 * rows * heads * matrix / rate,
-               fit.lat / device.clock * std::max(tiles, 1.0) * 0.25 +
+               fit.tile_start / device.clock * std::max(tiles, 1.0) * 0.25 +
                    2 * std::min(rows, 128.0) * matrix / 4 / (rate / device.processors));
   const double weights = heads * matrix * bytes_of(op.weights);
   const double bytes = weights + tokens * heads * double(op.n + op.k) * 2;
-  const double held = held_share_4(bytes, fit.l2c * device.cache);
-  const double memory_rate = device.bandwidth * fit.eta_m;
+  const double held = held_share_4(bytes, fit.cache_share * device.cache);
+  const double memory_rate = device.bandwidth * fit.memory_share;
   FormTime form;
   form.compute = compute;
   form.memory = bytes * (1 - held) / memory_rate;
-  form.l2 = bytes * held / cache_rate(memory_rate, fit.rl2, device);
+  form.l2 = bytes * held / cache_rate(memory_rate, fit.cache_speed, device);
   form.launch = shifted_floor(fit.floor, set, device);
-  form.time = form.launch + overlapped(compute, form.memory + form.l2, fit.pn);
+  form.time = form.launch + overlapped(compute, form.memory + form.l2, fit.overlap_power);
   form.least = 2 * tokens * heads * matrix / peak;
   return form;
 }
 
-}  // namespace
-
-Coordinates absorbed_coordinates(const Gemm& op) { return coordinates(op.m, op.batch); }
-
-const FittedSets<AbsorbedFit>& absorbed_sets(const Gemm& op, Family family,
-                                             const Calibration& calibration) {
+// The sets of a call's format, whether or not they have parameters.
+template <class AnyCalibration>
+auto& absorbed_sets(const Gemm& op, Family family, AnyCalibration& calibration) {
   const bool narrow = bytes_of(op.weights) < 2;
   if (family == Family::mla_gen_pre) {
     return narrow ? calibration.mla_gen_pre_fp8 : calibration.mla_gen_pre;
@@ -47,11 +44,21 @@ const FittedSets<AbsorbedFit>& absorbed_sets(const Gemm& op, Family family,
   return narrow ? calibration.mla_gen_post_fp8 : calibration.mla_gen_post;
 }
 
+// The sets it is looked up in: where the narrow ones are empty, the wide.
 const FittedSets<AbsorbedFit>& speaking_absorbed_sets(const Gemm& op, Family family,
                                                       const Calibration& calibration) {
   const auto& sets = absorbed_sets(op, family, calibration);
-  if (speaks(sets)) return sets;
+  if (sets.any()) return sets;
   return family == Family::mla_gen_pre ? calibration.mla_gen_pre : calibration.mla_gen_post;
+}
+
+}  // namespace
+
+Coordinates absorbed_coordinates(const Gemm& op) { return coordinates(op.m, op.batch); }
+
+OwnSlot absorbed_slot(const Gemm& op, const SlotContext& context) {
+  return slot_in(absorbed_sets(op, context.family, context.calibration),
+                 speaking_absorbed_sets(op, context.family, context.calibration), context);
 }
 
 KernelTime absorbed_time(const Gemm& op, Family family, const Device& device,

@@ -4,6 +4,7 @@
 
 #include "engine/hardware/device.h"
 #include "engine/kernels/kernel_time.h"
+#include "engine/kernels/own_slot.h"
 #include "engine/model/op.h"
 
 namespace engine {
@@ -14,11 +15,6 @@ KernelTime absorbed_time(const Gemm& op, Family family, const Device& device,
 
 Coordinates absorbed_coordinates(const Gemm& op);
 
-// The sets of a call's format, and those it is looked up in: where the narrow ones are empty, the
-// wide.
-const FittedSets<AbsorbedFit>& absorbed_sets(const Gemm& op, Family family,
-                                             const Calibration& calibration);
-const FittedSets<AbsorbedFit>& speaking_absorbed_sets(const Gemm& op, Family family,
-                                                      const Calibration& calibration);
+OwnSlot absorbed_slot(const Gemm& op, const SlotContext& context);
 
 }  // namespace engine

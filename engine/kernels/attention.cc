@@ -5,6 +5,7 @@
 #include "engine/base/rounding.h"
 #include "engine/kernels/attention_form.h"
 #include "engine/kernels/form.h"
+#include "engine/kernels/kernel_models.h"
 #include "engine/kernels/overhang.h"
 #include "engine/kernels/traffic.h"
 
@@ -25,7 +26,53 @@ AttentionDecode in_whole_tiles(const AttentionDecode& op) {
   return whole;
 }
 
+// The sets of a call's formats, whether or not they have parameters.
+template <class AnyCalibration>
+auto& prefill_sets(const AttentionPrefill& op, Family family, AnyCalibration& calibration) {
+  if (family == Family::mla_prefill) {
+    return narrow(op.kv) ? calibration.mla_prefill_fp8_kv : calibration.mla_prefill;
+  }
+  if (!narrow(op.kv)) return calibration.attn_prefill;
+  return narrow(op.activations) ? calibration.attn_prefill_fp8 : calibration.attn_prefill_fp8_kv;
+}
+
+// The sets it is looked up in: those, or where no table knows a narrow cache under wide queries, the
+// wide ones.
+const FittedSets<PrefillFit>& speaking_prefill_sets(const AttentionPrefill& op, Family family,
+                                                    const Calibration& calibration) {
+  const auto& sets = prefill_sets(op, family, calibration);
+  if (sets.any()) return sets;
+  return family == Family::mla_prefill ? calibration.mla_prefill : calibration.attn_prefill;
+}
+
+template <class AnyCalibration>
+auto& decode_sets(const AttentionDecode& op, Family family, AnyCalibration& calibration) {
+  if (family == Family::mla_decode) {
+    return narrow(op.kv) ? calibration.mla_decode_fp8 : calibration.mla_decode;
+  }
+  return narrow(op.kv) ? calibration.attn_decode_fp8 : calibration.attn_decode;
+}
+
 }  // namespace
+
+KernelTime time_of(const AttentionPrefill& op, const KernelContext& context) {
+  return attention_prefill_time(op, context.device, context.family, context.calibration);
+}
+KernelTime time_of(const AttentionDecode& op, const KernelContext& context) {
+  return attention_decode_time(op, context.device, context.family, context.calibration);
+}
+
+Coordinates shape_of(const AttentionPrefill& op, Family) { return prefill_coordinates(op); }
+Coordinates shape_of(const AttentionDecode& op, Family) { return decode_coordinates(op); }
+
+OwnSlot slot_of(const AttentionPrefill& op, const SlotContext& context) {
+  return slot_in(prefill_sets(op, context.family, context.calibration),
+                 speaking_prefill_sets(op, context.family, context.calibration), context);
+}
+OwnSlot slot_of(const AttentionDecode& op, const SlotContext& context) {
+  auto& sets = decode_sets(op, context.family, context.calibration);
+  return slot_in(sets, sets, context);
+}
 
 Dtype attention_dtype(const Device& device, Dtype kv, Dtype activations) {
   const Dtype wide =
@@ -47,30 +94,6 @@ Coordinates decode_coordinates(const AttentionDecode& op) {
   const double sequences = double(op.sequences);
   return coordinates(op.kv_tokens / sequences, sequences, op.heads, op.kv_heads, op.key_dim,
                      op.window);
-}
-
-const FittedSets<PrefillFit>& prefill_sets(const AttentionPrefill& op, Family family,
-                                           const Calibration& calibration) {
-  if (family == Family::mla_prefill) {
-    return narrow(op.kv) ? calibration.mla_prefill_fp8_kv : calibration.mla_prefill;
-  }
-  if (!narrow(op.kv)) return calibration.attn_prefill;
-  return narrow(op.activations) ? calibration.attn_prefill_fp8 : calibration.attn_prefill_fp8_kv;
-}
-
-const FittedSets<PrefillFit>& speaking_prefill_sets(const AttentionPrefill& op, Family family,
-                                                    const Calibration& calibration) {
-  const auto& sets = prefill_sets(op, family, calibration);
-  if (speaks(sets)) return sets;
-  return family == Family::mla_prefill ? calibration.mla_prefill : calibration.attn_prefill;
-}
-
-const FittedSets<DecodeFit>& decode_sets(const AttentionDecode& op, Family family,
-                                         const Calibration& calibration) {
-  if (family == Family::mla_decode) {
-    return narrow(op.kv) ? calibration.mla_decode_fp8 : calibration.mla_decode;
-  }
-  return narrow(op.kv) ? calibration.attn_decode_fp8 : calibration.attn_decode;
 }
 
 KernelTime attention_prefill_time(const AttentionPrefill& op, const Device& device, Family family,

@@ -21,14 +21,4 @@ Coordinates decode_coordinates(const AttentionDecode& op);
 // Attention arithmetic runs in 16 bits unless both sides are fp8, and the device has it.
 Dtype attention_dtype(const Device& device, Dtype kv, Dtype activations);
 
-// The sets of a call's formats, whether or not they have parameters.
-const FittedSets<PrefillFit>& prefill_sets(const AttentionPrefill& op, Family family,
-                                           const Calibration& calibration);
-// The sets it is looked up in: those, or where no table knows a narrow cache under wide queries, the
-// wide ones.
-const FittedSets<PrefillFit>& speaking_prefill_sets(const AttentionPrefill& op, Family family,
-                                                    const Calibration& calibration);
-const FittedSets<DecodeFit>& decode_sets(const AttentionDecode& op, Family family,
-                                         const Calibration& calibration);
-
 }  // namespace engine

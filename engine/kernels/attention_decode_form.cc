@@ -18,34 +18,38 @@ FormTime decode_form(const AttentionDecode& op, const DeviceRates& device, doubl
   const double other_bytes =
       batch * (double(op.heads) * width * 2 + kv_heads * stored * (op.values_in_keys ? 2 : 4));
   // A served model reads every layer's keys between two calls: only a repeated call finds its own.
-  const double held = op.warm ? held_share_6(kv_bytes, fit.l2c * device.cache) : 0;
-  const double rate = device.bandwidth * fit.etam;
+  const double held = op.warm ? held_share_6(kv_bytes, fit.cache_share * device.cache) : 0;
+  const double rate = device.bandwidth * fit.memory_share;
   const double memory = kv_bytes * (1 - held) / rate;
-  const double cache = (kv_bytes * held + other_bytes) / cache_rate(rate, fit.rl2, device);
+  const double cache = (kv_bytes * held + other_bytes) / cache_rate(rate, fit.cache_speed, device);
 
   // Query heads that share keys fill tiles of 64 rows; a short batch splits its keys over idle
   // multiprocessors, in parts of at least `mn`.
   const double cycle = 1 / device.clock;
   const double row_tiles = whole_up(double(op.heads) / kv_heads / 64);
   const double units = batch * kv_heads * row_tiles;
-  const double splits = std::clamp(device.processors / units, 1.0, std::max(1.0, keys / fit.mn));
+  const double splits =
+      std::clamp(device.processors / units, 1.0, std::max(1.0, keys / fit.least_split_keys));
   const double load = units * splits / device.processors;
   const double width_ratio = stored / (op.values_in_keys ? 128 : 256);
-  const double width_factor = width_ratio == 1 ? 1 : std::pow(width_ratio, fit.dw);
+  const double width_factor = width_ratio == 1 ? 1 : std::pow(width_ratio, fit.width_power);
   // How fast one multiprocessor streams is a fact of its design: more of them do not make each slower.
-  const double streaming = head_bytes * 128 / (fit.sr * device.bandwidth / device.rated_processors);
-  const double block = streaming + fit.tb * cycle;
+  const double streaming =
+      head_bytes * 128 / (fit.stream_rate * device.bandwidth / device.rated_processors);
+  const double block = streaming + fit.key_block_latency * cycle;
   const double arithmetic =
-      kv_heads * std::max(64 * row_tiles, fit.gpad) * flops_per_key * op.kv_tokens / peak;
+      kv_heads * std::max(64 * row_tiles, fit.least_rows) * flops_per_key * op.kv_tokens / peak;
   const double blocks = std::max(load, 1.0) * (keys / splits / 128);
   const double compute =
-      arithmetic + blocks * block + fit.cu * cycle * width_factor * std::max(load - 1, 0.0);
+      arithmetic + blocks * block + fit.extra_unit * cycle * width_factor * std::max(load - 1, 0.0);
 
-  const double crowding =
-      fit.ca * cycle * width_factor * std::max(batch * kv_heads / device.processors - 1, 0.0);
-  const double parts = keys / fit.mn;
-  const double joining = parts > 1 ? fit.cc * cycle * std::min(std::log2(parts), 4.0) / 4 : 0;
-  const double own_floor = op.stores_kv ? fit.cf : std::max(0.0, fit.cf - fit.ef);
+  const double crowding = fit.extra_head * cycle * width_factor *
+                          std::max(batch * kv_heads / device.processors - 1, 0.0);
+  const double parts = keys / fit.least_split_keys;
+  const double joining =
+      parts > 1 ? fit.split_joining * cycle * std::min(std::log2(parts), 4.0) / 4 : 0;
+  const double own_floor =
+      op.stores_kv ? fit.floor_clocks : std::max(0.0, fit.floor_clocks - fit.engine_floor_clocks);
   const double floor = shifted_floor(own_floor * cycle, set, device) + crowding + joining;
   const double useful = flops_per_key * double(op.heads) * op.kv_tokens;
   const double cold = op.warm ? 0 : kv_bytes / device.bandwidth;
@@ -53,7 +57,7 @@ FormTime decode_form(const AttentionDecode& op, const DeviceRates& device, doubl
           .memory = memory,
           .l2 = cache,
           .launch = floor,
-          .time = floor + overlapped(compute, memory + cache, fit.pn),
+          .time = floor + overlapped(compute, memory + cache, fit.overlap_power),
           .least = std::max(cold, useful / peak),
           .arithmetic_share = arithmetic / compute,
           .memory_share = blocks * streaming / compute};

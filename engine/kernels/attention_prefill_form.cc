@@ -42,43 +42,46 @@ FormTime prefill_form(const AttentionPrefill& op, const DeviceRates& device, dou
   const double dim = double(op.key_dim + op.value_dim) / 2;
   const double window = op.window > 0 ? double(op.window) : std::numeric_limits<double>::infinity();
   // Heads that share keys may share a tile.
-  const bool packed = fit.pk > 0.5 && !op.decodes;
+  const bool packed = fit.packed_heads > 0.5 && !op.decodes;
   const double sharing = packed ? double(op.heads) / double(op.kv_heads) : 1;
   const double rows_all = query * sharing;
-  const double tiles = whole_up(rows_all / fit.tq);
+  const double tiles = whole_up(rows_all / fit.tile_rows);
   const double units = sequences * double(packed ? op.kv_heads : op.heads) * tiles;
-  const double rows = std::min(fit.tq, 64 * whole_up(rows_all / 64));
-  const double most_keys = std::min(context + kKeyTile / 2, window + fit.tq + kKeyTile / 2);
-  const double mean_keys = std::min(context - query / 2 + (fit.tq + kKeyTile) / 2, most_keys) *
-                           unevenness(op, query, context);
+  const double rows = std::min(fit.tile_rows, 64 * whole_up(rows_all / 64));
+  const double most_keys = std::min(context + kKeyTile / 2, window + fit.tile_rows + kKeyTile / 2);
+  const double mean_keys =
+      std::min(context - query / 2 + (fit.tile_rows + kKeyTile) / 2, most_keys) *
+      unevenness(op, query, context);
 
   // One key of a tile: two products and the exponentials, at the rates of one multiprocessor.
   const double cycle = 1 / device.clock;
-  const double per_key =
-      (4 * dim * rows / (peak / device.processors) + fit.mu * rows / (16e3 * device.clock)) /
-          fit.eta +
-      fit.kb * cycle / kKeyTile;
-  const double unit = per_key * mean_keys + fit.latu * cycle;
-  const double longest = per_key * most_keys + fit.latu * cycle;
+  const double per_key = (4 * dim * rows / (peak / device.processors) +
+                          fit.exponentials * rows / (16e3 * device.clock)) /
+                             fit.compute_share +
+                         fit.key_block_latency * cycle / kKeyTile;
+  const double unit = per_key * mean_keys + fit.tile_start * cycle;
+  const double longest = per_key * most_keys + fit.tile_start * cycle;
   const double load = units / device.processors;
-  const double waves = load > 1 ? (1 - fit.ws) * whole_up(load - 1e-9) + fit.ws * load : load;
+  const double waves =
+      load > 1 ? (1 - fit.wave_overlap) * whole_up(load - 1e-9) + fit.wave_overlap * load : load;
   const double compute =
-      std::max(fit.cx * longest, waves * unit + fit.ct * std::min(load, 1.0) * longest);
+      std::max(fit.longest_tile * longest, waves * unit + fit.tail * std::min(load, 1.0) * longest);
 
   const double bytes = sequences * (query * token_bytes(op) + (context - query) * cached_bytes(op));
-  const double held = held_share_4(bytes, fit.l2c * device.cache);
-  const double rate = device.bandwidth * fit.etam;
-  const double own_floor = op.stores_kv ? fit.cf : std::max(0.0, fit.cf - fit.ef);
+  const double held = held_share_4(bytes, fit.cache_share * device.cache);
+  const double rate = device.bandwidth * fit.memory_share;
+  const double own_floor =
+      op.stores_kv ? fit.floor_clocks : std::max(0.0, fit.floor_clocks - fit.engine_floor_clocks);
   const double floor = shifted_floor(own_floor * cycle, set, device) +
-                       fit.cb * sequences * double(op.heads) / device.processors;
+                       fit.head_start * sequences * double(op.heads) / device.processors;
   const double memory = bytes * (1 - held) / rate;
-  const double cache = bytes * held / cache_rate(rate, fit.rl2, device);
+  const double cache = bytes * held / cache_rate(rate, fit.cache_speed, device);
   const double useful = 4 * dim * double(op.heads) * op.pairs;
   return {.compute = compute,
           .memory = memory,
           .l2 = cache,
           .launch = floor,
-          .time = floor + overlapped(compute, memory + cache, fit.pn),
+          .time = floor + overlapped(compute, memory + cache, fit.overlap_power),
           .least = useful / peak};
 }
 

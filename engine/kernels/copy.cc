@@ -2,9 +2,15 @@
 
 #include "engine/kernels/elementwise.h"
 #include "engine/kernels/form.h"
+#include "engine/kernels/kernel_models.h"
 
 namespace engine {
 namespace {
+
+Direction direction_of(const Copy& op) {
+  return op.path == CopyPath::host_to_device ? Direction::host_to_device
+                                             : Direction::device_to_host;
+}
 
 // Over the host link: a start and the link's rate.
 KernelTime host_copy_time(const Copy& op, const Device& device, const Calibration* calibration) {
@@ -12,12 +18,10 @@ KernelTime host_copy_time(const Copy& op, const Device& device, const Calibratio
   const double least = rate > 0 ? op.bytes / rate : 0;
   if (calibration != nullptr) {
     const ParameterSet chosen = choose_set(device);
-    const Direction direction =
-        op.path == CopyPath::host_to_device ? Direction::host_to_device : Direction::device_to_host;
-    const auto& sets = calibration->copy[static_cast<std::size_t>(direction)];
+    const auto& sets = calibration->copy[static_cast<std::size_t>(direction_of(op))];
     if (const auto* set = find_set(sets, chosen)) {
       FormTime form;
-      form.memory = least / set->fit.eta;
+      form.memory = least / set->fit.link_share;
       form.launch = set->fit.floor;
       form.time = form.launch + form.memory;
       form.least = least;
@@ -35,6 +39,20 @@ KernelTime host_copy_time(const Copy& op, const Device& device, const Calibratio
 }
 
 }  // namespace
+
+KernelTime time_of(const Copy& op, const KernelContext& context) {
+  return copy_time(op, context.device, context.calibration);
+}
+
+Coordinates shape_of(const Copy& op, Family) {
+  return op.path == CopyPath::device ? coordinates(1, 2 * op.bytes, 0) : coordinates(op.bytes);
+}
+
+OwnSlot slot_of(const Copy& op, const SlotContext& context) {
+  if (op.path == CopyPath::device) return pass_slot(Pass::copy, context);
+  auto& sets = context.calibration.copy[static_cast<std::size_t>(direction_of(op))];
+  return slot_in(sets, sets, context);
+}
 
 KernelTime copy_time(const Copy& op, const Device& device, const Calibration* calibration) {
   if (op.path != CopyPath::device) return host_copy_time(op, device, calibration);

@@ -3,6 +3,7 @@
 
 #include "engine/hardware/device.h"
 #include "engine/kernels/kernel_time.h"
+#include "engine/kernels/own_slot.h"
 #include "engine/model/op.h"
 
 namespace engine {
@@ -12,7 +13,8 @@ KernelTime elementwise_time(const Elementwise& op, const Device& device,
 
 Coordinates pass_coordinates(const Elementwise& op);
 
-// The parameters a family of passes uses.
+// The parameters a family of passes uses, and where its measured calls are kept.
 Pass pass_of(Family family);
+OwnSlot pass_slot(Pass pass, const SlotContext& context);
 
 }  // namespace engine

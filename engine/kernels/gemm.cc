@@ -5,7 +5,9 @@
 #include <limits>
 
 #include "engine/base/rounding.h"
+#include "engine/kernels/absorbed.h"
 #include "engine/kernels/gemm_form.h"
+#include "engine/kernels/kernel_models.h"
 #include "engine/kernels/traffic.h"
 
 namespace engine {
@@ -50,8 +52,8 @@ KernelTime fitted_product(const Product& product, const Device& device,
   const GemmFit& fit = set.fit;
   const double input_bytes = fitted_bytes(product.activations, format);
   // In a step quantising is an op of its own, so its part of the floor is not the product's.
-  const double floor =
-      shifted_floor(product.quantizes_input ? fit.floor : fit.floor - fit.qf, set, rates);
+  const double floor = shifted_floor(
+      product.quantizes_input ? fit.floor : fit.floor - fit.quantize_floor, set, rates);
   FormTime form = gemm_form(
       {.m = product.m,
        .n = product.n,
@@ -65,8 +67,9 @@ KernelTime fitted_product(const Product& product, const Device& device,
       rates, fit, floor);
   if (product.quantizes_input) {
     const double rows = product.groups * product.m;
-    const double extra = rows * product.k * (2 + input_bytes) / (rates.bandwidth * fit.qe) +
-                         fit.qr * rows / rates.processors;
+    const double extra =
+        rows * product.k * (2 + input_bytes) / (rates.bandwidth * fit.quantize_memory_share) +
+        fit.quantize_row * rows / rates.processors;
     form.launch += extra;
     form.time += extra;
   }
@@ -90,7 +93,42 @@ KernelTime product_roofline(const Product& product, const Device& device) {
                        product.weight_bytes, peak, device);
 }
 
+bool is_absorbed(Family family) {
+  return family == Family::mla_gen_pre || family == Family::mla_gen_post;
+}
+
 }  // namespace
+
+KernelTime time_of(const Gemm& op, const KernelContext& context) {
+  return is_absorbed(context.family)
+             ? absorbed_time(op, context.family, context.device, context.calibration)
+             : gemm_time(op, context.device, context.calibration);
+}
+
+Coordinates shape_of(const Gemm& op, Family family) {
+  return is_absorbed(family) ? absorbed_coordinates(op) : gemm_coordinates(op);
+}
+
+OwnSlot slot_of(const Gemm& op, const SlotContext& context) {
+  if (is_absorbed(context.family)) return absorbed_slot(op, context);
+  if (!has_gemm_format(op.weights, op.activations)) return {};
+  const GemmFormat format = gemm_format(op.weights, op.activations, op.group);
+  auto& sets = context.calibration.gemm[static_cast<std::size_t>(format)];
+  return slot_in(sets, sets, context);
+}
+
+KernelTime time_of(const GroupedGemm& op, const KernelContext& context) {
+  return grouped_gemm_time(op, context.device, context.calibration);
+}
+
+Coordinates shape_of(const GroupedGemm& op, Family) { return grouped_gemm_coordinates(op); }
+
+OwnSlot slot_of(const GroupedGemm& op, const SlotContext& context) {
+  if (!has_gemm_format(op.weights, op.activations)) return {};
+  const auto format = static_cast<std::size_t>(gemm_format(op.weights, op.activations, op.group));
+  return slot_in(context.calibration.grouped_gemm[format], context.calibration.gemm[format],
+                 context);
+}
 
 // Work of the busiest multiprocessor times their number: what the device spends its peak on.
 // Tiles are whole (a ragged edge takes as long as a full tile) and run in whole waves; when the

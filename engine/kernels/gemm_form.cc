@@ -36,33 +36,35 @@ FormTime gemm_form(const GemmShape& shape, const DeviceRates& device, const Gemm
   const double weights = shape.groups * shape.n * shape.k * shape.weight_bytes;
   const double output = shape.groups * shape.m * shape.n * 2;
   // Weights come from memory; the input was just written and stays in the cache if everything fits.
-  const double held = held_share_4(input + weights + output, fit.l2cap * device.cache);
+  const double held = held_share_4(input + weights + output, fit.cache_share * device.cache);
   const double least_traffic = shape.weights / device.bandwidth;
-  const double traffic = std::max(least_traffic, (weights + input * (1 - held) + output * fit.mwr) /
-                                                     (device.bandwidth * fit.eta_m));
+  const double traffic =
+      std::max(least_traffic, (weights + input * (1 - held) + output * fit.write_passes) /
+                                  (device.bandwidth * fit.memory_share));
 
-  const double cycle = 1 / device.clock;                      // us a thousand clocks
-  const double load_rate = fit.c_l2bw * 64e3 * device.clock;  // bytes a us and multiprocessor
-  const double flop_rate = shape.peak / device.processors * fit.eta_c;
+  const double cycle = 1 / device.clock;                          // us a thousand clocks
+  const double load_rate = fit.cache_rate * 64e3 * device.clock;  // bytes a us and multiprocessor
+  const double flop_rate = shape.peak / device.processors * fit.compute_share;
   const double per_flop = 2 * kInner / flop_rate;
   const double per_byte = kInner / load_rate;
   const double steps = whole_up(shape.k / kInner);
-  const double iteration = fit.lit * cycle;
-  const double per_output = 2 / load_rate * fit.epi;
-  const double last = fit.latw * cycle;
-  const double joining = fit.split * cycle;
+  const double iteration = fit.step_latency * cycle;
+  const double per_output = 2 / load_rate * fit.tile_writing;
+  const double last = fit.tile_start * cycle;
+  const double joining = fit.split_joining * cycle;
   const double per_part = output * 4 / (load_rate * device.processors);
   Choice best;
   for (const Tile& tile : kTiles) {
     const double area = tile.rows * tile.columns;
     const double blocks = shape.groups * whole_up(shape.m / tile.rows) *
                           whole_up(shape.n / tile.columns) / device.processors;
-    const double arithmetic = per_flop * (area + fit.x0 * (tile.rows + tile.columns));
+    const double arithmetic = per_flop * (area + fit.small_tile_loss * (tile.rows + tile.columns));
     const double loading =
         (tile.rows * shape.input_bytes + tile.columns * shape.weight_bytes) * per_byte;
     const double step = std::max(arithmetic, loading) + iteration;
     const double finish = area * per_output + last;
-    const double waves = blocks <= 1 ? 1 : (1 - fit.ws) * whole_up(blocks) + fit.ws * blocks;
+    const double waves =
+        blocks <= 1 ? 1 : (1 - fit.wave_overlap) * whole_up(blocks) + fit.wave_overlap * blocks;
     const double whole = waves * (steps * step + finish);
     if (whole < best.time) best = {whole, waves * steps, arithmetic, loading};
     // While tiles do not fill the device, k may be split: more blocks, then a pass to add them up.
@@ -73,15 +75,15 @@ FormTime gemm_form(const GemmShape& shape, const DeviceRates& device, const Gemm
       if (parts < best.time) best = {parts, part, arithmetic, loading};
     }
   }
-  const double tiles = best.time + fit.lat * cycle;
-  const double compute = tiles * (1 + fit.thr * tiles / (tiles + 1000));
+  const double tiles = best.time + fit.kernel_start * cycle;
+  const double compute = tiles * (1 + fit.sustained_slowdown * tiles / (tiles + 1000));
   // Arithmetic hides loads or the other way round, and without it larger tiles would need fewer: the longer one takes
   // the step. What a step takes beyond both is waiting for operands to arrive.
   const double paced = best.steps * std::max(best.arithmetic, best.loading) / tiles;
   const bool by_arithmetic = best.arithmetic >= best.loading;
   const double longer = std::max(compute, traffic);
   const double share = std::min(compute, traffic) / longer;
-  const double pipeline = fit.rc * traffic / (traffic + fit.rt);
+  const double pipeline = fit.pipeline_fill * traffic / (traffic + fit.pipeline_half);
   const double useful = 2 * shape.groups * shape.m * shape.n * shape.k;
   return {.compute = compute,
           .memory = traffic + pipeline,

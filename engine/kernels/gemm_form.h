@@ -1,7 +1,7 @@
 // The fitted form of tiled matrix products.
 #pragma once
 
-#include "engine/calibration/fits.h"
+#include "engine/calibration/product_families.h"
 #include "engine/kernels/form.h"
 
 namespace engine {

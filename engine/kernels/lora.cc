@@ -1,12 +1,13 @@
 #include "engine/kernels/form.h"
 #include "engine/kernels/gemm.h"
-#include "engine/kernels/recurrent.h"
+#include "engine/kernels/kernel_models.h"
 #include "engine/kernels/traffic.h"
 
 namespace engine {
 
 // Two grouped products, input to rank and rank to output, each adapter's tokens together.
-KernelTime lora_time(const Lora& op, const Device& device) {
+KernelTime time_of(const Lora& op, const KernelContext& context) {
+  const Device& device = context.device;
   const double rank = double(op.rank), input = double(op.input), output = double(op.output);
   const double adapters = std::max(1.0, std::min(op.adapters, op.tokens));
   const double weights = adapters * rank * (input + output) * bytes_of(op.weights);

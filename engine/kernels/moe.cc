@@ -5,6 +5,7 @@
 
 #include "engine/kernels/form.h"
 #include "engine/kernels/gemm.h"
+#include "engine/kernels/kernel_models.h"
 #include "engine/kernels/traffic.h"
 #include "engine/model/expert_places.h"
 
@@ -30,14 +31,14 @@ double largest_load(const Moe& op) { return std::clamp(0.8 * op.tokens, 1.1, 0.8
 
 // How strongly popular experts fill single devices, over what the power law of exponent 1 says.
 double skew_strength(const Moe& op, const MoeFit& fit) {
-  const double second = fit.c12 / std::max(fit.c1, 1e-9);
+  const double second = fit.strong_skew_strength / std::max(fit.skew_strength, 1e-9);
   const double relative =
       op.skew <= kFirstSkew
           ? op.skew / kFirstSkew
           : 1 + (second - 1) * std::min(1.0, (op.skew - kFirstSkew) / (kSecondSkew - kFirstSkew));
   // Calls of the tables pass over all tokens, and the fitted strength makes up for that where devices
   // are many. After an exchange nothing is left to make up for.
-  return op.exchanged ? relative : fit.c1 * relative;
+  return op.exchanged ? relative : fit.skew_strength * relative;
 }
 
 // The same, where second copies of popular experts are placed by somebody who knows the loads: the device
@@ -77,8 +78,9 @@ Routed routed(const Moe& op, const MoeFit& fit) {
   }
   copies = std::max(1.0, copies * fullest_device(op, fit));
   const double spread = std::min(local, copies);
-  double touched =
-      std::min(spread, -local * std::expm1(-std::pow(fit.ct * copies / local, fit.et)));
+  double touched = std::min(
+      spread,
+      -local * std::expm1(-std::pow(fit.touched_scale * copies / local, fit.touched_power)));
   if (op.skew < kFirstSkew) {
     const double even = std::min(spread, experts_touched(op));
     touched = even + (touched - even) * op.skew / kFirstSkew;
@@ -99,30 +101,33 @@ FormTime moe_form(const Moe& op, const Routed& work, const DeviceRates& device, 
   const double rows = work.copies / work.touched;
   const double weights = work.touched * matrices(op) * hidden * inner * weight_bytes(op);
   const double activations = work.copies * (2 * hidden + matrices(op) * inner) * 2;
-  const double held = held_share_4(weights + activations, fit.l2c * device.cache);
-  const double passes = activations * fit.ca / 2 + fit.cT * 4 * passed_tokens(op) * hidden;
-  const double memory = (weights + passes * (1 - 0.7 * held)) / (device.bandwidth * fit.eta_m);
+  const double held = held_share_4(weights + activations, fit.cache_share * device.cache);
+  const double passes =
+      activations * fit.activation_passes / 2 + fit.token_passes * 4 * passed_tokens(op) * hidden;
+  const double memory =
+      (weights + passes * (1 - 0.7 * held)) / (device.bandwidth * fit.memory_share);
 
-  const double per_flop = 256 / (peak / device.processors * fit.eta_c);
+  const double per_flop = 256 / (peak / device.processors * fit.compute_share);
   double compute = std::numeric_limits<double>::infinity();
   for (const double tile : {16.0, 32.0, 64.0, 128.0}) {
     // An expert's last tile is half full on average. The tables' small calls fill one tile; what an
     // exchange brings is ragged whatever its size, so that fewer and fuller experts never take longer.
     const double ragged = op.exchanged || rows >= tile ? 0.5 : 0;
     const double tiles = work.touched * std::max(rows / tile + ragged, 1.0) / device.processors;
-    const double each = per_flop * (tile + fit.x0 * (tile + 128) / 128);
+    const double each = per_flop * (tile + fit.small_tile_loss * (tile + 128) / 128);
     const double up = std::max(tiles * std::max((matrices(op) - 1) * inner / 128, 1.0), 1.0);
     const double down = std::max(tiles * std::max(hidden / 128, 1.0), 1.0);
-    compute = std::min(
-        compute, each * (up * hidden + down * inner) + 0.1 * fit.lw / device.clock * (up + down));
+    compute = std::min(compute, each * (up * hidden + down * inner) +
+                                    0.1 * fit.wave_start / device.clock * (up + down));
   }
   const double useful = 2 * matrices(op) * mean_copies(op) * hidden * inner;
   FormTime form;
   form.compute = compute;
   form.memory = memory;
-  form.launch = shifted_floor(fit.floor, set, device) + fit.ctok * work.copies / device.processors +
-                fit.lr / device.clock * std::log2(double(op.local_experts) + 1);
-  form.time = form.launch + overlapped(compute, memory, fit.pn);
+  form.launch = shifted_floor(fit.floor, set, device) +
+                fit.token_copy * work.copies / device.processors +
+                fit.expert_doubling / device.clock * std::log2(double(op.local_experts) + 1);
+  form.time = form.launch + overlapped(compute, memory, fit.overlap_power);
   form.least = std::max(useful / peak, weights / device.bandwidth);
   return form;
 }
@@ -154,6 +159,18 @@ KernelTime moe_roofline(const Moe& op, const Device& device) {
 }
 
 }  // namespace
+
+KernelTime time_of(const Moe& op, const KernelContext& context) {
+  return moe_time(op, context.device, context.calibration);
+}
+
+Coordinates shape_of(const Moe& op, Family) { return moe_coordinates(op); }
+
+OwnSlot slot_of(const Moe& op, const SlotContext& context) {
+  if (!has_gemm_format(op.weights, op.activations)) return {};
+  auto& sets = context.calibration.moe[static_cast<std::size_t>(moe_format(op))];
+  return slot_in(sets, sets, context);
+}
 
 double experts_touched(const Moe& op) {
   const double chosen = std::min(0.999999, double(op.top_k) / double(op.experts));

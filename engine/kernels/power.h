@@ -7,7 +7,11 @@
 namespace engine {
 
 // Makes of a kernel in a short burst, which may exceed the limit and which is what tables measure, one in a machine that
-// is never idle. It stays as it is where the device does not say what it draws. In place: this is the innermost loop.
-void sustain(KernelTime& kernel, const Op& op, const Device& device);
+// is never idle, and returns what the device draws meanwhile. The kernel stays as it is, and the energy is zero, where
+// the device does not say what it draws. In place: this is the innermost loop.
+Joules sustain(KernelTime& kernel, const Op& op, const Device& device);
+
+// Drawn while the device waits for its host or for other devices; zero where it does not say what its kernels draw.
+Watts power_at_rest(const Device& device);
 
 }  // namespace engine

@@ -1,6 +1,7 @@
 #include "engine/kernels/quantize.h"
 
 #include "engine/kernels/elementwise.h"
+#include "engine/kernels/kernel_models.h"
 
 namespace engine {
 namespace {
@@ -16,7 +17,15 @@ Elementwise pass_over(const Quantize& op) {
 
 }  // namespace
 
-Coordinates quantize_coordinates(const Quantize& op) { return pass_coordinates(pass_over(op)); }
+KernelTime time_of(const Quantize& op, const KernelContext& context) {
+  return quantize_time(op, context.device, context.calibration);
+}
+
+Coordinates shape_of(const Quantize& op, Family) { return pass_coordinates(pass_over(op)); }
+
+OwnSlot slot_of(const Quantize&, const SlotContext& context) {
+  return pass_slot(Pass::quantize, context);
+}
 
 KernelTime quantize_time(const Quantize& op, const Device& device, const Calibration* calibration) {
   return elementwise_time(pass_over(op), device, Family::quantize, calibration);

@@ -12,6 +12,4 @@ namespace engine {
 KernelTime quantize_time(const Quantize& op, const Device& device,
                          const Calibration* calibration = nullptr);
 
-Coordinates quantize_coordinates(const Quantize& op);
-
 }  // namespace engine

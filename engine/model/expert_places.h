@@ -14,6 +14,8 @@ struct ExpertPlaces {
   std::int64_t placed = 0;     // experts and second copies, on all devices that share them
   std::int64_t redundant = 0;  // of these: second copies
   std::int64_t local = 0;      // on one device
+
+  bool operator==(const ExpertPlaces&) const = default;
 };
 
 // Why the experts cannot lie like this, or nothing.

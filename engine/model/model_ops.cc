@@ -1,15 +1,11 @@
 #include "engine/model/model_ops.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "engine/model/passes.h"
 
 namespace engine {
 namespace {
-
-// Activations between kernels are kept in 16 bits; only matrix inputs may be narrower.
-constexpr double kActivationBytes = 2;
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 bool narrow(Dtype dtype) { return bytes_of(dtype) < kActivationBytes; }
 
@@ -18,6 +14,7 @@ struct Builder {
   const ModelShard& shard;
   const ModelSpec& model;
   const BatchShape& batch;
+  const LayerCounts& counts;
   OpList& ops;
   double rows;  // tokens, padding included
 
@@ -31,18 +28,22 @@ struct Builder {
             .group = shard.dense.group};
   }
 
-  // `reads` and `writes` in 16-bit values.
-  Elementwise pass(double reads, double writes, double flops) const {
-    return {.rows = rows,
-            .resident_bytes = (reads + writes) * kActivationBytes,
-            .cold_bytes = 0,
-            .flops = flops};
+  void embedding() const {
+    ops.add(OpName::embedding, Family::embed, 1, embedding_pass(rows, double(model.hidden)));
+  }
+
+  // To the next pipeline stage.
+  void stage_transfer(double calls) const {
+    ops.add(OpName::stage_transfer, Family::send_recv, calls,
+            Collective{
+                .pattern = Pattern::send_recv,
+                .bytes = rows * double(model.hidden) * kActivationBytes / double(shard.parallel.tp),
+                .ranks = 2,
+                .stride = shard.parallel.tp});
   }
 
   void norm(OpName name, double calls) const {
-    // Residual add and norm in one pass: read input and residual, write both; four operations each.
-    const double values = rows * double(model.hidden);
-    ops.add(name, Family::norm, calls, pass(2 * values, 2 * values, 4 * values));
+    ops.add(name, Family::norm, calls, norm_pass(rows, double(model.hidden)));
   }
 
   void quantize(OpName name, double calls, double width) const {
@@ -66,7 +67,7 @@ struct Builder {
   }
 
   void attention_projections() const {
-    const double layers = double(model.layers);
+    const double layers = double(counts.all());
     quantize(OpName::quantize_input, 2 * layers, double(model.hidden));
     if (model.is_mla()) {
       latent_projections(layers);
@@ -87,10 +88,10 @@ struct Builder {
     const double key = rows * double(shard.kv_heads * model.head_dim);
     if (model.qk_norm) {
       ops.add(OpName::qk_norm, Family::norm, layers,
-              pass(query + key, query + key, 4 * (query + key)));
+              pass_over(rows, query + key, query + key, 4 * (query + key)));
     }
-    Elementwise rope = pass(query + 2 * key, query, model.rotary ? 3 * (query + key) : 0);
-    rope.cold_bytes = 2 * key * bytes_of(shard.quant.kv);
+    Elementwise rope = rope_pass(rows, query, key, bytes_of(shard.quant.kv));
+    if (!model.rotary) rope.flops = 0;
     ops.add(OpName::rope, Family::rope, layers, rope);
   }
 
@@ -106,7 +107,7 @@ struct Builder {
     ops.add(OpName::kv_down, Family::gemm, layers, gemm(mla.kv_rank + mla.rope_dim, model.hidden));
     const double rotated = rows * double((shard.heads + 1) * mla.rope_dim);
     const double latent = rows * double(mla.kv_rank + mla.rope_dim);
-    Elementwise rope = pass(rotated + latent, rotated, 3 * rotated);
+    Elementwise rope = pass_over(rows, rotated + latent, rotated, 3 * rotated);
     rope.cold_bytes = latent * bytes_of(shard.quant.kv);
     ops.add(OpName::rope, Family::rope, layers, rope);
     if (batch.decode_sequences > 0) {
@@ -116,10 +117,10 @@ struct Builder {
       Gemm absorb = gemm(mla.kv_rank, mla.nope_dim);
       absorb.m = decodes;
       absorb.batch = shard.heads;
-      ops.add(OpName::q_absorb, Family::mla_gen_pre, layers, absorb);
+      ops.add(OpName::q_absorb, Family::mla_gen_pre, layers, absorb, Grows::decodes);
       std::swap(absorb.n, absorb.k);
       absorb.n = mla.value_dim;
-      ops.add(OpName::v_absorb, Family::mla_gen_post, layers, absorb);
+      ops.add(OpName::v_absorb, Family::mla_gen_post, layers, absorb, Grows::decodes);
     }
     quantize(OpName::quantize_attention, layers, double(shard.heads * mla.value_dim));
     ops.add(OpName::attention_out, Family::gemm, layers,
@@ -129,15 +130,14 @@ struct Builder {
   void mlp(double calls, std::int64_t width, OpName up, OpName activation, OpName down) const {
     const bool gated = model.mlp == MlpKind::gated;
     ops.add(up, Family::gemm, calls, gemm(gated ? 2 * width : width, model.hidden));
-    const double values = rows * double(width);
-    ops.add(activation, Family::act, calls, pass(gated ? 2 * values : values, values, 5 * values));
+    ops.add(activation, Family::act, calls, activation_pass(rows, double(width), gated));
     if (up != OpName::shared_gate_up) quantize(OpName::quantize_mlp, calls, double(width));
     ops.add(down, Family::gemm, calls, gemm(model.hidden, width));
   }
 
   void mixture() const {
     const MoeSpec& moe = model.moe;
-    const double layers = double(shard.layers.mixture);
+    const double layers = double(counts.mixture);
     Gemm router = gemm(moe.experts, model.hidden);
     router.weights = router.activations = Dtype::bf16;
     ops.add(OpName::router, Family::gemm, layers, router);
@@ -161,7 +161,9 @@ struct Builder {
                           .value_bytes = bytes_of(shard.quant.activations)};
     // The kernels for many tokens ask the host how much arrives, which a captured step cannot.
     if (batch.prefill_tokens == 0) travel.kernels = ExpertExchange::Kernels::low_latency;
-    if (exchange) ops.add(OpName::expert_dispatch, Family::all_to_all, layers, travel);
+    if (exchange) {
+      ops.add(OpName::expert_dispatch, Family::all_to_all, layers, travel, Grows::exchanged);
+    }
     ops.add(OpName::experts, Family::moe, layers,
             Moe{.tokens = rows * double(shard.expert_replicas),
                 .hidden = model.hidden,
@@ -180,7 +182,7 @@ struct Builder {
     if (exchange) {
       travel.way = ExpertExchange::Way::combine;
       travel.value_bytes = kActivationBytes;
-      ops.add(OpName::expert_combine, Family::all_to_all, layers, travel);
+      ops.add(OpName::expert_combine, Family::all_to_all, layers, travel, Grows::exchanged);
     }
   }
 
@@ -191,25 +193,24 @@ struct Builder {
     logits.m = batch.sampled;
     // Output projections are left in 16 bits by every common quantisation recipe.
     logits.weights = logits.activations = Dtype::bf16;
-    ops.add(OpName::logits, Family::gemm, 1, logits);
+    ops.add(OpName::logits, Family::gemm, 1, logits, Grows::sampled);
     if (shard.parallel.tp > 1) {
       ops.add(OpName::logits_gather, Family::all_gather, 1,
               Collective{Pattern::all_gather, sampled * double(model.vocabulary) * kActivationBytes,
-                         shard.parallel.tp, 1});
+                         shard.parallel.tp, 1},
+              Grows::sampled);
     }
-    const double values = sampled * double(model.vocabulary);
-    Elementwise sampling = pass(values, 0, values);
-    sampling.rows = sampled;
-    ops.add(OpName::sampling, Family::sample, 1, sampling);
+    const Elementwise sampling = sampling_pass(sampled, double(model.vocabulary));
+    ops.add(OpName::sampling, Family::sample, 1, sampling, Grows::sampled);
     if (shard.sampling == Sampling::sorted) {
       // Sort, order, probabilities, running sums, masks, scatter. On an H200 (PyTorch 2.11, 16 to 127
       // rows, vocabularies of 32,000 to 201,088) all of it takes as long as 24 passes that move 21
       // bytes a logit at peak bandwidth.
       Elementwise sort = sampling;
       sort.resident_bytes = 0;
-      sort.cold_bytes = 21 * values;
+      sort.cold_bytes = 21 * sampled * double(model.vocabulary);
       // Plain passes: the family of sampling is fitted to argmax, one thread block a row.
-      ops.add(OpName::sampling, Family::residual, 24, sort);
+      ops.add(OpName::sampling, Family::residual, 24, sort, Grows::sampled);
     }
   }
 };
@@ -220,90 +221,42 @@ double overhang_of(const ModelShard& shard, const BatchShape& batch, bool beside
 
 }  // namespace
 
-std::optional<std::string> shard_problem(const ModelSpec& model, const Parallelism& parallel) {
-  const auto indivisible = [](const char* what, std::int64_t count, const char* by,
-                              std::int64_t ways) {
-    return std::string(what) + " " + std::to_string(count) + " cannot be split " +
-           std::to_string(ways) + " ways (" + by + ")";
-  };
-  if (model.heads % parallel.tp != 0) {
-    return indivisible("model.heads", model.heads, "parallel.tp", parallel.tp);
-  }
-  if (!model.is_mla() && model.kv_heads % parallel.tp != 0 && parallel.tp % model.kv_heads != 0) {
-    return indivisible("model.kv_heads", model.kv_heads, "parallel.tp", parallel.tp);
-  }
-  if (model.intermediate % parallel.tp != 0) {
-    return indivisible("model.intermediate", model.intermediate, "parallel.tp", parallel.tp);
-  }
-  if (parallel.pp > model.layers) {
-    return "parallel.pp " + std::to_string(parallel.pp) + " exceeds model.layers " +
-           std::to_string(model.layers);
-  }
-  return expert_problem(model, parallel);
-}
-
-ModelShard shard_of(const ModelSpec& model, const Parallelism& parallel,
-                    const Quantization& quant) {
-  ModelShard shard;
-  shard.model = &model;
-  shard.parallel = parallel;
-  shard.quant = quant;
-  shard.dense = quant;
-  if (quant.scope == QuantScope::experts) {
-    shard.dense.weights = shard.dense.activations = Dtype::bf16;
-  }
-  shard.layers = layer_counts(model);
-  shard.heads = model.heads / parallel.tp;
-  shard.kv_heads = std::max<std::int64_t>(1, model.kv_heads / parallel.tp);
-  shard.intermediate = model.intermediate / parallel.tp;
-  shard.vocabulary = divide_up(model.vocabulary, parallel.tp);
-  if (model.is_moe()) {
-    // Up to the tensor-parallel group, expert parallelism replaces splitting each expert; beyond
-    // it, several replicas pool their experts and exchange tokens.
-    shard.experts = expert_places(model, parallel);
-    const std::int64_t split = std::max<std::int64_t>(1, parallel.tp / parallel.ep);
-    shard.expert_intermediate = divide_up(model.moe.intermediate, split);
-    shard.expert_replicas = std::max<std::int64_t>(1, parallel.ep / parallel.tp);
-    shard.shared_intermediate = divide_up(model.moe.shared_intermediate, parallel.tp);
-  }
-  return shard;
-}
-
-void token_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops) {
+void token_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,
+               OpList& ops) {
   const ModelSpec& model = *shard.model;
   const double rows = double(batch.tokens() + batch.padding);
-  const Builder build{shard, model, batch, ops, rows};
-  const double hidden = double(model.hidden);
-  ops.add(OpName::embedding, Family::embed, 1,
-          Elementwise{.rows = rows,
-                      .resident_bytes = rows * hidden * kActivationBytes,
-                      .cold_bytes = rows * hidden * kActivationBytes,
-                      .flops = 0});
-  const double layers = double(model.layers);
+  const Builder build{shard, model, batch, span.layers, ops, rows};
+  if (span.first) build.embedding();
+  const double layers = double(span.layers.all());
   const double after_attention = layers * double(model.norms_per_layer / 2);
   build.norm(OpName::input_norm, layers * double(model.norms_per_layer) - after_attention);
   build.attention_projections();
   build.norm(OpName::mlp_norm, after_attention);
-  if (shard.layers.dense > 0) {
+  if (span.layers.dense > 0) {
     const bool gated = model.mlp == MlpKind::gated;
-    build.mlp(double(shard.layers.dense), shard.intermediate, gated ? OpName::gate_up : OpName::up,
+    build.mlp(double(span.layers.dense), shard.intermediate, gated ? OpName::gate_up : OpName::up,
               OpName::activation, OpName::down);
   }
-  if (shard.layers.mixture > 0) build.mixture();
+  if (span.layers.mixture > 0) build.mixture();
   build.all_reduce(OpName::mlp_reduce, layers);
-  build.norm(OpName::final_norm, 1);
-  build.head();
-  if (shard.parallel.pp > 1) {
-    ops.add(OpName::stage_transfer, Family::send_recv, double(shard.parallel.pp - 1),
-            Collective{.pattern = Pattern::send_recv,
-                       .bytes = rows * hidden * kActivationBytes / double(shard.parallel.tp),
-                       .ranks = 2,
-                       .stride = shard.parallel.tp});
+  if (span.last) {
+    build.norm(OpName::final_norm, 1);
+    build.head();
+  } else {
+    build.stage_transfer(1);
   }
 }
 
+void token_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops) {
+  token_ops(shard, {.layers = shard.layers}, batch, ops);
+  const double rows = double(batch.tokens() + batch.padding);
+  const Builder build{shard, *shard.model, batch, shard.layers, ops, rows};
+  build.stage_transfer(double(shard.parallel.pp - 1));
+}
+
 // Decodes are prompts of one token to the kernel that reads the step's prompts.
-void joined_decode_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops) {
+void joined_decode_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,
+                       OpList& ops) {
   const double sequences = double(batch.decode_sequences);
   AttentionPrefill op{.sequences = batch.decode_sequences,
                       .tokens = sequences,
@@ -317,14 +270,16 @@ void joined_decode_ops(const ModelShard& shard, const BatchShape& batch, OpList&
                       .overhang = overhang_of(shard, batch, batch.prefill_sequences > 0),
                       .kv = shard.quant.kv,
                       .activations = shard.dense.activations};
-  ops.add(OpName::attention, Family::attn_prefill, double(shard.layers.full), op);
+  ops.add(OpName::attention, Family::attn_prefill, double(span.layers.full), op, Grows::context);
   op.window = shard.model->window;
   op.pairs = op.kv_tokens = batch.decode_window_kv_tokens;
   op.overhang = 0;  // windows make long contexts alike
-  ops.add(OpName::attention_window, Family::attn_prefill, double(shard.layers.windowed), op);
+  ops.add(OpName::attention_window, Family::attn_prefill, double(span.layers.windowed), op,
+          Grows::context);
 }
 
-void attention_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops) {
+void attention_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,
+                   OpList& ops) {
   const ModelSpec& model = *shard.model;
   const Quantization& quant = shard.dense;
   if (batch.prefill_tokens > 0) {
@@ -344,24 +299,25 @@ void attention_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops
       op.latent = model.mla.kv_rank + model.mla.rope_dim;
       op.value_dim = model.mla.value_dim;
       // Keys and values of all tokens seen, the cached ones too, are expanded from the latent.
-      ops.add(OpName::kv_up, Family::gemm, double(model.layers),
+      ops.add(OpName::kv_up, Family::gemm, double(span.layers.all()),
               Gemm{.m = std::int64_t(batch.prefill_kv_tokens),
                    .n = shard.heads * (model.mla.nope_dim + model.mla.value_dim),
                    .k = model.mla.kv_rank,
                    .batch = 1,
                    .weights = quant.weights,
                    .activations = quant.activations,
-                   .group = quant.group});
+                   .group = quant.group},
+              Grows::context);
     }
     const Family family = model.is_mla() ? Family::mla_prefill : Family::attn_prefill;
-    ops.add(OpName::attention, family, double(shard.layers.full), op);
+    ops.add(OpName::attention, family, double(span.layers.full), op, Grows::context);
     op.window = model.window;
     op.pairs = batch.prefill_window_pairs;
     op.kv_tokens = batch.prefill_window_kv_tokens;
-    ops.add(OpName::attention_window, family, double(shard.layers.windowed), op);
+    ops.add(OpName::attention_window, family, double(span.layers.windowed), op, Grows::context);
   }
   if (batch.decode_sequences > 0 && batch.prefill_tokens > 0 && shard.joined_attention) {
-    joined_decode_ops(shard, batch, ops);
+    joined_decode_ops(shard, span, batch, ops);
   } else if (batch.decode_sequences > 0) {
     AttentionDecode op{.sequences = batch.decode_sequences,
                        .kv_tokens = batch.decode_kv_tokens,
@@ -380,12 +336,16 @@ void attention_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops
       op.values_in_keys = true;
     }
     const Family family = model.is_mla() ? Family::mla_decode : Family::attn_decode;
-    ops.add(OpName::attention, family, double(shard.layers.full), op);
+    ops.add(OpName::attention, family, double(span.layers.full), op, Grows::context);
     op.window = model.window;
     op.kv_tokens = batch.decode_window_kv_tokens;
     op.overhang = 0;
-    ops.add(OpName::attention_window, family, double(shard.layers.windowed), op);
+    ops.add(OpName::attention_window, family, double(span.layers.windowed), op, Grows::context);
   }
+}
+
+void attention_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops) {
+  attention_ops(shard, {.layers = shard.layers}, batch, ops);
 }
 
 }  // namespace engine

@@ -141,6 +141,9 @@ struct LayerCounts {
   std::int64_t mixture = 0;   // routed experts
   std::int64_t full = 0;      // attention over everything
   std::int64_t windowed = 0;  // attention over the window
+
+  std::int64_t all() const { return full + windowed; }
+  bool operator==(const LayerCounts&) const = default;
 };
 LayerCounts layer_counts(const ModelSpec& model);
 

@@ -1,6 +1,8 @@
 // Shapes of the operations a step consists of. A variant: the compiler lists what a new one needs.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <variant>
 
@@ -8,6 +10,15 @@
 #include "engine/model/op_names.h"
 
 namespace engine {
+
+// What an op does, where no measurement says more: its time is the roofline of that (engine/kernels/counted.cc).
+struct OpCounts {
+  enum class Unit : std::uint8_t { vector, matrix };
+  double flops = 0;
+  double cold_bytes = 0;      // from or to memory in any case
+  double resident_bytes = 0;  // activations, which the kernel before left in the cache if they fit
+  Unit unit = Unit::vector;   // that does the arithmetic
+};
 
 // C[m, n] = A[m, k] W[k, n], `batch` times over. Weights narrower than the activations are
 // expanded on the fly.
@@ -144,6 +155,19 @@ struct Scan {
   std::int64_t head_dim = 64;
   std::int64_t state = 128;
   std::int64_t chunk = 256;  // tokens handled as one matrix product; decodes have one
+
+  // Within a chunk tokens meet pairwise, as in attention; between chunks they meet through the state.
+  OpCounts counts() const {
+    const double all = double(heads), dim = double(head_dim), width = double(state);
+    const double together = std::min(double(chunk), tokens / double(sequences));
+    // Scores and their product with the values in the chunk; update and read of the state.
+    const double flops_per_token = all * (together * (width + dim) + 4 * dim * width);
+    return {.flops = tokens * flops_per_token,
+            // The state is kept in 32 bits, read and written once a step.
+            .cold_bytes = double(sequences) * all * dim * width * 4 * 2,
+            .resident_bytes = tokens * all * (2 * dim + 2 * width) * 2,
+            .unit = OpCounts::Unit::matrix};
+  }
 };
 
 // A short causal convolution over tokens, one filter a channel.
@@ -151,6 +175,13 @@ struct Convolution {
   double tokens = 1;
   std::int64_t channels = 1;
   std::int64_t width = 4;
+
+  OpCounts counts() const {
+    const double values = tokens * double(channels);
+    return {.flops = 2 * values * double(width),
+            .cold_bytes = double(channels * width) * 2,
+            .resident_bytes = values * 2 * 2};
+  }
 };
 
 enum class Pattern : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, send_recv };
@@ -193,11 +224,31 @@ struct ExpertExchange {
 using Op = std::variant<Gemm, GroupedGemm, Moe, AttentionPrefill, AttentionDecode, Elementwise,
                         Quantize, Copy, Lora, Scan, Convolution, Collective, ExpertExchange>;
 
-// An operation in its place: what it is for, how its time is modelled, and how often a step does it.
+// The one number of a step that an operation's time follows from, everything else being equal.
+enum class Grows : std::uint8_t {
+  tokens,     // that go through the model, padding included
+  sampled,    // sequences that produce a token
+  decodes,    // sequences that decode, padding included
+  exchanged,  // tokens that travel to their experts; with prompts among them by other kernels
+  context,    // keys attended to
+};
+
+// What an operation runs beside. Operations of one group run at the same time, in streams: those of one stream one after
+// another. The first stream is the main one; what others do is hidden as far as the streams before them last.
+struct Beside {
+  std::uint8_t group = 0;  // 0: nothing; the step waits for it
+  std::uint8_t stream = 0;
+};
+constexpr std::size_t kMostStreams = 4;
+
+// An operation in its place: what it is for, how its time is modelled, how often a step does it, what its time follows
+// from and what it runs beside.
 struct PlannedOp {
   OpName name = OpName::qkv;
   Family family = Family::gemm;
   double calls = 1;
+  Grows grows = Grows::tokens;
+  Beside beside;
   Op op;
 };
 

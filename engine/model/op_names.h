@@ -86,6 +86,11 @@ constexpr std::array<std::string_view, 33> enum_names(Family) {
           "expert_combine"};
 }
 
+constexpr bool is_attention(Family family) {
+  return family == Family::attn_prefill || family == Family::attn_decode ||
+         family == Family::mla_prefill || family == Family::mla_decode;
+}
+
 // What an operation is for in the model.
 enum class OpName : std::uint8_t {
   embedding,

@@ -15,10 +15,11 @@ Interval interval_of(const std::vector<KernelRow>& rows, std::optional<Phase> ph
   double total = 0;
   for (const KernelRow& row : rows) {
     if (phase && row.phase != *phase) continue;
+    const Seconds time = row.work.exposed();
     Deviation& family = families[static_cast<std::size_t>(row.family)];
-    family.below += (row.time - row.low).value;
-    family.above += (row.high - row.time).value;
-    total += row.time.value;
+    family.below += (time - row.work.low).value;
+    family.above += (row.work.high - time).value;
+    total += time.value;
   }
   double below = 0, above = 0;
   for (const Deviation& family : families) {

@@ -2,160 +2,246 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
+#include <utility>
+
+#include "engine/kernels/power.h"
 
 namespace engine {
+namespace {
 
-std::int32_t StepTable::cell_at(std::int32_t batch, std::int64_t sequences, double context,
-                                DecodeKernel kernel) {
-  const DecodeBatch& entry = batches_[std::size_t(batch)];
-  const std::int64_t place = ContextGrid::place(context);
-  const std::int64_t before = (kernel.window ? kContextPlaces : 0) +
-                              (kernel.joined ? (windowed_ ? 2 : 1) * kContextPlaces : 0);
-  const std::size_t first = entry.first_cell + std::size_t(before);
-  std::int32_t& index = cell_index_[first + std::size_t(std::min(place, kContextPlaces - 1))];
-  if (index < 0) {
-    index = std::int32_t(cells_.size());
-    cells_.push_back(
-        cell_between(sequences, ContextGrid::point(place), ContextGrid::point(place + 1), kernel));
-    cells_.back().batch = batch;
+using Part = TokenTable::Part;
+
+// Rows kept from run to run, some ten megabytes of them: what lengths and batches of a sweep share.
+constexpr std::size_t kMostRows = 100'000;
+
+}  // namespace
+
+void StepTable::reset(const StepContext& context, const StepScale& scale) {
+  context_ = &context;
+  scale_ = scale;
+  prompt_rows_.clear();
+  for (ByPhase* sums : {&seconds_, &steps_, &gaps_, &launches_}) sums->fill(0);
+  saved_ = {};
+  StepInputs inputs(context);
+  const bool known = inputs.recognisable() && inputs == inputs_;
+  if (known && tokens_.rows() + attention_.rows() <= kMostRows) {
+    tokens_.reset(context);
+    attention_.reset(context);
+    for (DecodeBatch& batch : batches_) batch.steps = 0;
+    return;
   }
-  return index;
+  tokens_.forget(context);
+  attention_.forget(context);
+  batch_index_.clear();
+  batches_.clear();
+  latent_ = context.shard.model->is_mla();
+  exchanges_ = context.shard.expert_replicas > 1;
+  inputs_ = std::move(inputs);
+}
+
+void StepTable::add_batch(std::int64_t sequences) {
+  const LaunchMode mode = launch_mode(true, sequences, context_->host);
+  DecodeBatch batch;
+  batch.rows = mode == LaunchMode::replay ? captured_batch(sequences, context_->host) : sequences;
+  batch.fixed.add(tokens_.at(Part::body, batch.rows));
+  if (exchanges_) batch.fixed.add(tokens_.at(Part::decode_exchange, batch.rows));
+  batch.fixed.add(tokens_.at(Part::head, sequences));
+  if (latent_) batch.fixed.add(tokens_.at(Part::absorb, batch.rows));
+  const HostLine host = host_line({.launches = batch.fixed.launches + attention_.launches(),
+                                   .sequences = sequences,
+                                   .streamed = sequences},
+                                  mode, context_->host);
+  batch.added = host.added.value;
+  batch.least = host.least.value;
+  batch.gap = host.gap.value;
+  if (std::size_t(sequences) >= batch_index_.size()) {
+    batch_index_.resize(std::size_t(sequences) + 1, -1);
+  }
+  batch_index_[std::size_t(sequences)] = std::int32_t(batches_.size());
+  batches_.push_back(batch);
+  attention_.add_batch(sequences);
 }
 
 DecodeLine StepTable::decode_line(const Decodes& decodes) {
-  const std::int64_t sequences = decodes.sequences;
   DecodeLine line;
-  line.batch = batch_of(sequences);
+  line.batch = batch_of(decodes.sequences);
   const DecodeBatch& batch = batches_[std::size_t(line.batch)];
-  line.fixed = batch.fixed;
+  line.fixed = batch.fixed.time;
   line.added = batch.added;
   line.least = batch.least;
-  if (uneven_) {
-    line.overhang = std::max(0.0, decodes.longest - decodes.context / double(sequences));
-    line.fixed += batch.alone.key_time * line.overhang;
+  if (attention_.uneven()) {
+    line.overhang = std::max(0.0, decodes.longest - decodes.context / double(decodes.sequences));
+    line.fixed += attention_.overhang(line.batch, false).per_key.time * line.overhang;
   }
   line.context_end = line.window_end = std::numeric_limits<double>::infinity();
-  if (full_) {
-    line.cell = cell_at(line.batch, sequences, decodes.context, {});
-    const Cell& cell = cells_[std::size_t(line.cell)];
-    line.slope = cell.slope;
-    line.fixed += cell.time_low - line.slope * cell.low;
+  if (attention_.full()) {
+    line.cell = attention_.cell_at(line.batch, decodes.context, {});
+    const AttentionTable::Cell& cell = attention_.cell(line.cell);
+    line.slope = cell.per_token.time;
+    line.fixed += cell.at_low.time - line.slope * cell.low;
     line.context_end = cell.high;
   }
-  if (windowed_) {
-    line.window_cell = cell_at(line.batch, sequences, decodes.window, {.window = true});
-    const Cell& cell = cells_[std::size_t(line.window_cell)];
-    line.window_slope = cell.slope;
-    line.fixed += cell.time_low - line.window_slope * cell.low;
+  if (attention_.windowed()) {
+    line.window_cell = attention_.cell_at(line.batch, decodes.window, {.window = true});
+    const AttentionTable::Cell& cell = attention_.cell(line.window_cell);
+    line.window_slope = cell.per_token.time;
+    line.fixed += cell.at_low.time - line.window_slope * cell.low;
     line.window_end = cell.high;
   }
   const double scale = scale_[std::size_t(Phase::decode)];
-  line.fixed *= scale;
-  line.slope *= scale;
-  line.window_slope *= scale;
-  line.added *= scale;
-  line.least *= scale;
+  for (double* time : {&line.fixed, &line.slope, &line.window_slope, &line.added, &line.least}) {
+    *time *= scale;
+  }
   return line;
 }
 
 void StepTable::count_decode(const DecodeLine& line, double steps, double context_sum,
                              double window_sum, double seconds) {
-  constexpr std::size_t phase = std::size_t(Phase::decode);
-  DecodeBatch& batch = batches_[std::size_t(line.batch)];
-  batch.steps += steps;
-  batch.alone.keys[phase] += steps * line.overhang;
-  if (line.cell >= 0) {
-    cells_[std::size_t(line.cell)].steps[phase] += steps;
-    cells_[std::size_t(line.cell)].sum[phase] += context_sum;
-  }
-  if (line.window_cell >= 0) {
-    cells_[std::size_t(line.window_cell)].steps[phase] += steps;
-    cells_[std::size_t(line.window_cell)].sum[phase] += window_sum;
-  }
-  seconds_[phase] += seconds;
-  steps_[phase] += steps;
+  constexpr Phase phase = Phase::decode;
+  batches_[std::size_t(line.batch)].steps += steps;
+  attention_.use_overhang(line.batch, false, phase, steps * line.overhang);
+  if (line.cell >= 0) attention_.use(line.cell, phase, steps, context_sum);
+  if (line.window_cell >= 0) attention_.use(line.window_cell, phase, steps, window_sum);
+  seconds_[std::size_t(phase)] += seconds;
+  steps_[std::size_t(phase)] += steps;
 }
 
-// Attention of several prompts, or of one that goes on: too many different ones for a table.
-void StepTable::run_prompts(const BatchShape& batch, Phase phase, Kernels& kernels) {
+void StepTable::run_decodes(const BatchShape& batch, Phase phase, KernelSums& kernels) {
+  if (latent_) kernels.add(tokens_.use(Part::absorb, batch.decode_sequences, phase));
+  const std::int32_t number = batch_of(batch.decode_sequences);
+  const bool joined = attention_.joined();
+  const auto attend = [&](double context, bool window) {
+    const std::int32_t index =
+        attention_.cell_at(number, context, {.window = window, .joined = joined});
+    const AttentionTable::Cell& cell = attention_.cell(index);
+    kernels.add(cell.at_low);
+    kernels.add(cell.per_token, context - cell.low);
+    attention_.use(index, phase, 1, context);
+  };
+  if (attention_.full()) attend(batch.decode_kv_tokens, false);
+  if (attention_.windowed()) attend(batch.decode_window_kv_tokens, true);
+  if (!attention_.uneven()) return;
+  const double keys = decode_overhang(batch, joined);
+  kernels.add(attention_.overhang(number, joined).per_key, keys);
+  attention_.use_overhang(number, joined, phase, keys);
+}
+
+void StepTable::run_prompts(const BatchShape& batch, Phase phase, KernelSums& kernels) {
+  // One prompt read from its start on is what most steps with prompts have, and lengths recur.
+  const bool fresh = batch.prefill_kv_tokens == double(batch.prefill_tokens);
+  if (fresh && batch.prefill_sequences == 1) {
+    kernels.add(tokens_.use(Part::prompt, batch.prefill_tokens, phase));
+    return;
+  }
+  // Several prompts, or one that goes on: too many different ones for a table.
   BatchShape prompts = batch;
   prompts.decode_sequences = 0;
-  scratch_ops_.clear();
-  attention_ops(context_->shard, prompts, scratch_ops_);
-  scratch_rows_.clear();
-  const DeviceTime attention = device_time(scratch_ops_, *context_, phase, &scratch_rows_);
-  kernels.time += attention.total().value;
-  kernels.launches += attention.launches;
-  kernels.saved.add(attention.saved);
-  for (const KernelRow& row : scratch_rows_) {
-    auto same = std::find_if(prompt_rows_.begin(), prompt_rows_.end(), [&](const KernelRow& have) {
-      return have.op == row.op && have.phase == row.phase;
-    });
-    if (same == prompt_rows_.end()) {
-      prompt_rows_.push_back(row);
-      continue;
-    }
-    same->add(row);
-  }
+  OpList ops;
+  attention_ops(context_->shard, prompts, ops);
+  std::vector<KernelRow>& rows = scratch_rows_;
+  rows.clear();
+  kernels.add(sums_of(device_time(ops, *context_, phase, &rows)));
+  for (const KernelRow& row : rows) prompt_rows_.add(row);
 }
 
 double StepTable::run_mixed(const BatchShape& batch) {
   const Phase phase = batch.decode_sequences > 0 ? Phase::mixed : Phase::prefill;
-  const std::size_t in_phase = std::size_t(phase);
-  Kernels kernels;
-  const auto add = [&](Part part, std::int64_t tokens) {
-    Count& count = count_at(part, tokens);
-    count.steps[in_phase] += 1;
-    kernels.time += count.time;
-    kernels.launches += count.launches;
-    kernels.saved.add(count.saved);
-  };
-  add(Part::body, batch.tokens());
-  if (exchanges_) add(Part::exchange, batch.tokens());
-  if (batch.sampled > 0) add(Part::head, batch.sampled);
-  if (batch.decode_sequences > 0) {
-    if (latent_) add(Part::absorb, batch.decode_sequences);
-    const std::int32_t decodes = batch_of(batch.decode_sequences);
-    const auto attend = [&](double context, bool window) {
-      Cell& cell = cells_[std::size_t(cell_at(decodes, batch.decode_sequences, context,
-                                              {.window = window, .joined = joined_}))];
-      cell.steps[in_phase] += 1;
-      cell.sum[in_phase] += context;
-      kernels.time += cell.time_low + cell.slope * (context - cell.low);
-      kernels.saved.add(cell.saved_low);
-      kernels.saved.add(cell.saved_slope, context - cell.low);
-    };
-    if (full_) attend(batch.decode_kv_tokens, false);
-    if (windowed_) attend(batch.decode_window_kv_tokens, true);
-    if (uneven_) {
-      DecodeBatch& entry = batches_[std::size_t(decodes)];
-      Overhang& overhang = joined_ ? entry.joined : entry.alone;
-      const double keys = decode_overhang(batch, joined_);
-      overhang.keys[in_phase] += keys;
-      kernels.time += overhang.key_time * keys;
-      kernels.saved.add(overhang.key_saved, keys);
-    }
-    kernels.launches += attention_launches_;
-  }
-  // One prompt read from its start on is what most steps with prompts have, and lengths recur.
-  const bool fresh = batch.prefill_kv_tokens == double(batch.prefill_tokens);
-  if (fresh && batch.prefill_sequences == 1) {
-    add(Part::prompt, batch.prefill_tokens);
-  } else {
-    run_prompts(batch, phase, kernels);
-  }
+  KernelSums kernels = tokens_.use(Part::body, batch.tokens(), phase);
+  if (exchanges_) kernels.add(tokens_.use(Part::exchange, batch.tokens(), phase));
+  if (batch.sampled > 0) kernels.add(tokens_.use(Part::head, batch.sampled, phase));
+  if (batch.decode_sequences > 0) run_decodes(batch, phase, kernels);
+  run_prompts(batch, phase, kernels);
   const HostLine host = host_line({.launches = kernels.launches,
                                    .sequences = batch.prefill_sequences + batch.decode_sequences,
                                    .streamed = batch.sampled},
                                   LaunchMode::eager, context_->host);
   saved_.add(step_savings(kernels.saved, Seconds{kernels.time}, host));
-  gaps_[in_phase] += host.gap.value;
-  launches_[in_phase] += kernels.launches;
+  const std::size_t in_phase = std::size_t(phase);
   const double seconds =
       std::max(kernels.time + host.added.value, host.least.value) * scale_[in_phase];
+  gaps_[in_phase] += host.gap.value;
+  launches_[in_phase] += kernels.launches;
   seconds_[in_phase] += seconds;
   steps_[in_phase] += 1;
   return seconds;
+}
+
+double StepTable::prompt_token_seconds() {
+  constexpr std::int64_t tokens = 2048;
+  return tokens_.at(Part::body, tokens).time / double(tokens);
+}
+
+// Decode steps are counted by batch; the counts of tokens they have follow here, once.
+void StepTable::count_decode_tokens() {
+  constexpr Phase phase = Phase::decode;
+  for (std::size_t sequences = 0; sequences < batch_index_.size(); ++sequences) {
+    if (batch_index_[sequences] < 0) continue;
+    const DecodeBatch& batch = batches_[std::size_t(batch_index_[sequences])];
+    tokens_.use(Part::body, batch.rows, phase, batch.steps);
+    if (exchanges_) tokens_.use(Part::decode_exchange, batch.rows, phase, batch.steps);
+    tokens_.use(Part::head, std::int64_t(sequences), phase, batch.steps);
+    if (latent_) tokens_.use(Part::absorb, batch.rows, phase, batch.steps);
+    gaps_[std::size_t(phase)] += batch.gap * batch.steps;
+    launches_[std::size_t(phase)] += (batch.fixed.launches + attention_.launches()) * batch.steps;
+  }
+}
+
+// What decode steps would save. The host's maximum is taken of the mean step of each batch size: its steps differ in
+// context only.
+void StepTable::save_decodes() {
+  std::vector<KernelSums> sums(batches_.size());
+  attention_.sum_by_batch(Phase::decode, sums);
+  for (const std::int32_t index : batch_index_) {
+    if (index < 0 || batches_[std::size_t(index)].steps <= 0) continue;
+    const DecodeBatch& batch = batches_[std::size_t(index)];
+    KernelSums mean = batch.fixed;
+    mean.add(sums[std::size_t(index)], 1 / batch.steps);
+    const HostLine line{.added = Seconds{batch.added}, .least = Seconds{batch.least}};
+    saved_.add(step_savings(mean.saved, Seconds{mean.time}, line), batch.steps);
+  }
+}
+
+// What the host took of a phase whose kernels took `device` seconds.
+HostTime StepTable::host_rest(Phase phase, double device) const {
+  const double seconds = seconds_[std::size_t(phase)];
+  HostTime host;
+  host.low = inputs_->host.low;
+  host.high = inputs_->host.high;
+  host.gap = Seconds{gaps_[std::size_t(phase)]};
+  host.between = Seconds{std::max(0.0, seconds - device - host.gap.value)};
+  // Rounding leaves crumbs where the host takes nothing.
+  if (host.between.value < 1e-12 * seconds) host.between = Seconds{0};
+  return host;
+}
+
+void StepTable::report(std::vector<KernelRow>& rows) {
+  count_decode_tokens();
+  std::vector<std::int32_t> batches;
+  std::ranges::copy_if(batch_index_, std::back_inserter(batches),
+                       [](std::int32_t index) { return index >= 0; });
+  tokens_.weigh();
+  attention_.order(batches);
+  save_decodes();
+  Breakdown sums;
+  for (std::size_t p = 0; p < seconds_.size(); ++p) {
+    const Phase phase = static_cast<Phase>(p);
+    const std::size_t first = sums.rows().size();
+    tokens_.report(phase, sums);
+    attention_.report(phase, sums);
+    for (const KernelRow& row : prompt_rows_.rows()) {
+      if (row.phase == phase) sums.add(row);
+    }
+    double device = 0;
+    for (const KernelRow& row : std::span(sums.rows()).subspan(first)) {
+      device += row.work.exposed().value;
+    }
+    scratch_rows_.clear();
+    add_host_rows(host_rest(phase, device), {.launches = launches_[p], .steps = steps_[p]},
+                  power_at_rest(context_->device), phase, scratch_rows_);
+    for (const KernelRow& row : scratch_rows_) sums.add(row);
+  }
+  rows = std::move(sums).take();
 }
 
 }  // namespace engine

@@ -1,158 +1,172 @@
 #include "engine/step/step_time.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include "engine/comm/collective_time.h"
 #include "engine/kernels/kernel_time.h"
 #include "engine/kernels/power.h"
+#include "engine/step/overlap.h"
 
 namespace engine {
 namespace {
 
-struct OpTime {
-  Seconds time;
-  Flops flops;
-  Bytes bytes;
-  Bound bound = Bound::compute;
-  Algorithm algorithm = Algorithm::none;
-  Tier tier = Tier::roofline;
-  bool extrapolated = false;
-  double low = 1;
-  double high = 1;
-  Savings saved;
-};
-
-OpTime from_kernel(const KernelTime& kernel) {
-  return {.time = kernel.time,
-          .flops = kernel.flops,
-          .bytes = kernel.bytes,
-          .bound = kernel.bound(),
-          .tier = kernel.tier,
-          .extrapolated = kernel.extrapolated,
-          .low = kernel.low,
-          .high = kernel.high,
-          .saved = kernel.saved};
+KernelRow collective_row(const CollectiveTime& time, const Device& device, double calls) {
+  const Seconds all_calls = time.total() * calls;
+  KernelRow row{.algorithm = time.algorithm,
+                .bound = Bound::network,
+                .tier = time.tier,
+                .extrapolated = time.extrapolated,
+                .work = {.calls = calls,
+                         .time = all_calls,
+                         .low = all_calls * time.low,
+                         .high = all_calls * time.high,
+                         .bytes = time.bytes * calls,
+                         .energy = power_at_rest(device) * all_calls}};
+  row.work.saved[Bound::network] = all_calls;
+  return row;
 }
 
-OpTime from_collective(const CollectiveTime& time) {
-  Savings saved;
-  saved[Bound::network] = time.total();
-  return {.time = time.total(),
-          .bytes = time.bytes,
-          .bound = Bound::network,
-          .algorithm = time.algorithm,
-          .tier = time.tier,
-          .extrapolated = time.extrapolated,
-          .low = time.low,
-          .high = time.high,
-          .saved = saved};
+KernelRow kernel_row(const KernelTime& time, Joules energy, double calls) {
+  const Seconds all_calls = time.time * calls;
+  KernelRow row{.bound = time.bound(),
+                .tier = time.tier,
+                .extrapolated = time.extrapolated,
+                .work = {.calls = calls,
+                         .time = all_calls,
+                         .low = all_calls * time.low,
+                         .high = all_calls * time.high,
+                         .flops = time.flops * calls,
+                         .bytes = time.bytes * calls,
+                         .energy = energy * calls}};
+  row.work.saved.add(time.saved, calls);
+  return row;
 }
 
-OpTime op_time(const PlannedOp& planned, const StepContext& context) {
+// All calls of an op, on its own.
+KernelRow op_row(const PlannedOp& planned, const StepContext& context) {
+  const Device& device = context.device;
   if (const auto* op = std::get_if<Collective>(&planned.op)) {
-    return from_collective(
-        collective_time(*op, context.fabric, context.device, context.calibration));
+    return collective_row(collective_time(*op, context.fabric, device, context.calibration), device,
+                          planned.calls);
   }
   if (const auto* op = std::get_if<ExpertExchange>(&planned.op)) {
-    return from_collective(exchange_time(*op, context.fabric, context.device, context.calibration));
+    return collective_row(exchange_time(*op, context.fabric, device, context.calibration), device,
+                          planned.calls);
   }
-  KernelTime kernel = kernel_time(planned.family, planned.op, context.device, context.calibration);
-  sustain(kernel, planned.op, context.device);
-  return from_kernel(kernel);
+  KernelTime time = kernel_time(planned.family, planned.op, device, context.calibration);
+  const Joules energy = sustain(time, planned.op, device);
+  return kernel_row(time, energy, planned.calls);
 }
 
-bool is_attention(Family family) {
-  return family == Family::attn_prefill || family == Family::attn_decode ||
-         family == Family::mla_prefill || family == Family::mla_decode;
+KernelRow named_row(const PlannedOp& planned, const StepContext& context, Phase phase) {
+  KernelRow row = op_row(planned, context);
+  row.phase = phase;
+  row.op = planned.name;
+  row.family = planned.family;
+  return row;
+}
+
+// Ops that run beside others: first each on its own, then what they add together.
+template <class Take>
+void each_stream_row(const OpList& ops, const StepContext& context, Phase phase, Take&& take) {
+  std::array<StreamRow, OpList::kMost> made;
+  std::size_t count = 0;
+  for (const PlannedOp& planned : ops) {
+    if (planned.beside.group == 0) continue;
+    check(planned.beside.stream < kMostStreams, "a group has that many streams");
+    made[count++] = {planned.beside, named_row(planned, context, phase)};
+  }
+  const std::span<StreamRow> streams(made.data(), count);
+  overlap(streams);
+  for (const StreamRow& stream : streams) take(stream.row);
+}
+
+// Hands the row of each op to take(row), with what it hides behind others taken into account.
+template <class Take>
+void each_row(const OpList& ops, const StepContext& context, Phase phase, Take&& take) {
+  bool streams = false;
+  for (const PlannedOp& planned : ops) {
+    if (planned.beside.group != 0) {
+      streams = true;
+    } else {
+      take(named_row(planned, context, phase));
+    }
+  }
+  if (streams) each_stream_row(ops, context, phase, take);
 }
 
 // What the host adds to a step whose kernels are timed, and what the whole step would save.
 void add_host(StepTime& step, std::int64_t sequences, LaunchMode mode, const HostSettings& host) {
-  const DeviceTime& device = step.device;
-  step.host = host_time(device.total(), device.launches, sequences, mode, host);
-  step.saved =
-      step_savings(device.saved, device.total(),
-                   host_line({.launches = device.launches, .sequences = sequences}, mode, host));
+  const Seconds device = step.device.total();
+  const double launches = step.device.launches();
+  step.host = host_time(device, launches, sequences, mode, host);
+  step.saved = step_savings(step.device.saved(), device,
+                            host_line({.launches = launches, .sequences = sequences}, mode, host));
+}
+
+// What `steps` steps would save that differ in context only: the host's maximum is taken of their mean.
+Savings mean_step_savings(const DeviceTime& all, double steps, std::int64_t sequences,
+                          LaunchMode mode, const HostSettings& host) {
+  Savings mean, saved;
+  mean.add(all.saved(), 1 / steps);
+  const HostLine line =
+      host_line({.launches = all.launches() / steps, .sequences = sequences}, mode, host);
+  saved.add(step_savings(mean, all.total() / steps, line), steps);
+  return saved;
 }
 
 }  // namespace
 
+void DeviceTime::add(const KernelRow& row, double times) {
+  const bool network = row.bound == Bound::network;
+  (network ? communication : is_attention(row.family) ? attention : compute).add(row.work, times);
+  if (!network) tier = std::min(tier, row.tier);
+  extrapolated = extrapolated || row.extrapolated;
+}
+
 void DeviceTime::add(const DeviceTime& other, double times) {
-  compute += other.compute * times;
-  attention += other.attention * times;
-  communication += other.communication * times;
-  saved.add(other.saved, times);
-  flops += other.flops * times;
-  bytes += other.bytes * times;
-  launches += other.launches * times;
+  compute.add(other.compute, times);
+  attention.add(other.attention, times);
+  communication.add(other.communication, times);
   tier = std::min(tier, other.tier);
   extrapolated = extrapolated || other.extrapolated;
+}
+
+Savings DeviceTime::saved() const {
+  Savings sum = compute.saved;
+  sum.add(attention.saved);
+  sum.add(communication.saved);
+  return sum;
 }
 
 DeviceTime device_time(const OpList& ops, const StepContext& context, Phase phase,
                        std::vector<KernelRow>* rows) {
   DeviceTime sum;
-  for (const PlannedOp& planned : ops) {
-    const OpTime time = op_time(planned, context);
-    const Seconds all_calls = time.time * planned.calls;
-    const Flops flops = time.flops * planned.calls;
-    const Bytes bytes = time.bytes * planned.calls;
-    if (time.bound == Bound::network) {
-      sum.communication += all_calls;
-      sum.extrapolated = sum.extrapolated || time.extrapolated;
-    } else {
-      (is_attention(planned.family) ? sum.attention : sum.compute) += all_calls;
-      sum.flops += flops;
-      sum.bytes += bytes;
-      sum.tier = std::min(sum.tier, time.tier);
-      sum.extrapolated = sum.extrapolated || time.extrapolated;
-    }
-    sum.saved.add(time.saved, planned.calls);
-    sum.launches += planned.calls;
-    if (rows != nullptr) {
-      rows->push_back({.phase = phase,
-                       .op = planned.name,
-                       .family = planned.family,
-                       .algorithm = time.algorithm,
-                       .bound = time.bound,
-                       .tier = time.tier,
-                       .extrapolated = time.extrapolated,
-                       .low = all_calls * time.low,
-                       .high = all_calls * time.high,
-                       .calls = planned.calls,
-                       .time = all_calls,
-                       .flops = flops,
-                       .bytes = bytes});
-      rows->back().saved.add(time.saved, planned.calls);
-    }
-  }
+  each_row(ops, context, phase, [&](const KernelRow& row) {
+    sum.add(row);
+    if (rows != nullptr) rows->push_back(row);
+  });
   return sum;
 }
 
-void add_host_rows(const HostTime& host, double launches, double steps, Phase phase,
+void add_host_rows(const HostTime& host, const HostCalls& calls, Watts power, Phase phase,
                    std::vector<KernelRow>& rows) {
-  const double low = host.low, high = host.high;
-  if (host.gap.value > 0) {
+  const auto add = [&](OpName op, Family family, double count, Seconds time) {
+    if (time.value <= 0) return;
     rows.push_back({.phase = phase,
-                    .op = OpName::gap,
-                    .family = Family::gap,
+                    .op = op,
+                    .family = family,
                     .bound = Bound::host,
-                    .low = host.gap * low,
-                    .high = host.gap * high,
-                    .calls = launches,
-                    .time = host.gap});
-  }
-  const Seconds waiting = host.launch + host.between;
-  if (waiting.value > 0) {
-    rows.push_back({.phase = phase,
-                    .op = OpName::host,
-                    .family = Family::host,
-                    .bound = Bound::host,
-                    .low = waiting * low,
-                    .high = waiting * high,
-                    .calls = steps,
-                    .time = waiting});
-  }
+                    .work = {.calls = count,
+                             .time = time,
+                             .low = time * host.low,
+                             .high = time * host.high,
+                             .energy = power * time}});
+  };
+  add(OpName::gap, Family::gap, calls.launches, host.gap);
+  add(OpName::host, Family::host, calls.steps, host.launch + host.between);
 }
 
 StepTime step_time(BatchShape batch, const StepContext& context, Phase phase,
@@ -167,14 +181,18 @@ StepTime step_time(BatchShape batch, const StepContext& context, Phase phase,
   token_ops(context.shard, batch, ops);
   attention_ops(context.shard, batch, ops);
   StepTime time;
+  if (rows != nullptr) rows->reserve(rows->size() + ops.size() + 2);  // two rows of the host
   time.device = device_time(ops, context, phase, rows);
   add_host(time, sequences, mode, context.host);
-  if (rows != nullptr) add_host_rows(time.host, time.device.launches, 1, phase, *rows);
+  if (rows != nullptr) {
+    add_host_rows(time.host, {.launches = time.device.launches(), .steps = 1},
+                  power_at_rest(context.device), phase, *rows);
+  }
   return time;
 }
 
 StepTime decode_time(std::int64_t sequences, std::int64_t context, std::int64_t steps,
-                     const StepContext& step, std::vector<KernelRow>* rows) {
+                     const StepContext& step, Breakdown& rows) {
   StepTime sum;
   if (steps <= 0) return sum;
   const std::int64_t window = step.shard.model->window;
@@ -185,31 +203,38 @@ StepTime decode_time(std::int64_t sequences, std::int64_t context, std::int64_t 
 
   // Only attention changes from step to step: everything else is timed once.
   OpList ops;
-  std::vector<KernelRow> fixed_rows;
+  std::vector<KernelRow> one_step;
   token_ops(step.shard, batch, ops);
-  const DeviceTime fixed = device_time(ops, step, Phase::decode, &fixed_rows);
+  const DeviceTime fixed = device_time(ops, step, Phase::decode, &one_step);
+  const Seconds fixed_time = fixed.total();
+  for (const KernelRow& row : one_step) rows.add(row, double(steps));
 
-  std::vector<KernelRow> attention_rows, one_step;
+  Breakdown attention;
   for (std::int64_t i = 0; i < steps; ++i) {
     step.charge(kWorkOfAStep);
     BatchShape growing;
     add_decode(growing, sequences, context + i, window);
     ops.clear();
     attention_ops(step.shard, growing, ops);
-    one_step.clear();
-    StepTime one;
-    one.device = fixed;
-    one.device.add(device_time(ops, step, Phase::decode, &one_step), 1);
-    add_host(one, sequences, mode, step.host);
-    sum.add(one);
-    merge_rows(one_step, attention_rows);
+    Seconds time = fixed_time;
+    double launches = fixed.launches();
+    each_row(ops, step, Phase::decode, [&](const KernelRow& row) {
+      time += row.work.exposed();
+      launches += row.work.calls;
+      attention.add(row);
+    });
+    sum.host.add(host_time(time, launches, sequences, mode, step.host));
   }
-  if (rows != nullptr) {
-    for (KernelRow& row : fixed_rows) row.add(KernelRow(row), double(steps - 1));
-    merge_rows(fixed_rows, *rows);
-    merge_rows(attention_rows, *rows);
-    add_host_rows(sum.host, sum.device.launches, double(steps), Phase::decode, *rows);
+  sum.device.add(fixed, double(steps));
+  for (const KernelRow& row : attention.rows()) {
+    sum.device.add(row);
+    rows.add(row);
   }
+  sum.saved = mean_step_savings(sum.device, double(steps), sequences, mode, step.host);
+  one_step.clear();
+  add_host_rows(sum.host, {.launches = sum.device.launches(), .steps = double(steps)},
+                power_at_rest(step.device), Phase::decode, one_step);
+  for (const KernelRow& row : one_step) rows.add(row);
   return sum;
 }
 

@@ -13,6 +13,7 @@
 #include "engine/host/host_time.h"
 #include "engine/model/batch_shape.h"
 #include "engine/model/model_ops.h"
+#include "engine/step/breakdown.h"
 #include "engine/step/kernel_row.h"
 
 namespace engine {
@@ -33,18 +34,21 @@ struct StepContext {
 
 // Sums over kernels and collectives of one or many steps.
 struct DeviceTime {
-  Seconds compute;  // kernels other than attention
-  Seconds attention;
-  Seconds communication;
-  Savings saved;  // if one part of every kernel were free
-  Flops flops;
-  Bytes bytes;
-  double launches = 0;
-  Tier tier = Tier::measured;  // the least founded one met
+  Work compute;  // kernels other than attention
+  Work attention;
+  Work communication;
+  Tier tier = Tier::measured;  // the least founded one among kernels
   bool extrapolated = false;
 
-  Seconds total() const { return compute + attention + communication; }
-  void add(const DeviceTime& other, double times);
+  Seconds total() const {
+    return compute.exposed() + attention.exposed() + communication.exposed();
+  }
+  double launches() const { return compute.calls + attention.calls + communication.calls; }
+  Flops flops() const { return compute.flops + attention.flops; }
+  Bytes memory_bytes() const { return compute.bytes + attention.bytes; }
+  Savings saved() const;
+  void add(const KernelRow& row, double times = 1);
+  void add(const DeviceTime& other, double times = 1);
 };
 
 struct StepTime {
@@ -53,7 +57,7 @@ struct StepTime {
   Savings saved;  // of all of it, the host's part included: the largest says what limits the step
   Seconds total() const { return device.total() + host.total(); }
   void add(const StepTime& other) {
-    device.add(other.device, 1);
+    device.add(other.device);
     host.add(other.host);
     saved.add(other.saved);
   }
@@ -63,8 +67,12 @@ struct StepTime {
 DeviceTime device_time(const OpList& ops, const StepContext& context, Phase phase,
                        std::vector<KernelRow>* rows);
 
-// Rows for the host's part, where it is not zero.
-void add_host_rows(const HostTime& host, double launches, double steps, Phase phase,
+// Rows for the host's part, where it is not zero; the device draws `power` while it waits.
+struct HostCalls {
+  double launches = 0;
+  double steps = 0;
+};
+void add_host_rows(const HostTime& host, const HostCalls& calls, Watts power, Phase phase,
                    std::vector<KernelRow>& rows);
 
 // One step, as the engine would run it: decode-only batches are padded and replayed where captured.
@@ -73,6 +81,6 @@ StepTime step_time(BatchShape batch, const StepContext& context, Phase phase,
 
 // `steps` decode steps of a batch whose contexts grow by one token each, from `context` on.
 StepTime decode_time(std::int64_t sequences, std::int64_t context, std::int64_t steps,
-                     const StepContext& step, std::vector<KernelRow>* rows);
+                     const StepContext& step, Breakdown& rows);
 
 }  // namespace engine

@@ -11,9 +11,9 @@ void report_time(const Scenario& scenario, const StepTime& time, const TokenCoun
   const Seconds total = time.total();
   // Replicas work side by side, and a full pipeline has one batch in every stage.
   const double copies = double(scenario.parallel.dp * scenario.parallel.pp);
-  metrics.compute_time = time.device.compute;
-  metrics.attention_time = time.device.attention;
-  metrics.communication_time = time.device.communication;
+  metrics.compute_time = time.device.compute.exposed();
+  metrics.attention_time = time.device.attention.exposed();
+  metrics.communication_time = time.device.communication.exposed();
   metrics.gap_time = time.host.gap;
   metrics.host_time = time.host.launch + time.host.between;
   metrics.output = TokensPerSecond{tokens.generated * copies / total.value};
@@ -21,9 +21,10 @@ void report_time(const Scenario& scenario, const StepTime& time, const TokenCoun
   metrics.per_device = metrics.total / metrics.devices;
   // The kernels of the stages in turn add up to one device's work over the pipeline's latency.
   const Dtype dtype = compute_dtype(scenario.quant.weights, scenario.quant.activations);
-  metrics.model_flops_utilization = time.device.flops / total / matrix_peak(scenario.device, dtype);
+  metrics.model_flops_utilization =
+      time.device.flops() / total / matrix_peak(scenario.device, dtype);
   metrics.memory_bandwidth_utilization =
-      time.device.bytes / total / scenario.device.memory_bandwidth;
+      time.device.memory_bytes() / total / scenario.device.memory_bandwidth;
   report_price(scenario, TokensPerSecond{tokens.prompt * copies / total.value}, metrics);
   outcome.bound = time.saved.largest();
   outcome.tier = time.device.tier;
@@ -38,8 +39,8 @@ void report_shared_work(std::initializer_list<DeploymentWork> work, Seconds tota
   BytesPerSecond bandwidth;
   for (const auto& [on, done] : work) {
     const double devices = double(on.parallel.devices());
-    flops += done.flops * devices;
-    bytes += done.bytes * devices;
+    flops += done.flops() * devices;
+    bytes += done.memory_bytes() * devices;
     peak += matrix_peak(on.device, compute_dtype(on.quant.weights, on.quant.activations)) * devices;
     bandwidth += on.device.memory_bandwidth * devices;
   }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,7 +19,7 @@ class MistakeList {
 
   void add(engine::Mistake found) {
     if (full()) {
-      more_ += rest_in(found);
+      more_ += found.stands_for;
       return;
     }
     shorten(found.what);
@@ -60,17 +59,11 @@ class MistakeList {
     text.replace(end, std::string::npos, "... (shortened)");
   }
 
-  static constexpr const char* kRestHint = "correct these first";
-
   engine::Mistake rest() const {
     return {{kept_.front().where.file, 0, 0},
             "and " + std::to_string(more_) + (more_ == 1 ? " more mistake" : " more mistakes"),
-            kRestHint};
-  }
-  // How many a mistake stands for: one, or what the rest() of a list that was added counted.
-  static std::size_t rest_in(const engine::Mistake& mistake) {
-    if (mistake.hint != kRestHint) return 1;
-    return std::size_t(std::strtoull(mistake.what.c_str() + 4, nullptr, 10));
+            "correct these first",
+            more_};
   }
 
   std::vector<engine::Mistake> kept_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <span>
 #include <tuple>
 
 #include "sweep/language/load_resources.h"
@@ -132,17 +133,17 @@ class FormReader {
   }
 
   void add_item(const Node& item) {
-    AxisValue value;
     const Node* written = &item;
-    value.label = flow_text(item);
+    const Node* when = nullptr;
+    std::string label = flow_text(item);
     if (item.is_map() && item.find("value") != nullptr) {
       written = item.find("value");
-      value.label = flow_text(*written);
+      label = flow_text(*written);
       for (const NodeEntry& entry : item.entries) {
         if (entry.key.text == "when") {
-          value.when = &entry.value;
+          when = &entry.value;
         } else if (entry.key.text == "label") {
-          value.label = read_text(entry.value, "label", reading_).value_or("");
+          label = read_text(entry.value, "label", reading_).value_or("");
         } else if (entry.key.text != "value") {
           wrong(entry.key, said_ + ": unknown key '" + entry.key.text + "'",
                 suggestion(entry.key.text, {"value", "when", "label"}, "known keys"));
@@ -151,32 +152,34 @@ class FormReader {
     } else if (item.is_map() && target_.leaf != nullptr) {
       return wrong(item, said_ + ": a map without 'value'", "write '{value: ..., when: \"...\"}'");
     }
-    if (target_.leaf != nullptr) {
-      if (auto read = read_value(*target_.leaf, *written, said_, reading_)) {
-        value.edits =
-            leaf_edits(number_of(*target_.leaf), std::move(*read), written->where, reading_);
-      }
-    } else {
-      value.edits = merged(read_section(*target_.section, *written, said_, reading_));
+    std::vector<Edit> edits;
+    if (target_.leaf == nullptr) {
+      edits = merged(read_section(*target_.section, *written, said_, reading_));
+    } else if (auto read = read_value(*target_.leaf, *written, said_, reading_)) {
+      edits = leaf_edits(number_of(*target_.leaf), std::move(*read), written->where, reading_);
     }
-    form_.values.push_back(std::move(value));
+    form_.add(std::move(label), edits, when);
   }
 
   void refuse_repeats(const Node& node) {
     // By label first, then by what the values do: comparing every pair of a long list would take for ever.
-    const auto before = [](const AxisValue* a, const AxisValue* b) {
-      if (a->label != b->label) return a->label < b->label;
+    const auto edits = [this](std::size_t i) {
+      const Setting& setting = form_.settings[i];
+      return std::span(form_.edits)
+          .subspan(setting.first_edit, setting.last_edit - setting.first_edit);
+    };
+    const auto before = [&](std::size_t a, std::size_t b) {
+      if (form_.labels[a] != form_.labels[b]) return form_.labels[a] < form_.labels[b];
       return std::ranges::lexicographical_compare(
-          a->edits, b->edits, [](const Edit& x, const Edit& y) {
+          edits(a), edits(b), [](const Edit& x, const Edit& y) {
             return std::tie(x.leaf, x.value) < std::tie(y.leaf, y.value);
           });
     };
-    std::set<const AxisValue*, decltype(before)> seen(before);
-    for (std::size_t i = 0; i < form_.values.size() && i < node.items.size(); ++i) {
-      const AxisValue& value = form_.values[i];
-      const bool fresh = seen.insert(&value).second;
-      if (fresh || value.when != nullptr || value.edits.empty()) continue;
-      wrong(node.items[i], said_ + ": '" + value.label + "' is listed twice",
+    std::set<std::size_t, decltype(before)> seen(before);
+    for (std::size_t i = 0; i < form_.settings.size() && i < node.items.size(); ++i) {
+      const bool fresh = seen.insert(i).second;
+      if (fresh || form_.whens[i] != nullptr || edits(i).empty()) continue;
+      wrong(node.items[i], said_ + ": '" + form_.labels[i] + "' is listed twice",
             "every point would be computed twice; remove one");
     }
   }
@@ -288,10 +291,8 @@ class FormReader {
       distinct.insert(value_text(leaf, as_value(leaf, short_of(value))));
     const bool fine = distinct.size() < values.size();
     for (const double value : values) {
-      AxisValue added;
-      added.label = value_text(leaf, as_value(leaf, fine ? value : short_of(value)));
-      added.edits.push_back({number_of(leaf), as_value(leaf, value)});
-      form_.values.push_back(std::move(added));
+      form_.add(value_text(leaf, as_value(leaf, fine ? value : short_of(value))),
+                {{number_of(leaf), as_value(leaf, value)}});
     }
   }
   double short_of(double value) const {
@@ -316,6 +317,14 @@ class FormReader {
 };
 
 }  // namespace
+
+void AxisForm::add(std::string label, const std::vector<Edit>& made, const Node* only_when) {
+  const auto first = std::uint32_t(edits.size());
+  edits.insert(edits.end(), made.begin(), made.end());
+  settings.push_back({.first_edit = first, .last_edit = std::uint32_t(edits.size())});
+  labels.push_back(std::move(label));
+  whens.push_back(only_when);
+}
 
 AxisForm read_form(const Target& target, const NodeEntry& entry, FormPlace place,
                    Reading& reading) {

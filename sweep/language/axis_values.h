@@ -11,18 +11,17 @@
 
 namespace sweep {
 
-// One value an axis can take.
-struct AxisValue {
-  std::string label;
-  std::vector<Edit> edits;
-  const Node* when = nullptr;
-};
-
 // What was written for a path under `axes`, `zip` or `of`.
 struct AxisForm {
-  std::vector<AxisValue> values;
+  // As an Axis has them, but for labels and conditions, which get their numbers there.
+  std::vector<Setting> settings;
+  std::vector<Edit> edits;
+  std::vector<std::string> labels;   // one a setting
+  std::vector<const Node*> whens;    // one a setting; nullptr: none
   std::optional<Interval> interval;  // `of` only: a stretch to draw from
   const Node* when = nullptr;
+
+  void add(std::string label, const std::vector<Edit>& made, const Node* only_when = nullptr);
 };
 
 // An axis longer than this is refused: its labels would have to be held in memory.

@@ -81,7 +81,7 @@ void check_fields(const ModelSpec& model, const Node& root, std::vector<Mistake>
 
 }  // namespace
 
-engine::Result<ModelSpec> parse_hf_config(std::string_view text, const std::string& file_name) {
+engine::Result<HfModel> parse_hf_config(std::string_view text, const std::string& file_name) {
   const engine::Result<Node> root = read_yaml(text, file_name);
   if (!root) {
     std::vector<Mistake> mistakes = root.mistakes();
@@ -119,10 +119,10 @@ engine::Result<ModelSpec> parse_hf_config(std::string_view text, const std::stri
   model.name = path.stem() == "config" && path.has_parent_path()
                    ? path.parent_path().filename().string()
                    : path.stem().string();
-  return model;
+  return HfModel{std::move(model), read_hf_quantization(*root)};
 }
 
-engine::Result<ModelSpec> read_hf_config(const std::filesystem::path& file) {
+engine::Result<HfModel> read_hf_config(const std::filesystem::path& file) {
   const engine::Result<std::string> text = read_text_file(file);
   if (!text) return text.mistakes();
   return parse_hf_config(*text, file.string());

@@ -8,13 +8,19 @@
 
 #include "engine/base/result.h"
 #include "engine/model/model_spec.h"
+#include "sweep/language/hf_quantization.h"
 
 namespace sweep {
 
+// What a config.json says: the model, and the number formats it is published in.
+struct HfModel {
+  engine::ModelSpec model;
+  HfQuantization formats;
+};
+
 // The model takes its name from the file or, for a plain config.json, from its folder.
-engine::Result<engine::ModelSpec> read_hf_config(const std::filesystem::path& file);
-engine::Result<engine::ModelSpec> parse_hf_config(std::string_view text,
-                                                  const std::string& file_name);
+engine::Result<HfModel> read_hf_config(const std::filesystem::path& file);
+engine::Result<HfModel> parse_hf_config(std::string_view text, const std::string& file_name);
 
 // Architectures that can be read, sorted.
 std::vector<std::string> hf_architectures();

@@ -30,7 +30,12 @@ class Possibilities {
   explicit Possibilities(const SpaceParts& parts) : parts_(parts) { find_constant(parts.root); }
 
   PossibleValues of(int leaf) const {
-    PossibleValues possible;
+    const engine::Leaf& entry = table().leaves[std::size_t(leaf)];
+    // A role is like the main deployment, and is there where something is said of it.
+    PossibleValues possible = entry.of_main >= 0 ? of(entry.of_main) : PossibleValues{};
+    if (std::ranges::any_of(parts_.axes, [leaf](const Axis& axis) { return axis.role == leaf; })) {
+      possible.values.push_back(1);
+    }
     for (const Derivation& derivation : parts_.derivations) {
       possible.anything = possible.anything || derivation.leaf == leaf;
     }
@@ -47,7 +52,6 @@ class Possibilities {
       replaced = replaced || (settings > 0 && settings == axis.settings.size() && always_[i]);
     }
     if (!replaced) {
-      const engine::Leaf& entry = table().leaves[std::size_t(leaf)];
       possible.values.push_back(engine::condition_value(engine::get_leaf(parts_.base, entry)));
     }
     return possible;

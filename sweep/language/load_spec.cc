@@ -7,6 +7,7 @@
 #include "sweep/language/read_fields.h"
 #include "sweep/language/suggest.h"
 #include "sweep/language/yaml_file.h"
+#include "sweep/space/roles.h"
 
 namespace sweep {
 namespace {
@@ -17,9 +18,7 @@ using engine::Section;
 std::vector<Edit> whole_section(const Section& section, const std::vector<Edit>& edits) {
   const std::vector<engine::Leaf>& leaves = engine::leaf_table().leaves;
   engine::Scenario scratch;
-  for (const Edit& edit : edits) {
-    engine::set_leaf(scratch, leaves[std::size_t(edit.leaf)], edit.value);
-  }
+  for (const Edit& edit : edits) apply(edit, scratch);
   engine::complete_section(scratch, section);
   std::vector<Edit> all;
   for (std::size_t i = section.first_leaf; i < section.last_leaf; ++i) {
@@ -155,23 +154,24 @@ std::vector<Edit> hf_spec(const Section& section, const Node& path, std::string_
     return {};
   }
   if (!reading.may_read(path.where)) return {};
-  const engine::Result<engine::ModelSpec> model = read_hf_config(file);
+  const engine::Result<HfModel> config = read_hf_config(file);
   reading.files.push_back(file.lexically_normal().string());
-  if (!model) {
-    reading.mistakes.add(model.mistakes());
+  if (!config) {
+    reading.mistakes.add(config.mistakes());
     return {};
   }
-  if (const engine::Result<Node> config = read_yaml_file(file)) {
-    HfQuantization formats = read_hf_quantization(*config);
-    if (formats != HfQuantization{}) {
-      reading.published.push_back({path.where, std::move(formats)});
-    }
+  if (config->formats != HfQuantization{} && role_of(section.path) == kNone) {
+    reading.published.push_back({path.where, config->formats});
   }
   engine::Scenario scratch;
-  scratch.model = *model;
+  scratch.model = config->model;
+  const std::vector<engine::Leaf>& leaves = engine::leaf_table().leaves;
   std::vector<Edit> edits;
   for (std::size_t i = section.first_leaf; i < section.last_leaf; ++i) {
-    edits.push_back({int(i), engine::get_leaf(scratch, engine::leaf_table().leaves[i])});
+    // The model of a role has the leaves of the main one.
+    const int main = leaves[i].of_main;
+    edits.push_back(
+        {int(i), engine::get_leaf(scratch, main < 0 ? leaves[i] : leaves[std::size_t(main)])});
   }
   return edits;
 }

@@ -22,7 +22,7 @@ engine::Result<NamedSpec> read_named(const Library& library, std::string_view li
     node.text = name;
     NamedSpec spec{.section = section.path};
     for (const Edit& edit : named_spec(section, node, library_name, reading)) {
-      engine::set_leaf(spec.scenario, table.leaves[std::size_t(edit.leaf)], edit.value);
+      apply(edit, spec.scenario);
     }
     if (!reading.mistakes.empty()) return std::move(reading.mistakes).finish();
     return spec;

@@ -9,6 +9,7 @@
 #include "sweep/language/load_spec.h"
 #include "sweep/language/read_value.h"
 #include "sweep/language/suggest.h"
+#include "sweep/space/roles.h"
 
 namespace sweep {
 namespace {
@@ -121,12 +122,41 @@ std::vector<Assignment> read_fields(const Node& map, const FieldScope& scope, Re
   return assignments;
 }
 
+namespace {
+
+// A deployment beside the main one: `none`, or a map of what it has different, which may be empty.
+std::vector<Assignment> read_role(const Section& section, int presence, const Node& node,
+                                  const std::string& said, Reading& reading) {
+  const bool none = node.is_scalar() && node.text == "none";
+  if (!node.is_map() && !none) {
+    reading.mistake(
+        node.where,
+        said + ": " + (node.is_scalar() ? "'" + node.text + "'" : std::string(name_of(node.kind))) +
+            " is neither a map of fields nor 'none'",
+        "write '" + said + ": {}' for one like the main deployment, or what differs, as in '" +
+            said + ": {parallel: {tp: 4}}'");
+    return {};
+  }
+  const std::string& path = engine::leaf_table().leaves[std::size_t(presence)].path;
+  std::vector<Assignment> fields;
+  if (!none) fields = read_fields(node, {&section, said + "."}, reading);
+  if (std::ranges::find(fields, path, &Assignment::path) == fields.end()) {
+    fields.insert(fields.begin(), {path, {{presence, !none}}, node.where});
+  }
+  return fields;
+}
+
+}  // namespace
+
 std::vector<Assignment> read_section(const Section& section, const Node& node,
                                      std::string_view said, Reading& reading) {
   const std::string name(said);
   const bool in_library = !section.library.empty();
   if (node.is_scalar() && in_library) {
     return {{section.path, named_spec(section, node, name, reading), node.where}};
+  }
+  if (const int role = role_of(section.path); role != kNone && depth_of(section.path) == 1) {
+    return read_role(section, role, node, name, reading);
   }
   if (!node.is_map()) {
     reading.mistake(

@@ -209,9 +209,7 @@ class SweepReader {
       for (const Assignment& assignment : read_fields(node, {}, reading_)) {
         if (assignment.path == "seed") seed_in_base = assignment.where;
         base_paths_.push_back(assignment.path);
-        for (const Edit& edit : assignment.edits) {
-          engine::set_leaf(parts_.base, table.leaves[std::size_t(edit.leaf)], edit.value);
-        }
+        for (const Edit& edit : assignment.edits) take_into_base(edit);
       }
     });
     if (seed != nullptr) {
@@ -222,7 +220,7 @@ class SweepReader {
       }
       const int leaf = table.find_leaf("seed");
       if (const auto value = read_value(table.leaves[std::size_t(leaf)], *seed, "seed", reading_)) {
-        engine::set_leaf(parts_.base, table.leaves[std::size_t(leaf)], *value);
+        apply({leaf, *value}, parts_.base);
       }
     }
     for (const engine::Section& section : table.sections) {
@@ -230,6 +228,21 @@ class SweepReader {
         engine::complete_section(parts_.base, section);
       }
     }
+  }
+
+  // What is said of a role waits until its point is known; that anything is said makes the role be there.
+  void take_into_base(const Edit& edit) {
+    const std::vector<engine::Leaf>& leaves = engine::leaf_table().leaves;
+    const int presence = leaves[std::size_t(edit.leaf)].presence;
+    if (presence < 0) {
+      apply(edit, parts_.base);
+      return;
+    }
+    if (!states(leaves[std::size_t(presence)].path)) {
+      apply({presence, true}, parts_.base);
+    }
+    std::erase_if(parts_.stated_of_roles, [&](const Edit& old) { return old.leaf == edit.leaf; });
+    parts_.stated_of_roles.push_back(edit);
   }
 
   // Whether the sweep says something about a path, in the base, on an axis or by derivation.

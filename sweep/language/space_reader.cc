@@ -88,24 +88,21 @@ void SpaceReader::set_when_below(const SpaceNode& node, int formula, const Locat
   for (const Branch& branch : node.branches) set_when_below(branch.node, formula, where);
 }
 
-int SpaceReader::add_axis(const Node& path, const AxisForm& form, FormPlace place) {
+int SpaceReader::add_axis(const Node& path, AxisForm form, FormPlace place) {
   const int number = new_axis(path.text, path.where);
   if (!form.interval) parts_.axes[std::size_t(number)].label_column = label_column(path.text);
   Axis& axis = parts_.axes[std::size_t(number)];
   if (form.interval) axis.interval = *form.interval;
-  for (const AxisValue& value : form.values) {
-    Setting setting;
-    setting.first_edit = std::uint32_t(axis.edits.size());
-    axis.edits.insert(axis.edits.end(), value.edits.begin(), value.edits.end());
-    setting.last_edit = std::uint32_t(axis.edits.size());
-    setting.label = label_code(axis.label_column, value.label);
-    if (value.when != nullptr) {
-      setting.when = add_condition(*value.when);
-      if (setting.when != kNone) {
-        noted_[std::size_t(number)].conditions.emplace_back(setting.when, value.when->where);
-      }
+  axis.edits = std::move(form.edits);
+  axis.settings = std::move(form.settings);
+  for (std::size_t i = 0; i < axis.settings.size(); ++i) {
+    Setting& setting = axis.settings[i];
+    setting.label = label_code(axis.label_column, form.labels[i]);
+    if (form.whens[i] == nullptr) continue;
+    setting.when = add_condition(*form.whens[i]);
+    if (setting.when != kNone) {
+      noted_[std::size_t(number)].conditions.emplace_back(setting.when, form.whens[i]->where);
     }
-    axis.settings.push_back(setting);
   }
   if (form.when != nullptr) {
     if (place != FormPlace::axis || in_zip_) {
@@ -202,9 +199,9 @@ SpaceNode SpaceReader::read_values_axis(const NodeEntry& entry, FormPlace place)
   SpaceNode node = empty_node();
   const Target target = find_target(entry.key, reading_);
   if (target.leaf == nullptr && target.section == nullptr) return node;
-  const AxisForm form = read_form(target, entry, place, reading_);
-  node.axis = add_axis(entry.key, form, place);
-  node.size = form.values.size();
+  AxisForm form = read_form(target, entry, place, reading_);
+  node.size = form.settings.size();
+  node.axis = add_axis(entry.key, std::move(form), place);
   return node;
 }
 
@@ -337,13 +334,12 @@ Branch SpaceReader::read_branch(const Node& node, std::string& name) {
 SpaceNode SpaceReader::replicates(std::int64_t count, const Node& node) {
   AxisForm form;
   const int leaf = engine::leaf_table().find_leaf("replicate");
-  for (std::int64_t i = 0; i < count; ++i)
-    form.values.push_back({std::to_string(i), {{leaf, i}}, nullptr});
+  for (std::int64_t i = 0; i < count; ++i) form.add(std::to_string(i), {{leaf, i}});
   Node path = node;
   path.text = "replicate";
   SpaceNode result;
   result.kind = SpaceNode::Kind::values;
-  result.axis = add_axis(path, form, FormPlace::axis);
+  result.axis = add_axis(path, std::move(form), FormPlace::axis);
   return result;
 }
 

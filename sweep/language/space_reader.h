@@ -52,7 +52,7 @@ class SpaceReader {
   Branch read_branch(const Node& node, std::string& name);
   SpaceNode read_dimension(const NodeEntry& entry, const SampleDimension::Options& options);
 
-  int add_axis(const Node& path, const AxisForm& form, FormPlace place);
+  int add_axis(const Node& path, AxisForm form, FormPlace place);
   int add_fixed(const Assignment& assignment);
   int new_axis(const std::string& path, const engine::Location& where);
   void take_path(const std::string& path, const engine::Location& where);

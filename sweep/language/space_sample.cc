@@ -78,8 +78,8 @@ SpaceNode SpaceReader::read_dimension(const NodeEntry& entry,
   node.kind = SpaceNode::Kind::values;
   const Target target = find_target(entry.key, reading_);
   if (target.leaf == nullptr && target.section == nullptr) return node;
-  const AxisForm form = read_form(target, entry, FormPlace::sample, reading_);
-  node.axis = add_axis(entry.key, form, FormPlace::sample);
+  node.axis =
+      add_axis(entry.key, read_form(target, entry, FormPlace::sample, reading_), FormPlace::sample);
   SampleDimension::Options options = given;
   options.lane = std::uint32_t(std::uint64_t(text_code(entry.key.text)));
   if (options.method == SampleMethod::sobol && options.sobol_dimension >= kSobolDimensions) {

@@ -1,10 +1,12 @@
 // A space as the language writes it, with nothing left to look up: sections are spelled out.
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "engine/base/enum_names.h"
 #include "sweep/language/read_value.h"
 #include "sweep/language/write_yaml.h"
+#include "sweep/space/roles.h"
 
 namespace sweep {
 namespace {
@@ -35,7 +37,8 @@ class SpaceWriter {
   explicit SpaceWriter(const SpaceParts& parts) : parts_(parts) {}
 
   std::string run() {
-    const std::string base = fields_yaml(parts_.base, nullptr, LeavesToWrite::all_but_defaults);
+    const std::string base =
+        fields_yaml(parts_.base, nullptr, LeavesToWrite::all_but_defaults) + roles();
     text_ = base.empty() ? "base: {}\n" : "base:\n" + indented(base, 2);
     if (!parts_.root.children.empty()) {
       text_ += "axes:\n";
@@ -55,6 +58,23 @@ class SpaceWriter {
   }
 
  private:
+  // What the base says of deployments beside the main one, and nothing that follows.
+  std::string roles() const {
+    std::string text;
+    const auto add = [&text](const Leaf& leaf, const engine::LeafValue& value) {
+      text += leaf.path + ": " + yaml_scalar(value_text(leaf, value)) + "\n";
+    };
+    engine::each_role(parts_.base, [&](std::string_view name, const engine::Role& role) {
+      const int presence = role_of(name);
+      const bool said = std::ranges::any_of(parts_.stated_of_roles, [&](const Edit& edit) {
+        return leaf_at(edit.leaf).presence == presence;
+      });
+      if (role.present || said) add(leaf_at(presence), role.present);
+    });
+    for (const Edit& edit : parts_.stated_of_roles) add(leaf_at(edit.leaf), edit.value);
+    return text;
+  }
+
   void line(std::size_t indent, const std::string& text) {
     text_ += std::string(indent, ' ') + text + "\n";
   }

@@ -64,6 +64,8 @@ std::string fields_yaml(const engine::Scenario& scenario, const Section* section
   std::vector<std::string_view> open;  // sections whose heading is written
   for (std::size_t i = first; i < last; ++i) {
     const Leaf& leaf = table.leaves[i];
+    // A role's fields follow the main deployment's: what is said of it is for the caller to write.
+    if (section == nullptr && engine::of_role(leaf)) continue;
     const engine::LeafValue value = engine::get_leaf(scenario, leaf);
     if (which == LeavesToWrite::all_but_defaults && value == engine::get_leaf(defaults, leaf))
       continue;

@@ -15,7 +15,7 @@ std::string yaml_scalar(std::string_view text);
 
 enum class LeavesToWrite : std::uint8_t { all, all_but_defaults };
 
-// The fields of a section (nullptr: of the whole scenario), one a line.
+// The fields of a section (nullptr: of the whole scenario, without its roles), one a line.
 std::string fields_yaml(const engine::Scenario& scenario, const engine::Section* section,
                         LeavesToWrite which);
 

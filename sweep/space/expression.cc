@@ -146,6 +146,10 @@ Expression& Expression::operator=(Expression&&) noexcept = default;
 double Expression::value(const engine::Scenario& scenario) {
   for (Variable& variable : compiled_->variables) {
     const engine::Leaf& leaf = *variable.leaf;
+    if (leaf.presence >= 0 && !engine::is_present(scenario, leaf)) {
+      variable.value = std::numeric_limits<double>::quiet_NaN();
+      continue;
+    }
     switch (leaf.kind) {
       case engine::LeafKind::text:
         variable.value = text_code(engine::leaf_text(scenario, leaf));

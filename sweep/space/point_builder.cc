@@ -1,11 +1,12 @@
 // How a position becomes a point: base, axes (broad paths first), `when`, `derive`, `require`, key.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "engine/base/check.h"
 #include "engine/leaves.h"
-#include "sweep/space/raw_edit.h"
+#include "sweep/space/leaf_write.h"
 #include "sweep/space/sampled_value.h"
 #include "sweep/space/space.h"
 #include "sweep/space/space_parts.h"
@@ -41,6 +42,7 @@ struct PointBuilder::Scratch {
   std::vector<signed char> outcomes;            // of each formula at this point: -1 not asked yet
   std::vector<char> local;                      // requirements of the branches this point is in
   std::vector<std::vector<double>> name_codes;  // of each derivation into names
+  std::vector<Edit> derived_of_roles;           // at this point
   int rejected_by = kNone;
 
   explicit Scratch(const Space& from) : space(from), parts(from.parts()) {
@@ -55,16 +57,47 @@ struct PointBuilder::Scratch {
     local.resize(parts.requirements.size());
   }
 
+  void start();
   void walk(const SpaceNode& node, std::uint64_t index, Lead given, Point& point);
+  bool arrange();
   void choose(int axis, std::uint64_t position, bool lead, Point& point);
   void choose_sample(const SpaceNode& node, std::uint64_t index, bool lead, Point& point);
   void apply(const Choice& choice, engine::Scenario& scenario) const;
   void apply_active(engine::Scenario& scenario) const;
+  void apply_to_roles(engine::Scenario& scenario) const;
+  void resolve_roles(engine::Scenario& scenario) const;
   bool holds(int formula, const engine::Scenario& scenario);
   Admission apply_conditional(Point& point);
-  bool derive(const Derivation& derivation, const std::vector<double>& codes,
-              engine::Scenario& scenario);
+  std::optional<engine::LeafValue> derived(const Derivation& derivation,
+                                           const std::vector<double>& codes,
+                                           const engine::Scenario& scenario);
+  bool derive_all(engine::Scenario& scenario);
+  bool meets_requirements(const engine::Scenario& scenario);
 };
+
+void PointBuilder::Scratch::start() {
+  rejected_by = kNone;
+  choices.clear();
+  derived_of_roles.clear();
+  std::fill(outcomes.begin(), outcomes.end(), static_cast<signed char>(-1));
+  std::fill(local.begin(), local.end(), 0);
+}
+
+// Broad paths before narrow ones. Returns whether there are conditions to ask.
+bool PointBuilder::Scratch::arrange() {
+  order.clear();
+  bool conditional = false;
+  // Stable insertion: a handful of choices, nearly in order.
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    Choice& choice = choices[i];
+    choice.active = !is_conditional(choice);
+    conditional |= !choice.active;
+    std::size_t place = order.size();
+    while (place > 0 && choices[order[place - 1]].axis->depth > choice.axis->depth) --place;
+    order.insert(order.begin() + std::ptrdiff_t(place), i);
+  }
+  return conditional;
+}
 
 void PointBuilder::Scratch::choose(int axis_number, std::uint64_t position, bool lead,
                                    Point& point) {
@@ -135,16 +168,42 @@ void PointBuilder::Scratch::apply(const Choice& choice, engine::Scenario& scenar
     engine::set_leaf(scenario, leaf, sampled_value(interval, leaf.kind, choice.sample));
     return;
   }
-  for (std::uint32_t i = choice.setting->first_raw; i < choice.setting->last_raw; ++i) {
-    write(choice.axis->raw[i], scenario);
+  for (std::uint32_t i = choice.setting->first_write; i < choice.setting->last_write; ++i) {
+    write(choice.axis->writes[i], scenario);
   }
 }
 
 void PointBuilder::Scratch::apply_active(engine::Scenario& scenario) const {
   scenario = parts.base;
   for (const std::size_t i : order) {
-    if (choices[i].active) apply(choices[i], scenario);
+    if (choices[i].active && choices[i].axis->role == kNone) apply(choices[i], scenario);
   }
+  if (!parts.roles.empty()) resolve_roles(scenario);
+}
+
+void PointBuilder::Scratch::apply_to_roles(engine::Scenario& scenario) const {
+  for (const std::size_t i : order) {
+    if (choices[i].active && choices[i].axis->role != kNone) apply(choices[i], scenario);
+  }
+}
+
+// Asked whenever the main deployment has changed: a role follows it but for what is stated of the role.
+void PointBuilder::Scratch::resolve_roles(engine::Scenario& scenario) const {
+  const auto& leaves = engine::leaf_table().leaves;
+  for (const int role : parts.roles) {
+    const engine::Leaf& presence = leaves[std::size_t(role)];
+    const bool implied = std::ranges::any_of(choices, [role](const Choice& choice) {
+      return choice.active && choice.axis->role == role && !choice.axis->states_presence;
+    });
+    engine::set_leaf(scenario, presence,
+                     implied || engine::leaf_integer(parts.base, presence) != 0);
+  }
+  // Once for the roles' presence, and once more for their fields, which filling overwrites.
+  apply_to_roles(scenario);
+  engine::fill_roles(scenario);
+  for (const LeafWrite& edit : parts.writes_of_roles) write(edit, scenario);
+  apply_to_roles(scenario);
+  for (const Edit& edit : derived_of_roles) sweep::apply(edit, scenario);
 }
 
 bool PointBuilder::Scratch::holds(int formula, const engine::Scenario& scenario) {
@@ -170,64 +229,87 @@ Admission PointBuilder::Scratch::apply_conditional(Point& point) {
     choice.active = true;
     if (choice.axis->holds_narrower) {
       apply_active(point.scenario);
-    } else {
-      apply(choice, point.scenario);
+      continue;
     }
+    apply(choice, point.scenario);
+    if (!parts.roles.empty()) resolve_roles(point.scenario);
   }
   return Admission::admitted;
 }
 
-bool PointBuilder::Scratch::derive(const Derivation& derivation, const std::vector<double>& codes,
-                                   engine::Scenario& scenario) {
+// The value of a derivation's formula as its leaf takes it; nothing where it lies outside the leaf's range.
+std::optional<engine::LeafValue> PointBuilder::Scratch::derived(const Derivation& derivation,
+                                                                const std::vector<double>& codes,
+                                                                const engine::Scenario& scenario) {
   const engine::Leaf& leaf = engine::leaf_table().leaves[std::size_t(derivation.leaf)];
   const Formula& formula = parts.formulas[std::size_t(derivation.formula)];
   const double value = expressions[std::size_t(derivation.formula)].value(scenario);
   switch (leaf.kind) {
     case engine::LeafKind::quantity:
     case engine::LeafKind::number:
-      if (!(value >= leaf.range.low && value <= leaf.range.high) || !std::isfinite(value))
-        return false;
-      engine::set_leaf(scenario, leaf, value);
-      return true;
+      if (!(value >= leaf.range.low && value <= leaf.range.high)) return std::nullopt;
+      return std::isfinite(value) ? std::optional<engine::LeafValue>(value) : std::nullopt;
     case engine::LeafKind::integer: {
       const double whole = rounded_down(value);
-      if (!(whole >= leaf.range.low && whole <= leaf.range.high) || std::abs(whole) > 0x1p62) {
-        return false;
-      }
-      engine::set_leaf(scenario, leaf, std::int64_t(whole));
-      return true;
+      if (!(whole >= leaf.range.low && whole <= leaf.range.high)) return std::nullopt;
+      if (std::abs(whole) > 0x1p62) return std::nullopt;
+      return std::int64_t(whole);
     }
     case engine::LeafKind::boolean:
-      if (std::isnan(value)) return false;
-      engine::set_leaf(scenario, leaf, value != 0);
-      return true;
+      return std::isnan(value) ? std::nullopt : std::optional<engine::LeafValue>(value != 0);
     case engine::LeafKind::enumeration:
       for (std::size_t i = 0; i < codes.size(); ++i) {
-        if (codes[i] == value) {
-          engine::set_leaf(scenario, leaf, std::int64_t(i));
-          return true;
-        }
+        if (codes[i] == value) return std::int64_t(i);
       }
-      return false;
+      return std::nullopt;
     case engine::LeafKind::text:
       for (const std::string& text : formula.texts) {
-        if (text_code(text) == value) {
-          engine::set_leaf(scenario, leaf, text);
-          return true;
-        }
+        if (text_code(text) == value) return text;
       }
       for (const int other : formula.leaves) {
         const engine::Leaf& source = engine::leaf_table().leaves[std::size_t(other)];
         if (source.kind != engine::LeafKind::text) continue;
         const std::string& text = engine::leaf_text(scenario, source);
-        if (text_code(text) == value) {
-          engine::set_leaf(scenario, leaf, text);
-          return true;
-        }
+        if (text_code(text) == value) return text;
       }
-      return false;
+      return std::nullopt;
   }
-  return false;
+  return std::nullopt;
+}
+
+bool PointBuilder::Scratch::derive_all(engine::Scenario& scenario) {
+  for (std::size_t i = 0; i < parts.derivations.size(); ++i) {
+    const Derivation& derivation = parts.derivations[i];
+    const engine::Leaf& leaf = engine::leaf_table().leaves[std::size_t(derivation.leaf)];
+    if (!engine::is_present(scenario, leaf)) continue;
+    auto value = derived(derivation, name_codes[i], scenario);
+    if (!value) {
+      rejected_by = derivation.requirement;
+      return false;
+    }
+    const Edit edit{derivation.leaf, *std::move(value)};
+    sweep::apply(edit, scenario);
+    if (parts.roles.empty()) continue;
+    if (leaf.presence >= 0) {
+      derived_of_roles.push_back(edit);
+    } else {
+      resolve_roles(scenario);
+    }
+  }
+  return true;
+}
+
+bool PointBuilder::Scratch::meets_requirements(const engine::Scenario& scenario) {
+  for (std::size_t i = 0; i < parts.requirements.size(); ++i) {
+    const Requirement& requirement = parts.requirements[i];
+    if (requirement.formula == kNone) continue;
+    if (!requirement.everywhere && local[i] == 0) continue;
+    if (!expressions[std::size_t(requirement.formula)].holds(scenario)) {
+      rejected_by = int(i);
+      return false;
+    }
+  }
+  return true;
 }
 
 PointBuilder::PointBuilder(const Space& space) : scratch_(std::make_unique<Scratch>(space)) {}
@@ -240,43 +322,16 @@ Admission PointBuilder::build(std::uint64_t index, Point& point) {
   engine::check(index < parts.root.size, "a position inside the space");
   point.index = index;
   point.labels.assign(parts.label_columns.size(), kNone);
-  scratch.rejected_by = kNone;
-  scratch.choices.clear();
-  std::fill(scratch.outcomes.begin(), scratch.outcomes.end(), static_cast<signed char>(-1));
-  std::fill(scratch.local.begin(), scratch.local.end(), 0);
+  scratch.start();
   scratch.walk(parts.root, index, Lead::by_position, point);
-
-  // Stable insertion: a handful of choices, nearly in order.
-  std::vector<std::size_t>& order = scratch.order;
-  order.clear();
-  bool conditional = false;
-  for (std::size_t i = 0; i < scratch.choices.size(); ++i) {
-    Choice& choice = scratch.choices[i];
-    choice.active = !is_conditional(choice);
-    conditional |= !choice.active;
-    std::size_t place = order.size();
-    while (place > 0 && scratch.choices[order[place - 1]].axis->depth > choice.axis->depth) --place;
-    order.insert(order.begin() + std::ptrdiff_t(place), i);
-  }
+  const bool conditional = scratch.arrange();
   scratch.apply_active(point.scenario);
   if (conditional) {
     const Admission admission = scratch.apply_conditional(point);
     if (admission != Admission::admitted) return admission;
   }
-  for (std::size_t i = 0; i < parts.derivations.size(); ++i) {
-    if (!scratch.derive(parts.derivations[i], scratch.name_codes[i], point.scenario)) {
-      scratch.rejected_by = parts.derivations[i].requirement;
-      return Admission::rejected;
-    }
-  }
-  for (std::size_t i = 0; i < parts.requirements.size(); ++i) {
-    const Requirement& requirement = parts.requirements[i];
-    if (requirement.formula == kNone) continue;
-    if (!requirement.everywhere && scratch.local[i] == 0) continue;
-    if (!scratch.expressions[std::size_t(requirement.formula)].holds(point.scenario)) {
-      scratch.rejected_by = int(i);
-      return Admission::rejected;
-    }
+  if (!scratch.derive_all(point.scenario) || !scratch.meets_requirements(point.scenario)) {
+    return Admission::rejected;
   }
   point.key = parts.resources == nullptr
                   ? engine::key_of(point.scenario)

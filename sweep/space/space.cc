@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "sweep/space/roles.h"
 #include "sweep/space/space_parts.h"
 
 namespace sweep {
@@ -59,8 +60,9 @@ bool complete(SpaceParts& parts) {
     });
   }
   for (const Derivation& derivation : parts.derivations) varied.insert(derivation.leaf);
+  complete_roles(parts, varied);
   parts.varied_leaves.assign(varied.begin(), varied.end());
-  compile_edits(parts);
+  compile_writes(parts);
   return compute_size(parts.root, parts);
 }
 

@@ -11,7 +11,7 @@
 #include "engine/resources.h"
 #include "engine/scenario.h"
 #include "sweep/space/expression.h"
-#include "sweep/space/raw_edit.h"
+#include "sweep/space/leaf_write.h"
 #include "sweep/space/sample.h"
 #include "sweep/space/space.h"
 
@@ -27,14 +27,18 @@ struct Edit {
   bool operator==(const Edit&) const = default;
 };
 
+inline void apply(const Edit& edit, engine::Scenario& scenario) {
+  engine::set_leaf(scenario, engine::leaf_table().leaves[std::size_t(edit.leaf)], edit.value);
+}
+
 // One listed value of an axis: edits [first_edit, last_edit) of its axis.
 struct Setting {
   std::uint32_t first_edit = 0;
   std::uint32_t last_edit = 0;
-  std::int32_t label = kNone;   // code in the axis's label column
-  int when = kNone;             // formula; where it is false, this position is not applicable
-  std::uint32_t first_raw = 0;  // the same edits, of the axis's `raw`
-  std::uint32_t last_raw = 0;
+  std::int32_t label = kNone;     // code in the axis's label column
+  int when = kNone;               // formula; where it is false, this position is not applicable
+  std::uint32_t first_write = 0;  // the same edits, laid out: of the axis's `writes`
+  std::uint32_t last_write = 0;
 };
 
 // A sampled interval of one numeric leaf.
@@ -55,9 +59,13 @@ struct Axis {
   int when = kNone;          // formula
   std::vector<Setting> settings;
   std::vector<Edit> edits;
-  std::vector<RawEdit> raw;   // by compile_edits()
-  Interval interval;          // where settings is empty
-  SampleDimension dimension;  // of a sample
+  std::vector<LeafWrite> writes;  // by compile_writes()
+  Interval interval;              // where settings is empty
+  SampleDimension dimension;      // of a sample
+  // The role (engine::Role) that the path lies in, by its leaf `present`; and whether the axis says itself
+  // that the role is there or not. One that does not implies it: there is a role of which something is said.
+  int role = kNone;
+  bool states_presence = false;
   // Another axis has a narrower path inside this one: applying this one later than that one (as a
   // `when` does) takes a rebuild.
   bool holds_narrower = false;
@@ -108,6 +116,8 @@ struct Derivation {
 
 struct SpaceParts {
   engine::Scenario base;
+  // What the base says of deployments beside the main one. It counts after every axis of the main one.
+  std::vector<Edit> stated_of_roles;
   std::vector<Axis> axes;
   SpaceNode root;
   std::vector<Formula> formulas;
@@ -120,13 +130,15 @@ struct SpaceParts {
   std::vector<LabelColumn> label_columns;
   std::vector<std::string> reasons;  // of the requirements
   std::vector<int> varied_leaves;
+  std::vector<int> roles;  // that some point may have, by their leaves `present`
+  std::vector<LeafWrite> writes_of_roles;
 };
 
 // The sizes of a node and of all below it. False where a size does not fit in 64 bits.
 bool compute_size(SpaceNode& node, const SpaceParts& parts);
 
 // Fills in what follows from the rest: sizes, reasons, varied leaves. False where the number of
-// positions does not fit in 64 bits. The parts may be moved afterwards, but not copied: raw edits point
+// positions does not fit in 64 bits. The parts may be moved afterwards, but not copied: writes point
 // at the texts of the others.
 bool complete(SpaceParts& parts);
 

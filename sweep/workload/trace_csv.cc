@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "sweep/input/csv.h"
 #include "sweep/workload/trace_rows.h"
 
 namespace sweep {
@@ -77,11 +78,10 @@ class CsvTrace {
   engine::Result<std::shared_ptr<const engine::Trace>> read(std::string_view text,
                                                             std::int64_t block_tokens) {
     bool readable = true;
-    for (std::size_t start = 0; start < text.size() && readable;) {
-      const std::size_t end = std::min(text.find('\n', start), text.size());
-      const std::string_view line = text.substr(start, end - start);
-      start = end + 1;
-      ++line_;
+    CsvLines lines(text);
+    std::string_view line;
+    while (readable && lines.next(line)) {
+      line_ = lines.number();
       if (!builder_.within(line, line_) || trimmed(line).empty()) continue;
       if (columns_.empty()) {
         readable = header(line);
@@ -93,18 +93,6 @@ class CsvTrace {
   }
 
  private:
-  // Calls take(cell, column of the text) for each cell; returns how many there were.
-  template <class Take>
-  std::size_t each_cell(std::string_view line, Take take) {
-    std::size_t count = 0;
-    for (std::size_t at = 0; at <= line.size(); ++count) {
-      const std::size_t comma = std::min(line.find(',', at), line.size());
-      take(count, trimmed(line.substr(at, comma - at)), int(at) + 1);
-      at = comma + 1;
-    }
-    return count;
-  }
-
   bool header(std::string_view line) {
     if (trimmed(line).find('\r') != std::string_view::npos) {
       builder_.mistake(line_, int(line.find('\r')) + 1, "lines end in a carriage return alone",
@@ -112,10 +100,12 @@ class CsvTrace {
       return false;
     }
     std::vector<TraceBuilder::Name> names;
-    each_cell(line, [&](std::size_t, std::string_view cell, int place) {
-      names.push_back({std::string(cell), place});
+    CsvCells cells(line, scratch_);
+    for (std::string_view cell; cells.next(cell);) {
+      cell = trimmed(cell);
+      names.push_back({std::string(cell), cells.column()});
       columns_.push_back(trace_column(cell));
-    });
+    }
     const bool readable = builder_.columns(names, line_);
     for (TraceBuilder::Name& name : names) names_.push_back(std::move(name.text));
     return readable;
@@ -124,15 +114,17 @@ class CsvTrace {
   void row(std::string_view line) {
     row_.clear();
     bool good = true;
-    const std::size_t count =
-        each_cell(line, [&](std::size_t number, std::string_view cell, int place) {
-          if (number >= columns_.size()) return;
-          row_.places[std::size_t(columns_[number].field)] = place;
-          if (read_cell(columns_[number], cell)) return;
-          builder_.mistake(line_, place,
-                           fmt::format("'{}' is not a value of {}", cell, names_[number]));
-          good = false;
-        });
+    std::size_t count = 0;
+    CsvCells cells(line, scratch_);
+    for (std::string_view cell; cells.next(cell); ++count) {
+      if (count >= columns_.size()) continue;
+      cell = trimmed(cell);
+      row_.places[std::size_t(columns_[count].field)] = cells.column();
+      if (read_cell(columns_[count], cell)) continue;
+      builder_.mistake(line_, cells.column(),
+                       fmt::format("'{}' is not a value of {}", cell, names_[count]));
+      good = false;
+    }
     if (count != columns_.size()) {
       builder_.mistake(line_, int(line.size()) + 1,
                        fmt::format("the row has {} cells, the header {}", count, columns_.size()));
@@ -187,6 +179,7 @@ class CsvTrace {
   std::vector<TraceColumn> columns_;
   std::vector<std::string> names_;
   TraceRowText row_;
+  std::string scratch_;
   bool started_ = false;
   Timestamp first_;
 };

@@ -10,7 +10,7 @@ namespace {
 
 Seconds sum_of_rows(const Outcome& outcome) {
   Seconds sum;
-  for (const KernelRow& row : outcome.kernels) sum += row.time;
+  for (const KernelRow& row : outcome.kernels) sum += row.work.time;
   return sum;
 }
 

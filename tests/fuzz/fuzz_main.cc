@@ -1,6 +1,7 @@
 // llmsweep_fuzz all: the smoke test. Seeds of every target and inputs made from them, by number.
 // llmsweep_fuzz TARGET [RUNS [FIRST]]: those of one target.
 // llmsweep_fuzz TARGET FILE: one input from a file, such as libFuzzer leaves behind.
+// llmsweep_fuzz TARGET --corpora | --dictionary: its folders of seeds; its words, as libFuzzer reads them.
 // Each input runs in a child process, so that the number of one that ends it can be told.
 #include <fmt/core.h>
 #include <sys/mman.h>
@@ -84,10 +85,20 @@ int run_target(const fuzz::Target& target) {
 
 int usage() {
   fmt::print(stderr,
-             "usage: llmsweep_fuzz all | TARGET [RUNS [FIRST] | FILE | --corpora]; targets:");
+             "usage: llmsweep_fuzz all | TARGET [RUNS [FIRST] | FILE | --corpora | --dictionary]; "
+             "targets:");
   for (const fuzz::Target& one : fuzz::targets()) fmt::print(stderr, " {}", one.name);
   fmt::print(stderr, "\n");
   return 2;
+}
+
+// One word a line, in quotes, every byte as \xNN.
+void print_dictionary(const fuzz::Target& target) {
+  for (const std::string_view word : target.words) {
+    fmt::print("\"");
+    for (const char byte : word) fmt::print("\\x{:02x}", static_cast<unsigned char>(byte));
+    fmt::print("\"\n");
+  }
 }
 
 // What follows the name of a target.
@@ -95,6 +106,10 @@ int run_one(const fuzz::Target& target, const std::vector<std::string>& rest) {
   if (rest.empty()) return run_target(target);
   if (rest[0] == "--corpora") {
     for (const std::string_view corpus : target.corpora) fmt::print("{}\n", corpus);
+    return 0;
+  }
+  if (rest[0] == "--dictionary") {
+    print_dictionary(target);
     return 0;
   }
   std::error_code error;

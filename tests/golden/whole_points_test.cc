@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include <sstream>
 
 #include "engine/evaluate.h"
+#include "engine/tasks/task_table.h"
 #include "sweep/language/library.h"
 #include "sweep/language/sweep_spec.h"
 #include "sweep/space/space_parts.h"
@@ -42,19 +44,24 @@ std::string text_of(const Point& point, const engine::Outcome& outcome) {
                   engine::name_of(outcome.tier), outcome.extrapolated ? " extrapolated" : "",
                   engine::name_of(outcome.saturation));
   if (!outcome.reason.empty()) text += "  reason " + outcome.reason + "\n";
-  engine::Metrics::fields(outcome.metrics,
-                          [&](std::string_view name, const auto& value, std::string_view) {
-                            const double figure = number_of(value);
-                            if (!std::isnan(figure))
-                              text += fmt::format("  {} {:.15g}\n", name, figure);
-                          });
+  // Columns of groups that a task does not have are not written: a figure in one would be lost.
+  const auto groups = engine::task_entry(point.scenario.task).figures;
+  engine::Metrics::groups(outcome.metrics, [&](engine::FigureGroup group, auto&& each) {
+    const bool written = std::ranges::find(groups, group) != groups.end();
+    each([&](std::string_view name, const auto& value, std::string_view) {
+      const double figure = number_of(value);
+      if (std::isnan(figure)) return;
+      EXPECT_TRUE(written) << name << " of point " << point.index;
+      text += fmt::format("  {} {:.15g}\n", name, figure);
+    });
+  });
   for (const engine::KernelRow& row : outcome.kernels) {
-    text += fmt::format("  {} {} {} {} {} {}{} {:.15g} {:.15g} {:.15g} {:.15g} {:.15g} {:.15g}\n",
-                        engine::name_of(row.phase), engine::name_of(row.op),
-                        engine::name_of(row.family), engine::name_of(row.algorithm),
-                        engine::name_of(row.bound), engine::name_of(row.tier),
-                        row.extrapolated ? " extrapolated" : "", row.calls, row.time.value,
-                        row.low.value, row.high.value, row.flops.value, row.bytes.value);
+    text += fmt::format(
+        "  {} {} {} {} {} {}{} {:.15g} {:.15g} {:.15g} {:.15g} {:.15g} {:.15g}\n",
+        engine::name_of(row.phase), engine::name_of(row.op), engine::name_of(row.family),
+        engine::name_of(row.algorithm), engine::name_of(row.bound), engine::name_of(row.tier),
+        row.extrapolated ? " extrapolated" : "", row.work.calls, row.work.time.value,
+        row.work.low.value, row.work.high.value, row.work.flops.value, row.work.bytes.value);
   }
   return text;
 }

@@ -193,7 +193,7 @@ TEST(BoundLaws, AKernelsRowNamesItsOwnPart) {
   for (const KernelRow& row : evaluate(scenario, toys::transfer_resources()).kernels) {
     if (row.op != OpName::qkv) continue;
     EXPECT_EQ(row.bound, row.phase == Phase::prefill ? Bound::compute : Bound::memory);
-    EXPECT_EQ(row.bound, row.saved.largest());
+    EXPECT_EQ(row.bound, row.work.saved.largest());
   }
 }
 

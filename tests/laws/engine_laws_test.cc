@@ -30,7 +30,7 @@ const std::vector<Calibration>& engines() {
   static const std::vector<Calibration> all = [] {
     std::vector<Calibration> read;
     for (const auto& file :
-         std::filesystem::directory_iterator(paths::specs("calibration/engine_rows"))) {
+         std::filesystem::directory_iterator(paths::source("tools/calibrate/engine_rows"))) {
       auto one = parse_calibration(toys::file_text(file.path()), file.path());
       if (!one) ADD_FAILURE() << to_text(one.mistakes());
       if (one) read.push_back(completed_by(std::move(one).value(), toys::transfer()));

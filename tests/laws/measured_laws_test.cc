@@ -12,7 +12,7 @@
 #include "engine/kernels/own_slot.h"
 #include "tests/support/calibrations.h"
 #include "tests/support/random_calls.h"
-#include "tools/calibrate/tree_fit.h"
+#include "tools/calibrate/fit/tree_fit.h"
 
 namespace engine {
 namespace {

@@ -42,17 +42,17 @@ void expect_same_kernels(const Outcome& a, const Outcome& b) {
         std::string(name_of(left.op)) + " in " + std::string(name_of(left.phase));
     EXPECT_EQ(left.op, right.op);
     EXPECT_EQ(left.phase, right.phase);
-    expect_near(left.calls, right.calls, 0, what + " calls");
+    expect_near(left.work.calls, right.work.calls, 0, what + " calls");
     // The host's part is what is left of the steps: held to 1e-9 of the whole run.
     const bool rest = left.family == Family::host;
-    expect_near(left.time.value, right.time.value, rest ? a.metrics.makespan.value : 0,
+    expect_near(left.work.time.value, right.work.time.value, rest ? a.metrics.makespan.value : 0,
                 what + " time");
-    expect_near(left.low.value, right.low.value, rest ? a.metrics.makespan.value : 0,
+    expect_near(left.work.low.value, right.work.low.value, rest ? a.metrics.makespan.value : 0,
                 what + " low");
-    expect_near(left.high.value, right.high.value, rest ? a.metrics.makespan.value : 0,
+    expect_near(left.work.high.value, right.work.high.value, rest ? a.metrics.makespan.value : 0,
                 what + " high");
-    expect_near(left.flops.value, right.flops.value, 0, what + " flops");
-    expect_near(left.bytes.value, right.bytes.value, 0, what + " bytes");
+    expect_near(left.work.flops.value, right.work.flops.value, 0, what + " flops");
+    expect_near(left.work.bytes.value, right.work.bytes.value, 0, what + " bytes");
   }
 }
 

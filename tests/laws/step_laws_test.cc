@@ -121,16 +121,16 @@ TEST(StepLaws, NoStepBeatsItsRoofline) {
     const Outcome outcome = evaluate(scenario, resources());
     EXPECT_LE(outcome.metrics.model_flops_utilization, 1) << "draw " << n;
     for (const KernelRow& row : outcome.kernels) {
-      EXPECT_TRUE(std::isfinite(row.time.value)) << "draw " << n;
-      EXPECT_GE(row.time.value, 0) << "draw " << n;
+      EXPECT_TRUE(std::isfinite(row.work.time.value)) << "draw " << n;
+      EXPECT_GE(row.work.time.value, 0) << "draw " << n;
       if (row.bound == Bound::network || row.bound == Bound::host) continue;
       const FlopsPerSecond peak = std::max(matrix_peak(scenario.device, Dtype::fp8),
                                            matrix_peak(scenario.device, Dtype::bf16));
-      EXPECT_LE(row.flops / row.time, peak * (1 + 1e-9)) << "draw " << n;
+      EXPECT_LE(row.work.flops / row.work.time, peak * (1 + 1e-9)) << "draw " << n;
       const double fastest =
           std::max(scenario.device.memory_bandwidth.value,
                    scenario.device.l2_bandwidth.value * scenario.device.on_chip_scale());
-      EXPECT_LE((row.bytes / row.time).value, fastest * (1 + 1e-9)) << "draw " << n;
+      EXPECT_LE((row.work.bytes / row.work.time).value, fastest * (1 + 1e-9)) << "draw " << n;
     }
   }
 }

@@ -50,12 +50,14 @@ void expect_same(const engine::Outcome& a, const engine::Outcome& b) {
     const engine::KernelRow& y = b.kernels[i];
     EXPECT_TRUE(x.phase == y.phase && x.op == y.op && x.family == y.family && x.bound == y.bound &&
                 x.tier == y.tier && x.algorithm == y.algorithm &&
-                x.extrapolated == y.extrapolated && x.calls == y.calls && x.time == y.time &&
-                x.flops == y.flops && x.bytes == y.bytes)
+                x.extrapolated == y.extrapolated && x.work.calls == y.work.calls &&
+                x.work.time == y.work.time && x.work.hidden == y.work.hidden &&
+                x.work.flops == y.work.flops && x.work.bytes == y.work.bytes &&
+                x.work.energy == y.work.energy)
         << "kernel " << i;
     // Written beside the time, in single precision.
-    EXPECT_NEAR(x.low.value, y.low.value, 1e-6 * y.low.value) << "kernel " << i;
-    EXPECT_NEAR(x.high.value, y.high.value, 1e-6 * y.high.value) << "kernel " << i;
+    EXPECT_NEAR(x.work.low.value, y.work.low.value, 1e-6 * y.work.low.value) << "kernel " << i;
+    EXPECT_NEAR(x.work.high.value, y.work.high.value, 1e-6 * y.work.high.value) << "kernel " << i;
   }
   ASSERT_EQ(a.requests.size(), b.requests.size());
   for (std::size_t i = 0; i < a.requests.size(); ++i) {

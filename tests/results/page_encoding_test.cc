@@ -166,8 +166,55 @@ TEST(PageEncoding, BooleansAreBits) {
   const Column column{.name = "x", .type = ColumnType::boolean, .has_range = false};
   std::vector<std::uint8_t> values;
   for (const std::uint64_t value : mixed(1003, 2, 4)) values.push_back(std::uint8_t(value));
-  const OneColumn file(column, boolean_pages(values), values.size());
+  const OneColumn file(column, boolean_pages(column, values), values.size());
   EXPECT_EQ(file.reader().booleans("x"), values);
+}
+
+TEST(PageEncoding, NullsOfEveryType) {
+  for (const std::size_t rows : {1U, 8U, 1003U}) {
+    const Column flag{.name = "x", .type = ColumnType::boolean, .nullable = true};
+    std::vector<std::uint8_t> flags;
+    for (const std::uint64_t value : mixed(rows, 3, 4)) flags.push_back(std::uint8_t(value));
+    EXPECT_EQ(OneColumn(flag, boolean_pages(flag, flags), rows).reader().booleans("x"), flags);
+    const std::vector<std::uint8_t> none(rows, kNullBoolean);
+    EXPECT_EQ(OneColumn(flag, boolean_pages(flag, none), rows).reader().booleans("x"), none);
+
+    // A negative integer has the bits of a NaN, and is no null.
+    const Column whole{.name = "x", .type = ColumnType::int64, .nullable = true};
+    std::vector<std::int64_t> numbers;
+    for (const std::uint64_t value : mixed(rows, 5, 7)) {
+      numbers.push_back(value == 0 ? kNullInteger : -std::int64_t(value));
+    }
+    const std::vector<std::uint64_t> bits(numbers.begin(), numbers.end());
+    EXPECT_EQ(OneColumn(whole, number_pages(whole, bits), rows).reader().integers("x"), numbers);
+  }
+}
+
+TEST(PageEncoding, ConstantsCostNothingARow) {
+  const Column flag{.name = "x", .type = ColumnType::boolean};
+  for (const std::size_t rows : {1U, 7U, 8U, 1003U}) {
+    for (const bool value : {false, true}) {
+      EXPECT_EQ(OneColumn(flag, constant_boolean(value, rows), rows).reader().booleans("x"),
+                std::vector<std::uint8_t>(rows, value));
+    }
+  }
+  const Column figure{.name = "x", .nullable = true};
+  for (const double value : OneColumn(figure, null_pages(100), 100).reader().numbers("x")) {
+    EXPECT_TRUE(std::isnan(value));
+  }
+}
+
+// Values that come in a fixed order, as kernels do, and values that leave it.
+TEST(PageEncoding, RepeatedSequencesComeBack) {
+  const Column column{.name = "x", .type = ColumnType::int64};
+  std::vector<std::int64_t> values;
+  for (std::int64_t i = 0; i < 5000; ++i) {
+    values.push_back(i % 777 == 0 ? i : (i % 18) * (i % 18) % 11);
+  }
+  const std::vector<std::uint64_t> bits(values.begin(), values.end());
+  const ColumnPages pages = number_pages(column, bits);
+  EXPECT_EQ(pages.encoding, Encoding::dictionary);
+  EXPECT_EQ(OneColumn(column, pages, values.size()).reader().integers("x"), values);
 }
 
 TEST(RunLength, FollowsTheFormatsExamples) {

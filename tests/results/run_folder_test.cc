@@ -219,8 +219,8 @@ TEST_F(RunFolderTest, GarbageAtTheEndOfTheManifestIsDropped) {
 TEST_F(RunFolderTest, FilesNoLineNamesAreRemoved) {
   resume();
   fs::copy(part(Table::points, 0), part(Table::points, 77));
-  fs::copy(part(Table::kernels, 0), hidden_name(part(Table::kernels, 78)));
-  fs::copy(part(Table::timeline, 0), part(Table::timeline, 79));
+  fs::copy(part(table_named("kernels"), 0), hidden_name(part(table_named("kernels"), 78)));
+  fs::copy(part(table_named("timeline"), 0), part(table_named("timeline"), 79));
   EXPECT_THAT(resume(), ElementsAre("removed 3 unfinished file(s) of shard 1of1"));
   EXPECT_FALSE(fs::exists(part(Table::points, 77)));
   expect_whole();
@@ -228,12 +228,12 @@ TEST_F(RunFolderTest, FilesNoLineNamesAreRemoved) {
 
 TEST_F(RunFolderTest, AMissingPartIsDoneAgain) {
   resume();
-  fs::remove(part(Table::kernels, 1));
+  fs::remove(part(table_named("kernels"), 1));
   EXPECT_THAT(resume(),
               ElementsAre("kernels/part-1of1-000001.parquet is missing: its points are done again",
                           "removed 3 unfinished file(s) of shard 1of1"));
   EXPECT_TRUE(resume().empty());
-  fs::remove(part(Table::requests, 0));
+  fs::remove(part(table_named("requests"), 0));
   EXPECT_THAT(resume()[0], HasSubstr("requests/part-1of1-000000.parquet is missing"));
   expect_whole();
 }
@@ -335,7 +335,7 @@ TEST(Manifest, LinesReadBackAsTheyWereWritten) {
                   .files = {},
                   .tally = {.by_status = {1, 2, 3}, .rejected = {4, 5}, .not_applicable = 6}};
   part.files[Table::points] = {"points/a.parquet", 5, 6, 0xfedcba9876543210u};
-  part.files[Table::requests] = {"requests/a.parquet", 7, 8, 9};
+  part.files[table_named("requests")] = {"requests/a.parquet", 7, 8, 9};
   part.tally.reused = 1;
   part.tally.by_class[std::size_t(engine::ReasonClass::memory)] = 2;
   std::ofstream(folder.path() / "m") << to_line(header) << to_line(part) << "{\"part\":13,\"pos";

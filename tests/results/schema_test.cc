@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/leaves.h"
+#include "results/detail_table.h"
 
 namespace results {
 namespace {
@@ -104,6 +105,24 @@ TEST(Schema, KeepsAVariedLeafOfAnotherTask) {
   EXPECT_EQ(find(point_columns(inputs), "request.batch"), nullptr);
 }
 
+TEST(Schema, FiguresAreThoseOfTheTasksThatPointsMayHave) {
+  const auto has = [](const SchemaInputs& inputs, std::string_view column) {
+    return std::ranges::any_of(figures_of(inputs), [&](std::size_t number) {
+      return metric_table()[number].column == column;
+    });
+  };
+  SchemaInputs inputs;
+  inputs.base.task = engine::Task::step;
+  EXPECT_TRUE(has(inputs, "step_time_s"));
+  EXPECT_FALSE(has(inputs, "ttft_p99_s"));
+  EXPECT_NE(find(point_columns(inputs), "ttft_p99_s"), nullptr);  // null throughout
+  inputs.base.task = engine::Task::serve;
+  EXPECT_TRUE(has(inputs, "ttft_p99_s"));
+  inputs.base.task = engine::Task::step;
+  inputs.varied_leaves = leaves({"task"});
+  EXPECT_TRUE(has(inputs, "ttft_p99_s"));
+}
+
 std::string listed(const std::vector<Column>& columns) {
   std::string names;
   for (const Column& column : columns) names += column.name + " ";
@@ -111,13 +130,13 @@ std::string listed(const std::vector<Column>& columns) {
 }
 
 TEST(Schema, RequestsAndMomentsFollowTheFieldLists) {
-  EXPECT_EQ(listed(request_columns()),
+  EXPECT_EQ(listed(detail_columns(table_named("requests"))),
             "index key request replica session priority tenant end measured arrival_s scheduled_s "
             "first_token_s finish_s prompt_tokens output_tokens cached_tokens preemptions ");
-  EXPECT_EQ(listed(timeline_columns()),
+  EXPECT_EQ(listed(detail_columns(table_named("timeline"))),
             "index key time_s replica running waiting decoding batch kv_blocks kv_use "
             "output_tokens_per_s ");
-  const auto columns = request_columns();
+  const auto columns = detail_columns(table_named("requests"));
   EXPECT_EQ(find(columns, "finish_s")->unit, "s");
   EXPECT_TRUE(find(columns, "finish_s")->nullable);
   EXPECT_EQ(find(columns, "end")->type, ColumnType::text);
@@ -126,10 +145,15 @@ TEST(Schema, RequestsAndMomentsFollowTheFieldLists) {
 }
 
 TEST(Schema, KernelsAreALongTable) {
-  EXPECT_EQ(listed(kernel_columns()),
+  EXPECT_EQ(listed(detail_columns(table_named("kernels"))),
             "index key phase op family algorithm calls seconds low_ratio high_ratio flops bytes "
-            "bound tier "
-            "extrapolated ");
+            "energy_j hidden_s bound tier extrapolated ");
+  const auto columns = detail_columns(table_named("kernels"));
+  EXPECT_EQ(find(columns, "seconds")->unit, "s");
+  EXPECT_EQ(find(columns, "low_ratio")->unit, "");
+  EXPECT_EQ(find(columns, "energy_j")->unit, "J");
+  EXPECT_TRUE(find(columns, "energy_j")->nullable);
+  EXPECT_FALSE(find(columns, "hidden_s")->nullable);
 }
 
 }  // namespace

@@ -131,9 +131,9 @@ TEST_F(Sink, KernelsJoinTheirPoints) {
   EXPECT_EQ(op[1], "input_norm");
   engine::Outcome outcome;
   toy.outcome(std::uint64_t(kernels().integers("index")[1]), outcome);
-  EXPECT_EQ(kernels().numbers("seconds")[1], outcome.kernels[1].time.value);
-  EXPECT_EQ(kernels().numbers("flops")[1], outcome.kernels[1].flops.value);
-  EXPECT_EQ(kernels().numbers("bytes")[1], outcome.kernels[1].bytes.value);
+  EXPECT_EQ(kernels().numbers("seconds")[1], outcome.kernels[1].work.time.value);
+  EXPECT_EQ(kernels().numbers("flops")[1], outcome.kernels[1].work.flops.value);
+  EXPECT_EQ(kernels().numbers("bytes")[1], outcome.kernels[1].work.bytes.value);
   EXPECT_EQ(kernels().numbers("calls")[1], 80);
 }
 

@@ -33,7 +33,7 @@ inline void expect_sensible(const engine::Outcome& outcome, const std::string& w
         EXPECT_FALSE(std::isinf(value) || value < 0) << what << ": " << name << " is " << value;
       });
   for (const engine::KernelRow& row : outcome.kernels) {
-    EXPECT_TRUE(std::isfinite(row.time.value) && row.time.value >= 0) << what;
+    EXPECT_TRUE(std::isfinite(row.work.time.value) && row.work.time.value >= 0) << what;
   }
 }
 

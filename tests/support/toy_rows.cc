@@ -60,6 +60,7 @@ engine::RequestRow toy_request(std::uint64_t index, int number) {
 
 results::SchemaInputs ToySweep::schema() const {
   results::SchemaInputs inputs;
+  inputs.base.task = engine::Task::serve;  // which has every figure
   inputs.base.model.name = "toy-model";
   inputs.base.device.rent = engine::DollarsPerSecond{1.0 / 3600};
   inputs.varied_leaves = varied_leaves();
@@ -132,12 +133,12 @@ void ToySweep::outcome(std::uint64_t index, engine::Outcome& outcome) const {
          .bound = engine::Bound((index + std::uint64_t(i)) % 4),
          .tier = engine::Tier::roofline,
          .extrapolated = i == 2,
-         .low = engine::Seconds{1e-5 * (1 + scale) * 0.9},
-         .high = engine::Seconds{1e-5 * (1 + scale) * 1.2},
-         .calls = i % 4 == 0 ? 1.0 : 80.0,
-         .time = engine::Seconds{1e-5 * (1 + scale)},
-         .flops = engine::Flops{1e9 * double(1 + index % kBatches) * (i + 1)},
-         .bytes = engine::Bytes{1e8 * double(1 + index / 64 % 32) + i}});
+         .work = {.calls = i % 4 == 0 ? 1.0 : 80.0,
+                  .time = engine::Seconds{1e-5 * (1 + scale)},
+                  .low = engine::Seconds{1e-5 * (1 + scale) * 0.9},
+                  .high = engine::Seconds{1e-5 * (1 + scale) * 1.2},
+                  .flops = engine::Flops{1e9 * double(1 + index % kBatches) * (i + 1)},
+                  .bytes = engine::Bytes{1e8 * double(1 + index / 64 % 32) + i}}});
   }
   if (index % 2 != 0) return;
   for (int i = 0; i < requests; ++i) {

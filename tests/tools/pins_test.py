@@ -15,14 +15,17 @@ def logical_lines(file):
     return [line.strip() for line in text.replace("\\\n", " ").splitlines() if line.strip()]
 
 
-def wanted():
-    return dict(line.split("==") for line in logical_lines(DEV / "requirements.in"))
+SETS = sorted(file.stem for file in DEV.glob("*.in"))
 
 
-def pinned():
+def wanted(name):
+    return dict(line.split("==") for line in logical_lines(DEV / f"{name}.in"))
+
+
+def pinned(name):
     """{name: (version, hashes)}"""
     pins = {}
-    for line in logical_lines(DEV / "requirements.txt"):
+    for line in logical_lines(DEV / f"{name}.txt"):
         requirement, *hashes = line.split()
         name, version = requirement.split("==")
         pins[name] = version, hashes
@@ -31,22 +34,25 @@ def pinned():
 
 class Pins(unittest.TestCase):
     def test_every_package_has_one_version_and_hashes(self):
-        self.assertTrue(pinned())
-        for name, (version, hashes) in pinned().items():
-            self.assertRegex(version, r"^\d+(\.\d+)*$", name)
-            self.assertTrue(hashes, name)
-            for digest in hashes:
-                self.assertRegex(digest, r"^--hash=sha256:[0-9a-f]{64}$", name)
+        for packages in SETS:
+            self.assertTrue(pinned(packages), packages)
+            for name, (version, hashes) in pinned(packages).items():
+                self.assertRegex(version, r"^\d+(\.\d+)*$", name)
+                self.assertTrue(hashes, name)
+                for digest in hashes:
+                    self.assertRegex(digest, r"^--hash=sha256:[0-9a-f]{64}$", name)
 
     def test_what_we_ask_for_is_pinned_at_the_version_we_ask_for(self):
-        pins = pinned()
-        for name, version in wanted().items():
-            self.assertIn(name, pins)
-            self.assertEqual(pins[name][0], version, f"{name}: call tools/dev/pin_packages.py")
+        self.assertIn("requirements", SETS)
+        for packages in SETS:
+            pins = pinned(packages)
+            for name, version in wanted(packages).items():
+                self.assertIn(name, pins)
+                self.assertEqual(pins[name][0], version, f"{name}: call tools/dev/pin_packages.py")
 
     def test_pins_name_no_place_to_fetch_from(self):
-        for file in ("requirements.in", "requirements.txt", "pin_packages.py", "setup.sh", "arrow_wheel.sh"):
-            text = (DEV / file).read_text()
+        for file in [*DEV.glob("*.in"), *DEV.glob("*.txt"), DEV / "pin_packages.py", *DEV.glob("*.sh")]:
+            text = file.read_text()
             for word in ("://", "--index-url", "--find-links", "--trusted-host"):
                 self.assertNotIn(word, text, file)
 
@@ -55,7 +61,7 @@ class Pins(unittest.TestCase):
         for file in sorted([SOURCE / "tools" / "run", SOURCE / "tools" / "test", *DEV.glob("*.sh"), *DEV.glob("f*")]):
             if file.is_file():
                 calls += [line for line in logical_lines(file) if re.search(r"pip\"? (install|download)\b", line)]
-        self.assertEqual(len(calls), 2, calls)
+        self.assertEqual(len(calls), 4, calls)
         for call in calls:
             self.assertIn("--require-hashes", call)
             self.assertIn("--only-binary=:all:", call)

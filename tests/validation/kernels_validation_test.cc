@@ -9,10 +9,10 @@
 #include "sweep/language/sweep_spec.h"
 #include "tests/support/calibrations.h"
 #include "tests/support/paths.h"
-#include "tools/calibrate/load_calibration.h"
-#include "tools/calibrate/step_errors.h"
-#include "tools/calibrate/trusted_rows.h"
-#include "tools/calibrate/validate_table.h"
+#include "tools/calibrate/errors/load_calibration.h"
+#include "tools/calibrate/errors/step_errors.h"
+#include "tools/calibrate/errors/validate_table.h"
+#include "tools/calibrate/tables/trusted_rows.h"
 
 namespace tools {
 namespace {

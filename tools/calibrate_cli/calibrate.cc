@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "results/durable_file.h"
-#include "tools/calibrate/implementation_fits.h"
-#include "tools/calibrate/network_calls.h"
-#include "tools/calibrate/profile_table.h"
-#include "tools/calibrate/table_checks.h"
-#include "tools/calibrate/transfer_fit.h"
-#include "tools/calibrate/trusted_rows.h"
+#include "tools/calibrate/fit/implementation_fits.h"
+#include "tools/calibrate/fit/transfer_fit.h"
+#include "tools/calibrate/tables/network_calls.h"
+#include "tools/calibrate/tables/profile_table.h"
+#include "tools/calibrate/tables/table_checks.h"
+#include "tools/calibrate/tables/trusted_rows.h"
 #include "tools/calibrate_cli/device_option.h"
 #include "tools/calibrate_cli/verbs.h"
 #include "tools/command/exit_code.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "sweep/language/sweep_spec.h"
-#include "tools/calibrate/table_checks.h"
+#include "tools/calibrate/tables/table_checks.h"
 #include "tools/command/standard_library.h"
 #include "tools/terminal/terminal.h"
 
@@ -55,7 +55,7 @@ std::optional<TablePredictor> predictors_or_complain(const DeviceOptions& option
   const bool any = file->device != nullptr && options.calibration.empty() &&
                    options.tier != "measured" && options.tier != "roofline";
   if (any) {
-    auto known = load_engine_rows(standard_library());
+    auto known = load_engine_rows(engine_rows_folder());
     auto transfer = load_transfer(standard_library());
     for (const auto* mistakes :
          {known ? nullptr : &known.mistakes(), transfer ? nullptr : &transfer.mistakes()}) {

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "engine/hardware/device.h"
-#include "tools/calibrate/engine_calibrations.h"
-#include "tools/calibrate/kernel_table.h"
-#include "tools/calibrate/load_calibration.h"
+#include "tools/calibrate/errors/engine_calibrations.h"
+#include "tools/calibrate/errors/load_calibration.h"
+#include "tools/calibrate/tables/kernel_table.h"
 
 namespace tools {
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <utility>
 
-#include "tools/calibrate/predict_table.h"
-#include "tools/calibrate/table_checks.h"
+#include "tools/calibrate/errors/predict_table.h"
+#include "tools/calibrate/tables/table_checks.h"
 #include "tools/calibrate_cli/device_option.h"
 #include "tools/calibrate_cli/verbs.h"
 #include "tools/command/exit_code.h"

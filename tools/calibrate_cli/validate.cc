@@ -4,11 +4,11 @@
 #include <memory>
 #include <utility>
 
-#include "tools/calibrate/measured_calls.h"
-#include "tools/calibrate/step_errors.h"
-#include "tools/calibrate/table_checks.h"
-#include "tools/calibrate/validate_all.h"
-#include "tools/calibrate/validate_table.h"
+#include "tools/calibrate/errors/step_errors.h"
+#include "tools/calibrate/errors/validate_all.h"
+#include "tools/calibrate/errors/validate_table.h"
+#include "tools/calibrate/tables/measured_calls.h"
+#include "tools/calibrate/tables/table_checks.h"
 #include "tools/calibrate_cli/device_option.h"
 #include "tools/calibrate_cli/verbs.h"
 #include "tools/command/exit_code.h"
@@ -69,6 +69,7 @@ int validate_everything(const std::string& data, const std::string& readme) {
   const auto library = standard_library();
   const auto text = validate_all({.data = data,
                                   .sweeps = library.folders().back() / "calibration",
+                                  .engine_rows = engine_rows_folder(),
                                   .library = library,
                                   .readme = readme});
   if (!text) {

@@ -79,6 +79,13 @@ std::string whole(std::uint64_t count, const Survey& survey, std::uint64_t size)
   return "about " + grouped(std::uint64_t(double(count) / double(survey.looked_at) * double(size)));
 }
 
+// Whether a leaf of a role has the value of the main deployment.
+bool follows_main(const engine::Scenario& scenario, const engine::Leaf& leaf) {
+  if (leaf.of_main < 0) return false;
+  const engine::Leaf& main = engine::leaf_table().leaves[std::size_t(leaf.of_main)];
+  return engine::get_leaf(scenario, leaf) == engine::get_leaf(scenario, main);
+}
+
 void show_points(const sweep::Space& space, const Survey& survey, sweep::PointBuilder& builder,
                  sweep::Point& point) {
   if (survey.first.empty()) return;
@@ -100,6 +107,7 @@ void show_points(const sweep::Space& space, const Survey& survey, sweep::PointBu
         return leaf.path == column.name || leaf.path.starts_with(column.name + ".");
       };
       if (std::any_of(columns.begin(), columns.end(), labelled)) continue;
+      if (!engine::is_present(point.scenario, leaf) || follows_main(point.scenario, leaf)) continue;
       line += fmt::format("  {}={}", leaf.path,
                           sweep::value_text(leaf, engine::get_leaf(point.scenario, leaf)));
     }

@@ -10,6 +10,7 @@
 
 #include "engine/leaf_use.h"
 #include "engine/leaves.h"
+#include "results/detail_table.h"
 #include "results/schema.h"
 #include "sweep/language/read_value.h"
 #include "sweep/language/suggest.h"
@@ -76,12 +77,18 @@ std::string where_it_counts(const engine::Leaf& leaf) {
   return text.empty() ? "" : text + ")";
 }
 
+// A role has every field of the main deployment: listed only where one asks for the role.
+bool repeats_main(const engine::Leaf& leaf, const std::string& filter) {
+  return leaf.of_main >= 0 &&
+         matches(engine::leaf_table().leaves[std::size_t(leaf.of_main)].path, filter);
+}
+
 // Both print what matches with a heading, or nothing, and return how many they printed.
 int describe_fields(const std::string& filter) {
   const engine::Scenario defaults;
   int found = 0;
   for (const engine::Leaf& leaf : engine::leaf_table().leaves) {
-    if (!matches(leaf.path, filter)) continue;
+    if (!matches(leaf.path, filter) || repeats_main(leaf, filter)) continue;
     if (found++ == 0) {
       print("Fields of a scenario: under 'base', as axes, and in expressions.\n\n");
       print("{:<36} {:<34} {:<14} {}\n", "field", "unit or values", "default", "meaning");
@@ -120,10 +127,11 @@ results::SchemaInputs everything() {
 }
 
 std::vector<DescribedTable> tables() {
-  return {{"points", results::point_columns(everything())},
-          {"kernels", results::kernel_columns()},
-          {"requests", results::request_columns()},
-          {"timeline", results::timeline_columns()}};
+  std::vector<DescribedTable> tables{{"points", results::point_columns(everything())}};
+  results::each_detail([&](results::Table table, const auto& entry) {
+    tables.push_back({entry.name, results::detail_columns(table)});
+  });
+  return tables;
 }
 
 // Nothing is called so: what is called alike, or what mentions it.

@@ -11,6 +11,7 @@ int main(int argc, char** argv) {
       "Sweeps the design space of LLM systems: a YAML spec in, Parquet tables out.\n\n"
       "  llmsweep run specs/sweeps/first_sweep.yaml      run a sweep\n"
       "  llmsweep check SPEC                             what it would run, before it does\n"
+      "  llmsweep report DIR                             a page to look at what it found\n"
       "  llmsweep explain SPEC --point 17                one point, kernel by kernel\n"
       "  llmsweep list devices; llmsweep show h100-sxm   what the library knows"};
   app.name("llmsweep");
@@ -27,6 +28,8 @@ int main(int argc, char** argv) {
   tools::add_run(app, exit_code, argv[0]);
   tools::add_check(app, exit_code);
   tools::add_explain(app, exit_code);
+  tools::add_report(app, exit_code);
+  tools::add_questions(app, exit_code);
   tools::add_summarise(app, exit_code);
   tools::add_verify(app, exit_code);
   tools::add_list(app, exit_code);

@@ -21,4 +21,8 @@ std::filesystem::path specs_folder() {
 
 sweep::Library standard_library() { return sweep::Library::standard(specs_folder()); }
 
+std::filesystem::path engine_rows_folder() {
+  return specs_folder().parent_path() / "tools" / "calibrate" / "engine_rows";
+}
+
 }  // namespace tools

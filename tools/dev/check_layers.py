@@ -13,6 +13,7 @@ ENGINE_ROOMS = [
     "training", "economics",
 ]
 ENGINE = ["engine"] + [f"engine/{room}" for room in ENGINE_ROOMS]
+CALIBRATE = [f"tools/calibrate/{room}" for room in ("tables", "fit", "errors")]
 SWEEP = ["sweep/input", "sweep/workload", "sweep/language", "sweep/space", "sweep/run"]
 
 # A room and the rooms it may include; itself always. "engine" alone is the front door: the files directly in engine/
@@ -41,8 +42,13 @@ ROOMS = {
     "sweep/language": ENGINE + ["sweep/input", "sweep/space", "sweep/workload"],
     "sweep/run": ["engine", "engine/base", "sweep/space"],
     "results": ENGINE + ["sweep/input", "sweep/space"],
-    "tools": ENGINE + SWEEP + ["results"],
-    "tests": ENGINE + SWEEP + ["results", "tools"],
+    "tools/calibrate/tables": ENGINE + SWEEP + ["results"],
+    "tools/calibrate/fit": ENGINE + SWEEP + ["results", "tools/calibrate/tables"],
+    "tools/terminal": ["engine/base", "sweep/input"],
+    "tools/calibrate/errors": ENGINE + SWEEP + ["results", "tools/terminal", "tools/calibrate/tables",
+                                                "tools/calibrate/fit"],
+    "tools": ENGINE + SWEEP + ["results", "tools/terminal"] + CALIBRATE,
+    "tests": ENGINE + SWEEP + ["results", "tools", "tools/terminal"] + CALIBRATE,
 }
 
 # Start of a package's header and the rooms it may appear in. Tests may include anything.
@@ -57,7 +63,7 @@ PACKAGES = {
     "Random123/": ["engine/base"],
     "xxhash": ["engine", "engine/base", "sweep/workload", "sweep/space", "results"],
     "nlohmann/": ["sweep/workload", "sweep/language", "sweep/space", "results", "tools"],
-    "zlib": ["sweep/input", "results"],
+    "zlib": ["sweep/input", "results", "tools"],
     "gtest/": [],
     "gmock/": [],
     "benchmark/": [],
@@ -77,7 +83,7 @@ def room_of(path):
     folders = pathlib.PurePosixPath(path).parts[:-1]
     if folders[:2] == ("engine", "tasks"):
         return "engine"
-    for depth in (2, 1):
+    for depth in (3, 2, 1):
         # Only whole rooms count: engine/newroom/x.h is not the front door.
         if len(folders) >= depth and "/".join(folders[:depth]) in ROOMS:
             if folders[0] == "engine" and depth == 1 and len(folders) > 1:

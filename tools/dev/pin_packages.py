@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Writes requirements.txt from requirements.in: every package, its exact version and the hashes of its files.
 
-Usage: pin_packages.py [PIP]   asks PIP (default: the one of .deps/py) what it would install on each machine of
-the table below. Nothing is installed. Needs whatever package index pip is configured for; call it after a
-change of requirements.in, and look at the difference before it is committed.
+Usage: pin_packages.py [--pip PIP] [SET...]   asks PIP (default: the one of .deps/py) what it would install on
+each machine of the table below, for each set (default: all). Nothing is installed. Needs whatever package index
+pip is configured for; call it after a change of SET.in, and look at the difference before it is committed.
 """
 
+import argparse
 import json
 import pathlib
 import subprocess
@@ -13,8 +14,10 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-WANTED = HERE / "requirements.in"
-PINNED = HERE / "requirements.txt"
+
+# What is asked for in SET.in is pinned in SET.txt, with all it needs; of the charts only the wheel itself,
+# since nothing is installed but one file taken out of it.
+SETS = {"requirements": [], "browser": [], "charts": ["--no-deps"]}
 
 # Python and the newest glibc a wheel may ask for: Debian 12, Ubuntu 24.04 and Debian 13. A newer glibc
 # takes older wheels too, so pip is offered every level up to it.
@@ -23,7 +26,7 @@ MACHINES = ["x86_64", "aarch64"]
 OLDEST_GLIBC = 5
 
 HEADER = """\
-# Written by tools/dev/pin_packages.py from requirements.in; do not edit. pip refuses any file whose hash
+# Written by tools/dev/pin_packages.py from {wanted}; do not edit. pip refuses any file whose hash
 # is not here. Hashes are of the wheels for CPython {pythons} on {machines}.
 """
 
@@ -33,13 +36,13 @@ def platforms(machine, glibc):
     return levels + [f"{old}_{machine}" for old in ("manylinux2014", "manylinux2010", "manylinux1")]
 
 
-def resolved(pip, python, glibc, machine):
+def resolved(pip, wanted, python, glibc, machine):
     """{name: (version, hash)} of what pip would install there."""
     with tempfile.TemporaryDirectory(prefix="llmsweep-pins-") as scratch:
         report = pathlib.Path(scratch) / "report.json"
         command = [pip, "install", "--dry-run", "--ignore-installed", "--quiet", "--only-binary=:all:",
                    "--implementation", "cp", "--python-version", python, "--target", scratch,
-                   "--report", report, "-r", WANTED]
+                   "--report", report, "-r", HERE / f"{wanted}.in", *SETS[wanted]]
         for platform in platforms(machine, glibc):
             command += ["--platform", platform]
         subprocess.run(command, check=True)
@@ -49,30 +52,35 @@ def resolved(pip, python, glibc, machine):
             for item in found}
 
 
-def pins(answers):
+def pins(wanted, answers):
     """The answers of all machines as {name: (version, sorted hashes)}."""
     versions, hashes = {}, {}
     for answer in answers:
         for name, (version, digest) in answer.items():
             if versions.setdefault(name, version) != version:
                 sys.exit(f"{name} is {versions[name]} on one machine and {version} on another: "
-                         f"state a version all of them have in {WANTED.name}")
+                         f"state a version all of them have in {wanted}.in")
             hashes.setdefault(name, set()).add(digest)
     return {name: (versions[name], sorted(hashes[name])) for name in sorted(versions)}
 
 
-def text_of(pinned):
-    text = HEADER.format(pythons=" ".join(python for python, _ in SYSTEMS), machines=" and ".join(MACHINES))
+def text_of(wanted, pinned):
+    text = HEADER.format(wanted=f"{wanted}.in", pythons=" ".join(python for python, _ in SYSTEMS), machines=" and ".join(MACHINES))
     for name, (version, digests) in pinned.items():
         text += " \\\n".join([f"{name}=={version}"] + [f"    --hash=sha256:{digest}" for digest in digests]) + "\n"
     return text
 
 
-def main(arguments):
-    pip = arguments[0] if arguments else HERE.parent.parent / ".deps/py/bin/pip"
-    answers = [resolved(pip, python, glibc, machine) for python, glibc in SYSTEMS for machine in MACHINES]
-    PINNED.write_text(text_of(pins(answers)))
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pip", default=HERE.parent.parent / ".deps/py/bin/pip")
+    parser.add_argument("sets", nargs="*", metavar="SET", help=", ".join(SETS))
+    arguments = parser.parse_args()
+    for wanted in arguments.sets or SETS:
+        answers = [resolved(arguments.pip, wanted, python, glibc, machine)
+                   for python, glibc in SYSTEMS for machine in MACHINES]
+        (HERE / f"{wanted}.txt").write_text(text_of(wanted, pins(wanted, answers)))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

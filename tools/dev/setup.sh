@@ -7,10 +7,12 @@ deps=$root/.deps
 # What one asks the distribution for; names are the same in Debian 12 and 13.
 packages=(
   g++ cmake ninja-build pkg-config
-  libtbb-dev libyaml-cpp-dev libcli11-dev libgtest-dev libgmock-dev libbenchmark-dev libmuparser-dev
-  librandom123-dev libxxhash-dev libfmt-dev nlohmann-json3-dev zlib1g-dev
+  libtbb-dev libyaml-cpp-dev libcli11-dev libmuparser-dev librandom123-dev
+  libxxhash-dev libfmt-dev nlohmann-json3-dev zlib1g-dev
   python3 python3-venv ca-certificates
 )
+# What only tests and benchmarks need.
+test_packages=(libgtest-dev libgmock-dev libbenchmark-dev)
 
 exit_needs_root=3
 
@@ -98,6 +100,24 @@ need_test_python() {
   cp "$wanted" "$deps/py/installed.txt"
 }
 
+# The chart library that 'llmsweep report' puts into its page. A sweep runs without it, so a machine that cannot
+# fetch it is only told.
+need_charts() {
+  [ -d "$deps/charts" ] && return 0
+  "$root/tools/dev/charts.sh" || say "the report's chart library could not be had; 'llmsweep report' will say how to get it"
+}
+
+# What drives a browser in the tests of the report.
+need_browser() {
+  local wanted=$root/tools/dev/browser.txt
+  need_packages chromium fonts-dejavu-core
+  cmp -s "$wanted" "$deps/py/browser.txt" && return 0
+  say "installing what drives the browser"
+  logged browser "$deps/py/bin/pip" install --disable-pip-version-check --no-compile --only-binary=:all: \
+    --require-hashes -r "$wanted"
+  cp "$wanted" "$deps/py/browser.txt"
+}
+
 # Arrow and Parquet for C++: see tools/dev/cmake/ArrowParquet.cmake for the three places.
 need_arrow() {
   local route=${LLMSWEEP_ARROW:-auto}
@@ -116,12 +136,17 @@ need_arrow() {
   esac
 }
 
-# build PRESET TARGET: configures when needed, then lets ninja do what is left.
+# build PRESET TARGET: configures when needed, then lets ninja do what is left. Who only runs sweeps needs no
+# test libraries; a folder that has had tests keeps them.
 build() {
-  local preset=$1 target=$2 folder=$root/build/$1 route=${LLMSWEEP_ARROW:-auto}
-  if [ ! -f "$folder/build.ninja" ] || ! grep -qx "LLMSWEEP_ARROW:STRING=$route" "$folder/CMakeCache.txt"; then
+  local preset=$1 target=$2 folder=$root/build/$1 route=${LLMSWEEP_ARROW:-auto} tests=ON
+  local cache=$folder/CMakeCache.txt
+  if [ "$target" = llmsweep ] && ! grep -qsx "LLMSWEEP_BUILD_TESTS:BOOL=ON" "$cache"; then tests=OFF; fi
+  if [ ! -f "$folder/build.ninja" ] || ! grep -qx "LLMSWEEP_ARROW:STRING=$route" "$cache" ||
+    ! grep -qx "LLMSWEEP_BUILD_TESTS:BOOL=$tests" "$cache"; then
     mkdir -p "$folder"
-    (cd "$root" && logged "configure-$preset" cmake --preset "$preset" -DLLMSWEEP_ARROW="$route")
+    (cd "$root" && logged "configure-$preset" cmake --preset "$preset" -DLLMSWEEP_ARROW="$route" \
+      -DLLMSWEEP_BUILD_TESTS="$tests")
     say "building ($preset); the first time takes some minutes"
   fi
   # On a terminal ninja rewrites one line; in a log only what went wrong is worth keeping.

@@ -9,7 +9,8 @@
 #include <utility>
 
 #include "engine/evaluate.h"
-#include "tools/calibrate/error_summary.h"
+#include "tools/calibrate/fit/error_summary.h"
+#include "tools/calibrate/tables/quantile.h"
 
 namespace tools {
 namespace {

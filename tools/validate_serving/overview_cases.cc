@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "results/text_table.h"
-#include "tools/calibrate/table_row.h"
+#include "tools/calibrate/tables/table_row.h"
 #include "tools/validate_serving/named_specs.h"
 
 namespace tools {

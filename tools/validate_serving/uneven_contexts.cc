@@ -7,8 +7,8 @@
 
 #include "engine/kernels/kernel_time.h"
 #include "engine/model/model_ops.h"
-#include "tools/calibrate/profile_table.h"
-#include "tools/calibrate/table_row.h"
+#include "tools/calibrate/tables/profile_table.h"
+#include "tools/calibrate/tables/table_row.h"
 
 namespace tools {
 namespace {

@@ -6,11 +6,11 @@
 #include <memory>
 #include <utility>
 
-#include "tools/calibrate/engine_calibrations.h"
-#include "tools/calibrate/error_summary.h"
-#include "tools/calibrate/load_calibration.h"
-#include "tools/calibrate/measured_fit.h"
-#include "tools/calibrate/profile_table.h"
+#include "tools/calibrate/errors/engine_calibrations.h"
+#include "tools/calibrate/errors/load_calibration.h"
+#include "tools/calibrate/fit/error_summary.h"
+#include "tools/calibrate/fit/measured_fit.h"
+#include "tools/calibrate/tables/profile_table.h"
 #include "tools/validate_serving/compare.h"
 #include "tools/validate_serving/overview_cases.h"
 #include "tools/validate_serving/silicon_cases.h"

@@ -3,12 +3,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "engine/comm/carry_time.h"
 #include "engine/feasibility.h"
 #include "engine/kernels/kernel_time.h"
+#include "engine/kernels/power.h"
 #include "engine/step/interval.h"
 #include "engine/step/step_time.h"
 
@@ -25,7 +27,7 @@ MemoryDemand demand_of(const RequestShape& request, const ServingSettings& servi
 
 // Prompts longer than a step's token budget are read in chunks, one after another.
 StepTime prompt_time(const RequestShape& request, const Deployment& on, const StepContext& context,
-                     Outcome& outcome) {
+                     Breakdown& kernels) {
   const std::int64_t budget =
       std::max<std::int64_t>(1, on.serving.max_num_batched_tokens / request.batch);
   StepTime sum;
@@ -40,7 +42,7 @@ StepTime prompt_time(const RequestShape& request, const Deployment& on, const St
     context.charge(kWorkOfAStep);
     const StepTime time = step_time(batch, context, Phase::prefill, &rows);
     sum.add(time);
-    merge_rows(rows, outcome.kernels);
+    for (const KernelRow& row : rows) kernels.add(row);
   }
   return sum;
 }
@@ -79,14 +81,31 @@ std::optional<Refusal> carry_problem(const Fabric& from, const Fabric& to) {
 // The prompts' part of a request, wherever it runs, and the way of its KV cache to the main deployment.
 struct PromptPart {
   StepTime time;
-  Seconds carried;
+  std::optional<KernelRow> carry;
+
+  Seconds carried() const { return carry ? carry->work.time : Seconds{0}; }
 };
 
-std::optional<Refusal> read_prompts(const TaskPoint& point, Outcome& outcome, PromptPart& part) {
+KernelRow carry_row(Seconds time, Bytes bytes, const Device& to) {
+  KernelRow row{.phase = Phase::decode,
+                .op = OpName::kv_transfer,
+                .family = Family::send_recv,
+                .bound = Bound::network,
+                .work = {.calls = 1,
+                         .time = time,
+                         .low = time,
+                         .high = time * kRooflineHigh,
+                         .bytes = bytes,
+                         .energy = power_at_rest(to) * time}};
+  row.work.saved[Bound::network] = time;
+  return row;
+}
+
+std::optional<Refusal> read_prompts(const TaskPoint& point, Breakdown& kernels, PromptPart& part) {
   const Scenario& scenario = point.scenario;
   const RequestShape& request = scenario.request;
   if (!scenario.prefill.present) {
-    part.time = prompt_time(request, scenario, point.main.context(point.work), outcome);
+    part.time = prompt_time(request, scenario, point.main.context(point.work), kernels);
     return std::nullopt;
   }
   const Deployment& reader = scenario.prefill.deployment;
@@ -100,24 +119,15 @@ std::optional<Refusal> read_prompts(const TaskPoint& point, Outcome& outcome, Pr
   const MemoryDemand demand = demand_of(request, reader.serving, tokens);
   if (auto problem = memory_problem(deployed, footprint_of(deployed, demand), demand))
     return in_role("prefill", std::move(*problem));
-  part.time = prompt_time(request, reader, deployed.context(point.work), outcome);
+  part.time = prompt_time(request, reader, deployed.context(point.work), kernels);
   if (request.output == 1) return std::nullopt;  // the prompt's last step gives the only token
   const auto share = [&](const ModelShard& shard) {
     return kv_bytes(shard, double(tokens)) * double(request.batch);
   };
-  part.carried = carry_time({share(deployed.shard), deployed.fabric.scale_out},
-                            {share(point.main.shard), point.main.fabric.scale_out});
-  KernelRow row;
-  row.phase = Phase::decode;
-  row.op = OpName::kv_transfer;
-  row.family = Family::send_recv;
-  row.bound = Bound::network;
-  row.calls = 1;
-  row.time = row.low = part.carried;
-  row.high = part.carried * kRooflineHigh;
-  row.bytes = share(point.main.shard);
-  row.saved[Bound::network] = part.carried;
-  outcome.kernels.push_back(row);
+  const Seconds carried = carry_time({share(deployed.shard), deployed.fabric.scale_out},
+                                     {share(point.main.shard), point.main.fabric.scale_out});
+  part.carry = carry_row(carried, share(point.main.shard), scenario.device);
+  kernels.add(*part.carry);
   return std::nullopt;
 }
 
@@ -136,19 +146,21 @@ MemoryDemand request_demand(const Scenario& scenario, const Resources&, Scratch&
 
 void run_request(const TaskPoint& point, Outcome& outcome) {
   const RequestShape& request = point.scenario.request;
+  Breakdown kernels;
   PromptPart prompt;
-  if (auto problem = read_prompts(point, outcome, prompt)) {
+  if (auto problem = read_prompts(point, kernels, prompt)) {
     return outcome.refuse(std::move(*problem));
   }
   // The first token comes out of the prompt's last step; each later step sees one more.
-  const StepTime decode =
-      decode_time(request.batch, request.cached + request.prompt + 1, request.output - 1,
-                  point.main.context(point.work), &outcome.kernels);
+  const StepTime decode = decode_time(request.batch, request.cached + request.prompt + 1,
+                                      request.output - 1, point.main.context(point.work), kernels);
+  outcome.kernels = std::move(kernels).take();
   StepTime all = prompt.time;
   all.add(decode);
-  all.device.communication += prompt.carried;
-  all.device.saved[Bound::network] += prompt.carried;
-  all.saved[Bound::network] += prompt.carried;
+  if (prompt.carry) {
+    all.device.add(*prompt.carry);
+    all.saved.add(prompt.carry->work.saved);
+  }
   Metrics& metrics = outcome.metrics;
   const Interval first = interval_of(outcome.kernels, Phase::prefill);
   const Interval whole = interval_of(outcome.kernels);
@@ -161,7 +173,7 @@ void run_request(const TaskPoint& point, Outcome& outcome) {
   if (request.output > 1) {
     const double tokens = double(request.output - 1);
     const Interval later = interval_of(outcome.kernels, Phase::decode);
-    metrics.tpot = (decode.total() + prompt.carried) / tokens;
+    metrics.tpot = (decode.total() + prompt.carried()) / tokens;
     metrics.tpot_low = later.low / tokens;
     metrics.tpot_high = later.high / tokens;
   }

@@ -22,7 +22,7 @@ class ScaleRange {
       const Phase phase = static_cast<Phase>(p);
       Seconds time;
       for (const KernelRow& row : kernels) {
-        if (row.phase == phase) time += row.time;
+        if (row.phase == phase) time += row.work.exposed();
       }
       if (time.value <= 0) continue;  // slower or faster steps may still have some: as predicted
       const Interval interval = interval_of(kernels, phase);

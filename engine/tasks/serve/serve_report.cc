@@ -44,11 +44,6 @@ bool within(const LatencyLimits& limits, const Latency& latency) {
 
 bool limited(const LatencyLimits& limits) { return request_limit(limits).value < kNever; }
 
-bool is_attention(Family family) {
-  return family == Family::attn_prefill || family == Family::attn_decode ||
-         family == Family::mla_prefill || family == Family::mla_decode;
-}
-
 // Sums of the kernels table.
 void report_kernels(const Scenario& scenario, double seconds, Outcome& outcome) {
   Metrics& metrics = outcome.metrics;
@@ -58,16 +53,17 @@ void report_kernels(const Scenario& scenario, double seconds, Outcome& outcome) 
   Bytes bytes;
   outcome.tier = Tier::measured;
   for (const KernelRow& row : outcome.kernels) {
+    const Seconds time = row.work.exposed();
     if (row.family == Family::gap) {
-      metrics.gap_time += row.time;
+      metrics.gap_time += time;
     } else if (row.family == Family::host) {
-      metrics.host_time += row.time;
+      metrics.host_time += time;
     } else if (row.bound == Bound::network) {
-      metrics.communication_time += row.time;
+      metrics.communication_time += time;
     } else {
-      (is_attention(row.family) ? metrics.attention_time : metrics.compute_time) += row.time;
-      flops += row.flops;
-      bytes += row.bytes;
+      (is_attention(row.family) ? metrics.attention_time : metrics.compute_time) += time;
+      flops += row.work.flops;
+      bytes += row.work.bytes;
       outcome.tier = std::min(outcome.tier, row.tier);
       outcome.extrapolated = outcome.extrapolated || row.extrapolated;
     }

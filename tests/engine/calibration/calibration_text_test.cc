@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <set>
+#include <string_view>
+
 #include "engine/base/checksum.h"
 #include "engine/calibration/calibration.h"
 #include "engine/calibration/calibrations.h"
@@ -11,8 +15,6 @@
 namespace engine {
 namespace {
 
-std::size_t at(ParameterSet set) { return static_cast<std::size_t>(set); }
-
 // One family, two points: what every line of the format looks like.
 Calibration small() {
   Calibration calibration;
@@ -22,10 +24,9 @@ Calibration small() {
   calibration.source = "swept on a bench";
   calibration.fit_error = "none";
   FittedSet<PassFit>& set =
-      calibration.pass[static_cast<std::size_t>(Pass::norm)][at(ParameterSet::own)];
-  set.present = true;
+      calibration.pass[static_cast<std::size_t>(Pass::norm)].edit(ParameterSet::own);
   set.tier = Tier::measured;
-  set.fit = {.floor = 2.5, .eta = 0.9, .cl2 = 0.25, .l2c = 0.5};
+  set.fit = {.floor = 2.5, .memory_share = 0.9, .cache_rate = 0.25, .cache_share = 0.5};
   set.low = 0.9;
   set.high = 1.125;
   set.launch = 2;
@@ -33,13 +34,13 @@ Calibration small() {
   set.envelope.low = {1, 1024, 0};
   set.envelope.high = {4096, 65536, 1};
   set.points = PointSet({{coordinates(1, 1024, 0), 0.125}, {coordinates(4096, 65536, 1), -0.25}},
-                        kPassCoordinates);
+                        coordinates_for<PassFit>());
   return calibration;
 }
 
 // Pins the format: a change here is a change of kCalibrationFormat.
 constexpr const char* kText =
-    "llmsweep calibration 1\n"
+    "llmsweep calibration 2\n"
     "name: toy\n"
     "tier: measured\n"
     "model_version: 4\n"
@@ -49,12 +50,12 @@ constexpr const char* kText =
     "checksum: CHECKSUM\n"
     "section pass/norm/own\n"
     "floor: 2.5\n"
-    "eta: 0.9\n"
-    "cl2: 0.25\n"
-    "l2c: 0.5\n"
-    "cr: 0\n"
-    "pn: 1\n"
-    "lc: 0\n"
+    "memory_share: 0.9\n"
+    "cache_rate: 0.25\n"
+    "cache_share: 0.5\n"
+    "row_clocks: 0\n"
+    "overlap_power: 1\n"
+    "cold_start: 0\n"
     "low: 0.9\n"
     "high: 1.125\n"
     "launch: 2\n"
@@ -92,8 +93,8 @@ std::string products_text() {
   text.erase(text.find("section "));
   text += "section gemm/bf16/own\n";
   const GemmFit plain;
-  GemmFit::fields(plain, [&text](std::string_view key, double value) {
-    text += std::string(key) + ": " + (value == 0 ? "0" : "1") + "\n";
+  each_parameter(plain, [&text](const auto& parameter, double value) {
+    text += std::string(parameter.name) + ": " + (value == 0 ? "0" : "1") + "\n";
   });
   text += "low: 0.9\nhigh: 1.1\nlaunch: 2\ntrees: 132\n";
   text += "tree: 0 16.5 1 4096 0 100 0 200 0 300 5 0.875";
@@ -109,7 +110,7 @@ TEST(CalibrationText, TreesAndLinesOfPointsAreOneLineEach) {
   const auto read = parse_calibration(text, "toy.calibration");
   ASSERT_TRUE(read.ok()) << to_text(read.mistakes());
   EXPECT_EQ(write_calibration(*read), text);
-  const PointSet& points = read->gemm[0][at(ParameterSet::own)].points;
+  const PointSet& points = read->gemm[0].find(ParameterSet::own)->points;
   EXPECT_EQ(points.points().size(), 3u);
   EXPECT_EQ(points.trees().size(), 1u);
   EXPECT_EQ(points.trees().features, Features::product);
@@ -152,7 +153,7 @@ TEST(CalibrationText, ReadsBackWhatItWrote) {
   ASSERT_TRUE(read.ok()) << to_text(read.mistakes());
   EXPECT_EQ(write_calibration(*read), write_calibration(small()));
   EXPECT_EQ(read->checksum.size(), 16u);
-  const auto& set = read->pass[static_cast<std::size_t>(Pass::norm)][at(ParameterSet::own)];
+  const auto& set = *read->pass[static_cast<std::size_t>(Pass::norm)].find(ParameterSet::own);
   EXPECT_EQ(set.tier, Tier::measured);
   EXPECT_EQ(set.points.points().size(), 2u);
   EXPECT_TRUE(set.envelope.contains(coordinates(16, 4096, 0)));
@@ -164,8 +165,68 @@ TEST(CalibrationText, TheShippedFileReadsBack) {
   EXPECT_EQ(write_calibration(toys::transfer()), text);
 }
 
+// The text of small() as format 1 had it.
+std::string former_text() {
+  std::string text = replaced(kText, "calibration 2", "calibration 1");
+  const Calibration calibration = small();
+  const auto& set = *calibration.pass[static_cast<std::size_t>(Pass::norm)].find(ParameterSet::own);
+  each_parameter(set.fit, [&text](const auto& parameter, double) {
+    text = replaced(text, "\n" + std::string(parameter.name) + ": ",
+                    "\n" + std::string(parameter.former) + ": ");
+  });
+  return stamped(text);
+}
+
+TEST(CalibrationText, PutIntoOtherWordsItKeepsItsIdentity) {
+  const auto former = parse_calibration(former_text(), "toy.calibration");
+  ASSERT_TRUE(former.ok()) << to_text(former.mistakes());
+  const std::string today = write_calibration(*former);
+  EXPECT_EQ(today, stamped(replaced(
+                       kText, "checksum: ", "identity: " + former->checksum + "\nchecksum: ")));
+  const auto again = parse_calibration(today, "toy.calibration");
+  ASSERT_TRUE(again.ok()) << to_text(again.mistakes());
+  EXPECT_EQ(again->identity, former->identity);
+  EXPECT_EQ(again->checksum, former->checksum);
+  EXPECT_EQ(write_calibration(*again), today);
+}
+
+// A word that explains itself is longer than a symbol and says its meaning in a sentence of its own.
+TEST(CalibrationText, EveryParameterHasAWordAMeaningAndARangeAroundItsStart) {
+  Calibration calibration;
+  Calibration::sections(calibration, [](const std::string& section, auto& sets) {
+    std::set<std::string_view> names, former;
+    each_parameter(sets.edit(ParameterSet::own).fit, [&](const auto& parameter, double value) {
+      EXPECT_TRUE(names.insert(parameter.name).second) << section << " " << parameter.name;
+      EXPECT_TRUE(former.insert(parameter.former).second) << section << " " << parameter.former;
+      EXPECT_GE(parameter.name.size(), 4u) << section << " " << parameter.name;
+      EXPECT_GE(parameter.meaning.size(), 15u) << section << " " << parameter.name;
+      EXPECT_TRUE(std::isfinite(value));
+      if (parameter.search.empty()) return;
+      EXPECT_LT(parameter.search.low, parameter.search.high) << section << " " << parameter.name;
+      EXPECT_GE(parameter.search.start, parameter.search.low) << section << " " << parameter.name;
+      EXPECT_LE(parameter.search.start, parameter.search.high) << section << " " << parameter.name;
+    });
+  });
+}
+
+TEST(Calibration, CopiesShareTheirSetsUntilOneIsChanged) {
+  const Calibration first = small();
+  Calibration second = first;
+  auto& sets = second.pass[static_cast<std::size_t>(Pass::norm)];
+  const auto& before = first.pass[static_cast<std::size_t>(Pass::norm)];
+  EXPECT_EQ(sets.find(ParameterSet::own), before.find(ParameterSet::own));
+  sets.edit(ParameterSet::own).fit.floor = 7;
+  EXPECT_EQ(before.find(ParameterSet::own)->fit.floor, 2.5);
+  EXPECT_EQ(sets.find(ParameterSet::own)->fit.floor, 7);
+  // A set that nobody shares stays where it is.
+  const auto* changed = sets.find(ParameterSet::own);
+  sets.edit(ParameterSet::own).fit.floor = 8;
+  EXPECT_EQ(sets.find(ParameterSet::own), changed);
+}
+
 TEST(CalibrationText, AnEditedFileIsRefused) {
-  const std::string edited = replaced(write_calibration(small()), "eta: 0.9", "eta: 1.0");
+  const std::string edited =
+      replaced(write_calibration(small()), "memory_share: 0.9", "memory_share: 1.0");
   const std::string stated = small().checksum;
   const std::string text = mistakes_of(edited);
   EXPECT_NE(text.find("toy.calibration:8:1: error: checksum "), std::string::npos) << text;
@@ -181,8 +242,8 @@ TEST(CalibrationText, AnEditedFileIsRefused) {
 }
 
 TEST(CalibrationText, AnotherFormatOrModelIsRefused) {
-  EXPECT_EQ(mistakes_of(replaced(stamped(kText), "calibration 1", "calibration 7")),
-            "toy.calibration:1:1: error: calibration format 7; this program reads format 1\n"
+  EXPECT_EQ(mistakes_of(replaced(stamped(kText), "calibration 2", "calibration 7")),
+            "toy.calibration:1:1: error: calibration format 7; this program reads formats 1 and 2\n"
             "  hint: make the file anew with 'llmsweep calibrate'\n");
   EXPECT_EQ(
       mistakes_of(stamped(replaced(kText, "model_version: 4", "model_version: 1"))),
@@ -198,13 +259,13 @@ TEST(CalibrationText, AnotherFormatOrModelIsRefused) {
 
 TEST(CalibrationText, EveryMistakeIsNamedWithItsLine) {
   std::string text = kText;
-  text = replaced(text, "eta: 0.9\n", "eta: fast\n");
-  text = replaced(text, "cl2: 0.25\n", "cl3: 0.25\n");
+  text = replaced(text, "memory_share: 0.9\n", "memory_share: fast\n");
+  text = replaced(text, "cache_rate: 0.25\n", "cl3: 0.25\n");
   text = replaced(text, "line: 1024 0 : 1 0.125\n", "point: 1 1024\n");
   text = replaced(text, "envelope row_bytes: 1024 65536\n", "envelope size: 1 2\n");
   text += "section pass/nothing/own\n";
   EXPECT_EQ(mistakes_of(stamped(text)),
-            "toy.calibration:11:1: error: eta: 'fast' is not a number\n"
+            "toy.calibration:11:1: error: memory_share: 'fast' is not a number\n"
             "  hint: make the file anew with 'llmsweep calibrate'\n"
             "toy.calibration:12:1: error: unknown key 'cl3' in section pass/norm/own\n"
             "  hint: make the file anew with 'llmsweep calibrate'\n"
@@ -212,9 +273,9 @@ TEST(CalibrationText, EveryMistakeIsNamedWithItsLine) {
             "  hint: make the file anew with 'llmsweep calibrate'\n"
             "toy.calibration:23:1: error: point: '1 1024' is not 4 numbers\n"
             "  hint: make the file anew with 'llmsweep calibrate'\n"
-            "toy.calibration:9:1: error: section pass/norm/own has no 'eta'\n"
+            "toy.calibration:9:1: error: section pass/norm/own has no 'memory_share'\n"
             "  hint: make the file anew with 'llmsweep calibrate'\n"
-            "toy.calibration:9:1: error: section pass/norm/own has no 'cl2'\n"
+            "toy.calibration:9:1: error: section pass/norm/own has no 'cache_rate'\n"
             "  hint: make the file anew with 'llmsweep calibrate'\n"
             "toy.calibration:25:1: error: unknown section 'pass/nothing/own'\n"
             "  hint: make the file anew with 'llmsweep calibrate'\n");
@@ -223,8 +284,8 @@ TEST(CalibrationText, EveryMistakeIsNamedWithItsLine) {
 TEST(Calibrations, ASweepIsCompletedByTransfer) {
   const Calibration both = completed_by(small(), toys::transfer());
   const std::size_t norm = static_cast<std::size_t>(Pass::norm);
-  EXPECT_EQ(both.pass[norm][at(ParameterSet::own)].tier, Tier::measured);
-  EXPECT_EQ(both.gemm[0][at(ParameterSet::hopper)].tier, Tier::transfer);
+  EXPECT_EQ(both.pass[norm].find(ParameterSet::own)->tier, Tier::measured);
+  EXPECT_EQ(both.gemm[0].find(ParameterSet::hopper)->tier, Tier::transfer);
   // Its text stays its own.
   EXPECT_EQ(write_calibration(both), write_calibration(small()));
 }
@@ -273,8 +334,8 @@ TEST(Calibrations, AStepSaysWhichTierItHas) {
     if (row.family == Family::gemm) {
       EXPECT_EQ(row.tier, Tier::transfer);
     }
-    EXPECT_LE(row.low, row.time);
-    EXPECT_GE(row.high, row.time);
+    EXPECT_LE(row.work.low, row.work.time);
+    EXPECT_GE(row.work.high, row.work.time);
   }
   scenario.calibration.tier = TierChoice::roofline;
   EXPECT_EQ(evaluate(scenario, resources).metrics.step_time, roofline.metrics.step_time);

@@ -11,14 +11,11 @@
 namespace engine {
 namespace {
 
-constexpr auto kOwn = static_cast<std::size_t>(ParameterSet::own);
-
 Calibration swept_gpu() {
   Calibration calibration;
   calibration.name = "toy";
   calibration.tier = Tier::measured;
-  auto& set = calibration.gemm[0][kOwn];
-  set.present = true;
+  auto& set = calibration.gemm[0].edit(ParameterSet::own);
   set.tier = Tier::measured;
   set.low = 0.97;
   set.high = 1.03;
@@ -54,7 +51,7 @@ TEST(DeviceFacts, AnAlteredDeviceIsNotTheMeasuredOne) {
   altered.memory_bandwidth = altered.memory_bandwidth * 2;
   const Calibration* other = speaking_for(swept, altered);
   ASSERT_NE(other, &swept);
-  const auto& set = other->gemm[0][kOwn];
+  const auto& set = *other->gemm[0].find(ParameterSet::own);
   EXPECT_EQ(set.tier, Tier::transfer);
   EXPECT_FALSE(set.envelope.contains(coordinates(1, 1, 1, 1, 0)));
   EXPECT_LT(set.low, 0.97);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "engine/base/random.h"
+#include "engine/calibration/product_families.h"
 
 namespace engine {
 namespace {
@@ -82,7 +83,7 @@ TEST(PointSet, PointsSayWhatTreesLeaveOver) {
   tree.leaves.back() = 5000;
   const PointSet set(
       {{coordinates(64, 4096, 4096, 1, 0), 0.1}, {coordinates(128, 4096, 4096, 1, 0), 0.6}},
-      kGemmCoordinates, tree);
+      coordinates_for<GemmFit>(), tree);
   EXPECT_NEAR(set.residual_at(coordinates(64, 4096, 4096, 1, 0)), 0.1, 1e-15);
   EXPECT_NEAR(set.residual_at(coordinates(128, 4096, 4096, 1, 0)), 0.6, 1e-15);
   EXPECT_NEAR(set.residual_at(coordinates(96, 4096, 4096, 1, 0)), 0.1, 1e-15);

@@ -8,14 +8,18 @@
 namespace engine {
 namespace {
 
-constexpr auto kPooled = static_cast<std::size_t>(ParameterSet::pooled);
-
 // One protocol that matters: 10 us and 2 us a doubling of the ranks, 80% of the adapter.
 Calibration by_hand() {
   Calibration calibration;
-  auto& set = calibration.between[static_cast<std::size_t>(CollectiveKind::all_reduce)][kPooled];
-  set.present = true;
-  set.fit = {.a1 = 10, .b1 = 2, .e1 = 0.8, .a2 = 1e9, .a3 = 1e9, .q = 30, .latency = 5};
+  auto& set = calibration.between[static_cast<std::size_t>(CollectiveKind::all_reduce)].edit(
+      ParameterSet::pooled);
+  set.fit = {.small_start = 10,
+             .small_doubling = 2,
+             .small_share = 0.8,
+             .middle_start = 1e9,
+             .large_start = 1e9,
+             .softness = 30,
+             .link_latency = 5};
   set.low = 0.9;
   set.high = 1.2;
   return calibration;

@@ -57,6 +57,29 @@ TEST(Power, ADeviceThatDoesNotSayWhatItDrawsIsNeverLimited) {
   EXPECT_EQ(sustained(burst, kLarge, device).time, burst.time);
 }
 
+TEST(Power, EnergyIsWhatThePartsDrawAndNeverMoreThanTheLimit) {
+  Device device = limited();
+  device.idle_power = Watts{40};
+  KernelTime large = time_of(kLarge, device);
+  const Joules at_the_limit = sustain(large, kLarge, device);
+  EXPECT_DOUBLE_EQ(at_the_limit.value, 500 * large.time.value);
+  KernelTime narrow = time_of(kNarrow, device);
+  const Joules waiting = sustain(narrow, kNarrow, device);
+  const double arithmetic = narrow.compute.value, peak = narrow.flops.value / 1e15;
+  EXPECT_DOUBLE_EQ(waiting.value, 300 * arithmetic + 300 * peak + 50 * narrow.bytes.value / 1e12 +
+                                      40 * (narrow.time.value - arithmetic));
+  EXPECT_EQ(power_at_rest(device).value, 40);
+}
+
+TEST(Power, ADeviceThatDoesNotSayWhatItDrawsHasNoEnergy) {
+  Device device = limited();
+  device.idle_power = Watts{40};
+  device.tensor_power = Watts{0};
+  KernelTime large = time_of(kLarge, device);
+  EXPECT_EQ(sustain(large, kLarge, device).value, 0);
+  EXPECT_EQ(power_at_rest(device).value, 0);
+}
+
 // A sweep over any of these fields must not see a better device lose, nor more work win.
 TEST(Power, NeitherABetterDeviceIsSlowerNorMoreWorkFaster) {
   const auto scaled = [](Device device, auto member) {

@@ -9,9 +9,9 @@ KernelRow row(Family family, double low, double time, double high, Phase phase =
   KernelRow made;
   made.phase = phase;
   made.family = family;
-  made.low = Seconds{low};
-  made.time = Seconds{time};
-  made.high = Seconds{high};
+  made.work.low = Seconds{low};
+  made.work.time = Seconds{time};
+  made.work.high = Seconds{high};
   return made;
 }
 

@@ -50,7 +50,7 @@ TEST(StepTable, AGapFollowsEveryKernelOfADecode) {
   double gaps = 0, kernels = 0;
   for (const KernelRow& row : evaluate(scenario, toys::trace({{0, 8, 4}})).kernels) {
     if (row.phase != Phase::decode || row.family == Family::host) continue;
-    (row.family == Family::gap ? gaps : kernels) += row.calls;
+    (row.family == Family::gap ? gaps : kernels) += row.work.calls;
   }
   EXPECT_GT(gaps, 0);
   EXPECT_EQ(gaps, kernels);

@@ -22,8 +22,8 @@ class HfConfig : public testing::TestWithParam<Published> {};
 TEST_P(HfConfig, HasThePublishedSize) {
   const auto model = read_hf_config(fixtures() / "hf" / GetParam().name / "config.json");
   ASSERT_TRUE(model.ok()) << engine::to_text(model.mistakes());
-  EXPECT_EQ(model->name, GetParam().name);
-  const double billions = engine::parameter_counts(*model).total() / 1e9;
+  EXPECT_EQ(model->model.name, GetParam().name);
+  const double billions = engine::parameter_counts(model->model).total() / 1e9;
   EXPECT_NEAR(billions, GetParam().billions, 0.01 * GetParam().billions);
 }
 
@@ -34,7 +34,7 @@ TEST_P(HfConfig, AgreesWithTheLibrary) {
   const auto listed = read_named(Library({paths::specs()}), "models", GetParam().name);
   ASSERT_TRUE(listed.ok()) << engine::to_text(listed.mistakes());
   engine::Scenario scenario;
-  scenario.model = *model;
+  scenario.model = model->model;
   const engine::LeafTable& table = engine::leaf_table();
   const engine::Section& section = table.sections[std::size_t(table.find_section("model"))];
   for (std::size_t i = section.first_leaf; i < section.last_leaf; ++i) {

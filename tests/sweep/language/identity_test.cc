@@ -68,8 +68,7 @@ engine::Calibration transfer_with(double floor) {
   engine::Calibration calibration;
   calibration.name = "transfer";
   calibration.tier = engine::Tier::transfer;
-  auto& set = calibration.gemm[0][std::size_t(engine::ParameterSet::pooled)];
-  set.present = true;
+  auto& set = calibration.gemm[0].edit(engine::ParameterSet::pooled);
   set.high = floor;
   return calibration;
 }

@@ -75,6 +75,27 @@ TEST(ResolvedYaml, EveryFormOfTheLanguageReadsBack) {
       20000);
 }
 
+TEST(ResolvedYaml, RolesReadBack) {
+  const std::string base = "base: {task: request, device: toy, model: tiny";
+  const std::string axes =
+      "axes:\n"
+      "  - device: [toy, toy-wide]\n"
+      "  - prefill: [none, {}, {device: {from: toy-wide, clock: 3 GHz}, parallel: {tp: 8}}]\n"
+      "  - concat:\n"
+      "      - {base: {prefill: {quant: {weights: fp8}}}}\n"
+      "      - [{prefill.device.scale_up: [toylink]}]\n"
+      "      - {base: {prefill: none}}\n"
+      "  - prefill.parallel.pp: {values: [1, 2], when: prefill.present}\n"
+      "derive: {prefill.serving.replicas: request.batch}\n";
+  for (const char* prefill :
+       {"", ", prefill: {}", ", prefill: none",
+        ", prefill.present: false, prefill.device: toy-wide",
+        ", prefill: {device: toy-wide, parallel: {tp: 4}, model: {from: small}}"}) {
+    expect_same(toy_sweep(base + prefill + "}\n"), 100);
+    expect_same(toy_sweep(base + prefill + "}\n" + axes), 100);
+  }
+}
+
 TEST(ResolvedYaml, ShippedSweepsReadBack) {
   namespace fs = std::filesystem;
   const Library library({paths::specs()});

@@ -31,7 +31,8 @@ function(llmsweep_stamp file)
   add_dependencies(llmsweep_engine llmsweep_commit)
   set_source_files_properties(${file} PROPERTIES
     COMPILE_OPTIONS "-include;${header}"
-    OBJECT_DEPENDS ${header})
+    OBJECT_DEPENDS ${header}
+    SKIP_PRECOMPILE_HEADERS ON)
   set_property(SOURCE ${file} APPEND PROPERTY COMPILE_DEFINITIONS
     LLMSWEEP_VERSION="${PROJECT_VERSION}"
     LLMSWEEP_COMPILER="${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")

@@ -43,6 +43,14 @@ function(llmsweep_harden target)
   endif()
 endfunction()
 
+# llmsweep_precompile(TARGET HEADER...): reads headers of packages once for a whole target. Not where
+# ccache does better: it cannot keep what was compiled with precompiled ones.
+function(llmsweep_precompile target)
+  if(LLMSWEEP_SANITIZE OR NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+  endif()
+endfunction()
+
 function(llmsweep_defaults target)
   llmsweep_harden(${target})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
@@ -72,4 +80,10 @@ endfunction()
 # optimising it takes longer than running it.
 function(llmsweep_run_once target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1> $<$<CONFIG:Debug>:-O0>)
+endfunction()
+
+# For files whose code runs once per sweep, not once per point (reading specs, writing manifests): a
+# third less to compile. What does run per point, per request or per row stays at -O3.
+function(llmsweep_cold)
+  set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
 endfunction()

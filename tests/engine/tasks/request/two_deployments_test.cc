@@ -31,7 +31,7 @@ Scenario disaggregated(Scenario scenario) {
 
 Seconds carried(const Outcome& outcome) {
   for (const KernelRow& row : outcome.kernels) {
-    if (row.op == OpName::kv_transfer) return row.time;
+    if (row.op == OpName::kv_transfer) return row.work.time;
   }
   return {};
 }

@@ -48,10 +48,10 @@ TEST(ServedIntervals, OfARequestAloneAreThoseOfItsSteps) {
   double time = 0, below = 0, above = 0;  // of decodes: each family in squares
   for (const KernelRow& row : outcome.kernels) {
     if (row.phase != Phase::decode) continue;
-    time += row.time.value;
+    time += row.work.time.value;
     if (row.family != Family::host) continue;
-    below = (row.time - row.low).value;
-    above = (row.high - row.time).value;
+    below = (row.work.time - row.work.low).value;
+    above = (row.work.high - row.work.time).value;
   }
   EXPECT_NEAR(time, 0.03, 1e-12);
   const double low = outcome.metrics.tpot_low.value / outcome.metrics.tpot.value;

@@ -1,0 +1,23 @@
+// The roofline of an op that counts its work.
+#include "engine/kernels/form.h"
+#include "engine/kernels/kernel_models.h"
+#include "engine/kernels/traffic.h"
+
+namespace engine {
+
+KernelTime counted_time(const OpCounts& counts, const Device& device) {
+  const TrafficTime traffic = traffic_time(device, counts.cold_bytes, counts.resident_bytes);
+  KernelTime time{.memory = traffic.memory,
+                  .l2 = traffic.l2,
+                  .launch = device.launch_latency,
+                  .flops = Flops{counts.flops},
+                  .bytes = Bytes{counts.cold_bytes + counts.resident_bytes}};
+  const FlopsPerSecond peak = counts.unit == OpCounts::Unit::matrix
+                                  ? matrix_peak(device, Dtype::bf16)
+                                  : device.vector_peak * device.on_chip_scale();
+  // A device file without such a rate is charged for traffic only.
+  if (peak.value > 0) time.compute = time.flops / peak;
+  return roofline_time(time, counts.cold_bytes, peak, device);
+}
+
+}  // namespace engine

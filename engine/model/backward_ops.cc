@@ -1,0 +1,122 @@
+#include "engine/model/backward_ops.h"
+
+#include <utility>
+
+namespace engine {
+namespace {
+
+// A collective that brings shares together is undone by one that deals gradients out, and the reverse.
+constexpr Pattern reversed(Pattern pattern) {
+  switch (pattern) {
+    case Pattern::all_gather:
+      return Pattern::reduce_scatter;
+    case Pattern::reduce_scatter:
+      return Pattern::all_gather;
+    case Pattern::all_reduce:
+    case Pattern::all_to_all:
+    case Pattern::send_recv:
+      break;
+  }
+  return pattern;
+}
+
+// Appends the backward operations of one forward operation, which differ from it in shape only.
+struct Backward {
+  const PlannedOp& forward;
+  OpList& ops;
+
+  void add(const Op& op, Family family, double times = 1) const {
+    PlannedOp planned = forward;
+    planned.family = family;
+    planned.calls *= times;
+    planned.op = op;
+    ops.add(planned);
+  }
+  void add(const Op& op) const { add(op, forward.family); }
+
+  // Y = X W: the gradient of X is that of Y times W transposed; the gradient of W is X transposed times that of Y.
+  // Operands of the latter are both activations.
+  void operator()(const Gemm& op) const {
+    Gemm input = op;
+    std::swap(input.n, input.k);
+    add(input);
+    Gemm weights = op;
+    std::swap(weights.m, weights.k);
+    weights.weights = op.activations;
+    add(weights);
+  }
+  void operator()(const GroupedGemm& op) const {
+    GroupedGemm input = op;
+    std::swap(input.n, input.k);
+    add(input);
+    add(op);  // the same arithmetic over as many bytes, in other roles
+  }
+  void operator()(const Moe& op) const { add(op, forward.family, 2); }
+
+  // The scores are computed again, and four products with them give the gradients of queries, keys and values: five
+  // products where there were two. A pass before and after reads the output with its gradient and writes what was summed
+  // up, as much as the forward kernel moves.
+  void operator()(const AttentionPrefill& op) const {
+    AttentionPrefill products = op;
+    products.pairs *= 2.5;
+    products.stores_kv = false;
+    add(products);
+    const double width = double(op.key_dim + op.value_dim);
+    constexpr double value_bytes = 2;
+    add(Elementwise{.rows = op.tokens,
+                    .resident_bytes = op.tokens * double(op.heads) * width * value_bytes,
+                    .cold_bytes = op.kv_tokens * double(op.kv_heads) * width * value_bytes,
+                    .flops = 0},
+        Family::residual);
+  }
+
+  // It reads what the forward pass read and the gradient of what that wrote, and writes the gradient of the former:
+  // three transfers for two, where a pass reads as much as it writes.
+  void operator()(const Elementwise& op) const {
+    if (forward.name == OpName::sampling) return;
+    Elementwise pass = op;
+    pass.resident_bytes *= 1.5;
+    pass.cold_bytes *= 1.5;
+    pass.flops *= 2;
+    add(pass);
+  }
+
+  void operator()(const Lora& op) const { add(op, forward.family, 2); }
+  void operator()(const Scan& op) const { add(op, forward.family, 2); }
+  void operator()(const Convolution& op) const { add(op, forward.family, 2); }
+  // Gradients are inputs of narrow products, too.
+  void operator()(const Quantize& op) const { add(op); }
+  void operator()(const Copy& op) const { add(op); }
+
+  void operator()(const Collective& op) const {
+    Collective back = op;
+    back.pattern = reversed(op.pattern);
+    add(back, family_of(back.pattern));
+  }
+  void operator()(const ExpertExchange& op) const {
+    using Way = ExpertExchange::Way;
+    ExpertExchange back = op;
+    back.way = op.way == Way::dispatch ? Way::combine : Way::dispatch;
+    back.value_bytes = 2;
+    add(back);
+  }
+
+  void operator()(const AttentionDecode&) const {}
+
+  Family family_of(Pattern pattern) const {
+    if (pattern == Pattern::all_gather) return Family::all_gather;
+    if (pattern == Pattern::reduce_scatter) return Family::reduce_scatter;
+    return forward.family;
+  }
+};
+
+}  // namespace
+
+void backward_ops(const OpList& forward, OpList& backward) {
+  for (const PlannedOp* op = forward.end(); op != forward.begin();) {
+    --op;
+    std::visit(Backward{*op, backward}, op->op);
+  }
+}
+
+}  // namespace engine

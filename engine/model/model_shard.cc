@@ -1,0 +1,61 @@
+#include "engine/model/model_shard.h"
+
+#include <algorithm>
+
+namespace engine {
+namespace {
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+std::optional<std::string> shard_problem(const ModelSpec& model, const Parallelism& parallel) {
+  const auto indivisible = [](const char* what, std::int64_t count, const char* by,
+                              std::int64_t ways) {
+    return std::string(what) + " " + std::to_string(count) + " cannot be split " +
+           std::to_string(ways) + " ways (" + by + ")";
+  };
+  if (model.heads % parallel.tp != 0) {
+    return indivisible("model.heads", model.heads, "parallel.tp", parallel.tp);
+  }
+  if (!model.is_mla() && model.kv_heads % parallel.tp != 0 && parallel.tp % model.kv_heads != 0) {
+    return indivisible("model.kv_heads", model.kv_heads, "parallel.tp", parallel.tp);
+  }
+  if (model.intermediate % parallel.tp != 0) {
+    return indivisible("model.intermediate", model.intermediate, "parallel.tp", parallel.tp);
+  }
+  if (parallel.pp > model.layers) {
+    return "parallel.pp " + std::to_string(parallel.pp) + " exceeds model.layers " +
+           std::to_string(model.layers);
+  }
+  return expert_problem(model, parallel);
+}
+
+ModelShard shard_of(const ModelSpec& model, const Parallelism& parallel,
+                    const Quantization& quant) {
+  ModelShard shard;
+  shard.model = &model;
+  shard.parallel = parallel;
+  shard.quant = quant;
+  shard.dense = quant;
+  if (quant.scope == QuantScope::experts) {
+    shard.dense.weights = shard.dense.activations = Dtype::bf16;
+  }
+  shard.layers = layer_counts(model);
+  shard.heads = model.heads / parallel.tp;
+  shard.kv_heads = std::max<std::int64_t>(1, model.kv_heads / parallel.tp);
+  shard.intermediate = model.intermediate / parallel.tp;
+  shard.vocabulary = divide_up(model.vocabulary, parallel.tp);
+  if (model.is_moe()) {
+    // Up to the tensor-parallel group, expert parallelism replaces splitting each expert; beyond
+    // it, several replicas pool their experts and exchange tokens.
+    shard.experts = expert_places(model, parallel);
+    const std::int64_t split = std::max<std::int64_t>(1, parallel.tp / parallel.ep);
+    shard.expert_intermediate = divide_up(model.moe.intermediate, split);
+    shard.expert_replicas = std::max<std::int64_t>(1, parallel.ep / parallel.tp);
+    shard.shared_intermediate = divide_up(model.moe.shared_intermediate, parallel.tp);
+  }
+  return shard;
+}
+
+}  // namespace engine

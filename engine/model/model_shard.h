@@ -1,0 +1,45 @@
+// The share of a model that one device holds.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "engine/model/all_reduce.h"
+#include "engine/model/expert_places.h"
+#include "engine/model/model_spec.h"
+#include "engine/model/parallelism.h"
+#include "engine/model/sampling.h"
+
+namespace engine {
+
+// Under the tensor and expert parallelism at hand.
+struct ModelShard {
+  const ModelSpec* model = nullptr;
+  Parallelism parallel;
+  Quantization quant;  // of the routed experts, and of the KV cache
+  Quantization dense;  // of every other matrix
+  LayerCounts layers;
+  std::int64_t heads = 1;
+  std::int64_t kv_heads = 1;
+  std::int64_t intermediate = 1;
+  std::int64_t shared_intermediate = 0;
+  std::int64_t expert_intermediate = 0;
+  ExpertPlaces experts;
+  std::int64_t expert_replicas = 1;  // data-parallel replicas that share one set of experts
+  std::int64_t vocabulary = 1;
+  Sampling sampling = Sampling::greedy;
+  bool joined_attention = false;  // prompts and decodes of a step in one kernel, that for prompts
+  AllReduce all_reduce = AllReduce::custom;
+  bool even_parts = false;  // of decodes: a long one is split into no more parts than others
+
+  bool operator==(const ModelShard&) const = default;
+};
+
+// Why the model cannot be laid out like this, or nothing.
+std::optional<std::string> shard_problem(const ModelSpec& model, const Parallelism& parallel);
+
+// The model outlives the shard; `shard_problem` found nothing.
+ModelShard shard_of(const ModelSpec& model, const Parallelism& parallel, const Quantization& quant);
+
+}  // namespace engine

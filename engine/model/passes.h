@@ -1,0 +1,52 @@
+// What one pass over activations moves and computes. It is counted here for steps of a model (model_ops.cc) and for
+// rows of kernel tables (tools/calibrate/tables) alike.
+#pragma once
+
+#include "engine/model/op.h"
+
+namespace engine {
+
+// Activations between kernels are kept in 16 bits; only matrix inputs may be narrower.
+inline constexpr double kActivationBytes = 2;
+
+// `reads` and `writes` in 16-bit values.
+constexpr Elementwise pass_over(double rows, double reads, double writes, double flops) {
+  return {.rows = rows,
+          .resident_bytes = (reads + writes) * kActivationBytes,
+          .cold_bytes = 0,
+          .flops = flops};
+}
+
+// Residual add and norm in one pass: reads input and residual, writes both; four operations each.
+constexpr Elementwise norm_pass(double rows, double width) {
+  const double values = rows * width;
+  return pass_over(rows, 2 * values, 2 * values, 4 * values);
+}
+
+// Between the projections of an MLP; a gated one reads two values for each that it writes.
+constexpr Elementwise activation_pass(double rows, double width, bool gated) {
+  const double values = rows * width;
+  return pass_over(rows, gated ? 2 * values : values, values, 5 * values);
+}
+
+// Queries and keys of all rows, in values: queries are rotated in place, keys and values go to the cache, whose
+// numbers have `kv_bytes`.
+constexpr Elementwise rope_pass(double rows, double query, double key, double kv_bytes) {
+  Elementwise pass = pass_over(rows, query + 2 * key, query, 3 * (query + key));
+  pass.cold_bytes = 2 * key * kv_bytes;
+  return pass;
+}
+
+// Rows of a table that lies in memory.
+constexpr Elementwise embedding_pass(double rows, double width) {
+  const double bytes = rows * width * kActivationBytes;
+  return {.rows = rows, .resident_bytes = bytes, .cold_bytes = bytes, .flops = 0};
+}
+
+// The largest of each row.
+constexpr Elementwise sampling_pass(double rows, double vocabulary) {
+  const double values = rows * vocabulary;
+  return pass_over(rows, values, 0, values);
+}
+
+}  // namespace engine

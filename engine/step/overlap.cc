@@ -1,0 +1,77 @@
+#include "engine/step/overlap.h"
+
+#include <algorithm>
+#include <array>
+
+namespace engine {
+namespace {
+
+struct StreamSum {
+  Seconds time, low, high;
+  Savings saved;
+  double exposed = 1;  // share of its time that the streams before it do not cover
+};
+
+// The streams of one group, summed up.
+class StreamGroup {
+ public:
+  void add(const StreamRow& row) {
+    StreamSum& stream = streams_[row.beside.stream];
+    stream.time += row.row.work.time;
+    stream.low += row.row.work.low;
+    stream.high += row.row.work.high;
+    stream.saved.add(row.row.work.saved);
+    own_.add(row.row.work.saved);
+  }
+
+  void compose() {
+    std::array<Seconds, enum_names(Bound{}).size()> without{};
+    for (StreamSum& stream : streams_) {
+      const Seconds left = std::max(Seconds{0}, stream.time - all_.time);
+      stream.exposed = stream.time.value > 0 ? left / stream.time : 0;
+      all_.time = std::max(all_.time, stream.time);
+      all_.low = std::max(all_.low, stream.low);
+      all_.high = std::max(all_.high, stream.high);
+      for (std::size_t i = 0; i < without.size(); ++i) {
+        without[i] = std::max(without[i], stream.time - stream.saved.by_part[i]);
+      }
+    }
+    for (std::size_t i = 0; i < without.size(); ++i) all_.saved.by_part[i] = all_.time - without[i];
+  }
+
+  void apply(StreamRow& row) const {
+    Work& work = row.row.work;
+    work.hidden = work.time * (1 - streams_[row.beside.stream].exposed);
+    const double share = all_.time.value > 0 ? work.exposed() / all_.time : 0;
+    work.low = all_.low * share;
+    work.high = all_.high * share;
+    for (std::size_t i = 0; i < own_.by_part.size(); ++i) {
+      const double own = own_.by_part[i].value;
+      work.saved.by_part[i] *= own > 0 ? all_.saved.by_part[i].value / own : 0;
+    }
+  }
+
+ private:
+  std::array<StreamSum, kMostStreams> streams_;
+  StreamSum all_;
+  Savings own_;  // of all streams, each on its own
+};
+
+}  // namespace
+
+void overlap(std::span<StreamRow> rows) {
+  std::uint8_t groups = 0;
+  for (const StreamRow& row : rows) groups = std::max(groups, row.beside.group);
+  for (int number = 1; number <= groups; ++number) {
+    StreamGroup group;
+    for (const StreamRow& row : rows) {
+      if (row.beside.group == number) group.add(row);
+    }
+    group.compose();
+    for (StreamRow& row : rows) {
+      if (row.beside.group == number) group.apply(row);
+    }
+  }
+}
+
+}  // namespace engine

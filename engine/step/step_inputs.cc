@@ -1,0 +1,19 @@
+#include "engine/step/step_inputs.h"
+
+namespace engine {
+
+StepInputs::StepInputs(const StepContext& context) {
+  // Names every member: a new one does not compile until it is looked at here. What work is charged to changes no time.
+  const auto& [its_device, its_fabric, its_shard, its_host, its_calibration, work] = context;
+  static_cast<void>(work);
+  device = its_device;
+  fabric = its_fabric;
+  model = *its_shard.model;
+  shard = its_shard;
+  shard.model = nullptr;
+  host = its_host;
+  calibration = its_calibration;
+  if (calibration != nullptr) checksum = calibration->checksum;
+}
+
+}  // namespace engine

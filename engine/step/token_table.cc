@@ -1,0 +1,168 @@
+#include "engine/step/token_table.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "engine/step/octave_grid.h"
+
+namespace engine {
+namespace {
+
+using Part = TokenTable::Part;
+
+// Token counts: whole up to 16, then at most 1/8 apart; tiles and waves make steps within that, which
+// a straight line evens out.
+using CountGrid = OctaveGrid<3>;
+
+// The part that an op belongs to, in a list made for the table of `wanted`.
+Part part_of(Grows grows, Part wanted) {
+  switch (grows) {
+    case Grows::tokens:
+      return Part::body;
+    case Grows::sampled:
+      return Part::head;
+    case Grows::decodes:
+      return Part::absorb;
+    case Grows::exchanged:
+      return wanted == Part::decode_exchange ? wanted : Part::exchange;
+    case Grows::context:
+      return Part::prompt;
+  }
+  return Part::body;
+}
+
+// A step that has `point` of what a part grows with.
+BatchShape batch_with(Part part, std::int64_t point, std::int64_t window) {
+  BatchShape batch;
+  switch (part) {
+    case Part::body:
+    case Part::exchange:
+      batch.prefill_tokens = point;
+      break;
+    case Part::head:
+      batch.prefill_tokens = 1;
+      batch.sampled = point;
+      break;
+    case Part::absorb:
+    case Part::decode_exchange:
+      batch.decode_sequences = point;
+      break;
+    case Part::prompt:
+      add_prefill(batch, 1, point, 0, window);
+      break;
+  }
+  return batch;
+}
+
+}  // namespace
+
+void TokenTable::reset(const StepContext& context) {
+  context_ = &context;
+  for (Counts& counts : counts_) {
+    for (Count& count : counts.met) count.steps.fill(0);
+  }
+}
+
+void TokenTable::forget(const StepContext& context) {
+  context_ = &context;
+  for (Counts& counts : counts_) {
+    counts.node.clear();
+    counts.index.clear();
+    counts.met.clear();
+  }
+  nodes_.clear();
+  order_.clear();
+  rows_.clear();
+}
+
+void TokenTable::part_ops(Part part, std::int64_t point, OpList& ops) const {
+  const ModelShard& shard = context_->shard;
+  const BatchShape batch = batch_with(part, point, shard.model->window);
+  OpList all;
+  if (part == Part::prompt) {
+    attention_ops(shard, batch, all);
+  } else {
+    token_ops(shard, batch, all);
+  }
+  for (const PlannedOp& op : all) {
+    if (part_of(op.grows, part) == part) ops.add(op);
+  }
+}
+
+std::int32_t TokenTable::node_at(Part part, std::int64_t point) {
+  std::vector<std::int32_t>& index = counts_[std::size_t(part)].node;
+  // Attention of a prompt grows with its square: every length is a grid point of its own.
+  const std::int64_t place = part == Part::prompt ? point : CountGrid::place(double(point));
+  if (place >= std::int64_t(index.size())) index.resize(std::size_t(place) + 1, -1);
+  std::int32_t& node_index = index[std::size_t(place)];
+  if (node_index >= 0) return node_index;
+  OpList ops;
+  part_ops(part, point, ops);
+  Node node;
+  node.first_row = std::uint32_t(rows_.size());
+  node.sums = sums_of(device_time(ops, *context_, Phase::decode, &rows_));
+  node.last_row = std::uint32_t(rows_.size());
+  nodes_.push_back(node);
+  return node_index = std::int32_t(nodes_.size() - 1);
+}
+
+void TokenTable::add_count(Part part, std::int64_t tokens) {
+  const double x = double(tokens);
+  const std::int64_t place = CountGrid::place(x);
+  const double low = CountGrid::point(place), high = CountGrid::point(place + 1);
+  Count count;
+  // Below 16 every whole number is a grid point, and so are most captured batch sizes.
+  if (part == Part::prompt || low == x) {
+    count.low = count.high = node_at(part, tokens);
+  } else {
+    count.low = node_at(part, std::int64_t(low));
+    count.high = node_at(part, std::int64_t(high));
+    count.share = (x - low) / (high - low);
+  }
+  const KernelSums& below = nodes_[std::size_t(count.low)].sums;
+  const KernelSums& above = nodes_[std::size_t(count.high)].sums;
+  count.sums.time = below.time + count.share * (above.time - below.time);
+  count.sums.launches = below.launches;
+  count.sums.saved.add(below.saved, 1 - count.share);
+  count.sums.saved.add(above.saved, count.share);
+  Counts& counts = counts_[std::size_t(part)];
+  if (std::size_t(tokens) >= counts.index.size()) counts.index.resize(std::size_t(tokens) + 1, -1);
+  counts.index[std::size_t(tokens)] = std::int32_t(counts.met.size());
+  counts.met.push_back(count);
+}
+
+// What was counted by tokens becomes steps that each grid point stands for. Nodes come in the order of what they are for,
+// whenever they were made: sums do not depend on who used the table before.
+void TokenTable::weigh() {
+  if (order_.size() != nodes_.size()) {
+    order_.clear();
+    for (const Counts& counts : counts_) {
+      std::ranges::copy_if(counts.node, std::back_inserter(order_),
+                           [](std::int32_t index) { return index >= 0; });
+    }
+  }
+  for (Node& node : nodes_) node.weight.fill(0);
+  for (const Counts& counts : counts_) {
+    for (const std::int32_t index : counts.index) {
+      if (index < 0) continue;
+      const Count& count = counts.met[std::size_t(index)];
+      for (std::size_t p = 0; p < count.steps.size(); ++p) {
+        nodes_[std::size_t(count.low)].weight[p] += count.steps[p] * (1 - count.share);
+        nodes_[std::size_t(count.high)].weight[p] += count.steps[p] * count.share;
+      }
+    }
+  }
+}
+
+void TokenTable::report(Phase phase, Breakdown& rows) const {
+  for (const std::int32_t index : order_) {
+    const Node& node = nodes_[std::size_t(index)];
+    const double weight = node.weight[std::size_t(phase)];
+    if (weight <= 0) continue;
+    for (std::uint32_t i = node.first_row; i < node.last_row; ++i) {
+      rows.add(rows_[i], phase, weight);
+    }
+  }
+}
+
+}  // namespace engine

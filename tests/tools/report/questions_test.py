@@ -1,0 +1,192 @@
+"""llmsweep top, pareto and sensitivity: the answers one would work out with a dataframe, and nothing changed on disk."""
+
+import io
+import math
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import duckdb
+import numpy as np
+import pandas as pd
+
+BINARY = os.environ["LLMSWEEP_BINARY"]
+SPEC = """
+base: {task: step, model: llama-3.1-8b, step: {phase: decode}}
+axes:
+  - device: [l4, h100-sxm, h200-sxm]
+  - parallel.tp: [1, 2, 3, 4]
+  - step.batch: [1, 4, 16, 64, 256]
+  - step.context: [512, 8192]
+"""
+
+
+def llmsweep(*arguments):
+    return subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True)
+
+
+def listing(folder):
+    return sorted((str(file), file.stat().st_mtime_ns) for file in folder.rglob("*"))
+
+
+class Questions(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory(prefix="llmsweep-questions-")
+        cls.home = pathlib.Path(cls.scratch.name)
+        (cls.home / "sweep.yaml").write_text(SPEC)
+        cls.run_folder = cls.home / "run"
+        done = llmsweep("run", cls.home / "sweep.yaml", "-o", cls.run_folder)
+        assert done.returncode == 0, done.stderr
+        cls.points = pd.read_parquet(cls.run_folder / "points").sort_values("index")
+        cls.ok = cls.points[cls.points.status == "ok"]
+        assert 0 < len(cls.ok) < len(cls.points)  # tp 3 divides nothing
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.scratch.cleanup()
+
+    def answer(self, verb, *options, code=0):
+        done = llmsweep(verb, self.run_folder, *options, "--format", "csv")
+        self.assertEqual(done.returncode, code, done.stderr)
+        return pd.read_csv(io.StringIO(done.stdout))
+
+    def test_top_is_the_head_of_the_sorted_table(self):
+        cheapest = self.answer("top", "--by", "price_usd_per_mtok", "-n", 7)
+        expected = self.ok.sort_values(["price_usd_per_mtok", "index"]).head(7)
+        self.assertEqual(list(cheapest["index"]), list(expected["index"]))
+        np.testing.assert_allclose(cheapest.price_usd_per_mtok, expected.price_usd_per_mtok, rtol=1e-12)
+        # Rates are best high unless told otherwise.
+        fastest = self.answer("top", "--by", "per_device_tokens_per_s", "-n", 1)
+        self.assertEqual(fastest.per_device_tokens_per_s[0], self.ok.per_device_tokens_per_s.max())
+        slowest = self.answer("top", "--by", "per_device_tokens_per_s", "-n", 1, "--lowest")
+        self.assertEqual(slowest.per_device_tokens_per_s[0], self.ok.per_device_tokens_per_s.min())
+
+    def test_top_of_each_group_is_its_best(self):
+        answer = self.answer("top", "--by", "step_time_s", "--group-by", "step.batch", "--show", "tier")
+        best = self.ok.loc[self.ok.groupby("step.batch").step_time_s.idxmin()].sort_values("step_time_s")
+        self.assertEqual(list(answer["index"]), list(best["index"]))
+        self.assertEqual(list(answer["tier"]), list(best["tier"]))
+        np.testing.assert_allclose(answer.behind_percent, 100 * (best.step_time_s / best.step_time_s.iloc[0] - 1), atol=0.006)
+
+    def test_a_front_is_what_nothing_beats(self):
+        metrics = [("min", "price_usd_per_mtok"), ("max", "per_device_tokens_per_s"), ("min", "step_time_s"), ("max", "max_batch")]
+        for count in (1, 2, 3, 4):
+            chosen = metrics[:count]
+            options = [word for kind, name in chosen for word in (f"--{kind}", name)]
+            figures = np.array([[row[name] * (1 if kind == "min" else -1) for kind, name in chosen] for _, row in self.ok.iterrows()])
+            beaten = [bool(((figures <= mine).all(axis=1) & (figures < mine).any(axis=1)).any()) for mine in figures]
+            expected = set(self.ok["index"][~np.array(beaten)])
+            self.assertEqual(set(self.answer("pareto", *options)["index"]), expected, options)
+
+    def test_every_group_has_a_front_of_its_own(self):
+        answer = self.answer("pareto", "--min", "price_usd_per_mtok", "--min", "step_time_s", "--group-by", "device")
+        for device, group in self.ok.groupby("device"):
+            alone = self.answer("pareto", "--min", "price_usd_per_mtok", "--min", "step_time_s", "--where", f"device == '{device}'")
+            self.assertEqual(list(answer[answer.device == device]["index"]), list(alone["index"]))
+            self.assertLessEqual(len(alone), len(group))
+
+    def test_an_expression_holds_where_sql_says_so(self):
+        same = {
+            "step.batch >= 16": '"step.batch" >= 16',
+            "device == 'h100-sxm' and step_time_s < 10 ms": "device = 'h100-sxm' and step_time_s < 0.01",
+            "device != 'l4' && (parallel.tp == 2 || parallel.tp == 4)": "device <> 'l4' and \"parallel.tp\" in (2, 4)",
+            "not device == 'l4' and step.batch*step.context <= 100_000": "device <> 'l4' and \"step.batch\" * \"step.context\" <= 100000",
+            "weights_bytes / 1e9 + 2^3 - 1 > 11": "weights_bytes / 1e9 + 7 > 11",
+            "device.memory_capacity >= 80 GB": '"device.memory_capacity" >= 80e9',
+            "rent_usd_per_hour < 10 USD/h": "rent_usd_per_hour < 10",
+            "step.batch % 16 == 0 or extrapolated": '"step.batch" % 16 = 0 or extrapolated',
+            "-step.batch < -60": '"step.batch" > 60',
+            "ttft_s > 0": "false",  # a step has none: a null passes nothing
+        }
+        points = self.ok  # noqa: F841  (DuckDB finds it by its name)
+        for ours, sql in same.items():
+            expected = duckdb.sql(f'select "index" from points where {sql}').df()["index"]
+            found = llmsweep("top", self.run_folder, "--by", "step_time_s", "-n", 1000, "--where", ours, "--format", "csv")
+            self.assertEqual(found.returncode, 0 if len(expected) else 4, found.stderr)
+            indices = pd.read_csv(io.StringIO(found.stdout))["index"] if found.stdout else []
+            self.assertEqual(set(indices), set(expected), ours)
+
+    def test_sensitivity_is_what_the_table_says(self):
+        answer = self.answer("sensitivity", "--of", "step_time_s", "--where", "device != 'l4'").set_index("axis")
+        rows = self.ok[self.ok.device != "l4"].assign(log=lambda d: np.log(d.step_time_s))
+        axes = ["device", "parallel.tp", "step.batch", "step.context"]
+        for axis in axes:
+            whole = ((rows.log - rows.log.mean()) ** 2).sum()
+            between = ((rows.groupby(axis).log.transform("mean") - rows.log.mean()) ** 2).sum()
+            self.assertAlmostEqual(answer.explained_percent[axis], 100 * between / whole, delta=0.01)
+            sets = rows.groupby([other for other in axes if other != axis]).log
+            pairs = sets.filter(lambda group: len(group) > 1)
+            sets = rows.loc[pairs.index].groupby([other for other in axes if other != axis]).log
+            self.assertEqual(answer.sets[axis], len(sets))
+            self.assertAlmostEqual(answer.ratio[axis], math.exp((sets.max() - sets.min()).mean()), delta=0.001)
+        self.assertEqual(sorted(answer.explained_percent, reverse=True), list(answer.explained_percent))
+        # Weights are read once a step and shared by the devices: time falls nearly as 1/tp.
+        self.assertLess(answer.elasticity["parallel.tp"], -0.5)
+        self.assertTrue(math.isnan(answer.elasticity["device"]))
+
+    def test_every_format_holds_the_same_table(self):
+        asked = ["pareto", self.run_folder, "--min", "price_usd_per_mtok", "--min", "step_time_s"]
+        tables = {}
+        for end in ("csv", "csv.gz", "parquet"):
+            file = self.home / f"front.{end}"
+            self.assertEqual(llmsweep(*asked, "-o", file).returncode, 0)
+            tables[end] = pd.read_parquet(file) if end == "parquet" else pd.read_csv(file)
+            pd.testing.assert_frame_equal(tables[end], tables["csv"], check_dtype=False)
+        markdown = llmsweep(*asked, "--format", "markdown").stdout.splitlines()
+        self.assertEqual(len(markdown), len(tables["csv"]) + 2)
+        self.assertTrue(all(line.count("|") == len(tables["csv"].columns) + 1 for line in markdown))
+
+    def test_mistakes_are_told_and_change_nothing(self):
+        before = listing(self.home)
+        run = str(self.run_folder)
+        cases = [
+            (["top", run, "--by", "step_tim_s"], f"{run}: error: there is no column 'step_tim_s'\n  hint: did you mean 'step_time_s'?\n"),
+            (["top", run, "--by", "bound"], f"{run}: error: column 'bound' holds texts, not numbers\n  hint: group by it, or compare it in --where\n"),
+            (["pareto", run, "--min", "step_time_s", "--where", "step_time_s < 3 GB"],
+             "--where:1:15: error: this unit does not measure what the column is in: s\n  hint: write a number in s\n"),
+            (["top", run, "--by", "step_time_s", "--where", "step.batch > 4 and (step.batch < 9"],
+             "--where:1:35: error: a bracket is not closed\n  hint: write ')'\n"),
+            (["top", run, "--by", "step_time_s", "--where", "device = 'l4'"], "--where:1:8: error: '=' compares nothing\n  hint: write '=='\n"),
+            (["top", run, "--by", "step_time_s", "--where", "device"],
+             "--where:1:1: error: a text is not true or false, nor a number\n  hint: compare it, as in device == 'h100-sxm'\n"),
+            (["sensitivity", str(self.home / "nowhere"), "--of", "step_time_s"],
+             f"{self.home}/nowhere: error: there is no such folder\n  hint: a run folder is what 'llmsweep run SPEC -o DIR' writes\n"),
+            (["top", run, "--by", "step_time_s", "-o", str(self.home / "x.pdf")],
+             f"{self.home}/x.pdf: error: the end of the name does not say which kind of file to write\n"
+             "  hint: name it .txt, .md, .csv, .csv.gz or .parquet\n"),
+        ]
+        for command, message in cases:
+            done = llmsweep(*command)
+            self.assertEqual((done.returncode, done.stderr, done.stdout), (2, message, ""), command)
+        for brackets in ("(" * 20_000, "not " * 20_000, "-" * 20_000):
+            deep = llmsweep("top", run, "--by", "step_time_s", f"--where={brackets}")
+            self.assertEqual(deep.returncode, 2)
+            self.assertIn("too many brackets", deep.stderr)
+        self.assertEqual(listing(self.home), before)
+
+    def test_a_part_cut_short_is_named(self):
+        broken = self.home / "broken"
+        shutil.copytree(self.run_folder, broken)
+        part = next((broken / "points").glob("*.parquet"))
+        part.write_bytes(part.read_bytes()[:-100])
+        done = llmsweep("top", broken, "--by", "step_time_s")
+        shutil.rmtree(broken)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"cannot read {part}", done.stderr)
+
+    def test_rows_of_several_runs_say_which_they_are_of(self):
+        other = self.home / "other"
+        shutil.copytree(self.run_folder, other)
+        answer = llmsweep("top", self.run_folder, other, "--by", "step_time_s", "-n", 2, "--format", "csv")
+        shutil.rmtree(other)
+        rows = pd.read_csv(io.StringIO(answer.stdout))
+        self.assertEqual(list(rows["run"]), [str(self.run_folder), str(other)])
+        self.assertEqual(rows["index"][0], rows["index"][1])
+
+
+if __name__ == "__main__":
+    unittest.main()

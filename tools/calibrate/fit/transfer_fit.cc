@@ -1,0 +1,309 @@
+#include "tools/calibrate/fit/transfer_fit.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "engine/kernels/kernel_time.h"
+#include "tools/calibrate/fit/correction_trees.h"
+#include "tools/calibrate/fit/in_parallel.h"
+#include "tools/calibrate/fit/shared_set.h"
+
+namespace tools {
+namespace {
+
+using engine::ParameterSet;
+
+// Relatives differ from the device a generation was fitted on by a little more than its own rows from
+// the fit: an H200 predicted from an H100's table needs logarithms of the interval so much wider.
+constexpr double kRelative = 1.25;
+
+constexpr std::size_t kLeastScored = 20;  // fewer calls say nothing about a device
+
+constexpr std::array kGenerations = {ParameterSet::ampere, ParameterSet::hopper,
+                                     ParameterSet::blackwell};
+
+bool is_generation(ParameterSet set) {
+  return std::ranges::find(kGenerations, set) != kGenerations.end();
+}
+
+struct Turn {
+  LeftOut row;
+  std::vector<Scored> scored;
+};
+
+// One section with the devices it is about.
+class SectionFit {
+ public:
+  SectionFit(std::string name, const Section& section, const std::vector<DeviceCalls>& devices,
+             const TransferOptions& options)
+      : name_(std::move(name)), section_(section), devices_(devices), options_(options) {}
+
+  // Every device's turn to be left out.
+  std::vector<Turn> turns() const {
+    std::vector<Turn> turns;
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      if (section_[d].size() < kLeastScored) continue;
+      const auto relatives = members_of(section_, devices_, generation(d), {});
+      if (is_generation(generation(d)) && relatives.size() > 1) {
+        if (auto turn = turn_of(d, {d}, Without::device)) turns.push_back(std::move(*turn));
+      }
+      if (auto turn = turn_of(d, relatives_of(d), Without::generation)) {
+        turns.push_back(std::move(*turn));
+      }
+    }
+    for (Turn& turn : turns) set_interval(turn, turns);
+    return turns;
+  }
+
+  // The sets that are worth keeping, into `calibration`.
+  void keep_sets(const std::vector<Turn>& turns, engine::Calibration& calibration) const {
+    const Interval outside = interval_of(strangers(turns, ""));
+    keep_generations(calibration);
+    for (const ParameterSet set :
+         {ParameterSet::synchronous, ParameterSet::asynchronous, ParameterSet::pooled}) {
+      const auto members = members_of(section_, devices_, set, {});
+      if (members.empty() || (set == ParameterSet::asynchronous && generations(members) < 2)) {
+        continue;
+      }
+      const auto fitted = fitted_to(members);
+      const bool known = outside.high > 1;
+      keep_shared_set(fitted, name_, set, known ? outside : widened(own_interval(fitted, members)),
+                      calibration);
+    }
+  }
+
+  // Generations with enough calls to be worth parameters.
+  void keep_generations(engine::Calibration& calibration) const {
+    for (const ParameterSet set : kGenerations) {
+      const auto members = members_of(section_, devices_, set, {});
+      if (too_few(members)) continue;
+      const auto fitted = fitted_to(members);
+      keep_shared_set(fitted, name_, set, widened(own_interval(fitted, members)), calibration);
+    }
+  }
+
+  // One engine's generations. Its kernels follow rules that trees can learn, which no form of all engines
+  // can hold. The oldest generation's form is the nearest it has for the class. 16-bit products are one
+  // library's, of which the shared set knows more devices: only rows of tables are told apart.
+  EngineFit engine() const {
+    EngineFit fit;
+    const bool shared = name_ == "gemm/bf16";
+    for (const ParameterSet set : kGenerations) {
+      const auto members = members_of(section_, devices_, set, {});
+      if (too_few(members)) continue;
+      auto fitted = fitted_to(members);
+      const Interval plain = widened(own_interval(fitted, members));
+      if (!shared) keep_shared_set(fitted, name_, set, plain, fit.forms);
+      if (!shared && set == ParameterSet::ampere) {
+        keep_shared_set(fitted, name_, ParameterSet::synchronous, plain, fit.forms);
+        keep_shared_set(fitted, name_, ParameterSet::synchronous, plain, fit.rows);
+      }
+      const std::size_t swept = members.front();
+      auto unseen = add_trees(fitted, section_[swept]);
+      const Interval interval = widened(interval_of({unseen}));
+      for (Scored& row : unseen) {
+        row.lo = row.predicted * interval.low;
+        row.hi = row.predicted * interval.high;
+      }
+      keep_shared_set(fitted, name_, set, interval, fit.rows);
+      fit.unseen.push_back({name_, devices_[swept].device.name, error_summary(unseen)});
+    }
+    return fit;
+  }
+
+ private:
+  bool too_few(const std::vector<std::size_t>& members) const {
+    return std::ranges::all_of(members,
+                               [&](std::size_t d) { return section_[d].size() < kLeastScored; });
+  }
+
+  ParameterSet generation(std::size_t d) const { return engine::choose_set(devices_[d].device); }
+
+  std::vector<std::size_t> relatives_of(std::size_t d) const {
+    std::vector<std::size_t> relatives;
+    for (std::size_t other = 0; other < devices_.size(); ++other) {
+      const bool related = is_generation(generation(d)) && generation(other) == generation(d);
+      if (other == d || related) relatives.push_back(other);
+    }
+    return relatives;
+  }
+
+  std::size_t generations(const std::vector<std::size_t>& members) const {
+    std::set<ParameterSet> different;
+    for (const std::size_t d : members) different.insert(generation(d));
+    return different.size();
+  }
+
+  engine::Calibration fitted_to(const std::vector<std::size_t>& members) const {
+    std::vector<const engine::Device*> devices;
+    for (const std::size_t d : members) devices.push_back(&devices_[d].device);
+    return fit_shared_set(name_, equal_shares(section_, members, options_.most_samples), devices,
+                          options_.search);
+  }
+
+  // The narrowest set, in the order a device would look for one, that the other devices speak for.
+  std::pair<ParameterSet, std::vector<std::size_t>> set_without(
+      std::size_t d, const std::vector<std::size_t>& left_out) const {
+    ParameterSet set = generation(d);
+    while (true) {
+      auto members = members_of(section_, devices_, set, left_out);
+      std::erase_if(members, [&](std::size_t m) {
+        return is_engines(section_[d]) && !is_engines(section_[m]);
+      });
+      // One generation is no class: what it has of its own would be taken for what the class has.
+      // It is the best there is for a device that has no generation in the tables at all.
+      const bool enough = set == generation(d) ? !members.empty() : generations(members) > 1;
+      if (enough || set == ParameterSet::pooled) return {set, std::move(members)};
+      set = engine::wider_set(set);
+    }
+  }
+
+  std::optional<Turn> turn_of(std::size_t d, const std::vector<std::size_t>& left_out,
+                              Without without) const {
+    const auto [set, members] = set_without(d, left_out);
+    if (members.empty()) return std::nullopt;
+    const auto calibration = fitted_to(members);
+    Turn turn;
+    turn.scored = scored_by(&calibration, section_[d], options_.most_scored);
+    turn.row = {.section = name_,
+                .device = devices_[d].device.name,
+                .without = without,
+                .set = std::string(engine::name_of(set)),
+                .roofline = error_summary(scored_by(nullptr, section_[d], options_.most_scored))};
+    const Interval own = widened(own_interval(calibration, members));
+    for (Scored& row : turn.scored) {
+      row.lo = row.predicted * own.low;
+      row.hi = row.predicted * own.high;
+    }
+    return turn;
+  }
+
+  Interval own_interval(const engine::Calibration& calibration,
+                        const std::vector<std::size_t>& members) const {
+    std::vector<std::vector<Scored>> scored;
+    for (const std::size_t d : members) {
+      scored.push_back(scored_by(&calibration, section_[d], options_.most_scored));
+    }
+    return interval_of(scored);
+  }
+
+  static Interval widened(const Interval& interval) {
+    return {std::pow(interval.low, kRelative), std::pow(interval.high, kRelative)};
+  }
+
+  // What devices without any relative in the fit saw, but for `except`.
+  static std::vector<std::vector<Scored>> strangers(const std::vector<Turn>& turns,
+                                                    const std::string& except) {
+    std::vector<std::vector<Scored>> scored;
+    for (const Turn& turn : turns) {
+      if (turn.row.without != Without::generation || turn.row.device == except) continue;
+      scored.push_back(turn.scored);
+    }
+    return scored;
+  }
+
+  // A stranger's interval is what the other strangers saw; a relative's is that of its generation.
+  static void set_interval(Turn& turn, const std::vector<Turn>& turns) {
+    const auto others = strangers(turns, turn.row.device);
+    if (turn.row.without == Without::generation && !others.empty()) {
+      const Interval interval = interval_of(others);
+      for (Scored& row : turn.scored) {
+        row.lo = row.predicted * interval.low;
+        row.hi = row.predicted * interval.high;
+      }
+    }
+    turn.row.errors = error_summary(turn.scored);
+  }
+
+  std::string name_;
+  const Section& section_;
+  const std::vector<DeviceCalls>& devices_;
+  const TransferOptions& options_;
+};
+
+std::vector<SectionFit> section_fits(const std::map<std::string, Section>& sections,
+                                     const std::vector<DeviceCalls>& devices,
+                                     const TransferOptions& options) {
+  std::vector<SectionFit> fits;
+  for (const auto& [name, section] : sections) fits.emplace_back(name, section, devices, options);
+  return fits;
+}
+
+engine::Calibration joined(const std::vector<engine::Calibration>& parts) {
+  engine::Calibration all;
+  for (const engine::Calibration& part : parts) all = engine::completed_by(std::move(all), part);
+  return all;
+}
+
+std::vector<LeftOut> rows_of(const std::vector<std::vector<Turn>>& turns) {
+  std::vector<LeftOut> rows;
+  for (const auto& section : turns) {
+    for (const Turn& turn : section) rows.push_back(turn.row);
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<LeftOut> leave_one_out(const std::vector<DeviceCalls>& devices,
+                                   const TransferOptions& options) {
+  const auto sections = sections_of(devices, options.sections);
+  const auto fits = section_fits(sections, devices, options);
+  std::vector<std::vector<Turn>> turns(fits.size());
+  in_parallel(fits.size(), [&](std::size_t i) { turns[i] = fits[i].turns(); });
+  return rows_of(turns);
+}
+
+TransferFit fit_transfer(const std::vector<DeviceCalls>& devices, const TransferOptions& options) {
+  const auto sections = sections_of(devices, options.sections);
+  const auto fits = section_fits(sections, devices, options);
+  std::vector<std::vector<Turn>> turns(fits.size());
+  std::vector<engine::Calibration> parts(fits.size());
+  in_parallel(fits.size(), [&](std::size_t i) {
+    turns[i] = fits[i].turns();
+    fits[i].keep_sets(turns[i], parts[i]);
+  });
+  return {.calibration = joined(parts), .left_out = rows_of(turns)};
+}
+
+EngineFit fit_engine(const std::vector<DeviceCalls>& devices, const TransferOptions& options) {
+  const auto sections = sections_of(devices, options.sections);
+  const auto fits = section_fits(sections, devices, options);
+  std::vector<EngineFit> parts(fits.size());
+  in_parallel(fits.size(), [&](std::size_t i) { parts[i] = fits[i].engine(); });
+  EngineFit all;
+  for (const EngineFit& part : parts) {
+    all.forms = engine::completed_by(std::move(all.forms), part.forms);
+    all.rows = engine::completed_by(std::move(all.rows), part.rows);
+    all.unseen.insert(all.unseen.end(), part.unseen.begin(), part.unseen.end());
+  }
+  return all;
+}
+
+std::string left_out_text(const std::vector<LeftOut>& rows) {
+  std::string text = fmt::format("{:<25} {:<16} {:<11} {:<13} {:>9} {}\n", "section", "left out",
+                                 "with its", "predicted by", "roofline", error_heading());
+  for (const LeftOut& row : rows) {
+    text += fmt::format("{:<25} {:<16} {:<11} {:<13} {:>9.1f} {}\n", row.section, row.device,
+                        row.without == Without::generation ? "generation" : "", row.set,
+                        100 * row.roofline.mean, error_text(row.errors));
+  }
+  return text;
+}
+
+std::string unseen_text(const std::vector<UnseenShapes>& rows) {
+  std::string text =
+      fmt::format("{:<25} {:<16} {}\n", "section", "unseen shapes on", error_heading());
+  for (const UnseenShapes& row : rows) {
+    text += fmt::format("{:<25} {:<16} {}\n", row.section, row.device, error_text(row.errors));
+  }
+  return text;
+}
+
+}  // namespace tools

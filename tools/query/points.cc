@@ -1,0 +1,195 @@
+#include "tools/query/points.h"
+
+#include <algorithm>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+
+#include "sweep/language/parse_quantity.h"
+#include "sweep/language/suggest.h"
+
+namespace tools {
+namespace {
+
+namespace fs = std::filesystem;
+using results::Column;
+using results::ColumnRole;
+using results::ColumnType;
+
+engine::Mistake not_a_run(const fs::path& folder, const std::string& table) {
+  std::error_code ignored;
+  const engine::Location where{.file = folder.string()};
+  if (!fs::exists(folder, ignored)) {
+    return {where, "there is no such folder",
+            "a run folder is what 'llmsweep run SPEC -o DIR' writes"};
+  }
+  if (!fs::is_directory(folder, ignored)) {
+    return {where, "this is not a folder", "name the run folder, not a file in it"};
+  }
+  return {where,
+          "this is not a run folder, or it has no rows yet: there is no " + table +
+              "/part-*.parquet in it",
+          "a run folder is what 'llmsweep run SPEC -o DIR' writes"};
+}
+
+// Codes for texts that arrive one after another.
+class Coder {
+ public:
+  void add(std::string_view text) {
+    if (last_ < coded_.names.size() && coded_.names[last_] == text) {
+      coded_.codes.push_back(last_);  // runs of one text are common
+      return;
+    }
+    const auto [place, is_new] =
+        known_.try_emplace(std::string(text), std::uint32_t(coded_.names.size()));
+    if (is_new) coded_.names.emplace_back(text);
+    last_ = place->second;
+    coded_.codes.push_back(last_);
+  }
+  void add_none() { coded_.codes.push_back(Coded::kNone); }
+  Coded take() && { return std::move(coded_); }
+
+ private:
+  Coded coded_;
+  std::unordered_map<std::string, std::uint32_t> known_;
+  std::uint32_t last_ = 0;
+};
+
+std::vector<double> numbers_of(const results::ParquetReader& file, const Column& column) {
+  if (column.type != ColumnType::boolean) return file.numbers(column.name);
+  const std::vector<std::uint8_t> flags = file.booleans(column.name);
+  return {flags.begin(), flags.end()};
+}
+
+void add_texts(const results::ParquetReader& file, const Column& column, Coder& coder) {
+  if (column.type == ColumnType::text) {
+    for (const auto& text : file.texts(column.name)) {
+      if (text) {
+        coder.add(*text);
+      } else {
+        coder.add_none();
+      }
+    }
+    return;
+  }
+  for (const double value : numbers_of(file, column)) {
+    if (value != value) {
+      coder.add_none();
+    } else if (column.type == ColumnType::boolean) {
+      coder.add(value != 0 ? "true" : "false");
+    } else {
+      coder.add(sweep::format_number(value));
+    }
+  }
+}
+
+}  // namespace
+
+engine::Result<RunRows> RunRows::open(const std::vector<std::string>& folders,
+                                      const std::string& table) {
+  RunRows all;
+  std::vector<engine::Mistake> mistakes;
+  if (folders.size() > 1 && table == "points") {
+    all.columns_.push_back({.name = std::string(kRunColumn),
+                            .type = ColumnType::text,
+                            .role = ColumnRole::label,
+                            .description = "folder of the run"});
+  }
+  for (const std::string& folder : folders) {
+    Run run{.folder = folder};
+    for (const fs::path& file : results::table_files(folder, table)) run.files.emplace_back(file);
+    if (run.files.empty()) {
+      mistakes.push_back(not_a_run(folder, table));
+      continue;
+    }
+    for (const auto& file : run.files) run.rows += file.rows();
+    for (Column& column : run.files.front().columns()) {
+      if (all.find(column.name) == nullptr) all.columns_.push_back(std::move(column));
+    }
+    all.rows_ += run.rows;
+    all.runs_.push_back(std::move(run));
+  }
+  if (!mistakes.empty()) return mistakes;
+  return all;
+}
+
+const Column* RunRows::find(std::string_view name) const {
+  const auto found = std::ranges::find(columns_, name, &Column::name);
+  return found == columns_.end() ? nullptr : &*found;
+}
+
+const Column* RunRows::find_axis(std::string_view name) const {
+  const Column* label = find(std::string(kAxisPrefix) + std::string(name));
+  return label != nullptr ? label : find(name);
+}
+
+std::vector<Column> RunRows::axes() const {
+  std::vector<Column> axes;
+  for (const Column& column : columns_) {
+    if (column.role == ColumnRole::label) axes.push_back(column);
+  }
+  return axes;
+}
+
+std::vector<double> RunRows::numbers(std::string_view name) const {
+  const Column* column = find(name);
+  std::vector<double> all;
+  all.reserve(rows_);
+  for (const Run& run : runs_) {
+    for (const auto& file : run.files) {
+      if (column == nullptr || !file.has(name)) {
+        all.insert(all.end(), file.rows(), std::numeric_limits<double>::quiet_NaN());
+        continue;
+      }
+      const std::vector<double> some = numbers_of(file, *column);
+      all.insert(all.end(), some.begin(), some.end());
+    }
+  }
+  return all;
+}
+
+Coded RunRows::run_names() const {
+  Coded names;
+  for (const Run& run : runs_) {
+    names.codes.insert(names.codes.end(), run.rows, std::uint32_t(names.names.size()));
+    names.names.push_back(run.folder.string());
+  }
+  return names;
+}
+
+Coded RunRows::texts(std::string_view name) const {
+  const Column* column = find(name);
+  if (name == kRunColumn && runs_.size() > 1) return run_names();
+  Coder coder;
+  for (const Run& run : runs_) {
+    for (const auto& file : run.files) {
+      if (column != nullptr && file.has(name)) {
+        add_texts(file, *column, coder);
+      } else {
+        for (std::uint64_t row = 0; row < file.rows(); ++row) coder.add_none();
+      }
+    }
+  }
+  return std::move(coder).take();
+}
+
+std::string RunRows::metadata(std::size_t run, const std::string& name) const {
+  return runs_[run].files.front().metadata(name);
+}
+
+engine::Mistake unknown_column(const RunRows& rows, std::string_view written,
+                               const engine::Location& where) {
+  std::vector<std::string> names;
+  for (const Column& column : rows.columns()) names.push_back(column.name);
+  const std::vector<std::string> likely = sweep::likely(written, names);
+  return {where, "there is no column '" + std::string(written) + "'",
+          likely.empty() ? "'llmsweep describe' lists the columns" : sweep::did_you_mean(likely)};
+}
+
+bool is_number(const Column& column) { return column.type != ColumnType::text; }
+
+std::string axis_name(std::string_view column) {
+  return std::string(column.starts_with(kAxisPrefix) ? column.substr(kAxisPrefix.size()) : column);
+}
+
+}  // namespace tools

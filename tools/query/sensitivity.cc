@@ -1,0 +1,201 @@
+#include "tools/query/sensitivity.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <unordered_map>
+
+#include "engine/base/random.h"
+
+namespace tools {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+// An axis with more values than this is cut into as many parts of equal size to explain variance:
+// with one row a value any axis would explain everything.
+constexpr std::size_t kMostLevels = 24;
+
+// An axis as the candidates see it.
+struct Axis {
+  std::string name;
+  std::vector<std::uint32_t> codes;  // of each candidate
+  std::vector<std::string> labels;
+  std::size_t values = 0;
+  std::vector<double> numbers;  // of each candidate, from the setting of the axis's name; or empty
+};
+
+Axis axis_of(const RunRows& rows, const Candidates& candidates, const results::Column& column) {
+  Axis axis{.name = axis_name(column.name)};
+  Coded labels = rows.texts(column.name);
+  std::vector<std::uint8_t> seen(labels.names.size() + 1);
+  for (const std::uint32_t row : candidates.rows) {
+    const std::uint32_t code =
+        labels.codes[row] == Coded::kNone ? std::uint32_t(labels.names.size()) : labels.codes[row];
+    axis.values += seen[code] == 0 ? 1 : 0;
+    seen[code] = 1;
+    axis.codes.push_back(code);
+  }
+  axis.labels = std::move(labels.names);
+  axis.labels.emplace_back();
+  const results::Column* setting = rows.find(axis.name);
+  if (setting != nullptr && setting->type != results::ColumnType::text &&
+      setting->type != results::ColumnType::boolean) {
+    const std::vector<double> all = rows.numbers(axis.name);
+    for (const std::uint32_t row : candidates.rows) axis.numbers.push_back(all[row]);
+  }
+  return axis;
+}
+
+// Candidates that agree on every axis but one, as a number a set.
+std::vector<std::uint32_t> sets_without(const std::vector<Axis>& axes, std::size_t left_out,
+                                        std::size_t count) {
+  std::vector<std::uint64_t> digests(count);
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    if (a == left_out) continue;
+    for (std::size_t i = 0; i < count; ++i) {
+      digests[i] = engine::mixed_seed(digests[i], axes[a].codes[i]);
+    }
+  }
+  std::unordered_map<std::uint64_t, std::uint32_t> known;
+  std::vector<std::uint32_t> sets(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    sets[i] = known.try_emplace(digests[i], std::uint32_t(known.size())).first->second;
+  }
+  return sets;
+}
+
+// Levels to compare means between: the values of the axis, or parts of equal size where they are many.
+std::vector<std::uint32_t> levels_of(const Axis& axis) {
+  if (axis.values <= kMostLevels || axis.numbers.empty()) return axis.codes;
+  std::vector<std::uint32_t> order(axis.codes.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(order, {}, [&axis](std::uint32_t i) { return axis.numbers[i]; });
+  std::vector<std::uint32_t> levels(order.size());
+  for (std::size_t rank = 0; rank < order.size(); ++rank) {
+    levels[order[rank]] = std::uint32_t(rank * kMostLevels / order.size());
+  }
+  return levels;
+}
+
+double explained_share(const std::vector<double>& figure,
+                       const std::vector<std::uint32_t>& levels) {
+  struct Sum {
+    double total = 0;
+    double count = 0;
+  };
+  std::map<std::uint32_t, Sum> sums;
+  double mean = 0;
+  for (std::size_t i = 0; i < figure.size(); ++i) {
+    sums[levels[i]].total += figure[i];
+    sums[levels[i]].count += 1;
+    mean += figure[i];
+  }
+  mean /= double(figure.size());
+  double between = 0, whole = 0;
+  for (const auto& [level, sum] : sums) {
+    between += sum.count * (sum.total / sum.count - mean) * (sum.total / sum.count - mean);
+  }
+  for (const double value : figure) whole += (value - mean) * (value - mean);
+  return whole > 0 ? between / whole : 0;
+}
+
+// Slope of the figure's logarithm over the axis's, within sets.
+double slope_within(const std::vector<double>& figure, const Axis& axis,
+                    const std::vector<std::uint32_t>& sets, std::size_t set_count) {
+  struct Sum {
+    double x = 0, y = 0, count = 0;
+  };
+  std::vector<Sum> sums(set_count);
+  const auto usable = [&axis](std::size_t i) { return axis.numbers[i] > 0; };
+  for (std::size_t i = 0; i < figure.size(); ++i) {
+    if (!usable(i)) continue;
+    sums[sets[i]].x += std::log(axis.numbers[i]);
+    sums[sets[i]].y += figure[i];
+    sums[sets[i]].count += 1;
+  }
+  double xy = 0, xx = 0;
+  for (std::size_t i = 0; i < figure.size(); ++i) {
+    if (!usable(i)) continue;
+    const Sum& sum = sums[sets[i]];
+    const double x = std::log(axis.numbers[i]) - sum.x / sum.count;
+    xy += x * (figure[i] - sum.y / sum.count);
+    xx += x * x;
+  }
+  return xx > 0 ? xy / xx : kNone;
+}
+
+struct Extremes {
+  std::uint32_t count = 0;
+  double least = 0, most = 0;
+  std::uint32_t best = 0;  // code of the axis
+  double best_figure = 0;
+};
+
+void add_sets(AxisEffect& effect, const std::vector<double>& figure, const Axis& axis,
+              const std::vector<std::uint32_t>& sets, std::size_t set_count, Better better) {
+  std::vector<Extremes> extremes(set_count);
+  for (std::size_t i = 0; i < figure.size(); ++i) {
+    Extremes& set = extremes[sets[i]];
+    const double signed_figure = better == Better::higher ? -figure[i] : figure[i];
+    if (set.count == 0 || signed_figure < set.best_figure) {
+      set.best = axis.codes[i];
+      set.best_figure = signed_figure;
+    }
+    set.least = set.count == 0 ? figure[i] : std::min(set.least, figure[i]);
+    set.most = set.count == 0 ? figure[i] : std::max(set.most, figure[i]);
+    ++set.count;
+  }
+  double spread = 0;
+  std::map<std::uint32_t, std::size_t> wins;
+  for (const Extremes& set : extremes) {
+    if (set.count < 2) continue;
+    ++effect.sets;
+    spread += set.most - set.least;
+    ++wins[set.best];
+  }
+  effect.ratio = effect.sets > 0 ? std::exp(spread / double(effect.sets)) : kNone;
+  const auto most_wins =
+      std::ranges::max_element(wins, {}, [](const auto& win) { return win.second; });
+  if (most_wins != wins.end()) effect.best = axis.labels[most_wins->first];
+}
+
+}  // namespace
+
+std::vector<AxisEffect> axis_effects(const RunRows& rows, const Candidates& candidates,
+                                     const Objective& objective) {
+  std::vector<Axis> axes;
+  for (const results::Column& column : rows.axes()) {
+    Axis axis = axis_of(rows, candidates, column);
+    if (axis.values > 1) axes.push_back(std::move(axis));
+  }
+  std::vector<double> figure;
+  for (const std::uint32_t row : candidates.rows) figure.push_back(candidates.values[0][row]);
+  const bool positive = std::ranges::all_of(figure, [](double value) { return value > 0; });
+  if (positive)
+    std::ranges::transform(figure, figure.begin(), [](double value) { return std::log(value); });
+
+  std::vector<AxisEffect> effects;
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    const Axis& axis = axes[a];
+    AxisEffect effect{.axis = axis.name, .values = axis.values};
+    effect.share = explained_share(figure, levels_of(axis));
+    std::vector<std::uint32_t> sets = sets_without(axes, a, figure.size());
+    std::size_t set_count = sets.empty() ? 0 : *std::ranges::max_element(sets) + std::size_t(1);
+    add_sets(effect, figure, axis, sets, set_count, objective.better);
+    if (effect.sets == 0) {
+      std::ranges::fill(sets, 0U);
+      set_count = 1;
+    }
+    const bool has_slope = positive && !axis.numbers.empty();
+    effect.elasticity = has_slope ? slope_within(figure, axis, sets, set_count) : kNone;
+    if (!positive) effect.ratio = kNone;
+    effects.push_back(std::move(effect));
+  }
+  std::ranges::stable_sort(effects, std::greater<>(), &AxisEffect::share);
+  return effects;
+}
+
+}  // namespace tools

@@ -1,0 +1,113 @@
+'use strict';
+// Where the time of chosen points goes, side by side.
+
+// What the reader has chosen; until then the best point of each colour of the Pareto explorer.
+async function chosenPoints() {
+  const pins = view.pins();
+  if (pins.length || !pareto.y()) return pins;
+  const of = await values(pareto.y());
+  const sign = betterSign(pareto.y());
+  const groups = await groupRows(filters.rows, pareto.colour(), MOST_COLOURS);
+  return groups.flatMap((group) => bestOf(group.rows, of, sign, 1)).slice(0, 8);
+}
+
+function chosenText(count) {
+  return view.pins().length ?
+      `${count} chosen points` :
+      `the best point of each colour (${columns.get(pareto.y())?.label}), until you choose others`;
+}
+
+function breakdownControls() {
+  return [
+    selectBox(
+        'Show', [['share', 'shares of the time'], ['seconds', 'seconds']], view.get('bars', 'share'),
+        (name) => view.set('bars', name)),
+    element('button', {type: 'button', onclick: () => view.set('pins', '')}, 'Forget the chosen points'),
+  ];
+}
+
+async function familySeconds(rows) {
+  const families = [];
+  for (const family of data.kernels.families) {
+    const all = await blob(family.blob);
+    const seconds = rows.map((row) => all[row]);
+    if (seconds.some((value) => value > 0)) families.push({name: family.name, seconds});
+  }
+  const total = (family) => family.seconds.reduce((sum, value) => sum + value, 0);
+  return families.sort((a, b) => total(b) - total(a));
+}
+
+function breakdownOption(families, names, ticks) {
+  const share = view.get('bars', 'share') !== 'seconds';
+  const whole = names.map((_, i) => families.reduce((sum, family) => sum + family.seconds[i], 0));
+  const {text, faint, line, back} = themeColours();
+  const shown = (family, i) => (share ? (whole[i] > 0 ? 100 * family.seconds[i] / whole[i] : 0) : family.seconds[i]);
+  return {
+    grid: {left: 10, right: 30, top: 50, bottom: 10, outerBoundsMode: 'same'},
+    legend: {type: 'scroll', top: 0, textStyle: {color: text}},
+    xAxis: chartAxis({
+      type: 'value',
+      scale: false,
+      max: share ? 100 : undefined,
+      name: share ? '% of the time' : 'time on one device [s]',
+      axisLabel: {color: faint, formatter: (value) => (share ? `${value}%` : quantity(value, 's'))}
+    }),
+    yAxis:
+        {type: 'category', inverse: true, data: ticks, axisLabel: {color: text}, axisLine: {lineStyle: {color: line}}},
+    series: families.map((family, number) => ({
+                           name: family.name,
+                           type: 'bar',
+                           stack: 'all',
+                           barMaxWidth: 34,
+                           data: names.map((_, i) => shown(family, i)),
+                           itemStyle: {
+                             color: colourOf(number),
+                             borderColor: back,
+                             borderWidth: 1,
+                             ...(number >= COLOURS.length ?
+                                     {decal: {symbol: 'rect', dashArrayX: [1, 0], dashArrayY: [3, 4], rotation: 0.8}} :
+                                     {})
+                           }
+                         })),
+    tooltip: {
+      ...baseOption().tooltip,
+      trigger: 'item',
+      formatter: (item) => lines(
+          names[item.dataIndex],
+          `${families[item.seriesIndex].name}: ` +
+              `${quantity(families[item.seriesIndex].seconds[item.dataIndex], 's')}, ${
+                  percent(families[item.seriesIndex].seconds[item.dataIndex], whole[item.dataIndex])}`)
+    },
+  };
+}
+
+async function drawBreakdown() {
+  const rows = await chosenPoints();
+  if (rows.length === 0) return {summary: 'No working point is within the limits.'};
+  const families = await familySeconds(rows);
+  const names = await Promise.all(rows.map(rowName));
+  const index = await values('index');
+  return {
+    option: breakdownOption(families, names, rows.map((row) => `point ${index[row]}`)),
+    height: 120 + 46 * rows.length,
+    summary: `Time on one device by family of kernels, of ${
+        chosenText(rows.length)}. Collectives, gaps between kernels and waiting for the host are families, too.`,
+    body: [element(
+        'ul', {class: 'chosen'},
+        ...rows.map((row, i) => element('li', {}, `point ${index[row]}: ${names[i]} `, pinButton(row))))],
+    names: ['point', ...families.map((family) => `${family.name} [s]`)],
+    rows: () => rows.map((row, i) => [names[i], ...families.map((family) => family.seconds[i])]),
+  };
+}
+
+function addBreakdown() {
+  if (!data.kernels) return;
+  addPanel({
+    id: 'breakdown',
+    title: 'Where the time goes',
+    controls: breakdownControls,
+    draw: drawBreakdown,
+    what:
+        'Kernels, communication, host and gaps of chosen points. Choose points in the Pareto explorer or among the best.'
+  });
+}

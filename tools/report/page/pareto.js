@@ -1,0 +1,257 @@
+'use strict';
+// Any two figures against one another, coloured and split by axes, with the points that no other beats.
+
+// The axis that tells designs apart at a glance: devices where there are several, else the first.
+function usualColour() {
+  const names = axes.map((axis) => axis.name);
+  const few = axes.filter((axis) => axis.names.length <= 12).map((axis) => axis.name);
+  return names.find((name) => /^axis\.(device|cluster|model)$/.test(name)) ?? few[0] ?? 'none';
+}
+
+const pareto = {
+  x: () => metricSetting('x', data.points.first?.x),
+  y: () => metricSetting('y', data.points.first?.y),
+  colour: () => axisSetting('colour', usualColour()),
+  facet: () => axisSetting('facet', 'none'),
+  logX: () => view.get('logx', '1') === '1',
+  logY: () => view.get('logy', '1') === '1',
+  only: () => view.get('front', '0') === '1',
+};
+const metricOptions = () => chosenMetrics.map((column) => [column.name, column.label]);
+const axisOptions = () => [['none', 'nothing'], ...axes.map((axis) => [axis.name, axis.label])];
+
+function paretoControls() {
+  const flag = (name) => (on) => view.set(name, on ? '1' : '0');
+  return [
+    selectBox('Across', metricOptions(), pareto.x(), (name) => view.set('x', name)),
+    selectBox('Up', metricOptions(), pareto.y(), (name) => view.set('y', name)),
+    selectBox('Colour by', axisOptions(), pareto.colour(), (name) => view.set('colour', name)),
+    selectBox('One chart for each', axisOptions(), pareto.facet(), (name) => view.set('facet', name)),
+    checkBox('log across', pareto.logX(), flag('logx')),
+    checkBox('log up', pareto.logY(), flag('logy')),
+    checkBox('only the front', pareto.only(), flag('front')),
+  ];
+}
+
+const MOST_FACETS = 9;
+const MOST_COLOURS = 12;
+// From here on points are drawn in bulk, as squares below four pixels: the chart library fills those one by one, and
+// anything larger as one huge path, which takes seconds.
+const LARGE = 2000;
+
+function pairs(rows, x, y) {
+  const flat = new Float64Array(rows.length * 2);
+  rows.forEach((row, i) => {
+    flat[2 * i] = x[row];
+    flat[2 * i + 1] = y[row];
+  });
+  return flat;
+}
+
+// Of marks that would lie on one another only the first is drawn: cells are about two pixels wide.
+const CELLS_ACROSS = 450;
+const CELLS_UP = 200;
+
+function withoutHidden(rows, {x, y, extent, logX, logY}) {
+  const taken = new Uint8Array(CELLS_ACROSS * CELLS_UP);
+  const cellOf = (numbers, [low, high], log, cells) => {
+    const [from, to] = log ? [Math.log(low), Math.log(high)] : [low, high];
+    const scale = to > from ? (cells - 1) / (to - from) : 0;
+    return (row) => Math.round(((log ? Math.log(numbers[row]) : numbers[row]) - from) * scale);
+  };
+  const [across, up] = [cellOf(x, extent.x, logX, CELLS_ACROSS), cellOf(y, extent.y, logY, CELLS_UP)];
+  return rows.filter((row) => {
+    const cell = up(row) * CELLS_ACROSS + across(row);
+    return taken[cell] ? false : (taken[cell] = 1);
+  });
+}
+
+// Two series a group: its points, and the line through those that none of the group beats.
+function groupSeries(group, number, place, scene, rowsOf) {
+  const {x, y, xSign, ySign, only, bulk} = scene;
+  const colour = colourOf(number);
+  const front = frontOf(group.rows, x, y, xSign, ySign);
+  const common = {xAxisIndex: place, yAxisIndex: place, name: group.name || 'points', itemStyle: {color: colour}};
+  const series = [];
+  if (!only) {
+    const marks = bulk ? withoutHidden(group.rows, scene) : group.rows;
+    rowsOf.push(marks);
+    series.push({
+      ...common,
+      type: 'scatter',
+      dimensions: ['x', 'y'],
+      data: pairs(marks, x, y),
+      symbol: symbolOf(number),
+      symbolSize: bulk ? 3 : 7,
+      large: bulk,
+      largeThreshold: 0,
+      itemStyle: {color: colour, opacity: bulk ? 0.35 : 0.6}
+    });
+  }
+  rowsOf.push(front);
+  series.push({
+    ...common,
+    type: 'line',
+    step: false,
+    dimensions: ['x', 'y'],
+    data: front.map((row) => [x[row], y[row]]),
+    z: 5,
+    lineStyle: {color: colour, width: 2},
+    symbol: symbolOf(number),
+    symbolSize: 8,
+    showAllSymbol: true
+  });
+  return {series, front};
+}
+
+// Grids of equal size for charts side by side.
+function facetGrid(count, width) {
+  const across = count === 1 ? 1 : Math.min(count, width < 700 ? 1 : width < 1100 ? 2 : 3);
+  const down = Math.ceil(count / across);
+  const height = down === 1 ? 460 : down * 300;
+  const grids = [];
+  for (let i = 0; i < count; ++i) {
+    const left = (i % across) / across * 100;
+    const top = Math.floor(i / across) * (height - 50) / down + 50;
+    grids.push({
+      left: `${left + 0.5}%`,
+      width: `${100 / across - 2}%`,
+      top: top + (count > 1 ? 20 : -8),
+      height: (height - 50) / down - (count > 1 ? 30 : 0),
+      outerBoundsMode: 'same'
+    });
+  }
+  return {grids, height};
+}
+
+async function tipOf(row, ...names) {
+  const texts = [await rowName(row)];
+  for (const name of names)
+    texts.push(`${columns.get(name).label}: ${quantity((await values(name))[row], columns.get(name).unit)}`);
+  return lines(...texts, 'click to compare it below');
+}
+
+// What the charts of one drawing share: the figures, which way is better, the points and their extent.
+async function paretoScene() {
+  const [xName, yName] = [pareto.x(), pareto.y()];
+  const scene = {
+    xName,
+    yName,
+    x: await values(xName),
+    y: await values(yName),
+    xSign: betterSign(xName),
+    ySign: betterSign(yName),
+    only: pareto.only(),
+    logX: pareto.logX(),
+    logY: pareto.logY()
+  };
+  let rows = rowsWith(filters.rows, scene.x, scene.y);
+  // A logarithm has no place for what is not positive.
+  if (scene.logX) rows = rows.filter((row) => scene.x[row] > 0);
+  if (scene.logY) rows = rows.filter((row) => scene.y[row] > 0);
+  return {...scene, rows, bulk: rows.length > LARGE, extent: sharedExtent(rows, scene)};
+}
+
+async function drawPareto(panel) {
+  if (!data.points.first) return {summary: 'No figure varies between the points.'};
+  const scene = await paretoScene();
+  const facets = (await groupRows(scene.rows, pareto.facet())).slice(0, MOST_FACETS);
+  const {grids, height} = facetGrid(facets.length, panel.section.clientWidth);
+  const rowsOf = [];
+  const series = [];
+  const titles = [];
+  const fronts = [];
+  for (const [place, facet] of facets.entries()) {
+    const facetTitle = facet.name ? `${columns.get(pareto.facet()).label}: ${facet.name}` : '';
+    titles.push({
+      text: facetTitle,
+      left: grids[place].left,
+      top: grids[place].top - 20,
+      textStyle: {fontSize: 12, color: themeColours().text}
+    });
+    for (const group of await groupRows(facet.rows, pareto.colour(), MOST_COLOURS)) {
+      const made = groupSeries(group, group.number, place, scene, rowsOf);
+      series.push(...made.series);
+      fronts.push(...made.front);
+    }
+  }
+  return {
+    option: paretoOption(scene, grids, titles, series, rowsOf),
+    height,
+    click: (event) => view.toggle_pin(rowsOf[event.seriesIndex][event.dataIndex]),
+    summary: `${grouped(scene.rows.length)} points, ${grouped(fronts.length)} on a front: ${betterWord(scene.xName)}, ${
+                 betterWord(scene.yName)}.` +
+        (facets.length === MOST_FACETS ? ` The first ${MOST_FACETS} charts.` : ''),
+    ...await pointTable(fronts, [scene.xName, scene.yName]),
+  };
+}
+
+function paretoOption(scene, grids, titles, series, rowsOf) {
+  const axesOf = (name, log, range) =>
+      grids.map((_, place) => valueAxis(name, log, {gridIndex: place, ...niceRange(range, log)}));
+  return {
+    grid: grids,
+    title: titles,
+    series,
+    legend: {
+      type: 'scroll',
+      top: 0,
+      textStyle: {color: themeColours().text},
+      data: [...new Set(series.map((each) => each.name))]
+    },
+    xAxis: axesOf(scene.xName, scene.logX, scene.extent.x),
+    yAxis: axesOf(scene.yName, scene.logY, scene.extent.y),
+    dataZoom: grids.length === 1 ?
+        [{type: 'inside', filterMode: 'none'}, {type: 'inside', orient: 'vertical', filterMode: 'none'}] :
+        [],
+    tooltip: {
+      ...baseOption().tooltip,
+      trigger: 'item',
+      formatter: (item, ticket, show) => {
+        tipOf(rowsOf[item.seriesIndex][item.dataIndex], scene.xName, scene.yName).then((tip) => show(ticket, tip));
+        return lines('…');
+      }
+    },
+  };
+}
+
+function betterWord(name) {
+  return `${columns.get(name).better} ${columns.get(name).label} is better`;
+}
+
+function sharedExtent(rows, {x, y}) {
+  const of = (numbers) => {
+    let [low, high] = [Infinity, -Infinity];
+    for (const row of rows) {
+      if (numbers[row] < low) low = numbers[row];
+      if (numbers[row] > high) high = numbers[row];
+    }
+    return [low, high];
+  };
+  return {x: of(x), y: of(y)};
+}
+
+// The rows behind a chart of points: their axes and figures.
+async function pointTable(rows, names) {
+  const index = await values('index');
+  const labels = await Promise.all(axes.map(async (axis) => ({axis, codes: await values(axis.name)})));
+  const numbers = await Promise.all(names.map((name) => values(name)));
+  return {
+    names: ['index', ...axes.map((axis) => axis.label), ...names.map(metricTitle)],
+    rows: () => rows.map(
+        (row) =>
+            [index[row], ...labels.map(({axis, codes}) => nameOf(axis, codes[row])), ...numbers.map((of) => of[row])]),
+  };
+}
+
+function addPareto() {
+  addPanel({
+    id: 'pareto',
+    title: 'Pareto explorer',
+    controls: paretoControls,
+    draw: drawPareto,
+    height: 460,
+    what:
+        'Each mark is a point; lines join the points of a colour that no other of it beats in both figures. Click a mark to compare it below. The wheel zooms.'
+  });
+}
