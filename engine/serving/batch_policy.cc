@@ -21,9 +21,9 @@ std::int64_t plan_in_order(const ReplicaView& view, std::int64_t budget, std::in
   };
   for (std::int32_t slot = view.running.first; slot >= 0 && budget > 0;) {
     const Sequence& sequence = view.at(slot);
-    const std::int64_t tokens =
-        sequence.decoding ? view.step_tokens(1)
-                          : std::min(wanted_chunk(sequence, most_chunk), budget);
+    const std::int64_t tokens = sequence.decoding
+                                    ? view.step_tokens(1)
+                                    : std::min(wanted_chunk(sequence, most_chunk), budget);
     const std::int64_t blocks =
         sequence.decoding ? view.blocks_to_decode(sequence) : view.blocks_to_add(sequence, tokens);
     while (blocks > free && newest != slot) preempt_newest();

@@ -80,7 +80,9 @@ struct ReplicaView {
     return running.finish_sum - running.decoding * running.tokens;
   }
   // KV tokens of the decoding sequences.
-  std::int64_t decode_tokens() const { return running.base_sum + running.decoding * running.tokens; }
+  std::int64_t decode_tokens() const {
+    return running.base_sum + running.decoding * running.tokens;
+  }
   // Blocks admission must leave free.
   std::int64_t margin() const {
     return idle() ? 0 : std::int64_t(settings.watermark * double(pool.total()));

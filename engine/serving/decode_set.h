@@ -110,10 +110,10 @@ class DecodeSet {
   double windows_ = 0;
   std::int64_t filling_ = 0;
   std::int64_t prompt_tokens_ = 0;
-  StepCalendar finishes_;      // last tokens, by the lane's tokens
-  StepCalendar crossings_;     // windows that are full
-  std::int64_t due_ = 0;       // ends before this have been seen to
-  LongestContext longest_;     // among the decodes ...
+  StepCalendar finishes_;       // last tokens, by the lane's tokens
+  StepCalendar crossings_;      // windows that are full
+  std::int64_t due_ = 0;        // ends before this have been seen to
+  LongestContext longest_;      // among the decodes ...
   bool longest_stale_ = false;  // ... but somebody left or was left out before time
 };
 

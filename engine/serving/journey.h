@@ -49,9 +49,9 @@ class Transfers {
  public:
   struct Transfer {
     double end = 0;
-    std::int64_t order = 0;        // of two at one time, the one that began first
-    std::size_t replica = 0;       // where it goes,
-    std::int32_t slot = -1;        // and the sequence there
+    std::int64_t order = 0;   // of two at one time, the one that began first
+    std::size_t replica = 0;  // where it goes,
+    std::int32_t slot = -1;   // and the sequence there
     bool operator>(const Transfer& other) const {
       return end != other.end ? end > other.end : order > other.order;
     }

@@ -178,11 +178,10 @@ void Lane::start_stretch(double now) {
   stretch_.growing = double(set_.filling());
   stretch_.pace = set_.pace();
   stretch_.from = running().step;
-  stretch_.line =
-      replica_->table->decode_line({.sequences = running().decoding,
-                                    .context = stretch_.context,
-                                    .window = stretch_.window,
-                                    .longest = replica_->uneven ? set_.longest() : 0});
+  stretch_.line = replica_->table->decode_line({.sequences = running().decoding,
+                                                .context = stretch_.context,
+                                                .window = stretch_.window,
+                                                .longest = replica_->uneven ? set_.longest() : 0});
   const bool windows = left_ > 1 && set_.filling() > 0;
   stretch_.begin(now, left_, windows ? double(set_.tokens_to_full_window()) : kNever);
   left_ -= stretch_.steps;

@@ -55,7 +55,8 @@ class LeastOf {
 
   std::size_t leaves_ = 1;
   Value greatest_{};
-  std::vector<Value> nodes_;  // the root at 1, children of n at 2n and 2n + 1, values from leaves_ on
+  std::vector<Value>
+      nodes_;  // the root at 1, children of n at 2n and 2n + 1, values from leaves_ on
 };
 
 }  // namespace engine

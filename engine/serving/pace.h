@@ -10,8 +10,9 @@ namespace engine {
 // nothing is speculated; 12 in 5 steps where each is expected to accept 2.4. In no step fewer than one.
 struct Pace {
   std::int64_t tokens = 1;
-  std::int64_t steps = 1;    // at most as many
-  std::int64_t queries = 1;  // tokens of a sequence that a step works on: there is room for all of them
+  std::int64_t steps = 1;  // at most as many
+  std::int64_t queries =
+      1;  // tokens of a sequence that a step works on: there is room for all of them
 
   bool plain() const { return tokens == 1 && steps == 1; }
   std::int64_t made_by(std::int64_t step) const { return plain() ? step : tokens * step / steps; }

@@ -22,6 +22,7 @@ struct PolicyEntry {
   std::string_view name;
   Plan* plan;
   StepBudget budget = StepBudget::max_num_batched_tokens;
+  bool reserves = false;  // room for a whole answer is set aside with the prompt's
 };
 
 // Keys of points hold the position: new ones go to the end.
@@ -30,9 +31,9 @@ inline constexpr std::array kPolicies{
     PolicyEntry{"vllm_v0", plan_vllm_v0},
     PolicyEntry{"sarathi", plan_sarathi, StepBudget::chunk},
     PolicyEntry{"sglang", plan_sglang, StepBudget::chunk},
-    PolicyEntry{"orca", plan_orca},
-    PolicyEntry{"no_evict", plan_no_evict},
-    PolicyEntry{"static", plan_static},
+    PolicyEntry{"orca", plan_orca, StepBudget::max_num_batched_tokens, true},
+    PolicyEntry{"no_evict", plan_no_evict, StepBudget::max_num_batched_tokens, true},
+    PolicyEntry{"static", plan_static, StepBudget::max_num_batched_tokens, true},
 };
 
 // Position in the table.

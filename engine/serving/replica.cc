@@ -70,7 +70,7 @@ void Replica::end_turn(bool ran) {
   find_next();
 }
 
-double Replica::order_of(const Request& request) {
+double Replica::order_of(const Sequence& request, std::int64_t tokens) {
   switch (state_.settings->ordering) {
     case Ordering::priority:
       // Levels lie further apart than any simulation is long.
@@ -80,7 +80,7 @@ double Replica::order_of(const Request& request) {
       return request.arrival + ttft_limit_ * double(1 + request.priority) -
              seconds_per_prompt_token_ * double(request.prompt);
     case Ordering::fair_share:
-      return state_.shares.place(request.tenant, request.prompt);
+      return state_.shares.place(request.tenant, tokens);
     case Ordering::fcfs:
     case Ordering::longest_prefix:
       break;
@@ -116,7 +116,7 @@ void Replica::enqueue(const Request& request, std::int64_t output) {
   sequence.priority = request.priority;
   sequence.tenant = request.tenant;
   sequence.arrival = request.arrival;
-  sequence.order = order_of(request);
+  sequence.order = order_of(sequence, request.prompt);
   sequence.scheduled = sequence.first_token = -1;
   sequence.last_token = 0;
   sequence.generated = sequence.computed = sequence.cached = 0;
@@ -125,7 +125,7 @@ void Replica::enqueue(const Request& request, std::int64_t output) {
   sequence.from_replica = sequence.from_slot = -1;
   sequence.decoding = false;
   sequence.closes = request.closes;
-  if (state_.pool.caches_prefixes()) sequence.prefix = request.prefix;
+  sequence.prefix = request.prefix;
   state_.waiting.push(slot, state_.sequences);
   ++state_.outstanding;
   state_.outstanding_tokens += request.prompt + output;
@@ -144,6 +144,7 @@ void Replica::expect(const Sequence& read, std::int32_t replica, std::int32_t sl
   sequence.output = read.asked;
   sequence.target = read.prompt;
   sequence.computed = sequence.reserved = sequence.taken = sequence.carried = 0;
+  sequence.order = order_of(sequence, 0);
   sequence.from_replica = replica;
   sequence.from_slot = slot;
   state_.arriving.push(here, state_.sequences);
@@ -165,7 +166,10 @@ std::int32_t Replica::make_room() {
   const ReplicaView& view = lanes_[turn_].view();
   const KvPool::Match hit = pool.match(sequence.prefix, sequence.prompt);
   const std::int64_t free = pool.free() - view.margin() - left_free;
-  if (view.blocks_to_admit(hit, sequence.prompt) > free) return -1;
+  const bool reserves = policy_of(state_.settings->policy).reserves;
+  const std::int64_t room = sequence.prompt + sequence.output - 1 + state_.pace.most() - 1;
+  if (view.blocks_to_admit(hit, reserves ? room : sequence.prompt) > free) return -1;
+  if (reserves) sequence.reserved = view.blocks_for(room);
   state_.arriving.remove(slot);
   pool.hold(sequence.prefix, hit, sequence.kv);
   sequence.computed = sequence.prompt;

@@ -82,7 +82,8 @@ class Replica {
 
  private:
   void find_next();
-  double order_of(const Request& request);
+  // Its place in the queue, where it is charged `tokens` on arrival.
+  double order_of(const Sequence& request, std::int64_t tokens);
   std::int32_t new_slot();
   // Something changed that ends any stretch.
   void stop_lanes(double now);

@@ -28,10 +28,11 @@ void plan_reserving(const ReplicaView& view, StepPlan& plan, Room room) {
     const std::int32_t slot = view.waiting.at(i);
     const Sequence& sequence = view.at(slot);
     const KvPool::Match hit = view.match(sequence);
-    const std::int64_t reserved = 
+    const std::int64_t reserved =
         std::max(room(sequence), sequence.prompt + sequence.output) + view.pace.past_end();
     const std::int64_t most = view.pool.total() * view.pool.block_size();
-    const std::int64_t blocks = view.blocks_to_admit(hit, std::min(reserved, most));
+    const std::int64_t blocks =
+        view.blocks_to_admit(hit, std::min(reserved, most) - view.pace.ahead());
     const std::int64_t wanted = sequence.target - hit.tokens;
     const std::int64_t tokens = std::min(wanted, budget);
     // Whole prompts, unless even an empty step could not hold this one.

@@ -1,5 +1,5 @@
-// The routers: this table is the whole registry. Adding one: write it in routers.cc, add its line here,
-// and what it does to tests/engine/serving/routers_test.cc.
+// The routers: this table is the whole registry. Adding one: write it in routers.cc and add its line here;
+// the laws of serving pick it up.
 #pragma once
 
 #include <array>

@@ -40,7 +40,7 @@ struct Sequence {
   std::int32_t preemptions = 0;
   std::int32_t from_replica = -1, from_slot = -1;  // where its KV is carried from; -1: nowhere
   std::int64_t carried = 0;                        // tokens of it that were not here already
-  std::int32_t before = -1, after = -1;  // among the running, in the order of admission
+  std::int32_t before = -1, after = -1;            // among the running, in the order of admission
   bool decoding = false;
   bool closes = true;  // the last of its session
   KvHolding kv;

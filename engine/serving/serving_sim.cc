@@ -48,8 +48,7 @@ void ServingSim::start(const ServingProblem& problem) {
                 .pools = problem.pools.size(),
                 .requests = problem.output.requests ? problem.request_rows : nullptr});
   timeline_.reset(problem.output, problem.timeline_rows);
-  referee_.start(
-      {.slo = &problem.slo, .purpose = problem.purpose, .capacity = problem.capacity});
+  referee_.start({.slo = &problem.slo, .purpose = problem.purpose, .capacity = problem.capacity});
   std::size_t replicas = 0;
   for (const PoolSetup& pool : problem.pools) replicas += std::size_t(pool.replicas);
   pools_.resize(problem.pools.size());
@@ -110,13 +109,13 @@ void ServingSim::start_pool(std::size_t index) {
 
 void ServingSim::run(const ServingProblem& problem) {
   start(problem);
-  RequestSource source(problem.load, problem.trace, memory_,
-                       {.level = problem.level,
-                        .seed = problem.seed,
-                        .prefixes = std::ranges::any_of(
-                            problem.pools,
-                            [](const PoolSetup& pool) { return pool.settings.prefix_caching; }),
-                        .endless = problem.plan.endless});
+  RequestSource source(
+      problem.load, problem.trace, memory_,
+      {.level = problem.level,
+       .seed = problem.seed,
+       .prefixes = std::ranges::any_of(
+           problem.pools, [](const PoolSetup& pool) { return pool.settings.prefix_caching; }),
+       .endless = problem.plan.endless});
   bool goes_on = true;
   while (goes_on && take_event(source)) {
     double edge = 0;

@@ -42,8 +42,8 @@ struct PoolSums {
   double busy = 0, steps = 0, sequence_steps = 0, kv_token_seconds = 0;
   double preemptions = 0, lost_tokens = 0;
   double looked_up = 0, found = 0;  // tokens of prompts, and those of them that were in the cache
-  double waste = 0, held = 0;     // token-steps of room that held nothing, and in all, while decoding
-  double wasted_tokens = 0;       // made past the end of an answer
+  double waste = 0, held = 0;  // token-steps of room that held nothing, and in all, while decoding
+  double wasted_tokens = 0;    // made past the end of an answer
   double carried_tokens = 0, carry_seconds = 0;  // KV that came from the pool before
   double kv_peak = 0;                            // blocks of one replica
 
@@ -75,7 +75,7 @@ class ServingStats {
   struct Setup {
     Slo slo;
     RunPlan plan;
-    double request_latency = 0;                   // clients see answers this much later
+    double request_latency = 0;  // clients see answers this much later
     std::size_t pools = 1;
     std::vector<RequestRow>* requests = nullptr;  // where rows are asked for
   };

@@ -47,7 +47,7 @@ async function drawTimeline() {
   };
   return {
     option,
-    summary: `${curve.title}, all replicas together, of ${chosenText(rows.length)}.`,
+    summary: `The curves are: ${curve.title}, all replicas together, of ${chosenText(rows.length)}.`,
     names: ['point', 'time [s]', curve.title],
     rows: () => rows.flatMap((row, i) => moments(row).map(([at, value]) => [names[i], at, value])),
   };

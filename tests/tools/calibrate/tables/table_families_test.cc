@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/kernels/kernel_time.h"
+#include "engine/kernels/own_slot.h"
+#include "tests/support/toys.h"
+
 namespace tools {
 namespace {
 
@@ -12,7 +16,7 @@ KernelCall call_of(std::string_view header, std::string_view row) {
   return table->records.at(0).call;
 }
 
-TEST(CallOp, EnginesQuantiseTheInputInsideTheCallAndOurSweepDoesNot) {
+TEST(TableFamilies, EnginesQuantiseTheInputInsideTheCallAndOurSweepDoesNot) {
   const char* header = "family,impl,dtype,m,n,k";
   const auto engine_call =
       std::get<engine::Gemm>(op_of(call_of(header, "gemm,vllm_0.24.0:cutlass,fp8,8,16,32")));
@@ -28,7 +32,7 @@ TEST(CallOp, EnginesQuantiseTheInputInsideTheCallAndOurSweepDoesNot) {
   EXPECT_EQ(weights_only.weights, engine::Dtype::int4);
 }
 
-TEST(CallOp, EnginesStoreTheKeysInsideTheCallAndReplayItWarmAndOurSweepDoesNeither) {
+TEST(TableFamilies, EnginesStoreTheKeysInsideTheCallAndReplayItWarmAndOurSweepDoesNeither) {
   const char* header = "family,impl,batch,context_len,q_heads,kv_heads,head_dim";
   const auto decode = [&](const char* impl) {
     return std::get<engine::AttentionDecode>(
@@ -42,7 +46,7 @@ TEST(CallOp, EnginesStoreTheKeysInsideTheCallAndReplayItWarmAndOurSweepDoesNeith
   EXPECT_TRUE(decode("").stores_kv);
 }
 
-TEST(CallOp, APassIsColdUnlessItSaysOtherwise) {
+TEST(TableFamilies, APassIsColdUnlessItSaysOtherwise) {
   const char* header = "family,impl,tokens,hidden";
   const auto pass = [&](const char* impl) {
     return std::get<engine::Elementwise>(
@@ -54,7 +58,7 @@ TEST(CallOp, APassIsColdUnlessItSaysOtherwise) {
   EXPECT_EQ(pass("triton:embed:warm").resident_bytes, 2 * 4 * 1024 * 2);
 }
 
-TEST(CallOp, ContextCountsTheQueriesAndAWindowCutsIt) {
+TEST(TableFamilies, ContextCountsTheQueriesAndAWindowCutsIt) {
   const char* header = "family,batch,query_len,context_len,q_heads,kv_heads,head_dim,window";
   const auto chunk =
       std::get<engine::AttentionPrefill>(op_of(call_of(header, "attn_prefill,2,4,10,8,2,64,0")));
@@ -69,7 +73,7 @@ TEST(CallOp, ContextCountsTheQueriesAndAWindowCutsIt) {
   EXPECT_EQ(decode.kv_tokens, 48);
 }
 
-TEST(CallOp, LatentAttentionHasOneKeyHeadOfTheCachedWidth) {
+TEST(TableFamilies, LatentAttentionHasOneKeyHeadOfTheCachedWidth) {
   const auto decode = std::get<engine::AttentionDecode>(
       op_of(call_of("family,batch,context_len,q_heads", "mla_decode,4,1024,16")));
   EXPECT_EQ(decode.kv_heads, 1);
@@ -82,7 +86,7 @@ TEST(CallOp, LatentAttentionHasOneKeyHeadOfTheCachedWidth) {
   EXPECT_EQ(absorbed.k, 128);
 }
 
-TEST(CallOp, ExpertsAreSharedOutOverTensorAndExpertParallelRanks) {
+TEST(TableFamilies, ExpertsAreSharedOutOverTensorAndExpertParallelRanks) {
   const auto moe =
       std::get<engine::Moe>(op_of(call_of("family,tokens,hidden,inter,topk,experts,tp,ep,skew",
                                           "moe,64,4096,1536,8,128,2,4,power_law_1.2")));
@@ -92,7 +96,7 @@ TEST(CallOp, ExpertsAreSharedOutOverTensorAndExpertParallelRanks) {
   EXPECT_FALSE(moe.balanced);
 }
 
-TEST(CallOp, WarmPassesFindTheirOperandsInTheCache) {
+TEST(TableFamilies, WarmPassesFindTheirOperandsInTheCache) {
   const char* header = "family,impl,tokens,hidden";
   const auto warm =
       std::get<engine::Elementwise>(op_of(call_of(header, "norm,triton:norm:warm,4,1024")));
@@ -103,7 +107,7 @@ TEST(CallOp, WarmPassesFindTheirOperandsInTheCache) {
   EXPECT_EQ(cold.cold_bytes, warm.resident_bytes);
 }
 
-TEST(CallOp, TheLibraryOfAnAllReduceComesFromItsName) {
+TEST(TableFamilies, TheLibraryOfAnAllReduceComesFromItsName) {
   const char* header = "family,impl,bytes,ranks";
   const auto general =
       std::get<engine::Collective>(op_of(call_of(header, "all_reduce,nccl_2.27:NCCL,1024,8")));
@@ -113,7 +117,7 @@ TEST(CallOp, TheLibraryOfAnAllReduceComesFromItsName) {
   EXPECT_EQ(custom.library, engine::Library::custom);
 }
 
-TEST(CallOp, ExpertsNamedNotGatedOnceAreNotGatedForAnyEngine) {
+TEST(TableFamilies, ExpertsNamedNotGatedOnceAreNotGatedForAnyEngine) {
   const std::string text =
       "family,impl,tokens,hidden,inter,topk,experts\n"
       "moe,a:nongated,1,64,32,2,8\n"
@@ -122,6 +126,27 @@ TEST(CallOp, ExpertsNamedNotGatedOnceAreNotGatedForAnyEngine) {
   const auto table = kernel_table_of(results::parse_csv(text, "t.csv").value(), Times::ignored);
   EXPECT_FALSE(std::get<engine::Moe>(op_of(table->records[1].call)).gated);
   EXPECT_TRUE(std::get<engine::Moe>(op_of(table->records[2].call)).gated);
+}
+
+// A row of the table of families is whole: calls of it are ops that a calibration has a place for.
+TEST(TableFamilies, EveryFamilyHasASectionWithItsCoordinates) {
+  std::size_t families = 0;
+  for (std::size_t i = 0; i < engine::enum_names(engine::Family{}).size(); ++i) {
+    const auto family = static_cast<engine::Family>(i);
+    const TableFamily* row = table_family(family);
+    if (row == nullptr) continue;
+    ++families;
+    KernelCall call{.family = family};
+    for (const Need& need : row->needs) call[need.size] = 8;
+    const engine::Op op = op_of(call);
+    engine::Calibration calibration;
+    const engine::OwnSlot slot = engine::own_slot(calibration, family, op, toys::gpu());
+    ASSERT_NE(slot.facts, nullptr) << engine::name_of(family);
+    EXPECT_FALSE(slot.section.empty()) << engine::name_of(family);
+    EXPECT_EQ(engine::coordinates_of(family, op).count, slot.coordinates.size())
+        << engine::name_of(family);
+  }
+  EXPECT_GE(families, 25u);
 }
 
 }  // namespace
