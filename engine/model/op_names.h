@@ -22,7 +22,8 @@ enum class Phase : std::uint8_t {
   optimizer,
 };
 constexpr std::array<std::string_view, 8> enum_names(Phase) {
-  return {"prefill", "decode", "mixed", "forward", "backward", "recompute", "gradients", "optimizer"};
+  return {"prefill",  "decode",    "mixed",     "forward",
+          "backward", "recompute", "gradients", "optimizer"};
 }
 constexpr std::size_t kServedPhases = 3;
 

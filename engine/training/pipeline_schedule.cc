@@ -134,7 +134,8 @@ class Rounds {
   void do_round() {
     const std::size_t stages = free_.size();
     for (std::size_t s = 0; s < stages; ++s) {
-      for (PassKind kind; (kind = orders_[s].next()) == PassKind::forward || kind == PassKind::weights;) {
+      for (PassKind kind;
+           (kind = orders_[s].next()) == PassKind::forward || kind == PassKind::weights;) {
         const std::int64_t number = orders_[s].number(kind);
         const double arrives =
             s == 0 || kind == PassKind::weights ? 0 : sent_at(s - 1, number) + pipeline_.send.value;
@@ -202,7 +203,8 @@ PipelineTime pipeline_time_step_by_step(const Pipeline& pipeline) {
   const auto ready = [&](PassKind kind, std::size_t chunk, std::size_t micro_batch) {
     if (kind == PassKind::weights) return 0.0;
     const bool first = kind == PassKind::forward ? chunk == 0 : chunk + 1 == chunks;
-    if (first) return kind == PassKind::forward ? 0.0 : forward[chunk * micro_batches + micro_batch];
+    if (first)
+      return kind == PassKind::forward ? 0.0 : forward[chunk * micro_batches + micro_batch];
     const double before = kind == PassKind::forward
                               ? forward[(chunk - 1) * micro_batches + micro_batch]
                               : backward[(chunk + 1) * micro_batches + micro_batch];

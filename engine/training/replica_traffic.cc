@@ -39,7 +39,8 @@ ReplicaTraffic replica_traffic(const StepContext& context, const StageSpan& span
   const StateBytes bytes = state_bytes(train);
   const Pattern sum = train.zero == 0 ? Pattern::all_reduce : Pattern::reduce_scatter;
   OpList gradients, gathered;
-  add(OpName::gradient_sum, sum, bytes.gradients * weights.dense, replicas.dense, parallel, gradients);
+  add(OpName::gradient_sum, sum, bytes.gradients * weights.dense, replicas.dense, parallel,
+      gradients);
   add(OpName::gradient_sum, sum, bytes.gradients * weights.experts, replicas.experts, parallel,
       gradients);
   if (train.zero > 0) {

@@ -44,11 +44,11 @@ ChunkWeights chunk_weights(const ModelShard& shard, const StageSpan& span) {
                   layers * double(model.norms_per_layer) * hidden +
                   double(span.layers.dense) * matrices * hidden * double(shard.intermediate);
   if (all.mixture > 0) {
-    weights.dense += double(span.layers.mixture) *
-                     (matrices * hidden * double(shard.shared_intermediate) +
-                      hidden * double(model.moe.experts));
-    weights.experts = double(span.layers.mixture) * double(shard.experts.local) * matrices * hidden *
-                      double(shard.expert_intermediate);
+    weights.dense +=
+        double(span.layers.mixture) * (matrices * hidden * double(shard.shared_intermediate) +
+                                       hidden * double(model.moe.experts));
+    weights.experts = double(span.layers.mixture) * double(shard.experts.local) * matrices *
+                      hidden * double(shard.expert_intermediate);
   }
   if (span.first) weights.dense += counts.embedding / tp;
   if (span.last) {

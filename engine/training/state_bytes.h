@@ -19,7 +19,8 @@ struct StateBytes {
 
 constexpr StateBytes state_bytes(const TrainSettings& train) {
   const double moment = bytes_of(train.moments);
-  StateBytes bytes{.gradients = bytes_of(train.gradients), .master = bytes_of(train.master_weights)};
+  StateBytes bytes{.gradients = bytes_of(train.gradients),
+                   .master = bytes_of(train.master_weights)};
   switch (train.optimizer) {
     case Optimizer::adamw:
       bytes.moments = 2 * moment;

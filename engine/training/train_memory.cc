@@ -22,7 +22,8 @@ double kept_of_a_token(const ModelShard& shard, const TrainSettings& train, bool
   const double stream = 4 * double(model.hidden) / split;
   double attention = double(2 * shard.heads + 2 * shard.kv_heads) * double(model.head_dim);
   // A rotation in several kernels keeps its operands twice over (PyTorch 2.11, eager).
-  if (!train.fused) attention += double(2 * shard.heads + 2 * shard.kv_heads) * double(model.head_dim);
+  if (!train.fused)
+    attention += double(2 * shard.heads + 2 * shard.kv_heads) * double(model.head_dim);
   if (model.is_mla()) {
     const double key = double(model.mla.nope_dim + model.mla.rope_dim);
     attention = double(shard.heads) * (2 * key + 2 * double(model.mla.value_dim)) +
@@ -95,7 +96,8 @@ TrainMemory chunk_memory(const ModelShard& shard, const StageLoad& load,
   }
   if (train.zero == 3) {
     // The layer at work and the next one, with the gradients of the former.
-    const double layer = weights.total() / double(std::max<std::int64_t>(1, load.span.layers.all()));
+    const double layer =
+        weights.total() / double(std::max<std::int64_t>(1, load.span.layers.all()));
     memory.gathered = Bytes{layer * (2 * bytes.weights + bytes.gradients)};
   }
   return memory;

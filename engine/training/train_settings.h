@@ -39,7 +39,9 @@ constexpr std::array<std::string_view, 5> enum_names(Optimizer) {
 
 // Formats of gradients between micro-batches and of the optimizer's own copy of the weights.
 enum class StateFormat : std::uint8_t { fp32, bf16, none };
-constexpr std::array<std::string_view, 3> enum_names(StateFormat) { return {"fp32", "bf16", "none"}; }
+constexpr std::array<std::string_view, 3> enum_names(StateFormat) {
+  return {"fp32", "bf16", "none"};
+}
 
 struct TrainSettings {
   std::int64_t sequence = 4096;
@@ -84,22 +86,25 @@ struct TrainSettings {
           any_value);
     visit("moments", self.moments,
           "format of what the optimizer remembers of past gradients (adamw, muon, sgd)", any_value);
-    visit("zero", self.zero,
-          "what data-parallel replicas share out: 0 nothing, 1 optimizer states, 2 gradients too, 3 "
-          "weights too (FSDP)",
-          between(0, 3));
+    visit(
+        "zero", self.zero,
+        "what data-parallel replicas share out: 0 nothing, 1 optimizer states, 2 gradients too, 3 "
+        "weights too (FSDP)",
+        between(0, 3));
     visit("sequence_parallel", self.sequence_parallel,
           "norms and residuals are split over the tensor-parallel devices, by sequence", any_value);
     visit("overlap", self.overlap,
           "gradients and gathered weights travel while the device computes", any_value);
-    visit("fused", self.fused,
-          "norms, rotations and activations are one kernel each, as compilers and training libraries "
-          "make them; false: plain PyTorch, several kernels each",
-          any_value);
-    visit("fused_loss", self.fused_loss,
-          "the loss turns logits into their gradients in place; false: logits and gradients are kept "
-          "in 16 and in 32 bits",
-          any_value);
+    visit(
+        "fused", self.fused,
+        "norms, rotations and activations are one kernel each, as compilers and training libraries "
+        "make them; false: plain PyTorch, several kernels each",
+        any_value);
+    visit(
+        "fused_loss", self.fused_loss,
+        "the loss turns logits into their gradients in place; false: logits and gradients are kept "
+        "in 16 and in 32 bits",
+        any_value);
     visit("reserved_memory", self.reserved_memory,
           "memory outside tensors: context, communication buffers, fragments", non_negative);
     visit("tokens", self.tokens, "tokens of the whole run; 0: no run is planned", non_negative);

@@ -55,7 +55,8 @@ class TrainStep {
       step.forward += passes.forward_time * count;
       step.recompute += passes.recompute_time * count;
       step.backward += passes.backward_time() * count;
-      for (const DeviceTime* part : {&passes.forward, &passes.recomputed, &passes.inputs, &passes.weights}) {
+      for (const DeviceTime* part :
+           {&passes.forward, &passes.recomputed, &passes.inputs, &passes.weights}) {
         step.device.add(*part, count);
       }
       add_rows(c, count, rows);
@@ -113,10 +114,10 @@ class TrainStep {
     const bool put_off = train_.schedule == Schedule::zero_bubble;
     times_.clear();
     for (const ChunkPasses& passes : passes_) {
-      times_.push_back({passes.forward_time,
-                        put_off ? passes.recompute_time + passes.inputs_time
-                                : passes.backward_time(),
-                        put_off ? passes.weights_time : Seconds{0}});
+      times_.push_back(
+          {passes.forward_time,
+           put_off ? passes.recompute_time + passes.inputs_time : passes.backward_time(),
+           put_off ? passes.weights_time : Seconds{0}});
     }
     Pipeline pipeline{.schedule = train_.schedule,
                       .stages = parallel_.pp,
@@ -194,7 +195,8 @@ class TrainStep {
         wait(passes_[c].backward_time(), traffic.scatter);
         if (train_.zero > 0) wait(passes_[c].forward_time, traffic.gather);
       }
-      for (const KernelRow& row : traffic.rows) rows.add(row, train_.zero < 3 ? 1 : double(micro_batches_));
+      for (const KernelRow& row : traffic.rows)
+        rows.add(row, train_.zero < 3 ? 1 : double(micro_batches_));
     }
   }
 
@@ -252,9 +254,10 @@ std::optional<Refusal> train_problem(const ModelSpec& model, const Parallelism& 
                                      const TrainSettings& train) {
   const std::int64_t pass = train.micro_batch * parallel.dp;
   if (train.global_batch % pass != 0) {
-    return refused(fmt::format("train.global_batch {} is not a multiple of train.micro_batch x "
-                               "parallel.dp ({})",
-                               train.global_batch, pass));
+    return refused(
+        fmt::format("train.global_batch {} is not a multiple of train.micro_batch x "
+                    "parallel.dp ({})",
+                    train.global_batch, pass));
   }
   const bool interleaved = train.schedule == Schedule::interleaved;
   if (!interleaved && train.virtual_stages > 1) {
@@ -262,15 +265,17 @@ std::optional<Refusal> train_problem(const ModelSpec& model, const Parallelism& 
   }
   const std::int64_t chunks = parallel.pp * (interleaved ? train.virtual_stages : 1);
   if (chunks > model.layers) {
-    return refused(fmt::format("{} chunks of layers (parallel.pp x train.virtual_stages) exceed "
-                               "model.layers {}",
-                               chunks, model.layers));
+    return refused(
+        fmt::format("{} chunks of layers (parallel.pp x train.virtual_stages) exceed "
+                    "model.layers {}",
+                    chunks, model.layers));
   }
   const std::int64_t micro_batches = train.global_batch / pass;
   if (interleaved && micro_batches % parallel.pp != 0) {
-    return refused(fmt::format("the interleaved schedule needs a multiple of parallel.pp {} "
-                               "micro-batches; there are {}",
-                               parallel.pp, micro_batches));
+    return refused(
+        fmt::format("the interleaved schedule needs a multiple of parallel.pp {} "
+                    "micro-batches; there are {}",
+                    parallel.pp, micro_batches));
   }
   if (train.sequence_parallel && train.sequence % parallel.tp != 0) {
     return refused(fmt::format("train.sequence {} cannot be split {} ways (parallel.tp)",

@@ -27,7 +27,7 @@ struct TrainStepTime {
   Seconds hidden;
   TrainMemory memory;
   std::int64_t peak_stage = 0;
-  DeviceTime device;   // kernels and collectives of the busiest stage
+  DeviceTime device;  // kernels and collectives of the busiest stage
   Savings saved;
   Flops model_flops;   // of the whole step: what the model asks for
   Flops device_flops;  // on all devices: with what is computed again

@@ -63,10 +63,11 @@ TEST(TrainLaws, ComputingLayersAgainCostsOneMoreForwardPassOfThem) {
   again.train.recompute = Recompute::full;
   const Metrics kept = figures_of(plain), recomputed = figures_of(again);
   EXPECT_EQ(recomputed.forward_time, kept.forward_time);
-  EXPECT_GT(recomputed.recompute_time, kept.forward_time * 0.5);  // all but embedding, logits and loss
+  EXPECT_GT(recomputed.recompute_time,
+            kept.forward_time * 0.5);  // all but embedding, logits and loss
   EXPECT_LT(recomputed.recompute_time, kept.forward_time);
-  EXPECT_NEAR((recomputed.backward_time - recomputed.recompute_time).value, kept.backward_time.value,
-              1e-12);
+  EXPECT_NEAR((recomputed.backward_time - recomputed.recompute_time).value,
+              kept.backward_time.value, 1e-12);
   EXPECT_LT(recomputed.peak_memory, kept.peak_memory);
   EXPECT_GT(recomputed.hardware_flops_utilization, recomputed.model_flops_utilization);
 }
@@ -152,8 +153,9 @@ TEST(TrainLaws, WhatCannotBeIsARowWithAReason) {
             }),
             "divisibility: 16 chunks of layers (parallel.pp x train.virtual_stages) exceed "
             "model.layers 10");
-  EXPECT_NE(reason([](Scenario& s) { s.device.memory_capacity = Bytes{10e9}; })
-                .find("memory: stage 0 does not fit: weights"),
+  EXPECT_NE(reason([](Scenario& s) {
+              s.device.memory_capacity = Bytes{10e9};
+            }).find("memory: stage 0 does not fit: weights"),
             std::string::npos);
 }
 

@@ -77,8 +77,9 @@ TEST(PipelineSchedule, RoundsEqualSingleSteps) {
     made.chunks.back().backward = made.chunks.back().backward * 1.2;
     made.pipeline.send = Seconds{draw(4) < 0.5 ? 0 : draw(5) / 2};
     made.pipeline.chunks = made.chunks;
-    EXPECT_NEAR(pipeline_time(made.pipeline).total / pipeline_time_step_by_step(made.pipeline).total,
-                1, 1e-9)
+    EXPECT_NEAR(
+        pipeline_time(made.pipeline).total / pipeline_time_step_by_step(made.pipeline).total, 1,
+        1e-9)
         << number;
   }
 }
