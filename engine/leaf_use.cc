@@ -199,7 +199,9 @@ std::vector<LeafUse> unused() {
 // Deployments beside the main one. What a field of the main one needs, the same field of a role needs too
 // (`why_inert`); here is what is their own.
 std::vector<LeafUse> role_uses() {
-  std::vector<LeafUse> uses{of_task("prefill", "task is request", {"request"})};
+  // A served load says that it cannot have one.
+  std::vector<LeafUse> uses{
+      of_task("prefill.present", "task is request or serve", {"request", "serve"})};
   for (const std::string_view path :
        {"prefill.host.mode", "prefill.host.graph_launch", "prefill.host.largest_graph",
         "prefill.serving.attention", "prefill.serving.decode_parts"}) {
@@ -208,6 +210,7 @@ std::vector<LeafUse> role_uses() {
   for (const Leaf& leaf : leaf_table().leaves) {
     if (leaf.presence < 0) continue;
     const Leaf& presence = leaf_table().leaves[std::size_t(leaf.presence)];
+    uses.push_back(of_task(leaf.path, "task is request", {"request"}));
     uses.push_back({leaf.path, "that deployment is present", {on(presence.path)}});
   }
   return uses;

@@ -189,6 +189,11 @@ std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, 
 }  // namespace
 
 std::optional<Refusal> serve_problem(const Scenario& scenario) {
+  if (scenario.prefill.present) {
+    return Refusal{ReasonClass::unsupported,
+                   "a served load whose prompts are read elsewhere (prefill) is not modelled yet; "
+                   "task request is"};
+  }
   // Single requests that are too long are refused and counted; here it is all of them.
   const Load& load = scenario.load;
   if (load.arrivals == ArrivalKind::trace || load.lengths.distribution != LengthKind::fixed) {

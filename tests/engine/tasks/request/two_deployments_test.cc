@@ -110,6 +110,17 @@ TEST(TwoDeployments, WhatTheyCannotShareIsARowWithAReason) {
             ReasonClass::memory);
 }
 
+// It would answer another question without a word.
+TEST(TwoDeployments, AServedLoadDoesNotIgnoreThem) {
+  Scenario scenario = disaggregated(request());
+  scenario.task = Task::serve;
+  const Outcome outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.status, Status::unsupported);
+  EXPECT_TRUE(outcome.reason.find("prefill") != std::string::npos) << outcome.reason;
+  scenario.prefill.present = false;
+  EXPECT_EQ(evaluate(scenario).status, Status::ok);
+}
+
 TEST(TwoDeployments, TheKeyHoldsPresenceAndDifferences) {
   const Scenario alone = request(), apart = disaggregated(request());
   EXPECT_NE(key_of(alone), key_of(apart));
