@@ -12,7 +12,7 @@
 namespace engine {
 namespace {
 
-constexpr Link kNone{};
+const Link kNone{};
 
 std::string problem(const Parallelism& parallel, const Device& device) {
   return links_problem(parallel, fabric_of(Cluster{}, device)).value_or(Refusal{}).text;

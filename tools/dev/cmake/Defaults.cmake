@@ -22,6 +22,9 @@ if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
 endif()
 
+# Numbers that do not fit what they become. Left to clang: gcc also reports every count that becomes a double.
+set(llmsweep_clang_warnings -Wconversion -Wno-sign-conversion -Wno-implicit-int-float-conversion)
+
 # What makes a mistake of ours harder to use: addresses differ from run to run (PIE), nothing the loader
 # has resolved can be overwritten (full RELRO), and an overrun stack or buffer ends the program.
 # tests/tools/hardening_test.py reads the built program's header for it.
@@ -65,6 +68,9 @@ function(llmsweep_defaults target)
     target_compile_options(${target} PRIVATE
       -Wno-restrict -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-stringop-overread
       -Wno-array-bounds)
+  endif()
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    target_compile_options(${target} PRIVATE ${llmsweep_clang_warnings})
   endif()
   if(LLMSWEEP_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
