@@ -107,6 +107,9 @@ struct DetailTable {
   std::string_view name;
   std::vector<Row> Outcome::*rows;
 };
+// Said aloud for clang before 17, which does not find it by itself.
+template <class Row>
+DetailTable(const char*, std::vector<Row> Outcome::*) -> DetailTable<Row>;
 constexpr std::tuple kDetailTables{
     DetailTable{"kernels", &Outcome::kernels},
     DetailTable{"requests", &Outcome::requests},

@@ -22,7 +22,7 @@ constexpr std::uint64_t kKeysFrom = std::uint64_t{1} << 63;
 
 KeyedPermutation::KeyedPermutation(std::uint64_t size, std::uint64_t seed, std::uint32_t lane)
     : size_(size) {
-  const int bits = size > 1 ? std::bit_width(size - 1) : 1;
+  const int bits = size > 1 ? int(std::bit_width(size - 1)) : 1;
   half_bits_ = (bits + 1) / 2;
   for (int round = 0; round < kRounds; ++round) {
     keys_[std::size_t(round)] =

@@ -40,6 +40,7 @@ std::vector<std::string> seeds_of(const fuzz::Target& target) {
   }
   std::sort(files.begin(), files.end());
   std::vector<std::string> seeds;
+  seeds.reserve(files.size());
   for (const fs::path& file : files) seeds.push_back(content(file));
   return seeds;
 }
