@@ -29,21 +29,7 @@ void order_by_prefix(ReplicaState& replica) {
 
 void Lane::reset(ReplicaState& replica) {
   replica_ = &replica;
-  set_.reset({.sequences = &replica.sequences,
-              .block_size = replica.settings->block_size,
-              .window = replica.window,
-              .uneven = replica.uneven,
-              .pace = replica.pace});
-  view_.emplace(ReplicaView{.settings = *replica.settings,
-                            .sequences = replica.sequences,
-                            .waiting = replica.waiting,
-                            .pool = replica.pool,
-                            .running = set_.running(),
-                            .seats = replica.settings->max_num_seqs,
-                            .longest = replica.longest,
-                            .pipeline = replica.lanes > 1,
-                            .pace = replica.pace});
-  gaps_.reset();
+  sequences_.reset(replica);
   free_since_ = 0;
   work_ = Work::none;
   start_ = 0;
@@ -51,19 +37,6 @@ void Lane::reset(ReplicaState& replica) {
   left_ = 0;
   steady_ = Steady::no;
   chunks_.clear();
-}
-
-const ReplicaView& Lane::view() {
-  const ReplicaState& replica = *replica_;
-  view_->others_running = replica.parked > 0;
-  if (replica.lanes > 1) {
-    // Batches in flight share the seats, and what is inside is spread over them.
-    const std::int64_t inside = replica.running + replica.waiting.size();
-    const std::int64_t seats = std::min(replica.settings->max_num_seqs, inside + replica.lanes - 1);
-    view_->seats = std::max<std::int64_t>(seats / replica.lanes, 1);
-    view_->others_running = replica.running > running().count || replica.parked > 0;
-  }
-  return *view_;
 }
 
 // ---- what runs ------------------------------------------------------------------------------------
@@ -76,7 +49,7 @@ bool Lane::end_work() {
   } else {
     end_step();
   }
-  if (replica_->audit) recount();
+  if (replica_->audit) sequences_.recount();
   work_ = Work::none;
   free_since_ = now;
   const ReplicaState& replica = *replica_;
@@ -95,7 +68,10 @@ void Lane::plan(double now) {
   ReplicaState& replica = *replica_;
   work_ = Work::none;
   end_ = kNever;
-  if (!replica.landed.empty()) join_landed(now);
+  if (!replica.landed.empty() && sequences_.join_landed(now)) {
+    steady_ = Steady::no;
+    left_ = 0;
+  }
   if (running().count == 0 && replica.waiting.empty()) return;
   if (left_ > 0) return start_stretch(now);  // its next part
   if (replica.lanes > 1 && now + kSameMoment < replica.stage_free) {
@@ -109,7 +85,7 @@ void Lane::plan(double now) {
     if (replica.settings->ordering == Ordering::longest_prefix) order_by_prefix(replica);
     StepPlan& plan = replica.scratch_plan;
     plan.clear();
-    replica.plan(view(), plan);
+    replica.plan(sequences_.view(), plan);
     if (plan.empty()) {
       check(running().count == 0 && replica.running + replica.parked > 0,
             "a policy never leaves everyone waiting");
@@ -128,8 +104,8 @@ void Lane::begin_work(double now) {
 
 void Lane::start(const StepPlan& plan, double now) {
   ReplicaState& replica = *replica_;
-  for (const std::int32_t slot : plan.preempted) preempt(slot, plan.retracted_last);
-  if (replica.pool.caches_prefixes()) hold_prefixes(plan);
+  for (const std::int32_t slot : plan.preempted) sequences_.preempt(slot, plan.retracted_last);
+  if (replica.pool.caches_prefixes()) sequences_.hold_prefixes(plan);
   const bool only_decodes = plan.chunks.empty() && plan.admissions.empty() && plan.decodes > 0;
   if (only_decodes && plan.decodes == running().decoding) {
     steady_ = replica.settings->stepping ? Steady::no : plan.steady;
@@ -144,17 +120,6 @@ void Lane::start(const StepPlan& plan, double now) {
   }
 }
 
-// What the newly admitted found in the cache is held before anybody's new blocks push it out.
-void Lane::hold_prefixes(const StepPlan& plan) {
-  KvPool& pool = replica_->pool;
-  for (const Admission& admission : plan.admissions) {
-    Sequence& sequence = at(admission.slot);
-    const KvPool::Match hit = pool.match(sequence.prefix, sequence.target - 1);
-    pool.hold(sequence.prefix, hit, sequence.kv);
-    sequence.computed = hit.tokens;
-  }
-}
-
 // ---- stretches of decode steps: planned to the next thing that can happen, cut where something happens
 // before, summed up at the end ----------------------------------------------------------------------
 
@@ -163,7 +128,8 @@ void Lane::hold_prefixes(const StepPlan& plan) {
 void Lane::start_steady(double now) {
   left_ = 1;
   if (steady_ != Steady::no && replica_->lanes == 1) {
-    left_ = set_.steps_that_fit(set_.steps_to_next_end(), replica_->pool.free());
+    left_ =
+        sequences_.set.steps_that_fit(sequences_.set.steps_to_next_end(), replica_->pool.free());
   }
   start_stretch(now);
 }
@@ -172,18 +138,19 @@ void Lane::start_steady(double now) {
 void Lane::start_stretch(double now) {
   work_ = Work::stretch;
   start_ = now;
-  stretch_.context = set_.contexts();
-  stretch_.window = set_.windows();
+  stretch_.context = sequences_.set.contexts();
+  stretch_.window = sequences_.set.windows();
   stretch_.sequences = double(running().decoding);
-  stretch_.growing = double(set_.filling());
-  stretch_.pace = set_.pace();
+  stretch_.growing = double(sequences_.set.filling());
+  stretch_.pace = sequences_.set.pace();
   stretch_.from = running().step;
-  stretch_.line = replica_->table->decode_line({.sequences = running().decoding,
-                                                .context = stretch_.context,
-                                                .window = stretch_.window,
-                                                .longest = replica_->uneven ? set_.longest() : 0});
-  const bool windows = left_ > 1 && set_.filling() > 0;
-  stretch_.begin(now, left_, windows ? double(set_.tokens_to_full_window()) : kNever);
+  stretch_.line =
+      replica_->table->decode_line({.sequences = running().decoding,
+                                    .context = stretch_.context,
+                                    .window = stretch_.window,
+                                    .longest = replica_->uneven ? sequences_.set.longest() : 0});
+  const bool windows = left_ > 1 && sequences_.set.filling() > 0;
+  stretch_.begin(now, left_, windows ? double(sequences_.set.tokens_to_full_window()) : kNever);
   left_ -= stretch_.steps;
   end_ = stretch_.end();
   // The first step's blocks are gone from the start on: other lanes plan meanwhile.
@@ -208,7 +175,7 @@ void Lane::stop_at(double time) {
 
 void Lane::settle(double time) {
   if (work_ != Work::stretch || time >= end_) return;
-  const std::int64_t blocks = set_.blocks_needed(stretch_.steps_until(time));
+  const std::int64_t blocks = sequences_.set.blocks_needed(stretch_.steps_until(time));
   replica_->pool.take(blocks - taken_);
   taken_ = blocks;
 }
@@ -218,21 +185,21 @@ void Lane::end_stretch() {
   const double n = double(stretch_.steps);
   const double seconds = stretch_.seconds(stretch_.steps);
   replica.stats->step_began(start_);
-  replica.pool.take(set_.blocks_needed(stretch_.steps) - taken_);
+  replica.pool.take(sequences_.set.blocks_needed(stretch_.steps) - taken_);
   replica.sums->peak(replica.pool.used());
   replica.table->count_decode(stretch_.line, n, stretch_.context_sum(n), stretch_.window_sum(n),
                               seconds);
   replica.sums->ran(n, seconds, stretch_.sequences,
-                    stretch_.held_seconds(double(set_.prompt_tokens())));
-  gaps_.add_all(start_, stretch_.first_step, stretch_.sequences, *replica.stats,
-                [this](auto visit) { each_decode(visit); });
+                    stretch_.held_seconds(double(sequences_.set.prompt_tokens())));
+  sequences_.gaps.add_all(start_, stretch_.first_step, stretch_.sequences, *replica.stats,
+                          [this](auto visit) { sequences_.each_decode(visit); });
   if (stretch_.steps > 1) {
     replica.stats->add_gaps(stretch_, 1, stretch_.steps, seconds - stretch_.first_step);
   }
-  gaps_.all_decoded(end_);
+  sequences_.gaps.all_decoded(end_);
   replica.tokens_made += stretch_.tokens(n) * stretch_.sequences;
-  set_.advance(stretch_.steps, stretch_.sequences);
-  finish_due();
+  sequences_.set.advance(stretch_.steps, stretch_.sequences);
+  sequences_.finish_due();
 }
 
 // What the present stretch has added by `time`; a step adds all it adds at its end.
@@ -244,19 +211,12 @@ Lane::Moment Lane::at(double time) const {
   std::int64_t done = stretch_.steps_until(time);
   if (start_ + stretch_.seconds(done) > time + kSameMoment) --done;
   if (done <= 0) return moment;
-  moment.blocks = set_.blocks_needed(done + 1) - taken_;
+  moment.blocks = sequences_.set.blocks_needed(done + 1) - taken_;
   moment.tokens = stretch_.tokens(double(done)) * stretch_.sequences;
   return moment;
 }
 
 // ---- steps with prompts in them, or with some decodes left out ------------------------------------
-
-template <class Visit>
-void Lane::each_decode(Visit visit) {
-  for (std::int32_t slot = running().first; slot >= 0; slot = at(slot).after) {
-    if (at(slot).decoding) visit(at(slot));
-  }
-}
 
 void Lane::start_step(const StepPlan& plan, double now) {
   ReplicaState& replica = *replica_;
@@ -269,17 +229,18 @@ void Lane::start_step(const StepPlan& plan, double now) {
   std::int64_t blocks = plan.decodes > 0 ? running().next_blocks : 0;
   BatchShape batch;
   batch.decode_sequences = batch.sampled = plan.decodes;
-  batch.decode_kv_tokens = set_.contexts();
-  batch.decode_window_kv_tokens = set_.windows();
-  if (replica.uneven && plan.decodes > 0) batch.decode_longest = set_.longest();
+  batch.decode_kv_tokens = sequences_.set.contexts();
+  batch.decode_window_kv_tokens = sequences_.set.windows();
+  if (replica.uneven && plan.decodes > 0) batch.decode_longest = sequences_.set.longest();
   if (!all_decode_ && plan.decodes > 0) {
     blocks -= leave_out(running().decoding - plan.decodes, batch);
   }
   chunks_.assign(plan.chunks.begin(), plan.chunks.end());
-  for (const Chunk& chunk : chunks_) blocks += view_->blocks_to_add(at(chunk.slot), chunk.tokens);
+  for (const Chunk& chunk : chunks_)
+    blocks += sequences_.blocks().blocks_to_add(at(chunk.slot), chunk.tokens);
   replica.pool.take(blocks);
   for (const Admission& admission : plan.admissions) {
-    admit(admission, now);
+    sequences_.admit(admission, now);
     if (admission.tokens > 0) chunks_.push_back({admission.slot, admission.tokens});
   }
   for (const Chunk& chunk : chunks_) {
@@ -291,19 +252,20 @@ void Lane::start_step(const StepPlan& plan, double now) {
   replica.stats->step_began(now);
   const double seconds = step_seconds(batch);
   end_ = now + seconds;
-  const double held = set_.contexts() - double(running().decoding) + double(set_.prompt_tokens());
+  const double held = sequences_.set.contexts() - double(running().decoding) +
+                      double(sequences_.set.prompt_tokens());
   replica.sums->ran(1, seconds, double(plan.decodes) + double(chunks_.size()), held * seconds);
   if (plan.decodes == 0) return;
   if (all_decode_) {
-    gaps_.add_all(now, seconds, double(plan.decodes), *replica.stats,
-                  [this](auto visit) { each_decode(visit); });
+    sequences_.gaps.add_all(now, seconds, double(plan.decodes), *replica.stats,
+                            [this](auto visit) { sequences_.each_decode(visit); });
     return;
   }
   std::int64_t decodes = plan.decodes;
   for (std::int32_t slot = running().first; decodes > 0; slot = at(slot).after) {
     if (!at(slot).decoding) continue;
     --decodes;
-    gaps_.add_one(at(slot), end_, *replica.stats);
+    sequences_.gaps.add_one(at(slot), end_, *replica.stats);
   }
 }
 
@@ -314,12 +276,12 @@ std::int64_t Lane::leave_out(std::int64_t count, BatchShape& batch) {
     const Sequence& sequence = at(slot);
     if (!sequence.decoding) continue;
     --left;
-    const std::int64_t attended = set_.context(sequence) + 1;
+    const std::int64_t attended = sequences_.set.context(sequence) + 1;
     batch.decode_kv_tokens -= double(attended);
     batch.decode_window_kv_tokens -= double(std::min(attended, replica_->window));
-    blocks += view_->blocks_to_decode(sequence);
+    blocks += sequences_.blocks().blocks_to_decode(sequence);
   }
-  set_.skip(count);
+  sequences_.set.skip(count);
   return blocks;
 }
 
@@ -339,170 +301,19 @@ void Lane::end_step() {
   ReplicaState& replica = *replica_;
   replica.stats->step_began(start_);
   if (step_decodes_ > 0) {
-    if (all_decode_) gaps_.all_decoded(end_);
+    if (all_decode_) sequences_.gaps.all_decoded(end_);
     replica.tokens_made += double(step_decodes_ * running().next_tokens);
-    set_.advance(1, double(step_decodes_));
+    sequences_.set.advance(1, double(step_decodes_));
   }
   for (const Chunk& chunk : chunks_) {
     Sequence& sequence = at(chunk.slot);
     sequence.computed += chunk.tokens;
-    set_.read(chunk.tokens);
+    sequences_.set.read(chunk.tokens);
     replica.pool.publish(sequence.prefix, sequence.computed, sequence.kv);
-    if (sequence.computed == sequence.target) begin_decoding(chunk.slot, end_);
+    if (sequence.computed == sequence.target) sequences_.begin_decoding(chunk.slot, end_);
   }
   chunks_.clear();
-  if (step_decodes_ > 0) finish_due();
-}
-
-// ---- sequences come and go ------------------------------------------------------------------------
-
-void Lane::admit(const Admission& admission, double now) {
-  ReplicaState& replica = *replica_;
-  Sequence& sequence = at(admission.slot);
-  replica.waiting.remove(admission.slot);
-  if (replica.settings->ordering == Ordering::fair_share) replica.shares.serve(sequence.order);
-  if (sequence.scheduled < 0) {
-    sequence.scheduled = std::max(now, sequence.arrival);  // not before it by less than a moment
-    sequence.cached = sequence.computed;
-  }
-  replica.sums->look_up(sequence.target, sequence.computed);
-  std::int64_t blocks = view_->blocks_for(
-      admission.whole_prompt ? sequence.target : sequence.computed + admission.tokens);
-  if (admission.reserved_tokens > 0) {
-    blocks = std::max(blocks, replica.pool.blocks_for(admission.reserved_tokens));
-    blocks = sequence.reserved = std::min(blocks, replica.pool.total());
-  } else if (admission.whole_prompt) {
-    sequence.taken = blocks;
-  }
-  replica.pool.take(std::max(blocks, sequence.kv.shared) - sequence.kv.shared);
-  set_.append(admission.slot);
-  ++replica.running;
-  set_.begin_reading(admission.slot);
-}
-
-// Those whose prompts were read elsewhere take the seats that are free, in the order in which they came.
-void Lane::join_landed(double now) {
-  ReplicaState& replica = *replica_;
-  const std::int64_t seats = view().seats - running().count;
-  const std::size_t joining =
-      std::min(replica.landed.size(), std::size_t(std::max<std::int64_t>(0, seats)));
-  for (std::size_t i = 0; i < joining; ++i) {
-    const std::int32_t slot = replica.landed[i];
-    Sequence& sequence = at(slot);
-    --replica.parked;
-    replica.parked_blocks -= view_->blocks_held(sequence) - sequence.kv.shared;
-    set_.append(slot);
-    ++replica.running;
-    gaps_.join(sequence, now);
-    set_.begin(slot);
-  }
-  replica.landed.erase(replica.landed.begin(), replica.landed.begin() + std::ptrdiff_t(joining));
-  if (joining == 0) return;
-  steady_ = Steady::no;
-  left_ = 0;
-}
-
-void Lane::begin_decoding(std::int32_t slot, double now) {
-  Sequence& sequence = at(slot);
-  replica_->tokens_made += 1;
-  if (sequence.generated == 0) {
-    sequence.first_token = now;
-  } else {
-    replica_->stats->add_gap(now - sequence.last_token, 1);  // over a preemption
-  }
-  sequence.last_token = now;
-  ++sequence.generated;
-  set_.stop_reading(slot);
-  if (sequence.generated == sequence.output) return finish(slot);
-  gaps_.join(sequence, now);
-  set_.begin(slot);
-}
-
-// Room held and not used while it decoded, step by step, as a sum over its contexts.
-void Lane::count_waste(const Sequence& sequence) {
-  const double size = double(replica_->pool.block_size());
-  const double first = double(sequence.decode_start), last = double(set_.context(sequence));
-  const double used = (last - first) * (first + last + 1) / 2;
-  if (sequence.reserved > 0) {
-    const double held = (last - first) * double(sequence.reserved) * size;
-    return replica_->sums->decoded_with(held - used, held);
-  }
-  // Sum over contexts 1..n of what is missing to a whole block.
-  const auto missing = [size](double n) {
-    const double blocks = double(std::int64_t(n / size));
-    const double rest = n - blocks * size;
-    return blocks * size * (size - 1) / 2 + rest * size - rest * (rest + 1) / 2;
-  };
-  const double waste = missing(last) - missing(first);
-  replica_->sums->decoded_with(waste, waste + used);
-}
-
-void Lane::finish_due() {
-  for (std::int32_t slot; (slot = set_.first_done()) >= 0;) finish(slot);
-}
-
-void Lane::finish(std::int32_t slot) {
-  ReplicaState& replica = *replica_;
-  Sequence& sequence = at(slot);
-  const std::int64_t held = view_->blocks_held(sequence);
-  if (sequence.decoding) {
-    count_waste(sequence);
-    set_.stop(slot);
-    // Tokens past its end are of no use to anybody.
-    const std::int64_t wasted = sequence.generated - sequence.output;
-    sequence.generated -= wasted;
-    sequence.computed -= wasted;
-    replica.tokens_made -= double(wasted);
-    replica.sums->wasted_tokens += double(wasted);
-  }
-  replica.pool.publish(sequence.prefix, sequence.computed, sequence.kv);
-  if (replica.hands_over) {
-    sequence.taken = held;
-    ++replica.parked;
-    replica.parked_blocks += held - sequence.kv.shared;
-  } else {
-    replica.pool.release(sequence.kv, held);
-  }
-  set_.remove(slot);
-  --replica.running;
-  --replica.outstanding;
-  replica.outstanding_tokens -= sequence.prompt + sequence.output;
-  if (replica.settings->ordering == Ordering::fair_share) {
-    replica.shares.answered(sequence.tenant, sequence.output);
-  }
-  replica.departed.push_back(slot);
-}
-
-void Lane::preempt(std::int32_t slot, bool to_the_end) {
-  ReplicaState& replica = *replica_;
-  Sequence& sequence = at(slot);
-  const std::int64_t held = view_->blocks_held(sequence);
-  if (sequence.decoding) {
-    gaps_.leave(sequence);
-    count_waste(sequence);
-    set_.stop(slot);
-  } else {
-    set_.stop_reading(slot);
-  }
-  replica.sums->preempted(sequence.computed);
-  replica.pool.release(sequence.kv, held);
-  set_.remove(slot);
-  --replica.running;
-  ++sequence.preemptions;
-  sequence.computed = sequence.reserved = sequence.taken = 0;
-  sequence.target = sequence.prompt + sequence.generated;
-  if (to_the_end) {
-    replica.waiting.push(slot, replica.sequences);
-  } else {
-    replica.waiting.push_front(slot, replica.sequences);
-  }
-}
-
-void Lane::recount() {
-  const std::int64_t held = set_.recount(view());
-  if (replica_->lanes > 1) return;
-  check(held + replica_->parked_blocks + replica_->pool.held_in_extents() == replica_->pool.used(),
-        "the blocks add up");
+  if (step_decodes_ > 0) sequences_.finish_due();
 }
 
 }  // namespace engine

@@ -3,58 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
-#include "engine/serving/batch_policy.h"
-#include "engine/serving/decode_set.h"
-#include "engine/serving/fair_share.h"
-#include "engine/serving/serving_stats.h"
+#include "engine/serving/lane_sequences.h"
 #include "engine/serving/stretch.h"
-#include "engine/serving/token_gaps.h"
-#include "engine/step/step_table.h"
 
 namespace engine {
-
-// What the lanes of a replica share.
-struct ReplicaState {
-  const ServingSettings* settings = nullptr;
-  Plan* plan = nullptr;
-  StepTable* table = nullptr;
-  ServingStats* stats = nullptr;
-  PoolSums* sums = nullptr;
-  std::int32_t number = 0;
-  std::int64_t lanes = 1;
-  std::int64_t longest = 1;  // tokens of the longest sequence
-  std::int64_t window = 0;   // 0: no sliding window
-  Pace pace;
-  bool uneven = false;      // step times depend on the longest context
-  bool hands_over = false;  // who departs keeps its blocks until its KV is carried away
-  bool audit = false;       // recount everything at every step
-
-  std::vector<Sequence> sequences;
-  std::int32_t slots = 0;            // of `sequences`, in use or
-  std::vector<std::int32_t> unused;  // to be used again
-  WaitingQueue waiting;
-  FairShare shares;
-  KvPool pool;
-  std::int64_t running = 0;      // over all lanes
-  std::int64_t outstanding = 0;  // requests inside
-  std::int64_t outstanding_tokens = 0;
-  // Sequences whose KV is carried from here or to here: those that hold blocks and do not run, and their
-  // blocks, shared ones not counted.
-  std::int64_t parked = 0;
-  std::int64_t parked_blocks = 0;
-  WaitingQueue arriving;             // prompts were read elsewhere: they wait for blocks
-  std::vector<std::int32_t> landed;  // their KV has come: they decode from the next step on
-  double tokens_made = 0;
-  double idle_seconds = 0;             // of all lanes
-  double stage_free = 0;               // when the first pipeline stage takes the next batch
-  std::vector<std::int32_t> departed;  // slots of those that are done here with the last event
-  StepPlan scratch_plan;
-
-  bool more_to_come() const { return !landed.empty() || !arriving.empty(); }
-};
 
 class Lane {
  public:
@@ -84,7 +38,7 @@ class Lane {
   // Begins what the policy says.
   void plan(double now);
 
-  const RunningSet& running() const { return set_.running(); }
+  const RunningSet& running() const { return sequences_.set.running(); }
   double free_since() const { return free_since_; }
   // Blocks held and tokens made at a moment inside the present work, and who takes part in it.
   struct Moment {
@@ -93,16 +47,15 @@ class Lane {
     std::int64_t sequences = 0;
   };
   Moment at(double time) const;
-  const ReplicaView& view();
+  const ReplicaView& view() { return sequences_.view(); }
 
  private:
   enum class Work : std::uint8_t { none, stretch, step };
 
-  Sequence& at(std::int32_t slot) { return replica_->sequences[std::size_t(slot)]; }
+  Sequence& at(std::int32_t slot) { return sequences_.at(slot); }
   bool goes_on() const;
   void begin_work(double now);
   void start(const StepPlan& plan, double now);
-  void hold_prefixes(const StepPlan& plan);
 
   // Stretches
   void start_steady(double now);
@@ -114,24 +67,10 @@ class Lane {
   std::int64_t leave_out(std::int64_t count, BatchShape& batch);
   double step_seconds(const BatchShape& batch);
   void end_step();
-  template <class Visit>
-  void each_decode(Visit visit);
-
-  // Sequences come and go
-  void admit(const Admission& admission, double now);
-  void join_landed(double now);
-  void begin_decoding(std::int32_t slot, double now);
-  void preempt(std::int32_t slot, bool to_the_end);
-  void finish_due();
-  void finish(std::int32_t slot);
-  void count_waste(const Sequence& sequence);
-  void recount();
 
   ReplicaState* replica_ = nullptr;
-  DecodeSet set_;
-  TokenGaps gaps_;
-  std::optional<ReplicaView> view_;  // of the present run
-  double free_since_ = 0;            // end of the last work
+  LaneSequences sequences_;
+  double free_since_ = 0;  // end of the last work
 
   Work work_ = Work::none;
   double start_ = 0, end_ = kNever;

@@ -1,0 +1,54 @@
+// What the lanes of a replica share: its queue, its sequences, its KV pool.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/serving/batch_policy.h"
+#include "engine/serving/fair_share.h"
+#include "engine/serving/pace.h"
+#include "engine/serving/serving_stats.h"
+#include "engine/step/step_table.h"
+
+namespace engine {
+
+struct ReplicaState {
+  const ServingSettings* settings = nullptr;
+  Plan* plan = nullptr;
+  StepTable* table = nullptr;
+  ServingStats* stats = nullptr;
+  PoolSums* sums = nullptr;
+  std::int32_t number = 0;
+  std::int64_t lanes = 1;
+  std::int64_t longest = 1;  // tokens of the longest sequence
+  std::int64_t window = 0;   // 0: no sliding window
+  Pace pace;
+  bool uneven = false;      // step times depend on the longest context
+  bool hands_over = false;  // who departs keeps its blocks until its KV is carried away
+  bool audit = false;       // recount everything at every step
+
+  std::vector<Sequence> sequences;
+  std::int32_t slots = 0;            // of `sequences`, in use or
+  std::vector<std::int32_t> unused;  // to be used again
+  WaitingQueue waiting;
+  FairShare shares;
+  KvPool pool;
+  std::int64_t running = 0;      // over all lanes
+  std::int64_t outstanding = 0;  // requests inside
+  std::int64_t outstanding_tokens = 0;
+  // Sequences whose KV is carried from here or to here: those that hold blocks and do not run, and their
+  // blocks, shared ones not counted.
+  std::int64_t parked = 0;
+  std::int64_t parked_blocks = 0;
+  WaitingQueue arriving;             // prompts were read elsewhere: they wait for blocks
+  std::vector<std::int32_t> landed;  // their KV has come: they decode from the next step on
+  double tokens_made = 0;
+  double idle_seconds = 0;             // of all lanes
+  double stage_free = 0;               // when the first pipeline stage takes the next batch
+  std::vector<std::int32_t> departed;  // slots of those that are done here with the last event
+  StepPlan scratch_plan;
+
+  bool more_to_come() const { return !landed.empty() || !arriving.empty(); }
+};
+
+}  // namespace engine
