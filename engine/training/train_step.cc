@@ -22,6 +22,8 @@ constexpr double kOptimizerPasses = 1.72;
 struct ChunkPasses {
   DeviceTime forward, recomputed, inputs, weights;
   Seconds forward_time, recompute_time, inputs_time, weights_time;
+  // Of these: they wait for weights or gradients of other replicas; and traffic that passes beside them.
+  Seconds waiting, hidden;
 
   Seconds backward_time() const { return recompute_time + inputs_time + weights_time; }
 };
@@ -66,6 +68,10 @@ class TrainStep {
     step.optimizer = optimizer;
     add_traffic(stage, step, rows);
     step.iteration = time.total + step.optimizer + step.exposed;
+    for (std::size_t c = stage; c < spans_.size(); c += std::size_t(parallel_.pp)) {
+      step.exposed += passes_[c].waiting * count;
+      step.hidden += passes_[c].hidden * count;
+    }
     add_memory(pipeline, step);
     add_flops(step);
     step.saved = step.device.saved();
@@ -102,12 +108,15 @@ class TrainStep {
   void with_gathers(const StageSpan& span, ChunkPasses& passes) const {
     if (train_.zero < 3) return;
     const ReplicaTraffic traffic = replica_traffic(context_, span, train_);
-    passes.forward_time = beside(passes.forward_time, traffic.gather, span);
-    passes.inputs_time = beside(passes.inputs_time, traffic.gather + traffic.scatter, span);
-  }
-  Seconds beside(Seconds work, Seconds traffic, const StageSpan& span) const {
-    return work + exposed_traffic(work, traffic, double(span.layers.all()), train_.overlap,
-                                  context_.device);
+    const auto go_beside = [&](Seconds takes, Seconds& work) {
+      const Seconds exposed =
+          exposed_traffic(work, takes, double(span.layers.all()), train_.overlap, context_.device);
+      work += exposed;
+      passes.waiting += exposed;
+      passes.hidden += takes - std::min(takes, exposed);
+    };
+    go_beside(traffic.gather, passes.forward_time);
+    go_beside(traffic.gather + traffic.scatter, passes.inputs_time);
   }
 
   Pipeline pipeline_of() {

@@ -133,6 +133,21 @@ TEST(TrainLaws, WhatHelpsNeverHurts) {
   EXPECT_GE(figures_of(fused).iteration_time, before);
 }
 
+// Whatever is shared out, a step says how long it waits for other replicas.
+TEST(TrainLaws, WaitingForReplicasIsTold) {
+  for (std::int64_t zero = 0; zero <= 3; ++zero) {
+    Scenario scenario = training();
+    scenario.parallel.dp = 4;
+    scenario.train.zero = zero;
+    const Seconds hiding = figures_of(scenario).replica_exposed_time;
+    EXPECT_GT(hiding.value, 0) << zero;
+    EXPECT_GT(figures_of(scenario).replica_hidden_time.value, 0) << zero;
+    scenario.train.overlap = false;
+    EXPECT_GT(figures_of(scenario).replica_exposed_time, hiding) << zero;
+    EXPECT_EQ(figures_of(scenario).replica_hidden_time.value, 0) << zero;
+  }
+}
+
 TEST(TrainLaws, WhatCannotBeIsARowWithAReason) {
   const auto reason = [](auto change) {
     Scenario scenario = training();
