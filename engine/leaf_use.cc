@@ -190,11 +190,9 @@ std::vector<LeafUse> serving_uses() {
 }
 
 std::vector<LeafUse> scaling_uses() {
-  std::vector<LeafUse> uses{
-      {"serving.scaling", "serving.replicas is above 1", {above("serving.replicas", 1)}},
-      {"serving.scaling.schedule",
-       "serving.scaling.policy is scheduled",
-       {is("serving.scaling.policy", {"scheduled"})}}};
+  std::vector<LeafUse> uses{{"serving.scaling.schedule",
+                             "serving.scaling.policy is scheduled",
+                             {is("serving.scaling.policy", {"scheduled"})}}};
   for (const std::string_view path : {"serving.scaling.interval", "serving.scaling.cold_start"}) {
     uses.push_back({path,
                     "serving.scaling.policy is reactive, predictive or scheduled",

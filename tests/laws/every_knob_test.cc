@@ -101,6 +101,9 @@ Scenario with_readers(Scenario scenario) {
                             .latency = engine::Seconds{1e-3},
                             .devices = 64};
   scenario.transfer.local_prompt = 400;
+  // Prompts are soon read: a replica has few of them inside.
+  scenario.prefill.deployment.serving.scaling.target = 0.3;
+  scenario.prefill.deployment.serving.scaling.interval = engine::Seconds{0.1};
   return scenario;
 }
 
