@@ -182,9 +182,11 @@ TEST(ExpertLaws, SecondCopiesEvenOutFavourites) {
 TEST(ExpertLaws, ServedStepsExchangeAsSingleStepsDo) {
   const Scenario scenario = shared_experts(16);
   const Fabric fabric = fabric_of(scenario.cluster, scenario.device);
-  const ModelShard shard = shard_of(scenario.model, scenario.parallel, {});
-  for (const Calibration* calibration :
-       {static_cast<const Calibration*>(nullptr), &toys::transfer()}) {
+  ModelShard whole = shard_of(scenario.model, scenario.parallel, {}), halves = whole;
+  halves.two_halves = true;
+  const Calibration* none = nullptr;
+  for (const auto& [shard, calibration] :
+       {std::pair{whole, none}, {whole, &toys::transfer()}, {halves, none}}) {
     const StepContext context{scenario.device, fabric, shard, scenario.host, calibration};
     StepTable table;
     table.reset(context);
@@ -235,8 +237,9 @@ TEST(ExpertLaws, TwoHalvesHideTheShorterOfComputingAndExchanging) {
           << network << " " << batch;
       EXPECT_NEAR(bytes / plain_bytes, 1, 1e-9);
       // Where the exchange is long, most of the smaller part is gained.
-      if (network == 0.1 && batch == 512)
+      if (network == 0.1 && batch == 512) {
         EXPECT_LT(halves.metrics.step_time, plain.metrics.step_time);
+      }
       // Where it takes no time, two halves are no faster than one whole.
       if (network == 1e6) {
         EXPECT_GE(halves.metrics.step_time.value, plain.metrics.step_time.value * (1 - 1e-3));
