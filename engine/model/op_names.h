@@ -20,10 +20,11 @@ enum class Phase : std::uint8_t {
   recompute,
   gradients,  // between replicas
   optimizer,
+  draft,  // serving again: tokens are proposed, which a decode step verifies
 };
-constexpr std::array<std::string_view, 8> enum_names(Phase) {
-  return {"prefill",  "decode",    "mixed",     "forward",
-          "backward", "recompute", "gradients", "optimizer"};
+constexpr std::array<std::string_view, 9> enum_names(Phase) {
+  return {"prefill",   "decode",    "mixed",     "forward", "backward",
+          "recompute", "gradients", "optimizer", "draft"};
 }
 constexpr std::size_t kServedPhases = 3;
 
@@ -149,8 +150,9 @@ enum class OpName : std::uint8_t {
   optimizer,
   gap,
   host,
+  draft_product,
 };
-constexpr std::array<std::string_view, 43> enum_names(OpName) {
+constexpr std::array<std::string_view, 44> enum_names(OpName) {
   return {"embedding",
           "input_norm",
           "qkv",
@@ -193,7 +195,8 @@ constexpr std::array<std::string_view, 43> enum_names(OpName) {
           "weight_gather",
           "optimizer",
           "gap",
-          "host"};
+          "host",
+          "draft_product"};
 }
 
 }  // namespace engine

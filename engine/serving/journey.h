@@ -6,8 +6,9 @@
 #include <limits>
 #include <vector>
 
-#include "engine/serving/pace.h"
 #include "engine/serving/serving_settings.h"
+#include "engine/step/draft_step.h"
+#include "engine/step/pace.h"
 #include "engine/step/step_time.h"
 
 namespace engine {
@@ -20,6 +21,7 @@ struct PoolSetup {
   std::int64_t replicas = 1;
   std::int64_t longest = 1;  // tokens of the longest sequence
   Pace pace = {};
+  const DraftStep* draft = nullptr;  // who proposes tokens that the pace counts on; null: nobody
 };
 
 // KV on its way into a pool. Each sequence has the link to itself: shares of a link that several use

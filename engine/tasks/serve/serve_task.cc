@@ -194,6 +194,11 @@ std::optional<Refusal> serve_problem(const Scenario& scenario) {
                    "a served load whose prompts are read elsewhere (prefill) is not modelled yet; "
                    "task request is"};
   }
+  if (speculates(scenario)) {
+    return Refusal{ReasonClass::unsupported,
+                   "a served load with speculation is not modelled yet; tasks step and request "
+                   "are"};
+  }
   // Single requests that are too long are refused and counted; here it is all of them.
   const Load& load = scenario.load;
   if (load.arrivals == ArrivalKind::trace || load.lengths.distribution != LengthKind::fixed) {
