@@ -199,9 +199,9 @@ std::vector<LeafUse> unused() {
 std::vector<LeafUse> speculation_uses() {
   const Names methods{"draft_model", "ngram", "heads", "mtp"};
   std::vector<LeafUse> uses{
-      of_task("speculation", "task is step or request", {"step", "request"}),
+      of_task("speculation", "task is step, request or serve", {"step", "request", "serve"}),
       {"speculation",
-       "task is request, or step.phase is decode",
+       "task is request or serve, or step.phase is decode",
        {is("task", {"request", "serve"}), is("step.phase", {"decode"})}},
       {"speculation.tokens", "speculation.method is not none", {is("speculation.method", methods)}},
       {"speculation.draft_overhead",
@@ -238,10 +238,10 @@ constexpr std::string_view kNotInDrafts[] = {
 
 std::vector<LeafUse> draft_uses() {
   std::vector<LeafUse> uses{
-      of_task("draft", "task is step or request", {"step", "request"}),
+      of_task("draft", "task is step, request or serve", {"step", "request", "serve"}),
       {"draft",
-       "task is request, or step.phase is decode",
-       {is("task", {"request"}), is("step.phase", {"decode"})}},
+       "task is request or serve, or step.phase is decode",
+       {is("task", {"request", "serve"}), is("step.phase", {"decode"})}},
       {"draft", "speculation.method is draft_model", {is("speculation.method", {"draft_model"})}},
       {"draft", "speculation.tokens is above 0", {above("speculation.tokens", 0)}}};
   for (const std::string_view path : kNotInDrafts) {
@@ -253,19 +253,32 @@ std::vector<LeafUse> draft_uses() {
 // Deployments beside the main one. What a field of the main one needs, the same field of a role needs too
 // (`why_inert`); here is what is their own.
 std::vector<LeafUse> role_uses() {
-  // A served load says that it cannot have one.
   std::vector<LeafUse> uses{
-      of_task("prefill.present", "task is request or serve", {"request", "serve"})};
+      of_task("prefill.present", "task is request or serve", {"request", "serve"}),
+      of_task("transfer", "task is request or serve", {"request", "serve"}),
+      {"transfer", "there is a prefill deployment", {on("prefill.present")}},
+      of_serving("transfer.local_prompt"),
+  };
   for (const std::string_view path :
        {"prefill.host.mode", "prefill.host.graph_launch", "prefill.host.largest_graph",
-        "prefill.serving.attention", "prefill.serving.decode_parts"}) {
+        "prefill.serving.attention", "prefill.serving.decode_parts",
+        "prefill.serving.mixed_attention", "prefill.serving.new_token_ratio",
+        "prefill.serving.stepping"}) {
     uses.push_back({path, "the deployment generates tokens, which one for prompts does not", {}});
+  }
+  uses.push_back({"prefill.host.request_latency",
+                  "the deployment answers clients, which one for prompts does not",
+                  {}});
+  // A copy of the shape that a wire has; its rate and latency are what counts.
+  for (const std::string_view path :
+       {"transfer.link.topology", "transfer.link.devices", "transfer.link.in_network_reduction"}) {
+    uses.push_back({path, "something is summed or shared over the link; KV is only carried", {}});
   }
   for (const Leaf& leaf : leaf_table().leaves) {
     if (leaf.presence < 0) continue;
     const Leaf& presence = leaf_table().leaves[std::size_t(leaf.presence)];
     if (presence.path == "prefill.present") {
-      uses.push_back(of_task(leaf.path, "task is request", {"request"}));
+      uses.push_back(of_task(leaf.path, "task is request or serve", {"request", "serve"}));
     }
     uses.push_back({leaf.path, "that deployment is present", {on(presence.path)}});
   }

@@ -12,6 +12,7 @@
 #include "engine/deployment.h"
 #include "engine/serving/serving_rows.h"
 #include "engine/serving/slo.h"
+#include "engine/serving/transfer_settings.h"
 #include "engine/speculation/speculation_settings.h"
 #include "engine/tasks/request/request_shape.h"
 #include "engine/tasks/step/step_shape.h"
@@ -61,6 +62,7 @@ struct Scenario : Deployment {
   Slo slo;
   CapacitySearch capacity;
   Speculation speculation;
+  TransferSettings transfer;
   OutputSettings output;
   TrainSettings train;
   CalibrationSettings calibration;
@@ -93,6 +95,8 @@ struct Scenario : Deployment {
           any_value);
     visit("draft", self.draft,
           "the deployment that proposes tokens (speculation.method draft_model)", any_value);
+    visit("transfer", self.transfer, "how KV caches get from prefill to the main deployment",
+          any_value);
   }
 };
 

@@ -20,11 +20,10 @@ enum class Phase : std::uint8_t {
   recompute,
   gradients,  // between replicas
   optimizer,
-  draft,  // serving again: tokens are proposed, which a decode step verifies
 };
-constexpr std::array<std::string_view, 9> enum_names(Phase) {
-  return {"prefill",   "decode",    "mixed",     "forward", "backward",
-          "recompute", "gradients", "optimizer", "draft"};
+constexpr std::array<std::string_view, 8> enum_names(Phase) {
+  return {"prefill",  "decode",    "mixed",     "forward",
+          "backward", "recompute", "gradients", "optimizer"};
 }
 constexpr std::size_t kServedPhases = 3;
 

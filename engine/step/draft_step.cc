@@ -1,5 +1,6 @@
 #include "engine/step/draft_step.h"
 
+#include <utility>
 #include <vector>
 
 #include "engine/kernels/power.h"
@@ -48,23 +49,23 @@ HostTime product_host(const DraftStep& draft, const DeviceTime& device, std::int
 StepTime draft_time(const DraftStep& draft, const DecodeRun& run, Breakdown& rows) {
   StepTime sum;
   const double steps = double(run.steps);
-  std::vector<KernelRow> once;
+  Breakdown own;
   if (draft.model) {
-    DecodeRun own = run;
-    own.context = draft.middle(run.context);
-    own.pace.queries = 1;
-    own.times = double(draft.steps);
-    own.phase = Phase::draft;
-    sum.add(decode_time(own, *draft.model, rows));
+    DecodeRun asked = run;
+    asked.context = draft.middle(run.context);
+    asked.pace.queries = 1;
+    asked.times = double(draft.steps);
+    sum.add(decode_time(asked, *draft.model, own));
   }
+  std::vector<KernelRow> once;
   if (draft.beside) {
     OpList ops;
     product_ops(draft.beside->shard, draft.products, run.sequences, ops);
     StepTime one;
-    one.device = device_time(ops, *draft.beside, Phase::draft, &once);
+    one.device = device_time(ops, *draft.beside, Phase::decode, &once);
     one.host = product_host(draft, one.device, run.sequences);
     add_host_rows(one.host, {.launches = one.device.launches(), .steps = 1},
-                  power_at_rest(draft.beside->device), Phase::draft, once);
+                  power_at_rest(draft.beside->device), Phase::decode, once);
     one.saved = one.device.saved();
     one.saved[Bound::host] += one.host.total();
     sum.device.add(one.device, steps);
@@ -74,11 +75,15 @@ StepTime draft_time(const DraftStep& draft, const DecodeRun& run, Breakdown& row
   if (const Seconds looked_up = draft.host(run.sequences); looked_up.value > 0) {
     HostTime host;
     host.between = looked_up;
-    add_host_rows(host, {.steps = 1}, Watts{0}, Phase::draft, once);
+    add_host_rows(host, {.steps = 1}, Watts{0}, Phase::decode, once);
     sum.host.between += looked_up * steps;
     sum.saved[Bound::host] += looked_up * steps;
   }
-  for (const KernelRow& row : once) rows.add(row, steps);
+  for (const KernelRow& row : once) own.add(row, steps);
+  for (KernelRow& row : std::move(own).take()) {
+    row.role = DeploymentRole::draft;
+    rows.add(row);
+  }
   return sum;
 }
 

@@ -32,7 +32,7 @@ struct DraftStep {
 // What the host adds to products that take `device`: an added layer has them in its own graph, heads have one of theirs.
 HostTime product_host(const DraftStep& draft, const DeviceTime& device, std::int64_t sequences);
 
-// Proposals for the decode steps of a run of the main model.
+// Proposals for the decode steps of a run of the main model; their rows have the role `draft`.
 StepTime draft_time(const DraftStep& draft, const DecodeRun& run, Breakdown& rows);
 
 }  // namespace engine

@@ -9,6 +9,8 @@ namespace engine {
 
 DraftTable::DraftTable() = default;
 DraftTable::~DraftTable() = default;
+DraftTable::DraftTable(DraftTable&&) noexcept = default;
+DraftTable& DraftTable::operator=(DraftTable&&) noexcept = default;
 
 void DraftTable::reset(const DraftStep& draft, double scale) {
   draft_ = &draft;
@@ -120,12 +122,15 @@ void DraftTable::report(Breakdown& rows, Savings& saved) {
   if (draft_->model) {
     std::vector<KernelRow> own;
     model_->report(own);
-    for (const KernelRow& row : own) rows.add(row, Phase::draft, 1);
+    for (KernelRow& row : own) {
+      row.role = DeploymentRole::draft;
+      rows.add(row);
+    }
     saved.add(model_->saved());
   }
   for (const Rest& rest : rests_) {
     if (rest.steps <= 0) continue;
-    for (const KernelRow& row : rest.rows) rows.add(row, Phase::draft, rest.steps);
+    for (const KernelRow& row : rest.rows) rows.add(row, rest.steps);
     saved.add(rest.once.saved, rest.steps);
   }
 }

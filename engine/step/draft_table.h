@@ -20,6 +20,8 @@ class DraftTable {
  public:
   DraftTable();
   ~DraftTable();
+  DraftTable(DraftTable&&) noexcept;
+  DraftTable& operator=(DraftTable&&) noexcept;
 
   // Nothing is counted. The draft outlives the use; `scale` is how much longer its steps take than their kernels say.
   void reset(const DraftStep& draft, double scale);

@@ -207,7 +207,7 @@ StepTime decode_time(const DecodeRun& run, const StepContext& step, Breakdown& r
   std::vector<KernelRow> one_step;
   token_ops(step.shard, batch, ops);
   const double steps = double(run.steps) * run.times;
-  const DeviceTime fixed = device_time(ops, step, run.phase, &one_step);
+  const DeviceTime fixed = device_time(ops, step, Phase::decode, &one_step);
   const Seconds fixed_time = fixed.total();
   for (const KernelRow& row : one_step) rows.add(row, steps);
 
@@ -221,7 +221,7 @@ StepTime decode_time(const DecodeRun& run, const StepContext& step, Breakdown& r
     attention_ops(step.shard, growing, ops);
     Seconds time = fixed_time;
     double launches = fixed.launches();
-    each_row(ops, step, run.phase, [&](const KernelRow& row) {
+    each_row(ops, step, Phase::decode, [&](const KernelRow& row) {
       time += row.work.exposed();
       launches += row.work.calls;
       attention.add(row, run.times);
@@ -236,7 +236,7 @@ StepTime decode_time(const DecodeRun& run, const StepContext& step, Breakdown& r
   sum.saved = mean_step_savings(sum.device, steps, run.sequences, mode, step.host);
   one_step.clear();
   add_host_rows(sum.host, {.launches = sum.device.launches(), .steps = steps},
-                power_at_rest(step.device), run.phase, one_step);
+                power_at_rest(step.device), Phase::decode, one_step);
   for (const KernelRow& row : one_step) rows.add(row);
   return sum;
 }

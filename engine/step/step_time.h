@@ -87,7 +87,6 @@ struct DecodeRun {
   std::int64_t steps = 1;
   Pace pace = {};
   double times = 1;  // each step is done so many times over
-  Phase phase = Phase::decode;
 };
 StepTime decode_time(const DecodeRun& run, const StepContext& step, Breakdown& rows);
 

@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "engine/comm/carry_time.h"
 #include "engine/feasibility.h"
 #include "engine/kernels/kernel_time.h"
 #include "engine/kernels/power.h"
 #include "engine/step/interval.h"
 #include "engine/step/step_time.h"
+#include "engine/tasks/handover.h"
 #include "engine/tasks/report_speculation.h"
 
 namespace engine {
@@ -31,9 +31,10 @@ struct Reader {
   const StepContext& context;
   std::int64_t budget = 1;
   Phase phase = Phase::prefill;
+  DeploymentRole role = DeploymentRole::main;
 };
 
-// Prompts longer than a step's token budget are read in chunks, one after another. One that drafts chooses no token.
+// Prompts longer than a step's token budget are read in chunks, one after another. A draft chooses no token.
 StepTime prompt_time(const RequestShape& request, const Reader& reader, Breakdown& kernels) {
   const std::int64_t budget = std::max<std::int64_t>(1, reader.budget / request.batch);
   StepTime sum;
@@ -44,52 +45,34 @@ StepTime prompt_time(const RequestShape& request, const Reader& reader, Breakdow
     add_prefill(batch, request.batch, chunk, request.cached + done,
                 reader.context.shard.model->window);
     done += chunk;
-    const bool samples = done == request.prompt && reader.phase == Phase::prefill;
+    const bool samples = done == request.prompt && reader.role != DeploymentRole::draft;
     batch.sampled = samples ? request.batch : 0;
     rows.clear();
     reader.context.charge(kWorkOfAStep);
     const StepTime time = step_time(batch, reader.context, reader.phase, &rows);
     sum.add(time);
-    for (const KernelRow& row : rows) kernels.add(row);
+    for (KernelRow& row : rows) {
+      row.role = reader.role;
+      kernels.add(row);
+    }
   }
   return sum;
 }
 
-// Two deployments that hand a KV cache over must mean the same by it.
-std::optional<Refusal> handover_problem(const Deployment& from, const Deployment& to) {
-  ModelSpec renamed = from.model;
-  renamed.name = to.model.name;
-  if (!(renamed == to.model)) {
-    return Refusal{ReasonClass::unsupported,
-                   "prefill.model differs from model: the KV cache of one is of no use to the "
-                   "other"};
-  }
-  if (from.quant.kv != to.quant.kv) {
-    return Refusal{ReasonClass::format,
-                   fmt::format("prefill.quant.kv is {} and quant.kv {}: a KV cache is carried as "
-                               "it is",
-                               name_of(from.quant.kv), name_of(to.quant.kv))};
-  }
-  if (from.parallel.dp != to.parallel.dp) {
-    return Refusal{ReasonClass::divisibility,
-                   fmt::format("prefill.parallel.dp is {} and parallel.dp {}: every replica hands "
-                               "its requests to one other",
-                               from.parallel.dp, to.parallel.dp)};
-  }
-  return std::nullopt;
-}
-
-std::optional<Refusal> carry_problem(const Fabric& from, const Fabric& to) {
-  if (from.scale_out.bandwidth.value > 0 && to.scale_out.bandwidth.value > 0) return std::nullopt;
-  return Refusal{ReasonClass::links,
-                 "no link carries the KV cache from prefill to the main deployment: both need "
-                 "device.scale_out or cluster.scale_out"};
+// A prefill deployment reads for as many replicas as there are.
+std::optional<Refusal> pairing_problem(const Deployment& from, const Deployment& to) {
+  if (from.parallel.dp == to.parallel.dp) return std::nullopt;
+  return Refusal{ReasonClass::divisibility,
+                 fmt::format("prefill.parallel.dp is {} and parallel.dp {}: every replica hands "
+                             "its requests to one other",
+                             from.parallel.dp, to.parallel.dp)};
 }
 
 // The prompts' part of a request, wherever it runs, and the way of its KV cache to the main deployment.
 struct PromptPart {
   StepTime time;
   std::optional<KernelRow> carry;
+  bool tells_first_token = false;  // only when the KV cache is there
 
   Seconds carried() const { return carry ? carry->work.time : Seconds{0}; }
 };
@@ -120,24 +103,36 @@ std::optional<Refusal> read_prompts(const TaskPoint& point, Breakdown& kernels, 
   }
   const Deployment& reader = scenario.prefill.deployment;
   if (auto problem = handover_problem(reader, scenario)) return problem;
+  if (auto problem = pairing_problem(reader, scenario)) return problem;
   Deployed deployed;
   if (auto problem =
           deploy(reader, scenario.calibration, point.resources.calibrations, 1, deployed))
     return in_role("prefill", std::move(*problem));
-  if (auto problem = carry_problem(deployed.fabric, point.main.fabric)) return problem;
+  const double here = devices_of(reader, 1), there = devices_of(scenario, 1);
+  if (auto problem = cluster_problem(deployed, here, point.main, there)) return problem;
   const std::int64_t tokens = request.cached + request.prompt;
   const MemoryDemand demand = demand_of(request, reader.serving, tokens);
   if (auto problem = memory_problem(deployed, footprint_of(deployed, demand), demand))
     return in_role("prefill", std::move(*problem));
-  part.time = prompt_time(
-      request, {deployed.context(point.work), reader.serving.max_num_batched_tokens}, kernels);
+  Carry carry;
+  if (auto problem = carry_of({.transfer = scenario.transfer,
+                               .from = deployed,
+                               .from_devices = here,
+                               .to = point.main,
+                               .to_devices = there,
+                               .tokens = double(tokens)},
+                              carry))
+    return problem;
+  part.time = prompt_time(request,
+                          {deployed.context(point.work), reader.serving.max_num_batched_tokens,
+                           Phase::prefill, DeploymentRole::prefill},
+                          kernels);
   if (request.output == 1) return std::nullopt;  // the prompt's last step gives the only token
-  const auto share = [&](const ModelShard& shard) {
-    return kv_bytes(shard, double(tokens)) * double(request.batch);
-  };
-  const Seconds carried = carry_time({share(deployed.shard), deployed.fabric.scale_out},
-                                     {share(point.main.shard), point.main.fabric.scale_out});
-  part.carry = carry_row(carried, share(point.main.shard), scenario.device);
+  part.tells_first_token = carry.tells_first_token;
+  const double batch = double(request.batch);
+  const Seconds carried = exposed_carry(carry, batch * double(tokens), part.time.total());
+  part.carry =
+      carry_row(carried, kv_bytes(point.main.shard, double(tokens)) * batch, scenario.device);
   kernels.add(*part.carry);
   return std::nullopt;
 }
@@ -148,17 +143,11 @@ struct AnswerPart {
   StepTime time;
   StepTime read;      // the prompt once more, by the model that proposes tokens
   StepTime proposed;  // before each step
-  Interval reading, proposing;
 };
 
-// How far the time of some rows may be off; they are part of the whole from here on.
-Interval merged(const Breakdown& part, Breakdown& whole) {
-  for (const KernelRow& row : part.rows()) whole.add(row);
-  return interval_of(part.rows());
-}
-
 AnswerPart write_answer(const TaskPoint& point, Breakdown& kernels) {
-  const RequestShape& request = point.scenario.request;
+  const Scenario& scenario = point.scenario;
+  const RequestShape& request = scenario.request;
   AnswerPart part;
   part.run = {.sequences = request.batch, .context = request.cached + request.prompt + 1};
   if (point.draft != nullptr) part.run.pace = point.draft->pace;
@@ -166,42 +155,39 @@ AnswerPart write_answer(const TaskPoint& point, Breakdown& kernels) {
   part.time = decode_time(part.run, point.main.context(point.work), kernels);
   if (point.draft == nullptr || part.run.steps == 0) return part;
   const DraftStep draft = point.draft->step(point.main, point.work);
-  Breakdown read, proposed;
   if (draft.model) {
-    const std::int64_t budget = point.scenario.serving.max_num_batched_tokens;
-    part.read = prompt_time(request, {*draft.model, budget, Phase::draft}, read);
+    part.read = prompt_time(
+        request,
+        {*draft.model, scenario.serving.max_num_batched_tokens,
+         scenario.prefill.present ? Phase::decode : Phase::prefill, DeploymentRole::draft},
+        kernels);
   }
-  part.proposed = draft_time(draft, part.run, proposed);
-  part.reading = merged(read, kernels);
-  part.proposing = merged(proposed, kernels);
+  part.proposed = draft_time(draft, part.run, kernels);
   return part;
 }
 
-// The first token comes once the prompt is read, by the draft, too, unless that does so elsewhere: then it is the second
-// that waits.
+// The first token comes once the prompt is read, by the draft, too; unless the KV cache comes from elsewhere: then it is
+// the second token that waits for the draft.
 void report_latency(const Scenario& scenario, const PromptPart& prompt, const AnswerPart& answer,
                     Outcome& outcome) {
   Metrics& metrics = outcome.metrics;
-  Interval first = interval_of(outcome.kernels, Phase::prefill);
-  Interval later = interval_of(outcome.kernels, Phase::decode);
+  const Interval first = interval_of(outcome.kernels, Phase::prefill);
+  const Seconds told = prompt.tells_first_token ? prompt.carried() : Seconds{0};
   Seconds ttft = prompt.time.total();
-  Seconds rest = answer.time.total() + answer.proposed.total() + prompt.carried();
-  const bool elsewhere = scenario.prefill.present;
-  (elsewhere ? rest : ttft) += answer.read.total();
-  Interval& waits = elsewhere ? later : first;
-  waits.low += answer.reading.low;
-  waits.high += answer.reading.high;
-  metrics.ttft = ttft;
-  metrics.ttft_low = first.low;
-  metrics.ttft_high = first.high;
+  Seconds rest = answer.time.total() + answer.proposed.total();
+  (scenario.prefill.present ? rest : ttft) += answer.read.total();
+  metrics.ttft = ttft + told;
+  metrics.ttft_low = first.low + told;
+  metrics.ttft_high = first.high + told * kRooflineHigh;
   if (scenario.request.output == 1) return;
   const double tokens = double(scenario.request.output - 1);
-  metrics.tpot = rest / tokens;
-  metrics.tpot_low = (later.low + answer.proposing.low) / tokens;
-  metrics.tpot_high = (later.high + answer.proposing.high) / tokens;
+  const Interval later = interval_of(outcome.kernels, Phase::decode);
+  metrics.tpot = (rest + prompt.carried() - told) / tokens;
+  metrics.tpot_low = (later.low - told) / tokens;
+  metrics.tpot_high = (later.high - told * kRooflineHigh) / tokens;
 }
 
-// What is shared out among several deployments, and among a model and its draft.
+// What is shared out among several deployments, and between a model and its draft.
 void report_shares(const TaskPoint& point, const PromptPart& prompt, const AnswerPart& answer,
                    Seconds total, Metrics& metrics) {
   const Scenario& scenario = point.scenario;
@@ -226,8 +212,8 @@ void report_shares(const TaskPoint& point, const PromptPart& prompt, const Answe
   const RequestShape& request = scenario.request;
   const Pace& pace = answer.run.pace;
   const std::int64_t beyond = pace.made_by(answer.run.steps) - (request.output - 1);
-  report_speculation(*point.draft,
-                     {.per_step = double(pace.tokens) / double(pace.steps),
+  report_speculation({.proposed = point.draft->tokens,
+                      .per_step = double(pace.tokens) / double(pace.steps),
                       .sequence_steps = double(request.batch * answer.run.steps),
                       .beyond_end = double(request.batch * beyond),
                       .proposing = answer.proposed.total(),
@@ -269,9 +255,11 @@ void run_request(const TaskPoint& point, Outcome& outcome) {
   outcome.kernels = std::move(kernels).take();
   report_latency(scenario, prompt, answer, outcome);
   StepTime all = prompt.time;
-  if (point.draft != nullptr) all.add(answer.read);
+  if (point.draft != nullptr) {
+    all.add(answer.read);
+    all.add(answer.proposed);
+  }
   all.add(answer.time);
-  if (point.draft != nullptr) all.add(answer.proposed);
   if (prompt.carry) {
     all.device.add(*prompt.carry);
     all.saved.add(prompt.carry->work.saved);

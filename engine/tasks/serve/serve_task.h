@@ -14,6 +14,7 @@ constexpr std::string_view kServeSections[] = {"load", "slo", "capacity", "outpu
 constexpr FigureGroup kServeFigures[] = {FigureGroup::time,    FigureGroup::rates,
                                          FigureGroup::memory,  FigureGroup::price,
                                          FigureGroup::serving, FigureGroup::speculation};
+constexpr Role Scenario::*kServeRoles[] = {&Scenario::prefill};
 
 constexpr TaskEntry serve_task() {
   return {.task = Task::serve,
@@ -21,7 +22,7 @@ constexpr TaskEntry serve_task() {
           .figures = kServeFigures,
           .essential = "requests_finished",
           .essential_value = [](const Metrics& metrics) { return metrics.requests_finished; },
-          .roles = {},
+          .roles = kServeRoles,
           .copies = [](const Deployment& on) { return double(on.serving.replicas); },
           .problem = serve_problem,
           .demand = serve_demand,

@@ -101,8 +101,8 @@ void run_step(const TaskPoint& point, Outcome& outcome) {
         {{point.scenario, verified}, {point.scenario.draft.deployment, proposed.device}},
         time.total(), metrics);
   }
-  report_speculation(*point.draft,
-                     {.per_step = point.draft->expected,
+  report_speculation({.proposed = point.draft->tokens,
+                      .per_step = point.draft->expected,
                       .sequence_steps = double(step.batch),
                       .proposing = proposed.total(),
                       .decoding = time.total()},
