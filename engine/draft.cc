@@ -12,7 +12,7 @@ namespace {
 
 Refusal unsupported(std::string text) { return {ReasonClass::unsupported, std::move(text)}; }
 
-// Equal but for what things are called.
+// Equal but for what things are called, and what no figure follows from.
 bool same_device(Device one, const Device& other) {
   one.name = other.name;
   one.measured_as = other.measured_as;
@@ -20,6 +20,8 @@ bool same_device(Device one, const Device& other) {
   one.scale_up.name = other.scale_up.name;
   one.scale_out.name = other.scale_out.name;
   one.host_link.name = other.host_link.name;
+  one.idle_power = other.idle_power;
+  one.purchase = other.purchase;
   return one == other;
 }
 
@@ -67,14 +69,21 @@ std::optional<Refusal> speculation_problem(const Scenario& scenario) {
   return draft_model_problem(scenario);
 }
 
-// The main model's own layers, one of them, behind the embedding and before the output head that it shares.
-Deployment one_layer(const Scenario& scenario) {
+// One layer more of the main model, behind the embedding and before the output head that it shares.
+Deployment added_layer(const Scenario& scenario) {
   Deployment layer = scenario;
   layer.model.layers = 1;
   layer.model.moe.first_dense_layers = 0;
   layer.model.moe.every = 1;
   layer.model.window = 0;
   return layer;
+}
+
+// The draft model, in the engine of the main one.
+Deployment draft_model(const Scenario& scenario) {
+  Deployment draft = scenario.draft.deployment;
+  draft.serving = scenario.serving;
+  return draft;
 }
 
 Bytes weights_of(const Deployed& deployed) {
@@ -92,8 +101,9 @@ Bytes weights_beside(const Draft& draft, const Deployed& main) {
   Bytes weights{2 * products};
   if (!draft.deployed || draft.apart) return weights;
   weights += weights_of(*draft.deployed);
-  if (draft.layer) {
-    const ParameterCounts counts = parameter_counts(draft.layer->model);
+  if (draft.products.joins > 0) {
+    // An added layer shares both ends of the main model.
+    const ParameterCounts counts = parameter_counts(draft.own->model);
     weights -= Bytes{2 * (counts.embedding + counts.output) / tp};
   }
   return weights;
@@ -102,12 +112,11 @@ Bytes weights_beside(const Draft& draft, const Deployed& main) {
 std::optional<Refusal> deploy_model(const Scenario& scenario, const Calibrations& calibrations,
                                     double copies, Draft& draft) {
   const bool layer = scenario.speculation.method == SpeculationMethod::mtp;
-  if (layer) draft.layer = one_layer(scenario);
-  const Deployment& on = layer ? *draft.layer : scenario.draft.deployment;
-  if (auto problem =
-          deploy(on, scenario.calibration, calibrations, copies, draft.deployed.emplace()))
+  draft.own.emplace(layer ? added_layer(scenario) : draft_model(scenario));
+  if (auto problem = deploy(*draft.own, scenario.calibration, calibrations, copies,
+                            draft.deployed.emplace()))
     return in_role("draft", std::move(*problem));
-  draft.host = on.host;
+  draft.host = draft.own->host;
   return std::nullopt;
 }
 

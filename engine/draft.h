@@ -27,8 +27,8 @@ struct Draft {
   double expected = 1;               // tokens that a step makes of a sequence, on average,
   Pace pace;                         // and the same in fixed point
   bool apart = false;                // on devices of its own
-  std::optional<Deployment> layer;   // the main deployment with one layer, where that proposes
-  std::optional<Deployed> deployed;  // the model that proposes, where there is one
+  std::optional<Deployment> own;     // of the model that proposes, where there is one,
+  std::optional<Deployed> deployed;  // and the same made ready
   HostSettings host;                 // as its steps have it
   DraftProducts products;            // beside the main model
   Seconds fixed, per_sequence;       // of the host, in every step

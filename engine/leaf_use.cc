@@ -221,19 +221,14 @@ std::vector<LeafUse> speculation_uses() {
   return uses;
 }
 
-// What a deployment that only proposes tokens does not do.
+// What a deployment that only proposes tokens has from the main one, or has no use for.
 constexpr std::string_view kNotInDrafts[] = {
-    "draft.host.step_overhead",      "draft.host.step_per_sequence",
-    "draft.host.request_latency",    "draft.host.front_end_per_token",
-    "draft.serving.policy",          "draft.serving.ordering",
-    "draft.serving.max_num_seqs",    "draft.serving.max_num_batched_tokens",
-    "draft.serving.chunk",           "draft.serving.long_prefill_threshold",
-    "draft.serving.block_size",      "draft.serving.kv_blocks",
-    "draft.serving.watermark",       "draft.serving.prefix_caching",
-    "draft.serving.new_token_ratio", "draft.serving.max_output",
-    "draft.serving.replicas",        "draft.serving.router",
-    "draft.serving.logit_memory",    "draft.serving.mixed_attention",
-    "draft.serving.stepping",        "draft.model.max_context",
+    "draft.serving",
+    "draft.host.step_overhead",
+    "draft.host.step_per_sequence",
+    "draft.host.request_latency",
+    "draft.host.front_end_per_token",
+    "draft.model.max_context",
 };
 
 std::vector<LeafUse> draft_uses() {
@@ -245,7 +240,7 @@ std::vector<LeafUse> draft_uses() {
       {"draft", "speculation.method is draft_model", {is("speculation.method", {"draft_model"})}},
       {"draft", "speculation.tokens is above 0", {above("speculation.tokens", 0)}}};
   for (const std::string_view path : kNotInDrafts) {
-    uses.push_back({path, "the deployment serves requests, which one for drafts does not", {}});
+    uses.push_back({path, "the deployment serves requests, which a draft does not", {}});
   }
   return uses;
 }
