@@ -113,8 +113,8 @@ std::optional<Refusal> deploy_model(const Scenario& scenario, const Calibrations
                                     double copies, Draft& draft) {
   const bool layer = scenario.speculation.method == SpeculationMethod::mtp;
   draft.own.emplace(layer ? added_layer(scenario) : draft_model(scenario));
-  if (auto problem = deploy(*draft.own, scenario.calibration, calibrations, copies,
-                            draft.deployed.emplace()))
+  if (auto problem =
+          deploy(*draft.own, scenario.calibration, calibrations, copies, draft.deployed.emplace()))
     return in_role("draft", std::move(*problem));
   draft.host = draft.own->host;
   return std::nullopt;
@@ -139,9 +139,9 @@ bool drafts_apart(const Scenario& scenario) {
 DraftStep Draft::step(const Deployed& main, WorkMeter& work) const {
   DraftStep step;
   if (deployed) {
-    const Deployed& own = *deployed;
+    const Deployed& ready = *deployed;
     step.model.emplace(
-        StepContext{own.spec->device, own.fabric, own.shard, host, own.calibration, &work});
+        StepContext{ready.spec->device, ready.fabric, ready.shard, host, ready.calibration, &work});
     step.steps = tokens;
   }
   if (products.heads > 0 || products.joins > 0) {

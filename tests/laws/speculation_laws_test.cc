@@ -50,8 +50,8 @@ void expect_same_figures(const Outcome& a, const Outcome& b, double tolerance) {
     const bool rest = names[i].starts_with("queue") || names[i] == "host_time";
     const double scale = rest && tolerance > 0 ? a.metrics.makespan.value : 0;
     const double size = std::max({std::abs(left[i]), std::abs(right[i]), scale});
-    EXPECT_LE(std::abs(left[i] - right[i]), tolerance * size) << names[i] << " " << left[i] << " "
-                                                              << right[i];
+    EXPECT_LE(std::abs(left[i] - right[i]), tolerance * size)
+        << names[i] << " " << left[i] << " " << right[i];
   }
 }
 
@@ -93,8 +93,8 @@ TEST(Speculation, NothingProposedIsAbsence) {
   serve.load.requests = 50;
   serve.load.lengths.output = 20;
   for (const Scenario& plain : {toys::scenario(), request, serve}) {
-    for (const SpeculationMethod method : {SpeculationMethod::none, SpeculationMethod::ngram,
-                                           SpeculationMethod::draft_model}) {
+    for (const SpeculationMethod method :
+         {SpeculationMethod::none, SpeculationMethod::ngram, SpeculationMethod::draft_model}) {
       Scenario off = with_draft(plain);
       off.speculation = {.method = method, .acceptance = "0.7"};
       off.speculation.tokens = method == SpeculationMethod::none ? 4 : 0;
@@ -133,9 +133,8 @@ TEST(Speculation, AStepIsItsDraftAndItsVerification) {
 
 // Acceptance says how many tokens a step makes, and nothing about how long it takes.
 TEST(Speculation, AcceptanceMovesTokensAndNotTimes) {
-  for (const SpeculationMethod method :
-       {SpeculationMethod::draft_model, SpeculationMethod::ngram, SpeculationMethod::heads,
-        SpeculationMethod::mtp}) {
+  for (const SpeculationMethod method : {SpeculationMethod::draft_model, SpeculationMethod::ngram,
+                                         SpeculationMethod::heads, SpeculationMethod::mtp}) {
     const auto at = [method](const std::string& acceptance) {
       return sound(with_draft(speculative(method, 4, acceptance))).metrics;
     };

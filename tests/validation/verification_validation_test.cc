@@ -50,9 +50,9 @@ double median(std::vector<double> values) {
 }
 
 TEST(MeasuredVerification, OnAnH200) {
-  const auto spec = sweep::read_sweep_text("base: {device: h200-sxm, model: llama-3.1-8b}\n",
-                                           paths::specs("verification.yaml"),
-                                           sweep::Library({paths::specs("")}));
+  const auto spec =
+      sweep::read_sweep_text("base: {device: h200-sxm, model: llama-3.1-8b}\n",
+                             paths::specs("verification.yaml"), sweep::Library({paths::specs("")}));
   ASSERT_TRUE(spec) << to_text(spec.mistakes());
   const Device device = spec->space.base().device;
   const Calibration& calibration = *spec->resources->calibrations.by_name.at("h200-sxm");
@@ -60,14 +60,13 @@ TEST(MeasuredVerification, OnAnH200) {
   std::vector<double> several;
   for (const Row& row : measured_rows()) {
     const auto number = [&row](const char* name) { return std::int64_t(std::stoll(row.at(name))); };
-    const AttentionDecode op{
-        .sequences = number("batch"),
-        .queries = number("query_len"),
-        .kv_tokens = double(number("batch") * number("context_len")),
-        .heads = number("q_heads"),
-        .kv_heads = number("kv_heads"),
-        .key_dim = number("head_dim"),
-        .value_dim = number("head_dim")};
+    const AttentionDecode op{.sequences = number("batch"),
+                             .queries = number("query_len"),
+                             .kv_tokens = double(number("batch") * number("context_len")),
+                             .heads = number("q_heads"),
+                             .kv_heads = number("kv_heads"),
+                             .key_dim = number("head_dim"),
+                             .value_dim = number("head_dim")};
     const double predicted =
         attention_decode_time(op, device, Family::attn_decode, &calibration).time.value;
     const double error = std::abs(predicted / std::stod(row.at("seconds")) - 1);

@@ -37,14 +37,13 @@ std::optional<Refusal> without_blocks(const PoolSetup& pool) {
 
 }  // namespace
 
-MemoryDemand engine_demand(const ServingSettings& serving, const TypicalRequest& typical,
-                           std::int64_t proposed) {
+MemoryDemand engine_demand(const ServingSettings& serving, const TypicalRequest& typical) {
   const bool chunked = policy_of(serving.policy).budget == StepBudget::chunk;
   return {.sequences = 1,
           .context = std::max<std::int64_t>(1, std::int64_t(typical.prompt + typical.output)),
           .step_tokens = chunked ? std::max(serving.chunk, serving.max_num_seqs)
                                  : serving.max_num_batched_tokens,
-          .sampled = serving.max_num_seqs * (proposed + 1),
+          .sampled = serving.max_num_seqs,
           .per_logit = serving.logit_memory};
 }
 

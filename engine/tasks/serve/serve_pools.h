@@ -20,8 +20,7 @@ struct TypicalRequest {
 };
 
 // The largest step and the least memory that an engine with these settings may need.
-MemoryDemand engine_demand(const ServingSettings& serving, const TypicalRequest& typical,
-                           std::int64_t proposed = 0);
+MemoryDemand engine_demand(const ServingSettings& serving, const TypicalRequest& typical);
 
 // Pools refer to contexts, and these to deployments: it stays where it is.
 class ServePools {

@@ -171,7 +171,7 @@ std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, 
 double tokens_that_fit(const TaskPoint& point, const TypicalRequest& typical, double beside_main) {
   if (point.draft == nullptr || !point.draft->apart) return beside_main;
   const Deployed& draft = *point.draft->deployed;
-  const MemoryDemand demand = engine_demand(point.scenario.serving, typical, 0);
+  const MemoryDemand demand = engine_demand(point.scenario.serving, typical);
   const double sequences =
       footprint_of(draft, demand).left() / kv_bytes(draft.shard, double(demand.context));
   return std::min(beside_main, sequences * double(demand.context));
@@ -200,8 +200,7 @@ std::optional<Refusal> serve_problem(const Scenario& scenario) {
 }
 
 MemoryDemand serve_demand(const Scenario& scenario, const Resources& resources, Scratch& scratch) {
-  return engine_demand(scenario.serving, typical_request(scenario, resources, scratch),
-                       proposed_tokens(scenario));
+  return engine_demand(scenario.serving, typical_request(scenario, resources, scratch));
 }
 
 std::string serve_headline(const Scenario& scenario) {

@@ -37,15 +37,16 @@ TEST(SpeculationSpec, OtherNumbersAreMistakesWithTheirPlace) {
             "  hint: it must be between 0 and 1\n");
   EXPECT_THAT(mistakes_of(speculating("acceptance: [0.8, often]")),
               HasSubstr("speculation.acceptance: 'often' is not a number"));
-  EXPECT_THAT(mistakes_of(speculating("acceptance: {a: 1}")), HasSubstr("is not a list of numbers"));
+  EXPECT_THAT(mistakes_of(speculating("acceptance: {a: 1}")),
+              HasSubstr("is not a list of numbers"));
   EXPECT_THAT(mistakes_of(speculating("tokens: 65")), HasSubstr("between 0 and 64"));
   EXPECT_THAT(mistakes_of(speculating("drafts: tiny")), HasSubstr("did you mean 'draft'?"));
 }
 
 TEST(SpeculationSpec, TheDraftIsAModelBesideTheMainOne) {
-  const SweepSpec spec = toy_sweep(speculating("method: draft_model, draft: small, tokens: 2",
-                                               ", draft.parallel.tp: 2") +
-                                   "axes: [{parallel.tp: [2, 4]}]\n");
+  const SweepSpec spec = toy_sweep(
+      speculating("method: draft_model, draft: small, tokens: 2", ", draft.parallel.tp: 2") +
+      "axes: [{parallel.tp: [2, 4]}]\n");
   const auto scenarios = admitted(spec);
   ASSERT_EQ(scenarios.size(), 2U);
   for (const engine::Scenario& scenario : scenarios) {
@@ -67,9 +68,9 @@ TEST(SpeculationSpec, TheDraftIsAModelBesideTheMainOne) {
 }
 
 TEST(SpeculationSpec, AResolvedSweepSaysTheSame) {
-  const SweepSpec spec =
-      toy_sweep(speculating("method: draft_model, draft: small, tokens: 2, acceptance: [0.8, 0.7]") +
-                "axes: [{speculation.acceptance: [0.5, [0.9, 0.8]]}, {draft.parallel.tp: [1, 2]}]\n");
+  const SweepSpec spec = toy_sweep(
+      speculating("method: draft_model, draft: small, tokens: 2, acceptance: [0.8, 0.7]") +
+      "axes: [{speculation.acceptance: [0.5, [0.9, 0.8]]}, {draft.parallel.tp: [1, 2]}]\n");
   const auto again = read_sweep_text(spec.resolved, "run.yaml", toy_library(), InertAxes::allowed);
   ASSERT_TRUE(again) << engine::to_text(again.mistakes());
   const auto before = all_points(spec), after = all_points(*again);
