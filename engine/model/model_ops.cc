@@ -114,7 +114,7 @@ struct Builder {
     if (batch.decode_sequences > 0) {
       // Decodes attend in the latent space: the key and value expansions move to the query and to
       // the output, one small product a head.
-      const std::int64_t decodes = batch.decode_sequences + batch.padding;
+      const std::int64_t decodes = batch.decode_tokens() + batch.padding;
       Gemm absorb = gemm(mla.kv_rank, mla.nope_dim);
       absorb.m = decodes;
       absorb.batch = shard.heads;
@@ -282,11 +282,16 @@ void token_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops) {
 // Decodes are prompts of one token to the kernel that reads the step's prompts.
 void joined_decode_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,
                        OpList& ops) {
-  const double sequences = double(batch.decode_sequences);
+  const auto pairs = [&batch](double keys) {
+    return AttentionDecode{
+        .sequences = batch.decode_sequences, .queries = batch.decode_queries, .kv_tokens = keys}
+        .pairs();
+  };
+  const double keys = batch.decode_kv_tokens + batch.later_keys();
   AttentionPrefill op{.sequences = batch.decode_sequences,
-                      .tokens = sequences,
-                      .pairs = batch.decode_kv_tokens,
-                      .kv_tokens = batch.decode_kv_tokens,
+                      .tokens = double(batch.decode_tokens()),
+                      .pairs = pairs(keys),
+                      .kv_tokens = keys,
                       .heads = shard.heads,
                       .kv_heads = shard.kv_heads,
                       .key_dim = shard.model->head_dim,
@@ -297,7 +302,8 @@ void joined_decode_ops(const ModelShard& shard, const StageSpan& span, const Bat
                       .activations = shard.dense.activations};
   ops.add(OpName::attention, Family::attn_prefill, double(span.layers.full), op, Grows::context);
   op.window = shard.model->window;
-  op.pairs = op.kv_tokens = batch.decode_window_kv_tokens;
+  op.kv_tokens = batch.decode_window_kv_tokens + batch.later_keys();
+  op.pairs = pairs(op.kv_tokens);
   op.overhang = 0;  // windows make long contexts alike
   ops.add(OpName::attention_window, Family::attn_prefill, double(span.layers.windowed), op,
           Grows::context);
@@ -345,7 +351,8 @@ void attention_ops(const ModelShard& shard, const StageSpan& span, const BatchSh
     joined_decode_ops(shard, span, batch, ops);
   } else if (batch.decode_sequences > 0) {
     AttentionDecode op{.sequences = batch.decode_sequences,
-                       .kv_tokens = batch.decode_kv_tokens,
+                       .queries = batch.decode_queries,
+                       .kv_tokens = batch.decode_kv_tokens + batch.later_keys(),
                        .overhang = overhang_of(shard, batch, false),
                        .heads = shard.heads,
                        .kv_heads = shard.kv_heads,
@@ -363,7 +370,7 @@ void attention_ops(const ModelShard& shard, const StageSpan& span, const BatchSh
     const Family family = model.is_mla() ? Family::mla_decode : Family::attn_decode;
     ops.add(OpName::attention, family, double(span.layers.full), op, Grows::context);
     op.window = model.window;
-    op.kv_tokens = batch.decode_window_kv_tokens;
+    op.kv_tokens = batch.decode_window_kv_tokens + batch.later_keys();
     op.overhang = 0;
     ops.add(OpName::attention_window, family, double(span.layers.windowed), op, Grows::context);
   }

@@ -149,8 +149,9 @@ enum class OpName : std::uint8_t {
   optimizer,
   gap,
   host,
+  draft_product,
 };
-constexpr std::array<std::string_view, 43> enum_names(OpName) {
+constexpr std::array<std::string_view, 44> enum_names(OpName) {
   return {"embedding",
           "input_norm",
           "qkv",
@@ -193,7 +194,8 @@ constexpr std::array<std::string_view, 43> enum_names(OpName) {
           "weight_gather",
           "optimizer",
           "gap",
-          "host"};
+          "host",
+          "draft_product"};
 }
 
 }  // namespace engine

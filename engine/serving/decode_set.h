@@ -9,8 +9,8 @@
 
 #include "engine/serving/batch_policy.h"
 #include "engine/serving/longest_context.h"
-#include "engine/serving/pace.h"
 #include "engine/serving/step_calendar.h"
+#include "engine/step/pace.h"
 
 namespace engine {
 

@@ -78,7 +78,10 @@ void ServingSim::start_pool(std::size_t index) {
   const PoolSetup& from = problem_->pools[index];
   Pool& pool = pools_[index];
   pool.count = std::size_t(from.replicas);
-  pool.table.reset(from.context, problem_->scale);
+  pool.table.reset(from.context, problem_->scale,
+                   {.queries = from.pace.queries,
+                    .made = double(from.pace.tokens) / double(from.pace.steps),
+                    .draft = from.draft});
   const ModelShard& shard = from.context.shard;
   const Stage& stage = stages()[stage_of_pool_[index]];
   Replica::Setup setup{.settings = &from.settings,

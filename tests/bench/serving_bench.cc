@@ -80,6 +80,15 @@ BENCHMARK_CAPTURE(Serving, no_evict, policy_named("no_evict"), false)
 BENCHMARK_CAPTURE(Serving, static_batch, policy_named("static"), false)
     ->Unit(benchmark::kMillisecond);
 
+// With an added layer that proposes three tokens.
+void ServingSpeculation(benchmark::State& state) {
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
+  scenario.speculation = {
+      .method = SpeculationMethod::mtp, .tokens = 3, .acceptance = "0.8 0.7 0.6"};
+  run(state, scenario, *served().resources);
+}
+BENCHMARK(ServingSpeculation)->Unit(benchmark::kMillisecond);
+
 // The price of a request does not depend on how many there are.
 void ServingByCount(benchmark::State& state) {
   Scenario scenario = llama_on_a100(policy_named("vllm_v1"));

@@ -51,6 +51,10 @@ axes:
       - {name: meshes, base: {parallel: {tp: 8}, device: {from: h100-sxm, scale_up: {topology: mesh, devices: 4}, scale_out: {topology: mesh}}}}
       - {name: joined, base: {parallel: {tp: 8}, step: {phase: prefill, prompt: 8000}, cluster: {scale_up: {from: nvlink-4, topology: mesh, devices: 4}, scale_out: {from: roce-400, topology: mesh}}}}
       - {name: summed, base: {parallel: {tp: 8}, step: {phase: prefill, prompt: 8000}, cluster: {scale_up: nvlink-4}}}
+      - {name: verified, base: {speculation: {method: draft_model, draft: llama-3.2-1b, tokens: 3, acceptance: [0.8, 0.7]}, step: {batch: 4, context: 900}}}
+      - {name: looked up, base: {speculation: {method: ngram, tokens: 3, acceptance: 0.5}}}
+      - {name: heads, base: {speculation: {method: heads, tokens: 3, acceptance: 0.5}}}
+      - {name: added layer, base: {task: serve, speculation: {method: mtp, tokens: 2, acceptance: 0.7}}}
       - {name: request, base: {task: request, request: {batch: 2, prompt: 9000, cached: 100, output: 20}}}
       - {name: train, base: {task: train, parallel: {tp: 2, pp: 4, dp: 4}, cluster: {devices_per_node: 8}, train: {sequence: 2048, global_batch: 64, zero: 1, sequence_parallel: true, tokens: 1e12}}}
       - {name: rounds, base: {task: train, parallel: {pp: 4, dp: 2}, train: {sequence: 2048, global_batch: 32, schedule: interleaved, virtual_stages: 2, recompute: full, zero: 3, fused: false}}}
@@ -108,6 +112,19 @@ Scenario with_readers(Scenario scenario) {
   return scenario;
 }
 
+// The same points, as requests for which some layers of the model propose tokens.
+Scenario with_draft(Scenario scenario) {
+  scenario.task = engine::Task::request;
+  scenario.request = {.batch = 2, .prompt = 900, .cached = 100, .output = 6};
+  scenario.parallel.pp = 1;
+  scenario.speculation = {
+      .method = engine::SpeculationMethod::draft_model, .tokens = 2, .acceptance = "0.8 0.5"};
+  scenario.draft.present = true;
+  engine::fill_roles(scenario);
+  scenario.draft.deployment.model.layers = std::min<std::int64_t>(4, scenario.model.layers);
+  return scenario;
+}
+
 struct Points {
   std::vector<std::string> names;
   std::vector<Scenario> scenarios;
@@ -141,6 +158,7 @@ const Points& points() {
       if (point.scenario.task == engine::Task::step &&
           point.scenario.device.scale_out.bandwidth.value > 0) {
         add(name + ", prompts elsewhere", with_reader(point.scenario));
+        add(name + ", with a draft", with_draft(point.scenario));
         if (name == "roofline") add("tight, prompts elsewhere", with_tight_reader(point.scenario));
       }
       if (point.scenario.task == engine::Task::serve) {
@@ -162,6 +180,7 @@ const std::map<std::string, std::vector<std::string>>& other_texts() {
       {"prefill.serving.scaling.schedule", {"0:1, 0.5:2"}},
       {"serving.kernels", {"vllm_0.14.0", "trtllm_1.0.0"}},
       {"calibration.name", {"h200-sxm"}},
+      {"speculation.acceptance", {"0.3"}},
   };
   return texts;
 }
