@@ -59,10 +59,12 @@ void ServingSim::start(const ServingProblem& problem) {
     stage_of_pool_[problem.journey[i].pool] = std::uint8_t(i);
   }
   replicas = 0;
+  weighs_ = false;
   for (std::size_t i = 0; i < pools_.size(); ++i) {
     pools_[i].first = replicas;
     start_pool(i);
     replicas += pools_[i].count;
+    weighs_ = weighs_ || pools_[i].weight != ReplicaWeight::none;
   }
   events_.reset(replicas);
   transfers_.reset();
@@ -92,15 +94,17 @@ void ServingSim::start_pool(std::size_t index) {
     setup.ttft_limit = limit < kNever ? limit : 0;
     setup.seconds_per_prompt_token = pool.table.prompt_token_seconds();
   }
+  const RouterEntry& router = router_of(from.settings.router);
+  pool.holders.clear();
+  if (router.reads_caches && pool.count > 1) setup.holders = &pool.holders;
   for (std::size_t i = pool.first; i < pool.first + pool.count; ++i) {
     setup.number = std::int32_t(i);
+    setup.place = std::int32_t(i - pool.first);
     replicas_[i].reset(setup);
     pool_of_[i] = std::uint8_t(index);
   }
-  const RouterEntry& router = router_of(from.settings.router);
   pool.route = router.route;
   pool.weight = router.weight;
-  pool.settles = router.reads_caches && from.settings.prefix_caching;
   pool.weights.reset(pool.count, 0, std::numeric_limits<std::int64_t>::max());
   pool.routed = 0;
 }
@@ -141,21 +145,22 @@ bool ServingSim::take_event(RequestSource& source) {
   const double event = events_.time_of(next);
   const double arrival = source.next_arrival();
   const double carried = transfers_.next();
-  const double soonest = std::min({event, arrival, carried});
+  const double marked = next_mark();
+  const double soonest = std::min(std::min(event, arrival), carried);
   if (soonest == kNever) return false;
-  if (next_mark() <= soonest) {
+  if (marked <= soonest) {
     context.charge(kWorkOfAnArrival * double(replicas_.size()));
-    mark(next_mark());
+    mark(marked);
   } else if (arrival <= event + kSameMoment && arrival <= carried) {
     now_ = std::max(now_, arrival);
     arrive(source);
   } else if (carried <= event + kSameMoment) {
     now_ = std::max(now_, carried);
-    const Transfers::Transfer done = transfers_.take();
-    deliver(done.replica, done.slot);
+    take_delivery();
   } else {
     now_ = event;
-    advance(next, std::min({arrival, carried, next_mark(), events_.earliest_but(next)}), source);
+    const double elsewhere = std::min(std::min(arrival, carried), marked);
+    advance(next, std::min(elsewhere, events_.earliest_but(next)), source);
   }
   return true;
 }
@@ -167,28 +172,21 @@ void ServingSim::mark(double time) {
   stats_.add_edge(time);
 }
 
-// After anything that may have changed when a replica has something to do, or how much it has.
-void ServingSim::note(std::size_t replica) {
-  const Replica& changed = replicas_[replica];
-  events_.set(replica, changed.next_event(), changed.working());
+void ServingSim::weigh(std::size_t replica) {
   Pool& pool = pools_[pool_of_[replica]];
-  if (pool.weight == ReplicaWeight::none) return;
+  const Replica& changed = replicas_[replica];
   pool.weights.set(replica - pool.first, pool.weight == ReplicaWeight::tokens
                                              ? changed.outstanding_tokens()
                                              : changed.outstanding());
 }
 
-std::size_t ServingSim::route(std::size_t stage, const Request& request, double now) {
-  Pool& pool = pools_[problem_->journey[stage].pool];
+std::size_t ServingSim::route_among(Pool& pool, const Request& request, double now) {
   const std::int64_t nth = pool.routed++;
-  if (pool.count == 1) return pool.first;
-  const std::span<Replica> replicas(replicas_.data() + pool.first, pool.count);
-  if (pool.settles) {
-    for (Replica& replica : replicas) replica.settle(now);
-  }
-  return pool.first + pool.route({.replicas = replicas,
+  return pool.first + pool.route({.replicas = {replicas_.data() + pool.first, pool.count},
                                   .weights = pool.weights,
+                                  .holders = pool.holders,
                                   .request = request,
+                                  .now = now,
                                   .nth = nth,
                                   .seed = problem_->seed});
 }
@@ -224,7 +222,7 @@ void ServingSim::advance(std::size_t index, double next_event, RequestSource& so
   Replica& replica = replicas_[index];
   const bool ran = replica.end_work();
   // Whoever is told of an answer at this moment may ask again at once: plan after that.
-  const bool told = depart(index, source);
+  const bool told = !replica.departed().empty() && depart(index, source);
   if (!ran || (!told && replica.plans_now(next_event))) {
     if (replica.expects()) fetch(index);
     replica.plan();
@@ -235,7 +233,6 @@ void ServingSim::advance(std::size_t index, double next_event, RequestSource& so
 
 bool ServingSim::depart(std::size_t index, RequestSource& source) {
   Replica& replica = replicas_[index];
-  if (replica.departed().empty()) return false;
   const bool last = stage_of(index) + 1 == problem_->journey.size();
   const double seen = now_ + stats_.request_latency();
   bool told = false;
@@ -290,6 +287,11 @@ void ServingSim::fetch(std::size_t index) {
       transfers_.start(now_ + seconds, index, slot);
     }
   }
+}
+
+void ServingSim::take_delivery() {
+  const Transfers::Transfer done = transfers_.take();
+  deliver(done.replica, done.slot);
 }
 
 void ServingSim::deliver(std::size_t index, std::int32_t slot) {

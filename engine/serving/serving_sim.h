@@ -70,7 +70,7 @@ class ServingSim {
     std::size_t first = 0, count = 0;
     Route* route = nullptr;
     ReplicaWeight weight = ReplicaWeight::none;
-    bool settles = false;  // caches are looked at when requests are routed
+    PrefixHolders holders;  // among them, for a router that reads caches
     LeastOf<std::int64_t> weights;
     std::int64_t routed = 0;
   };
@@ -79,18 +79,28 @@ class ServingSim {
   void start_pool(std::size_t index);
   std::size_t stage_of(std::size_t replica) const { return stage_of_pool_[pool_of_[replica]]; }
   // The replica of a stage's pool that a request goes to.
-  std::size_t route(std::size_t stage, const Request& request, double now);
+  std::size_t route(std::size_t stage, const Request& request, double now) {
+    Pool& pool = pools_[problem_->journey[stage].pool];
+    return pool.count == 1 ? pool.first : route_among(pool, request, now);
+  }
+  std::size_t route_among(Pool& pool, const Request& request, double now);
 
   // One event; false when there is none.
   bool take_event(RequestSource& source);
   void arrive(RequestSource& source);
   void advance(std::size_t replica, double next_event, RequestSource& source);
-  // Sees to those that are done in a replica; true where a client was told.
+  // Sees to those that are done in a replica, of which there are some; true where a client was told.
   bool depart(std::size_t replica, RequestSource& source);
   void hand_over(std::size_t replica, std::int32_t slot);
   void fetch(std::size_t replica);
+  void take_delivery();
   void deliver(std::size_t replica, std::int32_t slot);
-  void note(std::size_t replica);
+  // After anything that may have changed when a replica has something to do, or how much it has.
+  void note(std::size_t replica) {
+    events_.set(replica, replicas_[replica].next_event(), replicas_[replica].working());
+    if (weighs_) weigh(replica);
+  }
+  void weigh(std::size_t replica);
   void mark(double time);
   double next_mark() const { return std::min(stats_.watch().next_edge(), timeline_.next()); }
 
@@ -100,6 +110,7 @@ class ServingSim {
   std::vector<Replica> replicas_;
   std::vector<std::uint8_t> pool_of_;        // by replica
   std::vector<std::uint8_t> stage_of_pool_;  // the stage of the journey that a pool serves
+  bool weighs_ = false;                      // some router compares how much replicas have to do
   EventQueue events_;
   Transfers transfers_;
   RequestMemory memory_;
