@@ -15,6 +15,7 @@
 #include "engine/serving/router.h"
 #include "engine/serving/serving_stats.h"
 #include "engine/serving/timeline.h"
+#include "engine/serving/transfers.h"
 #include "engine/step/step_table.h"
 #include "engine/workload/request_source.h"
 
@@ -25,7 +26,7 @@ class ServingSim;
 // Everything referred to outlives the run.
 struct ServingProblem {
   std::span<const PoolSetup> pools;
-  Journey journey = {Stage{}};  // by default the first pool reads and writes
+  Journey journey = {};
   const Load& load;
   const Trace* trace = nullptr;
   const Slo& slo;
@@ -80,7 +81,7 @@ class ServingSim {
   std::size_t stage_of(std::size_t replica) const { return stage_of_pool_[pool_of_[replica]]; }
   // The replica of a stage's pool that a request goes to.
   std::size_t route(std::size_t stage, const Request& request, double now) {
-    Pool& pool = pools_[problem_->journey[stage].pool];
+    Pool& pool = pools_[stages()[stage].pool];
     return pool.count == 1 ? pool.first : route_among(pool, request, now);
   }
   std::size_t route_among(Pool& pool, const Request& request, double now);
@@ -101,6 +102,9 @@ class ServingSim {
     if (weighs_) weigh(replica);
   }
   void weigh(std::size_t replica);
+  // Whether the last stage reads a short prompt itself, and the replica that does.
+  bool stays_local(std::size_t& replica);
+  const std::vector<Stage>& stages() const { return problem_->journey.stages; }
   void mark(double time);
   double next_mark() const { return std::min(stats_.watch().next_edge(), timeline_.next()); }
 
