@@ -95,7 +95,7 @@ TEST(PrefixHolders, FindWhatAScanFinds) {
       caches.compute(at, prefix);
     }
     EXPECT_GT(asked, 9'000);
-    EXPECT_GT(elsewhere, 1'000);
+    EXPECT_GT(elsewhere, 500);
   }
 }
 
