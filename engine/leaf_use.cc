@@ -55,6 +55,7 @@ constexpr std::string_view kServedOnly[] = {
     "serving.logit_memory",
     "serving.mixed_attention",
     "serving.stepping",
+    "serving.scaling",
 };
 
 // Training has no KV cache, no inference engine, and nothing between steps.
@@ -188,6 +189,24 @@ std::vector<LeafUse> serving_uses() {
   };
 }
 
+std::vector<LeafUse> scaling_uses() {
+  std::vector<LeafUse> uses{{"serving.scaling.schedule",
+                             "serving.scaling.policy is scheduled",
+                             {is("serving.scaling.policy", {"scheduled"})}}};
+  for (const std::string_view path : {"serving.scaling.interval", "serving.scaling.cold_start"}) {
+    uses.push_back({path,
+                    "serving.scaling.policy is reactive, predictive or scheduled",
+                    {is("serving.scaling.policy", {"reactive", "predictive", "scheduled"})}});
+  }
+  for (const std::string_view path :
+       {"serving.scaling.min_replicas", "serving.scaling.target", "serving.scaling.cooldown"}) {
+    uses.push_back({path,
+                    "serving.scaling.policy is reactive or predictive",
+                    {is("serving.scaling.policy", {"reactive", "predictive"})}});
+  }
+  return uses;
+}
+
 // Kept with a device for the day when something follows from them.
 std::vector<LeafUse> unused() {
   return {
@@ -231,8 +250,8 @@ std::vector<LeafUse> role_uses() {
 
 std::vector<LeafUse> all_uses() {
   std::vector<LeafUse> uses;
-  for (const auto part :
-       {task_uses, role_uses, unused, step_uses, arrival_uses, request_uses, serving_uses}) {
+  for (const auto part : {task_uses, role_uses, unused, step_uses, arrival_uses, request_uses,
+                          serving_uses, scaling_uses}) {
     for (LeafUse& use : part()) uses.push_back(std::move(use));
   }
   return uses;

@@ -39,7 +39,9 @@ std::size_t route_power_of_two(const RouterView& view) {
 std::size_t route_prefix_aware(const RouterView& view) {
   const std::size_t idlest = lightest(view);
   const auto cached = [&view](std::int32_t replica) {
-    return view.replicas[std::size_t(replica)].cached_tokens(view.request, view.now);
+    // Others than these may hold it: requests no longer go there.
+    const bool open = std::size_t(replica) < view.replicas.size();
+    return open ? view.replicas[std::size_t(replica)].cached_tokens(view.request, view.now) : 0;
   };
   const PrefixHolders::Most first{std::int32_t(idlest), cached(std::int32_t(idlest))};
   const auto best =

@@ -23,6 +23,9 @@ double bytes_at_start(const ServingProblem& problem) {
   return bytes;
 }
 
+// The weight of a replica that takes no requests.
+constexpr std::int64_t kNotOpen = std::numeric_limits<std::int64_t>::max();
+
 // An arrival stays in memory until it is answered.
 constexpr double kWorkOfAnEvent = 1, kWorkOfAnArrival = 32;
 
@@ -60,6 +63,7 @@ void ServingSim::start(const ServingProblem& problem) {
   }
   replicas = 0;
   weighs_ = false;
+  scales_ = false;
   for (std::size_t i = 0; i < pools_.size(); ++i) {
     pools_[i].first = replicas;
     start_pool(i);
@@ -108,7 +112,11 @@ void ServingSim::start_pool(std::size_t index) {
   }
   pool.route = router.route;
   pool.weight = router.weight;
-  pool.weights.reset(pool.count, 0, std::numeric_limits<std::int64_t>::max());
+  pool.weights.reset(pool.count, 0, kNotOpen);
+  pool.scaler.reset(from.settings.scaling, pool.count / std::size_t(from.unit),
+                    std::size_t(from.unit));
+  for (std::size_t i = pool.scaler.open(); i < pool.count; ++i) pool.weights.set(i, kNotOpen);
+  scales_ = scales_ || pool.scaler.follows_load();
   pool.routed = 0;
 }
 
@@ -151,7 +159,10 @@ bool ServingSim::take_event(RequestSource& source) {
   const double marked = next_mark();
   const double soonest = std::min(std::min(event, arrival), carried);
   if (soonest == kNever) return false;
-  if (marked <= soonest) {
+  if (scales_ && next_scaling() <= std::min(soonest, marked)) {
+    context.charge(kWorkOfAnEvent * double(replicas_.size()));
+    scale(next_scaling());
+  } else if (marked <= soonest) {
     context.charge(kWorkOfAnArrival * double(replicas_.size()));
     mark(marked);
   } else if (arrival <= event + kSameMoment && arrival <= carried) {
@@ -178,19 +189,57 @@ void ServingSim::mark(double time) {
 void ServingSim::weigh(std::size_t replica) {
   Pool& pool = pools_[pool_of_[replica]];
   const Replica& changed = replicas_[replica];
+  if (scales_) {
+    switch_off_if_empty(pool, replica);
+    if (replica - pool.first >= pool.scaler.open()) return;
+  }
+  if (pool.weight == ReplicaWeight::none) return;
   pool.weights.set(replica - pool.first, pool.weight == ReplicaWeight::tokens
                                              ? changed.outstanding_tokens()
                                              : changed.outstanding());
 }
 
+// ---- replicas that come and go ----------------------------------------------------------------------
+
+double ServingSim::next_scaling() const {
+  double next = kNever;
+  for (const Pool& pool : pools_) next = std::min(next, pool.scaler.next());
+  return next;
+}
+
+void ServingSim::scale(double time) {
+  now_ = std::max(now_, time);
+  for (Pool& pool : pools_) {
+    if (pool.scaler.next() > time) continue;
+    std::int64_t inside = 0;
+    for (std::size_t i = 0; i < pool.count; ++i) inside += replicas_[pool.first + i].outstanding();
+    const std::size_t before = pool.scaler.open();
+    pool.scaler.act(double(inside));
+    for (std::size_t i = pool.scaler.open(); i < pool.count; ++i) {
+      pool.weights.set(i, kNotOpen);
+      switch_off_if_empty(pool, pool.first + i);
+    }
+    for (std::size_t i = before; i < pool.scaler.open(); ++i) note(pool.first + i);
+  }
+}
+
+void ServingSim::switch_off_if_empty(Pool& pool, std::size_t replica) {
+  const std::size_t place = replica - pool.first;
+  if (!pool.scaler.unwanted(place)) return;
+  const std::size_t unit = pool.scaler.unit(), first = place / unit * unit;
+  for (std::size_t i = first; i < first + unit; ++i) {
+    if (replicas_[pool.first + i].outstanding() > 0) return;
+  }
+  pool.scaler.switch_off(place, now_);
+}
+
 std::size_t ServingSim::route_among(Pool& pool, const Request& request, double now) {
-  const std::int64_t nth = pool.routed++;
-  return pool.first + pool.route({.replicas = {replicas_.data() + pool.first, pool.count},
+  return pool.first + pool.route({.replicas = {replicas_.data() + pool.first, pool.scaler.open()},
                                   .weights = pool.weights,
                                   .holders = pool.holders,
                                   .request = request,
                                   .now = now,
-                                  .nth = nth,
+                                  .nth = pool.routed - 1,
                                   .seed = problem_->seed});
 }
 

@@ -13,6 +13,7 @@
 #include "engine/serving/referee.h"
 #include "engine/serving/replica.h"
 #include "engine/serving/router.h"
+#include "engine/serving/scaler.h"
 #include "engine/serving/serving_stats.h"
 #include "engine/serving/timeline.h"
 #include "engine/serving/transfers.h"
@@ -60,6 +61,7 @@ class ServingSim {
   double makespan() const { return makespan_; }
   double idle_seconds() const;
   double idle_seconds(std::size_t pool) const;
+  const Scaler& scaler(std::size_t pool) const { return pools_[pool].scaler; }
   const RunVerdict& verdict() const { return referee_.verdict(); }
   // Units (requests or sessions) of the length at which the run was long enough.
   std::int64_t units() const { return stats_.watch().units(); }
@@ -73,6 +75,7 @@ class ServingSim {
     ReplicaWeight weight = ReplicaWeight::none;
     PrefixHolders holders;  // among them, for a router that reads caches
     LeastOf<std::int64_t> weights;
+    Scaler scaler;
     std::int64_t routed = 0;
   };
 
@@ -82,7 +85,8 @@ class ServingSim {
   // The replica of a stage's pool that a request goes to.
   std::size_t route(std::size_t stage, const Request& request, double now) {
     Pool& pool = pools_[stages()[stage].pool];
-    return pool.count == 1 ? pool.first : route_among(pool, request, now);
+    ++pool.routed;
+    return pool.scaler.open() == 1 ? pool.first : route_among(pool, request, now);
   }
   std::size_t route_among(Pool& pool, const Request& request, double now);
 
@@ -99,13 +103,18 @@ class ServingSim {
   // After anything that may have changed when a replica has something to do, or how much it has.
   void note(std::size_t replica) {
     events_.set(replica, replicas_[replica].next_event(), replicas_[replica].working());
-    if (weighs_) weigh(replica);
+    if (weighs_ || scales_) weigh(replica);
   }
   void weigh(std::size_t replica);
   // Whether the last stage reads a short prompt itself, and the replica that does.
   bool stays_local(std::size_t& replica);
   const std::vector<Stage>& stages() const { return problem_->journey.stages; }
   void mark(double time);
+  // When the number of replicas of a pool may change, and what that does.
+  double next_scaling() const;
+  void scale(double time);
+  // A replica that is no longer wanted and has nothing to do goes off, with those of its unit.
+  void switch_off_if_empty(Pool& pool, std::size_t replica);
   double next_mark() const { return std::min(stats_.watch().next_edge(), timeline_.next()); }
 
   const ServingProblem* problem_ = nullptr;  // while it runs
@@ -122,6 +131,7 @@ class ServingSim {
   std::int64_t longest_output_ = 0;  // of those that arrived
   double now_ = 0;
   double makespan_ = 0;
+  bool scales_ = false;  // some pool follows the load
   Referee referee_;
   Timeline timeline_;
 };
