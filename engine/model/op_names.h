@@ -149,8 +149,16 @@ enum class OpName : std::uint8_t {
   optimizer,
   gap,
   host,
+  context_exchange,
+  context_merge,
+  quantize_gradient,
+  cast_transpose,
+  adapter,
+  dequantize,
+  gradient_offload,
+  weight_upload,
 };
-constexpr std::array<std::string_view, 43> enum_names(OpName) {
+constexpr std::array<std::string_view, 51> enum_names(OpName) {
   return {"embedding",
           "input_norm",
           "qkv",
@@ -193,7 +201,15 @@ constexpr std::array<std::string_view, 43> enum_names(OpName) {
           "weight_gather",
           "optimizer",
           "gap",
-          "host"};
+          "host",
+          "context_exchange",
+          "context_merge",
+          "quantize_gradient",
+          "cast_transpose",
+          "adapter",
+          "dequantize",
+          "gradient_offload",
+          "weight_upload"};
 }
 
 }  // namespace engine

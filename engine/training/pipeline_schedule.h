@@ -19,7 +19,7 @@ struct ChunkTime {
   bool operator==(const ChunkTime&) const = default;
 };
 
-// Chunk c lies on stage c % stages: with several chunks a stage, data goes round the stages several times.
+// Chunk c lies on stage c % stages: with several chunks a stage (interleaved), data goes round the stages several times.
 struct Pipeline {
   Schedule schedule = Schedule::one_f_one_b;
   std::int64_t stages = 1;

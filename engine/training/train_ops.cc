@@ -1,6 +1,11 @@
 #include "engine/training/train_ops.h"
 
+#include <algorithm>
+
 #include "engine/model/backward_ops.h"
+#include "engine/training/adapters.h"
+#include "engine/training/context_ops.h"
+#include "engine/training/kept_activations.h"
 
 namespace engine {
 namespace {
@@ -33,9 +38,33 @@ void unfuse(double Unfused::*times, OpList& ops) {
   ops = unfused;
 }
 
-BatchShape batch_of(const TrainSettings& train, const ModelSpec& model, bool last) {
+// The tokens of a micro-batch that one device has, and its share of the query-key pairs. Packed documents see themselves
+// only: as many more pairs than equal ones as the mean square of their lengths exceeds the square of the mean.
+BatchShape batch_of(const TrainSettings& train, const ModelShard& shard, bool last) {
   BatchShape batch;
-  add_prefill(batch, train.micro_batch, train.sequence, 0, model.window);
+  const std::int64_t window = shard.model->window;
+  const std::int64_t length = train.document_length;
+  if (length > 0 && length < train.sequence) {
+    const double documents =
+        double(train.micro_batch) * double(train.sequence) / double(length);
+    add_prefill(batch, 1, length, 0, window);
+    const double unequal = 1 + train.document_cv * train.document_cv;
+    batch.prefill_sequences = std::int64_t(documents + 0.5);
+    batch.prefill_tokens = train.micro_batch * train.sequence;
+    batch.prefill_pairs *= documents * unequal;
+    batch.prefill_kv_tokens *= documents;
+    batch.prefill_window_pairs *= documents;
+    batch.prefill_window_kv_tokens *= documents;
+  } else {
+    add_prefill(batch, train.micro_batch, train.sequence, 0, window);
+  }
+  const double sharing = double(shard.parallel.cp);
+  batch.prefill_tokens /= shard.parallel.cp;
+  batch.prefill_pairs /= sharing;
+  batch.prefill_window_pairs /= sharing;
+  batch.prefill_kv_tokens /= sharing;
+  batch.prefill_window_kv_tokens =
+      std::min(batch.prefill_window_kv_tokens, batch.prefill_kv_tokens);
   batch.sampled = last ? batch.prefill_tokens : 0;
   return batch;
 }
@@ -46,7 +75,8 @@ class Trained {
  public:
   Trained(const ModelShard& shard, const TrainSettings& train)
       : shard_(shard),
-        tokens_(double(train.micro_batch * train.sequence)),
+        train_(train),
+        tokens_(tokens_of_a_pass(train, shard.parallel)),
         split_(train.sequence_parallel ? double(shard.parallel.tp) : 1) {}
 
   void add(PlannedOp op, OpList& ops) const {
@@ -65,7 +95,19 @@ class Trained {
         op.family = Family::residual;
         op.op = loss();
         return ops.add(op);
+      case OpName::attention:
+      case OpName::attention_window:
+        if (shard_.parallel.cp == 1) return ops.add(op);
+        return add_shared_attention(op,
+                                    {.exchange = train_.context,
+                                     .devices = shard_.parallel.cp,
+                                     .stride = shard_.parallel.tp},
+                                    ops);
       default:
+        if (train_.has_adapters() && !std::holds_alternative<Collective>(op.op) &&
+            !std::holds_alternative<Elementwise>(op.op)) {
+          return add_with_adapters(op, train_, ops);
+        }
         return split_ > 1 ? add_split(op, ops) : ops.add(op);
     }
   }
@@ -102,6 +144,7 @@ class Trained {
   }
 
   const ModelShard& shard_;
+  const TrainSettings& train_;
   double tokens_;
   double split_;  // devices that norms are split over
 };
@@ -116,28 +159,39 @@ bool is_recomputed(OpName name, Recompute what) {
     case Recompute::none:
       return false;
     case Recompute::attention:
-      return name == OpName::attention || name == OpName::attention_window;
+      return name == OpName::attention || name == OpName::attention_window ||
+             name == OpName::context_exchange || name == OpName::context_merge;
     case Recompute::full:
       return !at_an_end(name);
   }
   return false;
 }
 
-}  // namespace
-
-void pass_ops(const ModelShard& shard, const StageSpan& span, const TrainSettings& train,
-              PassOps& ops) {
-  const BatchShape batch = batch_of(train, *shard.model, span.last);
+void forward_ops(const ModelShard& shard, const StageSpan& span, const TrainSettings& train,
+                 OpList& ops) {
+  const BatchShape batch = batch_of(train, shard, span.last);
   OpList served;
   token_ops(shard, span, batch, served);
   attention_ops(shard, span, batch, served);
-  for (OpList* list : {&ops.forward, &ops.recomputed, &ops.inputs, &ops.weights}) list->clear();
   const Trained trained(shard, train);
-  for (const PlannedOp& op : served) trained.add(op, ops.forward);
-  for (const PlannedOp& op : ops.forward) {
+  for (const PlannedOp& op : served) trained.add(op, ops);
+}
+
+}  // namespace
+
+void pass_ops(const ModelShard& shard, const Chunk& chunk, const TrainSettings& train,
+              PassOps& ops) {
+  for (OpList* list : {&ops.forward, &ops.recomputed, &ops.inputs, &ops.weights}) list->clear();
+  forward_ops(shard, chunk.span, train, ops.forward);
+  const bool partly = chunk.trained != chunk.span;
+  OpList trained;
+  if (partly && chunk.has_gradients()) forward_ops(shard, chunk.trained, train, trained);
+  const OpList& kept = partly ? trained : ops.forward;
+  for (const PlannedOp& op : kept) {
     if (is_recomputed(op.name, train.recompute)) ops.recomputed.add(op);
   }
-  backward_ops(ops.forward, ops.inputs, ops.weights);
+  backward_ops(kept, ops.inputs, ops.weights);
+  if (train.has_adapters()) keep_adapters(ops.weights);
   if (train.fused) return;
   unfuse(&Unfused::forward, ops.forward);
   unfuse(&Unfused::forward, ops.recomputed);
@@ -148,11 +202,12 @@ Collective stage_transfer(const ModelShard& shard, const TrainSettings& train) {
   constexpr double value_bytes = 2;
   const Parallelism& parallel = shard.parallel;
   return {.pattern = Pattern::send_recv,
-          .bytes = double(train.micro_batch * train.sequence) * double(shard.model->hidden) *
-                   value_bytes / double(parallel.tp),
+          .bytes = tokens_of_a_pass(train, parallel) * double(shard.model->hidden) * value_bytes /
+                   double(parallel.tp),
           .ranks = 2,
-          // Devices that share layers lie next to one another, then replicas, then stages.
-          .stride = parallel.tp * parallel.dp};
+          // Devices that share layers lie next to one another, then those that share sequences, then replicas, then
+          // stages.
+          .stride = parallel.tp * parallel.cp * parallel.dp};
 }
 
 }  // namespace engine
