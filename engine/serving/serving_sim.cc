@@ -26,10 +26,10 @@ double bytes_at_start(const ServingProblem& problem) {
 // An arrival stays in memory until it is answered.
 constexpr double kWorkOfAnEvent = 1, kWorkOfAnArrival = 32;
 
-void check_journey(const Journey& journey) {
-  const bool one = journey.size() == 1 && journey[0].reads && journey[0].writes;
-  const bool two = journey.size() == 2 && journey[0].reads && !journey[0].writes &&
-                   !journey[1].reads && journey[1].writes && journey[0].pool != journey[1].pool;
+void check_journey(const std::vector<Stage>& stages) {
+  const bool one = stages.size() == 1 && stages[0].reads && stages[0].writes;
+  const bool two = stages.size() == 2 && stages[0].reads && !stages[0].writes && !stages[1].reads &&
+                   stages[1].writes && stages[0].pool != stages[1].pool;
   check(one || two, "one pool reads and writes, or one reads and another writes");
 }
 
@@ -39,8 +39,8 @@ void check_journey(const Journey& journey) {
 
 void ServingSim::start(const ServingProblem& problem) {
   problem_ = &problem;
-  check_journey(problem.journey);
-  const StepContext& answers = problem.pools[problem.journey.back().pool].context;
+  check_journey(stages());
+  const StepContext& answers = problem.pools[stages().back().pool].context;
   if (answers.work != nullptr) answers.work->charge_bytes(bytes_at_start(problem));
   stats_.reset({.slo = problem.slo,
                 .plan = problem.plan,
@@ -55,8 +55,8 @@ void ServingSim::start(const ServingProblem& problem) {
   replicas_.resize(replicas);
   pool_of_.resize(replicas);
   stage_of_pool_.assign(pools_.size(), 0);
-  for (std::size_t i = 0; i < problem.journey.size(); ++i) {
-    stage_of_pool_[problem.journey[i].pool] = std::uint8_t(i);
+  for (std::size_t i = 0; i < stages().size(); ++i) {
+    stage_of_pool_[stages()[i].pool] = std::uint8_t(i);
   }
   replicas = 0;
   for (std::size_t i = 0; i < pools_.size(); ++i) {
@@ -65,7 +65,7 @@ void ServingSim::start(const ServingProblem& problem) {
     replicas += pools_[i].count;
   }
   events_.reset(replicas);
-  transfers_.reset();
+  transfers_.reset(replicas);
   longest_output_ = 0;
   now_ = 0;
 }
@@ -76,16 +76,19 @@ void ServingSim::start_pool(std::size_t index) {
   pool.count = std::size_t(from.replicas);
   pool.table.reset(from.context, problem_->scale);
   const ModelShard& shard = from.context.shard;
+  const Stage& stage = stages()[stage_of_pool_[index]];
   Replica::Setup setup{.settings = &from.settings,
                        .table = &pool.table,
                        .stats = &stats_,
                        .sums = &stats_.pool(index),
+                       .role = from.role,
                        .lanes = shard.parallel.pp,
                        .kv_blocks = from.kv_blocks,
                        .longest = from.longest,
                        .window = shard.model->window,
                        .pace = from.pace,
-                       .hands_over = !problem_->journey[stage_of_pool_[index]].writes,
+                       .hands_over = !stage.writes,
+                       .tells_first_token = stage.carry.tells_first_token,
                        .audit = problem_->audit};
   if (from.settings.ordering == Ordering::slo) {
     const double limit = request_limit(problem_->slo.ttft).value;
@@ -151,8 +154,9 @@ bool ServingSim::take_event(RequestSource& source) {
     arrive(source);
   } else if (carried <= event + kSameMoment) {
     now_ = std::max(now_, carried);
-    const Transfers::Transfer done = transfers_.take();
-    deliver(done.replica, done.slot);
+    const Transfers::Arrived done = transfers_.take();
+    stats_.pool(pool_of_[done.shipment.to]).carry_seconds += now_ - done.started;
+    deliver(done.shipment.to, done.shipment.slot);
   } else {
     now_ = event;
     advance(next, std::min({arrival, carried, next_mark(), events_.earliest_but(next)}), source);
@@ -179,7 +183,7 @@ void ServingSim::note(std::size_t replica) {
 }
 
 std::size_t ServingSim::route(std::size_t stage, const Request& request, double now) {
-  Pool& pool = pools_[problem_->journey[stage].pool];
+  Pool& pool = pools_[stages()[stage].pool];
   const std::int64_t nth = pool.routed++;
   if (pool.count == 1) return pool.first;
   const std::span<Replica> replicas(replicas_.data() + pool.first, pool.count);
@@ -203,9 +207,12 @@ void ServingSim::arrive(RequestSource& source) {
     longest_output_ = request_.output;
   }
   stats_.arrived(request_);
-  const std::size_t target = route(0, request_, request_.arrival);
+  std::size_t target = 0;
+  const bool local = stays_local(target);
+  if (!local) target = route(0, request_, request_.arrival);
   bool fits = true;
-  for (const Stage& stage : problem_->journey) {
+  for (const Stage& stage : stages()) {
+    if (local && !stage.writes) continue;
     const Replica& any = replicas_[pools_[stage.pool].first];
     fits = fits && any.fits(request_.prompt, stage.writes ? request_.output : 1);
   }
@@ -214,8 +221,16 @@ void ServingSim::arrive(RequestSource& source) {
     source.answered(request_.client, request_.arrival);
     return;
   }
-  replicas_[target].enqueue(request_, problem_->journey[0].writes ? request_.output : 1);
+  replicas_[target].enqueue(request_, local || stages()[0].writes ? request_.output : 1);
   note(target);
+}
+
+bool ServingSim::stays_local(std::size_t& replica) {
+  if (problem_->journey.short_prompt == 0 || stages().size() == 1) return false;
+  replica = route(stages().size() - 1, request_, request_.arrival);
+  Replica& there = replicas_[replica];
+  there.settle(request_.arrival);
+  return request_.prompt - there.cached_tokens(request_) <= problem_->journey.short_prompt;
 }
 
 // ---- a replica's turn -----------------------------------------------------------------------------
@@ -236,7 +251,7 @@ void ServingSim::advance(std::size_t index, double next_event, RequestSource& so
 bool ServingSim::depart(std::size_t index, RequestSource& source) {
   Replica& replica = replicas_[index];
   if (replica.departed().empty()) return false;
-  const bool last = stage_of(index) + 1 == problem_->journey.size();
+  const bool last = stage_of(index) + 1 == stages().size();
   const double seen = now_ + stats_.request_latency();
   bool told = false;
   for (const std::int32_t slot : replica.departed()) {
@@ -278,16 +293,26 @@ void ServingSim::hand_over(std::size_t index, std::int32_t slot) {
 // KV starts on its way to a replica that has room for it. What takes no time is there at once.
 void ServingSim::fetch(std::size_t index) {
   Replica& replica = replicas_[index];
+  const Carry& carry = stages()[stage_of(index)].carry;
   for (std::int32_t slot; (slot = replica.make_room()) >= 0;) {
-    const std::int64_t tokens = replica.sequence(slot).carried;
-    const double seconds = problem_->journey[stage_of(index)].carry.seconds(tokens);
-    PoolSums& sums = stats_.pool(pool_of_[index]);
-    sums.carried_tokens += double(tokens);
-    sums.carry_seconds += seconds;
-    if (seconds <= kSameMoment) {
+    const Sequence& sequence = replica.sequence(slot);
+    const double tokens = double(sequence.carried);
+    stats_.pool(pool_of_[index]).carried_tokens += tokens;
+    const Shipment shipment{.from = std::size_t(sequence.from_replica),
+                            .to = index,
+                            .slot = slot,
+                            .sent = tokens * carry.sent_per_token,
+                            .received = tokens * carry.received_per_token,
+                            .latency = carry.latency,
+                            // Nothing is sent ahead to where there is no room.
+                            .last_share = sequence.waited_for_room ? 1 : carry.last_share,
+                            .reading_since = sequence.scheduled};
+    const double alone = std::max(shipment.sent, shipment.received) + shipment.latency;
+    if (sequence.carried == 0 || alone <= kSameMoment) {
       deliver(index, slot);
     } else {
-      transfers_.start(now_ + seconds, index, slot);
+      const std::size_t sharing = transfers_.start(now_, shipment);
+      problem_->pools[0].context.charge(kWorkOfAnEvent * double(sharing));
     }
   }
 }

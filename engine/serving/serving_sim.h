@@ -15,6 +15,7 @@
 #include "engine/serving/router.h"
 #include "engine/serving/serving_stats.h"
 #include "engine/serving/timeline.h"
+#include "engine/serving/transfers.h"
 #include "engine/step/step_table.h"
 #include "engine/workload/request_source.h"
 
@@ -25,7 +26,7 @@ class ServingSim;
 // Everything referred to outlives the run.
 struct ServingProblem {
   std::span<const PoolSetup> pools;
-  Journey journey = {Stage{}};  // by default the first pool reads and writes
+  Journey journey = {};
   const Load& load;
   const Trace* trace = nullptr;
   const Slo& slo;
@@ -90,6 +91,9 @@ class ServingSim {
   void hand_over(std::size_t replica, std::int32_t slot);
   void fetch(std::size_t replica);
   void deliver(std::size_t replica, std::int32_t slot);
+  // Whether the last stage reads a short prompt itself, and the replica that does.
+  bool stays_local(std::size_t& replica);
+  const std::vector<Stage>& stages() const { return problem_->journey.stages; }
   void note(std::size_t replica);
   void mark(double time);
   double next_mark() const { return std::min(stats_.watch().next_edge(), timeline_.next()); }

@@ -44,7 +44,7 @@ axes:
       - {name: latent, base: {device: h200-sxm, model: deepseek-v3, parallel: {tp: 8, pp: 2, ep: 8}, quant: {weights: fp8, activations: fp8}}}
       - {name: mixture, base: {model: mixtral-8x7b, parallel: {tp: 2, dp: 2, ep: 2}, step.batch: 16, quant: {weights: int4}}}
       - {name: windows, base: {model: gpt-oss-20b, quant: {weights: fp4, scope: experts}, step: {batch: 4, context: 9000}}}
-      - {name: nodes, base: {parallel: {tp: 8, dp: 2}, step: {phase: prefill, prompt: 4000}, cluster: {devices_per_node: 4, nodes: 4, scale_up: nvlink-3, scale_out: infiniband-hdr-200}}}
+      - {name: nodes, base: {parallel: {tp: 8, dp: 2}, step: {phase: prefill, prompt: 4000}, cluster: {devices_per_node: 4, nodes: 8, scale_up: nvlink-3, scale_out: infiniband-hdr-200}}}
       - {name: reduced, base: {parallel: {tp: 8}, step: {phase: prefill, prompt: 8000}}}
       - {name: far, base: {parallel: {tp: 16}, model: llama-3.1-70b, step: {phase: prefill, prompt: 8000}}}
       - {name: meshes, base: {parallel: {tp: 8}, device: {from: h100-sxm, scale_up: {topology: mesh, devices: 4}, scale_out: {topology: mesh}}}}
@@ -90,6 +90,20 @@ Scenario with_tight_reader(const Scenario& scenario) {
   return tight;
 }
 
+// Served loads whose prompts are read by a deployment of their own that is like the main one, short ones apart,
+// over a link of their own.
+Scenario with_readers(Scenario scenario) {
+  scenario.prefill.present = true;
+  engine::fill_roles(scenario);
+  scenario.transfer.link = {.name = "wire",
+                            .topology = engine::Topology::fabric,
+                            .bandwidth = engine::BytesPerSecond{2e9},
+                            .latency = engine::Seconds{1e-3},
+                            .devices = 64};
+  scenario.transfer.local_prompt = 400;
+  return scenario;
+}
+
 struct Points {
   std::vector<std::string> names;
   std::vector<Scenario> scenarios;
@@ -124,6 +138,9 @@ const Points& points() {
           point.scenario.device.scale_out.bandwidth.value > 0) {
         add(name + ", prompts elsewhere", with_reader(point.scenario));
         if (name == "roofline") add("tight, prompts elsewhere", with_tight_reader(point.scenario));
+      }
+      if (point.scenario.task == engine::Task::serve) {
+        add(name + ", prompts elsewhere", with_readers(point.scenario));
       }
     }
     return built;
