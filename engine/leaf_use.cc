@@ -55,6 +55,7 @@ constexpr std::string_view kServedOnly[] = {
     "serving.logit_memory",
     "serving.mixed_attention",
     "serving.stepping",
+    "serving.scaling",
 };
 
 // Training has no KV cache, no inference engine, and nothing between steps.
@@ -172,6 +173,8 @@ std::vector<LeafUse> training_uses() {
        "train.optimizer is adamw, muon or sgd",
        {is("train.optimizer", {"adamw", "muon", "sgd"})}},
       {"train.sequence_parallel", "parallel.tp is above 1", {above("parallel.tp", 1)}},
+      {"train.tp_overlap", "parallel.tp is above 1", {above("parallel.tp", 1)}},
+      {"train.tp_overlap", "train.sequence_parallel is true", {on("train.sequence_parallel")}},
       {"train.context", "parallel.cp is above 1", {above("parallel.cp", 1)}},
       {"train.document_cv", "train.document_length is above 0", {above("train.document_length", 0)}},
       {"train.lora_rank", "train.method is lora or qlora", {is("train.method", {"lora", "qlora"})}},
@@ -211,6 +214,26 @@ std::vector<LeafUse> serving_uses() {
        "serving.policy is vllm_v1",
        {is("serving.policy", {"vllm_v1"})}},
   };
+}
+
+std::vector<LeafUse> scaling_uses() {
+  std::vector<LeafUse> uses{
+      {"serving.scaling", "serving.replicas is above 1", {above("serving.replicas", 1)}},
+      {"serving.scaling.schedule",
+       "serving.scaling.policy is scheduled",
+       {is("serving.scaling.policy", {"scheduled"})}}};
+  for (const std::string_view path : {"serving.scaling.interval", "serving.scaling.cold_start"}) {
+    uses.push_back({path,
+                    "serving.scaling.policy is reactive, predictive or scheduled",
+                    {is("serving.scaling.policy", {"reactive", "predictive", "scheduled"})}});
+  }
+  for (const std::string_view path :
+       {"serving.scaling.min_replicas", "serving.scaling.target", "serving.scaling.cooldown"}) {
+    uses.push_back({path,
+                    "serving.scaling.policy is reactive or predictive",
+                    {is("serving.scaling.policy", {"reactive", "predictive"})}});
+  }
+  return uses;
 }
 
 // Kept with a device for the day when something follows from them.
@@ -255,9 +278,8 @@ std::vector<LeafUse> role_uses() {
 
 std::vector<LeafUse> all_uses() {
   std::vector<LeafUse> uses;
-  for (const auto part :
-       {task_uses, role_uses, unused, step_uses, arrival_uses, request_uses, serving_uses,
-        training_uses}) {
+  for (const auto part : {task_uses, role_uses, unused, step_uses, arrival_uses, request_uses,
+                          serving_uses, scaling_uses, training_uses}) {
     for (LeafUse& use : part()) uses.push_back(std::move(use));
   }
   return uses;

@@ -18,6 +18,7 @@ struct PoolSetup {
   const StepContext& context;
   std::int64_t kv_blocks = 1;  // of a replica
   std::int64_t replicas = 1;
+  std::int64_t unit = 1;  // replicas that are only on together
   std::int64_t longest = 1;  // tokens of the longest sequence
   Pace pace = {};
   DeploymentRole role = DeploymentRole::main;

@@ -23,6 +23,9 @@ double bytes_at_start(const ServingProblem& problem) {
   return bytes;
 }
 
+// The weight of a replica that takes no requests.
+constexpr std::int64_t kNotOpen = std::numeric_limits<std::int64_t>::max();
+
 // An arrival stays in memory until it is answered.
 constexpr double kWorkOfAnEvent = 1, kWorkOfAnArrival = 32;
 
@@ -59,6 +62,7 @@ void ServingSim::start(const ServingProblem& problem) {
     stage_of_pool_[stages()[i].pool] = std::uint8_t(i);
   }
   replicas = 0;
+  scales_ = false;
   for (std::size_t i = 0; i < pools_.size(); ++i) {
     pools_[i].first = replicas;
     start_pool(i);
@@ -104,7 +108,11 @@ void ServingSim::start_pool(std::size_t index) {
   pool.route = router.route;
   pool.weight = router.weight;
   pool.settles = router.reads_caches && from.settings.prefix_caching;
-  pool.weights.reset(pool.count, 0, std::numeric_limits<std::int64_t>::max());
+  pool.weights.reset(pool.count, 0, kNotOpen);
+  pool.scaler.reset(from.settings.scaling, pool.count / std::size_t(from.unit),
+                    std::size_t(from.unit));
+  for (std::size_t i = pool.scaler.open(); i < pool.count; ++i) pool.weights.set(i, kNotOpen);
+  scales_ = scales_ || pool.scaler.follows_load();
   pool.routed = 0;
 }
 
@@ -146,7 +154,10 @@ bool ServingSim::take_event(RequestSource& source) {
   const double carried = transfers_.next();
   const double soonest = std::min({event, arrival, carried});
   if (soonest == kNever) return false;
-  if (next_mark() <= soonest) {
+  if (scales_ && next_scaling() <= std::min(soonest, next_mark())) {
+    context.charge(kWorkOfAnEvent * double(replicas_.size()));
+    scale(next_scaling());
+  } else if (next_mark() <= soonest) {
     context.charge(kWorkOfAnArrival * double(replicas_.size()));
     mark(next_mark());
   } else if (arrival <= event + kSameMoment && arrival <= carried) {
@@ -176,17 +187,56 @@ void ServingSim::note(std::size_t replica) {
   const Replica& changed = replicas_[replica];
   events_.set(replica, changed.next_event(), changed.working());
   Pool& pool = pools_[pool_of_[replica]];
+  if (scales_) {
+    switch_off_if_empty(pool, replica);
+    if (replica - pool.first >= pool.scaler.open()) return;
+  }
   if (pool.weight == ReplicaWeight::none) return;
   pool.weights.set(replica - pool.first, pool.weight == ReplicaWeight::tokens
                                              ? changed.outstanding_tokens()
                                              : changed.outstanding());
 }
 
+// ---- replicas that come and go ----------------------------------------------------------------------
+
+double ServingSim::next_scaling() const {
+  double next = kNever;
+  for (const Pool& pool : pools_) next = std::min(next, pool.scaler.next());
+  return next;
+}
+
+void ServingSim::scale(double time) {
+  now_ = std::max(now_, time);
+  for (Pool& pool : pools_) {
+    if (pool.scaler.next() > time) continue;
+    std::int64_t inside = 0;
+    for (std::size_t i = 0; i < pool.count; ++i) inside += replicas_[pool.first + i].outstanding();
+    const std::size_t before = pool.scaler.open();
+    pool.scaler.act(double(inside));
+    for (std::size_t i = pool.scaler.open(); i < pool.count; ++i) {
+      pool.weights.set(i, kNotOpen);
+      switch_off_if_empty(pool, pool.first + i);
+    }
+    for (std::size_t i = before; i < pool.scaler.open(); ++i) note(pool.first + i);
+  }
+}
+
+void ServingSim::switch_off_if_empty(Pool& pool, std::size_t replica) {
+  const std::size_t place = replica - pool.first;
+  if (!pool.scaler.unwanted(place)) return;
+  const std::size_t unit = pool.scaler.unit(), first = place / unit * unit;
+  for (std::size_t i = first; i < first + unit; ++i) {
+    if (replicas_[pool.first + i].outstanding() > 0) return;
+  }
+  pool.scaler.switch_off(place, now_);
+}
+
 std::size_t ServingSim::route(std::size_t stage, const Request& request, double now) {
   Pool& pool = pools_[stages()[stage].pool];
   const std::int64_t nth = pool.routed++;
-  if (pool.count == 1) return pool.first;
-  const std::span<Replica> replicas(replicas_.data() + pool.first, pool.count);
+  const std::size_t open = pool.scaler.open();
+  if (open == 1) return pool.first;
+  const std::span<Replica> replicas(replicas_.data() + pool.first, open);
   if (pool.settles) {
     for (Replica& replica : replicas) replica.settle(now);
   }

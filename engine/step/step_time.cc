@@ -87,11 +87,13 @@ KernelRow named_row(const PlannedOp& planned, const StepContext& context, Phase 
 template <class Take>
 void each_stream_row(const OpList& ops, const StepContext& context, Phase phase, CallRows* known,
                      Take&& take) {
-  std::array<StreamRow, OpList::kMost> made;
+  constexpr std::size_t most = 32;
+  std::array<StreamRow, most> made;
   std::size_t count = 0;
   for (const PlannedOp& planned : ops) {
     if (planned.beside.group == 0) continue;
     check(planned.beside.stream < kMostStreams, "a group has that many streams");
+    check(count < most, "a step has few operations beside others");
     made[count++] = {planned.beside, named_row(planned, context, phase, known)};
   }
   const std::span<StreamRow> streams(made.data(), count);

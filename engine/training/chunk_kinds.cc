@@ -16,8 +16,9 @@ Seconds pass_time(const DeviceTime& device, const HostSettings& host) {
 
 }  // namespace
 
-ChunkKinds::ChunkKinds(const StepContext& context, const TrainSettings& train, std::int64_t chunks)
-    : context_(context), train_(train) {
+ChunkKinds::ChunkKinds(const StepContext& context, const TrainSettings& train, std::int64_t chunks,
+                       TrainScratch& scratch)
+    : context_(context), train_(train), known_(scratch) {
   std::vector<Chunk> cut;
   cut_into_chunks(*context.shard.model, train, chunks, cut);
   kind_of_.reserve(cut.size());
@@ -45,6 +46,7 @@ ChunkKind ChunkKinds::placed(const Chunk& chunk) {
 }
 
 void ChunkKinds::find_times() {
+  known_.begin(context_, train_);
   for (ChunkKind& kind : kinds_) {
     context_.charge(kWorkOfAStep);
     pass_ops(context_.shard, kind.chunk, train_, ops_);
@@ -57,10 +59,10 @@ void ChunkKinds::time_passes(ChunkPasses& passes) {
   const auto timed = [&](const OpList& ops, Phase phase, CallRows& known) {
     return device_time(ops, context_, phase, nullptr, &known);
   };
-  passes.forward = timed(ops_.forward, Phase::forward, forward_calls_);
-  passes.recomputed = timed(ops_.recomputed, Phase::recompute, forward_calls_);
-  passes.inputs = timed(ops_.inputs, Phase::backward, input_calls_);
-  passes.weights = timed(ops_.weights, Phase::backward, weight_calls_);
+  passes.forward = timed(ops_.forward, Phase::forward, known_.forward);
+  passes.recomputed = timed(ops_.recomputed, Phase::recompute, known_.forward);
+  passes.inputs = timed(ops_.inputs, Phase::backward, known_.inputs);
+  passes.weights = timed(ops_.weights, Phase::backward, known_.weights);
   passes.forward_time = pass_time(passes.forward, context_.host);
   passes.recompute_time = pass_time(passes.recomputed, context_.host);
   passes.inputs_time = pass_time(passes.inputs, context_.host);
@@ -96,10 +98,10 @@ void ChunkKinds::add_rows(std::size_t chunk, double count, Breakdown& rows) {
     device_time(ops, context_, phase, &row_scratch_, &known);
     for (const KernelRow& row : row_scratch_) rows.add(row, count);
   };
-  add(ops_.forward, Phase::forward, forward_calls_);
-  add(ops_.recomputed, Phase::recompute, forward_calls_);
-  add(ops_.inputs, Phase::backward, input_calls_);
-  add(ops_.weights, Phase::backward, weight_calls_);
+  add(ops_.forward, Phase::forward, known_.forward);
+  add(ops_.recomputed, Phase::recompute, known_.forward);
+  add(ops_.inputs, Phase::backward, known_.inputs);
+  add(ops_.weights, Phase::backward, known_.weights);
 }
 
 }  // namespace engine

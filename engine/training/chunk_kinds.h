@@ -9,6 +9,7 @@
 #include "engine/training/replica_traffic.h"
 #include "engine/training/train_memory.h"
 #include "engine/training/train_ops.h"
+#include "engine/training/train_scratch.h"
 #include "engine/training/train_settings.h"
 
 namespace engine {
@@ -36,7 +37,8 @@ struct ChunkKind {
 class ChunkKinds {
  public:
   // What lies in memory is known at once; times are when they have been asked for.
-  ChunkKinds(const StepContext& context, const TrainSettings& train, std::int64_t chunks);
+  ChunkKinds(const StepContext& context, const TrainSettings& train, std::int64_t chunks,
+             TrainScratch& scratch);
   void find_times();
 
   std::size_t size() const { return kind_of_.size(); }
@@ -55,8 +57,7 @@ class ChunkKinds {
   std::vector<std::size_t> kind_of_;
   std::vector<ChunkKind> kinds_;
   PassOps ops_;
-  // Forward passes share their calls with those that are done again.
-  CallRows forward_calls_, input_calls_, weight_calls_;
+  TrainScratch& known_;  // forward passes share their calls with those that are done again
   std::vector<KernelRow> row_scratch_;
 };
 

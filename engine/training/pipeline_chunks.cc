@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "engine/base/check.h"
@@ -32,8 +33,8 @@ class Chunks {
         backward_time_[s * chunks + chunks - 1 - c] = time.backward.value + time.weights.value;
       }
     }
-    forward_end_.resize(stages * std::size_t(passes_));
-    backward_end_.resize(stages * std::size_t(passes_));
+    forward_end_.reset(new double[stages * std::size_t(passes_)]);
+    backward_end_.reset(new double[stages * std::size_t(passes_)]);
   }
 
   double run() {
@@ -127,7 +128,7 @@ class Chunks {
   double send_;
   std::vector<Stage> stages_;
   std::vector<double> forward_time_, backward_time_;  // of a stage's chunks, in its order
-  std::vector<double> forward_end_, backward_end_;    // of a stage's passes
+  std::unique_ptr<double[]> forward_end_, backward_end_;  // of a stage's passes, as far as they are done
 };
 
 }  // namespace

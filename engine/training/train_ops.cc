@@ -124,14 +124,16 @@ class Trained {
   void add_split(PlannedOp op, OpList& ops) const {
     if (auto* sum = std::get_if<Collective>(&op.op);
         sum != nullptr && sum->pattern == Pattern::all_reduce) {
+      const bool attention = op.name == OpName::attention_reduce;
       sum->library = Library::general;
       sum->pattern = Pattern::reduce_scatter;
       op.family = Family::reduce_scatter;
-      ops.add(op);
+      add_beside(op, attention ? OpName::attention_out : OpName::down, ops);
       sum->pattern = Pattern::all_gather;
       op.family = Family::all_gather;
-      return ops.add(op);
+      return add_beside(op, attention ? OpName::gate_up : OpName::qkv, ops);
     }
+    op.beside = {.group = group_of(op.name), .stream = 0};
     if (op.name == OpName::input_norm || op.name == OpName::mlp_norm ||
         op.name == OpName::final_norm || op.name == OpName::embedding) {
       auto& pass = std::get<Elementwise>(op.op);
@@ -141,6 +143,36 @@ class Trained {
       pass.flops /= split_;
     }
     ops.add(op);
+  }
+
+  // Where products and the collectives between them go on in pieces: groups of one product and its collective; 0: none.
+  // The first two groups are a ring's.
+  std::uint8_t group_of(OpName product) const {
+    if (!train_.tp_overlap) return 0;
+    switch (product) {
+      case OpName::qkv:
+        return 3;
+      case OpName::attention_out:
+        return 4;
+      case OpName::gate_up:
+      case OpName::up:
+        return 5;
+      case OpName::down:
+        return 6;
+      default:
+        return 0;
+    }
+  }
+  // Of as many pieces as there are devices, one has nothing to go beside.
+  void add_beside(PlannedOp collective, OpName product, OpList& ops) const {
+    const std::uint8_t group = group_of(product);
+    if (group == 0) return ops.add(collective);
+    const double calls = collective.calls;
+    collective.calls = calls / split_;
+    ops.add(collective);
+    collective.calls = calls - collective.calls;
+    collective.beside = {.group = group, .stream = 1};
+    ops.add(collective);
   }
 
   const ModelShard& shard_;

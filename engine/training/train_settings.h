@@ -83,6 +83,7 @@ struct TrainSettings {
   StateFormat moments = StateFormat::fp32;
   std::int64_t zero = 0;
   bool sequence_parallel = false;
+  bool tp_overlap = false;
   bool overlap = true;
   bool fused = true;
   bool fused_loss = true;
@@ -136,6 +137,10 @@ struct TrainSettings {
         between(0, 3));
     visit("sequence_parallel", self.sequence_parallel,
           "norms and residuals are split over the tensor-parallel devices, by sequence", any_value);
+    visit("tp_overlap", self.tp_overlap,
+          "gathers and scatters of sequence parallelism go on in pieces beside the product that "
+          "follows or precedes them",
+          any_value);
     visit("overlap", self.overlap,
           "gradients and gathered weights travel while the device computes", any_value);
     visit(

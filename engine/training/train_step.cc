@@ -18,13 +18,13 @@ std::int64_t chunks_per_stage_of(const TrainSettings& train) {
 
 class TrainStep {
  public:
-  TrainStep(const StepContext& context, const TrainSettings& train)
+  TrainStep(const StepContext& context, const TrainSettings& train, TrainScratch& scratch)
       : context_(context),
         train_(train),
         parallel_(context.shard.parallel),
         chunks_per_stage_(chunks_per_stage_of(train)),
         micro_batches_(train.global_batch / (train.micro_batch * parallel_.dp)),
-        chunks_(context, train, parallel_.pp * chunks_per_stage_) {}
+        chunks_(context, train, parallel_.pp * chunks_per_stage_, scratch) {}
 
   TrainStepTime run(Breakdown& rows) {
     TrainStepTime step;
@@ -216,8 +216,8 @@ class TrainStep {
 }  // namespace
 
 TrainStepTime train_step_time(const StepContext& context, const TrainSettings& train,
-                              Breakdown& rows) {
-  return TrainStep(context, train).run(rows);
+                              TrainScratch& scratch, Breakdown& rows) {
+  return TrainStep(context, train, scratch).run(rows);
 }
 
 }  // namespace engine

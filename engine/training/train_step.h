@@ -7,6 +7,7 @@
 #include "engine/step/breakdown.h"
 #include "engine/step/step_time.h"
 #include "engine/training/train_memory.h"
+#include "engine/training/train_scratch.h"
 #include "engine/training/train_settings.h"
 
 namespace engine {
@@ -35,6 +36,6 @@ struct TrainStepTime {
 // `train_problem` found nothing. Rows of the kernels table, of the busiest stage, go to `rows`. A step that does not fit in
 // the device's memory has no rows and no times.
 TrainStepTime train_step_time(const StepContext& context, const TrainSettings& train,
-                              Breakdown& rows);
+                              TrainScratch& scratch, Breakdown& rows);
 
 }  // namespace engine

@@ -70,6 +70,8 @@ axes:
       - {name: trace, base: {task: serve, load: {arrivals: trace, trace: loads/conversations.jsonl, trace_speed: 2}}}
       - {name: drawn, base: {task: serve, load: {lengths: {distribution: empirical}, trace: loads/conversations.jsonl}}}
       - {name: fraction, base: {task: serve, load: {throughput_fraction: 0.5}}}
+      - {name: scaled, base: {task: serve, serving: {replicas: 3, scaling: {policy: reactive, target: 4, interval: 200 ms, cold_start: 300 ms, cooldown: 300 ms}}, load: {arrivals: curve, curve: "0:5, 1:60"}}}
+      - {name: timetable, base: {task: serve, serving: {replicas: 3, scaling: {policy: scheduled, interval: 200 ms, cold_start: 300 ms, schedule: "0:1, 1:3"}}, load: {arrivals: curve, curve: "0:5, 1:60"}}}
       - {name: capacity, base: {task: serve, capacity: {slo: {ttft_mean: 300 ms}, tolerance: 0.2}}}
 )";
 
@@ -154,6 +156,8 @@ const std::map<std::string, std::vector<std::string>>& other_texts() {
       {"device.architecture", {"ampere", "Volta"}},
       {"host.captured_sizes", {"64 128"}},
       {"load.curve", {"0:9"}},
+      {"serving.scaling.schedule", {"0:1, 0.5:2"}},
+      {"prefill.serving.scaling.schedule", {"0:1, 0.5:2"}},
       {"serving.kernels", {"vllm_0.14.0", "trtllm_1.0.0"}},
       {"calibration.name", {"h200-sxm"}},
   };

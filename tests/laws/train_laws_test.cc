@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "engine/evaluate.h"
+#include "engine/scratch.h"
 #include "tests/support/shipped.h"
 #include "tests/support/toys.h"
 
@@ -148,6 +150,33 @@ TEST(TrainLaws, WaitingForReplicasIsTold) {
   }
 }
 
+// Kernel times that points share are kept from one to the next, and no figure shows it.
+TEST(TrainLaws, PointsDoNotShowWhoRanBefore) {
+  std::vector<Scenario> points;
+  for (const std::int64_t cp : {1, 2}) {
+    for (const std::int64_t pp : {1, 2, 5}) {
+      for (const Recompute recompute : {Recompute::none, Recompute::full}) {
+        for (const Method method : {Method::full, Method::lora}) {
+          Scenario scenario = training();
+          scenario.parallel = {.tp = 2, .pp = pp, .dp = 2, .cp = cp};
+          scenario.train.recompute = recompute;
+          scenario.train.method = method;
+          points.push_back(scenario);
+        }
+      }
+    }
+  }
+  Scratch scratch;
+  WorkMeter work;
+  for (const Scenario& scenario : points) {
+    Outcome after;
+    evaluate_into(scenario, {}, after, work, scratch);
+    const Outcome alone = evaluate(scenario);
+    EXPECT_EQ(after.metrics.iteration_time, alone.metrics.iteration_time);
+    EXPECT_EQ(after.kernels, alone.kernels);
+  }
+}
+
 TEST(TrainLaws, WhatCannotBeIsARowWithAReason) {
   const auto reason = [](auto change) {
     Scenario scenario = training();
@@ -239,6 +268,21 @@ TEST(TrainLaws, RingsHideWhatGathersDoNot) {
   EXPECT_EQ(gather.context_hidden_time.value, 0);
   EXPECT_GT(gather.context_exchange_time, ring.context_exchange_time);
   EXPECT_GT(gather.context_memory, ring.context_memory);
+}
+
+// Collectives of tensor parallelism that go on in pieces wait for one piece at least, and no more than before.
+TEST(TrainLaws, PiecesHideBehindTheirProducts) {
+  Scenario scenario = training();
+  scenario.parallel.tp = 4;
+  scenario.train.sequence_parallel = true;
+  const Metrics apart = figures_of(scenario);
+  scenario.train.tp_overlap = true;
+  const Metrics beside = figures_of(scenario);
+  EXPECT_LT(beside.tensor_exchange_time, apart.tensor_exchange_time);
+  EXPECT_GE(beside.tensor_exchange_time, apart.tensor_exchange_time / 4.0);
+  EXPECT_NEAR((apart.iteration_time - beside.iteration_time) /
+                  (apart.tensor_exchange_time - beside.tensor_exchange_time),
+              1, 1e-9);
 }
 
 // Whoever trains adapters computes no gradients of frozen weights, and keeps states of adapters only.

@@ -72,7 +72,7 @@ void take_megatron_settings(const TableRow& row, TrainingRun& run) {
   train.virtual_stages = degree("VP");
   if (train.virtual_stages > 1) train.schedule = engine::Schedule::interleaved;
   train.zero = 1;
-  train.sequence_parallel = parallel.tp > 1;
+  train.sequence_parallel = train.tp_overlap = parallel.tp > 1;
   scenario.model.moe.skew = 0;  // routers were forced to balance
   scenario.model.max_context = std::max(scenario.model.max_context, train.sequence);
   if (row.text("Precision") == "FP8") {

@@ -192,7 +192,8 @@ void run_train(const TaskPoint& point, Outcome& outcome) {
   main.shard.quant.kv = main.shard.dense.kv = Dtype::bf16;
   main.shard.sampling = Sampling::greedy;
   Breakdown rows;
-  const TrainStepTime step = train_step_time(main.context(point.work), scenario.train, rows);
+  const TrainStepTime step =
+      train_step_time(main.context(point.work), scenario.train, point.scratch.training(), rows);
   report_memory(step, scenario.device, outcome.metrics);
   if (auto problem = memory_problem(step, scenario.device)) {
     return outcome.refuse(std::move(*problem));
