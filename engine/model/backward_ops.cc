@@ -62,8 +62,8 @@ struct Backward {
     PlannedOp cast = forward;
     cast.name = OpName::quantize_gradient;
     cast.family = Family::quantize;
-    cast.op = Quantize{
-        .rows = rows, .width = double(op.n), .format = op.activations, .group = op.group};
+    cast.op =
+        Quantize{.rows = rows, .width = double(op.n), .format = op.activations, .group = op.group};
     inputs.add(cast);
     cast.name = OpName::cast_transpose;
     cast.family = Family::residual;
@@ -103,7 +103,8 @@ struct Backward {
   // three transfers for two, where a pass reads as much as it writes.
   void operator()(const Elementwise& op) const {
     if (forward.name == OpName::sampling) return;
-    if (forward.name == OpName::dequantize) return add(op);  // once more, as weights are not kept wide
+    if (forward.name == OpName::dequantize)
+      return add(op);  // once more, as weights are not kept wide
     Elementwise pass = op;
     pass.resident_bytes *= 1.5;
     pass.cold_bytes *= 1.5;

@@ -44,8 +44,8 @@ std::optional<std::string> sharing_problem(const Parallelism& parallel) {
     return "parallel.ep and parallel.tp must divide one another";
   }
   if (!inside && replicas % (ep / tp) != 0) {
-    return counted(("parallel.dp" + shared).c_str(), replicas) + " cannot be split " + std::to_string(ep / tp) +
-           " ways (parallel.ep / parallel.tp)";
+    return counted(("parallel.dp" + shared).c_str(), replicas) + " cannot be split " +
+           std::to_string(ep / tp) + " ways (parallel.ep / parallel.tp)";
   }
   return std::nullopt;
 }

@@ -81,8 +81,7 @@ void ChunkKinds::add_traffic(ChunkKind& kind) const {
   ChunkPasses& passes = kind.passes;
   const double layers = double(kind.chunk.span.layers.all());
   const auto go_beside = [&](Seconds takes, Seconds& work) {
-    const Seconds exposed =
-        exposed_traffic(work, takes, layers, train_.overlap, context_.device);
+    const Seconds exposed = exposed_traffic(work, takes, layers, train_.overlap, context_.device);
     work += exposed;
     passes.waiting += exposed;
     passes.hidden += takes - std::min(takes, exposed);

@@ -53,8 +53,8 @@ class LayerBytes {
 
   double attention() const {
     double kept = dense_input(double(model_.hidden) / split_, OpName::qkv) + statistics();
-    double output = double(shard_.heads) *
-                    double(model_.is_mla() ? model_.mla.value_dim : model_.head_dim);
+    double output =
+        double(shard_.heads) * double(model_.is_mla() ? model_.mla.value_dim : model_.head_dim);
     if (model_.is_mla()) {
       kept += double(shard_.heads) * key_width() * kActivationBytes + key_bytes();
       kept += dense_input(double(model_.mla.q_rank + model_.mla.kv_rank), OpName::q_up);

@@ -48,15 +48,13 @@ Seconds on_the_host(const Update& update, const StateBytes& bytes, const TrainSe
   const double moved = update.weights * optimizer_traffic(bytes);
   const Seconds working{moved / train.host_memory_bandwidth.value};
   rows.add(out);
-  rows.add({.phase = Phase::optimizer,
-            .op = OpName::optimizer,
-            .family = Family::host,
-            .bound = Bound::host,
-            .work = {.calls = 1,
-                     .time = working,
-                     .low = working,
-                     .high = working,
-                     .bytes = Bytes{moved}}});
+  rows.add(
+      {.phase = Phase::optimizer,
+       .op = OpName::optimizer,
+       .family = Family::host,
+       .bound = Bound::host,
+       .work = {
+           .calls = 1, .time = working, .low = working, .high = working, .bytes = Bytes{moved}}});
   rows.add(back);
   return out.work.exposed() + working + back.work.exposed();
 }

@@ -128,7 +128,8 @@ class Chunks {
   double send_;
   std::vector<Stage> stages_;
   std::vector<double> forward_time_, backward_time_;  // of a stage's chunks, in its order
-  std::unique_ptr<double[]> forward_end_, backward_end_;  // of a stage's passes, as far as they are done
+  std::unique_ptr<double[]> forward_end_,
+      backward_end_;  // of a stage's passes, as far as they are done
 };
 
 }  // namespace

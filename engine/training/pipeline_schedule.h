@@ -36,6 +36,8 @@ struct PipelineTime {
 };
 
 PipelineTime pipeline_time(const Pipeline& pipeline);
+// Units of work (engine/base/work_meter.h) that this takes at most.
+double work_of(const Pipeline& pipeline);
 // The same by following every pass of every stage: what the other is held to.
 PipelineTime pipeline_time_step_by_step(const Pipeline& pipeline);
 

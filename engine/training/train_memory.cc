@@ -41,8 +41,7 @@ TrainMemory state_memory(const ChunkStates& states, const Chunk& chunk, const Pa
   if (train.zero == 3) {
     // The layer at work and the next one, with the gradients of the former.
     const double layers = double(std::max<std::int64_t>(1, chunk.span.layers.all()));
-    memory.gathered =
-        Bytes{(2 * read.total() + bytes.gradients * states.trained.total()) / layers};
+    memory.gathered = Bytes{(2 * read.total() + bytes.gradients * states.trained.total()) / layers};
   }
   return memory;
 }

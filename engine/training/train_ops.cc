@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/model/backward_ops.h"
+#include "engine/model/passes.h"
 #include "engine/training/adapters.h"
 #include "engine/training/context_ops.h"
 #include "engine/training/kept_activations.h"
@@ -45,8 +46,7 @@ BatchShape batch_of(const TrainSettings& train, const ModelShard& shard, bool la
   const std::int64_t window = shard.model->window;
   const std::int64_t length = train.document_length;
   if (length > 0 && length < train.sequence) {
-    const double documents =
-        double(train.micro_batch) * double(train.sequence) / double(length);
+    const double documents = double(train.micro_batch) * double(train.sequence) / double(length);
     add_prefill(batch, 1, length, 0, window);
     const double unequal = 1 + train.document_cv * train.document_cv;
     batch.prefill_sequences = std::int64_t(documents + 0.5);
@@ -103,6 +103,8 @@ class Trained {
                                      .devices = shard_.parallel.cp,
                                      .stride = shard_.parallel.tp},
                                     ops);
+      case OpName::experts:
+        return add_experts(op, ops);
       default:
         if (train_.has_adapters() && !std::holds_alternative<Collective>(op.op) &&
             !std::holds_alternative<Elementwise>(op.op)) {
@@ -113,6 +115,25 @@ class Trained {
   }
 
  private:
+  // Training libraries multiply each expert's tokens in one grouped product: what an exchange brings is sorted by expert
+  // before, and back into its order after it (Megatron's and DeepEP's dispatchers).
+  void add_experts(const PlannedOp& op, OpList& ops) const {
+    const auto& experts = std::get<Moe>(op.op);
+    if (train_.has_adapters()) {
+      add_with_adapters(op, train_, ops);
+    } else {
+      ops.add(op);
+    }
+    if (!experts.exchanged) return;
+    const double copies =
+        experts.tokens * double(experts.top_k * experts.local_experts) / double(experts.experts);
+    ops.add(OpName::experts, Family::residual, 2 * op.calls,
+            Elementwise{.rows = copies,
+                        .resident_bytes = 0,
+                        .cold_bytes = copies * double(experts.hidden) * 2 * kActivationBytes,
+                        .flops = 0});
+  }
+
   Elementwise loss() const {
     const double logits = tokens_ * double(shard_.vocabulary);
     return {.rows = tokens_,
@@ -233,13 +254,14 @@ void pass_ops(const ModelShard& shard, const Chunk& chunk, const TrainSettings& 
 Collective stage_transfer(const ModelShard& shard, const TrainSettings& train) {
   constexpr double value_bytes = 2;
   const Parallelism& parallel = shard.parallel;
-  return {.pattern = Pattern::send_recv,
-          .bytes = tokens_of_a_pass(train, parallel) * double(shard.model->hidden) * value_bytes /
-                   double(parallel.tp),
-          .ranks = 2,
-          // Devices that share layers lie next to one another, then those that share sequences, then replicas, then
-          // stages.
-          .stride = parallel.tp * parallel.cp * parallel.dp};
+  return {
+      .pattern = Pattern::send_recv,
+      .bytes = tokens_of_a_pass(train, parallel) * double(shard.model->hidden) * value_bytes /
+               double(parallel.tp),
+      .ranks = 2,
+      // Devices that share layers lie next to one another, then those that share sequences, then replicas, then
+      // stages.
+      .stride = parallel.tp * parallel.cp * parallel.dp};
 }
 
 }  // namespace engine

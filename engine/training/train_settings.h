@@ -167,10 +167,11 @@ struct TrainSettings {
     visit("document_cv", self.document_cv,
           "how unequal packed documents are: deviation of their length over its mean",
           non_negative);
-    visit("method", self.method,
-          "what is trained: all weights (full), adapters beside frozen weights in 16 bits (lora) or "
-          "in 4 bits (qlora), or the last layers and the output (last_layers)",
-          any_value);
+    visit(
+        "method", self.method,
+        "what is trained: all weights (full), adapters beside frozen weights in 16 bits (lora) or "
+        "in 4 bits (qlora), or the last layers and the output (last_layers)",
+        any_value);
     visit("lora_rank", self.lora_rank, "rank of each adapter", between(1, 1 << 14));
     visit("lora_targets", self.lora_targets,
           "products that have adapters: those of attention, those of the dense MLP, or all; routed "

@@ -31,12 +31,15 @@ class TrainStep {
     add_memory(step);
     if (step.memory.total() > context_.device.memory_capacity) return step;
     chunks_.find_times();
-    const PipelineTime time = pipeline_time(pipeline_of());
+    const Pipeline pipeline = pipeline_of();
+    context_.charge(work_of(pipeline));
+    const PipelineTime time = pipeline_time(pipeline);
     const std::size_t stage = busiest_stage();
     add_passes(stage, step, rows);
     step.bubble = std::max(Seconds{0}, time.total - step.forward - step.backward);
-    step.optimizer = optimizer_time({.weights = updated_weights(stage), .backward = last_backward(stage)},
-                                    train_, context_, rows);
+    step.optimizer =
+        optimizer_time({.weights = updated_weights(stage), .backward = last_backward(stage)},
+                       train_, context_, rows);
     add_traffic(stage, step, rows);
     add_states(step);
     add_flops(step);

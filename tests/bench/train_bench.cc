@@ -15,9 +15,9 @@ namespace {
 
 // Strategies of the search, in an order that jumps over the grid.
 void TrainSearchPoint(benchmark::State& state) {
-  const auto spec = sweep::read_sweep(paths::specs("sweeps/train_search.yaml"),
-                                      sweep::Library({paths::specs()}))
-                        .value();
+  const auto spec =
+      sweep::read_sweep(paths::specs("sweeps/train_search.yaml"), sweep::Library({paths::specs()}))
+          .value();
   sweep::PointBuilder builder(spec.space);
   std::vector<sweep::Point> points(256);
   for (std::size_t i = 0; i < points.size(); ++i) {

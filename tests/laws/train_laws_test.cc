@@ -202,12 +202,13 @@ TEST(TrainLaws, WhatCannotBeIsARowWithAReason) {
               s.train.global_batch = 48;
             }),
             "divisibility: train.sequence 1024 cannot be split 6 ways (2 x parallel.cp)");
-  EXPECT_EQ(reason([](Scenario& s) {
-              s.parallel = {.tp = 8, .cp = 16};
-              s.train.context = ContextExchange::all_to_all;
-            }),
-            "divisibility: model.heads 32 cannot be split 128 ways (parallel.tp x parallel.cp, which "
-            "train.context: all_to_all splits heads over)");
+  EXPECT_EQ(
+      reason([](Scenario& s) {
+        s.parallel = {.tp = 8, .cp = 16};
+        s.train.context = ContextExchange::all_to_all;
+      }),
+      "divisibility: model.heads 32 cannot be split 128 ways (parallel.tp x parallel.cp, which "
+      "train.context: all_to_all splits heads over)");
   EXPECT_EQ(reason([](Scenario& s) {
               s.parallel.cp = 2;
               s.model.window = 256;
@@ -306,7 +307,8 @@ TEST(TrainLaws, FrozenWeightsHaveNoGradients) {
   EXPECT_LT(half.backward_time, full.backward_time * 0.6);
   EXPECT_LT(half.kept_activation_memory, full.kept_activation_memory * 0.51);
   scenario.train.trained_layers = 10;
-  EXPECT_NEAR(figures_of(scenario).backward_time / full.backward_time, 1, 0.01);  // less the embedding
+  EXPECT_NEAR(figures_of(scenario).backward_time / full.backward_time, 1,
+              0.01);  // less the embedding
 }
 
 TEST(TrainLaws, PackedDocumentsAttendToThemselves) {

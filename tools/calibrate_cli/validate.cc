@@ -109,9 +109,10 @@ void add_runs(CLI::App& verb, const char* kind, const char* about, Validate vali
   auto data = std::make_shared<std::string>("../shared/data");
   auto output = std::make_shared<std::string>();
   CLI::App* runs = verb.add_subcommand(kind, about);
-  runs->footer(fmt::format("  llmsweep validate {} --data ../shared/data -o errors.parquet\n"
-                           "Errors are relative to the measurement, in percent.",
-                           kind));
+  runs->footer(
+      fmt::format("  llmsweep validate {} --data ../shared/data -o errors.parquet\n"
+                  "Errors are relative to the measurement, in percent.",
+                  kind));
   runs->add_option("--data", *data, "folder of the public runs (default: ../shared/data)")
       ->type_name("DIR");
   runs->add_option("-o,--output", *output, "also write every figure to this file")

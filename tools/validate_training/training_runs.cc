@@ -59,7 +59,9 @@ bool take_parts(NamedSpecs& specs, std::string_view machine, std::string_view mo
 void take_megatron_settings(const TableRow& row, TrainingRun& run) {
   engine::Scenario& scenario = run.scenario;
   engine::TrainSettings& train = scenario.train;
-  const auto degree = [&](std::string_view column) { return std::max<std::int64_t>(1, row.count(column)); };
+  const auto degree = [&](std::string_view column) {
+    return std::max<std::int64_t>(1, row.count(column));
+  };
   engine::Parallelism& parallel = scenario.parallel;
   parallel.tp = degree("TP");
   parallel.pp = degree("PP");
@@ -117,7 +119,8 @@ Result<bool> add_mosaic_runs(const fs::path& data, NamedSpecs& specs,
   if (!table) return table.mistakes();
   for (std::size_t i = 0; i < table->rows(); ++i) {
     const TableRow row(*table, i);
-    TrainingRun run{.table = "train_mosaicml_mpt", .model = "mpt-" + std::string(row.text("Model"))};
+    TrainingRun run{.table = "train_mosaicml_mpt",
+                    .model = "mpt-" + std::string(row.text("Model"))};
     run.name = fmt::format("{}, {} tokens, {} {}", run.model, row.text("SeqLen (T)"),
                            row.text("# GPUs"), row.text("GPU"));
     run.tokens_per_s_per_device = row.number("Throughput (T/s/GPU)");
@@ -143,7 +146,8 @@ Result<bool> add_mosaic_runs(const fs::path& data, NamedSpecs& specs,
 
 }  // namespace
 
-Result<std::vector<TrainingRun>> training_runs(const fs::path& data, const sweep::Library& library) {
+Result<std::vector<TrainingRun>> training_runs(const fs::path& data,
+                                               const sweep::Library& library) {
   NamedSpecs specs(library);
   std::vector<TrainingRun> runs;
   for (const auto add : {add_megatron_runs, add_mosaic_runs}) {
@@ -196,7 +200,8 @@ Result<std::vector<MeasuredStep>> measured_steps(const fs::path& file,
                       .fused = step.mode == "compiled",
                       .fused_loss = false,
                       .reserved_memory = engine::Bytes{0}};
-    const double values = double(scenario.train.micro_batch * scenario.train.sequence * model.hidden);
+    const double values =
+        double(scenario.train.micro_batch * scenario.train.sequence * model.hidden);
     step.launch_bound = values < 12e6;
     steps.push_back(std::move(step));
   }

@@ -17,8 +17,8 @@ struct TrainingRun {
   std::string model;  // as the table calls it
   engine::Scenario scenario;
   double tokens_per_s_per_device = 0;  // as published
-  std::string not_stated;              // what the table does not say and the scenario takes for granted
-  std::string left_out;                // why it cannot be predicted; empty: it can
+  std::string not_stated;  // what the table does not say and the scenario takes for granted
+  std::string left_out;    // why it cannot be predicted; empty: it can
 };
 
 // Of <data>/train_megatron_bridge and <data>/train_mosaicml_mpt.
@@ -27,7 +27,7 @@ engine::Result<std::vector<TrainingRun>> training_runs(const std::filesystem::pa
 
 // Steps of PyTorch models on one H200 (tools/gpu/train_sweep.py).
 struct MeasuredStep {
-  std::string mode;       // eager or compiled
+  std::string mode;  // eager or compiled
   std::string recompute;
   engine::Scenario scenario;
   double forward = 0, backward = 0, optimizer = 0;  // seconds

@@ -19,7 +19,7 @@ struct Prediction {
   const TrainingRun* run = nullptr;
   double tokens_per_s_per_device = 0;
   double peak_gb = 0;
-  std::string failure;    // why there is none
+  std::string failure;     // why there is none
   bool too_large = false;  // by our count it does not fit its devices; it was asked of larger ones
 };
 
@@ -101,7 +101,8 @@ std::string table_text(const std::vector<Prediction>& predictions, std::string_v
   for (const auto& [what, rows] : not_stated) {
     text += fmt::format("not stated in {} rows: {}\n", rows, what);
   }
-  for (const auto& [why, rows] : left_out) text += fmt::format("left out: {} rows, {}\n", rows, why);
+  for (const auto& [why, rows] : left_out)
+    text += fmt::format("left out: {} rows, {}\n", rows, why);
   text += fmt::format("memory: {} of {} runs fit their devices by our count, as all of them did\n",
                       tried - too_large, tried);
   return text;

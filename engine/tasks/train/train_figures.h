@@ -112,15 +112,17 @@ struct TrainFigures {
           "task train: logits and their gradients on the device whose memory is fullest");
     visit("gathered_memory", self.gathered_memory,
           "task train: weights of other replicas gathered for the layer at work (zero 3)");
-    visit("context_memory", self.context_memory,
-          "task train: keys and values of devices that share a sequence, held for the layer at work");
+    visit(
+        "context_memory", self.context_memory,
+        "task train: keys and values of devices that share a sequence, held for the layer at work");
     visit("peak_stage", self.peak_stage,
           "task train: pipeline stage whose memory is fullest, from 0");
     visit("trained_parameters", self.trained_parameters,
           "task train: parameters of the whole model that have gradients");
-    visit("iteration_energy", self.iteration_energy,
-          "task train: energy that all devices draw in one optimizer step, each taken for one of the "
-          "busiest stage; null: the device does not say what it draws");
+    visit(
+        "iteration_energy", self.iteration_energy,
+        "task train: energy that all devices draw in one optimizer step, each taken for one of the "
+        "busiest stage; null: the device does not say what it draws");
     visit("run_time", self.run_time,
           "task train: time of train.tokens at this speed, with jitter and failures where they are "
           "stated");
@@ -133,8 +135,7 @@ struct TrainFigures {
           "task train: time in which a checkpoint is written");
     visit("checkpoint_every", self.checkpoint_every,
           "task train: work between two checkpoints: train.checkpoint_interval, or the best one");
-    visit("run_failures", self.run_failures,
-          "task train: failures to expect in run_time");
+    visit("run_failures", self.run_failures, "task train: failures to expect in run_time");
     visit("training_goodput", self.training_goodput,
           "task train: share of run_time that is work which no failure undoes");
   }

@@ -47,8 +47,8 @@ std::optional<Refusal> memory_problem(const TrainStepTime& step, const Device& d
                   "logits {} and the rest {} exceed {} by {}",
                   step.peak_stage, in_gb(memory.weights), in_gb(memory.gradients),
                   in_gb(memory.optimizer), in_gb(memory.activations), in_gb(memory.logits),
-                  in_gb(memory.gathered + memory.context + memory.reserved), in_gb(device.memory_capacity),
-                  in_gb(memory.total() - device.memory_capacity))};
+                  in_gb(memory.gathered + memory.context + memory.reserved),
+                  in_gb(device.memory_capacity), in_gb(memory.total() - device.memory_capacity))};
 }
 
 void report_times(const Scenario& scenario, const TrainStepTime& step, Outcome& outcome) {

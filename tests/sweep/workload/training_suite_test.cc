@@ -148,8 +148,8 @@ TEST(TrainingSuite, T4_3_RecomputationAsPublished) {
   const double published[][2] = {{1.42, 1.10}, {18.13, 13.75}, {49.05, 37.83}, {94.42, 71.49}};
   for (std::size_t size = 0; size < 4; ++size) {
     const auto &full = runs[2 * size].metrics(), &selective = runs[2 * size + 1].metrics();
-    EXPECT_NEAR(full.iteration_time / selective.iteration_time, published[size][0] / published[size][1],
-                0.15);
+    EXPECT_NEAR(full.iteration_time / selective.iteration_time,
+                published[size][0] / published[size][1], 0.15);
     EXPECT_NEAR(full.iteration_time.value / published[size][0], 1, 0.2);
     EXPECT_NEAR(selective.iteration_time.value / published[size][1], 1, 0.2);
   }
