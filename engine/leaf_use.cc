@@ -84,6 +84,7 @@ std::vector<LeafUse> task_uses() {
       of_task("step", "task is step", {"step"}),
       of_task("request", "task is request", {"request"}),
       of_task("train", "task is train", {"train"}),
+      of_task("device.idle_power", "task is train, which adds energy up", {"train"}),
       of_task("serving.max_num_batched_tokens", "task is request or serve", {"request", "serve"}),
   };
   for (const std::string_view path : kServedOnly) uses.push_back(of_serving(path));
@@ -163,15 +164,43 @@ std::vector<LeafUse> request_uses() {
   };
 }
 
-std::vector<LeafUse> serving_uses() {
-  return {
-      {"capacity.tolerance", "a limit of capacity.slo asks for a search", {set("capacity.slo")}},
+std::vector<LeafUse> training_uses() {
+  std::vector<LeafUse> uses{
       {"train.schedule", "parallel.pp is above 1", {above("parallel.pp", 1)}},
-      {"train.overlap", "parallel.dp is above 1", {above("parallel.dp", 1)}},
+      {"train.overlap",
+       "parallel.dp or parallel.cp is above 1, or train.offload_optimizer is true",
+       {above("parallel.dp", 1), above("parallel.cp", 1), on("train.offload_optimizer")}},
       {"train.moments",
        "train.optimizer is adamw, muon or sgd",
        {is("train.optimizer", {"adamw", "muon", "sgd"})}},
       {"train.sequence_parallel", "parallel.tp is above 1", {above("parallel.tp", 1)}},
+      {"train.tp_overlap", "parallel.tp is above 1", {above("parallel.tp", 1)}},
+      {"train.tp_overlap", "train.sequence_parallel is true", {on("train.sequence_parallel")}},
+      {"train.context", "parallel.cp is above 1", {above("parallel.cp", 1)}},
+      {"train.document_cv",
+       "train.document_length is above 0",
+       {above("train.document_length", 0)}},
+      {"train.lora_rank", "train.method is lora or qlora", {is("train.method", {"lora", "qlora"})}},
+      {"train.lora_targets",
+       "train.method is lora or qlora",
+       {is("train.method", {"lora", "qlora"})}},
+      {"train.trained_layers",
+       "train.method is last_layers",
+       {is("train.method", {"last_layers"})}},
+      {"train.host_memory_bandwidth",
+       "train.offload_optimizer is true",
+       {on("train.offload_optimizer")}},
+  };
+  for (const std::string_view path :
+       {"train.checkpoint_bandwidth", "train.checkpoint_interval", "train.restart_time"}) {
+    uses.push_back({path, "train.device_mtbf is above 0", {above("train.device_mtbf", 0)}});
+  }
+  return uses;
+}
+
+std::vector<LeafUse> serving_uses() {
+  return {
+      {"capacity.tolerance", "a limit of capacity.slo asks for a search", {set("capacity.slo")}},
       {"output.timeline_moments", "output.timeline is set", {set("output.timeline")}},
       {"serving.router",
        "serving.replicas or parallel.dp is above 1",
@@ -212,7 +241,6 @@ std::vector<LeafUse> scaling_uses() {
 // Kept with a device for the day when something follows from them.
 std::vector<LeafUse> unused() {
   return {
-      {"device.idle_power", "energy is worked out, which is not done yet", {}},
       {"device.purchase", "prices follow from purchases, which they do not yet", {}},
   };
 }
@@ -304,7 +332,7 @@ std::vector<LeafUse> role_uses() {
 std::vector<LeafUse> all_uses() {
   std::vector<LeafUse> uses;
   for (const auto part : {task_uses, role_uses, speculation_uses, draft_uses, unused, step_uses,
-                          arrival_uses, request_uses, serving_uses, scaling_uses}) {
+                          arrival_uses, request_uses, serving_uses, scaling_uses, training_uses}) {
     for (LeafUse& use : part()) uses.push_back(std::move(use));
   }
   return uses;

@@ -58,6 +58,8 @@ axes:
       - {name: request, base: {task: request, request: {batch: 2, prompt: 9000, cached: 100, output: 20}}}
       - {name: train, base: {task: train, parallel: {tp: 2, pp: 4, dp: 4}, cluster: {devices_per_node: 8}, train: {sequence: 2048, global_batch: 64, zero: 1, sequence_parallel: true, tokens: 1e12}}}
       - {name: rounds, base: {task: train, parallel: {pp: 4, dp: 2}, train: {sequence: 2048, global_batch: 32, schedule: interleaved, virtual_stages: 2, recompute: full, zero: 3, fused: false}}}
+      - {name: shared, base: {task: train, parallel: {tp: 2, cp: 4, dp: 2}, train: {sequence: 8192, global_batch: 8, document_length: 1000, document_cv: 0.5, method: lora, device_mtbf: 1e8 s, jitter: 0.02}}}
+      - {name: tail, base: {task: train, parallel: {dp: 2}, train: {sequence: 1024, global_batch: 8, method: last_layers, trained_layers: 3, offload_optimizer: true}}}
       - {name: serve, base: {task: serve, host: {step_overhead: 3 ms, asynchronous: false}, slo: {ttft_p99: 200 ms}, output: {requests: true, timeline: 100 ms, timeline_moments: 20}}}
       - {name: intervals, base: {task: serve, output.intervals: true, slo: {tpot_mean: 10 ms}}}
       - {name: full, base: {task: serve, serving: {kv_blocks: 120, watermark: 0.05, max_num_seqs: 8, long_prefill_threshold: 200, logit_memory: 38 B}, load.lengths.output: 300}}
