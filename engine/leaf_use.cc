@@ -64,6 +64,7 @@ constexpr std::string_view kNotInTraining[] = {
     "serving.memory_share",
     "serving.reserved_memory",
     "serving.sampling",
+    "serving.two_batch_overlap",
     "serving.attention",
     "serving.decode_parts",
     "quant.kv",
@@ -204,6 +205,7 @@ std::vector<LeafUse> serving_uses() {
       {"serving.router",
        "serving.replicas or parallel.dp is above 1",
        {above("serving.replicas", 1), above("parallel.dp", 1)}},
+      {"serving.two_batch_overlap", "parallel.ep is above 1", {above("parallel.ep", 1)}},
       {"serving.all_reduce", "parallel.tp is above 1", {above("parallel.tp", 1)}},
       {"serving.chunk",
        "serving.policy is sarathi or sglang",
@@ -219,11 +221,9 @@ std::vector<LeafUse> serving_uses() {
 }
 
 std::vector<LeafUse> scaling_uses() {
-  std::vector<LeafUse> uses{
-      {"serving.scaling", "serving.replicas is above 1", {above("serving.replicas", 1)}},
-      {"serving.scaling.schedule",
-       "serving.scaling.policy is scheduled",
-       {is("serving.scaling.policy", {"scheduled"})}}};
+  std::vector<LeafUse> uses{{"serving.scaling.schedule",
+                             "serving.scaling.policy is scheduled",
+                             {is("serving.scaling.policy", {"scheduled"})}}};
   for (const std::string_view path : {"serving.scaling.interval", "serving.scaling.cold_start"}) {
     uses.push_back({path,
                     "serving.scaling.policy is reactive, predictive or scheduled",
@@ -243,6 +243,55 @@ std::vector<LeafUse> unused() {
   return {
       {"device.purchase", "prices follow from purchases, which they do not yet", {}},
   };
+}
+
+std::vector<LeafUse> speculation_uses() {
+  const Names methods{"draft_model", "ngram", "heads", "mtp"};
+  std::vector<LeafUse> uses{
+      of_task("speculation", "task is step, request or serve", {"step", "request", "serve"}),
+      {"speculation",
+       "task is request or serve, or step.phase is decode",
+       {is("task", {"request", "serve"}), is("step.phase", {"decode"})}},
+      {"speculation.tokens", "speculation.method is not none", {is("speculation.method", methods)}},
+      {"speculation.draft_overhead",
+       "speculation.method is draft_model, heads or mtp",
+       {is("speculation.method", {"draft_model", "heads", "mtp"})}},
+      {"speculation.lookup_time",
+       "speculation.method is ngram",
+       {is("speculation.method", {"ngram"})}},
+  };
+  for (const std::string_view path : {"speculation.method", "speculation.acceptance",
+                                      "speculation.draft_overhead", "speculation.lookup_time"}) {
+    uses.push_back({path, "speculation.tokens is above 0", {above("speculation.tokens", 0)}});
+  }
+  uses.push_back({"speculation.acceptance",
+                  "speculation.method is not none",
+                  {is("speculation.method", methods)}});
+  return uses;
+}
+
+// What a deployment that only proposes tokens has from the main one, or has no use for.
+constexpr std::string_view kNotInDrafts[] = {
+    "draft.serving",
+    "draft.host.step_overhead",
+    "draft.host.step_per_sequence",
+    "draft.host.request_latency",
+    "draft.host.front_end_per_token",
+    "draft.model.max_context",
+};
+
+std::vector<LeafUse> draft_uses() {
+  std::vector<LeafUse> uses{
+      of_task("draft", "task is step, request or serve", {"step", "request", "serve"}),
+      {"draft",
+       "task is request or serve, or step.phase is decode",
+       {is("task", {"request", "serve"}), is("step.phase", {"decode"})}},
+      {"draft", "speculation.method is draft_model", {is("speculation.method", {"draft_model"})}},
+      {"draft", "speculation.tokens is above 0", {above("speculation.tokens", 0)}}};
+  for (const std::string_view path : kNotInDrafts) {
+    uses.push_back({path, "the deployment serves requests, which a draft does not", {}});
+  }
+  return uses;
 }
 
 // Deployments beside the main one. What a field of the main one needs, the same field of a role needs too
@@ -272,7 +321,9 @@ std::vector<LeafUse> role_uses() {
   for (const Leaf& leaf : leaf_table().leaves) {
     if (leaf.presence < 0) continue;
     const Leaf& presence = leaf_table().leaves[std::size_t(leaf.presence)];
-    uses.push_back(of_task(leaf.path, "task is request or serve", {"request", "serve"}));
+    if (presence.path == "prefill.present") {
+      uses.push_back(of_task(leaf.path, "task is request or serve", {"request", "serve"}));
+    }
     uses.push_back({leaf.path, "that deployment is present", {on(presence.path)}});
   }
   return uses;
@@ -280,8 +331,8 @@ std::vector<LeafUse> role_uses() {
 
 std::vector<LeafUse> all_uses() {
   std::vector<LeafUse> uses;
-  for (const auto part : {task_uses, role_uses, unused, step_uses, arrival_uses, request_uses,
-                          serving_uses, scaling_uses, training_uses}) {
+  for (const auto part : {task_uses, role_uses, speculation_uses, draft_uses, unused, step_uses,
+                          arrival_uses, request_uses, serving_uses, scaling_uses, training_uses}) {
     for (LeafUse& use : part()) uses.push_back(std::move(use));
   }
   return uses;

@@ -149,6 +149,7 @@ enum class OpName : std::uint8_t {
   optimizer,
   gap,
   host,
+  draft_product,
   context_exchange,
   context_merge,
   quantize_gradient,
@@ -158,7 +159,7 @@ enum class OpName : std::uint8_t {
   gradient_offload,
   weight_upload,
 };
-constexpr std::array<std::string_view, 51> enum_names(OpName) {
+constexpr std::array<std::string_view, 52> enum_names(OpName) {
   return {"embedding",
           "input_norm",
           "qkv",
@@ -202,6 +203,7 @@ constexpr std::array<std::string_view, 51> enum_names(OpName) {
           "optimizer",
           "gap",
           "host",
+          "draft_product",
           "context_exchange",
           "context_merge",
           "quantize_gradient",

@@ -24,11 +24,12 @@ double scheduled_at(const std::vector<RateStep>& schedule, double time) {
 
 std::optional<std::string> scaling_problem(const ScalingSettings& settings, std::int64_t replicas) {
   if (settings.policy == ScalingPolicy::fixed) return std::nullopt;
-  if (settings.min_replicas > replicas) {
+  const bool scheduled = settings.policy == ScalingPolicy::scheduled;
+  if (!scheduled && settings.min_replicas > replicas) {
     return fmt::format("serving.scaling.min_replicas ({}) exceeds serving.replicas ({})",
                        settings.min_replicas, replicas);
   }
-  if (settings.policy != ScalingPolicy::scheduled) return std::nullopt;
+  if (!scheduled) return std::nullopt;
   std::string reason;
   const auto steps =
       parse_timetable(settings.schedule, "serving.scaling.schedule", "replicas", reason);

@@ -193,10 +193,10 @@ StepTime step_time(BatchShape batch, const StepContext& context, Phase phase,
                    std::vector<KernelRow>* rows) {
   const bool decode_only = batch.prefill_tokens == 0;
   const std::int64_t sequences = batch.prefill_sequences + batch.decode_sequences;
-  const LaunchMode mode = launch_mode(decode_only, batch.decode_sequences, context.host);
-  if (mode == LaunchMode::replay) {
-    batch.padding = captured_batch(batch.decode_sequences, context.host) - batch.decode_sequences;
-  }
+  // Graphs are captured by tokens, of which a sequence that is verified has several.
+  const std::int64_t decodes = batch.decode_tokens();
+  const LaunchMode mode = launch_mode(decode_only, decodes, context.host);
+  if (mode == LaunchMode::replay) batch.padding = captured_batch(decodes, context.host) - decodes;
   OpList ops;
   token_ops(context.shard, batch, ops);
   attention_ops(context.shard, batch, ops);
@@ -211,29 +211,32 @@ StepTime step_time(BatchShape batch, const StepContext& context, Phase phase,
   return time;
 }
 
-StepTime decode_time(std::int64_t sequences, std::int64_t context, std::int64_t steps,
-                     const StepContext& step, Breakdown& rows) {
+StepTime decode_time(const DecodeRun& run, const StepContext& step, Breakdown& rows) {
   StepTime sum;
-  if (steps <= 0) return sum;
+  if (run.steps <= 0) return sum;
   const std::int64_t window = step.shard.model->window;
-  const LaunchMode mode = launch_mode(true, sequences, step.host);
   BatchShape batch;
-  batch.decode_sequences = batch.sampled = sequences;
-  if (mode == LaunchMode::replay) batch.padding = captured_batch(sequences, step.host) - sequences;
+  batch.decode_sequences = run.sequences;
+  batch.decode_queries = run.pace.queries;
+  const std::int64_t decodes = batch.sampled = batch.decode_tokens();
+  const LaunchMode mode = launch_mode(true, decodes, step.host);
+  if (mode == LaunchMode::replay) batch.padding = captured_batch(decodes, step.host) - decodes;
 
   // Only attention changes from step to step: everything else is timed once.
   OpList ops;
   std::vector<KernelRow> one_step;
   token_ops(step.shard, batch, ops);
+  const double steps = double(run.steps) * run.times;
   const DeviceTime fixed = device_time(ops, step, Phase::decode, &one_step);
   const Seconds fixed_time = fixed.total();
-  for (const KernelRow& row : one_step) rows.add(row, double(steps));
+  for (const KernelRow& row : one_step) rows.add(row, steps);
 
   Breakdown attention;
-  for (std::int64_t i = 0; i < steps; ++i) {
+  for (std::int64_t i = 0; i < run.steps; ++i) {
     step.charge(kWorkOfAStep);
     BatchShape growing;
-    add_decode(growing, sequences, context + i, window);
+    add_decode(growing, run.sequences, run.context + run.pace.made_by(i), window);
+    growing.decode_queries = run.pace.queries;
     ops.clear();
     attention_ops(step.shard, growing, ops);
     Seconds time = fixed_time;
@@ -241,18 +244,18 @@ StepTime decode_time(std::int64_t sequences, std::int64_t context, std::int64_t 
     each_row(ops, step, Phase::decode, nullptr, [&](const KernelRow& row) {
       time += row.work.exposed();
       launches += row.work.calls;
-      attention.add(row);
+      attention.add(row, run.times);
     });
-    sum.host.add(host_time(time, launches, sequences, mode, step.host));
+    sum.host.add(host_time(time, launches, run.sequences, mode, step.host), run.times);
   }
-  sum.device.add(fixed, double(steps));
+  sum.device.add(fixed, steps);
   for (const KernelRow& row : attention.rows()) {
     sum.device.add(row);
     rows.add(row);
   }
-  sum.saved = mean_step_savings(sum.device, double(steps), sequences, mode, step.host);
+  sum.saved = mean_step_savings(sum.device, steps, run.sequences, mode, step.host);
   one_step.clear();
-  add_host_rows(sum.host, {.launches = sum.device.launches(), .steps = double(steps)},
+  add_host_rows(sum.host, {.launches = sum.device.launches(), .steps = steps},
                 power_at_rest(step.device), Phase::decode, one_step);
   for (const KernelRow& row : one_step) rows.add(row);
   return sum;

@@ -16,6 +16,7 @@
 #include "engine/step/breakdown.h"
 #include "engine/step/call_rows.h"
 #include "engine/step/kernel_row.h"
+#include "engine/step/pace.h"
 
 namespace engine {
 
@@ -80,8 +81,14 @@ void add_host_rows(const HostTime& host, const HostCalls& calls, Watts power, Ph
 StepTime step_time(BatchShape batch, const StepContext& context, Phase phase,
                    std::vector<KernelRow>* rows);
 
-// `steps` decode steps of a batch whose contexts grow by one token each, from `context` on.
-StepTime decode_time(std::int64_t sequences, std::int64_t context, std::int64_t steps,
-                     const StepContext& step, Breakdown& rows);
+// Decode steps of a batch whose contexts grow by the pace.
+struct DecodeRun {
+  std::int64_t sequences = 1;
+  std::int64_t context = 1;  // that the first new token of the first step attends to
+  std::int64_t steps = 1;
+  Pace pace = {};
+  double times = 1;  // each step is done so many times over
+};
+StepTime decode_time(const DecodeRun& run, const StepContext& step, Breakdown& rows);
 
 }  // namespace engine

@@ -191,6 +191,7 @@ void run_train(const TaskPoint& point, Outcome& outcome) {
   Deployed main = point.main;
   main.shard.quant.kv = main.shard.dense.kv = Dtype::bf16;
   main.shard.sampling = Sampling::greedy;
+  main.shard.two_halves = false;
   Breakdown rows;
   const TrainStepTime step =
       train_step_time(main.context(point.work), scenario.train, point.scratch.training(), rows);

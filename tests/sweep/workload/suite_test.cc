@@ -112,6 +112,24 @@ TEST(Suite, I3_2_LargeBlocksWasteAndRestartMore) {
   EXPECT_NEAR(runs[0].metrics().kv_waste, 7.5 / 450, 0.008);
 }
 
+TEST(Suite, I5_1_SpeculationPaysForOneUser) {
+  const std::vector<SuiteRun> runs = run_suite("I5.1");
+  ASSERT_EQ(runs.size(), 3u);
+  const double plain = runs[0].metrics().tpot.value;
+  EXPECT_TRUE(std::isnan(runs[0].metrics().accepted_tokens_per_step));
+  const double expected[] = {1, 2.7731, 3.7097};
+  for (std::size_t i = 1; i < runs.size(); ++i) {
+    const double made = runs[i].metrics().accepted_tokens_per_step;
+    EXPECT_NEAR(made, expected[i], 1.0 / 120);
+    // A step with its drafts takes 1.4 plain ones at least, and not much more than twice as many.
+    const double gain = plain / runs[i].metrics().tpot.value;
+    EXPECT_LT(gain, made / 1.3);
+    EXPECT_GT(gain, made / 2.2);
+    EXPECT_GT(runs[i].metrics().draft_share, 0.2);
+    EXPECT_LT(runs[i].metrics().draft_share, 0.6);
+  }
+}
+
 TEST(Suite, I5_2_TurnsFindTheirHistory) {
   const std::vector<SuiteRun> runs = run_suite("I5.2");
   ASSERT_EQ(runs.size(), 2u);
