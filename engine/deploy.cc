@@ -29,10 +29,6 @@ std::string in_gb(Bytes bytes) { return fmt::format("{:.2f} GB", bytes.value / 1
 
 std::optional<Refusal> deploy(const Deployment& deployment, const CalibrationSettings& calibration,
                               const Calibrations& calibrations, double copies, Deployed& deployed) {
-  if (deployment.parallel.cp > 1) {
-    return Refusal{ReasonClass::unsupported,
-                   "context parallelism (parallel.cp > 1) is not modelled"};
-  }
   const CalibrationChoice chosen = chosen_calibration(calibration, deployment, calibrations);
   if (chosen.missing) {
     return Refusal{ReasonClass::calibration, missing(calibration_wish(calibration, deployment))};

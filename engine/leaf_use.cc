@@ -55,6 +55,7 @@ constexpr std::string_view kServedOnly[] = {
     "serving.logit_memory",
     "serving.mixed_attention",
     "serving.stepping",
+    "serving.scaling",
 };
 
 // Training has no KV cache, no inference engine, and nothing between steps.
@@ -63,6 +64,7 @@ constexpr std::string_view kNotInTraining[] = {
     "serving.memory_share",
     "serving.reserved_memory",
     "serving.sampling",
+    "serving.two_batch_overlap",
     "serving.attention",
     "serving.decode_parts",
     "quant.kv",
@@ -82,6 +84,7 @@ std::vector<LeafUse> task_uses() {
       of_task("step", "task is step", {"step"}),
       of_task("request", "task is request", {"request"}),
       of_task("train", "task is train", {"train"}),
+      of_task("device.idle_power", "task is train, which adds energy up", {"train"}),
       of_task("serving.max_num_batched_tokens", "task is request or serve", {"request", "serve"}),
   };
   for (const std::string_view path : kServedOnly) uses.push_back(of_serving(path));
@@ -161,19 +164,48 @@ std::vector<LeafUse> request_uses() {
   };
 }
 
-std::vector<LeafUse> serving_uses() {
-  return {
-      {"capacity.tolerance", "a limit of capacity.slo asks for a search", {set("capacity.slo")}},
+std::vector<LeafUse> training_uses() {
+  std::vector<LeafUse> uses{
       {"train.schedule", "parallel.pp is above 1", {above("parallel.pp", 1)}},
-      {"train.overlap", "parallel.dp is above 1", {above("parallel.dp", 1)}},
+      {"train.overlap",
+       "parallel.dp or parallel.cp is above 1, or train.offload_optimizer is true",
+       {above("parallel.dp", 1), above("parallel.cp", 1), on("train.offload_optimizer")}},
       {"train.moments",
        "train.optimizer is adamw, muon or sgd",
        {is("train.optimizer", {"adamw", "muon", "sgd"})}},
       {"train.sequence_parallel", "parallel.tp is above 1", {above("parallel.tp", 1)}},
+      {"train.tp_overlap", "parallel.tp is above 1", {above("parallel.tp", 1)}},
+      {"train.tp_overlap", "train.sequence_parallel is true", {on("train.sequence_parallel")}},
+      {"train.context", "parallel.cp is above 1", {above("parallel.cp", 1)}},
+      {"train.document_cv",
+       "train.document_length is above 0",
+       {above("train.document_length", 0)}},
+      {"train.lora_rank", "train.method is lora or qlora", {is("train.method", {"lora", "qlora"})}},
+      {"train.lora_targets",
+       "train.method is lora or qlora",
+       {is("train.method", {"lora", "qlora"})}},
+      {"train.trained_layers",
+       "train.method is last_layers",
+       {is("train.method", {"last_layers"})}},
+      {"train.host_memory_bandwidth",
+       "train.offload_optimizer is true",
+       {on("train.offload_optimizer")}},
+  };
+  for (const std::string_view path :
+       {"train.checkpoint_bandwidth", "train.checkpoint_interval", "train.restart_time"}) {
+    uses.push_back({path, "train.device_mtbf is above 0", {above("train.device_mtbf", 0)}});
+  }
+  return uses;
+}
+
+std::vector<LeafUse> serving_uses() {
+  return {
+      {"capacity.tolerance", "a limit of capacity.slo asks for a search", {set("capacity.slo")}},
       {"output.timeline_moments", "output.timeline is set", {set("output.timeline")}},
       {"serving.router",
        "serving.replicas or parallel.dp is above 1",
        {above("serving.replicas", 1), above("parallel.dp", 1)}},
+      {"serving.two_batch_overlap", "parallel.ep is above 1", {above("parallel.ep", 1)}},
       {"serving.all_reduce", "parallel.tp is above 1", {above("parallel.tp", 1)}},
       {"serving.chunk",
        "serving.policy is sarathi or sglang",
@@ -188,10 +220,27 @@ std::vector<LeafUse> serving_uses() {
   };
 }
 
+std::vector<LeafUse> scaling_uses() {
+  std::vector<LeafUse> uses{{"serving.scaling.schedule",
+                             "serving.scaling.policy is scheduled",
+                             {is("serving.scaling.policy", {"scheduled"})}}};
+  for (const std::string_view path : {"serving.scaling.interval", "serving.scaling.cold_start"}) {
+    uses.push_back({path,
+                    "serving.scaling.policy is reactive, predictive or scheduled",
+                    {is("serving.scaling.policy", {"reactive", "predictive", "scheduled"})}});
+  }
+  for (const std::string_view path :
+       {"serving.scaling.min_replicas", "serving.scaling.target", "serving.scaling.cooldown"}) {
+    uses.push_back({path,
+                    "serving.scaling.policy is reactive or predictive",
+                    {is("serving.scaling.policy", {"reactive", "predictive"})}});
+  }
+  return uses;
+}
+
 // Kept with a device for the day when something follows from them.
 std::vector<LeafUse> unused() {
   return {
-      {"device.idle_power", "energy is worked out, which is not done yet", {}},
       {"device.purchase", "prices follow from purchases, which they do not yet", {}},
   };
 }
@@ -283,7 +332,7 @@ std::vector<LeafUse> role_uses() {
 std::vector<LeafUse> all_uses() {
   std::vector<LeafUse> uses;
   for (const auto part : {task_uses, role_uses, speculation_uses, draft_uses, unused, step_uses,
-                          arrival_uses, request_uses, serving_uses}) {
+                          arrival_uses, request_uses, serving_uses, scaling_uses, training_uses}) {
     for (LeafUse& use : part()) uses.push_back(std::move(use));
   }
   return uses;

@@ -5,6 +5,7 @@
 #include <arrow/io/memory.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/file_reader.h>
+#include <parquet/statistics.h>
 
 #include <algorithm>
 #include <charconv>
@@ -66,10 +67,22 @@ struct ParquetReader::Impl {
     parquet::arrow::FileReaderBuilder builder;
     const arrow::Status opened = builder.memory_pool(memory())->Open(std::move(source), properties);
     if (!opened.ok()) fail(file, opened.ToString());
+    builder.properties(coded_texts(*builder.raw_reader()->metadata()->schema()));
     impl->reader = must(builder.Build(), file);
     const arrow::Status read = impl->reader->GetSchema(&impl->schema);
     if (!read.ok()) fail(file, read.ToString());
     return impl;
+  }
+
+  // Texts repeat, so they are read as they are written: a list of them, and numbers into it. No two keys
+  // are equal.
+  static parquet::ArrowReaderProperties coded_texts(const parquet::SchemaDescriptor& schema) {
+    parquet::ArrowReaderProperties properties;
+    for (int i = 0; i < schema.num_columns(); ++i) {
+      const bool is_text = schema.Column(i)->physical_type() == parquet::Type::BYTE_ARRAY;
+      properties.set_read_dictionary(i, is_text && schema.Column(i)->name() != "key");
+    }
+    return properties;
   }
 
   std::shared_ptr<arrow::ChunkedArray> column(std::string_view name) const {
@@ -92,6 +105,16 @@ struct ParquetReader::Impl {
       }
       for (std::int64_t i = 0; i < array->length(); ++i) take(*array, i);
     }
+  }
+
+  // Calls take(names, code) for every row of a column of texts, code -1 where it is null. `names` are of
+  // one chunk, whose rows come one after another.
+  template <class Take>
+  void each_text(std::string_view name, Take take) const {
+    each<arrow::DictionaryArray>(name, [&](const arrow::DictionaryArray& array, std::int64_t i) {
+      const auto& names = dynamic_cast<const arrow::StringArray&>(*array.dictionary());
+      take(names, array.IsNull(i) ? -1 : array.GetValueIndex(i));
+    });
   }
 };
 
@@ -145,6 +168,7 @@ std::string ParquetReader::field_metadata(std::string_view column, const std::st
 
 std::vector<double> ParquetReader::numbers(std::string_view column) const {
   std::vector<double> values;
+  values.reserve(rows());
   const auto field = impl_->schema->GetFieldByName(std::string(column));
   if (field != nullptr && field->type()->id() == arrow::Type::INT64) {
     for (const std::int64_t whole : integers(column)) {
@@ -161,6 +185,7 @@ std::vector<double> ParquetReader::numbers(std::string_view column) const {
 
 std::vector<std::int64_t> ParquetReader::integers(std::string_view column) const {
   std::vector<std::int64_t> values;
+  values.reserve(rows());
   impl_->each<arrow::Int64Array>(column, [&](const arrow::Int64Array& array, std::int64_t i) {
     values.push_back(array.IsNull(i) ? kNullInteger : array.Value(i));
   });
@@ -169,6 +194,7 @@ std::vector<std::int64_t> ParquetReader::integers(std::string_view column) const
 
 std::vector<std::uint8_t> ParquetReader::booleans(std::string_view column) const {
   std::vector<std::uint8_t> values;
+  values.reserve(rows());
   impl_->each<arrow::BooleanArray>(column, [&](const arrow::BooleanArray& array, std::int64_t i) {
     values.push_back(array.IsNull(i) ? kNullBoolean : std::uint8_t(array.Value(i)));
   });
@@ -177,18 +203,53 @@ std::vector<std::uint8_t> ParquetReader::booleans(std::string_view column) const
 
 std::vector<std::optional<std::string>> ParquetReader::texts(std::string_view column) const {
   std::vector<std::optional<std::string>> values;
-  impl_->each<arrow::StringArray>(column, [&](const arrow::StringArray& array, std::int64_t i) {
-    if (array.IsNull(i)) {
+  values.reserve(rows());
+  impl_->each_text(column, [&](const arrow::StringArray& names, std::int64_t code) {
+    if (code < 0) {
       values.emplace_back();
     } else {
-      values.emplace_back(array.GetString(i));
+      values.emplace_back(names.GetString(code));
     }
   });
   return values;
 }
 
+CodedTexts ParquetReader::coded_texts(std::string_view column) const {
+  CodedTexts texts;
+  texts.codes.reserve(rows());
+  const arrow::StringArray* last = nullptr;
+  std::uint32_t first = 0;  // number of the chunk's first name
+  impl_->each_text(column, [&](const arrow::StringArray& names, std::int64_t code) {
+    if (last != &names) {
+      first = std::uint32_t(texts.names.size());
+      for (std::int64_t i = 0; i < names.length(); ++i) texts.names.push_back(names.GetString(i));
+      last = &names;
+    }
+    texts.codes.push_back(code < 0 ? CodedTexts::kNone : first + std::uint32_t(code));
+  });
+  return texts;
+}
+
+std::string ParquetReader::constant(std::string_view column) const {
+  const int number = impl_->schema->GetFieldIndex(std::string(column));
+  const auto metadata = impl_->reader->parquet_reader()->metadata();
+  std::string all;
+  for (int group = 0; number >= 0 && group < metadata->num_row_groups(); ++group) {
+    const auto statistics = metadata->RowGroup(group)->ColumnChunk(number)->statistics();
+    if (statistics == nullptr || !statistics->HasMinMax() || !statistics->HasNullCount() ||
+        statistics->null_count() != 0) {
+      return "";
+    }
+    const std::string least = statistics->EncodeMin();
+    if (least != statistics->EncodeMax() || (group > 0 && least != all)) return "";
+    all = least;
+  }
+  return all;
+}
+
 std::vector<engine::Key> ParquetReader::keys() const {
   std::vector<engine::Key> keys;
+  keys.reserve(rows());
   impl_->each<arrow::StringArray>("key", [&](const arrow::StringArray& array, std::int64_t i) {
     const std::string_view hex = array.GetView(i);
     engine::Key key;
@@ -207,9 +268,10 @@ std::vector<std::uint8_t> ParquetReader::codes(std::string_view column,
                                                std::string_view const* names,
                                                std::size_t count) const {
   std::vector<std::uint8_t> values;
+  values.reserve(rows());
   std::size_t last = 0;  // runs of one name are common
-  impl_->each<arrow::StringArray>(column, [&](const arrow::StringArray& array, std::int64_t i) {
-    const std::string_view text = array.GetView(i);
+  impl_->each_text(column, [&](const arrow::StringArray& texts, std::int64_t code) {
+    const std::string_view text = code < 0 ? std::string_view() : texts.GetView(code);
     if (names[last] != text) last = std::size_t(std::find(names, names + count, text) - names);
     if (last == count) {
       fail(impl_->file, "column '" + std::string(column) + "' says '" + std::string(text) +

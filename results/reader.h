@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,13 @@
 #include "results/schema.h"
 
 namespace results {
+
+// A column of texts: each row has the number of one of the names, or none. A name may be there twice.
+struct CodedTexts {
+  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+  std::vector<std::uint32_t> codes;
+  std::vector<std::string> names;
+};
 
 // One Parquet file. Columns are read when asked for, and the checksums of their pages are verified; a
 // column that is not there, is damaged, or holds something else, is a Failure that names the file.
@@ -38,6 +46,10 @@ class ParquetReader {
   std::vector<std::int64_t> integers(std::string_view column) const;  // null: kNullInteger
   std::vector<std::uint8_t> booleans(std::string_view column) const;  // null: kNullBoolean
   std::vector<std::optional<std::string>> texts(std::string_view column) const;
+  CodedTexts coded_texts(std::string_view column) const;
+  // The bytes of the one value that every row has, by the file's own account; empty where there are
+  // several, a null, or no account.
+  std::string constant(std::string_view column) const;
   std::vector<engine::Key> keys() const;
   // Texts as numbers into `names`; a text that is not among them is a Failure.
   std::vector<std::uint8_t> codes(std::string_view column, std::string_view const* names,

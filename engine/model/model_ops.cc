@@ -1,6 +1,7 @@
 #include "engine/model/model_ops.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/model/passes.h"
 
@@ -219,26 +220,50 @@ double overhang_of(const ModelShard& shard, const BatchShape& batch, bool beside
   return shard.even_parts ? decode_overhang(batch, beside_prompts) : 0;
 }
 
-}  // namespace
-
-void token_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,
-               OpList& ops) {
-  const ModelSpec& model = *shard.model;
-  const double rows = double(batch.tokens() + batch.padding);
-  const Builder build{shard, model, batch, span.layers, ops, rows};
-  if (span.first) build.embedding();
-  const double layers = double(span.layers.all());
+void layer_ops(const Builder& build) {
+  const LayerCounts& counts = build.counts;
+  const ModelSpec& model = build.model;
+  const double layers = double(counts.all());
   const double after_attention = layers * double(model.norms_per_layer / 2);
   build.norm(OpName::input_norm, layers * double(model.norms_per_layer) - after_attention);
   build.attention_projections();
   build.norm(OpName::mlp_norm, after_attention);
-  if (span.layers.dense > 0) {
+  if (counts.dense > 0) {
     const bool gated = model.mlp == MlpKind::gated;
-    build.mlp(double(span.layers.dense), shard.intermediate, gated ? OpName::gate_up : OpName::up,
+    build.mlp(double(counts.dense), build.shard.intermediate, gated ? OpName::gate_up : OpName::up,
               OpName::activation, OpName::down);
   }
-  if (span.layers.mixture > 0) build.mixture();
+  if (counts.mixture > 0) build.mixture();
   build.all_reduce(OpName::mlp_reduce, layers);
+}
+
+// Layers once for each half of the tokens: the exchange of one runs beside what the other computes. Latent attention's
+// small products and attention itself are not split, and nothing hides behind them.
+void halves_ops(const Builder& build) {
+  OpList half;
+  const double rows = std::max(1.0, std::ceil(build.rows / 2));
+  layer_ops({build.shard, build.model, build.batch, build.counts, half, rows});
+  for (PlannedOp op : half) {
+    if (op.grows == Grows::tokens || op.grows == Grows::exchanged) {
+      op.calls *= 2;
+      op.beside = {.group = 1, .stream = std::uint8_t(op.grows == Grows::exchanged ? 1 : 0)};
+    }
+    build.ops.add(op);
+  }
+}
+
+}  // namespace
+
+void token_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,
+               OpList& ops) {
+  const double rows = double(batch.tokens() + batch.padding);
+  const Builder build{shard, *shard.model, batch, span.layers, ops, rows};
+  if (span.first) build.embedding();
+  if (shard.two_halves && span.layers.mixture > 0) {
+    halves_ops(build);
+  } else {
+    layer_ops(build);
+  }
   if (span.last) {
     build.norm(OpName::final_norm, 1);
     build.head();

@@ -150,8 +150,16 @@ enum class OpName : std::uint8_t {
   gap,
   host,
   draft_product,
+  context_exchange,
+  context_merge,
+  quantize_gradient,
+  cast_transpose,
+  adapter,
+  dequantize,
+  gradient_offload,
+  weight_upload,
 };
-constexpr std::array<std::string_view, 44> enum_names(OpName) {
+constexpr std::array<std::string_view, 52> enum_names(OpName) {
   return {"embedding",
           "input_norm",
           "qkv",
@@ -195,7 +203,15 @@ constexpr std::array<std::string_view, 44> enum_names(OpName) {
           "optimizer",
           "gap",
           "host",
-          "draft_product"};
+          "draft_product",
+          "context_exchange",
+          "context_merge",
+          "quantize_gradient",
+          "cast_transpose",
+          "adapter",
+          "dequantize",
+          "gradient_offload",
+          "weight_upload"};
 }
 
 }  // namespace engine

@@ -15,6 +15,7 @@
 #include "engine/serving/attention_kernels.h"
 #include "engine/serving/policy_table.h"
 #include "engine/serving/router_table.h"
+#include "engine/serving/scaling_settings.h"
 
 namespace engine {
 
@@ -58,7 +59,9 @@ struct ServingSettings {
   MixedAttention mixed_attention = MixedAttention::automatic;
   DecodeParts decode_parts = DecodeParts::automatic;
   AllReduce all_reduce = AllReduce::custom;
+  bool two_batch_overlap = false;
   bool stepping = false;
+  ScalingSettings scaling;
 
   // Most tokens of a step, but for decodes beyond them.
   std::int64_t step_budget() const {
@@ -125,6 +128,11 @@ struct ServingSettings {
           "all-reduce among the devices of a node; custom: a kernel of the engine's own for small "
           "messages, which needs direct links; nccl: always the general library",
           any_value);
+    visit("two_batch_overlap", self.two_batch_overlap,
+          "experts shared by several replicas: a step's tokens are two halves, and one computes "
+          "while the other's experts exchange (SGLang: --enable-two-batch-overlap, vLLM: "
+          "--enable-dbo)",
+          any_value);
     visit("kernels", self.kernels,
           "engine whose kernels run on a device that was not measured, as in calibration/engines; "
           "empty: well-made ones",
@@ -132,6 +140,7 @@ struct ServingSettings {
     visit("sampling", self.sampling, "how tokens are chosen from the logits", any_value);
     visit("stepping", self.stepping,
           "simulate every step on its own: the slow reference for the closed form", any_value);
+    visit("scaling", self.scaling, "how the number of replicas follows the load", any_value);
   }
 };
 

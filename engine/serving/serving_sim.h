@@ -13,6 +13,7 @@
 #include "engine/serving/referee.h"
 #include "engine/serving/replica.h"
 #include "engine/serving/router.h"
+#include "engine/serving/scaler.h"
 #include "engine/serving/serving_stats.h"
 #include "engine/serving/timeline.h"
 #include "engine/serving/transfers.h"
@@ -60,6 +61,7 @@ class ServingSim {
   double makespan() const { return makespan_; }
   double idle_seconds() const;
   double idle_seconds(std::size_t pool) const;
+  const Scaler& scaler(std::size_t pool) const { return pools_[pool].scaler; }
   const RunVerdict& verdict() const { return referee_.verdict(); }
   // Units (requests or sessions) of the length at which the run was long enough.
   std::int64_t units() const { return stats_.watch().units(); }
@@ -71,8 +73,9 @@ class ServingSim {
     std::size_t first = 0, count = 0;
     Route* route = nullptr;
     ReplicaWeight weight = ReplicaWeight::none;
-    bool settles = false;  // caches are looked at when requests are routed
+    PrefixHolders holders;  // among them, for a router that reads caches
     LeastOf<std::int64_t> weights;
+    Scaler scaler;
     std::int64_t routed = 0;
   };
 
@@ -80,22 +83,38 @@ class ServingSim {
   void start_pool(std::size_t index);
   std::size_t stage_of(std::size_t replica) const { return stage_of_pool_[pool_of_[replica]]; }
   // The replica of a stage's pool that a request goes to.
-  std::size_t route(std::size_t stage, const Request& request, double now);
+  std::size_t route(std::size_t stage, const Request& request, double now) {
+    Pool& pool = pools_[stages()[stage].pool];
+    ++pool.routed;
+    return pool.scaler.open() == 1 ? pool.first : route_among(pool, request, now);
+  }
+  std::size_t route_among(Pool& pool, const Request& request, double now);
 
   // One event; false when there is none.
   bool take_event(RequestSource& source);
   void arrive(RequestSource& source);
   void advance(std::size_t replica, double next_event, RequestSource& source);
-  // Sees to those that are done in a replica; true where a client was told.
+  // Sees to those that are done in a replica, of which there are some; true where a client was told.
   bool depart(std::size_t replica, RequestSource& source);
   void hand_over(std::size_t replica, std::int32_t slot);
   void fetch(std::size_t replica);
+  void take_delivery();
   void deliver(std::size_t replica, std::int32_t slot);
+  // After anything that may have changed when a replica has something to do, or how much it has.
+  void note(std::size_t replica) {
+    events_.set(replica, replicas_[replica].next_event(), replicas_[replica].working());
+    if (weighs_ || scales_) weigh(replica);
+  }
+  void weigh(std::size_t replica);
   // Whether the last stage reads a short prompt itself, and the replica that does.
   bool stays_local(std::size_t& replica);
   const std::vector<Stage>& stages() const { return problem_->journey.stages; }
-  void note(std::size_t replica);
   void mark(double time);
+  // When the number of replicas of a pool may change, and what that does.
+  double next_scaling() const;
+  void scale(double time);
+  // A replica that is no longer wanted and has nothing to do goes off, with those of its unit.
+  void switch_off_if_empty(Pool& pool, std::size_t replica);
   double next_mark() const { return std::min(stats_.watch().next_edge(), timeline_.next()); }
 
   const ServingProblem* problem_ = nullptr;  // while it runs
@@ -104,6 +123,7 @@ class ServingSim {
   std::vector<Replica> replicas_;
   std::vector<std::uint8_t> pool_of_;        // by replica
   std::vector<std::uint8_t> stage_of_pool_;  // the stage of the journey that a pool serves
+  bool weighs_ = false;                      // some router compares how much replicas have to do
   EventQueue events_;
   Transfers transfers_;
   RequestMemory memory_;
@@ -111,6 +131,7 @@ class ServingSim {
   std::int64_t longest_output_ = 0;  // of those that arrived
   double now_ = 0;
   double makespan_ = 0;
+  bool scales_ = false;  // some pool follows the load
   Referee referee_;
   Timeline timeline_;
 };

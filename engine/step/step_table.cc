@@ -102,9 +102,11 @@ DecodeLine StepTable::decode_line(const Decodes& decodes) {
     line.window_end = cell.high;
   }
   const double scale = scale_[std::size_t(Phase::decode)];
-  for (double* time : {&line.fixed, &line.slope, &line.window_slope, &line.added, &line.least}) {
-    *time *= scale;
-  }
+  line.fixed *= scale;
+  line.slope *= scale;
+  line.window_slope *= scale;
+  line.added *= scale;
+  line.least *= scale;
   if (verification_.draft != nullptr) draft_.extend(decodes, line);
   return line;
 }

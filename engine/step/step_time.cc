@@ -60,8 +60,23 @@ KernelRow op_row(const PlannedOp& planned, const StepContext& context) {
   return kernel_row(time, energy, planned.calls);
 }
 
-KernelRow named_row(const PlannedOp& planned, const StepContext& context, Phase phase) {
-  KernelRow row = op_row(planned, context);
+// All calls of an op, of which one may be known.
+KernelRow row_of_calls(const PlannedOp& planned, const StepContext& context, CallRows* known) {
+  if (known == nullptr) return op_row(planned, context);
+  KernelRow row = known->next(planned.name, [&] {
+    PlannedOp one = planned;
+    one.calls = 1;
+    return op_row(one, context);
+  });
+  Work all;
+  all.add(row.work, planned.calls);
+  row.work = all;
+  return row;
+}
+
+KernelRow named_row(const PlannedOp& planned, const StepContext& context, Phase phase,
+                    CallRows* known) {
+  KernelRow row = row_of_calls(planned, context, known);
   row.phase = phase;
   row.op = planned.name;
   row.family = planned.family;
@@ -70,13 +85,16 @@ KernelRow named_row(const PlannedOp& planned, const StepContext& context, Phase 
 
 // Ops that run beside others: first each on its own, then what they add together.
 template <class Take>
-void each_stream_row(const OpList& ops, const StepContext& context, Phase phase, Take&& take) {
-  std::array<StreamRow, OpList::kMost> made;
+void each_stream_row(const OpList& ops, const StepContext& context, Phase phase, CallRows* known,
+                     Take&& take) {
+  constexpr std::size_t most = 32;
+  std::array<StreamRow, most> made;
   std::size_t count = 0;
   for (const PlannedOp& planned : ops) {
     if (planned.beside.group == 0) continue;
     check(planned.beside.stream < kMostStreams, "a group has that many streams");
-    made[count++] = {planned.beside, named_row(planned, context, phase)};
+    check(count < most, "a step has few operations beside others");
+    made[count++] = {planned.beside, named_row(planned, context, phase, known)};
   }
   const std::span<StreamRow> streams(made.data(), count);
   overlap(streams);
@@ -85,16 +103,18 @@ void each_stream_row(const OpList& ops, const StepContext& context, Phase phase,
 
 // Hands the row of each op to take(row), with what it hides behind others taken into account.
 template <class Take>
-void each_row(const OpList& ops, const StepContext& context, Phase phase, Take&& take) {
+void each_row(const OpList& ops, const StepContext& context, Phase phase, CallRows* known,
+              Take&& take) {
   bool streams = false;
+  if (known != nullptr) known->begin_list();
   for (const PlannedOp& planned : ops) {
     if (planned.beside.group != 0) {
       streams = true;
     } else {
-      take(named_row(planned, context, phase));
+      take(named_row(planned, context, phase, known));
     }
   }
-  if (streams) each_stream_row(ops, context, phase, take);
+  if (streams) each_stream_row(ops, context, phase, known, take);
 }
 
 // What the host adds to a step whose kernels are timed, and what the whole step would save.
@@ -142,9 +162,9 @@ Savings DeviceTime::saved() const {
 }
 
 DeviceTime device_time(const OpList& ops, const StepContext& context, Phase phase,
-                       std::vector<KernelRow>* rows) {
+                       std::vector<KernelRow>* rows, CallRows* known) {
   DeviceTime sum;
-  each_row(ops, context, phase, [&](const KernelRow& row) {
+  each_row(ops, context, phase, known, [&](const KernelRow& row) {
     sum.add(row);
     if (rows != nullptr) rows->push_back(row);
   });
@@ -221,7 +241,7 @@ StepTime decode_time(const DecodeRun& run, const StepContext& step, Breakdown& r
     attention_ops(step.shard, growing, ops);
     Seconds time = fixed_time;
     double launches = fixed.launches();
-    each_row(ops, step, Phase::decode, [&](const KernelRow& row) {
+    each_row(ops, step, Phase::decode, nullptr, [&](const KernelRow& row) {
       time += row.work.exposed();
       launches += row.work.calls;
       attention.add(row, run.times);

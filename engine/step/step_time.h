@@ -14,6 +14,7 @@
 #include "engine/model/batch_shape.h"
 #include "engine/model/model_ops.h"
 #include "engine/step/breakdown.h"
+#include "engine/step/call_rows.h"
 #include "engine/step/kernel_row.h"
 #include "engine/step/pace.h"
 
@@ -64,9 +65,9 @@ struct StepTime {
   }
 };
 
-// Times `ops`; where `rows` is given, one row each is appended under `phase`.
+// Times `ops`; where `rows` is given, one row each is appended under `phase`. Calls that `known` has are not timed again.
 DeviceTime device_time(const OpList& ops, const StepContext& context, Phase phase,
-                       std::vector<KernelRow>* rows);
+                       std::vector<KernelRow>* rows, CallRows* known = nullptr);
 
 // Rows for the host's part, where it is not zero; the device draws `power` while it waits.
 struct HostCalls {

@@ -49,6 +49,8 @@ struct TaskEntry {
   void (*run)(const TaskPoint& point, Outcome& outcome);
   // The task in a line, for `explain`.
   std::string (*headline)(const Scenario& scenario);
+  // Devices may share a sequence (parallel.cp).
+  bool shares_sequences = false;
 };
 
 std::span<const TaskEntry> task_table();

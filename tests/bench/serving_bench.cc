@@ -154,6 +154,13 @@ void ServingReplicas(benchmark::State& state, RouterName router) {
   scenario.serving.router = router;
   scenario.serving.replicas = state.range(0);
   scenario.load.requests = 50 * state.range(0);
+  if (router_of(router).reads_caches) {
+    // Conversations of four turns behind one of ten system prompts.
+    scenario.serving.prefix_caching = true;
+    scenario.load.shared_prefix = 256;
+    scenario.load.prefix_groups = 10;
+    scenario.load.turns = 4;
+  }
   run(state, scenario, *served().resources);
 }
 BENCHMARK_CAPTURE(ServingReplicas, round_robin, router_named("round_robin"))
@@ -161,6 +168,10 @@ BENCHMARK_CAPTURE(ServingReplicas, round_robin, router_named("round_robin"))
     ->Range(1, 10'000)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(ServingReplicas, least_outstanding, router_named("least_outstanding"))
+    ->RangeMultiplier(10)
+    ->Range(1, 10'000)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(ServingReplicas, prefix_aware, router_named("prefix_aware"))
     ->RangeMultiplier(10)
     ->Range(1, 10'000)
     ->Unit(benchmark::kMillisecond);

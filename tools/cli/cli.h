@@ -24,6 +24,7 @@ void add_explain(CLI::App& app, int& exit_code);
 void add_describe(CLI::App& app, int& exit_code);
 void add_summarise(CLI::App& app, int& exit_code);
 void add_questions(CLI::App& app, int& exit_code);  // top, pareto, sensitivity
+void add_compare(CLI::App& app, int& exit_code);
 void add_report(CLI::App& app, int& exit_code);
 void add_verify(CLI::App& app, int& exit_code);
 void add_version(CLI::App& app, int& exit_code);

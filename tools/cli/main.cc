@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
       "  llmsweep run specs/sweeps/first_sweep.yaml      run a sweep\n"
       "  llmsweep check SPEC                             what it would run, before it does\n"
       "  llmsweep report DIR                             a page to look at what it found\n"
+      "  llmsweep compare OLD NEW                        what differs between two runs\n"
       "  llmsweep explain SPEC --point 17                one point, kernel by kernel\n"
       "  llmsweep list devices; llmsweep show h100-sxm   what the library knows"};
   app.name("llmsweep");
@@ -30,6 +31,7 @@ int main(int argc, char** argv) {
   tools::add_explain(app, exit_code);
   tools::add_report(app, exit_code);
   tools::add_questions(app, exit_code);
+  tools::add_compare(app, exit_code);
   tools::add_summarise(app, exit_code);
   tools::add_verify(app, exit_code);
   tools::add_list(app, exit_code);

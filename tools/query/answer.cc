@@ -62,7 +62,8 @@ std::string shown(std::string_view cell, AnswerFormat format) {
       sweep::is_digits(cell) || (cell.starts_with('-') && sweep::is_digits(cell.substr(1)))
           ? sweep::parse_number(cell)
           : std::nullopt;
-  if (number) return fmt::format("{:.6g}", *number);
+  const bool is_whole = cell.find_first_of(".eE") == std::string_view::npos;
+  if (number) return is_whole ? std::string(cell) : fmt::format("{:.6g}", *number);
   std::string text;
   for (const char c : cell) {
     if (format == AnswerFormat::markdown && (c == '|' || c == '\\' || c == '<' || c == '`'))

@@ -36,20 +36,29 @@ engine::Mistake not_a_run(const fs::path& folder, const std::string& table) {
 class Coder {
  public:
   void add(std::string_view text) {
-    if (last_ < coded_.names.size() && coded_.names[last_] == text) {
-      coded_.codes.push_back(last_);  // runs of one text are common
-      return;
-    }
-    const auto [place, is_new] =
-        known_.try_emplace(std::string(text), std::uint32_t(coded_.names.size()));
-    if (is_new) coded_.names.emplace_back(text);
-    last_ = place->second;
+    // Runs of one text are common.
+    if (last_ >= coded_.names.size() || coded_.names[last_] != text) last_ = code_of(text);
     coded_.codes.push_back(last_);
+  }
+  void add(const results::CodedTexts& texts) {
+    std::vector<std::uint32_t> ours;
+    for (const std::string& name : texts.names) ours.push_back(code_of(name));
+    coded_.codes.reserve(coded_.codes.size() + texts.codes.size());
+    for (const std::uint32_t code : texts.codes) {
+      coded_.codes.push_back(code == results::CodedTexts::kNone ? Coded::kNone : ours[code]);
+    }
   }
   void add_none() { coded_.codes.push_back(Coded::kNone); }
   Coded take() && { return std::move(coded_); }
 
  private:
+  std::uint32_t code_of(std::string_view text) {
+    const auto [place, is_new] =
+        known_.try_emplace(std::string(text), std::uint32_t(coded_.names.size()));
+    if (is_new) coded_.names.emplace_back(text);
+    return place->second;
+  }
+
   Coded coded_;
   std::unordered_map<std::string, std::uint32_t> known_;
   std::uint32_t last_ = 0;
@@ -62,16 +71,7 @@ std::vector<double> numbers_of(const results::ParquetReader& file, const Column&
 }
 
 void add_texts(const results::ParquetReader& file, const Column& column, Coder& coder) {
-  if (column.type == ColumnType::text) {
-    for (const auto& text : file.texts(column.name)) {
-      if (text) {
-        coder.add(*text);
-      } else {
-        coder.add_none();
-      }
-    }
-    return;
-  }
+  if (column.type == ColumnType::text) return coder.add(file.coded_texts(column.name));
   for (const double value : numbers_of(file, column)) {
     if (value != value) {
       coder.add_none();

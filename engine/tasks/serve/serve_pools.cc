@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/serving/scaler.h"
 #include "engine/tasks/handover.h"
 
 namespace engine {
@@ -24,6 +25,7 @@ PoolSetup pool_of(const Deployment& on, const StepContext& context, double fit,
           .context = context,
           .kv_blocks = serving.kv_blocks > 0 ? serving.kv_blocks : std::int64_t(blocks),
           .replicas = serving.replicas * on.parallel.dp,
+          .unit = on.parallel.dp,
           .longest = longest_of(on.model),
           .role = role};
 }
@@ -33,6 +35,12 @@ double devices_in(const Deployment& on) { return devices_of(on, double(on.servin
 std::optional<Refusal> without_blocks(const PoolSetup& pool) {
   if (pool.kv_blocks >= 1) return std::nullopt;
   return Refusal{ReasonClass::memory, "not one KV block fits beside the model"};
+}
+
+std::optional<Refusal> scaling_refusal(const ServingSettings& serving) {
+  auto problem = scaling_problem(serving.scaling, serving.replicas);
+  if (!problem) return std::nullopt;
+  return Refusal{ReasonClass::load, std::move(*problem)};
 }
 
 }  // namespace
@@ -59,6 +67,7 @@ ServePools::ServePools(const TaskPoint& point, double fit)
 
 std::optional<Refusal> ServePools::complete(const TypicalRequest& typical) {
   if (auto problem = without_blocks(main())) return problem;
+  if (auto problem = scaling_refusal(main().settings)) return problem;
   return point_.scenario.prefill.present ? add_readers(typical) : std::nullopt;
 }
 
@@ -83,6 +92,7 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
   // The draft reads every prompt, too, beside whoever does.
   if (draft_) pools_[1].draft = &*draft_;
   if (auto problem = without_blocks(pools_[1])) return in_role("prefill", std::move(*problem));
+  if (auto problem = scaling_refusal(on.serving)) return in_role("prefill", std::move(*problem));
 
   journey_ = {.stages = {Stage{.pool = 1, .reads = true, .writes = false},
                          Stage{.pool = 0, .reads = false, .writes = true}},

@@ -45,8 +45,10 @@ bool within(const LatencyLimits& limits, const Latency& latency) {
 
 bool limited(const LatencyLimits& limits) { return request_limit(limits).value < kNever; }
 
-// Seconds that the replicas of a pool worked or waited. Work in which the run ended belongs to neither.
+// Seconds that the replicas of a pool were on and worked or waited. Work in which the run ended belongs to neither.
 double replica_seconds(const ServingSim& sim, const PoolSetup& pool, std::size_t index) {
+  const Scaler& scaler = sim.scaler(index);
+  if (scaler.follows_load()) return scaler.on_seconds(sim.makespan());
   return (sim.stats().pool(index).busy + sim.idle_seconds(index)) /
          double(pool.context.shard.parallel.pp);
 }
@@ -117,9 +119,10 @@ void report_device_use(const ServePools& pools, const ServingSim& sim, Outcome& 
   outcome.metrics.memory_bandwidth_utilization = bytes / could_bytes;
 }
 
-double busy_share(const ServingSim& sim, std::size_t pool) {
-  const double busy = sim.stats().pool(pool).busy;
-  return busy / (busy + sim.idle_seconds(pool));
+double busy_share(const ServingSim& sim, const PoolSetup& pool, std::size_t index) {
+  const double busy = sim.stats().pool(index).busy;
+  const double pipelined = double(pool.context.shard.parallel.pp);
+  return busy / (replica_seconds(sim, pool, index) * pipelined);
 }
 
 double mean_batch(const PoolSums& sums) {
@@ -133,7 +136,7 @@ void report_pools(const ServePools& pools, const ServingSim& sim, Metrics& metri
   metrics.kv_peak = main.kv_peak / double(pools.main().kv_blocks);
   metrics.kv_waste = main.held > 0 ? main.waste / main.held : 0;
   if (main.busy + sim.idle_seconds(0) > 0) {
-    metrics.utilization = busy_share(sim, 0);
+    metrics.utilization = busy_share(sim, pools.main(), 0);
     const double room = metrics.kv_blocks * double(pools.main().settings.block_size);
     metrics.kv_use = main.kv_token_seconds / (room * replica_seconds(sim, pools.main(), 0));
   }
@@ -144,12 +147,34 @@ void report_pools(const ServePools& pools, const ServingSim& sim, Metrics& metri
   metrics.prefill_batch_mean = mean_batch(sim.stats().pool(1));
   metrics.prefill_kv_peak = sim.stats().pool(1).kv_peak / double(readers.kv_blocks);
   if (sim.stats().pool(1).busy + sim.idle_seconds(1) > 0) {
-    metrics.prefill_utilization = busy_share(sim, 1);
+    metrics.prefill_utilization = busy_share(sim, readers, 1);
   }
   const MeasuredSums& measured = sim.stats().measured();
   if (measured.carried <= 0) return;
   metrics.transfer = Seconds{measured.transfer_seconds / measured.carried};
   metrics.transfer_share = measured.transfer_seconds / (metrics.e2e.value * measured.requests);
+}
+
+// Replicas that come and go are paid for while they are on.
+std::vector<double> on_shares(const ServePools& pools, const ServingSim& sim) {
+  std::vector<double> shares;
+  for (std::size_t i = 0; i < pools.pools().size(); ++i) {
+    const double whole = sim.makespan() * double(pools.pools()[i].replicas);
+    shares.push_back(whole > 0 ? sim.scaler(i).on_seconds(sim.makespan()) / whole : 1);
+  }
+  return shares;
+}
+
+void report_scaling(const ServePools& pools, const ServingSim& sim, Metrics& metrics) {
+  double device_seconds = 0;
+  for (std::size_t i = 0; i < pools.pools().size(); ++i) {
+    const Parallelism& layout = pools.pools()[i].context.shard.parallel;
+    device_seconds += sim.scaler(i).on_seconds(sim.makespan()) * double(layout.tp * layout.pp);
+  }
+  metrics.device_hours = device_seconds / 3600;
+  if (!sim.scaler(0).follows_load()) return;
+  metrics.replicas_mean = on_shares(pools, sim)[0] * double(pools.main().settings.replicas);
+  metrics.replica_starts = sim.scaler(0).starts();
 }
 
 // What proposals took, and how many came to nothing.
@@ -166,7 +191,9 @@ void report_drafts(const ServePools& pools, ServingSim& sim, Metrics& metrics) {
                      metrics);
 }
 
-void report_rates(const Scenario& scenario, const ServingStats& stats, Metrics& metrics) {
+void report_rates(const Scenario& scenario, const ServePools& pools, const ServingSim& sim,
+                  Metrics& metrics) {
+  const ServingStats& stats = sim.stats();
   const double span = stats.part().span();
   if (!(span > 0)) return;
   const MeasuredSums& sums = stats.measured();
@@ -178,7 +205,7 @@ void report_rates(const Scenario& scenario, const ServingStats& stats, Metrics& 
   metrics.total = TokensPerSecond{(sums.output_tokens + sums.prompt_tokens) / span};
   metrics.per_device = metrics.total / metrics.devices;
   metrics.output_per_device = metrics.output / metrics.devices;
-  report_price(scenario, metrics.total - metrics.output, metrics);
+  report_price(scenario, metrics.total - metrics.output, metrics, on_shares(pools, sim));
   metrics.goodput_per_device = metrics.goodput / metrics.devices;
   if (metrics.rent.value > 0) metrics.goodput_per_usd = metrics.goodput.value / metrics.rent.value;
 }
@@ -247,7 +274,7 @@ void report_serving(const Scenario& scenario, const ServePools& pools, ServingSi
   metrics.queue = queue.mean, metrics.queue_p50 = queue.p50, metrics.queue_p90 = queue.p90;
   metrics.queue_p95 = queue.p95, metrics.queue_p99 = queue.p99;
 
-  report_rates(scenario, stats, metrics);
+  report_rates(scenario, pools, sim, metrics);
   report_measurement(sim, outcome);
   if (tpot.mean.value > 0) metrics.output_per_user = TokensPerSecond{1 / tpot.mean.value};
   if (e2e.mean.value > 0) {
@@ -272,6 +299,7 @@ void report_serving(const Scenario& scenario, const ServePools& pools, ServingSi
   metrics.steps = summary.steps;
   if (makespan > 0) metrics.concurrency = summary.in_system_seconds / makespan;
   report_pools(pools, sim, metrics);
+  report_scaling(pools, sim, metrics);
   gather_kernels(pools, sim, outcome);
   report_drafts(pools, sim, metrics);
   report_kernels(outcome);

@@ -68,6 +68,9 @@ struct ServingFigures {
   double prefill_utilization = kNoValue;
   double prefill_batch_mean = kNoValue;
   double prefill_kv_peak = kNoValue;
+  double replicas_mean = kNoValue;
+  double replica_starts = kNoValue;
+  double device_hours = kNoValue;
   RequestsPerSecond goodput_per_device{kNoValue};
   double goodput_per_usd = kNoValue;
 
@@ -184,6 +187,14 @@ struct ServingFigures {
     visit("prefill_kv_peak", self.prefill_kv_peak,
           "task serve with prefill: largest share of KV blocks in use in the deployment that reads "
           "prompts, over the whole run");
+    visit(
+        "replicas_mean", self.replicas_mean,
+        "task serve with scaling: replicas that are on, warming up or draining included, mean over "
+        "the whole run");
+    visit("replica_starts", self.replica_starts,
+          "task serve with scaling: replicas that were started in the whole run");
+    visit("device_hours", self.device_hours,
+          "task serve: hours that devices were on, of all deployments, in the whole run");
     visit("goodput_per_device", self.goodput_per_device,
           "task serve: goodput over all devices of the point");
     visit("goodput_per_usd", self.goodput_per_usd,
