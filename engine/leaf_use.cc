@@ -55,6 +55,7 @@ constexpr std::string_view kServedOnly[] = {
     "serving.logit_memory",
     "serving.mixed_attention",
     "serving.stepping",
+    "serving.scaling",
 };
 
 // Training has no KV cache, no inference engine, and nothing between steps.
@@ -188,6 +189,24 @@ std::vector<LeafUse> serving_uses() {
   };
 }
 
+std::vector<LeafUse> scaling_uses() {
+  std::vector<LeafUse> uses{{"serving.scaling.schedule",
+                             "serving.scaling.policy is scheduled",
+                             {is("serving.scaling.policy", {"scheduled"})}}};
+  for (const std::string_view path : {"serving.scaling.interval", "serving.scaling.cold_start"}) {
+    uses.push_back({path,
+                    "serving.scaling.policy is reactive, predictive or scheduled",
+                    {is("serving.scaling.policy", {"reactive", "predictive", "scheduled"})}});
+  }
+  for (const std::string_view path :
+       {"serving.scaling.min_replicas", "serving.scaling.target", "serving.scaling.cooldown"}) {
+    uses.push_back({path,
+                    "serving.scaling.policy is reactive or predictive",
+                    {is("serving.scaling.policy", {"reactive", "predictive"})}});
+  }
+  return uses;
+}
+
 // Kept with a device for the day when something follows from them.
 std::vector<LeafUse> unused() {
   return {
@@ -199,18 +218,31 @@ std::vector<LeafUse> unused() {
 // Deployments beside the main one. What a field of the main one needs, the same field of a role needs too
 // (`why_inert`); here is what is their own.
 std::vector<LeafUse> role_uses() {
-  // A served load says that it cannot have one.
   std::vector<LeafUse> uses{
-      of_task("prefill.present", "task is request or serve", {"request", "serve"})};
+      of_task("prefill.present", "task is request or serve", {"request", "serve"}),
+      of_task("transfer", "task is request or serve", {"request", "serve"}),
+      {"transfer", "there is a prefill deployment", {on("prefill.present")}},
+      of_serving("transfer.local_prompt"),
+  };
   for (const std::string_view path :
        {"prefill.host.mode", "prefill.host.graph_launch", "prefill.host.largest_graph",
-        "prefill.serving.attention", "prefill.serving.decode_parts"}) {
+        "prefill.serving.attention", "prefill.serving.decode_parts",
+        "prefill.serving.mixed_attention", "prefill.serving.new_token_ratio",
+        "prefill.serving.stepping"}) {
     uses.push_back({path, "the deployment generates tokens, which one for prompts does not", {}});
+  }
+  uses.push_back({"prefill.host.request_latency",
+                  "the deployment answers clients, which one for prompts does not",
+                  {}});
+  // A copy of the shape that a wire has; its rate and latency are what counts.
+  for (const std::string_view path :
+       {"transfer.link.topology", "transfer.link.devices", "transfer.link.in_network_reduction"}) {
+    uses.push_back({path, "something is summed or shared over the link; KV is only carried", {}});
   }
   for (const Leaf& leaf : leaf_table().leaves) {
     if (leaf.presence < 0) continue;
     const Leaf& presence = leaf_table().leaves[std::size_t(leaf.presence)];
-    uses.push_back(of_task(leaf.path, "task is request", {"request"}));
+    uses.push_back(of_task(leaf.path, "task is request or serve", {"request", "serve"}));
     uses.push_back({leaf.path, "that deployment is present", {on(presence.path)}});
   }
   return uses;
@@ -218,8 +250,8 @@ std::vector<LeafUse> role_uses() {
 
 std::vector<LeafUse> all_uses() {
   std::vector<LeafUse> uses;
-  for (const auto part :
-       {task_uses, role_uses, unused, step_uses, arrival_uses, request_uses, serving_uses}) {
+  for (const auto part : {task_uses, role_uses, unused, step_uses, arrival_uses, request_uses,
+                          serving_uses, scaling_uses}) {
     for (LeafUse& use : part()) uses.push_back(std::move(use));
   }
   return uses;

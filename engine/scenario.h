@@ -12,6 +12,7 @@
 #include "engine/deployment.h"
 #include "engine/serving/serving_rows.h"
 #include "engine/serving/slo.h"
+#include "engine/serving/transfer_settings.h"
 #include "engine/tasks/request/request_shape.h"
 #include "engine/tasks/step/step_shape.h"
 #include "engine/training/train_settings.h"
@@ -58,6 +59,7 @@ struct Scenario : Deployment {
   Load load;
   Slo slo;
   CapacitySearch capacity;
+  TransferSettings transfer;
   OutputSettings output;
   TrainSettings train;
   CalibrationSettings calibration;
@@ -86,6 +88,8 @@ struct Scenario : Deployment {
     visit("replicate", self.replicate, "number of the replicate, from 0", non_negative);
     visit("prefill", self.prefill,
           "the deployment that reads prompts, where it is not the one that generates", any_value);
+    visit("transfer", self.transfer, "how KV caches get from prefill to the main deployment",
+          any_value);
   }
 };
 

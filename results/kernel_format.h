@@ -34,6 +34,8 @@ struct RowFormat<engine::KernelRow> {
         "the part without which the kernel would take the least time");
     add(columns, none.tier, "tier", "how well founded the time is");
     add(columns, none.extrapolated, "extrapolated", "outside what was measured");
+    add(columns, none.role, "role",
+        "deployment that runs the kernel: main, or one beside it by its name in the sweep");
     return columns;
   }
 
@@ -47,6 +49,7 @@ struct RowFormat<engine::KernelRow> {
     visit(row.bound);
     visit(row.tier);
     visit(row.extrapolated);
+    visit(row.role);
   }
 
   static engine::KernelRow row(const std::uint64_t* bits) {
@@ -62,6 +65,7 @@ struct RowFormat<engine::KernelRow> {
     take(row.bound);
     take(row.tier);
     take(row.extrapolated);
+    take(row.role);
     return row;
   }
 

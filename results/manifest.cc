@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
@@ -18,6 +19,15 @@ using Json = nlohmann::ordered_json;
 constexpr int kFormat = 2;
 constexpr const char* kFormatKey = "llmsweep_manifest";
 
+// A whole number, and nothing that the library would make one of.
+std::uint64_t count_of(const Json& json) {
+  if (!json.is_number_unsigned()) throw std::runtime_error("not a count");
+  return json.get<std::uint64_t>();
+}
+std::uint64_t count_at(const Json& json, const std::string& name) {
+  return count_of(json.at(name));
+}
+
 Json to_json(const PartFile& file) {
   return {{"file", file.name},
           {"rows", file.rows},
@@ -28,8 +38,8 @@ Json to_json(const PartFile& file) {
 PartFile part_file_from(const Json& json) {
   if (json.is_null()) return {};
   return {.name = json.at("file").get<std::string>(),
-          .rows = json.at("rows").get<std::uint64_t>(),
-          .bytes = json.at("bytes").get<std::uint64_t>(),
+          .rows = count_at(json, "rows"),
+          .bytes = count_at(json, "bytes"),
           .checksum = std::stoull(json.at("xxh3").get<std::string>(), nullptr, 16)};
 }
 
@@ -53,17 +63,19 @@ sweep::Tally tally_from(const Json& json) {
   sweep::Tally tally;
   constexpr auto names = enum_names(engine::Status{});
   for (std::size_t i = 0; i < names.size(); ++i) {
-    tally.by_status[i] = json.at(std::string(names[i])).get<std::uint64_t>();
+    const auto count = json.find(names[i]);  // versions that did not know a status had none of it
+    if (count != json.end()) tally.by_status[i] = count_of(*count);
   }
   // A line without reasons leaves them out, as versions did that could not count them.
   constexpr auto reasons = enum_names(engine::ReasonClass{});
   const Json by_class = json.value("reasons", Json::object());
   for (std::size_t i = 0; i < reasons.size(); ++i) {
-    tally.by_class[i] = by_class.value(std::string(reasons[i]), std::uint64_t{0});
+    const auto count = by_class.find(reasons[i]);
+    if (count != by_class.end()) tally.by_class[i] = count_of(*count);
   }
-  tally.rejected = json.at("rejected").get<std::vector<std::uint64_t>>();
-  tally.not_applicable = json.at("not_applicable").get<std::uint64_t>();
-  tally.reused = json.at("reused").get<std::uint64_t>();
+  for (const Json& count : json.at("rejected")) tally.rejected.push_back(count_of(count));
+  tally.not_applicable = count_at(json, "not_applicable");
+  tally.reused = count_at(json, "reused");
   return tally;
 }
 
@@ -72,22 +84,21 @@ ManifestHeader header_from(const Json& json) {
   if (!shard) throw std::runtime_error("no such shard");
   return {.spec_hash = json.at("spec_hash").get<std::string>(),
           .program_version = json.at("program_version").get<std::string>(),
-          .model_version = json.at("model_version").get<std::int64_t>(),
+          .model_version = std::int64_t(count_at(json, "model_version")),
           .shard = *shard,
-          .positions = json.at("positions").get<std::uint64_t>()};
+          .positions = count_at(json, "positions")};
 }
 
 PartRecord part_from(const Json& json) {
-  PartRecord part{.sequence = json.at("part").get<std::uint64_t>(),
-                  .files = {},
-                  .tally = tally_from(json.at("tally"))};
+  PartRecord part{
+      .sequence = count_at(json, "part"), .files = {}, .tally = tally_from(json.at("tally"))};
   for (const Table table : kDetailsFirst) {
     // A table without rows need not be named: versions that did not know it could not have any.
     const auto file = json.find(engine::name_of(table));
     if (file != json.end()) part.files[table] = part_file_from(*file);
   }
   for (const Json& range : json.at("positions")) {
-    part.positions.push_back({range.at(0).get<std::uint64_t>(), range.at(1).get<std::uint64_t>()});
+    part.positions.push_back({count_of(range.at(0)), count_of(range.at(1))});
   }
   return part;
 }
@@ -117,7 +128,7 @@ class LineReader {
 
  private:
   void take_header(const Json& json, Seal seal) {
-    format_ = json.at(kFormatKey).get<int>();
+    format_ = int(std::min<std::uint64_t>(count_at(json, kFormatKey), 1'000'000));
     if (format_ > kFormat) {
       manifest_.newer_format = format_;
     } else if (format_ < 1 || (seal == Seal::absent && format_ != 1)) {

@@ -4,13 +4,13 @@
 
 namespace engine {
 
-CapacityEstimate capacity_estimate(const ServingSettings& settings, const MeanLengths& lengths,
-                                   std::int64_t kv_blocks, std::int64_t replicas,
-                                   const StepContext& context) {
+CapacityEstimate capacity_estimate(const PoolSetup& pool, const MeanLengths& lengths, Duty duty) {
+  const ServingSettings& settings = pool.settings;
+  const StepContext& context = pool.context;
   CapacityEstimate estimate;
   // Halfway through its output, on average, and half a block wasted.
   const double held = lengths.prompt + lengths.output / 2 + double(settings.block_size) / 2;
-  const double fit = double(kv_blocks * settings.block_size) / held;
+  const double fit = double(pool.kv_blocks * settings.block_size) / held;
   estimate.batch = std::clamp(fit, 1.0, double(settings.max_num_seqs));
 
   const std::int64_t window = context.shard.model->window;
@@ -31,10 +31,14 @@ CapacityEstimate capacity_estimate(const ServingSettings& settings, const MeanLe
   prompt.sampled = together;
   const Seconds read =
       step_time(prompt, context, Phase::prefill, nullptr).total() * (pieces / double(together));
-  const double seconds =
-      read.value + std::max(0.0, lengths.output - 1) * step.value / double(decode.decode_sequences);
+  const double write =
+      std::max(0.0, lengths.output - 1) * step.value / double(decode.decode_sequences);
+  // A pool that writes answers of one token has nothing to do, and any rate will do.
+  const double seconds = duty == Duty::reads    ? read.value
+                         : duty == Duty::writes ? std::max(write, 1e-3 * read.value)
+                                                : read.value + write;
   const double pipelined = double(context.shard.parallel.pp);
-  estimate.requests = double(replicas) * pipelined / seconds;
+  estimate.requests = double(pool.replicas) * pipelined / seconds;
   return estimate;
 }
 

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <vector>
 
+#include "engine/base/deployment_role.h"
 #include "engine/serving/pace.h"
 #include "engine/serving/serving_settings.h"
 #include "engine/step/step_time.h"
@@ -18,20 +18,22 @@ struct PoolSetup {
   const StepContext& context;
   std::int64_t kv_blocks = 1;  // of a replica
   std::int64_t replicas = 1;
+  std::int64_t unit = 1;  // replicas that are only on together
   std::int64_t longest = 1;  // tokens of the longest sequence
   Pace pace = {};
+  DeploymentRole role = DeploymentRole::main;
 };
 
-// KV on its way into a pool. Each sequence has the link to itself: shares of a link that several use
-// would be settled here.
+// KV on its way into a pool. A replica sends or receives with all its adapters at once; sequences that
+// it carries at the same time share them (engine/serving/transfers.h).
 struct Carry {
-  Bytes per_token{0};
-  BytesPerSecond bandwidth{std::numeric_limits<double>::infinity()};
-  Seconds latency{0};
-
-  double seconds(std::int64_t tokens) const {
-    return (latency + per_token * double(tokens) / bandwidth).value;
-  }
+  // Of a token's KV over the adapters of a replica that sends, and of one that receives.
+  double sent_per_token = 0, received_per_token = 0;
+  double latency = 0;
+  // The share that has to wait until the prompt has been read: all, or the last layer.
+  double last_share = 1;
+  // The first token is told when the KV is there, not when it was made.
+  bool tells_first_token = false;
 };
 
 // A stage that only reads makes the first token and hands the request over to the next one, which only
@@ -42,28 +44,10 @@ struct Stage {
   Carry carry = {};  // of KV from the stage before
 };
 
-using Journey = std::vector<Stage>;
-
-// Sequences whose KV is under way, the first to be there first.
-class Transfers {
- public:
-  struct Transfer {
-    double end = 0;
-    std::int64_t order = 0;   // of two at one time, the one that began first
-    std::size_t replica = 0;  // where it goes,
-    std::int32_t slot = -1;   // and the sequence there
-    bool operator>(const Transfer& other) const {
-      return end != other.end ? end > other.end : order > other.order;
-    }
-  };
-  void reset();
-  double next() const;
-  void start(double end, std::size_t replica, std::int32_t slot);
-  Transfer take();
-
- private:
-  std::vector<Transfer> heap_;
-  std::int64_t started_ = 0;
+struct Journey {
+  std::vector<Stage> stages = {Stage{}};  // by default the first pool reads and writes
+  // A prompt with no more tokens than this that the last stage has not cached is read there.
+  std::int64_t short_prompt = 0;
 };
 
 }  // namespace engine

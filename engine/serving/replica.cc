@@ -16,6 +16,8 @@ void Replica::reset(const Setup& setup) {
   state_.window = setup.window;
   state_.pace = setup.pace;
   state_.hands_over = setup.hands_over;
+  state_.tells_first_token = setup.tells_first_token;
+  state_.role = setup.role;
   state_.uneven = setup.table->uneven();
   state_.audit = setup.audit;
   // The sequences stay: what they hold in memory is used again.
@@ -123,6 +125,8 @@ void Replica::enqueue(const Request& request, std::int64_t output) {
   sequence.reserved = sequence.taken = 0;
   sequence.preemptions = 0;
   sequence.from_replica = sequence.from_slot = -1;
+  sequence.received = sequence.read = -1;
+  sequence.carried = 0;
   sequence.decoding = false;
   sequence.closes = request.closes;
   sequence.prefix = request.prefix;
@@ -145,6 +149,8 @@ void Replica::expect(const Sequence& read, std::int32_t replica, std::int32_t sl
   sequence.target = read.prompt;
   sequence.computed = sequence.reserved = sequence.taken = sequence.carried = 0;
   sequence.order = order_of(sequence, 0);
+  sequence.read = read.first_token;
+  sequence.waited_for_room = false;
   sequence.from_replica = replica;
   sequence.from_slot = slot;
   state_.arriving.push(here, state_.sequences);
@@ -168,7 +174,10 @@ std::int32_t Replica::make_room() {
   const std::int64_t free = pool.free() - view.margin() - left_free;
   const bool reserves = policy_of(state_.settings->policy).reserves;
   const std::int64_t room = sequence.prompt + sequence.output - 1 + state_.pace.most() - 1;
-  if (view.blocks_to_admit(hit, reserves ? room : sequence.prompt) > free) return -1;
+  if (view.blocks_to_admit(hit, reserves ? room : sequence.prompt) > free) {
+    sequence.waited_for_room = true;
+    return -1;
+  }
   if (reserves) sequence.reserved = view.blocks_for(room);
   state_.arriving.remove(slot);
   pool.hold(sequence.prefix, hit, sequence.kv);
@@ -184,6 +193,8 @@ std::int32_t Replica::make_room() {
 
 void Replica::receive(std::int32_t slot, double now) {
   Sequence& sequence = state_.sequences[std::size_t(slot)];
+  sequence.received = now;
+  if (state_.tells_first_token) sequence.first_token = sequence.last_token = now;
   const std::int64_t shared = sequence.kv.shared;
   state_.pool.publish(sequence.prefix, sequence.computed, sequence.kv);
   state_.parked_blocks -= sequence.kv.shared - shared;
@@ -229,6 +240,7 @@ TimelineRow Replica::row_at(double time, double& tokens_before) const {
   TimelineRow row;
   row.time = Seconds{time};
   row.replica = state_.number;
+  row.role = state_.role;
   row.waiting = waiting();
   row.running = state_.running;
   std::int64_t blocks = state_.pool.used();

@@ -17,12 +17,14 @@ class Replica {
     ServingStats* stats = nullptr;
     PoolSums* sums = nullptr;
     std::int32_t number = 0;
+    DeploymentRole role = DeploymentRole::main;
     std::int64_t lanes = 1;  // pipeline stages, each with a batch in flight
     std::int64_t kv_blocks = 1;
     std::int64_t longest = 1;  // tokens of the longest sequence the model is made for
     std::int64_t window = 0;
     Pace pace;
     bool hands_over = false;              // answers are written by another pool
+    bool tells_first_token = false;       // of sequences that were read elsewhere, when they come
     double ttft_limit = 0;                // for ordering by slack
     double seconds_per_prompt_token = 0;  // likewise
     bool audit = false;

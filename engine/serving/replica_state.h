@@ -23,9 +23,11 @@ struct ReplicaState {
   std::int64_t longest = 1;  // tokens of the longest sequence
   std::int64_t window = 0;   // 0: no sliding window
   Pace pace;
-  bool uneven = false;      // step times depend on the longest context
-  bool hands_over = false;  // who departs keeps its blocks until its KV is carried away
-  bool audit = false;       // recount everything at every step
+  bool uneven = false;             // step times depend on the longest context
+  bool hands_over = false;         // who departs keeps its blocks until its KV is carried away
+  bool tells_first_token = false;  // of sequences that come from another pool, when they come
+  DeploymentRole role = DeploymentRole::main;
+  bool audit = false;  // recount everything at every step
 
   std::vector<Sequence> sequences;
   std::int32_t slots = 0;            // of `sequences`, in use or

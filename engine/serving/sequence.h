@@ -27,6 +27,8 @@ struct Sequence {
   double first_token = -1;
   double last_token = 0;  // or the time decoding began; later ones are the lane's last decode
   double joined = -1;     // when it began to decode here
+  double received = -1;   // when its KV had come from another replica; -1: it was read here
+  double read = -1;       // when its prompt had been read there
 
   std::int64_t generated = 0;  // tokens made before the prompt is read (again)
   std::int64_t target = 1;     // tokens to read before decoding: the prompt, and what was generated
@@ -42,7 +44,8 @@ struct Sequence {
   std::int64_t carried = 0;                        // tokens of it that were not here already
   std::int32_t before = -1, after = -1;            // among the running, in the order of admission
   bool decoding = false;
-  bool closes = true;  // the last of its session
+  bool waited_for_room = false;  // before its KV was carried here
+  bool closes = true;            // the last of its session
   KvHolding kv;
   std::vector<PrefixExtent> prefix;
 };

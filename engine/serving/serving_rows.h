@@ -3,8 +3,10 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
+#include "engine/base/deployment_role.h"
 #include "engine/base/enum_names.h"
 #include "engine/base/fields.h"
 #include "engine/base/units.h"
@@ -58,6 +60,10 @@ struct RequestRow {
   std::int64_t output_tokens = 0;
   std::int64_t cached_tokens = 0;
   std::int64_t preemptions = 0;
+  std::int64_t reader = 0;
+  Seconds read{std::numeric_limits<double>::quiet_NaN()};
+  Seconds received{std::numeric_limits<double>::quiet_NaN()};
+  std::int64_t carried_tokens = 0;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -77,6 +83,14 @@ struct RequestRow {
     visit("output_tokens", self.output_tokens, "tokens generated");
     visit("cached_tokens", self.cached_tokens, "prompt tokens found in the cache");
     visit("preemptions", self.preemptions, "times it was preempted");
+    visit(
+        "reader", self.reader,
+        "replica that read the prompt; another one than `replica` where a prefill deployment did");
+    visit("read", self.read, "when its prompt had been read");
+    visit("received", self.received,
+          "when the KV cache of its prompt had come to `replica`; null: it was read there");
+    visit("carried_tokens", self.carried_tokens,
+          "prompt tokens whose KV cache was carried from `reader` to `replica`");
   }
 };
 
@@ -90,6 +104,7 @@ struct TimelineRow {
   std::int64_t kv_blocks = 0;
   double kv_use = 0;
   TokensPerSecond output;  // since the row before
+  DeploymentRole role = DeploymentRole::main;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -103,6 +118,9 @@ struct TimelineRow {
     visit("kv_blocks", self.kv_blocks, "KV blocks in use");
     visit("kv_use", self.kv_use, "share of the KV blocks in use");
     visit("output", self.output, "tokens generated since the row before");
+    visit(
+        "role", self.role,
+        "deployment that the replica belongs to: main, or one beside it by its name in the sweep");
   }
   bool operator==(const TimelineRow&) const = default;
 };

@@ -15,6 +15,7 @@
 #include "engine/serving/attention_kernels.h"
 #include "engine/serving/policy_table.h"
 #include "engine/serving/router_table.h"
+#include "engine/serving/scaling_settings.h"
 
 namespace engine {
 
@@ -59,6 +60,7 @@ struct ServingSettings {
   DecodeParts decode_parts = DecodeParts::automatic;
   AllReduce all_reduce = AllReduce::custom;
   bool stepping = false;
+  ScalingSettings scaling;
 
   // Most tokens of a step, but for decodes beyond them.
   std::int64_t step_budget() const {
@@ -132,6 +134,7 @@ struct ServingSettings {
     visit("sampling", self.sampling, "how tokens are chosen from the logits", any_value);
     visit("stepping", self.stepping,
           "simulate every step on its own: the slow reference for the closed form", any_value);
+    visit("scaling", self.scaling, "how the number of replicas follows the load", any_value);
   }
 };
 

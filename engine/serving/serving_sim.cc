@@ -23,13 +23,16 @@ double bytes_at_start(const ServingProblem& problem) {
   return bytes;
 }
 
+// The weight of a replica that takes no requests.
+constexpr std::int64_t kNotOpen = std::numeric_limits<std::int64_t>::max();
+
 // An arrival stays in memory until it is answered.
 constexpr double kWorkOfAnEvent = 1, kWorkOfAnArrival = 32;
 
-void check_journey(const Journey& journey) {
-  const bool one = journey.size() == 1 && journey[0].reads && journey[0].writes;
-  const bool two = journey.size() == 2 && journey[0].reads && !journey[0].writes &&
-                   !journey[1].reads && journey[1].writes && journey[0].pool != journey[1].pool;
+void check_journey(const std::vector<Stage>& stages) {
+  const bool one = stages.size() == 1 && stages[0].reads && stages[0].writes;
+  const bool two = stages.size() == 2 && stages[0].reads && !stages[0].writes && !stages[1].reads &&
+                   stages[1].writes && stages[0].pool != stages[1].pool;
   check(one || two, "one pool reads and writes, or one reads and another writes");
 }
 
@@ -39,8 +42,8 @@ void check_journey(const Journey& journey) {
 
 void ServingSim::start(const ServingProblem& problem) {
   problem_ = &problem;
-  check_journey(problem.journey);
-  const StepContext& answers = problem.pools[problem.journey.back().pool].context;
+  check_journey(stages());
+  const StepContext& answers = problem.pools[stages().back().pool].context;
   if (answers.work != nullptr) answers.work->charge_bytes(bytes_at_start(problem));
   stats_.reset({.slo = problem.slo,
                 .plan = problem.plan,
@@ -55,17 +58,18 @@ void ServingSim::start(const ServingProblem& problem) {
   replicas_.resize(replicas);
   pool_of_.resize(replicas);
   stage_of_pool_.assign(pools_.size(), 0);
-  for (std::size_t i = 0; i < problem.journey.size(); ++i) {
-    stage_of_pool_[problem.journey[i].pool] = std::uint8_t(i);
+  for (std::size_t i = 0; i < stages().size(); ++i) {
+    stage_of_pool_[stages()[i].pool] = std::uint8_t(i);
   }
   replicas = 0;
+  scales_ = false;
   for (std::size_t i = 0; i < pools_.size(); ++i) {
     pools_[i].first = replicas;
     start_pool(i);
     replicas += pools_[i].count;
   }
   events_.reset(replicas);
-  transfers_.reset();
+  transfers_.reset(replicas);
   longest_output_ = 0;
   now_ = 0;
 }
@@ -76,16 +80,19 @@ void ServingSim::start_pool(std::size_t index) {
   pool.count = std::size_t(from.replicas);
   pool.table.reset(from.context, problem_->scale);
   const ModelShard& shard = from.context.shard;
+  const Stage& stage = stages()[stage_of_pool_[index]];
   Replica::Setup setup{.settings = &from.settings,
                        .table = &pool.table,
                        .stats = &stats_,
                        .sums = &stats_.pool(index),
+                       .role = from.role,
                        .lanes = shard.parallel.pp,
                        .kv_blocks = from.kv_blocks,
                        .longest = from.longest,
                        .window = shard.model->window,
                        .pace = from.pace,
-                       .hands_over = !problem_->journey[stage_of_pool_[index]].writes,
+                       .hands_over = !stage.writes,
+                       .tells_first_token = stage.carry.tells_first_token,
                        .audit = problem_->audit};
   if (from.settings.ordering == Ordering::slo) {
     const double limit = request_limit(problem_->slo.ttft).value;
@@ -101,7 +108,11 @@ void ServingSim::start_pool(std::size_t index) {
   pool.route = router.route;
   pool.weight = router.weight;
   pool.settles = router.reads_caches && from.settings.prefix_caching;
-  pool.weights.reset(pool.count, 0, std::numeric_limits<std::int64_t>::max());
+  pool.weights.reset(pool.count, 0, kNotOpen);
+  pool.scaler.reset(from.settings.scaling, pool.count / std::size_t(from.unit),
+                    std::size_t(from.unit));
+  for (std::size_t i = pool.scaler.open(); i < pool.count; ++i) pool.weights.set(i, kNotOpen);
+  scales_ = scales_ || pool.scaler.follows_load();
   pool.routed = 0;
 }
 
@@ -143,7 +154,10 @@ bool ServingSim::take_event(RequestSource& source) {
   const double carried = transfers_.next();
   const double soonest = std::min({event, arrival, carried});
   if (soonest == kNever) return false;
-  if (next_mark() <= soonest) {
+  if (scales_ && next_scaling() <= std::min(soonest, next_mark())) {
+    context.charge(kWorkOfAnEvent * double(replicas_.size()));
+    scale(next_scaling());
+  } else if (next_mark() <= soonest) {
     context.charge(kWorkOfAnArrival * double(replicas_.size()));
     mark(next_mark());
   } else if (arrival <= event + kSameMoment && arrival <= carried) {
@@ -151,8 +165,9 @@ bool ServingSim::take_event(RequestSource& source) {
     arrive(source);
   } else if (carried <= event + kSameMoment) {
     now_ = std::max(now_, carried);
-    const Transfers::Transfer done = transfers_.take();
-    deliver(done.replica, done.slot);
+    const Transfers::Arrived done = transfers_.take();
+    stats_.pool(pool_of_[done.shipment.to]).carry_seconds += now_ - done.started;
+    deliver(done.shipment.to, done.shipment.slot);
   } else {
     now_ = event;
     advance(next, std::min({arrival, carried, next_mark(), events_.earliest_but(next)}), source);
@@ -172,17 +187,56 @@ void ServingSim::note(std::size_t replica) {
   const Replica& changed = replicas_[replica];
   events_.set(replica, changed.next_event(), changed.working());
   Pool& pool = pools_[pool_of_[replica]];
+  if (scales_) {
+    switch_off_if_empty(pool, replica);
+    if (replica - pool.first >= pool.scaler.open()) return;
+  }
   if (pool.weight == ReplicaWeight::none) return;
   pool.weights.set(replica - pool.first, pool.weight == ReplicaWeight::tokens
                                              ? changed.outstanding_tokens()
                                              : changed.outstanding());
 }
 
+// ---- replicas that come and go ----------------------------------------------------------------------
+
+double ServingSim::next_scaling() const {
+  double next = kNever;
+  for (const Pool& pool : pools_) next = std::min(next, pool.scaler.next());
+  return next;
+}
+
+void ServingSim::scale(double time) {
+  now_ = std::max(now_, time);
+  for (Pool& pool : pools_) {
+    if (pool.scaler.next() > time) continue;
+    std::int64_t inside = 0;
+    for (std::size_t i = 0; i < pool.count; ++i) inside += replicas_[pool.first + i].outstanding();
+    const std::size_t before = pool.scaler.open();
+    pool.scaler.act(double(inside));
+    for (std::size_t i = pool.scaler.open(); i < pool.count; ++i) {
+      pool.weights.set(i, kNotOpen);
+      switch_off_if_empty(pool, pool.first + i);
+    }
+    for (std::size_t i = before; i < pool.scaler.open(); ++i) note(pool.first + i);
+  }
+}
+
+void ServingSim::switch_off_if_empty(Pool& pool, std::size_t replica) {
+  const std::size_t place = replica - pool.first;
+  if (!pool.scaler.unwanted(place)) return;
+  const std::size_t unit = pool.scaler.unit(), first = place / unit * unit;
+  for (std::size_t i = first; i < first + unit; ++i) {
+    if (replicas_[pool.first + i].outstanding() > 0) return;
+  }
+  pool.scaler.switch_off(place, now_);
+}
+
 std::size_t ServingSim::route(std::size_t stage, const Request& request, double now) {
-  Pool& pool = pools_[problem_->journey[stage].pool];
+  Pool& pool = pools_[stages()[stage].pool];
   const std::int64_t nth = pool.routed++;
-  if (pool.count == 1) return pool.first;
-  const std::span<Replica> replicas(replicas_.data() + pool.first, pool.count);
+  const std::size_t open = pool.scaler.open();
+  if (open == 1) return pool.first;
+  const std::span<Replica> replicas(replicas_.data() + pool.first, open);
   if (pool.settles) {
     for (Replica& replica : replicas) replica.settle(now);
   }
@@ -203,9 +257,12 @@ void ServingSim::arrive(RequestSource& source) {
     longest_output_ = request_.output;
   }
   stats_.arrived(request_);
-  const std::size_t target = route(0, request_, request_.arrival);
+  std::size_t target = 0;
+  const bool local = stays_local(target);
+  if (!local) target = route(0, request_, request_.arrival);
   bool fits = true;
-  for (const Stage& stage : problem_->journey) {
+  for (const Stage& stage : stages()) {
+    if (local && !stage.writes) continue;
     const Replica& any = replicas_[pools_[stage.pool].first];
     fits = fits && any.fits(request_.prompt, stage.writes ? request_.output : 1);
   }
@@ -214,8 +271,16 @@ void ServingSim::arrive(RequestSource& source) {
     source.answered(request_.client, request_.arrival);
     return;
   }
-  replicas_[target].enqueue(request_, problem_->journey[0].writes ? request_.output : 1);
+  replicas_[target].enqueue(request_, local || stages()[0].writes ? request_.output : 1);
   note(target);
+}
+
+bool ServingSim::stays_local(std::size_t& replica) {
+  if (problem_->journey.short_prompt == 0 || stages().size() == 1) return false;
+  replica = route(stages().size() - 1, request_, request_.arrival);
+  Replica& there = replicas_[replica];
+  there.settle(request_.arrival);
+  return request_.prompt - there.cached_tokens(request_) <= problem_->journey.short_prompt;
 }
 
 // ---- a replica's turn -----------------------------------------------------------------------------
@@ -236,7 +301,7 @@ void ServingSim::advance(std::size_t index, double next_event, RequestSource& so
 bool ServingSim::depart(std::size_t index, RequestSource& source) {
   Replica& replica = replicas_[index];
   if (replica.departed().empty()) return false;
-  const bool last = stage_of(index) + 1 == problem_->journey.size();
+  const bool last = stage_of(index) + 1 == stages().size();
   const double seen = now_ + stats_.request_latency();
   bool told = false;
   for (const std::int32_t slot : replica.departed()) {
@@ -278,16 +343,26 @@ void ServingSim::hand_over(std::size_t index, std::int32_t slot) {
 // KV starts on its way to a replica that has room for it. What takes no time is there at once.
 void ServingSim::fetch(std::size_t index) {
   Replica& replica = replicas_[index];
+  const Carry& carry = stages()[stage_of(index)].carry;
   for (std::int32_t slot; (slot = replica.make_room()) >= 0;) {
-    const std::int64_t tokens = replica.sequence(slot).carried;
-    const double seconds = problem_->journey[stage_of(index)].carry.seconds(tokens);
-    PoolSums& sums = stats_.pool(pool_of_[index]);
-    sums.carried_tokens += double(tokens);
-    sums.carry_seconds += seconds;
-    if (seconds <= kSameMoment) {
+    const Sequence& sequence = replica.sequence(slot);
+    const double tokens = double(sequence.carried);
+    stats_.pool(pool_of_[index]).carried_tokens += tokens;
+    const Shipment shipment{.from = std::size_t(sequence.from_replica),
+                            .to = index,
+                            .slot = slot,
+                            .sent = tokens * carry.sent_per_token,
+                            .received = tokens * carry.received_per_token,
+                            .latency = carry.latency,
+                            // Nothing is sent ahead to where there is no room.
+                            .last_share = sequence.waited_for_room ? 1 : carry.last_share,
+                            .reading_since = sequence.scheduled};
+    const double alone = std::max(shipment.sent, shipment.received) + shipment.latency;
+    if (sequence.carried == 0 || alone <= kSameMoment) {
       deliver(index, slot);
     } else {
-      transfers_.start(now_ + seconds, index, slot);
+      const std::size_t sharing = transfers_.start(now_, shipment);
+      problem_->pools[0].context.charge(kWorkOfAnEvent * double(sharing));
     }
   }
 }

@@ -13,8 +13,10 @@
 #include "engine/serving/referee.h"
 #include "engine/serving/replica.h"
 #include "engine/serving/router.h"
+#include "engine/serving/scaler.h"
 #include "engine/serving/serving_stats.h"
 #include "engine/serving/timeline.h"
+#include "engine/serving/transfers.h"
 #include "engine/step/step_table.h"
 #include "engine/workload/request_source.h"
 
@@ -25,7 +27,7 @@ class ServingSim;
 // Everything referred to outlives the run.
 struct ServingProblem {
   std::span<const PoolSetup> pools;
-  Journey journey = {Stage{}};  // by default the first pool reads and writes
+  Journey journey = {};
   const Load& load;
   const Trace* trace = nullptr;
   const Slo& slo;
@@ -59,6 +61,7 @@ class ServingSim {
   double makespan() const { return makespan_; }
   double idle_seconds() const;
   double idle_seconds(std::size_t pool) const;
+  const Scaler& scaler(std::size_t pool) const { return pools_[pool].scaler; }
   const RunVerdict& verdict() const { return referee_.verdict(); }
   // Units (requests or sessions) of the length at which the run was long enough.
   std::int64_t units() const { return stats_.watch().units(); }
@@ -72,6 +75,7 @@ class ServingSim {
     ReplicaWeight weight = ReplicaWeight::none;
     bool settles = false;  // caches are looked at when requests are routed
     LeastOf<std::int64_t> weights;
+    Scaler scaler;
     std::int64_t routed = 0;
   };
 
@@ -90,8 +94,16 @@ class ServingSim {
   void hand_over(std::size_t replica, std::int32_t slot);
   void fetch(std::size_t replica);
   void deliver(std::size_t replica, std::int32_t slot);
+  // Whether the last stage reads a short prompt itself, and the replica that does.
+  bool stays_local(std::size_t& replica);
+  const std::vector<Stage>& stages() const { return problem_->journey.stages; }
   void note(std::size_t replica);
   void mark(double time);
+  // When the number of replicas of a pool may change, and what that does.
+  double next_scaling() const;
+  void scale(double time);
+  // A replica that is no longer wanted and has nothing to do goes off, with those of its unit.
+  void switch_off_if_empty(Pool& pool, std::size_t replica);
   double next_mark() const { return std::min(stats_.watch().next_edge(), timeline_.next()); }
 
   const ServingProblem* problem_ = nullptr;  // while it runs
@@ -107,6 +119,7 @@ class ServingSim {
   std::int64_t longest_output_ = 0;  // of those that arrived
   double now_ = 0;
   double makespan_ = 0;
+  bool scales_ = false;  // some pool follows the load
   Referee referee_;
   Timeline timeline_;
 };

@@ -89,9 +89,13 @@ void ServingStats::finished(const Sequence& sequence, double time, std::int32_t 
         .scheduled = sequence.scheduled,
         .first_token = sequence.first_token,
         .finish = time,
+        .received = sequence.received,
+        .read = sequence.read,
         .prompt = std::int32_t(sequence.prompt),
         .output = std::int32_t(sequence.output)});
   if (setup_.requests != nullptr) {
+    constexpr double kNoTime = std::numeric_limits<double>::quiet_NaN();
+    const bool came = sequence.received >= 0;
     setup_.requests->push_back({.number = sequence.number,
                                 .replica = replica,
                                 .session = sequence.session,
@@ -104,7 +108,11 @@ void ServingStats::finished(const Sequence& sequence, double time, std::int32_t 
                                 .prompt_tokens = sequence.prompt,
                                 .output_tokens = sequence.output,
                                 .cached_tokens = sequence.cached,
-                                .preemptions = sequence.preemptions});
+                                .preemptions = sequence.preemptions,
+                                .reader = came ? sequence.from_replica : replica,
+                                .read = Seconds{came ? sequence.read : sequence.first_token},
+                                .received = Seconds{came ? sequence.received : kNoTime},
+                                .carried_tokens = sequence.carried});
   }
 }
 
@@ -135,6 +143,10 @@ void ServingStats::sum_up(const MeasuredPart& part) {
       measured_.requests += 1;
       measured_.good_requests += good ? 1 : 0;
       measured_.prompts += double(request.prompt);
+      if (request.received >= 0) {
+        measured_.carried += 1;
+        measured_.transfer_seconds += request.received - request.read;
+      }
       measured_.outputs += double(request.output);
     }
     if (part.holds_answer(request.finish)) {

@@ -22,17 +22,21 @@ struct ServedRequest {
   double scheduled = 0;
   double first_token = 0;
   double finish = 0;
+  double received =
+      -1;           // its KV, from the replica that read it; -1: it was read where it was written
+  double read = 0;  // when its prompt had been read
   std::int32_t prompt = 0;
   std::int32_t output = 0;  // 0: it was refused
 };
 
 // What happened in the measured part.
 struct MeasuredSums {
-  double requests = 0;              // that arrived in it and were answered
-  double good_requests = 0;         // of these, within the limits of the SLO
-  double prompts = 0, outputs = 0;  // their tokens
-  double arrived = 0;               // in it
-  double finished = 0, good = 0;    // answers that came in it
+  double requests = 0;                       // that arrived in it and were answered
+  double good_requests = 0;                  // of these, within the limits of the SLO
+  double prompts = 0, outputs = 0;           // their tokens
+  double arrived = 0;                        // in it
+  double carried = 0, transfer_seconds = 0;  // those whose KV was carried, and how long that took
+  double finished = 0, good = 0;             // answers that came in it
   double prompt_tokens = 0,
          output_tokens = 0;  // read (cached ones, too, recomputed ones once), made
 };

@@ -9,11 +9,13 @@ std::size_t Breakdown::place_of(const KernelRow& row, Phase phase) {
   std::int32_t* link = &first_[std::size_t(phase)][std::size_t(row.op)];
   while (*link != kNone) {
     const std::size_t place = std::size_t(*link);
-    if (rows_[place].family == row.family) return place;
+    const KernelRow& there = rows_[place];
+    if (there.family == row.family && there.role == row.role) return place;
     link = &places_[place].next;
   }
   *link = std::int32_t(rows_.size());
-  rows_.push_back({.phase = phase, .op = row.op, .family = row.family, .tier = row.tier});
+  rows_.push_back(
+      {.role = row.role, .phase = phase, .op = row.op, .family = row.family, .tier = row.tier});
   places_.emplace_back();
   return rows_.size() - 1;
 }

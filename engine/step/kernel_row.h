@@ -1,6 +1,7 @@
 // Where time went: one row of the kernels table.
 #pragma once
 
+#include "engine/base/deployment_role.h"
 #include "engine/base/tier.h"
 #include "engine/comm/collective_time.h"
 #include "engine/model/op_names.h"
@@ -9,6 +10,7 @@
 namespace engine {
 
 struct KernelRow {
+  DeploymentRole role = DeploymentRole::main;
   Phase phase = Phase::decode;
   OpName op = OpName::qkv;
   Family family = Family::gemm;

@@ -5,12 +5,14 @@
 
 namespace engine {
 
-void report_price(const Scenario& scenario, TokensPerSecond prompt, Metrics& metrics) {
+void report_price(const Scenario& scenario, TokensPerSecond prompt, Metrics& metrics,
+                  std::span<const double> on) {
   DollarsPerSecond rent;
   bool stated = true;
+  std::size_t number = 0;
   each_deployment(scenario, [&](const Deployment& deployment, double devices) {
     stated = stated && deployment.device.rent.value > 0;
-    rent += deployment.device.rent * devices;
+    rent += deployment.device.rent * (on.empty() ? devices : devices * on[number++]);
   });
   // Nobody stated a rent: null says so, a price of zero would win every comparison.
   if (!stated) return;

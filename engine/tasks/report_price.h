@@ -1,11 +1,15 @@
 // Rent and prices of a point whose devices and token rates are known.
 #pragma once
 
+#include <span>
+
 #include "engine/outcome.h"
 #include "engine/scenario.h"
 
 namespace engine {
 
-void report_price(const Scenario& scenario, TokensPerSecond prompt, Metrics& metrics);
+// `on`: the share of its time that each deployment is on and paid for, in the order of each_deployment; empty: always.
+void report_price(const Scenario& scenario, TokensPerSecond prompt, Metrics& metrics,
+                  std::span<const double> on = {});
 
 }  // namespace engine

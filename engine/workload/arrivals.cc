@@ -1,5 +1,7 @@
 #include "engine/workload/arrivals.h"
 
+#include <fmt/core.h>
+
 #include <charconv>
 #include <cmath>
 
@@ -22,7 +24,8 @@ bool read_number(std::string_view text, double& value) {
 
 }  // namespace
 
-std::optional<std::vector<RateStep>> parse_rate_curve(std::string_view text, std::string& reason) {
+std::optional<std::vector<RateStep>> parse_timetable(std::string_view text, std::string_view field,
+                                                     std::string_view unit, std::string& reason) {
   std::vector<RateStep> steps;
   for (std::string_view rest = text; !trimmed(rest).empty();) {
     const std::size_t comma = rest.find(',');
@@ -32,16 +35,21 @@ std::optional<std::vector<RateStep>> parse_rate_curve(std::string_view text, std
     RateStep step;
     if (colon == std::string_view::npos || !read_number(item.substr(0, colon), step.time) ||
         !read_number(item.substr(colon + 1), step.rate) || step.rate < 0) {
-      reason = "load.curve: '" + std::string(item) + "' is not a pair 'second:req/s'";
+      reason = fmt::format("{}: '{}' is not a pair 'second:{}'", field, item, unit);
       return std::nullopt;
     }
     if (steps.empty() ? step.time != 0 : step.time <= steps.back().time) {
-      reason = "load.curve: times must rise from 0; '" + std::string(item) + "' does not";
+      reason = fmt::format("{}: times must rise from 0; '{}' does not", field, item);
       return std::nullopt;
     }
     steps.push_back(step);
   }
-  if (steps.empty() || steps.back().rate <= 0) {
+  return steps;
+}
+
+std::optional<std::vector<RateStep>> parse_rate_curve(std::string_view text, std::string& reason) {
+  auto steps = parse_timetable(text, "load.curve", "req/s", reason);
+  if (steps && (steps->empty() || steps->back().rate <= 0)) {
     reason = "load.curve: the last rate must be above 0";
     return std::nullopt;
   }

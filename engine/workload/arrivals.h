@@ -17,8 +17,12 @@ struct RateStep {
   double rate = 0;  // requests a second
 };
 
-// Reads '0:2, 60:10, 120:2'. Nothing and a reason where the text is no such list, times do not rise
-// from zero, or the last rate is zero (the load would never end).
+// Reads '0:2, 60:10, 120:2': numbers that hold from their second on. Nothing and a reason, which names `field` and
+// the `unit` of the numbers, where the text is no such list or times do not rise from zero.
+std::optional<std::vector<RateStep>> parse_timetable(std::string_view text, std::string_view field,
+                                                     std::string_view unit, std::string& reason);
+
+// The same of rates, the last of which is not zero (the load would never end).
 std::optional<std::vector<RateStep>> parse_rate_curve(std::string_view text, std::string& reason);
 
 // Gaps of an open load, one after another.

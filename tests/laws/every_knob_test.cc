@@ -44,7 +44,7 @@ axes:
       - {name: latent, base: {device: h200-sxm, model: deepseek-v3, parallel: {tp: 8, pp: 2, ep: 8}, quant: {weights: fp8, activations: fp8}}}
       - {name: mixture, base: {model: mixtral-8x7b, parallel: {tp: 2, dp: 2, ep: 2}, step.batch: 16, quant: {weights: int4}}}
       - {name: windows, base: {model: gpt-oss-20b, quant: {weights: fp4, scope: experts}, step: {batch: 4, context: 9000}}}
-      - {name: nodes, base: {parallel: {tp: 8, dp: 2}, step: {phase: prefill, prompt: 4000}, cluster: {devices_per_node: 4, nodes: 4, scale_up: nvlink-3, scale_out: infiniband-hdr-200}}}
+      - {name: nodes, base: {parallel: {tp: 8, dp: 2}, step: {phase: prefill, prompt: 4000}, cluster: {devices_per_node: 4, nodes: 8, scale_up: nvlink-3, scale_out: infiniband-hdr-200}}}
       - {name: reduced, base: {parallel: {tp: 8}, step: {phase: prefill, prompt: 8000}}}
       - {name: far, base: {parallel: {tp: 16}, model: llama-3.1-70b, step: {phase: prefill, prompt: 8000}}}
       - {name: meshes, base: {parallel: {tp: 8}, device: {from: h100-sxm, scale_up: {topology: mesh, devices: 4}, scale_out: {topology: mesh}}}}
@@ -68,6 +68,8 @@ axes:
       - {name: trace, base: {task: serve, load: {arrivals: trace, trace: loads/conversations.jsonl, trace_speed: 2}}}
       - {name: drawn, base: {task: serve, load: {lengths: {distribution: empirical}, trace: loads/conversations.jsonl}}}
       - {name: fraction, base: {task: serve, load: {throughput_fraction: 0.5}}}
+      - {name: scaled, base: {task: serve, serving: {replicas: 3, scaling: {policy: reactive, target: 4, interval: 200 ms, cold_start: 300 ms, cooldown: 300 ms}}, load: {arrivals: curve, curve: "0:5, 1:60"}}}
+      - {name: timetable, base: {task: serve, serving: {replicas: 3, scaling: {policy: scheduled, interval: 200 ms, cold_start: 300 ms, schedule: "0:1, 1:3"}}, load: {arrivals: curve, curve: "0:5, 1:60"}}}
       - {name: capacity, base: {task: serve, capacity: {slo: {ttft_mean: 300 ms}, tolerance: 0.2}}}
 )";
 
@@ -86,6 +88,23 @@ Scenario with_tight_reader(const Scenario& scenario) {
   tight.prefill.deployment.serving.memory_share = engine::MemoryShare::rest;
   tight.prefill.deployment.device.memory_capacity = engine::Bytes{9e9};
   return tight;
+}
+
+// Served loads whose prompts are read by a deployment of their own that is like the main one, short ones apart,
+// over a link of their own.
+Scenario with_readers(Scenario scenario) {
+  scenario.prefill.present = true;
+  engine::fill_roles(scenario);
+  scenario.transfer.link = {.name = "wire",
+                            .topology = engine::Topology::fabric,
+                            .bandwidth = engine::BytesPerSecond{2e9},
+                            .latency = engine::Seconds{1e-3},
+                            .devices = 64};
+  scenario.transfer.local_prompt = 400;
+  // Prompts are soon read: a replica has few of them inside.
+  scenario.prefill.deployment.serving.scaling.target = 0.3;
+  scenario.prefill.deployment.serving.scaling.interval = engine::Seconds{0.1};
+  return scenario;
 }
 
 struct Points {
@@ -123,6 +142,9 @@ const Points& points() {
         add(name + ", prompts elsewhere", with_reader(point.scenario));
         if (name == "roofline") add("tight, prompts elsewhere", with_tight_reader(point.scenario));
       }
+      if (point.scenario.task == engine::Task::serve) {
+        add(name + ", prompts elsewhere", with_readers(point.scenario));
+      }
     }
     return built;
   }();
@@ -135,6 +157,8 @@ const std::map<std::string, std::vector<std::string>>& other_texts() {
       {"device.architecture", {"ampere", "Volta"}},
       {"host.captured_sizes", {"64 128"}},
       {"load.curve", {"0:9"}},
+      {"serving.scaling.schedule", {"0:1, 0.5:2"}},
+      {"prefill.serving.scaling.schedule", {"0:1, 0.5:2"}},
       {"serving.kernels", {"vllm_0.14.0", "trtllm_1.0.0"}},
       {"calibration.name", {"h200-sxm"}},
   };

@@ -52,7 +52,7 @@ TEST(Pace, TheClosedFormEqualsStepping) {
       lab.made.scenario.serving.stepping = stepping;
       PoolSetup pool = lab.pool();
       pool.pace = kPaces[number % std::size(kPaces)];
-      return lab.run({&pool, 1}, {Stage{}});
+      return lab.run({&pool, 1}, {});
     };
     const ServingStats::Summary fast = run(false);
     std::map<std::int64_t, RequestRow> rows;
@@ -97,7 +97,7 @@ TEST(Pace, ByHand) {
     Laboratory lab(std::move(made));
     PoolSetup pool = lab.pool();
     pool.pace = {12, 5, 4};
-    const ServingStats::Summary summary = lab.run({&pool, 1}, {Stage{}});
+    const ServingStats::Summary summary = lab.run({&pool, 1}, {});
     const std::int64_t tokens_after[] = {1, 3, 5, 8, 10, 13};
     std::int64_t steps = 0;
     while (tokens_after[steps] < output) ++steps;

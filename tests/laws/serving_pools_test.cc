@@ -17,8 +17,8 @@ using toys::Laboratory;
 constexpr Carry kFree{};
 
 Journey over(const Carry& carry) {
-  return {Stage{.pool = 0, .reads = true, .writes = false},
-          Stage{.pool = 1, .reads = false, .writes = true, .carry = carry}};
+  return {.stages = {Stage{.pool = 0, .reads = true, .writes = false},
+                     Stage{.pool = 1, .reads = false, .writes = true, .carry = carry}}};
 }
 
 // A random case in two pools of its machine: the readers have settings and room of their own.
@@ -26,6 +26,7 @@ struct TwoPools {
   Laboratory lab;
   ServingSettings readers;
   Carry carry;
+  std::int64_t short_prompt = 0;
 
   explicit TwoPools(std::uint64_t number) : lab(toys::random_case(number)) {
     toys::Dice dice(77'000'000 + number);
@@ -37,10 +38,14 @@ struct TwoPools {
     readers.kv_blocks = (220 + dice.whole(0, 600)) / readers.block_size + 1;
     readers.prefix_caching = dice.chance(0.5);
     if (dice.chance(0.7)) {
-      carry = {.per_token = Bytes{1000},
-               .bandwidth = BytesPerSecond{dice.between(1e5, 1e8)},
-               .latency = Seconds{dice.between(0, 0.01)}};
+      const double sent = std::exp(dice.between(std::log(1e-5), std::log(1e-2)));
+      carry = {.sent_per_token = sent,
+               .received_per_token = sent * dice.between(0.3, 3),
+               .latency = dice.between(0, 0.01),
+               .last_share = dice.chance(0.5) ? 0.05 : 1,
+               .tells_first_token = dice.chance(0.5)};
     }
+    if (dice.chance(0.3)) short_prompt = dice.whole(1, 100);
   }
   ServingStats::Summary run(bool stepping = false) {
     readers.stepping = lab.made.scenario.serving.stepping = stepping;
@@ -51,7 +56,9 @@ struct TwoPools {
                                 .replicas = readers.replicas,
                                 .longest = reading.longest},
                                lab.pool()};
-    return lab.run(pools, over(carry));
+    Journey journey = over(carry);
+    journey.short_prompt = short_prompt;
+    return lab.run(pools, journey);
   }
 };
 
@@ -132,6 +139,7 @@ TEST(ServingPools, AloneAndOverAFreeLinkARequestTakesAsLongAsInOnePool) {
     scenario.serving.prefix_caching = two.readers.prefix_caching = false;
     two.readers.policy = scenario.serving.policy;
     two.carry = kFree;
+    two.short_prompt = 0;
     two.run();
     const std::vector<RequestRow> apart = two.lab.rows;
     two.lab.run();
@@ -174,6 +182,7 @@ TEST(ServingPools, OverAFreeLinkWritersSeeNothingButTheDeparturesOfReaders) {
     scenario.serving.prefix_caching = two.readers.prefix_caching = false;
     scenario.serving.router = router_named("round_robin");
     two.carry = kFree;
+    two.short_prompt = 0;
     two.run();
     std::vector<RequestRow> rows = two.lab.rows;
     std::erase_if(rows, [](const RequestRow& row) {
@@ -228,6 +237,7 @@ struct ByHand {
   StepContext context{scenario.device, fabric, shard, scenario.host};
   ServingSim sim;
   std::vector<RequestRow> rows;
+  std::int64_t short_prompt = 0;
 
   void run(std::int64_t reader_blocks, std::int64_t writer_blocks, const Carry& carry) {
     const auto pool = [this](std::int64_t blocks) {
@@ -239,8 +249,10 @@ struct ByHand {
     const PoolSetup pools[] = {pool(reader_blocks), pool(writer_blocks)};
     const Trace* trace = resources.find_trace("toy");
     rows.clear();
+    Journey journey = over(carry);
+    journey.short_prompt = short_prompt;
     sim.run({.pools = pools,
-             .journey = over(carry),
+             .journey = journey,
              .load = scenario.load,
              .trace = trace,
              .slo = scenario.slo,
@@ -255,9 +267,8 @@ struct ByHand {
 TEST(ServingPools, ARequestIsReadCarriedAndWritten) {
   ByHand two;
   two.resources = toys::trace({{0, 8, 4}, {0.012, 8, 2}, {0.5, 8, 1}});
-  // 8 tokens of 100 kB over 100 MB/s take 8 ms, and 2 ms of latency.
-  two.run(100, 100,
-          {.per_token = Bytes{1e5}, .bandwidth = BytesPerSecond{1e8}, .latency = Seconds{2e-3}});
+  // 8 tokens take 8 ms, and 2 ms of latency.
+  two.run(100, 100, {.sent_per_token = 1e-3, .received_per_token = 5e-4, .latency = 2e-3});
   // Read by 10 ms, there by 20 ms, three more tokens.
   EXPECT_NEAR(two.rows[0].first_token.value, 0.010, 1e-9);
   EXPECT_NEAR(two.rows[0].finish.value, 0.050, 1e-9);
@@ -268,6 +279,41 @@ TEST(ServingPools, ARequestIsReadCarriedAndWritten) {
   EXPECT_NEAR(two.rows[2].finish.value, 0.510, 1e-9);
   EXPECT_EQ(two.sim.stats().pool(1).carried_tokens, 16);
   EXPECT_NEAR(two.sim.stats().pool(1).carry_seconds, 0.020, 1e-12);
+}
+
+// Layers that leave while later ones are computed are there earlier, and the first token with them, but never
+// before the last layer.
+TEST(ServingPools, LayersLeaveBehindTheReading) {
+  const auto run = [](double last_share, bool tells) {
+    ByHand two;
+    two.resources = toys::trace({{0, 8, 4}});
+    two.run(100, 100,
+            {.sent_per_token = 1e-3, .last_share = last_share, .tells_first_token = tells});
+    return two.rows[0];
+  };
+  // Read by 10 ms; carrying takes 8 ms, or an eighth of that.
+  EXPECT_NEAR(run(1, false).first_token.value, 0.010, 1e-9);
+  EXPECT_NEAR(run(1, true).first_token.value, 0.018, 1e-9);
+  EXPECT_NEAR(run(1.0 / 8, true).first_token.value, 0.011, 1e-9);
+  EXPECT_NEAR(run(1.0 / 8, true).finish.value, 0.041, 1e-9);
+  const RequestRow row = run(1, true);
+  EXPECT_NEAR(row.read.value, 0.010, 1e-9);
+  EXPECT_NEAR(row.received.value, 0.018, 1e-9);
+  EXPECT_EQ(row.carried_tokens, 8);
+  EXPECT_EQ(row.reader, 0);
+  EXPECT_EQ(row.replica, 1);
+}
+
+TEST(ServingPools, ShortPromptsStay) {
+  ByHand two;
+  two.resources = toys::trace({{0, 8, 4}, {1, 9, 4}});
+  two.short_prompt = 8;
+  two.run(100, 100, {.latency = 5e-3});
+  EXPECT_TRUE(std::isnan(two.rows[0].received.value));
+  EXPECT_EQ(two.rows[0].reader, two.rows[0].replica);
+  EXPECT_NEAR(two.rows[0].finish.value, 0.040, 1e-9);
+  EXPECT_NEAR(two.rows[1].received.value, 1.015, 1e-9);
+  EXPECT_NEAR(two.rows[1].finish.value, 1.045, 1e-9);
 }
 
 TEST(ServingPools, ReadersWaitWhileWritersAreFull) {
@@ -295,7 +341,7 @@ TEST(ServingPools, HardlyAnyRoomIsNoDeadlock) {
       two.scenario.load.trace.clear();
       two.scenario.load.requests = 50;
       two.scenario.load.lengths = {.prompt = 10, .output = 7};
-      two.run(blocks, blocks, {.latency = Seconds{3e-3}});
+      two.run(blocks, blocks, {.latency = 3e-3});
       EXPECT_EQ(two.sim.stats().summary().finished, 50) << policy << " " << blocks;
     }
   }

@@ -38,7 +38,7 @@ TEST(RoleColumns, AreOnlyWhereTheSweepNamesTheRole) {
                                   folder.path() / "r")
                          .column_names();
   EXPECT_TRUE(std::ranges::none_of(
-      names, [](const std::string& name) { return name.starts_with("prefill"); }));
+      names, [](const std::string& name) { return name.starts_with("prefill."); }));
 }
 
 TEST(RoleColumns, AreNullWhereThePointHasNoSuchDeployment) {
@@ -73,7 +73,7 @@ TEST(RoleColumns, OfARoleThatIsAlwaysThereAreFull) {
                        "2}}}\naxes: [{parallel: [{tp: 1}, {tp: 2}]}]\n"),
       folder.path() / "r");
   for (const Column& column : table.columns()) {
-    EXPECT_FALSE(column.name.starts_with("prefill") && column.nullable) << column.name;
+    EXPECT_FALSE(column.name.starts_with("prefill.") && column.nullable) << column.name;
   }
   EXPECT_EQ(table.integers("prefill.parallel.tp"), (std::vector<std::int64_t>{1, 2}));
   EXPECT_EQ(table.integers("prefill.parallel.pp"), (std::vector<std::int64_t>{2, 2}));

@@ -132,10 +132,11 @@ std::string listed(const std::vector<Column>& columns) {
 TEST(Schema, RequestsAndMomentsFollowTheFieldLists) {
   EXPECT_EQ(listed(detail_columns(table_named("requests"))),
             "index key request replica session priority tenant end measured arrival_s scheduled_s "
-            "first_token_s finish_s prompt_tokens output_tokens cached_tokens preemptions ");
+            "first_token_s finish_s prompt_tokens output_tokens cached_tokens preemptions "
+            "reader read_s received_s carried_tokens ");
   EXPECT_EQ(listed(detail_columns(table_named("timeline"))),
             "index key time_s replica running waiting decoding batch kv_blocks kv_use "
-            "output_tokens_per_s ");
+            "output_tokens_per_s role ");
   const auto columns = detail_columns(table_named("requests"));
   EXPECT_EQ(find(columns, "finish_s")->unit, "s");
   EXPECT_TRUE(find(columns, "finish_s")->nullable);
@@ -147,7 +148,7 @@ TEST(Schema, RequestsAndMomentsFollowTheFieldLists) {
 TEST(Schema, KernelsAreALongTable) {
   EXPECT_EQ(listed(detail_columns(table_named("kernels"))),
             "index key phase op family algorithm calls seconds low_ratio high_ratio flops bytes "
-            "energy_j hidden_s bound tier extrapolated ");
+            "energy_j hidden_s bound tier extrapolated role ");
   const auto columns = detail_columns(table_named("kernels"));
   EXPECT_EQ(find(columns, "seconds")->unit, "s");
   EXPECT_EQ(find(columns, "low_ratio")->unit, "");

@@ -131,6 +131,23 @@ TEST_F(VerifyTest, AFlippedBitInAManifestIsNeverBelieved) {
   }
 }
 
+// The first format has no checksums: what is not a count there is damage, not a number made of it.
+TEST_F(VerifyTest, CountsOfAManifestAreWholeNumbers) {
+  const auto damage_with = [this](const std::string& rows) {
+    std::ofstream(manifest, std::ios::binary)
+        << R"({"llmsweep_manifest":1,"spec_hash":"70a1","program_version":"0.1.0","model_version":5,)"
+        << R"("shard":"1of1","positions":3})" << '\n'
+        << R"({"part":0,"positions":[[0,3]],"points":{"file":"points/a.parquet","rows":)" << rows
+        << R"(,"bytes":9,"xxh3":"56"},"tally":{"ok":3,"rejected":[],"not_applicable":0,"reused":0}})"
+        << '\n';
+    return inspect_manifest(manifest)->damage.size();
+  };
+  EXPECT_EQ(damage_with("3"), 0u);
+  for (const char* rows : {"1e20", "1.5", "-3", "\"3\"", "true", "null"}) {
+    EXPECT_EQ(damage_with(rows), 1u) << rows;
+  }
+}
+
 TEST_F(VerifyTest, RepairDropsWhatIsDamagedAndNothingElse) {
   const auto whole = rows();
   const fs::path sound = temporary.path() / "sound";

@@ -40,7 +40,7 @@ struct Laboratory {
   }
   ServingStats::Summary run() {
     const PoolSetup only = pool();
-    return run({&only, 1}, {Stage{}});
+    return run({&only, 1}, {});
   }
   ServingStats::Summary run(std::span<const PoolSetup> pools, const Journey& journey) {
     const Scenario& scenario = made.scenario;

@@ -44,6 +44,13 @@ bool dated(std::string_view id) {
                                       [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
+bool disaggregated(const TableRow& row) { return row.text("mode") == "disagg"; }
+
+// A count that may be left empty.
+std::int64_t at_least_one(const TableRow& row, std::string_view column) {
+  return std::max<std::int64_t>(1, row.count(column));
+}
+
 engine::Load load_of(const TableRow& row) {
   engine::Load load;
   load.arrivals = engine::ArrivalKind::closed;
@@ -103,9 +110,13 @@ bool synchronous(std::string_view engine, std::string_view version) {
 
 std::string reason_to_leave_out(const TableRow& row,
                                 const std::optional<engine::Quantization>& quant) {
-  if (row.text("mode") == "disagg") return "disaggregated";
   if (row.text("concurrency").empty()) return "no concurrency stated";
   if (!quant) return "formats not modelled";
+  if (disaggregated(row)) {
+    // The same figures stand once more with three workers that decode.
+    const bool counted = !row.text("decode_num_workers").empty();
+    return counted || row.text("backend") != "trtllm" ? "" : "number of workers not stated";
+  }
   const std::int64_t replicas = std::max<std::int64_t>(1, row.count("attention_dp_size"));
   if (replicas > 1) {
     // They need 16 devices by their columns, and take as long as the rows with 4 to a percent, even
@@ -114,6 +125,19 @@ std::string reason_to_leave_out(const TableRow& row,
   }
   if (row.count("batch_size") != row.count("concurrency")) return "number of replicas not stated";
   return {};
+}
+
+// The layout of the columns that begin with `pool`. Rows that leave experts open spread them over all.
+engine::Parallelism layout_of(const TableRow& row, const std::string& pool,
+                              const engine::ModelSpec& model) {
+  engine::Parallelism parallel;
+  parallel.tp = at_least_one(row, pool + "tp_size");
+  parallel.pp = at_least_one(row, pool + "pp_size");
+  parallel.dp = at_least_one(row, pool + "attention_dp_size");
+  if (!model.is_moe()) return parallel;
+  parallel.ep = at_least_one(row, pool + "moe_ep_size");
+  if (parallel.dp > 1 && parallel.ep == 1) parallel.ep = parallel.dp * parallel.tp;
+  return parallel;
 }
 
 engine::Result<engine::Scenario> scenario_of(const TableRow& row, const engine::Quantization& quant,
@@ -130,7 +154,8 @@ engine::Result<engine::Scenario> scenario_of(const TableRow& row, const engine::
     return engine::Mistake{{}, fmt::format("unknown model '{}'", row.text("model_path")), ""};
   }
   const engine::Scenario* device = specs.find("devices", "h100-sxm");
-  const engine::Scenario* cluster = specs.find("clusters", "dgx-h100");
+  const engine::Scenario* cluster =
+      specs.find("clusters", disaggregated(row) ? "dgx-h100-32-nodes" : "dgx-h100");
   const engine::Scenario* model_spec = specs.find("models", model->name);
   const engine::Scenario* serving = specs.find("serving", engine_name);
   const engine::Scenario* host = specs.find("hosts", host_name);
@@ -144,10 +169,15 @@ engine::Result<engine::Scenario> scenario_of(const TableRow& row, const engine::
   scenario.host = host->host;
   scenario.quant = quant;
   scenario.load = load_of(row);
-  scenario.parallel.tp = std::max<std::int64_t>(1, row.count("tp_size"));
-  scenario.parallel.pp = std::max<std::int64_t>(1, row.count("pp_size"));
-  if (scenario.model.is_moe()) {
-    scenario.parallel.ep = std::max<std::int64_t>(1, row.count("moe_ep_size"));
+  scenario.parallel = layout_of(row, disaggregated(row) ? "decode_" : "", scenario.model);
+  if (disaggregated(row)) {
+    scenario.serving.replicas = at_least_one(row, "decode_num_workers");
+    scenario.prefill.present = true;
+    engine::fill_roles(scenario);
+    engine::Deployment& readers = scenario.prefill.deployment;
+    readers.parallel = layout_of(row, "prefill_", scenario.model);
+    readers.serving.replicas = at_least_one(row, "prefill_num_workers");
+    return scenario;
   }
   if (dated(row.text("id"))) return scenario;
   // The token budget is not stated; it follows the prompt, and how was chosen on these rows: one and a half

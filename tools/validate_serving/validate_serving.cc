@@ -110,7 +110,8 @@ std::string silicon_text(const std::vector<ServedCase>& cases,
   std::string text = "\n## silicon_e2e: closed loops on H100, mean times, transfer\n";
   text += group_heading("engine, model");
   text += group_lines(compared, [](const ServedCase& served) {
-    return fmt::format("{} {}", served.engine, served.scenario.model.name);
+    return fmt::format("{} {}{}", served.engine, served.scenario.model.name,
+                       served.scenario.prefill.present ? ", disaggregated" : "");
   });
   text += "\n" + group_heading("engine, concurrency");
   text += group_lines(compared, [](const ServedCase& served) {

@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "engine/comm/carry_time.h"
 #include "engine/feasibility.h"
 #include "engine/kernels/kernel_time.h"
 #include "engine/kernels/power.h"
 #include "engine/step/interval.h"
 #include "engine/step/step_time.h"
+#include "engine/tasks/handover.h"
 
 namespace engine {
 namespace {
@@ -47,41 +47,20 @@ StepTime prompt_time(const RequestShape& request, const Deployment& on, const St
   return sum;
 }
 
-// Two deployments that hand a KV cache over must mean the same by it.
-std::optional<Refusal> handover_problem(const Deployment& from, const Deployment& to) {
-  ModelSpec renamed = from.model;
-  renamed.name = to.model.name;
-  if (!(renamed == to.model)) {
-    return Refusal{ReasonClass::unsupported,
-                   "prefill.model differs from model: the KV cache of one is of no use to the "
-                   "other"};
-  }
-  if (from.quant.kv != to.quant.kv) {
-    return Refusal{ReasonClass::format,
-                   fmt::format("prefill.quant.kv is {} and quant.kv {}: a KV cache is carried as "
-                               "it is",
-                               name_of(from.quant.kv), name_of(to.quant.kv))};
-  }
-  if (from.parallel.dp != to.parallel.dp) {
-    return Refusal{ReasonClass::divisibility,
-                   fmt::format("prefill.parallel.dp is {} and parallel.dp {}: every replica hands "
-                               "its requests to one other",
-                               from.parallel.dp, to.parallel.dp)};
-  }
-  return std::nullopt;
-}
-
-std::optional<Refusal> carry_problem(const Fabric& from, const Fabric& to) {
-  if (from.scale_out.bandwidth.value > 0 && to.scale_out.bandwidth.value > 0) return std::nullopt;
-  return Refusal{ReasonClass::links,
-                 "no link carries the KV cache from prefill to the main deployment: both need "
-                 "device.scale_out or cluster.scale_out"};
+// A prefill deployment reads for as many replicas as there are.
+std::optional<Refusal> pairing_problem(const Deployment& from, const Deployment& to) {
+  if (from.parallel.dp == to.parallel.dp) return std::nullopt;
+  return Refusal{ReasonClass::divisibility,
+                 fmt::format("prefill.parallel.dp is {} and parallel.dp {}: every replica hands "
+                             "its requests to one other",
+                             from.parallel.dp, to.parallel.dp)};
 }
 
 // The prompts' part of a request, wherever it runs, and the way of its KV cache to the main deployment.
 struct PromptPart {
   StepTime time;
   std::optional<KernelRow> carry;
+  bool tells_first_token = false;  // only when the KV cache is there
 
   Seconds carried() const { return carry ? carry->work.time : Seconds{0}; }
 };
@@ -110,23 +89,38 @@ std::optional<Refusal> read_prompts(const TaskPoint& point, Breakdown& kernels, 
   }
   const Deployment& reader = scenario.prefill.deployment;
   if (auto problem = handover_problem(reader, scenario)) return problem;
+  if (auto problem = pairing_problem(reader, scenario)) return problem;
   Deployed deployed;
   if (auto problem =
           deploy(reader, scenario.calibration, point.resources.calibrations, 1, deployed))
     return in_role("prefill", std::move(*problem));
-  if (auto problem = carry_problem(deployed.fabric, point.main.fabric)) return problem;
+  const double here = devices_of(reader, 1), there = devices_of(scenario, 1);
+  if (auto problem = cluster_problem(deployed, here, point.main, there)) return problem;
   const std::int64_t tokens = request.cached + request.prompt;
   const MemoryDemand demand = demand_of(request, reader.serving, tokens);
   if (auto problem = memory_problem(deployed, footprint_of(deployed, demand), demand))
     return in_role("prefill", std::move(*problem));
-  part.time = prompt_time(request, reader, deployed.context(point.work), kernels);
+  Carry carry;
+  if (auto problem = carry_of({.transfer = scenario.transfer,
+                               .from = deployed,
+                               .from_devices = here,
+                               .to = point.main,
+                               .to_devices = there,
+                               .tokens = double(tokens)},
+                              carry))
+    return problem;
+  Breakdown reading;
+  part.time = prompt_time(request, reader, deployed.context(point.work), reading);
+  for (KernelRow& row : std::move(reading).take()) {
+    row.role = DeploymentRole::prefill;
+    kernels.add(row);
+  }
   if (request.output == 1) return std::nullopt;  // the prompt's last step gives the only token
-  const auto share = [&](const ModelShard& shard) {
-    return kv_bytes(shard, double(tokens)) * double(request.batch);
-  };
-  const Seconds carried = carry_time({share(deployed.shard), deployed.fabric.scale_out},
-                                     {share(point.main.shard), point.main.fabric.scale_out});
-  part.carry = carry_row(carried, share(point.main.shard), scenario.device);
+  part.tells_first_token = carry.tells_first_token;
+  const double batch = double(request.batch);
+  const Seconds carried = exposed_carry(carry, batch * double(tokens), part.time.total());
+  part.carry =
+      carry_row(carried, kv_bytes(point.main.shard, double(tokens)) * batch, scenario.device);
   kernels.add(*part.carry);
   return std::nullopt;
 }
@@ -164,18 +158,19 @@ void run_request(const TaskPoint& point, Outcome& outcome) {
   Metrics& metrics = outcome.metrics;
   const Interval first = interval_of(outcome.kernels, Phase::prefill);
   const Interval whole = interval_of(outcome.kernels);
-  metrics.ttft = prompt.time.total();
-  metrics.ttft_low = first.low;
-  metrics.ttft_high = first.high;
+  const Seconds told = prompt.tells_first_token ? prompt.carried() : Seconds{0};
+  metrics.ttft = prompt.time.total() + told;
+  metrics.ttft_low = first.low + told;
+  metrics.ttft_high = first.high + told * kRooflineHigh;
   metrics.e2e = all.total();
   metrics.e2e_low = whole.low;
   metrics.e2e_high = whole.high;
   if (request.output > 1) {
     const double tokens = double(request.output - 1);
     const Interval later = interval_of(outcome.kernels, Phase::decode);
-    metrics.tpot = (decode.total() + prompt.carried()) / tokens;
-    metrics.tpot_low = later.low / tokens;
-    metrics.tpot_high = later.high / tokens;
+    metrics.tpot = (decode.total() + prompt.carried() - told) / tokens;
+    metrics.tpot_low = (later.low - told) / tokens;
+    metrics.tpot_high = (later.high - told * kRooflineHigh) / tokens;
   }
   const double batch = double(request.batch);
   report_time(point.scenario, all,

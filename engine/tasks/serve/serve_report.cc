@@ -44,13 +44,35 @@ bool within(const LatencyLimits& limits, const Latency& latency) {
 
 bool limited(const LatencyLimits& limits) { return request_limit(limits).value < kNever; }
 
+// Seconds that the replicas of a pool were on and worked or waited. Work in which the run ended belongs to neither.
+double replica_seconds(const ServingSim& sim, const PoolSetup& pool, std::size_t index) {
+  const Scaler& scaler = sim.scaler(index);
+  if (scaler.follows_load()) return scaler.on_seconds(sim.makespan());
+  return (sim.stats().pool(index).busy + sim.idle_seconds(index)) /
+         double(pool.context.shard.parallel.pp);
+}
+
+// The kernels of all pools, one after the other.
+void gather_kernels(const ServePools& pools, ServingSim& sim, Outcome& outcome) {
+  Savings saved;
+  std::vector<KernelRow> rows;
+  for (std::size_t i = 0; i < pools.pools().size(); ++i) {
+    sim.table(i).report(rows);
+    for (KernelRow& row : rows) {
+      row.role = pools.pools()[i].role;
+      // A pool that only writes has tables for prompts, too.
+      if (row.work.calls > 0) outcome.kernels.push_back(row);
+    }
+    saved.add(sim.table(i).saved());
+  }
+  outcome.bound = saved.largest();
+}
+
 // Sums of the kernels table.
-void report_kernels(const Scenario& scenario, double seconds, Outcome& outcome) {
+void report_kernels(Outcome& outcome) {
   Metrics& metrics = outcome.metrics;
   metrics.compute_time = metrics.attention_time = metrics.communication_time = Seconds{0};
   metrics.host_time = metrics.gap_time = Seconds{0};
-  Flops flops;
-  Bytes bytes;
   outcome.tier = Tier::measured;
   for (const KernelRow& row : outcome.kernels) {
     const Seconds time = row.work.exposed();
@@ -62,20 +84,100 @@ void report_kernels(const Scenario& scenario, double seconds, Outcome& outcome) 
       metrics.communication_time += time;
     } else {
       (is_attention(row.family) ? metrics.attention_time : metrics.compute_time) += time;
-      flops += row.work.flops;
-      bytes += row.work.bytes;
       outcome.tier = std::min(outcome.tier, row.tier);
       outcome.extrapolated = outcome.extrapolated || row.extrapolated;
     }
   }
-  if (seconds <= 0) return;
-  const Dtype dtype = compute_dtype(scenario.quant.weights, scenario.quant.activations);
-  metrics.model_flops_utilization = flops / Seconds{seconds} / matrix_peak(scenario.device, dtype);
-  metrics.memory_bandwidth_utilization =
-      bytes / Seconds{seconds} / scenario.device.memory_bandwidth;
 }
 
-void report_rates(const Scenario& scenario, const ServingStats& stats, Metrics& metrics) {
+// How much of what their devices could do the pools did.
+void report_device_use(const ServePools& pools, const ServingSim& sim, Outcome& outcome) {
+  Flops flops, could_flops;
+  Bytes bytes, could_bytes;
+  for (std::size_t i = 0; i < pools.pools().size(); ++i) {
+    const PoolSetup& pool = pools.pools()[i];
+    const ModelShard& shard = pool.context.shard;
+    const Device& device = pool.context.device;
+    // Rows are of one device of a replica.
+    const double devices = double(shard.parallel.tp * shard.parallel.pp);
+    const double seconds = devices * replica_seconds(sim, pool, i);
+    const Dtype dtype = compute_dtype(shard.quant.weights, shard.quant.activations);
+    could_flops += matrix_peak(device, dtype) * Seconds{seconds};
+    could_bytes += device.memory_bandwidth * Seconds{seconds};
+    for (const KernelRow& row : outcome.kernels) {
+      const bool computes =
+          row.family != Family::gap && row.family != Family::host && row.bound != Bound::network;
+      if (row.role != pool.role || !computes) continue;
+      flops += row.work.flops * devices;
+      bytes += row.work.bytes * devices;
+    }
+  }
+  if (could_flops.value <= 0) return;
+  outcome.metrics.model_flops_utilization = flops / could_flops;
+  outcome.metrics.memory_bandwidth_utilization = bytes / could_bytes;
+}
+
+double busy_share(const ServingSim& sim, const PoolSetup& pool, std::size_t index) {
+  const double busy = sim.stats().pool(index).busy;
+  const double pipelined = double(pool.context.shard.parallel.pp);
+  return busy / (replica_seconds(sim, pool, index) * pipelined);
+}
+
+double mean_batch(const PoolSums& sums) {
+  return sums.steps > 0 ? sums.sequence_steps / sums.steps : 0;
+}
+
+// What the main deployment's replicas were busy with, and those that read prompts for it.
+void report_pools(const ServePools& pools, const ServingSim& sim, Metrics& metrics) {
+  const PoolSums& main = sim.stats().pool(0);
+  metrics.batch_mean = mean_batch(main);
+  metrics.kv_peak = main.kv_peak / double(pools.main().kv_blocks);
+  metrics.kv_waste = main.held > 0 ? main.waste / main.held : 0;
+  if (main.busy + sim.idle_seconds(0) > 0) {
+    metrics.utilization = busy_share(sim, pools.main(), 0);
+    const double room = metrics.kv_blocks * double(pools.main().settings.block_size);
+    metrics.kv_use = main.kv_token_seconds / (room * replica_seconds(sim, pools.main(), 0));
+  }
+  if (pools.pools().size() == 1) return;
+  const PoolSetup& readers = pools.pools()[1];
+  const ModelShard& shard = readers.context.shard;
+  metrics.prefill_devices = double(readers.replicas * shard.parallel.tp * shard.parallel.pp);
+  metrics.prefill_batch_mean = mean_batch(sim.stats().pool(1));
+  metrics.prefill_kv_peak = sim.stats().pool(1).kv_peak / double(readers.kv_blocks);
+  if (sim.stats().pool(1).busy + sim.idle_seconds(1) > 0) {
+    metrics.prefill_utilization = busy_share(sim, readers, 1);
+  }
+  const MeasuredSums& measured = sim.stats().measured();
+  if (measured.carried <= 0) return;
+  metrics.transfer = Seconds{measured.transfer_seconds / measured.carried};
+  metrics.transfer_share = measured.transfer_seconds / (metrics.e2e.value * measured.requests);
+}
+
+// Replicas that come and go are paid for while they are on.
+std::vector<double> on_shares(const ServePools& pools, const ServingSim& sim) {
+  std::vector<double> shares;
+  for (std::size_t i = 0; i < pools.pools().size(); ++i) {
+    const double whole = sim.makespan() * double(pools.pools()[i].replicas);
+    shares.push_back(whole > 0 ? sim.scaler(i).on_seconds(sim.makespan()) / whole : 1);
+  }
+  return shares;
+}
+
+void report_scaling(const ServePools& pools, const ServingSim& sim, Metrics& metrics) {
+  double device_seconds = 0;
+  for (std::size_t i = 0; i < pools.pools().size(); ++i) {
+    const Parallelism& layout = pools.pools()[i].context.shard.parallel;
+    device_seconds += sim.scaler(i).on_seconds(sim.makespan()) * double(layout.tp * layout.pp);
+  }
+  metrics.device_hours = device_seconds / 3600;
+  if (!sim.scaler(0).follows_load()) return;
+  metrics.replicas_mean = on_shares(pools, sim)[0] * double(pools.main().settings.replicas);
+  metrics.replica_starts = sim.scaler(0).starts();
+}
+
+void report_rates(const Scenario& scenario, const ServePools& pools, const ServingSim& sim,
+                  Metrics& metrics) {
+  const ServingStats& stats = sim.stats();
   const double span = stats.part().span();
   if (!(span > 0)) return;
   const MeasuredSums& sums = stats.measured();
@@ -87,7 +189,9 @@ void report_rates(const Scenario& scenario, const ServingStats& stats, Metrics& 
   metrics.total = TokensPerSecond{(sums.output_tokens + sums.prompt_tokens) / span};
   metrics.per_device = metrics.total / metrics.devices;
   metrics.output_per_device = metrics.output / metrics.devices;
-  report_price(scenario, metrics.total - metrics.output, metrics);
+  report_price(scenario, metrics.total - metrics.output, metrics, on_shares(pools, sim));
+  metrics.goodput_per_device = metrics.goodput / metrics.devices;
+  if (metrics.rent.value > 0) metrics.goodput_per_usd = metrics.goodput.value / metrics.rent.value;
 }
 
 // What was measured, and how far to trust it.
@@ -134,7 +238,8 @@ bool meets(const Slo& slo, ServingStats& stats) {
          (!limited(slo.e2e) || within(slo.e2e, latency_of(stats.e2e)));
 }
 
-void report_serving(const Scenario& scenario, ServingSim& sim, Outcome& outcome) {
+void report_serving(const Scenario& scenario, const ServePools& pools, ServingSim& sim,
+                    Outcome& outcome) {
   Metrics& metrics = outcome.metrics;
   ServingStats& stats = sim.stats();
   const ServingStats::Summary summary = stats.summary();
@@ -153,7 +258,7 @@ void report_serving(const Scenario& scenario, ServingSim& sim, Outcome& outcome)
   metrics.queue = queue.mean, metrics.queue_p50 = queue.p50, metrics.queue_p90 = queue.p90;
   metrics.queue_p95 = queue.p95, metrics.queue_p99 = queue.p99;
 
-  report_rates(scenario, stats, metrics);
+  report_rates(scenario, pools, sim, metrics);
   report_measurement(sim, outcome);
   if (tpot.mean.value > 0) metrics.output_per_user = TokensPerSecond{1 / tpot.mean.value};
   if (e2e.mean.value > 0) {
@@ -173,24 +278,15 @@ void report_serving(const Scenario& scenario, ServingSim& sim, Outcome& outcome)
   metrics.preemptions = summary.preemptions;
   metrics.recomputed_tokens = summary.lost_tokens;
   metrics.prefix_hit_rate = summary.looked_up > 0 ? summary.found / summary.looked_up : 0;
-  metrics.batch_mean = summary.steps > 0 ? summary.sequence_steps / summary.steps : 0;
   const double makespan = sim.makespan();
   metrics.makespan = Seconds{makespan};
   metrics.steps = summary.steps;
-  // Time that lanes worked or waited. Work in which the run ended belongs to neither.
-  const double lane_seconds = summary.busy + sim.idle_seconds();
-  const double replica_seconds = lane_seconds / double(scenario.parallel.pp);
-  if (lane_seconds > 0) {
-    metrics.concurrency = summary.in_system_seconds / makespan;
-    metrics.utilization = summary.busy / lane_seconds;
-    metrics.kv_use = summary.kv_token_seconds /
-                     (metrics.kv_blocks * double(scenario.serving.block_size) * replica_seconds);
-  }
-  metrics.kv_peak = summary.kv_peak / metrics.kv_blocks;
-  metrics.kv_waste = summary.held > 0 ? summary.waste / summary.held : 0;
-  sim.table().report(outcome.kernels);
-  outcome.bound = sim.table().saved().largest();
-  report_kernels(scenario, replica_seconds, outcome);
+  if (makespan > 0) metrics.concurrency = summary.in_system_seconds / makespan;
+  report_pools(pools, sim, metrics);
+  report_scaling(pools, sim, metrics);
+  gather_kernels(pools, sim, outcome);
+  report_kernels(outcome);
+  report_device_use(pools, sim, outcome);
 }
 
 }  // namespace engine

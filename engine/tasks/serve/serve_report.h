@@ -4,6 +4,7 @@
 #include "engine/outcome.h"
 #include "engine/scenario.h"
 #include "engine/serving/serving_sim.h"
+#include "engine/tasks/serve/serve_pools.h"
 
 namespace engine {
 
@@ -20,6 +21,7 @@ ServedMeans served_means(const ServingStats& stats);
 // Whether every stated percentile was seen and is within its limit, and everybody was answered.
 bool meets(const Slo& slo, ServingStats& stats);
 
-void report_serving(const Scenario& scenario, ServingSim& sim, Outcome& outcome);
+void report_serving(const Scenario& scenario, const ServePools& pools, ServingSim& sim,
+                    Outcome& outcome);
 
 }  // namespace engine

@@ -9,11 +9,10 @@
 #include "engine/base/random.h"
 #include "engine/base/refusal.h"
 #include "engine/feasibility.h"
-#include "engine/kernels/gemm.h"
-#include "engine/serving/capacity_estimate.h"
 #include "engine/serving/capacity_search.h"
 #include "engine/serving/serving_sim.h"
 #include "engine/tasks/serve/serve_interval.h"
+#include "engine/tasks/serve/serve_pools.h"
 #include "engine/tasks/serve/serve_report.h"
 #include "engine/workload/request_source.h"
 
@@ -29,21 +28,11 @@ const Trace* trace_of(const Scenario& scenario, const Resources& resources) {
   return scenario.load.trace.empty() ? nullptr : resources.find_trace(scenario.load.trace);
 }
 
-// More than any machine holds; a product with a block's tokens still fits 64 bits.
-constexpr double kMostBlocks = 1e9;
-
-// No sequence is too long for a model that states no limit.
-std::int64_t longest_of(const ModelSpec& model) {
-  return model.max_context > 0 ? model.max_context : std::int64_t(kMostCount);
-}
-
 // A point set up and ready to be simulated at any level of load.
 struct Setting {
   const Scenario& scenario;
-  const StepContext& context;
+  const ServePools& pools;
   const Trace* trace;
-  std::int64_t kv_blocks;
-  std::int64_t replicas;
   CapacityEstimate capacity;
 };
 
@@ -59,12 +48,8 @@ struct Run {
 void simulate(const Setting& setting, const Run& run, ServingSim& sim) {
   const Scenario& scenario = setting.scenario;
   const Slo& slo = served_slo(scenario);
-  const PoolSetup pool{.settings = scenario.serving,
-                       .context = setting.context,
-                       .kv_blocks = setting.kv_blocks,
-                       .replicas = setting.replicas,
-                       .longest = longest_of(scenario.model)};
-  sim.run({.pools = {&pool, 1},
+  sim.run({.pools = setting.pools.pools(),
+           .journey = setting.pools.journey(),
            .load = scenario.load,
            .trace = setting.trace,
            .slo = slo,
@@ -81,11 +66,6 @@ void simulate(const Setting& setting, const Run& run, ServingSim& sim) {
 
 // Mean tokens of a request of this load: what memory is reported for, and estimates start from. One
 // and one where the load cannot be made.
-struct TypicalRequest {
-  double prompt = 1;
-  double output = 1;
-};
-
 TypicalRequest typical_request(const Scenario& scenario, const Resources& resources,
                                Scratch& scratch) {
   const Load& load = scenario.load;
@@ -117,8 +97,9 @@ LoadLevel level_of(const Setting& setting, const TypicalRequest& typical) {
     level.rate = load.throughput_fraction * setting.capacity.requests / double(load.turns);
   }
   if (load.kv_fraction > 0) {
-    const double tokens = double(setting.kv_blocks) * double(setting.replicas) *
-                          double(setting.scenario.serving.block_size);
+    const PoolSetup& pool = setting.pools.main();
+    const double tokens =
+        double(pool.kv_blocks) * double(pool.replicas) * double(pool.settings.block_size);
     const double clients = load.kv_fraction * tokens / (typical.prompt + typical.output / 2);
     level.clients = std::int64_t(std::clamp(clients, 1.0, kMostCount));
   }
@@ -189,11 +170,6 @@ std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, 
 }  // namespace
 
 std::optional<Refusal> serve_problem(const Scenario& scenario) {
-  if (scenario.prefill.present) {
-    return Refusal{ReasonClass::unsupported,
-                   "a served load whose prompts are read elsewhere (prefill) is not modelled yet; "
-                   "task request is"};
-  }
   // Single requests that are too long are refused and counted; here it is all of them.
   const Load& load = scenario.load;
   if (load.arrivals == ArrivalKind::trace || load.lengths.distribution != LengthKind::fixed) {
@@ -204,48 +180,37 @@ std::optional<Refusal> serve_problem(const Scenario& scenario) {
 }
 
 MemoryDemand serve_demand(const Scenario& scenario, const Resources& resources, Scratch& scratch) {
-  const TypicalRequest typical = typical_request(scenario, resources, scratch);
-  const ServingSettings& serving = scenario.serving;
-  const bool chunked = policy_of(serving.policy).budget == StepBudget::chunk;
-  return {.sequences = 1,
-          .context = std::max<std::int64_t>(1, std::int64_t(typical.prompt + typical.output)),
-          .step_tokens = chunked ? std::max(serving.chunk, serving.max_num_seqs)
-                                 : serving.max_num_batched_tokens,
-          .sampled = serving.max_num_seqs,
-          .per_logit = serving.logit_memory};
+  return engine_demand(scenario.serving, typical_request(scenario, resources, scratch));
 }
 
 std::string serve_headline(const Scenario& scenario) {
-  return fmt::format("served load {}: {} arrivals, policy {}, {} replica(s)\n", scenario.load.name,
-                     name_of(scenario.load.arrivals), name_of(scenario.serving.policy),
-                     scenario.serving.replicas * scenario.parallel.dp);
+  std::string text =
+      fmt::format("served load {}: {} arrivals, policy {}, {} replica(s)\n", scenario.load.name,
+                  name_of(scenario.load.arrivals), name_of(scenario.serving.policy),
+                  scenario.serving.replicas * scenario.parallel.dp);
+  if (scenario.prefill.present) {
+    const Deployment& reader = scenario.prefill.deployment;
+    text += fmt::format("prompts are read by {} replica(s) of {} x {}\n",
+                        reader.serving.replicas * reader.parallel.dp,
+                        reader.parallel.devices() / reader.parallel.dp, reader.device.name);
+  }
+  return text;
 }
 
 void run_serve(const TaskPoint& point, Outcome& outcome) {
   const Scenario& scenario = point.scenario;
-  const StepContext context = point.main.context(point.work);
   const auto refuse = [&outcome](ReasonClass why, std::string reason) {
     outcome.refuse(Status::infeasible, {why, std::move(reason)});
   };
   const Trace* trace = trace_of(scenario, point.resources);
   if (auto problem = load_problem(scenario.load, trace))
     return refuse(ReasonClass::load, std::move(*problem));
-  const ServingSettings& serving = scenario.serving;
-  const std::int64_t fit = std::int64_t(
-      std::min(outcome.metrics.kv_capacity_tokens / double(serving.block_size), kMostBlocks));
-  Setting setting{.scenario = scenario,
-                  .context = context,
-                  .trace = trace,
-                  .kv_blocks = serving.kv_blocks > 0 ? serving.kv_blocks : fit,
-                  .replicas = serving.replicas * scenario.parallel.dp,
-                  .capacity = {}};
-  if (setting.kv_blocks < 1)
-    return refuse(ReasonClass::memory, "not one KV block fits beside the model");
-  outcome.metrics.kv_blocks = double(setting.kv_blocks);
-
   const TypicalRequest typical = typical_request(scenario, point.resources, point.scratch);
-  setting.capacity = capacity_estimate(serving, {typical.prompt, typical.output}, setting.kv_blocks,
-                                       setting.replicas, context);
+  ServePools pools(point, outcome.metrics.kv_capacity_tokens);
+  if (auto problem = pools.complete(typical)) return outcome.refuse(std::move(*problem));
+  outcome.metrics.kv_blocks = double(pools.main().kv_blocks);
+  const Setting setting{
+      .scenario = scenario, .pools = pools, .trace = trace, .capacity = pools.capacity(typical)};
   LoadLevel level = level_of(setting, typical);
 
   ServingSim& sim = point.scratch.serving();
@@ -260,7 +225,7 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
   }
   // They come as requests end: two that end within a nanosecond in either order.
   std::ranges::sort(outcome.requests, {}, &RequestRow::number);
-  report_serving(scenario, sim, outcome);
+  report_serving(scenario, pools, sim, outcome);
   if (scenario.output.intervals) {
     // As long as this run was, at any speed of the steps.
     plan.units = sim.units();

@@ -11,6 +11,7 @@ void run_serve(const TaskPoint& point, Outcome& outcome);
 std::string serve_headline(const Scenario& scenario);
 
 constexpr std::string_view kServeSections[] = {"load", "slo", "capacity", "output"};
+constexpr Role Scenario::*kServeRoles[] = {&Scenario::prefill};
 constexpr FigureGroup kServeFigures[] = {FigureGroup::time, FigureGroup::rates, FigureGroup::memory,
                                          FigureGroup::price, FigureGroup::serving};
 
@@ -20,7 +21,7 @@ constexpr TaskEntry serve_task() {
           .figures = kServeFigures,
           .essential = "requests_finished",
           .essential_value = [](const Metrics& metrics) { return metrics.requests_finished; },
-          .roles = {},
+          .roles = kServeRoles,
           .copies = [](const Deployment& on) { return double(on.serving.replicas); },
           .problem = serve_problem,
           .demand = serve_demand,

@@ -62,6 +62,17 @@ struct ServingFigures {
   double requests_measured = kNoValue;
   double steady = kNoValue;
   double precision_met = kNoValue;
+  Seconds transfer{kNoValue};
+  double transfer_share = kNoValue;
+  double prefill_devices = kNoValue;
+  double prefill_utilization = kNoValue;
+  double prefill_batch_mean = kNoValue;
+  double prefill_kv_peak = kNoValue;
+  double replicas_mean = kNoValue;
+  double replica_starts = kNoValue;
+  double device_hours = kNoValue;
+  RequestsPerSecond goodput_per_device{kNoValue};
+  double goodput_per_usd = kNoValue;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -125,10 +136,13 @@ struct ServingFigures {
     visit("prefix_hit_rate", self.prefix_hit_rate,
           "task serve: share of prompt tokens found in the cache, over the whole run");
     visit("batch_mean", self.batch_mean,
-          "task serve: sequences in a step, mean over the steps of the whole run");
+          "task serve: sequences in a step, mean over the steps of the whole run; with prefill, of "
+          "the main deployment");
     visit("concurrency", self.concurrency, "task serve: requests inside, mean over the whole run");
     visit("utilization", self.utilization,
-          "task serve: share of the time a step was running, over the whole run");
+          "task serve: share of the time a step was running, over the whole run; with prefill, of "
+          "the "
+          "main deployment");
     visit("kv_blocks", self.kv_blocks, "KV blocks of a replica");
     visit("kv_use", self.kv_use,
           "task serve: share of the KV cache with tokens in it, mean over the whole run");
@@ -157,6 +171,34 @@ struct ServingFigures {
     visit("precision_met", self.precision_met,
           "task serve: 1 when the throughput is known to 2% (95% interval from batch means), and "
           "each limit of slo to 2% or met or missed beyond doubt; null for whole runs");
+    visit("transfer", self.transfer,
+          "task serve with prefill: time from the end of reading a prompt until its KV cache is in "
+          "the main deployment, waiting for room included, mean");
+    visit("transfer_share", self.transfer_share,
+          "task serve with prefill: that time as a share of the time from arrival to last token");
+    visit("prefill_devices", self.prefill_devices,
+          "task serve with prefill: devices of the deployment that reads prompts");
+    visit("prefill_utilization", self.prefill_utilization,
+          "task serve with prefill: share of the time a step was running in the deployment that "
+          "reads prompts, over the whole run");
+    visit("prefill_batch_mean", self.prefill_batch_mean,
+          "task serve with prefill: sequences in a step of the deployment that reads prompts, mean "
+          "over the whole run");
+    visit("prefill_kv_peak", self.prefill_kv_peak,
+          "task serve with prefill: largest share of KV blocks in use in the deployment that reads "
+          "prompts, over the whole run");
+    visit(
+        "replicas_mean", self.replicas_mean,
+        "task serve with scaling: replicas that are on, warming up or draining included, mean over "
+        "the whole run");
+    visit("replica_starts", self.replica_starts,
+          "task serve with scaling: replicas that were started in the whole run");
+    visit("device_hours", self.device_hours,
+          "task serve: hours that devices were on, of all deployments, in the whole run");
+    visit("goodput_per_device", self.goodput_per_device,
+          "task serve: goodput over all devices of the point");
+    visit("goodput_per_usd", self.goodput_per_usd,
+          "task serve: requests within the limits of slo for each dollar of rent");
   }
 };
 

@@ -26,6 +26,8 @@ Scenario request() {
 Scenario disaggregated(Scenario scenario) {
   scenario.prefill.present = true;
   fill_roles(scenario);
+  // In a cluster of another size: what stands in one node has faster links.
+  scenario.prefill.deployment.device.scale_out.devices = 512;
   return scenario;
 }
 
@@ -41,7 +43,8 @@ TEST(TwoDeployments, DifferFromOneByTheCarryAlone) {
   const Outcome apart = evaluate(disaggregated(request()));
   ASSERT_EQ(apart.status, Status::ok) << apart.reason;
   EXPECT_GT(carried(apart).value, 0);
-  EXPECT_EQ(apart.metrics.ttft, together.metrics.ttft);
+  EXPECT_EQ(apart.metrics.ttft, together.metrics.ttft + carried(apart));
+  EXPECT_EQ(apart.metrics.tpot, together.metrics.tpot);
   EXPECT_NEAR(apart.metrics.e2e.value, (together.metrics.e2e + carried(apart)).value, 1e-15);
   EXPECT_EQ(apart.metrics.devices, 2 * together.metrics.devices);
   EXPECT_EQ(apart.metrics.weights, together.metrics.weights);
@@ -110,14 +113,45 @@ TEST(TwoDeployments, WhatTheyCannotShareIsARowWithAReason) {
             ReasonClass::memory);
 }
 
-// It would answer another question without a word.
-TEST(TwoDeployments, AServedLoadDoesNotIgnoreThem) {
+// The first token is told by whoever goes on, or by whoever read the prompt; layers may be ahead.
+TEST(TwoDeployments, WhenTheFirstTokenIsToldIsASetting) {
   Scenario scenario = disaggregated(request());
-  scenario.task = Task::serve;
+  const Outcome late = evaluate(scenario);
+  scenario.transfer.first_token = FirstToken::prefill;
+  const Outcome early = evaluate(scenario);
+  EXPECT_EQ(early.metrics.ttft + carried(early), late.metrics.ttft);
+  EXPECT_EQ(early.metrics.e2e, late.metrics.e2e);
+  EXPECT_GT(early.metrics.tpot, late.metrics.tpot);
+  scenario.transfer.mode = TransferMode::layers;
+  const Outcome ahead = evaluate(scenario);
+  EXPECT_LT(carried(ahead), carried(early));
+  EXPECT_GT(carried(ahead).value, scenario.device.scale_out.latency.value);
+}
+
+TEST(TwoDeployments, OfOneNodeUseItsLinks) {
+  Scenario scenario = disaggregated(request());
+  const Seconds between = carried(evaluate(scenario));
+  scenario.prefill.deployment.device = scenario.device;
+  scenario.cluster.scale_up =
+      scenario.prefill.deployment.cluster.scale_up = {.name = "fast",
+                                                      .topology = Topology::fabric,
+                                                      .bandwidth = BytesPerSecond{500e9},
+                                                      .latency = Seconds{1e-6},
+                                                      .devices = 8};
+  EXPECT_LT(carried(evaluate(scenario)), between);
+  scenario.transfer.link = scenario.device.scale_out;
+  EXPECT_EQ(carried(evaluate(scenario)), between);
+}
+
+TEST(TwoDeployments, OfOneClusterMustFitIntoItTogether) {
+  Scenario scenario = disaggregated(request());
+  scenario.prefill.deployment.device = scenario.device;
+  for (Cluster* cluster : {&scenario.cluster, &scenario.prefill.deployment.cluster}) {
+    cluster->devices_per_node = cluster->nodes = 1;
+  }
   const Outcome outcome = evaluate(scenario);
-  EXPECT_EQ(outcome.status, Status::unsupported);
-  EXPECT_TRUE(outcome.reason.find("prefill") != std::string::npos) << outcome.reason;
-  scenario.prefill.present = false;
+  EXPECT_EQ(outcome.reason_class, ReasonClass::cluster) << outcome.reason;
+  scenario.prefill.deployment.device.scale_out.devices = 512;
   EXPECT_EQ(evaluate(scenario).status, Status::ok);
 }
 

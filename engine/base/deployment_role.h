@@ -1,0 +1,21 @@
+// The deployments that a point may have, by name: labels of rows that say which one did the work.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "engine/base/enum_names.h"
+
+namespace engine {
+
+enum class DeploymentRole : std::uint8_t {
+  main,
+  prefill,  // reads prompts for the main one
+  draft,    // proposes tokens that the main one verifies
+};
+constexpr std::array<std::string_view, 3> enum_names(DeploymentRole) {
+  return {"main", "prefill", "draft"};
+}
+
+}  // namespace engine

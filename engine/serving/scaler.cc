@@ -1,0 +1,135 @@
+#include "engine/serving/scaler.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace engine {
+namespace {
+
+// Holt's weights of what was seen last, in the level and in the trend.
+constexpr double kNewLevel = 0.5, kNewTrend = 0.2;
+
+double scheduled_at(const std::vector<RateStep>& schedule, double time) {
+  double units = schedule.front().rate;
+  for (const RateStep& step : schedule) {
+    if (step.time <= time) units = step.rate;
+  }
+  return units;
+}
+
+}  // namespace
+
+std::optional<std::string> scaling_problem(const ScalingSettings& settings, std::int64_t replicas) {
+  if (settings.policy == ScalingPolicy::fixed) return std::nullopt;
+  const bool scheduled = settings.policy == ScalingPolicy::scheduled;
+  if (!scheduled && settings.min_replicas > replicas) {
+    return fmt::format("serving.scaling.min_replicas ({}) exceeds serving.replicas ({})",
+                       settings.min_replicas, replicas);
+  }
+  if (!scheduled) return std::nullopt;
+  std::string reason;
+  const auto steps =
+      parse_timetable(settings.schedule, "serving.scaling.schedule", "replicas", reason);
+  if (!steps) return reason;
+  if (steps->empty()) return "serving.scaling.schedule is empty; as in '0:2, 28800:10'";
+  for (const RateStep& step : *steps) {
+    if (step.rate < 1 || step.rate > double(replicas) || step.rate != std::floor(step.rate)) {
+      return fmt::format("serving.scaling.schedule: {:g} is no number of replicas from 1 to {}",
+                         step.rate, replicas);
+    }
+  }
+  return std::nullopt;
+}
+
+void Scaler::reset(const ScalingSettings& settings, std::size_t units, std::size_t unit) {
+  settings_ = settings;
+  unit_ = unit;
+  units_.assign(units, {});
+  wishes_.clear();
+  schedule_.clear();
+  spent_ = starts_ = now_ = level_ = trend_ = 0;
+  looked_ = false;
+  next_look_ = settings.interval.value;
+  wanted_ = units;
+  if (follows_load()) wanted_ = std::min<std::size_t>(units, std::size_t(settings.min_replicas));
+  if (settings.policy == ScalingPolicy::scheduled) {
+    std::string none;
+    schedule_ = parse_timetable(settings.schedule, "", "", none).value();
+    wanted_ = std::size_t(scheduled_at(schedule_, 0));
+  }
+  open_ = wanted_;
+  for (std::size_t i = 0; i < wanted_; ++i) units_[i].on_since = 0;
+}
+
+double Scaler::next() const {
+  if (!follows_load()) return std::numeric_limits<double>::infinity();
+  return open_ < wanted_ ? std::min(next_look_, units_[open_].ready) : next_look_;
+}
+
+void Scaler::act(double inside) {
+  now_ = next();
+  if (now_ == next_look_) {
+    // A product of whole numbers of looks would drift less, but nothing is counted by them.
+    next_look_ += settings_.interval.value;
+    want(wanted_for(inside));
+  }
+  while (open_ < wanted_ && units_[open_].ready <= now_) ++open_;
+}
+
+std::size_t Scaler::wanted_for(double inside) {
+  if (settings_.policy == ScalingPolicy::scheduled) {
+    return std::size_t(scheduled_at(schedule_, now_));
+  }
+  const double before = std::exchange(
+      level_, looked_ ? kNewLevel * inside + (1 - kNewLevel) * (level_ + trend_) : inside);
+  if (std::exchange(looked_, true)) {
+    trend_ = kNewTrend * (level_ - before) + (1 - kNewTrend) * trend_;
+  }
+  double expected = inside;
+  if (settings_.policy == ScalingPolicy::predictive) {
+    const double looks_ahead = 1 + settings_.cold_start / settings_.interval;
+    expected = std::max(inside, level_ + trend_ * looks_ahead);
+  }
+  const double units = std::ceil(expected / (settings_.target * double(unit_)));
+  const double most = double(units_.size());
+  const std::size_t now =
+      std::size_t(std::clamp(units, std::min(double(settings_.min_replicas), most), most));
+  while (!wishes_.empty() && wishes_.front().time < now_ - settings_.cooldown.value) {
+    wishes_.pop_front();
+  }
+  // Only the greatest counts: lesser ones before it never will.
+  while (!wishes_.empty() && wishes_.back().units <= now) wishes_.pop_back();
+  wishes_.push_back({now_, now});
+  return now >= wanted_ ? now : std::min(wanted_, wishes_.front().units);
+}
+
+void Scaler::want(std::size_t units) {
+  for (std::size_t i = wanted_; i < units; ++i) {
+    Unit& unit = units_[i];
+    if (unit.on_since >= 0) continue;  // given up, but still there
+    unit.on_since = now_;
+    unit.ready = now_ + settings_.cold_start.value;
+    starts_ += 1;
+  }
+  wanted_ = units;
+  open_ = std::min(open_, wanted_);
+}
+
+void Scaler::switch_off(std::size_t replica, double now) {
+  Unit& unit = units_[replica / unit_];
+  spent_ += double(unit_) * (now - unit.on_since);
+  unit.on_since = -1;
+}
+
+double Scaler::on_seconds(double until) const {
+  double seconds = spent_;
+  for (const Unit& unit : units_) {
+    if (unit.on_since >= 0) seconds += double(unit_) * (until - unit.on_since);
+  }
+  return seconds;
+}
+
+}  // namespace engine

@@ -1,0 +1,71 @@
+// How many replicas of a pool are on, and which take requests.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/serving/scaling_settings.h"
+#include "engine/workload/arrivals.h"
+
+namespace engine {
+
+// Settings that cannot be followed.
+std::optional<std::string> scaling_problem(const ScalingSettings& settings, std::int64_t replicas);
+
+// Replicas are numbered; the first so many take requests. One that is asked for is paid for at once and takes requests
+// when it is warm; one that is given up takes no more, and is paid for until it has nothing left to do. Numbers
+// follow the advice of Kubernetes' horizontal autoscaler: up at once, down to the most that was wanted during the
+// cooldown. Predictions are Holt's: a level and a trend, each smoothed.
+class Scaler {
+ public:
+  // Units of `unit` replicas each that are only on together.
+  void reset(const ScalingSettings& settings, std::size_t units, std::size_t unit);
+
+  bool follows_load() const { return settings_.policy != ScalingPolicy::fixed; }
+  // When there is something to do: a look at the load, or a replica that is warm.
+  double next() const;
+  // Does it, with so many requests inside the pool. Replicas from `open()` on take no more requests.
+  void act(double inside);
+  std::size_t open() const { return open_ * unit_; }
+  std::size_t unit() const { return unit_; }
+  // Whether a replica is on that is no longer wanted: it goes off when it is empty.
+  bool unwanted(std::size_t replica) const {
+    return replica >= wanted_ * unit_ && units_[replica / unit_].on_since >= 0;
+  }
+  void switch_off(std::size_t replica, double now);
+
+  // Over all replicas, from the start until `until`.
+  double on_seconds(double until) const;
+  double starts() const { return starts_; }
+
+ private:
+  struct Unit {
+    double on_since = -1;  // -1: off
+    double ready = 0;
+  };
+  std::size_t wanted_for(double inside);
+  void want(std::size_t units);
+
+  ScalingSettings settings_;
+  std::size_t unit_ = 1;
+  std::vector<Unit> units_;
+  std::size_t wanted_ = 1, open_ = 1;
+  double now_ = 0, next_look_ = 0;
+  double level_ = 0, trend_ = 0;  // of the requests inside; the trend is per look
+  bool looked_ = false;
+  struct Wish {
+    double time;
+    std::size_t units;
+  };
+  std::deque<Wish> wishes_;  // of the cooldown
+  std::vector<RateStep> schedule_;
+  double spent_ = 0;  // seconds of replicas that are off again
+  double starts_ = 0;
+};
+
+}  // namespace engine

@@ -1,0 +1,58 @@
+// How the number of replicas follows the load.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "engine/base/enum_names.h"
+#include "engine/base/fields.h"
+#include "engine/base/units.h"
+
+namespace engine {
+
+enum class ScalingPolicy : std::uint8_t {
+  fixed,       // all replicas, all the time
+  reactive,    // as many as the requests inside need
+  predictive,  // as many as they will need once a replica asked for now is ready
+  scheduled,   // as a timetable says
+};
+constexpr std::array<std::string_view, 4> enum_names(ScalingPolicy) {
+  return {"fixed", "reactive", "predictive", "scheduled"};
+}
+
+struct ScalingSettings {
+  ScalingPolicy policy = ScalingPolicy::fixed;
+  std::int64_t min_replicas = 1;
+  double target = 32;
+  Seconds interval{15};
+  Seconds cold_start{120};
+  Seconds cooldown{300};
+  std::string schedule;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("policy", self.policy,
+          "how many of serving.replicas are on; fixed: all; reactive: what the requests inside "
+          "need; predictive: what they will need when a cold replica is ready; scheduled: by "
+          "time",
+          any_value);
+    visit("min_replicas", self.min_replicas, "fewest replicas that are on, and how many at first",
+          between(1, 1 << 20));
+    visit("target", self.target, "requests inside a replica that reactive and predictive aim at",
+          between(1e-3, 1e9));
+    visit("interval", self.interval, "time between two looks at the load", between(0.1, 1e9));
+    visit("cold_start", self.cold_start,
+          "time from asking for a replica until it takes requests: machine, weights, warm-up",
+          non_negative);
+    visit("cooldown", self.cooldown,
+          "a replica is given up only when fewer were enough for this long", non_negative);
+    visit("schedule", self.schedule,
+          "scheduled: 'second:replicas' pairs such as '0:2, 28800:10, 72000:4'; each number holds "
+          "until the next",
+          any_value);
+  }
+};
+
+}  // namespace engine

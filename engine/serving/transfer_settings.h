@@ -1,0 +1,54 @@
+// How KV gets from the deployment that reads prompts to the one that writes answers.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "engine/base/enum_names.h"
+#include "engine/base/fields.h"
+#include "engine/hardware/link.h"
+
+namespace engine {
+
+enum class TransferMode : std::uint8_t {
+  whole,   // it leaves when the prompt has been read
+  layers,  // each layer leaves when it has been computed, behind the layers after it
+};
+constexpr std::array<std::string_view, 2> enum_names(TransferMode) { return {"whole", "layers"}; }
+
+// Who tells the client the first token, which reading the prompt gives.
+enum class FirstToken : std::uint8_t {
+  decode,  // the deployment that goes on, once it has the KV: SGLang, TensorRT-LLM, vLLM behind Dynamo
+  prefill,  // the one that read the prompt, at once
+};
+constexpr std::array<std::string_view, 2> enum_names(FirstToken) { return {"decode", "prefill"}; }
+
+struct TransferSettings {
+  Link link;
+  TransferMode mode = TransferMode::whole;
+  FirstToken first_token = FirstToken::decode;
+  std::int64_t local_prompt = 0;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("link", self.link,
+          "link that carries KV caches, at every device of both deployments; none: the links that "
+          "leave the nodes, or those inside one where one node holds everything",
+          any_value);
+    visit("mode", self.mode,
+          "whole: a KV cache leaves when its prompt has been read; layers: each layer leaves while "
+          "later ones are computed",
+          any_value);
+    visit("first_token", self.first_token,
+          "who sends the first token: decode, once the KV cache is there; prefill, when the prompt "
+          "has been read",
+          any_value);
+    visit("local_prompt", self.local_prompt,
+          "task serve: prompts with at most so many tokens that are not cached stay in the main "
+          "deployment; 0: all are read by the prefill deployment",
+          non_negative);
+  }
+};
+
+}  // namespace engine

@@ -1,0 +1,124 @@
+#include "engine/serving/transfers.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace engine {
+namespace {
+
+// No rate is infinite.
+constexpr double kLeast = 1e-15;
+
+double alone_of(const Shipment& shipment) {
+  return std::max({shipment.sent, shipment.received, kLeast});
+}
+
+}  // namespace
+
+void Transfers::reset(std::size_t replicas) {
+  flows_.clear();
+  unused_.clear();
+  due_.clear();
+  adapters_.resize(replicas);
+  for (Adapter& adapter : adapters_) {
+    adapter.flows.clear();
+    adapter.idle_from = adapter.idle_until = 0;
+  }
+  started_ = 0;
+}
+
+// Layers that left while later ones were computed, in time that neither end needed for anything else.
+double Transfers::share_ahead(double now, const Shipment& shipment) {
+  if (shipment.last_share >= 1) return 0;
+  Adapter& from = adapters_[shipment.from];
+  Adapter& to = adapters_[shipment.to];
+  for (Adapter* end : {&from, &to}) {
+    if (end->flows.empty()) end->idle_until = now;
+  }
+  const double begin = std::max({shipment.reading_since, from.idle_from, to.idle_from});
+  const double window = std::min(from.idle_until, to.idle_until) - begin;
+  if (window <= 0) return 0;
+  const double alone = alone_of(shipment);
+  const double ahead = std::min(1 - shipment.last_share, window / alone);
+  from.idle_from = to.idle_from = begin + ahead * alone;
+  return ahead;
+}
+
+std::size_t Transfers::start(double now, const Shipment& shipment) {
+  std::int32_t slot = std::int32_t(flows_.size());
+  if (unused_.empty()) {
+    flows_.emplace_back();
+  } else {
+    slot = unused_.back();
+    unused_.pop_back();
+  }
+  Flow& flow = flows_[std::size_t(slot)];
+  const std::uint32_t version = flow.version;
+  flow = {.shipment = shipment,
+          .started = now,
+          .left = 1 - share_ahead(now, shipment),
+          .since = now,
+          .order = started_++,
+          .version = version};
+  Adapter& from = adapters_[shipment.from];
+  Adapter& to = adapters_[shipment.to];
+  for (Adapter* end : {&from, &to}) {
+    if (end->flows.empty()) end->idle_until = now;
+    end->flows.push_back(slot);
+  }
+  share_again(now, from);
+  share_again(now, to);
+  return from.flows.size() + to.flows.size();
+}
+
+void Transfers::share_again(double now, const Adapter& adapter) {
+  for (const std::int32_t slot : adapter.flows) {
+    Flow& flow = flows_[std::size_t(slot)];
+    const Shipment& shipment = flow.shipment;
+    const double sharing_from = double(adapters_[shipment.from].flows.size());
+    const double sharing_to = double(adapters_[shipment.to].flows.size());
+    const double rate =
+        1 / std::max({shipment.sent * sharing_from, shipment.received * sharing_to, kLeast});
+    if (rate == flow.rate) continue;
+    flow.left = std::max(0.0, flow.left - flow.rate * (now - flow.since));
+    flow.since = now;
+    flow.rate = rate;
+    ++flow.version;
+    due_.push_back({now + flow.left / rate + shipment.latency, flow.order, slot, flow.version});
+    std::ranges::push_heap(due_, std::greater<>{});
+  }
+  drop_outdated();
+}
+
+void Transfers::leave(double now, std::size_t replica, std::int32_t flow) {
+  Adapter& adapter = adapters_[replica];
+  std::erase(adapter.flows, flow);
+  if (adapter.flows.empty()) {
+    adapter.idle_from = adapter.idle_until = now;
+  } else {
+    share_again(now, adapter);
+  }
+}
+
+Transfers::Arrived Transfers::take() {
+  const double now = due_.front().end;
+  const std::int32_t slot = due_.front().flow;
+  Flow& flow = flows_[std::size_t(slot)];
+  ++flow.version;
+  const Arrived arrived{flow.shipment, flow.started};
+  leave(now, arrived.shipment.from, slot);
+  leave(now, arrived.shipment.to, slot);
+  unused_.push_back(slot);
+  drop_outdated();
+  return arrived;
+}
+
+// The front of the heap is always true.
+void Transfers::drop_outdated() {
+  while (!due_.empty() && due_.front().version != flows_[std::size_t(due_.front().flow)].version) {
+    std::ranges::pop_heap(due_, std::greater<>{});
+    due_.pop_back();
+  }
+}
+
+}  // namespace engine

@@ -1,0 +1,87 @@
+#include "engine/tasks/handover.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "engine/calibration/device_facts.h"
+#include "engine/memory/footprint.h"
+
+namespace engine {
+namespace {
+
+// Deployments of one kind of device and one kind of cluster stand in the same one, whatever it is called.
+bool share_a_cluster(const Deployed& from, const Deployed& to) {
+  const Device& one = from.spec->device;
+  const Device& other = to.spec->device;
+  return from.fabric == to.fabric && same_kernels(one, other) &&
+         one.memory_capacity == other.memory_capacity;
+}
+
+// The link that KV leaves or enters a device over.
+LinkRates link_of(const Way& way, const Fabric& fabric) {
+  if (way.transfer.link.bandwidth.value > 0) return rates_of(way.transfer.link);
+  const double devices = way.from_devices + way.to_devices;
+  const bool one_node =
+      share_a_cluster(way.from, way.to) && devices <= double(fabric.devices_per_node);
+  return one_node ? fabric.inside(devices) : fabric.scale_out;
+}
+
+}  // namespace
+
+std::optional<Refusal> handover_problem(const Deployment& from, const Deployment& to) {
+  ModelSpec renamed = from.model;
+  renamed.name = to.model.name;
+  if (!(renamed == to.model)) {
+    return Refusal{ReasonClass::unsupported,
+                   "prefill.model differs from model: the KV cache of one is of no use to the "
+                   "other"};
+  }
+  if (from.quant.kv != to.quant.kv) {
+    return Refusal{ReasonClass::format,
+                   fmt::format("prefill.quant.kv is {} and quant.kv {}: a KV cache is carried as "
+                               "it is",
+                               name_of(from.quant.kv), name_of(to.quant.kv))};
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> cluster_problem(const Deployed& from, double from_devices,
+                                       const Deployed& to, double to_devices) {
+  const std::int64_t most = to.fabric.most_devices;
+  if (most == 0 || !share_a_cluster(from, to) || from_devices + to_devices <= double(most))
+    return std::nullopt;
+  return Refusal{ReasonClass::cluster,
+                 fmt::format("prefill needs {} devices and the main deployment {}; the cluster "
+                             "that they share has {}",
+                             from_devices, to_devices, most)};
+}
+
+std::optional<Refusal> carry_of(const Way& way, Carry& carry) {
+  const LinkRates out = link_of(way, way.from.fabric), in = link_of(way, way.to.fabric);
+  if (out.bandwidth.value <= 0 || in.bandwidth.value <= 0) {
+    return Refusal{ReasonClass::links,
+                   "no link carries the KV cache from prefill to the main deployment: state "
+                   "transfer.link, or device.scale_out or cluster.scale_out of both"};
+  }
+  // Windowed layers keep no more than their window, so a token of a long prompt has less.
+  const auto per_token = [&way](const ModelShard& shard, const LinkRates& link) {
+    return (kv_bytes(shard, way.tokens) / link.bandwidth).value / way.tokens;
+  };
+  carry = {.sent_per_token = per_token(way.from.shard, out),
+           .received_per_token = per_token(way.to.shard, in),
+           .latency = std::max(out.latency, in.latency).value,
+           .tells_first_token = way.transfer.first_token == FirstToken::decode};
+  if (way.transfer.mode == TransferMode::layers) {
+    carry.last_share = 1 / double(way.from.spec->model.layers);
+  }
+  return std::nullopt;
+}
+
+Seconds exposed_carry(const Carry& carry, double tokens, Seconds reading) {
+  const double alone = tokens * std::max(carry.sent_per_token, carry.received_per_token);
+  const double left = std::max(alone * carry.last_share, alone - reading.value);
+  return Seconds{carry.latency + (carry.last_share < 1 ? left : alone)};
+}
+
+}  // namespace engine

@@ -1,0 +1,35 @@
+// A KV cache that one deployment makes and another goes on with: whether that can be, and how long the way is.
+#pragma once
+
+#include <optional>
+
+#include "engine/base/refusal.h"
+#include "engine/deploy.h"
+#include "engine/serving/journey.h"
+#include "engine/serving/transfer_settings.h"
+
+namespace engine {
+
+// The two deployments must mean the same by a KV cache.
+std::optional<Refusal> handover_problem(const Deployment& from, const Deployment& to);
+
+// Deployments that share a cluster must fit into it together.
+std::optional<Refusal> cluster_problem(const Deployed& from, double from_devices,
+                                       const Deployed& to, double to_devices);
+
+// How KV caches of prompts with `tokens` tokens get from one to the other, of which there are so many devices in
+// all; or why they do not.
+struct Way {
+  const TransferSettings& transfer;
+  const Deployed& from;
+  double from_devices;
+  const Deployed& to;
+  double to_devices;
+  double tokens;
+};
+std::optional<Refusal> carry_of(const Way& way, Carry& carry);
+
+// What is left to wait for of one sequence's KV that has the way to itself, when its prompt took `reading`.
+Seconds exposed_carry(const Carry& carry, double tokens, Seconds reading);
+
+}  // namespace engine

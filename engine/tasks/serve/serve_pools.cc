@@ -1,0 +1,112 @@
+#include "engine/tasks/serve/serve_pools.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/serving/scaler.h"
+#include "engine/tasks/handover.h"
+
+namespace engine {
+namespace {
+
+// More than any machine holds; a product with a block's tokens still fits 64 bits.
+constexpr double kMostBlocks = 1e9;
+
+// No sequence is too long for a model that states no limit.
+std::int64_t longest_of(const ModelSpec& model) {
+  return model.max_context > 0 ? model.max_context : std::int64_t(kMostCount);
+}
+
+PoolSetup pool_of(const Deployment& on, const StepContext& context, double fit,
+                  DeploymentRole role) {
+  const ServingSettings& serving = on.serving;
+  const double blocks = std::min(fit / double(serving.block_size), kMostBlocks);
+  return {.settings = serving,
+          .context = context,
+          .kv_blocks = serving.kv_blocks > 0 ? serving.kv_blocks : std::int64_t(blocks),
+          .replicas = serving.replicas * on.parallel.dp,
+          .unit = on.parallel.dp,
+          .longest = longest_of(on.model),
+          .role = role};
+}
+
+double devices_in(const Deployment& on) { return devices_of(on, double(on.serving.replicas)); }
+
+std::optional<Refusal> without_blocks(const PoolSetup& pool) {
+  if (pool.kv_blocks >= 1) return std::nullopt;
+  return Refusal{ReasonClass::memory, "not one KV block fits beside the model"};
+}
+
+std::optional<Refusal> scaling_refusal(const ServingSettings& serving) {
+  auto problem = scaling_problem(serving.scaling, serving.replicas);
+  if (!problem) return std::nullopt;
+  return Refusal{ReasonClass::load, std::move(*problem)};
+}
+
+}  // namespace
+
+MemoryDemand engine_demand(const ServingSettings& serving, const TypicalRequest& typical) {
+  const bool chunked = policy_of(serving.policy).budget == StepBudget::chunk;
+  return {.sequences = 1,
+          .context = std::max<std::int64_t>(1, std::int64_t(typical.prompt + typical.output)),
+          .step_tokens = chunked ? std::max(serving.chunk, serving.max_num_seqs)
+                                 : serving.max_num_batched_tokens,
+          .sampled = serving.max_num_seqs,
+          .per_logit = serving.logit_memory};
+}
+
+ServePools::ServePools(const TaskPoint& point, double fit)
+    : point_(point), main_context_(point.main.context(point.work)) {
+  pools_.reserve(2);
+  pools_.push_back(pool_of(point.scenario, main_context_, fit, DeploymentRole::main));
+}
+
+std::optional<Refusal> ServePools::complete(const TypicalRequest& typical) {
+  if (auto problem = without_blocks(main())) return problem;
+  if (auto problem = scaling_refusal(main().settings)) return problem;
+  return point_.scenario.prefill.present ? add_readers(typical) : std::nullopt;
+}
+
+std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
+  const Scenario& scenario = point_.scenario;
+  const Deployment& on = scenario.prefill.deployment;
+  if (auto problem = handover_problem(on, scenario)) return problem;
+  if (auto problem = deploy(on, scenario.calibration, point_.resources.calibrations,
+                            double(on.serving.replicas), readers_))
+    return in_role("prefill", std::move(*problem));
+  const double here = devices_in(on), there = devices_in(scenario);
+  if (auto problem = cluster_problem(readers_, here, point_.main, there)) return problem;
+
+  const MemoryDemand demand = engine_demand(on.serving, {typical.prompt, 1});
+  const Footprint footprint = footprint_of(readers_, demand);
+  if (auto problem = memory_problem(readers_, footprint, demand))
+    return in_role("prefill", std::move(*problem));
+  const double sequences = footprint.left() / kv_bytes(readers_.shard, double(demand.context));
+  reader_context_.emplace(readers_.context(point_.work));
+  pools_.push_back(
+      pool_of(on, *reader_context_, sequences * double(demand.context), DeploymentRole::prefill));
+  if (auto problem = without_blocks(pools_[1])) return in_role("prefill", std::move(*problem));
+  if (auto problem = scaling_refusal(on.serving)) return in_role("prefill", std::move(*problem));
+
+  journey_ = {.stages = {Stage{.pool = 1, .reads = true, .writes = false},
+                         Stage{.pool = 0, .reads = false, .writes = true}},
+              .short_prompt = scenario.transfer.local_prompt};
+  return carry_of({.transfer = scenario.transfer,
+                   .from = readers_,
+                   .from_devices = here,
+                   .to = point_.main,
+                   .to_devices = there,
+                   .tokens = std::max(1.0, typical.prompt)},
+                  journey_.stages[1].carry);
+}
+
+CapacityEstimate ServePools::capacity(const TypicalRequest& typical) const {
+  const MeanLengths lengths{typical.prompt, typical.output};
+  if (pools_.size() == 1) return capacity_estimate(main(), lengths, Duty::both);
+  CapacityEstimate estimate = capacity_estimate(main(), lengths, Duty::writes);
+  estimate.requests =
+      std::min(estimate.requests, capacity_estimate(pools_[1], lengths, Duty::reads).requests);
+  return estimate;
+}
+
+}  // namespace engine

@@ -1,0 +1,53 @@
+// The pools of a served load: the main deployment's replicas, and those that read prompts for it where there is a
+// prefill deployment.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "engine/base/refusal.h"
+#include "engine/serving/capacity_estimate.h"
+#include "engine/serving/journey.h"
+#include "engine/tasks/task_table.h"
+
+namespace engine {
+
+// Tokens of a served load's requests, on average.
+struct TypicalRequest {
+  double prompt = 1;
+  double output = 1;
+};
+
+// The largest step and the least memory that an engine with these settings may need.
+MemoryDemand engine_demand(const ServingSettings& serving, const TypicalRequest& typical);
+
+// Pools refer to contexts, and these to deployments: it stays where it is.
+class ServePools {
+ public:
+  // `fit`: KV tokens that fit beside the main deployment's model.
+  ServePools(const TaskPoint& point, double fit);
+  ServePools(const ServePools&) = delete;
+  ServePools& operator=(const ServePools&) = delete;
+
+  // Adds the prefill deployment's pool where there is one; or says why there cannot be pools.
+  std::optional<Refusal> complete(const TypicalRequest& typical);
+
+  const std::vector<PoolSetup>& pools() const { return pools_; }
+  const PoolSetup& main() const { return pools_[0]; }
+  const Journey& journey() const { return journey_; }
+  // What they could serve, the slower of those that read and those that write.
+  CapacityEstimate capacity(const TypicalRequest& typical) const;
+
+ private:
+  std::optional<Refusal> add_readers(const TypicalRequest& typical);
+
+  const TaskPoint& point_;
+  StepContext main_context_;
+  Deployed readers_;
+  std::optional<StepContext> reader_context_;
+  std::vector<PoolSetup> pools_;  // the main one first
+  Journey journey_;
+};
+
+}  // namespace engine

@@ -1,0 +1,184 @@
+// KV caches that share adapters: times that one can work out, and the exact fair rates as a reference.
+#include "engine/serving/transfers.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "tests/support/random_load.h"
+
+namespace engine {
+namespace {
+
+struct Sent {
+  double at = 0;
+  Shipment shipment;
+};
+
+// When each is there, by the order in which they were sent.
+std::vector<double> arrivals(const std::vector<Sent>& sent, std::size_t replicas) {
+  Transfers transfers;
+  transfers.reset(replicas);
+  std::vector<double> there(sent.size());
+  const auto take_until = [&](double time) {
+    while (transfers.next() <= time) {
+      const double now = transfers.next();
+      there[std::size_t(transfers.take().shipment.slot)] = now;
+    }
+  };
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    take_until(sent[i].at);
+    Shipment shipment = sent[i].shipment;
+    shipment.slot = std::int32_t(i);
+    transfers.start(sent[i].at, shipment);
+  }
+  take_until(std::numeric_limits<double>::max());
+  return there;
+}
+
+TEST(Transfers, AloneAShipmentTakesAsLongAsItsSlowerEnd) {
+  const Shipment shipment{.from = 0, .to = 1, .sent = 2, .received = 3, .latency = 0.5};
+  EXPECT_DOUBLE_EQ(arrivals({{1, shipment}}, 2)[0], 4.5);
+}
+
+TEST(Transfers, TwoShareTheEndThatTheyHaveInCommon) {
+  const Shipment one{.from = 0, .to = 2, .sent = 1, .received = 2};
+  const Shipment other{.from = 1, .to = 2, .sent = 1, .received = 2};
+  // The first is half there when the second starts; then both at half the rate.
+  const std::vector<double> there = arrivals({{0, one}, {1, other}}, 3);
+  EXPECT_DOUBLE_EQ(there[0], 3);
+  EXPECT_DOUBLE_EQ(there[1], 4);
+}
+
+TEST(Transfers, NobodyElseIsConcerned) {
+  const Shipment one{.from = 0, .to = 2, .sent = 1, .received = 2};
+  const Shipment other{.from = 1, .to = 3, .sent = 1, .received = 2};
+  const std::vector<double> there = arrivals({{0, one}, {1, other}}, 4);
+  EXPECT_DOUBLE_EQ(there[0], 2);
+  EXPECT_DOUBLE_EQ(there[1], 3);
+}
+
+// Layers sent ahead use time in which the adapters had nothing to do, once.
+TEST(Transfers, WhatIsSentAheadUsesIdleTimeOnce) {
+  const Shipment layered{
+      .from = 0, .to = 1, .sent = 4, .received = 4, .last_share = 0.25, .reading_since = 6};
+  EXPECT_DOUBLE_EQ(arrivals({{10, layered}}, 2)[0], 11);  // three quarters went from 6 to 9
+  EXPECT_DOUBLE_EQ(arrivals({{8, layered}}, 2)[0], 10);   // half went from 6 to 8
+  // Two prompts read together: the first uses three of the four seconds, the second the last one.
+  const std::vector<double> there = arrivals({{10, layered}, {10, layered}}, 2);
+  EXPECT_DOUBLE_EQ(there[0], 12);
+  EXPECT_DOUBLE_EQ(there[1], 14);
+  // All that crossed the adapters fits into the time since reading began.
+  EXPECT_LE(2 * 4, there[1] - layered.reading_since);
+}
+
+// ---- the reference: max-min fair rates, worked out anew at every start and end --------------------------
+
+// Adapters send a token a second; those that receive take so many times as long.
+constexpr double kSlower = 1.5;
+
+struct Fluid {
+  Sent sent;
+  double left = 1, there = -1;
+  double rate = 0;
+};
+
+// Rates rise together until an end is full; those at it keep theirs.
+void fill(std::vector<Fluid*> moving, std::size_t replicas) {
+  std::vector<double> room(replicas, 1);
+  for (Fluid* fluid : moving) fluid->rate = 0;
+  std::vector<Fluid*> rising = moving;
+  while (!rising.empty()) {
+    std::vector<double> use(replicas, 0);
+    for (const Fluid* fluid : rising) {
+      use[fluid->sent.shipment.from] += 1;
+      use[fluid->sent.shipment.to] += kSlower;
+    }
+    double rise = std::numeric_limits<double>::max();
+    for (std::size_t i = 0; i < replicas; ++i) {
+      if (use[i] > 0) rise = std::min(rise, room[i] / use[i]);
+    }
+    for (std::size_t i = 0; i < replicas; ++i) room[i] -= rise * use[i];
+    for (Fluid* fluid : rising) fluid->rate += rise / fluid->sent.shipment.sent;
+    std::erase_if(rising, [&](const Fluid* fluid) {
+      return room[fluid->sent.shipment.from] < 1e-12 || room[fluid->sent.shipment.to] < 1e-12;
+    });
+  }
+}
+
+std::vector<double> fair_arrivals(const std::vector<Sent>& sent, std::size_t replicas) {
+  std::vector<Fluid> all;
+  for (const Sent& one : sent) all.push_back({one});
+  double now = 0;
+  for (;;) {
+    std::vector<Fluid*> moving;
+    double next = std::numeric_limits<double>::max();
+    for (Fluid& fluid : all) {
+      if (fluid.there >= 0) continue;
+      if (fluid.sent.at <= now) {
+        moving.push_back(&fluid);
+      } else {
+        next = std::min(next, fluid.sent.at);
+      }
+    }
+    fill(moving, replicas);
+    for (const Fluid* fluid : moving) next = std::min(next, now + fluid->left / fluid->rate);
+    if (next == std::numeric_limits<double>::max()) break;
+    for (Fluid* fluid : moving) {
+      fluid->left -= fluid->rate * (next - now);
+      if (fluid->left < 1e-12) fluid->there = next;
+    }
+    now = next;
+  }
+  std::vector<double> there;
+  for (const Fluid& fluid : all) there.push_back(fluid.there);
+  return there;
+}
+
+std::vector<Sent> random_shipments(toys::Dice& dice, std::size_t from, std::size_t to) {
+  std::vector<Sent> sent;
+  double at = 0;
+  for (int i = 0; i < 40; ++i) {
+    at += dice.between(0, 1);
+    const double tokens = dice.between(0.1, 3);
+    sent.push_back({at,
+                    {.from = std::size_t(dice.whole(0, std::int64_t(from) - 1)),
+                     .to = from + std::size_t(dice.whole(0, std::int64_t(to) - 1)),
+                     .sent = tokens,
+                     .received = kSlower * tokens}});
+  }
+  return sent;
+}
+
+TEST(Transfers, EqualFairRatesWhereOneEndIsShared) {
+  for (std::uint64_t number = 0; number < 100; ++number) {
+    toys::Dice dice(number);
+    const std::vector<Sent> sent = random_shipments(dice, 8, 1);
+    const std::vector<double> there = arrivals(sent, 9), fair = fair_arrivals(sent, 9);
+    for (std::size_t i = 0; i < sent.size(); ++i) EXPECT_NEAR(there[i], fair[i], 1e-9) << number;
+  }
+}
+
+// Everywhere else they waste what a shipment leaves unused at one of its ends: a little, never a gain.
+TEST(Transfers, AreALittleSlowerThanFairRatesElsewhere) {
+  double ours = 0, best = 0;
+  for (std::uint64_t number = 0; number < 200; ++number) {
+    toys::Dice dice(1000 + number);
+    const std::vector<Sent> sent = random_shipments(dice, 4, 3);
+    const std::vector<double> there = arrivals(sent, 7), fair = fair_arrivals(sent, 7);
+    double mine = 0, theirs = 0;
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+      mine += there[i] - sent[i].at;
+      theirs += fair[i] - sent[i].at;
+    }
+    EXPECT_GT(mine, theirs * (1 - 1e-3)) << number;
+    ours += mine;
+    best += theirs;
+  }
+  EXPECT_LT(ours / best, 1.25);
+}
+
+}  // namespace
+}  // namespace engine
