@@ -29,10 +29,6 @@ std::string in_gb(Bytes bytes) { return fmt::format("{:.2f} GB", bytes.value / 1
 
 std::optional<Refusal> deploy(const Deployment& deployment, const CalibrationSettings& calibration,
                               const Calibrations& calibrations, double copies, Deployed& deployed) {
-  if (deployment.parallel.cp > 1) {
-    return Refusal{ReasonClass::unsupported,
-                   "context parallelism (parallel.cp > 1) is not modelled"};
-  }
   const CalibrationChoice chosen = chosen_calibration(calibration, deployment, calibrations);
   if (chosen.missing) {
     return Refusal{ReasonClass::calibration, missing(calibration_wish(calibration, deployment))};
@@ -52,6 +48,7 @@ Footprint footprint_of(const Deployed& deployed, const MemoryDemand& demand) {
                       {.utilization = serving.memory_utilization,
                        .of = serving.memory_share,
                        .reserved = serving.reserved_memory,
+                       .beside = deployed.guest.weights,
                        .step_tokens = demand.step_tokens,
                        .step_sampled = demand.sampled,
                        .per_logit = demand.per_logit});
@@ -68,7 +65,7 @@ std::optional<Refusal> memory_problem(const Deployed& deployed, const Footprint&
                     in_gb(footprint.weights), in_gb(footprint.activations),
                     in_gb(footprint.reserved), in_gb(footprint.budget), in_gb(left * -1.0))};
   }
-  const Bytes used = kv_bytes(deployed.shard, double(demand.context)) * double(demand.sequences);
+  const Bytes used = deployed.kv_of(double(demand.context)) * double(demand.sequences);
   if (used > left) {
     return Refusal{
         ReasonClass::memory,

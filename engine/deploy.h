@@ -27,13 +27,25 @@ struct MemoryDemand {
   Bytes per_logit{4};  // an engine that serves sets memory aside for the sampler's worst case
 };
 
+// What lies in a deployment's memory besides its own model: a model that proposes tokens for it.
+struct Guest {
+  Bytes weights{0};
+  const ModelShard* shard = nullptr;  // keeps KV of the same sequences; null: there is none
+};
+
 // The deployment outlives it.
 struct Deployed {
   const Deployment* spec = nullptr;
   Fabric fabric;
   ModelShard shard;
   const Calibration* calibration = nullptr;  // null: rooflines
+  Guest guest;
 
+  // KV of one sequence of `context` tokens on the fullest device.
+  Bytes kv_of(double context) const {
+    const Bytes own = kv_bytes(shard, context);
+    return guest.shard == nullptr ? own : own + kv_bytes(*guest.shard, context);
+  }
   StepContext context(WorkMeter& work) const {
     return {spec->device, fabric, shard, spec->host, calibration, &work};
   }

@@ -42,6 +42,7 @@ void choose_kernels(const ServingSettings& serving, const Device& device, ModelS
   const bool ordinary = !shard.model->is_mla();
   shard.sampling = serving.sampling;
   shard.all_reduce = serving.all_reduce;
+  shard.two_halves = serving.two_batch_overlap && shard.expert_replicas > 1;
   shard.joined_attention = ordinary && habits.mixed == MixedAttention::joined;
   shard.even_parts = ordinary && habits.parts == DecodeParts::even;
 }

@@ -6,9 +6,11 @@
 #include <cmath>
 #include <exception>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "engine/deploy.h"
+#include "engine/draft.h"
 #include "engine/feasibility.h"
 #include "engine/memory/footprint.h"
 #include "engine/sound_figures.h"
@@ -18,9 +20,9 @@ namespace engine {
 namespace {
 
 // Figures of the main deployment's memory.
-void report_memory(const Footprint& footprint, const ModelShard& shard, const MemoryDemand& demand,
+void report_memory(const Footprint& footprint, const Deployed& main, const MemoryDemand& demand,
                    Metrics& metrics) {
-  const Bytes sequence = kv_bytes(shard, double(demand.context));
+  const Bytes sequence = main.kv_of(double(demand.context));
   const Bytes used_kv = sequence * double(demand.sequences);
   metrics.weights = footprint.weights;
   metrics.activations = footprint.activations;
@@ -54,24 +56,45 @@ void evaluate_point(const Scenario& scenario, const Resources& resources, WorkMe
   const TaskEntry& task = task_entry(scenario.task);
   const double copies = task.copies(scenario);
   outcome.metrics.devices = 0;
-  each_deployment(scenario, [&outcome](const Deployment&, double devices) {
+  bool sequences_shared = false;
+  each_deployment(scenario, [&](const Deployment& deployment, double devices) {
     outcome.metrics.devices += devices;
+    sequences_shared = sequences_shared || deployment.parallel.cp > 1;
   });
   outcome.metrics.parameters = parameter_counts(scenario.model).total();
+  if (sequences_shared && !task.shares_sequences) {
+    return outcome.refuse(
+        {ReasonClass::unsupported,
+         "context parallelism (parallel.cp > 1) is modelled for task train only: where a cache of "
+         "keys is shared, decodes exchange queries and results, which nobody has measured here"});
+  }
   Deployed main;
   if (auto problem = deploy(scenario, scenario.calibration, resources.calibrations, copies, main)) {
     return outcome.refuse(std::move(*problem));
   }
   if (auto problem = task.problem(scenario)) return outcome.refuse(std::move(*problem));
-  if (task.demand != nullptr) {
-    const MemoryDemand demand = task.demand(scenario, resources, scratch);
-    const Footprint footprint = footprint_of(main, demand);
-    report_memory(footprint, main.shard, demand, outcome.metrics);
-    if (auto problem = memory_problem(main, footprint, demand)) {
+  std::optional<Draft> draft;
+  if (speculates(scenario)) {
+    if (auto problem =
+            ready_draft(scenario, resources.calibrations, copies, main, draft.emplace())) {
       return outcome.refuse(std::move(*problem));
     }
   }
-  task.run({scenario, resources, main, work, scratch}, outcome);
+  if (task.demand != nullptr) {
+    const MemoryDemand demand = task.demand(scenario, resources, scratch);
+    const Footprint footprint = footprint_of(main, demand);
+    report_memory(footprint, main, demand, outcome.metrics);
+    if (auto problem = memory_problem(main, footprint, demand)) {
+      return outcome.refuse(std::move(*problem));
+    }
+    if (draft && draft->apart) {
+      const Deployed& apart = *draft->deployed;
+      if (auto problem = memory_problem(apart, footprint_of(apart, demand), demand)) {
+        return outcome.refuse(in_role("draft", std::move(*problem)));
+      }
+    }
+  }
+  task.run({scenario, resources, main, draft ? &*draft : nullptr, work, scratch}, outcome);
 }
 
 }  // namespace

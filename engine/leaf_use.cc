@@ -64,6 +64,7 @@ constexpr std::string_view kNotInTraining[] = {
     "serving.memory_share",
     "serving.reserved_memory",
     "serving.sampling",
+    "serving.two_batch_overlap",
     "serving.attention",
     "serving.decode_parts",
     "quant.kv",
@@ -83,6 +84,7 @@ std::vector<LeafUse> task_uses() {
       of_task("step", "task is step", {"step"}),
       of_task("request", "task is request", {"request"}),
       of_task("train", "task is train", {"train"}),
+      of_task("device.idle_power", "task is train, which adds energy up", {"train"}),
       of_task("serving.max_num_batched_tokens", "task is request or serve", {"request", "serve"}),
   };
   for (const std::string_view path : kServedOnly) uses.push_back(of_serving(path));
@@ -162,19 +164,48 @@ std::vector<LeafUse> request_uses() {
   };
 }
 
-std::vector<LeafUse> serving_uses() {
-  return {
-      {"capacity.tolerance", "a limit of capacity.slo asks for a search", {set("capacity.slo")}},
+std::vector<LeafUse> training_uses() {
+  std::vector<LeafUse> uses{
       {"train.schedule", "parallel.pp is above 1", {above("parallel.pp", 1)}},
-      {"train.overlap", "parallel.dp is above 1", {above("parallel.dp", 1)}},
+      {"train.overlap",
+       "parallel.dp or parallel.cp is above 1, or train.offload_optimizer is true",
+       {above("parallel.dp", 1), above("parallel.cp", 1), on("train.offload_optimizer")}},
       {"train.moments",
        "train.optimizer is adamw, muon or sgd",
        {is("train.optimizer", {"adamw", "muon", "sgd"})}},
       {"train.sequence_parallel", "parallel.tp is above 1", {above("parallel.tp", 1)}},
+      {"train.tp_overlap", "parallel.tp is above 1", {above("parallel.tp", 1)}},
+      {"train.tp_overlap", "train.sequence_parallel is true", {on("train.sequence_parallel")}},
+      {"train.context", "parallel.cp is above 1", {above("parallel.cp", 1)}},
+      {"train.document_cv",
+       "train.document_length is above 0",
+       {above("train.document_length", 0)}},
+      {"train.lora_rank", "train.method is lora or qlora", {is("train.method", {"lora", "qlora"})}},
+      {"train.lora_targets",
+       "train.method is lora or qlora",
+       {is("train.method", {"lora", "qlora"})}},
+      {"train.trained_layers",
+       "train.method is last_layers",
+       {is("train.method", {"last_layers"})}},
+      {"train.host_memory_bandwidth",
+       "train.offload_optimizer is true",
+       {on("train.offload_optimizer")}},
+  };
+  for (const std::string_view path :
+       {"train.checkpoint_bandwidth", "train.checkpoint_interval", "train.restart_time"}) {
+    uses.push_back({path, "train.device_mtbf is above 0", {above("train.device_mtbf", 0)}});
+  }
+  return uses;
+}
+
+std::vector<LeafUse> serving_uses() {
+  return {
+      {"capacity.tolerance", "a limit of capacity.slo asks for a search", {set("capacity.slo")}},
       {"output.timeline_moments", "output.timeline is set", {set("output.timeline")}},
       {"serving.router",
        "serving.replicas or parallel.dp is above 1",
        {above("serving.replicas", 1), above("parallel.dp", 1)}},
+      {"serving.two_batch_overlap", "parallel.ep is above 1", {above("parallel.ep", 1)}},
       {"serving.all_reduce", "parallel.tp is above 1", {above("parallel.tp", 1)}},
       {"serving.chunk",
        "serving.policy is sarathi or sglang",
@@ -210,9 +241,57 @@ std::vector<LeafUse> scaling_uses() {
 // Kept with a device for the day when something follows from them.
 std::vector<LeafUse> unused() {
   return {
-      {"device.idle_power", "energy is worked out, which is not done yet", {}},
       {"device.purchase", "prices follow from purchases, which they do not yet", {}},
   };
+}
+
+std::vector<LeafUse> speculation_uses() {
+  const Names methods{"draft_model", "ngram", "heads", "mtp"};
+  std::vector<LeafUse> uses{
+      of_task("speculation", "task is step, request or serve", {"step", "request", "serve"}),
+      {"speculation",
+       "task is request or serve, or step.phase is decode",
+       {is("task", {"request", "serve"}), is("step.phase", {"decode"})}},
+      {"speculation.tokens", "speculation.method is not none", {is("speculation.method", methods)}},
+      {"speculation.draft_overhead",
+       "speculation.method is draft_model, heads or mtp",
+       {is("speculation.method", {"draft_model", "heads", "mtp"})}},
+      {"speculation.lookup_time",
+       "speculation.method is ngram",
+       {is("speculation.method", {"ngram"})}},
+  };
+  for (const std::string_view path : {"speculation.method", "speculation.acceptance",
+                                      "speculation.draft_overhead", "speculation.lookup_time"}) {
+    uses.push_back({path, "speculation.tokens is above 0", {above("speculation.tokens", 0)}});
+  }
+  uses.push_back({"speculation.acceptance",
+                  "speculation.method is not none",
+                  {is("speculation.method", methods)}});
+  return uses;
+}
+
+// What a deployment that only proposes tokens has from the main one, or has no use for.
+constexpr std::string_view kNotInDrafts[] = {
+    "draft.serving",
+    "draft.host.step_overhead",
+    "draft.host.step_per_sequence",
+    "draft.host.request_latency",
+    "draft.host.front_end_per_token",
+    "draft.model.max_context",
+};
+
+std::vector<LeafUse> draft_uses() {
+  std::vector<LeafUse> uses{
+      of_task("draft", "task is step, request or serve", {"step", "request", "serve"}),
+      {"draft",
+       "task is request or serve, or step.phase is decode",
+       {is("task", {"request", "serve"}), is("step.phase", {"decode"})}},
+      {"draft", "speculation.method is draft_model", {is("speculation.method", {"draft_model"})}},
+      {"draft", "speculation.tokens is above 0", {above("speculation.tokens", 0)}}};
+  for (const std::string_view path : kNotInDrafts) {
+    uses.push_back({path, "the deployment serves requests, which a draft does not", {}});
+  }
+  return uses;
 }
 
 // Deployments beside the main one. What a field of the main one needs, the same field of a role needs too
@@ -242,7 +321,9 @@ std::vector<LeafUse> role_uses() {
   for (const Leaf& leaf : leaf_table().leaves) {
     if (leaf.presence < 0) continue;
     const Leaf& presence = leaf_table().leaves[std::size_t(leaf.presence)];
-    uses.push_back(of_task(leaf.path, "task is request or serve", {"request", "serve"}));
+    if (presence.path == "prefill.present") {
+      uses.push_back(of_task(leaf.path, "task is request or serve", {"request", "serve"}));
+    }
     uses.push_back({leaf.path, "that deployment is present", {on(presence.path)}});
   }
   return uses;
@@ -250,8 +331,8 @@ std::vector<LeafUse> role_uses() {
 
 std::vector<LeafUse> all_uses() {
   std::vector<LeafUse> uses;
-  for (const auto part : {task_uses, role_uses, unused, step_uses, arrival_uses, request_uses,
-                          serving_uses, scaling_uses}) {
+  for (const auto part : {task_uses, role_uses, speculation_uses, draft_uses, unused, step_uses,
+                          arrival_uses, request_uses, serving_uses, scaling_uses, training_uses}) {
     for (LeafUse& use : part()) uses.push_back(std::move(use));
   }
   return uses;

@@ -21,6 +21,7 @@
 #include "engine/serving/serving_rows.h"
 #include "engine/step/kernel_row.h"
 #include "engine/tasks/serve/serving_figures.h"
+#include "engine/tasks/speculation_figures.h"
 #include "engine/tasks/train/train_figures.h"
 
 namespace engine {
@@ -37,7 +38,15 @@ constexpr std::array<std::string_view, 4> enum_names(Status) {
 
 // A group of figures: tasks say which they have (engine/tasks/task_table.h), and columns of groups that no
 // task of a sweep has cost nothing.
-enum class FigureGroup : std::uint8_t { time, rates, memory, price, serving, training };
+enum class FigureGroup : std::uint8_t {
+  time,
+  rates,
+  memory,
+  price,
+  serving,
+  training,
+  speculation
+};
 
 // All figures of a point: doubles one after another, in the order of the groups.
 struct Metrics : TimeFigures,
@@ -45,7 +54,8 @@ struct Metrics : TimeFigures,
                  MemoryFigures,
                  PriceFigures,
                  ServingFigures,
-                 TrainFigures {
+                 TrainFigures,
+                 SpeculationFigures {
   template <class Self, class Visit>
   static void groups(Self& self, Visit&& visit) {
     visit(FigureGroup::time, [&](auto&& each) { TimeFigures::fields(self, each); });
@@ -54,6 +64,7 @@ struct Metrics : TimeFigures,
     visit(FigureGroup::price, [&](auto&& each) { PriceFigures::fields(self, each); });
     visit(FigureGroup::serving, [&](auto&& each) { ServingFigures::fields(self, each); });
     visit(FigureGroup::training, [&](auto&& each) { TrainFigures::fields(self, each); });
+    visit(FigureGroup::speculation, [&](auto&& each) { SpeculationFigures::fields(self, each); });
   }
 
   template <class Self, class Visit>
@@ -63,7 +74,7 @@ struct Metrics : TimeFigures,
 };
 static_assert(sizeof(Metrics) == sizeof(TimeFigures) + sizeof(RateFigures) + sizeof(MemoryFigures) +
                                      sizeof(PriceFigures) + sizeof(ServingFigures) +
-                                     sizeof(TrainFigures),
+                                     sizeof(TrainFigures) + sizeof(SpeculationFigures),
               "figures are doubles and nothing else");
 
 constexpr std::size_t kFigures = sizeof(Metrics) / sizeof(double);

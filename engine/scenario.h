@@ -13,6 +13,7 @@
 #include "engine/serving/serving_rows.h"
 #include "engine/serving/slo.h"
 #include "engine/serving/transfer_settings.h"
+#include "engine/speculation/speculation_settings.h"
 #include "engine/tasks/request/request_shape.h"
 #include "engine/tasks/step/step_shape.h"
 #include "engine/training/train_settings.h"
@@ -54,11 +55,13 @@ struct CalibrationSettings {
 struct Scenario : Deployment {
   Task task = Task::step;
   Role prefill;
+  Role draft;
   StepShape step;
   RequestShape request;
   Load load;
   Slo slo;
   CapacitySearch capacity;
+  Speculation speculation;
   TransferSettings transfer;
   OutputSettings output;
   TrainSettings train;
@@ -88,6 +91,10 @@ struct Scenario : Deployment {
     visit("replicate", self.replicate, "number of the replicate, from 0", non_negative);
     visit("prefill", self.prefill,
           "the deployment that reads prompts, where it is not the one that generates", any_value);
+    visit("speculation", self.speculation, "tokens that are proposed, then verified together",
+          any_value);
+    visit("draft", self.draft,
+          "the deployment that proposes tokens (speculation.method draft_model)", any_value);
     visit("transfer", self.transfer, "how KV caches get from prefill to the main deployment",
           any_value);
   }
@@ -97,6 +104,7 @@ struct Scenario : Deployment {
 template <class Self, class Visit>
 void each_role(Self& scenario, Visit&& visit) {
   visit("prefill", scenario.prefill);
+  visit("draft", scenario.draft);
 }
 
 // Every present role becomes a copy of the main deployment, before what is stated of it is written.

@@ -1,6 +1,7 @@
 #include "engine/scratch.h"
 
 #include "engine/serving/serving_sim.h"
+#include "engine/training/train_scratch.h"
 
 namespace engine {
 
@@ -12,6 +13,14 @@ ServingSim& Scratch::serving() {
   return *serving_;
 }
 
-void Scratch::forget() { serving_.reset(); }
+TrainScratch& Scratch::training() {
+  if (!training_) training_ = std::make_unique<TrainScratch>();
+  return *training_;
+}
+
+void Scratch::forget() {
+  serving_.reset();
+  training_.reset();
+}
 
 }  // namespace engine

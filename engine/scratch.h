@@ -7,6 +7,7 @@
 namespace engine {
 
 class ServingSim;
+class TrainScratch;
 
 class Scratch {
  public:
@@ -16,12 +17,14 @@ class Scratch {
   Scratch& operator=(const Scratch&) = delete;
 
   ServingSim& serving();
+  TrainScratch& training();
 
   // After a point that broke off it may be large.
   void forget();
 
  private:
-  std::unique_ptr<ServingSim> serving_;  // made by the first served point
+  std::unique_ptr<ServingSim> serving_;     // made by the first served point
+  std::unique_ptr<TrainScratch> training_;  // made by the first one that trains
 };
 
 }  // namespace engine

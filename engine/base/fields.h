@@ -36,6 +36,8 @@ struct Range {
   const char* zero_word = nullptr;
   // A text that is a path, relative to the file that says it.
   bool file = false;
+  // A text that is a list of numbers, each within the ends: "0.8 0.7".
+  bool list = false;
   // Whether the field is part of a point's identity, where its task reads it.
   bool in_key = true;
   Raising raising = Raising::unstated;
@@ -66,6 +68,10 @@ constexpr Range non_negative_or(const char* word) { return {.low = 0, .zero_word
 constexpr Range a_file{.file = true, .in_key = false};
 constexpr Range a_label{.in_key = false};
 constexpr Range between(double low, double high) { return {.low = low, .high = high}; }
+constexpr Range list_of(Range each) {
+  each.list = true;
+  return each;
+}
 
 namespace detail {
 struct IgnoreFields {

@@ -27,7 +27,8 @@ class LogHistogram {
   double count() const { return count_; }
   double percentile(double share) const;
 
-  // The lowest value above this one's bucket.
+  // The lowest value of this one's bucket, and the lowest above it.
+  double bucket_begin(double value) const { return edge(place(value)); }
   double bucket_end(double value) const { return edge(place(value) + 1); }
   bool same_bucket(double a, double b) const { return place(a) == place(b); }
 

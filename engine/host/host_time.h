@@ -24,10 +24,10 @@ struct HostTime {
   double low = 1;   // nine steps in ten take between `low` and `high` times each of these
   double high = 1;
   Seconds total() const { return gap + launch + between; }
-  void add(const HostTime& other) {
-    gap += other.gap;
-    launch += other.launch;
-    between += other.between;
+  void add(const HostTime& other, double times = 1) {
+    gap += other.gap * times;
+    launch += other.launch * times;
+    between += other.between * times;
     low = other.low;
     high = other.high;
   }

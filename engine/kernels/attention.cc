@@ -151,10 +151,10 @@ KernelTime attention_prefill_time(const AttentionPrefill& op, const Device& devi
 KernelTime attention_decode_time(const AttentionDecode& op, const Device& device, Family family,
                                  const Calibration* calibration) {
   const double width = double(op.key_dim + op.value_dim);
-  const Flops useful{2 * width * double(op.heads) * op.kv_tokens};
+  const Flops useful{2 * width * double(op.heads) * op.pairs()};
   const double stored = op.values_in_keys ? double(op.key_dim) : width;
   const double kv = op.kv_tokens * double(op.kv_heads) * stored * bytes_of(op.kv);
-  const double queries = double(op.sequences) * double(op.heads) * width * 2;
+  const double queries = double(op.sequences * op.queries) * double(op.heads) * width * 2;
   const FlopsPerSecond peak = matrix_peak(device, attention_dtype(device, op.kv, op.activations));
   if (calibration != nullptr) {
     const ParameterSet chosen = choose_set(device);
@@ -169,12 +169,14 @@ KernelTime attention_decode_time(const AttentionDecode& op, const Device& device
       KernelTime time =
           fitted_time(form, useful, Bytes{kv + queries}, *set, chosen, decode_coordinates(op));
       add_overhang(op, device, time);
+      // Sweeps measure one new token a sequence.
+      time.extrapolated = time.extrapolated || op.queries > 1;
       return time;
     }
   }
-  // Matrix units take at least 16 query rows; the heads that share a KV head fill some of them.
+  // Matrix units take at least 16 query rows; the heads that share a KV head, of all new tokens, fill some of them.
   constexpr double least_rows = 16;
-  const double group = double(op.heads) / double(op.kv_heads);
+  const double group = double(op.queries) * double(op.heads) / double(op.kv_heads);
   const double rows = whole_up(group / least_rows) * least_rows;
   const double occupied = 2 * width * double(op.kv_heads) * rows * op.kv_tokens;
   const TrafficTime traffic = traffic_time(device, kv, queries);

@@ -7,26 +7,28 @@ FormTime decode_form(const AttentionDecode& op, const DeviceRates& device, doubl
                      const FittedSet<DecodeFit>& set) {
   const DecodeFit& fit = set.fit;
   const double batch = double(op.sequences);
+  const double queries = double(op.queries);
   const double keys = op.kv_tokens / batch;
   const double kv_heads = double(op.kv_heads);
   const double flops_per_key = 2 * double(op.key_dim + op.value_dim);  // and query head
   const double stored = double(op.values_in_keys ? op.key_dim : op.key_dim + op.value_dim);
   const double head_bytes = stored * bytes_of(op.kv);
   const double kv_bytes = op.kv_tokens * kv_heads * head_bytes;
-  // Queries, outputs and the new token's keys and values.
+  // Queries, outputs and the new tokens' keys and values.
   const double width = double(op.key_dim + op.value_dim);
   const double other_bytes =
-      batch * (double(op.heads) * width * 2 + kv_heads * stored * (op.values_in_keys ? 2 : 4));
+      batch * queries *
+      (double(op.heads) * width * 2 + kv_heads * stored * (op.values_in_keys ? 2 : 4));
   // A served model reads every layer's keys between two calls: only a repeated call finds its own.
   const double held = op.warm ? held_share_6(kv_bytes, fit.cache_share * device.cache) : 0;
   const double rate = device.bandwidth * fit.memory_share;
   const double memory = kv_bytes * (1 - held) / rate;
   const double cache = (kv_bytes * held + other_bytes) / cache_rate(rate, fit.cache_speed, device);
 
-  // Query heads that share keys fill tiles of 64 rows; a short batch splits its keys over idle
+  // Query heads that share keys, of all new tokens, fill tiles of 64 rows; a short batch splits its keys over idle
   // multiprocessors, in parts of at least `mn`.
   const double cycle = 1 / device.clock;
-  const double row_tiles = whole_up(double(op.heads) / kv_heads / 64);
+  const double row_tiles = whole_up(queries * double(op.heads) / kv_heads / 64);
   const double units = batch * kv_heads * row_tiles;
   const double splits =
       std::clamp(device.processors / units, 1.0, std::max(1.0, keys / fit.least_split_keys));
@@ -51,7 +53,7 @@ FormTime decode_form(const AttentionDecode& op, const DeviceRates& device, doubl
   const double own_floor =
       op.stores_kv ? fit.floor_clocks : std::max(0.0, fit.floor_clocks - fit.engine_floor_clocks);
   const double floor = shifted_floor(own_floor * cycle, set, device) + crowding + joining;
-  const double useful = flops_per_key * double(op.heads) * op.kv_tokens;
+  const double useful = flops_per_key * double(op.heads) * op.pairs();
   const double cold = op.warm ? 0 : kv_bytes / device.bandwidth;
   return {.compute = compute,
           .memory = memory,

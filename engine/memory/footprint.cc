@@ -66,7 +66,7 @@ Bytes activation_bytes(const ModelShard& shard, const MemoryBudget& budget) {
 
 Footprint footprint_of(const ModelShard& shard, const Device& device, const MemoryBudget& budget) {
   const bool alone = shard.parallel.tp * shard.parallel.pp == 1 && shard.expert_replicas == 1;
-  Footprint footprint{.weights = weight_bytes(shard),
+  Footprint footprint{.weights = weight_bytes(shard) + budget.beside,
                       .activations = activation_bytes(shard, budget),
                       .reserved = budget.reserved + (alone ? Bytes{0} : kCommunicationBuffers)};
   const Bytes fixed = footprint.weights + footprint.activations + footprint.reserved;

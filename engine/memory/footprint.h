@@ -22,6 +22,7 @@ struct MemoryBudget {
   double utilization = 0.9;  // share of the memory that may be filled
   MemoryShare of = MemoryShare::whole;
   Bytes reserved;                 // context, graphs, communication buffers
+  Bytes beside{0};                // weights of other models on the device
   std::int64_t step_tokens = 1;   // most tokens in one step
   std::int64_t step_sampled = 1;  // most sequences sampled in one step
   Bytes per_logit{4};             // held for each logit of that many sequences

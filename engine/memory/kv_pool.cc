@@ -30,6 +30,12 @@ void KvPool::reset(std::int64_t blocks, std::int64_t block_size, bool prefix_cac
   entries_ = 0;
   table_.clear();
   if (caching_) table_.resize(kFirstTable, -1);
+  holders_ = nullptr;
+}
+
+void KvPool::set_blocks(Extent& extent, std::int64_t blocks) {
+  if (holders_ != nullptr) holders_->change(extent.key, number_, extent.blocks, blocks);
+  extent.blocks = blocks;
 }
 
 void KvPool::take_from_cache(std::int64_t blocks) {
@@ -41,7 +47,7 @@ void KvPool::take_from_cache(std::int64_t blocks) {
     const std::int32_t index = first_;
     Extent& oldest = extents_[std::size_t(index)];
     const std::int64_t given = std::min(missing, oldest.unused());
-    oldest.blocks -= given;
+    set_blocks(oldest, oldest.blocks - given);
     idle_ -= given;
     evicted_ += given;
     missing -= given;
@@ -109,7 +115,7 @@ void KvPool::share(std::span<const PrefixExtent> prefix, std::int64_t tokens, Kv
     }
     give(extent.blocks - held);
     idle_ += computed - extent.blocks;
-    extent.blocks = computed;
+    set_blocks(extent, computed);
     add_holder(index, computed);
     holding.parts.push_back({index, computed});
     holding.shared += computed - held;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine/base/prefix_extent.h"
+#include "engine/memory/prefix_holders.h"
 
 namespace engine {
 
@@ -32,6 +33,11 @@ struct KvHolding {
 class KvPool {
  public:
   void reset(std::int64_t blocks, std::int64_t block_size, bool prefix_caching);
+  // From now on, until it is reset, `holders` knows of its extents under a number. It is empty.
+  void report_to(PrefixHolders& holders, std::int32_t number) {
+    holders_ = &holders;
+    number_ = number;
+  }
 
   std::int64_t total() const { return total_; }
   // Blocks that can be taken: empty ones and cache that nobody uses.
@@ -100,6 +106,7 @@ class KvPool {
   };
 
   void take_from_cache(std::int64_t blocks);
+  void set_blocks(Extent& extent, std::int64_t blocks);
   Match look_up(std::span<const PrefixExtent> prefix, std::int64_t most_tokens) const;
   void share(std::span<const PrefixExtent> prefix, std::int64_t tokens, KvHolding& holding);
   void let_go(KvHolding& holding);
@@ -123,6 +130,8 @@ class KvPool {
   std::int32_t first_ = -1, last_ = -1;
   std::vector<std::int32_t> table_;  // open addressing by key; -1: empty
   std::size_t entries_ = 0;
+  PrefixHolders* holders_ = nullptr;  // who wants to know what it holds, if somebody does,
+  std::int32_t number_ = 0;           // and its number there
 };
 
 }  // namespace engine

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "engine/model/passes.h"
+
 namespace engine {
 namespace {
 
@@ -44,6 +46,7 @@ struct Backward {
   // Y = X W: the gradient of X is that of Y times W transposed; the gradient of W is X transposed times that of Y.
   // Operands of the latter are both activations.
   void operator()(const Gemm& op) const {
+    if (bytes_of(op.activations) < kActivationBytes) add_casts(op);
     Gemm input = op;
     std::swap(input.n, input.k);
     add(input);
@@ -51,6 +54,24 @@ struct Backward {
     std::swap(summed.m, summed.k);
     summed.weights = op.activations;
     add_weights(summed);
+  }
+  // The gradient of Y is an input of narrow products, too. That of W needs X and the gradient of Y transposed: narrow
+  // matrix units take their operands in one layout only (Hopper), or with scales along the other side (block formats).
+  void add_casts(const Gemm& op) const {
+    const double rows = double(op.m * op.batch);
+    PlannedOp cast = forward;
+    cast.name = OpName::quantize_gradient;
+    cast.family = Family::quantize;
+    cast.op =
+        Quantize{.rows = rows, .width = double(op.n), .format = op.activations, .group = op.group};
+    inputs.add(cast);
+    cast.name = OpName::cast_transpose;
+    cast.family = Family::residual;
+    cast.op = Elementwise{.rows = rows,
+                          .resident_bytes = 0,
+                          .cold_bytes = 2 * rows * double(op.n + op.k) * bytes_of(op.activations),
+                          .flops = 0};
+    weights.add(cast);
   }
   void operator()(const GroupedGemm& op) const {
     GroupedGemm input = op;
@@ -82,6 +103,8 @@ struct Backward {
   // three transfers for two, where a pass reads as much as it writes.
   void operator()(const Elementwise& op) const {
     if (forward.name == OpName::sampling) return;
+    if (forward.name == OpName::dequantize)
+      return add(op);  // once more, as weights are not kept wide
     Elementwise pass = op;
     pass.resident_bytes *= 1.5;
     pass.cold_bytes *= 1.5;
@@ -92,12 +115,16 @@ struct Backward {
   void operator()(const Lora& op) const { add_both(op); }
   void operator()(const Scan& op) const { add_both(op); }
   void operator()(const Convolution& op) const { add_both(op); }
-  // Gradients are inputs of narrow products, too.
-  void operator()(const Quantize& op) const { add(op); }
+  void operator()(const Quantize&) const {}  // what passes through a cast passes back as it is
   void operator()(const Copy& op) const { add(op); }
 
   void operator()(const Collective& op) const {
     Collective back = op;
+    if (forward.name == OpName::context_exchange) {
+      // Keys and values come once more, and their gradients go back: round a ring they travel together.
+      if (op.pattern == Pattern::send_recv) back.bytes *= 2;
+      if (op.pattern == Pattern::all_gather) add(op);
+    }
     back.pattern = reversed(op.pattern);
     add(back, family_of(back.pattern));
   }

@@ -13,15 +13,19 @@ struct BatchShape {
   double prefill_kv_tokens = 0;     // keys each chunk sees, summed: cached and new
   double prefill_window_pairs = 0;  // the same two in layers with a sliding window
   double prefill_window_kv_tokens = 0;
-  std::int64_t decode_sequences = 0;  // one new token each
-  double decode_kv_tokens = 0;        // keys they attend to, summed
+  std::int64_t decode_sequences = 0;
+  std::int64_t decode_queries = 1;  // new tokens of each: more than one where some are verified
+  double decode_kv_tokens = 0;      // keys the first of them attends to, summed over sequences
   double decode_window_kv_tokens = 0;
   double decode_longest =
       0;                     // keys of the longest of them; where less than the mean: all are alike
-  std::int64_t sampled = 0;  // sequences that produce a token in this step
+  std::int64_t sampled = 0;  // tokens whose successor is chosen in this step
   std::int64_t padding = 0;  // rows added to reach a captured batch size
 
-  std::int64_t tokens() const { return prefill_tokens + decode_sequences; }
+  std::int64_t decode_tokens() const { return decode_sequences * decode_queries; }
+  std::int64_t tokens() const { return prefill_tokens + decode_tokens(); }
+  // Keys beyond those of a first query that the last queries of all decodes see.
+  double later_keys() const { return double(decode_sequences * (decode_queries - 1)); }
 };
 
 // Query-key pairs of `query` new tokens after `cached` ones, each token seeing at most `window`.

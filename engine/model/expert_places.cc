@@ -35,14 +35,17 @@ std::optional<std::string> group_problem(const MoeSpec& moe) {
 // Why the devices cannot share experts in such groups, or nothing.
 std::optional<std::string> sharing_problem(const Parallelism& parallel) {
   const std::int64_t tp = parallel.tp, ep = parallel.ep;
-  if (ep > tp * parallel.dp) return "parallel.ep exceeds parallel.tp * parallel.dp";
+  // Devices that share a sequence have different tokens of it, as replicas have.
+  const std::int64_t replicas = parallel.dp * parallel.cp;
+  const std::string shared = parallel.cp > 1 ? " * parallel.cp" : "";
+  if (ep > tp * replicas) return "parallel.ep exceeds parallel.tp * parallel.dp" + shared;
   const bool inside = ep <= tp;
   if (inside ? tp % ep != 0 : ep % tp != 0) {
     return "parallel.ep and parallel.tp must divide one another";
   }
-  if (!inside && parallel.dp % (ep / tp) != 0) {
-    return counted("parallel.dp", parallel.dp) + " cannot be split " + std::to_string(ep / tp) +
-           " ways (parallel.ep / parallel.tp)";
+  if (!inside && replicas % (ep / tp) != 0) {
+    return counted(("parallel.dp" + shared).c_str(), replicas) + " cannot be split " +
+           std::to_string(ep / tp) + " ways (parallel.ep / parallel.tp)";
   }
   return std::nullopt;
 }

@@ -1,6 +1,7 @@
 #include "engine/model/model_ops.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/model/passes.h"
 
@@ -113,7 +114,7 @@ struct Builder {
     if (batch.decode_sequences > 0) {
       // Decodes attend in the latent space: the key and value expansions move to the query and to
       // the output, one small product a head.
-      const std::int64_t decodes = batch.decode_sequences + batch.padding;
+      const std::int64_t decodes = batch.decode_tokens() + batch.padding;
       Gemm absorb = gemm(mla.kv_rank, mla.nope_dim);
       absorb.m = decodes;
       absorb.batch = shard.heads;
@@ -219,26 +220,50 @@ double overhang_of(const ModelShard& shard, const BatchShape& batch, bool beside
   return shard.even_parts ? decode_overhang(batch, beside_prompts) : 0;
 }
 
-}  // namespace
-
-void token_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,
-               OpList& ops) {
-  const ModelSpec& model = *shard.model;
-  const double rows = double(batch.tokens() + batch.padding);
-  const Builder build{shard, model, batch, span.layers, ops, rows};
-  if (span.first) build.embedding();
-  const double layers = double(span.layers.all());
+void layer_ops(const Builder& build) {
+  const LayerCounts& counts = build.counts;
+  const ModelSpec& model = build.model;
+  const double layers = double(counts.all());
   const double after_attention = layers * double(model.norms_per_layer / 2);
   build.norm(OpName::input_norm, layers * double(model.norms_per_layer) - after_attention);
   build.attention_projections();
   build.norm(OpName::mlp_norm, after_attention);
-  if (span.layers.dense > 0) {
+  if (counts.dense > 0) {
     const bool gated = model.mlp == MlpKind::gated;
-    build.mlp(double(span.layers.dense), shard.intermediate, gated ? OpName::gate_up : OpName::up,
+    build.mlp(double(counts.dense), build.shard.intermediate, gated ? OpName::gate_up : OpName::up,
               OpName::activation, OpName::down);
   }
-  if (span.layers.mixture > 0) build.mixture();
+  if (counts.mixture > 0) build.mixture();
   build.all_reduce(OpName::mlp_reduce, layers);
+}
+
+// Layers once for each half of the tokens: the exchange of one runs beside what the other computes. Latent attention's
+// small products and attention itself are not split, and nothing hides behind them.
+void halves_ops(const Builder& build) {
+  OpList half;
+  const double rows = std::max(1.0, std::ceil(build.rows / 2));
+  layer_ops({build.shard, build.model, build.batch, build.counts, half, rows});
+  for (PlannedOp op : half) {
+    if (op.grows == Grows::tokens || op.grows == Grows::exchanged) {
+      op.calls *= 2;
+      op.beside = {.group = 1, .stream = std::uint8_t(op.grows == Grows::exchanged ? 1 : 0)};
+    }
+    build.ops.add(op);
+  }
+}
+
+}  // namespace
+
+void token_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,
+               OpList& ops) {
+  const double rows = double(batch.tokens() + batch.padding);
+  const Builder build{shard, *shard.model, batch, span.layers, ops, rows};
+  if (span.first) build.embedding();
+  if (shard.two_halves && span.layers.mixture > 0) {
+    halves_ops(build);
+  } else {
+    layer_ops(build);
+  }
   if (span.last) {
     build.norm(OpName::final_norm, 1);
     build.head();
@@ -257,11 +282,16 @@ void token_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops) {
 // Decodes are prompts of one token to the kernel that reads the step's prompts.
 void joined_decode_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,
                        OpList& ops) {
-  const double sequences = double(batch.decode_sequences);
+  const auto pairs = [&batch](double keys) {
+    return AttentionDecode{
+        .sequences = batch.decode_sequences, .queries = batch.decode_queries, .kv_tokens = keys}
+        .pairs();
+  };
+  const double keys = batch.decode_kv_tokens + batch.later_keys();
   AttentionPrefill op{.sequences = batch.decode_sequences,
-                      .tokens = sequences,
-                      .pairs = batch.decode_kv_tokens,
-                      .kv_tokens = batch.decode_kv_tokens,
+                      .tokens = double(batch.decode_tokens()),
+                      .pairs = pairs(keys),
+                      .kv_tokens = keys,
                       .heads = shard.heads,
                       .kv_heads = shard.kv_heads,
                       .key_dim = shard.model->head_dim,
@@ -272,7 +302,8 @@ void joined_decode_ops(const ModelShard& shard, const StageSpan& span, const Bat
                       .activations = shard.dense.activations};
   ops.add(OpName::attention, Family::attn_prefill, double(span.layers.full), op, Grows::context);
   op.window = shard.model->window;
-  op.pairs = op.kv_tokens = batch.decode_window_kv_tokens;
+  op.kv_tokens = batch.decode_window_kv_tokens + batch.later_keys();
+  op.pairs = pairs(op.kv_tokens);
   op.overhang = 0;  // windows make long contexts alike
   ops.add(OpName::attention_window, Family::attn_prefill, double(span.layers.windowed), op,
           Grows::context);
@@ -320,7 +351,8 @@ void attention_ops(const ModelShard& shard, const StageSpan& span, const BatchSh
     joined_decode_ops(shard, span, batch, ops);
   } else if (batch.decode_sequences > 0) {
     AttentionDecode op{.sequences = batch.decode_sequences,
-                       .kv_tokens = batch.decode_kv_tokens,
+                       .queries = batch.decode_queries,
+                       .kv_tokens = batch.decode_kv_tokens + batch.later_keys(),
                        .overhang = overhang_of(shard, batch, false),
                        .heads = shard.heads,
                        .kv_heads = shard.kv_heads,
@@ -338,7 +370,7 @@ void attention_ops(const ModelShard& shard, const StageSpan& span, const BatchSh
     const Family family = model.is_mla() ? Family::mla_decode : Family::attn_decode;
     ops.add(OpName::attention, family, double(span.layers.full), op, Grows::context);
     op.window = model.window;
-    op.kv_tokens = batch.decode_window_kv_tokens;
+    op.kv_tokens = batch.decode_window_kv_tokens + batch.later_keys();
     op.overhang = 0;
     ops.add(OpName::attention_window, family, double(span.layers.windowed), op, Grows::context);
   }

@@ -11,10 +11,10 @@
 
 namespace engine {
 
-// A list without allocation; the longest model needs about thirty entries, with gradients some fifty.
+// A list without allocation; the longest model needs about thirty entries, with gradients, casts and adapters some seventy.
 class OpList {
  public:
-  static constexpr std::size_t kMost = 64;
+  static constexpr std::size_t kMost = 96;
 
   void add(const PlannedOp& op) {
     if (op.calls <= 0) return;
@@ -45,6 +45,8 @@ struct StageSpan {
   LayerCounts layers;
   bool first = true;  // with the embedding
   bool last = true;   // with logits and sampling; else its output goes to the next stage
+
+  bool operator==(const StageSpan&) const = default;
 };
 
 // What depends on the number of tokens only: projections, norms, collectives, logits. Without a span: of all stages, one

@@ -31,6 +31,8 @@ struct ModelShard {
   Sampling sampling = Sampling::greedy;
   bool joined_attention = false;  // prompts and decodes of a step in one kernel, that for prompts
   AllReduce all_reduce = AllReduce::custom;
+  bool two_halves =
+      false;  // one half of the tokens computes while the experts of the other exchange
   bool even_parts = false;  // of decodes: a long one is split into no more parts than others
 
   bool operator==(const ModelShard&) const = default;

@@ -93,11 +93,12 @@ struct AttentionPrefill {
   Dtype activations = Dtype::bf16;
 };
 
-// Attention of one new token a sequence. Latent attention is one KV head whose values are part of
-// its keys (`values_in_keys`), so they are read once.
+// Attention of one new token a sequence, or of a few that are verified together and share its keys. Latent
+// attention is one KV head whose values are part of its keys (`values_in_keys`), so they are read once.
 struct AttentionDecode {
   std::int64_t sequences = 1;
-  double kv_tokens = 1;
+  std::int64_t queries = 1;  // new tokens of each sequence
+  double kv_tokens = 1;      // that the last of them sees
   // Keys by which the longest sequence outlasts the mean, where the kernel gives every sequence the
   // same number of parts; 0: all are alike, or long ones get more.
   double overhang = 0;
@@ -111,6 +112,12 @@ struct AttentionDecode {
   bool stores_kv = false;  // as above
   Dtype kv = Dtype::bf16;
   Dtype activations = Dtype::bf16;
+
+  // Query-key pairs: each new token sees one key more than the one before it.
+  double pairs() const {
+    const double count = double(queries);
+    return count * kv_tokens - double(sequences) * count * (count - 1) / 2;
+  }
 };
 
 // One pass over data with little arithmetic: norms, activations, copies, sampling.

@@ -149,8 +149,17 @@ enum class OpName : std::uint8_t {
   optimizer,
   gap,
   host,
+  draft_product,
+  context_exchange,
+  context_merge,
+  quantize_gradient,
+  cast_transpose,
+  adapter,
+  dequantize,
+  gradient_offload,
+  weight_upload,
 };
-constexpr std::array<std::string_view, 43> enum_names(OpName) {
+constexpr std::array<std::string_view, 52> enum_names(OpName) {
   return {"embedding",
           "input_norm",
           "qkv",
@@ -193,7 +202,16 @@ constexpr std::array<std::string_view, 43> enum_names(OpName) {
           "weight_gather",
           "optimizer",
           "gap",
-          "host"};
+          "host",
+          "draft_product",
+          "context_exchange",
+          "context_merge",
+          "quantize_gradient",
+          "cast_transpose",
+          "adapter",
+          "dequantize",
+          "gradient_offload",
+          "weight_upload"};
 }
 
 }  // namespace engine

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "engine/memory/kv_pool.h"
-#include "engine/serving/pace.h"
 #include "engine/serving/sequence.h"
 #include "engine/serving/serving_settings.h"
+#include "engine/step/pace.h"
 
 namespace engine {
 

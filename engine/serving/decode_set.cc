@@ -132,6 +132,8 @@ void DecodeSet::skip(std::int64_t count) {
 void DecodeSet::advance(std::int64_t steps, double sequences) {
   const std::int64_t made = setup_.pace.made(running_.step, steps);
   const std::int64_t before = running_.tokens;
+  // Nobody is done before the last of these steps.
+  due_ = before + setup_.pace.made(running_.step, steps - 1) + 1;
   running_.step += steps;
   running_.tokens += made;
   contexts_ += double(made) * sequences;
@@ -139,7 +141,6 @@ void DecodeSet::advance(std::int64_t steps, double sequences) {
     windows_ += double(made) * double(filling_);
     cross_windows(before);
   }
-  due_ = before + 1;
   look_ahead();
 }
 
@@ -172,13 +173,6 @@ void DecodeSet::cross_windows(std::int64_t before) {
       windows_ -= double(now - full);
     }
   }
-}
-
-// What the next decode of all makes and takes.
-void DecodeSet::look_ahead() {
-  running_.next_tokens = setup_.pace.made(running_.step, 1);
-  running_.next_blocks = running_.next_tokens == 1 ? blocks_by_phase_[phase(-running_.tokens)]
-                                                   : blocks_for_tokens(running_.next_tokens);
 }
 
 // A decode takes a block when its context is a whole number of blocks, so a full cycle of as many tokens

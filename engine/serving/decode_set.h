@@ -9,8 +9,8 @@
 
 #include "engine/serving/batch_policy.h"
 #include "engine/serving/longest_context.h"
-#include "engine/serving/pace.h"
 #include "engine/serving/step_calendar.h"
+#include "engine/step/pace.h"
 
 namespace engine {
 
@@ -57,7 +57,7 @@ class DecodeSet {
 
   // The next step leaves the newest `count` decodes out: they stay where they are.
   void skip(std::int64_t count);
-  // So many of those decoding take part in `steps` steps.
+  // So many of those decoding take part in `steps` steps, of which only the last may end a sequence.
   void advance(std::int64_t steps, double sequences);
   // The next of those that have made their last token; -1: nobody.
   std::int32_t first_done();
@@ -90,7 +90,12 @@ class DecodeSet {
     return std::size_t(rest < 0 ? rest + size : rest);
   }
   std::int64_t blocks_for_tokens(std::int64_t tokens) const;
-  void look_ahead();
+  // What the next decode of all makes and takes.
+  void look_ahead() {
+    running_.next_tokens = setup_.pace.made(running_.step, 1);
+    running_.next_blocks = running_.next_tokens == 1 ? blocks_by_phase_[phase(-running_.tokens)]
+                                                     : blocks_for_tokens(running_.next_tokens);
+  }
   std::int64_t crossing_of(const Sequence& sequence) const {
     return setup_.window - 1 - sequence.context_base;
   }

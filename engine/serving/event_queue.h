@@ -15,6 +15,7 @@ namespace engine {
 class EventQueue {
  public:
   void reset(std::size_t replicas) {
+    alone_ = replicas == 1;
     ends_.reset(replicas, kNever, kNever);
     plans_.reset(replicas, kNever, kNever);
   }
@@ -25,6 +26,7 @@ class EventQueue {
   }
   // The replica whose turn it is; any, where nobody has anything to do.
   std::size_t next() const {
+    if (alone_) return 0;
     const double moment = std::min(ends_.least(), plans_.least()) + kSameMoment;
     return ends_.least() <= moment ? ends_.first_at_most(moment) : plans_.first_at_most(moment);
   }
@@ -33,11 +35,12 @@ class EventQueue {
   }
   // The earliest event of all other replicas.
   double earliest_but(std::size_t replica) const {
-    return std::min(ends_.least_but(replica), plans_.least_but(replica));
+    return alone_ ? kNever : std::min(ends_.least_but(replica), plans_.least_but(replica));
   }
 
  private:
   LeastOf<double> ends_, plans_;
+  bool alone_ = false;  // one replica needs no index
 };
 
 }  // namespace engine

@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "engine/base/deployment_role.h"
-#include "engine/serving/pace.h"
 #include "engine/serving/serving_settings.h"
+#include "engine/step/draft_step.h"
+#include "engine/step/pace.h"
 #include "engine/step/step_time.h"
 
 namespace engine {
@@ -18,9 +19,10 @@ struct PoolSetup {
   const StepContext& context;
   std::int64_t kv_blocks = 1;  // of a replica
   std::int64_t replicas = 1;
-  std::int64_t unit = 1;  // replicas that are only on together
+  std::int64_t unit = 1;     // replicas that are only on together
   std::int64_t longest = 1;  // tokens of the longest sequence
   Pace pace = {};
+  const DraftStep* draft = nullptr;  // who proposes tokens that the pace counts on; null: nobody
   DeploymentRole role = DeploymentRole::main;
 };
 

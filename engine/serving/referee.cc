@@ -44,6 +44,7 @@ bool Referee::enough(const ServingStats& stats) const {
 RunVerdict Referee::judge(ServingStats& stats) {
   const MeasuredPart part = stats.watch().part(stats.summary().last_finish);
   const std::span<const Snapshot> snapshots = stats.watch().snapshots(part);
+  const bool limits = setup_.slo->any();
   double queued = 0, inside = 0;
   LatencySamples& samples = samples_;
   for (std::vector<double>* values : {&samples.ttft, &samples.tpot, &samples.e2e}) values->clear();
@@ -51,7 +52,7 @@ RunVerdict Referee::judge(ServingStats& stats) {
     if (request.output == 0 || !part.holds_arrival(request.arrival)) continue;
     queued += request.scheduled - request.arrival;
     inside += request.finish - request.scheduled;
-    if (!setup_.slo->any()) continue;
+    if (!limits) continue;
     samples.ttft.push_back(stats.ttft_of(request));
     if (request.output > 1) samples.tpot.push_back(ServingStats::tpot_of(request));
     samples.e2e.push_back(stats.e2e_of(request));
@@ -67,7 +68,7 @@ RunVerdict Referee::judge(ServingStats& stats) {
   }
   RunVerdict verdict{.saturation = saturation_of(evidence),
                      .throughput_error = finished_rate(snapshots).relative()};
-  if (!setup_.slo->any()) return verdict;
+  if (!limits) return verdict;
   if (request_limit(setup_.slo->itl).value < kNever) stats.look_at_gaps(part);
   verdict.slo = judge_slo(*setup_.slo, samples, [&stats](double share) {
     return share == kMeanShare ? stats.gap_mean() : stats.gap_percentile(share);

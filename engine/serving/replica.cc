@@ -27,6 +27,7 @@ void Replica::reset(const Setup& setup) {
   state_.waiting.reset(ordering != Ordering::fcfs && ordering != Ordering::longest_prefix);
   state_.shares.reset();
   state_.pool.reset(setup.kv_blocks, setup.settings->block_size, setup.settings->prefix_caching);
+  if (setup.holders != nullptr) state_.pool.report_to(*setup.holders, setup.place);
   state_.running = state_.outstanding = state_.outstanding_tokens = 0;
   state_.tokens_made = state_.idle_seconds = state_.stage_free = 0;
   state_.parked = state_.parked_blocks = 0;
@@ -43,7 +44,7 @@ void Replica::reset(const Setup& setup) {
 
 void Replica::find_next() {
   next_lane_ = 0;
-  for (std::size_t i = 1; i < lanes_.size(); ++i) {
+  for (std::size_t i = 1; i < std::size_t(state_.lanes); ++i) {
     if (lanes_[i].end() < lanes_[next_lane_].end()) next_lane_ = i;
   }
   next_event_ = lanes_[next_lane_].end();
@@ -55,17 +56,15 @@ bool Replica::end_work() {
   return lanes_[turn_].end_work();
 }
 
-bool Replica::plans_now(double next_event) const {
-  if (lanes_[turn_].end() == kNever) return false;
+bool Replica::others_wait_until_after(double now) const {
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    if (i != turn_) next_event = std::min(next_event, lanes_[i].end());
+    if (i != turn_ && lanes_[i].end() <= now + kSameMoment) return false;
   }
-  // In a pipeline, whoever waits may be taken by a lane that sits idle.
-  return next_event > now_ + kSameMoment && (lanes_.size() == 1 || state_.waiting.empty());
+  return state_.waiting.empty();
 }
 
 void Replica::end_turn(bool ran) {
-  if (ran && lanes_.size() > 1 && !state_.waiting.empty()) {
+  if (ran && state_.lanes > 1 && !state_.waiting.empty()) {
     // Blocks or seats may have come free: whoever sits idle looks again.
     for (Lane& lane : lanes_) lane.wake(now_);
   }
@@ -129,7 +128,7 @@ void Replica::enqueue(const Request& request, std::int64_t output) {
   sequence.carried = 0;
   sequence.decoding = false;
   sequence.closes = request.closes;
-  sequence.prefix = request.prefix;
+  if (sequence.prefix.size() + request.prefix.size() > 0) sequence.prefix = request.prefix;
   state_.waiting.push(slot, state_.sequences);
   ++state_.outstanding;
   state_.outstanding_tokens += request.prompt + output;
@@ -224,8 +223,10 @@ void Replica::split(double time) {
   find_next();
 }
 
-void Replica::settle(double time) {
+std::int64_t Replica::cached_tokens(const Request& request, double time) {
+  if (!state_.pool.caches_prefixes()) return 0;
   for (Lane& lane : lanes_) lane.settle(time);
+  return state_.pool.match(request.prefix, request.prompt - 1).tokens;
 }
 
 double Replica::idle_seconds(double until) const {

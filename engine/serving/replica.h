@@ -17,6 +17,8 @@ class Replica {
     ServingStats* stats = nullptr;
     PoolSums* sums = nullptr;
     std::int32_t number = 0;
+    std::int32_t place = 0;            // in its pool
+    PrefixHolders* holders = nullptr;  // where a router looks for prefixes
     DeploymentRole role = DeploymentRole::main;
     std::int64_t lanes = 1;  // pipeline stages, each with a batch in flight
     std::int64_t kv_blocks = 1;
@@ -42,7 +44,10 @@ class Replica {
   std::vector<std::int32_t>& departed() { return state_.departed; }
   // Whether it plans in the same turn: only where nothing else, at or before `next_event`, could bring
   // something to plan for.
-  bool plans_now(double next_event) const;
+  bool plans_now(double next_event) const {
+    const bool work = lanes_[turn_].end() < kNever && next_event > now_ + kSameMoment;
+    return work && (state_.lanes == 1 || others_wait_until_after(now_));
+  }
   void plan() { lanes_[turn_].plan(now_); }
   void end_turn(bool ran);
 
@@ -68,14 +73,11 @@ class Replica {
 
   // Long stretches are cut at the first step boundary from `time` on.
   void split(double time);
-  // The pool is what it is at `time`, inside stretches, too.
-  void settle(double time);
 
   std::int64_t outstanding() const { return state_.outstanding; }
   std::int64_t outstanding_tokens() const { return state_.outstanding_tokens; }
-  std::int64_t cached_tokens(const Request& request) const {
-    return state_.pool.match(request.prefix, request.prompt - 1).tokens;
-  }
+  // Prompt tokens of a request that its cache holds at `time`, inside stretches, too.
+  std::int64_t cached_tokens(const Request& request, double time);
   std::int64_t waiting() const { return state_.waiting.size() + state_.arriving.size(); }
   const KvPool& pool() const { return state_.pool; }
   // Of all lanes; work that is not done yet counts neither as idle nor as busy.
@@ -84,6 +86,8 @@ class Replica {
 
  private:
   void find_next();
+  // Nothing happens at this moment in the other lanes of a pipeline, nor could they take anybody who waits.
+  bool others_wait_until_after(double now) const;
   // Its place in the queue, where it is charged `tokens` on arrival.
   double order_of(const Sequence& request, std::int64_t tokens);
   std::int32_t new_slot();

@@ -6,8 +6,8 @@
 
 #include "engine/serving/batch_policy.h"
 #include "engine/serving/fair_share.h"
-#include "engine/serving/pace.h"
 #include "engine/serving/serving_stats.h"
+#include "engine/step/pace.h"
 #include "engine/step/step_table.h"
 
 namespace engine {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "engine/memory/prefix_holders.h"
 #include "engine/serving/least_of.h"
 #include "engine/serving/router_table.h"
 #include "engine/workload/request.h"
@@ -13,9 +14,12 @@ namespace engine {
 class Replica;
 
 struct RouterView {
-  std::span<const Replica> replicas;
+  std::span<Replica> replicas;
   const LeastOf<std::int64_t>& weights;  // of the replicas, as the router's line in the table says
+  const PrefixHolders&
+      holders;  // of prefixes, by replica, where the router's line says it reads caches
   const Request& request;
+  double now = 0;
   std::int64_t nth = 0;  // requests routed before
   std::uint64_t seed = 0;
 };

@@ -38,15 +38,17 @@ std::size_t route_power_of_two(const RouterView& view) {
 // The replica with most of the prompt in its cache, unless it is far busier than the least busy one.
 std::size_t route_prefix_aware(const RouterView& view) {
   const std::size_t idlest = lightest(view);
-  std::size_t best = idlest;
-  std::int64_t most = view.replicas[idlest].cached_tokens(view.request);
-  for (std::size_t i = 0; i < view.replicas.size(); ++i) {
-    const std::int64_t cached = view.replicas[i].cached_tokens(view.request);
-    if (cached > most) {
-      most = cached;
-      best = i;
-    }
-  }
+  const auto cached = [&view](std::int32_t replica) {
+    // Others than these may hold it: requests no longer go there.
+    const bool open = std::size_t(replica) < view.replicas.size();
+    return open ? view.replicas[std::size_t(replica)].cached_tokens(view.request, view.now) : 0;
+  };
+  const PrefixHolders::Most first{std::int32_t(idlest), cached(std::int32_t(idlest))};
+  const auto best =
+      std::size_t(view.holders
+                      .most_of(view.request.prefix, view.request.prompt - 1,
+                               view.replicas[idlest].pool().block_size(), first, cached)
+                      .cache);
   // Twice the queue, and a handful more, is worth more than any cache.
   const std::int64_t least = view.replicas[idlest].outstanding();
   return view.replicas[best].outstanding() > 2 * least + 8 ? idlest : best;

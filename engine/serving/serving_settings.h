@@ -59,6 +59,7 @@ struct ServingSettings {
   MixedAttention mixed_attention = MixedAttention::automatic;
   DecodeParts decode_parts = DecodeParts::automatic;
   AllReduce all_reduce = AllReduce::custom;
+  bool two_batch_overlap = false;
   bool stepping = false;
   ScalingSettings scaling;
 
@@ -126,6 +127,11 @@ struct ServingSettings {
     visit("all_reduce", self.all_reduce,
           "all-reduce among the devices of a node; custom: a kernel of the engine's own for small "
           "messages, which needs direct links; nccl: always the general library",
+          any_value);
+    visit("two_batch_overlap", self.two_batch_overlap,
+          "experts shared by several replicas: a step's tokens are two halves, and one computes "
+          "while the other's experts exchange (SGLang: --enable-two-batch-overlap, vLLM: "
+          "--enable-dbo)",
           any_value);
     visit("kernels", self.kernels,
           "engine whose kernels run on a device that was not measured, as in calibration/engines; "

@@ -62,11 +62,13 @@ void ServingSim::start(const ServingProblem& problem) {
     stage_of_pool_[stages()[i].pool] = std::uint8_t(i);
   }
   replicas = 0;
+  weighs_ = false;
   scales_ = false;
   for (std::size_t i = 0; i < pools_.size(); ++i) {
     pools_[i].first = replicas;
     start_pool(i);
     replicas += pools_[i].count;
+    weighs_ = weighs_ || pools_[i].weight != ReplicaWeight::none;
   }
   events_.reset(replicas);
   transfers_.reset(replicas);
@@ -78,7 +80,10 @@ void ServingSim::start_pool(std::size_t index) {
   const PoolSetup& from = problem_->pools[index];
   Pool& pool = pools_[index];
   pool.count = std::size_t(from.replicas);
-  pool.table.reset(from.context, problem_->scale);
+  pool.table.reset(from.context, problem_->scale,
+                   {.queries = from.pace.queries,
+                    .made = double(from.pace.tokens) / double(from.pace.steps),
+                    .draft = from.draft});
   const ModelShard& shard = from.context.shard;
   const Stage& stage = stages()[stage_of_pool_[index]];
   Replica::Setup setup{.settings = &from.settings,
@@ -99,15 +104,17 @@ void ServingSim::start_pool(std::size_t index) {
     setup.ttft_limit = limit < kNever ? limit : 0;
     setup.seconds_per_prompt_token = pool.table.prompt_token_seconds();
   }
+  const RouterEntry& router = router_of(from.settings.router);
+  pool.holders.clear();
+  if (router.reads_caches && pool.count > 1) setup.holders = &pool.holders;
   for (std::size_t i = pool.first; i < pool.first + pool.count; ++i) {
     setup.number = std::int32_t(i);
+    setup.place = std::int32_t(i - pool.first);
     replicas_[i].reset(setup);
     pool_of_[i] = std::uint8_t(index);
   }
-  const RouterEntry& router = router_of(from.settings.router);
   pool.route = router.route;
   pool.weight = router.weight;
-  pool.settles = router.reads_caches && from.settings.prefix_caching;
   pool.weights.reset(pool.count, 0, kNotOpen);
   pool.scaler.reset(from.settings.scaling, pool.count / std::size_t(from.unit),
                     std::size_t(from.unit));
@@ -152,25 +159,25 @@ bool ServingSim::take_event(RequestSource& source) {
   const double event = events_.time_of(next);
   const double arrival = source.next_arrival();
   const double carried = transfers_.next();
-  const double soonest = std::min({event, arrival, carried});
+  const double marked = next_mark();
+  const double soonest = std::min(std::min(event, arrival), carried);
   if (soonest == kNever) return false;
-  if (scales_ && next_scaling() <= std::min(soonest, next_mark())) {
+  if (scales_ && next_scaling() <= std::min(soonest, marked)) {
     context.charge(kWorkOfAnEvent * double(replicas_.size()));
     scale(next_scaling());
-  } else if (next_mark() <= soonest) {
+  } else if (marked <= soonest) {
     context.charge(kWorkOfAnArrival * double(replicas_.size()));
-    mark(next_mark());
+    mark(marked);
   } else if (arrival <= event + kSameMoment && arrival <= carried) {
     now_ = std::max(now_, arrival);
     arrive(source);
   } else if (carried <= event + kSameMoment) {
     now_ = std::max(now_, carried);
-    const Transfers::Arrived done = transfers_.take();
-    stats_.pool(pool_of_[done.shipment.to]).carry_seconds += now_ - done.started;
-    deliver(done.shipment.to, done.shipment.slot);
+    take_delivery();
   } else {
     now_ = event;
-    advance(next, std::min({arrival, carried, next_mark(), events_.earliest_but(next)}), source);
+    const double elsewhere = std::min(std::min(arrival, carried), marked);
+    advance(next, std::min(elsewhere, events_.earliest_but(next)), source);
   }
   return true;
 }
@@ -182,11 +189,9 @@ void ServingSim::mark(double time) {
   stats_.add_edge(time);
 }
 
-// After anything that may have changed when a replica has something to do, or how much it has.
-void ServingSim::note(std::size_t replica) {
-  const Replica& changed = replicas_[replica];
-  events_.set(replica, changed.next_event(), changed.working());
+void ServingSim::weigh(std::size_t replica) {
   Pool& pool = pools_[pool_of_[replica]];
+  const Replica& changed = replicas_[replica];
   if (scales_) {
     switch_off_if_empty(pool, replica);
     if (replica - pool.first >= pool.scaler.open()) return;
@@ -231,19 +236,13 @@ void ServingSim::switch_off_if_empty(Pool& pool, std::size_t replica) {
   pool.scaler.switch_off(place, now_);
 }
 
-std::size_t ServingSim::route(std::size_t stage, const Request& request, double now) {
-  Pool& pool = pools_[stages()[stage].pool];
-  const std::int64_t nth = pool.routed++;
-  const std::size_t open = pool.scaler.open();
-  if (open == 1) return pool.first;
-  const std::span<Replica> replicas(replicas_.data() + pool.first, open);
-  if (pool.settles) {
-    for (Replica& replica : replicas) replica.settle(now);
-  }
-  return pool.first + pool.route({.replicas = replicas,
+std::size_t ServingSim::route_among(Pool& pool, const Request& request, double now) {
+  return pool.first + pool.route({.replicas = {replicas_.data() + pool.first, pool.scaler.open()},
                                   .weights = pool.weights,
+                                  .holders = pool.holders,
                                   .request = request,
-                                  .nth = nth,
+                                  .now = now,
+                                  .nth = pool.routed - 1,
                                   .seed = problem_->seed});
 }
 
@@ -278,9 +277,8 @@ void ServingSim::arrive(RequestSource& source) {
 bool ServingSim::stays_local(std::size_t& replica) {
   if (problem_->journey.short_prompt == 0 || stages().size() == 1) return false;
   replica = route(stages().size() - 1, request_, request_.arrival);
-  Replica& there = replicas_[replica];
-  there.settle(request_.arrival);
-  return request_.prompt - there.cached_tokens(request_) <= problem_->journey.short_prompt;
+  const std::int64_t cached = replicas_[replica].cached_tokens(request_, request_.arrival);
+  return request_.prompt - cached <= problem_->journey.short_prompt;
 }
 
 // ---- a replica's turn -----------------------------------------------------------------------------
@@ -289,7 +287,7 @@ void ServingSim::advance(std::size_t index, double next_event, RequestSource& so
   Replica& replica = replicas_[index];
   const bool ran = replica.end_work();
   // Whoever is told of an answer at this moment may ask again at once: plan after that.
-  const bool told = depart(index, source);
+  const bool told = !replica.departed().empty() && depart(index, source);
   if (!ran || (!told && replica.plans_now(next_event))) {
     if (replica.expects()) fetch(index);
     replica.plan();
@@ -300,7 +298,6 @@ void ServingSim::advance(std::size_t index, double next_event, RequestSource& so
 
 bool ServingSim::depart(std::size_t index, RequestSource& source) {
   Replica& replica = replicas_[index];
-  if (replica.departed().empty()) return false;
   const bool last = stage_of(index) + 1 == stages().size();
   const double seen = now_ + stats_.request_latency();
   bool told = false;
@@ -365,6 +362,12 @@ void ServingSim::fetch(std::size_t index) {
       problem_->pools[0].context.charge(kWorkOfAnEvent * double(sharing));
     }
   }
+}
+
+void ServingSim::take_delivery() {
+  const Transfers::Arrived done = transfers_.take();
+  stats_.pool(pool_of_[done.shipment.to]).carry_seconds += now_ - done.started;
+  deliver(done.shipment.to, done.shipment.slot);
 }
 
 void ServingSim::deliver(std::size_t index, std::int32_t slot) {

@@ -73,7 +73,7 @@ class ServingSim {
     std::size_t first = 0, count = 0;
     Route* route = nullptr;
     ReplicaWeight weight = ReplicaWeight::none;
-    bool settles = false;  // caches are looked at when requests are routed
+    PrefixHolders holders;  // among them, for a router that reads caches
     LeastOf<std::int64_t> weights;
     Scaler scaler;
     std::int64_t routed = 0;
@@ -83,21 +83,32 @@ class ServingSim {
   void start_pool(std::size_t index);
   std::size_t stage_of(std::size_t replica) const { return stage_of_pool_[pool_of_[replica]]; }
   // The replica of a stage's pool that a request goes to.
-  std::size_t route(std::size_t stage, const Request& request, double now);
+  std::size_t route(std::size_t stage, const Request& request, double now) {
+    Pool& pool = pools_[stages()[stage].pool];
+    ++pool.routed;
+    return pool.scaler.open() == 1 ? pool.first : route_among(pool, request, now);
+  }
+  std::size_t route_among(Pool& pool, const Request& request, double now);
 
   // One event; false when there is none.
   bool take_event(RequestSource& source);
   void arrive(RequestSource& source);
   void advance(std::size_t replica, double next_event, RequestSource& source);
-  // Sees to those that are done in a replica; true where a client was told.
+  // Sees to those that are done in a replica, of which there are some; true where a client was told.
   bool depart(std::size_t replica, RequestSource& source);
   void hand_over(std::size_t replica, std::int32_t slot);
   void fetch(std::size_t replica);
+  void take_delivery();
   void deliver(std::size_t replica, std::int32_t slot);
+  // After anything that may have changed when a replica has something to do, or how much it has.
+  void note(std::size_t replica) {
+    events_.set(replica, replicas_[replica].next_event(), replicas_[replica].working());
+    if (weighs_ || scales_) weigh(replica);
+  }
+  void weigh(std::size_t replica);
   // Whether the last stage reads a short prompt itself, and the replica that does.
   bool stays_local(std::size_t& replica);
   const std::vector<Stage>& stages() const { return problem_->journey.stages; }
-  void note(std::size_t replica);
   void mark(double time);
   // When the number of replicas of a pool may change, and what that does.
   double next_scaling() const;
@@ -112,6 +123,7 @@ class ServingSim {
   std::vector<Replica> replicas_;
   std::vector<std::uint8_t> pool_of_;        // by replica
   std::vector<std::uint8_t> stage_of_pool_;  // the stage of the journey that a pool serves
+  bool weighs_ = false;                      // some router compares how much replicas have to do
   EventQueue events_;
   Transfers transfers_;
   RequestMemory memory_;

@@ -192,17 +192,18 @@ void ServingStats::add_gaps(const Stretch& stretch, std::int64_t first, std::int
   Gaps& gaps = gaps_[segment_];
   gaps.sum += seconds * stretch.sequences;
   // Step times rise (or fall) evenly along a stretch: find where they leave a bucket, not each one.
-  const double end = double(count);
+  const double end = double(count), last = stretch.step(end - 1);
   for (double i = double(first); i < end;) {
     const double value = stretch.step(i);
     double next = end;
-    if (!gaps.lengths.same_bucket(stretch.step(end - 1), value)) {
-      double low = i, high = end - 1;  // the bucket holds at low, not at high
-      while (high - low > 1) {
-        const double middle = low + double(std::int64_t((high - low) / 2));
-        (gaps.lengths.same_bucket(stretch.step(middle), value) ? low : high) = middle;
-      }
-      next = high;
+    if (!gaps.lengths.same_bucket(last, value)) {
+      const double edge =
+          last > value ? gaps.lengths.bucket_end(value) : gaps.lengths.bucket_begin(value);
+      const double share = std::max(0.0, (edge - value) / (last - value));
+      next = std::min(i + 1 + double(std::int64_t(share * (end - 1 - i))), end - 1);
+      // But for rounding it is found. A pace that is not plain makes steps of unequal height.
+      while (next > i + 1 && !gaps.lengths.same_bucket(stretch.step(next - 1), value)) next -= 1;
+      while (gaps.lengths.same_bucket(stretch.step(next), value)) next += 1;
     }
     gaps.lengths.add(value, (next - i) * stretch.sequences);
     i = next;

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "engine/serving/measurement.h"
-#include "engine/serving/pace.h"
+#include "engine/step/pace.h"
 #include "engine/step/step_table.h"
 
 namespace engine {
@@ -25,6 +25,7 @@ struct Stretch {
   double first_step = 0;  // likewise
   double rise = 0;        // of step time, a token
   bool on_floor = false;  // the host sets the pace
+  bool even = false;      // all steps take as long
   std::int64_t steps = 0;
 
   // Lines and windows that are known; `most` steps at most, and no window fills up in fewer tokens than
@@ -33,9 +34,13 @@ struct Stretch {
     start = now;
     const double above = line.device(context, window) + line.added - line.least;
     on_floor = above <= 0;
-    rise = line.slope * sequences + line.window_slope * growing;
+    const double device_rise = line.slope * sequences + line.window_slope * growing;
+    const double proposals_rise =
+        line.proposing_slope * sequences + line.proposing_window_slope * growing;
+    rise = on_floor ? proposals_rise : device_rise + proposals_rise;
+    even = rise == 0;
     first_step = line.step(context, window);
-    steps = most > 1 ? steps_on_line(most, above, filling) : 1;
+    steps = most > 1 ? steps_on_line(most, above, device_rise, filling) : 1;
   }
 
   double tokens(double step) const {
@@ -49,7 +54,7 @@ struct Stretch {
   double window_sum(double n) const { return n * window + growing * sum(n); }
   double seconds(std::int64_t count) const {
     const double n = double(count);
-    return on_floor ? n * first_step : n * first_step + rise * sum(n);
+    return even ? n * first_step : n * first_step + rise * sum(n);
   }
   double end() const { return start + seconds(steps); }
   // Integral over the stretch of the KV held: what is attended to, less the token each sequence adds in
@@ -57,7 +62,7 @@ struct Stretch {
   double held_seconds(double others) const {
     const double n = double(steps);
     double held = (context_sum(n) - n * sequences + n * others) * first_step;
-    if (on_floor) return held;
+    if (even) return held;
     // Step i holds (held_0 + sequences * i) for (first_step + rise * i).
     const double squares = pace.squares(from, steps);
     return held + rise * ((context - sequences + others) * sum(n) + sequences * squares);
@@ -68,7 +73,7 @@ struct Stretch {
     const double target = time - kSameMoment - start;
     if (target <= first_step || steps <= 1) return 1;
     double guess = 0;
-    const double half = on_floor ? 0 : rise * double(pace.tokens) / double(pace.steps) / 2;
+    const double half = even ? 0 : rise * double(pace.tokens) / double(pace.steps) / 2;
     if (half == 0) {
       guess = target / first_step;
     } else {
@@ -88,16 +93,17 @@ struct Stretch {
   }
 
   // As far as the line holds, nobody fills his window, and host or device keeps setting the pace: the
-  // device takes `above` longer than the host in the first step.
-  std::int64_t steps_on_line(std::int64_t most, double above, double filling) const {
+  // device takes `above` longer than the host in the first step, and `device_rise` more for each token.
+  std::int64_t steps_on_line(std::int64_t most, double above, double device_rise,
+                             double filling) const {
     double made = double(most) * double(pace.most());
     made = std::min(made, std::ceil((line.context_end - context) / sequences));
     if (growing > 0) {
       made = std::min(made, std::ceil((line.window_end - window) / growing));
       made = std::min(made, filling);
     }
-    if (on_floor && rise > 0) made = std::min(made, std::floor(-above / rise) + 1);
-    if (!on_floor && rise < 0) made = std::min(made, std::ceil(above / -rise));
+    if (on_floor && device_rise > 0) made = std::min(made, std::floor(-above / device_rise) + 1);
+    if (!on_floor && device_rise < 0) made = std::min(made, std::ceil(above / -device_rise));
     const std::int64_t on_line = pace.steps_for(from, std::int64_t(made));
     return std::clamp<std::int64_t>(on_line, 1, most);
   }

@@ -17,8 +17,9 @@ void AttentionTable::reset(const StepContext& context) {
   }
 }
 
-void AttentionTable::forget(const StepContext& context) {
+void AttentionTable::forget(const StepContext& context, std::int64_t queries) {
   context_ = &context;
+  queries_ = queries;
   const ModelShard& shard = context.shard;
   full_ = shard.layers.full > 0;
   windowed_ = shard.layers.windowed > 0;
@@ -89,6 +90,7 @@ AttentionTable::Cell AttentionTable::cell_between(std::int64_t sequences, double
   const auto attention_at = [&](double context) {
     BatchShape batch;
     batch.decode_sequences = sequences;
+    batch.decode_queries = queries_;
     batch.decode_kv_tokens = batch.decode_window_kv_tokens = context;
     return sums_of(time_of(batch, kernel, &rows_));
   };
@@ -111,6 +113,7 @@ AttentionTable::Overhang AttentionTable::overhang_of(std::int64_t sequences, boo
   constexpr std::int64_t context = 1024, keys = 1024;
   BatchShape even;
   add_decode(even, sequences, context, context_->shard.model->window);
+  even.decode_queries = queries_;
   BatchShape uneven = even;
   uneven.decode_longest += double(keys);
   std::vector<KernelRow> pair;

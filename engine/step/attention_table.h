@@ -38,8 +38,8 @@ class AttentionTable {
 
   // Nothing is counted. The context outlives the use; times stay, as it is no other than before.
   void reset(const StepContext& context);
-  // As above, and no times are known: they follow from another context.
-  void forget(const StepContext& context);
+  // As above, and no times are known: they follow from another context, and sequences have that many new tokens.
+  void forget(const StepContext& context, std::int64_t queries = 1);
 
   // Which layers there are, whether a step's prompts and decodes share a kernel, and whether unequal contexts take
   // longer than equal ones.
@@ -95,6 +95,7 @@ class AttentionTable {
   DeviceTime time_of(const BatchShape& decodes, Kernel kernel, std::vector<KernelRow>* rows) const;
 
   const StepContext* context_ = nullptr;
+  std::int64_t queries_ = 1;
   bool full_ = true, windowed_ = false, joined_ = false, uneven_ = false;
   double launches_ = 0;
   std::vector<Batch> batches_;

@@ -1,6 +1,7 @@
 #include "engine/step/step_table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <span>
 #include <utility>
@@ -17,14 +18,23 @@ constexpr std::size_t kMostRows = 100'000;
 
 }  // namespace
 
-void StepTable::reset(const StepContext& context, const StepScale& scale) {
+void StepTable::reset(const StepContext& context, const StepScale& scale,
+                      const Verification& verification) {
+  const bool same =
+      verification.queries == verification_.queries && verification.made == verification_.made;
   context_ = &context;
   scale_ = scale;
+  verification_ = verification;
+  mixed_decodes_ = 0;
+  decode_sums_ = {};
+  if (verification.draft != nullptr) {
+    draft_.reset(*verification.draft, scale[std::size_t(Phase::decode)]);
+  }
   prompt_rows_.clear();
   for (ByPhase* sums : {&seconds_, &steps_, &gaps_, &launches_}) sums->fill(0);
   saved_ = {};
   StepInputs inputs(context);
-  const bool known = inputs.recognisable() && inputs == inputs_;
+  const bool known = same && inputs.recognisable() && inputs == inputs_;
   if (known && tokens_.rows() + attention_.rows() <= kMostRows) {
     tokens_.reset(context);
     attention_.reset(context);
@@ -32,7 +42,7 @@ void StepTable::reset(const StepContext& context, const StepScale& scale) {
     return;
   }
   tokens_.forget(context);
-  attention_.forget(context);
+  attention_.forget(context, verification.queries);
   batch_index_.clear();
   batches_.clear();
   latent_ = context.shard.model->is_mla();
@@ -41,17 +51,19 @@ void StepTable::reset(const StepContext& context, const StepScale& scale) {
 }
 
 void StepTable::add_batch(std::int64_t sequences) {
-  const LaunchMode mode = launch_mode(true, sequences, context_->host);
+  const std::int64_t tokens = sequences * verification_.queries;
+  const LaunchMode mode = launch_mode(true, tokens, context_->host);
   DecodeBatch batch;
-  batch.rows = mode == LaunchMode::replay ? captured_batch(sequences, context_->host) : sequences;
+  batch.rows = mode == LaunchMode::replay ? captured_batch(tokens, context_->host) : tokens;
   batch.fixed.add(tokens_.at(Part::body, batch.rows));
   if (exchanges_) batch.fixed.add(tokens_.at(Part::decode_exchange, batch.rows));
-  batch.fixed.add(tokens_.at(Part::head, sequences));
+  batch.fixed.add(tokens_.at(Part::head, tokens));
   if (latent_) batch.fixed.add(tokens_.at(Part::absorb, batch.rows));
-  const HostLine host = host_line({.launches = batch.fixed.launches + attention_.launches(),
-                                   .sequences = sequences,
-                                   .streamed = sequences},
-                                  mode, context_->host);
+  const HostLine host =
+      host_line({.launches = batch.fixed.launches + attention_.launches(),
+                 .sequences = sequences,
+                 .streamed = std::llround(double(sequences) * verification_.made)},
+                mode, context_->host);
   batch.added = host.added.value;
   batch.least = host.least.value;
   batch.gap = host.gap.value;
@@ -66,6 +78,7 @@ void StepTable::add_batch(std::int64_t sequences) {
 DecodeLine StepTable::decode_line(const Decodes& decodes) {
   DecodeLine line;
   line.batch = batch_of(decodes.sequences);
+  line.sequences = decodes.sequences;
   const DecodeBatch& batch = batches_[std::size_t(line.batch)];
   line.fixed = batch.fixed.time;
   line.added = batch.added;
@@ -90,9 +103,12 @@ DecodeLine StepTable::decode_line(const Decodes& decodes) {
     line.window_end = cell.high;
   }
   const double scale = scale_[std::size_t(Phase::decode)];
-  for (double* time : {&line.fixed, &line.slope, &line.window_slope, &line.added, &line.least}) {
-    *time *= scale;
-  }
+  line.fixed *= scale;
+  line.slope *= scale;
+  line.window_slope *= scale;
+  line.added *= scale;
+  line.least *= scale;
+  if (verification_.draft != nullptr) draft_.extend(decodes, line);
   return line;
 }
 
@@ -103,12 +119,15 @@ void StepTable::count_decode(const DecodeLine& line, double steps, double contex
   attention_.use_overhang(line.batch, false, phase, steps * line.overhang);
   if (line.cell >= 0) attention_.use(line.cell, phase, steps, context_sum);
   if (line.window_cell >= 0) attention_.use(line.window_cell, phase, steps, window_sum);
+  if (verification_.draft != nullptr) {
+    seconds -= draft_.count(line, steps, context_sum, window_sum);
+  }
   seconds_[std::size_t(phase)] += seconds;
   steps_[std::size_t(phase)] += steps;
 }
 
 void StepTable::run_decodes(const BatchShape& batch, Phase phase, KernelSums& kernels) {
-  if (latent_) kernels.add(tokens_.use(Part::absorb, batch.decode_sequences, phase));
+  if (latent_) kernels.add(tokens_.use(Part::absorb, batch.decode_tokens(), phase));
   const std::int32_t number = batch_of(batch.decode_sequences);
   const bool joined = attention_.joined();
   const auto attend = [&](double context, bool window) {
@@ -145,7 +164,17 @@ void StepTable::run_prompts(const BatchShape& batch, Phase phase, KernelSums& ke
   for (const KernelRow& row : rows) prompt_rows_.add(row);
 }
 
-double StepTable::run_mixed(const BatchShape& batch) {
+// A step in which sequences have several new tokens, all of which need logits, and before which they were proposed.
+double StepTable::run_verification(const BatchShape& batch) {
+  BatchShape wider = batch;
+  wider.decode_queries = verification_.queries;
+  wider.sampled += batch.decode_sequences * (verification_.queries - 1);
+  mixed_decodes_ += double(batch.decode_sequences);
+  const double proposed = verification_.draft != nullptr ? draft_.run(batch) : 0;
+  return proposed + run_step(wider);
+}
+
+double StepTable::run_step(const BatchShape& batch) {
   const Phase phase = batch.decode_sequences > 0 ? Phase::mixed : Phase::prefill;
   KernelSums kernels = tokens_.use(Part::body, batch.tokens(), phase);
   if (exchanges_) kernels.add(tokens_.use(Part::exchange, batch.tokens(), phase));
@@ -154,7 +183,7 @@ double StepTable::run_mixed(const BatchShape& batch) {
   run_prompts(batch, phase, kernels);
   const HostLine host = host_line({.launches = kernels.launches,
                                    .sequences = batch.prefill_sequences + batch.decode_sequences,
-                                   .streamed = batch.sampled},
+                                   .streamed = streamed(batch)},
                                   LaunchMode::eager, context_->host);
   saved_.add(step_savings(kernels.saved, Seconds{kernels.time}, host));
   const std::size_t in_phase = std::size_t(phase);
@@ -180,7 +209,8 @@ void StepTable::count_decode_tokens() {
     const DecodeBatch& batch = batches_[std::size_t(batch_index_[sequences])];
     tokens_.use(Part::body, batch.rows, phase, batch.steps);
     if (exchanges_) tokens_.use(Part::decode_exchange, batch.rows, phase, batch.steps);
-    tokens_.use(Part::head, std::int64_t(sequences), phase, batch.steps);
+    tokens_.use(Part::head, std::int64_t(sequences) * verification_.queries, phase, batch.steps);
+    decode_sums_.sequence_steps += double(sequences) * batch.steps;
     if (latent_) tokens_.use(Part::absorb, batch.rows, phase, batch.steps);
     gaps_[std::size_t(phase)] += batch.gap * batch.steps;
     launches_[std::size_t(phase)] += (batch.fixed.launches + attention_.launches()) * batch.steps;
@@ -217,6 +247,8 @@ HostTime StepTable::host_rest(Phase phase, double device) const {
 
 void StepTable::report(std::vector<KernelRow>& rows) {
   count_decode_tokens();
+  decode_sums_.sequence_steps += mixed_decodes_;
+  decode_sums_.seconds = seconds_[std::size_t(Phase::decode)] + seconds_[std::size_t(Phase::mixed)];
   std::vector<std::int32_t> batches;
   std::ranges::copy_if(batch_index_, std::back_inserter(batches),
                        [](std::int32_t index) { return index >= 0; });
@@ -240,6 +272,11 @@ void StepTable::report(std::vector<KernelRow>& rows) {
     add_host_rows(host_rest(phase, device), {.launches = launches_[p], .steps = steps_[p]},
                   power_at_rest(context_->device), phase, scratch_rows_);
     for (const KernelRow& row : scratch_rows_) sums.add(row);
+  }
+  if (verification_.draft != nullptr) {
+    draft_.report(sums, saved_);
+    decode_sums_.proposing = draft_.seconds();
+    decode_sums_.seconds += draft_.seconds();
   }
   rows = std::move(sums).take();
 }

@@ -10,12 +10,14 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "engine/step/attention_table.h"
 #include "engine/step/breakdown.h"
+#include "engine/step/draft_table.h"
 #include "engine/step/step_inputs.h"
 #include "engine/step/token_table.h"
 
@@ -35,14 +37,46 @@ struct DecodeLine {
   std::int32_t batch = 0;  // cells its steps are counted in
   std::int32_t cell = -1;
   std::int32_t window_cell = -1;
+  std::int64_t sequences = 0;
+  // Proposals, which are waited for before each step: they grow with what is attended to whether or not the step does.
+  double proposing = 0;
+  double proposing_slope = 0;
+  double proposing_window_slope = 0;
+  struct Proposal {  // cells of the draft's own table
+    std::int32_t batch = 0;
+    std::int32_t cell = -1;
+    std::int32_t window_cell = -1;
+    double overhang = 0;
+    double later = 0;  // attended to beyond the main model's context
+  };
+  Proposal proposal;
 
   double device(double context, double window) const {
     return fixed + slope * context + window_slope * window;
   }
   double step(double context, double window) const {
     const double busy = device(context, window) + added;
-    return busy > least ? busy : least;
+    return (busy > least ? busy : least) +
+           (proposing + proposing_slope * context + proposing_window_slope * window);
   }
+};
+
+// What a line is for: `sequences` decodes that attend to `context` tokens in all, to `window` of
+// them in layers with a sliding window, and to `longest` in the longest sequence.
+struct Decodes {
+  std::int64_t sequences = 1;
+  double context = 0;
+  double window = 0;
+  double longest = 0;  // not looked at where `uneven()` is false
+};
+
+// What decode steps verify: tokens that somebody proposed.
+struct Verification {
+  std::int64_t queries = 1;  // new tokens of each sequence, proposed ones and the one before them
+  double made = 1;           // of these, how many hold, on average
+  const DraftStep* draft = nullptr;  // who proposes; null: the time of that is not counted
+
+  bool plain() const { return queries == 1 && draft == nullptr; }
 };
 
 // How much longer steps take than their kernels say, by phase.
@@ -54,16 +88,9 @@ class StepTable {
   // Nothing is counted. Times stay where what they follow from is the same as before, as it is for
   // points of a sweep that differ in load or policy; reports do not depend on it. The context outlives
   // the use. A scale other than `kAsPredicted` is for asking what if: reports do not know it.
-  void reset(const StepContext& context, const StepScale& scale = kAsPredicted);
+  void reset(const StepContext& context, const StepScale& scale = kAsPredicted,
+             const Verification& verification = {});
 
-  // What a line is for: `sequences` decodes that attend to `context` tokens in all, to `window` of
-  // them in layers with a sliding window, and to `longest` in the longest sequence.
-  struct Decodes {
-    std::int64_t sequences = 1;
-    double context = 0;
-    double window = 0;
-    double longest = 0;  // not looked at where `uneven()` is false
-  };
   DecodeLine decode_line(const Decodes& decodes);
   // Unequal contexts take longer than equal ones.
   bool uneven() const { return attention_.uneven(); }
@@ -73,7 +100,9 @@ class StepTable {
 
   // Time of a step with prompt chunks in it, and counts it. The decodes of the batch, if any, are as
   // in a decode line.
-  double run_mixed(const BatchShape& batch);
+  double run_mixed(const BatchShape& batch) {
+    return verification_.plain() ? run_step(batch) : run_verification(batch);
+  }
 
   // Device time a token of a long prompt takes, attention left out: a scale for estimates.
   double prompt_token_seconds();
@@ -83,6 +112,14 @@ class StepTable {
   double steps(Phase phase) const { return steps_[std::size_t(phase)]; }
   // What everything counted would save if one part were free, the host's included: after the report.
   const Savings& saved() const { return saved_; }
+  // Of all decode steps: how many sequences took part in them, and how long they took with their proposals, as far
+  // as proposals are counted; after the report.
+  struct DecodeSums {
+    double sequence_steps = 0;
+    double seconds = 0;
+    double proposing = 0;
+  };
+  const DecodeSums& decode_sums() const { return decode_sums_; }
 
  private:
   struct DecodeBatch {
@@ -98,6 +135,14 @@ class StepTable {
     return batch_index_[place];
   }
   void add_batch(std::int64_t sequences);
+  double run_step(const BatchShape& batch);
+  double run_verification(const BatchShape& batch);
+  // Tokens of a step that go to clients.
+  std::int64_t streamed(const BatchShape& batch) const {
+    if (verification_.queries == 1) return batch.sampled;
+    const double held_back = double(verification_.queries) - verification_.made;
+    return batch.sampled - std::llround(double(batch.decode_sequences) * held_back);
+  }
   // Parts of a mixed step, which they count: attention of its decodes and of its prompts.
   void run_decodes(const BatchShape& batch, Phase phase, KernelSums& kernels);
   void run_prompts(const BatchShape& batch, Phase phase, KernelSums& kernels);
@@ -116,6 +161,10 @@ class StepTable {
   Breakdown prompt_rows_;                  // of prompt attention that is in no table
   std::vector<KernelRow> scratch_rows_;
   StepScale scale_ = kAsPredicted;
+  Verification verification_;
+  DraftTable draft_;
+  double mixed_decodes_ = 0;  // sequences that decoded in steps with prompts
+  DecodeSums decode_sums_;
   ByPhase seconds_{}, steps_{}, gaps_{}, launches_{};
   Savings saved_;
 };

@@ -60,8 +60,23 @@ KernelRow op_row(const PlannedOp& planned, const StepContext& context) {
   return kernel_row(time, energy, planned.calls);
 }
 
-KernelRow named_row(const PlannedOp& planned, const StepContext& context, Phase phase) {
-  KernelRow row = op_row(planned, context);
+// All calls of an op, of which one may be known.
+KernelRow row_of_calls(const PlannedOp& planned, const StepContext& context, CallRows* known) {
+  if (known == nullptr) return op_row(planned, context);
+  KernelRow row = known->next(planned.name, [&] {
+    PlannedOp one = planned;
+    one.calls = 1;
+    return op_row(one, context);
+  });
+  Work all;
+  all.add(row.work, planned.calls);
+  row.work = all;
+  return row;
+}
+
+KernelRow named_row(const PlannedOp& planned, const StepContext& context, Phase phase,
+                    CallRows* known) {
+  KernelRow row = row_of_calls(planned, context, known);
   row.phase = phase;
   row.op = planned.name;
   row.family = planned.family;
@@ -70,13 +85,16 @@ KernelRow named_row(const PlannedOp& planned, const StepContext& context, Phase 
 
 // Ops that run beside others: first each on its own, then what they add together.
 template <class Take>
-void each_stream_row(const OpList& ops, const StepContext& context, Phase phase, Take&& take) {
-  std::array<StreamRow, OpList::kMost> made;
+void each_stream_row(const OpList& ops, const StepContext& context, Phase phase, CallRows* known,
+                     Take&& take) {
+  constexpr std::size_t most = 32;
+  std::array<StreamRow, most> made;
   std::size_t count = 0;
   for (const PlannedOp& planned : ops) {
     if (planned.beside.group == 0) continue;
     check(planned.beside.stream < kMostStreams, "a group has that many streams");
-    made[count++] = {planned.beside, named_row(planned, context, phase)};
+    check(count < most, "a step has few operations beside others");
+    made[count++] = {planned.beside, named_row(planned, context, phase, known)};
   }
   const std::span<StreamRow> streams(made.data(), count);
   overlap(streams);
@@ -85,16 +103,18 @@ void each_stream_row(const OpList& ops, const StepContext& context, Phase phase,
 
 // Hands the row of each op to take(row), with what it hides behind others taken into account.
 template <class Take>
-void each_row(const OpList& ops, const StepContext& context, Phase phase, Take&& take) {
+void each_row(const OpList& ops, const StepContext& context, Phase phase, CallRows* known,
+              Take&& take) {
   bool streams = false;
+  if (known != nullptr) known->begin_list();
   for (const PlannedOp& planned : ops) {
     if (planned.beside.group != 0) {
       streams = true;
     } else {
-      take(named_row(planned, context, phase));
+      take(named_row(planned, context, phase, known));
     }
   }
-  if (streams) each_stream_row(ops, context, phase, take);
+  if (streams) each_stream_row(ops, context, phase, known, take);
 }
 
 // What the host adds to a step whose kernels are timed, and what the whole step would save.
@@ -142,9 +162,9 @@ Savings DeviceTime::saved() const {
 }
 
 DeviceTime device_time(const OpList& ops, const StepContext& context, Phase phase,
-                       std::vector<KernelRow>* rows) {
+                       std::vector<KernelRow>* rows, CallRows* known) {
   DeviceTime sum;
-  each_row(ops, context, phase, [&](const KernelRow& row) {
+  each_row(ops, context, phase, known, [&](const KernelRow& row) {
     sum.add(row);
     if (rows != nullptr) rows->push_back(row);
   });
@@ -173,10 +193,10 @@ StepTime step_time(BatchShape batch, const StepContext& context, Phase phase,
                    std::vector<KernelRow>* rows) {
   const bool decode_only = batch.prefill_tokens == 0;
   const std::int64_t sequences = batch.prefill_sequences + batch.decode_sequences;
-  const LaunchMode mode = launch_mode(decode_only, batch.decode_sequences, context.host);
-  if (mode == LaunchMode::replay) {
-    batch.padding = captured_batch(batch.decode_sequences, context.host) - batch.decode_sequences;
-  }
+  // Graphs are captured by tokens, of which a sequence that is verified has several.
+  const std::int64_t decodes = batch.decode_tokens();
+  const LaunchMode mode = launch_mode(decode_only, decodes, context.host);
+  if (mode == LaunchMode::replay) batch.padding = captured_batch(decodes, context.host) - decodes;
   OpList ops;
   token_ops(context.shard, batch, ops);
   attention_ops(context.shard, batch, ops);
@@ -191,48 +211,51 @@ StepTime step_time(BatchShape batch, const StepContext& context, Phase phase,
   return time;
 }
 
-StepTime decode_time(std::int64_t sequences, std::int64_t context, std::int64_t steps,
-                     const StepContext& step, Breakdown& rows) {
+StepTime decode_time(const DecodeRun& run, const StepContext& step, Breakdown& rows) {
   StepTime sum;
-  if (steps <= 0) return sum;
+  if (run.steps <= 0) return sum;
   const std::int64_t window = step.shard.model->window;
-  const LaunchMode mode = launch_mode(true, sequences, step.host);
   BatchShape batch;
-  batch.decode_sequences = batch.sampled = sequences;
-  if (mode == LaunchMode::replay) batch.padding = captured_batch(sequences, step.host) - sequences;
+  batch.decode_sequences = run.sequences;
+  batch.decode_queries = run.pace.queries;
+  const std::int64_t decodes = batch.sampled = batch.decode_tokens();
+  const LaunchMode mode = launch_mode(true, decodes, step.host);
+  if (mode == LaunchMode::replay) batch.padding = captured_batch(decodes, step.host) - decodes;
 
   // Only attention changes from step to step: everything else is timed once.
   OpList ops;
   std::vector<KernelRow> one_step;
   token_ops(step.shard, batch, ops);
+  const double steps = double(run.steps) * run.times;
   const DeviceTime fixed = device_time(ops, step, Phase::decode, &one_step);
   const Seconds fixed_time = fixed.total();
-  for (const KernelRow& row : one_step) rows.add(row, double(steps));
+  for (const KernelRow& row : one_step) rows.add(row, steps);
 
   Breakdown attention;
-  for (std::int64_t i = 0; i < steps; ++i) {
+  for (std::int64_t i = 0; i < run.steps; ++i) {
     step.charge(kWorkOfAStep);
     BatchShape growing;
-    add_decode(growing, sequences, context + i, window);
+    add_decode(growing, run.sequences, run.context + run.pace.made_by(i), window);
+    growing.decode_queries = run.pace.queries;
     ops.clear();
     attention_ops(step.shard, growing, ops);
     Seconds time = fixed_time;
     double launches = fixed.launches();
-    each_row(ops, step, Phase::decode, [&](const KernelRow& row) {
+    each_row(ops, step, Phase::decode, nullptr, [&](const KernelRow& row) {
       time += row.work.exposed();
       launches += row.work.calls;
-      attention.add(row);
+      attention.add(row, run.times);
     });
-    sum.host.add(host_time(time, launches, sequences, mode, step.host));
+    sum.host.add(host_time(time, launches, run.sequences, mode, step.host), run.times);
   }
-  sum.device.add(fixed, double(steps));
+  sum.device.add(fixed, steps);
   for (const KernelRow& row : attention.rows()) {
     sum.device.add(row);
     rows.add(row);
   }
-  sum.saved = mean_step_savings(sum.device, double(steps), sequences, mode, step.host);
+  sum.saved = mean_step_savings(sum.device, steps, run.sequences, mode, step.host);
   one_step.clear();
-  add_host_rows(sum.host, {.launches = sum.device.launches(), .steps = double(steps)},
+  add_host_rows(sum.host, {.launches = sum.device.launches(), .steps = steps},
                 power_at_rest(step.device), Phase::decode, one_step);
   for (const KernelRow& row : one_step) rows.add(row);
   return sum;

@@ -14,7 +14,9 @@
 #include "engine/model/batch_shape.h"
 #include "engine/model/model_ops.h"
 #include "engine/step/breakdown.h"
+#include "engine/step/call_rows.h"
 #include "engine/step/kernel_row.h"
+#include "engine/step/pace.h"
 
 namespace engine {
 
@@ -63,9 +65,9 @@ struct StepTime {
   }
 };
 
-// Times `ops`; where `rows` is given, one row each is appended under `phase`.
+// Times `ops`; where `rows` is given, one row each is appended under `phase`. Calls that `known` has are not timed again.
 DeviceTime device_time(const OpList& ops, const StepContext& context, Phase phase,
-                       std::vector<KernelRow>* rows);
+                       std::vector<KernelRow>* rows, CallRows* known = nullptr);
 
 // Rows for the host's part, where it is not zero; the device draws `power` while it waits.
 struct HostCalls {
@@ -79,8 +81,14 @@ void add_host_rows(const HostTime& host, const HostCalls& calls, Watts power, Ph
 StepTime step_time(BatchShape batch, const StepContext& context, Phase phase,
                    std::vector<KernelRow>* rows);
 
-// `steps` decode steps of a batch whose contexts grow by one token each, from `context` on.
-StepTime decode_time(std::int64_t sequences, std::int64_t context, std::int64_t steps,
-                     const StepContext& step, Breakdown& rows);
+// Decode steps of a batch whose contexts grow by the pace.
+struct DecodeRun {
+  std::int64_t sequences = 1;
+  std::int64_t context = 1;  // that the first new token of the first step attends to
+  std::int64_t steps = 1;
+  Pace pace = {};
+  double times = 1;  // each step is done so many times over
+};
+StepTime decode_time(const DecodeRun& run, const StepContext& step, Breakdown& rows);
 
 }  // namespace engine

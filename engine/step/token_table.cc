@@ -14,9 +14,9 @@ using Part = TokenTable::Part;
 // a straight line evens out.
 using CountGrid = OctaveGrid<3>;
 
-// The part that an op belongs to, in a list made for the table of `wanted`.
-Part part_of(Grows grows, Part wanted) {
-  switch (grows) {
+// The part that an op belongs to, in a list made for the table of `wanted`. What runs beside an exchange is timed with it.
+Part part_of(const PlannedOp& op, Part wanted) {
+  switch (op.beside.group > 0 ? Grows::exchanged : op.grows) {
     case Grows::tokens:
       return Part::body;
     case Grows::sampled:
@@ -85,7 +85,7 @@ void TokenTable::part_ops(Part part, std::int64_t point, OpList& ops) const {
     token_ops(shard, batch, all);
   }
   for (const PlannedOp& op : all) {
-    if (part_of(op.grows, part) == part) ops.add(op);
+    if (part_of(op, part) == part) ops.add(op);
   }
 }
 

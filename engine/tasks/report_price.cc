@@ -12,7 +12,9 @@ void report_price(const Scenario& scenario, TokensPerSecond prompt, Metrics& met
   std::size_t number = 0;
   each_deployment(scenario, [&](const Deployment& deployment, double devices) {
     stated = stated && deployment.device.rent.value > 0;
-    rent += deployment.device.rent * (on.empty() ? devices : devices * on[number++]);
+    const double share = on.empty() ? 1 : on[number < on.size() ? number : 0];
+    ++number;
+    rent += deployment.device.rent * (devices * share);
   });
   // Nobody stated a rent: null says so, a price of zero would win every comparison.
   if (!stated) return;

@@ -10,7 +10,7 @@
 namespace engine {
 
 constexpr FigureGroup kPlainFigures[] = {FigureGroup::time, FigureGroup::rates, FigureGroup::memory,
-                                         FigureGroup::price};
+                                         FigureGroup::price, FigureGroup::speculation};
 
 inline double one_copy(const Deployment&) { return 1; }
 

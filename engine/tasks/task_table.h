@@ -10,6 +10,7 @@
 #include "engine/base/refusal.h"
 #include "engine/base/work_meter.h"
 #include "engine/deploy.h"
+#include "engine/draft.h"
 #include "engine/feasibility.h"
 #include "engine/outcome.h"
 #include "engine/resources.h"
@@ -23,6 +24,7 @@ struct TaskPoint {
   const Scenario& scenario;
   const Resources& resources;
   const Deployed& main;
+  const Draft* draft;  // null: nothing is proposed
   WorkMeter& work;
   Scratch& scratch;
 };
@@ -47,6 +49,8 @@ struct TaskEntry {
   void (*run)(const TaskPoint& point, Outcome& outcome);
   // The task in a line, for `explain`.
   std::string (*headline)(const Scenario& scenario);
+  // Devices may share a sequence (parallel.cp).
+  bool shares_sequences = false;
 };
 
 std::span<const TaskEntry> task_table();
@@ -61,6 +65,10 @@ void each_deployment(const Scenario& scenario, Visit&& visit) {
     const Deployment& deployment = (scenario.*role).deployment;
     if ((scenario.*role).present)
       visit(deployment, devices_of(deployment, task.copies(deployment)));
+  }
+  if (drafts_apart(scenario)) {
+    const Deployment& draft = scenario.draft.deployment;
+    visit(draft, devices_of(draft, task.copies(scenario)));
   }
 }
 

@@ -1,10 +1,11 @@
 #include "engine/training/pipeline_schedule.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 
 #include "engine/base/check.h"
+#include "engine/training/pipeline_chunks.h"
+#include "engine/training/pipeline_rounds.h"
 
 namespace engine {
 namespace {
@@ -49,11 +50,6 @@ class StageOrder {
   void advance(PassKind kind) {
     (kind == PassKind::forward ? forward_ : kind == PassKind::backward ? backward_ : weights_) += 1;
   }
-  void skip(std::int64_t rounds) {
-    forward_ += rounds;
-    backward_ += rounds;
-    if (lag_ < kNoWeights) weights_ += rounds;
-  }
   // Forward passes ahead of the backward passes, in the steady state.
   std::int64_t ahead() const { return ahead_; }
 
@@ -92,102 +88,21 @@ double busiest(const Pipeline& pipeline) {
   return most * double(pipeline.micro_batches);
 }
 
-// A pipeline of one chunk a stage, round by round. In a round every stage does one backward pass, and the forward pass
-// that its order puts before it.
-class Rounds {
- public:
-  explicit Rounds(const Pipeline& pipeline) : pipeline_(pipeline) {
-    const std::size_t stages = std::size_t(pipeline.stages);
-    for (std::size_t s = 0; s < stages; ++s) orders_.emplace_back(pipeline, std::int64_t(s));
-    std::int64_t window = 2;
-    while (window < orders_[0].ahead() + 2) window *= 2;
-    window_ = window;
-    free_.assign(stages, 0);
-    sent_.assign(stages * std::size_t(window), 0);
-    last_round_.assign(stages, 0);
+// All forward passes, then all backward passes: the slowest stage does its passes one after another, and each other stage
+// adds one.
+Seconds time_of_two_sweeps(const Pipeline& pipeline) {
+  Seconds forward, backward, slowest_forward, slowest_backward;
+  for (const ChunkTime& chunk : pipeline.chunks) {
+    const Seconds back = chunk.backward + chunk.weights;
+    forward += chunk.forward;
+    backward += back;
+    slowest_forward = std::max(slowest_forward, chunk.forward);
+    slowest_backward = std::max(slowest_backward, back);
   }
-
-  double run() {
-    const std::int64_t rounds = pipeline_.micro_batches;
-    // So many rounds in a row that advance alike reach back as far as any pass depends on.
-    const std::int64_t enough = pipeline_.stages + 2;
-    std::int64_t alike = 0;
-    double pace = -1;
-    for (std::int64_t round = 0; round < rounds; ++round) {
-      do_round();
-      alike = advanced_by(pace) ? alike + 1 : 0;
-      pace = free_[0] - last_round_[0];
-      last_round_ = free_;
-      const std::int64_t left = rounds - round - 1 - enough;
-      if (alike < enough || left <= 0) continue;
-      skip(left, pace);
-      round += left;
-      alike = 0;
-    }
-    for (std::size_t s = 0; s < free_.size(); ++s) {
-      for (PassKind kind; (kind = orders_[s].next()) != PassKind::none;) pass(s, kind, 0);
-    }
-    return *std::max_element(free_.begin(), free_.end());
-  }
-
- private:
-  void do_round() {
-    const std::size_t stages = free_.size();
-    for (std::size_t s = 0; s < stages; ++s) {
-      for (PassKind kind;
-           (kind = orders_[s].next()) == PassKind::forward || kind == PassKind::weights;) {
-        const std::int64_t number = orders_[s].number(kind);
-        const double arrives =
-            s == 0 || kind == PassKind::weights ? 0 : sent_at(s - 1, number) + pipeline_.send.value;
-        const double end = pass(s, kind, arrives);
-        if (kind == PassKind::forward) sent_at(s, number) = end;
-      }
-    }
-    double gradient = 0;
-    for (std::size_t s = stages; s-- > 0;) {
-      gradient = pass(s, PassKind::backward, gradient) + pipeline_.send.value;
-    }
-  }
-  double pass(std::size_t s, PassKind kind, double ready) {
-    const ChunkTime& chunk = pipeline_.chunks[s];
-    const double takes = kind == PassKind::forward    ? chunk.forward.value
-                         : kind == PassKind::backward ? chunk.backward.value
-                                                      : chunk.weights.value;
-    orders_[s].advance(kind);
-    return free_[s] = std::max(free_[s], ready) + takes;
-  }
-  bool advanced_by(double pace) const {
-    for (std::size_t s = 0; s < free_.size(); ++s) {
-      if (std::abs(free_[s] - last_round_[s] - pace) > 1e-12 * free_[s]) return false;
-    }
-    return true;
-  }
-  void skip(std::int64_t rounds, double pace) {
-    const double passed = double(rounds) * pace;
-    std::vector<double> moved(sent_.size());
-    for (std::size_t s = 0; s < free_.size(); ++s) {
-      const std::int64_t done = orders_[s].number(PassKind::forward);
-      for (std::int64_t n = std::max<std::int64_t>(0, done - window_); n < done; ++n) {
-        moved[place(s, n + rounds)] = sent_[place(s, n)] + passed;
-      }
-      orders_[s].skip(rounds);
-      free_[s] += passed;
-    }
-    sent_ = std::move(moved);
-    last_round_ = free_;
-  }
-  std::size_t place(std::size_t s, std::int64_t number) const {
-    return s * std::size_t(window_) + std::size_t(number & (window_ - 1));
-  }
-  double& sent_at(std::size_t s, std::int64_t number) { return sent_[place(s, number)]; }
-
-  const Pipeline& pipeline_;
-  std::vector<StageOrder> orders_;
-  std::int64_t window_ = 2;
-  std::vector<double> free_;        // when a stage has done what it has begun
-  std::vector<double> sent_;        // when a forward pass ended, of the last passes of each stage
-  std::vector<double> last_round_;  // free_, a round ago
-};
+  const double others = double(pipeline.micro_batches - 1);
+  const double sends = 2 * double(pipeline.stages - 1);
+  return forward + backward + (slowest_forward + slowest_backward) * others + pipeline.send * sends;
+}
 
 }  // namespace
 
@@ -239,16 +154,26 @@ PipelineTime pipeline_time_step_by_step(const Pipeline& pipeline) {
 }
 
 PipelineTime pipeline_time(const Pipeline& pipeline) {
-  if (pipeline.stages == 1 && pipeline.chunks_per_stage() == 1) {
+  if (pipeline.stages == 1) {
     const Seconds busy{busiest(pipeline)};
     return {busy, busy};
   }
-  const bool by_rounds = pipeline.chunks_per_stage() == 1 && pipeline.schedule != Schedule::gpipe;
-  if (!by_rounds) return pipeline_time_step_by_step(pipeline);
-  return {Seconds{Rounds(pipeline).run()}, Seconds{busiest(pipeline)}};
+  const Seconds total = pipeline.schedule == Schedule::interleaved ? time_by_chunks(pipeline)
+                        : pipeline.schedule == Schedule::gpipe     ? time_of_two_sweeps(pipeline)
+                                                                   : time_by_rounds(pipeline);
+  return {total, Seconds{busiest(pipeline)}};
+}
+
+double work_of(const Pipeline& pipeline) {
+  const double passes = 2 * double(pipeline.chunks.size()) * double(pipeline.micro_batches);
+  if (pipeline.stages == 1 || pipeline.schedule == Schedule::gpipe) return 1;
+  // Every pass of several chunks is kept, eight bytes each; of one chunk most are skipped.
+  return pipeline.schedule == Schedule::interleaved ? 2 * passes : 0.1 * passes;
 }
 
 std::int64_t passes_held(const Pipeline& pipeline, std::int64_t stage) {
+  // Alone, a stage takes one micro-batch through all its chunks and back before the next.
+  if (pipeline.stages == 1) return pipeline.chunks_per_stage();
   const std::int64_t passes = pipeline.chunks_per_stage() * pipeline.micro_batches;
   return std::min(StageOrder(pipeline, stage).ahead() + 1, passes);
 }

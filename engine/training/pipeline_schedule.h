@@ -19,7 +19,7 @@ struct ChunkTime {
   bool operator==(const ChunkTime&) const = default;
 };
 
-// Chunk c lies on stage c % stages: with several chunks a stage, data goes round the stages several times.
+// Chunk c lies on stage c % stages: with several chunks a stage (interleaved), data goes round the stages several times.
 struct Pipeline {
   Schedule schedule = Schedule::one_f_one_b;
   std::int64_t stages = 1;
@@ -36,6 +36,8 @@ struct PipelineTime {
 };
 
 PipelineTime pipeline_time(const Pipeline& pipeline);
+// Units of work (engine/base/work_meter.h) that this takes at most.
+double work_of(const Pipeline& pipeline);
 // The same by following every pass of every stage: what the other is held to.
 PipelineTime pipeline_time_step_by_step(const Pipeline& pipeline);
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "engine/comm/collective_time.h"
-#include "engine/training/stages.h"
 #include "engine/training/state_bytes.h"
 #include "engine/training/train_memory.h"
 #include "engine/training/train_ops.h"
@@ -14,45 +13,41 @@ namespace {
 // Multiprocessors that a collective occupies, of the 132 of an H100: NCCL's default is 16 channels between nodes.
 constexpr double kChannels = 16;
 
-// Between replicas of the same shard, which lie a tensor-parallel group apart.
-void add(OpName name, Pattern pattern, double bytes, double ranks, const Parallelism& parallel,
-         OpList& ops) {
-  if (ranks <= 1 || bytes <= 0) return;
+// A collective between replicas that hold the same weights.
+struct Sharers {
+  double ranks = 1;
+  std::int64_t stride = 1;  // from one replica to the next, in the order of devices
+};
+void add(OpName name, Pattern pattern, double bytes, const Sharers& sharers, OpList& ops) {
+  if (sharers.ranks <= 1 || bytes <= 0) return;
   const Family family = pattern == Pattern::all_reduce       ? Family::all_reduce
                         : pattern == Pattern::reduce_scatter ? Family::reduce_scatter
                                                              : Family::all_gather;
   ops.add(name, family, 1,
           Collective{.pattern = pattern,
                      .bytes = bytes,
-                     .ranks = std::int64_t(ranks),
-                     .stride = parallel.tp,
+                     .ranks = std::int64_t(sharers.ranks),
+                     .stride = sharers.stride,
                      .library = Library::general});
 }
 
 }  // namespace
 
-ReplicaTraffic replica_traffic(const StepContext& context, const StageSpan& span,
-                               const TrainSettings& train) {
-  const Parallelism& parallel = context.shard.parallel;
-  const ChunkWeights weights = chunk_weights(context.shard, span);
+void replica_ops(const Parallelism& parallel, const ChunkStates& states, const TrainSettings& train,
+                 ReplicaOps& ops) {
   const StateSharing replicas = replicas_of(parallel);
+  const Sharers dense{replicas.dense, parallel.tp};
+  const Sharers experts{replicas.experts, std::max(parallel.tp, parallel.ep)};
   const StateBytes bytes = state_bytes(train);
   const Pattern sum = train.zero == 0 ? Pattern::all_reduce : Pattern::reduce_scatter;
-  OpList gradients, gathered;
-  add(OpName::gradient_sum, sum, bytes.gradients * weights.dense, replicas.dense, parallel,
-      gradients);
-  add(OpName::gradient_sum, sum, bytes.gradients * weights.experts, replicas.experts, parallel,
-      gradients);
-  if (train.zero > 0) {
-    add(OpName::weight_gather, Pattern::all_gather, bytes.weights * weights.dense, replicas.dense,
-        parallel, gathered);
-    add(OpName::weight_gather, Pattern::all_gather, bytes.weights * weights.experts,
-        replicas.experts, parallel, gathered);
-  }
-  ReplicaTraffic traffic;
-  traffic.scatter = device_time(gradients, context, Phase::gradients, &traffic.rows).total();
-  traffic.gather = device_time(gathered, context, Phase::gradients, &traffic.rows).total();
-  return traffic;
+  add(OpName::gradient_sum, sum, bytes.gradients * states.trained.dense, dense, ops.scatter);
+  add(OpName::gradient_sum, sum, bytes.gradients * states.trained.experts, experts, ops.scatter);
+  if (train.zero == 0) return;
+  // Weights that are kept whole come back updated; those that are shared out come for every pass.
+  ChunkWeights read{bytes.weights * states.trained.dense, bytes.weights * states.trained.experts};
+  if (train.zero == 3) read = weight_bytes(states, train);
+  add(OpName::weight_gather, Pattern::all_gather, read.dense, dense, ops.gather);
+  add(OpName::weight_gather, Pattern::all_gather, read.experts, experts, ops.gather);
 }
 
 Seconds exposed_traffic(Seconds work, Seconds traffic, double layers, bool overlap,

@@ -1,23 +1,20 @@
 // What data-parallel replicas send one another for a chunk of layers, and how much of it work hides.
 #pragma once
 
-#include <vector>
-
 #include "engine/base/units.h"
 #include "engine/model/model_ops.h"
-#include "engine/step/kernel_row.h"
 #include "engine/step/step_time.h"
+#include "engine/training/train_memory.h"
 #include "engine/training/train_settings.h"
 
 namespace engine {
 
-struct ReplicaTraffic {
-  Seconds scatter;  // gradients are summed: once, or scattered to who keeps them
-  Seconds gather;   // weights are gathered from who keeps them
-  std::vector<KernelRow> rows;
+struct ReplicaOps {
+  OpList scatter;  // gradients are summed: once, or scattered to who keeps them
+  OpList gather;   // weights are gathered from who keeps them
 };
-ReplicaTraffic replica_traffic(const StepContext& context, const StageSpan& span,
-                               const TrainSettings& train);
+void replica_ops(const Parallelism& parallel, const ChunkStates& states, const TrainSettings& train,
+                 ReplicaOps& ops);
 
 // What a pass waits for traffic that goes on beside it: what is left of it when the work is done, the share of the first
 // layer, which nothing precedes, and the time by which its kernels slow the work down.

@@ -16,18 +16,24 @@ void add_layer(const ModelSpec& model, std::int64_t layer, LayerCounts& counts) 
 
 }  // namespace
 
-void cut_into_chunks(const ModelSpec& model, std::int64_t chunks, std::vector<StageSpan>& spans) {
-  spans.assign(std::size_t(chunks), {});
+void cut_into_chunks(const ModelSpec& model, const TrainSettings& train, std::int64_t chunks,
+                     std::vector<Chunk>& cut) {
+  cut.assign(std::size_t(chunks), {});
   const std::int64_t each = model.layers / chunks, longer = model.layers % chunks;
   const std::int64_t first_longer = (chunks - longer) / 2;
+  const std::int64_t first_trained =
+      train.method == Method::last_layers ? model.layers - train.trained_layers : 0;
   std::int64_t layer = 0;
   for (std::int64_t c = 0; c < chunks; ++c) {
-    StageSpan& span = spans[std::size_t(c)];
-    span.first = c == 0;
-    span.last = c == chunks - 1;
+    Chunk& chunk = cut[std::size_t(c)];
+    chunk.span.first = c == 0;
+    chunk.span.last = chunk.trained.last = c == chunks - 1;
+    // Only who trains all weights trains the embedding.
+    chunk.trained.first = chunk.span.first && train.method == Method::full;
     const bool is_longer = c >= first_longer && c < first_longer + longer;
-    for (std::int64_t i = 0; i < each + (is_longer ? 1 : 0); ++i) {
-      add_layer(model, layer++, span.layers);
+    for (std::int64_t i = 0; i < each + (is_longer ? 1 : 0); ++i, ++layer) {
+      add_layer(model, layer, chunk.span.layers);
+      if (layer >= first_trained) add_layer(model, layer, chunk.trained.layers);
     }
   }
 }
@@ -50,12 +56,13 @@ ChunkWeights chunk_weights(const ModelShard& shard, const StageSpan& span) {
     weights.experts = double(span.layers.mixture) * double(shard.experts.local) * matrices *
                       hidden * double(shard.expert_intermediate);
   }
-  if (span.first) weights.dense += counts.embedding / tp;
+  if (span.first) weights.ends += counts.embedding / tp;
   if (span.last) {
     // A tied output is the same matrix where one stage has both ends, and a copy of it elsewhere.
     const bool copied = model.tied_embeddings && !span.first;
-    weights.dense += (copied ? counts.embedding : counts.output) / tp + hidden;
+    weights.ends += (copied ? counts.embedding : counts.output) / tp + hidden;
   }
+  weights.dense += weights.ends;
   return weights;
 }
 

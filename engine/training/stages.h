@@ -6,17 +6,29 @@
 
 #include "engine/model/model_ops.h"
 #include "engine/model/model_shard.h"
+#include "engine/training/train_settings.h"
 
 namespace engine {
 
+// A chunk of layers, and the part of it that gradients pass through.
+struct Chunk {
+  StageSpan span;
+  StageSpan trained;
+
+  bool has_gradients() const { return trained.layers.all() > 0 || trained.last; }
+  bool operator==(const Chunk&) const = default;
+};
+
 // Cuts the layers into chunks as equal as can be, the longer ones in the middle: the first chunk has the embedding and
 // the last one the logits beside its layers.
-void cut_into_chunks(const ModelSpec& model, std::int64_t chunks, std::vector<StageSpan>& spans);
+void cut_into_chunks(const ModelSpec& model, const TrainSettings& train, std::int64_t chunks,
+                     std::vector<Chunk>& cut);
 
 // Weights that one device holds of a chunk.
 struct ChunkWeights {
   double dense = 0;    // copied to every data-parallel replica
   double experts = 0;  // copied to every replica that does not share them
+  double ends = 0;     // of the dense ones: embedding and output
   double total() const { return dense + experts; }
 };
 ChunkWeights chunk_weights(const ModelShard& shard, const StageSpan& span);

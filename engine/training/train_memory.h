@@ -1,10 +1,8 @@
-// What training keeps in the memory of one device, term by term, where it peaks.
+// What training keeps in the memory of one device, term by term.
 #pragma once
 
-#include <cstdint>
-
 #include "engine/base/units.h"
-#include "engine/model/model_shard.h"
+#include "engine/training/kept_activations.h"
 #include "engine/training/stages.h"
 #include "engine/training/train_settings.h"
 
@@ -17,19 +15,12 @@ struct TrainMemory {
   Bytes activations;  // of all passes that wait for their backward pass, and of the one at work
   Bytes logits;
   Bytes gathered;  // weights of other replicas, while a layer needs them (ZeRO 3)
+  Bytes context;   // keys and values of devices that share the sequence, while a layer needs them
   Bytes reserved;
   Bytes total() const {
-    return weights + gradients + optimizer + activations + logits + gathered + reserved;
+    return weights + gradients + optimizer + activations + logits + gathered + context + reserved;
   }
 };
-
-// Of one stage: its chunks, and for each how many passes wait at once.
-struct StageLoad {
-  const StageSpan& span;
-  double passes = 1;
-};
-TrainMemory chunk_memory(const ModelShard& shard, const StageLoad& load,
-                         const TrainSettings& train);
 
 // Replicas over which states of dense weights and of experts are shared out.
 struct StateSharing {
@@ -37,5 +28,22 @@ struct StateSharing {
   double experts = 1;
 };
 StateSharing replicas_of(const Parallelism& parallel);
+
+// Weights of a chunk on one device: all of them, and those that are trained.
+struct ChunkStates {
+  ChunkWeights all;
+  ChunkWeights trained;
+};
+
+// Bytes of the weights that passes read, frozen ones in their format, before replicas share anything out.
+ChunkWeights weight_bytes(const ChunkStates& states, const TrainSettings& train);
+
+// Weights, gradients, optimizer states and gathered weights of one chunk.
+TrainMemory state_memory(const ChunkStates& states, const Chunk& chunk, const Parallelism& parallel,
+                         const TrainSettings& train);
+
+// Of a stage: another of its chunks, with so many passes of it that wait at once.
+void add_chunk(const TrainMemory& states, const KeptActivations& activations, double passes,
+               TrainMemory& sum);
 
 }  // namespace engine

@@ -1,6 +1,12 @@
 #include "engine/training/train_ops.h"
 
+#include <algorithm>
+
 #include "engine/model/backward_ops.h"
+#include "engine/model/passes.h"
+#include "engine/training/adapters.h"
+#include "engine/training/context_ops.h"
+#include "engine/training/kept_activations.h"
 
 namespace engine {
 namespace {
@@ -33,9 +39,32 @@ void unfuse(double Unfused::*times, OpList& ops) {
   ops = unfused;
 }
 
-BatchShape batch_of(const TrainSettings& train, const ModelSpec& model, bool last) {
+// The tokens of a micro-batch that one device has, and its share of the query-key pairs. Packed documents see themselves
+// only: as many more pairs than equal ones as the mean square of their lengths exceeds the square of the mean.
+BatchShape batch_of(const TrainSettings& train, const ModelShard& shard, bool last) {
   BatchShape batch;
-  add_prefill(batch, train.micro_batch, train.sequence, 0, model.window);
+  const std::int64_t window = shard.model->window;
+  const std::int64_t length = train.document_length;
+  if (length > 0 && length < train.sequence) {
+    const double documents = double(train.micro_batch) * double(train.sequence) / double(length);
+    add_prefill(batch, 1, length, 0, window);
+    const double unequal = 1 + train.document_cv * train.document_cv;
+    batch.prefill_sequences = std::int64_t(documents + 0.5);
+    batch.prefill_tokens = train.micro_batch * train.sequence;
+    batch.prefill_pairs *= documents * unequal;
+    batch.prefill_kv_tokens *= documents;
+    batch.prefill_window_pairs *= documents;
+    batch.prefill_window_kv_tokens *= documents;
+  } else {
+    add_prefill(batch, train.micro_batch, train.sequence, 0, window);
+  }
+  const double sharing = double(shard.parallel.cp);
+  batch.prefill_tokens /= shard.parallel.cp;
+  batch.prefill_pairs /= sharing;
+  batch.prefill_window_pairs /= sharing;
+  batch.prefill_kv_tokens /= sharing;
+  batch.prefill_window_kv_tokens =
+      std::min(batch.prefill_window_kv_tokens, batch.prefill_kv_tokens);
   batch.sampled = last ? batch.prefill_tokens : 0;
   return batch;
 }
@@ -46,7 +75,8 @@ class Trained {
  public:
   Trained(const ModelShard& shard, const TrainSettings& train)
       : shard_(shard),
-        tokens_(double(train.micro_batch * train.sequence)),
+        train_(train),
+        tokens_(tokens_of_a_pass(train, shard.parallel)),
         split_(train.sequence_parallel ? double(shard.parallel.tp) : 1) {}
 
   void add(PlannedOp op, OpList& ops) const {
@@ -65,12 +95,45 @@ class Trained {
         op.family = Family::residual;
         op.op = loss();
         return ops.add(op);
+      case OpName::attention:
+      case OpName::attention_window:
+        if (shard_.parallel.cp == 1) return ops.add(op);
+        return add_shared_attention(op,
+                                    {.exchange = train_.context,
+                                     .devices = shard_.parallel.cp,
+                                     .stride = shard_.parallel.tp},
+                                    ops);
+      case OpName::experts:
+        return add_experts(op, ops);
       default:
+        if (train_.has_adapters() && !std::holds_alternative<Collective>(op.op) &&
+            !std::holds_alternative<Elementwise>(op.op)) {
+          return add_with_adapters(op, train_, ops);
+        }
         return split_ > 1 ? add_split(op, ops) : ops.add(op);
     }
   }
 
  private:
+  // Training libraries multiply each expert's tokens in one grouped product: what an exchange brings is sorted by expert
+  // before, and back into its order after it (Megatron's and DeepEP's dispatchers).
+  void add_experts(const PlannedOp& op, OpList& ops) const {
+    const auto& experts = std::get<Moe>(op.op);
+    if (train_.has_adapters()) {
+      add_with_adapters(op, train_, ops);
+    } else {
+      ops.add(op);
+    }
+    if (!experts.exchanged) return;
+    const double copies =
+        experts.tokens * double(experts.top_k * experts.local_experts) / double(experts.experts);
+    ops.add(OpName::experts, Family::residual, 2 * op.calls,
+            Elementwise{.rows = copies,
+                        .resident_bytes = 0,
+                        .cold_bytes = copies * double(experts.hidden) * 2 * kActivationBytes,
+                        .flops = 0});
+  }
+
   Elementwise loss() const {
     const double logits = tokens_ * double(shard_.vocabulary);
     return {.rows = tokens_,
@@ -82,14 +145,16 @@ class Trained {
   void add_split(PlannedOp op, OpList& ops) const {
     if (auto* sum = std::get_if<Collective>(&op.op);
         sum != nullptr && sum->pattern == Pattern::all_reduce) {
+      const bool attention = op.name == OpName::attention_reduce;
       sum->library = Library::general;
       sum->pattern = Pattern::reduce_scatter;
       op.family = Family::reduce_scatter;
-      ops.add(op);
+      add_beside(op, attention ? OpName::attention_out : OpName::down, ops);
       sum->pattern = Pattern::all_gather;
       op.family = Family::all_gather;
-      return ops.add(op);
+      return add_beside(op, attention ? OpName::gate_up : OpName::qkv, ops);
     }
+    op.beside = {.group = group_of(op.name), .stream = 0};
     if (op.name == OpName::input_norm || op.name == OpName::mlp_norm ||
         op.name == OpName::final_norm || op.name == OpName::embedding) {
       auto& pass = std::get<Elementwise>(op.op);
@@ -101,7 +166,38 @@ class Trained {
     ops.add(op);
   }
 
+  // Where products and the collectives between them go on in pieces: groups of one product and its collective; 0: none.
+  // The first two groups are a ring's.
+  std::uint8_t group_of(OpName product) const {
+    if (!train_.tp_overlap) return 0;
+    switch (product) {
+      case OpName::qkv:
+        return 3;
+      case OpName::attention_out:
+        return 4;
+      case OpName::gate_up:
+      case OpName::up:
+        return 5;
+      case OpName::down:
+        return 6;
+      default:
+        return 0;
+    }
+  }
+  // Of as many pieces as there are devices, one has nothing to go beside.
+  void add_beside(PlannedOp collective, OpName product, OpList& ops) const {
+    const std::uint8_t group = group_of(product);
+    if (group == 0) return ops.add(collective);
+    const double calls = collective.calls;
+    collective.calls = calls / split_;
+    ops.add(collective);
+    collective.calls = calls - collective.calls;
+    collective.beside = {.group = group, .stream = 1};
+    ops.add(collective);
+  }
+
   const ModelShard& shard_;
+  const TrainSettings& train_;
   double tokens_;
   double split_;  // devices that norms are split over
 };
@@ -116,28 +212,39 @@ bool is_recomputed(OpName name, Recompute what) {
     case Recompute::none:
       return false;
     case Recompute::attention:
-      return name == OpName::attention || name == OpName::attention_window;
+      return name == OpName::attention || name == OpName::attention_window ||
+             name == OpName::context_exchange || name == OpName::context_merge;
     case Recompute::full:
       return !at_an_end(name);
   }
   return false;
 }
 
-}  // namespace
-
-void pass_ops(const ModelShard& shard, const StageSpan& span, const TrainSettings& train,
-              PassOps& ops) {
-  const BatchShape batch = batch_of(train, *shard.model, span.last);
+void forward_ops(const ModelShard& shard, const StageSpan& span, const TrainSettings& train,
+                 OpList& ops) {
+  const BatchShape batch = batch_of(train, shard, span.last);
   OpList served;
   token_ops(shard, span, batch, served);
   attention_ops(shard, span, batch, served);
-  for (OpList* list : {&ops.forward, &ops.recomputed, &ops.inputs, &ops.weights}) list->clear();
   const Trained trained(shard, train);
-  for (const PlannedOp& op : served) trained.add(op, ops.forward);
-  for (const PlannedOp& op : ops.forward) {
+  for (const PlannedOp& op : served) trained.add(op, ops);
+}
+
+}  // namespace
+
+void pass_ops(const ModelShard& shard, const Chunk& chunk, const TrainSettings& train,
+              PassOps& ops) {
+  for (OpList* list : {&ops.forward, &ops.recomputed, &ops.inputs, &ops.weights}) list->clear();
+  forward_ops(shard, chunk.span, train, ops.forward);
+  const bool partly = chunk.trained != chunk.span;
+  OpList trained;
+  if (partly && chunk.has_gradients()) forward_ops(shard, chunk.trained, train, trained);
+  const OpList& kept = partly ? trained : ops.forward;
+  for (const PlannedOp& op : kept) {
     if (is_recomputed(op.name, train.recompute)) ops.recomputed.add(op);
   }
-  backward_ops(ops.forward, ops.inputs, ops.weights);
+  backward_ops(kept, ops.inputs, ops.weights);
+  if (train.has_adapters()) keep_adapters(ops.weights);
   if (train.fused) return;
   unfuse(&Unfused::forward, ops.forward);
   unfuse(&Unfused::forward, ops.recomputed);
@@ -147,12 +254,14 @@ void pass_ops(const ModelShard& shard, const StageSpan& span, const TrainSetting
 Collective stage_transfer(const ModelShard& shard, const TrainSettings& train) {
   constexpr double value_bytes = 2;
   const Parallelism& parallel = shard.parallel;
-  return {.pattern = Pattern::send_recv,
-          .bytes = double(train.micro_batch * train.sequence) * double(shard.model->hidden) *
-                   value_bytes / double(parallel.tp),
-          .ranks = 2,
-          // Devices that share layers lie next to one another, then replicas, then stages.
-          .stride = parallel.tp * parallel.dp};
+  return {
+      .pattern = Pattern::send_recv,
+      .bytes = tokens_of_a_pass(train, parallel) * double(shard.model->hidden) * value_bytes /
+               double(parallel.tp),
+      .ranks = 2,
+      // Devices that share layers lie next to one another, then those that share sequences, then replicas, then
+      // stages.
+      .stride = parallel.tp * parallel.cp * parallel.dp};
 }
 
 }  // namespace engine

@@ -3,6 +3,7 @@
 
 #include "engine/model/model_ops.h"
 #include "engine/model/model_shard.h"
+#include "engine/training/stages.h"
 #include "engine/training/train_settings.h"
 
 namespace engine {
@@ -11,11 +12,11 @@ struct PassOps {
   OpList forward;
   OpList recomputed;  // of the forward pass, once more before the backward pass
   OpList inputs;      // gradients of what came in
-  OpList weights;     // gradients of weights
+  OpList weights;     // gradients of weights, or of adapters
 };
 
 // Without the way to the next stage.
-void pass_ops(const ModelShard& shard, const StageSpan& span, const TrainSettings& train,
+void pass_ops(const ModelShard& shard, const Chunk& chunk, const TrainSettings& train,
               PassOps& ops);
 
 // What one stage sends to the next for a micro-batch.

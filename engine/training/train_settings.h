@@ -32,6 +32,33 @@ constexpr std::array<std::string_view, 3> enum_names(Recompute) {
   return {"none", "attention", "full"};
 }
 
+// How devices that share a sequence (parallel.cp) come by one another's keys and values.
+enum class ContextExchange : std::uint8_t {
+  ring,        // they go from neighbour to neighbour, beside attention
+  all_gather,  // every device gathers all of them before attention
+  all_to_all,  // each device gets whole sequences of some heads
+};
+constexpr std::array<std::string_view, 3> enum_names(ContextExchange) {
+  return {"ring", "all_gather", "all_to_all"};
+}
+
+// Which weights are trained.
+enum class Method : std::uint8_t {
+  full,
+  lora,         // low-rank adapters beside frozen products
+  qlora,        // the same, with the frozen products' weights in four bits
+  last_layers,  // the last layers and the output
+};
+constexpr std::array<std::string_view, 4> enum_names(Method) {
+  return {"full", "lora", "qlora", "last_layers"};
+}
+
+// Products that have adapters.
+enum class LoraTargets : std::uint8_t { attention, mlp, all };
+constexpr std::array<std::string_view, 3> enum_names(LoraTargets) {
+  return {"attention", "mlp", "all"};
+}
+
 enum class Optimizer : std::uint8_t { adamw, adam8bit, adafactor, muon, sgd };
 constexpr std::array<std::string_view, 5> enum_names(Optimizer) {
   return {"adamw", "adam8bit", "adafactor", "muon", "sgd"};
@@ -56,11 +83,28 @@ struct TrainSettings {
   StateFormat moments = StateFormat::fp32;
   std::int64_t zero = 0;
   bool sequence_parallel = false;
+  bool tp_overlap = false;
   bool overlap = true;
   bool fused = true;
   bool fused_loss = true;
   Bytes reserved_memory{2e9};
   double tokens = 0;
+  ContextExchange context = ContextExchange::ring;
+  std::int64_t document_length = 0;
+  double document_cv = 0;
+  Method method = Method::full;
+  std::int64_t lora_rank = 16;
+  LoraTargets lora_targets = LoraTargets::all;
+  std::int64_t trained_layers = 1;
+  bool offload_optimizer = false;
+  BytesPerSecond host_memory_bandwidth{50e9};
+  double jitter = 0;
+  Seconds device_mtbf;
+  BytesPerSecond checkpoint_bandwidth{100e9};
+  Seconds checkpoint_interval;
+  Seconds restart_time{600};
+
+  bool has_adapters() const { return method == Method::lora || method == Method::qlora; }
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -93,6 +137,10 @@ struct TrainSettings {
         between(0, 3));
     visit("sequence_parallel", self.sequence_parallel,
           "norms and residuals are split over the tensor-parallel devices, by sequence", any_value);
+    visit("tp_overlap", self.tp_overlap,
+          "gathers and scatters of sequence parallelism go on in pieces beside the product that "
+          "follows or precedes them",
+          any_value);
     visit("overlap", self.overlap,
           "gradients and gathered weights travel while the device computes", any_value);
     visit(
@@ -108,6 +156,47 @@ struct TrainSettings {
     visit("reserved_memory", self.reserved_memory,
           "memory outside tensors: context, communication buffers, fragments", non_negative);
     visit("tokens", self.tokens, "tokens of the whole run; 0: no run is planned", non_negative);
+    visit("context", self.context,
+          "how devices that share a sequence (parallel.cp) get one another's keys and values: ring "
+          "(beside attention), all_gather (before it), all_to_all (whole sequences of some heads)",
+          any_value);
+    visit("document_length", self.document_length,
+          "mean tokens of the documents that are packed into one sequence and do not see one "
+          "another; 0: a sequence is one document",
+          non_negative);
+    visit("document_cv", self.document_cv,
+          "how unequal packed documents are: deviation of their length over its mean",
+          non_negative);
+    visit(
+        "method", self.method,
+        "what is trained: all weights (full), adapters beside frozen weights in 16 bits (lora) or "
+        "in 4 bits (qlora), or the last layers and the output (last_layers)",
+        any_value);
+    visit("lora_rank", self.lora_rank, "rank of each adapter", between(1, 1 << 14));
+    visit("lora_targets", self.lora_targets,
+          "products that have adapters: those of attention, those of the dense MLP, or all; routed "
+          "experts have none",
+          any_value);
+    visit("trained_layers", self.trained_layers, "layers, from the last one, that are trained",
+          at_least(1));
+    visit("offload_optimizer", self.offload_optimizer,
+          "optimizer states lie in the host's memory and its processors update the weights",
+          any_value);
+    visit("host_memory_bandwidth", self.host_memory_bandwidth,
+          "bandwidth of the host's memory, the share of one device", positive.faster());
+    visit("jitter", self.jitter,
+          "deviation of one device's time of a step over its mean; all wait for the slowest",
+          non_negative);
+    visit("device_mtbf", self.device_mtbf,
+          "mean time between failures of one device that stop the run; 0: nothing fails",
+          non_negative);
+    visit("checkpoint_bandwidth", self.checkpoint_bandwidth,
+          "rate at which the whole job writes a checkpoint", positive);
+    visit("checkpoint_interval", self.checkpoint_interval,
+          "time from one checkpoint to the next; 0: the one with which the run takes least",
+          non_negative);
+    visit("restart_time", self.restart_time,
+          "from a failure until the run goes on from its last checkpoint", non_negative);
   }
 
   bool operator==(const TrainSettings&) const = default;

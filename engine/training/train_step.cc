@@ -1,128 +1,65 @@
 #include "engine/training/train_step.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
-#include <string>
+#include <vector>
 
+#include "engine/training/chunk_kinds.h"
+#include "engine/training/optimizer_step.h"
 #include "engine/training/pipeline_schedule.h"
 #include "engine/training/replica_traffic.h"
-#include "engine/training/stages.h"
 #include "engine/training/state_bytes.h"
-#include "engine/training/train_ops.h"
 
 namespace engine {
 namespace {
 
-// A fused AdamW (PyTorch 2.11 on an H200, 0.4 to 8 billion weights) takes as long as so many plain passes over what it
-// reads and writes.
-constexpr double kOptimizerPasses = 1.72;
-
-// The passes of one micro-batch through one chunk.
-struct ChunkPasses {
-  DeviceTime forward, recomputed, inputs, weights;
-  Seconds forward_time, recompute_time, inputs_time, weights_time;
-  // Of these: they wait for weights or gradients of other replicas; and traffic that passes beside them.
-  Seconds waiting, hidden;
-
-  Seconds backward_time() const { return recompute_time + inputs_time + weights_time; }
-};
-
-// The device cannot run ahead of the launches.
-Seconds pass_time(const DeviceTime& device, const HostSettings& host) {
-  const double launches = device.launches();
-  const Seconds launching = host.launch_cost * launches;
-  return std::max(device.total() + host.kernel_gap * launches, launching);
+std::int64_t chunks_per_stage_of(const TrainSettings& train) {
+  return train.schedule == Schedule::interleaved ? train.virtual_stages : 1;
 }
 
 class TrainStep {
  public:
-  TrainStep(const StepContext& context, const TrainSettings& train)
-      : context_(context), train_(train), parallel_(context.shard.parallel) {
-    chunks_per_stage_ = train.schedule == Schedule::interleaved ? train.virtual_stages : 1;
-    micro_batches_ = train.global_batch / (train.micro_batch * parallel_.dp);
-    cut_into_chunks(*context.shard.model, parallel_.pp * chunks_per_stage_, spans_);
-    passes_.reserve(spans_.size());
-    for (std::size_t c = 0; c < spans_.size(); ++c) passes_.push_back(passes_of(c));
-  }
+  TrainStep(const StepContext& context, const TrainSettings& train, TrainScratch& scratch)
+      : context_(context),
+        train_(train),
+        parallel_(context.shard.parallel),
+        chunks_per_stage_(chunks_per_stage_of(train)),
+        micro_batches_(train.global_batch / (train.micro_batch * parallel_.dp)),
+        chunks_(context, train, parallel_.pp * chunks_per_stage_, scratch) {}
 
   TrainStepTime run(Breakdown& rows) {
+    TrainStepTime step;
+    add_memory(step);
+    if (step.memory.total() > context_.device.memory_capacity) return step;
+    chunks_.find_times();
     const Pipeline pipeline = pipeline_of();
+    context_.charge(work_of(pipeline));
     const PipelineTime time = pipeline_time(pipeline);
     const std::size_t stage = busiest_stage();
-    TrainStepTime step;
-    const double count = double(micro_batches_);
-    for (std::size_t c = stage; c < spans_.size(); c += std::size_t(parallel_.pp)) {
-      const ChunkPasses& passes = passes_[c];
-      step.forward += passes.forward_time * count;
-      step.recompute += passes.recompute_time * count;
-      step.backward += passes.backward_time() * count;
-      for (const DeviceTime* part :
-           {&passes.forward, &passes.recomputed, &passes.inputs, &passes.weights}) {
-        step.device.add(*part, count);
-      }
-      add_rows(c, count, rows);
-    }
+    add_passes(stage, step, rows);
     step.bubble = std::max(Seconds{0}, time.total - step.forward - step.backward);
-    const Seconds optimizer = optimizer_time(stage, rows);
-    step.optimizer = optimizer;
+    step.optimizer =
+        optimizer_time({.weights = updated_weights(stage), .backward = last_backward(stage)},
+                       train_, context_, rows);
     add_traffic(stage, step, rows);
-    step.iteration = time.total + step.optimizer + step.exposed;
-    for (std::size_t c = stage; c < spans_.size(); c += std::size_t(parallel_.pp)) {
-      step.exposed += passes_[c].waiting * count;
-      step.hidden += passes_[c].hidden * count;
-    }
-    add_memory(pipeline, step);
+    add_states(step);
     add_flops(step);
+    step.iteration = time.total + step.optimizer + after_passes_;
     step.saved = step.device.saved();
     step.saved[Bound::network] += step.exposed;
     return step;
   }
 
  private:
-  // Chunks with the same layers take the same time: all but the ends, as a rule.
-  ChunkPasses passes_of(std::size_t chunk) {
-    const StageSpan& span = spans_[chunk];
-    for (std::size_t c = 0; c < chunk; ++c) {
-      const StageSpan& other = spans_[c];
-      if (other.layers == span.layers && other.first == span.first && other.last == span.last) {
-        return passes_[c];
-      }
-    }
-    context_.charge(kWorkOfAStep);
-    pass_ops(context_.shard, span, train_, ops_);
-    ChunkPasses passes;
-    passes.forward = device_time(ops_.forward, context_, Phase::forward, nullptr);
-    passes.recomputed = device_time(ops_.recomputed, context_, Phase::recompute, nullptr);
-    passes.inputs = device_time(ops_.inputs, context_, Phase::backward, nullptr);
-    passes.weights = device_time(ops_.weights, context_, Phase::backward, nullptr);
-    passes.forward_time = pass_time(passes.forward, context_.host);
-    passes.recompute_time = pass_time(passes.recomputed, context_.host);
-    passes.inputs_time = pass_time(passes.inputs, context_.host);
-    passes.weights_time = pass_time(passes.weights, context_.host);
-    with_gathers(span, passes);
-    return passes;
-  }
-
-  // Weights that replicas share out are gathered for each pass, and gradients scattered after it.
-  void with_gathers(const StageSpan& span, ChunkPasses& passes) const {
-    if (train_.zero < 3) return;
-    const ReplicaTraffic traffic = replica_traffic(context_, span, train_);
-    const auto go_beside = [&](Seconds takes, Seconds& work) {
-      const Seconds exposed =
-          exposed_traffic(work, takes, double(span.layers.all()), train_.overlap, context_.device);
-      work += exposed;
-      passes.waiting += exposed;
-      passes.hidden += takes - std::min(takes, exposed);
-    };
-    go_beside(traffic.gather, passes.forward_time);
-    go_beside(traffic.gather + traffic.scatter, passes.inputs_time);
+  template <class Visit>
+  void each_chunk(std::size_t stage, Visit&& visit) const {
+    for (std::size_t c = stage; c < chunks_.size(); c += std::size_t(parallel_.pp)) visit(c);
   }
 
   Pipeline pipeline_of() {
     const bool put_off = train_.schedule == Schedule::zero_bubble;
     times_.clear();
-    for (const ChunkPasses& passes : passes_) {
+    for (std::size_t c = 0; c < chunks_.size(); ++c) {
+      const ChunkPasses& passes = chunks_[c].passes;
       times_.push_back(
           {passes.forward_time,
            put_off ? passes.recompute_time + passes.inputs_time : passes.backward_time(),
@@ -141,9 +78,7 @@ class TrainStep {
     Seconds most;
     for (std::size_t stage = 0; stage < std::size_t(parallel_.pp); ++stage) {
       Seconds busy;
-      for (std::size_t c = stage; c < passes_.size(); c += std::size_t(parallel_.pp)) {
-        busy += passes_[c].forward_time + passes_[c].backward_time();
-      }
+      each_chunk(stage, [&](std::size_t c) { busy += chunks_[c].passes.time(); });
       if (busy > most) {
         most = busy;
         busiest = stage;
@@ -152,77 +87,94 @@ class TrainStep {
     return busiest;
   }
 
-  void add_rows(std::size_t chunk, double count, Breakdown& rows) {
-    pass_ops(context_.shard, spans_[chunk], train_, ops_);
-    const auto add = [&](const OpList& ops, Phase phase) {
-      row_scratch_.clear();
-      device_time(ops, context_, phase, &row_scratch_);
-      for (const KernelRow& row : row_scratch_) rows.add(row, count);
-    };
-    add(ops_.forward, Phase::forward);
-    add(ops_.recomputed, Phase::recompute);
-    add(ops_.inputs, Phase::backward);
-    add(ops_.weights, Phase::backward);
+  void add_passes(std::size_t stage, TrainStepTime& step, Breakdown& rows) {
+    const double count = double(micro_batches_);
+    each_chunk(stage, [&](std::size_t c) {
+      const ChunkPasses& passes = chunks_[c].passes;
+      step.forward += passes.forward_time * count;
+      step.recompute += passes.recompute_time * count;
+      step.backward += passes.backward_time() * count;
+      step.exposed += passes.waiting * count;
+      step.hidden += passes.hidden * count;
+      for (const DeviceTime* part :
+           {&passes.forward, &passes.recomputed, &passes.inputs, &passes.weights}) {
+        step.device.add(*part, count);
+      }
+      chunks_.add_rows(c, count, rows);
+    });
   }
 
-  double stage_weights(std::size_t stage) const {
+  double updated_weights(std::size_t stage) const {
+    const StateSharing replicas = replicas_of(parallel_);
     double weights = 0;
-    for (std::size_t c = stage; c < spans_.size(); c += std::size_t(parallel_.pp)) {
-      const ChunkWeights chunk = chunk_weights(context_.shard, spans_[c]);
-      const StateSharing replicas = replicas_of(parallel_);
-      weights += train_.zero > 0 ? chunk.dense / replicas.dense + chunk.experts / replicas.experts
-                                 : chunk.total();
-    }
+    each_chunk(stage, [&](std::size_t c) {
+      const ChunkWeights& trained = chunks_[c].states.trained;
+      weights += train_.zero > 0
+                     ? trained.dense / replicas.dense + trained.experts / replicas.experts
+                     : trained.total();
+    });
     return weights;
   }
-
-  Seconds optimizer_time(std::size_t stage, Breakdown& rows) {
-    const double bytes =
-        kOptimizerPasses * stage_weights(stage) * optimizer_traffic(state_bytes(train_));
-    OpList ops;
-    ops.add(OpName::optimizer, Family::residual, 1,
-            Elementwise{.rows = 1, .resident_bytes = 0, .cold_bytes = bytes, .flops = 0});
-    row_scratch_.clear();
-    const DeviceTime time = device_time(ops, context_, Phase::optimizer, &row_scratch_);
-    for (const KernelRow& row : row_scratch_) rows.add(row);
-    return time.total();
+  Seconds last_backward(std::size_t stage) const {
+    Seconds time;
+    each_chunk(stage, [&](std::size_t c) { time += chunks_[c].passes.backward_time(); });
+    return time;
   }
 
-  // Gradients travel behind the last backward pass, and updated weights ahead of the first forward pass.
+  // Gradients travel behind the last backward pass, and updated weights ahead of the first forward pass; weights that are
+  // shared out travel in every pass, whose time has it.
   void add_traffic(std::size_t stage, TrainStepTime& step, Breakdown& rows) {
     if (parallel_.dp * parallel_.cp == 1) return;
-    for (std::size_t c = stage; c < spans_.size(); c += std::size_t(parallel_.pp)) {
-      const ReplicaTraffic traffic = replica_traffic(context_, spans_[c], train_);
-      const double layers = double(spans_[c].layers.all());
-      const auto wait = [&](Seconds work, Seconds takes) {
-        const Seconds exposed =
-            exposed_traffic(work, takes, layers, train_.overlap, context_.device);
-        step.exposed += exposed;
-        step.hidden += takes - std::min(takes, exposed);
-      };
-      if (train_.zero < 3) {
-        wait(passes_[c].backward_time(), traffic.scatter);
-        if (train_.zero > 0) wait(passes_[c].forward_time, traffic.gather);
+    each_chunk(stage, [&](std::size_t c) {
+      const ChunkKind& kind = chunks_[c];
+      ReplicaOps ops;
+      replica_ops(parallel_, kind.states, train_, ops);
+      if (train_.zero == 3) {
+        const Seconds all = kind.gather * 2.0 + kind.scatter;
+        const double hidden = all.value > 0 ? kind.passes.hidden / all : 0;
+        add_rows(ops.gather, 2.0 * double(micro_batches_), hidden, rows);
+        add_rows(ops.scatter, double(micro_batches_), hidden, rows);
+        return;
       }
-      for (const KernelRow& row : traffic.rows)
-        rows.add(row, train_.zero < 3 ? 1 : double(micro_batches_));
+      add_rows(ops.scatter, 1, wait(kind, kind.passes.backward_time(), kind.scatter, step), rows);
+      add_rows(ops.gather, 1, wait(kind, kind.passes.forward_time, kind.gather, step), rows);
+    });
+  }
+  // Returns the share that work hides.
+  double wait(const ChunkKind& kind, Seconds work, Seconds takes, TrainStepTime& step) {
+    if (takes.value <= 0) return 0;
+    const Seconds exposed = exposed_traffic(work, takes, double(kind.chunk.span.layers.all()),
+                                            train_.overlap, context_.device);
+    const Seconds hidden = takes - std::min(takes, exposed);
+    after_passes_ += exposed;
+    step.exposed += exposed;
+    step.hidden += hidden;
+    return hidden / takes;
+  }
+  void add_rows(const OpList& ops, double count, double hidden, Breakdown& rows) {
+    row_scratch_.clear();
+    device_time(ops, context_, Phase::gradients, &row_scratch_);
+    for (KernelRow& row : row_scratch_) {
+      row.work.hidden = row.work.time * hidden;
+      row.work.low *= 1 - hidden;
+      row.work.high *= 1 - hidden;
+      rows.add(row, count);
     }
   }
 
-  void add_memory(const Pipeline& pipeline, TrainStepTime& step) const {
+  void add_memory(TrainStepTime& step) {
+    times_.resize(chunks_.size());
+    const Pipeline pipeline{.schedule = train_.schedule,
+                            .stages = parallel_.pp,
+                            .micro_batches = micro_batches_,
+                            .chunks = times_};
     Bytes most{-1};
     for (std::int64_t stage = 0; stage < parallel_.pp; ++stage) {
       TrainMemory sum;
       const double held = double(passes_held(pipeline, stage)) / double(chunks_per_stage_);
-      for (std::size_t c = std::size_t(stage); c < spans_.size(); c += std::size_t(parallel_.pp)) {
-        const TrainMemory chunk = chunk_memory(context_.shard, {spans_[c], held}, train_);
-        sum.weights += chunk.weights;
-        sum.gradients += chunk.gradients;
-        sum.optimizer += chunk.optimizer;
-        sum.activations += chunk.activations;
-        sum.logits += chunk.logits;
-        sum.gathered = std::max(sum.gathered, chunk.gathered);
-      }
+      each_chunk(std::size_t(stage), [&](std::size_t c) {
+        add_chunk(chunks_[c].memory, chunks_[c].activations, held, sum);
+      });
       sum.reserved = train_.reserved_memory;
       if (sum.total() <= most) continue;
       most = sum.total();
@@ -231,16 +183,26 @@ class TrainStep {
     }
   }
 
+  void add_states(TrainStepTime& step) const {
+    const double owners = double(std::max(parallel_.tp, parallel_.ep));
+    for (std::size_t c = 0; c < chunks_.size(); ++c) {
+      const ChunkWeights& trained = chunks_[c].states.trained;
+      step.trained_weights += trained.dense * double(parallel_.tp) + trained.experts * owners;
+    }
+    const StateBytes bytes = state_bytes(train_);
+    step.checkpoint = Bytes{step.trained_weights * (bytes.weights + bytes.optimizer())};
+  }
+
   void add_flops(TrainStepTime& step) const {
     Flops once, done;
-    for (const ChunkPasses& passes : passes_) {
+    for (std::size_t c = 0; c < chunks_.size(); ++c) {
+      const ChunkPasses& passes = chunks_[c].passes;
       once += passes.forward.flops() + passes.inputs.flops() + passes.weights.flops();
-      done += passes.forward.flops() + passes.recomputed.flops() + passes.inputs.flops() +
-              passes.weights.flops();
+      done += passes.recomputed.flops();
     }
     const double passes = double(micro_batches_ * parallel_.tp * parallel_.dp * parallel_.cp);
     step.model_flops = once * passes;
-    step.device_flops = done * passes;
+    step.device_flops = (once + done) * passes;
   }
 
   const StepContext& context_;
@@ -248,54 +210,17 @@ class TrainStep {
   const Parallelism& parallel_;
   std::int64_t chunks_per_stage_ = 1;
   std::int64_t micro_batches_ = 1;
-  std::vector<StageSpan> spans_;
-  std::vector<ChunkPasses> passes_;
+  ChunkKinds chunks_;
   std::vector<ChunkTime> times_;
-  PassOps ops_;
+  Seconds after_passes_;  // exposed traffic that is no part of a pass
   std::vector<KernelRow> row_scratch_;
 };
 
-Refusal refused(std::string why) { return {ReasonClass::divisibility, std::move(why)}; }
-
 }  // namespace
 
-std::optional<Refusal> train_problem(const ModelSpec& model, const Parallelism& parallel,
-                                     const TrainSettings& train) {
-  const std::int64_t pass = train.micro_batch * parallel.dp;
-  if (train.global_batch % pass != 0) {
-    return refused(
-        fmt::format("train.global_batch {} is not a multiple of train.micro_batch x "
-                    "parallel.dp ({})",
-                    train.global_batch, pass));
-  }
-  const bool interleaved = train.schedule == Schedule::interleaved;
-  if (!interleaved && train.virtual_stages > 1) {
-    return refused("train.virtual_stages needs train.schedule: interleaved");
-  }
-  const std::int64_t chunks = parallel.pp * (interleaved ? train.virtual_stages : 1);
-  if (chunks > model.layers) {
-    return refused(
-        fmt::format("{} chunks of layers (parallel.pp x train.virtual_stages) exceed "
-                    "model.layers {}",
-                    chunks, model.layers));
-  }
-  const std::int64_t micro_batches = train.global_batch / pass;
-  if (interleaved && micro_batches % parallel.pp != 0) {
-    return refused(
-        fmt::format("the interleaved schedule needs a multiple of parallel.pp {} "
-                    "micro-batches; there are {}",
-                    parallel.pp, micro_batches));
-  }
-  if (train.sequence_parallel && train.sequence % parallel.tp != 0) {
-    return refused(fmt::format("train.sequence {} cannot be split {} ways (parallel.tp)",
-                               train.sequence, parallel.tp));
-  }
-  return std::nullopt;
-}
-
 TrainStepTime train_step_time(const StepContext& context, const TrainSettings& train,
-                              Breakdown& rows) {
-  return TrainStep(context, train).run(rows);
+                              TrainScratch& scratch, Breakdown& rows) {
+  return TrainStep(context, train, scratch).run(rows);
 }
 
 }  // namespace engine

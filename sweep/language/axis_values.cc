@@ -154,11 +154,23 @@ class FormReader {
     }
     std::vector<Edit> edits;
     if (target_.leaf == nullptr) {
-      edits = merged(read_section(*target_.section, *written, said_, reading_));
+      const std::vector<Assignment> fields =
+          read_section(*target_.section, *written, said_, reading_);
+      for (const Assignment& field : fields) refuse_elsewhere(field);
+      edits = merged(fields);
     } else if (auto read = read_value(*target_.leaf, *written, said_, reading_)) {
       edits = leaf_edits(number_of(*target_.leaf), std::move(*read), written->where, reading_);
     }
     form_.add(std::move(label), edits, when);
+  }
+
+  // One path, one axis: what lies elsewhere moves beside it.
+  void refuse_elsewhere(const Assignment& field) {
+    const std::string& section = target_.section->path;
+    if (field.path == section || field.path.starts_with(section + ".")) return;
+    reading_.mistake(field.where, said_ + ": an axis over it cannot set " + field.path,
+                     "move both together, as in 'zip: {" + section + ": [...], " + field.path +
+                         ": [...]}', or set it under 'base'");
   }
 
   void refuse_repeats(const Node& node) {

@@ -18,6 +18,11 @@ using engine::Leaf;
 using engine::LeafTable;
 using engine::Section;
 
+struct OtherName {
+  std::string_view said, meant;
+};
+constexpr OtherName kOtherNames[] = {{"speculation.draft", "draft.model"}};
+
 // Names one may write directly under a section.
 std::vector<std::string> keys_under(const Section* section) {
   const std::string prefix = section == nullptr ? "" : section->path + ".";
@@ -29,6 +34,7 @@ std::vector<std::string> keys_under(const Section* section) {
   };
   for (const Leaf& leaf : engine::leaf_table().leaves) add(leaf.path);
   for (const Section& other : engine::leaf_table().sections) add(other.path);
+  for (const OtherName& name : kOtherNames) add(std::string(name.said));
   if (section != nullptr && !section->library.empty()) keys.emplace_back("from");
   if (section != nullptr && section->library == "models") keys.emplace_back("hf_config");
   return keys;
@@ -51,6 +57,11 @@ std::string key_hint(const std::string& key, const Section* section) {
 }
 
 }  // namespace
+
+std::string meant_by(std::string_view path) {
+  const auto* const found = std::ranges::find(kOtherNames, path, &OtherName::said);
+  return std::string(found != std::end(kOtherNames) ? found->meant : path);
+}
 
 std::vector<std::string> all_paths() {
   std::vector<std::string> paths;
@@ -91,7 +102,7 @@ std::vector<Assignment> read_fields(const Node& map, const FieldScope& scope, Re
     if (key == "from" || key == "hf_config") {
       if (scope.section != nullptr && !scope.section->library.empty()) continue;  // read_section's
     }
-    const std::string path = prefix + key;
+    const std::string path = meant_by(prefix + key);
     const std::string said = scope.said + key;
     const int leaf = table.find_leaf(path);
     std::vector<Assignment> found;

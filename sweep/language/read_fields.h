@@ -26,6 +26,10 @@ std::vector<Assignment> read_fields(const Node& map, const FieldScope& scope, Re
 std::vector<Assignment> read_section(const engine::Section& section, const Node& node,
                                      std::string_view said, Reading& reading);
 
+// What a path stands for: `speculation.draft` names the model of the deployment that drafts. Other paths
+// stand for themselves.
+std::string meant_by(std::string_view path);
+
 // A leaf or section by its full path, with a mistake and a suggestion where there is none such.
 struct Target {
   const engine::Leaf* leaf = nullptr;

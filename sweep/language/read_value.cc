@@ -1,8 +1,9 @@
 #include "sweep/language/read_value.h"
 
+#include <algorithm>
 #include <filesystem>
-
 #include <limits>
+#include <vector>
 
 #include "sweep/input/utf8.h"
 #include "sweep/language/load_spec.h"
@@ -72,6 +73,46 @@ std::optional<LeafValue> read_text_leaf(const Leaf& leaf, const Node& node, cons
   return std::nullopt;
 }
 
+// Numbers as a list, or as one text with spaces between them: how tables and resolved sweeps have it.
+std::vector<Node> listed(const Node& node) {
+  if (node.is_sequence()) return node.items;
+  std::vector<Node> items;
+  std::size_t end = 0;
+  for (std::size_t at = 0; (at = node.text.find_first_not_of(' ', end)) != std::string::npos;) {
+    end = std::min(node.text.find(' ', at), node.text.size());
+    items.push_back(node);
+    items.back().text = node.text.substr(at, end - at);
+  }
+  return items;
+}
+
+std::optional<LeafValue> read_list(const Leaf& leaf, const Node& node, const std::string& said,
+                                   Reading& reading) {
+  constexpr std::size_t most = 64;
+  const std::vector<Node> items = listed(node);
+  if (node.is_map() || items.size() > most) {
+    reading.mistake(
+        node.where,
+        said + (node.is_map() ? ": a map" : ": more than 64 values") + " is not a list of numbers",
+        "write one number, or a list as in '[0.8, 0.7]'");
+    return std::nullopt;
+  }
+  std::string text;
+  bool sound = true;
+  for (const Node& item : items) {
+    const auto value = item.is_scalar() ? parse_number(item.text) : std::nullopt;
+    if (!value) {
+      const std::string what =
+          item.is_scalar() ? in_quotes(item.text) : std::string(name_of(item.kind));
+      reading.mistake(item.where, said + ": " + what + " is not a number",
+                      "write one number, or a list as in '[0.8, 0.7]'");
+    }
+    sound = sound && value && check_range(leaf, *value, item, said, reading);
+    if (sound) text += (text.empty() ? "" : " ") + format_number(*value);
+  }
+  return sound ? std::optional<LeafValue>(text) : std::nullopt;
+}
+
 std::string bound_text(const Leaf& leaf, double bound) {
   return leaf.kind == LeafKind::quantity ? format_quantity(bound, leaf.unit) : format_number(bound);
 }
@@ -115,6 +156,7 @@ std::optional<LeafValue> read_value(const Leaf& leaf, const Node& node, std::str
     reading.mistake(node.where, name + " has no value", "write one, or remove the key");
     return std::nullopt;
   }
+  if (leaf.range.list) return read_list(leaf, node, name, reading);
   if (!node.is_scalar()) {
     reading.mistake(node.where, name + ": " + std::string(name_of(node.kind)) + " is not a value",
                     node.is_sequence() ? "one value goes here; a list of values goes under 'axes'"

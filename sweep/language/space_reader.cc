@@ -197,11 +197,13 @@ SpaceNode SpaceReader::read_entry(const NodeEntry& entry) {
 
 SpaceNode SpaceReader::read_values_axis(const NodeEntry& entry, FormPlace place) {
   SpaceNode node = empty_node();
-  const Target target = find_target(entry.key, reading_);
+  Node path = entry.key;
+  path.text = meant_by(path.text);
+  const Target target = find_target(path, reading_);
   if (target.leaf == nullptr && target.section == nullptr) return node;
   AxisForm form = read_form(target, entry, place, reading_);
   node.size = form.settings.size();
-  node.axis = add_axis(entry.key, std::move(form), place);
+  node.axis = add_axis(path, std::move(form), place);
   return node;
 }
 

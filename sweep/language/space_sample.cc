@@ -76,10 +76,12 @@ SpaceNode SpaceReader::read_dimension(const NodeEntry& entry,
                                       const SampleDimension::Options& given) {
   SpaceNode node;
   node.kind = SpaceNode::Kind::values;
-  const Target target = find_target(entry.key, reading_);
+  Node path = entry.key;
+  path.text = meant_by(path.text);
+  const Target target = find_target(path, reading_);
   if (target.leaf == nullptr && target.section == nullptr) return node;
   node.axis =
-      add_axis(entry.key, read_form(target, entry, FormPlace::sample, reading_), FormPlace::sample);
+      add_axis(path, read_form(target, entry, FormPlace::sample, reading_), FormPlace::sample);
   SampleDimension::Options options = given;
   options.lane = std::uint32_t(std::uint64_t(text_code(entry.key.text)));
   if (options.method == SampleMethod::sobol && options.sobol_dimension >= kSobolDimensions) {

@@ -80,6 +80,35 @@ BENCHMARK_CAPTURE(Serving, no_evict, policy_named("no_evict"), false)
 BENCHMARK_CAPTURE(Serving, static_batch, policy_named("static"), false)
     ->Unit(benchmark::kMillisecond);
 
+// With an added layer that proposes three tokens.
+void ServingSpeculation(benchmark::State& state) {
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
+  scenario.speculation = {
+      .method = SpeculationMethod::mtp, .tokens = 3, .acceptance = "0.8 0.7 0.6"};
+  run(state, scenario, *served().resources);
+}
+BENCHMARK(ServingSpeculation)->Unit(benchmark::kMillisecond);
+
+// Two replicas that read prompts and two that write answers.
+void ServingTwoPools(benchmark::State& state) {
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
+  scenario.serving.replicas = 2;
+  scenario.prefill.present = true;
+  fill_roles(scenario);
+  run(state, scenario, *served().resources);
+}
+BENCHMARK(ServingTwoPools)->Unit(benchmark::kMillisecond);
+
+// Up to eight replicas that follow the load.
+void ServingScaled(benchmark::State& state) {
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
+  scenario.serving.replicas = 8;
+  scenario.serving.scaling.policy = ScalingPolicy::reactive;
+  scenario.load.throughput_fraction = 0.4;
+  run(state, scenario, *served().resources);
+}
+BENCHMARK(ServingScaled)->Unit(benchmark::kMillisecond);
+
 // The price of a request does not depend on how many there are.
 void ServingByCount(benchmark::State& state) {
   Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
@@ -145,6 +174,13 @@ void ServingReplicas(benchmark::State& state, RouterName router) {
   scenario.serving.router = router;
   scenario.serving.replicas = state.range(0);
   scenario.load.requests = 50 * state.range(0);
+  if (router_of(router).reads_caches) {
+    // Conversations of four turns behind one of ten system prompts.
+    scenario.serving.prefix_caching = true;
+    scenario.load.shared_prefix = 256;
+    scenario.load.prefix_groups = 10;
+    scenario.load.turns = 4;
+  }
   run(state, scenario, *served().resources);
 }
 BENCHMARK_CAPTURE(ServingReplicas, round_robin, router_named("round_robin"))
@@ -152,6 +188,10 @@ BENCHMARK_CAPTURE(ServingReplicas, round_robin, router_named("round_robin"))
     ->Range(1, 10'000)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(ServingReplicas, least_outstanding, router_named("least_outstanding"))
+    ->RangeMultiplier(10)
+    ->Range(1, 10'000)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(ServingReplicas, prefix_aware, router_named("prefix_aware"))
     ->RangeMultiplier(10)
     ->Range(1, 10'000)
     ->Unit(benchmark::kMillisecond);

@@ -43,6 +43,7 @@ axes:
       - {name: hot, base: {device: {from: l4, power_limit: 30 W}, step: {phase: prefill, prompt: 2000}}}
       - {name: latent, base: {device: h200-sxm, model: deepseek-v3, parallel: {tp: 8, pp: 2, ep: 8}, quant: {weights: fp8, activations: fp8}}}
       - {name: mixture, base: {model: mixtral-8x7b, parallel: {tp: 2, dp: 2, ep: 2}, step.batch: 16, quant: {weights: int4}}}
+      - {name: exchange, base: {model: mixtral-8x7b, parallel: {dp: 4, ep: 4}, step: {batch: 64, context: 900}}}
       - {name: windows, base: {model: gpt-oss-20b, quant: {weights: fp4, scope: experts}, step: {batch: 4, context: 9000}}}
       - {name: nodes, base: {parallel: {tp: 8, dp: 2}, step: {phase: prefill, prompt: 4000}, cluster: {devices_per_node: 4, nodes: 8, scale_up: nvlink-3, scale_out: infiniband-hdr-200}}}
       - {name: reduced, base: {parallel: {tp: 8}, step: {phase: prefill, prompt: 8000}}}
@@ -50,9 +51,15 @@ axes:
       - {name: meshes, base: {parallel: {tp: 8}, device: {from: h100-sxm, scale_up: {topology: mesh, devices: 4}, scale_out: {topology: mesh}}}}
       - {name: joined, base: {parallel: {tp: 8}, step: {phase: prefill, prompt: 8000}, cluster: {scale_up: {from: nvlink-4, topology: mesh, devices: 4}, scale_out: {from: roce-400, topology: mesh}}}}
       - {name: summed, base: {parallel: {tp: 8}, step: {phase: prefill, prompt: 8000}, cluster: {scale_up: nvlink-4}}}
+      - {name: verified, base: {speculation: {method: draft_model, draft: llama-3.2-1b, tokens: 3, acceptance: [0.8, 0.7]}, step: {batch: 4, context: 900}}}
+      - {name: looked up, base: {speculation: {method: ngram, tokens: 3, acceptance: 0.5}}}
+      - {name: heads, base: {speculation: {method: heads, tokens: 3, acceptance: 0.5}}}
+      - {name: added layer, base: {task: serve, speculation: {method: mtp, tokens: 2, acceptance: 0.7}}}
       - {name: request, base: {task: request, request: {batch: 2, prompt: 9000, cached: 100, output: 20}}}
       - {name: train, base: {task: train, parallel: {tp: 2, pp: 4, dp: 4}, cluster: {devices_per_node: 8}, train: {sequence: 2048, global_batch: 64, zero: 1, sequence_parallel: true, tokens: 1e12}}}
       - {name: rounds, base: {task: train, parallel: {pp: 4, dp: 2}, train: {sequence: 2048, global_batch: 32, schedule: interleaved, virtual_stages: 2, recompute: full, zero: 3, fused: false}}}
+      - {name: shared, base: {task: train, parallel: {tp: 2, cp: 4, dp: 2}, train: {sequence: 8192, global_batch: 8, document_length: 1000, document_cv: 0.5, method: lora, device_mtbf: 1e8 s, jitter: 0.02}}}
+      - {name: tail, base: {task: train, parallel: {dp: 2}, train: {sequence: 1024, global_batch: 8, method: last_layers, trained_layers: 3, offload_optimizer: true}}}
       - {name: serve, base: {task: serve, host: {step_overhead: 3 ms, asynchronous: false}, slo: {ttft_p99: 200 ms}, output: {requests: true, timeline: 100 ms, timeline_moments: 20}}}
       - {name: intervals, base: {task: serve, output.intervals: true, slo: {tpot_mean: 10 ms}}}
       - {name: full, base: {task: serve, serving: {kv_blocks: 120, watermark: 0.05, max_num_seqs: 8, long_prefill_threshold: 200, logit_memory: 38 B}, load.lengths.output: 300}}
@@ -107,6 +114,19 @@ Scenario with_readers(Scenario scenario) {
   return scenario;
 }
 
+// The same points, as requests for which some layers of the model propose tokens.
+Scenario with_draft(Scenario scenario) {
+  scenario.task = engine::Task::request;
+  scenario.request = {.batch = 2, .prompt = 900, .cached = 100, .output = 6};
+  scenario.parallel.pp = 1;
+  scenario.speculation = {
+      .method = engine::SpeculationMethod::draft_model, .tokens = 2, .acceptance = "0.8 0.5"};
+  scenario.draft.present = true;
+  engine::fill_roles(scenario);
+  scenario.draft.deployment.model.layers = std::min<std::int64_t>(4, scenario.model.layers);
+  return scenario;
+}
+
 struct Points {
   std::vector<std::string> names;
   std::vector<Scenario> scenarios;
@@ -140,6 +160,7 @@ const Points& points() {
       if (point.scenario.task == engine::Task::step &&
           point.scenario.device.scale_out.bandwidth.value > 0) {
         add(name + ", prompts elsewhere", with_reader(point.scenario));
+        add(name + ", with a draft", with_draft(point.scenario));
         if (name == "roofline") add("tight, prompts elsewhere", with_tight_reader(point.scenario));
       }
       if (point.scenario.task == engine::Task::serve) {
@@ -161,6 +182,7 @@ const std::map<std::string, std::vector<std::string>>& other_texts() {
       {"prefill.serving.scaling.schedule", {"0:1, 0.5:2"}},
       {"serving.kernels", {"vllm_0.14.0", "trtllm_1.0.0"}},
       {"calibration.name", {"h200-sxm"}},
+      {"speculation.acceptance", {"0.3"}},
   };
   return texts;
 }

@@ -182,9 +182,11 @@ TEST(ExpertLaws, SecondCopiesEvenOutFavourites) {
 TEST(ExpertLaws, ServedStepsExchangeAsSingleStepsDo) {
   const Scenario scenario = shared_experts(16);
   const Fabric fabric = fabric_of(scenario.cluster, scenario.device);
-  const ModelShard shard = shard_of(scenario.model, scenario.parallel, {});
-  for (const Calibration* calibration :
-       {static_cast<const Calibration*>(nullptr), &toys::transfer()}) {
+  ModelShard whole = shard_of(scenario.model, scenario.parallel, {}), halves = whole;
+  halves.two_halves = true;
+  const Calibration* none = nullptr;
+  for (const auto& [shard, calibration] :
+       {std::pair{whole, none}, {whole, &toys::transfer()}, {halves, none}}) {
     const StepContext context{scenario.device, fabric, shard, scenario.host, calibration};
     StepTable table;
     table.reset(context);
@@ -200,6 +202,49 @@ TEST(ExpertLaws, ServedStepsExchangeAsSingleStepsDo) {
     };
     EXPECT_NEAR(line.step(total, 0) / alone(decodes, Phase::decode), 1, 1e-9);
     EXPECT_NEAR(table.run_mixed(prompt) / alone(prompt, Phase::prefill), 1, 1e-9);
+  }
+}
+
+// A step in two halves waits for the longer of what it computes and what it exchanges, and never for less than either;
+// work and bytes on the way are all there.
+TEST(ExpertLaws, TwoHalvesHideTheShorterOfComputingAndExchanging) {
+  for (const double network : {1e-3, 0.1, 1.0, 1e6}) {
+    for (const std::int64_t batch : {2, 64, 512}) {
+      Scenario scenario = shared_experts(16);
+      scenario.device = generation("Hopper");
+      scenario.device.memory_capacity = Bytes{1e13};
+      scenario.device.scale_up.bandwidth = scenario.device.scale_up.bandwidth * network;
+      scenario.device.scale_out.bandwidth = scenario.device.scale_out.bandwidth * network;
+      scenario.step = {.batch = batch, .context = 100};
+      const Outcome plain = evaluate(scenario);
+      scenario.serving.two_batch_overlap = true;
+      const Outcome halves = evaluate(scenario);
+      ASSERT_EQ(halves.status, Status::ok) << halves.reason;
+      double streams[2] = {}, exposed = 0, plain_bytes = 0, bytes = 0;
+      for (const KernelRow& row : halves.kernels) {
+        const bool exchange = row.family == Family::all_to_all;
+        const bool beside = exchange || row.work.calls >= 2;  // a layer's kernels run twice
+        if (beside && row.op != OpName::attention && row.family != Family::gap) {
+          streams[exchange ? 1 : 0] += row.work.time.value;
+          exposed += row.work.exposed().value;
+        }
+        if (exchange) bytes += row.work.bytes.value;
+      }
+      for (const KernelRow& row : plain.kernels) {
+        if (row.family == Family::all_to_all) plain_bytes += row.work.bytes.value;
+      }
+      EXPECT_NEAR(exposed, std::max(streams[0], streams[1]), 1e-9 * exposed)
+          << network << " " << batch;
+      EXPECT_NEAR(bytes / plain_bytes, 1, 1e-9);
+      // Where the exchange is long, most of the smaller part is gained.
+      if (network == 0.1 && batch == 512) {
+        EXPECT_LT(halves.metrics.step_time, plain.metrics.step_time);
+      }
+      // Where it takes no time, two halves are no faster than one whole.
+      if (network == 1e6) {
+        EXPECT_GE(halves.metrics.step_time.value, plain.metrics.step_time.value * (1 - 1e-3));
+      }
+    }
   }
 }
 

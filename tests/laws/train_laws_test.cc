@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "engine/evaluate.h"
+#include "engine/scratch.h"
 #include "tests/support/shipped.h"
 #include "tests/support/toys.h"
 
@@ -148,6 +150,33 @@ TEST(TrainLaws, WaitingForReplicasIsTold) {
   }
 }
 
+// Kernel times that points share are kept from one to the next, and no figure shows it.
+TEST(TrainLaws, PointsDoNotShowWhoRanBefore) {
+  std::vector<Scenario> points;
+  for (const std::int64_t cp : {1, 2}) {
+    for (const std::int64_t pp : {1, 2, 5}) {
+      for (const Recompute recompute : {Recompute::none, Recompute::full}) {
+        for (const Method method : {Method::full, Method::lora}) {
+          Scenario scenario = training();
+          scenario.parallel = {.tp = 2, .pp = pp, .dp = 2, .cp = cp};
+          scenario.train.recompute = recompute;
+          scenario.train.method = method;
+          points.push_back(scenario);
+        }
+      }
+    }
+  }
+  Scratch scratch;
+  WorkMeter work;
+  for (const Scenario& scenario : points) {
+    Outcome after;
+    evaluate_into(scenario, {}, after, work, scratch);
+    const Outcome alone = evaluate(scenario);
+    EXPECT_EQ(after.metrics.iteration_time, alone.metrics.iteration_time);
+    EXPECT_EQ(after.kernels, alone.kernels);
+  }
+}
+
 TEST(TrainLaws, WhatCannotBeIsARowWithAReason) {
   const auto reason = [](auto change) {
     Scenario scenario = training();
@@ -168,10 +197,179 @@ TEST(TrainLaws, WhatCannotBeIsARowWithAReason) {
             }),
             "divisibility: 16 chunks of layers (parallel.pp x train.virtual_stages) exceed "
             "model.layers 10");
+  EXPECT_EQ(reason([](Scenario& s) {
+              s.parallel.cp = 3;
+              s.train.global_batch = 48;
+            }),
+            "divisibility: train.sequence 1024 cannot be split 6 ways (2 x parallel.cp)");
+  EXPECT_EQ(
+      reason([](Scenario& s) {
+        s.parallel = {.tp = 8, .cp = 16};
+        s.train.context = ContextExchange::all_to_all;
+      }),
+      "divisibility: model.heads 32 cannot be split 128 ways (parallel.tp x parallel.cp, which "
+      "train.context: all_to_all splits heads over)");
+  EXPECT_EQ(reason([](Scenario& s) {
+              s.parallel.cp = 2;
+              s.model.window = 256;
+            }),
+            "unsupported: a ring passes on all keys, of which model.window leaves few; "
+            "train.context: all_gather or all_to_all works with windows");
+  EXPECT_EQ(reason([](Scenario& s) {
+              s.train.method = Method::last_layers;
+              s.train.trained_layers = 11;
+            }),
+            "divisibility: train.trained_layers 11 exceed model.layers 10");
   EXPECT_NE(reason([](Scenario& s) {
               s.device.memory_capacity = Bytes{10e9};
             }).find("memory: stage 0 does not fit: weights"),
             std::string::npos);
+}
+
+// Nothing takes time but arithmetic, of one large processor that no wave of tiles leaves partly idle.
+Scenario of_arithmetic_alone(Scenario scenario) {
+  scenario.device.multiprocessors = scenario.device.rated_multiprocessors = 1;
+  scenario.device.scale_up.bandwidth = BytesPerSecond{1e20};
+  scenario.device.scale_up.latency = Seconds{0};
+  scenario.device.launch_latency = Seconds{0};
+  scenario.device.memory_bandwidth = BytesPerSecond{1e20};
+  return scenario;
+}
+
+// Devices that share sequences share attention and activations alike, by whatever exchange.
+TEST(TrainLaws, SharedSequencesDivideAttentionAndActivations) {
+  Scenario long_sequences = of_arithmetic_alone(training());
+  long_sequences.train.sequence = 65536;
+  long_sequences.train.global_batch = 1;
+  const Metrics alone = figures_of(long_sequences);
+  for (const ContextExchange exchange :
+       {ContextExchange::ring, ContextExchange::all_gather, ContextExchange::all_to_all}) {
+    for (const std::int64_t cp : {2, 4}) {
+      Scenario scenario = long_sequences;
+      scenario.parallel.cp = cp;
+      scenario.train.context = exchange;
+      const Metrics shared = figures_of(scenario);
+      EXPECT_NEAR(alone.attention_time / shared.attention_time, double(cp), 1e-3 * double(cp));
+      EXPECT_NEAR(alone.kept_activation_memory / shared.kept_activation_memory, double(cp), 1e-9);
+      EXPECT_NEAR(alone.logit_memory / shared.logit_memory, double(cp), 1e-9);
+      EXPECT_NEAR(alone.forward_time / shared.forward_time, double(cp), 0.02 * double(cp));
+    }
+  }
+}
+
+TEST(TrainLaws, RingsHideWhatGathersDoNot) {
+  Scenario scenario = training();
+  scenario.train.sequence = 32768;
+  scenario.train.global_batch = 1;
+  scenario.parallel.cp = 4;
+  const Metrics ring = figures_of(scenario);
+  EXPECT_GT(ring.context_hidden_time.value, 0);
+  scenario.train.context = ContextExchange::all_gather;
+  const Metrics gather = figures_of(scenario);
+  EXPECT_EQ(gather.context_hidden_time.value, 0);
+  EXPECT_GT(gather.context_exchange_time, ring.context_exchange_time);
+  EXPECT_GT(gather.context_memory, ring.context_memory);
+}
+
+// Collectives of tensor parallelism that go on in pieces wait for one piece at least, and no more than before.
+TEST(TrainLaws, PiecesHideBehindTheirProducts) {
+  Scenario scenario = training();
+  scenario.parallel.tp = 4;
+  scenario.train.sequence_parallel = true;
+  const Metrics apart = figures_of(scenario);
+  scenario.train.tp_overlap = true;
+  const Metrics beside = figures_of(scenario);
+  EXPECT_LT(beside.tensor_exchange_time, apart.tensor_exchange_time);
+  EXPECT_GE(beside.tensor_exchange_time, apart.tensor_exchange_time / 4.0);
+  EXPECT_NEAR((apart.iteration_time - beside.iteration_time) /
+                  (apart.tensor_exchange_time - beside.tensor_exchange_time),
+              1, 1e-9);
+}
+
+// Whoever trains adapters computes no gradients of frozen weights, and keeps states of adapters only.
+TEST(TrainLaws, FrozenWeightsHaveNoGradients) {
+  const Metrics full = figures_of(of_arithmetic_alone(training()));
+  Scenario scenario = of_arithmetic_alone(training());
+  scenario.train.method = Method::lora;
+  const Metrics lora = figures_of(scenario);
+  EXPECT_GT(lora.forward_time, full.forward_time);
+  EXPECT_LT(lora.backward_time, full.backward_time * 0.65);
+  EXPECT_LT(lora.trained_parameters, full.parameters * 0.02);
+  EXPECT_NEAR(lora.optimizer_memory.value, 12 * lora.trained_parameters, 1e-3);
+  scenario.train.method = Method::qlora;
+  const Metrics qlora = figures_of(scenario);
+  EXPECT_GT(qlora.iteration_time, lora.iteration_time);
+  EXPECT_LT(qlora.weights, lora.weights * 0.5);
+  scenario.train.method = Method::last_layers;
+  scenario.train.trained_layers = 5;
+  const Metrics half = figures_of(scenario);
+  EXPECT_EQ(half.forward_time, full.forward_time);
+  EXPECT_LT(half.backward_time, full.backward_time * 0.6);
+  EXPECT_LT(half.kept_activation_memory, full.kept_activation_memory * 0.51);
+  scenario.train.trained_layers = 10;
+  EXPECT_NEAR(figures_of(scenario).backward_time / full.backward_time, 1,
+              0.01);  // less the embedding
+}
+
+TEST(TrainLaws, PackedDocumentsAttendToThemselves) {
+  Scenario scenario = training();
+  scenario.train.sequence = 16384;
+  const Metrics whole = figures_of(scenario);
+  scenario.train.document_length = 1024;
+  const Metrics packed = figures_of(scenario);
+  EXPECT_LT(packed.attention_time, whole.attention_time);
+  EXPECT_EQ(packed.compute_time, whole.compute_time);
+  scenario.train.document_cv = 1;
+  EXPECT_GT(figures_of(scenario).attention_time, packed.attention_time);
+  scenario.train.document_cv = 0;
+  scenario.train.document_length = 16384;
+  EXPECT_EQ(figures_of(scenario).attention_time, whole.attention_time);
+}
+
+TEST(TrainLaws, StatesOnTheHostMakeRoomAndTakeTime) {
+  Scenario scenario = training();
+  const Metrics here = figures_of(scenario);
+  scenario.train.offload_optimizer = true;
+  scenario.device.host_link.bandwidth = BytesPerSecond{50e9};
+  const Metrics there = figures_of(scenario);
+  EXPECT_EQ(there.optimizer_memory.value, 0);
+  EXPECT_GT(there.optimizer_time, here.optimizer_time);
+  // 4 bytes of gradients, 24 of master weights and moments, read and written, and 2 of weights; 2 come back.
+  const double weights = here.parameters;
+  EXPECT_GE(there.optimizer_time.value, weights * (30 / 50e9 + 2 / 50e9) * 0.999);
+}
+
+// A run takes least with the best interval, and the fewer failures the less it loses.
+TEST(TrainLaws, CheckpointsAtTheBestInterval) {
+  Scenario scenario = training();
+  scenario.train.tokens = 1e9;
+  const Metrics never = figures_of(scenario);
+  scenario.train.device_mtbf = Seconds{1e5};
+  const Metrics best = figures_of(scenario);
+  EXPECT_LT(best.training_goodput, 1);
+  EXPECT_NEAR(best.run_time * best.training_goodput / never.run_time, 1, 1e-9);
+  EXPECT_NEAR(best.run_failures, best.run_time.value / 1e5, 1e-9);
+  for (const double factor : {0.3, 0.7, 1.4, 3.0}) {
+    scenario.train.checkpoint_interval = best.checkpoint_every * factor;
+    EXPECT_LT(figures_of(scenario).training_goodput, best.training_goodput) << factor;
+  }
+  scenario.train.checkpoint_interval = Seconds{0};
+  scenario.train.device_mtbf = Seconds{1e6};
+  EXPECT_GT(figures_of(scenario).training_goodput, best.training_goodput);
+}
+
+// Of many devices that vary, one is slow nearly always.
+TEST(TrainLaws, StepsWaitForTheSlowest) {
+  Scenario scenario = training();
+  scenario.train.jitter = 0.05;
+  const Metrics one = figures_of(scenario);
+  EXPECT_NEAR(one.iteration_time_p50 / one.iteration_time, 1, 0.01);
+  EXPECT_GT(one.iteration_time_p99, one.iteration_time_p95);
+  scenario.parallel.dp = 16;
+  const Metrics many = figures_of(scenario);
+  EXPECT_GT(many.iteration_time_p50 / many.iteration_time, 1.05);
+  EXPECT_LT(many.iteration_time_p99 / many.iteration_time_p50,
+            one.iteration_time_p99 / one.iteration_time_p50);
 }
 
 // Published: 16,384 H100s train Llama 3 405B at 400 TFLOP/s each (Llama Team, The Llama 3 Herd of Models, table 4: 16,384

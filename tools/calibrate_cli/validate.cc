@@ -17,6 +17,7 @@
 #include "tools/terminal/number_text.h"
 #include "tools/terminal/terminal.h"
 #include "tools/validate_serving/validate_serving.h"
+#include "tools/validate_training/validate_training.h"
 
 namespace tools {
 namespace {
@@ -80,8 +81,10 @@ int validate_everything(const std::string& data, const std::string& readme) {
   return kOk;
 }
 
-int validate_served_runs(const std::string& data, const std::string& output) {
-  const auto validation = validate_serving(data, standard_library());
+// Prints a comparison with public runs, and writes its table where asked for.
+template <class Validate>
+int validate_runs(Validate&& validate, const std::string& data, const std::string& output) {
+  const auto validation = validate(data, standard_library());
   if (!validation) {
     print(stderr, "{}", engine::to_text(validation.mistakes()));
     return kMistake;
@@ -99,19 +102,24 @@ void add_steps(CLI::App& verb, int& exit_code) {
   steps->callback([arguments, &exit_code] { exit_code = validate_steps(*arguments); });
 }
 
-void add_serving(CLI::App& verb, int& exit_code) {
+// A verb that compares with public runs of one kind.
+template <class Validate>
+void add_runs(CLI::App& verb, const char* kind, const char* about, Validate validate,
+              int& exit_code) {
   auto data = std::make_shared<std::string>("../shared/data");
   auto output = std::make_shared<std::string>();
-  CLI::App* serving = verb.add_subcommand("serving", "Real serving runs, replayed");
-  serving->footer(
-      "  llmsweep validate serving --data ../shared/data -o errors.parquet\n"
-      "Errors are relative to the measurement, in percent.");
-  serving->add_option("--data", *data, "folder of the public runs (default: ../shared/data)")
+  CLI::App* runs = verb.add_subcommand(kind, about);
+  runs->footer(
+      fmt::format("  llmsweep validate {} --data ../shared/data -o errors.parquet\n"
+                  "Errors are relative to the measurement, in percent.",
+                  kind));
+  runs->add_option("--data", *data, "folder of the public runs (default: ../shared/data)")
       ->type_name("DIR");
-  serving->add_option("-o,--output", *output, "also write every figure to this file")
+  runs->add_option("-o,--output", *output, "also write every figure to this file")
       ->type_name("OUT");
-  serving->callback(
-      [data, output, &exit_code] { exit_code = validate_served_runs(*data, *output); });
+  runs->callback([data, output, validate, &exit_code] {
+    exit_code = validate_runs(validate, *data, *output);
+  });
 }
 
 void add_all(CLI::App& verb, int& exit_code) {
@@ -149,7 +157,9 @@ void add_validate(CLI::App& app, int& exit_code) {
       ->type_name("OUT");
   kernels->callback([arguments, &exit_code] { exit_code = validate_kernels(*arguments); });
   add_steps(*verb, exit_code);
-  add_serving(*verb, exit_code);
+  add_runs(*verb, "serving", "Real serving runs, replayed", validate_serving, exit_code);
+  add_runs(*verb, "training", "Published training runs and measured training steps",
+           validate_training, exit_code);
   add_all(*verb, exit_code);
 }
 

@@ -38,7 +38,7 @@ std::string kind_text(const engine::Leaf& leaf) {
       return names;
     }
     case engine::LeafKind::text:
-      return "text";
+      return leaf.range.list ? "number or list of numbers" : "text";
   }
   return "";
 }

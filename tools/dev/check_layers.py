@@ -9,7 +9,8 @@ import re
 import sys
 
 ENGINE_ROOMS = [
-    "base", "hardware", "model", "workload", "calibration", "kernels", "comm", "host", "memory", "step", "serving",
+    "base", "hardware", "model", "workload", "calibration", "kernels", "comm", "host", "memory", "step",
+    "speculation", "serving",
     "training", "economics",
 ]
 ENGINE = ["engine"] + [f"engine/{room}" for room in ENGINE_ROOMS]
@@ -30,6 +31,7 @@ ROOMS = {
     "engine/memory": ["engine/base", "engine/hardware", "engine/model"],
     "engine/step": ["engine/base", "engine/hardware", "engine/model", "engine/calibration",
                     "engine/kernels", "engine/comm", "engine/host"],
+    "engine/speculation": ["engine/base", "engine/step"],
     "engine/serving": ["engine/base", "engine/hardware", "engine/model", "engine/comm",
                        "engine/memory", "engine/step", "engine/workload"],
     "engine/training": ["engine/base", "engine/hardware", "engine/model", "engine/memory",

@@ -13,6 +13,7 @@
 #include "engine/step/interval.h"
 #include "engine/step/step_time.h"
 #include "engine/tasks/handover.h"
+#include "engine/tasks/report_speculation.h"
 
 namespace engine {
 namespace {
@@ -25,24 +26,35 @@ MemoryDemand demand_of(const RequestShape& request, const ServingSettings& servi
           .sampled = request.batch};
 }
 
-// Prompts longer than a step's token budget are read in chunks, one after another.
-StepTime prompt_time(const RequestShape& request, const Deployment& on, const StepContext& context,
-                     Breakdown& kernels) {
-  const std::int64_t budget =
-      std::max<std::int64_t>(1, on.serving.max_num_batched_tokens / request.batch);
+// Who reads prompts, in steps of at most `budget` tokens.
+struct Reader {
+  const StepContext& context;
+  std::int64_t budget = 1;
+  Phase phase = Phase::prefill;
+  DeploymentRole role = DeploymentRole::main;
+};
+
+// Prompts longer than a step's token budget are read in chunks, one after another. A draft chooses no token.
+StepTime prompt_time(const RequestShape& request, const Reader& reader, Breakdown& kernels) {
+  const std::int64_t budget = std::max<std::int64_t>(1, reader.budget / request.batch);
   StepTime sum;
   std::vector<KernelRow> rows;
   for (std::int64_t done = 0; done < request.prompt;) {
     const std::int64_t chunk = std::min(budget, request.prompt - done);
     BatchShape batch;
-    add_prefill(batch, request.batch, chunk, request.cached + done, on.model.window);
+    add_prefill(batch, request.batch, chunk, request.cached + done,
+                reader.context.shard.model->window);
     done += chunk;
-    batch.sampled = done == request.prompt ? request.batch : 0;
+    const bool samples = done == request.prompt && reader.role != DeploymentRole::draft;
+    batch.sampled = samples ? request.batch : 0;
     rows.clear();
-    context.charge(kWorkOfAStep);
-    const StepTime time = step_time(batch, context, Phase::prefill, &rows);
+    reader.context.charge(kWorkOfAStep);
+    const StepTime time = step_time(batch, reader.context, reader.phase, &rows);
     sum.add(time);
-    for (const KernelRow& row : rows) kernels.add(row);
+    for (KernelRow& row : rows) {
+      row.role = reader.role;
+      kernels.add(row);
+    }
   }
   return sum;
 }
@@ -84,7 +96,9 @@ std::optional<Refusal> read_prompts(const TaskPoint& point, Breakdown& kernels, 
   const Scenario& scenario = point.scenario;
   const RequestShape& request = scenario.request;
   if (!scenario.prefill.present) {
-    part.time = prompt_time(request, scenario, point.main.context(point.work), kernels);
+    part.time = prompt_time(
+        request, {point.main.context(point.work), scenario.serving.max_num_batched_tokens},
+        kernels);
     return std::nullopt;
   }
   const Deployment& reader = scenario.prefill.deployment;
@@ -109,12 +123,10 @@ std::optional<Refusal> read_prompts(const TaskPoint& point, Breakdown& kernels, 
                                .tokens = double(tokens)},
                               carry))
     return problem;
-  Breakdown reading;
-  part.time = prompt_time(request, reader, deployed.context(point.work), reading);
-  for (KernelRow& row : std::move(reading).take()) {
-    row.role = DeploymentRole::prefill;
-    kernels.add(row);
-  }
+  part.time = prompt_time(request,
+                          {deployed.context(point.work), reader.serving.max_num_batched_tokens,
+                           Phase::prefill, DeploymentRole::prefill},
+                          kernels);
   if (request.output == 1) return std::nullopt;  // the prompt's last step gives the only token
   part.tells_first_token = carry.tells_first_token;
   const double batch = double(request.batch);
@@ -125,64 +137,145 @@ std::optional<Refusal> read_prompts(const TaskPoint& point, Breakdown& kernels, 
   return std::nullopt;
 }
 
+// The tokens after the first, which comes out of the prompt's last step.
+struct AnswerPart {
+  DecodeRun run;
+  StepTime time;
+  StepTime read;      // the prompt once more, by the model that proposes tokens
+  StepTime proposed;  // before each step
+};
+
+AnswerPart write_answer(const TaskPoint& point, Breakdown& kernels) {
+  const Scenario& scenario = point.scenario;
+  const RequestShape& request = scenario.request;
+  AnswerPart part;
+  part.run = {.sequences = request.batch, .context = request.cached + request.prompt + 1};
+  if (point.draft != nullptr) part.run.pace = point.draft->pace;
+  part.run.steps = part.run.pace.steps_for(0, request.output - 1);
+  part.time = decode_time(part.run, point.main.context(point.work), kernels);
+  if (point.draft == nullptr || part.run.steps == 0) return part;
+  const DraftStep draft = point.draft->step(point.main, point.work);
+  if (draft.model) {
+    part.read = prompt_time(
+        request,
+        {*draft.model, scenario.serving.max_num_batched_tokens,
+         scenario.prefill.present ? Phase::decode : Phase::prefill, DeploymentRole::draft},
+        kernels);
+  }
+  part.proposed = draft_time(draft, part.run, kernels);
+  return part;
+}
+
+// The first token comes once the prompt is read, by the draft, too; unless the KV cache comes from elsewhere: then it is
+// the second token that waits for the draft.
+void report_latency(const Scenario& scenario, const PromptPart& prompt, const AnswerPart& answer,
+                    Outcome& outcome) {
+  Metrics& metrics = outcome.metrics;
+  const Interval first = interval_of(outcome.kernels, Phase::prefill);
+  const Seconds told = prompt.tells_first_token ? prompt.carried() : Seconds{0};
+  Seconds ttft = prompt.time.total();
+  Seconds rest = answer.time.total() + answer.proposed.total();
+  (scenario.prefill.present ? rest : ttft) += answer.read.total();
+  metrics.ttft = ttft + told;
+  metrics.ttft_low = first.low + told;
+  metrics.ttft_high = first.high + told * kRooflineHigh;
+  if (scenario.request.output == 1) return;
+  const double tokens = double(scenario.request.output - 1);
+  const Interval later = interval_of(outcome.kernels, Phase::decode);
+  metrics.tpot = (rest + prompt.carried() - told) / tokens;
+  metrics.tpot_low = (later.low - told) / tokens;
+  metrics.tpot_high = (later.high - told * kRooflineHigh) / tokens;
+}
+
+// What is shared out among several deployments, and between a model and its draft.
+void report_shares(const TaskPoint& point, const PromptPart& prompt, const AnswerPart& answer,
+                   Seconds total, Metrics& metrics) {
+  const Scenario& scenario = point.scenario;
+  const bool reads = scenario.prefill.present;
+  const bool apart = point.draft != nullptr && point.draft->apart;
+  DeviceTime main = answer.time.device, draft = answer.read.device;
+  draft.add(answer.proposed.device);
+  if (!reads) main.add(prompt.time.device);
+  if (!apart) main.add(draft);
+  if (reads && apart) {
+    report_shared_work({{scenario.prefill.deployment, prompt.time.device},
+                        {scenario, main},
+                        {scenario.draft.deployment, draft}},
+                       total, metrics);
+  } else if (reads) {
+    report_shared_work({{scenario.prefill.deployment, prompt.time.device}, {scenario, main}}, total,
+                       metrics);
+  } else if (apart) {
+    report_shared_work({{scenario, main}, {scenario.draft.deployment, draft}}, total, metrics);
+  }
+  if (point.draft == nullptr) return;
+  const RequestShape& request = scenario.request;
+  const Pace& pace = answer.run.pace;
+  const std::int64_t beyond = pace.made_by(answer.run.steps) - (request.output - 1);
+  report_speculation({.proposed = point.draft->tokens,
+                      .per_step = double(pace.tokens) / double(pace.steps),
+                      .sequence_steps = double(request.batch * answer.run.steps),
+                      .beyond_end = double(request.batch * beyond),
+                      .proposing = answer.proposed.total(),
+                      .decoding = answer.proposed.total() + answer.time.total()},
+                     metrics);
+}
+
 }  // namespace
 
 std::optional<Refusal> request_problem(const Scenario& scenario) {
   const RequestShape& request = scenario.request;
-  return too_long("request.cached + request.prompt + request.output",
-                  request.cached + request.prompt + request.output, scenario.model);
+  const std::int64_t proposed = proposed_tokens(scenario);
+  return too_long(proposed > 0
+                      ? "request.cached + request.prompt + request.output + speculation.tokens"
+                      : "request.cached + request.prompt + request.output",
+                  request.cached + request.prompt + request.output + proposed, scenario.model);
 }
 
 MemoryDemand request_demand(const Scenario& scenario, const Resources&, Scratch&) {
   const RequestShape& request = scenario.request;
-  return demand_of(request, scenario.serving, request.cached + request.prompt + request.output);
+  const std::int64_t proposed = proposed_tokens(scenario);
+  MemoryDemand demand = demand_of(request, scenario.serving,
+                                  request.cached + request.prompt + request.output + proposed);
+  if (proposed == 0) return demand;
+  demand.sampled *= proposed + 1;
+  demand.step_tokens = std::max(demand.step_tokens, demand.sampled);
+  return demand;
 }
 
 void run_request(const TaskPoint& point, Outcome& outcome) {
-  const RequestShape& request = point.scenario.request;
+  const Scenario& scenario = point.scenario;
+  const RequestShape& request = scenario.request;
   Breakdown kernels;
   PromptPart prompt;
   if (auto problem = read_prompts(point, kernels, prompt)) {
     return outcome.refuse(std::move(*problem));
   }
-  // The first token comes out of the prompt's last step; each later step sees one more.
-  const StepTime decode = decode_time(request.batch, request.cached + request.prompt + 1,
-                                      request.output - 1, point.main.context(point.work), kernels);
+  const AnswerPart answer = write_answer(point, kernels);
   outcome.kernels = std::move(kernels).take();
+  report_latency(scenario, prompt, answer, outcome);
   StepTime all = prompt.time;
-  all.add(decode);
+  if (point.draft != nullptr) {
+    all.add(answer.read);
+    all.add(answer.proposed);
+  }
+  all.add(answer.time);
   if (prompt.carry) {
     all.device.add(*prompt.carry);
     all.saved.add(prompt.carry->work.saved);
   }
   Metrics& metrics = outcome.metrics;
-  const Interval first = interval_of(outcome.kernels, Phase::prefill);
   const Interval whole = interval_of(outcome.kernels);
-  const Seconds told = prompt.tells_first_token ? prompt.carried() : Seconds{0};
-  metrics.ttft = prompt.time.total() + told;
-  metrics.ttft_low = first.low + told;
-  metrics.ttft_high = first.high + told * kRooflineHigh;
   metrics.e2e = all.total();
   metrics.e2e_low = whole.low;
   metrics.e2e_high = whole.high;
-  if (request.output > 1) {
-    const double tokens = double(request.output - 1);
-    const Interval later = interval_of(outcome.kernels, Phase::decode);
-    metrics.tpot = (decode.total() + prompt.carried() - told) / tokens;
-    metrics.tpot_low = (later.low - told) / tokens;
-    metrics.tpot_high = (later.high - told * kRooflineHigh) / tokens;
-  }
   const double batch = double(request.batch);
-  report_time(point.scenario, all,
+  report_time(scenario, all,
               {.prompt = batch * double(request.prompt),
                .generated = batch * double(request.output),
                .all = batch * double(request.output + request.prompt)},
               outcome);
-  if (point.scenario.prefill.present) {
-    report_shared_work(
-        {{point.scenario.prefill.deployment, prompt.time.device}, {point.scenario, decode.device}},
-        all.total(), metrics);
-  }
+  report_shares(point, prompt, answer, all.total(), metrics);
 }
 
 std::string request_headline(const Scenario& scenario) {

@@ -59,6 +59,10 @@ ServePools::ServePools(const TaskPoint& point, double fit)
     : point_(point), main_context_(point.main.context(point.work)) {
   pools_.reserve(2);
   pools_.push_back(pool_of(point.scenario, main_context_, fit, DeploymentRole::main));
+  if (point.draft == nullptr) return;
+  draft_.emplace(point.draft->step(point.main, point.work));
+  pools_[0].pace = point.draft->pace;
+  pools_[0].draft = &*draft_;
 }
 
 std::optional<Refusal> ServePools::complete(const TypicalRequest& typical) {
@@ -85,6 +89,8 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
   reader_context_.emplace(readers_.context(point_.work));
   pools_.push_back(
       pool_of(on, *reader_context_, sequences * double(demand.context), DeploymentRole::prefill));
+  // The draft reads every prompt, too, beside whoever does.
+  if (draft_) pools_[1].draft = &*draft_;
   if (auto problem = without_blocks(pools_[1])) return in_role("prefill", std::move(*problem));
   if (auto problem = scaling_refusal(on.serving)) return in_role("prefill", std::move(*problem));
 

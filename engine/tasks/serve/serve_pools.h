@@ -36,6 +36,7 @@ class ServePools {
   const std::vector<PoolSetup>& pools() const { return pools_; }
   const PoolSetup& main() const { return pools_[0]; }
   const Journey& journey() const { return journey_; }
+  bool drafts_apart() const { return point_.draft != nullptr && point_.draft->apart; }
   // What they could serve, the slower of those that read and those that write.
   CapacityEstimate capacity(const TypicalRequest& typical) const;
 
@@ -44,6 +45,7 @@ class ServePools {
 
   const TaskPoint& point_;
   StepContext main_context_;
+  std::optional<DraftStep> draft_;
   Deployed readers_;
   std::optional<StepContext> reader_context_;
   std::vector<PoolSetup> pools_;  // the main one first

@@ -5,6 +5,7 @@
 
 #include "engine/kernels/gemm.h"
 #include "engine/tasks/report_price.h"
+#include "engine/tasks/report_speculation.h"
 
 namespace engine {
 namespace {
@@ -59,7 +60,7 @@ void gather_kernels(const ServePools& pools, ServingSim& sim, Outcome& outcome) 
   for (std::size_t i = 0; i < pools.pools().size(); ++i) {
     sim.table(i).report(rows);
     for (KernelRow& row : rows) {
-      row.role = pools.pools()[i].role;
+      if (row.role == DeploymentRole::main) row.role = pools.pools()[i].role;
       // A pool that only writes has tables for prompts, too.
       if (row.work.calls > 0) outcome.kernels.push_back(row);
     }
@@ -107,7 +108,8 @@ void report_device_use(const ServePools& pools, const ServingSim& sim, Outcome& 
     for (const KernelRow& row : outcome.kernels) {
       const bool computes =
           row.family != Family::gap && row.family != Family::host && row.bound != Bound::network;
-      if (row.role != pool.role || !computes) continue;
+      const bool of_draft = row.role == DeploymentRole::draft && i == 0 && !pools.drafts_apart();
+      if (!(row.role == pool.role || of_draft) || !computes) continue;
       flops += row.work.flops * devices;
       bytes += row.work.bytes * devices;
     }
@@ -173,6 +175,20 @@ void report_scaling(const ServePools& pools, const ServingSim& sim, Metrics& met
   if (!sim.scaler(0).follows_load()) return;
   metrics.replicas_mean = on_shares(pools, sim)[0] * double(pools.main().settings.replicas);
   metrics.replica_starts = sim.scaler(0).starts();
+}
+
+// What proposals took, and how many came to nothing.
+void report_drafts(const ServePools& pools, ServingSim& sim, Metrics& metrics) {
+  const PoolSetup& main = pools.main();
+  if (main.draft == nullptr) return;
+  const StepTable::DecodeSums& sums = sim.table(0).decode_sums();
+  report_speculation({.proposed = main.pace.queries - 1,
+                      .per_step = double(main.pace.tokens) / double(main.pace.steps),
+                      .sequence_steps = sums.sequence_steps,
+                      .beyond_end = sim.stats().pool(0).wasted_tokens,
+                      .proposing = Seconds{sums.proposing},
+                      .decoding = Seconds{sums.seconds}},
+                     metrics);
 }
 
 void report_rates(const Scenario& scenario, const ServePools& pools, const ServingSim& sim,
@@ -285,6 +301,7 @@ void report_serving(const Scenario& scenario, const ServePools& pools, ServingSi
   report_pools(pools, sim, metrics);
   report_scaling(pools, sim, metrics);
   gather_kernels(pools, sim, outcome);
+  report_drafts(pools, sim, metrics);
   report_kernels(outcome);
   report_device_use(pools, sim, outcome);
 }

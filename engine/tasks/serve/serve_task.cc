@@ -167,9 +167,29 @@ std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, 
   return std::nullopt;
 }
 
+// KV tokens for which there is room beside the main model, and beside its draft where that is elsewhere.
+double tokens_that_fit(const TaskPoint& point, const TypicalRequest& typical, double beside_main) {
+  if (point.draft == nullptr || !point.draft->apart) return beside_main;
+  const Deployed& draft = *point.draft->deployed;
+  const MemoryDemand demand = engine_demand(point.scenario.serving, typical);
+  const double sequences =
+      footprint_of(draft, demand).left() / kv_bytes(draft.shard, double(demand.context));
+  return std::min(beside_main, sequences * double(demand.context));
+}
+
 }  // namespace
 
 std::optional<Refusal> serve_problem(const Scenario& scenario) {
+  if (speculates(scenario) && scenario.draft.present) {
+    // Windows are counted once for all models of a replica.
+    const std::int64_t own = scenario.draft.deployment.model.window;
+    if (own > 0 && own != scenario.model.window) {
+      return Refusal{ReasonClass::unsupported,
+                     fmt::format("draft.model.window is {} and model.window {}: a served draft has "
+                                 "none, or the same",
+                                 own, scenario.model.window)};
+    }
+  }
   // Single requests that are too long are refused and counted; here it is all of them.
   const Load& load = scenario.load;
   if (load.arrivals == ArrivalKind::trace || load.lengths.distribution != LengthKind::fixed) {
@@ -206,7 +226,7 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
   if (auto problem = load_problem(scenario.load, trace))
     return refuse(ReasonClass::load, std::move(*problem));
   const TypicalRequest typical = typical_request(scenario, point.resources, point.scratch);
-  ServePools pools(point, outcome.metrics.kv_capacity_tokens);
+  ServePools pools(point, tokens_that_fit(point, typical, outcome.metrics.kv_capacity_tokens));
   if (auto problem = pools.complete(typical)) return outcome.refuse(std::move(*problem));
   outcome.metrics.kv_blocks = double(pools.main().kv_blocks);
   const Setting setting{

@@ -11,9 +11,10 @@ void run_serve(const TaskPoint& point, Outcome& outcome);
 std::string serve_headline(const Scenario& scenario);
 
 constexpr std::string_view kServeSections[] = {"load", "slo", "capacity", "output"};
+constexpr FigureGroup kServeFigures[] = {FigureGroup::time,    FigureGroup::rates,
+                                         FigureGroup::memory,  FigureGroup::price,
+                                         FigureGroup::serving, FigureGroup::speculation};
 constexpr Role Scenario::*kServeRoles[] = {&Scenario::prefill};
-constexpr FigureGroup kServeFigures[] = {FigureGroup::time, FigureGroup::rates, FigureGroup::memory,
-                                         FigureGroup::price, FigureGroup::serving};
 
 constexpr TaskEntry serve_task() {
   return {.task = Task::serve,

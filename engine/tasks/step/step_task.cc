@@ -7,12 +7,16 @@
 #include "engine/feasibility.h"
 #include "engine/step/interval.h"
 #include "engine/step/step_time.h"
+#include "engine/tasks/report_speculation.h"
 
 namespace engine {
 namespace {
 
-std::optional<Refusal> decode_problem(const StepShape& step, const ModelSpec& model) {
-  if (auto problem = too_long("step.context", step.context, model)) return problem;
+std::optional<Refusal> decode_problem(const StepShape& step, std::int64_t tokens,
+                                      const ModelSpec& model) {
+  if (auto problem = too_long(tokens > 0 ? "step.context + speculation.tokens" : "step.context",
+                              step.context + tokens, model))
+    return problem;
   const std::int64_t longest = step.longest_context;
   if (longest == 0) return std::nullopt;
   const auto contradiction = [](std::string text) {
@@ -38,17 +42,21 @@ std::optional<Refusal> decode_problem(const StepShape& step, const ModelSpec& mo
 
 std::optional<Refusal> step_problem(const Scenario& scenario) {
   const StepShape& step = scenario.step;
-  if (step.phase == StepPhase::decode) return decode_problem(step, scenario.model);
+  if (step.phase == StepPhase::decode) {
+    return decode_problem(step, proposed_tokens(scenario), scenario.model);
+  }
   return too_long("step.cached + step.prompt", step.cached + step.prompt, scenario.model);
 }
 
 MemoryDemand step_demand(const Scenario& scenario, const Resources&, Scratch&) {
   const StepShape& step = scenario.step;
   if (step.phase == StepPhase::decode) {
+    const std::int64_t proposed = proposed_tokens(scenario);
+    const std::int64_t tokens = step.batch * (proposed + 1);
     return {.sequences = step.batch,
-            .context = step.context,
-            .step_tokens = step.batch,
-            .sampled = step.batch};
+            .context = step.context + proposed,
+            .step_tokens = tokens,
+            .sampled = tokens};
   }
   return {.sequences = step.batch,
           .context = step.cached + step.prompt,
@@ -64,20 +72,41 @@ void run_step(const TaskPoint& point, Outcome& outcome) {
   if (decode) {
     add_decode(batch, step.batch, step.context, window);
     if (step.longest_context > 0) batch.decode_longest = double(step.longest_context);
+    if (point.draft != nullptr) batch.decode_queries = point.draft->pace.queries;
   } else {
     add_prefill(batch, step.batch, step.prompt, step.cached, window);
   }
-  batch.sampled = step.batch;
-  const StepTime time = step_time(batch, point.main.context(point.work),
-                                  decode ? Phase::decode : Phase::prefill, &outcome.kernels);
+  batch.sampled = decode ? batch.decode_tokens() : step.batch;
+  StepTime time = step_time(batch, point.main.context(point.work),
+                            decode ? Phase::decode : Phase::prefill, &outcome.kernels);
+  const double made = double(step.batch) * (point.draft == nullptr ? 1 : point.draft->expected);
+  const TokenCounts tokens{.prompt = decode ? 0 : double(batch.tokens()),
+                           .generated = made,
+                           .all = decode ? made : double(batch.tokens())};
+  const DeviceTime verified = time.device;
+  StepTime proposed;
+  if (point.draft != nullptr) {
+    proposed = propose(point, {.sequences = step.batch, .context = step.context}, outcome.kernels);
+    time.add(proposed);
+  }
+  Metrics& metrics = outcome.metrics;
   const Interval interval = interval_of(outcome.kernels);
-  outcome.metrics.step_time = time.total();
-  outcome.metrics.step_time_low = interval.low;
-  outcome.metrics.step_time_high = interval.high;
-  const double tokens = double(batch.tokens());
-  report_time(point.scenario, time,
-              {.prompt = decode ? 0 : tokens, .generated = double(step.batch), .all = tokens},
-              outcome);
+  metrics.step_time = time.total();
+  metrics.step_time_low = interval.low;
+  metrics.step_time_high = interval.high;
+  report_time(point.scenario, time, tokens, outcome);
+  if (point.draft == nullptr) return;
+  if (point.draft->apart) {
+    report_shared_work(
+        {{point.scenario, verified}, {point.scenario.draft.deployment, proposed.device}},
+        time.total(), metrics);
+  }
+  report_speculation({.proposed = point.draft->tokens,
+                      .per_step = point.draft->expected,
+                      .sequence_steps = double(step.batch),
+                      .proposing = proposed.total(),
+                      .decoding = time.total()},
+                     metrics);
 }
 
 std::string step_headline(const Scenario& scenario) {

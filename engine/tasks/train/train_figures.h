@@ -9,6 +9,11 @@ namespace engine {
 // Of one optimizer step, and of the run it is part of. Times of passes are of one device of the busiest pipeline stage.
 struct TrainFigures {
   Seconds iteration_time{kNoValue};
+  Seconds iteration_time_low{kNoValue};
+  Seconds iteration_time_high{kNoValue};
+  Seconds iteration_time_p50{kNoValue};
+  Seconds iteration_time_p95{kNoValue};
+  Seconds iteration_time_p99{kNoValue};
   Seconds forward_time{kNoValue};
   Seconds backward_time{kNoValue};
   Seconds recompute_time{kNoValue};
@@ -17,6 +22,11 @@ struct TrainFigures {
   double bubble_share = kNoValue;
   Seconds replica_exposed_time{kNoValue};
   Seconds replica_hidden_time{kNoValue};
+  Seconds tensor_exchange_time{kNoValue};
+  Seconds context_exchange_time{kNoValue};
+  Seconds context_hidden_time{kNoValue};
+  Seconds expert_exchange_time{kNoValue};
+  Seconds cast_time{kNoValue};
   double tokens_per_s = kNoValue;
   double tokens_per_s_per_device = kNoValue;
   double hardware_flops_utilization = kNoValue;
@@ -26,14 +36,33 @@ struct TrainFigures {
   Bytes kept_activation_memory{kNoValue};
   Bytes logit_memory{kNoValue};
   Bytes gathered_memory{kNoValue};
+  Bytes context_memory{kNoValue};
   double peak_stage = kNoValue;
+  double trained_parameters = kNoValue;
+  Joules iteration_energy{kNoValue};
   Seconds run_time{kNoValue};
   double run_price_usd = kNoValue;
+  Joules run_energy{kNoValue};
+  Bytes checkpoint_size{kNoValue};
+  Seconds checkpoint_time{kNoValue};
+  Seconds checkpoint_every{kNoValue};
+  double run_failures = kNoValue;
+  double training_goodput = kNoValue;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("iteration_time", self.iteration_time,
           "task train: time of one optimizer step over the global batch");
+    visit("iteration_time_low", self.iteration_time_low,
+          "task train: lower end of the 90% interval of the time of one optimizer step");
+    visit("iteration_time_high", self.iteration_time_high,
+          "task train: upper end of the 90% interval of the time of one optimizer step");
+    visit("iteration_time_p50", self.iteration_time_p50,
+          "task train: with train.jitter, the time that half of all optimizer steps take at most");
+    visit("iteration_time_p95", self.iteration_time_p95,
+          "task train: with train.jitter, the time that 95% of all optimizer steps take at most");
+    visit("iteration_time_p99", self.iteration_time_p99,
+          "task train: with train.jitter, the time that 99% of all optimizer steps take at most");
     visit("forward_time", self.forward_time,
           "task train: forward passes of all micro-batches on one device of the busiest stage");
     visit("backward_time", self.backward_time,
@@ -52,6 +81,20 @@ struct TrainFigures {
           "task train: time in which a step waits for gradients or weights of other replicas");
     visit("replica_hidden_time", self.replica_hidden_time,
           "task train: traffic between replicas that passes beside other work");
+    visit("tensor_exchange_time", self.tensor_exchange_time,
+          "task train: time that one device of the busiest stage spends in collectives of tensor "
+          "parallelism");
+    visit("context_exchange_time", self.context_exchange_time,
+          "task train: time in which one device of the busiest stage waits for keys, values or "
+          "heads of devices that share its sequences");
+    visit("context_hidden_time", self.context_hidden_time,
+          "task train: exchange between devices that share sequences that passes beside attention");
+    visit("expert_exchange_time", self.expert_exchange_time,
+          "task train: time that one device of the busiest stage spends sending tokens to experts "
+          "and back");
+    visit("cast_time", self.cast_time,
+          "task train: time that one device of the busiest stage spends turning numbers into or "
+          "out of narrow formats");
     visit("tokens_per_s", self.tokens_per_s, "task train: tokens trained on a second, all devices");
     visit("tokens_per_s_per_device", self.tokens_per_s_per_device,
           "task train: tokens trained on a second, per device");
@@ -69,11 +112,32 @@ struct TrainFigures {
           "task train: logits and their gradients on the device whose memory is fullest");
     visit("gathered_memory", self.gathered_memory,
           "task train: weights of other replicas gathered for the layer at work (zero 3)");
+    visit(
+        "context_memory", self.context_memory,
+        "task train: keys and values of devices that share a sequence, held for the layer at work");
     visit("peak_stage", self.peak_stage,
           "task train: pipeline stage whose memory is fullest, from 0");
-    visit("run_time", self.run_time, "task train: time of train.tokens at this speed");
+    visit("trained_parameters", self.trained_parameters,
+          "task train: parameters of the whole model that have gradients");
+    visit(
+        "iteration_energy", self.iteration_energy,
+        "task train: energy that all devices draw in one optimizer step, each taken for one of the "
+        "busiest stage; null: the device does not say what it draws");
+    visit("run_time", self.run_time,
+          "task train: time of train.tokens at this speed, with jitter and failures where they are "
+          "stated");
     visit("run_price_usd", self.run_price_usd,
           "task train: rent of all devices for run_time, in dollars");
+    visit("run_energy", self.run_energy, "task train: energy of all devices over run_time");
+    visit("checkpoint_size", self.checkpoint_size,
+          "task train: trained weights and optimizer states of the whole job");
+    visit("checkpoint_time", self.checkpoint_time,
+          "task train: time in which a checkpoint is written");
+    visit("checkpoint_every", self.checkpoint_every,
+          "task train: work between two checkpoints: train.checkpoint_interval, or the best one");
+    visit("run_failures", self.run_failures, "task train: failures to expect in run_time");
+    visit("training_goodput", self.training_goodput,
+          "task train: share of run_time that is work which no failure undoes");
   }
 };
 

@@ -2,12 +2,17 @@
 
 #include <fmt/core.h>
 
+#include <array>
 #include <utility>
 
+#include "engine/comm/links_needed.h"
 #include "engine/feasibility.h"
 #include "engine/kernels/gemm.h"
+#include "engine/kernels/power.h"
 #include "engine/step/interval.h"
 #include "engine/tasks/report_price.h"
+#include "engine/training/long_run.h"
+#include "engine/training/train_problem.h"
 #include "engine/training/train_step.h"
 
 namespace engine {
@@ -26,6 +31,7 @@ void report_memory(const TrainStepTime& step, const Device& device, Metrics& met
   metrics.kept_activation_memory = memory.activations;
   metrics.logit_memory = memory.logits;
   metrics.gathered_memory = memory.gathered;
+  metrics.context_memory = memory.context;
   metrics.peak_stage = double(step.peak_stage);
   if (memory.total() <= device.memory_capacity) {
     metrics.memory_free = device.memory_capacity - memory.total();
@@ -41,13 +47,15 @@ std::optional<Refusal> memory_problem(const TrainStepTime& step, const Device& d
                   "logits {} and the rest {} exceed {} by {}",
                   step.peak_stage, in_gb(memory.weights), in_gb(memory.gradients),
                   in_gb(memory.optimizer), in_gb(memory.activations), in_gb(memory.logits),
-                  in_gb(memory.gathered + memory.reserved), in_gb(device.memory_capacity),
-                  in_gb(memory.total() - device.memory_capacity))};
+                  in_gb(memory.gathered + memory.context + memory.reserved),
+                  in_gb(device.memory_capacity), in_gb(memory.total() - device.memory_capacity))};
 }
 
 void report_times(const Scenario& scenario, const TrainStepTime& step, Outcome& outcome) {
   Metrics& metrics = outcome.metrics;
   metrics.iteration_time = step.iteration;
+  metrics.trained_parameters =
+      scenario.train.method == Method::full ? metrics.parameters : step.trained_weights;
   metrics.forward_time = step.forward;
   metrics.backward_time = step.backward;
   metrics.recompute_time = step.recompute;
@@ -73,13 +81,94 @@ void report_times(const Scenario& scenario, const TrainStepTime& step, Outcome& 
   outcome.extrapolated = step.device.extrapolated;
 }
 
-void report_run(const Scenario& scenario, Metrics& metrics) {
+// What the rows of one device of the busiest stage spend on what.
+enum class Purpose : std::uint8_t { other, tensor, context, expert, cast };
+Purpose purpose_of(OpName name) {
+  switch (name) {
+    case OpName::attention_reduce:
+    case OpName::mlp_reduce:
+    case OpName::logits_gather:
+      return Purpose::tensor;
+    case OpName::context_exchange:
+      return Purpose::context;
+    case OpName::expert_dispatch:
+    case OpName::expert_combine:
+      return Purpose::expert;
+    case OpName::quantize_input:
+    case OpName::quantize_attention:
+    case OpName::quantize_mlp:
+    case OpName::quantize_gradient:
+    case OpName::cast_transpose:
+    case OpName::dequantize:
+      return Purpose::cast;
+    default:
+      return Purpose::other;
+  }
+}
+
+void report_purposes(const Scenario& scenario, const TrainStepTime& step, Outcome& outcome) {
+  Metrics& metrics = outcome.metrics;
+  std::array<Work, 5> sums;
+  Joules energy;
+  Seconds timed, at_rest = step.bubble;
+  for (const KernelRow& row : outcome.kernels) {
+    sums[std::size_t(purpose_of(row.op))].add(row.work);
+    energy += row.work.energy;
+    timed += row.work.exposed();
+    if (row.family == Family::host) at_rest += row.work.exposed();
+  }
+  const auto sum = [&](Purpose purpose) -> const Work& { return sums[std::size_t(purpose)]; };
+  metrics.tensor_exchange_time = sum(Purpose::tensor).exposed();
+  metrics.context_exchange_time = sum(Purpose::context).exposed();
+  metrics.context_hidden_time = sum(Purpose::context).hidden;
+  metrics.expert_exchange_time = sum(Purpose::expert).exposed();
+  metrics.cast_time = sum(Purpose::cast).exposed();
+  const Interval kernels = interval_of(outcome.kernels);
+  // What stages and replicas wait for one another grows and shrinks with their kernels.
+  metrics.iteration_time_low = step.iteration * (kernels.low / timed);
+  metrics.iteration_time_high = step.iteration * (kernels.high / timed);
+  if (energy.value <= 0) return;
+  energy += power_at_rest(scenario.device) * at_rest;
+  metrics.iteration_energy = energy * metrics.devices;
+}
+
+void report_failures(const TrainSettings& train, const TrainStepTime& step, Metrics& metrics) {
+  if (train.device_mtbf.value <= 0) return;
+  const FailingRun run{.between_failures = train.device_mtbf / metrics.devices,
+                       .checkpoint = step.checkpoint / train.checkpoint_bandwidth,
+                       .restart = train.restart_time};
+  metrics.checkpoint_size = step.checkpoint;
+  metrics.checkpoint_time = run.checkpoint;
+  metrics.checkpoint_every =
+      train.checkpoint_interval.value > 0 ? train.checkpoint_interval : best_interval(run);
+  metrics.training_goodput = goodput(run, metrics.checkpoint_every);
+}
+
+void report_jitter(const TrainSettings& train, Metrics& metrics) {
+  if (train.jitter <= 0) return;
+  const auto at = [&](double quantile) {
+    return metrics.iteration_time * slowest_factor(train.jitter, metrics.devices, quantile);
+  };
+  metrics.iteration_time_p50 = at(0.5);
+  metrics.iteration_time_p95 = at(0.95);
+  metrics.iteration_time_p99 = at(0.99);
+}
+
+void report_run(const Scenario& scenario, const TrainStepTime& step, Metrics& metrics) {
+  const TrainSettings& train = scenario.train;
   metrics.output = TokensPerSecond{0};
   report_price(scenario, metrics.total, metrics);
   metrics.output = TokensPerSecond{kNoValue};
-  if (!(scenario.train.tokens > 0)) return;
-  metrics.run_time = Seconds{scenario.train.tokens / metrics.tokens_per_s};
+  report_failures(train, step, metrics);
+  report_jitter(train, metrics);
+  if (!(train.tokens > 0)) return;
+  const double steps = train.tokens / (double(train.global_batch) * double(train.sequence));
+  const bool jitters = train.jitter > 0, fails = train.device_mtbf.value > 0;
+  metrics.run_time = (jitters ? metrics.iteration_time_p50 : metrics.iteration_time) * steps /
+                     (fails ? metrics.training_goodput : 1);
   metrics.run_price_usd = metrics.rent.value * metrics.run_time.value;
+  metrics.run_energy = metrics.iteration_energy / metrics.iteration_time * metrics.run_time;
+  if (fails) metrics.run_failures = metrics.run_time / (train.device_mtbf / metrics.devices);
 }
 
 }  // namespace
@@ -88,7 +177,12 @@ std::optional<Refusal> train_task_problem(const Scenario& scenario) {
   if (auto problem = too_long("train.sequence", scenario.train.sequence, scenario.model)) {
     return problem;
   }
-  return train_problem(scenario.model, scenario.parallel, scenario.train);
+  if (auto problem = train_problem(scenario.model, scenario.parallel, scenario.train)) {
+    return problem;
+  }
+  // Unlike replicas that serve, those that train talk to one another.
+  return links_problem({.tp = scenario.parallel.devices()},
+                       fabric_of(scenario.cluster, scenario.device));
 }
 
 void run_train(const TaskPoint& point, Outcome& outcome) {
@@ -97,15 +191,18 @@ void run_train(const TaskPoint& point, Outcome& outcome) {
   Deployed main = point.main;
   main.shard.quant.kv = main.shard.dense.kv = Dtype::bf16;
   main.shard.sampling = Sampling::greedy;
+  main.shard.two_halves = false;
   Breakdown rows;
-  const TrainStepTime step = train_step_time(main.context(point.work), scenario.train, rows);
+  const TrainStepTime step =
+      train_step_time(main.context(point.work), scenario.train, point.scratch.training(), rows);
   report_memory(step, scenario.device, outcome.metrics);
   if (auto problem = memory_problem(step, scenario.device)) {
     return outcome.refuse(std::move(*problem));
   }
   outcome.kernels = std::move(rows).take();
   report_times(scenario, step, outcome);
-  report_run(scenario, outcome.metrics);
+  report_purposes(scenario, step, outcome);
+  report_run(scenario, step, outcome.metrics);
 }
 
 std::string train_headline(const Scenario& scenario) {

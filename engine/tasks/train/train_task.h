@@ -25,7 +25,8 @@ constexpr TaskEntry train_task() {
           .problem = train_task_problem,
           .demand = nullptr,
           .run = run_train,
-          .headline = train_headline};
+          .headline = train_headline,
+          .shares_sequences = true};
 }
 
 }  // namespace engine

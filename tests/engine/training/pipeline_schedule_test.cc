@@ -84,6 +84,47 @@ TEST(PipelineSchedule, RoundsEqualSingleSteps) {
   }
 }
 
+// The same for several chunks a stage, and for all forward passes before all backward passes.
+TEST(PipelineSchedule, ChunksAndSweepsEqualSingleSteps) {
+  for (std::uint64_t number = 0; number < 400; ++number) {
+    const auto draw = [&](std::uint64_t what) { return uniform(number, Stream::sampling, what); };
+    const std::int64_t stages = 2 + std::int64_t(draw(0) * 7);
+    const bool sweeps = draw(1) < 0.3;
+    Case made = equal_stages(sweeps ? Schedule::gpipe : Schedule::interleaved, stages,
+                             stages * (1 + std::int64_t(draw(2) * 5)),
+                             sweeps ? 1 : 1 + std::int64_t(draw(6) * 4));
+    for (std::size_t i = 0; i < made.chunks.size(); ++i) {
+      made.chunks[i].forward = Seconds{draw(3) < 0.5 ? 1 : 0.5 + draw(10 + i)};
+      made.chunks[i].backward = Seconds{draw(3) < 0.5 ? 2 : 1 + draw(100 + i)};
+    }
+    made.pipeline.send = Seconds{draw(4) < 0.5 ? 0 : draw(5) / 2};
+    made.pipeline.chunks = made.chunks;
+    EXPECT_NEAR(
+        pipeline_time(made.pipeline).total / pipeline_time_step_by_step(made.pipeline).total, 1,
+        1e-9)
+        << number;
+  }
+}
+
+// Long pipelines of stages that are alike but for the ends, as models are cut: what is skipped is as if it were followed.
+TEST(PipelineSchedule, SkippedRoundsEqualSingleSteps) {
+  for (const Schedule schedule : {Schedule::one_f_one_b, Schedule::zero_bubble}) {
+    for (const double send : {0.0, 0.01, 0.3}) {
+      for (const double last : {1.0, 1.02, 1.4}) {
+        Case made = equal_stages(schedule, 16, 400);
+        made.chunks.front().forward = Seconds{1.05};
+        made.chunks.back().backward = made.chunks.back().backward * last;
+        made.pipeline.send = Seconds{send};
+        made.pipeline.chunks = made.chunks;
+        EXPECT_NEAR(
+            pipeline_time(made.pipeline).total / pipeline_time_step_by_step(made.pipeline).total, 1,
+            1e-9)
+            << send << " " << last;
+      }
+    }
+  }
+}
+
 TEST(PipelineSchedule, NoStageWaitsForNothing) {
   for (const Schedule schedule :
        {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved, Schedule::zero_bubble}) {

@@ -14,7 +14,7 @@ struct Pace {
   std::int64_t queries =
       1;  // tokens of a sequence that a step works on: there is room for all of them
 
-  bool plain() const { return tokens == 1 && steps == 1; }
+  bool plain() const { return tokens == 1; }  // and then so is `steps`
   std::int64_t made_by(std::int64_t step) const { return plain() ? step : tokens * step / steps; }
   // Tokens made in `count` steps after the first `from`.
   std::int64_t made(std::int64_t from, std::int64_t count) const {

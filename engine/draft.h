@@ -1,0 +1,48 @@
+// Who proposes the tokens that decode steps verify, made ready for work beside the main deployment.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "engine/base/refusal.h"
+#include "engine/deploy.h"
+#include "engine/scenario.h"
+#include "engine/speculation/acceptance.h"
+#include "engine/step/draft_step.h"
+
+namespace engine {
+
+// Whether tokens are proposed at this point, and how many for each sequence in a step.
+bool speculates(const Scenario& scenario);
+inline std::int64_t proposed_tokens(const Scenario& scenario) {
+  return speculates(scenario) ? scenario.speculation.tokens : 0;
+}
+
+// Whether the draft model has devices of its own: it is on other ones than the main model.
+bool drafts_apart(const Scenario& scenario);
+
+// Stays where it was made: its parts refer to one another.
+struct Draft {
+  std::int64_t tokens = 0;           // proposed in a step
+  double expected = 1;               // tokens that a step makes of a sequence, on average,
+  Pace pace;                         // and the same in fixed point
+  bool apart = false;                // on devices of its own
+  std::optional<Deployment> own;     // of the model that proposes, where there is one,
+  std::optional<Deployed> deployed;  // and the same made ready
+  HostSettings host;                 // as its steps have it
+  DraftProducts products;            // beside the main model
+  Seconds fixed, per_sequence;       // of the host, in every step
+
+  Draft() = default;
+  Draft(const Draft&) = delete;
+  Draft& operator=(const Draft&) = delete;
+
+  DraftStep step(const Deployed& main, WorkMeter& work) const;
+};
+
+// Fills in `draft` for a point that speculates, and what of it lies in the memory of the main deployment; or says why
+// that cannot be.
+std::optional<Refusal> ready_draft(const Scenario& scenario, const Calibrations& calibrations,
+                                   double copies, Deployed& main, Draft& draft);
+
+}  // namespace engine

@@ -1,0 +1,38 @@
+// What it takes to propose the tokens that a decode step then verifies: steps of a small model one after the other,
+// products beside the main model, the host.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "engine/step/step_time.h"
+
+namespace engine {
+
+// Products on hidden states of the main model, once for each sequence.
+struct DraftProducts {
+  std::int64_t heads = 0;  // an output head each, behind a square product
+  std::int64_t joins = 0;  // a hidden state and an embedding become one
+};
+void product_ops(const ModelShard& shard, const DraftProducts& products, std::int64_t rows,
+                 OpList& ops);
+
+struct DraftStep {
+  std::optional<StepContext> model;  // is asked `steps` times in a row
+  std::int64_t steps = 0;
+  std::optional<StepContext> beside;  // the main model, where there are products
+  DraftProducts products;
+  Seconds fixed, per_sequence;  // of the host
+
+  // The context that all of its steps are timed at: that of the middle one.
+  std::int64_t middle(std::int64_t context) const { return context + (steps - 1) / 2; }
+  Seconds host(std::int64_t sequences) const { return fixed + per_sequence * double(sequences); }
+};
+
+// What the host adds to products that take `device`: an added layer has them in its own graph, heads have one of theirs.
+HostTime product_host(const DraftStep& draft, const DeviceTime& device, std::int64_t sequences);
+
+// Proposals for the decode steps of a run of the main model; their rows have the role `draft`.
+StepTime draft_time(const DraftStep& draft, const DecodeRun& run, Breakdown& rows);
+
+}  // namespace engine

@@ -1,0 +1,138 @@
+#include "engine/step/draft_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/step/step_table.h"
+
+namespace engine {
+
+DraftTable::DraftTable() = default;
+DraftTable::~DraftTable() = default;
+DraftTable::DraftTable(DraftTable&&) noexcept = default;
+DraftTable& DraftTable::operator=(DraftTable&&) noexcept = default;
+
+void DraftTable::reset(const DraftStep& draft, double scale) {
+  draft_ = &draft;
+  scale_ = scale;
+  seconds_ = 0;
+  rests_.clear();
+  if (!draft.model) return;
+  if (model_ == nullptr) model_ = std::make_unique<StepTable>();
+  model_->reset(*draft.model, {scale, scale, scale});
+}
+
+DraftTable::Rest& DraftTable::rest_of(std::int64_t sequences) {
+  const std::size_t place = std::size_t(sequences);
+  if (place >= rests_.size()) rests_.resize(place + 1);
+  Rest& rest = rests_[place];
+  if (rest.known) return rest;
+  DraftStep without = *draft_;
+  without.model.reset();
+  Breakdown rows;
+  rest.once = draft_time(without, {.sequences = sequences}, rows);
+  rest.rows = std::move(rows).take();
+  rest.seconds = rest.once.total().value * scale_;
+  rest.known = true;
+  return rest;
+}
+
+void DraftTable::extend(const Decodes& decodes, DecodeLine& line) {
+  line.proposing = rest_of(decodes.sequences).seconds;
+  if (!draft_->model) return;
+  // All of its steps are timed where the middle one is.
+  const double later = double(draft_->middle(0)) * double(decodes.sequences);
+  Decodes own = decodes;
+  own.context += later;
+  own.longest += double(draft_->middle(0));
+  const DecodeLine draft = model_->decode_line(own);
+  const double times = double(draft_->steps);
+  const double above = draft.device(own.context, own.window) + draft.added - draft.least;
+  line.context_end = std::min(line.context_end, draft.context_end - later);
+  line.window_end = std::min(line.window_end, draft.window_end);
+  // Host or device sets the pace of its steps: the line ends where that may change. Windows grow no faster than contexts.
+  const auto most = [](double slope) { return std::max(slope, 0.0); };
+  const double change = above > 0 ? most(-draft.slope) + most(-draft.window_slope)
+                                  : most(draft.slope) + most(draft.window_slope);
+  if (change > 0) {
+    const double reached = decodes.context + (above > 0 ? above : -above) / change;
+    line.context_end = std::min(line.context_end, std::max(reached, decodes.context + 1));
+  }
+  line.proposal = {.batch = draft.batch,
+                   .cell = draft.cell,
+                   .window_cell = draft.window_cell,
+                   .overhang = draft.overhang,
+                   .later = later};
+  if (above > 0) {
+    line.proposing += times * (draft.fixed + draft.added + draft.slope * later);
+    line.proposing_slope = times * draft.slope;
+    line.proposing_window_slope = times * draft.window_slope;
+  } else {
+    line.proposing += times * draft.least;
+  }
+}
+
+double DraftTable::count(const DecodeLine& line, double steps, double context_sum,
+                         double window_sum) {
+  const double seconds = steps * line.proposing + line.proposing_slope * context_sum +
+                         line.proposing_window_slope * window_sum;
+  seconds_ += seconds;
+  Rest& rest = rests_[std::size_t(line.sequences)];
+  rest.steps += steps;
+  if (!draft_->model) return seconds;
+  const double times = double(draft_->steps);
+  DecodeLine own;
+  own.batch = line.proposal.batch;
+  own.cell = line.proposal.cell;
+  own.window_cell = line.proposal.window_cell;
+  own.overhang = line.proposal.overhang;
+  model_->count_decode(own, times * steps, times * (context_sum + steps * line.proposal.later),
+                       times * window_sum, seconds - steps * rest.seconds);
+  return seconds;
+}
+
+double DraftTable::run_decodes(const Decodes& decodes) {
+  DecodeLine line;
+  line.sequences = decodes.sequences;
+  line.context_end = line.window_end = decodes.context;  // not looked at
+  extend(decodes, line);
+  return count(line, 1, decodes.context, decodes.window);
+}
+
+double DraftTable::run(const BatchShape& batch) {
+  double seconds = 0;
+  if (draft_->model && batch.prefill_tokens > 0) {
+    BatchShape prompts = batch;
+    prompts.decode_sequences = 0;
+    prompts.sampled = 0;
+    const double read = model_->run_mixed(prompts);
+    seconds_ += read;
+    seconds += read;
+  }
+  if (batch.decode_sequences > 0) {
+    seconds += run_decodes({.sequences = batch.decode_sequences,
+                            .context = batch.decode_kv_tokens,
+                            .window = batch.decode_window_kv_tokens,
+                            .longest = batch.decode_longest});
+  }
+  return seconds;
+}
+
+void DraftTable::report(Breakdown& rows, Savings& saved) {
+  if (draft_->model) {
+    std::vector<KernelRow> own;
+    model_->report(own);
+    for (KernelRow& row : own) {
+      row.role = DeploymentRole::draft;
+      rows.add(row);
+    }
+    saved.add(model_->saved());
+  }
+  for (const Rest& rest : rests_) {
+    if (rest.steps <= 0) continue;
+    for (const KernelRow& row : rest.rows) rows.add(row, rest.steps);
+    saved.add(rest.once.saved, rest.steps);
+  }
+}
+
+}  // namespace engine

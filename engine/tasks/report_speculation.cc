@@ -1,0 +1,24 @@
+#include "engine/tasks/report_speculation.h"
+
+#include <utility>
+
+namespace engine {
+
+StepTime propose(const TaskPoint& point, const DecodeRun& run, std::vector<KernelRow>& rows) {
+  Breakdown proposals;
+  const StepTime time = draft_time(point.draft->step(point.main, point.work), run, proposals);
+  for (KernelRow& row : std::move(proposals).take()) rows.push_back(row);
+  return time;
+}
+
+void report_speculation(const Speculated& speculated, Metrics& metrics) {
+  metrics.accepted_tokens_per_step = speculated.per_step;
+  metrics.draft_time = speculated.proposing;
+  if (speculated.decoding.value > 0) {
+    metrics.draft_share = speculated.proposing / speculated.decoding;
+  }
+  const double rejected = double(speculated.proposed) - (speculated.per_step - 1);
+  metrics.wasted_tokens = rejected * speculated.sequence_steps + speculated.beyond_end;
+}
+
+}  // namespace engine

@@ -1,0 +1,26 @@
+// What tasks that decode have in common where tokens are proposed.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/step/draft_step.h"
+#include "engine/tasks/task_table.h"
+
+namespace engine {
+
+// Time of the proposals for decode steps of the main model; their rows are appended.
+StepTime propose(const TaskPoint& point, const DecodeRun& run, std::vector<KernelRow>& rows);
+
+// What came of it, in the step, the request or the run.
+struct Speculated {
+  std::int64_t proposed = 0;  // tokens of a sequence in a step
+  double per_step = 1;        // tokens that a step made of a sequence
+  double sequence_steps = 0;  // decode steps, each as often as it had sequences
+  double beyond_end = 0;      // tokens made past the end of an answer
+  Seconds proposing;          // time of proposals, of
+  Seconds decoding;           // decode steps with their proposals
+};
+void report_speculation(const Speculated& speculated, Metrics& metrics);
+
+}  // namespace engine

@@ -1,0 +1,64 @@
+// The chunks of a pipeline, each kind of them timed once: most are alike.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "engine/step/breakdown.h"
+#include "engine/step/step_time.h"
+#include "engine/training/replica_traffic.h"
+#include "engine/training/train_memory.h"
+#include "engine/training/train_ops.h"
+#include "engine/training/train_scratch.h"
+#include "engine/training/train_settings.h"
+
+namespace engine {
+
+// The passes of one micro-batch through one chunk.
+struct ChunkPasses {
+  DeviceTime forward, recomputed, inputs, weights;
+  Seconds forward_time, recompute_time, inputs_time, weights_time;
+  // Of these: they wait for weights or gradients of other replicas; and traffic that passes beside them.
+  Seconds waiting, hidden;
+
+  Seconds backward_time() const { return recompute_time + inputs_time + weights_time; }
+  Seconds time() const { return forward_time + backward_time(); }
+};
+
+struct ChunkKind {
+  Chunk chunk;
+  ChunkStates states;
+  ChunkPasses passes;
+  TrainMemory memory;  // of states
+  KeptActivations activations;
+  Seconds scatter, gather;  // between replicas
+};
+
+class ChunkKinds {
+ public:
+  // What lies in memory is known at once; times are when they have been asked for.
+  ChunkKinds(const StepContext& context, const TrainSettings& train, std::int64_t chunks,
+             TrainScratch& scratch);
+  void find_times();
+
+  std::size_t size() const { return kind_of_.size(); }
+  const ChunkKind& operator[](std::size_t chunk) const { return kinds_[kind_of_[chunk]]; }
+
+  // Rows of the passes of one chunk, `count` times.
+  void add_rows(std::size_t chunk, double count, Breakdown& rows);
+
+ private:
+  ChunkKind placed(const Chunk& chunk);
+  void time_passes(ChunkPasses& passes);
+  void add_traffic(ChunkKind& kind) const;
+
+  const StepContext& context_;
+  const TrainSettings& train_;
+  std::vector<std::size_t> kind_of_;
+  std::vector<ChunkKind> kinds_;
+  PassOps ops_;
+  TrainScratch& known_;  // forward passes share their calls with those that are done again
+  std::vector<KernelRow> row_scratch_;
+};
+
+}  // namespace engine

@@ -1,0 +1,134 @@
+#include "engine/training/context_ops.h"
+
+#include <algorithm>
+
+#include "engine/model/passes.h"
+
+namespace engine {
+namespace {
+
+// What runs beside attention in a ring.
+constexpr std::uint8_t kRingGroup = 1;
+
+struct Sharer {
+  const PlannedOp& planned;
+  const AttentionPrefill& attention;
+  const ContextSharing& sharing;
+  OpList& ops;
+
+  double devices() const { return double(sharing.devices); }
+  // Of this device's tokens.
+  double query_bytes() const {
+    return attention.tokens * double(attention.heads * attention.key_dim) * kActivationBytes;
+  }
+  double output_bytes() const {
+    return attention.tokens * double(attention.heads * attention.value_dim) * kActivationBytes;
+  }
+  double key_bytes() const {
+    return attention.tokens *
+           double(attention.kv_heads * (attention.key_dim + attention.value_dim)) *
+           kActivationBytes;
+  }
+
+  void attend(const AttentionPrefill& op, double times, Beside beside = {}) const {
+    PlannedOp part = planned;
+    part.calls *= times;
+    part.beside = beside;
+    part.op = op;
+    ops.add(part);
+  }
+  void exchange(Pattern pattern, Family family, double bytes, double times,
+                Beside beside = {}) const {
+    PlannedOp travel = planned;
+    travel.name = OpName::context_exchange;
+    travel.family = family;
+    travel.calls *= times;
+    travel.beside = beside;
+    travel.op = Collective{.pattern = pattern,
+                           .bytes = bytes,
+                           .ranks = sharing.devices,
+                           .stride = sharing.stride,
+                           .library = Library::general};
+    ops.add(travel);
+  }
+
+  // While a device attends to the keys it has, those of its neighbour arrive. Results of all rounds are merged by their
+  // sums of exponentials.
+  void ring() const {
+    const double others = devices() - 1;
+    AttentionPrefill one = attention;
+    one.pairs /= devices();
+    attend(one, others, {.group = kRingGroup, .stream = 0});
+    exchange(Pattern::send_recv, Family::send_recv, key_bytes(), others,
+             {.group = kRingGroup, .stream = 1});
+    attend(one, 1);
+    PlannedOp merge = planned;
+    merge.name = OpName::context_merge;
+    merge.family = Family::residual;
+    merge.calls *= others;
+    // A result in 16 bits into a sum in 32 bits.
+    merge.op = Elementwise{.rows = attention.tokens,
+                           .resident_bytes = 5 * output_bytes(),
+                           .cold_bytes = 0,
+                           .flops = 3 * output_bytes() / kActivationBytes};
+    ops.add(merge);
+  }
+
+  // The early and the late part of a sequence see different numbers of keys: two calls, of which the mean is taken.
+  void all_gather() const {
+    exchange(Pattern::all_gather, Family::all_gather, devices() * key_bytes(), 1);
+    AttentionPrefill part = attention;
+    const double sequences = double(attention.sequences);
+    const double queries = attention.tokens / sequences / 2;
+    double keys = queries * (2 * devices() + 1) / 2;
+    if (attention.window > 0) keys = std::min(keys, double(attention.window) + queries - 1);
+    part.tokens /= 2;
+    part.pairs /= 2;
+    part.kv_tokens = sequences * keys;
+    attend(part, 2);
+  }
+
+  // Some heads of all tokens for all heads of some tokens, and back.
+  void all_to_all() const {
+    // Keys that fewer heads share than there are devices are sent to several.
+    const double copies = std::max(1.0, devices() / double(attention.kv_heads));
+    exchange(Pattern::all_to_all, Family::all_to_all, query_bytes() + copies * key_bytes(), 1);
+    AttentionPrefill whole = attention;
+    whole.tokens *= devices();
+    whole.pairs *= devices();
+    whole.kv_tokens *= devices();
+    whole.heads /= sharing.devices;
+    whole.kv_heads = std::max<std::int64_t>(1, attention.kv_heads / sharing.devices);
+    attend(whole, 1);
+    exchange(Pattern::all_to_all, Family::all_to_all, output_bytes(), 1);
+  }
+};
+
+}  // namespace
+
+void add_shared_attention(const PlannedOp& attention, const ContextSharing& sharing, OpList& ops) {
+  const Sharer sharer{attention, std::get<AttentionPrefill>(attention.op), sharing, ops};
+  switch (sharing.exchange) {
+    case ContextExchange::ring:
+      return sharer.ring();
+    case ContextExchange::all_gather:
+      return sharer.all_gather();
+    case ContextExchange::all_to_all:
+      return sharer.all_to_all();
+  }
+}
+
+double foreign_context(const ContextSharing& sharing) {
+  if (sharing.devices == 1) return 0;
+  switch (sharing.exchange) {
+    case ContextExchange::ring:
+      return 4;  // those at work and those that arrive, with their gradients
+    case ContextExchange::all_gather:
+      return 2 * double(sharing.devices);  // all, with their gradients
+    case ContextExchange::all_to_all:
+      return 0;  // as many as before
+  }
+  return 0;
+}
+
+}  // namespace engine

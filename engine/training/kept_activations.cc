@@ -1,0 +1,141 @@
+#include "engine/training/kept_activations.h"
+
+#include <algorithm>
+
+#include "engine/model/passes.h"
+#include "engine/training/adapters.h"
+#include "engine/training/context_ops.h"
+
+namespace engine {
+namespace {
+
+// What one token leaves on one device in one layer, in bytes. The lists follow what autograd keeps: inputs of norms, of
+// products, of attention and of activations.
+//
+// Training libraries with narrow formats keep the inputs of products as they multiplied them (Transformer Engine saves the
+// cast and transposed tensor, not the 16-bit one); inputs of norms, activations and attention stay in 16 bits, and
+// attention's output is kept once for attention and once, narrow, for the product that follows. One kernel for a gated
+// activation (Megatron's fused SwiGLU) keeps its two inputs and its output; plain PyTorch keeps the activated half, too.
+class LayerBytes {
+ public:
+  LayerBytes(const ModelShard& shard, const TrainSettings& train)
+      : shard_(shard),
+        model_(*shard.model),
+        train_(train),
+        split_(train.sequence_parallel ? double(shard.parallel.tp) : 1) {}
+
+  double stream() const { return double(model_.hidden) / split_ * kActivationBytes; }
+
+  double of_layer(bool mixture) const {
+    return 2 * stream() + attention() + (mixture ? experts() : mlp(double(shard_.intermediate)));
+  }
+  // A 32-bit number per head, which attention that is computed again does without.
+  double statistics() const { return 4 * double(shard_.heads); }
+
+  double key_bytes() const {
+    if (model_.is_mla()) {
+      return double(shard_.heads) * (key_width() + double(model_.mla.value_dim)) * kActivationBytes;
+    }
+    return double(2 * shard_.kv_heads * model_.head_dim) * kActivationBytes;
+  }
+
+ private:
+  double key_width() const { return double(model_.mla.nope_dim + model_.mla.rope_dim); }
+
+  // The input of a product: nothing where its weights are frozen and no adapter stands beside it.
+  double product_input(double values, OpName product, Dtype format) const {
+    if (train_.has_adapters() && !has_adapter(product, train_.lora_targets)) return 0;
+    return values * std::min(kActivationBytes, bytes_of(format));
+  }
+  double dense_input(double values, OpName product) const {
+    return product_input(values, product, shard_.dense.activations);
+  }
+
+  double attention() const {
+    double kept = dense_input(double(model_.hidden) / split_, OpName::qkv) + statistics();
+    double output =
+        double(shard_.heads) * double(model_.is_mla() ? model_.mla.value_dim : model_.head_dim);
+    if (model_.is_mla()) {
+      kept += double(shard_.heads) * key_width() * kActivationBytes + key_bytes();
+      kept += dense_input(double(model_.mla.q_rank + model_.mla.kv_rank), OpName::q_up);
+      kept += double(model_.mla.rope_dim) * kActivationBytes;
+    } else {
+      const double query = double(shard_.heads * model_.head_dim) * kActivationBytes;
+      // A rotation in several kernels keeps its operands twice over (PyTorch 2.11, eager).
+      const double rotated = train_.fused ? 0 : query + key_bytes();
+      kept += query + key_bytes() + rotated;
+      if (!train_.fused) kept += output * kActivationBytes;
+    }
+    kept += output * kActivationBytes;
+    // In 16 bits what attention keeps is what the product needs.
+    if (bytes_of(shard_.dense.activations) < kActivationBytes) {
+      kept += dense_input(output, OpName::attention_out);
+    }
+    return kept;
+  }
+
+  double activated(double width, OpName product, Dtype format) const {
+    const double inputs = model_.mlp == MlpKind::gated ? (train_.fused ? 2 : 3) : 1;
+    return inputs * width * kActivationBytes + product_input(width, product, format);
+  }
+
+  double mlp(double width) const {
+    return dense_input(double(model_.hidden) / split_, OpName::gate_up) +
+           activated(width, OpName::down, shard_.dense.activations);
+  }
+
+  double experts() const {
+    // Copies of tokens that meet on this device.
+    const double copies = double(model_.moe.top_k) * double(shard_.experts.local) /
+                          double(shard_.experts.placed) * double(shard_.expert_replicas);
+    const double hidden = double(model_.hidden);
+    const double dispatched = product_input(hidden, OpName::experts, shard_.quant.activations);
+    const double returned = hidden * kActivationBytes;  // to weigh them
+    double kept = copies * (dispatched + returned +
+                            activated(double(shard_.expert_intermediate), OpName::experts,
+                                      shard_.quant.activations));
+    kept += dense_input(hidden / split_, OpName::shared_gate_up);
+    if (shard_.shared_intermediate > 0) {
+      kept += activated(double(shard_.shared_intermediate), OpName::shared_down,
+                        shard_.dense.activations);
+    }
+    return kept;
+  }
+
+  const ModelShard& shard_;
+  const ModelSpec& model_;
+  const TrainSettings& train_;
+  double split_;  // devices that the residual stream is split over
+};
+
+}  // namespace
+
+KeptActivations kept_activations(const ModelShard& shard, const Chunk& chunk,
+                                 const TrainSettings& train) {
+  const double tokens = tokens_of_a_pass(train, shard.parallel);
+  const LayerCounts& layers = chunk.trained.layers;
+  const LayerBytes bytes(shard, train);
+  const double dense = layers.dense > 0 ? tokens * bytes.of_layer(false) : 0;
+  const double mixture = layers.mixture > 0 ? tokens * bytes.of_layer(true) : 0;
+  KeptActivations activations;
+  if (train.recompute == Recompute::full) {
+    activations.kept = double(layers.all()) * tokens * bytes.stream();
+    activations.at_work = std::max(dense, mixture);
+  } else {
+    const double spared = train.recompute == Recompute::attention ? bytes.statistics() : 0;
+    activations.kept = double(layers.dense) * dense + double(layers.mixture) * mixture -
+                       double(layers.all()) * tokens * spared;
+  }
+  if (chunk.span.last) {
+    // In 16 and 32 bits, or these and their gradients in both.
+    activations.logits = (train.fused_loss ? 6 : 12) * tokens * double(shard.vocabulary);
+  }
+  if (layers.all() > 0) {
+    activations.context =
+        tokens * bytes.key_bytes() *
+        foreign_context({.exchange = train.context, .devices = shard.parallel.cp});
+  }
+  return activations;
+}
+
+}  // namespace engine

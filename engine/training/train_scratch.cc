@@ -1,0 +1,41 @@
+#include "engine/training/train_scratch.h"
+
+#include <utility>
+
+namespace engine {
+namespace {
+
+// Without the settings that no kernel of a pass follows from; a new one counts until it is named here.
+TrainSettings settings_of_passes(TrainSettings train) {
+  const TrainSettings any;
+  train.global_batch = any.global_batch;
+  train.schedule = any.schedule;
+  train.virtual_stages = any.virtual_stages;
+  train.recompute = any.recompute;
+  train.optimizer = any.optimizer;
+  train.gradients = any.gradients;
+  train.master_weights = any.master_weights;
+  train.moments = any.moments;
+  train.zero = any.zero;
+  train.overlap = any.overlap;
+  train.reserved_memory = any.reserved_memory;
+  train.tokens = any.tokens;
+  return train;
+}
+
+}  // namespace
+
+void TrainScratch::begin(const StepContext& context, const TrainSettings& train) {
+  StepInputs inputs_of_passes(context);
+  // Stages have layers of the same kinds, and replicas do not see one another in a pass.
+  inputs_of_passes.shard.parallel.pp = inputs_of_passes.shard.parallel.dp = 1;
+  TrainSettings settings = settings_of_passes(train);
+  if (inputs_of_passes.recognisable() && inputs_of_passes == of_ && settings == trained_as_) return;
+  of_ = std::move(inputs_of_passes);
+  trained_as_ = settings;
+  forward.clear();
+  inputs.clear();
+  weights.clear();
+}
+
+}  // namespace engine

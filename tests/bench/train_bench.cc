@@ -1,0 +1,63 @@
+// How long a training point takes, and a pipeline alone.
+//
+//     build/release/llmsweep_bench --benchmark_filter=Train
+#include <benchmark/benchmark.h>
+
+#include <vector>
+
+#include "engine/evaluate.h"
+#include "engine/training/pipeline_schedule.h"
+#include "sweep/language/sweep_spec.h"
+#include "sweep/space/space.h"
+#include "tests/support/paths.h"
+
+namespace {
+
+// Strategies of the search, in an order that jumps over the grid.
+void TrainSearchPoint(benchmark::State& state) {
+  const auto spec =
+      sweep::read_sweep(paths::specs("sweeps/train_search.yaml"), sweep::Library({paths::specs()}))
+          .value();
+  sweep::PointBuilder builder(spec.space);
+  std::vector<sweep::Point> points(256);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    builder.build(i * 611'953 % spec.space.size(), points[i]);
+  }
+  engine::Outcome outcome;
+  std::size_t i = 0;
+  for (auto _ : state) {
+    engine::evaluate_into(points[i++ % points.size()].scenario, *spec.resources, outcome);
+    benchmark::DoNotOptimize(outcome);
+  }
+}
+BENCHMARK(TrainSearchPoint);
+
+// 64 stages and 512 micro-batches; the ends differ from the stages between them.
+void pipelines(benchmark::State& state, engine::Schedule schedule, std::int64_t chunks) {
+  using engine::Seconds;
+  const double weights = schedule == engine::Schedule::zero_bubble ? 1 : 0;
+  std::vector<engine::ChunkTime> times(std::size_t(64 * chunks),
+                                       {Seconds{1}, Seconds{2 - weights}, Seconds{weights}});
+  times.front().forward = Seconds{1.03};
+  times.back().backward = times.back().backward * 1.15;
+  const engine::Pipeline pipeline{.schedule = schedule,
+                                  .stages = 64,
+                                  .micro_batches = 512,
+                                  .send = Seconds{0.01},
+                                  .chunks = times};
+  for (auto _ : state) benchmark::DoNotOptimize(engine::pipeline_time(pipeline));
+}
+void TrainPipelineOneFOneB(benchmark::State& state) {
+  pipelines(state, engine::Schedule::one_f_one_b, 1);
+}
+BENCHMARK(TrainPipelineOneFOneB);
+void TrainPipelineZeroBubble(benchmark::State& state) {
+  pipelines(state, engine::Schedule::zero_bubble, 1);
+}
+BENCHMARK(TrainPipelineZeroBubble);
+void TrainPipelineInterleaved(benchmark::State& state) {
+  pipelines(state, engine::Schedule::interleaved, 2);
+}
+BENCHMARK(TrainPipelineInterleaved);
+
+}  // namespace

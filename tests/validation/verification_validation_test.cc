@@ -1,0 +1,85 @@
+// Attention of verification steps on an H200, measured by tools/gpu/verify_sweep.py: one to eight new tokens a sequence in
+// the decode kernel that the calibration was measured on. Nothing was fitted to these rows but those of one token.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/kernels/attention.h"
+#include "sweep/input/csv.h"
+#include "sweep/language/library.h"
+#include "sweep/language/sweep_spec.h"
+#include "tests/support/calibrations.h"
+#include "tests/support/paths.h"
+
+namespace engine {
+namespace {
+
+using Row = std::map<std::string, std::string, std::less<>>;
+
+std::vector<Row> measured_rows() {
+  const std::string text =
+      toys::file_text(paths::specs("calibration/h200-sxm/verify_attention.csv"));
+  sweep::CsvLines lines(text);
+  std::vector<std::string> names;
+  std::vector<Row> rows;
+  std::string_view line;
+  while (lines.next(line)) {
+    std::string scratch;
+    sweep::CsvCells cells(line, scratch);
+    std::string_view cell;
+    Row row;
+    for (std::size_t at = 0; cells.next(cell); ++at) {
+      if (lines.number() == 1) {
+        names.emplace_back(cell);
+      } else {
+        row[names.at(at)] = std::string(cell);
+      }
+    }
+    if (!row.empty() && row["impl"] == "triton:decode") rows.push_back(row);
+  }
+  return rows;
+}
+
+double median(std::vector<double> values) {
+  std::ranges::nth_element(values, values.begin() + std::ptrdiff_t(values.size() / 2));
+  return values[values.size() / 2];
+}
+
+TEST(MeasuredVerification, OnAnH200) {
+  const auto spec =
+      sweep::read_sweep_text("base: {device: h200-sxm, model: llama-3.1-8b}\n",
+                             paths::specs("verification.yaml"), sweep::Library({paths::specs("")}));
+  ASSERT_TRUE(spec) << to_text(spec.mistakes());
+  const Device device = spec->space.base().device;
+  const Calibration& calibration = *spec->resources->calibrations.by_name.at("h200-sxm");
+  std::map<std::int64_t, std::vector<double>> errors;  // by new tokens
+  std::vector<double> several;
+  for (const Row& row : measured_rows()) {
+    const auto number = [&row](const char* name) { return std::int64_t(std::stoll(row.at(name))); };
+    const AttentionDecode op{.sequences = number("batch"),
+                             .queries = number("query_len"),
+                             .kv_tokens = double(number("batch") * number("context_len")),
+                             .heads = number("q_heads"),
+                             .kv_heads = number("kv_heads"),
+                             .key_dim = number("head_dim"),
+                             .value_dim = number("head_dim")};
+    const double predicted =
+        attention_decode_time(op, device, Family::attn_decode, &calibration).time.value;
+    const double error = std::abs(predicted / std::stod(row.at("seconds")) - 1);
+    errors[op.queries].push_back(error);
+    if (op.queries > 1) several.push_back(error);
+  }
+  for (const auto& [queries, values] : errors) {
+    RecordProperty("median_error_" + std::to_string(queries), std::to_string(median(values)));
+    EXPECT_GE(values.size(), 60U);
+  }
+  EXPECT_LT(median(errors.at(1)), 0.05) << "one new token";
+  EXPECT_LT(median(several), 0.10) << "two to eight new tokens";
+}
+
+}  // namespace
+}  // namespace engine

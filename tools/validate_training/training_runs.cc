@@ -1,0 +1,211 @@
+#include "tools/validate_training/training_runs.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "results/text_table.h"
+#include "tools/calibrate/tables/table_row.h"
+#include "tools/validate_serving/named_specs.h"
+
+namespace tools {
+namespace {
+
+namespace fs = std::filesystem;
+using engine::Mistake;
+using engine::Result;
+using Names = std::pair<std::string_view, std::string_view>;  // in the table, in our library
+
+constexpr std::array<Names, 5> kMegatronModels = {{
+    {"LLAMA3_70B", "llama-3-70b"},
+    {"LLAMA3.1_405B", "llama-3.1-405b"},
+    {"GPT OSS 120B", "gpt-oss-120b"},
+    {"Qwen3_30B_a3B", "qwen3-30b-a3b"},
+    {"Qwen3_235B_a22B", "qwen3-235b-a22b"},
+}};
+
+// A machine of eight devices a node.
+struct Machine {
+  std::string_view name, device, link;
+};
+constexpr std::array<Machine, 3> kMachines = {{
+    {"DGX-H100", "h100-sxm", "infiniband-ndr-400"},
+    {"a100_80gb", "a100-80gb-sxm", "roce-200"},
+    {"h100_80gb", "h100-sxm", "infiniband-ndr-400"},
+}};
+
+// The parts of a scenario that are named in our library; false: one is missing.
+bool take_parts(NamedSpecs& specs, std::string_view machine, std::string_view model,
+                engine::Scenario& scenario) {
+  const auto found = std::ranges::find(kMachines, machine, &Machine::name);
+  if (found == kMachines.end()) return false;
+  const engine::Scenario* device = specs.find("devices", found->device);
+  const engine::Scenario* link = specs.find("links", found->link);
+  const engine::Scenario* shape = specs.find("models", model);
+  const engine::Scenario* host = specs.find("hosts", "none");
+  if (device == nullptr || link == nullptr || shape == nullptr || host == nullptr) return false;
+  scenario.task = engine::Task::train;
+  scenario.device = device->device;
+  scenario.model = shape->model;
+  scenario.host = host->host;
+  scenario.cluster.devices_per_node = 8;
+  scenario.cluster.scale_out = link->device.scale_up;
+  return true;
+}
+
+void take_megatron_settings(const TableRow& row, TrainingRun& run) {
+  engine::Scenario& scenario = run.scenario;
+  engine::TrainSettings& train = scenario.train;
+  const auto degree = [&](std::string_view column) {
+    return std::max<std::int64_t>(1, row.count(column));
+  };
+  engine::Parallelism& parallel = scenario.parallel;
+  parallel.tp = degree("TP");
+  parallel.pp = degree("PP");
+  parallel.cp = degree("CP");
+  parallel.ep = degree("EP");
+  parallel.dp = degree("#-GPUs") / (parallel.tp * parallel.pp * parallel.cp);
+  train.sequence = row.count("Sequence Length");
+  train.micro_batch = row.count("MBS");
+  train.global_batch = row.count("GBS");
+  train.virtual_stages = degree("VP");
+  if (train.virtual_stages > 1) train.schedule = engine::Schedule::interleaved;
+  train.zero = 1;
+  train.sequence_parallel = train.tp_overlap = parallel.tp > 1;
+  scenario.model.moe.skew = 0;  // routers were forced to balance
+  scenario.model.max_context = std::max(scenario.model.max_context, train.sequence);
+  if (row.text("Precision") == "FP8") {
+    scenario.quant.weights = scenario.quant.activations = engine::Dtype::fp8;
+  }
+  run.not_stated = "recomputation, format of gradients and optimizer states, kind of fp8 scaling";
+  if (row.text("section") == "LoRA Performance") {
+    train.method = engine::Method::lora;
+    run.not_stated += ", rank and targets of adapters, packing";
+  } else if (row.text("section") == "SFT Performance") {
+    run.not_stated += ", packing";
+  }
+}
+
+Result<bool> add_megatron_runs(const fs::path& data, NamedSpecs& specs,
+                               std::vector<TrainingRun>& runs) {
+  const auto table = results::read_table(data / "train_megatron_bridge" / "pretrain_h100.csv");
+  if (!table) return table.mistakes();
+  for (std::size_t i = 0; i < table->rows(); ++i) {
+    const TableRow row(*table, i);
+    TrainingRun run{.table = "train_megatron_bridge"};
+    run.model = row.text("model");
+    run.name = fmt::format("{}, {} {} GPUs, {}", run.model, row.text("Precision"),
+                           row.text("#-GPUs"), row.text("section"));
+    run.tokens_per_s_per_device = row.number("Tokens / sec / GPU");
+    const auto model = std::ranges::find(kMegatronModels, run.model, &Names::first);
+    if (model == kMegatronModels.end()) {
+      run.left_out = "a model with state-space layers, which model files cannot state";
+    } else if (!take_parts(specs, row.text("System"), model->second, run.scenario)) {
+      return specs.mistakes();
+    } else {
+      take_megatron_settings(row, run);
+    }
+    runs.push_back(std::move(run));
+  }
+  return true;
+}
+
+Result<bool> add_mosaic_runs(const fs::path& data, NamedSpecs& specs,
+                             std::vector<TrainingRun>& runs) {
+  const auto table = results::read_table(data / "train_mosaicml_mpt" / "mpt_training_open.csv");
+  if (!table) return table.mistakes();
+  for (std::size_t i = 0; i < table->rows(); ++i) {
+    const TableRow row(*table, i);
+    TrainingRun run{.table = "train_mosaicml_mpt",
+                    .model = "mpt-" + std::string(row.text("Model"))};
+    run.name = fmt::format("{}, {} tokens, {} {}", run.model, row.text("SeqLen (T)"),
+                           row.text("# GPUs"), row.text("GPU"));
+    run.tokens_per_s_per_device = row.number("Throughput (T/s/GPU)");
+    if (!take_parts(specs, row.text("GPU"), run.model, run.scenario)) return specs.mistakes();
+    engine::TrainSettings& train = run.scenario.train;
+    run.scenario.parallel.dp = row.count("# GPUs");
+    train.sequence = row.count("SeqLen (T)");
+    run.scenario.model.max_context = train.sequence;
+    train.micro_batch = row.count("MicroBatchSize");
+    train.global_batch = row.count("GlobalBatchSize");
+    train.zero = row.text("Sharding Strategy") == "FULL_SHARD" ? 3 : 2;
+    train.reserved_memory = engine::Bytes{0};
+    if (row.text("Activation Checkpointing") == "True") train.recompute = engine::Recompute::full;
+    if (row.text("MP Mode") == "PURE") {
+      train.gradients = engine::StateFormat::bf16;
+      train.master_weights = engine::StateFormat::none;
+    }
+    run.not_stated = "version of the attention kernel (of 2023), fused norms and loss";
+    runs.push_back(std::move(run));
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<std::vector<TrainingRun>> training_runs(const fs::path& data,
+                                               const sweep::Library& library) {
+  NamedSpecs specs(library);
+  std::vector<TrainingRun> runs;
+  for (const auto add : {add_megatron_runs, add_mosaic_runs}) {
+    const auto added = add(data, specs, runs);
+    if (!added) return added.mistakes();
+  }
+  return runs;
+}
+
+Result<std::vector<MeasuredStep>> measured_steps(const fs::path& file,
+                                                 const sweep::Library& library) {
+  const auto table = results::read_table(file);
+  if (!table) return table.mistakes();
+  NamedSpecs specs(library);
+  const engine::Scenario* device = specs.find("devices", "h200-sxm");
+  const engine::Scenario* host = specs.find("hosts", "none");
+  if (device == nullptr || host == nullptr) return specs.mistakes();
+  std::vector<MeasuredStep> steps;
+  for (std::size_t i = 0; i < table->rows(); ++i) {
+    const TableRow row(*table, i);
+    MeasuredStep step{.mode = std::string(row.text("mode")),
+                      .recompute = std::string(row.text("recompute")),
+                      .forward = row.number("forward_s"),
+                      .backward = row.number("backward_s"),
+                      .optimizer = row.number("optimizer_s"),
+                      .peak_bytes = row.number("peak_bytes")};
+    engine::Scenario& scenario = step.scenario;
+    scenario.task = engine::Task::train;
+    scenario.device = device->device;
+    scenario.host = host->host;
+    engine::ModelSpec& model = scenario.model;
+    model.name = row.text("model");
+    model.layers = row.count("layers");
+    model.hidden = row.count("hidden");
+    model.heads = row.count("q_heads");
+    model.kv_heads = row.count("kv_heads");
+    model.head_dim = row.count("head_dim");
+    model.intermediate = row.count("inter");
+    model.vocabulary = row.count("vocabulary");
+    model.mlp = row.count("gated") == 1 ? engine::MlpKind::gated : engine::MlpKind::plain;
+    scenario.train = {.sequence = row.count("sequence"),
+                      .micro_batch = row.count("micro_batch"),
+                      .global_batch = row.count("micro_batch"),
+                      .recompute = step.recompute == "full"        ? engine::Recompute::full
+                                   : step.recompute == "attention" ? engine::Recompute::attention
+                                                                   : engine::Recompute::none,
+                      .gradients = engine::StateFormat::bf16,
+                      .master_weights = engine::StateFormat::none,
+                      .moments = engine::StateFormat::bf16,
+                      .fused = step.mode == "compiled",
+                      .fused_loss = false,
+                      .reserved_memory = engine::Bytes{0}};
+    const double values =
+        double(scenario.train.micro_batch * scenario.train.sequence * model.hidden);
+    step.launch_bound = values < 12e6;
+    steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
+}  // namespace tools

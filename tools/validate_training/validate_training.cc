@@ -1,0 +1,183 @@
+#include "tools/validate_training/validate_training.h"
+
+#include <fmt/core.h>
+
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "engine/evaluate.h"
+#include "tools/calibrate/fit/error_summary.h"
+#include "tools/validate_serving/validate_serving.h"
+#include "tools/validate_training/training_runs.h"
+
+namespace tools {
+namespace {
+
+struct Prediction {
+  const TrainingRun* run = nullptr;
+  double tokens_per_s_per_device = 0;
+  double peak_gb = 0;
+  std::string failure;     // why there is none
+  bool too_large = false;  // by our count it does not fit its devices; it was asked of larger ones
+};
+
+// A run that somebody made fits. Where ours does not, the memory model is wrong, and says so; its speed is still asked for.
+Prediction predicted(const TrainingRun& run, const engine::Resources& resources) {
+  Prediction prediction{.run = &run, .failure = run.left_out};
+  if (!run.left_out.empty()) return prediction;
+  engine::Scenario scenario = run.scenario;
+  engine::Outcome outcome = engine::evaluate(scenario, resources);
+  if (outcome.reason_class == engine::ReasonClass::memory) {
+    prediction.too_large = true;
+    scenario.device.memory_capacity = engine::Bytes{1e15};
+    outcome = engine::evaluate(scenario, resources);
+  }
+  if (outcome.status != engine::Status::ok) {
+    prediction.failure = outcome.reason;
+    return prediction;
+  }
+  prediction.tokens_per_s_per_device = outcome.metrics.tokens_per_s_per_device;
+  prediction.peak_gb = outcome.metrics.peak_memory.value / 1e9;
+  return prediction;
+}
+
+using GroupOf = std::function<std::string(const TrainingRun&)>;
+
+std::string scale_of(const TrainingRun& run) {
+  const std::int64_t devices = run.scenario.parallel.devices();
+  return devices <= 8 ? "1 node" : devices <= 64 ? "up to 64 GPUs" : "above 64 GPUs";
+}
+std::string length_of(const TrainingRun& run) {
+  const std::int64_t tokens = run.scenario.train.sequence;
+  return tokens <= 2048 ? "up to 2,048 tokens" : tokens <= 8192 ? "4,096 and 8,192" : "longer";
+}
+
+// One line per group: errors of the time that a token takes.
+std::string group_text(const std::vector<Prediction>& predictions, std::string_view table,
+                       std::string_view heading, const GroupOf& group) {
+  std::map<std::string, std::vector<Scored>> groups;
+  for (const Prediction& one : predictions) {
+    if (!one.failure.empty() || one.run->table != table) continue;
+    groups[group(*one.run)].push_back(
+        {1 / one.run->tokens_per_s_per_device, 1 / one.tokens_per_s_per_device});
+  }
+  std::string text = fmt::format("{:<34}{:>5}{:>9}{:>8}{:>8}{:>8}\n", heading, "rows", "median %",
+                                 "p90", "bias", "rank");
+  for (const auto& [name, scored] : groups) {
+    const ErrorSummary errors = error_summary(scored);
+    text += fmt::format("{:<34}{:>5}{:>9.1f}{:>8.1f}{:>+8.1f}{:>8.3f}\n", name, errors.rows,
+                        100 * errors.median, 100 * errors.p90, 100 * errors.bias,
+                        errors.rank_correlation);
+  }
+  return text;
+}
+
+std::string table_text(const std::vector<Prediction>& predictions, std::string_view table) {
+  std::string text = fmt::format("\n## {}: time of a token, transfer\n", table);
+  text += group_text(predictions, table, "GPU, model", [](const TrainingRun& run) {
+    return run.scenario.device.name + " " + run.model;
+  });
+  text += group_text(predictions, table, "GPU, scale", [](const TrainingRun& run) {
+    return run.scenario.device.name + " " + scale_of(run);
+  });
+  text += group_text(predictions, table, "GPU, length", [](const TrainingRun& run) {
+    return run.scenario.device.name + " " + length_of(run);
+  });
+  text += group_text(predictions, table, "", [](const TrainingRun&) { return std::string("all"); });
+  std::map<std::string, int> not_stated, left_out;
+  int too_large = 0, tried = 0;
+  for (const Prediction& one : predictions) {
+    if (one.run->table != table) continue;
+    if (!one.failure.empty()) {
+      ++left_out[one.failure];
+      continue;
+    }
+    ++not_stated[one.run->not_stated];
+    too_large += one.too_large;
+    ++tried;
+  }
+  for (const auto& [what, rows] : not_stated) {
+    text += fmt::format("not stated in {} rows: {}\n", rows, what);
+  }
+  for (const auto& [why, rows] : left_out)
+    text += fmt::format("left out: {} rows, {}\n", rows, why);
+  text += fmt::format("memory: {} of {} runs fit their devices by our count, as all of them did\n",
+                      tried - too_large, tried);
+  return text;
+}
+
+std::string steps_text(const std::vector<MeasuredStep>& steps, const engine::Resources& resources) {
+  std::map<std::string, std::vector<Scored>> groups;
+  for (const MeasuredStep& step : steps) {
+    const engine::Outcome outcome = engine::evaluate(step.scenario, resources);
+    if (outcome.status != engine::Status::ok) continue;
+    const engine::Metrics& metrics = outcome.metrics;
+    const auto add = [&](const std::string& what, double measured, double guess) {
+      groups[what + ", " + step.mode].push_back({measured, guess});
+    };
+    add("memory", step.peak_bytes, metrics.peak_memory.value);
+    if (step.launch_bound) continue;
+    add("forward", step.forward, metrics.forward_time.value);
+    add("backward", step.backward, metrics.backward_time.value);
+    add("optimizer", step.optimizer, metrics.optimizer_time.value);
+  }
+  std::string text = fmt::format(
+      "## steps of PyTorch models on one H200, to which eager passes and optimizers were fitted\n"
+      "{:<34}{:>5}{:>9}{:>8}{:>8}{:>8}\n",
+      "what, mode", "rows", "median %", "p90", "bias", "rank");
+  for (const auto& [name, scored] : groups) {
+    const ErrorSummary errors = error_summary(scored);
+    text += fmt::format("{:<34}{:>5}{:>9.1f}{:>8.1f}{:>+8.1f}{:>8.3f}\n", name, errors.rows,
+                        100 * errors.median, 100 * errors.p90, 100 * errors.bias,
+                        errors.rank_correlation);
+  }
+  return text + "(times where the host's launches do not bound them)\n";
+}
+
+results::TextTable runs_table(const std::vector<Prediction>& predictions) {
+  results::TextTable table;
+  for (const char* name : {"table", "run", "measured_tokens_per_s", "predicted_tokens_per_s",
+                           "peak_gb", "fits", "not_stated", "left_out"}) {
+    table.columns.emplace_back(name);
+  }
+  for (const Prediction& one : predictions) {
+    const bool known = one.failure.empty();
+    const std::vector<std::string> cells = {
+        one.run->table,
+        one.run->name,
+        fmt::format("{}", one.run->tokens_per_s_per_device),
+        known ? fmt::format("{:.6g}", one.tokens_per_s_per_device) : "",
+        known ? fmt::format("{:.6g}", one.peak_gb) : "",
+        known ? (one.too_large ? "0" : "1") : "",
+        one.run->not_stated,
+        one.failure};
+    for (std::size_t i = 0; i < cells.size(); ++i) table.columns[i].append(cells[i]);
+  }
+  return table;
+}
+
+}  // namespace
+
+engine::Result<TrainingValidation> validate_training(const std::filesystem::path& data,
+                                                     const sweep::Library& library) {
+  const auto runs = training_runs(data, library);
+  if (!runs) return runs.mistakes();
+  const auto resources = transfer_resources(library);
+  if (!resources) return resources.mistakes();
+  const auto steps = measured_steps(
+      library.folders().back() / "calibration" / "h200-sxm" / "train_steps.csv", library);
+  if (!steps) return steps.mistakes();
+  std::vector<Prediction> predictions;
+  for (const TrainingRun& run : *runs) predictions.push_back(predicted(run, *resources));
+  TrainingValidation validation;
+  validation.text = "goal at the median: 6%, 5% for each phase of measured steps\n\n" +
+                    steps_text(*steps, *resources) +
+                    table_text(predictions, "train_megatron_bridge") +
+                    table_text(predictions, "train_mosaicml_mpt");
+  validation.table = runs_table(predictions);
+  return validation;
+}
+
+}  // namespace tools
