@@ -56,6 +56,7 @@ constexpr std::string_view kServedOnly[] = {
     "serving.mixed_attention",
     "serving.stepping",
     "serving.scaling",
+    "serving.tiers",
 };
 
 // Training has no KV cache, no inference engine, and nothing between steps.
@@ -220,10 +221,25 @@ std::vector<LeafUse> serving_uses() {
   };
 }
 
-std::vector<LeafUse> scaling_uses() {
-  std::vector<LeafUse> uses{{"serving.scaling.schedule",
-                             "serving.scaling.policy is scheduled",
-                             {is("serving.scaling.policy", {"scheduled"})}}};
+// Replicas that come and go, and tiers below their memory.
+std::vector<LeafUse> replica_uses() {
+  std::vector<LeafUse> uses{
+      {"serving.tiers", "serving.prefix_caching is true", {on("serving.prefix_caching")}},
+      {"serving.tiers.host_bandwidth",
+       "there is serving.tiers.host",
+       {above("serving.tiers.host", 0)}},
+      {"serving.tiers.disk_bandwidth",
+       "there is serving.tiers.disk",
+       {above("serving.tiers.disk", 0)}},
+      {"serving.tiers.disk_latency",
+       "there is serving.tiers.disk",
+       {above("serving.tiers.disk", 0)}},
+      {"serving.tiers.write",
+       "there is serving.tiers.host or serving.tiers.disk",
+       {above("serving.tiers.host", 0), above("serving.tiers.disk", 0)}},
+      {"serving.scaling.schedule",
+       "serving.scaling.policy is scheduled",
+       {is("serving.scaling.policy", {"scheduled"})}}};
   for (const std::string_view path : {"serving.scaling.interval", "serving.scaling.cold_start"}) {
     uses.push_back({path,
                     "serving.scaling.policy is reactive, predictive or scheduled",
@@ -332,7 +348,7 @@ std::vector<LeafUse> role_uses() {
 std::vector<LeafUse> all_uses() {
   std::vector<LeafUse> uses;
   for (const auto part : {task_uses, role_uses, speculation_uses, draft_uses, unused, step_uses,
-                          arrival_uses, request_uses, serving_uses, scaling_uses, training_uses}) {
+                          arrival_uses, request_uses, serving_uses, replica_uses, training_uses}) {
     for (LeafUse& use : part()) uses.push_back(std::move(use));
   }
   return uses;

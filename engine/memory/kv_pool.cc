@@ -31,11 +31,68 @@ void KvPool::reset(std::int64_t blocks, std::int64_t block_size, bool prefix_cac
   table_.clear();
   if (caching_) table_.resize(kFirstTable, -1);
   holders_ = nullptr;
+  tier_ = nullptr;
 }
 
 void KvPool::set_blocks(Extent& extent, std::int64_t blocks) {
   if (holders_ != nullptr) holders_->change(extent.key, number_, extent.blocks, blocks);
+  if (tier_ != nullptr && (copies_at_once_ ? blocks > extent.blocks : blocks < extent.blocks)) {
+    tier_->store(extent.key, std::max(blocks, extent.blocks));
+  }
   extent.blocks = blocks;
+}
+
+void KvPool::look_below(std::span<const PrefixExtent> prefix, std::int64_t most_tokens,
+                        const KvTier& upper, const KvTier& lower, Below& below) const {
+  below.blocks.clear();
+  below.upper = below.lower = 0;
+  std::int64_t start = 0;
+  for (const PrefixExtent& part : prefix) {
+    const std::int64_t wanted = full_blocks(start, part.end, block_size_);
+    const std::int32_t index = find(part.key);
+    const std::int64_t here = index < 0 ? 0 : std::min(extents_[std::size_t(index)].blocks, wanted);
+    const std::int64_t in_upper = std::clamp(upper.blocks(part.key), here, std::max(here, wanted));
+    const std::int64_t in_lower =
+        std::clamp(lower.blocks(part.key), in_upper, std::max(in_upper, wanted));
+    below.upper += in_upper - here;
+    below.lower += in_lower - in_upper;
+    below.blocks.push_back(in_lower);
+    start = part.end;
+    if (in_lower < wanted || part.end >= most_tokens) break;
+  }
+}
+
+void KvPool::restore(std::span<const PrefixExtent> prefix, std::span<const std::int64_t> blocks) {
+  // What is there of it already is not given up for the rest.
+  std::int64_t own = 0;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const std::int32_t index = find(prefix[i].key);
+    if (index < 0 || !extents_[std::size_t(index)].listed) continue;
+    own += extents_[std::size_t(index)].unused();
+    unlink(index);
+  }
+  std::int64_t room = free() - own;
+  for (std::size_t i = 0; i < blocks.size() && room > 0; ++i) {
+    std::int32_t index = find(prefix[i].key);
+    const std::int64_t here = index < 0 ? 0 : extents_[std::size_t(index)].blocks;
+    const std::int64_t brought = std::min(blocks[i] - here, room);
+    if (brought <= 0) continue;
+    take(brought);
+    room -= brought;
+    // Taking may have moved what was found.
+    index = find(prefix[i].key);
+    if (index < 0) index = insert(prefix[i].key);
+    set_blocks(extents_[std::size_t(index)], here + brought);
+    idle_ += brought;
+    if (here + brought < blocks[i]) break;
+  }
+  // Used last, its start last of all: that is given up last.
+  for (std::size_t i = blocks.size(); i-- > 0;) {
+    const std::int32_t index = find(prefix[i].key);
+    if (index < 0) continue;
+    const Extent& extent = extents_[std::size_t(index)];
+    if (extent.unused() > 0 && !extent.listed) link_last(index);
+  }
 }
 
 void KvPool::take_from_cache(std::int64_t blocks) {
@@ -136,9 +193,7 @@ void KvPool::let_go(KvHolding& holding) {
   for (std::size_t i = holding.parts.size(); i-- > 0;) {
     remove_holder(holding.parts[i].extent, holding.parts[i].blocks);
   }
-  holding.parts.clear();
-  holding.shared = 0;
-  holding.next_extent = 0;
+  holding.forget();
 }
 
 std::int64_t KvPool::Extent::reach_without(std::int64_t held) const {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine/base/prefix_extent.h"
+#include "engine/memory/kv_tier.h"
 #include "engine/memory/prefix_holders.h"
 
 namespace engine {
@@ -28,6 +29,13 @@ struct KvHolding {
   std::int64_t shared = 0;      // blocks in extents
   std::vector<Part> parts;      // held, in the order of the sequence
   std::size_t next_extent = 0;  // of its prefix, the first it has neither found nor published
+
+  // Holds nothing; its memory stays.
+  void forget() {
+    shared = 0;
+    parts.clear();
+    next_extent = 0;
+  }
 };
 
 class KvPool {
@@ -37,6 +45,12 @@ class KvPool {
   void report_to(PrefixHolders& holders, std::int32_t number) {
     holders_ = &holders;
     number_ = number;
+  }
+
+  // Likewise, copies what can be shared down to `tier`: at once, or when it is given up.
+  void copy_down_to(KvTier& tier, bool at_once) {
+    tier_ = &tier;
+    copies_at_once_ = at_once;
   }
 
   std::int64_t total() const { return total_; }
@@ -76,6 +90,17 @@ class KvPool {
   void publish(std::span<const PrefixExtent> prefix, std::int64_t tokens, KvHolding& holding) {
     if (caching_) share(prefix, tokens, holding);
   }
+
+  // What the tiers below have of a prefix beyond the cache, in the order of its extents: blocks that each extent would
+  // have, and how many of them come from the upper tier and from the lower one.
+  struct Below {
+    std::vector<std::int64_t> blocks;
+    std::int64_t upper = 0, lower = 0;
+  };
+  void look_below(std::span<const PrefixExtent> prefix, std::int64_t most_tokens,
+                  const KvTier& upper, const KvTier& lower, Below& below) const;
+  // Brings that into the cache, as far as there is room that nobody else holds.
+  void restore(std::span<const PrefixExtent> prefix, std::span<const std::int64_t> blocks);
 
   // Blocks that would come free if a holder of `blocks` in all let go.
   std::int64_t freed_by(const KvHolding& holding, std::int64_t blocks) const;
@@ -132,6 +157,8 @@ class KvPool {
   std::size_t entries_ = 0;
   PrefixHolders* holders_ = nullptr;  // who wants to know what it holds, if somebody does,
   std::int32_t number_ = 0;           // and its number there
+  KvTier* tier_ = nullptr;            // below it, if there is one,
+  bool copies_at_once_ = false;       // and when it gets a copy
 };
 
 }  // namespace engine

@@ -13,13 +13,21 @@
 
 namespace engine {
 
+// KV caches of prefixes below the device's memory, as a replica sees them.
+struct TierSetup {
+  std::int64_t blocks = 0;       // 0: there is no such tier
+  double seconds_per_token = 0;  // on the way up
+  double latency = 0;
+};
+
 // Equal replicas behind one router. Everything referred to outlives the run.
 struct PoolSetup {
   const ServingSettings& settings;
   const StepContext& context;
   std::int64_t kv_blocks = 1;  // of a replica
   std::int64_t replicas = 1;
-  std::int64_t unit = 1;     // replicas that are only on together
+  std::int64_t unit = 1;  // replicas that are only on together
+  TierSetup host, disk;
   std::int64_t longest = 1;  // tokens of the longest sequence
   Pace pace = {};
   const DraftStep* draft = nullptr;  // who proposes tokens that the pace counts on; null: nobody

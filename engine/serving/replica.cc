@@ -20,7 +20,11 @@ void Replica::reset(const Setup& setup) {
   state_.role = setup.role;
   state_.uneven = setup.table->uneven();
   state_.audit = setup.audit;
-  // The sequences stay: what they hold in memory is used again.
+  // The sequences stay: what they hold in memory is used again. Not what they held of the KV pool, where a run was ended
+  // before they were.
+  for (std::int32_t slot = 0; slot < state_.slots; ++slot) {
+    state_.sequences[std::size_t(slot)].kv.forget();
+  }
   state_.unused.clear();
   state_.slots = 0;
   const Ordering ordering = setup.settings->ordering;
@@ -34,6 +38,19 @@ void Replica::reset(const Setup& setup) {
   state_.arriving.reset(false);
   state_.landed.clear();
   state_.departed.clear();
+  host_.reset(setup.settings->prefix_caching ? setup.host.blocks : 0);
+  disk_.reset(setup.settings->prefix_caching ? setup.disk.blocks : 0);
+  host_way_ = setup.host;
+  disk_way_ = setup.disk;
+  host_free_ = disk_free_ = 0;
+  seconds_to_read_a_token_ = setup.seconds_to_read_a_token;
+  const bool at_once = setup.settings->tiers.write == TierWrite::through;
+  if (host_.exists()) {
+    state_.pool.copy_down_to(host_, at_once);
+    host_.spill_to(disk_.exists() ? &disk_ : nullptr);
+  } else if (disk_.exists()) {
+    state_.pool.copy_down_to(disk_, at_once);
+  }
   lanes_.resize(std::size_t(setup.lanes));
   for (Lane& lane : lanes_) lane.reset(state_);
   next_event_ = kNever;
@@ -129,12 +146,76 @@ void Replica::enqueue(const Request& request, std::int64_t output) {
   sequence.decoding = false;
   sequence.closes = request.closes;
   if (sequence.prefix.size() + request.prefix.size() > 0) sequence.prefix = request.prefix;
+  sequence.loaded = -1;
   state_.waiting.push(slot, state_.sequences);
   ++state_.outstanding;
   state_.outstanding_tokens += request.prompt + output;
   for (Lane& lane : lanes_) {
     lane.wake(request.arrival);
     lane.interrupt(request.arrival);
+  }
+  find_next();
+}
+
+// ---- tiers below the cache --------------------------------------------------------------------------
+
+// No more than these at once: what is loaded long before it is read may be given up again.
+constexpr std::size_t kMostLoads = 2;
+
+std::span<const std::int32_t> Replica::start_loads(double now) {
+  loading_.clear();
+  while (!state_.waiting.empty() && loading_.size() < kMostLoads) {
+    const std::int32_t slot = state_.waiting.at(0);
+    Sequence& sequence = state_.sequences[std::size_t(slot)];
+    // Looked at once, when it is the first; whoever was preempted reads again.
+    if (sequence.loaded >= 0 || sequence.scheduled >= 0) break;
+    sequence.loaded = 0;
+    if (!start_load(sequence, now)) break;
+    state_.waiting.remove(slot);
+    loading_.push_back(slot);
+  }
+  return loading_;
+}
+
+bool Replica::start_load(Sequence& sequence, double now) {
+  for (Lane& lane : lanes_) lane.settle(now);
+  state_.pool.look_below(sequence.prefix, sequence.prompt - 1, host_, disk_, below_);
+  const double size = double(state_.pool.block_size());
+  const double from_host = double(below_.upper) * size, from_disk = double(below_.lower) * size;
+  if (from_host + from_disk <= 0) return false;
+  // One load after the other; the two ways at the same time.
+  double host_end = now, disk_end = now;
+  if (from_host > 0) {
+    host_end =
+        std::max(now, host_free_) + host_way_.latency + from_host * host_way_.seconds_per_token;
+  }
+  if (from_disk > 0) {
+    disk_end =
+        std::max(now, disk_free_) + disk_way_.latency + from_disk * disk_way_.seconds_per_token;
+  }
+  const double end = std::max(host_end, disk_end);
+  if (end - now >= (from_host + from_disk) * seconds_to_read_a_token_) return false;
+  if (from_host > 0) host_free_ = host_end;
+  if (from_disk > 0) disk_free_ = disk_end;
+  sequence.loaded = end;
+  state_.sums->loaded(from_host, from_disk, end - now);
+  return true;
+}
+
+void Replica::finish_load(std::int32_t slot, double now) {
+  const Sequence& sequence = state_.sequences[std::size_t(slot)];
+  for (Lane& lane : lanes_) lane.settle(now);
+  // What was given up below meanwhile is read again.
+  state_.pool.look_below(sequence.prefix, sequence.prompt - 1, host_, disk_, below_);
+  state_.pool.restore(sequence.prefix, below_.blocks);
+  for (const PrefixExtent& part : sequence.prefix) {
+    host_.touch(part.key);
+    disk_.touch(part.key);
+  }
+  state_.waiting.push_front(slot, state_.sequences);
+  for (Lane& lane : lanes_) {
+    lane.wake(now);
+    lane.interrupt(now);
   }
   find_next();
 }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "engine/serving/journey.h"
 #include "engine/serving/lane.h"
 #include "engine/serving/serving_rows.h"
 
@@ -29,6 +31,8 @@ class Replica {
     bool tells_first_token = false;       // of sequences that were read elsewhere, when they come
     double ttft_limit = 0;                // for ordering by slack
     double seconds_per_prompt_token = 0;  // likewise
+    TierSetup host, disk;
+    double seconds_to_read_a_token = 0;  // what is not worth loading is read again
     bool audit = false;
   };
   void reset(const Setup& setup);
@@ -56,6 +60,12 @@ class Replica {
   bool fits(std::int64_t prompt, std::int64_t output) const;
   // Takes a request that fits, of which `output` tokens are made here.
   void enqueue(const Request& request, std::int64_t output);
+  bool has_tiers() const { return host_.exists() || disk_.exists(); }
+  // A request that has become the first in the queue, and of whose prompt a tier below has more than the cache, sooner than
+  // it could be read, steps aside until that is there (`Sequence::loaded`). Returns those that just did.
+  std::span<const std::int32_t> start_loads(double now);
+  // What it waits for is there: it is the first in the queue again.
+  void finish_load(std::int32_t slot, double now);
   const Sequence& sequence(std::int32_t slot) const { return state_.sequences[std::size_t(slot)]; }
   // Nobody asks for it any more.
   void forget(std::int32_t slot) { state_.unused.push_back(slot); }
@@ -100,6 +110,14 @@ class Replica {
   std::size_t next_lane_ = 0;
   double now_ = 0;        // when its present turn is,
   std::size_t turn_ = 0;  // and whose of its lanes
+  // Starts what a request loads from the tiers below; false where nothing is worth it.
+  bool start_load(Sequence& sequence, double now);
+  KvTier host_, disk_;
+  TierSetup host_way_, disk_way_;
+  double host_free_ = 0, disk_free_ = 0;  // when they have brought what was asked for before
+  double seconds_to_read_a_token_ = 0;
+  KvPool::Below below_;
+  std::vector<std::int32_t> loading_;
   double ttft_limit_ = 0;
   double seconds_per_prompt_token_ = 0;
 };

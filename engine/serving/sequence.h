@@ -27,6 +27,7 @@ struct Sequence {
   double first_token = -1;
   double last_token = 0;  // or the time decoding began; later ones are the lane's last decode
   double joined = -1;     // when it began to decode here
+  double loaded = -1;     // when its prefix has come from a lower tier; -1: nothing was loaded
   double received = -1;   // when its KV had come from another replica; -1: it was read here
   double read = -1;       // when its prompt had been read there
 

@@ -13,6 +13,7 @@
 #include "engine/model/all_reduce.h"
 #include "engine/model/sampling.h"
 #include "engine/serving/attention_kernels.h"
+#include "engine/serving/kv_tier_settings.h"
 #include "engine/serving/policy_table.h"
 #include "engine/serving/router_table.h"
 #include "engine/serving/scaling_settings.h"
@@ -62,6 +63,7 @@ struct ServingSettings {
   bool two_batch_overlap = false;
   bool stepping = false;
   ScalingSettings scaling;
+  KvTierSettings tiers;
 
   // Most tokens of a step, but for decodes beyond them.
   std::int64_t step_budget() const {
@@ -141,6 +143,8 @@ struct ServingSettings {
     visit("stepping", self.stepping,
           "simulate every step on its own: the slow reference for the closed form", any_value);
     visit("scaling", self.scaling, "how the number of replicas follows the load", any_value);
+    visit("tiers", self.tiers, "where KV caches of prefixes are kept besides the device",
+          any_value);
   }
 };
 

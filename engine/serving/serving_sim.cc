@@ -98,7 +98,12 @@ void ServingSim::start_pool(std::size_t index) {
                        .pace = from.pace,
                        .hands_over = !stage.writes,
                        .tells_first_token = stage.carry.tells_first_token,
+                       .host = from.host,
+                       .disk = from.disk,
                        .audit = problem_->audit};
+  if (from.host.blocks + from.disk.blocks > 0) {
+    setup.seconds_to_read_a_token = pool.table.prompt_token_seconds();
+  }
   if (from.settings.ordering == Ordering::slo) {
     const double limit = request_limit(problem_->slo.ttft).value;
     setup.ttft_limit = limit < kNever ? limit : 0;
@@ -271,6 +276,7 @@ void ServingSim::arrive(RequestSource& source) {
     return;
   }
   replicas_[target].enqueue(request_, local || stages()[0].writes ? request_.output : 1);
+  start_loads(target);
   note(target);
 }
 
@@ -291,6 +297,7 @@ void ServingSim::advance(std::size_t index, double next_event, RequestSource& so
   if (!ran || (!told && replica.plans_now(next_event))) {
     if (replica.expects()) fetch(index);
     replica.plan();
+    start_loads(index);
   }
   replica.end_turn(ran);
   note(index);
@@ -364,8 +371,21 @@ void ServingSim::fetch(std::size_t index) {
   }
 }
 
+// Whoever has become the first in a replica's queue may have KV below the cache.
+void ServingSim::start_loads(std::size_t index) {
+  Replica& replica = replicas_[index];
+  if (!replica.has_tiers()) return;
+  for (const std::int32_t slot : replica.start_loads(now_)) {
+    transfers_.start_from_below(replica.sequence(slot).loaded, index, slot);
+  }
+}
+
 void ServingSim::take_delivery() {
   const Transfers::Arrived done = transfers_.take();
+  if (done.shipment.from == kFromBelow) {
+    replicas_[done.shipment.to].finish_load(done.shipment.slot, now_);
+    return note(done.shipment.to);
+  }
   stats_.pool(pool_of_[done.shipment.to]).carry_seconds += now_ - done.started;
   deliver(done.shipment.to, done.shipment.slot);
 }

@@ -99,6 +99,7 @@ class ServingSim {
   void hand_over(std::size_t replica, std::int32_t slot);
   void fetch(std::size_t replica);
   void take_delivery();
+  void start_loads(std::size_t replica);
   void deliver(std::size_t replica, std::int32_t slot);
   // After anything that may have changed when a replica has something to do, or how much it has.
   void note(std::size_t replica) {

@@ -19,6 +19,10 @@ void PoolSums::add(const PoolSums& other) {
   wasted_tokens += other.wasted_tokens;
   carried_tokens += other.carried_tokens;
   carry_seconds += other.carry_seconds;
+  host_tokens += other.host_tokens;
+  disk_tokens += other.disk_tokens;
+  loads += other.loads;
+  load_seconds += other.load_seconds;
   kv_peak = std::max(kv_peak, other.kv_peak);
 }
 

@@ -49,6 +49,8 @@ struct PoolSums {
   double waste = 0, held = 0;  // token-steps of room that held nothing, and in all, while decoding
   double wasted_tokens = 0;    // made past the end of an answer
   double carried_tokens = 0, carry_seconds = 0;  // KV that came from the pool before
+  double host_tokens = 0, disk_tokens = 0;       // prompt tokens loaded from lower tiers,
+  double loads = 0, load_seconds = 0;            // by so many requests, which waited so long
   double kv_peak = 0;                            // blocks of one replica
 
   void look_up(std::int64_t tokens, std::int64_t in_cache) {
@@ -69,6 +71,12 @@ struct PoolSums {
     steps += count;
     sequence_steps += count * sequences;
     kv_token_seconds += held_seconds;
+  }
+  void loaded(double from_host, double from_disk, double seconds) {
+    host_tokens += from_host;
+    disk_tokens += from_disk;
+    loads += 1;
+    load_seconds += seconds;
   }
   void peak(std::int64_t blocks) { kv_peak = std::max(kv_peak, double(blocks)); }
   void add(const PoolSums& other);

@@ -44,14 +44,25 @@ double Transfers::share_ahead(double now, const Shipment& shipment) {
   return ahead;
 }
 
-std::size_t Transfers::start(double now, const Shipment& shipment) {
-  std::int32_t slot = std::int32_t(flows_.size());
+std::int32_t Transfers::new_flow() {
   if (unused_.empty()) {
     flows_.emplace_back();
-  } else {
-    slot = unused_.back();
-    unused_.pop_back();
+    return std::int32_t(flows_.size() - 1);
   }
+  const std::int32_t slot = unused_.back();
+  unused_.pop_back();
+  return slot;
+}
+
+void Transfers::start_from_below(double end, std::size_t to, std::int32_t slot) {
+  const std::int32_t flow = new_flow();
+  flows_[std::size_t(flow)].shipment = {.from = kFromBelow, .to = to, .slot = slot};
+  due_.push_back({end, started_++, flow, flows_[std::size_t(flow)].version});
+  std::ranges::push_heap(due_, std::greater<>{});
+}
+
+std::size_t Transfers::start(double now, const Shipment& shipment) {
+  const std::int32_t slot = new_flow();
   Flow& flow = flows_[std::size_t(slot)];
   const std::uint32_t version = flow.version;
   flow = {.shipment = shipment,
@@ -106,8 +117,10 @@ Transfers::Arrived Transfers::take() {
   Flow& flow = flows_[std::size_t(slot)];
   ++flow.version;
   const Arrived arrived{flow.shipment, flow.started};
-  leave(now, arrived.shipment.from, slot);
-  leave(now, arrived.shipment.to, slot);
+  if (arrived.shipment.from != kFromBelow) {
+    leave(now, arrived.shipment.from, slot);
+    leave(now, arrived.shipment.to, slot);
+  }
   unused_.push_back(slot);
   drop_outdated();
   return arrived;

@@ -9,6 +9,9 @@
 
 namespace engine {
 
+// Comes from no replica.
+constexpr std::size_t kFromBelow = std::size_t(-1);
+
 // One sequence's KV.
 struct Shipment {
   std::size_t from = 0, to = 0;   // replicas
@@ -30,6 +33,8 @@ class Transfers {
   double next() const { return due_.empty() ? kNone : due_.front().end; }
   // Returns how many shipments were looked at.
   std::size_t start(double now, const Shipment& shipment);
+  // One that shares nothing, from a tier below its replica: when it is there is known.
+  void start_from_below(double end, std::size_t to, std::int32_t slot);
   // The next one, which is there now.
   struct Arrived {
     Shipment shipment;
@@ -64,6 +69,7 @@ class Transfers {
     double idle_from = 0, idle_until = 0;
   };
 
+  std::int32_t new_flow();
   double share_ahead(double now, const Shipment& shipment);
   void share_again(double now, const Adapter& adapter);
   void leave(double now, std::size_t replica, std::int32_t flow);

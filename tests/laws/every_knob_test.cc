@@ -75,6 +75,7 @@ axes:
       - {name: trace, base: {task: serve, load: {arrivals: trace, trace: loads/conversations.jsonl, trace_speed: 2}}}
       - {name: drawn, base: {task: serve, load: {lengths: {distribution: empirical}, trace: loads/conversations.jsonl}}}
       - {name: fraction, base: {task: serve, load: {throughput_fraction: 0.5}}}
+      - {name: tiers, base: {task: serve, serving: {prefix_caching: true, kv_blocks: 130, tiers: {host: 500 MB, host_bandwidth: 20 GB/s, disk: 2 GB, disk_bandwidth: 10 GB/s}}, load: {turns: 4, think_time: 300 ms, rate: 5 req/s, requests: 160, lengths: {prompt: 450, output: 20}}}}
       - {name: scaled, base: {task: serve, serving: {replicas: 3, scaling: {policy: reactive, target: 4, interval: 200 ms, cold_start: 300 ms, cooldown: 300 ms}}, load: {arrivals: curve, curve: "0:5, 1:60"}}}
       - {name: timetable, base: {task: serve, serving: {replicas: 3, scaling: {policy: scheduled, interval: 200 ms, cold_start: 300 ms, schedule: "0:1, 1:3"}}, load: {arrivals: curve, curve: "0:5, 1:60"}}}
       - {name: capacity, base: {task: serve, capacity: {slo: {ttft_mean: 300 ms}, tolerance: 0.2}}}

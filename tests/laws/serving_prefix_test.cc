@@ -72,6 +72,24 @@ TEST(ServingPrefix, SessionsFindTheirHistoryAndTheSharedPart) {
   EXPECT_NEAR(found / expected, 1, 0.01);
 }
 
+// A search ends runs that it has seen enough of, with requests inside that hold prefixes. The next run starts from nothing.
+TEST(ServingPrefix, ARunThatWasEndedEarlyLeavesNothingBehind) {
+  Scenario scenario = cached_chat(LengthKind::lognormal, 0);
+  scenario.load.requests = 0;
+  scenario.load.turns = 10;
+  scenario.load.think_time = Seconds{3};
+  scenario.serving.kv_blocks = 2'000;
+  scenario.capacity.slo.ttft.p95 = Seconds{0.5};
+  const Outcome searched = evaluate(scenario);
+  ASSERT_EQ(searched.status, Status::ok) << searched.reason;
+  scenario.load.rate = searched.metrics.capacity;
+  scenario.slo = scenario.capacity.slo;
+  scenario.capacity.slo = {};
+  const Outcome alone = evaluate(scenario);
+  EXPECT_EQ(alone.metrics.prefix_hit_rate, searched.metrics.prefix_hit_rate);
+  EXPECT_EQ(alone.metrics.ttft_p95, searched.metrics.ttft_p95);
+}
+
 TEST(ServingPrefix, MoreInCommonIsNeverFoundLess) {
   double before = 0;
   for (const std::int64_t shared : {0, 20, 60, 90, 110, 130, 200, 1000}) {

@@ -17,17 +17,42 @@ std::int64_t longest_of(const ModelSpec& model) {
   return model.max_context > 0 ? model.max_context : std::int64_t(kMostCount);
 }
 
+// Each device loads its share of the KV cache from the host over its own link; a disk is the replica's.
+void add_tiers(const KvTierSettings& tiers, PoolSetup& pool) {
+  const ModelShard& shard = pool.context.shard;
+  const double per_device = kv_bytes(shard, 1).value;
+  const double per_token = per_device * double(shard.parallel.tp * shard.parallel.pp);
+  const double per_block = per_token * double(pool.settings.block_size);
+  const BytesPerSecond link = tiers.host_bandwidth.value > 0
+                                  ? tiers.host_bandwidth
+                                  : pool.context.fabric.host_link.bandwidth;
+  const auto blocks = [per_block](Bytes bytes) {
+    return std::int64_t(std::min(bytes.value / per_block, kMostBlocks));
+  };
+  // No link: nothing comes up.
+  if (link.value > 0) {
+    pool.host = {.blocks = blocks(tiers.host),
+                 .seconds_per_token = per_device / link.value,
+                 .latency = pool.context.fabric.host_link.latency.value};
+  }
+  pool.disk = {.blocks = blocks(tiers.disk),
+               .seconds_per_token = per_token / tiers.disk_bandwidth.value,
+               .latency = tiers.disk_latency.value};
+}
+
 PoolSetup pool_of(const Deployment& on, const StepContext& context, double fit,
                   DeploymentRole role) {
   const ServingSettings& serving = on.serving;
   const double blocks = std::min(fit / double(serving.block_size), kMostBlocks);
-  return {.settings = serving,
-          .context = context,
-          .kv_blocks = serving.kv_blocks > 0 ? serving.kv_blocks : std::int64_t(blocks),
-          .replicas = serving.replicas * on.parallel.dp,
-          .unit = on.parallel.dp,
-          .longest = longest_of(on.model),
-          .role = role};
+  PoolSetup pool{.settings = serving,
+                 .context = context,
+                 .kv_blocks = serving.kv_blocks > 0 ? serving.kv_blocks : std::int64_t(blocks),
+                 .replicas = serving.replicas * on.parallel.dp,
+                 .unit = on.parallel.dp,
+                 .longest = longest_of(on.model),
+                 .role = role};
+  if (serving.prefix_caching) add_tiers(serving.tiers, pool);
+  return pool;
 }
 
 double devices_in(const Deployment& on) { return devices_of(on, double(on.serving.replicas)); }

@@ -129,6 +129,19 @@ double mean_batch(const PoolSums& sums) {
   return sums.steps > 0 ? sums.sequence_steps / sums.steps : 0;
 }
 
+// What came from below the devices' memory, of all pools.
+void report_tiers(const ServePools& pools, const ServingStats::Summary& summary, Metrics& metrics) {
+  double host = 0, disk = 0;
+  for (const PoolSetup& pool : pools.pools()) {
+    host += double(pool.host.blocks);
+    disk += double(pool.disk.blocks);
+  }
+  const double looked_up = std::max(1.0, summary.looked_up);
+  if (host > 0) metrics.host_hit_rate = summary.host_tokens / looked_up;
+  if (disk > 0) metrics.disk_hit_rate = summary.disk_tokens / looked_up;
+  if (summary.loads > 0) metrics.kv_load = Seconds{summary.load_seconds / summary.loads};
+}
+
 // What the main deployment's replicas were busy with, and those that read prompts for it.
 void report_pools(const ServePools& pools, const ServingSim& sim, Metrics& metrics) {
   const PoolSums& main = sim.stats().pool(0);
@@ -140,6 +153,7 @@ void report_pools(const ServePools& pools, const ServingSim& sim, Metrics& metri
     const double room = metrics.kv_blocks * double(pools.main().settings.block_size);
     metrics.kv_use = main.kv_token_seconds / (room * replica_seconds(sim, pools.main(), 0));
   }
+  report_tiers(pools, sim.stats().summary(), metrics);
   if (pools.pools().size() == 1) return;
   const PoolSetup& readers = pools.pools()[1];
   const ModelShard& shard = readers.context.shard;

@@ -68,6 +68,9 @@ struct ServingFigures {
   double prefill_utilization = kNoValue;
   double prefill_batch_mean = kNoValue;
   double prefill_kv_peak = kNoValue;
+  double host_hit_rate = kNoValue;
+  double disk_hit_rate = kNoValue;
+  Seconds kv_load{kNoValue};
   double replicas_mean = kNoValue;
   double replica_starts = kNoValue;
   double device_hours = kNoValue;
@@ -187,6 +190,15 @@ struct ServingFigures {
     visit("prefill_kv_peak", self.prefill_kv_peak,
           "task serve with prefill: largest share of KV blocks in use in the deployment that reads "
           "prompts, over the whole run");
+    visit("host_hit_rate", self.host_hit_rate,
+          "task serve with serving.tiers.host: share of the prompts' tokens that were loaded from "
+          "host memory, over the whole run");
+    visit("disk_hit_rate", self.disk_hit_rate,
+          "task serve with serving.tiers.disk: share of the prompts' tokens that were loaded from "
+          "the disk or remote store, over the whole run");
+    visit("kv_load", self.kv_load,
+          "task serve with serving.tiers: time that a request which loads waits for it, mean over "
+          "the whole run");
     visit(
         "replicas_mean", self.replicas_mean,
         "task serve with scaling: replicas that are on, warming up or draining included, mean over "

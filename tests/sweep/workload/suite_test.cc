@@ -151,6 +151,22 @@ TEST(Suite, I5_5_HalfTheBytesAreTwiceTheBlocks) {
   EXPECT_GT(runs[1].metrics().batch_mean, 1.3 * runs[0].metrics().batch_mean);
 }
 
+TEST(Suite, I5_6_HistoryComesBackFromBelow) {
+  const std::vector<SuiteRun> runs = run_suite("I5.6");
+  ASSERT_EQ(runs.size(), 4u);
+  const engine::Metrics& none = runs[0].metrics();
+  const engine::Metrics& some = runs[1].metrics();
+  const engine::Metrics& disk = runs[2].metrics();
+  const engine::Metrics& all = runs[3].metrics();
+  // A whole history is found in five of six turns: 15 of 21 parts of the prompts.
+  EXPECT_LT(none.prefix_hit_rate, 0.5);
+  EXPECT_GT(some.prefix_hit_rate, none.prefix_hit_rate);
+  EXPECT_NEAR(all.prefix_hit_rate, 15.0 / 21, 0.05);
+  EXPECT_NEAR(disk.prefix_hit_rate, all.prefix_hit_rate, 0.05);
+  EXPECT_GT(disk.disk_hit_rate, 0.1);
+  EXPECT_LT(all.ttft, none.ttft);
+}
+
 // Published beside it: 2,800 tokens a second and GPU (DeepSeek-V3 on 72 H100s, 2,000 tokens of context).
 TEST(Suite, X1_WideExpertParallelismTradesUsersForThroughput) {
   const std::vector<SuiteRun> runs = suite::run_suite("X1");

@@ -1,0 +1,155 @@
+// KV caches of prefixes below the device's memory: what they bring, what they cost, and what they leave as it was.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "engine/evaluate.h"
+#include "engine/memory/kv_tier.h"
+#include "tests/support/serving_laboratory.h"
+#include "tests/support/toys.h"
+
+namespace engine {
+namespace {
+
+using toys::Laboratory;
+
+// Sessions whose history does not fit the device for long.
+Scenario sessions() {
+  Scenario scenario = toys::scenario();
+  scenario.task = Task::serve;
+  scenario.load.turns = 4;
+  scenario.load.think_time = Seconds{2};
+  scenario.load.rate = RequestsPerSecond{4};
+  scenario.load.requests = 400;
+  scenario.load.lengths = {.prompt = 100, .output = 20};
+  scenario.serving.prefix_caching = true;
+  scenario.serving.kv_blocks = 160;
+  scenario.device.host_link = {.name = "bus",
+                               .topology = Topology::fabric,
+                               .bandwidth = BytesPerSecond{1e12},
+                               .latency = Seconds{1e-9},
+                               .devices = 8};
+  return scenario;
+}
+
+TEST(ServingTiers, ATierThatHoldsEverythingFindsEveryTurn) {
+  const Metrics none = evaluate(sessions()).metrics;
+  Scenario scenario = sessions();
+  scenario.serving.tiers.host = Bytes{1e12};
+  const Outcome outcome = evaluate(scenario);
+  ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+  const Metrics& all = outcome.metrics;
+  // Three of four turns begin with what was said before.
+  EXPECT_LT(none.prefix_hit_rate, 0.3);
+  EXPECT_GT(all.prefix_hit_rate, none.prefix_hit_rate + 0.2);
+  EXPECT_GT(all.host_hit_rate, 0.2);
+  EXPECT_LE(all.host_hit_rate, all.prefix_hit_rate + 1e-9);
+  EXPECT_LT(all.ttft, none.ttft);
+  EXPECT_GT(all.kv_load.value, 0);
+  EXPECT_TRUE(std::isnan(all.disk_hit_rate));
+  // As much as with a device that holds everything.
+  Scenario large = sessions();
+  large.serving.kv_blocks = 100'000;
+  EXPECT_NEAR(all.prefix_hit_rate, evaluate(large).metrics.prefix_hit_rate, 0.02);
+}
+
+TEST(ServingTiers, MoreRoomBelowNeverFindsLess) {
+  double before = -1;
+  for (const double bytes : {0.0, 3e5, 1e6, 3e6, 1e7, 1e9}) {
+    Scenario scenario = sessions();
+    scenario.serving.tiers.host = Bytes{bytes};
+    const double rate = evaluate(scenario).metrics.prefix_hit_rate;
+    EXPECT_GE(rate, before - 0.01) << bytes;
+    before = rate;
+  }
+}
+
+// What takes longer to load than to read is read.
+TEST(ServingTiers, ASlowTierIsLeftAlone) {
+  const Metrics none = evaluate(sessions()).metrics;
+  Scenario scenario = sessions();
+  scenario.serving.tiers.disk = Bytes{1e12};
+  scenario.serving.tiers.disk_bandwidth = BytesPerSecond{1};
+  const Metrics slow = evaluate(scenario).metrics;
+  EXPECT_EQ(slow.disk_hit_rate, 0);
+  EXPECT_EQ(slow.e2e, none.e2e);
+  EXPECT_EQ(slow.ttft_p99, none.ttft_p99);
+  scenario.serving.tiers.disk_bandwidth = BytesPerSecond{1e15};
+  scenario.serving.tiers.disk_latency = Seconds{0};
+  EXPECT_GT(evaluate(scenario).metrics.disk_hit_rate, 0.2);
+}
+
+TEST(ServingTiers, WhatTheHostGivesUpGoesToTheDisk) {
+  Scenario scenario = sessions();
+  scenario.serving.tiers.host = Bytes{1e6};
+  const Metrics host = evaluate(scenario).metrics;
+  scenario.serving.tiers.disk = Bytes{1e12};
+  scenario.serving.tiers.disk_bandwidth = BytesPerSecond{1e15};
+  scenario.serving.tiers.disk_latency = Seconds{0};
+  const Metrics both = evaluate(scenario).metrics;
+  EXPECT_GT(both.disk_hit_rate, 0);
+  EXPECT_GT(both.prefix_hit_rate, host.prefix_hit_rate);
+  scenario.serving.tiers.write = TierWrite::eviction;
+  EXPECT_GT(evaluate(scenario).metrics.prefix_hit_rate, host.prefix_hit_rate);
+}
+
+// Random cases of the equality laws, with tiers below.
+TEST(ServingTiers, NothingIsLostAndTheClosedFormEqualsStepping) {
+  double loads = 0;
+  for (std::uint64_t number = 0; number < 300; ++number) {
+    Laboratory lab(toys::random_case(number));
+    toys::Dice dice(55'000'000 + number);
+    Scenario& scenario = lab.made.scenario;
+    scenario.serving.prefix_caching = true;
+    scenario.serving.tiers.write = dice.chance(0.5) ? TierWrite::through : TierWrite::eviction;
+    PoolSetup pool = lab.pool();
+    pool.host = {.blocks = dice.whole(0, 60), .seconds_per_token = 1e-6, .latency = 1e-5};
+    pool.disk = {.blocks = dice.whole(0, 200), .seconds_per_token = 2e-6, .latency = 1e-4};
+    scenario.serving.stepping = false;
+    const ServingStats::Summary fast = lab.run({&pool, 1}, {});
+    std::map<std::int64_t, RequestRow> rows;
+    for (const RequestRow& row : lab.rows) rows[row.number] = row;
+    const std::string which = "case " + std::to_string(number);
+    EXPECT_EQ(fast.tokens_in + fast.tokens_out + fast.tokens_refused, lab.offered_tokens())
+        << which;
+    for (const Replica& replica : lab.sim.replicas()) {
+      EXPECT_EQ(replica.pool().free(), replica.pool().total()) << which;
+      EXPECT_EQ(replica.outstanding(), 0) << which;
+    }
+    scenario.serving.stepping = true;
+    const ServingStats::Summary slow = lab.run({&pool, 1}, {});
+    for (const RequestRow& row : lab.rows) {
+      const RequestRow& other = rows[row.number];
+      EXPECT_EQ(row.cached_tokens, other.cached_tokens) << which;
+      if (row.end != RequestEnd::finished) continue;
+      EXPECT_NEAR(row.finish.value / other.finish.value, 1, 1e-9) << which;
+    }
+    EXPECT_EQ(fast.host_tokens, slow.host_tokens) << which;
+    EXPECT_EQ(fast.disk_tokens, slow.disk_tokens) << which;
+    loads += fast.loads;
+    ASSERT_FALSE(HasFailure());
+  }
+  EXPECT_GT(loads, 300);
+}
+
+TEST(KvTier, GivesUpTheLeastRecentlyUsedFromItsEnd) {
+  KvTier tier, lower;
+  tier.reset(10);
+  lower.reset(100);
+  tier.spill_to(&lower);
+  tier.store(1, 6);
+  tier.store(2, 3);
+  tier.touch(1);
+  tier.store(3, 3);  // two too many: 2 was not used for longest
+  EXPECT_EQ(tier.blocks(2), 1);
+  EXPECT_EQ(tier.blocks(1), 6);
+  EXPECT_EQ(lower.blocks(2), 3);
+  tier.store(4, 30);  // as much as there is room for
+  EXPECT_EQ(tier.blocks(4), 10);
+  EXPECT_EQ(tier.blocks(1), 0);
+  EXPECT_EQ(lower.blocks(1), 6);
+}
+
+}  // namespace
+}  // namespace engine
