@@ -85,6 +85,42 @@ TEST(Acceptance, BecomesAPaceThatNeverFallsWhereItRises) {
   EXPECT_EQ(expected_pace(5, 4).tokens, 5);
 }
 
+// Tokens that hold or do not, drawn for each request and step: on average an answer takes the steps that the pace says,
+// within what chance brings and one step.
+TEST(Acceptance, DrawnTakesTheStepsOfThePace) {
+  for (const char* text : {"0.8 0.75 0.7 0.65", "0.9", "0.3", "0.6 0.2"}) {
+    const Acceptance acceptance = *read_acceptance(text);
+    for (const std::int64_t proposed : {2, 4}) {
+      const Pace pace = expected_pace(expected_tokens(acceptance, proposed), proposed);
+      for (const std::int64_t output : {5, 40, 300}) {
+        constexpr int requests = 2000;
+        double sum = 0, squares = 0;
+        for (int request = 0; request < requests; ++request) {
+          const std::uint64_t seed = mixed_seed(7, std::uint64_t(request));
+          std::int64_t made = 0, steps = 0;
+          for (; made < output; ++steps) {
+            std::int64_t held = 0;
+            while (held < proposed &&
+                   uniform(seed, Stream::sampling, std::uint64_t(steps * 64 + held)) <
+                       acceptance[std::size_t(held)]) {
+              ++held;
+            }
+            made += held + 1;
+          }
+          sum += double(steps);
+          squares += double(steps * steps);
+        }
+        const double mean = sum / requests;
+        const double error = 3 * std::sqrt((squares / requests - mean * mean) / requests);
+        // The pace is rounded by up to 1/120 of a token a step.
+        const double rounding = mean / 120;
+        EXPECT_NEAR(mean, double(pace.steps_for(0, output)), error + rounding + 1)
+            << text << " " << proposed << " " << output;
+      }
+    }
+  }
+}
+
 TEST(Speculation, NothingProposedIsAbsence) {
   Scenario request = toys::scenario();
   request.task = Task::request;
@@ -230,6 +266,12 @@ toys::RandomCase random_speculation(std::uint64_t number) {
     if (dice.chance(0.3)) scenario.draft.deployment.parallel.tp = 1;
     if (dice.chance(0.2)) scenario.draft.deployment.device.clock = Hertz{2e9};
   }
+  if (dice.chance(0.2)) {
+    scenario.prefill.present = true;
+    const Role drafted = scenario.draft;
+    fill_roles(scenario);
+    scenario.draft = drafted;
+  }
   return made;
 }
 
@@ -269,6 +311,7 @@ TEST(Speculation, TheRowsAddUpToTheBusyTime) {
     made.scenario.serving.replicas = 1;
     made.scenario.parallel.dp = 1;
     made.scenario.draft.deployment.parallel.dp = 1;
+    made.scenario.prefill.present = false;  // its rows are of other devices
     const Outcome outcome = evaluate(made.scenario, made.resources);
     if (outcome.status != Status::ok) continue;
     double rows = 0;
