@@ -220,6 +220,11 @@ TEST(TrainLaws, WhatCannotBeIsARowWithAReason) {
               s.train.trained_layers = 11;
             }),
             "divisibility: train.trained_layers 11 exceed model.layers 10");
+  EXPECT_EQ(reason([](Scenario& s) {
+              s.parallel.dp = 16;
+              s.device.scale_out.topology = Topology::none;
+            }),
+            "links: all replicas together are 16 devices; a node has 8 and no link joins nodes");
   EXPECT_NE(reason([](Scenario& s) {
               s.device.memory_capacity = Bytes{10e9};
             }).find("memory: stage 0 does not fit: weights"),
