@@ -6,17 +6,11 @@
 namespace engine {
 namespace {
 
-// Neighbouring devices that send to one another, and how a message names them.
-struct Group {
-  std::int64_t devices = 1;
-  const char* who = "";
-};
-
 // Replicas send nothing to one another unless they share experts.
-std::array<Group, 2> talking_groups(const Parallelism& parallel) {
+std::array<TalkingDevices, 2> talking_groups(const Parallelism& parallel) {
   const bool exchange = parallel.ep > parallel.tp;
-  return {Group{parallel.tp * parallel.pp, "one replica needs "},
-          Group{exchange ? parallel.ep : 1, "the experts lie on "}};
+  return {TalkingDevices{parallel.tp * parallel.pp, "one replica needs "},
+          TalkingDevices{exchange ? parallel.ep : 1, "the experts lie on "}};
 }
 
 bool joins(const LinkRates& link) {
@@ -25,17 +19,22 @@ bool joins(const LinkRates& link) {
 
 }  // namespace
 
+std::optional<Refusal> links_problem(const TalkingDevices& group, const Fabric& fabric) {
+  const std::int64_t together = std::min(group.devices, fabric.devices_per_node);
+  if (together > 1 && !joins(fabric.inside(double(together)))) {
+    return Refusal{ReasonClass::links, "no link joins devices inside a node"};
+  }
+  if (group.devices > fabric.devices_per_node && !joins(fabric.scale_out)) {
+    return Refusal{ReasonClass::links,
+                   group.who + std::to_string(group.devices) + " devices; a node has " +
+                       std::to_string(fabric.devices_per_node) + " and no link joins nodes"};
+  }
+  return std::nullopt;
+}
+
 std::optional<Refusal> links_problem(const Parallelism& parallel, const Fabric& fabric) {
-  for (const Group& group : talking_groups(parallel)) {
-    const std::int64_t together = std::min(group.devices, fabric.devices_per_node);
-    if (together > 1 && !joins(fabric.inside(double(together)))) {
-      return Refusal{ReasonClass::links, "no link joins devices inside a node"};
-    }
-    if (group.devices > fabric.devices_per_node && !joins(fabric.scale_out)) {
-      return Refusal{ReasonClass::links,
-                     group.who + std::to_string(group.devices) + " devices; a node has " +
-                         std::to_string(fabric.devices_per_node) + " and no link joins nodes"};
-    }
+  for (const TalkingDevices& group : talking_groups(parallel)) {
+    if (auto problem = links_problem(group, fabric)) return problem;
   }
   return std::nullopt;
 }

@@ -1,6 +1,7 @@
 // Which groups of devices must talk, and whether links join them.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "engine/base/refusal.h"
@@ -9,7 +10,14 @@
 
 namespace engine {
 
-// Why devices that must talk cannot, or nothing.
+// Neighbouring devices that send to one another, and how a message names them.
+struct TalkingDevices {
+  std::int64_t devices = 1;
+  const char* who = "";
+};
+
+// Why devices that must talk cannot, or nothing: a group of them, or all that a served model needs.
+std::optional<Refusal> links_problem(const TalkingDevices& group, const Fabric& fabric);
 std::optional<Refusal> links_problem(const Parallelism& parallel, const Fabric& fabric);
 
 }  // namespace engine

@@ -130,9 +130,10 @@ class TrainStep {
       ReplicaOps ops;
       replica_ops(parallel_, kind.states, train_, ops);
       if (train_.zero == 3) {
-        const Seconds all = kind.gather * 2.0 + kind.scatter;
+        const double gathers = kind.chunk.has_gradients() ? 2 : 1;
+        const Seconds all = kind.gather * gathers + kind.scatter;
         const double hidden = all.value > 0 ? kind.passes.hidden / all : 0;
-        add_rows(ops.gather, 2.0 * double(micro_batches_), hidden, rows);
+        add_rows(ops.gather, gathers * double(micro_batches_), hidden, rows);
         add_rows(ops.scatter, double(micro_batches_), hidden, rows);
         return;
       }

@@ -2,7 +2,6 @@
 // communication where there is nobody to talk to.
 #include <gtest/gtest.h>
 
-#include <string>
 #include <vector>
 
 #include "engine/evaluate.h"
@@ -175,55 +174,6 @@ TEST(TrainLaws, PointsDoNotShowWhoRanBefore) {
     EXPECT_EQ(after.metrics.iteration_time, alone.metrics.iteration_time);
     EXPECT_EQ(after.kernels, alone.kernels);
   }
-}
-
-TEST(TrainLaws, WhatCannotBeIsARowWithAReason) {
-  const auto reason = [](auto change) {
-    Scenario scenario = training();
-    change(scenario);
-    const Outcome outcome = evaluate(scenario);
-    EXPECT_NE(outcome.status, Status::ok);
-    return std::string(name_of(outcome.reason_class)) + ": " + outcome.reason;
-  };
-  EXPECT_EQ(reason([](Scenario& s) { s.parallel.dp = 3; }),
-            "divisibility: train.global_batch 16 is not a multiple of train.micro_batch x "
-            "parallel.dp (3)");
-  EXPECT_EQ(reason([](Scenario& s) { s.train.virtual_stages = 2; }),
-            "divisibility: train.virtual_stages needs train.schedule: interleaved");
-  EXPECT_EQ(reason([](Scenario& s) {
-              s.parallel.pp = 4;
-              s.train.schedule = Schedule::interleaved;
-              s.train.virtual_stages = 4;
-            }),
-            "divisibility: 16 chunks of layers (parallel.pp x train.virtual_stages) exceed "
-            "model.layers 10");
-  EXPECT_EQ(reason([](Scenario& s) {
-              s.parallel.cp = 3;
-              s.train.global_batch = 48;
-            }),
-            "divisibility: train.sequence 1024 cannot be split 6 ways (2 x parallel.cp)");
-  EXPECT_EQ(
-      reason([](Scenario& s) {
-        s.parallel = {.tp = 8, .cp = 16};
-        s.train.context = ContextExchange::all_to_all;
-      }),
-      "divisibility: model.heads 32 cannot be split 128 ways (parallel.tp x parallel.cp, which "
-      "train.context: all_to_all splits heads over)");
-  EXPECT_EQ(reason([](Scenario& s) {
-              s.parallel.cp = 2;
-              s.model.window = 256;
-            }),
-            "unsupported: a ring passes on all keys, of which model.window leaves few; "
-            "train.context: all_gather or all_to_all works with windows");
-  EXPECT_EQ(reason([](Scenario& s) {
-              s.train.method = Method::last_layers;
-              s.train.trained_layers = 11;
-            }),
-            "divisibility: train.trained_layers 11 exceed model.layers 10");
-  EXPECT_NE(reason([](Scenario& s) {
-              s.device.memory_capacity = Bytes{10e9};
-            }).find("memory: stage 0 does not fit: weights"),
-            std::string::npos);
 }
 
 // Nothing takes time but arithmetic, of one large processor that no wave of tiles leaves partly idle.

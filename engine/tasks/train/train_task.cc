@@ -181,7 +181,7 @@ std::optional<Refusal> train_task_problem(const Scenario& scenario) {
     return problem;
   }
   // Unlike replicas that serve, those that train talk to one another.
-  return links_problem({.tp = scenario.parallel.devices()},
+  return links_problem(TalkingDevices{scenario.parallel.devices(), "all replicas together are "},
                        fabric_of(scenario.cluster, scenario.device));
 }
 
