@@ -47,8 +47,9 @@ std::string headline(const Scenario& scenario) {
   std::string text =
       fmt::format("{} on {} x {}", scenario.model.name, parallel.devices(), scenario.device.name);
   if (parallel.devices() > 1) {
-    text += fmt::format(" (tp {}, pp {}, dp {}, ep {})", parallel.tp, parallel.pp, parallel.dp,
+    text += fmt::format(" (tp {}, pp {}, dp {}, ep {}", parallel.tp, parallel.pp, parallel.dp,
                         parallel.ep);
+    text += parallel.cp > 1 ? fmt::format(", cp {})", parallel.cp) : ")";
   }
   text += fmt::format(", weights {}, activations {}, kv {}\n", name_of(scenario.quant.weights),
                       name_of(scenario.quant.activations), name_of(scenario.quant.kv));

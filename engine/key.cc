@@ -152,6 +152,13 @@ void add_role(const Scenario& scenario, const RoleKey& role, KeyWords& words) {
   }
 }
 
+// Whether the task reads anything of a role.
+bool has_role(const TaskKey& key, const Scenario& scenario, const Role& role) {
+  const auto offset = std::uint32_t(reinterpret_cast<const char*>(&role.present) -
+                                    reinterpret_cast<const char*>(&scenario));
+  return std::ranges::find(key.roles, offset, &RoleKey::presence_offset) != key.roles.end();
+}
+
 }  // namespace
 
 Key key_of(const Scenario& scenario, const Calibrations& calibrations) {
@@ -169,7 +176,7 @@ Key key_of(const Scenario& scenario, const Calibrations& calibrations) {
   }
   for (const RoleKey& role : key.roles) add_role(scenario, role, words);
   each_role(scenario, [&](std::string_view name, const Role& role) {
-    if (!role.present || key.roles.empty()) return;
+    if (!role.present || !has_role(key, scenario, role)) return;
     words.add(hash_of(name), calibration_bits(scenario, role.deployment, calibrations));
   });
   return words.hash();

@@ -19,7 +19,7 @@ struct PoolSetup {
   const StepContext& context;
   std::int64_t kv_blocks = 1;  // of a replica
   std::int64_t replicas = 1;
-  std::int64_t unit = 1;  // replicas that are only on together
+  std::int64_t unit = 1;     // replicas that are only on together
   std::int64_t longest = 1;  // tokens of the longest sequence
   Pace pace = {};
   const DraftStep* draft = nullptr;  // who proposes tokens that the pace counts on; null: nobody

@@ -20,8 +20,8 @@ constexpr std::size_t kMostRows = 100'000;
 
 void StepTable::reset(const StepContext& context, const StepScale& scale,
                       const Verification& verification) {
-  const bool same = verification.queries == verification_.queries &&
-                    verification.made == verification_.made;
+  const bool same =
+      verification.queries == verification_.queries && verification.made == verification_.made;
   context_ = &context;
   scale_ = scale;
   verification_ = verification;
@@ -59,10 +59,11 @@ void StepTable::add_batch(std::int64_t sequences) {
   if (exchanges_) batch.fixed.add(tokens_.at(Part::decode_exchange, batch.rows));
   batch.fixed.add(tokens_.at(Part::head, tokens));
   if (latent_) batch.fixed.add(tokens_.at(Part::absorb, batch.rows));
-  const HostLine host = host_line({.launches = batch.fixed.launches + attention_.launches(),
-                                   .sequences = sequences,
-                                   .streamed = std::llround(double(sequences) * verification_.made)},
-                                  mode, context_->host);
+  const HostLine host =
+      host_line({.launches = batch.fixed.launches + attention_.launches(),
+                 .sequences = sequences,
+                 .streamed = std::llround(double(sequences) * verification_.made)},
+                mode, context_->host);
   batch.added = host.added.value;
   batch.least = host.least.value;
   batch.gap = host.gap.value;

@@ -89,6 +89,26 @@ void ServingSpeculation(benchmark::State& state) {
 }
 BENCHMARK(ServingSpeculation)->Unit(benchmark::kMillisecond);
 
+// Two replicas that read prompts and two that write answers.
+void ServingTwoPools(benchmark::State& state) {
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
+  scenario.serving.replicas = 2;
+  scenario.prefill.present = true;
+  fill_roles(scenario);
+  run(state, scenario, *served().resources);
+}
+BENCHMARK(ServingTwoPools)->Unit(benchmark::kMillisecond);
+
+// Up to eight replicas that follow the load.
+void ServingScaled(benchmark::State& state) {
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
+  scenario.serving.replicas = 8;
+  scenario.serving.scaling.policy = ScalingPolicy::reactive;
+  scenario.load.throughput_fraction = 0.4;
+  run(state, scenario, *served().resources);
+}
+BENCHMARK(ServingScaled)->Unit(benchmark::kMillisecond);
+
 // The price of a request does not depend on how many there are.
 void ServingByCount(benchmark::State& state) {
   Scenario scenario = llama_on_a100(policy_named("vllm_v1"));

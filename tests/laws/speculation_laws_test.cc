@@ -146,7 +146,7 @@ TEST(Speculation, AcceptanceMovesTokensAndNotTimes) {
     EXPECT_NEAR(all.output.value, 5 * none.output.value, 1e-9 * all.output.value);
     EXPECT_EQ(none.wasted_tokens, 8 * 4);
     EXPECT_EQ(all.wasted_tokens, 0);
-    EXPECT_EQ(some.wasted_tokens, 8 * 2.5);
+    EXPECT_DOUBLE_EQ(some.wasted_tokens, 8 * 2.5);
   }
 }
 
@@ -163,7 +163,7 @@ TEST(Speculation, ARequestTakesFewerStepsAndNeverLongerForMoreAcceptance) {
   for (const char* acceptance : {"0", "0.1", "0.3 0.2", "0.3", "0.6", "0.9", "0.99", "1"}) {
     scenario.speculation.acceptance = acceptance;
     const double e2e = sound(scenario).metrics.e2e.value;
-    EXPECT_LE(e2e, before);
+    EXPECT_LE(e2e, before * (1 + 1e-12));
     before = e2e;
   }
 }
@@ -274,7 +274,8 @@ TEST(Speculation, TheRowsAddUpToTheBusyTime) {
     double rows = 0;
     for (const KernelRow& row : outcome.kernels) rows += row.work.exposed().value;
     const double busy = outcome.metrics.utilization * outcome.metrics.makespan.value;
-    if (!std::isnan(busy)) EXPECT_NEAR(rows, busy, 1e-6 * busy + 1e-9) << number;
+    if (std::isnan(busy)) continue;
+    EXPECT_NEAR(rows, busy, 1e-6 * busy + 1e-9) << number;
   }
 }
 

@@ -18,4 +18,28 @@ std::optional<sweep::SweepSpec> read_or_complain(const std::filesystem::path& fi
   return std::move(spec).value();
 }
 
+BuiltPoint build_or_say(const sweep::SweepSpec& spec, std::uint64_t index, const char* option) {
+  const sweep::Space& space = spec.space;
+  if (index >= space.size()) {
+    print(stderr, "error: {} {}: the sweep has points 0 to {}\n", option, index, space.size() - 1);
+    return {.exit_code = kMistake};
+  }
+  sweep::PointBuilder builder(space);
+  BuiltPoint built{.point = sweep::Point()};
+  switch (builder.build(index, *built.point)) {
+    case sweep::Admission::rejected:
+      print("point {} is rejected: {}\n", index,
+            space.requirements()[std::size_t(builder.rejected_by())]);
+      return {};
+    case sweep::Admission::not_applicable:
+      print(
+          "point {} is left out: an axis whose 'when' is false here has only its first position\n",
+          index);
+      return {};
+    case sweep::Admission::admitted:
+      break;
+  }
+  return built;
+}
+
 }  // namespace tools

@@ -26,12 +26,24 @@ void add_summarise(CLI::App& app, int& exit_code);
 void add_questions(CLI::App& app, int& exit_code);  // top, pareto, sensitivity
 void add_compare(CLI::App& app, int& exit_code);
 void add_report(CLI::App& app, int& exit_code);
+void add_sql(CLI::App& app, int& exit_code);
+void add_status(CLI::App& app, int& exit_code);  // status, finish
+void add_trace(CLI::App& app, int& exit_code);
 void add_verify(CLI::App& app, int& exit_code);
 void add_version(CLI::App& app, int& exit_code);
 void add_completion(CLI::App& app, int& exit_code);
 
 // Reads a sweep; prints every mistake to stderr and returns nothing if there are any.
 std::optional<sweep::SweepSpec> read_or_complain(const std::filesystem::path& file);
+
+// Point `index` of a sweep, or what to exit with: there is none, or (with kOk) it is left out; either is
+// said. Of an option called `option`.
+struct BuiltPoint {
+  std::optional<sweep::Point> point;
+  int exit_code = kOk;
+};
+BuiltPoint build_or_say(const sweep::SweepSpec& spec, std::uint64_t index,
+                        const char* option = "--point");
 
 // One line: program, model, Arrow, commit, compiler.
 std::string version_text();

@@ -32,7 +32,10 @@ int main(int argc, char** argv) {
   tools::add_report(app, exit_code);
   tools::add_questions(app, exit_code);
   tools::add_compare(app, exit_code);
+  tools::add_sql(app, exit_code);
   tools::add_summarise(app, exit_code);
+  tools::add_trace(app, exit_code);
+  tools::add_status(app, exit_code);
   tools::add_verify(app, exit_code);
   tools::add_list(app, exit_code);
   tools::add_show(app, exit_code);

@@ -152,8 +152,7 @@ class Account {
       const std::uint32_t i = drifted_[slot];
       double sum = 0;
       for (const double part : seconds) sum += part;
-      // Kernels of a served load are those of all its requests.
-      const double scale = std::isnan(queue[i]) || sum == 0 ? 1 : (total[i] - queue[i]) / sum;
+      const double scale = kernel_scale(sum, total[i], queue[i]);
       make_room();
       for (std::size_t f = 0; f < seconds.size(); ++f)
         changes_[f][slot] += sign * scale * seconds[f];
@@ -212,6 +211,10 @@ std::string_view kind_of_family(std::string_view family) {
   if (std::ranges::find(kCommunication, family) != kCommunication.end()) return "communication";
   if (std::ranges::find(kHost, family) != kHost.end()) return "host";
   return "kernel";
+}
+
+double kernel_scale(double kernels, double total, double queue) {
+  return std::isnan(queue) || kernels == 0 ? 1 : (total - queue) / kernels;
 }
 
 Attribution attribution(const RunPair& pair, const std::vector<std::uint8_t>& both_ok,

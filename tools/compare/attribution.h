@@ -36,4 +36,8 @@ Attribution attribution(const RunPair& pair, const std::vector<std::uint8_t>& bo
 
 std::string_view kind_of_family(std::string_view family);
 
+// What the seconds of kernels are multiplied by so that they explain a point's time without its queue:
+// kernels of a served load are those of all its requests. Without a queue (NaN) they are the point's own.
+double kernel_scale(double kernels, double total, double queue);
+
 }  // namespace tools

@@ -118,6 +118,16 @@ need_browser() {
   cp "$wanted" "$deps/py/browser.txt"
 }
 
+# What drives the Python package in its tests: an optimiser.
+need_optimisers() {
+  local wanted=$root/tools/dev/python.txt
+  cmp -s "$wanted" "$deps/py/python.txt" && return 0
+  say "installing what drives the Python package"
+  logged python_package "$deps/py/bin/pip" install --disable-pip-version-check --no-compile --only-binary=:all: \
+    --require-hashes -r "$wanted"
+  cp "$wanted" "$deps/py/python.txt"
+}
+
 # Arrow and Parquet for C++: see tools/dev/cmake/ArrowParquet.cmake for the three places.
 need_arrow() {
   local route=${LLMSWEEP_ARROW:-auto}

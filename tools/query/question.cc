@@ -13,7 +13,7 @@ namespace {
 constexpr std::array<std::string_view, 12> kHighIsBetter = {
     "_per_s",      "utilization", "attainment",         "slo_met",
     "probability", "max_batch",   "kv_capacity_tokens", "free_bytes",
-    "hit_rate",    "steady",      "precision_met", "goodput"};
+    "hit_rate",    "steady",      "precision_met",      "goodput"};
 // Load that arrives is not speed.
 constexpr std::array<std::string_view, 1> kLowAllTheSame = {"offered"};
 

@@ -33,7 +33,7 @@ TEST(SpeculationSpec, AcceptanceIsANumberOrAList) {
 
 TEST(SpeculationSpec, OtherNumbersAreMistakesWithTheirPlace) {
   EXPECT_EQ(mistakes_of(speculating("acceptance: [0.8, 1.5]")),
-            "toy.yaml:1:72: error: speculation.acceptance: '1.5' is out of range\n"
+            "toy.yaml:1:66: error: speculation.acceptance: '1.5' is out of range\n"
             "  hint: it must be between 0 and 1\n");
   EXPECT_THAT(mistakes_of(speculating("acceptance: [0.8, often]")),
               HasSubstr("speculation.acceptance: 'often' is not a number"));

@@ -2,42 +2,19 @@
 // published.
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
-#include "engine/evaluate.h"
-#include "sweep/language/library.h"
-#include "sweep/language/sweep_spec.h"
-#include "sweep/space/space_parts.h"
-#include "tests/support/paths.h"
+#include "tests/support/suite_runs.h"
 
 namespace sweep {
 namespace {
 
-struct TrainingRun {
-  engine::Scenario scenario;
-  engine::Outcome outcome;
-  const engine::Metrics& metrics() const { return outcome.metrics; }
-};
+using TrainingRun = suite::SuiteRun;
 
 std::vector<TrainingRun> run_suite(const std::string& id) {
-  const std::filesystem::path specs = paths::specs();
-  engine::Result<SweepSpec> spec = read_sweep(specs / "suite" / (id + ".yaml"), Library({specs}));
-  if (!spec) {
-    ADD_FAILURE() << engine::to_text(spec.mistakes());
-    return {};
-  }
-  std::vector<TrainingRun> runs;
-  PointBuilder builder(spec->space);
-  for (std::uint64_t i = 0; i < spec->space.size(); ++i) {
-    Point point;
-    if (builder.build(i, point) != Admission::admitted) continue;
-    runs.push_back({point.scenario, engine::evaluate(point.scenario, *spec->resources)});
-    EXPECT_EQ(runs.back().outcome.status, engine::Status::ok)
-        << id << " " << i << ": " << runs.back().outcome.reason;
-    EXPECT_GT(runs.back().metrics().iteration_time.value, 0);
-  }
+  std::vector<TrainingRun> runs = suite::run_suite(id);
+  for (const TrainingRun& run : runs) EXPECT_GT(run.metrics().iteration_time.value, 0);
   return runs;
 }
 

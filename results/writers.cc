@@ -1,0 +1,38 @@
+#include "results/writers.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <cerrno>
+
+#include "results/durable_file.h"
+#include "results/run_manifests.h"
+
+namespace results {
+namespace {
+
+// A shared lock on a file that is there, held as long as the handle lives.
+enum class Shared : std::uint8_t { taken, refused, no_file };
+Shared take_shared(const std::filesystem::path& path, FileHandle& handle) {
+  handle = FileHandle(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!handle) return errno == ENOENT ? Shared::no_file : Shared::refused;
+  return ::flock(handle.get(), LOCK_SH | LOCK_NB) == 0 ? Shared::taken : Shared::refused;
+}
+
+}  // namespace
+
+std::vector<Writer> writers_of(const std::filesystem::path& run, const std::vector<Shard>& shards) {
+  std::vector<Writer> writers(shards.size(), Writer::unknown);
+  // Whoever wants a shard waits for the folder first: while we hold it, nobody can find a shard's lock
+  // taken by us.
+  FileHandle folder;
+  if (take_shared(folder_lock(run), folder) != Shared::taken) return writers;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    FileHandle shard;
+    const Shared found = take_shared(shard_lock(run, shards[i]), shard);
+    writers[i] = found == Shared::refused ? Writer::alive : Writer::none;
+  }
+  return writers;
+}
+
+}  // namespace results

@@ -1,0 +1,167 @@
+"""The Python package: the tables of a run in every dataframe, scenarios evaluated in order, and a wheel that carries the program."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(os.environ["LLMSWEEP_SOURCE_DIR"])
+PACKAGE = SOURCE / "tools" / "python"
+sys.path.insert(0, str(PACKAGE))
+
+import matplotlib  # noqa: E402
+
+matplotlib.use("Agg")
+import pandas as pd  # noqa: E402
+
+import llmsweep  # noqa: E402
+
+BASE = {"task": "step", "model": "llama-3.1-8b", "step": {"phase": "decode"}}
+SPEC = {"base": {**BASE, "device": "h100-sxm"}, "axes": [{"parallel.tp": [1, 2, 3]}, {"step.batch": [1, 16, 256]}]}
+
+
+class Package(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory(prefix="llmsweep-python-")
+        cls.home = pathlib.Path(cls.scratch.name)
+        cls.run_of_dict = llmsweep.run(SPEC, cls.home / "run", progress=False)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.scratch.cleanup()
+
+    def test_every_dataframe_holds_the_same_points(self):
+        points = llmsweep.open_run(self.home / "run").points
+        frame = points.pandas()
+        self.assertEqual(len(frame), 9)
+        times = frame.set_index("index").step_time_s
+        self.assertEqual(points.arrow(["index", "step_time_s"]).num_rows, 9)
+        lazily = points.polars().select("index", "step_time_s").collect().to_pandas().set_index("index").step_time_s
+        pd.testing.assert_series_equal(lazily, times)
+        asked = points.duckdb().filter("status = 'ok'").project('"index", step_time_s').df().set_index("index").step_time_s
+        pd.testing.assert_series_equal(asked.sort_index(), times.dropna().sort_index())
+
+    def test_units_and_descriptions_come_from_the_files(self):
+        self.assertEqual(self.run_of_dict.points.units["step_time_s"], "s")
+        self.assertEqual(self.run_of_dict.kernels.units["seconds"], "s")
+        self.assertIn("time of the step", self.run_of_dict.points.descriptions["step_time_s"])
+
+    def test_a_file_and_a_dict_give_the_same_run(self):
+        file = self.home / "sweep.yaml"
+        file.write_text("base: {task: step, model: llama-3.1-8b, step: {phase: decode}, device: h100-sxm}\n"
+                        "axes: [parallel.tp: [1, 2, 3], step.batch: [1, 16, 256]]\n")
+        other = llmsweep.run(file, self.home / "other", progress=False)
+        self.assertTrue(llmsweep.compare(self.run_of_dict, other, tolerance="0").same)
+
+    def test_answers_are_those_of_the_program(self):
+        front = llmsweep.pareto(self.run_of_dict, minimize=["step_time_s"], maximize=["per_device_tokens_per_s"])
+        frame = self.run_of_dict.points.pandas()
+        self.assertIn(frame.set_index("index").step_time_s.idxmin(), set(front["index"]))
+        sums = llmsweep.breakdown(self.run_of_dict).sum(axis=1)
+        ok = frame[frame.status == "ok"].set_index("index").step_time_s
+        pd.testing.assert_series_equal(sums.sort_index(), ok.sort_index(), check_names=False)
+        self.assertEqual(list(llmsweep.breakdown(self.run_of_dict, [0]).index), [0])
+        self.assertEqual(llmsweep.plot(self.run_of_dict, "step_time_s", "memory_used_bytes", color="step.batch").get_xlabel(), "step_time_s [s]")
+
+    def test_scenarios_come_back_in_their_order(self):
+        frame = self.run_of_dict.points.pandas().set_index(["parallel.tp", "step.batch"])
+        scenarios = [{"device": "h100-sxm", "parallel": {"tp": tp}, "step": {"batch": batch}} for batch in (256, 1, 16, 1) for tp in (3, 1, 2)]
+        scenarios.insert(5, {"device": "h100-sxm", "step.batch": 16})  # sets other fields: another group
+        rows = llmsweep.evaluate(scenarios, BASE).to_pandas()
+        self.assertEqual(list(rows["index"]), list(range(13)))
+        for scenario, (_, row) in zip(scenarios, rows.iterrows()):
+            tp = scenario.get("parallel", {"tp": 1})["tp"]
+            batch = scenario["step.batch"] if "step.batch" in scenario else scenario["step"]["batch"]
+            expected = frame.loc[tp, batch]
+            self.assertEqual((row.key, row.status), (expected.key, expected.status))
+            self.assertTrue(row.step_time_s == expected.step_time_s or expected.status != "ok")
+
+    def test_one_scenario_and_equal_ones(self):
+        one = llmsweep.evaluate([{"device": "h100-sxm"}], BASE, columns=["status", "step_time_s"])
+        three = llmsweep.evaluate([{"device": "h100-sxm"}] * 3, BASE, columns=["status", "step_time_s"])
+        self.assertEqual(three.column("step_time_s").to_pylist(), one.column("step_time_s").to_pylist() * 3)
+        self.assertEqual(llmsweep.evaluate([]).num_rows, 0)
+
+    def test_specs_of_the_library_can_be_changed(self):
+        rows = llmsweep.evaluate([{"device": {"from": "h100-sxm", "memory_bandwidth": f"{tb} TB/s"}} for tb in (2, 4)], BASE).to_pandas()
+        self.assertGreater(rows.step_time_s[0], rows.step_time_s[1])
+        by_path = llmsweep.evaluate([{"device.memory_bandwidth": f"{tb} TB/s"} for tb in (2, 4)], {**BASE, "device": "h100-sxm"}).to_pandas()
+        self.assertEqual(list(by_path.step_time_s), list(rows.step_time_s))
+
+    def test_mistakes_are_the_programs_own_words(self):
+        with self.assertRaises(llmsweep.LlmsweepError) as caught:
+            llmsweep.run({"base": {"modell": "x"}}, self.home / "broken", progress=False)
+        self.assertEqual(caught.exception.exit_code, 2)
+        self.assertIn("did you mean 'model'?", str(caught.exception))
+        with self.assertRaises(llmsweep.LlmsweepError):
+            llmsweep.open_run(self.home / "nowhere")
+        with self.assertRaises(llmsweep.LlmsweepError):
+            self.run_of_dict.requests.pandas()
+
+    def test_an_environment_pays_for_better_designs(self):
+        environment = llmsweep.DesignEnvironment(
+            BASE, {"device": ["l4", "h100-sxm"], "step.batch": [1, 64]}, reward=lambda row: row["per_device_tokens_per_s"])
+        environment.reset()
+        self.assertEqual(environment.shape, (2, 2))
+        slow = environment.step((0, 0))
+        fast = environment.step((1, 1))
+        self.assertGreater(fast.reward, slow.reward)
+        self.assertEqual(fast.info["step.batch"], 64)
+        together = environment.step_batch([(0, 0), (1, 1)])
+        self.assertEqual([step.reward for step in together], [slow.reward, fast.reward])
+
+    def test_sql_asks_the_tables(self):
+        binary = os.environ["LLMSWEEP_BINARY"]
+        environment = {**os.environ, "LLMSWEEP_PYTHON": sys.executable}
+        file = self.home / "answer.csv"
+        query = "select index, sum(seconds) as s from points join kernels using (index, key) where status = 'ok' group by index order by index"
+        done = subprocess.run([binary, "sql", self.home / "run", query, "-o", file], capture_output=True, text=True, env=environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        frame = self.run_of_dict.points.pandas()
+        ok = frame[frame.status == "ok"].sort_values("index")
+        self.assertTrue(((pd.read_csv(file).s - ok.step_time_s.values).abs() < 1e-12).all())
+        wrong = subprocess.run([binary, "sql", self.home / "run", "select nothing from points"], capture_output=True, text=True, env=environment)
+        self.assertEqual(wrong.returncode, 2)
+        self.assertIn("nothing", wrong.stderr)
+
+    def test_the_wheel_installs_and_carries_the_program(self):
+        build = pathlib.Path(os.environ["LLMSWEEP_BINARY"]).parent
+        if not (build / "cmake_install.cmake").exists():
+            self.skipTest("the program was not built in a CMake folder")
+        there = self.home / "site"
+        environment = {**os.environ, "LLMSWEEP_BUILD": str(build)}
+        done = subprocess.run(
+            [sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "--no-build-isolation", "--disable-pip-version-check",
+             "--target", there, PACKAGE], capture_output=True, text=True, env=environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        alone = {name: value for name, value in os.environ.items() if name != "LLMSWEEP_BINARY"}
+        script = ("import llmsweep; assert llmsweep.__file__.startswith(__import__('sys').argv[1]); print(llmsweep.program());"
+                  "print(llmsweep.evaluate([{'device': 'h100-sxm', 'model': 'llama-3.1-8b'}])['status'])")
+        ran = subprocess.run([sys.executable, "-c", script, there], capture_output=True, text=True, cwd=self.home,
+                             env={**alone, "PYTHONPATH": str(there)})
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn(str(there / "llmsweep" / "program" / "bin" / "llmsweep"), ran.stdout)
+        self.assertIn("ok", ran.stdout)
+
+    def test_optuna_finds_the_cheapest_design(self):
+        try:
+            import optuna
+        except ImportError:
+            self.skipTest("there is no Optuna: tools/test --with python installs it")
+        sys.path.insert(0, str(PACKAGE))
+        import example_optuna
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        best = example_optuna.search(optuna.create_study(sampler=optuna.samplers.TPESampler(seed=1)))
+        everything = [{"device": d, "parallel.tp": tp, "step.batch": b} for d in ("a100-80gb-sxm", "h100-sxm", "h200-sxm")
+                      for tp in (2, 4, 8) for b in range(1, 257)]
+        rows = llmsweep.evaluate(everything, example_optuna.BASE).to_pylist()
+        cheapest = min(example_optuna.price(row) for row in rows)
+        self.assertLess(best.value, 1.1 * cheapest)
+
+
+if __name__ == "__main__":
+    unittest.main()

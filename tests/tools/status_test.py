@@ -1,0 +1,102 @@
+"""llmsweep status and finish: what the manifests say of every shard, who is dead, and whether a run is whole."""
+
+import fcntl
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+BINARY = os.environ["LLMSWEEP_BINARY"]
+SPEC = """
+base: {task: step, model: llama-3.1-8b, device: h100-sxm}
+axes:
+  - step.batch: {linear: [1, 1000], count: 1000}
+  - step.context: [512, 1024, 2048, 4096]
+"""
+POSITIONS = 4000
+
+
+def llmsweep(*arguments):
+    return subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True)
+
+
+class Status(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory(prefix="llmsweep-status-")
+        self.home = pathlib.Path(self.scratch.name)
+        self.spec = self.home / "sweep.yaml"
+        self.spec.write_text(SPEC)
+        self.run_folder = self.home / "run"
+
+    def tearDown(self):
+        self.scratch.cleanup()
+
+    def shard(self, which):
+        self.assertEqual(llmsweep("run", self.spec, "-o", self.run_folder, "--shard", which).returncode, 0)
+
+    def rows(self, text):
+        lines = text.splitlines()
+        start = next(i for i, line in enumerate(lines) if line.startswith("shard"))
+        return {line.split()[0]: line for line in lines[start + 1:] if "/" in line.split()[0]}
+
+    def test_shards_that_nobody_works_on_are_named_with_the_command_that_goes_on(self):
+        self.shard("1/3")
+        status = llmsweep("status", self.run_folder)
+        self.assertEqual(status.returncode, 0, status.stderr)
+        rows = self.rows(status.stdout)
+        self.assertEqual(set(rows), {"1/3", "2/3", "3/3"})
+        self.assertIn("done", rows["1/3"])
+        self.assertIn("not started", rows["2/3"])
+        commands = [line.removeprefix("go on with: llmsweep ") for line in status.stdout.splitlines() if line.startswith("go on with")]
+        self.assertEqual(len(commands), 2)
+        for command in commands:
+            self.assertEqual(subprocess.run(f"{BINARY} {command}", shell=True, capture_output=True).returncode, 0)
+        done = llmsweep("status", self.run_folder).stdout
+        self.assertIn(f"{POSITIONS:,} of {POSITIONS:,} positions done (100.0%)", done)
+        self.assertNotIn("go on with", done)
+
+    def test_a_writer_that_lives_is_seen_and_not_disturbed(self):
+        self.shard("1/2")
+        # A second writer, as its lock shows it.
+        with open(self.run_folder / ".manifest-2of2.jsonl.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            status = llmsweep("status", self.run_folder).stdout
+            self.assertIn("writing", self.rows(status)["2/2"])
+            self.assertNotIn("go on with", status)
+        self.assertIn("not started", self.rows(llmsweep("status", self.run_folder).stdout)["2/2"])
+
+    def test_status_changes_nothing(self):
+        self.shard("1/2")
+        listing = lambda: sorted((str(f), f.stat().st_mtime_ns) for f in self.run_folder.rglob("*"))  # noqa: E731
+        before = listing()
+        llmsweep("status", self.run_folder)
+        llmsweep("finish", self.run_folder)
+        self.assertEqual(listing(), before)
+
+    def test_finish_says_what_is_missing_and_what_is_damaged(self):
+        self.shard("2/2")
+        half = llmsweep("finish", self.run_folder)
+        self.assertEqual(half.returncode, 1)
+        self.assertIn("positions are missing: 0-", half.stdout)
+        self.shard("1/2")
+        whole = llmsweep("finish", self.run_folder)
+        self.assertEqual(whole.returncode, 0, whole.stderr)
+        self.assertIn(f"complete and sound: {POSITIONS:,} positions", whole.stdout)
+        part = next((self.run_folder / "points").glob("part-1of2-*.parquet"))
+        damaged = bytearray(part.read_bytes())
+        damaged[len(damaged) // 2] ^= 1
+        part.write_bytes(damaged)
+        broken = llmsweep("finish", self.run_folder)
+        self.assertEqual(broken.returncode, 1)
+        self.assertIn(part.name, broken.stderr)
+
+    def test_what_is_no_run_is_said(self):
+        for verb in ("status", "finish"):
+            done = llmsweep(verb, self.home / "nowhere")
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("nowhere", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,160 @@
+// llmsweep status and finish: how far a run is, and whether it is whole.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "results/failure.h"
+#include "results/text_table.h"
+#include "results/verify.h"
+#include "tools/cli/cli.h"
+#include "tools/cli/shell_command.h"
+#include "tools/query/answer.h"
+#include "tools/status/run_status.h"
+#include "tools/terminal/terminal.h"
+
+namespace tools {
+namespace {
+
+constexpr std::size_t kMostRanges = 8;
+
+const char* word_for(const ShardStatus& shard) {
+  if (shard.left() == 0) return "done";
+  switch (shard.writer) {
+    case results::Writer::alive:
+      return "writing";
+    case results::Writer::none:
+      return shard.parts == 0 ? "not started" : "stopped or killed";
+    case results::Writer::unknown:
+      break;
+  }
+  return "unknown";
+}
+
+std::string ranges_text(const sweep::IndexSet& set) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMostRanges, set.ranges().size()); ++i) {
+    const sweep::IndexRange& range = set.ranges()[i];
+    text += fmt::format("{}{}", i == 0 ? "" : ", ", range.begin);
+    if (range.end > range.begin + 1) text += fmt::format("-{}", range.end - 1);
+  }
+  const std::size_t more = set.ranges().size() - std::min(kMostRanges, set.ranges().size());
+  return text + (more > 0 ? fmt::format(" and {} more ranges", more) : "");
+}
+
+results::TextTable shard_table(const RunStatus& status) {
+  results::TextTable table;
+  const auto column = [&](const char* name, auto cell) {
+    results::TextColumn& cells = table.columns.emplace_back(name);
+    for (const ShardStatus& shard : status.shards) cells.append(cell(shard));
+  };
+  column("shard",
+         [](const auto& s) { return fmt::format("{}/{}", s.shard.number, s.shard.count); });
+  column("positions", [](const auto& s) { return std::to_string(s.positions); });
+  column("done", [](const auto& s) { return std::to_string(s.done); });
+  column("parts", [](const auto& s) { return std::to_string(s.parts); });
+  column("positions_per_s", [](const auto& s) {
+    return s.positions_per_s > 0 ? fmt::format("{:.3g}", s.positions_per_s) : std::string();
+  });
+  column("last_part", [](const auto& s) {
+    return s.parts == 0 ? std::string() : duration(s.seconds_since) + " ago";
+  });
+  column("writer", [](const auto& s) { return std::string(word_for(s)); });
+  return table;
+}
+
+// The commands that do what is left.
+void print_what_to_do(const std::string& folder, const RunStatus& status) {
+  for (const ShardStatus& shard : status.shards) {
+    if (!shard.is_dead()) continue;
+    print("go on with: llmsweep run {} -o {}{}\n", shell_word(folder + "/run.yaml"),
+          shell_word(folder),
+          shard.shard.count > 1
+              ? fmt::format(" --shard {}/{}", shard.shard.number, shard.shard.count)
+              : "");
+  }
+}
+
+int print_status(const std::string& folder) {
+  const auto status = run_status(folder);
+  if (!status) {
+    print(stderr, "{}", engine::to_text(status.mistakes()));
+    return kMistake;
+  }
+  print("{}: {} of {} positions done ({:.1f}%), {} rows\n", folder, grouped(status->done.count()),
+        grouped(status->positions),
+        100 * double(status->done.count()) / double(std::max<std::uint64_t>(status->positions, 1)),
+        grouped(status->rows));
+  print("{}", to_text(shard_table(*status), AnswerFormat::text));
+  if (status->is_complete()) return kOk;
+  if (status->positions_per_s > 0) {
+    print("{:.3g} positions/s, {} left\n", status->positions_per_s, duration(status->seconds_left));
+  }
+  print_what_to_do(folder, *status);
+  return kOk;
+}
+
+int finish_run(const std::string& folder) {
+  const auto report = results::verify_run(folder);
+  if (!report) {
+    print(stderr, "{}", engine::to_text(report.mistakes()));
+    return kMistake;
+  }
+  for (const std::string& damage : report->damage) {
+    print(stderr, "{}: error: {}\n", folder, damage);
+  }
+  if (!report->sound()) {
+    print(stderr, "  hint: 'llmsweep verify {} --repair' drops it, and the next run computes it\n",
+          folder);
+    return kFailure;
+  }
+  const auto status = run_status(folder);
+  if (!status) {
+    print(stderr, "{}", engine::to_text(status.mistakes()));
+    return kMistake;
+  }
+  if (!status->is_complete()) {
+    const sweep::IndexSet missing = status->missing();
+    print("{}: {} of {} positions are missing: {}\n", folder, grouped(missing.count()),
+          grouped(status->positions), ranges_text(missing));
+    print_what_to_do(folder, *status);
+    return kFailure;
+  }
+  print("{}: complete and sound: {} positions, {} rows in {} part(s), {} read\n", folder,
+        grouped(status->positions), grouped(report->rows), grouped(report->parts),
+        size_text(double(report->bytes)));
+  return kOk;
+}
+
+void add_folder_verb(CLI::App& app, int& exit_code, const char* name, const char* what,
+                     const char* footer, int (*answer)(const std::string&)) {
+  auto folder = std::make_shared<std::string>();
+  CLI::App* verb = app.add_subcommand(name, what);
+  verb->footer(footer);
+  verb->add_option("folder", *folder, "run folder")->required()->type_name("DIR");
+  verb->callback([folder, answer, &exit_code] {
+    try {
+      exit_code = answer(*folder);
+    } catch (const results::Failure& failure) {
+      print(stderr, "error: {}\n", failure.what());
+      exit_code = kFailure;
+    }
+  });
+}
+
+}  // namespace
+
+void add_status(CLI::App& app, int& exit_code) {
+  add_folder_verb(app, exit_code, "status", "How far a run is, shard by shard",
+                  "Reads the manifests only: what is done, how fast, how long it still takes, and "
+                  "which shards\n"
+                  "nobody works on, with the command that goes on. Changes nothing.",
+                  print_status);
+  add_folder_verb(app, exit_code, "finish", "Check that a run is whole: complete, and every byte",
+                  "The last job of a campaign: reads every file, compares its checksum, and says "
+                  "what is missing.\n"
+                  "Exit code 0: complete and sound; 1: not.",
+                  finish_run);
+}
+
+}  // namespace tools

@@ -1,0 +1,86 @@
+"""Questions to runs: fronts, differences, where the time goes, a plot."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import tempfile
+from typing import TYPE_CHECKING, Any, Sequence
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from llmsweep.program import call
+from llmsweep.runs import Run
+
+if TYPE_CHECKING:
+    import pandas
+
+SAME, DRIFT = 0, 1
+
+
+def _answer(*words: object, good: Sequence[int] = (0,)) -> tuple[pa.Table, int]:
+    with tempfile.TemporaryDirectory(prefix="llmsweep-answer-") as scratch:
+        file = pathlib.Path(scratch) / "answer.parquet"
+        done = call(*words, "-o", file, good=good)
+        return pyarrow.parquet.read_table(file), done.returncode
+
+
+def pareto(
+    run: Run, minimize: Sequence[str] = (), maximize: Sequence[str] = (), where: str | None = None, group_by: str | None = None
+) -> pandas.DataFrame:
+    """The points that no other point beats in every figure."""
+    words: list[object] = ["pareto", run.folder]
+    for name in minimize:
+        words += ["--min", name]
+    for name in maximize:
+        words += ["--max", name]
+    if where:
+        words += ["--where", where]
+    if group_by:
+        words += ["--group-by", group_by]
+    return _answer(*words)[0].to_pandas()
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    same: bool
+    differences: pandas.DataFrame  # one row a point and column that differ
+    text: str  # as 'llmsweep compare' prints it
+
+
+def compare(old: Run, new: Run, tolerance: str | None = None) -> Comparison:
+    """What differs between two runs."""
+    words: list[object] = ["compare", old.folder, new.folder]
+    if tolerance is not None:
+        words += ["--tolerance", tolerance]
+    table, code = _answer(*words, good=(SAME, DRIFT))
+    text = call(*words, good=(SAME, DRIFT)).stdout
+    return Comparison(code == SAME, table.to_pandas(), text)
+
+
+def breakdown(run: Run, indices: Sequence[int] | None = None, by: str = "family") -> pandas.DataFrame:
+    """Seconds of each point (a row) by family, op or phase (a column)."""
+    import pyarrow.dataset as dataset
+
+    chosen = None if indices is None else dataset.field("index").isin(list(indices))
+    kernels = run.kernels.arrow(["index", by, "seconds"], filter=chosen).to_pandas()
+    return kernels.pivot_table(index="index", columns=by, values="seconds", aggfunc="sum", fill_value=0.0)
+
+
+def plot(run: Run, x: str, y: str, color: str | None = None, ax: Any = None) -> Any:
+    """Points that work, one mark each; matplotlib's axes come back, with units at them."""
+    import matplotlib.pyplot as pyplot
+
+    ax = ax or pyplot.subplots()[1]
+    columns = ["status", x, y] + ([color] if color else [])
+    points = run.points.pandas(list(dict.fromkeys(columns)))
+    points = points[points.status == "ok"].dropna(subset=[x, y])
+    for name, group in points.groupby(color) if color else [(None, points)]:
+        ax.plot(group[x], group[y], "o", label=name, alpha=0.7)
+    units = run.points.units
+    for set_label, column in ((ax.set_xlabel, x), (ax.set_ylabel, y)):
+        set_label(f"{column} [{units[column]}]" if column in units else column)
+    if color:
+        ax.legend(title=color)
+    return ax

@@ -1,0 +1,119 @@
+#include "tools/status/run_status.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <map>
+#include <system_error>
+
+#include "results/run_folder.h"
+#include "results/run_manifests.h"
+#include "sweep/space/shard.h"
+
+namespace tools {
+namespace {
+
+namespace fs = std::filesystem;
+using results::PartRecord;
+using results::Shard;
+
+// When a file was last written, in seconds before now; large where it is gone.
+double age_of(const fs::path& file) {
+  std::error_code error;
+  const auto written = fs::last_write_time(file, error);
+  if (error) return std::numeric_limits<double>::max();
+  return std::chrono::duration<double>(fs::file_time_type::clock::now() - written).count();
+}
+
+std::uint64_t positions_of(const PartRecord& part) {
+  std::uint64_t count = 0;
+  for (const sweep::IndexRange& range : part.positions) count += range.end - range.begin;
+  return count;
+}
+
+// Parts have no times of their own; their files do. The first one shows when the clock starts, so what
+// it holds is not counted.
+void add_pace(const fs::path& run, const std::vector<PartRecord>& parts, ShardStatus& status) {
+  double first = 0, last = std::numeric_limits<double>::max();
+  std::uint64_t first_count = 0, all = 0;
+  for (const PartRecord& part : parts) {
+    status.rows += part.files[results::Table::points].rows;
+    const std::uint64_t count = positions_of(part);
+    const std::string& name = part.files[results::Table::points].name;
+    if (name.empty()) continue;
+    const double age = age_of(run / name);
+    all += count;
+    if (age > first) {
+      first = age;
+      first_count = count;
+    }
+    last = std::min(last, age);
+  }
+  status.parts = parts.size();
+  if (parts.empty()) return;
+  status.seconds_since = last;
+  if (first > last) status.positions_per_s = double(all - first_count) / (first - last);
+}
+
+std::uint64_t done_of(const sweep::IndexSet& share, const sweep::IndexSet& done) {
+  return share.count() - share.minus(done).count();
+}
+
+// A run that was split into three and is being finished in five has manifests of both splits: the newer
+// one says who is at work now.
+std::uint32_t newest_split(const fs::path& run, const std::vector<results::ShardManifest>& found) {
+  const auto newest = std::ranges::min_element(found, {}, [&run](const auto& shard) {
+    return age_of(run / results::manifest_name(shard.shard));
+  });
+  return newest->shard.count;
+}
+
+void add_forecast(RunStatus& status) {
+  double longest = 0;
+  for (const ShardStatus& shard : status.shards) {
+    if (shard.left() == 0) continue;
+    const bool works = shard.writer != results::Writer::none && shard.positions_per_s > 0;
+    if (works) status.positions_per_s += shard.positions_per_s;
+    longest = std::max(longest, works ? double(shard.left()) / shard.positions_per_s
+                                      : std::numeric_limits<double>::infinity());
+  }
+  status.seconds_left = longest;
+}
+
+}  // namespace
+
+sweep::IndexSet RunStatus::missing() const {
+  return positions == 0 ? sweep::IndexSet()
+                        : sweep::IndexSet({.begin = 0, .end = positions}).minus(done);
+}
+
+engine::Result<RunStatus> run_status(const fs::path& run) {
+  const auto known = results::summarise(run);
+  if (!known) return known.mistakes();
+  RunStatus status{.positions = known->positions, .done = known->done, .rows = known->tally.rows()};
+  const std::vector<results::ShardManifest> found = results::read_run(run);
+  std::map<Shard, const results::Manifest*> manifests;
+  for (const auto& shard : found) manifests[shard.shard] = &shard.manifest;
+
+  const std::uint32_t count = newest_split(run, found);
+  std::vector<Shard> shards;
+  for (std::uint32_t number = 1; number <= count; ++number) shards.push_back({number, count});
+  const std::vector<results::Writer> writers = results::writers_of(run, shards);
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    const sweep::IndexSet share =
+        sweep::shard_of(status.positions, shards[i].number, shards[i].count);
+    ShardStatus shard{.shard = shards[i],
+                      .positions = share.count(),
+                      .done = done_of(share, status.done),
+                      .writer = writers[i]};
+    if (const auto manifest = manifests.find(shards[i]); manifest != manifests.end()) {
+      shard.seconds_since = age_of(run / results::manifest_name(shards[i]));
+      add_pace(run, manifest->second->parts, shard);
+    }
+    status.shards.push_back(shard);
+  }
+  add_forecast(status);
+  return status;
+}
+
+}  // namespace tools
