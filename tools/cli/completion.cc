@@ -44,7 +44,7 @@ std::string script(const CLI::App& app) {
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
   case "$verb" in
-    run | check | explain | trace)
+    run | check | explain | trace | slurm)
       [ "${{current:0:1}}" = - ] || COMPREPLY+=($(compgen -f -X '!*.y*ml' -- "$current") $(compgen -d -- "$current")) ;;
   esac
 }}

@@ -36,6 +36,7 @@ int main(int argc, char** argv) {
   tools::add_summarise(app, exit_code);
   tools::add_trace(app, exit_code);
   tools::add_status(app, exit_code);
+  tools::add_slurm(app, exit_code);
   tools::add_verify(app, exit_code);
   tools::add_list(app, exit_code);
   tools::add_show(app, exit_code);

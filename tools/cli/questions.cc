@@ -6,6 +6,7 @@
 
 #include "results/failure.h"
 #include "tools/cli/cli.h"
+#include "tools/launch/launch_flags.h"
 #include "tools/query/answer.h"
 #include "tools/query/ranking.h"
 #include "tools/query/sensitivity.h"
@@ -21,6 +22,7 @@ struct QuestionArguments {
   std::string where;
   std::string group_by;
   std::vector<std::string> show;
+  std::string launch;  // an engine
   std::string format = "text";
   std::string file;
   std::size_t count = 0;  // 0: ten, or one of each group
@@ -120,6 +122,20 @@ void add_rows_options(CLI::App* verb, const Asked& asked) {
   verb->add_option("--show", asked->show, "further columns to show")
       ->delimiter(',')
       ->type_name("COLUMN,...");
+  verb->add_option("--launch", asked->launch,
+                   "show the command that starts an engine so: vllm, sglang or tensorrt-llm")
+      ->check(CLI::IsMember({"vllm", "sglang", "tensorrt-llm"}))
+      ->type_name("ENGINE");
+}
+
+// With --launch, the command that starts an engine as each row has it.
+results::TextTable with_launch(results::TextTable table, const RunRows& rows,
+                               const std::vector<std::uint32_t>& chosen, const Asked& asked) {
+  if (asked->launch.empty()) return table;
+  results::TextColumn& column = table.columns.emplace_back("launch");
+  const auto engine = *engine::from_name<LaunchEngine>(asked->launch);
+  for (const std::string& line : launch_commands(rows, chosen, engine)) column.append(line);
+  return table;
 }
 
 void add_top(CLI::App& app, int& exit_code) {
@@ -141,7 +157,8 @@ void add_top(CLI::App& app, int& exit_code) {
         *asked, [&](const RunRows& rows, const Candidates& found, const Question& question) {
           const std::size_t usual = asked->group_by.empty() ? 10 : 1;
           const auto best = best_rows(found, question, asked->count > 0 ? asked->count : usual);
-          return rows_answer(rows, best, found, question, asked->show, Behind::yes);
+          return with_launch(rows_answer(rows, best, found, question, asked->show, Behind::yes),
+                             rows, best, asked);
         });
   });
 }
@@ -166,8 +183,9 @@ void add_pareto(CLI::App& app, int& exit_code) {
     }
     exit_code = answer_question(
         *asked, [&](const RunRows& rows, const Candidates& found, const Question& question) {
-          return rows_answer(rows, front_rows(found, question), found, question, asked->show,
-                             Behind::no);
+          const auto front = front_rows(found, question);
+          return with_launch(rows_answer(rows, front, found, question, asked->show, Behind::no),
+                             rows, front, asked);
         });
   });
 }

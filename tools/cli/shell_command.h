@@ -5,10 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace tools {
+#include "tools/terminal/shell_word.h"
 
-// One word of a command line: as it is where no shell would touch it, quoted elsewhere.
-std::string shell_word(std::string_view text);
+namespace tools {
 
 // The command that was parsed into `verb`, with every argument and option that was given. `program` is
 // what it was called as.

@@ -1,0 +1,57 @@
+"""top --launch: the flags of an engine are the settings of the point."""
+
+import csv
+import io
+import os
+import pathlib
+import shlex
+import subprocess
+import tempfile
+import unittest
+
+BINARY = os.environ["LLMSWEEP_BINARY"]
+SPEC = """
+base:
+  task: serve
+  model: llama-3.1-8b
+  device: h100-sxm
+  parallel: {tp: 4}
+  quant: {weights: fp8, activations: fp8, kv: fp8}
+  serving: {from: vllm-v1, max_num_seqs: 96, max_num_batched_tokens: 4096, prefix_caching: false}
+  load: {from: chat, requests: 100}
+axes: [load.rate: [2 req/s]]
+"""
+EXPECTED = {
+    "vllm": {"--tensor-parallel-size": "4", "--quantization": "fp8", "--kv-cache-dtype": "fp8", "--max-num-seqs": "96",
+             "--max-num-batched-tokens": "4096"},
+    "sglang": {"--tp-size": "4", "--quantization": "fp8", "--kv-cache-dtype": "fp8_e5m2", "--max-running-requests": "96"},
+    "tensorrt-llm": {"--tp_size": "4", "--max_batch_size": "96", "--max_num_tokens": "4096"},
+}
+ALONE = {"vllm": "--no-enable-prefix-caching", "sglang": "--disable-radix-cache"}
+START = {"vllm": ["vllm", "serve"], "sglang": ["python", "-m", "sglang.launch_server"], "tensorrt-llm": ["trtllm-serve"]}
+
+
+class Launch(unittest.TestCase):
+    def test_flags_are_the_settings_of_the_point(self):
+        with tempfile.TemporaryDirectory(prefix="llmsweep-launch-") as scratch:
+            home = pathlib.Path(scratch)
+            (home / "sweep.yaml").write_text(SPEC)
+            ran = subprocess.run([BINARY, "run", home / "sweep.yaml", "-o", home / "run"], capture_output=True, text=True)
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+            for engine, flags in EXPECTED.items():
+                done = subprocess.run([BINARY, "top", home / "run", "--by", "e2e_s", "--launch", engine, "--format", "csv"],
+                                      capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                words = shlex.split(next(csv.DictReader(io.StringIO(done.stdout)))["launch"])
+                self.assertEqual(words[:len(START[engine])], START[engine])
+                self.assertIn("llama-3.1-8b", words)
+                for flag, value in flags.items():
+                    self.assertEqual(words[words.index(flag) + 1], value, words)
+                if engine in ALONE:
+                    self.assertIn(ALONE[engine], words)
+                # One pipeline stage and one replica need no flag.
+                self.assertNotRegex(" ".join(words), "pipeline|pp[-_]size|data-parallel|dp-size")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,115 @@
+// llmsweep slurm: a sweep on a Slurm cluster, as an array of shards and a job that finishes it.
+#include <fmt/core.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <system_error>
+
+#include "results/durable_file.h"
+#include "results/failure.h"
+#include "tools/cli/cli.h"
+#include "tools/slurm/slurm_job.h"
+#include "tools/terminal/shell_word.h"
+#include "tools/terminal/terminal.h"
+
+namespace tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct SlurmArguments {
+  SlurmJob job;
+  bool dry_run = false;
+};
+
+// What sbatch answers: the number of the job. Nothing where it failed, which it says itself.
+std::optional<std::string> submitted(const std::string& options, const fs::path& script) {
+  const std::string command = "sbatch --parsable " + options + shell_word(script.string());
+  std::FILE* answer = popen(command.c_str(), "r");
+  if (answer == nullptr) return std::nullopt;
+  std::array<char, 256> line{};
+  const bool read = std::fgets(line.data(), int(line.size()), answer) != nullptr;
+  if (pclose(answer) != 0 || !read) return std::nullopt;
+  std::string number(line.data());
+  // "123;cluster" where there are several.
+  number.resize(std::min(number.find_first_of(";\n"), number.size()));
+  return number;
+}
+
+int submit(SlurmArguments arguments) {
+  SlurmJob& job = arguments.job;
+  const auto spec = read_or_complain(job.spec);
+  if (!spec) return kMistake;
+  std::error_code ignored;
+  job.program = fs::read_symlink("/proc/self/exe", ignored).string();
+  job.spec = fs::absolute(job.spec).string();
+  job.folder = fs::absolute(job.folder).lexically_normal().string();
+  if (job.folder.ends_with('/')) job.folder.pop_back();
+  job.logs = job.folder + ".slurm";
+  const fs::path shards = fs::path(job.logs) / "shards.sh";
+  const fs::path finish = fs::path(job.logs) / "finish.sh";
+  try {
+    results::make_folders(job.logs);
+    results::write_durably(shards, shards_script(job));
+    results::write_durably(finish, finish_script(job));
+  } catch (const results::Failure& failure) {
+    print(stderr, "error: {}\n", failure.what());
+    return kFailure;
+  }
+  print("{}\n{}\n", shards.string(), finish.string());
+  if (arguments.dry_run) return kOk;
+  std::fflush(stdout);
+  const auto array = submitted("", shards);
+  const auto last =
+      array ? submitted("--dependency=afterany:" + shell_word(*array) + " ", finish) : std::nullopt;
+  if (!last) {
+    print(stderr,
+          "error: sbatch did not take the job{}\n  hint: --dry-run only writes the scripts\n",
+          array ? " that finishes array " + *array : "");
+    return kFailure;
+  }
+  print(
+      "job {}: {} shards of {} positions; job {} finishes them\nhow far it is: llmsweep status "
+      "{}\n",
+      *array, job.tasks, grouped(spec->space.size()), *last, shell_word(job.folder));
+  return kOk;
+}
+
+}  // namespace
+
+void add_slurm(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<SlurmArguments>();
+  SlurmJob& job = arguments->job;
+  CLI::App* verb = app.add_subcommand("slurm", "Run a sweep on a Slurm cluster");
+  verb->footer(
+      "Writes DIR.slurm/shards.sh, a job array with a shard each, and DIR.slurm/finish.sh, which "
+      "runs "
+      "when\n"
+      "the array is over, does what was left undone, and checks that all is there; and submits "
+      "both. "
+      "Tasks\n"
+      "that fail or are preempted go back into the queue and resume. DIR must be seen by all "
+      "nodes.\n"
+      "  llmsweep slurm sweep.yaml -o /shared/night --tasks 64 --cpus 16 --partition batch");
+  verb->add_option("spec", job.spec, "the sweep")->required()->type_name("SPEC");
+  verb->add_option("-o,--output", job.folder, "run folder")->required()->type_name("DIR");
+  verb->add_option("--tasks", job.tasks, "shards")
+      ->required()
+      ->check(CLI::Range(1, 1'000'000))
+      ->type_name("N");
+  verb->add_option("--cpus", job.cpus, "cores of a task (default: 1)")
+      ->check(CLI::Range(1, 4096))
+      ->type_name("N");
+  verb->add_option("--partition", job.partition, "partition of the cluster")->type_name("NAME");
+  verb->add_option("--time", job.time, "limit on the time of a task, as sbatch takes it")
+      ->type_name("TIME");
+  verb->add_option("--memory", job.memory, "memory of a task, as sbatch takes it")
+      ->type_name("SIZE");
+  verb->add_flag("--dry-run", arguments->dry_run, "only write the scripts");
+  verb->callback([arguments, &exit_code] { exit_code = submit(*arguments); });
+}
+
+}  // namespace tools

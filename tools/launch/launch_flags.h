@@ -1,0 +1,25 @@
+// The command that starts a serving engine as a point of a run has it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/enum_names.h"
+#include "tools/query/points.h"
+
+namespace tools {
+
+enum class LaunchEngine : std::uint8_t { vllm, sglang, tensorrt_llm };
+constexpr std::array<std::string_view, 3> enum_names(LaunchEngine) {
+  return {"vllm", "sglang", "tensorrt-llm"};
+}
+
+// One command a row. Settings that the engine has no flag for are left out; so are those of its defaults
+// that mean "one device". The model goes by its name in the library: put in your checkpoint.
+std::vector<std::string> launch_commands(const RunRows& run, const std::vector<std::uint32_t>& rows,
+                                         LaunchEngine engine);
+
+}  // namespace tools
