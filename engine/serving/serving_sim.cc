@@ -8,33 +8,11 @@
 namespace engine {
 namespace {
 
-// What the simulation holds from the start on, in bytes: lanes with their calendars, a place for every number
-// of tokens in a step, and the clients and tenants of the load.
-double bytes_at_start(const ServingProblem& problem) {
-  constexpr double lane = 32 << 10, client = 128, tenant = 8, place = 4;
-  const double clients =
-      problem.load.arrivals == ArrivalKind::closed ? double(problem.level.clients) : 0;
-  double bytes = client * clients + tenant * double(problem.load.tenants);
-  for (const PoolSetup& pool : problem.pools) {
-    const double lanes = double(pool.replicas) * double(pool.context.shard.parallel.pp);
-    const double tokens = double(std::min(pool.settings.step_budget(), pool.longest));
-    bytes += lanes * (lane + 8 * double(pool.settings.block_size)) + place * tokens;
-  }
-  return bytes;
-}
-
 // The weight of a replica that takes no requests.
 constexpr std::int64_t kNotOpen = std::numeric_limits<std::int64_t>::max();
 
 // An arrival stays in memory until it is answered.
 constexpr double kWorkOfAnEvent = 1, kWorkOfAnArrival = 32;
-
-void check_journey(const std::vector<Stage>& stages) {
-  const bool one = stages.size() == 1 && stages[0].reads && stages[0].writes;
-  const bool two = stages.size() == 2 && stages[0].reads && !stages[0].writes && !stages[1].reads &&
-                   stages[1].writes && stages[0].pool != stages[1].pool;
-  check(one || two, "one pool reads and writes, or one reads and another writes");
-}
 
 }  // namespace
 
@@ -42,7 +20,7 @@ void check_journey(const std::vector<Stage>& stages) {
 
 void ServingSim::start(const ServingProblem& problem) {
   problem_ = &problem;
-  check_journey(stages());
+  check_journey(problem.journey);
   const StepContext& answers = problem.pools[stages().back().pool].context;
   if (answers.work != nullptr) answers.work->charge_bytes(bytes_at_start(problem));
   stats_.reset({.slo = problem.slo,

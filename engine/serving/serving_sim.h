@@ -14,6 +14,7 @@
 #include "engine/serving/replica.h"
 #include "engine/serving/router.h"
 #include "engine/serving/scaler.h"
+#include "engine/serving/serving_problem.h"
 #include "engine/serving/serving_stats.h"
 #include "engine/serving/timeline.h"
 #include "engine/serving/transfers.h"
@@ -21,29 +22,6 @@
 #include "engine/workload/request_source.h"
 
 namespace engine {
-
-class ServingSim;
-
-// Everything referred to outlives the run.
-struct ServingProblem {
-  std::span<const PoolSetup> pools;
-  Journey journey = {};
-  const Load& load;
-  const Trace* trace = nullptr;
-  const Slo& slo;
-  LoadLevel level;
-  RunPlan plan;
-  RunPurpose purpose = RunPurpose::figures;
-  double capacity = 0;  // estimated, requests a second; 0: unknown
-  std::uint64_t seed = 0;
-  StepScale scale = kAsPredicted;
-  bool audit = false;  // recount every sum at every step
-  // Called before every event: tests look whether the indices of the simulation tell the truth.
-  const std::function<void(const ServingSim&)>* before_event = nullptr;
-  OutputSettings output;
-  std::vector<RequestRow>* request_rows = nullptr;
-  std::vector<TimelineRow>* timeline_rows = nullptr;
-};
 
 // Kept from one run to the next, its memory is used again; results do not depend on what ran before.
 class ServingSim {

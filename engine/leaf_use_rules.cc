@@ -1,0 +1,356 @@
+// The rules of engine/leaf_use.h, by what they are about.
+#include "engine/leaf_use_rules.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace engine {
+namespace {
+
+using Kind = UseCondition::Kind;
+using Names = std::vector<std::string_view>;
+
+UseCondition is(std::string_view path, Names names) {
+  return {.path = path, .kind = Kind::named, .names = std::move(names)};
+}
+UseCondition on(std::string_view path) { return {.path = path, .kind = Kind::switched_on}; }
+UseCondition above(std::string_view path, double bound) {
+  return {.path = path, .kind = Kind::above, .bound = bound};
+}
+UseCondition zero(std::string_view path) { return {.path = path, .kind = Kind::zero}; }
+UseCondition set(std::string_view path) { return {.path = path, .kind = Kind::set}; }
+
+LeafUse of_task(std::string_view path, std::string_view where, Names tasks) {
+  return {path, where, {is("task", std::move(tasks))}};
+}
+LeafUse of_serving(std::string_view path) { return of_task(path, "task is serve", {"serve"}); }
+
+// What a step or a request on its own has no use for.
+constexpr std::string_view kServedOnly[] = {
+    "load",
+    "slo",
+    "capacity",
+    "output",
+    "seed",
+    "replicate",
+    "host.request_latency",
+    "host.front_end_per_token",
+    "serving.policy",
+    "serving.ordering",
+    "serving.max_num_seqs",
+    "serving.chunk",
+    "serving.long_prefill_threshold",
+    "serving.block_size",
+    "serving.kv_blocks",
+    "serving.watermark",
+    "serving.prefix_caching",
+    "serving.new_token_ratio",
+    "serving.max_output",
+    "serving.replicas",
+    "serving.router",
+    "serving.logit_memory",
+    "serving.mixed_attention",
+    "serving.stepping",
+    "serving.scaling",
+    "serving.tiers",
+};
+
+// Training has no KV cache, no inference engine, and nothing between steps.
+constexpr std::string_view kNotInTraining[] = {
+    "serving.memory_utilization",
+    "serving.memory_share",
+    "serving.reserved_memory",
+    "serving.sampling",
+    "serving.two_batch_overlap",
+    "serving.attention",
+    "serving.decode_parts",
+    "quant.kv",
+    "host.mode",
+    "host.graph_launch",
+    "host.largest_graph",
+    "host.captured_sizes",
+    "host.step_overhead",
+    "host.step_per_sequence",
+    "host.asynchronous",
+    "host.low",
+    "host.high",
+};
+
+std::vector<LeafUse> task_uses() {
+  std::vector<LeafUse> uses{
+      of_task("step", "task is step", {"step"}),
+      of_task("request", "task is request", {"request"}),
+      of_task("train", "task is train", {"train"}),
+      of_task("device.idle_power", "task is train, which adds energy up", {"train"}),
+      of_task("serving.max_num_batched_tokens", "task is request or serve", {"request", "serve"}),
+  };
+  for (const std::string_view path : kServedOnly) uses.push_back(of_serving(path));
+  for (const std::string_view path : kNotInTraining) {
+    uses.push_back(of_task(path, "task is step, request or serve", {"step", "request", "serve"}));
+  }
+  return uses;
+}
+
+// Fields of a task that another of its fields switches off.
+std::vector<LeafUse> step_uses() {
+  return {
+      {"step.prompt", "step.phase is prefill", {is("step.phase", {"prefill"})}},
+      {"step.cached", "step.phase is prefill", {is("step.phase", {"prefill"})}},
+      {"step.context", "step.phase is decode", {is("step.phase", {"decode"})}},
+      {"step.longest_context", "step.phase is decode", {is("step.phase", {"decode"})}},
+  };
+}
+
+std::vector<LeafUse> arrival_uses() {
+  const Names rated{"poisson", "gamma", "deterministic"};
+  return {
+      {"load.rate",
+       "load.arrivals is poisson, gamma or deterministic",
+       {is("load.arrivals", rated)}},
+      {"load.rate", "no capacity.slo asks to search for the rate", {zero("capacity.slo")}},
+      {"load.rate", "load.throughput_fraction does not set it", {zero("load.throughput_fraction")}},
+      {"load.throughput_fraction",
+       "load.arrivals is poisson, gamma or deterministic",
+       {is("load.arrivals", rated)}},
+      {"load.throughput_fraction",
+       "no capacity.slo asks to search for the rate",
+       {zero("capacity.slo")}},
+      {"load.cv", "load.arrivals is gamma", {is("load.arrivals", {"gamma"})}},
+      {"load.curve", "load.arrivals is curve", {is("load.arrivals", {"curve"})}},
+      {"load.clients", "load.arrivals is closed", {is("load.arrivals", {"closed"})}},
+      {"load.clients", "load.kv_fraction does not set it", {zero("load.kv_fraction")}},
+      {"load.kv_fraction", "load.arrivals is closed", {is("load.arrivals", {"closed"})}},
+      {"load.ramp", "load.arrivals is closed", {is("load.arrivals", {"closed"})}},
+      {"load.measure",
+       "load.arrivals is poisson, gamma, deterministic or closed",
+       {is("load.arrivals", {"poisson", "gamma", "deterministic", "closed"})}},
+      {"load.think_time",
+       "load.arrivals is closed, or load.turns above 1",
+       {is("load.arrivals", {"closed"}), above("load.turns", 1)}},
+      {"load.trace_speed", "load.arrivals is trace", {is("load.arrivals", {"trace"})}},
+  };
+}
+
+std::vector<LeafUse> request_uses() {
+  return {
+      {"load.lengths",
+       "load.arrivals is not trace",
+       {is("load.arrivals", {"poisson", "gamma", "deterministic", "curve", "closed"})}},
+      {"load.lengths.correlation",
+       "load.lengths.distribution is lognormal",
+       {is("load.lengths.distribution", {"lognormal"})}},
+      {"load.lengths.zipf_exponent",
+       "load.lengths.distribution is zipf",
+       {is("load.lengths.distribution", {"zipf"})}},
+      {"load.lengths.prompt_cv",
+       "load.lengths.distribution is uniform or lognormal",
+       {is("load.lengths.distribution", {"uniform", "lognormal"})}},
+      {"load.lengths.output_cv",
+       "load.lengths.distribution is uniform or lognormal",
+       {is("load.lengths.distribution", {"uniform", "lognormal"})}},
+      {"load.shared_prefix", "serving.prefix_caching is true", {on("serving.prefix_caching")}},
+      {"load.prefix_groups", "serving.prefix_caching is true", {on("serving.prefix_caching")}},
+      {"load.prefix_groups", "load.shared_prefix is above 0", {above("load.shared_prefix", 0)}},
+      {"load.priorities",
+       "serving.ordering is priority or slo, or output.requests is true",
+       {is("serving.ordering", {"priority", "slo"}), on("output.requests")}},
+      {"load.tenants",
+       "serving.ordering is fair_share, or output.requests is true",
+       {is("serving.ordering", {"fair_share"}), on("output.requests")}},
+      {"load.tenant_skew", "load.tenants is above 1", {above("load.tenants", 1)}},
+  };
+}
+
+std::vector<LeafUse> training_uses() {
+  std::vector<LeafUse> uses{
+      {"train.schedule", "parallel.pp is above 1", {above("parallel.pp", 1)}},
+      {"train.overlap",
+       "parallel.dp or parallel.cp is above 1, or train.offload_optimizer is true",
+       {above("parallel.dp", 1), above("parallel.cp", 1), on("train.offload_optimizer")}},
+      {"train.moments",
+       "train.optimizer is adamw, muon or sgd",
+       {is("train.optimizer", {"adamw", "muon", "sgd"})}},
+      {"train.sequence_parallel", "parallel.tp is above 1", {above("parallel.tp", 1)}},
+      {"train.tp_overlap", "parallel.tp is above 1", {above("parallel.tp", 1)}},
+      {"train.tp_overlap", "train.sequence_parallel is true", {on("train.sequence_parallel")}},
+      {"train.context", "parallel.cp is above 1", {above("parallel.cp", 1)}},
+      {"train.document_cv",
+       "train.document_length is above 0",
+       {above("train.document_length", 0)}},
+      {"train.lora_rank", "train.method is lora or qlora", {is("train.method", {"lora", "qlora"})}},
+      {"train.lora_targets",
+       "train.method is lora or qlora",
+       {is("train.method", {"lora", "qlora"})}},
+      {"train.trained_layers",
+       "train.method is last_layers",
+       {is("train.method", {"last_layers"})}},
+      {"train.host_memory_bandwidth",
+       "train.offload_optimizer is true",
+       {on("train.offload_optimizer")}},
+  };
+  for (const std::string_view path :
+       {"train.checkpoint_bandwidth", "train.checkpoint_interval", "train.restart_time"}) {
+    uses.push_back({path, "train.device_mtbf is above 0", {above("train.device_mtbf", 0)}});
+  }
+  return uses;
+}
+
+std::vector<LeafUse> serving_uses() {
+  return {
+      {"capacity.tolerance", "a limit of capacity.slo asks for a search", {set("capacity.slo")}},
+      {"output.timeline_moments", "output.timeline is set", {set("output.timeline")}},
+      {"serving.router",
+       "serving.replicas or parallel.dp is above 1",
+       {above("serving.replicas", 1), above("parallel.dp", 1)}},
+      {"serving.two_batch_overlap", "parallel.ep is above 1", {above("parallel.ep", 1)}},
+      {"serving.all_reduce", "parallel.tp is above 1", {above("parallel.tp", 1)}},
+      {"serving.chunk",
+       "serving.policy is sarathi or sglang",
+       {is("serving.policy", {"sarathi", "sglang"})}},
+      {"serving.new_token_ratio", "serving.policy is sglang", {is("serving.policy", {"sglang"})}},
+      {"serving.max_output",
+       "serving.policy is no_evict or static",
+       {is("serving.policy", {"no_evict", "static"})}},
+      {"serving.long_prefill_threshold",
+       "serving.policy is vllm_v1",
+       {is("serving.policy", {"vllm_v1"})}},
+  };
+}
+
+// Replicas that come and go, and tiers below their memory.
+std::vector<LeafUse> replica_uses() {
+  std::vector<LeafUse> uses{
+      {"serving.tiers", "serving.prefix_caching is true", {on("serving.prefix_caching")}},
+      {"serving.tiers.host_bandwidth",
+       "there is serving.tiers.host",
+       {above("serving.tiers.host", 0)}},
+      {"serving.tiers.disk_bandwidth",
+       "there is serving.tiers.disk",
+       {above("serving.tiers.disk", 0)}},
+      {"serving.tiers.disk_latency",
+       "there is serving.tiers.disk",
+       {above("serving.tiers.disk", 0)}},
+      {"serving.tiers.write",
+       "there is serving.tiers.host or serving.tiers.disk",
+       {above("serving.tiers.host", 0), above("serving.tiers.disk", 0)}},
+      {"serving.scaling.schedule",
+       "serving.scaling.policy is scheduled",
+       {is("serving.scaling.policy", {"scheduled"})}}};
+  for (const std::string_view path : {"serving.scaling.interval", "serving.scaling.cold_start"}) {
+    uses.push_back({path,
+                    "serving.scaling.policy is reactive, predictive or scheduled",
+                    {is("serving.scaling.policy", {"reactive", "predictive", "scheduled"})}});
+  }
+  for (const std::string_view path :
+       {"serving.scaling.min_replicas", "serving.scaling.target", "serving.scaling.cooldown"}) {
+    uses.push_back({path,
+                    "serving.scaling.policy is reactive or predictive",
+                    {is("serving.scaling.policy", {"reactive", "predictive"})}});
+  }
+  return uses;
+}
+
+// Kept with a device for the day when something follows from them.
+std::vector<LeafUse> unused() {
+  return {
+      {"device.purchase", "prices follow from purchases, which they do not yet", {}},
+  };
+}
+
+std::vector<LeafUse> speculation_uses() {
+  const Names methods{"draft_model", "ngram", "heads", "mtp"};
+  std::vector<LeafUse> uses{
+      of_task("speculation", "task is step, request or serve", {"step", "request", "serve"}),
+      {"speculation",
+       "task is request or serve, or step.phase is decode",
+       {is("task", {"request", "serve"}), is("step.phase", {"decode"})}},
+      {"speculation.tokens", "speculation.method is not none", {is("speculation.method", methods)}},
+      {"speculation.draft_overhead",
+       "speculation.method is draft_model, heads or mtp",
+       {is("speculation.method", {"draft_model", "heads", "mtp"})}},
+      {"speculation.lookup_time",
+       "speculation.method is ngram",
+       {is("speculation.method", {"ngram"})}},
+  };
+  for (const std::string_view path : {"speculation.method", "speculation.acceptance",
+                                      "speculation.draft_overhead", "speculation.lookup_time"}) {
+    uses.push_back({path, "speculation.tokens is above 0", {above("speculation.tokens", 0)}});
+  }
+  uses.push_back({"speculation.acceptance",
+                  "speculation.method is not none",
+                  {is("speculation.method", methods)}});
+  return uses;
+}
+
+// What a deployment that only proposes tokens has from the main one, or has no use for.
+constexpr std::string_view kNotInDrafts[] = {
+    "draft.serving",
+    "draft.host.step_overhead",
+    "draft.host.step_per_sequence",
+    "draft.host.request_latency",
+    "draft.host.front_end_per_token",
+    "draft.model.max_context",
+};
+
+std::vector<LeafUse> draft_uses() {
+  std::vector<LeafUse> uses{
+      of_task("draft", "task is step, request or serve", {"step", "request", "serve"}),
+      {"draft",
+       "task is request or serve, or step.phase is decode",
+       {is("task", {"request", "serve"}), is("step.phase", {"decode"})}},
+      {"draft", "speculation.method is draft_model", {is("speculation.method", {"draft_model"})}},
+      {"draft", "speculation.tokens is above 0", {above("speculation.tokens", 0)}}};
+  for (const std::string_view path : kNotInDrafts) {
+    uses.push_back({path, "the deployment serves requests, which a draft does not", {}});
+  }
+  return uses;
+}
+
+// Deployments beside the main one. What a field of the main one needs, the same field of a role needs too
+// (`why_inert`); here is what is their own.
+std::vector<LeafUse> role_uses() {
+  std::vector<LeafUse> uses{
+      of_task("prefill.present", "task is request or serve", {"request", "serve"}),
+      of_task("transfer", "task is request or serve", {"request", "serve"}),
+      {"transfer", "there is a prefill deployment", {on("prefill.present")}},
+      of_serving("transfer.local_prompt"),
+  };
+  for (const std::string_view path :
+       {"prefill.host.mode", "prefill.host.graph_launch", "prefill.host.largest_graph",
+        "prefill.serving.attention", "prefill.serving.decode_parts",
+        "prefill.serving.mixed_attention", "prefill.serving.new_token_ratio",
+        "prefill.serving.stepping"}) {
+    uses.push_back({path, "the deployment generates tokens, which one for prompts does not", {}});
+  }
+  uses.push_back({"prefill.host.request_latency",
+                  "the deployment answers clients, which one for prompts does not",
+                  {}});
+  // A copy of the shape that a wire has; its rate and latency are what counts.
+  for (const std::string_view path :
+       {"transfer.link.topology", "transfer.link.devices", "transfer.link.in_network_reduction"}) {
+    uses.push_back({path, "something is summed or shared over the link; KV is only carried", {}});
+  }
+  for (const Leaf& leaf : leaf_table().leaves) {
+    if (leaf.presence < 0) continue;
+    const Leaf& presence = leaf_table().leaves[std::size_t(leaf.presence)];
+    if (presence.path == "prefill.present") {
+      uses.push_back(of_task(leaf.path, "task is request or serve", {"request", "serve"}));
+    }
+    uses.push_back({leaf.path, "that deployment is present", {on(presence.path)}});
+  }
+  return uses;
+}
+
+}  // namespace
+
+std::vector<LeafUse> leaf_use_rules() {
+  std::vector<LeafUse> uses;
+  for (const auto part : {task_uses, role_uses, speculation_uses, draft_uses, unused, step_uses,
+                          arrival_uses, request_uses, serving_uses, replica_uses, training_uses}) {
+    for (LeafUse& use : part()) uses.push_back(std::move(use));
+  }
+  return uses;
+}
+
+}  // namespace engine

@@ -1,0 +1,49 @@
+// What is simulated: pools, the way of requests through them, the load, and what is to be written down.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "engine/serving/journey.h"
+#include "engine/serving/measurement.h"
+#include "engine/serving/referee.h"
+#include "engine/serving/serving_rows.h"
+#include "engine/serving/slo.h"
+#include "engine/step/step_table.h"
+#include "engine/workload/request_source.h"
+
+namespace engine {
+
+class ServingSim;
+
+// Everything referred to outlives the run.
+struct ServingProblem {
+  std::span<const PoolSetup> pools;
+  Journey journey = {};
+  const Load& load;
+  const Trace* trace = nullptr;
+  const Slo& slo;
+  LoadLevel level;
+  RunPlan plan;
+  RunPurpose purpose = RunPurpose::figures;
+  double capacity = 0;  // estimated, requests a second; 0: unknown
+  std::uint64_t seed = 0;
+  StepScale scale = kAsPredicted;
+  bool audit = false;  // recount every sum at every step
+  // Called before every event: tests look whether the indices of the simulation tell the truth.
+  const std::function<void(const ServingSim&)>* before_event = nullptr;
+  OutputSettings output;
+  std::vector<RequestRow>* request_rows = nullptr;
+  std::vector<TimelineRow>* timeline_rows = nullptr;
+};
+
+// What the simulation holds from the start on, in bytes: lanes with their calendars, a place for every number
+// of tokens in a step, and the clients and tenants of the load.
+double bytes_at_start(const ServingProblem& problem);
+
+// Throws where the way of requests makes no sense.
+void check_journey(const Journey& journey);
+
+}  // namespace engine
