@@ -218,14 +218,22 @@ CodedTexts ParquetReader::coded_texts(std::string_view column) const {
   CodedTexts texts;
   texts.codes.reserve(rows());
   const arrow::StringArray* last = nullptr;
-  std::uint32_t first = 0;  // number of the chunk's first name
+  std::vector<std::uint32_t> numbers;  // of the chunk's names; files may list some that no row has
   impl_->each_text(column, [&](const arrow::StringArray& names, std::int64_t code) {
     if (last != &names) {
-      first = std::uint32_t(texts.names.size());
-      for (std::int64_t i = 0; i < names.length(); ++i) texts.names.push_back(names.GetString(i));
+      numbers.assign(std::size_t(names.length()), CodedTexts::kNone);
       last = &names;
     }
-    texts.codes.push_back(code < 0 ? CodedTexts::kNone : first + std::uint32_t(code));
+    if (code < 0) {
+      texts.codes.push_back(CodedTexts::kNone);
+      return;
+    }
+    std::uint32_t& number = numbers[std::size_t(code)];
+    if (number == CodedTexts::kNone) {
+      number = std::uint32_t(texts.names.size());
+      texts.names.push_back(names.GetString(code));
+    }
+    texts.codes.push_back(number);
   });
   return texts;
 }
