@@ -91,6 +91,8 @@ void Transfers::share_again(double now, const Adapter& adapter) {
     const double rate =
         1 / std::max({shipment.sent * sharing_from, shipment.received * sharing_to, kLeast});
     if (rate == flow.rate) continue;
+    // All of it has left: when it is there is settled.
+    if (flow.rate > 0 && flow.since + flow.left / flow.rate <= now) continue;
     flow.left = std::max(0.0, flow.left - flow.rate * (now - flow.since));
     flow.since = now;
     flow.rate = rate;

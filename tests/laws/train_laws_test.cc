@@ -8,18 +8,12 @@
 #include "engine/scratch.h"
 #include "tests/support/shipped.h"
 #include "tests/support/toys.h"
+#include "tests/support/training_toy.h"
 
 namespace engine {
 namespace {
 
-Scenario training() {
-  Scenario scenario = toys::scenario();
-  scenario.task = Task::train;
-  scenario.host = toys::no_host();
-  scenario.train = {.sequence = 1024, .micro_batch = 1, .global_batch = 16};
-  scenario.device.memory_capacity = Bytes{1e12};
-  return scenario;
-}
+using toys::training;
 
 Metrics figures_of(const Scenario& scenario) {
   const Outcome outcome = evaluate(scenario);

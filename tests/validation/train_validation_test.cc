@@ -12,36 +12,14 @@
 #include "engine/evaluate.h"
 #include "sweep/input/csv.h"
 #include "tests/support/calibrations.h"
+#include "tests/support/csv_rows.h"
 #include "tests/support/paths.h"
 #include "tests/support/shipped.h"
 
 namespace engine {
 namespace {
 
-using Row = std::map<std::string, std::string, std::less<>>;
-
-std::vector<Row> measured_steps() {
-  const std::string text = toys::file_text(paths::specs("calibration/h200-sxm/train_steps.csv"));
-  sweep::CsvLines lines(text);
-  std::vector<std::string> names;
-  std::vector<Row> rows;
-  std::string_view line;
-  while (lines.next(line)) {
-    std::string scratch;
-    sweep::CsvCells cells(line, scratch);
-    std::string_view cell;
-    Row row;
-    for (std::size_t at = 0; cells.next(cell); ++at) {
-      if (lines.number() == 1) {
-        names.emplace_back(cell);
-      } else {
-        row[names.at(at)] = std::string(cell);
-      }
-    }
-    if (!row.empty()) rows.push_back(row);
-  }
-  return rows;
-}
+using Row = toys::CsvRow;
 
 Scenario scenario_of(const Row& row) {
   const auto number = [&row](const char* name) { return std::int64_t(std::stoll(row.at(name))); };
@@ -89,7 +67,7 @@ TEST(MeasuredTraining, StepsOnAnH200) {
   const auto error = [](double predicted, const std::string& measured) {
     return std::abs(predicted / std::stod(measured) - 1);
   };
-  for (const Row& row : measured_steps()) {
+  for (const Row& row : toys::csv_rows("calibration/h200-sxm/train_steps.csv")) {
     const Outcome outcome = evaluate(scenario_of(row), toys::transfer_resources());
     ASSERT_EQ(outcome.status, Status::ok) << row.at("model") << ": " << outcome.reason;
     memory.push_back(error(outcome.metrics.peak_memory.value, row.at("peak_bytes")));

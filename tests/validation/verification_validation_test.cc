@@ -15,34 +15,15 @@
 #include "sweep/language/sweep_spec.h"
 #include "sweep/space/space_parts.h"
 #include "tests/support/calibrations.h"
+#include "tests/support/csv_rows.h"
 #include "tests/support/paths.h"
 
 namespace engine {
 namespace {
 
-using Row = std::map<std::string, std::string, std::less<>>;
-
-std::vector<Row> measured_rows() {
-  const std::string text =
-      toys::file_text(paths::specs("calibration/h200-sxm/verify_attention.csv"));
-  sweep::CsvLines lines(text);
-  std::vector<std::string> names;
-  std::vector<Row> rows;
-  std::string_view line;
-  while (lines.next(line)) {
-    std::string scratch;
-    sweep::CsvCells cells(line, scratch);
-    std::string_view cell;
-    Row row;
-    for (std::size_t at = 0; cells.next(cell); ++at) {
-      if (lines.number() == 1) {
-        names.emplace_back(cell);
-      } else {
-        row[names.at(at)] = std::string(cell);
-      }
-    }
-    if (!row.empty() && row["impl"] == "triton:decode") rows.push_back(row);
-  }
+std::vector<toys::CsvRow> measured_rows() {
+  std::vector<toys::CsvRow> rows = toys::csv_rows("calibration/h200-sxm/verify_attention.csv");
+  std::erase_if(rows, [](toys::CsvRow& row) { return row["impl"] != "triton:decode"; });
   return rows;
 }
 
@@ -60,7 +41,7 @@ TEST(MeasuredVerification, OnAnH200) {
   const Calibration& calibration = *spec->resources->calibrations.by_name.at("h200-sxm");
   std::map<std::int64_t, std::vector<double>> errors;  // by new tokens
   std::vector<double> several;
-  for (const Row& row : measured_rows()) {
+  for (const toys::CsvRow& row : measured_rows()) {
     const auto number = [&row](const char* name) { return std::int64_t(std::stoll(row.at(name))); };
     const AttentionDecode op{.sequences = number("batch"),
                              .queries = number("query_len"),

@@ -52,6 +52,12 @@ TEST(Transfers, TwoShareTheEndThatTheyHaveInCommon) {
   EXPECT_DOUBLE_EQ(there[1], 4);
 }
 
+// Two seconds on the wire and half a second of latency, in which another starts.
+TEST(Transfers, WhatHasLeftIsNotDelayed) {
+  const Shipment one{.from = 0, .to = 1, .sent = 2, .received = 2, .latency = 0.5};
+  EXPECT_DOUBLE_EQ(arrivals({{0, one}, {2.3, one}}, 2)[0], 2.5);
+}
+
 TEST(Transfers, NobodyElseIsConcerned) {
   const Shipment one{.from = 0, .to = 2, .sent = 1, .received = 2};
   const Shipment other{.from = 1, .to = 3, .sent = 1, .received = 2};
