@@ -292,7 +292,7 @@ TEST_F(VerifyTest, RunsOfEarlierVersionsCanBeChecked) {
       const std::string line = text.substr(at, text.find('\n', at) - at);
       plain += line.substr(0, line.find(",\"line_xxh3")) + "}\n";
     }
-    plain.replace(plain.find(":2,"), 3, ":1,");
+    plain.replace(plain.find(":3,"), 3, ":1,");
     std::ofstream(run / name) << plain;
   }
   std::ofstream(run / "run.yaml") << toy.spec;
