@@ -15,8 +15,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// 1: lines without checksums; still read.
-constexpr int kFormat = 2;
+// 1: lines without checksums. 2: which positions a shard may have was a rule. Both are still read.
+constexpr int kFormat = 3;
 constexpr const char* kFormatKey = "llmsweep_manifest";
 
 // A whole number, and nothing that the library would make one of.

@@ -99,7 +99,7 @@ class ParquetSink::Impl {
         open_.bytes += chunk->bytes();
         open_.chunks.push_back(std::move(chunk));
       }
-      const bool ripe = open_is_full() || now - open_.begun >= options_.oldest;
+      const bool ripe = open_is_full() || now - open_.begun >= oldest(now);
       if (!ripe || encoding_ >= kMostEncoding) return;
       full = take_open();
     }
@@ -130,6 +130,12 @@ class ParquetSink::Impl {
       const bool points = table == Table::points;
       return open_.rows[table] >= (points ? options_.points_per_part : options_.details_per_part);
     });
+  }
+
+  // A kill may cost a hundredth of what a run has taken so far; parts of ten seconds would be thousands
+  // of files a day, of every worker.
+  std::chrono::steady_clock::duration oldest(std::chrono::steady_clock::time_point now) const {
+    return std::max<std::chrono::steady_clock::duration>(options_.oldest, (now - started_) / 100);
   }
 
   // Under the lock.
@@ -241,6 +247,7 @@ class ParquetSink::Impl {
 
   RunFolder& folder_;
   const SinkOptions options_;
+  const std::chrono::steady_clock::time_point started_ = options_.now();
   const RowLayout layout_;
   const PartEncoder encoder_;
 

@@ -24,8 +24,8 @@ enum class SinkStep : std::uint8_t {
 
 struct SinkOptions {
   // A part is closed when it has this many points, this many rows of another table, or is this old
-  // when a chunk comes in. Bigger parts mean fewer files and more memory; a kill loses at most the
-  // open ones.
+  // (or a hundredth of the time since the sink was made, where that is more) when a chunk comes in.
+  // Bigger parts mean fewer files and more memory; a kill loses at most the open ones.
   std::size_t points_per_part = 16 << 10;
   std::size_t details_per_part = 512 << 10;
   std::chrono::milliseconds oldest{10'000};

@@ -161,6 +161,15 @@ std::string ParquetReader::metadata(const std::string& name) const {
   return value_of(impl_->schema->metadata(), name);
 }
 
+std::vector<std::pair<std::string, std::string>> ParquetReader::metadata() const {
+  std::vector<std::pair<std::string, std::string>> ours;
+  if (impl_->schema->metadata() == nullptr) return ours;
+  for (const auto& pair : impl_->schema->metadata()->sorted_pairs()) {
+    if (pair.first.starts_with("llmsweep.")) ours.push_back(pair);
+  }
+  return ours;
+}
+
 std::string ParquetReader::field_metadata(std::string_view column, const std::string& name) const {
   const auto field = impl_->schema->GetFieldByName(std::string(column));
   return field == nullptr ? "" : value_of(field->metadata(), name);

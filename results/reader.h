@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/leaves.h"
@@ -40,6 +41,8 @@ class ParquetReader {
   bool has(std::string_view column) const;
   // The file's own metadata ("llmsweep.run_yaml"), or a field's ("unit"); empty where there is none.
   std::string metadata(const std::string& name) const;
+  std::vector<std::pair<std::string, std::string>> metadata()
+      const;  // of the file, all that is ours
   std::string field_metadata(std::string_view column, const std::string& name) const;
 
   std::vector<double> numbers(std::string_view column) const;  // null: NaN; integers are converted

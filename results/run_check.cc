@@ -7,19 +7,10 @@
 #include <set>
 #include <string>
 
-#include "sweep/space/shard.h"
-
 namespace results {
 namespace {
 
 using sweep::IndexRange;
-using sweep::IndexSet;
-
-IndexSet positions_of(const PartRecord& part) {
-  IndexSet positions;
-  for (const IndexRange& range : part.positions) positions.add(range);
-  return positions;
-}
 
 std::string trouble_with_ranges(const PartRecord& part, const ManifestHeader& header) {
   std::uint64_t end = 0;
@@ -61,13 +52,11 @@ std::string trouble_with_counts(const PartRecord& part) {
   return "";
 }
 
-std::string trouble_with(const PartRecord& part, const ManifestHeader& header,
-                         const IndexSet& shard) {
+std::string trouble_with(const PartRecord& part, const ManifestHeader& header) {
   for (std::string trouble : {trouble_with_ranges(part, header),
                               trouble_with_files(part, header.shard), trouble_with_counts(part)}) {
     if (!trouble.empty()) return trouble;
   }
-  if (!positions_of(part).minus(shard).empty()) return "it names positions of another shard";
   return "";
 }
 
@@ -99,12 +88,11 @@ void check_manifest(ShardManifest& found) {
     manifest.header.reset();
     return;
   }
-  const IndexSet shard = sweep::shard_of(header.positions, header.shard.number, header.shard.count);
   std::set<std::uint64_t> sequences;
   drop(manifest, [&](std::size_t i) -> std::string {
     const PartRecord& part = manifest.parts[i];
     if (!sequences.insert(part.sequence).second) return "another line has its number";
-    return trouble_with(part, header, shard);
+    return trouble_with(part, header);
   });
 }
 

@@ -8,6 +8,8 @@
 
 #include "engine/base/version.h"
 #include "results/checked_file.h"
+#include "results/claims.h"
+#include "results/compaction.h"
 #include "results/durable_file.h"
 #include "results/failure.h"
 #include "results/run_manifests.h"
@@ -76,11 +78,14 @@ struct RunFolder::State {
   sweep::IndexSet done;
   sweep::Tally tally;
   std::vector<std::string> notices;
+  bool same_sharing = true;  // as those who have worked on this split
 
   std::optional<Mistake> open();
   std::optional<Mistake> check_header(const ManifestHeader& header) const;
   void write_run_yaml(bool first);
   std::optional<Mistake> take_shard(const Shard& shard, Manifest& manifest);
+  std::optional<Mistake> open_among_others();
+  std::optional<Mistake> open_among_workers();
   void repair(const Shard& shard, Manifest& manifest);
   void start_log(Manifest& manifest);
 };
@@ -135,17 +140,18 @@ void RunFolder::State::repair(const Shard& shard, Manifest& manifest) {
 }
 
 // Takes over what a shard has done. Leftovers are cleared of this shard and of shards of another
-// split; those of this split clear their own when they start, which may be at this very moment.
+// split, which must be dead; those of this split clear their own when they start, which may be at this
+// very moment. Fixed and taken shares are two splits, however many shards there are.
 std::optional<Mistake> RunFolder::State::take_shard(const Shard& shard, Manifest& manifest) {
   const bool own = shard == identity.shard;
   std::optional<FileHandle> other_lock;
-  if (shard.count != identity.shard.count) {
+  if (!own && (shard.count != identity.shard.count || !same_sharing)) {
     other_lock = try_lock(shard_lock(folder, shard));
     if (!other_lock) {
       return mistake(folder,
                      fmt::format("another process is writing shard {}/{} of this run", shard.number,
                                  shard.count),
-                     "wait for it, or split the run in the same number of shards");
+                     "wait for it, or split the run in the same way");
     }
   }
   if (manifest.header && manifest.header->program_version != engine::program_version()) {
@@ -180,12 +186,19 @@ std::optional<Mistake> RunFolder::State::open() {
   if (auto wrong = not_for_a_run(folder)) return wrong;
   make_folders(folder);
   const FileHandle alone = wait_for_lock(folder_lock(folder));
+  if (is_between_parts(folder)) finish_exchange(folder);
   auto own_lock = try_lock(shard_lock(folder, identity.shard));
   if (!own_lock) {
     return mistake(folder, "another process is writing this shard of the run",
                    "wait for it, or choose another folder with -o DIR");
   }
   lock = std::move(*own_lock);
+  const bool joins = identity.sharing == Sharing::taken && has_claims(folder, identity.shard.count);
+  return joins ? open_among_workers() : open_among_others();
+}
+
+// What is done is what all manifests say.
+std::optional<Mistake> RunFolder::State::open_among_others() {
   std::vector<ShardManifest> manifests = read_run(folder);
   for (const ShardManifest& found : manifests) {
     if (auto wrong = check_header(*found.manifest.header)) return wrong;
@@ -193,13 +206,33 @@ std::optional<Mistake> RunFolder::State::open() {
   write_run_yaml(manifests.empty());
   for (const Table table : kAlwaysThere) make_folder(folder_of(folder, table));
   sync_folder(folder);
+  same_sharing = identity.sharing == Sharing::fixed && !has_claims(folder, identity.shard.count);
   if (std::ranges::find(manifests, identity.shard, &ShardManifest::shard) == manifests.end()) {
     manifests.push_back({identity.shard, {}});
   }
   for (ShardManifest& found : manifests) {
     if (auto wrong = take_shard(found.shard, found.manifest)) return wrong;
   }
+  // Nobody else takes pieces now, and what is taken has become what is done and what is not.
+  forget_claims(folder);
+  if (identity.sharing == Sharing::taken) {
+    start_claims(folder, identity.shard.count, identity.positions, done);
+  }
   return std::nullopt;
+}
+
+// The first worker has looked at everything; those that join it need only what is their own. A thousand
+// that start at once would else read a million manifests.
+std::optional<Mistake> RunFolder::State::open_among_workers() {
+  std::optional<ShardManifest> own = read_shard(folder, identity.shard);
+  const std::optional<ShardManifest> some = own ? own : read_any_shard(folder);
+  if (some) {
+    if (auto wrong = check_header(*some->manifest.header)) return wrong;
+  }
+  const auto claims = read_claims(folder, identity.shard.count, identity.positions);
+  if (claims) done = claims->done_before;
+  Manifest nothing;
+  return take_shard(identity.shard, own ? own->manifest : nothing);
 }
 
 engine::Result<RunFolder> RunFolder::open(const fs::path& folder, const RunIdentity& identity) {

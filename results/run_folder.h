@@ -15,12 +15,16 @@
 
 namespace results {
 
+// Whether shards have their positions from the start, or take them while they work: results/claims.h.
+enum class Sharing : std::uint8_t { fixed, taken };
+
 // What a run is; a folder holds one spec, whatever its shards.
 struct RunIdentity {
   std::string run_yaml;   // the resolved spec
   std::string spec_hash;  // equal for two runs that may share a folder
   Shard shard;
   std::uint64_t positions = 0;  // of the whole grid
+  Sharing sharing = Sharing::fixed;
 };
 
 // Holds the lock of its shard: one process writes a shard at a time.

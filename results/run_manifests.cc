@@ -7,6 +7,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "results/compaction.h"
 #include "results/durable_file.h"
 #include "results/failure.h"
 
@@ -71,6 +72,12 @@ fs::path shard_lock(const fs::path& run, const Shard& shard) {
 }
 
 std::vector<ShardManifest> inspect_run(const fs::path& run) {
+  if (is_between_parts(run)) {
+    throw Failure(run.string() + ": its parts are being exchanged for larger ones",
+                  fmt::format("if nobody does that now, it was interrupted: 'llmsweep finish {}' "
+                              "does the rest",
+                              run.string()));
+  }
   std::vector<ShardManifest> manifests;
   for (const Shard& shard : shards_of(run)) {
     std::optional<Manifest> manifest = inspect_manifest(run / manifest_name(shard));
@@ -90,6 +97,24 @@ std::vector<ShardManifest> read_run(const fs::path& run) {
     if (found.manifest.newer_format > 0 || !found.manifest.damage.empty()) fail(run, found);
   }
   return manifests;
+}
+
+std::optional<ShardManifest> read_shard(const fs::path& run, const Shard& shard) {
+  std::optional<Manifest> manifest = inspect_manifest(run / manifest_name(shard));
+  if (!manifest) return std::nullopt;
+  std::vector<ShardManifest> found;
+  found.push_back({shard, std::move(*manifest)});
+  check_claims(found);
+  if (found[0].manifest.newer_format > 0 || !found[0].manifest.damage.empty()) fail(run, found[0]);
+  return std::move(found[0]);
+}
+
+std::optional<ShardManifest> read_any_shard(const fs::path& run) {
+  for (const auto& entry : entries_of(run)) {
+    const auto shard = shard_in_name(entry.path().filename().string(), "manifest-", '.');
+    if (shard) return read_shard(run, *shard);
+  }
+  return std::nullopt;
 }
 
 std::string to_text(const Shard& shard, const Damage& damage) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,11 @@ std::vector<ShardManifest> inspect_run(const std::filesystem::path& run);
 // The same for those who go by what the manifests say: any damage is a Failure, and so is a manifest
 // of a newer program. Nothing must be removed on the word of a manifest that cannot be read.
 std::vector<ShardManifest> read_run(const std::filesystem::path& run);
+
+// One shard alone, by the same rules; nothing where it has no manifest.
+std::optional<ShardManifest> read_shard(const std::filesystem::path& run, const Shard& shard);
+// The manifest of some shard; nothing where there is none.
+std::optional<ShardManifest> read_any_shard(const std::filesystem::path& run);
 
 // "manifest-1of1.jsonl:3: the line is damaged: ...", within the run folder.
 std::string to_text(const Shard& shard, const Damage& damage);

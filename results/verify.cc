@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "results/checked_file.h"
+#include "results/claims.h"
 #include "results/durable_file.h"
 #include "results/failure.h"
 #include "results/reader.h"
@@ -54,6 +55,8 @@ class Verification {
     // The text first: it is taken from a part, and none of those that are sound goes.
     if (!yaml_sound_) restore_run_yaml();
     for (ShardManifest* found : changed_) repair_shard(*found);
+    // Workers take what is done from there.
+    forget_claims(run_);
   }
 
  private:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 
@@ -10,30 +11,51 @@
 
 namespace sweep {
 
+// Positions to do, in portions; an empty one is the last. Called by one thread at a time.
+using Supply = std::function<IndexSet()>;
+
 class ChunkQueue {
  public:
-  explicit ChunkQueue(const IndexSet& todo) : todo_(todo) {}
+  explicit ChunkQueue(Supply supply) : supply_(std::move(supply)) {}
 
   // The next positions, at most `most` of them and all of one range; nothing when all are out.
   std::optional<IndexRange> next(std::uint64_t most) {
     const std::lock_guard lock(mutex_);
-    const std::vector<IndexRange>& ranges = todo_.ranges();
-    if (range_ == ranges.size()) return std::nullopt;
-    const std::uint64_t begin = ranges[range_].begin + used_;
-    const std::uint64_t end = std::min(begin + most, ranges[range_].end);
+    if (range_ == portion_.ranges().size() && !refill()) return std::nullopt;
+    const IndexRange& range = portion_.ranges()[range_];
+    const std::uint64_t begin = range.begin + used_;
+    const std::uint64_t end = std::min(begin + most, range.end);
     used_ += end - begin;
-    if (end == ranges[range_].end) {
+    handed_out_ += end - begin;
+    if (end == range.end) {
       ++range_;
       used_ = 0;
     }
     return IndexRange{begin, end};
   }
 
+  // Whether `done` positions are all there were.
+  bool all_done(std::uint64_t done) {
+    const std::lock_guard lock(mutex_);
+    return done == handed_out_ && range_ == portion_.ranges().size() && !refill();
+  }
+
  private:
-  const IndexSet& todo_;
+  // Under the lock.
+  bool refill() {
+    if (!ended_) portion_ = supply_();
+    range_ = 0;
+    ended_ = portion_.empty();
+    return !ended_;
+  }
+
+  const Supply supply_;
   std::mutex mutex_;
+  IndexSet portion_;
   std::size_t range_ = 0;
   std::uint64_t used_ = 0;
+  std::uint64_t handed_out_ = 0;
+  bool ended_ = false;
 };
 
 }  // namespace sweep

@@ -10,6 +10,7 @@
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "engine/base/check.h"
 #include "engine/evaluate.h"
@@ -146,9 +147,15 @@ void take() {}
 
 RunReport run_points(const Space& space, const IndexSet& todo, RowSink& sink,
                      const RunOptions& options, StopSignal& stop, Progress& progress) {
+  Supply once = [left = todo]() mutable { return std::exchange(left, {}); };
+  return run_points(space, std::move(once), sink, options, stop, progress);
+}
+
+RunReport run_points(const Space& space, Supply supply, RowSink& sink, const RunOptions& options,
+                     StopSignal& stop, Progress& progress) {
   const int threads =
       options.threads > 0 ? options.threads : std::max(1, int(std::thread::hardware_concurrency()));
-  ChunkQueue queue(todo);
+  ChunkQueue queue(std::move(supply));
   const engine::Resources nothing;
   const engine::Resources& resources = options.resources != nullptr ? *options.resources : nothing;
   Shared shared{space,    queue, sink, resources, options.archive, options.point_budget, stop,
@@ -167,7 +174,7 @@ RunReport run_points(const Space& space, const IndexSet& todo, RowSink& sink,
   take();
   if (shared.failure) std::rethrow_exception(shared.failure);
   sink.flush();
-  return {.tally = shared.total, .stopped = shared.total.positions() < todo.count()};
+  return {.tally = shared.total, .stopped = !queue.all_done(shared.total.positions())};
 }
 
 }  // namespace sweep

@@ -3,6 +3,7 @@
 
 #include "engine/base/work_meter.h"
 #include "engine/resources.h"
+#include "sweep/run/chunk_queue.h"
 #include "sweep/run/progress.h"
 #include "sweep/run/stop_signal.h"
 #include "sweep/space/index_set.h"
@@ -23,8 +24,11 @@ struct RunReport {
   bool stopped = false;  // asked to stop before everything was done
 };
 
-// Returns when every position of `todo` is in the sink and flushed, or after a stop was requested.
-// What the sink throws ends the run and is thrown again here, once all workers are done.
+// Returns when every position of the supply is in the sink and flushed, or after a stop was requested.
+// What the sink or the supply throws ends the run and is thrown again here, once all workers are done.
+RunReport run_points(const Space& space, Supply supply, RowSink& sink, const RunOptions& options,
+                     StopSignal& stop, Progress& progress);
+// The same, of positions known from the start.
 RunReport run_points(const Space& space, const IndexSet& todo, RowSink& sink,
                      const RunOptions& options, StopSignal& stop, Progress& progress);
 

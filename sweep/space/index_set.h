@@ -18,6 +18,9 @@ class IndexSet {
   explicit IndexSet(IndexRange range) { add(range); }
 
   void add(IndexRange range);
+  void add(const IndexSet& other) {
+    for (const IndexRange& range : other.ranges_) add(range);
+  }
   IndexSet minus(const IndexSet& other) const;
   bool contains(std::uint64_t index) const;
   bool empty() const { return ranges_.empty(); }

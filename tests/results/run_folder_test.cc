@@ -201,7 +201,7 @@ TEST_F(RunFolderTest, WhatCannotBeReadIsLeftAlone) {
   expect_stop(text.substr(0, second) + "what\n" + text.substr(second), "manifest-1of1.jsonl:2:");
   expect_stop(text + text.substr(second), "another line has its number");
   std::string newer = text.substr(0, second);
-  newer.replace(newer.find(":2,"), 3, ":3,");
+  newer.replace(newer.find(":3,"), 3, ":4,");
   newer = sealed_line(newer.substr(0, newer.find(",\"line_xxh3")) + "}") + "\n";
   expect_stop(newer + text.substr(second), "was written by a newer version of the program");
   fs::remove(manifest);

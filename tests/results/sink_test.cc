@@ -274,6 +274,25 @@ TEST_F(Sink, AnOldPartIsWrittenThoughSmall) {
   EXPECT_EQ(summarise(run)->parts[0].positions, (std::vector<sweep::IndexRange>{{0, 30}}));
 }
 
+// A day of parts of ten seconds would be thousands of files.
+TEST_F(Sink, PartsOfALongRunAreAHundredthOfItOld) {
+  const ToySweep toy;
+  auto time = std::chrono::steady_clock::time_point{};
+  RunFolder folder = opened(run, toy);
+  ParquetSink sink(folder, toy.schema(), {.oldest = 10s, .now = [&time] { return time; }});
+  time += 10'000s;
+  tests::add_chunk(toy, sink, {0, 10});
+  time += 90s;
+  tests::add_chunk(toy, sink, {10, 20});
+  EXPECT_EQ(table_files(run, "points").size(), 0u);
+  time += 20s;
+  tests::add_chunk(toy, sink, {20, 30});
+  time += 20s;
+  tests::add_chunk(toy, sink, {30, 40});
+  sink.flush();
+  EXPECT_EQ(summarise(run)->parts[0].positions, (std::vector<sweep::IndexRange>{{0, 30}}));
+}
+
 TEST_F(Sink, PositionsWithoutRowsAreStillDone) {
   const ToySweep toy;
   {

@@ -55,9 +55,9 @@ class Slurm(unittest.TestCase):
         done = self.slurm("--tasks", "8", "--cpus", "2", "--partition", "batch", "--time", "1:00:00")
         self.assertEqual(done.returncode, 0, done.stderr)
         first, second = (self.home / "calls").read_text().splitlines()
-        self.assertIn("shards.sh", first)
+        self.assertIn("workers.sh", first)
         self.assertIn("--dependency=afterany:1 ", second)
-        script = (self.home / "night.slurm" / "shards.sh").read_text()
+        script = (self.home / "night.slurm" / "workers.sh").read_text()
         for line in ("--array=1-8", "--cpus-per-task=2", "--partition=batch", "--time=1:00:00", "--requeue"):
             self.assertIn(f"#SBATCH {line}\n", script)
         # sbatch reads options only above the first command.
@@ -68,19 +68,19 @@ class Slurm(unittest.TestCase):
     def test_tasks_that_die_or_never_start_lose_nothing_and_repeat_nothing(self):
         self.assertEqual(self.slurm("--tasks", "4").returncode, 0)
         for number in (1, 2):
-            self.assertEqual(self.job("shards.sh", SLURM_ARRAY_TASK_ID=str(number)).returncode, 0)
+            self.assertEqual(self.job("workers.sh", SLURM_ARRAY_TASK_ID=str(number)).returncode, 0)
         # The third is killed: the stand-in for the program dies as by SIGKILL, and the task asks to be queued again.
-        shards = self.home / "night.slurm" / "shards.sh"
-        whole = shards.read_text()
-        shards.write_text(re.sub(r"^.* run .*&$", "bash -c 'kill -9 $$' &", whole, flags=re.MULTILINE))
-        self.assertEqual(self.job("shards.sh", SLURM_ARRAY_TASK_ID="3").returncode, 0)
+        script = self.home / "night.slurm" / "workers.sh"
+        whole = script.read_text()
+        script.write_text(re.sub(r"^.* run .*&$", "bash -c 'kill -9 $$' &", whole, flags=re.MULTILINE))
+        self.assertEqual(self.job("workers.sh", SLURM_ARRAY_TASK_ID="3").returncode, 0)
         self.assertEqual((self.home / "requeued").read_text(), "requeue 1_3\n")
         for _ in range(4):
-            self.assertEqual(self.job("shards.sh", SLURM_ARRAY_TASK_ID="3").returncode, 0)
-        self.assertEqual(self.job("shards.sh", SLURM_ARRAY_TASK_ID="3").returncode, 137)
-        shards.write_text(whole)
-        self.assertEqual(self.job("shards.sh", SLURM_ARRAY_TASK_ID="3").returncode, 0)
-        # The fourth was cancelled before it began: the last job does its share.
+            self.assertEqual(self.job("workers.sh", SLURM_ARRAY_TASK_ID="3").returncode, 0)
+        self.assertEqual(self.job("workers.sh", SLURM_ARRAY_TASK_ID="3").returncode, 137)
+        script.write_text(whole)
+        self.assertEqual(self.job("workers.sh", SLURM_ARRAY_TASK_ID="3").returncode, 0)
+        # The fourth was cancelled before it began.
         finish = self.job("finish.sh")
         self.assertEqual(finish.returncode, 0, finish.stderr)
         self.assertIn("complete and sound", finish.stdout)
@@ -91,9 +91,9 @@ class Slurm(unittest.TestCase):
         self.assertEqual(self.slurm("--tasks", "2").returncode, 0)
         # What was submitted is what runs, whatever becomes of the file meanwhile.
         self.spec.write_text("base: {modell: x}\n")
-        self.assertEqual(self.job("shards.sh", SLURM_ARRAY_TASK_ID="1").returncode, 0)
+        self.assertEqual(self.job("workers.sh", SLURM_ARRAY_TASK_ID="1").returncode, 0)
         (self.home / "night.slurm" / "sweep.yaml").write_text("base: {modell: x}\n")
-        self.assertEqual(self.job("shards.sh", SLURM_ARRAY_TASK_ID="1").returncode, 2)
+        self.assertEqual(self.job("workers.sh", SLURM_ARRAY_TASK_ID="1").returncode, 2)
         self.assertFalse((self.home / "requeued").exists())
         before = (self.home / "calls").read_text()
         self.assertEqual(self.slurm("--tasks", "2").returncode, 2)
@@ -106,7 +106,7 @@ class Slurm(unittest.TestCase):
         self.assertFalse((self.home / "calls").exists())
         self.spec.write_text(SPEC + "limit: 10\n")
         self.assertEqual(self.slurm("--tasks", "2", "--limit", "4000").returncode, 0)
-        self.assertEqual(self.job("shards.sh", SLURM_ARRAY_TASK_ID="1").returncode, 0)
+        self.assertEqual(self.job("workers.sh", SLURM_ARRAY_TASK_ID="1").returncode, 0)
 
     def test_scripts_alone_and_a_cluster_that_says_no(self):
         self.assertEqual(self.slurm("--tasks", "2", "--dry-run").returncode, 0)

@@ -5,7 +5,10 @@ import os
 import pathlib
 import subprocess
 import tempfile
+import time
 import unittest
+
+import pandas as pd
 
 BINARY = os.environ["LLMSWEEP_BINARY"]
 SPEC = """
@@ -15,6 +18,11 @@ axes:
   - step.context: [512, 1024, 2048, 4096]
 """
 POSITIONS = 4000
+SLOW = """
+base: {task: serve, model: llama-3.1-8b, device: h100-sxm, load: {requests: 4000}}
+axes:
+  - load.rate: {linear: [1 req/s, 20 req/s], count: 200}
+"""
 
 
 def llmsweep(*arguments):
@@ -66,6 +74,43 @@ class Status(unittest.TestCase):
             self.assertNotIn("go on with", status)
         self.assertIn("not started", self.rows(llmsweep("status", self.run_folder).stdout)["2/2"])
 
+    def test_a_worker_that_was_killed_is_named_and_goes_on_with_its_pieces(self):
+        self.spec.write_text(SLOW)
+        worker = subprocess.Popen([BINARY, "run", self.spec, "-o", self.run_folder, "--threads", "1", "--worker", "2/3"],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        claims = self.run_folder / ".claims-3"
+        while worker.poll() is None and not (claims.exists() and "2" in claims.read_text().split()):
+            time.sleep(0.005)
+        worker.kill()
+        worker.wait()
+        status = llmsweep("status", self.run_folder).stdout
+        self.assertIn("pieces wait for a worker", status)
+        self.assertIn("not started", self.rows(status)["1/3"])
+        command = f"run {self.run_folder}/run.yaml -o {self.run_folder} --worker 2/3"
+        self.assertIn(f"go on with: llmsweep {command}\n", status)
+        # Another worker does what nobody has taken; the dead one's piece waits for it.
+        self.assertEqual(llmsweep("run", self.spec, "-o", self.run_folder, "--worker", "1/3").returncode, 0)
+        self.assertEqual(llmsweep("finish", self.run_folder).returncode, 1)
+        self.assertEqual(subprocess.run(f"{BINARY} {command}", shell=True, capture_output=True).returncode, 0)
+        finished = llmsweep("finish", self.run_folder)
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        self.assertIn("complete and sound: 200 positions", finished.stdout)
+
+    def test_finish_joins_small_parts_and_keeps_the_rows(self):
+        for k in range(1, 9):
+            self.shard(f"{k}/8")
+        before = pd.read_parquet(self.run_folder / "kernels").sort_values(["index"], kind="stable").reset_index(drop=True)
+        self.assertIn("8 part(s)", llmsweep("finish", self.run_folder, "--keep-parts").stdout)
+        self.assertEqual(len(list((self.run_folder / "points").iterdir())), 8)
+        finished = llmsweep("finish", self.run_folder)
+        self.assertIn("8 parts joined into 1", finished.stdout, finished.stderr)
+        self.assertEqual([f.name for f in (self.run_folder / "points").iterdir()], ["part-1of1-000000.parquet"])
+        self.assertEqual([f.name for f in self.run_folder.glob("manifest-*")], ["manifest-1of1.jsonl"])
+        pd.testing.assert_frame_equal(pd.read_parquet(self.run_folder / "kernels"), before)
+        self.assertEqual(llmsweep("verify", self.run_folder).returncode, 0)
+        again = llmsweep("run", self.spec, "-o", self.run_folder)
+        self.assertIn(f"{POSITIONS:,} already done", again.stdout)
+
     def test_status_changes_nothing(self):
         self.shard("1/2")
         listing = lambda: sorted((str(f), f.stat().st_mtime_ns) for f in self.run_folder.rglob("*"))  # noqa: E731
@@ -83,7 +128,7 @@ class Status(unittest.TestCase):
         whole = llmsweep("finish", self.run_folder)
         self.assertEqual(whole.returncode, 0, whole.stderr)
         self.assertIn(f"complete and sound: {POSITIONS:,} positions", whole.stdout)
-        part = next((self.run_folder / "points").glob("part-1of2-*.parquet"))
+        part = next((self.run_folder / "points").glob("part-*.parquet"))
         damaged = bytearray(part.read_bytes())
         damaged[len(damaged) // 2] ^= 1
         part.write_bytes(damaged)

@@ -13,10 +13,12 @@
 namespace tools {
 
 // How far a run is after `seconds` of this call: "62.5%  5 of 8  1 points/s  3 s left  ok 5". The share
-// counts what an earlier call did, the pace only what this one did.
+// counts what an earlier call did, the pace only what this one did. A worker that takes more than its
+// share makes `total` larger.
 inline std::string progress_line(const sweep::Progress& progress, std::uint64_t before,
                                  std::uint64_t total, double seconds) {
   const std::uint64_t done = progress.positions();
+  total = std::max(total, before + done);
   const double rate = double(done) / std::max(seconds, 1e-9);
   const double left = rate > 0 ? double(total - before - done) / rate : 0;
   std::string line =

@@ -7,8 +7,10 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "results/archive.h"
+#include "results/claims.h"
 #include "results/failure.h"
 #include "results/parquet_sink.h"
 #include "results/run_folder.h"
@@ -29,6 +31,7 @@ struct RunArguments {
   std::string spec;
   std::string folder;
   std::string shard = "1/1";
+  std::string worker;
   std::string reuse;
   int threads = 0;
   std::uint64_t limit = 0;
@@ -64,13 +67,81 @@ bool is_complete(const std::string& folder) {
   return summary && summary->complete();
 }
 
+// The positions of this call: a fixed share, or what a worker takes piece by piece.
+struct Work {
+  sweep::Supply supply;
+  std::uint64_t expected = 0;  // about how many, with those done before
+  std::uint64_t before = 0;
+  std::string text;
+};
+
+Work fixed_work(const results::RunFolder& folder) {
+  const results::RunIdentity& run = folder.identity();
+  const sweep::IndexSet mine = sweep::shard_of(run.positions, run.shard.number, run.shard.count);
+  sweep::IndexSet todo = mine.minus(folder.done());
+  const std::uint64_t before = mine.count() - todo.count();
+  return {.supply = [todo = std::move(todo)]() mutable { return std::exchange(todo, {}); },
+          .expected = mine.count(),
+          .before = before,
+          .text = fmt::format("{} positions{}", grouped(mine.count()),
+                              run.shard.count > 1 ? fmt::format(" in shard {}/{}", run.shard.number,
+                                                                run.shard.count)
+                                                  : "")};
+}
+
+Work taken_work(const results::RunFolder& folder) {
+  const results::RunIdentity& run = folder.identity();
+  auto claims = std::make_shared<results::Claims>(folder.path(), run.shard, run.positions);
+  const auto supply = [claims, &folder, portion = claims->earlier()]() mutable {
+    // A piece may have been done before the work was shared in this way.
+    sweep::IndexSet todo = std::exchange(portion, {}).minus(folder.done());
+    while (todo.empty()) {
+      const sweep::IndexSet piece = claims->next();
+      if (piece.empty()) break;
+      todo = piece.minus(folder.done());
+    }
+    return todo;
+  };
+  const std::uint64_t before = folder.done().count();
+  return {.supply = supply,
+          .expected = before + (run.positions - before) / run.shard.count,
+          .before = before,
+          .text = fmt::format("worker {} of {}, who share {} positions", run.shard.number,
+                              run.shard.count, grouped(run.positions))};
+}
+
+int say_how_it_ended(const RunArguments& arguments, const sweep::SweepSpec& spec,
+                     const sweep::RunReport& report, const sweep::Tally& all) {
+  if (all.rows() > report.tally.rows()) {
+    print("the whole run so far, {} rows:\n", grouped(all.rows()));
+  }
+  print("{}", summary_text(all, spec.space));
+  if (report.stopped) {
+    print("stopped; what is done is kept. Go on with: {}\n", arguments.command);
+    return kStopped;
+  }
+  std::string tables;
+  for (const std::string_view table : enum_names(results::Table{})) {
+    if (!std::filesystem::exists(std::filesystem::path(arguments.folder) / table)) continue;
+    tables += fmt::format("{}{}/{}", tables.empty() ? "" : ", ", arguments.folder, table);
+  }
+  print("tables: {}; in Python: pandas.read_parquet('{}/points')\n", tables, arguments.folder);
+  if (!nothing_works(all) || !is_complete(arguments.folder)) return kOk;
+  std::fflush(stdout);
+  print(stderr, "warning: {}", nothing_works_text(all, spec));
+  return kNoPoint;
+}
+
 int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
                     const sweep::SweepSpec& spec) {
   const sweep::Space& space = spec.space;
-  auto folder = results::RunFolder::open(arguments.folder, {.run_yaml = spec.resolved,
-                                                            .spec_hash = spec.digest,
-                                                            .shard = shard,
-                                                            .positions = space.size()});
+  const bool takes = !arguments.worker.empty();
+  auto folder = results::RunFolder::open(
+      arguments.folder, {.run_yaml = spec.resolved,
+                         .spec_hash = spec.digest,
+                         .shard = shard,
+                         .positions = space.size(),
+                         .sharing = takes ? results::Sharing::taken : results::Sharing::fixed});
   if (!folder) {
     print(stderr, "{}", engine::to_text(folder.mistakes()));
     return kMistake;
@@ -93,12 +164,9 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
   // From here on Ctrl-C keeps what is done: whoever reads the line below may rely on it.
   sweep::StopSignal stop;
   const sweep::StopOnSignals stop_on_signals(stop);
-  const sweep::IndexSet mine = sweep::shard_of(space.size(), shard.number, shard.count);
-  const sweep::IndexSet todo = mine.minus(folder->done());
-  const std::uint64_t before = mine.count() - todo.count();
-  print("{}: {} positions{}{}\n", arguments.folder, grouped(mine.count()),
-        shard.count > 1 ? fmt::format(" in shard {}/{}", shard.number, shard.count) : "",
-        before > 0 ? fmt::format(", {} already done", grouped(before)) : "");
+  const Work work = takes ? taken_work(*folder) : fixed_work(*folder);
+  print("{}: {}{}\n", arguments.folder, work.text,
+        work.before > 0 ? fmt::format(", {} already done", grouped(work.before)) : "");
   std::fflush(stdout);
 
   sweep::Progress progress;
@@ -107,8 +175,8 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
   {
     results::ParquetSink sink(*folder,
                               {space.base(), space.varied_leaves(), space.label_columns()});
-    const ProgressDisplay display(progress, before, mine.count());
-    report = sweep::run_points(space, todo, sink,
+    const ProgressDisplay display(progress, work.before, work.expected);
+    report = sweep::run_points(space, work.supply, sink,
                                {.resources = spec.resources.get(),
                                 .threads = arguments.threads,
                                 .archive = archive.get(),
@@ -124,32 +192,17 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
   // Of the whole folder: what this call did and what was there before it.
   sweep::Tally all = folder->tally();
   all.add(report.tally);
-  if (all.rows() > report.tally.rows()) {
-    print("the whole run so far, {} rows:\n", grouped(all.rows()));
-  }
-  print("{}", summary_text(all, space));
-  if (report.stopped) {
-    print("stopped; what is done is kept. Go on with: {}\n", arguments.command);
-    return kStopped;
-  }
-  std::string tables;
-  for (const std::string_view table : enum_names(results::Table{})) {
-    if (!std::filesystem::exists(std::filesystem::path(arguments.folder) / table)) continue;
-    tables += fmt::format("{}{}/{}", tables.empty() ? "" : ", ", arguments.folder, table);
-  }
-  print("tables: {}; in Python: pandas.read_parquet('{}/points')\n", tables, arguments.folder);
-  if (!nothing_works(all) || !is_complete(arguments.folder)) return kOk;
-  std::fflush(stdout);
-  print(stderr, "warning: {}", nothing_works_text(all, spec));
-  return kNoPoint;
+  return say_how_it_ended(arguments, spec, report, all);
 }
 
 int run(RunArguments arguments) {
-  const auto shard = parse_shard(arguments.shard);
+  const bool takes = !arguments.worker.empty();
+  const std::string& which = takes ? arguments.worker : arguments.shard;
+  const auto shard = parse_shard(which);
   if (!shard) {
     print(stderr,
-          "error: --shard: '{}' is not a shard\n  hint: write K/N with 1 <= K <= N, as in 2/8\n",
-          arguments.shard);
+          "error: --{0}: '{1}' is not a {0}\n  hint: write K/N with 1 <= K <= N, as in 2/8\n",
+          takes ? "worker" : "shard", which);
     return kMistake;
   }
   const auto spec = read_or_complain(arguments.spec);
@@ -180,7 +233,7 @@ void add_run(CLI::App& app, int& exit_code, const std::string& program) {
       "is\n"
       "done. A folder holds one spec; change the spec and use a new folder, with --reuse OLD to "
       "take\n"
-      "over every point that is the same. Shards may share a folder, from any number of "
+      "over every point that is the same. Shards and workers share a folder, from any number of "
       "machines.\n\n"
       "  llmsweep run sweep.yaml -o runs/night --shard 1/4      one of four jobs\n"
       "  llmsweep run wider.yaml -o runs/wider --reuse runs/night");
@@ -190,8 +243,14 @@ void add_run(CLI::App& app, int& exit_code, const std::string& program) {
   verb->add_option("-j,--threads", arguments->threads, "threads (default: all)")
       ->check(CLI::Range(1, 4096))
       ->type_name("N");
-  verb->add_option("--shard", arguments->shard, "only the K-th of N equal shares")
-      ->type_name("K/N");
+  CLI::Option* fixed =
+      verb->add_option("--shard", arguments->shard, "only the K-th of N equal shares")
+          ->type_name("K/N");
+  verb->add_option("--worker", arguments->worker,
+                   "the K-th of N that share the work: each takes the next piece when it is done "
+                   "with one")
+      ->type_name("K/N")
+      ->excludes(fixed);
   verb->add_option("--reuse", arguments->reuse, "run folder whose finished points are taken over")
       ->type_name("DIR");
   verb->add_option("--limit", arguments->limit,

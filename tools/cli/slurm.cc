@@ -1,4 +1,4 @@
-// llmsweep slurm: a sweep on a Slurm cluster, as an array of shards and a job that finishes it.
+// llmsweep slurm: a sweep on a Slurm cluster, as an array of workers and a job that finishes it.
 #include <fmt/core.h>
 
 #include <array>
@@ -57,7 +57,7 @@ int submit(SlurmArguments arguments) {
   job.folder = fs::absolute(job.folder).lexically_normal().string();
   if (job.folder.ends_with('/')) job.folder.pop_back();
   job.logs = job.folder + ".slurm";
-  const fs::path shards = fs::path(job.logs) / "shards.sh";
+  const fs::path workers = fs::path(job.logs) / "workers.sh";
   const fs::path finish = fs::path(job.logs) / "finish.sh";
   // Tasks wait in the queue for hours; what is submitted is the spec of now.
   job.spec = (fs::path(job.logs) / "sweep.yaml").string();
@@ -65,16 +65,16 @@ int submit(SlurmArguments arguments) {
     results::make_folders(job.logs);
     forget_failures(job.logs);
     results::write_durably(job.spec, spec->resolved);
-    results::write_durably(shards, shards_script(job));
+    results::write_durably(workers, workers_script(job));
     results::write_durably(finish, finish_script(job));
   } catch (const results::Failure& failure) {
     print(stderr, "error: {}\n", failure.what());
     return kFailure;
   }
-  print("{}\n{}\n", shards.string(), finish.string());
+  print("{}\n{}\n", workers.string(), finish.string());
   if (arguments.dry_run) return kOk;
   std::fflush(stdout);
-  const auto array = submitted("", shards);
+  const auto array = submitted("", workers);
   const auto last =
       array ? submitted("--dependency=afterany:" + shell_word(*array) + " ", finish) : std::nullopt;
   if (!last) {
@@ -84,7 +84,7 @@ int submit(SlurmArguments arguments) {
     return kFailure;
   }
   print(
-      "job {}: {} shards of {} positions; job {} finishes them\nhow far it is: llmsweep status "
+      "job {}: {} workers share {} positions; job {} finishes them\nhow far it is: llmsweep status "
       "{}\nto stop it all: scancel {} {}\n",
       *array, job.tasks, grouped(spec->space.size()), *last, shell_word(job.folder), *array, *last);
   return kOk;
@@ -97,14 +97,15 @@ void add_slurm(CLI::App& app, int& exit_code) {
   SlurmJob& job = arguments->job;
   CLI::App* verb = app.add_subcommand("slurm", "Run a sweep on a Slurm cluster");
   verb->footer(
-      "Writes DIR.slurm/shards.sh, a job array with a shard each, and DIR.slurm/finish.sh, which\n"
+      "Writes DIR.slurm/workers.sh, a job array whose tasks share the work, and "
+      "DIR.slurm/finish.sh, which\n"
       "runs when the array is over, does what was left undone, and checks that all is there; and\n"
       "submits both. Tasks that fail, are preempted or reach their time limit go back into the\n"
       "queue and resume. DIR must be seen by all nodes.\n"
       "  llmsweep slurm sweep.yaml -o /shared/night --tasks 64 --cpus 16 --partition batch");
   verb->add_option("spec", job.spec, "the sweep")->required()->type_name("SPEC");
   verb->add_option("-o,--output", job.folder, "run folder")->required()->type_name("DIR");
-  verb->add_option("--tasks", job.tasks, "shards")
+  verb->add_option("--tasks", job.tasks, "workers")
       ->required()
       ->check(CLI::Range(1, 1'000'000))
       ->type_name("N");

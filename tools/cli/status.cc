@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "results/compaction.h"
 #include "results/failure.h"
 #include "results/text_table.h"
 #include "results/verify.h"
@@ -18,8 +19,9 @@ namespace {
 
 constexpr std::size_t kMostRanges = 8;
 
-const char* word_for(const ShardStatus& shard) {
-  if (shard.left() == 0) return "done";
+const char* word_for(const RunStatus& run, const ShardStatus& shard) {
+  // A worker is done when there is nothing left that it could take.
+  if (shard.left() == 0 && run.untaken == 0) return "done";
   switch (shard.writer) {
     case results::Writer::alive:
       return "writing";
@@ -59,20 +61,26 @@ results::TextTable shard_table(const RunStatus& status) {
   column("last_part", [](const auto& s) {
     return s.parts == 0 ? std::string() : duration(s.seconds_since) + " ago";
   });
-  column("writer", [](const auto& s) { return std::string(word_for(s)); });
+  column("writer", [&status](const auto& s) { return std::string(word_for(status, s)); });
   return table;
 }
 
 // The commands that do what is left.
 void print_what_to_do(const std::string& folder, const RunStatus& status) {
+  const std::string run = fmt::format("go on with: llmsweep run {} -o {}",
+                                      shell_word(folder + "/run.yaml"), shell_word(folder));
+  const bool taken = status.sharing == results::Sharing::taken;
+  bool said = false;
   for (const ShardStatus& shard : status.shards) {
     if (!shard.is_dead()) continue;
-    print("go on with: llmsweep run {} -o {}{}\n", shell_word(folder + "/run.yaml"),
-          shell_word(folder),
-          shard.shard.count > 1
-              ? fmt::format(" --shard {}/{}", shard.shard.number, shard.shard.count)
-              : "");
+    print("{}{}\n", run,
+          shard.shard.count > 1 || taken ? fmt::format(" --{} {}/{}", taken ? "worker" : "shard",
+                                                       shard.shard.number, shard.shard.count)
+                                         : "");
+    said = true;
   }
+  // Pieces that nobody has taken, and nobody there to take them.
+  if (!said && !status.has_writer()) print("{}\n", run);
 }
 
 int print_status(const std::string& folder) {
@@ -87,6 +95,7 @@ int print_status(const std::string& folder) {
         grouped(status->rows));
   print("{}", to_text(shard_table(*status), AnswerFormat::text));
   if (status->is_complete()) return kOk;
+  if (status->untaken > 0) print("{} pieces wait for a worker\n", grouped(status->untaken));
   if (status->positions_per_s > 0) {
     print("{:.3g} positions/s, {} left\n", status->positions_per_s, duration(status->seconds_left));
   }
@@ -94,7 +103,26 @@ int print_status(const std::string& folder) {
   return kOk;
 }
 
-int finish_run(const std::string& folder) {
+int join_parts(const std::string& folder) {
+  const auto joined = results::compact_run(folder);
+  if (!joined) {
+    print(stderr, "{}", engine::to_text(joined.mistakes()));
+    return kMistake;
+  }
+  if (joined->parts_after < joined->parts_before) {
+    print("{} parts joined into {}\n", grouped(joined->parts_before), grouped(joined->parts_after));
+  }
+  return kOk;
+}
+
+struct FinishArguments {
+  std::string folder;
+  bool keep_parts = false;
+};
+
+int finish_run(const FinishArguments& arguments) {
+  const std::string& folder = arguments.folder;
+  results::resume_exchange(folder);
   const auto report = results::verify_run(folder);
   if (!report) {
     print(stderr, "{}", engine::to_text(report.mistakes()));
@@ -123,38 +151,49 @@ int finish_run(const std::string& folder) {
   print("{}: complete and sound: {} positions, {} rows in {} part(s), {} read\n", folder,
         grouped(status->positions), grouped(report->rows), grouped(report->parts),
         size_text(double(report->bytes)));
-  return kOk;
+  return arguments.keep_parts ? int(kOk) : join_parts(folder);
 }
 
-void add_folder_verb(CLI::App& app, int& exit_code, const char* name, const char* what,
-                     const char* footer, int (*answer)(const std::string&)) {
-  auto folder = std::make_shared<std::string>();
-  CLI::App* verb = app.add_subcommand(name, what);
-  verb->footer(footer);
-  verb->add_option("folder", *folder, "run folder")->required()->type_name("DIR");
-  verb->callback([folder, answer, &exit_code] {
-    try {
-      exit_code = answer(*folder);
-    } catch (const results::Failure& failure) {
-      print(stderr, "error: {}\n", failure.what());
-      exit_code = kFailure;
-    }
-  });
+// What the disk says no to is said here.
+template <class Answer>
+int guarded(Answer answer) {
+  try {
+    return answer();
+  } catch (const results::Failure& failure) {
+    print(stderr, "error: {}\n", failure.what());
+    return kFailure;
+  }
+}
+
+void add_finish(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<FinishArguments>();
+  CLI::App* verb =
+      app.add_subcommand("finish", "Check that a run is whole, and join its parts to larger ones");
+  verb->footer(
+      "The last job of a campaign: reads every file, compares its checksum, says what is missing, "
+      "and\n"
+      "joins the many small parts of a run that is whole. The rows stay the same; a call that was "
+      "killed\n"
+      "is called again. Exit code 0: complete and sound; 1: not.");
+  verb->add_option("folder", arguments->folder, "run folder")->required()->type_name("DIR");
+  verb->add_flag("--keep-parts", arguments->keep_parts, "only check");
+  verb->callback(
+      [arguments, &exit_code] { exit_code = guarded([&] { return finish_run(*arguments); }); });
 }
 
 }  // namespace
 
 void add_status(CLI::App& app, int& exit_code) {
-  add_folder_verb(app, exit_code, "status", "How far a run is, shard by shard",
-                  "Reads the manifests only: what is done, how fast, how long it still takes, and "
-                  "which shards\n"
-                  "nobody works on, with the command that goes on. Changes nothing.",
-                  print_status);
-  add_folder_verb(app, exit_code, "finish", "Check that a run is whole: complete, and every byte",
-                  "The last job of a campaign: reads every file, compares its checksum, and says "
-                  "what is missing.\n"
-                  "Exit code 0: complete and sound; 1: not.",
-                  finish_run);
+  auto folder = std::make_shared<std::string>();
+  CLI::App* verb = app.add_subcommand("status", "How far a run is, shard by shard");
+  verb->footer(
+      "Reads the manifests only: what is done, how fast, how long it still takes, and which "
+      "shards\n"
+      "nobody works on, with the command that goes on. Changes nothing.");
+  verb->add_option("folder", *folder, "run folder")->required()->type_name("DIR");
+  verb->callback(
+      [folder, &exit_code] { exit_code = guarded([&] { return print_status(*folder); }); });
+  add_finish(app, exit_code);
 }
 
 }  // namespace tools

@@ -121,6 +121,17 @@ need_cluster() {
   need_packages slurm-wlm munge && return $ray
 }
 
+# A Debian with nothing in it, of this machine's release, to try packages in.
+need_package() {
+  [ -d "$deps/debian" ] && return 0
+  need_packages debootstrap || return 1
+  local release
+  release=$(. /etc/os-release && echo "${VERSION_CODENAME:-stable}")
+  say "making a Debian tree to try packages in"
+  rm -rf "$deps/debian.new"
+  logged debootstrap debootstrap --variant=minbase "$release" "$deps/debian.new" && mv "$deps/debian.new" "$deps/debian"
+}
+
 # need_extra NAME: where it cannot be had, the tests that need it say so and are skipped.
 need_extra() {
   ("need_$1") || say "not everything for --with $1 could be had; tests that miss it are skipped and say so"

@@ -48,10 +48,10 @@ std::string guarded(const std::string& command, const std::string& job_number) {
 
 }  // namespace
 
-std::string shards_script(const SlurmJob& job) {
-  return header(job, "llmsweep", "shard-%a.log") +
+std::string workers_script(const SlurmJob& job) {
+  return header(job, "llmsweep", "worker-%a.log") +
          fmt::format("#SBATCH --array=1-{}\n", job.tasks) +
-         guarded(fmt::format("{} --shard \"$SLURM_ARRAY_TASK_ID/{}\"", run_words(job), job.tasks),
+         guarded(fmt::format("{} --worker \"$SLURM_ARRAY_TASK_ID/{}\"", run_words(job), job.tasks),
                  "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}") +
          // 2: a mistake that another try does not mend; 4: done, and no point works.
          "case $code in\n"
@@ -59,7 +59,7 @@ std::string shards_script(const SlurmJob& job) {
          "  2) exit 2 ;;\n"
          "esac\n" +
          // Preemptions and time limits are no failures: Slurm's own count has them all.
-         fmt::format("failures={}/shard-$SLURM_ARRAY_TASK_ID.failures\n", shell_word(job.logs)) +
+         fmt::format("failures={}/worker-$SLURM_ARRAY_TASK_ID.failures\n", shell_word(job.logs)) +
          "echo \"$code\" >> \"$failures\"\n"
          "[ \"$(wc -l < \"$failures\")\" -le 5 ] && again && exit 0\n"
          "exit \"$code\"\n";

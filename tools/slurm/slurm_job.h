@@ -1,4 +1,4 @@
-// A sweep as jobs of a Slurm cluster: an array of shards, and one that finishes what they leave.
+// A sweep as jobs of a Slurm cluster: an array of workers, and one that finishes what they leave.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ struct SlurmJob {
   std::string memory;
 };
 
-// Each task runs one shard. A task that fails goes back into the queue, at most five times, and then
+// The tasks share the work: each takes the next piece when it is done with one. A task that fails goes back into the queue, at most five times, and then
 // resumes where it was; so does one that is preempted or reaches its time limit, as often as it takes.
-std::string shards_script(const SlurmJob& job);
+std::string workers_script(const SlurmJob& job);
 
 // Runs when the array is over, however it ended: does what is missing, then checks that all is there.
 std::string finish_script(const SlurmJob& job);

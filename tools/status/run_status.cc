@@ -6,7 +6,7 @@
 #include <map>
 #include <system_error>
 
-#include "results/run_folder.h"
+#include "results/claims.h"
 #include "results/run_manifests.h"
 #include "sweep/space/shard.h"
 
@@ -68,14 +68,40 @@ std::uint32_t newest_split(const fs::path& run, const std::vector<results::Shard
   return newest->shard.count;
 }
 
+// The positions of each shard: fixed, or of the pieces it has taken.
+std::vector<sweep::IndexSet> shares(const fs::path& run, std::uint32_t count, RunStatus& status) {
+  std::vector<sweep::IndexSet> all(count);
+  const auto claims = results::read_claims(run, count, status.positions);
+  if (!claims) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      all[i] = sweep::shard_of(status.positions, i + 1, count);
+    }
+    return all;
+  }
+  status.sharing = results::Sharing::taken;
+  for (std::uint64_t piece = 0; piece < claims->workers.size(); ++piece) {
+    if (claims->workers[piece] == 0) {
+      ++status.untaken;
+    } else {
+      all[claims->workers[piece] - 1].add(results::piece_of(status.positions, count, piece));
+    }
+  }
+  return all;
+}
+
+// Shards that are fixed wait for the slowest; workers that share the work end together.
 void add_forecast(RunStatus& status) {
   double longest = 0;
   for (const ShardStatus& shard : status.shards) {
-    if (shard.left() == 0) continue;
     const bool works = shard.writer != results::Writer::none && shard.positions_per_s > 0;
-    if (works) status.positions_per_s += shard.positions_per_s;
+    const bool goes_on = shard.left() > 0 || status.untaken > 0;
+    if (works && goes_on) status.positions_per_s += shard.positions_per_s;
+    if (shard.left() == 0) continue;
     longest = std::max(longest, works ? double(shard.left()) / shard.positions_per_s
                                       : std::numeric_limits<double>::infinity());
+  }
+  if (status.untaken > 0) {
+    longest = std::max(longest, double(status.missing().count()) / status.positions_per_s);
   }
   status.seconds_left = longest;
 }
@@ -85,6 +111,11 @@ void add_forecast(RunStatus& status) {
 sweep::IndexSet RunStatus::missing() const {
   return positions == 0 ? sweep::IndexSet()
                         : sweep::IndexSet({.begin = 0, .end = positions}).minus(done);
+}
+
+bool RunStatus::has_writer() const {
+  return std::ranges::any_of(
+      shards, [](const ShardStatus& shard) { return shard.writer != results::Writer::none; });
 }
 
 engine::Result<RunStatus> run_status(const fs::path& run) {
@@ -99,12 +130,11 @@ engine::Result<RunStatus> run_status(const fs::path& run) {
   std::vector<Shard> shards;
   for (std::uint32_t number = 1; number <= count; ++number) shards.push_back({number, count});
   const std::vector<results::Writer> writers = results::writers_of(run, shards);
+  const std::vector<sweep::IndexSet> share = shares(run, count, status);
   for (std::size_t i = 0; i < shards.size(); ++i) {
-    const sweep::IndexSet share =
-        sweep::shard_of(status.positions, shards[i].number, shards[i].count);
     ShardStatus shard{.shard = shards[i],
-                      .positions = share.count(),
-                      .done = done_of(share, status.done),
+                      .positions = share[i].count(),
+                      .done = done_of(share[i], status.done),
                       .writer = writers[i]};
     if (const auto manifest = manifests.find(shards[i]); manifest != manifests.end()) {
       shard.seconds_since = age_of(run / results::manifest_name(shards[i]));

@@ -8,6 +8,7 @@
 
 #include "engine/base/result.h"
 #include "results/manifest.h"
+#include "results/run_folder.h"
 #include "results/writers.h"
 #include "sweep/space/index_set.h"
 
@@ -15,7 +16,7 @@ namespace tools {
 
 struct ShardStatus {
   results::Shard shard;
-  std::uint64_t positions = 0;  // its share of the grid
+  std::uint64_t positions = 0;  // its share of the grid, or what it has taken of it
   std::uint64_t done = 0;       // by whom ever
   std::uint64_t rows = 0;       // that it wrote
   std::uint64_t parts = 0;
@@ -33,11 +34,14 @@ struct RunStatus {
   sweep::IndexSet done;
   std::uint64_t rows = 0;
   std::vector<ShardStatus> shards;  // of the newest split, those that never started too
-  double positions_per_s = 0;       // of the shards that are being written
-  double seconds_left = 0;  // until the slowest of them is done; infinite: nobody works on it
+  results::Sharing sharing = results::Sharing::fixed;  // of these shards
+  std::uint64_t untaken = 0;   // pieces that no worker has yet, where workers share the work
+  double positions_per_s = 0;  // of the shards that are being written
+  double seconds_left = 0;     // until all of them are done; infinite: nobody works on some of it
 
   sweep::IndexSet missing() const;
   bool is_complete() const { return done.count() == positions; }
+  bool has_writer() const;  // or one that may be there
 };
 
 // Changes nothing. A folder that is no run is a mistake; manifests that cannot be believed are a

@@ -97,6 +97,25 @@ TEST(Runner, DoesOnlyWhatIsLeft) {
   EXPECT_EQ(sink.positions, todo);
 }
 
+TEST(Runner, TakesItsPositionsInPortionsUntilOneIsEmpty) {
+  const Space space = toy_space();
+  std::vector<IndexSet> portions = {IndexSet({0, 7}), IndexSet({100, 101}), IndexSet({50, 90})};
+  IndexSet all;
+  for (const IndexSet& portion : portions) all.add(portion);
+  MemorySink sink;
+  StopSignal stop;
+  Progress progress;
+  const auto supply = [&portions] {
+    if (portions.empty()) return IndexSet();
+    IndexSet next = portions.back();
+    portions.pop_back();
+    return next;
+  };
+  const RunReport report = run_points(space, supply, sink, {.threads = 3}, stop, progress);
+  EXPECT_EQ(sink.positions, all);
+  EXPECT_FALSE(report.stopped);
+}
+
 TEST(Runner, AStopKeepsWhatWasDone) {
   const Space space = toy_space();
   StopSignal stop;

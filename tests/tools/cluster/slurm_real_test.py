@@ -3,6 +3,7 @@
 Skipped, with the reason, where no cluster can be started; `tools/test --with cluster` installs Slurm.
 """
 
+import contextlib
 import os
 import pathlib
 import signal
@@ -24,15 +25,16 @@ base:
   task: serve
   model: llama-3.1-8b
   device: h100-sxm
-  load: {requests: 6000, lengths: {distribution: lognormal, prompt: 300, output: 60}}
+  load: {requests: 10000, lengths: {distribution: lognormal, prompt: 300, output: 60}}
 axes:
   - load.rate: {linear: [1 req/s, 40 req/s], count: 512}
 """
 POSITIONS = 512
 
 
-def task_process(folder, number):
-    """The process of a task of the array, found by what it was called with."""
+def tasks_at_work(folder):
+    """The processes of the array's tasks, {number: process}, found by what they were called with."""
+    found = {}
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
@@ -40,9 +42,9 @@ def task_process(folder, number):
             words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
         except OSError:
             continue
-        if words[0] == BINARY and str(folder) in words and f"{number}/{TASKS}" in words:
-            return int(entry.name)
-    return None
+        if words[0] == BINARY and str(folder) in words and "--worker" in words:
+            found[int(words[words.index("--worker") + 1].split("/")[0])] = int(entry.name)
+    return found
 
 
 class RealSlurm(unittest.TestCase):
@@ -77,12 +79,20 @@ class RealSlurm(unittest.TestCase):
 
     def test_tasks_that_die_lose_nothing_and_repeat_nothing(self):
         array = self.submit("--tasks", str(TASKS), "--time", "30")
-        killed, cancelled, out_of_time = 3, 5, 6
+        # The first three that are seen are held, so that each is in the midst of its work when it is disturbed.
         stopped = {}
-        for number in (killed, cancelled, out_of_time):
-            stopped[number] = wait_for(lambda: task_process(self.folder, number))
-            self.assertIsNotNone(stopped[number], f"task {number} never ran\n{self.logs()}")
-            os.kill(stopped[number], signal.SIGSTOP)
+
+        def three_are_held():
+            for number, process in tasks_at_work(self.folder).items():
+                if len(stopped) == 3 or number in stopped:
+                    continue
+                with contextlib.suppress(ProcessLookupError):  # it has just ended
+                    os.kill(process, signal.SIGSTOP)
+                    stopped[number] = process
+            return len(stopped) == 3
+
+        self.assertTrue(wait_for(three_are_held), f"too few tasks ran\n{self.logs()}")
+        killed, cancelled, out_of_time = stopped
         os.kill(stopped[killed], signal.SIGKILL)
         self.assertEqual(self.cluster.answer("scancel", f"{array}_{cancelled}").returncode, 0)
         # What Slurm sends a minute before the limit.

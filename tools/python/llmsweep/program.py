@@ -8,7 +8,8 @@ import shutil
 import subprocess
 from typing import Iterable
 
-FAILURE, MISTAKE = 1, 2
+FAILURE, MISTAKE, STOPPED = 1, 2, 3
+NO_POINT_WORKS = 4  # done all the same: every row says why
 
 
 class LlmsweepError(RuntimeError):
@@ -17,6 +18,9 @@ class LlmsweepError(RuntimeError):
     def __init__(self, message: str, exit_code: int):
         super().__init__(message.strip())
         self.exit_code = exit_code
+
+    def __reduce__(self) -> tuple[type, tuple[str, int]]:
+        return type(self), (str(self), self.exit_code)  # to other processes and back
 
 
 def program() -> str:

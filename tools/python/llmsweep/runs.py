@@ -12,28 +12,28 @@ from typing import TYPE_CHECKING, Any, Mapping
 import pyarrow as pa
 import pyarrow.dataset
 
-from llmsweep.program import MISTAKE, LlmsweepError, call
+from llmsweep.cluster import run_on_ray
+from llmsweep.program import MISTAKE, NO_POINT_WORKS, LlmsweepError, call
 
 if TYPE_CHECKING:
     import duckdb
     import pandas
     import polars
 
-NO_POINT_WORKS = 4  # done all the same: every row says why
-
 
 class Table:
     """One table of a run. Nothing is read before it is asked for, and then only the columns named."""
 
-    def __init__(self, folder: pathlib.Path):
-        self.folder = folder
+    def __init__(self, folder: pathlib.Path, store: Any = None):
+        self.folder, self._store = folder, store
 
     @cached_property
     def dataset(self) -> pyarrow.dataset.Dataset:
-        files = sorted(str(file) for file in self.folder.glob("part-*.parquet"))
+        found = self.folder.glob("part-*.parquet") if self._store is None else self._store.glob(f"{self.folder}/part-*.parquet")
+        files = sorted(map(str, found))
         if not files:
             raise LlmsweepError(f"{self.folder}: the run has no such table", MISTAKE)
-        return pyarrow.dataset.dataset(files, format="parquet")
+        return pyarrow.dataset.dataset(files, format="parquet", filesystem=self._store)
 
     @property
     def columns(self) -> list[str]:
@@ -69,29 +69,42 @@ class Table:
         return duckdb.from_arrow(self.dataset)
 
 
+def _located(folder: str | os.PathLike[str]) -> tuple[pathlib.Path, Any]:
+    """Where a run is: a path, and the store that it is a path of; no store for this machine's own files."""
+    if "://" not in os.fspath(folder):
+        return pathlib.Path(folder), None
+    try:
+        import fsspec
+    except ImportError:
+        raise LlmsweepError(f"{folder}: to read from an object store, install fsspec and the store's own package", MISTAKE) from None
+    store, path = fsspec.core.url_to_fs(os.fspath(folder))
+    return pathlib.Path(path), store
+
+
 class Run:
-    """A run folder: `points`, `kernels`, `requests`, `timeline`."""
+    """A run folder: `points`, `kernels`, `requests`, `timeline`. One in an object store ("s3://bucket/run") can be read."""
 
     def __init__(self, folder: str | os.PathLike[str]):
-        self.folder = pathlib.Path(folder)
-        if not (self.folder / "run.yaml").exists():
+        self.folder, self._store = _located(folder)
+        run_yaml = f"{self.folder}/run.yaml"
+        if not (os.path.exists(run_yaml) if self._store is None else self._store.exists(run_yaml)):
             raise LlmsweepError(f"{folder}: not a run folder: it has no run.yaml", MISTAKE)
 
     @property
     def points(self) -> Table:
-        return Table(self.folder / "points")
+        return Table(self.folder / "points", self._store)
 
     @property
     def kernels(self) -> Table:
-        return Table(self.folder / "kernels")
+        return Table(self.folder / "kernels", self._store)
 
     @property
     def requests(self) -> Table:
-        return Table(self.folder / "requests")
+        return Table(self.folder / "requests", self._store)
 
     @property
     def timeline(self) -> Table:
-        return Table(self.folder / "timeline")
+        return Table(self.folder / "timeline", self._store)
 
     def __repr__(self) -> str:
         return f"Run({str(self.folder)!r})"
@@ -110,14 +123,35 @@ def run(
     reuse: str | os.PathLike[str] | None = None,
     limit: int | None = None,
     progress: bool = True,
+    cluster: str | None = None,
+    shards: int | None = None,
+    pull: bool = False,
 ) -> Run:
     """Runs a sweep, given as a file or as what such a file says, and opens what it wrote.
 
     A run that was stopped goes on. Without `folder` a spec of a file goes to runs/NAME, any other to a folder that is
     left in the system's temporary one.
+
+    With `cluster="ray"` shards of the sweep are tasks of the Ray cluster that is there, `threads` cores each (one unless
+    said); those of a node that is lost run again elsewhere, and go on where they were. `folder` must be the same place on
+    all nodes, or `pull` true: then each shard is done on its node's own disk and sent back.
     """
+    if cluster not in (None, "ray"):
+        raise LlmsweepError(f"there is no cluster {cluster!r}; it can be 'ray'", MISTAKE)
+    if cluster is not None and (shard is not None or folder is None):
+        raise LlmsweepError("a run on a cluster needs a folder, and chooses its shards itself", MISTAKE)
+    if cluster is None and (shards is not None or pull):
+        raise LlmsweepError("shards and pull are for runs on a cluster", MISTAKE)
     words: list[object] = []
-    for option, value in (("--threads", threads), ("--shard", shard), ("--reuse", reuse), ("--limit", limit)):
+    for option, value in (("--reuse", reuse), ("--limit", limit)):
+        if value is not None:
+            words += [option, value]
+    if cluster is not None and folder is not None:
+        text = json.dumps(spec) if isinstance(spec, Mapping) else None
+        run_on_ray(text if text is not None else os.fspath(spec), text is not None, pathlib.Path(folder), words,
+                   threads=threads or 1, shards=shards, pull=pull, progress=progress)
+        return Run(folder)
+    for option, value in (("--threads", threads), ("--shard", shard)):
         if value is not None:
             words += [option, value]
     if isinstance(spec, Mapping):

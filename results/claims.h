@@ -1,0 +1,58 @@
+// Who does what in a run whose workers share the work: the grid is cut into many more pieces than there
+// are workers, and a worker takes the next piece that nobody has when it is done with one. So all end
+// at about the same time, however unequal the points are.
+//
+// A hidden file of the run folder has the number of its worker for each piece, 0 where nobody has taken
+// it, and the positions that were done before. A piece stays with its worker: one that was killed goes
+// on with its own pieces, and a run that is not split does those of workers that never come back. So a
+// worker need not read what the others have done, however many they are.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "results/manifest.h"
+#include "sweep/space/index_set.h"
+
+namespace results {
+
+// One process at a time calls these three: it holds the lock of the folder.
+bool has_claims(const std::filesystem::path& run, std::uint32_t workers);
+void start_claims(const std::filesystem::path& run, std::uint32_t workers, std::uint64_t positions,
+                  const sweep::IndexSet& done);
+// Of any number of workers; none of them lives. What they have done is in their manifests.
+void forget_claims(const std::filesystem::path& run);
+
+// How many pieces a grid is cut into for so many workers.
+std::uint64_t pieces_of(std::uint64_t positions, std::uint32_t workers);
+sweep::IndexSet piece_of(std::uint64_t positions, std::uint32_t workers, std::uint64_t piece);
+
+// What the file says; a file that is damaged is a Failure.
+struct ClaimsFile {
+  std::vector<std::uint32_t> workers;  // of each piece, from 1; 0: nobody
+  sweep::IndexSet done_before;
+};
+// Nothing where there are no claims.
+std::optional<ClaimsFile> read_claims(const std::filesystem::path& run, std::uint32_t workers,
+                                      std::uint64_t positions);
+
+// The claims of one worker. Disks that refuse, and a file that is damaged, are Failures.
+class Claims {
+ public:
+  Claims(std::filesystem::path run, Shard worker, std::uint64_t positions);
+
+  // The positions of pieces that this worker took before it was last stopped.
+  sweep::IndexSet earlier() const;
+  // The positions of a piece that nobody had; none when all are taken.
+  sweep::IndexSet next();
+
+ private:
+  const std::filesystem::path run_;
+  const Shard worker_;
+  const std::uint64_t positions_;
+  std::uint64_t first_ = 0;  // all pieces before it are taken: a piece is never given back
+};
+
+}  // namespace results
