@@ -1,6 +1,8 @@
 #include "engine/training/kept_activations.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "engine/model/passes.h"
 #include "engine/training/adapters.h"
@@ -119,12 +121,20 @@ KeptActivations kept_activations(const ModelShard& shard, const Chunk& chunk,
   const double mixture = layers.mixture > 0 ? tokens * bytes.of_layer(true) : 0;
   KeptActivations activations;
   if (train.recompute == Recompute::full) {
-    activations.kept = double(layers.all()) * tokens * bytes.stream();
-    activations.at_work = std::max(dense, mixture);
+    const double together = double(std::min(train.recompute_layers, layers.all()));
+    activations.kept = layers.all() == 0 ? 0
+                                         : std::ceil(double(layers.all()) / together) * tokens *
+                                               bytes.stream();
+    activations.at_work = together * std::max(dense, mixture);
   } else {
     const double spared = train.recompute == Recompute::attention ? bytes.statistics() : 0;
     activations.kept = double(layers.dense) * dense + double(layers.mixture) * mixture -
                        double(layers.all()) * tokens * spared;
+  }
+  if (train.offload_activations && layers.all() > 0) {
+    // A layer's leave while the next one's are made, and come back while those of the layer after it are used.
+    activations.at_work += 2 * activations.kept / double(layers.all());
+    activations.offloaded = std::exchange(activations.kept, 0);
   }
   if (chunk.span.last) {
     // In 16 and 32 bits, or these and their gradients in both.

@@ -10,7 +10,8 @@ namespace engine {
 // Bytes of one pass of a micro-batch through a chunk.
 struct KeptActivations {
   double kept = 0;     // until its backward pass is done
-  double at_work = 0;  // of the layer that is computed again, where layers are
+  double at_work = 0;  // of layers that are computed again, or on their way to or from the host
+  double offloaded = 0;  // kept in the host's memory
   double logits = 0;
   double context = 0;  // keys and values of devices that share the sequence, for the layer at work
 };

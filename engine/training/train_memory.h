@@ -17,17 +17,20 @@ struct TrainMemory {
   Bytes gathered;  // weights of other replicas, while a layer needs them (ZeRO 3)
   Bytes context;   // keys and values of devices that share the sequence, while a layer needs them
   Bytes reserved;
+  Bytes host;  // in the host's memory, for this device
   Bytes total() const {
     return weights + gradients + optimizer + activations + logits + gathered + context + reserved;
   }
 };
 
-// Replicas over which states of dense weights and of experts are shared out.
+// Replicas of dense weights and of experts.
 struct StateSharing {
   double dense = 1;
   double experts = 1;
 };
 StateSharing replicas_of(const Parallelism& parallel);
+// Those among which states are shared out (train.zero_group); replicas of other groups hold the same.
+StateSharing sharers_of(const Parallelism& parallel, const TrainSettings& train);
 
 // Weights of a chunk on one device: all of them, and those that are trained.
 struct ChunkStates {

@@ -105,6 +105,18 @@ class Trained {
                                     ops);
       case OpName::experts:
         return add_experts(op, ops);
+      case OpName::expert_dispatch:
+      case OpName::expert_combine:
+        if (train_.expert_overlap) op.beside = {.group = shared_group_of(op.name), .stream = 1};
+        return ops.add(op);
+      case OpName::shared_gate_up:
+      case OpName::shared_activation:
+      case OpName::shared_down:
+        if (train_.expert_overlap) op.beside = {.group = shared_group_of(op.name), .stream = 0};
+        if (train_.has_adapters() && op.name != OpName::shared_activation) {
+          return add_with_adapters(op, train_, ops);
+        }
+        return ops.add(op);
       default:
         if (train_.has_adapters() && !std::holds_alternative<Collective>(op.op) &&
             !std::holds_alternative<Elementwise>(op.op)) {
@@ -183,6 +195,10 @@ class Trained {
       default:
         return 0;
     }
+  }
+  // Tokens go to routed experts beside the first product of the shared one, and come back beside its second.
+  static std::uint8_t shared_group_of(OpName name) {
+    return name == OpName::expert_combine || name == OpName::shared_down ? 8 : 7;
   }
   // Of as many pieces as there are devices, one has nothing to go beside.
   void add_beside(PlannedOp collective, OpName product, OpList& ops) const {

@@ -105,7 +105,7 @@ class TrainStep {
   }
 
   double updated_weights(std::size_t stage) const {
-    const StateSharing replicas = replicas_of(parallel_);
+    const StateSharing replicas = sharers_of(parallel_, train_);
     double weights = 0;
     each_chunk(stage, [&](std::size_t c) {
       const ChunkWeights& trained = chunks_[c].states.trained;

@@ -48,6 +48,13 @@ struct TrainFigures {
   Seconds checkpoint_every{kNoValue};
   double run_failures = kNoValue;
   double training_goodput = kNoValue;
+  Seconds offload_exposed_time{kNoValue};
+  Seconds offload_hidden_time{kNoValue};
+  Bytes host_memory{kNoValue};
+  Seconds run_time_p95{kNoValue};
+  double finish_probability = kNoValue;
+  double run_tokens = kNoValue;
+  double run_loss = kNoValue;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -138,6 +145,25 @@ struct TrainFigures {
     visit("run_failures", self.run_failures, "task train: failures to expect in run_time");
     visit("training_goodput", self.training_goodput,
           "task train: share of run_time that is work which no failure undoes");
+    visit("offload_exposed_time", self.offload_exposed_time,
+          "task train: time in which one device of the busiest stage waits for activations on "
+          "their way to or from the host (train.offload_activations)");
+    visit("offload_hidden_time", self.offload_hidden_time,
+          "task train: copies of activations to and from the host that pass beside other work");
+    visit("host_memory", self.host_memory,
+          "task train: activations and optimizer states in the host's memory, for the device whose "
+          "own memory is fullest");
+    visit("run_time_p95", self.run_time_p95,
+          "task train: time in which 95 of 100 such runs end, where train.jitter, "
+          "train.link_jitter or train.device_mtbf make runs differ");
+    visit("finish_probability", self.finish_probability,
+          "task train: probability that the run ends within train.deadline, from jitter and "
+          "failures alone");
+    visit("run_tokens", self.run_tokens,
+          "task train: tokens of the whole run: train.tokens, or those that train.loss takes");
+    visit("run_loss", self.run_loss,
+          "task train: loss after run_tokens by train.scaling_law, in nats per token of that law's "
+          "data");
   }
 };
 

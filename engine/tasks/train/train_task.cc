@@ -3,8 +3,10 @@
 #include <fmt/core.h>
 
 #include <array>
+#include <cmath>
 #include <utility>
 
+#include "engine/base/random.h"
 #include "engine/comm/links_needed.h"
 #include "engine/feasibility.h"
 #include "engine/kernels/gemm.h"
@@ -12,6 +14,7 @@
 #include "engine/step/interval.h"
 #include "engine/tasks/report_price.h"
 #include "engine/training/long_run.h"
+#include "engine/training/scaling_law.h"
 #include "engine/training/train_problem.h"
 #include "engine/training/train_step.h"
 
@@ -32,6 +35,7 @@ void report_memory(const TrainStepTime& step, const Device& device, Metrics& met
   metrics.logit_memory = memory.logits;
   metrics.gathered_memory = memory.gathered;
   metrics.context_memory = memory.context;
+  if (memory.host.value > 0) metrics.host_memory = memory.host;
   metrics.peak_stage = double(step.peak_stage);
   if (memory.total() <= device.memory_capacity) {
     metrics.memory_free = device.memory_capacity - memory.total();
@@ -82,7 +86,7 @@ void report_times(const Scenario& scenario, const TrainStepTime& step, Outcome& 
 }
 
 // What the rows of one device of the busiest stage spend on what.
-enum class Purpose : std::uint8_t { other, tensor, context, expert, cast };
+enum class Purpose : std::uint8_t { other, tensor, context, expert, cast, offload };
 Purpose purpose_of(OpName name) {
   switch (name) {
     case OpName::attention_reduce:
@@ -101,6 +105,9 @@ Purpose purpose_of(OpName name) {
     case OpName::cast_transpose:
     case OpName::dequantize:
       return Purpose::cast;
+    case OpName::activation_offload:
+    case OpName::activation_upload:
+      return Purpose::offload;
     default:
       return Purpose::other;
   }
@@ -108,7 +115,7 @@ Purpose purpose_of(OpName name) {
 
 void report_purposes(const Scenario& scenario, const TrainStepTime& step, Outcome& outcome) {
   Metrics& metrics = outcome.metrics;
-  std::array<Work, 5> sums;
+  std::array<Work, 6> sums;
   Joules energy;
   Seconds timed, at_rest = step.bubble;
   for (const KernelRow& row : outcome.kernels) {
@@ -123,6 +130,10 @@ void report_purposes(const Scenario& scenario, const TrainStepTime& step, Outcom
   metrics.context_hidden_time = sum(Purpose::context).hidden;
   metrics.expert_exchange_time = sum(Purpose::expert).exposed();
   metrics.cast_time = sum(Purpose::cast).exposed();
+  if (scenario.train.offload_activations) {
+    metrics.offload_exposed_time = sum(Purpose::offload).exposed();
+    metrics.offload_hidden_time = sum(Purpose::offload).hidden;
+  }
   const Interval kernels = interval_of(outcome.kernels);
   // What stages and replicas wait for one another grows and shrinks with their kernels.
   metrics.iteration_time_low = step.iteration * (kernels.low / timed);
@@ -132,11 +143,16 @@ void report_purposes(const Scenario& scenario, const TrainStepTime& step, Outcom
   metrics.iteration_energy = energy * metrics.devices;
 }
 
+FailingRun failing_run(const TrainSettings& train, const TrainStepTime& step,
+                       const Metrics& metrics) {
+  return {.between_failures = train.device_mtbf / metrics.devices,
+          .checkpoint = step.checkpoint / train.checkpoint_bandwidth,
+          .restart = train.restart_time};
+}
+
 void report_failures(const TrainSettings& train, const TrainStepTime& step, Metrics& metrics) {
   if (train.device_mtbf.value <= 0) return;
-  const FailingRun run{.between_failures = train.device_mtbf / metrics.devices,
-                       .checkpoint = step.checkpoint / train.checkpoint_bandwidth,
-                       .restart = train.restart_time};
+  const FailingRun run = failing_run(train, step, metrics);
   metrics.checkpoint_size = step.checkpoint;
   metrics.checkpoint_time = run.checkpoint;
   metrics.checkpoint_every =
@@ -144,14 +160,43 @@ void report_failures(const TrainSettings& train, const TrainStepTime& step, Metr
   metrics.training_goodput = goodput(run, metrics.checkpoint_every);
 }
 
+bool jitters(const TrainSettings& train) { return train.jitter > 0 || train.link_jitter > 0; }
+
+// A step waits for the slowest device, and for the slowest of their links beside it.
 void report_jitter(const TrainSettings& train, Metrics& metrics) {
-  if (train.jitter <= 0) return;
+  if (!jitters(train)) return;
   const auto at = [&](double quantile) {
-    return metrics.iteration_time * slowest_factor(train.jitter, metrics.devices, quantile);
+    const double links = slowest_factor(train.link_jitter, metrics.devices, quantile) - 1;
+    return metrics.iteration_time * slowest_factor(train.jitter, metrics.devices, quantile) +
+           metrics.communication_time * links;
   };
   metrics.iteration_time_p50 = at(0.5);
   metrics.iteration_time_p95 = at(0.95);
   metrics.iteration_time_p99 = at(0.99);
+}
+
+// How runs of so many steps differ: by their steps, and by their failures.
+RunTimes run_times(const TrainSettings& train, const TrainStepTime& step, double steps,
+                   const Metrics& metrics) {
+  RunTimes times{.mean = metrics.run_time, .deviation = Seconds{0}};
+  double square = 0;
+  if (jitters(train)) {
+    const double of_a_step =
+        (metrics.iteration_time_p95 - metrics.iteration_time_p50).value / normal_quantile(0.95);
+    square += steps * of_a_step * of_a_step;
+  }
+  if (train.device_mtbf.value > 0) {
+    const Seconds failing = deviation_by_failures(failing_run(train, step, metrics),
+                                                  metrics.checkpoint_every, metrics.run_failures);
+    square += failing.value * failing.value;
+  }
+  times.deviation = Seconds{std::sqrt(square)};
+  return times;
+}
+
+double tokens_of_run(const TrainSettings& train, double parameters) {
+  return train.loss > 0 ? loss_law(train.scaling_law).tokens_for(parameters, train.loss)
+                        : train.tokens;
 }
 
 void report_run(const Scenario& scenario, const TrainStepTime& step, Metrics& metrics) {
@@ -161,14 +206,24 @@ void report_run(const Scenario& scenario, const TrainStepTime& step, Metrics& me
   metrics.output = TokensPerSecond{kNoValue};
   report_failures(train, step, metrics);
   report_jitter(train, metrics);
-  if (!(train.tokens > 0)) return;
-  const double steps = train.tokens / (double(train.global_batch) * double(train.sequence));
-  const bool jitters = train.jitter > 0, fails = train.device_mtbf.value > 0;
-  metrics.run_time = (jitters ? metrics.iteration_time_p50 : metrics.iteration_time) * steps /
-                     (fails ? metrics.training_goodput : 1);
+  const double tokens = tokens_of_run(train, metrics.parameters);
+  if (!(tokens > 0)) return;
+  metrics.run_tokens = tokens;
+  if (train.scaling_law != ScalingLaw::none) {
+    metrics.run_loss = loss_law(train.scaling_law).loss(metrics.parameters, tokens);
+  }
+  const double steps = tokens / (double(train.global_batch) * double(train.sequence));
+  const bool fails = train.device_mtbf.value > 0;
+  metrics.run_time = (jitters(train) ? metrics.iteration_time_p50 : metrics.iteration_time) *
+                     steps / (fails ? metrics.training_goodput : 1);
   metrics.run_price_usd = metrics.rent.value * metrics.run_time.value;
   metrics.run_energy = metrics.iteration_energy / metrics.iteration_time * metrics.run_time;
   if (fails) metrics.run_failures = metrics.run_time / (train.device_mtbf / metrics.devices);
+  const RunTimes times = run_times(train, step, steps, metrics);
+  if (times.deviation.value > 0) metrics.run_time_p95 = times.quantile(0.95);
+  if (train.deadline.value > 0) {
+    metrics.finish_probability = times.probability_within(train.deadline);
+  }
 }
 
 }  // namespace
@@ -179,6 +234,14 @@ std::optional<Refusal> train_task_problem(const Scenario& scenario) {
   }
   if (auto problem = train_problem(scenario.model, scenario.parallel, scenario.train)) {
     return problem;
+  }
+  const TrainSettings& train = scenario.train;
+  if ((train.offload_activations || train.offload_optimizer) &&
+      scenario.device.host_link.bandwidth.value <= 0) {
+    return Refusal{ReasonClass::links,
+                   fmt::format("train.{} needs a link to the host: state device.host_link",
+                               train.offload_activations ? "offload_activations"
+                                                         : "offload_optimizer")};
   }
   // Unlike replicas that serve, those that train talk to one another.
   return links_problem(TalkingDevices{scenario.parallel.devices(), "all replicas together are "},
