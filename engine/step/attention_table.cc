@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "engine/model/mixers/mixer.h"
+
 namespace engine {
 
 void AttentionTable::reset(const StepContext& context) {

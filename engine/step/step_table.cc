@@ -16,6 +16,15 @@ using Part = TokenTable::Part;
 // Rows kept from run to run, some ten megabytes of them: what lengths and batches of a sweep share.
 constexpr std::size_t kMostRows = 100'000;
 
+// Whether decodes have products of their own besides those of all tokens, as in latent attention.
+bool has_decode_products(const ModelShard& shard) {
+  BatchShape decode;
+  decode.decode_sequences = 1;
+  OpList ops;
+  token_ops(shard, decode, ops);
+  return std::ranges::any_of(ops, [](const PlannedOp& op) { return op.grows == Grows::decodes; });
+}
+
 }  // namespace
 
 void StepTable::reset(const StepContext& context, const StepScale& scale,
@@ -45,7 +54,7 @@ void StepTable::reset(const StepContext& context, const StepScale& scale,
   attention_.forget(context, verification.queries);
   batch_index_.clear();
   batches_.clear();
-  latent_ = context.shard.model->is_mla();
+  decode_products_ = has_decode_products(context.shard);
   exchanges_ = context.shard.expert_replicas > 1;
   inputs_ = std::move(inputs);
 }
@@ -58,7 +67,7 @@ void StepTable::add_batch(std::int64_t sequences) {
   batch.fixed.add(tokens_.at(Part::body, batch.rows));
   if (exchanges_) batch.fixed.add(tokens_.at(Part::decode_exchange, batch.rows));
   batch.fixed.add(tokens_.at(Part::head, tokens));
-  if (latent_) batch.fixed.add(tokens_.at(Part::absorb, batch.rows));
+  if (decode_products_) batch.fixed.add(tokens_.at(Part::absorb, batch.rows));
   const HostLine host =
       host_line({.launches = batch.fixed.launches + attention_.launches(),
                  .sequences = sequences,
@@ -127,7 +136,7 @@ void StepTable::count_decode(const DecodeLine& line, double steps, double contex
 }
 
 void StepTable::run_decodes(const BatchShape& batch, Phase phase, KernelSums& kernels) {
-  if (latent_) kernels.add(tokens_.use(Part::absorb, batch.decode_tokens(), phase));
+  if (decode_products_) kernels.add(tokens_.use(Part::absorb, batch.decode_tokens(), phase));
   const std::int32_t number = batch_of(batch.decode_sequences);
   const bool joined = attention_.joined();
   const auto attend = [&](double context, bool window) {
@@ -211,7 +220,7 @@ void StepTable::count_decode_tokens() {
     if (exchanges_) tokens_.use(Part::decode_exchange, batch.rows, phase, batch.steps);
     tokens_.use(Part::head, std::int64_t(sequences) * verification_.queries, phase, batch.steps);
     decode_sums_.sequence_steps += double(sequences) * batch.steps;
-    if (latent_) tokens_.use(Part::absorb, batch.rows, phase, batch.steps);
+    if (decode_products_) tokens_.use(Part::absorb, batch.rows, phase, batch.steps);
     gaps_[std::size_t(phase)] += batch.gap * batch.steps;
     launches_[std::size_t(phase)] += (batch.fixed.launches + attention_.launches()) * batch.steps;
   }

@@ -155,7 +155,7 @@ class StepTable {
   std::optional<StepInputs> inputs_;  // what the times below follow from
   TokenTable tokens_;
   AttentionTable attention_;
-  bool latent_ = false, exchanges_ = false;
+  bool decode_products_ = false, exchanges_ = false;
   std::vector<std::int32_t> batch_index_;  // by sequences; -1: not yet
   std::vector<DecodeBatch> batches_;       // numbered as in attention_
   Breakdown prompt_rows_;                  // of prompt attention that is in no table
