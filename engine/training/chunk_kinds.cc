@@ -19,17 +19,17 @@ Seconds pass_time(const DeviceTime& device, const HostSettings& host) {
 ChunkKinds::ChunkKinds(const StepContext& context, const TrainSettings& train, std::int64_t chunks,
                        TrainScratch& scratch)
     : context_(context), train_(train), known_(scratch) {
-  std::vector<Chunk> cut;
+  std::vector<LayerChunk> cut;
   cut_into_chunks(*context.shard.model, train, chunks, cut);
   kind_of_.reserve(cut.size());
-  for (const Chunk& chunk : cut) {
+  for (const LayerChunk& chunk : cut) {
     const auto same = std::ranges::find(kinds_, chunk, &ChunkKind::chunk);
     kind_of_.push_back(std::size_t(same - kinds_.begin()));
     if (same == kinds_.end()) kinds_.push_back(placed(chunk));
   }
 }
 
-ChunkKind ChunkKinds::placed(const Chunk& chunk) {
+ChunkKind ChunkKinds::placed(const LayerChunk& chunk) {
   const ModelShard& shard = context_.shard;
   ChunkKind kind{.chunk = chunk};
   kind.states.all = chunk_weights(shard, chunk.span);

@@ -30,7 +30,7 @@ struct ChunkPasses {
 };
 
 struct ChunkKind {
-  Chunk chunk;
+  LayerChunk chunk;
   ChunkStates states;
   ChunkPasses passes;
   TrainMemory memory;  // of states
@@ -52,7 +52,7 @@ class ChunkKinds {
   void add_rows(std::size_t chunk, double count, Breakdown& rows);
 
  private:
-  ChunkKind placed(const Chunk& chunk);
+  ChunkKind placed(const LayerChunk& chunk);
   void time_passes(ChunkPasses& passes);
   void add_traffic(ChunkKind& kind) const;
   void add_copies(ChunkKind& kind) const;

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <utility>
 
+#include "engine/model/context_ops.h"
 #include "engine/model/mixers/mixer.h"
 #include "engine/model/passes.h"
 #include "engine/training/adapters.h"
-#include "engine/training/context_ops.h"
 
 namespace engine {
 namespace {
@@ -97,7 +97,7 @@ class LayerBytes {
 
 }  // namespace
 
-KeptActivations kept_activations(const ModelShard& shard, const Chunk& chunk,
+KeptActivations kept_activations(const ModelShard& shard, const LayerChunk& chunk,
                                  const TrainSettings& train) {
   const double tokens = tokens_of_a_pass(train, shard.parallel);
   const LayerCounts& layers = chunk.trained.layers;
@@ -107,9 +107,9 @@ KeptActivations kept_activations(const ModelShard& shard, const Chunk& chunk,
   KeptActivations activations;
   if (train.recompute == Recompute::full) {
     const double together = double(std::min(train.recompute_layers, layers.all()));
-    activations.kept = layers.all() == 0 ? 0
-                                         : std::ceil(double(layers.all()) / together) * tokens *
-                                               bytes.stream();
+    activations.kept = layers.all() == 0
+                           ? 0
+                           : std::ceil(double(layers.all()) / together) * tokens * bytes.stream();
     activations.at_work = together * std::max(dense, mixture);
   } else {
     const double spared = train.recompute == Recompute::attention ? bytes.statistics() : 0;
@@ -127,7 +127,7 @@ KeptActivations kept_activations(const ModelShard& shard, const Chunk& chunk,
   }
   if (layers.all() > 0) {
     activations.context =
-        tokens * bytes.key_bytes() *
+        2 * tokens * bytes.key_bytes() *
         foreign_context({.exchange = train.context, .devices = shard.parallel.cp});
   }
   return activations;

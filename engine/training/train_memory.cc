@@ -31,8 +31,8 @@ ChunkWeights weight_bytes(const ChunkStates& states, const TrainSettings& train)
           .ends = wide * all.ends};
 }
 
-TrainMemory state_memory(const ChunkStates& states, const Chunk& chunk, const Parallelism& parallel,
-                         const TrainSettings& train) {
+TrainMemory state_memory(const ChunkStates& states, const LayerChunk& chunk,
+                         const Parallelism& parallel, const TrainSettings& train) {
   const StateSharing replicas = sharers_of(parallel, train);
   const StateBytes bytes = state_bytes(train);
   const auto shared = [&](const ChunkWeights& weights, std::int64_t from) {
@@ -41,10 +41,9 @@ TrainMemory state_memory(const ChunkStates& states, const Chunk& chunk, const Pa
            weights.experts / (out ? replicas.experts : 1);
   };
   const ChunkWeights read = weight_bytes(states, train);
-  TrainMemory memory{
-      .weights = Bytes{shared(read, 3)},
-      .gradients = Bytes{bytes.gradients * shared(states.trained, 2)},
-      .optimizer = Bytes{bytes.optimizer() * shared(states.trained, 1)}};
+  TrainMemory memory{.weights = Bytes{shared(read, 3)},
+                     .gradients = Bytes{bytes.gradients * shared(states.trained, 2)},
+                     .optimizer = Bytes{bytes.optimizer() * shared(states.trained, 1)}};
   if (train.offload_optimizer) {
     memory.host = memory.optimizer + Bytes{bytes.gradients * shared(states.trained, 1)};
     memory.optimizer = Bytes{0};

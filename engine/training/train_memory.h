@@ -42,8 +42,8 @@ struct ChunkStates {
 ChunkWeights weight_bytes(const ChunkStates& states, const TrainSettings& train);
 
 // Weights, gradients, optimizer states and gathered weights of one chunk.
-TrainMemory state_memory(const ChunkStates& states, const Chunk& chunk, const Parallelism& parallel,
-                         const TrainSettings& train);
+TrainMemory state_memory(const ChunkStates& states, const LayerChunk& chunk,
+                         const Parallelism& parallel, const TrainSettings& train);
 
 // Of a stage: another of its chunks, with so many passes of it that wait at once.
 void add_chunk(const TrainMemory& states, const KeptActivations& activations, double passes,

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "engine/model/backward_ops.h"
+#include "engine/model/context_ops.h"
 #include "engine/model/passes.h"
 #include "engine/training/adapters.h"
-#include "engine/training/context_ops.h"
 #include "engine/training/kept_activations.h"
 
 namespace engine {
@@ -58,13 +58,7 @@ BatchShape batch_of(const TrainSettings& train, const ModelShard& shard, bool la
   } else {
     add_prefill(batch, train.micro_batch, train.sequence, 0, window);
   }
-  const double sharing = double(shard.parallel.cp);
-  batch.prefill_tokens /= shard.parallel.cp;
-  batch.prefill_pairs /= sharing;
-  batch.prefill_window_pairs /= sharing;
-  batch.prefill_kv_tokens /= sharing;
-  batch.prefill_window_kv_tokens =
-      std::min(batch.prefill_window_kv_tokens, batch.prefill_kv_tokens);
+  if (shard.parallel.cp > 1) batch = share_of(batch, {.devices = shard.parallel.cp});
   batch.sampled = last ? batch.prefill_tokens : 0;
   return batch;
 }
@@ -179,7 +173,6 @@ class Trained {
   }
 
   // Where products and the collectives between them go on in pieces: groups of one product and its collective; 0: none.
-  // The first two groups are a ring's.
   std::uint8_t group_of(OpName product) const {
     if (!train_.tp_overlap) return 0;
     switch (product) {
@@ -248,7 +241,7 @@ void forward_ops(const ModelShard& shard, const StageSpan& span, const TrainSett
 
 }  // namespace
 
-void pass_ops(const ModelShard& shard, const Chunk& chunk, const TrainSettings& train,
+void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSettings& train,
               PassOps& ops) {
   for (OpList* list : {&ops.forward, &ops.recomputed, &ops.inputs, &ops.weights}) list->clear();
   forward_ops(shard, chunk.span, train, ops.forward);

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/model/mixers/mixer.h"
+#include "engine/model/context_ops.h"
 #include "engine/training/scaling_law.h"
 
 namespace engine {
@@ -48,21 +48,6 @@ Problem pipeline_problem(const ModelSpec& model, const Parallelism& parallel,
   return std::nullopt;
 }
 
-Problem heads_problem(const ModelSpec& model, const Parallelism& parallel) {
-  const std::int64_t ways = parallel.tp * parallel.cp;
-  const LayerCounts layers = layer_counts(model);
-  for (const Mixer* mixer : kMixers) {
-    if (mixer->layers(model, layers) == 0) continue;
-    if (const auto problem = mixer->indivisible(model, ways)) {
-      return refused(
-          fmt::format("model.{} {} cannot be split {} ways (parallel.tp x parallel.cp, which "
-                      "train.context: all_to_all splits heads over)",
-                      problem->field, problem->count, ways));
-    }
-  }
-  return std::nullopt;
-}
-
 Problem context_problem(const ModelSpec& model, const Parallelism& parallel,
                         const TrainSettings& train) {
   if (parallel.cp == 1) return std::nullopt;
@@ -73,13 +58,7 @@ Problem context_problem(const ModelSpec& model, const Parallelism& parallel,
     return refused(fmt::format("train.sequence {} cannot be split {} ways ({}parallel.cp)",
                                train.sequence, parts, heads ? "" : "2 x "));
   }
-  if (heads) return heads_problem(model, parallel);
-  if (train.context == ContextExchange::ring && model.window > 0) {
-    return Refusal{ReasonClass::unsupported,
-                   "a ring passes on all keys, of which model.window leaves few; train.context: "
-                   "all_gather or all_to_all works with windows"};
-  }
-  return std::nullopt;
+  return sharing_problem(model, parallel, train.context, "train.context");
 }
 
 Problem sequence_problem(const Parallelism& parallel, const TrainSettings& train) {

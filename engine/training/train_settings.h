@@ -8,6 +8,8 @@
 #include "engine/base/enum_names.h"
 #include "engine/base/fields.h"
 #include "engine/base/units.h"
+#include "engine/model/context_sharing.h"
+#include "engine/training/rollout_settings.h"
 
 namespace engine {
 
@@ -30,16 +32,6 @@ enum class Recompute : std::uint8_t {
 };
 constexpr std::array<std::string_view, 3> enum_names(Recompute) {
   return {"none", "attention", "full"};
-}
-
-// How devices that share a sequence (parallel.cp) come by one another's keys and values.
-enum class ContextExchange : std::uint8_t {
-  ring,        // they go from neighbour to neighbour, beside attention
-  all_gather,  // every device gathers all of them before attention
-  all_to_all,  // each device gets whole sequences of some heads
-};
-constexpr std::array<std::string_view, 3> enum_names(ContextExchange) {
-  return {"ring", "all_gather", "all_to_all"};
 }
 
 // Which weights are trained.
@@ -117,6 +109,7 @@ struct TrainSettings {
   Seconds deadline;
   ScalingLaw scaling_law = ScalingLaw::none;
   double loss = 0;
+  RolloutSettings rollout;
 
   bool has_adapters() const { return method == Method::lora || method == Method::qlora; }
 
@@ -240,6 +233,9 @@ struct TrainSettings {
           "loss that the run is to reach by scaling_law, which then says how many tokens that "
           "takes; 0: train.tokens are stated",
           non_negative);
+    visit("rollout", self.rollout,
+          "reinforcement learning: samples that the model makes, and is then trained on",
+          any_value);
   }
 
   bool operator==(const TrainSettings&) const = default;

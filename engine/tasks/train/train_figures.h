@@ -55,11 +55,19 @@ struct TrainFigures {
   double finish_probability = kNoValue;
   double run_tokens = kNoValue;
   double run_loss = kNoValue;
+  Seconds rollout_time{kNoValue};
+  Seconds scoring_time{kNoValue};
+  Seconds update_time{kNoValue};
+  Seconds weight_transfer_time{kNoValue};
+  double update_steps = kNoValue;
+  double rollout_tokens_per_s = kNoValue;
+  double samples_per_s = kNoValue;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("iteration_time", self.iteration_time,
-          "task train: time of one optimizer step over the global batch");
+          "task train: time of one optimizer step over the global batch; with train.rollout of one "
+          "iteration: samples, scores, update and transfer of weights");
     visit("iteration_time_low", self.iteration_time_low,
           "task train: lower end of the 90% interval of the time of one optimizer step");
     visit("iteration_time_high", self.iteration_time_high,
@@ -164,6 +172,24 @@ struct TrainFigures {
     visit("run_loss", self.run_loss,
           "task train: loss after run_tokens by train.scaling_law, in nats per token of that law's "
           "data");
+    visit("rollout_time", self.rollout_time,
+          "task train with train.rollout: from the first prompt to the last answer of one "
+          "iteration");
+    visit("scoring_time", self.scoring_time,
+          "task train with train.rollout: forward passes over all samples besides the update");
+    visit("update_time", self.update_time,
+          "task train with train.rollout: all optimizer steps of one iteration");
+    visit("weight_transfer_time", self.weight_transfer_time,
+          "task train with train.rollout: new weights on their way to where samples are made, and "
+          "states of training to the host and back");
+    visit("update_steps", self.update_steps,
+          "task train with train.rollout: optimizer steps of one iteration");
+    visit("rollout_tokens_per_s", self.rollout_tokens_per_s,
+          "task train with train.rollout: tokens of answers that are made in a second of "
+          "rollout_time, all devices");
+    visit("samples_per_s", self.samples_per_s,
+          "task train with train.rollout: samples made and learned from, per second of "
+          "iteration_time");
   }
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
@@ -13,6 +14,8 @@
 #include "engine/kernels/power.h"
 #include "engine/step/interval.h"
 #include "engine/tasks/report_price.h"
+#include "engine/tasks/train/rollout.h"
+#include "engine/tasks/train/rollout_report.h"
 #include "engine/training/long_run.h"
 #include "engine/training/scaling_law.h"
 #include "engine/training/train_problem.h"
@@ -212,7 +215,7 @@ void report_run(const Scenario& scenario, const TrainStepTime& step, Metrics& me
   if (train.scaling_law != ScalingLaw::none) {
     metrics.run_loss = loss_law(train.scaling_law).loss(metrics.parameters, tokens);
   }
-  const double steps = tokens / (double(train.global_batch) * double(train.sequence));
+  const double steps = tokens / (metrics.tokens_per_s * metrics.iteration_time.value);
   const bool fails = train.device_mtbf.value > 0;
   metrics.run_time = (jitters(train) ? metrics.iteration_time_p50 : metrics.iteration_time) *
                      steps / (fails ? metrics.training_goodput : 1);
@@ -226,6 +229,14 @@ void report_run(const Scenario& scenario, const TrainStepTime& step, Metrics& me
   }
 }
 
+// Samples are packed into sequences, and see themselves only.
+TrainSettings trained_on(const TaskPoint& point) {
+  TrainSettings train = point.scenario.train;
+  if (!train.rollout.any() || train.document_length > 0) return train;
+  train.document_length = std::max<std::int64_t>(1, std::int64_t(sample_length(point) + 0.5));
+  return train;
+}
+
 }  // namespace
 
 std::optional<Refusal> train_task_problem(const Scenario& scenario) {
@@ -235,13 +246,14 @@ std::optional<Refusal> train_task_problem(const Scenario& scenario) {
   if (auto problem = train_problem(scenario.model, scenario.parallel, scenario.train)) {
     return problem;
   }
+  if (auto problem = rollout_problem(scenario)) return problem;
   const TrainSettings& train = scenario.train;
   if ((train.offload_activations || train.offload_optimizer) &&
       scenario.device.host_link.bandwidth.value <= 0) {
-    return Refusal{ReasonClass::links,
-                   fmt::format("train.{} needs a link to the host: state device.host_link",
-                               train.offload_activations ? "offload_activations"
-                                                         : "offload_optimizer")};
+    return Refusal{
+        ReasonClass::links,
+        fmt::format("train.{} needs a link to the host: state device.host_link",
+                    train.offload_activations ? "offload_activations" : "offload_optimizer")};
   }
   // Unlike replicas that serve, those that train talk to one another.
   return links_problem(TalkingDevices{scenario.parallel.devices(), "all replicas together are "},
@@ -255,9 +267,10 @@ void run_train(const TaskPoint& point, Outcome& outcome) {
   main.shard.quant.kv = main.shard.dense.kv = Dtype::bf16;
   main.shard.sampling = Sampling::greedy;
   main.shard.two_halves = false;
+  main.shard.shared_prompts = {};
   Breakdown rows;
   const TrainStepTime step =
-      train_step_time(main.context(point.work), scenario.train, point.scratch.training(), rows);
+      train_step_time(main.context(point.work), trained_on(point), point.scratch.training(), rows);
   report_memory(step, scenario.device, outcome.metrics);
   if (auto problem = memory_problem(step, scenario.device)) {
     return outcome.refuse(std::move(*problem));
@@ -265,6 +278,11 @@ void run_train(const TaskPoint& point, Outcome& outcome) {
   outcome.kernels = std::move(rows).take();
   report_times(scenario, step, outcome);
   report_purposes(scenario, step, outcome);
+  if (scenario.train.rollout.any()) {
+    if (auto problem = report_rollout(point, step, outcome)) {
+      return outcome.refuse(std::move(*problem));
+    }
+  }
   report_run(scenario, step, outcome.metrics);
 }
 
