@@ -158,36 +158,9 @@ void halves_ops(const Builder& build) {
   }
 }
 
-bool reads_together(const ModelShard& shard, const BatchShape& batch) {
-  return shard.shared_prompts.devices > 1 && batch.prefill_tokens > 0;
-}
-
-BatchShape own_share(const ModelShard& shard, const BatchShape& batch) {
-  return reads_together(shard, batch) ? share_of(batch, shard.shared_prompts) : batch;
-}
-
-// Attention to prompts that several devices read together, as one of them does it.
-void shared_attention_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,
-                          OpList& ops) {
-  OpList own;
-  for (const Mixer* mixer : kMixers) {
-    if (mixer->layers(*shard.model, span.layers) == 0) continue;
-    mixer->context_ops(shard, span, own_share(shard, batch), own);
-  }
-  for (const PlannedOp& op : own) {
-    if (std::holds_alternative<AttentionPrefill>(op.op)) {
-      add_shared_attention(op, shard.shared_prompts, ops);
-    } else {
-      ops.add(op);
-    }
-  }
-}
-
-}  // namespace
-
-void token_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& whole,
-               OpList& ops) {
-  const BatchShape batch = own_share(shard, whole);
+// What one device does with its tokens.
+void own_token_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,
+                   OpList& ops) {
   const double rows = double(batch.tokens() + batch.padding);
   const Builder build{{shard, *shard.model, batch, span.layers, ops, rows}};
   if (span.first) build.embedding();
@@ -204,11 +177,45 @@ void token_ops(const ModelShard& shard, const StageSpan& span, const BatchShape&
   }
 }
 
-void token_ops(const ModelShard& shard, const BatchShape& whole, OpList& ops) {
-  token_ops(shard, {.layers = shard.layers}, whole, ops);
-  const BatchShape batch = own_share(shard, whole);
-  const double rows = double(batch.tokens() + batch.padding);
-  const Builder build{{shard, *shard.model, batch, shard.layers, ops, rows}};
+bool reads_together(const ModelShard& shard, const BatchShape& batch) {
+  return shard.shared_prompts.devices > 1 && batch.prefill_tokens > 0;
+}
+
+// Attention to prompts that several devices read together, as one of them does it.
+void shared_attention_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,
+                          OpList& ops) {
+  OpList own;
+  for (const Mixer* mixer : kMixers) {
+    if (mixer->layers(*shard.model, span.layers) == 0) continue;
+    mixer->context_ops(shard, span, share_of(batch, shard.shared_prompts), own);
+  }
+  for (const PlannedOp& op : own) {
+    if (std::holds_alternative<AttentionPrefill>(op.op)) {
+      add_shared_attention(op, shard.shared_prompts, ops);
+    } else {
+      ops.add(op);
+    }
+  }
+}
+
+}  // namespace
+
+void token_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,
+               OpList& ops) {
+  if (reads_together(shard, batch)) {
+    own_token_ops(shard, span, share_of(batch, shard.shared_prompts), ops);
+  } else {
+    own_token_ops(shard, span, batch, ops);
+  }
+}
+
+void token_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops) {
+  token_ops(shard, {.layers = shard.layers}, batch, ops);
+  const bool together = reads_together(shard, batch);
+  const double tokens =
+      double(together ? share_of(batch, shard.shared_prompts).tokens() : batch.tokens());
+  const Builder build{
+      {shard, *shard.model, batch, shard.layers, ops, tokens + double(batch.padding)}};
   build.stage_transfer(double(shard.parallel.pp - 1));
 }
 

@@ -118,7 +118,7 @@ KeptActivations kept_activations(const ModelShard& shard, const LayerChunk& chun
   }
   if (train.offload_activations && layers.all() > 0) {
     // A layer's leave while the next one's are made, and come back while those of the layer after it are used.
-    activations.at_work += 2 * activations.kept / double(layers.all());
+    activations.in_flight = 2 * activations.kept / double(layers.all());
     activations.offloaded = std::exchange(activations.kept, 0);
   }
   if (chunk.span.last) {

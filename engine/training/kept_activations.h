@@ -10,8 +10,9 @@ namespace engine {
 // Bytes of one pass of a micro-batch through a chunk.
 struct KeptActivations {
   double kept = 0;       // until its backward pass is done
-  double at_work = 0;    // of layers that are computed again, or on their way to or from the host
-  double offloaded = 0;  // kept in the host's memory
+  double at_work = 0;    // of layers that are computed again, where layers are
+  double offloaded = 0;  // kept in the host's memory,
+  double in_flight = 0;  // and of these on their way there or back
   double logits = 0;
   double context = 0;  // keys and values of devices that share the sequence, for the layer at work
 };

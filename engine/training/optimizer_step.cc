@@ -35,8 +35,9 @@ Seconds on_the_host(const Update& update, const StateBytes& bytes, const TrainSe
   KernelRow out = copy_row({OpName::gradient_offload, CopyPath::device_to_host, Phase::optimizer},
                            update.weights * bytes.gradients, context);
   if (train.overlap) out.work.hidden = std::min(out.work.time, update.backward);
-  const KernelRow back = copy_row({OpName::weight_upload, CopyPath::host_to_device, Phase::optimizer},
-                                  update.weights * bytes.weights, context);
+  const KernelRow back =
+      copy_row({OpName::weight_upload, CopyPath::host_to_device, Phase::optimizer},
+               update.weights * bytes.weights, context);
   const double moved = update.weights * optimizer_traffic(bytes);
   const Seconds working{moved / train.host_memory_bandwidth.value};
   rows.add(out);

@@ -25,8 +25,7 @@ LossLaw loss_law(ScalingLaw law) {
             .of_tokens = 2085.43,
             .beta = 0.3658};
   }
-  return {
-      .least = 1.69, .of_parameters = 406.4, .alpha = 0.34, .of_tokens = 410.7, .beta = 0.28};
+  return {.least = 1.69, .of_parameters = 406.4, .alpha = 0.34, .of_tokens = 410.7, .beta = 0.28};
 }
 
 }  // namespace engine

@@ -62,8 +62,9 @@ void add_chunk(const TrainMemory& states, const KeptActivations& activations, do
   sum.gradients += states.gradients;
   sum.optimizer += states.optimizer;
   // Logits are gone when the first layer is computed again.
-  const double at_work = std::max(0.0, activations.at_work - activations.logits);
-  sum.activations += Bytes{passes * activations.kept + at_work};
+  const double again = std::max(0.0, activations.at_work - activations.logits);
+  sum.activations += Bytes{passes * activations.kept};
+  sum.at_work = std::max(sum.at_work, Bytes{again + activations.in_flight});
   sum.host += states.host + Bytes{passes * activations.offloaded};
   sum.logits += Bytes{activations.logits};
   sum.gathered = std::max(sum.gathered, states.gathered);

@@ -12,14 +12,16 @@ struct TrainMemory {
   Bytes weights;
   Bytes gradients;
   Bytes optimizer;
-  Bytes activations;  // of all passes that wait for their backward pass, and of the one at work
+  Bytes activations;  // of all passes that wait for their backward pass
+  Bytes at_work;      // activations of the pass at work besides these
   Bytes logits;
   Bytes gathered;  // weights of other replicas, while a layer needs them (ZeRO 3)
   Bytes context;   // keys and values of devices that share the sequence, while a layer needs them
   Bytes reserved;
   Bytes host;  // in the host's memory, for this device
   Bytes total() const {
-    return weights + gradients + optimizer + activations + logits + gathered + context + reserved;
+    return weights + gradients + optimizer + activations + at_work + logits + gathered + context +
+           reserved;
   }
 };
 

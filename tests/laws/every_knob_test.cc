@@ -59,6 +59,10 @@ axes:
       - {name: train, base: {task: train, parallel: {tp: 2, pp: 4, dp: 4}, cluster: {devices_per_node: 8}, train: {sequence: 2048, global_batch: 64, zero: 1, sequence_parallel: true, tokens: 1e12}}}
       - {name: rounds, base: {task: train, parallel: {pp: 4, dp: 2}, train: {sequence: 2048, global_batch: 32, schedule: interleaved, virtual_stages: 2, recompute: full, zero: 3, fused: false}}}
       - {name: shared, base: {task: train, parallel: {tp: 2, cp: 4, dp: 2}, train: {sequence: 8192, global_batch: 8, document_length: 1000, document_cv: 0.5, method: lora, device_mtbf: 1e8 s, jitter: 0.02}}}
+      - {name: groups, base: {task: train, model: deepseek-v3, parallel: {dp: 64, ep: 16, pp: 4}, train: {sequence: 1024, global_batch: 64, method: lora, zero: 2, zero_group: 16, offload_activations: true, expert_overlap: true, recompute: full, recompute_layers: 2}}}
+      - {name: planned, base: {task: train, parallel: {tp: 2, dp: 4}, train: {sequence: 1024, global_batch: 8, scaling_law: hoffmann_2022, loss: 2.2, deadline: 1e6 s, link_jitter: 0.1, jitter: 0.01}}}
+      - {name: learned, base: {task: train, parallel: {tp: 2, dp: 4}, train: {sequence: 1024, global_batch: 8, zero: 1, rollout: {prompts: 4, samples: 2, lengths: {distribution: lognormal, prompt: 200, output: 50, correlation: 0.5}}}, rollout: {parallel: {tp: 1, dp: 1}, serving: {max_num_seqs: 2}}}}
+      - {name: learned apart, base: {task: train, parallel: {tp: 2, dp: 4}, train: {sequence: 1024, global_batch: 8, zero: 1, rollout: {prompts: 4, samples: 2, colocated: false, lengths: {distribution: zipf, prompt: 200, output: 50, prompt_max: 400, output_max: 90}}}, rollout: {parallel: {tp: 1, dp: 1}, serving: {prefix_caching: true, replicas: 2}}}}
       - {name: tail, base: {task: train, parallel: {dp: 2}, train: {sequence: 1024, global_batch: 8, method: last_layers, trained_layers: 3, offload_optimizer: true}}}
       - {name: serve, base: {task: serve, host: {step_overhead: 3 ms, asynchronous: false}, slo: {ttft_p99: 200 ms}, output: {requests: true, timeline: 100 ms, timeline_moments: 20}}}
       - {name: intervals, base: {task: serve, output.intervals: true, slo: {tpot_mean: 10 ms}}}
@@ -128,6 +132,19 @@ Scenario with_draft(Scenario scenario) {
   return scenario;
 }
 
+// Served points, as the deployment that makes samples to train adapters on.
+Scenario with_rollout(Scenario scenario) {
+  scenario.task = engine::Task::train;
+  scenario.train.sequence = 512;
+  scenario.train.global_batch = 4 * scenario.parallel.dp;
+  scenario.train.method = engine::Method::lora;
+  scenario.train.rollout = {.prompts = 6, .samples = 3, .lengths = {.prompt = 300, .output = 40}};
+  scenario.train.rollout.colocated = false;
+  scenario.rollout.present = true;
+  engine::fill_roles(scenario);
+  return scenario;
+}
+
 struct Points {
   std::vector<std::string> names;
   std::vector<Scenario> scenarios;
@@ -162,10 +179,15 @@ const Points& points() {
           point.scenario.device.scale_out.bandwidth.value > 0) {
         add(name + ", prompts elsewhere", with_reader(point.scenario));
         add(name + ", with a draft", with_draft(point.scenario));
+        const Scenario learner = with_rollout(point.scenario);
+        if (engine::evaluate(learner, *spec->resources).status == engine::Status::ok) {
+          add(name + ", with samples", learner);
+        }
         if (name == "roofline") add("tight, prompts elsewhere", with_tight_reader(point.scenario));
       }
       if (point.scenario.task == engine::Task::serve) {
         add(name + ", prompts elsewhere", with_readers(point.scenario));
+        add(name + ", with samples", with_rollout(point.scenario));
       }
     }
     return built;

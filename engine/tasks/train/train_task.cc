@@ -29,12 +29,12 @@ std::string in_gb(Bytes bytes) { return fmt::format("{:.2f} GB", bytes.value / 1
 void report_memory(const TrainStepTime& step, const Device& device, Metrics& metrics) {
   const TrainMemory& memory = step.memory;
   metrics.weights = memory.weights;
-  metrics.activations = memory.activations + memory.logits;
+  metrics.activations = memory.activations + memory.at_work + memory.logits;
   metrics.reserved = memory.reserved;
   metrics.memory_used = metrics.peak_memory = memory.total();
   metrics.gradient_memory = memory.gradients;
   metrics.optimizer_memory = memory.optimizer;
-  metrics.kept_activation_memory = memory.activations;
+  metrics.kept_activation_memory = memory.activations + memory.at_work;
   metrics.logit_memory = memory.logits;
   metrics.gathered_memory = memory.gathered;
   metrics.context_memory = memory.context;
@@ -53,8 +53,8 @@ std::optional<Refusal> memory_problem(const TrainStepTime& step, const Device& d
       fmt::format("stage {} does not fit: weights {}, gradients {}, optimizer {}, activations {}, "
                   "logits {} and the rest {} exceed {} by {}",
                   step.peak_stage, in_gb(memory.weights), in_gb(memory.gradients),
-                  in_gb(memory.optimizer), in_gb(memory.activations), in_gb(memory.logits),
-                  in_gb(memory.gathered + memory.context + memory.reserved),
+                  in_gb(memory.optimizer), in_gb(memory.activations + memory.at_work),
+                  in_gb(memory.logits), in_gb(memory.gathered + memory.context + memory.reserved),
                   in_gb(device.memory_capacity), in_gb(memory.total() - device.memory_capacity))};
 }
 
