@@ -34,8 +34,8 @@ std::vector<LeafUse> training_uses() {
       {"train.tp_overlap", "train.sequence_parallel is true", {on("train.sequence_parallel")}},
       {"train.context", "parallel.cp is above 1", {above("parallel.cp", 1)}},
       {"train.document_cv",
-       "train.document_length is above 0",
-       {above("train.document_length", 0)}},
+       "train.document_length or train.rollout.prompts is above 0",
+       {above("train.document_length", 0), above("train.rollout.prompts", 0)}},
       {"train.lora_rank", "train.method is lora or qlora", {is("train.method", {"lora", "qlora"})}},
       {"train.lora_targets",
        "train.method is lora or qlora",
@@ -63,6 +63,12 @@ std::vector<LeafUse> rollout_uses() {
       {"rollout.parallel.cp", "the deployment reads prompts and nothing else", {}},
       {"rollout.serving.context", "the deployment reads prompts and nothing else", {}},
       {"rollout.serving.scaling", "requests come and go; all samples come at once", {}},
+      {"rollout.serving.tiers",
+       "prefixes are asked for again; those of samples are there at once",
+       {}},
+      {"rollout.host.request_latency", "clients wait for first tokens", {}},
+      {"rollout.host.low", "intervals of served loads are asked for", {}},
+      {"rollout.host.high", "intervals of served loads are asked for", {}},
       {"train.rollout.offload_states",
        "train.rollout.colocated is true",
        {on("train.rollout.colocated")}},
@@ -85,8 +91,8 @@ std::vector<LeafUse> rollout_uses() {
         "train.rollout.offload_states"}) {
     uses.push_back({path, "train.rollout.prompts is above 0", {above("train.rollout.prompts", 0)}});
   }
-  for (const std::string_view path :
-       {"rollout.device", "rollout.cluster", "rollout.serving.replicas"}) {
+  for (const std::string_view path : {"rollout.device", "rollout.cluster",
+                                      "rollout.serving.replicas", "rollout.serving.router"}) {
     uses.push_back({path, "train.rollout.colocated is false", {zero("train.rollout.colocated")}});
   }
   return uses;

@@ -64,9 +64,10 @@ void each_deployment(const Scenario& scenario, Visit&& visit) {
   for (Role Scenario::*const role : task.roles) {
     const Deployment& deployment = (scenario.*role).deployment;
     if (!(scenario.*role).present) continue;
-    visit(deployment, task.devices_beside != nullptr
-                          ? task.devices_beside(scenario, deployment)
-                          : devices_of(deployment, task.copies(deployment)));
+    const double devices = task.devices_beside != nullptr
+                               ? task.devices_beside(scenario, deployment)
+                               : devices_of(deployment, task.copies(deployment));
+    if (devices > 0) visit(deployment, devices);
   }
   if (drafts_apart(scenario)) {
     const Deployment& draft = scenario.draft.deployment;

@@ -104,6 +104,7 @@ Problem loss_problem(const ModelSpec& model, const TrainSettings& train) {
     if (train.loss <= 0) return std::nullopt;
     return refused("train.loss needs train.scaling_law, by which it follows from tokens");
   }
+  if (train.tokens <= 0 && train.loss <= 0) return std::nullopt;
   if (model.is_moe()) {
     return Refusal{ReasonClass::unsupported,
                    fmt::format("train.scaling_law {} is of dense models; this one is a mixture",

@@ -57,7 +57,7 @@ class TrainStep {
   }
 
   Pipeline pipeline_of() {
-    const bool put_off = train_.schedule == Schedule::zero_bubble;
+    const bool put_off = train_.schedule == Schedule::zero_bubble && parallel_.pp > 1;
     times_.clear();
     for (std::size_t c = 0; c < chunks_.size(); ++c) {
       const ChunkPasses& passes = chunks_[c].passes;

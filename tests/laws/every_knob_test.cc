@@ -55,6 +55,8 @@ axes:
       - {name: looked up, base: {speculation: {method: ngram, tokens: 3, acceptance: 0.5}}}
       - {name: heads, base: {speculation: {method: heads, tokens: 3, acceptance: 0.5}}}
       - {name: added layer, base: {task: serve, speculation: {method: mtp, tokens: 2, acceptance: 0.7}}}
+      - {name: parts, base: {parallel.cp: 4, step: {phase: prefill, batch: 1, prompt: 9000}}}
+      - {name: parts elsewhere, base: {task: request, request: {batch: 1, prompt: 9000, output: 5}, prefill: {parallel: {cp: 4}}}}
       - {name: request, base: {task: request, request: {batch: 2, prompt: 9000, cached: 100, output: 20}}}
       - {name: train, base: {task: train, parallel: {tp: 2, pp: 4, dp: 4}, cluster: {devices_per_node: 8}, train: {sequence: 2048, global_batch: 64, zero: 1, sequence_parallel: true, tokens: 1e12}}}
       - {name: rounds, base: {task: train, parallel: {pp: 4, dp: 2}, train: {sequence: 2048, global_batch: 32, schedule: interleaved, virtual_stages: 2, recompute: full, zero: 3, fused: false}}}
@@ -175,19 +177,17 @@ const Points& points() {
       builder.build(i, point);
       const std::string& name = spec->space.label_columns()[0].values[std::size_t(point.labels[0])];
       add(name, point.scenario);
-      if (point.scenario.task == engine::Task::step &&
+      if (name == "decode" || name == "sarathi" || name == "sessions") {
+        add(name + ", with samples", with_rollout(point.scenario));
+      }
+      if (point.scenario.task == engine::Task::step && point.scenario.parallel.cp == 1 &&
           point.scenario.device.scale_out.bandwidth.value > 0) {
         add(name + ", prompts elsewhere", with_reader(point.scenario));
         add(name + ", with a draft", with_draft(point.scenario));
-        const Scenario learner = with_rollout(point.scenario);
-        if (engine::evaluate(learner, *spec->resources).status == engine::Status::ok) {
-          add(name + ", with samples", learner);
-        }
         if (name == "roofline") add("tight, prompts elsewhere", with_tight_reader(point.scenario));
       }
       if (point.scenario.task == engine::Task::serve) {
         add(name + ", prompts elsewhere", with_readers(point.scenario));
-        add(name + ", with samples", with_rollout(point.scenario));
       }
     }
     return built;
@@ -301,11 +301,16 @@ bool moves(const Leaf& leaf, std::size_t point) {
   return false;
 }
 
+// Who makes samples serves them, and other points hold every field of a deployment that serves to this law.
+bool held_as_main(const Leaf& leaf) {
+  return leaf.path.starts_with("rollout.") && leaf.presence >= 0 && !said_to_count_nowhere(leaf);
+}
+
 TEST(EveryKnob, MovesSomethingOrSaysThatItDoesNot) {
   const std::vector<Leaf>& leaves = engine::leaf_table().leaves;
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     const Leaf& leaf = leaves[i];
-    if (!is_knob(leaf)) continue;
+    if (!is_knob(leaf) || held_as_main(leaf)) continue;
     bool moved = false;
     for (std::size_t p = 0; p < points().scenarios.size() && !moved; ++p) {
       moved = engine::why_inert(int(i), points().scenarios[p]) == nullptr && moves(leaf, p);

@@ -163,6 +163,9 @@ TEST(Rollout, WhatCannotBeIsARowWithAReason) {
   EXPECT_EQ(reason(apart(), [](Scenario& s) { s.rollout.present = false; }),
             "train.rollout.colocated is false, and no deployment rollout says where samples are "
             "made");
+  EXPECT_EQ(reason(learning(), [](Scenario& s) { s.train.rollout.lengths.output = 200000; }),
+            "train.rollout.lengths.prompt + train.rollout.lengths.output (200200) exceeds "
+            "model.max_context (131072)");
   EXPECT_TRUE(reason(apart(), [](Scenario& s) {
                 s.rollout.deployment.device.memory_capacity = Bytes{1e9};
               }).starts_with("rollout: the model does not fit"));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/evaluate.h"
+#include "engine/feasibility.h"
 #include "engine/serving/serving_sim.h"
 #include "engine/tasks/serve/serve_pools.h"
 #include "engine/workload/request_source.h"
@@ -28,9 +29,11 @@ Deployment deployment_of(const Scenario& scenario) {
   on.model = scenario.model;
   on.parallel.cp = 1;
   on.serving.scaling = {};
+  on.serving.tiers = {};
   if (scenario.train.rollout.colocated) {
     on.device = scenario.device;
     on.cluster = scenario.cluster;
+    on.serving.router = ServingSettings{}.router;
     on.serving.replicas = scenario.parallel.devices() / layout_devices(on.parallel);
   }
   return on;
@@ -94,7 +97,7 @@ Transfer resharding(const TaskPoint& point, const Rollout& rollout) {
 }  // namespace
 
 double rollout_devices(const Scenario& scenario, const Deployment& rollout) {
-  if (scenario.train.rollout.colocated) return 0;
+  if (!scenario.train.rollout.any() || scenario.train.rollout.colocated) return 0;
   return double(layout_devices(rollout.parallel) * rollout.serving.replicas);
 }
 
@@ -106,6 +109,12 @@ std::optional<Refusal> rollout_problem(const Scenario& scenario) {
         ReasonClass::unsupported,
         "train.rollout.lengths.distribution empirical draws from a trace, which rollouts "
         "do not have"};
+  }
+  if (rollout.lengths.distribution == LengthKind::fixed) {
+    if (auto problem = too_long("train.rollout.lengths.prompt + train.rollout.lengths.output",
+                                rollout.lengths.prompt + rollout.lengths.output, scenario.model)) {
+      return problem;
+    }
   }
   if (!rollout.colocated) {
     if (scenario.rollout.present) return std::nullopt;

@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include "engine/tasks/train/rollout.h"
-
 namespace engine {
 namespace {
 
@@ -30,18 +28,22 @@ void rescale(const IterationPhases& phases, Seconds iteration, double tokens, Me
 
 }  // namespace
 
-std::optional<Refusal> report_rollout(const TaskPoint& point, const TrainStepTime& step,
-                                      Outcome& outcome) {
-  const TrainSettings& train = point.scenario.train;
-  const RolloutSettings& settings = train.rollout;
+std::optional<Refusal> sample(const TaskPoint& point, const TrainStepTime& step,
+                              SampledIteration& sampled) {
   const TrainMemory& memory = step.memory;
-  Rollout rollout;
-  if (auto problem =
-          make_rollout(point, memory.weights + memory.gradients + memory.optimizer, rollout)) {
+  if (auto problem = make_rollout(point, memory.weights + memory.gradients + memory.optimizer,
+                                  sampled.rollout)) {
     return problem;
   }
-  IterationPhases phases{.rollout = rollout.time};
-  if (auto problem = weight_transfer(point, memory, rollout, phases.transfer)) return problem;
+  return weight_transfer(point, memory, sampled.rollout, sampled.transfer);
+}
+
+void report_rollout(const TaskPoint& point, const TrainStepTime& step,
+                    const SampledIteration& sampled, Outcome& outcome) {
+  const TrainSettings& train = point.scenario.train;
+  const RolloutSettings& settings = train.rollout;
+  const Rollout& rollout = sampled.rollout;
+  IterationPhases phases{.rollout = rollout.time, .transfer = sampled.transfer};
   const double batches = rollout.tokens / (double(train.global_batch) * double(train.sequence));
   const double steps = std::ceil(batches * double(settings.epochs) * (1 - 1e-12));
   phases.scoring = step.forward_alone * (settings.scoring_passes * batches);
@@ -63,7 +65,6 @@ std::optional<Refusal> report_rollout(const TaskPoint& point, const TrainStepTim
     row.work = all;
   }
   outcome.kernels.insert(outcome.kernels.end(), rollout.kernels.begin(), rollout.kernels.end());
-  return std::nullopt;
 }
 
 }  // namespace engine

@@ -275,14 +275,15 @@ void run_train(const TaskPoint& point, Outcome& outcome) {
   if (auto problem = memory_problem(step, scenario.device)) {
     return outcome.refuse(std::move(*problem));
   }
+  SampledIteration sampled;
+  const bool samples = scenario.train.rollout.any();
+  if (samples) {
+    if (auto problem = sample(point, step, sampled)) return outcome.refuse(std::move(*problem));
+  }
   outcome.kernels = std::move(rows).take();
   report_times(scenario, step, outcome);
   report_purposes(scenario, step, outcome);
-  if (scenario.train.rollout.any()) {
-    if (auto problem = report_rollout(point, step, outcome)) {
-      return outcome.refuse(std::move(*problem));
-    }
-  }
+  if (samples) report_rollout(point, step, sampled, outcome);
   report_run(scenario, step, outcome.metrics);
 }
 
