@@ -13,6 +13,7 @@
 #include "engine/draft.h"
 #include "engine/feasibility.h"
 #include "engine/memory/footprint.h"
+#include "engine/shared_prompts.h"
 #include "engine/sound_figures.h"
 #include "engine/tasks/task_table.h"
 
@@ -56,18 +57,10 @@ void evaluate_point(const Scenario& scenario, const Resources& resources, WorkMe
   const TaskEntry& task = task_entry(scenario.task);
   const double copies = task.copies(scenario);
   outcome.metrics.devices = 0;
-  bool sequences_shared = false;
-  each_deployment(scenario, [&](const Deployment& deployment, double devices) {
-    outcome.metrics.devices += devices;
-    sequences_shared = sequences_shared || deployment.parallel.cp > 1;
-  });
+  each_deployment(scenario,
+                  [&](const Deployment&, double devices) { outcome.metrics.devices += devices; });
   outcome.metrics.parameters = parameter_counts(scenario.model).total();
-  if (sequences_shared && !task.shares_sequences) {
-    return outcome.refuse(
-        {ReasonClass::unsupported,
-         "context parallelism (parallel.cp > 1) is modelled for task train only: where a cache of "
-         "keys is shared, decodes exchange queries and results, which nobody has measured here"});
-  }
+  if (auto problem = shared_prompts_problem(scenario)) return outcome.refuse(std::move(*problem));
   Deployed main;
   if (auto problem = deploy(scenario, scenario.calibration, resources.calibrations, copies, main)) {
     return outcome.refuse(std::move(*problem));

@@ -83,6 +83,10 @@ const LeafUse* why_inert(int number, const CanBe& can_be) {
     const bool of_role = main != nullptr && concerns(use, main->path);
     if (!of_role && !concerns(use, leaf.path)) continue;
     const auto holds = [&](const UseCondition& condition) {
+      if (of_role && condition.path == "task" && leaf.path.starts_with("rollout.")) {
+        // It serves, whatever the main deployment does.
+        return std::ranges::find(condition.names, "serve") != condition.names.end();
+      }
       const std::string path = of_role ? beside(leaf, condition.path) : std::string(condition.path);
       return can_hold(condition, path, can_be);
     };

@@ -1,30 +1,15 @@
 // The rules of engine/leaf_use.h, by what they are about.
 #include "engine/leaf_use_rules.h"
 
-#include <string>
 #include <string_view>
 #include <utility>
+
+#include "engine/leaf_use_words.h"
 
 namespace engine {
 namespace {
 
-using Kind = UseCondition::Kind;
-using Names = std::vector<std::string_view>;
-
-UseCondition is(std::string_view path, Names names) {
-  return {.path = path, .kind = Kind::named, .names = std::move(names)};
-}
-UseCondition on(std::string_view path) { return {.path = path, .kind = Kind::switched_on}; }
-UseCondition above(std::string_view path, double bound) {
-  return {.path = path, .kind = Kind::above, .bound = bound};
-}
-UseCondition zero(std::string_view path) { return {.path = path, .kind = Kind::zero}; }
-UseCondition set(std::string_view path) { return {.path = path, .kind = Kind::set}; }
-
-LeafUse of_task(std::string_view path, std::string_view where, Names tasks) {
-  return {path, where, {is("task", std::move(tasks))}};
-}
-LeafUse of_serving(std::string_view path) { return of_task(path, "task is serve", {"serve"}); }
+using namespace leaf_use_words;
 
 // What a step or a request on its own has no use for.
 constexpr std::string_view kServedOnly[] = {
@@ -63,6 +48,7 @@ constexpr std::string_view kNotInTraining[] = {
     "serving.reserved_memory",
     "serving.sampling",
     "serving.two_batch_overlap",
+    "serving.context",
     "serving.attention",
     "serving.decode_parts",
     "quant.kv",
@@ -162,40 +148,6 @@ std::vector<LeafUse> request_uses() {
   };
 }
 
-std::vector<LeafUse> training_uses() {
-  std::vector<LeafUse> uses{
-      {"train.schedule", "parallel.pp is above 1", {above("parallel.pp", 1)}},
-      {"train.overlap",
-       "parallel.dp or parallel.cp is above 1, or train.offload_optimizer is true",
-       {above("parallel.dp", 1), above("parallel.cp", 1), on("train.offload_optimizer")}},
-      {"train.moments",
-       "train.optimizer is adamw, muon or sgd",
-       {is("train.optimizer", {"adamw", "muon", "sgd"})}},
-      {"train.sequence_parallel", "parallel.tp is above 1", {above("parallel.tp", 1)}},
-      {"train.tp_overlap", "parallel.tp is above 1", {above("parallel.tp", 1)}},
-      {"train.tp_overlap", "train.sequence_parallel is true", {on("train.sequence_parallel")}},
-      {"train.context", "parallel.cp is above 1", {above("parallel.cp", 1)}},
-      {"train.document_cv",
-       "train.document_length is above 0",
-       {above("train.document_length", 0)}},
-      {"train.lora_rank", "train.method is lora or qlora", {is("train.method", {"lora", "qlora"})}},
-      {"train.lora_targets",
-       "train.method is lora or qlora",
-       {is("train.method", {"lora", "qlora"})}},
-      {"train.trained_layers",
-       "train.method is last_layers",
-       {is("train.method", {"last_layers"})}},
-      {"train.host_memory_bandwidth",
-       "train.offload_optimizer is true",
-       {on("train.offload_optimizer")}},
-  };
-  for (const std::string_view path :
-       {"train.checkpoint_bandwidth", "train.checkpoint_interval", "train.restart_time"}) {
-    uses.push_back({path, "train.device_mtbf is above 0", {above("train.device_mtbf", 0)}});
-  }
-  return uses;
-}
-
 std::vector<LeafUse> serving_uses() {
   return {
       {"capacity.tolerance", "a limit of capacity.slo asks for a search", {set("capacity.slo")}},
@@ -205,6 +157,7 @@ std::vector<LeafUse> serving_uses() {
        {above("serving.replicas", 1), above("parallel.dp", 1)}},
       {"serving.two_batch_overlap", "parallel.ep is above 1", {above("parallel.ep", 1)}},
       {"serving.all_reduce", "parallel.tp is above 1", {above("parallel.tp", 1)}},
+      {"serving.context", "parallel.cp is above 1", {above("parallel.cp", 1)}},
       {"serving.chunk",
        "serving.policy is sarathi or sglang",
        {is("serving.policy", {"sarathi", "sglang"})}},
@@ -337,6 +290,9 @@ std::vector<LeafUse> role_uses() {
     if (presence.path == "prefill.present") {
       uses.push_back(of_task(leaf.path, "task is request or serve", {"request", "serve"}));
     }
+    if (presence.path == "rollout.present") {
+      uses.push_back(of_task(leaf.path, "task is train", {"train"}));
+    }
     uses.push_back({leaf.path, "that deployment is present", {on(presence.path)}});
   }
   return uses;
@@ -346,8 +302,9 @@ std::vector<LeafUse> role_uses() {
 
 std::vector<LeafUse> leaf_use_rules() {
   std::vector<LeafUse> uses;
-  for (const auto part : {task_uses, role_uses, speculation_uses, draft_uses, unused, step_uses,
-                          arrival_uses, request_uses, serving_uses, replica_uses, training_uses}) {
+  for (const auto part :
+       {task_uses, role_uses, speculation_uses, draft_uses, unused, step_uses, arrival_uses,
+        request_uses, serving_uses, replica_uses, training_uses, rollout_uses}) {
     for (LeafUse& use : part()) uses.push_back(std::move(use));
   }
   return uses;

@@ -56,6 +56,7 @@ struct Scenario : Deployment {
   Task task = Task::step;
   Role prefill;
   Role draft;
+  Role rollout;
   StepShape step;
   RequestShape request;
   Load load;
@@ -95,6 +96,10 @@ struct Scenario : Deployment {
           any_value);
     visit("draft", self.draft,
           "the deployment that proposes tokens (speculation.method draft_model)", any_value);
+    visit("rollout", self.rollout,
+          "the deployment that makes samples to train on (train.rollout), where its layout or its "
+          "devices differ",
+          any_value);
     visit("transfer", self.transfer, "how KV caches get from prefill to the main deployment",
           any_value);
   }
@@ -105,6 +110,7 @@ template <class Self, class Visit>
 void each_role(Self& scenario, Visit&& visit) {
   visit("prefill", scenario.prefill);
   visit("draft", scenario.draft);
+  visit("rollout", scenario.rollout);
 }
 
 // Every present role becomes a copy of the main deployment, before what is stated of it is written.

@@ -13,9 +13,10 @@ enum class DeploymentRole : std::uint8_t {
   main,
   prefill,  // reads prompts for the main one
   draft,    // proposes tokens that the main one verifies
+  rollout,  // makes samples that the main one is trained on
 };
-constexpr std::array<std::string_view, 3> enum_names(DeploymentRole) {
-  return {"main", "prefill", "draft"};
+constexpr std::array<std::string_view, 4> enum_names(DeploymentRole) {
+  return {"main", "prefill", "draft", "rollout"};
 }
 
 }  // namespace engine

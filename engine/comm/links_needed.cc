@@ -9,7 +9,7 @@ namespace {
 // Replicas send nothing to one another unless they share experts.
 std::array<TalkingDevices, 2> talking_groups(const Parallelism& parallel) {
   const bool exchange = parallel.ep > parallel.tp;
-  return {TalkingDevices{parallel.tp * parallel.pp, "one replica needs "},
+  return {TalkingDevices{parallel.devices_of_replica(), "one replica needs "},
           TalkingDevices{exchange ? parallel.ep : 1, "the experts lie on "}};
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/model/context_ops.h"
 #include "engine/model/mixers/mixer.h"
 
 namespace engine {
@@ -15,6 +16,14 @@ constexpr Bytes kCommunicationBuffers{0.45e9};
 double stage_share(const ModelShard& shard) {
   const double layers = double(shard.model->layers);
   return std::ceil(layers / double(shard.parallel.pp)) / layers;
+}
+
+// What one of the devices that read a prompt together keeps of its KV cache: the tokens or the heads that it has. Heads
+// that are fewer than devices are kept by several of them, and a latent is of all heads.
+double kept_share(const ModelShard& shard) {
+  const double parts = double(shard.shared_prompts.devices);
+  if (shard.shared_prompts.exchange != ContextExchange::all_to_all) return 1 / parts;
+  return 1 / std::min(parts, shard.model->is_mla() ? 1 : double(shard.kv_heads));
 }
 
 Bytes weight_bytes(const ModelShard& shard) {
@@ -44,7 +53,8 @@ Bytes weight_bytes(const ModelShard& shard) {
 
 Bytes activation_bytes(const ModelShard& shard, const MemoryBudget& budget) {
   const ModelSpec& model = *shard.model;
-  const double tokens = double(budget.step_tokens);
+  const double together = double(shard.shared_prompts.devices);
+  const double tokens = std::ceil(double(budget.step_tokens) / together);
   // Two copies of the residual stream plus the wider of the attention and the MLP buffers.
   double attention = 0;
   for (const Mixer* mixer : kMixers) {
@@ -52,6 +62,7 @@ Bytes activation_bytes(const ModelShard& shard, const MemoryBudget& budget) {
       attention = std::max(attention, mixer->buffer(shard));
     }
   }
+  if (together > 1) attention += mean_widths(shard).keys * foreign_context(shard.shared_prompts);
   const double gates = model.mlp == MlpKind::gated ? 3 : 2;
   double mlp = shard.layers.dense > 0 ? gates * double(shard.intermediate) : 0;
   if (model.is_moe()) {
@@ -71,7 +82,7 @@ Bytes activation_bytes(const ModelShard& shard, const MemoryBudget& budget) {
 }  // namespace
 
 Footprint footprint_of(const ModelShard& shard, const Device& device, const MemoryBudget& budget) {
-  const bool alone = shard.parallel.tp * shard.parallel.pp == 1 && shard.expert_replicas == 1;
+  const bool alone = shard.parallel.devices_of_replica() == 1 && shard.expert_replicas == 1;
   Footprint footprint{.weights = weight_bytes(shard) + budget.beside,
                       .activations = activation_bytes(shard, budget),
                       .reserved = budget.reserved + (alone ? Bytes{0} : kCommunicationBuffers)};
@@ -87,7 +98,7 @@ Bytes kv_bytes(const ModelShard& shard, double context) {
   for (const Mixer* mixer : kMixers) {
     if (mixer->layers(*shard.model, shard.layers) > 0) numbers += mixer->cached(shard, context);
   }
-  return Bytes{numbers * bytes_of(shard.quant.kv) * stage_share(shard)};
+  return Bytes{numbers * bytes_of(shard.quant.kv) * stage_share(shard) * kept_share(shard)};
 }
 
 }  // namespace engine

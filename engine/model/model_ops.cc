@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/model/context_ops.h"
 #include "engine/model/mixers/mixer.h"
 #include "engine/model/op_builder.h"
 #include "engine/model/passes.h"
@@ -23,7 +24,7 @@ struct Builder : OpBuilder {
                 .pattern = Pattern::send_recv,
                 .bytes = rows * double(model.hidden) * kActivationBytes / double(shard.parallel.tp),
                 .ranks = 2,
-                .stride = shard.parallel.tp});
+                .stride = shard.parallel.tp * shard.shared_prompts.devices});
   }
 
   void mixers() const {
@@ -157,10 +158,9 @@ void halves_ops(const Builder& build) {
   }
 }
 
-}  // namespace
-
-void token_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,
-               OpList& ops) {
+// What one device does with its tokens.
+void own_token_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,
+                   OpList& ops) {
   const double rows = double(batch.tokens() + batch.padding);
   const Builder build{{shard, *shard.model, batch, span.layers, ops, rows}};
   if (span.first) build.embedding();
@@ -177,15 +177,51 @@ void token_ops(const ModelShard& shard, const StageSpan& span, const BatchShape&
   }
 }
 
+bool reads_together(const ModelShard& shard, const BatchShape& batch) {
+  return shard.shared_prompts.devices > 1 && batch.prefill_tokens > 0;
+}
+
+// Attention to prompts that several devices read together, as one of them does it.
+void shared_attention_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,
+                          OpList& ops) {
+  OpList own;
+  for (const Mixer* mixer : kMixers) {
+    if (mixer->layers(*shard.model, span.layers) == 0) continue;
+    mixer->context_ops(shard, span, share_of(batch, shard.shared_prompts), own);
+  }
+  for (const PlannedOp& op : own) {
+    if (std::holds_alternative<AttentionPrefill>(op.op)) {
+      add_shared_attention(op, shard.shared_prompts, ops);
+    } else {
+      ops.add(op);
+    }
+  }
+}
+
+}  // namespace
+
+void token_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,
+               OpList& ops) {
+  if (reads_together(shard, batch)) {
+    own_token_ops(shard, span, share_of(batch, shard.shared_prompts), ops);
+  } else {
+    own_token_ops(shard, span, batch, ops);
+  }
+}
+
 void token_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops) {
   token_ops(shard, {.layers = shard.layers}, batch, ops);
-  const double rows = double(batch.tokens() + batch.padding);
-  const Builder build{{shard, *shard.model, batch, shard.layers, ops, rows}};
+  const bool together = reads_together(shard, batch);
+  const double tokens =
+      double(together ? share_of(batch, shard.shared_prompts).tokens() : batch.tokens());
+  const Builder build{
+      {shard, *shard.model, batch, shard.layers, ops, tokens + double(batch.padding)}};
   build.stage_transfer(double(shard.parallel.pp - 1));
 }
 
 void attention_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,
                    OpList& ops) {
+  if (reads_together(shard, batch)) return shared_attention_ops(shard, span, batch, ops);
   for (const Mixer* mixer : kMixers) {
     if (mixer->layers(*shard.model, span.layers) > 0) mixer->context_ops(shard, span, batch, ops);
   }

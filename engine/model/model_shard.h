@@ -6,6 +6,7 @@
 #include <string>
 
 #include "engine/model/all_reduce.h"
+#include "engine/model/context_sharing.h"
 #include "engine/model/expert_places.h"
 #include "engine/model/model_spec.h"
 #include "engine/model/parallelism.h"
@@ -33,7 +34,8 @@ struct ModelShard {
   AllReduce all_reduce = AllReduce::custom;
   bool two_halves =
       false;  // one half of the tokens computes while the experts of the other exchange
-  bool even_parts = false;  // of decodes: a long one is split into no more parts than others
+  ContextSharing shared_prompts;  // devices that read a prompt together
+  bool even_parts = false;        // of decodes: a long one is split into no more parts than others
 
   bool operator==(const ModelShard&) const = default;
 };

@@ -158,8 +158,10 @@ enum class OpName : std::uint8_t {
   dequantize,
   gradient_offload,
   weight_upload,
+  activation_offload,
+  activation_upload,
 };
-constexpr std::array<std::string_view, 52> enum_names(OpName) {
+constexpr std::array<std::string_view, 54> enum_names(OpName) {
   return {"embedding",
           "input_norm",
           "qkv",
@@ -211,7 +213,9 @@ constexpr std::array<std::string_view, 52> enum_names(OpName) {
           "adapter",
           "dequantize",
           "gradient_offload",
-          "weight_upload"};
+          "weight_upload",
+          "activation_offload",
+          "activation_upload"};
 }
 
 }  // namespace engine

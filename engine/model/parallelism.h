@@ -36,6 +36,7 @@ struct Parallelism {
 
   // The ranges above keep this far from overflow.
   std::int64_t devices() const { return tp * pp * dp * cp; }
+  std::int64_t devices_of_replica() const { return tp * pp * cp; }
 
   bool operator==(const Parallelism&) const = default;
 };

@@ -11,6 +11,7 @@
 #include "engine/base/units.h"
 #include "engine/memory/footprint.h"
 #include "engine/model/all_reduce.h"
+#include "engine/model/context_sharing.h"
 #include "engine/model/sampling.h"
 #include "engine/serving/attention_kernels.h"
 #include "engine/serving/kv_tier_settings.h"
@@ -61,6 +62,7 @@ struct ServingSettings {
   DecodeParts decode_parts = DecodeParts::automatic;
   AllReduce all_reduce = AllReduce::custom;
   bool two_batch_overlap = false;
+  ContextExchange context = ContextExchange::ring;
   bool stepping = false;
   ScalingSettings scaling;
   KvTierSettings tiers;
@@ -135,6 +137,11 @@ struct ServingSettings {
           "while the other's experts exchange (SGLang: --enable-two-batch-overlap, vLLM: "
           "--enable-dbo)",
           any_value);
+    visit(
+        "context", self.context,
+        "how devices that read a prompt together (parallel.cp) get one another's keys and values: "
+        "ring (beside attention), all_gather (before it), all_to_all (whole prompts of some heads)",
+        any_value);
     visit("kernels", self.kernels,
           "engine whose kernels run on a device that was not measured, as in calibration/engines; "
           "empty: well-made ones",

@@ -16,7 +16,9 @@ using CountGrid = OctaveGrid<3>;
 
 // The part that an op belongs to, in a list made for the table of `wanted`. What runs beside an exchange is timed with it.
 Part part_of(const PlannedOp& op, Part wanted) {
-  switch (op.beside.group > 0 ? Grows::exchanged : op.grows) {
+  // But attention to prompts that several devices read, whose exchange is beside it, is the prompts'.
+  const bool beside = op.beside.group > 0 && op.grows != Grows::context;
+  switch (beside ? Grows::exchanged : op.grows) {
     case Grows::tokens:
       return Part::body;
     case Grows::sampled:

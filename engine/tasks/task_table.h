@@ -49,8 +49,8 @@ struct TaskEntry {
   void (*run)(const TaskPoint& point, Outcome& outcome);
   // The task in a line, for `explain`.
   std::string (*headline)(const Scenario& scenario);
-  // Devices may share a sequence (parallel.cp).
-  bool shares_sequences = false;
+  // Devices that a deployment beside the main one adds; null: those of all copies of its layout.
+  double (*devices_beside)(const Scenario& scenario, const Deployment& role) = nullptr;
 };
 
 std::span<const TaskEntry> task_table();
@@ -63,8 +63,11 @@ void each_deployment(const Scenario& scenario, Visit&& visit) {
   visit(static_cast<const Deployment&>(scenario), devices_of(scenario, task.copies(scenario)));
   for (Role Scenario::*const role : task.roles) {
     const Deployment& deployment = (scenario.*role).deployment;
-    if ((scenario.*role).present)
-      visit(deployment, devices_of(deployment, task.copies(deployment)));
+    if (!(scenario.*role).present) continue;
+    const double devices = task.devices_beside != nullptr
+                               ? task.devices_beside(scenario, deployment)
+                               : devices_of(deployment, task.copies(deployment));
+    if (devices > 0) visit(deployment, devices);
   }
   if (drafts_apart(scenario)) {
     const Deployment& draft = scenario.draft.deployment;

@@ -19,17 +19,17 @@ Seconds pass_time(const DeviceTime& device, const HostSettings& host) {
 ChunkKinds::ChunkKinds(const StepContext& context, const TrainSettings& train, std::int64_t chunks,
                        TrainScratch& scratch)
     : context_(context), train_(train), known_(scratch) {
-  std::vector<Chunk> cut;
+  std::vector<LayerChunk> cut;
   cut_into_chunks(*context.shard.model, train, chunks, cut);
   kind_of_.reserve(cut.size());
-  for (const Chunk& chunk : cut) {
+  for (const LayerChunk& chunk : cut) {
     const auto same = std::ranges::find(kinds_, chunk, &ChunkKind::chunk);
     kind_of_.push_back(std::size_t(same - kinds_.begin()));
     if (same == kinds_.end()) kinds_.push_back(placed(chunk));
   }
 }
 
-ChunkKind ChunkKinds::placed(const Chunk& chunk) {
+ChunkKind ChunkKinds::placed(const LayerChunk& chunk) {
   const ModelShard& shard = context_.shard;
   ChunkKind kind{.chunk = chunk};
   kind.states.all = chunk_weights(shard, chunk.span);
@@ -51,6 +51,7 @@ void ChunkKinds::find_times() {
     context_.charge(kWorkOfAStep);
     pass_ops(context_.shard, kind.chunk, train_, ops_);
     time_passes(kind.passes);
+    add_copies(kind);
     add_traffic(kind);
   }
 }
@@ -90,6 +91,18 @@ void ChunkKinds::add_traffic(ChunkKind& kind) const {
   if (kind.chunk.has_gradients()) go_beside(kind.gather + kind.scatter, passes.inputs_time);
 }
 
+void ChunkKinds::add_copies(ChunkKind& kind) const {
+  if (kind.activations.offloaded <= 0) return;
+  ChunkPasses& passes = kind.passes;
+  passes.copies = offload_copies(kind.activations.offloaded,
+                                 {.forward = passes.forward_time,
+                                  .backward = passes.backward_time(),
+                                  .layers = double(kind.chunk.trained.layers.all())},
+                                 train_, context_);
+  passes.forward_time += passes.copies->out.work.exposed();
+  passes.inputs_time += passes.copies->back.work.exposed();
+}
+
 void ChunkKinds::add_rows(std::size_t chunk, double count, Breakdown& rows) {
   pass_ops(context_.shard, (*this)[chunk].chunk, train_, ops_);
   const auto add = [&](const OpList& ops, Phase phase, CallRows& known) {
@@ -101,6 +114,10 @@ void ChunkKinds::add_rows(std::size_t chunk, double count, Breakdown& rows) {
   add(ops_.recomputed, Phase::recompute, known_.forward);
   add(ops_.inputs, Phase::backward, known_.inputs);
   add(ops_.weights, Phase::backward, known_.weights);
+  if (const auto& copies = (*this)[chunk].passes.copies) {
+    rows.add(copies->out, count);
+    rows.add(copies->back, count);
+  }
 }
 
 }  // namespace engine

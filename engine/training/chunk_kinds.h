@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "engine/step/breakdown.h"
 #include "engine/step/step_time.h"
+#include "engine/training/activation_offload.h"
 #include "engine/training/replica_traffic.h"
 #include "engine/training/train_memory.h"
 #include "engine/training/train_ops.h"
@@ -20,13 +22,15 @@ struct ChunkPasses {
   Seconds forward_time, recompute_time, inputs_time, weights_time;
   // Of these: they wait for weights or gradients of other replicas; and traffic that passes beside them.
   Seconds waiting, hidden;
+  // Copies of activations to the host and back, if there are any.
+  std::optional<OffloadCopies> copies;
 
   Seconds backward_time() const { return recompute_time + inputs_time + weights_time; }
   Seconds time() const { return forward_time + backward_time(); }
 };
 
 struct ChunkKind {
-  Chunk chunk;
+  LayerChunk chunk;
   ChunkStates states;
   ChunkPasses passes;
   TrainMemory memory;  // of states
@@ -48,9 +52,10 @@ class ChunkKinds {
   void add_rows(std::size_t chunk, double count, Breakdown& rows);
 
  private:
-  ChunkKind placed(const Chunk& chunk);
+  ChunkKind placed(const LayerChunk& chunk);
   void time_passes(ChunkPasses& passes);
   void add_traffic(ChunkKind& kind) const;
+  void add_copies(ChunkKind& kind) const;
 
   const StepContext& context_;
   const TrainSettings& train_;

@@ -1,11 +1,13 @@
 #include "engine/training/kept_activations.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
+#include "engine/model/context_ops.h"
 #include "engine/model/mixers/mixer.h"
 #include "engine/model/passes.h"
 #include "engine/training/adapters.h"
-#include "engine/training/context_ops.h"
 
 namespace engine {
 namespace {
@@ -95,7 +97,7 @@ class LayerBytes {
 
 }  // namespace
 
-KeptActivations kept_activations(const ModelShard& shard, const Chunk& chunk,
+KeptActivations kept_activations(const ModelShard& shard, const LayerChunk& chunk,
                                  const TrainSettings& train) {
   const double tokens = tokens_of_a_pass(train, shard.parallel);
   const LayerCounts& layers = chunk.trained.layers;
@@ -104,12 +106,20 @@ KeptActivations kept_activations(const ModelShard& shard, const Chunk& chunk,
   const double mixture = layers.mixture > 0 ? tokens * bytes.of_layer(true) : 0;
   KeptActivations activations;
   if (train.recompute == Recompute::full) {
-    activations.kept = double(layers.all()) * tokens * bytes.stream();
-    activations.at_work = std::max(dense, mixture);
+    const double together = double(std::min(train.recompute_layers, layers.all()));
+    activations.kept = layers.all() == 0
+                           ? 0
+                           : std::ceil(double(layers.all()) / together) * tokens * bytes.stream();
+    activations.at_work = together * std::max(dense, mixture);
   } else {
     const double spared = train.recompute == Recompute::attention ? bytes.statistics() : 0;
     activations.kept = double(layers.dense) * dense + double(layers.mixture) * mixture -
                        double(layers.all()) * tokens * spared;
+  }
+  if (train.offload_activations && layers.all() > 0) {
+    // A layer's leave while the next one's are made, and come back while those of the layer after it are used.
+    activations.in_flight = 2 * activations.kept / double(layers.all());
+    activations.offloaded = std::exchange(activations.kept, 0);
   }
   if (chunk.span.last) {
     // In 16 and 32 bits, or these and their gradients in both.
@@ -117,7 +127,7 @@ KeptActivations kept_activations(const ModelShard& shard, const Chunk& chunk,
   }
   if (layers.all() > 0) {
     activations.context =
-        tokens * bytes.key_bytes() *
+        2 * tokens * bytes.key_bytes() *
         foreign_context({.exchange = train.context, .devices = shard.parallel.cp});
   }
   return activations;

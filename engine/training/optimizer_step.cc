@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "engine/training/host_copy.h"
 #include "engine/training/state_bytes.h"
 
 namespace engine {
@@ -26,25 +27,17 @@ Seconds on_the_device(double weights, const StateBytes& bytes, const StepContext
   return time.total();
 }
 
-KernelRow copy_row(OpName name, CopyPath path, double bytes, const StepContext& context) {
-  OpList ops;
-  ops.add(name, path == CopyPath::device_to_host ? Family::copy_d2h : Family::copy_h2d, 1,
-          Copy{.bytes = bytes, .path = path});
-  std::vector<KernelRow> made;
-  device_time(ops, context, Phase::optimizer, &made);
-  return made.front();
-}
-
 // Gradients go to the host while the last backward pass makes them, its processors update the weights, which come back
 // (ZeRO-Offload: Ren et al., 2021). A processor's update is bound by its memory.
 Seconds on_the_host(const Update& update, const StateBytes& bytes, const TrainSettings& train,
                     const StepContext& context, Breakdown& rows) {
   if (update.weights <= 0) return Seconds{0};
-  KernelRow out = copy_row(OpName::gradient_offload, CopyPath::device_to_host,
+  KernelRow out = copy_row({OpName::gradient_offload, CopyPath::device_to_host, Phase::optimizer},
                            update.weights * bytes.gradients, context);
   if (train.overlap) out.work.hidden = std::min(out.work.time, update.backward);
-  const KernelRow back = copy_row(OpName::weight_upload, CopyPath::host_to_device,
-                                  update.weights * bytes.weights, context);
+  const KernelRow back =
+      copy_row({OpName::weight_upload, CopyPath::host_to_device, Phase::optimizer},
+               update.weights * bytes.weights, context);
   const double moved = update.weights * optimizer_traffic(bytes);
   const Seconds working{moved / train.host_memory_bandwidth.value};
   rows.add(out);

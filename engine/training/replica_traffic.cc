@@ -18,6 +18,13 @@ struct Sharers {
   double ranks = 1;
   std::int64_t stride = 1;  // from one replica to the next, in the order of devices
 };
+// Replicas that share things out, and those with the same share in other groups.
+struct Groups {
+  Sharers inside, across;
+};
+Groups groups_of(double replicas, double sharers, std::int64_t stride) {
+  return {{sharers, stride}, {replicas / sharers, stride * std::int64_t(sharers)}};
+}
 void add(OpName name, Pattern pattern, double bytes, const Sharers& sharers, OpList& ops) {
   if (sharers.ranks <= 1 || bytes <= 0) return;
   const Family family = pattern == Pattern::all_reduce       ? Family::all_reduce
@@ -36,18 +43,25 @@ void add(OpName name, Pattern pattern, double bytes, const Sharers& sharers, OpL
 void replica_ops(const Parallelism& parallel, const ChunkStates& states, const TrainSettings& train,
                  ReplicaOps& ops) {
   const StateSharing replicas = replicas_of(parallel);
-  const Sharers dense{replicas.dense, parallel.tp};
-  const Sharers experts{replicas.experts, std::max(parallel.tp, parallel.ep)};
+  const StateSharing sharers = train.zero == 0 ? replicas : sharers_of(parallel, train);
+  const Groups dense = groups_of(replicas.dense, sharers.dense, parallel.tp);
+  const Groups experts =
+      groups_of(replicas.experts, sharers.experts, std::max(parallel.tp, parallel.ep));
   const StateBytes bytes = state_bytes(train);
   const Pattern sum = train.zero == 0 ? Pattern::all_reduce : Pattern::reduce_scatter;
-  add(OpName::gradient_sum, sum, bytes.gradients * states.trained.dense, dense, ops.scatter);
-  add(OpName::gradient_sum, sum, bytes.gradients * states.trained.experts, experts, ops.scatter);
+  const auto sum_up = [&](double gradients, const Groups& groups) {
+    add(OpName::gradient_sum, sum, bytes.gradients * gradients, groups.inside, ops.scatter);
+    add(OpName::gradient_sum, Pattern::all_reduce,
+        bytes.gradients * gradients / groups.inside.ranks, groups.across, ops.scatter);
+  };
+  sum_up(states.trained.dense, dense);
+  sum_up(states.trained.experts, experts);
   if (train.zero == 0) return;
   // Weights that are kept whole come back updated; those that are shared out come for every pass.
   ChunkWeights read{bytes.weights * states.trained.dense, bytes.weights * states.trained.experts};
   if (train.zero == 3) read = weight_bytes(states, train);
-  add(OpName::weight_gather, Pattern::all_gather, read.dense, dense, ops.gather);
-  add(OpName::weight_gather, Pattern::all_gather, read.experts, experts, ops.gather);
+  add(OpName::weight_gather, Pattern::all_gather, read.dense, dense.inside, ops.gather);
+  add(OpName::weight_gather, Pattern::all_gather, read.experts, experts.inside, ops.gather);
 }
 
 Seconds exposed_traffic(Seconds work, Seconds traffic, double layers, bool overlap,

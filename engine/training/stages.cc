@@ -17,7 +17,7 @@ void add_layer(const ModelSpec& model, std::int64_t layer, LayerCounts& counts) 
 }  // namespace
 
 void cut_into_chunks(const ModelSpec& model, const TrainSettings& train, std::int64_t chunks,
-                     std::vector<Chunk>& cut) {
+                     std::vector<LayerChunk>& cut) {
   cut.assign(std::size_t(chunks), {});
   const std::int64_t each = model.layers / chunks, longer = model.layers % chunks;
   const std::int64_t first_longer = (chunks - longer) / 2;
@@ -25,7 +25,7 @@ void cut_into_chunks(const ModelSpec& model, const TrainSettings& train, std::in
       train.method == Method::last_layers ? model.layers - train.trained_layers : 0;
   std::int64_t layer = 0;
   for (std::int64_t c = 0; c < chunks; ++c) {
-    Chunk& chunk = cut[std::size_t(c)];
+    LayerChunk& chunk = cut[std::size_t(c)];
     chunk.span.first = c == 0;
     chunk.span.last = chunk.trained.last = c == chunks - 1;
     // Only who trains all weights trains the embedding.

@@ -11,18 +11,18 @@
 namespace engine {
 
 // A chunk of layers, and the part of it that gradients pass through.
-struct Chunk {
+struct LayerChunk {
   StageSpan span;
   StageSpan trained;
 
   bool has_gradients() const { return trained.layers.all() > 0 || trained.last; }
-  bool operator==(const Chunk&) const = default;
+  bool operator==(const LayerChunk&) const = default;
 };
 
 // Cuts the layers into chunks as equal as can be, the longer ones in the middle: the first chunk has the embedding and
 // the last one the logits beside its layers.
 void cut_into_chunks(const ModelSpec& model, const TrainSettings& train, std::int64_t chunks,
-                     std::vector<Chunk>& cut);
+                     std::vector<LayerChunk>& cut);
 
 // Weights that one device holds of a chunk.
 struct ChunkWeights {

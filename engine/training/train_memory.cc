@@ -13,6 +13,14 @@ StateSharing replicas_of(const Parallelism& parallel) {
   return {replicas, std::max(1.0, replicas / sharing)};
 }
 
+StateSharing sharers_of(const Parallelism& parallel, const TrainSettings& train) {
+  const StateSharing all = replicas_of(parallel);
+  if (train.zero_group == 0) return all;
+  const double group = std::min(all.dense, double(train.zero_group));
+  // Of neighbours that share experts one has a copy of each.
+  return {group, std::clamp(group * all.experts / all.dense, 1.0, all.experts)};
+}
+
 ChunkWeights weight_bytes(const ChunkStates& states, const TrainSettings& train) {
   const double wide = state_bytes(train).weights;
   const ChunkWeights& all = states.all;
@@ -23,9 +31,9 @@ ChunkWeights weight_bytes(const ChunkStates& states, const TrainSettings& train)
           .ends = wide * all.ends};
 }
 
-TrainMemory state_memory(const ChunkStates& states, const Chunk& chunk, const Parallelism& parallel,
-                         const TrainSettings& train) {
-  const StateSharing replicas = replicas_of(parallel);
+TrainMemory state_memory(const ChunkStates& states, const LayerChunk& chunk,
+                         const Parallelism& parallel, const TrainSettings& train) {
+  const StateSharing replicas = sharers_of(parallel, train);
   const StateBytes bytes = state_bytes(train);
   const auto shared = [&](const ChunkWeights& weights, std::int64_t from) {
     const bool out = train.zero >= from;
@@ -33,11 +41,13 @@ TrainMemory state_memory(const ChunkStates& states, const Chunk& chunk, const Pa
            weights.experts / (out ? replicas.experts : 1);
   };
   const ChunkWeights read = weight_bytes(states, train);
-  TrainMemory memory{
-      .weights = Bytes{shared(read, 3)},
-      .gradients = Bytes{bytes.gradients * shared(states.trained, 2)},
-      .optimizer =
-          Bytes{train.offload_optimizer ? 0 : bytes.optimizer() * shared(states.trained, 1)}};
+  TrainMemory memory{.weights = Bytes{shared(read, 3)},
+                     .gradients = Bytes{bytes.gradients * shared(states.trained, 2)},
+                     .optimizer = Bytes{bytes.optimizer() * shared(states.trained, 1)}};
+  if (train.offload_optimizer) {
+    memory.host = memory.optimizer + Bytes{bytes.gradients * shared(states.trained, 1)};
+    memory.optimizer = Bytes{0};
+  }
   if (train.zero == 3) {
     // The layer at work and the next one, with the gradients of the former.
     const double layers = double(std::max<std::int64_t>(1, chunk.span.layers.all()));
@@ -52,8 +62,10 @@ void add_chunk(const TrainMemory& states, const KeptActivations& activations, do
   sum.gradients += states.gradients;
   sum.optimizer += states.optimizer;
   // Logits are gone when the first layer is computed again.
-  const double at_work = std::max(0.0, activations.at_work - activations.logits);
-  sum.activations += Bytes{passes * activations.kept + at_work};
+  const double again = std::max(0.0, activations.at_work - activations.logits);
+  sum.activations += Bytes{passes * activations.kept};
+  sum.at_work = std::max(sum.at_work, Bytes{again + activations.in_flight});
+  sum.host += states.host + Bytes{passes * activations.offloaded};
   sum.logits += Bytes{activations.logits};
   sum.gathered = std::max(sum.gathered, states.gathered);
   sum.context = std::max(sum.context, Bytes{activations.context});

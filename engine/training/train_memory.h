@@ -12,22 +12,27 @@ struct TrainMemory {
   Bytes weights;
   Bytes gradients;
   Bytes optimizer;
-  Bytes activations;  // of all passes that wait for their backward pass, and of the one at work
+  Bytes activations;  // of all passes that wait for their backward pass
+  Bytes at_work;      // activations of the pass at work besides these
   Bytes logits;
   Bytes gathered;  // weights of other replicas, while a layer needs them (ZeRO 3)
   Bytes context;   // keys and values of devices that share the sequence, while a layer needs them
   Bytes reserved;
+  Bytes host;  // in the host's memory, for this device
   Bytes total() const {
-    return weights + gradients + optimizer + activations + logits + gathered + context + reserved;
+    return weights + gradients + optimizer + activations + at_work + logits + gathered + context +
+           reserved;
   }
 };
 
-// Replicas over which states of dense weights and of experts are shared out.
+// Replicas of dense weights and of experts.
 struct StateSharing {
   double dense = 1;
   double experts = 1;
 };
 StateSharing replicas_of(const Parallelism& parallel);
+// Those among which states are shared out (train.zero_group); replicas of other groups hold the same.
+StateSharing sharers_of(const Parallelism& parallel, const TrainSettings& train);
 
 // Weights of a chunk on one device: all of them, and those that are trained.
 struct ChunkStates {
@@ -39,8 +44,8 @@ struct ChunkStates {
 ChunkWeights weight_bytes(const ChunkStates& states, const TrainSettings& train);
 
 // Weights, gradients, optimizer states and gathered weights of one chunk.
-TrainMemory state_memory(const ChunkStates& states, const Chunk& chunk, const Parallelism& parallel,
-                         const TrainSettings& train);
+TrainMemory state_memory(const ChunkStates& states, const LayerChunk& chunk,
+                         const Parallelism& parallel, const TrainSettings& train);
 
 // Of a stage: another of its chunks, with so many passes of it that wait at once.
 void add_chunk(const TrainMemory& states, const KeptActivations& activations, double passes,

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "engine/model/backward_ops.h"
+#include "engine/model/context_ops.h"
 #include "engine/model/passes.h"
 #include "engine/training/adapters.h"
-#include "engine/training/context_ops.h"
 #include "engine/training/kept_activations.h"
 
 namespace engine {
@@ -58,13 +58,7 @@ BatchShape batch_of(const TrainSettings& train, const ModelShard& shard, bool la
   } else {
     add_prefill(batch, train.micro_batch, train.sequence, 0, window);
   }
-  const double sharing = double(shard.parallel.cp);
-  batch.prefill_tokens /= shard.parallel.cp;
-  batch.prefill_pairs /= sharing;
-  batch.prefill_window_pairs /= sharing;
-  batch.prefill_kv_tokens /= sharing;
-  batch.prefill_window_kv_tokens =
-      std::min(batch.prefill_window_kv_tokens, batch.prefill_kv_tokens);
+  if (shard.parallel.cp > 1) batch = share_of(batch, {.devices = shard.parallel.cp});
   batch.sampled = last ? batch.prefill_tokens : 0;
   return batch;
 }
@@ -105,6 +99,18 @@ class Trained {
                                     ops);
       case OpName::experts:
         return add_experts(op, ops);
+      case OpName::expert_dispatch:
+      case OpName::expert_combine:
+        if (train_.expert_overlap) op.beside = {.group = shared_group_of(op.name), .stream = 1};
+        return ops.add(op);
+      case OpName::shared_gate_up:
+      case OpName::shared_activation:
+      case OpName::shared_down:
+        if (train_.expert_overlap) op.beside = {.group = shared_group_of(op.name), .stream = 0};
+        if (train_.has_adapters() && op.name != OpName::shared_activation) {
+          return add_with_adapters(op, train_, ops);
+        }
+        return ops.add(op);
       default:
         if (train_.has_adapters() && !std::holds_alternative<Collective>(op.op) &&
             !std::holds_alternative<Elementwise>(op.op)) {
@@ -167,7 +173,6 @@ class Trained {
   }
 
   // Where products and the collectives between them go on in pieces: groups of one product and its collective; 0: none.
-  // The first two groups are a ring's.
   std::uint8_t group_of(OpName product) const {
     if (!train_.tp_overlap) return 0;
     switch (product) {
@@ -183,6 +188,10 @@ class Trained {
       default:
         return 0;
     }
+  }
+  // Tokens go to routed experts beside the first product of the shared one, and come back beside its second.
+  static std::uint8_t shared_group_of(OpName name) {
+    return name == OpName::expert_combine || name == OpName::shared_down ? 8 : 7;
   }
   // Of as many pieces as there are devices, one has nothing to go beside.
   void add_beside(PlannedOp collective, OpName product, OpList& ops) const {
@@ -232,7 +241,7 @@ void forward_ops(const ModelShard& shard, const StageSpan& span, const TrainSett
 
 }  // namespace
 
-void pass_ops(const ModelShard& shard, const Chunk& chunk, const TrainSettings& train,
+void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSettings& train,
               PassOps& ops) {
   for (OpList* list : {&ops.forward, &ops.recomputed, &ops.inputs, &ops.weights}) list->clear();
   forward_ops(shard, chunk.span, train, ops.forward);

@@ -16,7 +16,7 @@ struct PassOps {
 };
 
 // Without the way to the next stage.
-void pass_ops(const ModelShard& shard, const Chunk& chunk, const TrainSettings& train,
+void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSettings& train,
               PassOps& ops);
 
 // What one stage sends to the next for a micro-batch.

@@ -6,7 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "engine/model/mixers/mixer.h"
+#include "engine/model/context_ops.h"
+#include "engine/training/scaling_law.h"
 
 namespace engine {
 namespace {
@@ -47,21 +48,6 @@ Problem pipeline_problem(const ModelSpec& model, const Parallelism& parallel,
   return std::nullopt;
 }
 
-Problem heads_problem(const ModelSpec& model, const Parallelism& parallel) {
-  const std::int64_t ways = parallel.tp * parallel.cp;
-  const LayerCounts layers = layer_counts(model);
-  for (const Mixer* mixer : kMixers) {
-    if (mixer->layers(model, layers) == 0) continue;
-    if (const auto problem = mixer->indivisible(model, ways)) {
-      return refused(
-          fmt::format("model.{} {} cannot be split {} ways (parallel.tp x parallel.cp, which "
-                      "train.context: all_to_all splits heads over)",
-                      problem->field, problem->count, ways));
-    }
-  }
-  return std::nullopt;
-}
-
 Problem context_problem(const ModelSpec& model, const Parallelism& parallel,
                         const TrainSettings& train) {
   if (parallel.cp == 1) return std::nullopt;
@@ -72,13 +58,7 @@ Problem context_problem(const ModelSpec& model, const Parallelism& parallel,
     return refused(fmt::format("train.sequence {} cannot be split {} ways ({}parallel.cp)",
                                train.sequence, parts, heads ? "" : "2 x "));
   }
-  if (heads) return heads_problem(model, parallel);
-  if (train.context == ContextExchange::ring && model.window > 0) {
-    return Refusal{ReasonClass::unsupported,
-                   "a ring passes on all keys, of which model.window leaves few; train.context: "
-                   "all_gather or all_to_all works with windows"};
-  }
-  return std::nullopt;
+  return sharing_problem(model, parallel, train.context, "train.context");
 }
 
 Problem sequence_problem(const Parallelism& parallel, const TrainSettings& train) {
@@ -96,6 +76,49 @@ Problem method_problem(const ModelSpec& model, const TrainSettings& train) {
                              model.layers));
 }
 
+Problem recompute_problem(const ModelSpec& model, const TrainSettings& train) {
+  if (train.recompute != Recompute::full || train.recompute_layers <= model.layers) {
+    return std::nullopt;
+  }
+  return refused(fmt::format("train.recompute_layers {} exceed model.layers {}",
+                             train.recompute_layers, model.layers));
+}
+
+Problem group_problem(const Parallelism& parallel, const TrainSettings& train) {
+  const std::int64_t replicas = parallel.dp * parallel.cp, group = train.zero_group;
+  if (train.zero == 0 || group == 0) return std::nullopt;
+  if (replicas % group != 0) {
+    return refused(fmt::format("train.zero_group {} does not divide {} replicas (parallel.dp{})",
+                               group, replicas, parallel.cp > 1 ? " x parallel.cp" : ""));
+  }
+  const std::int64_t sharing = std::max<std::int64_t>(1, parallel.ep / parallel.tp);
+  if (group % sharing == 0 || sharing % group == 0) return std::nullopt;
+  return refused(
+      fmt::format("train.zero_group {} cuts through the {} replicas that share experts "
+                  "(parallel.ep / parallel.tp)",
+                  group, sharing));
+}
+
+Problem loss_problem(const ModelSpec& model, const TrainSettings& train) {
+  if (train.scaling_law == ScalingLaw::none) {
+    if (train.loss <= 0) return std::nullopt;
+    return refused("train.loss needs train.scaling_law, by which it follows from tokens");
+  }
+  if (train.tokens <= 0 && train.loss <= 0) return std::nullopt;
+  if (model.is_moe()) {
+    return Refusal{ReasonClass::unsupported,
+                   fmt::format("train.scaling_law {} is of dense models; this one is a mixture",
+                               name_of(train.scaling_law))};
+  }
+  const double parameters = parameter_counts(model).total();
+  const double least = loss_law(train.scaling_law).floor(parameters);
+  if (train.loss <= 0 || train.loss > least) return std::nullopt;
+  return refused(
+      fmt::format("no number of tokens brings this model to train.loss {:g}: by {} a model of "
+                  "{:.3g} parameters stays above {:.4g}",
+                  train.loss, name_of(train.scaling_law), parameters, least));
+}
+
 }  // namespace
 
 std::optional<Refusal> train_problem(const ModelSpec& model, const Parallelism& parallel,
@@ -104,7 +127,10 @@ std::optional<Refusal> train_problem(const ModelSpec& model, const Parallelism& 
   if (auto problem = pipeline_problem(model, parallel, train)) return problem;
   if (auto problem = context_problem(model, parallel, train)) return problem;
   if (auto problem = sequence_problem(parallel, train)) return problem;
-  return method_problem(model, train);
+  if (auto problem = method_problem(model, train)) return problem;
+  if (auto problem = recompute_problem(model, train)) return problem;
+  if (auto problem = group_problem(parallel, train)) return problem;
+  return loss_problem(model, train);
 }
 
 }  // namespace engine

@@ -20,6 +20,13 @@ TrainSettings settings_of_passes(TrainSettings train) {
   train.overlap = any.overlap;
   train.reserved_memory = any.reserved_memory;
   train.tokens = any.tokens;
+  train.recompute_layers = any.recompute_layers;
+  train.zero_group = any.zero_group;
+  train.offload_activations = any.offload_activations;
+  train.link_jitter = any.link_jitter;
+  train.deadline = any.deadline;
+  train.scaling_law = any.scaling_law;
+  train.loss = any.loss;
   return train;
 }
 

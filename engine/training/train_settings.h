@@ -8,6 +8,8 @@
 #include "engine/base/enum_names.h"
 #include "engine/base/fields.h"
 #include "engine/base/units.h"
+#include "engine/model/context_sharing.h"
+#include "engine/training/rollout_settings.h"
 
 namespace engine {
 
@@ -30,16 +32,6 @@ enum class Recompute : std::uint8_t {
 };
 constexpr std::array<std::string_view, 3> enum_names(Recompute) {
   return {"none", "attention", "full"};
-}
-
-// How devices that share a sequence (parallel.cp) come by one another's keys and values.
-enum class ContextExchange : std::uint8_t {
-  ring,        // they go from neighbour to neighbour, beside attention
-  all_gather,  // every device gathers all of them before attention
-  all_to_all,  // each device gets whole sequences of some heads
-};
-constexpr std::array<std::string_view, 3> enum_names(ContextExchange) {
-  return {"ring", "all_gather", "all_to_all"};
 }
 
 // Which weights are trained.
@@ -68,6 +60,12 @@ constexpr std::array<std::string_view, 5> enum_names(Optimizer) {
 enum class StateFormat : std::uint8_t { fp32, bf16, none };
 constexpr std::array<std::string_view, 3> enum_names(StateFormat) {
   return {"fp32", "bf16", "none"};
+}
+
+// A published law of the loss that a dense model reaches (engine/training/scaling_law.h).
+enum class ScalingLaw : std::uint8_t { none, hoffmann_2022, besiroglu_2024 };
+constexpr std::array<std::string_view, 3> enum_names(ScalingLaw) {
+  return {"none", "hoffmann_2022", "besiroglu_2024"};
 }
 
 struct TrainSettings {
@@ -103,6 +101,15 @@ struct TrainSettings {
   BytesPerSecond checkpoint_bandwidth{100e9};
   Seconds checkpoint_interval;
   Seconds restart_time{600};
+  std::int64_t recompute_layers = 1;
+  std::int64_t zero_group = 0;
+  bool offload_activations = false;
+  bool expert_overlap = false;
+  double link_jitter = 0;
+  Seconds deadline;
+  ScalingLaw scaling_law = ScalingLaw::none;
+  double loss = 0;
+  RolloutSettings rollout;
 
   bool has_adapters() const { return method == Method::lora || method == Method::qlora; }
 
@@ -197,6 +204,38 @@ struct TrainSettings {
           non_negative);
     visit("restart_time", self.restart_time,
           "from a failure until the run goes on from its last checkpoint", non_negative);
+    visit("recompute_layers", self.recompute_layers,
+          "recompute full: layers that are computed again together, from the input of their first "
+          "one, which alone is kept",
+          at_least(1));
+    visit("zero_group", self.zero_group,
+          "neighbouring replicas among which zero shares things out, each group with a whole copy "
+          "(hybrid sharding, as within a node); 0: all replicas are one group",
+          non_negative);
+    visit("offload_activations", self.offload_activations,
+          "activations wait for their backward pass in the host's memory; train.overlap: they are "
+          "copied beside other layers' work",
+          any_value);
+    visit("expert_overlap", self.expert_overlap,
+          "tokens travel to routed experts and back while the shared expert computes", any_value);
+    visit("link_jitter", self.link_jitter,
+          "deviation of the time that one device's exposed communication takes over its mean; all "
+          "wait for the slowest",
+          non_negative);
+    visit("deadline", self.deadline,
+          "time that the run may take: finish_probability says how likely it does; 0: none",
+          non_negative);
+    visit("scaling_law", self.scaling_law,
+          "published law by which a dense model's loss follows from its parameters and tokens: "
+          "hoffmann_2022 (Chinchilla), besiroglu_2024 (its replication)",
+          any_value);
+    visit("loss", self.loss,
+          "loss that the run is to reach by scaling_law, which then says how many tokens that "
+          "takes; 0: train.tokens are stated",
+          non_negative);
+    visit("rollout", self.rollout,
+          "reinforcement learning: samples that the model makes, and is then trained on",
+          any_value);
   }
 
   bool operator==(const TrainSettings&) const = default;

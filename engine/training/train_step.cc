@@ -34,6 +34,7 @@ class TrainStep {
     const Pipeline pipeline = pipeline_of();
     context_.charge(work_of(pipeline));
     const PipelineTime time = pipeline_time(pipeline);
+    step.forward_alone = forward_alone(pipeline);
     const std::size_t stage = busiest_stage();
     add_passes(stage, step, rows);
     step.bubble = std::max(Seconds{0}, time.total - step.forward - step.backward);
@@ -56,7 +57,7 @@ class TrainStep {
   }
 
   Pipeline pipeline_of() {
-    const bool put_off = train_.schedule == Schedule::zero_bubble;
+    const bool put_off = train_.schedule == Schedule::zero_bubble && parallel_.pp > 1;
     times_.clear();
     for (std::size_t c = 0; c < chunks_.size(); ++c) {
       const ChunkPasses& passes = chunks_[c].passes;
@@ -71,6 +72,18 @@ class TrainStep {
                       .chunks = times_};
     if (parallel_.pp > 1) pipeline.send = send_time(context_, train_);
     return pipeline;
+  }
+
+  Seconds forward_alone(const Pipeline& pipeline) const {
+    Seconds through, slowest;
+    for (std::size_t stage = 0; stage < std::size_t(parallel_.pp); ++stage) {
+      Seconds forward;
+      each_chunk(stage, [&](std::size_t c) { forward += chunks_[c].passes.forward_time; });
+      through += forward;
+      slowest = std::max(slowest, forward);
+    }
+    return through + slowest * double(micro_batches_ - 1) +
+           pipeline.send * double(parallel_.pp - 1);
   }
 
   std::size_t busiest_stage() const {
@@ -105,7 +118,7 @@ class TrainStep {
   }
 
   double updated_weights(std::size_t stage) const {
-    const StateSharing replicas = replicas_of(parallel_);
+    const StateSharing replicas = sharers_of(parallel_, train_);
     double weights = 0;
     each_chunk(stage, [&](std::size_t c) {
       const ChunkWeights& trained = chunks_[c].states.trained;

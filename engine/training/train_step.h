@@ -19,7 +19,8 @@ struct TrainStepTime {
   Seconds backward;  // recomputation included
   Seconds recompute;
   Seconds optimizer;
-  Seconds bubble;  // stages wait for one another
+  Seconds bubble;         // stages wait for one another
+  Seconds forward_alone;  // all micro-batches forward through all stages, and nothing else
   // Gradients and weights that travel between replicas: what the step waits for, and what passes beside its work.
   Seconds exposed;
   Seconds hidden;

@@ -55,10 +55,16 @@ axes:
       - {name: looked up, base: {speculation: {method: ngram, tokens: 3, acceptance: 0.5}}}
       - {name: heads, base: {speculation: {method: heads, tokens: 3, acceptance: 0.5}}}
       - {name: added layer, base: {task: serve, speculation: {method: mtp, tokens: 2, acceptance: 0.7}}}
+      - {name: parts, base: {parallel.cp: 4, step: {phase: prefill, batch: 1, prompt: 9000}}}
+      - {name: parts elsewhere, base: {task: request, request: {batch: 1, prompt: 9000, output: 5}, prefill: {parallel: {cp: 4}}}}
       - {name: request, base: {task: request, request: {batch: 2, prompt: 9000, cached: 100, output: 20}}}
       - {name: train, base: {task: train, parallel: {tp: 2, pp: 4, dp: 4}, cluster: {devices_per_node: 8}, train: {sequence: 2048, global_batch: 64, zero: 1, sequence_parallel: true, tokens: 1e12}}}
       - {name: rounds, base: {task: train, parallel: {pp: 4, dp: 2}, train: {sequence: 2048, global_batch: 32, schedule: interleaved, virtual_stages: 2, recompute: full, zero: 3, fused: false}}}
       - {name: shared, base: {task: train, parallel: {tp: 2, cp: 4, dp: 2}, train: {sequence: 8192, global_batch: 8, document_length: 1000, document_cv: 0.5, method: lora, device_mtbf: 1e8 s, jitter: 0.02}}}
+      - {name: groups, base: {task: train, model: deepseek-v3, parallel: {dp: 64, ep: 16, pp: 4}, train: {sequence: 1024, global_batch: 64, method: lora, zero: 2, zero_group: 16, offload_activations: true, expert_overlap: true, recompute: full, recompute_layers: 2}}}
+      - {name: planned, base: {task: train, parallel: {tp: 2, dp: 4}, train: {sequence: 1024, global_batch: 8, scaling_law: hoffmann_2022, loss: 2.2, deadline: 1e6 s, link_jitter: 0.1, jitter: 0.01}}}
+      - {name: learned, base: {task: train, parallel: {tp: 2, dp: 4}, train: {sequence: 1024, global_batch: 8, zero: 1, rollout: {prompts: 4, samples: 2, lengths: {distribution: lognormal, prompt: 200, output: 50, correlation: 0.5}}}, rollout: {parallel: {tp: 1, dp: 1}, serving: {max_num_seqs: 2}}}}
+      - {name: learned apart, base: {task: train, parallel: {tp: 2, dp: 4}, train: {sequence: 1024, global_batch: 8, zero: 1, rollout: {prompts: 4, samples: 2, colocated: false, lengths: {distribution: zipf, prompt: 200, output: 50, prompt_max: 400, output_max: 90}}}, rollout: {parallel: {tp: 1, dp: 1}, serving: {prefix_caching: true, replicas: 2}}}}
       - {name: tail, base: {task: train, parallel: {dp: 2}, train: {sequence: 1024, global_batch: 8, method: last_layers, trained_layers: 3, offload_optimizer: true}}}
       - {name: serve, base: {task: serve, host: {step_overhead: 3 ms, asynchronous: false}, slo: {ttft_p99: 200 ms}, output: {requests: true, timeline: 100 ms, timeline_moments: 20}}}
       - {name: intervals, base: {task: serve, output.intervals: true, slo: {tpot_mean: 10 ms}}}
@@ -128,6 +134,19 @@ Scenario with_draft(Scenario scenario) {
   return scenario;
 }
 
+// Served points, as the deployment that makes samples to train adapters on.
+Scenario with_rollout(Scenario scenario) {
+  scenario.task = engine::Task::train;
+  scenario.train.sequence = 512;
+  scenario.train.global_batch = 4 * scenario.parallel.dp;
+  scenario.train.method = engine::Method::lora;
+  scenario.train.rollout = {.prompts = 6, .samples = 3, .lengths = {.prompt = 300, .output = 40}};
+  scenario.train.rollout.colocated = false;
+  scenario.rollout.present = true;
+  engine::fill_roles(scenario);
+  return scenario;
+}
+
 struct Points {
   std::vector<std::string> names;
   std::vector<Scenario> scenarios;
@@ -158,7 +177,10 @@ const Points& points() {
       builder.build(i, point);
       const std::string& name = spec->space.label_columns()[0].values[std::size_t(point.labels[0])];
       add(name, point.scenario);
-      if (point.scenario.task == engine::Task::step &&
+      if (name == "decode" || name == "sarathi" || name == "sessions") {
+        add(name + ", with samples", with_rollout(point.scenario));
+      }
+      if (point.scenario.task == engine::Task::step && point.scenario.parallel.cp == 1 &&
           point.scenario.device.scale_out.bandwidth.value > 0) {
         add(name + ", prompts elsewhere", with_reader(point.scenario));
         add(name + ", with a draft", with_draft(point.scenario));
@@ -279,11 +301,16 @@ bool moves(const Leaf& leaf, std::size_t point) {
   return false;
 }
 
+// Who makes samples serves them, and other points hold every field of a deployment that serves to this law.
+bool held_as_main(const Leaf& leaf) {
+  return leaf.path.starts_with("rollout.") && leaf.presence >= 0 && !said_to_count_nowhere(leaf);
+}
+
 TEST(EveryKnob, MovesSomethingOrSaysThatItDoesNot) {
   const std::vector<Leaf>& leaves = engine::leaf_table().leaves;
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     const Leaf& leaf = leaves[i];
-    if (!is_knob(leaf)) continue;
+    if (!is_knob(leaf) || held_as_main(leaf)) continue;
     bool moved = false;
     for (std::size_t p = 0; p < points().scenarios.size() && !moved; ++p) {
       moved = engine::why_inert(int(i), points().scenarios[p]) == nullptr && moves(leaf, p);

@@ -316,8 +316,10 @@ TEST(TrainLaws, StepsWaitForTheSlowest) {
             one.iteration_time_p99 / one.iteration_time_p50);
 }
 
-// Published: 16,384 H100s train Llama 3 405B at 400 TFLOP/s each (Llama Team, The Llama 3 Herd of Models, table 4: 16,384
-// GPUs, TP 8, PP 16, DP 128, 8,192 tokens, 16 million tokens a batch).
+// Published: 16,384 H100s of 80 GB train Llama 3 405B at 400 TFLOP/s each (Llama Team, The Llama 3 Herd of Models, table
+// 4: TP 8, PP 16, DP 128, 8,192 tokens, 16 million tokens a batch; section 3.3: gradients and optimizer states are shared
+// out, stages interleave, the first and the last chunk have a layer less, nothing is computed again). How many chunks a
+// stage has is not published: with four, those between the ends have two layers.
 TEST(TrainLaws, Llama405BRunsAsPublished) {
   Scenario scenario = toys::shipped("models", "llama-3.1-405b");
   scenario.device = toys::shipped("devices", "h100-sxm").device;
@@ -327,16 +329,16 @@ TEST(TrainLaws, Llama405BRunsAsPublished) {
                     .micro_batch = 1,
                     .global_batch = 2048,
                     .schedule = Schedule::interleaved,
-                    .virtual_stages = 7,
-                    .zero = 1,
+                    .zero = 2,
                     .sequence_parallel = true};
-  // Their engine frees more activations than ours is said to: this is about speed.
-  scenario.device.memory_capacity = Bytes{160e9};
   scenario.cluster.scale_out = toys::shipped("links", "infiniband-ndr-400").device.scale_up;
-  const Outcome outcome = evaluate(scenario, toys::transfer_resources());
-  ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
-  const double tflops = outcome.metrics.model_flops_utilization * 989;
-  EXPECT_NEAR(tflops, 400, 60);
+  for (const std::int64_t chunks : {4, 5, 6, 7}) {
+    scenario.train.virtual_stages = chunks;
+    const Outcome outcome = evaluate(scenario, toys::transfer_resources());
+    ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+    EXPECT_LT(outcome.metrics.peak_memory.value, 80e9);
+    EXPECT_NEAR(outcome.metrics.model_flops_utilization * 989, 400, 40) << chunks;
+  }
 }
 
 }  // namespace

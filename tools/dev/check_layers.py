@@ -35,7 +35,7 @@ ROOMS = {
     "engine/serving": ["engine/base", "engine/hardware", "engine/model", "engine/comm",
                        "engine/memory", "engine/step", "engine/workload"],
     "engine/training": ["engine/base", "engine/hardware", "engine/model", "engine/memory",
-                        "engine/step", "engine/comm"],
+                        "engine/step", "engine/comm", "engine/workload"],
     "engine/economics": ["engine/base", "engine/hardware"],
     "engine": ENGINE,
     "sweep/input": ["engine/base"],

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "results/text_table.h"
+#include "tools/calibrate/tables/model_columns.h"
 #include "tools/calibrate/tables/table_row.h"
 #include "tools/validate_serving/named_specs.h"
 
@@ -81,6 +82,7 @@ void take_megatron_settings(const TableRow& row, TrainingRun& run) {
     scenario.quant.weights = scenario.quant.activations = engine::Dtype::fp8;
   }
   run.not_stated = "recomputation, format of gradients and optimizer states, kind of fp8 scaling";
+  if (parallel.tp > 1) run.not_stated += ", whether tensor-parallel collectives are overlapped";
   if (row.text("section") == "LoRA Performance") {
     train.method = engine::Method::lora;
     run.not_stated += ", rank and targets of adapters, packing";
@@ -179,14 +181,7 @@ Result<std::vector<MeasuredStep>> measured_steps(const fs::path& file,
     scenario.device = device->device;
     scenario.host = host->host;
     engine::ModelSpec& model = scenario.model;
-    model.name = row.text("model");
-    model.layers = row.count("layers");
-    model.hidden = row.count("hidden");
-    model.heads = row.count("q_heads");
-    model.kv_heads = row.count("kv_heads");
-    model.head_dim = row.count("head_dim");
-    model.intermediate = row.count("inter");
-    model.vocabulary = row.count("vocabulary");
+    model = model_of_columns(row);
     model.mlp = row.count("gated") == 1 ? engine::MlpKind::gated : engine::MlpKind::plain;
     scenario.train = {.sequence = row.count("sequence"),
                       .micro_batch = row.count("micro_batch"),

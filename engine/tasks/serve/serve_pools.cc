@@ -21,7 +21,7 @@ std::int64_t longest_of(const ModelSpec& model) {
 void add_tiers(const KvTierSettings& tiers, PoolSetup& pool) {
   const ModelShard& shard = pool.context.shard;
   const double per_device = kv_bytes(shard, 1).value;
-  const double per_token = per_device * double(shard.parallel.tp * shard.parallel.pp);
+  const double per_token = per_device * double(shard.parallel.devices_of_replica());
   const double per_block = per_token * double(pool.settings.block_size);
   const BytesPerSecond link = tiers.host_bandwidth.value > 0
                                   ? tiers.host_bandwidth

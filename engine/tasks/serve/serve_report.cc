@@ -100,7 +100,7 @@ void report_device_use(const ServePools& pools, const ServingSim& sim, Outcome& 
     const ModelShard& shard = pool.context.shard;
     const Device& device = pool.context.device;
     // Rows are of one device of a replica.
-    const double devices = double(shard.parallel.tp * shard.parallel.pp);
+    const double devices = double(shard.parallel.devices_of_replica());
     const double seconds = devices * replica_seconds(sim, pool, i);
     const Dtype dtype = compute_dtype(shard.quant.weights, shard.quant.activations);
     could_flops += matrix_peak(device, dtype) * Seconds{seconds};
@@ -157,7 +157,7 @@ void report_pools(const ServePools& pools, const ServingSim& sim, Metrics& metri
   if (pools.pools().size() == 1) return;
   const PoolSetup& readers = pools.pools()[1];
   const ModelShard& shard = readers.context.shard;
-  metrics.prefill_devices = double(readers.replicas * shard.parallel.tp * shard.parallel.pp);
+  metrics.prefill_devices = double(readers.replicas * shard.parallel.devices_of_replica());
   metrics.prefill_batch_mean = mean_batch(sim.stats().pool(1));
   metrics.prefill_kv_peak = sim.stats().pool(1).kv_peak / double(readers.kv_blocks);
   if (sim.stats().pool(1).busy + sim.idle_seconds(1) > 0) {
@@ -183,7 +183,8 @@ void report_scaling(const ServePools& pools, const ServingSim& sim, Metrics& met
   double device_seconds = 0;
   for (std::size_t i = 0; i < pools.pools().size(); ++i) {
     const Parallelism& layout = pools.pools()[i].context.shard.parallel;
-    device_seconds += sim.scaler(i).on_seconds(sim.makespan()) * double(layout.tp * layout.pp);
+    device_seconds +=
+        sim.scaler(i).on_seconds(sim.makespan()) * double(layout.devices_of_replica());
   }
   metrics.device_hours = device_seconds / 3600;
   if (!sim.scaler(0).follows_load()) return;

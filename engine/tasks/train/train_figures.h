@@ -48,11 +48,26 @@ struct TrainFigures {
   Seconds checkpoint_every{kNoValue};
   double run_failures = kNoValue;
   double training_goodput = kNoValue;
+  Seconds offload_exposed_time{kNoValue};
+  Seconds offload_hidden_time{kNoValue};
+  Bytes host_memory{kNoValue};
+  Seconds run_time_p95{kNoValue};
+  double finish_probability = kNoValue;
+  double run_tokens = kNoValue;
+  double run_loss = kNoValue;
+  Seconds rollout_time{kNoValue};
+  Seconds scoring_time{kNoValue};
+  Seconds update_time{kNoValue};
+  Seconds weight_transfer_time{kNoValue};
+  double update_steps = kNoValue;
+  double rollout_tokens_per_s = kNoValue;
+  double samples_per_s = kNoValue;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("iteration_time", self.iteration_time,
-          "task train: time of one optimizer step over the global batch");
+          "task train: time of one optimizer step over the global batch; with train.rollout of one "
+          "iteration: samples, scores, update and transfer of weights");
     visit("iteration_time_low", self.iteration_time_low,
           "task train: lower end of the 90% interval of the time of one optimizer step");
     visit("iteration_time_high", self.iteration_time_high,
@@ -138,6 +153,43 @@ struct TrainFigures {
     visit("run_failures", self.run_failures, "task train: failures to expect in run_time");
     visit("training_goodput", self.training_goodput,
           "task train: share of run_time that is work which no failure undoes");
+    visit("offload_exposed_time", self.offload_exposed_time,
+          "task train: time in which one device of the busiest stage waits for activations on "
+          "their way to or from the host (train.offload_activations)");
+    visit("offload_hidden_time", self.offload_hidden_time,
+          "task train: copies of activations to and from the host that pass beside other work");
+    visit("host_memory", self.host_memory,
+          "task train: activations and optimizer states in the host's memory, for the device whose "
+          "own memory is fullest");
+    visit("run_time_p95", self.run_time_p95,
+          "task train: time in which 95 of 100 such runs end, where train.jitter, "
+          "train.link_jitter or train.device_mtbf make runs differ");
+    visit("finish_probability", self.finish_probability,
+          "task train: probability that the run ends within train.deadline, from jitter and "
+          "failures alone");
+    visit("run_tokens", self.run_tokens,
+          "task train: tokens of the whole run: train.tokens, or those that train.loss takes");
+    visit("run_loss", self.run_loss,
+          "task train: loss after run_tokens by train.scaling_law, in nats per token of that law's "
+          "data");
+    visit("rollout_time", self.rollout_time,
+          "task train with train.rollout: from the first prompt to the last answer of one "
+          "iteration");
+    visit("scoring_time", self.scoring_time,
+          "task train with train.rollout: forward passes over all samples besides the update");
+    visit("update_time", self.update_time,
+          "task train with train.rollout: all optimizer steps of one iteration");
+    visit("weight_transfer_time", self.weight_transfer_time,
+          "task train with train.rollout: new weights on their way to where samples are made, and "
+          "states of training to the host and back");
+    visit("update_steps", self.update_steps,
+          "task train with train.rollout: optimizer steps of one iteration");
+    visit("rollout_tokens_per_s", self.rollout_tokens_per_s,
+          "task train with train.rollout: tokens of answers that are made in a second of "
+          "rollout_time, all devices");
+    visit("samples_per_s", self.samples_per_s,
+          "task train with train.rollout: samples made and learned from, per second of "
+          "iteration_time");
   }
 };
 

@@ -2,16 +2,22 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
+#include "engine/base/random.h"
 #include "engine/comm/links_needed.h"
 #include "engine/feasibility.h"
 #include "engine/kernels/gemm.h"
 #include "engine/kernels/power.h"
 #include "engine/step/interval.h"
 #include "engine/tasks/report_price.h"
+#include "engine/tasks/train/rollout.h"
+#include "engine/tasks/train/rollout_report.h"
 #include "engine/training/long_run.h"
+#include "engine/training/scaling_law.h"
 #include "engine/training/train_problem.h"
 #include "engine/training/train_step.h"
 
@@ -23,15 +29,16 @@ std::string in_gb(Bytes bytes) { return fmt::format("{:.2f} GB", bytes.value / 1
 void report_memory(const TrainStepTime& step, const Device& device, Metrics& metrics) {
   const TrainMemory& memory = step.memory;
   metrics.weights = memory.weights;
-  metrics.activations = memory.activations + memory.logits;
+  metrics.activations = memory.activations + memory.at_work + memory.logits;
   metrics.reserved = memory.reserved;
   metrics.memory_used = metrics.peak_memory = memory.total();
   metrics.gradient_memory = memory.gradients;
   metrics.optimizer_memory = memory.optimizer;
-  metrics.kept_activation_memory = memory.activations;
+  metrics.kept_activation_memory = memory.activations + memory.at_work;
   metrics.logit_memory = memory.logits;
   metrics.gathered_memory = memory.gathered;
   metrics.context_memory = memory.context;
+  if (memory.host.value > 0) metrics.host_memory = memory.host;
   metrics.peak_stage = double(step.peak_stage);
   if (memory.total() <= device.memory_capacity) {
     metrics.memory_free = device.memory_capacity - memory.total();
@@ -46,8 +53,8 @@ std::optional<Refusal> memory_problem(const TrainStepTime& step, const Device& d
       fmt::format("stage {} does not fit: weights {}, gradients {}, optimizer {}, activations {}, "
                   "logits {} and the rest {} exceed {} by {}",
                   step.peak_stage, in_gb(memory.weights), in_gb(memory.gradients),
-                  in_gb(memory.optimizer), in_gb(memory.activations), in_gb(memory.logits),
-                  in_gb(memory.gathered + memory.context + memory.reserved),
+                  in_gb(memory.optimizer), in_gb(memory.activations + memory.at_work),
+                  in_gb(memory.logits), in_gb(memory.gathered + memory.context + memory.reserved),
                   in_gb(device.memory_capacity), in_gb(memory.total() - device.memory_capacity))};
 }
 
@@ -82,7 +89,7 @@ void report_times(const Scenario& scenario, const TrainStepTime& step, Outcome& 
 }
 
 // What the rows of one device of the busiest stage spend on what.
-enum class Purpose : std::uint8_t { other, tensor, context, expert, cast };
+enum class Purpose : std::uint8_t { other, tensor, context, expert, cast, offload };
 Purpose purpose_of(OpName name) {
   switch (name) {
     case OpName::attention_reduce:
@@ -101,6 +108,9 @@ Purpose purpose_of(OpName name) {
     case OpName::cast_transpose:
     case OpName::dequantize:
       return Purpose::cast;
+    case OpName::activation_offload:
+    case OpName::activation_upload:
+      return Purpose::offload;
     default:
       return Purpose::other;
   }
@@ -108,7 +118,7 @@ Purpose purpose_of(OpName name) {
 
 void report_purposes(const Scenario& scenario, const TrainStepTime& step, Outcome& outcome) {
   Metrics& metrics = outcome.metrics;
-  std::array<Work, 5> sums;
+  std::array<Work, 6> sums;
   Joules energy;
   Seconds timed, at_rest = step.bubble;
   for (const KernelRow& row : outcome.kernels) {
@@ -123,6 +133,10 @@ void report_purposes(const Scenario& scenario, const TrainStepTime& step, Outcom
   metrics.context_hidden_time = sum(Purpose::context).hidden;
   metrics.expert_exchange_time = sum(Purpose::expert).exposed();
   metrics.cast_time = sum(Purpose::cast).exposed();
+  if (scenario.train.offload_activations) {
+    metrics.offload_exposed_time = sum(Purpose::offload).exposed();
+    metrics.offload_hidden_time = sum(Purpose::offload).hidden;
+  }
   const Interval kernels = interval_of(outcome.kernels);
   // What stages and replicas wait for one another grows and shrinks with their kernels.
   metrics.iteration_time_low = step.iteration * (kernels.low / timed);
@@ -132,11 +146,16 @@ void report_purposes(const Scenario& scenario, const TrainStepTime& step, Outcom
   metrics.iteration_energy = energy * metrics.devices;
 }
 
+FailingRun failing_run(const TrainSettings& train, const TrainStepTime& step,
+                       const Metrics& metrics) {
+  return {.between_failures = train.device_mtbf / metrics.devices,
+          .checkpoint = step.checkpoint / train.checkpoint_bandwidth,
+          .restart = train.restart_time};
+}
+
 void report_failures(const TrainSettings& train, const TrainStepTime& step, Metrics& metrics) {
   if (train.device_mtbf.value <= 0) return;
-  const FailingRun run{.between_failures = train.device_mtbf / metrics.devices,
-                       .checkpoint = step.checkpoint / train.checkpoint_bandwidth,
-                       .restart = train.restart_time};
+  const FailingRun run = failing_run(train, step, metrics);
   metrics.checkpoint_size = step.checkpoint;
   metrics.checkpoint_time = run.checkpoint;
   metrics.checkpoint_every =
@@ -144,14 +163,43 @@ void report_failures(const TrainSettings& train, const TrainStepTime& step, Metr
   metrics.training_goodput = goodput(run, metrics.checkpoint_every);
 }
 
+bool jitters(const TrainSettings& train) { return train.jitter > 0 || train.link_jitter > 0; }
+
+// A step waits for the slowest device, and for the slowest of their links beside it.
 void report_jitter(const TrainSettings& train, Metrics& metrics) {
-  if (train.jitter <= 0) return;
+  if (!jitters(train)) return;
   const auto at = [&](double quantile) {
-    return metrics.iteration_time * slowest_factor(train.jitter, metrics.devices, quantile);
+    const double links = slowest_factor(train.link_jitter, metrics.devices, quantile) - 1;
+    return metrics.iteration_time * slowest_factor(train.jitter, metrics.devices, quantile) +
+           metrics.communication_time * links;
   };
   metrics.iteration_time_p50 = at(0.5);
   metrics.iteration_time_p95 = at(0.95);
   metrics.iteration_time_p99 = at(0.99);
+}
+
+// How runs of so many steps differ: by their steps, and by their failures.
+RunTimes run_times(const TrainSettings& train, const TrainStepTime& step, double steps,
+                   const Metrics& metrics) {
+  RunTimes times{.mean = metrics.run_time, .deviation = Seconds{0}};
+  double square = 0;
+  if (jitters(train)) {
+    const double of_a_step =
+        (metrics.iteration_time_p95 - metrics.iteration_time_p50).value / normal_quantile(0.95);
+    square += steps * of_a_step * of_a_step;
+  }
+  if (train.device_mtbf.value > 0) {
+    const Seconds failing = deviation_by_failures(failing_run(train, step, metrics),
+                                                  metrics.checkpoint_every, metrics.run_failures);
+    square += failing.value * failing.value;
+  }
+  times.deviation = Seconds{std::sqrt(square)};
+  return times;
+}
+
+double tokens_of_run(const TrainSettings& train, double parameters) {
+  return train.loss > 0 ? loss_law(train.scaling_law).tokens_for(parameters, train.loss)
+                        : train.tokens;
 }
 
 void report_run(const Scenario& scenario, const TrainStepTime& step, Metrics& metrics) {
@@ -161,14 +209,32 @@ void report_run(const Scenario& scenario, const TrainStepTime& step, Metrics& me
   metrics.output = TokensPerSecond{kNoValue};
   report_failures(train, step, metrics);
   report_jitter(train, metrics);
-  if (!(train.tokens > 0)) return;
-  const double steps = train.tokens / (double(train.global_batch) * double(train.sequence));
-  const bool jitters = train.jitter > 0, fails = train.device_mtbf.value > 0;
-  metrics.run_time = (jitters ? metrics.iteration_time_p50 : metrics.iteration_time) * steps /
-                     (fails ? metrics.training_goodput : 1);
+  const double tokens = tokens_of_run(train, metrics.parameters);
+  if (!(tokens > 0)) return;
+  metrics.run_tokens = tokens;
+  if (train.scaling_law != ScalingLaw::none) {
+    metrics.run_loss = loss_law(train.scaling_law).loss(metrics.parameters, tokens);
+  }
+  const double steps = tokens / (metrics.tokens_per_s * metrics.iteration_time.value);
+  const bool fails = train.device_mtbf.value > 0;
+  metrics.run_time = (jitters(train) ? metrics.iteration_time_p50 : metrics.iteration_time) *
+                     steps / (fails ? metrics.training_goodput : 1);
   metrics.run_price_usd = metrics.rent.value * metrics.run_time.value;
   metrics.run_energy = metrics.iteration_energy / metrics.iteration_time * metrics.run_time;
   if (fails) metrics.run_failures = metrics.run_time / (train.device_mtbf / metrics.devices);
+  const RunTimes times = run_times(train, step, steps, metrics);
+  if (times.deviation.value > 0) metrics.run_time_p95 = times.quantile(0.95);
+  if (train.deadline.value > 0) {
+    metrics.finish_probability = times.probability_within(train.deadline);
+  }
+}
+
+// Samples are packed into sequences, and see themselves only.
+TrainSettings trained_on(const TaskPoint& point) {
+  TrainSettings train = point.scenario.train;
+  if (!train.rollout.any() || train.document_length > 0) return train;
+  train.document_length = std::max<std::int64_t>(1, std::int64_t(sample_length(point) + 0.5));
+  return train;
 }
 
 }  // namespace
@@ -179,6 +245,15 @@ std::optional<Refusal> train_task_problem(const Scenario& scenario) {
   }
   if (auto problem = train_problem(scenario.model, scenario.parallel, scenario.train)) {
     return problem;
+  }
+  if (auto problem = rollout_problem(scenario)) return problem;
+  const TrainSettings& train = scenario.train;
+  if ((train.offload_activations || train.offload_optimizer) &&
+      scenario.device.host_link.bandwidth.value <= 0) {
+    return Refusal{
+        ReasonClass::links,
+        fmt::format("train.{} needs a link to the host: state device.host_link",
+                    train.offload_activations ? "offload_activations" : "offload_optimizer")};
   }
   // Unlike replicas that serve, those that train talk to one another.
   return links_problem(TalkingDevices{scenario.parallel.devices(), "all replicas together are "},
@@ -192,16 +267,23 @@ void run_train(const TaskPoint& point, Outcome& outcome) {
   main.shard.quant.kv = main.shard.dense.kv = Dtype::bf16;
   main.shard.sampling = Sampling::greedy;
   main.shard.two_halves = false;
+  main.shard.shared_prompts = {};
   Breakdown rows;
   const TrainStepTime step =
-      train_step_time(main.context(point.work), scenario.train, point.scratch.training(), rows);
+      train_step_time(main.context(point.work), trained_on(point), point.scratch.training(), rows);
   report_memory(step, scenario.device, outcome.metrics);
   if (auto problem = memory_problem(step, scenario.device)) {
     return outcome.refuse(std::move(*problem));
   }
+  SampledIteration sampled;
+  const bool samples = scenario.train.rollout.any();
+  if (samples) {
+    if (auto problem = sample(point, step, sampled)) return outcome.refuse(std::move(*problem));
+  }
   outcome.kernels = std::move(rows).take();
   report_times(scenario, step, outcome);
   report_purposes(scenario, step, outcome);
+  if (samples) report_rollout(point, step, sampled, outcome);
   report_run(scenario, step, outcome.metrics);
 }
 

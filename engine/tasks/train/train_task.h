@@ -3,6 +3,7 @@
 
 #include "engine/tasks/report_time.h"
 #include "engine/tasks/task_table.h"
+#include "engine/tasks/train/rollout.h"
 
 namespace engine {
 
@@ -14,19 +15,21 @@ constexpr std::string_view kTrainSections[] = {"train"};
 constexpr FigureGroup kTrainGroups[] = {FigureGroup::time, FigureGroup::rates, FigureGroup::memory,
                                         FigureGroup::price, FigureGroup::training};
 
+constexpr Role Scenario::*kTrainRoles[] = {&Scenario::rollout};
+
 constexpr TaskEntry train_task() {
   return {.task = Task::train,
           .sections = kTrainSections,
           .figures = kTrainGroups,
           .essential = "iteration_time",
           .essential_value = [](const Metrics& metrics) { return metrics.iteration_time.value; },
-          .roles = {},
+          .roles = kTrainRoles,
           .copies = one_copy,
           .problem = train_task_problem,
           .demand = nullptr,
           .run = run_train,
           .headline = train_headline,
-          .shares_sequences = true};
+          .devices_beside = rollout_devices};
 }
 
 }  // namespace engine

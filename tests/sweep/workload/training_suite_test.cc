@@ -2,6 +2,7 @@
 // published.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -149,6 +150,30 @@ TEST(TrainingSuite, T4_5_LongContextsAreShared) {
   const auto &ring = runs[0].metrics(), &gather = runs[1].metrics();
   EXPECT_LT(ring.context_exchange_time, gather.context_exchange_time);
   for (const TrainingRun& run : runs) EXPECT_LT(run.metrics().peak_memory.value, 80e9);
+}
+
+TEST(TrainingSuite, X6_PhasesOfReinforcementLearning) {
+  const auto runs = run_suite("X6");
+  ASSERT_EQ(runs.size(), 4u);
+  const auto sum = [](const engine::Metrics& figures) {
+    return figures.rollout_time + figures.scoring_time + figures.update_time +
+           figures.weight_transfer_time;
+  };
+  const auto &moved = runs[0].metrics(), &kept = runs[1].metrics(), &apart = runs[2].metrics(),
+             &beside = runs[3].metrics();
+  for (const auto* figures : {&moved, &kept, &apart}) {
+    EXPECT_NEAR(sum(*figures) / figures->iteration_time, 1, 1e-9);
+  }
+  EXPECT_NEAR(kept.weight_transfer_time.value, 0.16, 0.01);
+  EXPECT_NEAR(apart.weight_transfer_time.value, 0.32, 0.01);
+  EXPECT_GT(moved.weight_transfer_time, kept.weight_transfer_time);
+  // Beside the update, only the longer of the two counts.
+  EXPECT_NEAR((std::max(beside.rollout_time, beside.scoring_time + beside.update_time) +
+               beside.weight_transfer_time) /
+                  beside.iteration_time,
+              1, 1e-9);
+  // 1,024 samples of 1,536 tokens are six batches of 64 sequences of 4,096.
+  EXPECT_EQ(moved.update_steps, 6);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "engine/model/model_spec.h"
 #include "engine/step/step_time.h"
 #include "results/text_table.h"
+#include "tools/calibrate/tables/model_columns.h"
 #include "tools/calibrate/tables/table_row.h"
 
 namespace tools {
@@ -15,15 +16,7 @@ namespace {
 
 // One device's part of a model, without its collectives.
 engine::ModelSpec model_of(const TableRow& row) {
-  engine::ModelSpec model;
-  model.name = row.text("model");
-  model.layers = row.count("layers");
-  model.hidden = row.count("hidden");
-  model.heads = row.count("q_heads");
-  model.kv_heads = row.count("kv_heads");
-  model.head_dim = row.count("head_dim");
-  model.intermediate = row.count("inter");
-  model.vocabulary = row.count("vocabulary");
+  engine::ModelSpec model = model_of_columns(row);
   model.tied_embeddings = false;
   return model;
 }

@@ -1,14 +1,17 @@
-#include "engine/training/context_ops.h"
+#include "engine/model/context_ops.h"
+
+#include <fmt/core.h>
 
 #include <algorithm>
 
+#include "engine/model/mixers/mixer.h"
 #include "engine/model/passes.h"
 
 namespace engine {
 namespace {
 
 // What runs beside attention in a ring.
-constexpr std::uint8_t kRingGroup = 1;
+constexpr std::uint8_t kRingGroup = 9;
 
 struct Sharer {
   const PlannedOp& planned;
@@ -24,9 +27,13 @@ struct Sharer {
   double output_bytes() const {
     return attention.tokens * double(attention.heads * attention.value_dim) * kActivationBytes;
   }
-  double key_bytes() const {
-    return attention.tokens *
-           double(attention.kv_heads * (attention.key_dim + attention.value_dim)) *
+  double key_bytes() const { return attention.tokens * bytes_per_key(); }
+  // With those of tokens that were cached before.
+  double held_key_bytes() const {
+    return std::max(attention.tokens, attention.kv_tokens) * bytes_per_key();
+  }
+  double bytes_per_key() const {
+    return double(attention.kv_heads * (attention.key_dim + attention.value_dim)) *
            kActivationBytes;
   }
 
@@ -59,7 +66,7 @@ struct Sharer {
     AttentionPrefill one = attention;
     one.pairs /= devices();
     attend(one, others, {.group = kRingGroup, .stream = 0});
-    exchange(Pattern::send_recv, Family::send_recv, key_bytes(), others,
+    exchange(Pattern::send_recv, Family::send_recv, held_key_bytes(), others,
              {.group = kRingGroup, .stream = 1});
     attend(one, 1);
     PlannedOp merge = planned;
@@ -76,11 +83,13 @@ struct Sharer {
 
   // The early and the late part of a sequence see different numbers of keys: two calls, of which the mean is taken.
   void all_gather() const {
-    exchange(Pattern::all_gather, Family::all_gather, devices() * key_bytes(), 1);
+    exchange(Pattern::all_gather, Family::all_gather, devices() * held_key_bytes(), 1);
     AttentionPrefill part = attention;
     const double sequences = double(attention.sequences);
     const double queries = attention.tokens / sequences / 2;
-    double keys = queries * (2 * devices() + 1) / 2;
+    const double cached =
+        std::max(0.0, attention.kv_tokens - attention.tokens) / sequences * devices();
+    double keys = cached + queries * (2 * devices() + 1) / 2;
     if (attention.window > 0) keys = std::min(keys, double(attention.window) + queries - 1);
     part.tokens /= 2;
     part.pairs /= 2;
@@ -106,6 +115,40 @@ struct Sharer {
 
 }  // namespace
 
+BatchShape share_of(const BatchShape& batch, const ContextSharing& sharing) {
+  BatchShape own = batch;
+  const double devices = double(sharing.devices);
+  own.prefill_tokens = (batch.prefill_tokens + sharing.devices - 1) / sharing.devices;
+  own.prefill_pairs /= devices;
+  own.prefill_window_pairs /= devices;
+  own.prefill_kv_tokens /= devices;
+  own.prefill_window_kv_tokens = std::min(own.prefill_window_kv_tokens, own.prefill_kv_tokens);
+  return own;
+}
+
+std::optional<Refusal> sharing_problem(const ModelSpec& model, const Parallelism& parallel,
+                                       ContextExchange exchange, std::string_view field) {
+  if (exchange == ContextExchange::ring && model.window > 0) {
+    return Refusal{ReasonClass::unsupported,
+                   fmt::format("a ring passes on all keys, of which model.window leaves few; {}: "
+                               "all_gather or all_to_all works with windows",
+                               field)};
+  }
+  if (exchange != ContextExchange::all_to_all) return std::nullopt;
+  const std::int64_t ways = parallel.tp * parallel.cp;
+  const LayerCounts layers = layer_counts(model);
+  for (const Mixer* mixer : kMixers) {
+    if (mixer->layers(model, layers) == 0) continue;
+    if (const auto problem = mixer->indivisible(model, ways)) {
+      return Refusal{ReasonClass::divisibility,
+                     fmt::format("model.{} {} cannot be split {} ways (parallel.tp x parallel.cp, "
+                                 "which {}: all_to_all splits heads over)",
+                                 problem->field, problem->count, ways, field)};
+    }
+  }
+  return std::nullopt;
+}
+
 void add_shared_attention(const PlannedOp& attention, const ContextSharing& sharing, OpList& ops) {
   const Sharer sharer{attention, std::get<AttentionPrefill>(attention.op), sharing, ops};
   switch (sharing.exchange) {
@@ -122,9 +165,9 @@ double foreign_context(const ContextSharing& sharing) {
   if (sharing.devices == 1) return 0;
   switch (sharing.exchange) {
     case ContextExchange::ring:
-      return 4;  // those at work and those that arrive, with their gradients
+      return 2;  // those at work and those that arrive
     case ContextExchange::all_gather:
-      return 2 * double(sharing.devices);  // all, with their gradients
+      return double(sharing.devices);  // all
     case ContextExchange::all_to_all:
       return 0;  // as many as before
   }

@@ -1,0 +1,101 @@
+// The rules of engine/leaf_use.h that are about training.
+#include <string_view>
+
+#include "engine/leaf_use_rules.h"
+#include "engine/leaf_use_words.h"
+
+namespace engine {
+
+using namespace leaf_use_words;
+
+std::vector<LeafUse> training_uses() {
+  std::vector<LeafUse> uses{
+      {"train.schedule", "parallel.pp is above 1", {above("parallel.pp", 1)}},
+      {"train.overlap",
+       "parallel.dp or parallel.cp is above 1, or train.offload_optimizer or "
+       "train.offload_activations is true",
+       {above("parallel.dp", 1), above("parallel.cp", 1), on("train.offload_optimizer"),
+        on("train.offload_activations")}},
+      {"train.recompute_layers", "train.recompute is full", {is("train.recompute", {"full"})}},
+      {"train.zero_group", "train.zero is above 0", {above("train.zero", 0)}},
+      {"train.expert_overlap", "parallel.ep is above 1", {above("parallel.ep", 1)}},
+      {"train.deadline",
+       "train.tokens or train.loss say how long the run is",
+       {above("train.tokens", 0), above("train.loss", 0)}},
+      {"train.tokens", "train.loss does not set it", {zero("train.loss")}},
+      {"train.scaling_law",
+       "train.tokens or train.loss say how long the run is",
+       {above("train.tokens", 0), above("train.loss", 0)}},
+      {"train.moments",
+       "train.optimizer is adamw, muon or sgd",
+       {is("train.optimizer", {"adamw", "muon", "sgd"})}},
+      {"train.sequence_parallel", "parallel.tp is above 1", {above("parallel.tp", 1)}},
+      {"train.tp_overlap", "parallel.tp is above 1", {above("parallel.tp", 1)}},
+      {"train.tp_overlap", "train.sequence_parallel is true", {on("train.sequence_parallel")}},
+      {"train.context", "parallel.cp is above 1", {above("parallel.cp", 1)}},
+      {"train.document_cv",
+       "train.document_length or train.rollout.prompts is above 0",
+       {above("train.document_length", 0), above("train.rollout.prompts", 0)}},
+      {"train.lora_rank", "train.method is lora or qlora", {is("train.method", {"lora", "qlora"})}},
+      {"train.lora_targets",
+       "train.method is lora or qlora",
+       {is("train.method", {"lora", "qlora"})}},
+      {"train.trained_layers",
+       "train.method is last_layers",
+       {is("train.method", {"last_layers"})}},
+      {"train.host_memory_bandwidth",
+       "train.offload_optimizer is true",
+       {on("train.offload_optimizer")}},
+  };
+  for (const std::string_view path :
+       {"train.checkpoint_bandwidth", "train.checkpoint_interval", "train.restart_time"}) {
+    uses.push_back({path, "train.device_mtbf is above 0", {above("train.device_mtbf", 0)}});
+  }
+  return uses;
+}
+
+// Samples to train on, and the deployment that makes them.
+std::vector<LeafUse> rollout_uses() {
+  std::vector<LeafUse> uses{
+      of_task("rollout.present", "task is train", {"train"}),
+      {"rollout", "train.rollout.prompts is above 0", {above("train.rollout.prompts", 0)}},
+      {"rollout.model", "samples are made by another model than the trained one", {}},
+      {"rollout.parallel.cp", "the deployment reads prompts and nothing else", {}},
+      {"rollout.serving.context", "the deployment reads prompts and nothing else", {}},
+      {"rollout.serving.scaling", "requests come and go; all samples come at once", {}},
+      {"rollout.serving.tiers",
+       "prefixes are asked for again; those of samples are there at once",
+       {}},
+      {"rollout.host.request_latency", "clients wait for first tokens", {}},
+      {"rollout.host.low", "intervals of served loads are asked for", {}},
+      {"rollout.host.high", "intervals of served loads are asked for", {}},
+      {"train.rollout.offload_states",
+       "train.rollout.colocated is true",
+       {on("train.rollout.colocated")}},
+      {"train.rollout.lengths.correlation",
+       "train.rollout.lengths.distribution is lognormal",
+       {is("train.rollout.lengths.distribution", {"lognormal"})}},
+      {"train.rollout.lengths.zipf_exponent",
+       "train.rollout.lengths.distribution is zipf",
+       {is("train.rollout.lengths.distribution", {"zipf"})}},
+  };
+  for (const std::string_view path :
+       {"train.rollout.lengths.prompt_cv", "train.rollout.lengths.output_cv"}) {
+    uses.push_back({path,
+                    "train.rollout.lengths.distribution is uniform or lognormal",
+                    {is("train.rollout.lengths.distribution", {"uniform", "lognormal"})}});
+  }
+  for (const std::string_view path :
+       {"train.rollout.samples", "train.rollout.lengths", "train.rollout.scoring_passes",
+        "train.rollout.epochs", "train.rollout.colocated", "train.rollout.asynchronous",
+        "train.rollout.offload_states"}) {
+    uses.push_back({path, "train.rollout.prompts is above 0", {above("train.rollout.prompts", 0)}});
+  }
+  for (const std::string_view path : {"rollout.device", "rollout.cluster",
+                                      "rollout.serving.replicas", "rollout.serving.router"}) {
+    uses.push_back({path, "train.rollout.colocated is false", {zero("train.rollout.colocated")}});
+  }
+  return uses;
+}
+
+}  // namespace engine

@@ -1,0 +1,217 @@
+#include "engine/tasks/train/rollout.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/evaluate.h"
+#include "engine/feasibility.h"
+#include "engine/serving/serving_sim.h"
+#include "engine/tasks/serve/serve_pools.h"
+#include "engine/workload/request_source.h"
+
+namespace engine {
+namespace {
+
+std::int64_t layout_devices(const Parallelism& parallel) {
+  return parallel.tp * parallel.pp * parallel.dp;
+}
+
+const Deployment& stated_rollout(const Scenario& scenario) {
+  return scenario.rollout.present ? scenario.rollout.deployment
+                                  : static_cast<const Deployment&>(scenario);
+}
+
+// The trained model, as it answers prompts.
+Deployment deployment_of(const Scenario& scenario) {
+  Deployment on = stated_rollout(scenario);
+  on.model = scenario.model;
+  on.parallel.cp = 1;
+  on.serving.scaling = {};
+  on.serving.tiers = {};
+  if (scenario.train.rollout.colocated) {
+    on.device = scenario.device;
+    on.cluster = scenario.cluster;
+    on.serving.router = ServingSettings{}.router;
+    on.serving.replicas = scenario.parallel.devices() / layout_devices(on.parallel);
+  }
+  return on;
+}
+
+// All samples at once. Those of one prompt share it where the engine caches prefixes.
+Load load_of(const RolloutSettings& rollout, const ServingSettings& serving) {
+  Load load;
+  load.arrivals = ArrivalKind::closed;
+  load.clients = load.requests = rollout.prompts * rollout.samples;
+  load.lengths = rollout.lengths;
+  load.measure = MeasureKind::whole;
+  if (serving.prefix_caching) {
+    load.shared_prefix = rollout.lengths.prompt;
+    load.prefix_groups = rollout.prompts;
+  }
+  return load;
+}
+
+// The share of the weights that one device holds.
+double weight_share(const Parallelism& parallel) { return 1 / double(parallel.tp * parallel.pp); }
+double weight_share(const Parallelism& parallel, const TrainSettings& train) {
+  const double sharers = train.zero == 3 ? sharers_of(parallel, train).dense : 1;
+  return weight_share(parallel) / sharers;
+}
+
+// The link over which each of so many devices sends and receives.
+const LinkRates& link_among(const Fabric& fabric, double devices) {
+  return devices <= double(fabric.devices_per_node) ? fabric.inside(devices) : fabric.scale_out;
+}
+
+// What one device sends or receives over a link, in the time of the slower end.
+struct Transfer {
+  LinkRates out, in;
+  Bytes sent, received;
+
+  bool possible() const { return out.bandwidth.value > 0 && in.bandwidth.value > 0; }
+  Seconds time() const {
+    return std::max(sent / out.bandwidth, received / in.bandwidth) +
+           std::max(out.latency, in.latency);
+  }
+};
+
+// Each device of the rollout's layout takes its share of the weights. On devices of their own all of it arrives, sent by
+// all that train; on the devices that train, what they do not hold already.
+Transfer resharding(const TaskPoint& point, const Rollout& rollout) {
+  const Scenario& scenario = point.scenario;
+  const Parallelism& from = scenario.parallel;
+  const double needed = weight_share(rollout.on.parallel), devices = double(from.devices());
+  const Fabric there = fabric_of(rollout.on.cluster, rollout.on.device);
+  if (scenario.train.rollout.colocated) {
+    const double missing = std::max(0.0, 1 - weight_share(from, scenario.train) / needed);
+    const LinkRates& link = link_among(there, devices);
+    return {link, link, rollout.weights * missing, rollout.weights * missing};
+  }
+  const double all = devices + rollout_devices(scenario, rollout.on);
+  return {link_among(point.main.fabric, all), link_among(there, all),
+          rollout.weights * (1 / needed / devices), rollout.weights};
+}
+
+}  // namespace
+
+double rollout_devices(const Scenario& scenario, const Deployment& rollout) {
+  if (!scenario.train.rollout.any() || scenario.train.rollout.colocated) return 0;
+  return double(layout_devices(rollout.parallel) * rollout.serving.replicas);
+}
+
+std::optional<Refusal> rollout_problem(const Scenario& scenario) {
+  const RolloutSettings& rollout = scenario.train.rollout;
+  if (!rollout.any()) return std::nullopt;
+  if (rollout.lengths.distribution == LengthKind::empirical) {
+    return Refusal{
+        ReasonClass::unsupported,
+        "train.rollout.lengths.distribution empirical draws from a trace, which rollouts "
+        "do not have"};
+  }
+  if (rollout.lengths.distribution == LengthKind::fixed) {
+    if (auto problem = too_long("train.rollout.lengths.prompt + train.rollout.lengths.output",
+                                rollout.lengths.prompt + rollout.lengths.output, scenario.model)) {
+      return problem;
+    }
+  }
+  if (!rollout.colocated) {
+    if (scenario.rollout.present) return std::nullopt;
+    return Refusal{ReasonClass::cluster,
+                   "train.rollout.colocated is false, and no deployment rollout says where samples "
+                   "are made"};
+  }
+  if (rollout.asynchronous) {
+    return Refusal{ReasonClass::cluster,
+                   "train.rollout.asynchronous needs train.rollout.colocated: false: the same "
+                   "devices cannot train and make samples at once"};
+  }
+  const std::int64_t layout = layout_devices(stated_rollout(scenario).parallel);
+  const std::int64_t devices = scenario.parallel.devices();
+  if (devices % layout == 0) return std::nullopt;
+  return Refusal{
+      ReasonClass::divisibility,
+      fmt::format("the rollout's layout of {} devices (tp x pp x dp) does not divide the "
+                  "{} that train",
+                  layout, devices)};
+}
+
+double sample_length(const TaskPoint& point) {
+  const Load load = load_of(point.scenario.train.rollout, stated_rollout(point.scenario).serving);
+  const MeanLengths mean = mean_lengths(load, nullptr, 0, point.scratch.serving().memory());
+  return mean.prompt + mean.output;
+}
+
+std::optional<Refusal> make_rollout(const TaskPoint& point, Bytes states, Rollout& rollout) {
+  const Scenario& scenario = point.scenario;
+  const RolloutSettings& settings = scenario.train.rollout;
+  rollout.on = deployment_of(scenario);
+  if (settings.colocated && !settings.offload_states) {
+    rollout.on.device.memory_capacity = rollout.on.device.memory_capacity - states;
+    if (rollout.on.device.memory_capacity.value <= 0) {
+      return Refusal{ReasonClass::memory,
+                     "rollout: states of training leave no memory; train.rollout.offload_states "
+                     "makes room"};
+    }
+  }
+  Scenario served;
+  static_cast<Deployment&>(served) = rollout.on;
+  served.task = Task::serve;
+  served.calibration = scenario.calibration;
+  served.load = load_of(settings, rollout.on.serving);
+  Outcome outcome;
+  evaluate_into(served, point.resources, outcome, point.work, point.scratch);
+  if (outcome.status != Status::ok) {
+    return in_role("rollout", {outcome.reason_class, std::move(outcome.reason)});
+  }
+  const double samples = double(settings.prompts * settings.samples);
+  if (outcome.metrics.requests_finished < samples) {
+    return Refusal{ReasonClass::memory,
+                   fmt::format("rollout: {} of {} samples are too long for the KV cache or the "
+                               "model",
+                               samples - outcome.metrics.requests_finished, samples)};
+  }
+  ServingSim& sim = point.scratch.serving();
+  rollout.time = Seconds{sim.makespan()};
+  const MeanLengths mean = mean_lengths(served.load, nullptr, 0, sim.memory());
+  rollout.length = mean.prompt + mean.output;
+  rollout.tokens = samples * rollout.length;
+  rollout.generated = samples * mean.output;
+  rollout.weights = outcome.metrics.weights;
+  // One device's, of all replicas on average.
+  const double replicas = double(rollout.on.serving.replicas * rollout.on.parallel.dp);
+  for (KernelRow row : outcome.kernels) {
+    row.role = DeploymentRole::rollout;
+    Work mean_work;
+    mean_work.add(row.work, 1 / replicas);
+    row.work = mean_work;
+    rollout.kernels.push_back(row);
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> weight_transfer(const TaskPoint& point, const TrainMemory& memory,
+                                       const Rollout& rollout, Seconds& time) {
+  time = Seconds{0};
+  const Transfer weights = resharding(point, rollout);
+  if (weights.received.value > 0) {
+    if (!weights.possible()) {
+      return Refusal{ReasonClass::links,
+                     "no link carries weights from training to rollouts: state device.scale_out or "
+                     "cluster.scale_out"};
+    }
+    time += weights.time();
+  }
+  const RolloutSettings& settings = point.scenario.train.rollout;
+  if (!settings.colocated || !settings.offload_states) return std::nullopt;
+  const BytesPerSecond host = point.main.fabric.host_link.bandwidth;
+  if (host.value <= 0) {
+    return Refusal{ReasonClass::links,
+                   "train.rollout.offload_states needs a link to the host: state device.host_link"};
+  }
+  time += (memory.weights + memory.optimizer) * 2.0 / host;
+  return std::nullopt;
+}
+
+}  // namespace engine

@@ -1,0 +1,70 @@
+#include "engine/tasks/train/rollout_report.h"
+
+#include <cmath>
+
+namespace engine {
+namespace {
+
+// Of one iteration instead of one optimizer step. What of the time is update counts its arithmetic; energy is not known:
+// idle devices of either kind are not followed.
+void rescale(const IterationPhases& phases, Seconds iteration, double tokens, Metrics& metrics) {
+  const double updating = phases.update / iteration;
+  const double steps = metrics.update_steps;
+  const Seconds step = metrics.iteration_time;
+  // Where samples take longer than all else beside them, the step's interval does not show.
+  const bool shows = phases.rollout + phases.transfer < iteration;
+  const auto moved = [&](Seconds end) { return iteration + (end - step) * (shows ? steps : 0); };
+  metrics.iteration_time_low = moved(metrics.iteration_time_low);
+  metrics.iteration_time_high = moved(metrics.iteration_time_high);
+  metrics.iteration_time = iteration;
+  metrics.tokens_per_s = tokens / iteration.value;
+  metrics.tokens_per_s_per_device = metrics.tokens_per_s / metrics.devices;
+  metrics.total = TokensPerSecond{metrics.tokens_per_s};
+  metrics.per_device = metrics.total / metrics.devices;
+  metrics.model_flops_utilization *= updating;
+  metrics.hardware_flops_utilization *= updating;
+  metrics.iteration_energy = Joules{kNoValue};
+}
+
+}  // namespace
+
+std::optional<Refusal> sample(const TaskPoint& point, const TrainStepTime& step,
+                              SampledIteration& sampled) {
+  const TrainMemory& memory = step.memory;
+  if (auto problem = make_rollout(point, memory.weights + memory.gradients + memory.optimizer,
+                                  sampled.rollout)) {
+    return problem;
+  }
+  return weight_transfer(point, memory, sampled.rollout, sampled.transfer);
+}
+
+void report_rollout(const TaskPoint& point, const TrainStepTime& step,
+                    const SampledIteration& sampled, Outcome& outcome) {
+  const TrainSettings& train = point.scenario.train;
+  const RolloutSettings& settings = train.rollout;
+  const Rollout& rollout = sampled.rollout;
+  IterationPhases phases{.rollout = rollout.time, .transfer = sampled.transfer};
+  const double batches = rollout.tokens / (double(train.global_batch) * double(train.sequence));
+  const double steps = std::ceil(batches * double(settings.epochs) * (1 - 1e-12));
+  phases.scoring = step.forward_alone * (settings.scoring_passes * batches);
+  phases.update = step.iteration * steps;
+
+  Metrics& metrics = outcome.metrics;
+  const Seconds iteration = phases.total(settings.asynchronous);
+  metrics.update_steps = steps;
+  rescale(phases, iteration, rollout.tokens, metrics);
+  metrics.rollout_time = phases.rollout;
+  metrics.scoring_time = phases.scoring;
+  metrics.update_time = phases.update;
+  metrics.weight_transfer_time = phases.transfer;
+  metrics.rollout_tokens_per_s = rollout.generated / rollout.time.value;
+  metrics.samples_per_s = double(settings.prompts * settings.samples) / iteration.value;
+  for (KernelRow& row : outcome.kernels) {
+    Work all;
+    all.add(row.work, steps);
+    row.work = all;
+  }
+  outcome.kernels.insert(outcome.kernels.end(), rollout.kernels.begin(), rollout.kernels.end());
+}
+
+}  // namespace engine

@@ -1,0 +1,34 @@
+#include "engine/training/activation_offload.h"
+
+#include <algorithm>
+
+#include "engine/training/host_copy.h"
+
+namespace engine {
+namespace {
+
+// Copies take no multiprocessors. Those of the first layer to come back, and of the last one to leave, have no other
+// layer's work beside them.
+void go_beside(Seconds work, double layers, KernelRow& row) {
+  const Seconds beside = row.work.time * (1 - 1 / layers);
+  row.work.hidden = std::min(beside, work);
+  row.work.low -= row.work.hidden * (row.work.low / row.work.time);
+  row.work.high -= row.work.hidden * (row.work.high / row.work.time);
+}
+
+}  // namespace
+
+OffloadCopies offload_copies(double bytes, const OffloadWork& beside, const TrainSettings& train,
+                             const StepContext& context) {
+  OffloadCopies copies{
+      .out = copy_row({OpName::activation_offload, CopyPath::device_to_host, Phase::forward}, bytes,
+                      context),
+      .back = copy_row({OpName::activation_upload, CopyPath::host_to_device, Phase::backward},
+                       bytes, context)};
+  if (!train.overlap) return copies;
+  go_beside(beside.forward, std::max(1.0, beside.layers), copies.out);
+  go_beside(beside.backward, std::max(1.0, beside.layers), copies.back);
+  return copies;
+}
+
+}  // namespace engine

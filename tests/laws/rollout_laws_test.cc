@@ -1,0 +1,175 @@
+// Reinforcement learning: samples by the serving engine, scores, updates, and weights on their way between layouts.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/evaluate.h"
+#include "engine/tasks/train/rollout.h"
+#include "tests/support/toys.h"
+#include "tests/support/training_toy.h"
+
+namespace engine {
+namespace {
+
+// Eight devices train; 64 samples of 600 tokens make an iteration.
+Scenario learning() {
+  Scenario scenario = toys::training();
+  scenario.parallel.dp = 8;
+  scenario.train.sequence = 2048;
+  scenario.train.rollout = {.prompts = 16, .samples = 4, .lengths = {.prompt = 200, .output = 400}};
+  scenario.rollout.present = true;
+  fill_roles(scenario);
+  scenario.rollout.deployment.parallel.dp = 1;
+  return scenario;
+}
+
+Scenario apart() {
+  Scenario scenario = learning();
+  scenario.train.rollout.colocated = false;
+  scenario.rollout.deployment.serving.replicas = 4;
+  return scenario;
+}
+
+Metrics figures_of(const Scenario& scenario) {
+  const Outcome outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+  return outcome.metrics;
+}
+
+TEST(Rollout, PhasesAddUp) {
+  for (const Scenario& scenario : {learning(), apart()}) {
+    const Metrics figures = figures_of(scenario);
+    EXPECT_NEAR((figures.rollout_time + figures.scoring_time + figures.update_time +
+                 figures.weight_transfer_time) /
+                    figures.iteration_time,
+                1, 1e-12);
+    for (const Seconds phase : {figures.rollout_time, figures.scoring_time, figures.update_time,
+                                figures.weight_transfer_time}) {
+      EXPECT_GT(phase.value, 0);
+    }
+    EXPECT_NEAR(figures.samples_per_s * figures.iteration_time.value, 64, 1e-9);
+    EXPECT_NEAR(figures.tokens_per_s * figures.iteration_time.value, 64 * 600, 1e-6);
+    EXPECT_NEAR(figures.rollout_tokens_per_s * figures.rollout_time.value, 64 * 400, 1e-6);
+  }
+}
+
+TEST(Rollout, BesideTheUpdateTheLongerOneCounts) {
+  Scenario scenario = apart();
+  scenario.train.rollout.asynchronous = true;
+  for (const std::int64_t replicas : {1, 4, 64}) {
+    scenario.rollout.deployment.serving.replicas = replicas;
+    const Metrics figures = figures_of(scenario);
+    const Seconds longer =
+        std::max(figures.rollout_time, figures.scoring_time + figures.update_time);
+    EXPECT_NEAR((longer + figures.weight_transfer_time) / figures.iteration_time, 1, 1e-12);
+  }
+}
+
+// Samples take as long as the same requests take to be served at once.
+TEST(Rollout, IsAServedBatch) {
+  const Scenario scenario = apart();
+  Scenario served = scenario;
+  static_cast<Deployment&>(served) = scenario.rollout.deployment;
+  served.task = Task::serve;
+  served.rollout.present = false;
+  served.load.arrivals = ArrivalKind::closed;
+  served.load.clients = served.load.requests = 64;
+  served.load.lengths = scenario.train.rollout.lengths;
+  served.load.measure = MeasureKind::whole;
+  const Metrics figures = figures_of(served);
+  EXPECT_NEAR(figures_of(scenario).rollout_tokens_per_s / figures.output.value, 1, 1e-9);
+}
+
+TEST(Rollout, DevicesAreCountedWhereTheyAre) {
+  EXPECT_EQ(figures_of(learning()).devices, 8);
+  EXPECT_EQ(figures_of(apart()).devices, 12);
+  EXPECT_NEAR(figures_of(apart()).rent / figures_of(learning()).rent, 1.5, 1e-12);
+}
+
+// An update of twice the epochs takes twice the steps, and scoring is one forward pass for each time it is asked for.
+TEST(Rollout, UpdatesAndScoresAreCounted) {
+  Scenario scenario = learning();
+  scenario.train.global_batch = 8;
+  const Metrics once = figures_of(scenario);
+  EXPECT_EQ(once.update_steps, std::ceil(64.0 * 600 / (8 * 2048)));
+  scenario.train.rollout.epochs = 2;
+  EXPECT_EQ(figures_of(scenario).update_steps, std::ceil(2 * 64.0 * 600 / (8 * 2048)));
+  EXPECT_EQ(figures_of(scenario).rollout_time, once.rollout_time);
+  scenario.train.rollout.scoring_passes = 3;
+  EXPECT_NEAR(figures_of(scenario).scoring_time / once.scoring_time, 3, 1e-12);
+  scenario.train.rollout.scoring_passes = 0;
+  EXPECT_EQ(figures_of(scenario).scoring_time.value, 0);
+}
+
+// Weights stay where both layouts have them, and states where they may stay.
+TEST(Rollout, WeightsTravelBetweenLayouts) {
+  Scenario scenario = learning();
+  scenario.train.rollout.offload_states = false;
+  EXPECT_EQ(figures_of(scenario).weight_transfer_time.value, 0);
+  scenario.parallel = {.tp = 2, .dp = 4};
+  const Metrics halves = figures_of(scenario);
+  // Half of all weights, over 100 GB/s.
+  EXPECT_NEAR(halves.weight_transfer_time.value, halves.parameters * 2 / 2 / 100e9, 1e-3);
+  scenario.train.rollout.offload_states = true;
+  const Metrics moved = figures_of(scenario);
+  // The other half and its states to the host and back, over 20 GB/s.
+  EXPECT_NEAR((moved.weight_transfer_time - halves.weight_transfer_time).value,
+              2 * moved.parameters * (2 + 12) / 2 / 20e9, 1e-3);
+}
+
+TEST(Rollout, StatesThatStayLeaveLessForTheCache) {
+  Scenario scenario = learning();
+  scenario.device.memory_capacity = Bytes{48e9};
+  scenario.train.rollout.lengths.output = 4000;
+  scenario.train.rollout.prompts = 256;
+  scenario.rollout.deployment = scenario;
+  scenario.rollout.deployment.parallel.dp = 1;
+  const Seconds roomy = figures_of(scenario).rollout_time;
+  scenario.train.rollout.offload_states = false;
+  EXPECT_GT(figures_of(scenario).rollout_time, roomy);
+}
+
+TEST(Rollout, CachedPromptsAreReadOnce) {
+  Scenario scenario = learning();
+  scenario.train.rollout = {.prompts = 2, .samples = 32, .lengths = {.prompt = 8000, .output = 8}};
+  const Seconds each = figures_of(scenario).rollout_time;
+  scenario.rollout.deployment.serving.prefix_caching = true;
+  EXPECT_LT(figures_of(scenario).rollout_time, each * 0.7);
+}
+
+// Rows of training are of a whole iteration; those of samples have a role of their own.
+TEST(Rollout, RowsSayWhoDidTheWork) {
+  const Outcome outcome = evaluate(learning());
+  Seconds trained, sampled;
+  for (const KernelRow& row : outcome.kernels) {
+    (row.role == DeploymentRole::rollout ? sampled : trained) += row.work.exposed();
+  }
+  EXPECT_NEAR(trained / outcome.metrics.update_time, 1, 1e-9);
+  EXPECT_GT(sampled.value, 0);
+  EXPECT_LE(sampled.value, outcome.metrics.rollout_time.value * (1 + 1e-9));
+}
+
+TEST(Rollout, WhatCannotBeIsARowWithAReason) {
+  const auto reason = [](Scenario scenario, auto change) {
+    change(scenario);
+    return evaluate(scenario).reason;
+  };
+  EXPECT_EQ(reason(learning(), [](Scenario& s) { s.train.rollout.asynchronous = true; }),
+            "train.rollout.asynchronous needs train.rollout.colocated: false: the same devices "
+            "cannot train and make samples at once");
+  EXPECT_EQ(reason(learning(), [](Scenario& s) { s.rollout.deployment.parallel.tp = 3; }),
+            "the rollout's layout of 3 devices (tp x pp x dp) does not divide the 8 that train");
+  EXPECT_EQ(reason(apart(), [](Scenario& s) { s.rollout.present = false; }),
+            "train.rollout.colocated is false, and no deployment rollout says where samples are "
+            "made");
+  EXPECT_EQ(reason(learning(), [](Scenario& s) { s.train.rollout.lengths.output = 200000; }),
+            "train.rollout.lengths.prompt + train.rollout.lengths.output (200200) exceeds "
+            "model.max_context (131072)");
+  EXPECT_TRUE(reason(apart(), [](Scenario& s) {
+                s.rollout.deployment.device.memory_capacity = Bytes{1e9};
+              }).starts_with("rollout: the model does not fit"));
+}
+
+}  // namespace
+}  // namespace engine
