@@ -9,6 +9,7 @@
 #include "engine/feasibility.h"
 #include "engine/kernels/gemm.h"
 #include "engine/kernels/power.h"
+#include "engine/point_log.h"
 #include "engine/step/interval.h"
 #include "engine/tasks/report_price.h"
 #include "engine/training/long_run.h"
@@ -193,6 +194,8 @@ void run_train(const TaskPoint& point, Outcome& outcome) {
   main.shard.sampling = Sampling::greedy;
   main.shard.two_halves = false;
   Breakdown rows;
+  PointLog* log = point.scratch.log();
+  point.scratch.training().passes = log != nullptr ? &log->passes : nullptr;
   const TrainStepTime step =
       train_step_time(main.context(point.work), scenario.train, point.scratch.training(), rows);
   report_memory(step, scenario.device, outcome.metrics);
