@@ -8,6 +8,7 @@ namespace engine {
 
 class ServingSim;
 class TrainScratch;
+struct PointLog;
 
 class Scratch {
  public:
@@ -22,9 +23,14 @@ class Scratch {
   // After a point that broke off it may be large.
   void forget();
 
+  // Where the next points write down what they did when; null, as a rule: nowhere.
+  void write_down(PointLog* log) { log_ = log; }
+  PointLog* log() const { return log_; }
+
  private:
   std::unique_ptr<ServingSim> serving_;     // made by the first served point
   std::unique_ptr<TrainScratch> training_;  // made by the first one that trains
+  PointLog* log_ = nullptr;
 };
 
 }  // namespace engine

@@ -6,16 +6,17 @@
 namespace results {
 namespace {
 
-RowLayout without_details(const SchemaInputs& inputs) {
+RowLayout layout_of(const SchemaInputs& inputs, BatchTables tables) {
   RowLayout layout(inputs);
-  layout.keeps_details = false;
+  layout.keeps_details = tables == BatchTables::all;
   return layout;
 }
 
 }  // namespace
 
-BatchSink::BatchSink(const SchemaInputs& inputs, const std::vector<std::string>& only)
-    : layout_(without_details(inputs)), encoder_(inputs, {}, only) {}
+BatchSink::BatchSink(const SchemaInputs& inputs, BatchTables tables,
+                     const std::vector<std::string>& only)
+    : layout_(layout_of(inputs, tables)), encoder_(inputs, {}, only) {}
 
 std::unique_ptr<sweep::ChunkRows> BatchSink::start_chunk() {
   return std::make_unique<ChunkBuffer>(layout_);
@@ -29,19 +30,19 @@ void BatchSink::finish_chunk(std::unique_ptr<sweep::ChunkRows> rows, sweep::Inde
   chunks_.push_back(std::move(chunk));
 }
 
-std::size_t BatchSink::rows() const {
+std::size_t BatchSink::rows(Table table) const {
   const std::lock_guard lock(mutex_);
   std::size_t rows = 0;
-  for (const ChunkPtr& chunk : chunks_) rows += chunk->rows();
+  for (const ChunkPtr& chunk : chunks_) rows += chunk->row_counts()[table];
   return rows;
 }
 
-FileBytes BatchSink::file() {
+FileBytes BatchSink::file(Table table) {
   PartRows part;
-  part.rows[Table::points] = rows();
+  part.rows[table] = rows(table);
   std::ranges::sort(chunks_, {}, [](const ChunkPtr& chunk) { return chunk->indices()[0]; });
   for (const ChunkPtr& chunk : chunks_) part.chunks.push_back(chunk.get());
-  return encoder_.file(Table::points, part);
+  return encoder_.file(table, part);
 }
 
 }  // namespace results

@@ -1,4 +1,4 @@
-// The points of one batch as the bytes of one Parquet file, without a folder.
+// The points of one batch as the bytes of a Parquet file for each table, without a folder.
 #pragma once
 
 #include <memory>
@@ -14,19 +14,22 @@
 
 namespace results {
 
+enum class BatchTables : std::uint8_t { points, all };
+
 class BatchSink final : public sweep::RowSink {
  public:
-  // Only the columns of these names, in the order of the table; none named: all of them.
-  BatchSink(const SchemaInputs& inputs, const std::vector<std::string>& only);
+  // Of points only the columns of these names, in the order of the table; none named: all of them.
+  BatchSink(const SchemaInputs& inputs, BatchTables tables,
+            const std::vector<std::string>& only = {});
 
   std::unique_ptr<sweep::ChunkRows> start_chunk() override;
   void finish_chunk(std::unique_ptr<sweep::ChunkRows> rows, sweep::IndexRange positions,
                     const sweep::Tally& tally) override;
   void flush() override {}
 
-  std::size_t rows() const;
+  std::size_t rows(Table table = Table::points) const;
   // Every row taken, in the order of their positions; there is one.
-  FileBytes file();
+  FileBytes file(Table table = Table::points);
 
  private:
   RowLayout layout_;

@@ -185,6 +185,13 @@ void Lane::end_stretch() {
   const double n = double(stretch_.steps);
   const double seconds = stretch_.seconds(stretch_.steps);
   replica.stats->step_began(start_);
+  if (replica.log != nullptr) {
+    replica.log->add({.role = replica.role,
+                      .replica = replica.number,
+                      .start = start_,
+                      .end = end_,
+                      .stretch = stretch_});
+  }
   replica.pool.take(sequences_.set.blocks_needed(stretch_.steps) - taken_);
   replica.sums->peak(replica.pool.used());
   const double before = stretch_.tokens_before();
@@ -253,6 +260,13 @@ void Lane::start_step(const StepPlan& plan, double now) {
   replica.stats->step_began(now);
   const double seconds = step_seconds(batch);
   end_ = now + seconds;
+  if (replica.log != nullptr) {
+    replica.log->add({.role = replica.role,
+                      .replica = replica.number,
+                      .start = now,
+                      .end = end_,
+                      .batch = batch});
+  }
   const double held = sequences_.set.contexts() - double(running().decoding) +
                       double(sequences_.set.prompt_tokens());
   replica.sums->ran(1, seconds, double(plan.decodes) + double(chunks_.size()), held * seconds);

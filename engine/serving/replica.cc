@@ -20,6 +20,7 @@ void Replica::reset(const Setup& setup) {
   state_.role = setup.role;
   state_.uneven = setup.table->uneven();
   state_.audit = setup.audit;
+  state_.log = setup.log;
   // The sequences stay: what they hold in memory is used again. Not what they held of the KV pool, where a run was ended
   // before they were.
   for (std::int32_t slot = 0; slot < state_.slots; ++slot) {

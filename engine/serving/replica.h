@@ -34,6 +34,7 @@ class Replica {
     TierSetup host, disk;
     double seconds_to_read_a_token = 0;  // what is not worth loading is read again
     bool audit = false;
+    StepLog* log = nullptr;
   };
   void reset(const Setup& setup);
 

@@ -7,6 +7,7 @@
 #include "engine/serving/batch_policy.h"
 #include "engine/serving/fair_share.h"
 #include "engine/serving/serving_stats.h"
+#include "engine/serving/step_log.h"
 #include "engine/step/pace.h"
 #include "engine/step/step_table.h"
 
@@ -27,7 +28,8 @@ struct ReplicaState {
   bool hands_over = false;         // who departs keeps its blocks until its KV is carried away
   bool tells_first_token = false;  // of sequences that come from another pool, when they come
   DeploymentRole role = DeploymentRole::main;
-  bool audit = false;  // recount everything at every step
+  bool audit = false;      // recount everything at every step
+  StepLog* log = nullptr;  // where work is written down; null: nowhere
 
   std::vector<Sequence> sequences;
   std::int32_t slots = 0;            // of `sequences`, in use or

@@ -11,6 +11,7 @@
 #include "engine/serving/referee.h"
 #include "engine/serving/serving_rows.h"
 #include "engine/serving/slo.h"
+#include "engine/serving/step_log.h"
 #include "engine/step/step_table.h"
 #include "engine/workload/request_source.h"
 
@@ -37,6 +38,7 @@ struct ServingProblem {
   OutputSettings output;
   std::vector<RequestRow>* request_rows = nullptr;
   std::vector<TimelineRow>* timeline_rows = nullptr;
+  StepLog* step_log = nullptr;
 };
 
 // What the simulation holds from the start on, in bytes: lanes with their calendars, a place for every number

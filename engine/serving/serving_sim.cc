@@ -78,7 +78,8 @@ void ServingSim::start_pool(std::size_t index) {
                        .tells_first_token = stage.carry.tells_first_token,
                        .host = from.host,
                        .disk = from.disk,
-                       .audit = problem_->audit};
+                       .audit = problem_->audit,
+                       .log = problem_->step_log};
   if (from.host.blocks + from.disk.blocks > 0) {
     setup.seconds_to_read_a_token = pool.table.prompt_token_seconds();
   }

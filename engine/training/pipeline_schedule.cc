@@ -10,8 +10,6 @@
 namespace engine {
 namespace {
 
-enum class PassKind : std::uint8_t { forward, backward, weights, none };
-
 // Where a stage stands in its order: how many passes of each kind it has begun, and with that what comes next.
 class StageOrder {
  public:
@@ -106,7 +104,8 @@ Seconds time_of_two_sweeps(const Pipeline& pipeline) {
 
 }  // namespace
 
-PipelineTime pipeline_time_step_by_step(const Pipeline& pipeline) {
+PipelineTime pipeline_time_step_by_step(const Pipeline& pipeline,
+                                        std::vector<PipelinePass>* passes) {
   const std::size_t chunks = pipeline.chunks.size(), stages = std::size_t(pipeline.stages);
   const std::size_t micro_batches = std::size_t(pipeline.micro_batches);
   constexpr double unknown = -1;
@@ -135,12 +134,17 @@ PipelineTime pipeline_time_step_by_step(const Pipeline& pipeline) {
         if (start < 0) break;
         const ChunkTime& time = pipeline.chunks[chunk];
         free[s] = std::max(free[s], start);
+        const double began = free[s];
         if (kind == PassKind::forward) {
           forward[chunk * micro_batches + at] = free[s] += time.forward.value;
         } else if (kind == PassKind::backward) {
           backward[chunk * micro_batches + at] = free[s] += time.backward.value;
         } else {
           free[s] += time.weights.value;
+        }
+        if (passes != nullptr) {
+          passes->push_back({std::int64_t(s), place.chunk, place.micro_batch, kind, Seconds{began},
+                             Seconds{free[s]}});
         }
         orders[s].advance(kind);
         moved = true;

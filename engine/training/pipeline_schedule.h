@@ -1,10 +1,13 @@
 // How long a pipeline takes for one batch, when every stage works through its micro-batches in a fixed order.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
+#include "engine/base/enum_names.h"
 #include "engine/base/units.h"
 #include "engine/training/train_settings.h"
 
@@ -35,11 +38,26 @@ struct PipelineTime {
   Seconds busy;  // of the busiest stage
 };
 
+// What a stage does for one micro-batch: the layers of one chunk forwards, backwards, or the gradients of its weights.
+enum class PassKind : std::uint8_t { forward, backward, weights, none };
+constexpr std::array<std::string_view, 4> enum_names(PassKind) {
+  return {"forward", "backward", "weights", "none"};
+}
+struct PipelinePass {
+  std::int64_t stage = 0;
+  std::int64_t chunk = 0;
+  std::int64_t micro_batch = 0;
+  PassKind kind = PassKind::none;
+  Seconds start, end;
+};
+
 PipelineTime pipeline_time(const Pipeline& pipeline);
 // Units of work (engine/base/work_meter.h) that this takes at most.
 double work_of(const Pipeline& pipeline);
-// The same by following every pass of every stage: what the other is held to.
-PipelineTime pipeline_time_step_by_step(const Pipeline& pipeline);
+// The same by following every pass of every stage: what the other is held to. The passes go to `passes`, stage by stage
+// in the order of their times, where it is given.
+PipelineTime pipeline_time_step_by_step(const Pipeline& pipeline,
+                                        std::vector<PipelinePass>* passes = nullptr);
 
 // The most passes whose activations a stage holds at once: forward passes that wait for their backward pass.
 std::int64_t passes_held(const Pipeline& pipeline, std::int64_t stage);

@@ -3,6 +3,7 @@
 
 #include "engine/step/call_rows.h"
 #include "engine/step/step_inputs.h"
+#include "engine/training/pipeline_schedule.h"
 #include "engine/training/train_settings.h"
 
 namespace engine {
@@ -12,6 +13,8 @@ namespace engine {
 class TrainScratch {
  public:
   CallRows forward, inputs, weights;
+  std::vector<PipelinePass>* passes =
+      nullptr;  // where the passes of a point are written down; null: nowhere
 
   // Forgets what is of other passes than these.
   void begin(const StepContext& context, const TrainSettings& train);

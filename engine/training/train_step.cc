@@ -24,7 +24,8 @@ class TrainStep {
         parallel_(context.shard.parallel),
         chunks_per_stage_(chunks_per_stage_of(train)),
         micro_batches_(train.global_batch / (train.micro_batch * parallel_.dp)),
-        chunks_(context, train, parallel_.pp * chunks_per_stage_, scratch) {}
+        chunks_(context, train, parallel_.pp * chunks_per_stage_, scratch),
+        passes_(scratch.passes) {}
 
   TrainStepTime run(Breakdown& rows) {
     TrainStepTime step;
@@ -35,6 +36,7 @@ class TrainStep {
     context_.charge(work_of(pipeline));
     const PipelineTime time = pipeline_time(pipeline);
     step.forward_alone = forward_alone(pipeline);
+    if (passes_ != nullptr) pipeline_time_step_by_step(pipeline, passes_);
     const std::size_t stage = busiest_stage();
     add_passes(stage, step, rows);
     step.bubble = std::max(Seconds{0}, time.total - step.forward - step.backward);
@@ -225,6 +227,7 @@ class TrainStep {
   std::int64_t chunks_per_stage_ = 1;
   std::int64_t micro_batches_ = 1;
   ChunkKinds chunks_;
+  std::vector<PipelinePass>* passes_;  // written down, where somebody looks
   std::vector<ChunkTime> times_;
   Seconds after_passes_;  // exposed traffic that is no part of a pass
   std::vector<KernelRow> row_scratch_;

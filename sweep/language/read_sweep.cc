@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sweep/language/expectation.h"
 #include "sweep/language/load_resources.h"
 #include "sweep/language/read_value.h"
 #include "sweep/language/space_reader.h"
@@ -19,9 +20,17 @@ void SweepReader::start(engine::Result<Node> root) {
   load_calibrations(parts_.base, root_where_, reading_);
 }
 
+void SweepReader::read_replicates(const Node& node, SpaceReader& reader) {
+  const auto count = read_count(node, "replicates", 1, reading_);
+  if (count && *count > kMostValues) {
+    reading_.mistake(node.where, "more than " + std::to_string(kMostValues) + " replicates", "");
+  } else if (count) {
+    parts_.root.children.push_back(reader.replicates(*count, node));
+  }
+}
+
 engine::Result<SweepSpec> SweepReader::run(engine::Result<Node> root) {
   start(std::move(root));
-  const Node* replicates = last("replicates");
   const Node* limit = last("limit");
   SpaceReader reader(parts_, std::uint64_t(parts_.base.seed), reading_);
   parts_.root.kind = SpaceNode::Kind::product;
@@ -30,15 +39,7 @@ engine::Result<SweepSpec> SweepReader::run(engine::Result<Node> root) {
       parts_.root.children.push_back(std::move(child));
     }
   });
-  if (replicates != nullptr) {
-    const auto count = read_count(*replicates, "replicates", 1, reading_);
-    if (count && *count > kMostValues) {
-      reading_.mistake(replicates->where,
-                       "more than " + std::to_string(kMostValues) + " replicates", "");
-    } else if (count) {
-      parts_.root.children.push_back(reader.replicates(*count, *replicates));
-    }
-  }
+  if (const Node* node = last("replicates")) read_replicates(*node, reader);
   each("derive", [&](const Node& node) { reader.read_derivations(node); });
   each("require", [&](const Node& node) { reader.read_requirements(node, true); });
   reader.check_order();
@@ -54,6 +55,8 @@ engine::Result<SweepSpec> SweepReader::run(engine::Result<Node> root) {
   if (limit != nullptr) {
     if (const auto count = read_count(*limit, "limit", 1, reading_)) most = std::uint64_t(*count);
   }
+  std::vector<Expectation> expectations;
+  if (const Node* node = last("expect")) expectations = read_expectations(*node, reading_);
   check_compared();
   if (reading_.mistakes.empty()) check_whole();
   if (reading_.mistakes.empty()) check_names(name);
@@ -77,6 +80,7 @@ engine::Result<SweepSpec> SweepReader::run(engine::Result<Node> root) {
       "limit: " + std::to_string(spec.limit) + "\n" + body;
   spec.digest = text_digest(body);
   spec.files = std::move(reading_.files);
+  spec.expectations = std::move(expectations);
   spec.resources = std::move(reading_.resources);
   return spec;
 }

@@ -19,8 +19,9 @@ using engine::Mistake;
 
 namespace {
 
-const std::vector<std::string> kTopKeys{"name",    "description", "include", "base",       "axes",
-                                        "require", "derive",      "seed",    "replicates", "limit"};
+const std::vector<std::string> kTopKeys{"name",       "description", "include", "base",
+                                        "axes",       "require",     "derive",  "seed",
+                                        "replicates", "limit",       "expect"};
 
 // As one reads a file: from the top. Files stay in the order of their first mistake.
 std::vector<Mistake> in_order(std::vector<Mistake> mistakes) {

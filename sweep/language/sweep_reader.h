@@ -17,6 +17,8 @@
 
 namespace sweep {
 
+class SpaceReader;
+
 class SweepReader {
  public:
   SweepReader(std::string file_name, const Library& library, InertAxes inert);
@@ -46,6 +48,7 @@ class SweepReader {
   }
 
   void read_base(const Node* seed);
+  void read_replicates(const Node& node, SpaceReader& reader);
   // What is said of a role waits until its point is known; that anything is said makes the role be there.
   void take_into_base(const Edit& edit);
   // Whether the sweep says something about a path, in the base, on an axis or by derivation.

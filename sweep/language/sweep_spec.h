@@ -10,6 +10,7 @@
 
 #include "engine/base/result.h"
 #include "engine/resources.h"
+#include "sweep/language/expectation.h"
 #include "sweep/language/library.h"
 #include "sweep/space/space.h"
 
@@ -26,8 +27,9 @@ struct SweepSpec {
   // The same sweep with nothing left to look up, as YAML: reading it gives the same points at the
   // same indices, whatever the library then holds.
   std::string resolved;
-  std::string digest;              // of what decides the points: equal digests, equal spaces
-  std::vector<std::string> files;  // that were read
+  std::string digest;                     // of what decides the points: equal digests, equal spaces
+  std::vector<std::string> files;         // that were read
+  std::vector<Expectation> expectations;  // of the results; they decide nothing about the points
   // Traces and calibrations its scenarios name, shared by all points.
   std::shared_ptr<const engine::Resources> resources;
 };

@@ -21,6 +21,8 @@ void add_check(CLI::App& app, int& exit_code);
 void add_list(CLI::App& app, int& exit_code);
 void add_show(CLI::App& app, int& exit_code);
 void add_explain(CLI::App& app, int& exit_code);
+void add_import(CLI::App& app, int& exit_code);
+void add_suite(CLI::App& app, int& exit_code);
 void add_evaluate(CLI::App& app, int& exit_code);
 void add_describe(CLI::App& app, int& exit_code);
 void add_summarise(CLI::App& app, int& exit_code);

@@ -25,6 +25,7 @@ struct CompareArguments {
   std::string file;
   std::size_t count = 1000;
   bool accept = false;
+  bool common = false;
 };
 
 // Here 1 says that something drifted, so what cannot be read is a broken input like any other.
@@ -36,7 +37,8 @@ int complain_about(const std::vector<engine::Mistake>& mistakes) {
 }
 
 CompareOptions options_of(const CompareArguments& arguments) {
-  CompareOptions options{.tolerances = arguments.tolerances, .keep = arguments.count};
+  CompareOptions options{
+      .tolerances = arguments.tolerances, .keep = arguments.count, .only_common = arguments.common};
   for (const auto& name : arguments.least) options.objectives.push_back({name, Better::lower});
   for (const auto& name : arguments.most) options.objectives.push_back({name, Better::higher});
   return options;
@@ -133,6 +135,8 @@ void add_options(CLI::App* verb, CompareArguments& arguments) {
   verb->add_option("-n,--count", arguments.count,
                    "points of each figure in such a table, the worst first (default: 1000)")
       ->type_name("N");
+  verb->add_flag("--common", arguments.common,
+                 "only points and figures that both have, as of a measured run and its simulation");
   verb->add_flag("--accept", arguments.accept, "then put a copy of NEW in the place of OLD");
 }
 

@@ -36,6 +36,8 @@ int main(int argc, char** argv) {
   tools::add_summarise(app, exit_code);
   tools::add_trace(app, exit_code);
   tools::add_evaluate(app, exit_code);
+  tools::add_import(app, exit_code);
+  tools::add_suite(app, exit_code);
   tools::add_status(app, exit_code);
   tools::add_slurm(app, exit_code);
   tools::add_verify(app, exit_code);

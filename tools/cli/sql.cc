@@ -30,10 +30,10 @@ except ImportError:
     sys.exit(f"llmsweep sql: {sys.executable} has no DuckDB\n"
              "  hint: pip install duckdb, or name another Python in LLMSWEEP_PYTHON")
 database = duckdb.connect()
-for table in tables:
-    files = f"{folder}/{table}/part-*.parquet".replace("'", "''")
-    database.execute(f"create view {table} as from read_parquet('{files}', union_by_name=true)")
 try:
+    for table in tables:
+        files = f"{folder}/{table}/part-*.parquet".replace("'", "''")
+        database.execute(f"create view {table} as from read_parquet('{files}', union_by_name=true)")
     answer = database.sql(query)
     if answer is None:
         pass

@@ -33,9 +33,10 @@ void find_status_changes(const RunPair& pair, Comparison& comparison) {
 }  // namespace
 
 engine::Result<Comparison> compare_runs(const RunPair& pair, const CompareOptions& options) {
-  const auto tolerances = parse_tolerances(options.tolerances, pair);
+  auto tolerances = parse_tolerances(options.tolerances, pair);
   if (!tolerances) return tolerances.mistakes();
-  Comparison comparison;
+  tolerances->only_common = options.only_common;
+  Comparison comparison{.only_common = options.only_common};
   auto front =
       front_move(pair, options.objectives.empty() ? usual_objectives(pair) : options.objectives);
   if (!front) return front.mistakes();
@@ -45,7 +46,7 @@ engine::Result<Comparison> compare_runs(const RunPair& pair, const CompareOption
   std::vector<std::uint8_t> drifted(pair.pairs.size());
   comparison.figures = figure_drifts(pair, ok, *tolerances, options.keep, drifted);
   comparison.drifted = std::size_t(std::ranges::count(drifted, 1));
-  comparison.results = changed_texts(pair, kResults);
+  if (!options.only_common) comparison.results = changed_texts(pair, kResults);
   comparison.tipped = changed_texts(pair, kTipped);
   comparison.settings = setting_drifts(pair);
   comparison.time = attribution(pair, ok, *tolerances);
@@ -53,7 +54,8 @@ engine::Result<Comparison> compare_runs(const RunPair& pair, const CompareOption
 }
 
 bool is_same(const RunPair& pair, const Comparison& comparison) {
-  return pair.only_old.empty() && pair.only_new.empty() && comparison.drifted == 0 &&
+  const bool same_points = pair.only_old.empty() && pair.only_new.empty();
+  return (same_points || comparison.only_common) && comparison.drifted == 0 &&
          comparison.results.empty();
 }
 

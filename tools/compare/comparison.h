@@ -17,9 +17,12 @@ struct CompareOptions {
   std::vector<std::string> tolerances;  // as the user writes them
   std::vector<Objective> objectives;    // of the front; empty: the usual ones
   std::size_t keep = 1000;              // points of each figure that are kept as the worst
+  // Only points and figures that both runs have: a measurement has fewer than its simulation.
+  bool only_common = false;
 };
 
 struct Comparison {
+  bool only_common = false;
   std::vector<std::uint32_t> newly_infeasible;  // places in RunPair::pairs
   std::vector<std::uint32_t> newly_feasible;
   std::size_t drifted = 0;  // points that work in both and have a figure beyond its tolerance

@@ -52,9 +52,10 @@ double median_of(std::vector<double>& values) {
 }
 
 FigureDrift figure_drift(const RunPair& pair, const std::vector<std::uint8_t>& ok,
-                         const std::string& column, double tolerance, std::size_t keep,
+                         const std::string& column, const Tolerances& tolerances, std::size_t keep,
                          std::vector<std::uint8_t>& drifted) {
   const FigurePair figures(pair, column);
+  const double tolerance = tolerances.for_column(column);
   FigureDrift drift{.column = column};
   std::vector<FigureDrift::Point> changed;
   std::vector<double> changes;
@@ -63,6 +64,7 @@ FigureDrift figure_drift(const RunPair& pair, const std::vector<std::uint8_t>& o
     const double before = figures.before[pair.pairs[i].old_row];
     const double after = figures.after[pair.pairs[i].new_row];
     if (std::isnan(before) && std::isnan(after)) continue;
+    if (tolerances.only_common && (std::isnan(before) || std::isnan(after))) continue;
     ++drift.compared;
     if (!has_changed(before, after, tolerance)) continue;
     drifted[i] = 1;
@@ -186,8 +188,7 @@ std::vector<FigureDrift> figure_drifts(const RunPair& pair, const std::vector<st
   std::vector<FigureDrift> drifts;
   for (const Column& column : pair.new_run.columns()) {
     if (column.role != ColumnRole::metric || pair.old_run.find(column.name) == nullptr) continue;
-    FigureDrift drift =
-        figure_drift(pair, ok, column.name, tolerances.for_column(column.name), keep, drifted);
+    FigureDrift drift = figure_drift(pair, ok, column.name, tolerances, keep, drifted);
     if (drift.compared > 0) drifts.push_back(std::move(drift));
   }
   return drifts;

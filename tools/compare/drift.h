@@ -17,6 +17,8 @@ struct Tolerances {
   double usual = 1e-9;  // beyond rounding
   std::map<std::string, double> of;
 
+  // Figures that only one point of a pair has are left out.
+  bool only_common = false;
   double for_column(const std::string& name) const {
     const auto found = of.find(name);
     return found == of.end() ? usual : found->second;

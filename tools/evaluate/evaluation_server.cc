@@ -70,7 +70,7 @@ void EvaluationServer::answer(const std::string& line, std::ostream& out) {
   const std::vector<Mistake> unknown = unknown_columns(request->columns, inputs);
   if (!unknown.empty()) return send_error(unknown, out);
 
-  results::BatchSink sink(inputs, request->columns);
+  results::BatchSink sink(inputs, results::BatchTables::points, request->columns);
   sweep::StopSignal never;
   sweep::Progress unseen;
   const sweep::IndexSet all(sweep::IndexRange{0, space->size()});

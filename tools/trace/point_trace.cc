@@ -3,29 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
+
+#include "tools/trace/trace_tracks.h"
 
 namespace tools {
 namespace {
 
 using engine::DeploymentRole;
 using engine::RequestRow;
-
-constexpr std::int64_t kQueueProcess = 1;
-constexpr std::int64_t kKernelProcess = 2;
-// Replicas of one deployment have neighbouring numbers.
-constexpr std::int64_t kFirstReplica = 10;
-constexpr std::int64_t kDeploymentSpan = 1'000'000;
-
-std::int64_t process_of(DeploymentRole role, std::int64_t replica) {
-  return kFirstReplica + std::int64_t(role) * kDeploymentSpan + replica;
-}
-
-std::string replica_name(DeploymentRole role, std::int64_t replica) {
-  return std::string(engine::name_of(role)) + " replica " + std::to_string(replica);
-}
 
 class ServedTrace {
  public:
@@ -75,14 +62,13 @@ class ServedTrace {
 
   TraceTrack track(DeploymentRole role, std::int64_t replica, double begin, double end) {
     const std::int64_t process = process_of(role, replica);
-    if (named_.insert(process).second) events_.name_process(process, replica_name(role, replica));
-    return {process, lanes_[process].lane(begin, end)};
+    events_.name_process(process, replica_name(role, replica));
+    return {process, kFirstRequestThread + lanes_[process].lane(begin, end)};
   }
 
   TraceEvents& events_;
   TraceLanes queue_;
   std::map<std::int64_t, TraceLanes> lanes_;
-  std::set<std::int64_t> named_;
 };
 
 }  // namespace

@@ -38,6 +38,7 @@ void TraceEvents::add(std::int64_t time, std::int64_t length, std::string text) 
 }
 
 void TraceEvents::name_process(std::int64_t process, const std::string& name) {
+  if (!named_.emplace(process, -1).second) return;
   add(0, 0,
       fmt::format(
           R"({{"ph":"M","name":"process_name","pid":{},"tid":0,"ts":0,"args":{{"name":{}}}}})",
@@ -45,6 +46,7 @@ void TraceEvents::name_process(std::int64_t process, const std::string& name) {
 }
 
 void TraceEvents::name_thread(TraceTrack track, const std::string& name) {
+  if (!named_.emplace(track.process, track.thread).second) return;
   add(0, 0,
       fmt::format(
           R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"ts":0,"args":{{"name":{}}}}})",

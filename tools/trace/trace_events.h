@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@ struct TraceTrack {
 // does so after rounding.
 class TraceEvents {
  public:
+  // What is named again keeps its first name.
   void name_process(std::int64_t process, const std::string& name);
   void name_thread(TraceTrack track, const std::string& name);
   // Slices of one track lie within one another or apart.
@@ -44,6 +46,8 @@ class TraceEvents {
   void add(std::int64_t time, std::int64_t length, std::string text);
 
   std::vector<Event> events_;
+  std::set<std::pair<std::int64_t, std::int64_t>>
+      named_;  // process and thread; -1: the process itself
   std::int64_t arrows_ = 0;
 };
 

@@ -12,6 +12,7 @@
 #include "engine/serving/capacity_search.h"
 #include "engine/serving/serving_sim.h"
 #include "engine/tasks/serve/serve_interval.h"
+#include "engine/tasks/serve/serve_log.h"
 #include "engine/tasks/serve/serve_pools.h"
 #include "engine/tasks/serve/serve_report.h"
 #include "engine/workload/request_source.h"
@@ -34,6 +35,7 @@ struct Setting {
   const ServePools& pools;
   const Trace* trace;
   CapacityEstimate capacity;
+  StepLog* log = nullptr;  // of the run that has rows; null: nobody asks
 };
 
 // One run of it. Rows besides the figures go to `rows`, where there is one.
@@ -61,7 +63,8 @@ void simulate(const Setting& setting, const Run& run, ServingSim& sim) {
            .scale = run.scale,
            .output = scenario.output,
            .request_rows = run.rows != nullptr ? &run.rows->requests : nullptr,
-           .timeline_rows = run.rows != nullptr ? &run.rows->timeline : nullptr});
+           .timeline_rows = run.rows != nullptr ? &run.rows->timeline : nullptr,
+           .step_log = run.rows != nullptr ? setting.log : nullptr});
 }
 
 // Mean tokens of a request of this load: what memory is reported for, and estimates start from. One
@@ -229,8 +232,13 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
   ServePools pools(point, tokens_that_fit(point, typical, outcome.metrics.kv_capacity_tokens));
   if (auto problem = pools.complete(typical)) return outcome.refuse(std::move(*problem));
   outcome.metrics.kv_blocks = double(pools.main().kv_blocks);
-  const Setting setting{
-      .scenario = scenario, .pools = pools, .trace = trace, .capacity = pools.capacity(typical)};
+  PointLog* log = point.scratch.log();
+  StepLog work{.most = log != nullptr ? log->most_steps : 0};
+  const Setting setting{.scenario = scenario,
+                        .pools = pools,
+                        .trace = trace,
+                        .capacity = pools.capacity(typical),
+                        .log = log != nullptr ? &work : nullptr};
   LoadLevel level = level_of(setting, typical);
 
   ServingSim& sim = point.scratch.serving();
@@ -246,6 +254,7 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
   // They come as requests end: two that end within a nanosecond in either order.
   std::ranges::sort(outcome.requests, {}, &RequestRow::number);
   report_serving(scenario, pools, sim, outcome);
+  if (log != nullptr) trace_steps(work, pools.pools(), *log);
   if (scenario.output.intervals) {
     // As long as this run was, at any speed of the steps.
     plan.units = sim.units();

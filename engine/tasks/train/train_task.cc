@@ -12,6 +12,7 @@
 #include "engine/feasibility.h"
 #include "engine/kernels/gemm.h"
 #include "engine/kernels/power.h"
+#include "engine/point_log.h"
 #include "engine/step/interval.h"
 #include "engine/tasks/report_price.h"
 #include "engine/tasks/train/rollout.h"
@@ -269,6 +270,8 @@ void run_train(const TaskPoint& point, Outcome& outcome) {
   main.shard.two_halves = false;
   main.shard.shared_prompts = {};
   Breakdown rows;
+  PointLog* log = point.scratch.log();
+  point.scratch.training().passes = log != nullptr ? &log->passes : nullptr;
   const TrainStepTime step =
       train_step_time(main.context(point.work), trained_on(point), point.scratch.training(), rows);
   report_memory(step, scenario.device, outcome.metrics);

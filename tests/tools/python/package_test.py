@@ -159,6 +159,19 @@ class Package(unittest.TestCase):
         with self.assertRaises(llmsweep.LlmsweepError):
             self.run_of_dict.requests.pandas()
 
+    def test_a_point_of_a_finished_run_has_requests_after_all(self):
+        spec = {"base": {"task": "serve", "model": "llama-3.1-8b", "device": "h100-sxm", "load": {"from": "chat", "requests": 60}}}
+        served = llmsweep.run(spec, self.home / "served", progress=False)
+        replayed = llmsweep.replay(served, 0, every=1.0)
+        row = served.points.pandas().iloc[0]
+        frame = replayed.requests.to_pandas()
+        measured = frame[frame.measured]
+        self.assertEqual(len(frame), row.requests_finished)
+        self.assertAlmostEqual((measured.first_token_s - measured.arrival_s).mean(), row.ttft_s, places=9)
+        self.assertGreater(replayed.timeline.num_rows, 0)
+        with self.assertRaises(llmsweep.LlmsweepError):
+            llmsweep.replay(self.run_of_dict, 0)
+
     def test_an_environment_pays_for_better_designs(self):
         environment = llmsweep.DesignEnvironment(
             BASE, {"device": ["l4", "h100-sxm"], "step.batch": [1, 64]}, reward=lambda row: row["per_device_tokens_per_s"])

@@ -38,7 +38,7 @@ base:
 axes:
   - load.rate: [2 req/s, 20 req/s]
 """
-PANELS = ["overview", "pareto", "best", "heat", "breakdown", "sensitivity", "roofline"]
+PANELS = ["overview", "pareto", "best", "heat", "breakdown", "sensitivity", "roofline", "mix", "efficiency"]
 
 
 def llmsweep(*arguments):

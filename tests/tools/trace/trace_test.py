@@ -5,11 +5,14 @@ import json
 import math
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import unittest
 
 import pandas as pd
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 BINARY = os.environ["LLMSWEEP_BINARY"]
 SERVED = """
@@ -24,6 +27,15 @@ TRAIN = """
 base: {task: train, model: llama-3.1-8b, device: h100-sxm, parallel: {tp: 8}}
 axes: [train.micro_batch: [1, 2]]
 """
+PIPELINE = """
+base: {task: train, model: llama-2-70b, device: h100-sxm, cluster: dgx-h100-4-nodes, parallel: {tp: 8, pp: 4},
+       train: {sequence: 2048, micro_batch: 1, global_batch: 8, recompute: full}}
+axes: [train.schedule: [gpipe, 1f1b, interleaved, zero_bubble]]
+derive: {train.virtual_stages: "train.schedule == 'interleaved' ? 2 : 1"}
+"""
+# The same load with its rows written by the sweep, and without.
+SILENT = SERVED.replace(", output: {requests: true}", "")
+LOUD = SERVED.replace("output: {requests: true}", "output: {requests: true, timeline: 2 s}")
 
 
 def llmsweep(*arguments):
@@ -35,7 +47,7 @@ class Trace(unittest.TestCase):
     def setUpClass(cls):
         cls.scratch = tempfile.TemporaryDirectory(prefix="llmsweep-trace-")
         cls.home = pathlib.Path(cls.scratch.name)
-        for name, text in (("served", SERVED), ("step", STEP), ("train", TRAIN)):
+        for name, text in (("served", SERVED), ("step", STEP), ("train", TRAIN), ("pipeline", PIPELINE), ("silent", SILENT), ("loud", LOUD)):
             (cls.home / f"{name}.yaml").write_text(text)
             done = llmsweep("run", cls.home / f"{name}.yaml", "-o", cls.home / name)
             assert done.returncode == 0, done.stderr
@@ -86,7 +98,7 @@ class Trace(unittest.TestCase):
                 self.assertTrue(any(a - 1e-6 <= flow["ts"] <= b + 1e-6 for a, b in slices[flow["pid"], flow["tid"]]), flow)
 
     def test_every_kind_of_trace_follows_the_rules_of_the_format(self):
-        for name in ("served", "step", "train"):
+        for name in ("served", "step", "train", "pipeline"):
             for index in (0, 1):
                 self.check_rules(self.trace(name, index))
 
@@ -114,7 +126,81 @@ class Trace(unittest.TestCase):
         names = {e["pid"]: e["args"]["name"] for e in trace["traceEvents"] if e["ph"] == "M" and e["name"] == "process_name"}
         self.assertEqual({names[pid] for pid in replicas}, {f"main replica {i}" for i in set(rows.replica)})
         counters = {e["name"] for e in trace["traceEvents"] if e["ph"] == "C"}
-        self.assertEqual(counters, {"requests", "batch", "KV cache", "output"})
+        self.assertEqual(counters, {"requests", "batch", "KV cache", "output", "power of one device"})
+
+    def test_steps_fill_the_busy_time_of_a_replica(self):
+        trace = self.trace("served", 0, "--steps", 1000000, "--kernels", 50)
+        row = pd.read_parquet(self.home / "served" / "points").set_index("index").loc[0]
+        steps = [e for e in trace["traceEvents"] if e["ph"] == "X" and e["cat"] == "step"]
+        self.assertEqual(len(steps), row.steps)
+        busy = sum(e["dur"] for e in steps) / 1e6
+        self.assertAlmostEqual(busy / (row.utilization * row.makespan_s), 1, delta=1e-6)
+        # Every request's prompt is read in some step, and every token but the first of each is decoded in one.
+        rows = pd.read_parquet(self.home / "served" / "requests").query("index == 0")
+        self.assertEqual(sum(e["args"]["prompt_tokens"] for e in steps), (rows.prompt_tokens - rows.cached_tokens).sum())
+        self.assertEqual(sum(e["args"]["decodes"] for e in steps), (rows.output_tokens - 1).sum())
+
+    def test_kernels_fill_the_steps_they_are_in(self):
+        trace = self.trace("served", 1, "--kernels", 20)
+        events = [e for e in trace["traceEvents"] if e["ph"] == "X" and e["tid"] < 1000 and e["pid"] >= 10]
+        steps = [e for e in events if e["cat"] == "step"]
+        kernels = [e for e in events if e["cat"] != "step"]
+        for step in steps[:20]:
+            inside = [e for e in kernels if (e["pid"], e["tid"]) == (step["pid"], step["tid"])
+                      and step["ts"] <= e["ts"] and e["ts"] + e["dur"] <= step["ts"] + step["dur"] + 1e-9]
+            self.assertGreater(len(inside), 5)
+            self.assertAlmostEqual(sum(e["dur"] for e in inside), step["dur"], delta=1e-2)
+        self.assertFalse(any(e["ts"] >= steps[20]["ts"] for e in kernels))
+
+    def test_power_lies_between_rest_and_the_boards_limit(self):
+        row = pd.read_parquet(self.home / "served" / "points").set_index("index").loc[1]
+        watts = [e["args"]["W"] for e in self.trace("served", 1)["traceEvents"] if e["ph"] == "C" and e["name"] == "power of one device"]
+        self.assertGreater(len(set(watts)), 1)
+        self.assertGreaterEqual(min(watts), row["device.idle_power"] * (1 - 1e-9))
+        self.assertLessEqual(max(watts), row["device.power_limit"] * 1.001)
+
+    def test_passes_are_the_schedule_of_the_pipeline(self):
+        points = pd.read_parquet(self.home / "pipeline" / "points").set_index("index")
+        for index, row in points.iterrows():
+            events = [e for e in self.trace("pipeline", index)["traceEvents"] if e["ph"] == "X" and e["pid"] >= 10]
+            chunks = 2 if row["train.schedule"] == "interleaved" else 1
+            for kind in ("forward", "backward"):
+                passes = [e for e in events if e["cat"] == kind]
+                self.assertEqual(len(passes), 4 * 8 * chunks)
+                # A micro-batch goes through the chunks in order.
+                by_batch = collections.defaultdict(list)
+                for e in sorted(passes, key=lambda e: e["ts"]):
+                    by_batch[e["args"]["micro_batch"]].append(e["args"]["chunk"])
+                order = list(range(4 * chunks))
+                self.assertTrue(all(seen == (order if kind == "forward" else order[::-1]) for seen in by_batch.values()))
+            self.assertEqual(any(e["cat"] == "weights" for e in events), row["train.schedule"] == "zero_bubble")
+            end = max(e["ts"] + e["dur"] for e in events) / 1e6
+            self.assertAlmostEqual(end / row.iteration_time_s, 1, delta=1e-6)
+
+    def test_rows_after_the_fact_are_those_the_sweep_would_have_written(self):
+        for index in (0, 3):
+            tables = self.home / f"tables-{index}"
+            done = llmsweep("trace", self.home / "silent", "--point", index, "-o", self.home / "t.json", "--tables", tables, "--every", 2)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            key = pd.read_parquet(self.home / "silent" / "points").set_index("index").key[index]
+            for table in ("requests", "timeline"):
+                later = pd.read_parquet(tables / f"{table}.parquet")
+                swept = pd.read_parquet(self.home / "loud" / table).query(f"index == {index}").reset_index(drop=True)
+                self.assertEqual(set(later.key), {key})
+                pd.testing.assert_frame_equal(later.drop(columns="key"), swept.drop(columns="key"), check_exact=True)
+
+    def test_a_run_that_another_program_made_is_said_to_be_one(self):
+        folder = self.home / "other"
+        shutil.copytree(self.home / "silent", folder)
+        part = next((folder / "points").glob("*.parquet"))
+        table = pq.read_table(part)
+        place = table.column_names.index("ttft_p99_s")
+        pq.write_table(table.set_column(place, table.schema.field(place), pc.multiply(table["ttft_p99_s"], 1.5)), part)
+        done = llmsweep("trace", folder, "--point", 1, "-o", self.home / "never.json")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("ttft_p99_s", done.stderr)
+        self.assertFalse((self.home / "never.json").exists())
+        self.assertEqual(llmsweep("trace", self.home, "--point", 0).returncode, 2)
 
     def test_kernels_fill_the_step(self):
         row = pd.read_parquet(self.home / "step" / "points").set_index("index").loc[0]

@@ -9,11 +9,11 @@
 from llmsweep.environment import DesignEnvironment
 from llmsweep.evaluate import evaluate
 from llmsweep.program import LlmsweepError, program
-from llmsweep.questions import Comparison, breakdown, compare, pareto, plot
+from llmsweep.questions import Comparison, Replay, breakdown, compare, pareto, plot, replay
 from llmsweep.runs import Run, Table, open_run, run
 from llmsweep.server import MistakenScenarios
 
 __all__ = [
-    "Comparison", "DesignEnvironment", "LlmsweepError", "MistakenScenarios", "Run", "Table", "breakdown", "compare", "evaluate", "open_run", "pareto",
-    "plot", "program", "run",
+    "Comparison", "DesignEnvironment", "LlmsweepError", "MistakenScenarios", "Replay", "Run", "Table", "breakdown", "compare", "evaluate", "open_run", "pareto",
+    "plot", "program", "replay", "run",
 ]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 import pyarrow as pa
 import pyarrow.parquet
 
-from llmsweep.program import call
+from llmsweep.program import MISTAKE, LlmsweepError, call
 from llmsweep.runs import Run
 
 if TYPE_CHECKING:
@@ -66,6 +66,23 @@ def breakdown(run: Run, indices: Sequence[int] | None = None, by: str = "family"
     chosen = None if indices is None else dataset.field("index").isin(list(indices))
     kernels = run.kernels.arrow(["index", by, "seconds"], filter=chosen).to_pandas()
     return kernels.pivot_table(index="index", columns=by, values="seconds", aggfunc="sum", fill_value=0.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Replay:
+    requests: pa.Table  # one row a request
+    timeline: pa.Table  # one row a moment and replica
+
+
+def replay(run: Run, index: int, every: float | None = None) -> Replay:
+    """Requests and moments of one served point of a finished run, by simulating it alone; `every` so many seconds."""
+    with tempfile.TemporaryDirectory(prefix="llmsweep-replay-") as scratch:
+        words: list[object] = ["trace", run.folder, "--point", index, "--tables", scratch, "-o", f"{scratch}/trace.json", "--steps", 0]
+        call(*words, *([] if every is None else ["--every", every]))
+        files = [pathlib.Path(scratch) / f"{table}.parquet" for table in ("requests", "timeline")]
+        if not all(file.exists() for file in files):
+            raise LlmsweepError(f"{run.folder}: point {index} does not serve a load", MISTAKE)
+        return Replay(*(pyarrow.parquet.read_table(file) for file in files))
 
 
 def plot(run: Run, x: str, y: str, color: str | None = None, ax: Any = None) -> Any:

@@ -34,7 +34,8 @@ async function start() {
   await applyFilters();
   tellCount();
   const panelsInOrder =
-      [addOverview, addPareto, addBest, addHeat, addBreakdown, addSensitivity, addRoofline, addLatency, addTimeline];
+      [addOverview, addPareto, addBest, addHeat, addBreakdown, addSensitivity, addRoofline, addMix, addEfficiency,
+       addLatency, addTimeline];
   for (const add of panelsInOrder) add();
   document.getElementById('loading').remove();
   view.listen((name) => {

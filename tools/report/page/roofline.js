@@ -115,14 +115,19 @@ function rooflineOption(drawn, whole, peaks) {
   };
 }
 
-async function drawRoofline(panel) {
+const NO_KERNELS = 'This page has not the kernels of the chosen points. A report of fewer points (--where) has all.';
+
+// Chosen points whose kernels the page has.
+async function pointsWithKernels() {
   const points = await blob(data.kernels.rows.point);
-  const rows = (await chosenPoints()).filter((row) => points[firstKernel(points, row)] === row);
+  return (await chosenPoints()).filter((row) => points[firstKernel(points, row)] === row);
+}
+
+async function drawRoofline(panel) {
+  const rows = await pointsWithKernels();
   rooflineChoice = {rows, names: await Promise.all(rows.map(rowName))};
   panel.remake();
-  if (rows.length === 0) {
-    return {summary: 'This page has not the kernels of the chosen points. A report of fewer points (--where) has all.'};
-  }
+  if (rows.length === 0) return {summary: NO_KERNELS};
   const row = rows.includes(Number(view.get('roof', 'x'))) ? Number(view.get('roof')) : rows[0];
   const kernels = await kernelsOf(row);
   const drawn = kernels.filter((kernel) => kernel.flops > 0 && kernel.bytes > 0 && kernel.seconds > 0);

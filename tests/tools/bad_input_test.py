@@ -1,0 +1,105 @@
+"""Runs that are none, are damaged or have nothing in common, figures that do not exist, expressions with a mistake: every verb that reads runs says
+so, names the place, and changes nothing on disk."""
+
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+BINARY = os.environ["LLMSWEEP_BINARY"]
+SPEC = """
+base: {task: step, model: llama-3.1-8b, device: h100-sxm, step: {phase: decode}}
+axes: [parallel.tp: [1, 2], step.batch: [1, 16]]
+"""
+# What a verb is asked of a folder; {} is the folder, OUT a file that must not appear.
+VERBS = {
+    "top": "{} --by step_time_s -o OUT.csv",
+    "pareto": "{} --min step_time_s --max per_device_tokens_per_s -o OUT.csv",
+    "sensitivity": "{} --of step_time_s -o OUT.csv",
+    "report": "{} -o OUT.html",
+    "compare": "RUN {} -o OUT.md",
+    "sql": "{} SELECT -o OUT.csv",
+    "trace": "{} --point 0 -o OUT.json",
+    "summarise": "{}",
+    "finish": "{}",
+    "verify": "{}",
+}
+
+
+def llmsweep(*arguments):
+    return subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True)
+
+
+def contents(folder):
+    return {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(folder.rglob("*")) if file.is_file()}
+
+
+class BadInput(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory(prefix="llmsweep-bad-")
+        cls.home = pathlib.Path(cls.scratch.name)
+        (cls.home / "sweep.yaml").write_text(SPEC)
+        (cls.home / "apart.yaml").write_text(SPEC.replace("parallel.tp: [1, 2], step.batch: [1, 16]", "step.context: [100, 200]"))
+        for name, spec in (("run", "sweep"), ("apart", "apart")):
+            done = llmsweep("run", cls.home / f"{spec}.yaml", "-o", cls.home / name)
+            assert done.returncode == 0, done.stderr
+        (cls.home / "empty").mkdir()
+        shutil.copytree(cls.home / "run", cls.home / "half")
+        for part in (cls.home / "half" / "points").glob("*.parquet"):
+            part.write_bytes(part.read_bytes()[:3000])
+        shutil.copytree(cls.home / "run", cls.home / "newer")
+        for manifest in (cls.home / "newer").glob("manifest-*.jsonl"):
+            manifest.write_text(manifest.read_text().replace('"llmsweep_manifest":', '"llmsweep_manifest":9', 1))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.scratch.cleanup()
+
+    def ask(self, verb, folder, words=None):
+        line = (words or VERBS[verb]).split()
+        places = {"{}": folder, "RUN": self.home / "run", "SELECT": "select count(*) from points"}
+        return llmsweep(verb, *(places.get(word, str(self.home / word) if word.startswith("OUT") else word) for word in line))
+
+    def refuses(self, verb, folder, *says, words=None):
+        before = contents(self.home)
+        done = self.ask(verb, folder, words)
+        self.assertIn(done.returncode, (1, 2), (verb, folder, done.stdout, done.stderr))
+        for text in says:
+            self.assertIn(text, done.stderr, (verb, folder))
+        self.assertNotIn("Traceback", done.stderr)
+        self.assertLess(len(done.stderr), 3000)
+        self.assertEqual(contents(self.home), before, verb)
+
+    def test_what_is_no_run_folder(self):
+        for verb in VERBS:
+            self.refuses(verb, self.home / "nowhere", "nowhere", "hint: ")
+            self.refuses(verb, self.home / "empty", "empty", "hint: ")
+
+    def test_a_part_that_is_half_written(self):
+        for verb in VERBS:
+            self.refuses(verb, self.home / "half", "part-1of1-000000.parquet")
+
+    def test_a_manifest_of_a_newer_program(self):
+        for verb in ("compare", "sql", "summarise", "finish", "verify"):
+            self.refuses(verb, self.home / "newer", "manifest-1of1.jsonl")
+
+    def test_runs_with_nothing_in_common(self):
+        self.refuses("compare", self.home / "apart", "no point has the axis labels of one in", "hint: compare two runs of one sweep")
+
+    def test_figures_that_do_not_exist(self):
+        for verb, words in (("top", "{} --by step_tim_s"), ("pareto", "{} --min step_tim_s --max per_device_tokens_per_s"), ("sensitivity", "{} --of step_tim_s"),
+                            ("compare", "RUN {} --tolerance step_tim_s=1%")):
+            self.refuses(verb, self.home / "run", "did you mean 'step_time_s'?", words=words)
+
+    def test_expressions_with_a_mistake(self):
+        for verb, rest in (("top", "--by step_time_s"), ("pareto", "--min step_time_s --max per_device_tokens_per_s"), ("sensitivity", "--of step_time_s"), ("report", "-o OUT.html")):
+            for expression, words in (("step.batch>", ""), ("step.bach==1", "did you mean"), ("(step.batch==1", "")):
+                self.refuses(verb, self.home / "run", "error: ", words, words=f"{{}} {rest} --where {expression}")
+
+
+if __name__ == "__main__":
+    unittest.main()

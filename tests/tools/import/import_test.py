@@ -1,0 +1,177 @@
+"""llmsweep import: what vLLM measured becomes a run to compare with, a profiler's trace a kernel table; damage is located."""
+
+import csv
+import gzip
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+import pandas as pd
+
+BINARY = os.environ["LLMSWEEP_BINARY"]
+sys.path.insert(0, str(pathlib.Path(os.environ["LLMSWEEP_SOURCE_DIR"]) / "tools" / "gpu"))
+import kernel_table  # noqa: E402
+
+SPEC = """
+base: {task: serve, model: llama-3.1-8b, device: h100-sxm, load: {from: chat, requests: 50}}
+axes: [load.rate: [2 req/s, 8 req/s]]
+"""
+
+
+def llmsweep(*arguments):
+    return subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True)
+
+
+def vllm_result(requests=40, seed=1):
+    """In the form that 'vllm bench serve --save-result --save-detailed' writes."""
+    draw = np.random.default_rng(seed)
+    outputs = draw.integers(2, 30, requests)
+    itls = [list(draw.uniform(0.01, 0.02, n - 1)) for n in outputs]
+    ttfts = list(draw.uniform(0.05, 0.5, requests))
+    return {
+        "date": "20260101-000000", "backend": "vllm", "model_id": "m", "num_prompts": requests, "request_rate": 2.0, "duration": 20.0,
+        "completed": requests, "total_input_tokens": 100 * requests, "total_output_tokens": int(outputs.sum()), "request_throughput": requests / 20,
+        "request_goodput": None, "output_throughput": float(outputs.sum() / 20), "total_token_throughput": float((outputs.sum() + 100 * requests) / 20),
+        "input_lens": [100] * requests, "output_lens": [int(n) for n in outputs], "ttfts": ttfts, "itls": itls, "errors": [""] * requests,
+        "mean_ttft_ms": float(np.mean(ttfts) * 1e3), "median_ttft_ms": float(np.median(ttfts) * 1e3), "p99_ttft_ms": float(np.percentile(ttfts, 99) * 1e3),
+    }
+
+
+def kernel(number, name, microseconds, start):
+    return {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": start, "dur": microseconds,
+            "args": {"External id": number, "stream": 7, "correlation": number}}
+
+
+def operator(number, name, dims, types):
+    return {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": number, "dur": 1,
+            "args": {"External id": number, "Input Dims": dims, "Input type": types}}
+
+
+BF16 = ["c10::BFloat16"] * 3
+TRACE = {"schemaVersion": 1, "traceEvents": [
+    *(operator(i, "aten::mm", [[16, 4096], [4096, 1024]], BF16) for i in (1, 2, 3)),
+    kernel(1, "void cutlass::Kernel2<int>(x)", 10.0, 0), kernel(2, "void cutlass::Kernel2<int>(x)", 30.0, 20), kernel(3, "void cutlass::Kernel2<int>(x)", 20.0, 60),
+    operator(4, "aten::addmm", [[64], [8, 32], [32, 64]], BF16), kernel(4, "gemm", 3.0, 90), kernel(4, "splitKreduce", 2.0, 95),
+    operator(5, "aten::_scaled_dot_product_flash_attention", [[2, 32, 128, 64], [2, 8, 128, 64], [2, 8, 128, 64]], BF16), kernel(5, "flash_fwd", 50.0, 100),
+    operator(6, "aten::_flash_attention_forward", [[4, 1, 32, 128], [4, 900, 8, 128], [4, 900, 8, 128]], BF16), kernel(6, "flash_fwd_splitkv", 40.0, 200),
+    operator(7, "aten::mul", [[4, 4], [4, 4]], BF16), kernel(7, "elementwise", 5.0, 300),
+    {"ph": "M", "name": "process_name", "pid": 0, "args": {"name": "python"}},
+]}
+
+
+class Import(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory(prefix="llmsweep-import-")
+        cls.home = pathlib.Path(cls.scratch.name)
+        (cls.home / "served.yaml").write_text(SPEC)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.scratch.cleanup()
+
+    def write(self, name, value):
+        file = self.home / name
+        file.write_text(json.dumps(value) if not isinstance(value, str) else value)
+        return file
+
+    def test_a_measured_run_has_the_figures_of_the_file(self):
+        files = [self.write(f"{i}.json", vllm_result(seed=i)) for i in (0, 1)]
+        done = llmsweep("import", "vllm", self.home / "served.yaml", *files, "-o", self.home / "measured")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        points = pd.read_parquet(self.home / "measured" / "points").set_index("index")
+        for index in (0, 1):
+            result = vllm_result(seed=index)
+            row = points.loc[index]
+            self.assertAlmostEqual(row.ttft_s * 1e3, result["mean_ttft_ms"])
+            self.assertAlmostEqual(row.ttft_p50_s * 1e3, result["median_ttft_ms"])
+            self.assertAlmostEqual(row.ttft_p99_s * 1e3, result["p99_ttft_ms"])
+            tpots = [sum(gaps) / len(gaps) for gaps in result["itls"]]
+            self.assertAlmostEqual(row.tpot_s, np.mean(tpots))
+            self.assertAlmostEqual(row.output_tokens_per_s, result["output_throughput"])
+            self.assertEqual((row.status, row.tier), ("ok", "measured"))
+            self.assertTrue(np.isnan(row.kv_peak))
+        requests = pd.read_parquet(self.home / "measured" / "requests").query("index == 1")
+        self.assertEqual(list(requests.output_tokens), vllm_result(seed=1)["output_lens"])
+        np.testing.assert_allclose(requests.first_token_s - requests.arrival_s, vllm_result(seed=1)["ttfts"])
+
+    def test_it_compares_with_the_simulation_of_the_same_sweep(self):
+        file = self.write("only.json", vllm_result())
+        self.assertEqual(llmsweep("import", "vllm", self.home / "served.yaml", file, "--points", 1, "-o", self.home / "one").returncode, 0)
+        self.assertIn(llmsweep("run", self.home / "served.yaml", "-o", self.home / "simulated").returncode, (0,))
+        done = llmsweep("compare", self.home / "one", self.home / "simulated", "--common", "--tolerance", "1000%")
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        self.assertIn("ttft", llmsweep("compare", self.home / "one", self.home / "simulated", "--common").stdout)
+        self.assertEqual(llmsweep("compare", self.home / "one", self.home / "one", "--common").returncode, 0)
+        # A simulation never goes on in a measured folder.
+        mixed = llmsweep("run", self.home / "served.yaml", "-o", self.home / "one")
+        self.assertEqual(mixed.returncode, 2)
+
+    def test_sums_alone_will_do(self):
+        result = {name: value for name, value in vllm_result().items() if name not in ("ttfts", "itls", "input_lens", "output_lens")}
+        done = llmsweep("import", "vllm", self.home / "served.yaml", self.write("sums.json", result), "-o", self.home / "sums")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("--save-detailed", done.stderr)
+        row = pd.read_parquet(self.home / "sums" / "points").iloc[0]
+        self.assertAlmostEqual(row.ttft_s * 1e3, result["mean_ttft_ms"])
+
+    def test_damaged_results_are_located_and_write_nothing(self):
+        whole = json.dumps(vllm_result(), indent=1)
+        short = vllm_result()
+        short["itls"] = short["itls"][:-1]
+        broken = vllm_result()
+        broken["itls"][3] = ["x"]
+        for text, words in ((whole[:-40], "cut.json:"), ("[1, 2]", "this is not a result"), (json.dumps(short), "'itls' is not a list of 40"),
+                            (json.dumps(broken), "'itls' of request 3"), ("\n\n{,}", "cut.json:3:2: error: this is not JSON")):
+            file = self.write("cut.json", text)
+            done = llmsweep("import", "vllm", self.home / "served.yaml", file, "-o", self.home / "nothing")
+            self.assertEqual(done.returncode, 2, text[:20])
+            self.assertIn(words, done.stderr)
+            self.assertFalse((self.home / "nothing").exists())
+        good = self.write("good.json", vllm_result())
+        for words in (("--points", "9"), ("--points", "0,1")):
+            self.assertEqual(llmsweep("import", "vllm", self.home / "served.yaml", good, *words, "-o", self.home / "nothing").returncode, 2)
+        self.assertEqual(llmsweep("import", "vllm", self.home / "served.yaml", good, good, "--points", "0,0", "-o", self.home / "nothing").returncode, 2)
+        self.assertFalse((self.home / "nothing").exists())
+
+    def test_a_profile_becomes_a_kernel_table(self):
+        packed = self.home / "trace.json.gz"
+        packed.write_bytes(gzip.compress(json.dumps(TRACE).encode()))
+        for trace in (self.write("trace.json", TRACE), packed):
+            done = llmsweep("import", "profile", trace, "-o", self.home / "table.csv")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("aten::mul", done.stderr)
+            with open(self.home / "table.csv", newline="") as file:
+                reader = csv.DictReader(file)
+                self.assertEqual(reader.fieldnames, kernel_table.KERNEL_COLUMNS)
+                rows = {(row["family"], row["m"]): row for row in reader}
+            self.assertEqual(len(rows), 4)
+            gemm = rows["gemm", "16"]
+            self.assertEqual((gemm["n"], gemm["k"], gemm["dtype"], gemm["impl"]), ("1024", "4096", "bf16", "pytorch_profiler:cutlass::Kernel2"))
+            self.assertAlmostEqual(float(gemm["seconds"]), 20e-6)  # the median of three calls
+            self.assertAlmostEqual(float(rows["gemm", "8"]["seconds"]), 5e-6)  # both kernels of one call
+            prompt, decode = rows["attn_prefill", ""], rows["attn_decode", ""]
+            self.assertEqual([prompt[c] for c in ("batch", "query_len", "context_len", "q_heads", "kv_heads", "head_dim")], ["2", "128", "128", "32", "8", "64"])
+            self.assertEqual([decode[c] for c in ("batch", "query_len", "context_len", "q_heads", "kv_heads", "head_dim")], ["4", "1", "900", "32", "8", "128"])
+
+    def test_damaged_traces_are_told(self):
+        no_shapes = {"traceEvents": [e for e in TRACE["traceEvents"] if e.get("cat") != "cpu_op"]}
+        no_length = {"traceEvents": [{**e} for e in TRACE["traceEvents"]]}
+        del no_length["traceEvents"][3]["dur"]
+        for value, words in ((no_shapes, "record_shapes=True"), ({"traceEvents": []}, "no kernels"), ({"a": 1}, "traceEvents"), (no_length, "event 3 is damaged"),
+                             ("{", "ends in the middle"), ({"traceEvents": [1]}, "event 0 is damaged")):
+            done = llmsweep("import", "profile", self.write("bad.json", value), "-o", self.home / "bad.csv")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(words, done.stderr)
+            self.assertFalse((self.home / "bad.csv").exists())
+        self.assertEqual(llmsweep("import", "profile", self.home / "nowhere.json").returncode, 2)
+        self.assertEqual(llmsweep("import", "profile", self.write("ok.json", TRACE), "-o", self.home / "x.txt").returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

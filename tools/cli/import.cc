@@ -1,0 +1,216 @@
+// llmsweep import: what others measured, as a run to compare with or a table to calibrate on.
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "results/failure.h"
+#include "results/parquet_sink.h"
+#include "results/run_folder.h"
+#include "results/text_table.h"
+#include "tools/cli/cli.h"
+#include "tools/import/profiler_trace.h"
+#include "tools/import/vllm_result.h"
+#include "tools/terminal/terminal.h"
+
+namespace tools {
+namespace {
+
+struct VllmArguments {
+  std::string spec;
+  std::vector<std::string> files;
+  std::vector<std::uint64_t> points;
+  std::string folder;
+};
+
+// One file, and the point that it measures.
+struct Measured {
+  sweep::Point point;
+  VllmResult result;
+};
+
+// The measurements, or nothing once every mistake is told.
+std::optional<std::vector<Measured>> read_measured(const VllmArguments& arguments,
+                                                   const sweep::SweepSpec& spec) {
+  std::vector<Measured> measured;
+  bool sound = true;
+  for (std::size_t i = 0; i < arguments.files.size(); ++i) {
+    const std::uint64_t index = arguments.points.empty() ? i : arguments.points[i];
+    BuiltPoint built = build_or_say(spec, index);
+    auto result = read_vllm_result(arguments.files[i]);
+    if (!result) print(stderr, "{}", engine::to_text(result.mistakes()));
+    sound = sound && built.point && result;
+    if (!sound) continue;
+    if (built.point->scenario.task != engine::Task::serve) {
+      print(stderr, "error: point {} does not serve a load, which {} measures\n", index,
+            arguments.files[i]);
+      sound = false;
+      continue;
+    }
+    measured.push_back({std::move(*built.point), std::move(*result)});
+  }
+  std::ranges::sort(measured, {}, [](const Measured& one) { return one.point.index; });
+  for (std::size_t i = 1; i < measured.size(); ++i) {
+    if (measured[i].point.index != measured[i - 1].point.index) continue;
+    print(stderr, "error: two files are of point {}\n  hint: give each its own with --points\n",
+          measured[i].point.index);
+    sound = false;
+  }
+  if (!sound) return std::nullopt;
+  return measured;
+}
+
+int write_measured(const VllmArguments& arguments, const sweep::SweepSpec& spec,
+                   const std::vector<Measured>& measured) {
+  const sweep::Space& space = spec.space;
+  // Of another kind than a simulation of the same spec: neither goes on in the other's folder.
+  auto folder = results::RunFolder::open(arguments.folder, {.run_yaml = spec.resolved,
+                                                            .spec_hash = spec.digest + "-measured",
+                                                            .shard = {},
+                                                            .positions = space.size()});
+  if (!folder) {
+    print(stderr, "{}", engine::to_text(folder.mistakes()));
+    return kMistake;
+  }
+  results::ParquetSink sink(*folder, {space.base(), space.varied_leaves(), space.label_columns()});
+  std::size_t requests = 0;
+  for (const Measured& one : measured) {
+    const std::uint64_t index = one.point.index;
+    if (folder->done().contains(index)) continue;
+    auto chunk = sink.start_chunk();
+    chunk->add(one.point, one.result.outcome);
+    sweep::Tally tally;
+    tally.count(one.result.outcome);
+    sink.finish_chunk(std::move(chunk), {index, index + 1}, tally);
+    requests += one.result.outcome.requests.size();
+  }
+  sink.flush();
+  print(
+      "{}: {} measured points, {} requests; compare it with a simulation: llmsweep compare {} "
+      "runs/NAME --common\n",
+      arguments.folder, measured.size(), grouped(requests), arguments.folder);
+  return kOk;
+}
+
+int import_vllm(const VllmArguments& arguments) {
+  if (!arguments.points.empty() && arguments.points.size() != arguments.files.size()) {
+    print(stderr, "error: --points: {} numbers for {} files\n", arguments.points.size(),
+          arguments.files.size());
+    return kMistake;
+  }
+  const auto spec = read_or_complain(arguments.spec);
+  if (!spec) return kMistake;
+  const auto measured = read_measured(arguments, *spec);
+  if (!measured) return kMistake;
+  for (const Measured& one : *measured) {
+    if (!one.result.detailed) {
+      print(stderr,
+            "note: point {}: no single requests; 'vllm bench serve --save-detailed' keeps them\n",
+            one.point.index);
+    } else if (!one.result.timed) {
+      print(stderr,
+            "note: point {}: the file does not say when requests began; times of each count from "
+            "its own start\n",
+            one.point.index);
+    }
+  }
+  try {
+    return write_measured(arguments, *spec, *measured);
+  } catch (const results::Failure& failure) {
+    print(stderr, "error: {}\n", failure.what());
+    return kFailure;
+  }
+}
+
+int import_profile(const std::string& trace, const std::string& file) {
+  if (!file.ends_with(".csv") && !file.ends_with(".csv.gz") && !file.ends_with(".parquet")) {
+    print(stderr,
+          "error: --output: '{}' is no table\n  hint: end it with .csv, .csv.gz or .parquet\n",
+          file);
+    return kMistake;
+  }
+  const auto profiled = read_profiler_trace(trace);
+  if (!profiled) {
+    print(stderr, "{}", engine::to_text(profiled.mistakes()));
+    return kMistake;
+  }
+  try {
+    results::write_table(file, profiled->table);
+  } catch (const results::Failure& failure) {
+    print(stderr, "error: {}\n", failure.what());
+    return kFailure;
+  }
+  print("{}: {} rows from {} of {} kernels, {:.0f}% of their time\n", file, profiled->table.rows(),
+        grouped(profiled->taken), grouped(profiled->kernels),
+        100 * profiled->taken_seconds / profiled->seconds);
+  std::string names;
+  for (std::size_t i = 0; i < std::min<std::size_t>(5, profiled->left_out.size()); ++i) {
+    names += fmt::format("{}{} ({:.0f}%)", i == 0 ? "" : ", ", profiled->left_out[i].first,
+                         100 * profiled->left_out[i].second / profiled->seconds);
+  }
+  if (!names.empty())
+    print(stderr, "note: left out, since their shapes are not known: {}\n", names);
+  print("look at it: llmsweep kernels {}\n", file);
+  return kOk;
+}
+
+void add_vllm(CLI::App& import, int& exit_code) {
+  auto arguments = std::make_shared<VllmArguments>();
+  CLI::App* verb = import.add_subcommand(
+      "vllm", "Results of 'vllm bench serve --save-result' as a measured run");
+  verb->footer(
+      "The sweep says what was measured: its point 0 is the first file, and so on, or as --points "
+      "says. The run then has\n"
+      "these points with the figures and requests of the files, and can be compared with the "
+      "simulated one:\n"
+      "  llmsweep import vllm served.yaml rate2.json rate8.json -o runs/measured\n"
+      "  llmsweep run served.yaml -o runs/simulated\n"
+      "  llmsweep compare runs/measured runs/simulated --common --tolerance 10%");
+  verb->add_option("spec", arguments->spec, "the sweep whose points were measured")
+      ->required()
+      ->type_name("SPEC");
+  verb->add_option("files", arguments->files, "JSON files of vLLM")
+      ->required()
+      ->type_name("FILE...");
+  verb->add_option("--points", arguments->points,
+                   "index of the point of each file (default: 0, 1, ...)")
+      ->delimiter(',')
+      ->type_name("I,J,...");
+  verb->add_option("-o,--output", arguments->folder, "run folder")->required()->type_name("DIR");
+  verb->callback([arguments, &exit_code] { exit_code = import_vllm(*arguments); });
+}
+
+void add_profile(CLI::App& import, int& exit_code) {
+  struct Arguments {
+    std::string trace;
+    std::string file = "kernels.csv";
+  };
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* verb =
+      import.add_subcommand("profile", "A trace of the PyTorch profiler as a kernel table");
+  verb->footer(
+      "Products and attention whose shapes the trace has (record_shapes=True): one row for each "
+      "shape and kernel, with the\n"
+      "median of its times, in the columns that 'llmsweep kernels' and 'llmsweep calibrate' read.\n"
+      "  llmsweep import profile trace.json.gz -o h200.csv");
+  verb->add_option("trace", arguments->trace, "Chrome trace, .json or .json.gz")
+      ->required()
+      ->type_name("FILE");
+  verb->add_option("-o,--output", arguments->file, "table to write (default: kernels.csv)")
+      ->type_name("FILE");
+  verb->callback(
+      [arguments, &exit_code] { exit_code = import_profile(arguments->trace, arguments->file); });
+}
+
+}  // namespace
+
+void add_import(CLI::App& app, int& exit_code) {
+  CLI::App* verb =
+      app.add_subcommand("import", "What others measured, to compare with or to calibrate on");
+  verb->require_subcommand(1);
+  add_vllm(*verb, exit_code);
+  add_profile(*verb, exit_code);
+}
+
+}  // namespace tools

@@ -1,0 +1,123 @@
+#include "tools/trace/step_trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include "engine/kernels/power.h"
+#include "tools/trace/trace_tracks.h"
+
+namespace tools {
+namespace {
+
+using engine::TracedStep;
+
+std::string name_of_step(const engine::BatchShape& batch) {
+  const std::string decodes = fmt::format("{} decodes", batch.decode_sequences);
+  if (batch.prefill_sequences == 0) return decodes;
+  const std::string prompts = fmt::format("{} prompt tokens", batch.prefill_tokens);
+  return batch.decode_sequences == 0 ? prompts : prompts + ", " + decodes;
+}
+
+// Kernels in the order in which they are listed, stretched to the time that the step took.
+void add_kernels_of(const TracedStep& step, TraceTrack track, TraceEvents& events) {
+  double whole = 0;
+  for (const engine::KernelRow& row : step.kernels) whole += row.work.exposed().value;
+  const double start = step.start.value, length = step.end.value - start;
+  double done = 0;
+  for (const engine::KernelRow& row : step.kernels) {
+    const double begin = done;
+    done = std::min(whole, done + row.work.exposed().value);
+    events.slice(track, std::string(engine::name_of(row.op)),
+                 std::string(engine::name_of(row.family)), start + length * (begin / whole),
+                 start + length * (done / whole),
+                 {{"calls", row.work.calls},
+                  {"flops", row.work.flops.value},
+                  {"bytes", row.work.bytes.value}});
+  }
+}
+
+const engine::Deployment& deployment_of(const engine::Scenario& scenario,
+                                        engine::DeploymentRole role) {
+  return role == engine::DeploymentRole::prefill ? scenario.prefill.deployment
+                                                 : static_cast<const engine::Deployment&>(scenario);
+}
+
+// What one device draws over time: steps add to what it draws at rest.
+class PowerCurve {
+ public:
+  void add(const TracedStep& step, const engine::Deployment& on) {
+    rest_ = engine::power_at_rest(on.device).value;
+    const double seconds = step.end.value - step.start.value;
+    if (step.energy.value <= 0 || seconds <= 0) return;
+    // The batches in flight of a pipeline take turns on a device, and kernels are those of all stages.
+    const double stages = double(on.parallel.pp);
+    const double above = step.energy.value / stages / seconds - rest_ / stages;
+    changes_[step.start.value] += above;
+    changes_[step.end.value] -= above;
+  }
+  void write(std::int64_t process, TraceEvents& events) const {
+    double above = 0;
+    for (const auto& [time, change] : changes_) {
+      above += change;
+      events.counter(process, "power of one device", time, {{"W", std::max(0.0, rest_ + above)}});
+    }
+  }
+
+ private:
+  double rest_ = 0;
+  std::map<double, double> changes_;
+};
+
+}  // namespace
+
+void add_steps(const engine::PointLog& log, const engine::Scenario& scenario, TraceEvents& events) {
+  std::map<std::int64_t, TraceLanes> lanes;
+  std::map<std::int64_t, PowerCurve> powers;
+  for (const TracedStep& step : log.steps) {
+    const std::int64_t process = process_of(step.role, step.replica);
+    const std::int64_t lane = lanes[process].lane(step.start.value, step.end.value);
+    const TraceTrack track{process, lane};
+    events.name_process(process, replica_name(step.role, step.replica));
+    events.name_thread(track, "steps");
+    events.slice(track, name_of_step(step.batch), "step", step.start.value, step.end.value,
+                 {{"decodes", double(step.batch.decode_sequences)},
+                  {"prompt_tokens", double(step.batch.prefill_tokens)},
+                  {"decode_context_tokens", step.batch.decode_kv_tokens},
+                  {"energy_of_one_device_j", step.energy.value}});
+    if (!step.kernels.empty()) add_kernels_of(step, track, events);
+    powers[process].add(step, deployment_of(scenario, step.role));
+  }
+  for (const auto& [process, power] : powers) power.write(process, events);
+}
+
+void add_passes(const engine::PointLog& log, const engine::Metrics& metrics, std::size_t most,
+                TraceEvents& events) {
+  std::set<std::int64_t> stages;
+  double end = 0;
+  for (std::size_t i = 0; i < log.passes.size(); ++i) {
+    const engine::PipelinePass& pass = log.passes[i];
+    stages.insert(pass.stage);
+    end = std::max(end, pass.end.value);
+    if (i >= most) continue;
+    const TraceTrack track{kFirstStage + pass.stage, 1};
+    events.slice(track, fmt::format("{} {}", engine::name_of(pass.kind), pass.micro_batch),
+                 std::string(engine::name_of(pass.kind)), pass.start.value, pass.end.value,
+                 {{"micro_batch", double(pass.micro_batch)}, {"chunk", double(pass.chunk)}});
+  }
+  const double iteration = metrics.iteration_time.value;
+  const double exchanged = std::max(end, iteration - metrics.optimizer_time.value);
+  for (const std::int64_t stage : stages) {
+    const TraceTrack track{kFirstStage + stage, 1};
+    events.name_process(track.process, fmt::format("pipeline stage {}", stage));
+    events.name_thread(track, "passes");
+    if (exchanged > end)
+      events.slice(track, "exchange between replicas", "network", end, exchanged);
+    if (iteration > exchanged) events.slice(track, "optimizer", "optimizer", exchanged, iteration);
+  }
+}
+
+}  // namespace tools
