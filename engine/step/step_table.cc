@@ -84,14 +84,15 @@ void StepTable::add_batch(std::int64_t sequences) {
   attention_.add_batch(sequences);
 }
 
-DecodeLine StepTable::decode_line(const Decodes& decodes) {
-  DecodeLine line;
+void StepTable::decode_line(const Decodes& decodes, DecodeLine& line) {
   line.batch = batch_of(decodes.sequences);
   line.sequences = decodes.sequences;
   const DecodeBatch& batch = batches_[std::size_t(line.batch)];
   line.fixed = batch.fixed.time;
   line.added = batch.added;
   line.least = batch.least;
+  line.overhang = line.slope = line.window_slope = 0;
+  line.cell = line.window_cell = -1;
   if (attention_.uneven()) {
     line.overhang = std::max(0.0, decodes.longest - decodes.context / double(decodes.sequences));
     line.fixed += attention_.overhang(line.batch, false).per_key.time * line.overhang;
@@ -117,15 +118,17 @@ DecodeLine StepTable::decode_line(const Decodes& decodes) {
   line.window_slope *= scale;
   line.added *= scale;
   line.least *= scale;
+  line.proposing = line.proposing_slope = line.proposing_window_slope = 0;
   if (verification_.draft != nullptr) draft_.extend(decodes, line);
-  return line;
 }
 
 void StepTable::count_decode(const DecodeLine& line, double steps, double context_sum,
                              double window_sum, double seconds) {
   constexpr Phase phase = Phase::decode;
   batches_[std::size_t(line.batch)].steps += steps;
-  attention_.use_overhang(line.batch, false, phase, steps * line.overhang);
+  if (line.overhang > 0) {
+    attention_.use_overhang(line.batch, false, phase, steps * line.overhang);
+  }
   if (line.cell >= 0) attention_.use(line.cell, phase, steps, context_sum);
   if (line.window_cell >= 0) attention_.use(line.window_cell, phase, steps, window_sum);
   if (verification_.draft != nullptr) {

@@ -55,7 +55,10 @@ struct DecodeLine {
     return fixed + slope * context + window_slope * window;
   }
   double step(double context, double window) const {
-    const double busy = device(context, window) + added;
+    return after_proposals(device(context, window) + added, context, window);
+  }
+  // The same, where the device's and the host's time of a step are known.
+  double after_proposals(double busy, double context, double window) const {
     return (busy > least ? busy : least) +
            (proposing + proposing_slope * context + proposing_window_slope * window);
   }
@@ -91,7 +94,8 @@ class StepTable {
   void reset(const StepContext& context, const StepScale& scale = kAsPredicted,
              const Verification& verification = {});
 
-  DecodeLine decode_line(const Decodes& decodes);
+  // Says all of `line` anew.
+  void decode_line(const Decodes& decodes, DecodeLine& line);
   // Unequal contexts take longer than equal ones.
   bool uneven() const { return attention_.uneven(); }
   // Counts `steps` steps on a line: the sums over them of context, window and time.

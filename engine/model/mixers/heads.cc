@@ -9,7 +9,7 @@ namespace engine {
 namespace {
 
 std::int64_t layers(const ModelSpec& model, const LayerCounts& counts) {
-  return model.is_mla() ? 0 : counts.all();
+  return model.is_mla() ? 0 : counts.attending();
 }
 
 double parameters(const ModelSpec& model) {

@@ -10,7 +10,7 @@ namespace engine {
 namespace {
 
 std::int64_t layers(const ModelSpec& model, const LayerCounts& counts) {
-  return model.is_mla() ? counts.all() : 0;
+  return model.is_mla() ? counts.attending() : 0;
 }
 
 double parameters(const ModelSpec& model) {
@@ -93,7 +93,7 @@ void prompt_ops(const ModelShard& shard, const StageSpan& span, const BatchShape
   const MlaSpec& mla = shard.model->mla;
   const Quantization& quant = shard.dense;
   // Keys and values of all tokens seen, the cached ones too, are expanded from the latent.
-  ops.add(OpName::kv_up, Family::gemm, double(span.layers.all()),
+  ops.add(OpName::kv_up, Family::gemm, double(span.layers.attending()),
           Gemm{.m = std::int64_t(batch.prefill_kv_tokens),
                .n = shard.heads * (mla.nope_dim + mla.value_dim),
                .k = mla.kv_rank,
