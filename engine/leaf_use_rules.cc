@@ -39,6 +39,11 @@ constexpr std::string_view kServedOnly[] = {
     "serving.stepping",
     "serving.scaling",
     "serving.tiers",
+    "serving.failures",
+    "serving.admission",
+    "serving.retention",
+    "serving.preemption",
+    "serving.prediction_error",
 };
 
 // Training has no KV cache, no inference engine, and nothing between steps.
@@ -136,14 +141,12 @@ std::vector<LeafUse> request_uses() {
        "load.lengths.distribution is uniform or lognormal",
        {is("load.lengths.distribution", {"uniform", "lognormal"})}},
       {"load.shared_prefix", "serving.prefix_caching is true", {on("serving.prefix_caching")}},
+      {"load.branches", "load.turns is above 1", {above("load.turns", 1)}},
       {"load.prefix_groups", "serving.prefix_caching is true", {on("serving.prefix_caching")}},
       {"load.prefix_groups", "load.shared_prefix is above 0", {above("load.shared_prefix", 0)}},
       {"load.priorities",
        "serving.ordering is priority or slo, or output.requests is true",
        {is("serving.ordering", {"priority", "slo"}), on("output.requests")}},
-      {"load.tenants",
-       "serving.ordering is fair_share, or output.requests is true",
-       {is("serving.ordering", {"fair_share"}), on("output.requests")}},
       {"load.tenant_skew", "load.tenants is above 1", {above("load.tenants", 1)}},
   };
 }
@@ -200,6 +203,44 @@ std::vector<LeafUse> replica_uses() {
     uses.push_back({path,
                     "serving.scaling.policy is reactive or predictive",
                     {is("serving.scaling.policy", {"reactive", "predictive"})}});
+  }
+  return uses;
+}
+
+// Replicas that fail, and requests that are turned away, put back or kept apart.
+std::vector<LeafUse> fleet_uses() {
+  std::vector<LeafUse> uses{
+      {"serving.preemption",
+       "serving.ordering is priority",
+       {is("serving.ordering", {"priority"})}},
+      {"serving.retention", "serving.prefix_caching is true", {on("serving.prefix_caching")}},
+      {"serving.retention.ttl",
+       "serving.retention.policy is ttl",
+       {is("serving.retention.policy", {"ttl"})}},
+      {"serving.prediction_error",
+       "serving.router is least_predicted",
+       {is("serving.router", {"least_predicted"})}},
+  };
+  uses.push_back({"serving.failures.mean_time_to_repair",
+                  "serving.failures.mean_time_to_failure is above 0",
+                  {above("serving.failures.mean_time_to_failure", 0)}});
+  for (const std::string_view path : {"serving.failures.attempts", "serving.failures.answers"}) {
+    uses.push_back({path,
+                    "mean_time_to_failure of a deployment is above 0",
+                    {above("serving.failures.mean_time_to_failure", 0),
+                     above("prefill.serving.failures.mean_time_to_failure", 0)}});
+  }
+  for (const std::string_view path :
+       {"load.classes.high.ttft", "load.classes.high.tpot", "load.classes.high.e2e",
+        "load.classes.high.prompt", "load.classes.high.output"}) {
+    uses.push_back(
+        {path, "load.classes.high.share is above 0", {above("load.classes.high.share", 0)}});
+  }
+  for (const std::string_view path :
+       {"load.classes.low.ttft", "load.classes.low.tpot", "load.classes.low.e2e",
+        "load.classes.low.prompt", "load.classes.low.output"}) {
+    uses.push_back(
+        {path, "load.classes.low.share is above 0", {above("load.classes.low.share", 0)}});
   }
   return uses;
 }
@@ -268,12 +309,14 @@ std::vector<LeafUse> role_uses() {
       of_task("transfer", "task is request or serve", {"request", "serve"}),
       {"transfer", "there is a prefill deployment", {on("prefill.present")}},
       of_serving("transfer.local_prompt"),
+      of_serving("transfer.oversubscription"),
   };
   for (const std::string_view path :
        {"prefill.host.mode", "prefill.host.graph_launch", "prefill.host.largest_graph",
         "prefill.serving.attention", "prefill.serving.decode_parts",
         "prefill.serving.mixed_attention", "prefill.serving.new_token_ratio",
-        "prefill.serving.stepping"}) {
+        "prefill.serving.stepping", "prefill.serving.prediction_error",
+        "prefill.serving.failures.attempts", "prefill.serving.failures.answers"}) {
     uses.push_back({path, "the deployment generates tokens, which one for prompts does not", {}});
   }
   uses.push_back({"prefill.host.request_latency",
@@ -304,7 +347,7 @@ std::vector<LeafUse> leaf_use_rules() {
   std::vector<LeafUse> uses;
   for (const auto part :
        {task_uses, role_uses, speculation_uses, draft_uses, unused, step_uses, arrival_uses,
-        request_uses, serving_uses, replica_uses, training_uses, rollout_uses}) {
+        request_uses, serving_uses, replica_uses, fleet_uses, training_uses, rollout_uses}) {
     for (LeafUse& use : part()) uses.push_back(std::move(use));
   }
   return uses;

@@ -20,6 +20,7 @@
 #include "engine/serving/saturation.h"
 #include "engine/serving/serving_rows.h"
 #include "engine/step/kernel_row.h"
+#include "engine/tasks/serve/fleet_figures.h"
 #include "engine/tasks/serve/serving_figures.h"
 #include "engine/tasks/speculation_figures.h"
 #include "engine/tasks/train/train_figures.h"
@@ -55,7 +56,8 @@ struct Metrics : TimeFigures,
                  PriceFigures,
                  ServingFigures,
                  TrainFigures,
-                 SpeculationFigures {
+                 SpeculationFigures,
+                 FleetFigures {
   template <class Self, class Visit>
   static void groups(Self& self, Visit&& visit) {
     visit(FigureGroup::time, [&](auto&& each) { TimeFigures::fields(self, each); });
@@ -65,6 +67,7 @@ struct Metrics : TimeFigures,
     visit(FigureGroup::serving, [&](auto&& each) { ServingFigures::fields(self, each); });
     visit(FigureGroup::training, [&](auto&& each) { TrainFigures::fields(self, each); });
     visit(FigureGroup::speculation, [&](auto&& each) { SpeculationFigures::fields(self, each); });
+    visit(FigureGroup::serving, [&](auto&& each) { FleetFigures::fields(self, each); });
   }
 
   template <class Self, class Visit>
@@ -74,7 +77,8 @@ struct Metrics : TimeFigures,
 };
 static_assert(sizeof(Metrics) == sizeof(TimeFigures) + sizeof(RateFigures) + sizeof(MemoryFigures) +
                                      sizeof(PriceFigures) + sizeof(ServingFigures) +
-                                     sizeof(TrainFigures) + sizeof(SpeculationFigures),
+                                     sizeof(TrainFigures) + sizeof(SpeculationFigures) +
+                                     sizeof(FleetFigures),
               "figures are doubles and nothing else");
 
 constexpr std::size_t kFigures = sizeof(Metrics) / sizeof(double);

@@ -18,6 +18,9 @@ enum class Stream : std::uint32_t {
   acceptance = 7,
   priorities = 8,
   tenants = 9,
+  failures = 10,
+  classes = 11,
+  predictions = 12,
   sampling = 100,  // plus the dimension of a sampled axis
 };
 

@@ -18,20 +18,38 @@ std::int64_t full_blocks(std::int64_t start, std::int64_t end, std::int64_t bloc
 }  // namespace
 
 void KvPool::reset(std::int64_t blocks, std::int64_t block_size, bool prefix_caching) {
-  total_ = empty_ = blocks;
+  total_ = blocks;
   block_size_ = block_size;
   const auto unsigned_size = std::uint64_t(block_size);
   shift_ = std::has_single_bit(unsigned_size) ? std::countr_zero(unsigned_size) : -1;
-  idle_ = held_ = evicted_ = 0;
   caching_ = prefix_caching;
+  evicted_ = 0;
+  kept_for_ = now_ = 0;
+  empty_out();
+  holders_ = nullptr;
+  tier_ = nullptr;
+}
+
+void KvPool::empty_out() {
+  empty_ = total_;
+  idle_ = held_ = 0;
   extent_count_ = 0;  // what the extents hold in memory is used again
   unused_.clear();
-  first_ = last_ = -1;
+  plain_ = pinned_ = {};
   entries_ = 0;
   table_.clear();
   if (caching_) table_.resize(kFirstTable, -1);
-  holders_ = nullptr;
-  tier_ = nullptr;
+}
+
+void KvPool::lose_all() {
+  if (holders_ != nullptr) {
+    for (const std::int32_t index : table_) {
+      if (index < 0) continue;
+      const Extent& extent = extents_[std::size_t(index)];
+      holders_->change(extent.key, number_, extent.blocks, 0);
+    }
+  }
+  empty_out();
 }
 
 void KvPool::tell(const Extent& extent, std::int64_t blocks) {
@@ -90,7 +108,7 @@ void KvPool::restore(std::span<const PrefixExtent> prefix, std::span<const std::
     const std::int32_t index = find(prefix[i].key);
     if (index < 0) continue;
     const Extent& extent = extents_[std::size_t(index)];
-    if (extent.unused() > 0 && !extent.listed) link_last(index);
+    if (extent.unused() > 0 && !extent.listed) link_last(index, false);
   }
 }
 
@@ -99,17 +117,31 @@ void KvPool::take_from_cache(std::int64_t blocks) {
   empty_ -= from_empty;
   std::int64_t missing = blocks - from_empty;
   while (missing > 0) {
-    check(first_ >= 0, "blocks are taken only when they are free");
-    const std::int32_t index = first_;
-    Extent& oldest = extents_[std::size_t(index)];
-    const std::int64_t given = std::min(missing, oldest.unused());
-    set_blocks(oldest, oldest.blocks - given);
-    idle_ -= given;
-    evicted_ += given;
+    const std::int32_t index = plain_.first >= 0 ? plain_.first : pinned_.first;
+    check(index >= 0, "blocks are taken only when they are free");
+    const std::int64_t given = std::min(missing, extents_[std::size_t(index)].unused());
     missing -= given;
-    if (oldest.unused() > 0) continue;
-    unlink(index);
-    if (oldest.longest == 0) erase(index);
+    give_up(index, given);
+  }
+}
+
+void KvPool::give_up(std::int32_t index, std::int64_t blocks) {
+  Extent& extent = extents_[std::size_t(index)];
+  set_blocks(extent, extent.blocks - blocks);
+  idle_ -= blocks;
+  evicted_ += blocks;
+  if (extent.unused() > 0) return;
+  unlink(index);
+  if (extent.longest == 0) erase(index);
+}
+
+void KvPool::drop_unused(double now) {
+  now_ = now;
+  for (std::int32_t index; (index = plain_.first) >= 0;) {
+    const Extent& oldest = extents_[std::size_t(index)];
+    if (oldest.used + kept_for_ > now) return;
+    give(oldest.unused());
+    give_up(index, oldest.unused());
   }
 }
 
@@ -166,7 +198,7 @@ void KvPool::share(std::span<const PrefixExtent> prefix, std::int64_t tokens, Kv
     const bool ours = !holding.parts.empty() && holding.parts.back().extent == index;
     const std::int64_t held = ours ? holding.parts.back().blocks : 0;
     if (ours) {
-      remove_holder(index, held);
+      remove_holder(index, held, false);
       holding.parts.pop_back();
     }
     give(extent.blocks - held);
@@ -187,10 +219,10 @@ std::int64_t KvPool::freed_by(const KvHolding& holding, std::int64_t blocks) con
   return freed;
 }
 
-void KvPool::let_go(KvHolding& holding) {
+void KvPool::let_go(KvHolding& holding, bool pinned) {
   // From the end of the sequence: the start, which more requests share, is given up last.
   for (std::size_t i = holding.parts.size(); i-- > 0;) {
-    remove_holder(holding.parts[i].extent, holding.parts[i].blocks);
+    remove_holder(holding.parts[i].extent, holding.parts[i].blocks, pinned);
   }
   holding.forget();
 }
@@ -217,7 +249,7 @@ void KvPool::add_holder(std::int32_t index, std::int64_t blocks) {
   if (extent.unused() == 0 && extent.listed) unlink(index);
 }
 
-void KvPool::remove_holder(std::int32_t index, std::int64_t blocks) {
+void KvPool::remove_holder(std::int32_t index, std::int64_t blocks, bool pinned) {
   Extent& extent = extents_[std::size_t(index)];
   if (blocks < extent.reach) {
     const auto one = std::find(extent.less.begin(), extent.less.end(), blocks);
@@ -232,7 +264,7 @@ void KvPool::remove_holder(std::int32_t index, std::int64_t blocks) {
   extent.reach = rest;
   extent.longest = std::erase(extent.less, rest);
   if (extent.listed) unlink(index);
-  link_last(index);
+  link_last(index, pinned);
 }
 
 std::size_t KvPool::place_of(std::uint64_t key) const {
@@ -259,7 +291,7 @@ std::int32_t KvPool::insert(std::uint64_t key) {
   extent.blocks = extent.reach = extent.longest = 0;
   extent.less.clear();
   extent.before = extent.after = -1;
-  extent.listed = false;
+  extent.listed = extent.pinned = false;
   table_[place_of(key)] = index;
   return index;
 }
@@ -288,19 +320,23 @@ void KvPool::erase(std::int32_t extent) {
 
 void KvPool::unlink(std::int32_t index) {
   Extent& extent = extents_[std::size_t(index)];
-  (extent.before >= 0 ? extents_[std::size_t(extent.before)].after : first_) = extent.after;
-  (extent.after >= 0 ? extents_[std::size_t(extent.after)].before : last_) = extent.before;
+  UseOrder& order = order_of(extent);
+  (extent.before >= 0 ? extents_[std::size_t(extent.before)].after : order.first) = extent.after;
+  (extent.after >= 0 ? extents_[std::size_t(extent.after)].before : order.last) = extent.before;
   extent.before = extent.after = -1;
   extent.listed = false;
 }
 
-void KvPool::link_last(std::int32_t index) {
+void KvPool::link_last(std::int32_t index, bool pinned) {
   Extent& extent = extents_[std::size_t(index)];
   extent.listed = true;
-  extent.before = last_;
+  extent.pinned = pinned;
+  extent.used = now_;
+  UseOrder& order = order_of(extent);
+  extent.before = order.last;
   extent.after = -1;
-  (last_ >= 0 ? extents_[std::size_t(last_)].after : first_) = index;
-  last_ = index;
+  (order.last >= 0 ? extents_[std::size_t(order.last)].after : order.first) = index;
+  order.last = index;
 }
 
 }  // namespace engine

@@ -47,6 +47,15 @@ class KvPool {
     number_ = number;
   }
 
+  // Likewise, cache that nobody used for `seconds` is given up: `pass` says what time it is.
+  void keep_for(double seconds) { kept_for_ = seconds; }
+  void pass(double now) {
+    if (kept_for_ > 0) drop_unused(now);
+  }
+
+  // Everything it holds is gone, with whoever held it; what is below stays.
+  void lose_all();
+
   // Likewise, copies what can be shared down to `tier`: at once, or when it is given up.
   void copy_down_to(KvTier& tier, bool at_once) {
     tier_ = &tier;
@@ -104,9 +113,10 @@ class KvPool {
 
   // Blocks that would come free if a holder of `blocks` in all let go.
   std::int64_t freed_by(const KvHolding& holding, std::int64_t blocks) const;
-  void release(KvHolding& holding, std::int64_t blocks) {
+  // What is left in the cache may be `pinned`: it is given up after everything that is not.
+  void release(KvHolding& holding, std::int64_t blocks, bool pinned = false) {
     give(blocks - holding.shared);
-    if (caching_) let_go(holding);
+    if (caching_) let_go(holding, pinned);
   }
 
   // Blocks of extents that somebody holds.
@@ -123,13 +133,16 @@ class KvPool {
     std::int64_t longest = 0;              // holders of as many
     std::vector<std::int64_t> less;        // blocks of each holder of fewer
     std::int32_t before = -1, after = -1;  // among those with blocks nobody holds, by last use
-    bool listed = false;                   // it is one of those
+    bool listed = false;                   // it is one of those,
+    bool pinned = false;                   // of those that are given up last,
+    double used = 0;                       // and was used by somebody until then
 
     std::int64_t unused() const { return blocks - reach; }
     // What `reach` falls to when a holder of `held` blocks leaves.
     std::int64_t reach_without(std::int64_t held) const;
   };
 
+  void empty_out();
   void take_from_cache(std::int64_t blocks);
   void set_blocks(Extent& extent, std::int64_t blocks) {
     if (holders_ != nullptr || tier_ != nullptr) tell(extent, blocks);
@@ -139,16 +152,19 @@ class KvPool {
   void tell(const Extent& extent, std::int64_t blocks);
   Match look_up(std::span<const PrefixExtent> prefix, std::int64_t most_tokens) const;
   void share(std::span<const PrefixExtent> prefix, std::int64_t tokens, KvHolding& holding);
-  void let_go(KvHolding& holding);
+  void let_go(KvHolding& holding, bool pinned);
+  void drop_unused(double now);
+  // Gives up blocks of the one that is first in its list.
+  void give_up(std::int32_t extent, std::int64_t blocks);
   void add_holder(std::int32_t extent, std::int64_t blocks);
-  void remove_holder(std::int32_t extent, std::int64_t blocks);
+  void remove_holder(std::int32_t extent, std::int64_t blocks, bool pinned);
   std::int32_t find(std::uint64_t key) const;
   std::int32_t insert(std::uint64_t key);
   void erase(std::int32_t extent);
   void grow_table();
   std::size_t place_of(std::uint64_t key) const;
   void unlink(std::int32_t extent);
-  void link_last(std::int32_t extent);
+  void link_last(std::int32_t extent, bool pinned);
 
   std::int64_t total_ = 0, block_size_ = 1;
   int shift_ = 0;  // of a block size that is a power of two; -1: it is not
@@ -157,7 +173,12 @@ class KvPool {
   std::vector<Extent> extents_;
   std::int32_t extent_count_ = 0;     // of extents_, in use or
   std::vector<std::int32_t> unused_;  // to be used again
-  std::int32_t first_ = -1, last_ = -1;
+  struct UseOrder {
+    std::int32_t first = -1, last = -1;
+  };
+  UseOrder plain_, pinned_;
+  UseOrder& order_of(const Extent& extent) { return extent.pinned ? pinned_ : plain_; }
+  double kept_for_ = 0, now_ = 0;    // 0: cache is kept until blocks run out
   std::vector<std::int32_t> table_;  // open addressing by key; -1: empty
   std::size_t entries_ = 0;
   PrefixHolders* holders_ = nullptr;  // who wants to know what it holds, if somebody does,

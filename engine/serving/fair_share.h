@@ -22,6 +22,10 @@ class FairShare {
     due = start + double(prompt);
     return start;
   }
+  // The place that it would get.
+  double place_now(std::int64_t tenant) const {
+    return std::size_t(tenant) < due_.size() ? std::max(now_, due_[std::size_t(tenant)]) : now_;
+  }
   // ... its answer when it is done: nobody knows the length before.
   void answered(std::int64_t tenant, std::int64_t output) {
     due_[std::size_t(tenant)] += double(output);

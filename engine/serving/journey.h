@@ -39,6 +39,8 @@ struct PoolSetup {
 struct Carry {
   // Of a token's KV over the adapters of a replica that sends, and of one that receives.
   double sent_per_token = 0, received_per_token = 0;
+  // The same over the fabric between the two pools, which all sequences share; 0: it never limits them.
+  double fabric_per_token = 0;
   double latency = 0;
   // The share that has to wait until the prompt has been read: all, or the last layer.
   double last_share = 1;

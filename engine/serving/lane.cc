@@ -45,6 +45,7 @@ void Lane::reset(ReplicaState& replica) {
 bool Lane::end_work() {
   if (work_ == Work::none) return false;
   const double now = end_;
+  replica_->pool.pass(now);
   if (work_ == Work::stretch) {
     end_stretch();
   } else {
@@ -55,8 +56,22 @@ bool Lane::end_work() {
   free_since_ = now;
   const ReplicaState& replica = *replica_;
   const bool more = running().count > 0 || !replica.waiting.empty() || replica.more_to_come();
-  end_ = more ? now : kNever;
+  end_ = more && !replica.halted ? now : kNever;
   return true;
+}
+
+void Lane::halt(double time) {
+  if (working()) return stop_at(time);
+  end_ = kNever;
+}
+
+void Lane::stop_all() {
+  while (running().count > 0) sequences_.stop(running().first);
+}
+
+void Lane::clear(double now) {
+  reset(*replica_);
+  free_since_ = now;
 }
 
 // Nothing to decide: everybody decoded and the queue is empty, so everybody who is left decodes on.
@@ -67,6 +82,7 @@ bool Lane::goes_on() const {
 
 void Lane::plan(double now) {
   ReplicaState& replica = *replica_;
+  replica.pool.pass(now);
   work_ = Work::none;
   end_ = kNever;
   if (!replica.landed.empty() && sequences_.join_landed(now)) {
@@ -86,7 +102,13 @@ void Lane::plan(double now) {
     if (replica.settings->ordering == Ordering::longest_prefix) order_by_prefix(replica);
     StepPlan& plan = replica.scratch_plan;
     plan.clear();
-    replica.plan(sequences_.view(), plan);
+    if (replica.settings->preemption == Preemption::priority && sequences_.make_way()) {
+      plan.decodes = running().decoding;
+    } else {
+      replica.plan(sequences_.view(), plan);
+      // Whether somebody makes way is asked at every step.
+      if (sequences_.contested()) plan.steady = Steady::no;
+    }
     if (plan.empty()) {
       check(running().count == 0 && replica.running + replica.parked > 0,
             "a policy never leaves everyone waiting");

@@ -19,7 +19,16 @@ class Lane {
   bool idle() const { return work_ == Work::none && end_ == kNever; }
   // There may be something to do at `now`.
   void wake(double now) {
-    if (idle()) end_ = now;
+    if (idle() && !replica_->halted) end_ = now;
+  }
+  // The replica has failed: work ends at the next boundary, and nothing is planned.
+  void halt(double time);
+  // Everybody is gone, and whoever ran has nothing left here; it is idle from `now` on.
+  void clear(double now);
+  // Those that run leave their lane as they are.
+  void stop_all();
+  void count_idle(double until) {
+    if (!working()) replica_->idle_seconds += until - free_since_;
   }
   // Something arrived: a stretch that cares ends at the next boundary.
   void interrupt(double time) {

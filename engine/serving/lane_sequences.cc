@@ -23,6 +23,7 @@ void LaneSequences::reset(ReplicaState& replica) {
                             .pipeline = replica.lanes > 1,
                             .pace = replica.pace});
   gaps.reset();
+  by_level_.fill(0);
 }
 
 const ReplicaView& LaneSequences::view() {
@@ -54,6 +55,10 @@ void LaneSequences::admit(const Admission& admission, double now) {
   ReplicaState& replica = *replica_;
   Sequence& sequence = at(admission.slot);
   replica.waiting.remove(admission.slot);
+  sequence.whereabouts = Whereabouts::running;
+  if (replica.settings->admission.shed_late) {
+    replica.admissions.left(now, !replica.waiting.empty());
+  }
   if (replica.settings->ordering == Ordering::fair_share) replica.shares.serve(sequence.order);
   if (sequence.scheduled < 0) {
     sequence.scheduled = std::max(now, sequence.arrival);  // not before it by less than a moment
@@ -70,6 +75,7 @@ void LaneSequences::admit(const Admission& admission, double now) {
   }
   replica.pool.take(std::max(blocks, sequence.kv.shared) - sequence.kv.shared);
   set.append(admission.slot);
+  runs(sequence, 1);
   ++replica.running;
   set.begin_reading(admission.slot);
 }
@@ -84,8 +90,10 @@ bool LaneSequences::join_landed(double now) {
     const std::int32_t slot = replica.landed[i];
     Sequence& sequence = at(slot);
     --replica.parked;
+    sequence.whereabouts = Whereabouts::running;
     replica.parked_blocks -= view_->blocks_held(sequence) - sequence.kv.shared;
     set.append(slot);
+    runs(sequence, 1);
     ++replica.running;
     gaps.join(sequence, now);
     set.begin(slot);
@@ -148,24 +156,26 @@ void LaneSequences::finish(std::int32_t slot) {
     replica.sums->wasted_tokens += double(wasted);
   }
   replica.pool.publish(sequence.prefix, sequence.computed, sequence.kv);
+  sequence.whereabouts = replica.hands_over ? Whereabouts::leaving : Whereabouts::nowhere;
   if (replica.hands_over) {
     sequence.taken = held;
     ++replica.parked;
     replica.parked_blocks += held - sequence.kv.shared;
   } else {
-    replica.pool.release(sequence.kv, held);
+    replica.pool.release(sequence.kv, held, replica.pins(sequence));
   }
   set.remove(slot);
+  runs(sequence, -1);
   --replica.running;
   --replica.outstanding;
-  replica.outstanding_tokens -= sequence.prompt + sequence.output;
+  replica.outstanding_tokens -= sequence.prompt + sequence.predicted;
   if (replica.settings->ordering == Ordering::fair_share) {
     replica.shares.answered(sequence.tenant, sequence.output);
   }
   replica.departed.push_back(slot);
 }
 
-void LaneSequences::preempt(std::int32_t slot, bool to_the_end) {
+void LaneSequences::stop(std::int32_t slot) {
   ReplicaState& replica = *replica_;
   Sequence& sequence = at(slot);
   const std::int64_t held = view_->blocks_held(sequence);
@@ -176,13 +186,22 @@ void LaneSequences::preempt(std::int32_t slot, bool to_the_end) {
   } else {
     set.stop_reading(slot);
   }
-  replica.sums->preempted(sequence.computed);
-  replica.pool.release(sequence.kv, held);
+  replica.pool.release(sequence.kv, held, replica.pins(sequence));
   set.remove(slot);
+  runs(sequence, -1);
   --replica.running;
-  ++sequence.preemptions;
-  sequence.computed = sequence.reserved = sequence.taken = 0;
+  sequence.reserved = sequence.taken = 0;
   sequence.target = sequence.prompt + sequence.generated;
+}
+
+void LaneSequences::preempt(std::int32_t slot, bool to_the_end) {
+  ReplicaState& replica = *replica_;
+  Sequence& sequence = at(slot);
+  stop(slot);
+  replica.sums->preempted(sequence.computed);
+  ++sequence.preemptions;
+  sequence.computed = 0;
+  sequence.whereabouts = Whereabouts::waiting;
   if (to_the_end) {
     replica.waiting.push(slot, replica.sequences);
   } else {

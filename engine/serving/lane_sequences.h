@@ -2,6 +2,8 @@
 // decoding, preempted, done. Blocks are taken and given back here.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -28,7 +30,17 @@ class LaneSequences {
   // True where somebody did.
   bool join_landed(double now);
   void begin_decoding(std::int32_t slot, double now);
+  // It leaves the lane and its blocks, and keeps the tokens it has made.
+  void stop(std::int32_t slot);
   void preempt(std::int32_t slot, bool to_the_end);
+  // Less urgent ones leave where blocks or seats are lacking for more urgent ones (make_way.cc).
+  // True where that was for those that run: they decode before anybody else comes in.
+  bool make_way();
+  // Somebody waits who is more urgent than somebody who runs, and may push them out.
+  bool contested() {
+    return replica_->settings->preemption == Preemption::priority && !replica_->waiting.empty() &&
+           less_urgent_than(at(replica_->waiting.at(0)).priority) >= 0;
+  }
   void finish_due();
   // The reference: sums over the lane, counted again.
   void recount();
@@ -43,9 +55,26 @@ class LaneSequences {
  private:
   void finish(std::int32_t slot);
   void count_waste(const Sequence& sequence);
+  // Of those that run, the least urgent one, the newest of equals; -1 where nobody is less urgent than `level`.
+  std::int32_t less_urgent_than(std::int64_t level);
+  std::int64_t most_urgent_running();
+  struct Room {
+    std::int64_t blocks = 0, seats = 0;
+  };
+  Room room_of_less_urgent(std::int64_t level);
+  std::int64_t blocks_to_let_in(const Sequence& head, const KvPool::Match& hit);
+  void make_way_for_queue();
+  // Blocks that those that run take in their next step.
+  std::int64_t blocks_to_go_on();
+  void runs(const Sequence& sequence, std::int64_t more) {
+    by_level_[std::size_t(std::min(sequence.priority, kLastLevel))] += more;
+  }
 
   ReplicaState* replica_ = nullptr;
   std::optional<ReplicaView> view_;  // of the present run
+  // Those that run, by how urgent they are; beyond the last level all count as one.
+  static constexpr std::int64_t kLastLevel = 3;
+  std::array<std::int64_t, kLastLevel + 1> by_level_{};
 };
 
 }  // namespace engine

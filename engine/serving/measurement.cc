@@ -12,7 +12,9 @@ constexpr std::int64_t kSnapshots = 40;
 }  // namespace
 
 RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace) {
-  RunPlan plan{.warmup = load.warmup.value, .window = load.window.value, .unit_size = load.turns};
+  RunPlan plan{.warmup = load.warmup.value,
+               .window = load.window.value,
+               .unit_size = load.calls_of_session()};
   const bool changes = load.arrivals == ArrivalKind::trace || load.arrivals == ArrivalKind::curve;
   const std::int64_t requests = total_requests(load, trace);
   if (changes || load.measure == MeasureKind::whole) {
@@ -21,9 +23,10 @@ RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace) {
     plan.kind = RunKind::closed;
     plan.round = std::max<std::int64_t>(1, level.clients);
   }
-  plan.units = (requests + load.turns - 1) / load.turns;
+  const std::int64_t calls = plan.unit_size;
+  plan.units = (requests + calls - 1) / calls;
   if (plan.kind != RunKind::whole && load.requests == 0) {
-    plan.units = (kFirstLength + load.turns - 1) / load.turns;
+    plan.units = (kFirstLength + calls - 1) / calls;
     plan.lengths = kMostLengths;
     plan.endless = true;
   }

@@ -49,7 +49,7 @@ RunVerdict Referee::judge(ServingStats& stats) {
   LatencySamples& samples = samples_;
   for (std::vector<double>* values : {&samples.ttft, &samples.tpot, &samples.e2e}) values->clear();
   for (const ServedRequest& request : stats.served()) {
-    if (request.output == 0 || !part.holds_arrival(request.arrival)) continue;
+    if (request.output <= 0 || !part.holds_arrival(request.arrival)) continue;
     queued += request.scheduled - request.arrival;
     inside += request.finish - request.scheduled;
     if (!limits) continue;

@@ -1,6 +1,9 @@
 #include "engine/serving/replica.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "engine/base/random.h"
 
 namespace engine {
 
@@ -21,24 +24,22 @@ void Replica::reset(const Setup& setup) {
   state_.uneven = setup.table->uneven();
   state_.audit = setup.audit;
   state_.log = setup.log;
+  state_.halted = false;
+  state_.admissions.reset();
   // The sequences stay: what they hold in memory is used again. Not what they held of the KV pool, where a run was ended
   // before they were.
   for (std::int32_t slot = 0; slot < state_.slots; ++slot) {
     state_.sequences[std::size_t(slot)].kv.forget();
+    state_.sequences[std::size_t(slot)].whereabouts = Whereabouts::nowhere;
   }
-  state_.unused.clear();
-  state_.slots = 0;
-  const Ordering ordering = setup.settings->ordering;
-  state_.waiting.reset(ordering != Ordering::fcfs && ordering != Ordering::longest_prefix);
+  empty_queues();
   state_.shares.reset();
   state_.pool.reset(setup.kv_blocks, setup.settings->block_size, setup.settings->prefix_caching);
+  if (setup.settings->retention.policy == Retention::ttl) {
+    state_.pool.keep_for(setup.settings->retention.ttl.value);
+  }
   if (setup.holders != nullptr) state_.pool.report_to(*setup.holders, setup.place);
-  state_.running = state_.outstanding = state_.outstanding_tokens = 0;
-  state_.tokens_made = state_.idle_seconds = state_.stage_free = 0;
-  state_.parked = state_.parked_blocks = 0;
-  state_.arriving.reset(false);
-  state_.landed.clear();
-  state_.departed.clear();
+  state_.tokens_made = state_.idle_seconds = 0;
   host_.reset(setup.settings->prefix_caching ? setup.host.blocks : 0);
   disk_.reset(setup.settings->prefix_caching ? setup.disk.blocks : 0);
   host_way_ = setup.host;
@@ -57,7 +58,22 @@ void Replica::reset(const Setup& setup) {
   next_event_ = kNever;
   next_lane_ = 0;
   ttft_limit_ = setup.ttft_limit;
+  class_limits_ = setup.class_limits;
+  seed_ = setup.seed;
   seconds_per_prompt_token_ = setup.seconds_per_prompt_token;
+}
+
+void Replica::empty_queues() {
+  const Ordering ordering = state_.settings->ordering;
+  state_.waiting.reset(ordering != Ordering::fcfs && ordering != Ordering::longest_prefix);
+  state_.arriving.reset(false);
+  state_.landed.clear();
+  state_.departed.clear();
+  state_.unused.clear();
+  state_.slots = 0;
+  state_.running = state_.outstanding = state_.outstanding_tokens = 0;
+  state_.parked = state_.parked_blocks = 0;
+  state_.stage_free = 0;
 }
 
 void Replica::find_next() {
@@ -89,28 +105,59 @@ void Replica::end_turn(bool ran) {
   find_next();
 }
 
-double Replica::order_of(const Sequence& request, std::int64_t tokens) {
+double Replica::ttft_limit_of(const Claim& claim) const {
+  if (class_limits_ == nullptr) return ttft_limit_ * double(1 + claim.priority);
+  return (*class_limits_)[std::size_t(claim.service_class)];
+}
+
+double Replica::order_of(const Claim& claim, double fair_place) const {
   switch (state_.settings->ordering) {
     case Ordering::priority:
       // Levels lie further apart than any simulation is long.
-      return double(request.priority) * 1e9 + request.arrival;
+      return double(claim.priority) * 1e9 + claim.arrival;
     case Ordering::slo:
       // The slack that is left when it is looked at falls alike for all: only the start differs.
-      return request.arrival + ttft_limit_ * double(1 + request.priority) -
-             seconds_per_prompt_token_ * double(request.prompt);
+      return claim.arrival + ttft_limit_of(claim) -
+             seconds_per_prompt_token_ * double(claim.prompt);
     case Ordering::fair_share:
-      return state_.shares.place(request.tenant, tokens);
+      return fair_place;
     case Ordering::fcfs:
     case Ordering::longest_prefix:
       break;
   }
-  return request.arrival;
+  return claim.arrival;
+}
+
+double Replica::enter_queue(const Sequence& sequence, std::int64_t tokens) {
+  const bool fair = state_.settings->ordering == Ordering::fair_share;
+  return order_of(claim_of(sequence), fair ? state_.shares.place(sequence.tenant, tokens) : 0);
 }
 
 bool Replica::fits(std::int64_t prompt, std::int64_t output) const {
   const std::int64_t largest = prompt + output - 1 + state_.pace.past_end();
   return state_.pool.blocks_for(largest) <= state_.pool.total() &&
          prompt + output <= state_.longest;
+}
+
+bool Replica::sheds(const Request& request) const {
+  const AdmissionSettings& admission = state_.settings->admission;
+  const Claim claim = claim_of(request);
+  const double order = order_of(claim, state_.shares.place_now(request.tenant));
+  const std::int64_t before = state_.waiting.place_of(order, state_.sequences);
+  if (admission.max_queue > 0 && before >= admission.max_queue) return true;
+  if (!admission.shed_late) return false;
+  const double predicted =
+      state_.admissions.wait_behind(before) + seconds_per_prompt_token_ * double(request.prompt);
+  return predicted > (class_limits_ == nullptr ? ttft_limit_ : ttft_limit_of(claim));
+}
+
+std::int64_t Replica::predicted_output(std::int64_t number, std::int64_t output) const {
+  const double error = state_.settings->prediction_error;
+  if (error <= 0 || state_.settings->router != router_named("least_predicted")) return output;
+  // Lognormal about the real one.
+  const double z = normal(seed_, Stream::predictions, std::uint64_t(number));
+  return std::max<std::int64_t>(
+      1, std::int64_t(double(output) * std::exp(error * z - error * error / 2)));
 }
 
 std::int32_t Replica::new_slot() {
@@ -123,37 +170,51 @@ std::int32_t Replica::new_slot() {
   return slot;
 }
 
-void Replica::enqueue(const Request& request, std::int64_t output) {
-  const std::int32_t slot = new_slot();
-  Sequence& sequence = state_.sequences[std::size_t(slot)];
+void begin(Sequence& sequence, const Request& request) {
   sequence.number = request.number;
   sequence.session = request.session;
   sequence.client = request.client;
   sequence.prompt = sequence.target = request.prompt;
-  sequence.output = output;
   sequence.asked = request.output;
   sequence.priority = request.priority;
   sequence.tenant = request.tenant;
+  sequence.service_class = request.service_class;
+  sequence.history = request.history;
   sequence.arrival = request.arrival;
-  sequence.order = order_of(sequence, request.prompt);
   sequence.scheduled = sequence.first_token = -1;
   sequence.last_token = 0;
   sequence.generated = sequence.computed = sequence.cached = 0;
   sequence.reserved = sequence.taken = 0;
   sequence.preemptions = 0;
+  sequence.attempts = 1;
   sequence.from_replica = sequence.from_slot = -1;
+  sequence.to_replica = sequence.to_slot = -1;
   sequence.received = sequence.read = -1;
   sequence.carried = 0;
   sequence.decoding = false;
   sequence.closes = request.closes;
   if (sequence.prefix.size() + request.prefix.size() > 0) sequence.prefix = request.prefix;
+}
+
+void Replica::enqueue(const Request& request, std::int64_t output) {
+  const std::int32_t slot = new_slot();
+  begin(state_.sequences[std::size_t(slot)], request);
+  join_queue(slot, output, request.arrival);
+}
+
+void Replica::join_queue(std::int32_t slot, std::int64_t output, double now) {
+  Sequence& sequence = state_.sequences[std::size_t(slot)];
+  sequence.output = output;
+  sequence.predicted = predicted_output(sequence.number, output);
+  sequence.order = enter_queue(sequence, sequence.target);
   sequence.loaded = -1;
+  sequence.whereabouts = Whereabouts::waiting;
   state_.waiting.push(slot, state_.sequences);
   ++state_.outstanding;
-  state_.outstanding_tokens += request.prompt + output;
+  state_.outstanding_tokens += sequence.prompt + sequence.predicted;
   for (Lane& lane : lanes_) {
-    lane.wake(request.arrival);
-    lane.interrupt(request.arrival);
+    lane.wake(now);
+    lane.interrupt(now);
   }
   find_next();
 }
@@ -173,6 +234,7 @@ std::span<const std::int32_t> Replica::start_loads(double now) {
     sequence.loaded = 0;
     if (!start_load(sequence, now)) break;
     state_.waiting.remove(slot);
+    sequence.whereabouts = Whereabouts::loading;
     loading_.push_back(slot);
   }
   return loading_;
@@ -180,6 +242,7 @@ std::span<const std::int32_t> Replica::start_loads(double now) {
 
 bool Replica::start_load(Sequence& sequence, double now) {
   for (Lane& lane : lanes_) lane.settle(now);
+  state_.pool.pass(now);
   state_.pool.look_below(sequence.prefix, sequence.prompt - 1, host_, disk_, below_);
   const double size = double(state_.pool.block_size());
   const double from_host = double(below_.upper) * size, from_disk = double(below_.lower) * size;
@@ -204,8 +267,9 @@ bool Replica::start_load(Sequence& sequence, double now) {
 }
 
 void Replica::finish_load(std::int32_t slot, double now) {
-  const Sequence& sequence = state_.sequences[std::size_t(slot)];
+  Sequence& sequence = state_.sequences[std::size_t(slot)];
   for (Lane& lane : lanes_) lane.settle(now);
+  state_.pool.pass(now);
   // What was given up below meanwhile is read again.
   state_.pool.look_below(sequence.prefix, sequence.prompt - 1, host_, disk_, below_);
   state_.pool.restore(sequence.prefix, below_.blocks);
@@ -213,83 +277,13 @@ void Replica::finish_load(std::int32_t slot, double now) {
     host_.touch(part.key);
     disk_.touch(part.key);
   }
+  sequence.whereabouts = Whereabouts::waiting;
   state_.waiting.push_front(slot, state_.sequences);
   for (Lane& lane : lanes_) {
     lane.wake(now);
     lane.interrupt(now);
   }
   find_next();
-}
-
-void Replica::expect(const Sequence& read, std::int32_t replica, std::int32_t slot, double now) {
-  const std::int32_t here = new_slot();
-  Sequence& sequence = state_.sequences[std::size_t(here)];
-  sequence = read;
-  sequence.kv = {};
-  sequence.output = read.asked;
-  sequence.target = read.prompt;
-  sequence.computed = sequence.reserved = sequence.taken = sequence.carried = 0;
-  sequence.order = order_of(sequence, 0);
-  sequence.read = read.first_token;
-  sequence.waited_for_room = false;
-  sequence.from_replica = replica;
-  sequence.from_slot = slot;
-  state_.arriving.push(here, state_.sequences);
-  ++state_.outstanding;
-  state_.outstanding_tokens += sequence.prompt + sequence.output;
-  stop_lanes(now);
-}
-
-std::int32_t Replica::make_room() {
-  // Those that were preempted here come first.
-  if (state_.arriving.empty() || !state_.waiting.empty()) return -1;
-  const std::int32_t slot = state_.arriving.at(0);
-  Sequence& sequence = state_.sequences[std::size_t(slot)];
-  KvPool& pool = state_.pool;
-  // A block each is left to those that decode: otherwise whoever lands would push one of them out. This
-  // does not change before one of them is done, so a stretch need not be cut to ask again.
-  std::int64_t left_free = 0;
-  for (const Lane& lane : lanes_) left_free += lane.running().growing;
-  const ReplicaView& view = lanes_[turn_].view();
-  const KvPool::Match hit = pool.match(sequence.prefix, sequence.prompt);
-  const std::int64_t free = pool.free() - view.margin() - left_free;
-  const bool reserves = policy_of(state_.settings->policy).reserves;
-  const std::int64_t room = sequence.prompt + sequence.output - 1 + state_.pace.most() - 1;
-  if (view.blocks_to_admit(hit, reserves ? room : sequence.prompt) > free) {
-    sequence.waited_for_room = true;
-    return -1;
-  }
-  if (reserves) sequence.reserved = view.blocks_for(room);
-  state_.arriving.remove(slot);
-  pool.hold(sequence.prefix, hit, sequence.kv);
-  sequence.computed = sequence.prompt;
-  sequence.carried = sequence.prompt - hit.tokens;
-  const std::int64_t blocks = view.blocks_held(sequence) - sequence.kv.shared;
-  pool.take(blocks);
-  ++state_.parked;
-  state_.parked_blocks += blocks;
-  state_.sums->peak(pool.used());
-  return slot;
-}
-
-void Replica::receive(std::int32_t slot, double now) {
-  Sequence& sequence = state_.sequences[std::size_t(slot)];
-  sequence.received = now;
-  if (state_.tells_first_token) sequence.first_token = sequence.last_token = now;
-  const std::int64_t shared = sequence.kv.shared;
-  state_.pool.publish(sequence.prefix, sequence.computed, sequence.kv);
-  state_.parked_blocks -= sequence.kv.shared - shared;
-  state_.landed.push_back(slot);
-  stop_lanes(now);
-}
-
-void Replica::release(std::int32_t slot, double now) {
-  Sequence& sequence = state_.sequences[std::size_t(slot)];
-  --state_.parked;
-  state_.parked_blocks -= sequence.taken - sequence.kv.shared;
-  state_.pool.release(sequence.kv, sequence.taken);
-  forget(slot);
-  stop_lanes(now);
 }
 
 void Replica::stop_lanes(double now) {
@@ -308,11 +302,13 @@ void Replica::split(double time) {
 std::int64_t Replica::cached_tokens(const Request& request, double time) {
   if (!state_.pool.caches_prefixes()) return 0;
   for (Lane& lane : lanes_) lane.settle(time);
+  state_.pool.pass(time);
   return state_.pool.match(request.prefix, request.prompt - 1).tokens;
 }
 
 double Replica::idle_seconds(double until) const {
   double sum = state_.idle_seconds;
+  if (state_.halted && at_rest()) return sum;
   for (const Lane& lane : lanes_) {
     if (!lane.working()) sum += until - lane.free_since();
   }

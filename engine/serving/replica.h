@@ -1,6 +1,7 @@
 // One engine instance: a queue, a KV pool, and the lanes that work on them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -10,6 +11,9 @@
 #include "engine/serving/serving_rows.h"
 
 namespace engine {
+
+// A request as a sequence that nobody has begun.
+void begin(Sequence& sequence, const Request& request);
 
 class Replica {
  public:
@@ -30,7 +34,9 @@ class Replica {
     bool hands_over = false;              // answers are written by another pool
     bool tells_first_token = false;       // of sequences that were read elsewhere, when they come
     double ttft_limit = 0;                // for ordering by slack
-    double seconds_per_prompt_token = 0;  // likewise
+    double seconds_per_prompt_token = 0;  // likewise, and for telling who will be late
+    const std::array<double, kRequestClasses>* class_limits = nullptr;  // where there are classes
+    std::uint64_t seed = 0;
     TierSetup host, disk;
     double seconds_to_read_a_token = 0;  // what is not worth loading is read again
     bool audit = false;
@@ -61,6 +67,8 @@ class Replica {
   bool fits(std::int64_t prompt, std::int64_t output) const;
   // Takes a request that fits, of which `output` tokens are made here.
   void enqueue(const Request& request, std::int64_t output);
+  // Whether a request is to be turned away: there is too much before it.
+  bool sheds(const Request& request) const;
   bool has_tiers() const { return host_.exists() || disk_.exists(); }
   // A request that has become the first in the queue, and of whose prompt a tier below has more than the cache, sooner than
   // it could be read, steps aside until that is there (`Sequence::loaded`). Returns those that just did.
@@ -69,11 +77,21 @@ class Replica {
   void finish_load(std::int32_t slot, double now);
   const Sequence& sequence(std::int32_t slot) const { return state_.sequences[std::size_t(slot)]; }
   // Nobody asks for it any more.
-  void forget(std::int32_t slot) { state_.unused.push_back(slot); }
+  void forget(std::int32_t slot) {
+    state_.sequences[std::size_t(slot)].whereabouts = Whereabouts::nowhere;
+    state_.unused.push_back(slot);
+  }
 
   // ---- KV that is carried from one replica to another -------------------------------------------
-  // A sequence whose prompt was read in `slot` of `replica` is to go on here.
-  void expect(const Sequence& sequence, std::int32_t replica, std::int32_t slot, double now);
+  // A sequence whose prompt was read in `slot` of `replica` is to go on here, in the slot that is returned.
+  std::int32_t expect(const Sequence& sequence, std::int32_t replica, std::int32_t slot,
+                      double now);
+  // The replica that expects the KV of a sequence that departed, and the slot there.
+  void leads_to(std::int32_t slot, std::int32_t replica, std::int32_t there) {
+    Sequence& sequence = state_.sequences[std::size_t(slot)];
+    sequence.to_replica = replica;
+    sequence.to_slot = there;
+  }
   bool expects() const { return !state_.arriving.empty(); }
   // Takes blocks for the first of those expected; -1: there are too few, or somebody comes before it.
   std::int32_t make_room();
@@ -81,6 +99,25 @@ class Replica {
   void receive(std::int32_t slot, double now);
   // The KV of a sequence that departed is not needed here any more.
   void release(std::int32_t slot, double now);
+
+  // ---- failures ---------------------------------------------------------------------------------
+  // It fails: its lanes come to rest at their next step boundaries.
+  void halt(double now);
+  bool halted() const { return state_.halted; }
+  bool at_rest() const;
+  // At rest, everybody in it loses what they had: they are handed out in the order of their arrival, with their slots, and
+  // its memory is empty.
+  struct Stranded {
+    Sequence sequence;
+    std::int32_t slot = -1;
+  };
+  void strand(double now, std::vector<Stranded>& out);
+  // It takes requests again.
+  void restart(double now);
+  // One that was stranded elsewhere begins again here, to make tokens up to its `output`-th.
+  void take_over(const Sequence& sequence, std::int64_t output, double now);
+  // One that is expected here, or whose KV is under way, will not come.
+  void expect_no_more(std::int32_t slot, double now);
 
   // Long stretches are cut at the first step boundary from `time` on.
   void split(double time);
@@ -99,8 +136,24 @@ class Replica {
   void find_next();
   // Nothing happens at this moment in the other lanes of a pipeline, nor could they take anybody who waits.
   bool others_wait_until_after(double now) const;
+  // What a place in the queue follows from.
+  struct Claim {
+    std::int64_t priority = 0;
+    RequestClass service_class = RequestClass::normal;
+    double arrival = 0;
+    std::int64_t prompt = 0;
+  };
+  template <class Any>
+  static Claim claim_of(const Any& one) {
+    return {one.priority, one.service_class, one.arrival, one.prompt};
+  }
+  double order_of(const Claim& claim, double fair_place) const;
+  double ttft_limit_of(const Claim& claim) const;
   // Its place in the queue, where it is charged `tokens` on arrival.
-  double order_of(const Sequence& request, std::int64_t tokens);
+  double enter_queue(const Sequence& sequence, std::int64_t tokens);
+  void join_queue(std::int32_t slot, std::int64_t output, double now);
+  void empty_queues();
+  std::int64_t predicted_output(std::int64_t number, std::int64_t output) const;
   std::int32_t new_slot();
   // Something changed that ends any stretch.
   void stop_lanes(double now);
@@ -120,6 +173,8 @@ class Replica {
   KvPool::Below below_;
   std::vector<std::int32_t> loading_;
   double ttft_limit_ = 0;
+  const std::array<double, kRequestClasses>* class_limits_ = nullptr;
+  std::uint64_t seed_ = 0;
   double seconds_per_prompt_token_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/serving/admission_pace.h"
 #include "engine/serving/batch_policy.h"
 #include "engine/serving/fair_share.h"
 #include "engine/serving/serving_stats.h"
@@ -30,6 +31,7 @@ struct ReplicaState {
   DeploymentRole role = DeploymentRole::main;
   bool audit = false;      // recount everything at every step
   StepLog* log = nullptr;  // where work is written down; null: nowhere
+  bool halted = false;     // it has failed: no lane plans
 
   std::vector<Sequence> sequences;
   std::int32_t slots = 0;            // of `sequences`, in use or
@@ -47,11 +49,16 @@ struct ReplicaState {
   WaitingQueue arriving;             // prompts were read elsewhere: they wait for blocks
   std::vector<std::int32_t> landed;  // their KV has come: they decode from the next step on
   double tokens_made = 0;
-  double idle_seconds = 0;             // of all lanes
+  double idle_seconds = 0;  // of all lanes
+  AdmissionPace admissions;
   double stage_free = 0;               // when the first pipeline stage takes the next batch
   std::vector<std::int32_t> departed;  // slots of those that are done here with the last event
   StepPlan scratch_plan;
 
+  // Whether the cache of a sequence that leaves is given up after that of others.
+  bool pins(const Sequence& sequence) const {
+    return settings->retention.policy == Retention::pinned && !sequence.closes;
+  }
   bool more_to_come() const { return !landed.empty() || !arriving.empty(); }
 };
 

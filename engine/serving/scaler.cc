@@ -9,6 +9,8 @@
 namespace engine {
 namespace {
 
+constexpr double kNone = std::numeric_limits<double>::infinity();
+
 // Holt's weights of what was seen last, in the level and in the trend.
 constexpr double kNewLevel = 0.5, kNewTrend = 0.2;
 
@@ -60,23 +62,21 @@ void Scaler::reset(const ScalingSettings& settings, std::size_t units, std::size
     schedule_ = parse_timetable(settings.schedule, "", "", none).value();
     wanted_ = std::size_t(scheduled_at(schedule_, 0));
   }
-  open_ = wanted_;
-  for (std::size_t i = 0; i < wanted_; ++i) units_[i].on_since = 0;
+  want(wanted_, 0);
+  starts_ = 0;  // those that are on from the start were not started
 }
 
-double Scaler::next() const {
-  if (!follows_load()) return std::numeric_limits<double>::infinity();
-  return open_ < wanted_ ? std::min(next_look_, units_[open_].ready) : next_look_;
-}
+double Scaler::next() const { return follows_load() ? std::min(next_look_, next_ready_) : kNone; }
 
 void Scaler::act(double inside) {
   now_ = next();
   if (now_ == next_look_) {
     // A product of whole numbers of looks would drift less, but nothing is counted by them.
     next_look_ += settings_.interval.value;
-    want(wanted_for(inside));
+    want(wanted_for(inside), settings_.cold_start.value);
+  } else {
+    open_ready_ones();
   }
-  while (open_ < wanted_ && units_[open_].ready <= now_) ++open_;
 }
 
 std::size_t Scaler::wanted_for(double inside) {
@@ -106,16 +106,44 @@ std::size_t Scaler::wanted_for(double inside) {
   return now >= wanted_ ? now : std::min(wanted_, wishes_.front().units);
 }
 
-void Scaler::want(std::size_t units) {
-  for (std::size_t i = wanted_; i < units; ++i) {
-    Unit& unit = units_[i];
-    if (unit.on_since >= 0) continue;  // given up, but still there
+void Scaler::want(std::size_t units, double warming) {
+  wanted_ = units;
+  std::size_t found = 0;
+  for (Unit& unit : units_) {
+    unit.wanted = !unit.failed && found < units;
+    if (!unit.wanted) continue;
+    ++found;
+    if (unit.on_since >= 0) continue;  // perhaps given up, but still there
     unit.on_since = now_;
-    unit.ready = now_ + settings_.cold_start.value;
+    unit.ready = now_ + warming;
     starts_ += 1;
   }
-  wanted_ = units;
-  open_ = std::min(open_, wanted_);
+  open_ready_ones();
+}
+
+void Scaler::open_ready_ones() {
+  takers_.clear();
+  next_ready_ = kNone;
+  for (std::size_t i = 0; i < units_.size(); ++i) {
+    Unit& unit = units_[i];
+    unit.open = unit.wanted && unit.ready <= now_;
+    if (unit.wanted && !unit.open) next_ready_ = std::min(next_ready_, unit.ready);
+    if (!unit.open) continue;
+    for (std::size_t k = 0; k < unit_; ++k) takers_.push_back(std::int32_t(i * unit_ + k));
+  }
+}
+
+void Scaler::fail(std::size_t replica, double now) {
+  now_ = now;
+  units_[replica / unit_].failed = true;
+  want(wanted_, settings_.cold_start.value);
+}
+
+void Scaler::repair(std::size_t replica, double now) {
+  now_ = now;
+  units_[replica / unit_].failed = false;
+  // Only it can be off and wanted: the others were looked at when it failed, or since.
+  want(wanted_, 0);
 }
 
 void Scaler::switch_off(std::size_t replica, double now) {

@@ -6,6 +6,7 @@
 #include <deque>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,8 @@ namespace engine {
 // Settings that cannot be followed.
 std::optional<std::string> scaling_problem(const ScalingSettings& settings, std::int64_t replicas);
 
-// Replicas are numbered; the first so many take requests. One that is asked for is paid for at once and takes requests
-// when it is warm; one that is given up takes no more, and is paid for until it has nothing left to do. Numbers
+// Replicas are numbered; the first so many that are not under repair are wanted. One that is asked for is paid for at once
+// and takes requests when it is warm; one that is given up takes no more, and is paid for until it has nothing left to do. Numbers
 // follow the advice of Kubernetes' horizontal autoscaler: up at once, down to the most that was wanted during the
 // cooldown. Predictions are Holt's: a level and a trend, each smoothed.
 class Scaler {
@@ -29,15 +30,23 @@ class Scaler {
   bool follows_load() const { return settings_.policy != ScalingPolicy::fixed; }
   // When there is something to do: a look at the load, or a replica that is warm.
   double next() const;
-  // Does it, with so many requests inside the pool. Replicas from `open()` on take no more requests.
+  // Does it, with so many requests inside the pool.
   void act(double inside);
-  std::size_t open() const { return open_ * unit_; }
+  // Replicas that take requests, in the order of their numbers.
+  std::span<const std::int32_t> takers() const { return takers_; }
+  std::size_t open() const { return takers_.size(); }
+  bool takes(std::size_t replica) const { return units_[replica / unit_].open; }
   std::size_t unit() const { return unit_; }
+  bool is_on(std::size_t replica) const { return units_[replica / unit_].on_since >= 0; }
   // Whether a replica is on that is no longer wanted: it goes off when it is empty.
   bool unwanted(std::size_t replica) const {
-    return replica >= wanted_ * unit_ && units_[replica / unit_].on_since >= 0;
+    return !units_[replica / unit_].wanted && is_on(replica);
   }
   void switch_off(std::size_t replica, double now);
+
+  // A replica's unit fails: others are wanted instead, where there are some. Repaired, it is warm.
+  void fail(std::size_t replica, double now);
+  void repair(std::size_t replica, double now);
 
   // Over all replicas, from the start until `until`.
   double on_seconds(double until) const;
@@ -47,15 +56,21 @@ class Scaler {
   struct Unit {
     double on_since = -1;  // -1: off
     double ready = 0;
+    bool wanted = false, open = false;
+    bool failed = false;
   };
   std::size_t wanted_for(double inside);
-  void want(std::size_t units);
+  // Wants the first so many units that have not failed; one that was off is ready after `warming`.
+  void want(std::size_t units, double warming);
+  void open_ready_ones();
 
   ScalingSettings settings_;
   std::size_t unit_ = 1;
   std::vector<Unit> units_;
-  std::size_t wanted_ = 1, open_ = 1;
+  std::vector<std::int32_t> takers_;
+  std::size_t wanted_ = 1;  // units, as far as there are so many that have not failed
   double now_ = 0, next_look_ = 0;
+  double next_ready_ = 0;         // when the next of those wanted is warm
   double level_ = 0, trend_ = 0;  // of the requests inside; the trend is per look
   bool looked_ = false;
   struct Wish {

@@ -11,6 +11,18 @@
 
 namespace engine {
 
+// Where a sequence is in its replica.
+enum class Whereabouts : std::uint8_t {
+  nowhere,
+  waiting,   // in the queue
+  loading,   // for KV from a tier below
+  running,   // in a lane
+  expected,  // read elsewhere: it waits for blocks
+  fetched,   // read elsewhere: it has blocks, and its KV is under way
+  landed,    // read elsewhere: it waits for its first step here
+  leaving,   // read here: it holds its blocks until its KV has been carried away
+};
+
 // Times are plain seconds.
 struct Sequence {
   std::int64_t number = 0;
@@ -21,6 +33,10 @@ struct Sequence {
   std::int64_t asked = 1;   // tokens its client asked for: the rest is made by the next pool
   std::int64_t priority = 0;
   std::int64_t tenant = 0;
+  std::int64_t predicted = 1;  // output tokens, as far as the router knows
+  std::int64_t history = 0;    // of the prompt, tokens of its session before it
+  RequestClass service_class = RequestClass::normal;
+  Whereabouts whereabouts = Whereabouts::nowhere;
   double arrival = 0;
   double order = 0;  // smaller is served first, where the queue is ordered
   double scheduled = -1;
@@ -41,7 +57,9 @@ struct Sequence {
   std::int64_t taken = 0;         // blocks taken ahead of its context, for a whole prompt
   std::int64_t cached = 0;        // prompt tokens found in the cache when first admitted
   std::int32_t preemptions = 0;
+  std::int32_t attempts = 1;
   std::int32_t from_replica = -1, from_slot = -1;  // where its KV is carried from; -1: nowhere
+  std::int32_t to_replica = -1, to_slot = -1;      // and to, once somebody expects it
   std::int64_t carried = 0;                        // tokens of it that were not here already
   std::int32_t before = -1, after = -1;            // among the running, in the order of admission
   bool decoding = false;
@@ -63,6 +81,17 @@ class WaitingQueue {
   bool empty() const { return head_ == slots_.size(); }
   std::int32_t at(std::int64_t i) const { return slots_[head_ + std::size_t(i)]; }
   std::int32_t* begin() { return slots_.data() + head_; }
+
+  // How many would be before one of this order.
+  std::int64_t place_of(double order, const std::vector<Sequence>& sequences) const {
+    if (!ordered_) return size();
+    const auto first = slots_.begin() + std::ptrdiff_t(head_);
+    return std::upper_bound(first, slots_.end(), order,
+                            [&](double value, std::int32_t other) {
+                              return value < sequences[std::size_t(other)].order;
+                            }) -
+           first;
+  }
 
   // By order where the queue has one (after equals), else to the end.
   void push(std::int32_t slot, const std::vector<Sequence>& sequences) {

@@ -10,6 +10,7 @@
 #include "engine/base/enum_names.h"
 #include "engine/base/fields.h"
 #include "engine/base/units.h"
+#include "engine/workload/load_classes.h"
 
 namespace engine {
 
@@ -41,8 +42,12 @@ struct OutputSettings {
 enum class RequestEnd : std::uint8_t {
   finished,
   refused,  // could never fit in the KV cache or the model's context
+  failed,   // its replicas failed too often
+  shed,     // turned away when it arrived
 };
-constexpr std::array<std::string_view, 2> enum_names(RequestEnd) { return {"finished", "refused"}; }
+constexpr std::array<std::string_view, 4> enum_names(RequestEnd) {
+  return {"finished", "refused", "failed", "shed"};
+}
 
 struct RequestRow {
   std::int64_t number = 0;
@@ -64,6 +69,8 @@ struct RequestRow {
   Seconds read{std::numeric_limits<double>::quiet_NaN()};
   Seconds received{std::numeric_limits<double>::quiet_NaN()};
   std::int64_t carried_tokens = 0;
+  RequestClass service_class = RequestClass::normal;
+  std::int64_t attempts = 1;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -72,7 +79,9 @@ struct RequestRow {
     visit("session", self.session, "session it belongs to; -1: none");
     visit("priority", self.priority, "priority level, 0 first");
     visit("tenant", self.tenant, "tenant it comes from, from 0");
-    visit("end", self.end, "finished; refused: could never fit");
+    visit("end", self.end,
+          "finished; refused: could never fit; failed: its replicas failed too often; shed: turned "
+          "away");
     visit("measured", self.measured,
           "arrived inside the measured window: latencies of the point count it");
     visit("arrival", self.arrival, "when it arrived and was queued");
@@ -91,6 +100,8 @@ struct RequestRow {
           "when the KV cache of its prompt had come to `replica`; null: it was read there");
     visit("carried_tokens", self.carried_tokens,
           "prompt tokens whose KV cache was carried from `reader` to `replica`");
+    visit("class", self.service_class, "class of the request, as load.classes names them");
+    visit("attempts", self.attempts, "times it was begun: one more than its replicas failed");
   }
 };
 

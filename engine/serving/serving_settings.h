@@ -13,9 +13,12 @@
 #include "engine/model/all_reduce.h"
 #include "engine/model/context_sharing.h"
 #include "engine/model/sampling.h"
+#include "engine/serving/admission_settings.h"
 #include "engine/serving/attention_kernels.h"
+#include "engine/serving/failure_settings.h"
 #include "engine/serving/kv_tier_settings.h"
 #include "engine/serving/policy_table.h"
+#include "engine/serving/retention_settings.h"
 #include "engine/serving/router_table.h"
 #include "engine/serving/scaling_settings.h"
 
@@ -31,6 +34,15 @@ enum class Ordering : std::uint8_t {
 };
 constexpr std::array<std::string_view, 5> enum_names(Ordering) {
   return {"fcfs", "priority", "slo", "longest_prefix", "fair_share"};
+}
+
+// Who makes room for others while it runs.
+enum class Preemption : std::uint8_t {
+  as_policy,  // whom the policy picks when blocks run out
+  priority,   // whoever is less urgent, when blocks or seats are lacking for somebody more urgent
+};
+constexpr std::array<std::string_view, 2> enum_names(Preemption) {
+  return {"as_policy", "priority"};
 }
 
 struct ServingSettings {
@@ -64,8 +76,13 @@ struct ServingSettings {
   bool two_batch_overlap = false;
   ContextExchange context = ContextExchange::ring;
   bool stepping = false;
+  Preemption preemption = Preemption::as_policy;
+  double prediction_error = 0;
   ScalingSettings scaling;
   KvTierSettings tiers;
+  FailureSettings failures;
+  AdmissionSettings admission;
+  RetentionSettings retention;
 
   // Most tokens of a step, but for decodes beyond them.
   std::int64_t step_budget() const {
@@ -149,9 +166,20 @@ struct ServingSettings {
     visit("sampling", self.sampling, "how tokens are chosen from the logits", any_value);
     visit("stepping", self.stepping,
           "simulate every step on its own: the slow reference for the closed form", any_value);
+    visit("preemption", self.preemption,
+          "who makes room while it runs; as_policy: whom the policy picks when blocks run out; "
+          "priority: less urgent requests, when blocks or seats are lacking for more urgent ones",
+          any_value);
+    visit("prediction_error", self.prediction_error,
+          "least_predicted: standard deviation of the logarithm of a predicted output over the "
+          "real one",
+          between(0, 5));
     visit("scaling", self.scaling, "how the number of replicas follows the load", any_value);
     visit("tiers", self.tiers, "where KV caches of prefixes are kept besides the device",
           any_value);
+    visit("failures", self.failures, "how often replicas fail", any_value);
+    visit("admission", self.admission, "which requests are turned away", any_value);
+    visit("retention", self.retention, "which cached prefixes are given up", any_value);
   }
 };
 

@@ -1,15 +1,11 @@
 #include "engine/serving/serving_sim.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "engine/base/check.h"
 
 namespace engine {
 namespace {
-
-// The weight of a replica that takes no requests.
-constexpr std::int64_t kNotOpen = std::numeric_limits<std::int64_t>::max();
 
 // An arrival stays in memory until it is answered.
 constexpr double kWorkOfAnEvent = 1, kWorkOfAnArrival = 32;
@@ -24,6 +20,7 @@ void ServingSim::start(const ServingProblem& problem) {
   const StepContext& answers = problem.pools[stages().back().pool].context;
   if (answers.work != nullptr) answers.work->charge_bytes(bytes_at_start(problem));
   stats_.reset({.slo = problem.slo,
+                .load = &problem.load,
                 .plan = problem.plan,
                 .request_latency = answers.host.request_latency.value,
                 .pools = problem.pools.size(),
@@ -41,7 +38,11 @@ void ServingSim::start(const ServingProblem& problem) {
   }
   replicas = 0;
   weighs_ = false;
-  scales_ = false;
+  sheds_ = std::ranges::any_of(problem.pools,
+                               [](const PoolSetup& pool) { return pool.settings.admission.any(); });
+  scales_ = fails_ = false;
+  held_.clear();
+  held_back_.clear();
   for (std::size_t i = 0; i < pools_.size(); ++i) {
     pools_[i].first = replicas;
     start_pool(i);
@@ -83,11 +84,14 @@ void ServingSim::start_pool(std::size_t index) {
   if (from.host.blocks + from.disk.blocks > 0) {
     setup.seconds_to_read_a_token = pool.table.prompt_token_seconds();
   }
-  if (from.settings.ordering == Ordering::slo) {
+  if (from.settings.ordering == Ordering::slo || from.settings.admission.shed_late) {
     const double limit = request_limit(problem_->slo.ttft).value;
-    setup.ttft_limit = limit < kNever ? limit : 0;
+    const bool orders = from.settings.ordering == Ordering::slo;
+    setup.ttft_limit = limit < kNever || !orders ? limit : 0;
     setup.seconds_per_prompt_token = pool.table.prompt_token_seconds();
+    if (problem_->load.classes.any()) setup.class_limits = &stats_.ttft_limits();
   }
+  setup.seed = problem_->seed;
   const RouterEntry& router = router_of(from.settings.router);
   pool.holders.clear();
   if (router.reads_caches && pool.count > 1) setup.holders = &pool.holders;
@@ -99,11 +103,18 @@ void ServingSim::start_pool(std::size_t index) {
   }
   pool.route = router.route;
   pool.weight = router.weight;
-  pool.weights.reset(pool.count, 0, kNotOpen);
+  pool.weights.reset(pool.count, 0, kTakesNone);
   pool.scaler.reset(from.settings.scaling, pool.count / std::size_t(from.unit),
                     std::size_t(from.unit));
-  for (std::size_t i = pool.scaler.open(); i < pool.count; ++i) pool.weights.set(i, kNotOpen);
+  for (std::size_t i = 0; i < pool.count; ++i) {
+    if (!pool.scaler.takes(i)) pool.weights.set(i, kTakesNone);
+  }
   scales_ = scales_ || pool.scaler.follows_load();
+  pool.failures.reset({.settings = from.settings.failures,
+                       .units = pool.count / std::size_t(from.unit),
+                       .seed = problem_->seed,
+                       .pool = std::uint32_t(index)});
+  fails_ = fails_ || pool.failures.any();
   pool.routed = 0;
 }
 
@@ -146,8 +157,11 @@ void ServingSim::run(const ServingProblem& problem) {
   const double carried = transfers_.next();
   const double marked = next_mark();
   const double soonest = std::min(std::min(event, arrival), carried);
-  if (soonest == kNever) return false;
-  if (scales_ && next_scaling() <= std::min(soonest, marked)) {
+  if (soonest == kNever && held_.empty() && held_back_.empty()) return false;
+  if (fails_ && next_failure() <= std::min(soonest, marked)) {
+    context.charge(kWorkOfAnEvent * double(replicas_.size()));
+    fail_or_repair(next_failure(), source);
+  } else if (scales_ && next_scaling() <= std::min(soonest, marked)) {
     context.charge(kWorkOfAnEvent * double(replicas_.size()));
     scale(next_scaling());
   } else if (marked <= soonest) {
@@ -177,9 +191,9 @@ void ServingSim::mark(double time) {
 void ServingSim::weigh(std::size_t replica) {
   Pool& pool = pools_[pool_of_[replica]];
   const Replica& changed = replicas_[replica];
-  if (scales_) {
+  if (scales_ || fails_) {
     switch_off_if_empty(pool, replica);
-    if (replica - pool.first >= pool.scaler.open()) return;
+    if (!pool.scaler.takes(replica - pool.first)) return;
   }
   if (pool.weight == ReplicaWeight::none) return;
   pool.weights.set(replica - pool.first, pool.weight == ReplicaWeight::tokens
@@ -187,45 +201,13 @@ void ServingSim::weigh(std::size_t replica) {
                                              : changed.outstanding());
 }
 
-// ---- replicas that come and go ----------------------------------------------------------------------
-
-double ServingSim::next_scaling() const {
-  double next = kNever;
-  for (const Pool& pool : pools_) next = std::min(next, pool.scaler.next());
-  return next;
-}
-
-void ServingSim::scale(double time) {
-  now_ = std::max(now_, time);
-  for (Pool& pool : pools_) {
-    if (pool.scaler.next() > time) continue;
-    std::int64_t inside = 0;
-    for (std::size_t i = 0; i < pool.count; ++i) inside += replicas_[pool.first + i].outstanding();
-    const std::size_t before = pool.scaler.open();
-    pool.scaler.act(double(inside));
-    for (std::size_t i = pool.scaler.open(); i < pool.count; ++i) {
-      pool.weights.set(i, kNotOpen);
-      switch_off_if_empty(pool, pool.first + i);
-    }
-    for (std::size_t i = before; i < pool.scaler.open(); ++i) note(pool.first + i);
-  }
-}
-
-void ServingSim::switch_off_if_empty(Pool& pool, std::size_t replica) {
-  const std::size_t place = replica - pool.first;
-  if (!pool.scaler.unwanted(place)) return;
-  const std::size_t unit = pool.scaler.unit(), first = place / unit * unit;
-  for (std::size_t i = first; i < first + unit; ++i) {
-    if (replicas_[pool.first + i].outstanding() > 0) return;
-  }
-  pool.scaler.switch_off(place, now_);
-}
-
 std::size_t ServingSim::route_among(Pool& pool, const Request& request, double now) {
-  return pool.first + pool.route({.replicas = {replicas_.data() + pool.first, pool.scaler.open()},
+  return pool.first + pool.route({.replicas = {replicas_.data() + pool.first, pool.count},
+                                  .takers = pool.scaler.takers(),
                                   .weights = pool.weights,
                                   .holders = pool.holders,
                                   .request = request,
+                                  .classes = problem_->load.classes,
                                   .now = now,
                                   .nth = pool.routed - 1,
                                   .seed = problem_->seed});
@@ -243,24 +225,35 @@ void ServingSim::arrive(RequestSource& source) {
   stats_.arrived(request_);
   std::size_t target = 0;
   const bool local = stays_local(target);
-  if (!local) target = route(0, request_, request_.arrival);
-  bool fits = true;
-  for (const Stage& stage : stages()) {
-    if (local && !stage.writes) continue;
-    const Replica& any = replicas_[pools_[stage.pool].first];
-    fits = fits && any.fits(request_.prompt, stage.writes ? request_.output : 1);
-  }
-  if (!fits) {
-    stats_.refused(request_, std::int32_t(target));
-    source.answered(request_.client, request_.arrival);
-    return;
+  const Pool& first = pools_[stages()[0].pool];
+  const bool nobody = !local && first.scaler.open() == 0;  // all have failed
+  if (!local) target = nobody ? first.first : route(0, request_, request_.arrival);
+  if (!ever_fits(local)) return turn_away(RequestEnd::refused, target, source);
+  if (nobody) return hold(request_);
+  if (sheds_ && replicas_[target].sheds(request_)) {
+    return turn_away(RequestEnd::shed, target, source);
   }
   replicas_[target].enqueue(request_, local || stages()[0].writes ? request_.output : 1);
   start_loads(target);
   note(target);
 }
 
+// Whether the pools on its way could serve the request that arrives if they had nothing else to do.
+bool ServingSim::ever_fits(bool local) const {
+  return std::ranges::all_of(stages(), [&](const Stage& stage) {
+    const Replica& any = replicas_[pools_[stage.pool].first];
+    return (local && !stage.writes) ||
+           any.fits(request_.prompt, stage.writes ? request_.output : 1);
+  });
+}
+
+void ServingSim::turn_away(RequestEnd why, std::size_t replica, RequestSource& source) {
+  stats_.turned_away(request_, why, std::int32_t(replica));
+  source.answered(request_.client, request_.arrival);
+}
+
 bool ServingSim::is_short(std::size_t& replica) {
+  if (pools_[stages().back().pool].scaler.open() == 0) return false;
   replica = route(stages().size() - 1, request_, request_.arrival);
   const std::int64_t cached = replicas_[replica].cached_tokens(request_, request_.arrival);
   return request_.prompt - cached <= problem_->journey.short_prompt;
@@ -273,6 +266,12 @@ void ServingSim::advance(std::size_t index, double next_event, RequestSource& so
   const bool ran = replica.end_work();
   // Whoever is told of an answer at this moment may ask again at once: plan after that.
   const bool told = !replica.departed().empty() && depart(index, source);
+  if (replica.halted()) {
+    replica.end_turn(ran);
+    note(index);
+    if (replica.at_rest()) abandon(index, source);
+    return;
+  }
   if (!ran || (!told && replica.plans_now(next_event))) {
     if (replica.expects()) fetch(index);
     replica.plan();
@@ -318,8 +317,16 @@ void ServingSim::hand_over(std::size_t index, std::int32_t slot) {
   request_.prompt = sequence.prompt;
   request_.output = sequence.asked;
   request_.prefix = sequence.prefix;
-  const std::size_t target = route(stage_of(index) + 1, request_, now_);
-  replicas_[target].expect(sequence, std::int32_t(index), slot, now_);
+  request_.service_class = sequence.service_class;
+  const std::size_t stage = stage_of(index) + 1;
+  if (pools_[stages()[stage].pool].scaler.open() == 0) {
+    replicas_[index].leads_to(slot, -1, -1);
+    held_back_.push_back({index, slot});
+    return;
+  }
+  const std::size_t target = route(stage, request_, now_);
+  const std::int32_t there = replicas_[target].expect(sequence, std::int32_t(index), slot, now_);
+  replicas_[index].leads_to(slot, std::int32_t(target), there);
   note(target);
 }
 
@@ -336,11 +343,13 @@ void ServingSim::fetch(std::size_t index) {
                             .slot = slot,
                             .sent = tokens * carry.sent_per_token,
                             .received = tokens * carry.received_per_token,
+                            .fabric = tokens * carry.fabric_per_token,
                             .latency = carry.latency,
                             // Nothing is sent ahead to where there is no room.
                             .last_share = sequence.waited_for_room ? 1 : carry.last_share,
                             .reading_since = sequence.scheduled};
-    const double alone = std::max(shipment.sent, shipment.received) + shipment.latency;
+    const double alone =
+        std::max({shipment.sent, shipment.received, shipment.fabric}) + shipment.latency;
     if (sequence.carried == 0 || alone <= kSameMoment) {
       deliver(index, slot);
     } else {
@@ -376,20 +385,6 @@ void ServingSim::deliver(std::size_t index, std::int32_t slot) {
   note(from);
   replicas_[index].receive(slot, now_);
   note(index);
-}
-
-double ServingSim::idle_seconds(std::size_t pool) const {
-  double seconds = 0;
-  for (std::size_t i = pools_[pool].first; i < pools_[pool].first + pools_[pool].count; ++i) {
-    seconds += replicas_[i].idle_seconds(makespan_);
-  }
-  return seconds;
-}
-
-double ServingSim::idle_seconds() const {
-  double seconds = 0;
-  for (std::size_t i = 0; i < pools_.size(); ++i) seconds += idle_seconds(i);
-  return seconds;
 }
 
 }  // namespace engine

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/serving/event_queue.h"
+#include "engine/serving/failures.h"
 #include "engine/serving/journey.h"
 #include "engine/serving/referee.h"
 #include "engine/serving/replica.h"
@@ -40,6 +41,7 @@ class ServingSim {
   double idle_seconds() const;
   double idle_seconds(std::size_t pool) const;
   const Scaler& scaler(std::size_t pool) const { return pools_[pool].scaler; }
+  const Failures& failures(std::size_t pool) const { return pools_[pool].failures; }
   const RunVerdict& verdict() const { return referee_.verdict(); }
   // Units (requests or sessions) of the length at which the run was long enough.
   std::int64_t units() const { return stats_.watch().units(); }
@@ -54,6 +56,7 @@ class ServingSim {
     PrefixHolders holders;  // among them, for a router that reads caches
     LeastOf<std::int64_t> weights;
     Scaler scaler;
+    Failures failures;
     std::int64_t routed = 0;
   };
 
@@ -64,7 +67,8 @@ class ServingSim {
   std::size_t route(std::size_t stage, const Request& request, double now) {
     Pool& pool = pools_[stages()[stage].pool];
     ++pool.routed;
-    return pool.scaler.open() == 1 ? pool.first : route_among(pool, request, now);
+    return pool.scaler.open() == 1 ? pool.first + std::size_t(pool.scaler.takers()[0])
+                                   : route_among(pool, request, now);
   }
   std::size_t route_among(Pool& pool, const Request& request, double now);
 
@@ -82,7 +86,7 @@ class ServingSim {
   // After anything that may have changed when a replica has something to do, or how much it has.
   void note(std::size_t replica) {
     events_.set(replica, replicas_[replica].next_event(), replicas_[replica].working());
-    if (weighs_ || scales_) weigh(replica);
+    if (weighs_ || scales_ || fails_) weigh(replica);
   }
   void weigh(std::size_t replica);
   // Whether the last stage reads a short prompt itself, and the replica that does.
@@ -90,13 +94,26 @@ class ServingSim {
     return problem_->journey.short_prompt > 0 && stages().size() > 1 && is_short(replica);
   }
   bool is_short(std::size_t& replica);
+  bool ever_fits(bool local) const;
+  void turn_away(RequestEnd why, std::size_t replica, RequestSource& source);
   const std::vector<Stage>& stages() const { return problem_->journey.stages; }
   void mark(double time);
   // When the number of replicas of a pool may change, and what that does.
   double next_scaling() const;
   void scale(double time);
+  void takers_changed(Pool& pool);
   // A replica that is no longer wanted and has nothing to do goes off, with those of its unit.
   void switch_off_if_empty(Pool& pool, std::size_t replica);
+  // When a replica fails or has been repaired, and what that does (serving_fleet.cc).
+  double next_failure() const;
+  void fail_or_repair(double time, RequestSource& source);
+  void fail(Pool& pool, std::size_t unit, RequestSource& source);
+  void repair(Pool& pool, std::size_t unit);
+  void abandon(std::size_t replica, RequestSource& source);
+  void move_on(std::size_t replica, const Replica::Stranded& stranded, RequestSource& source);
+  void call_back(std::size_t replica, std::int32_t slot, Sequence& sequence);
+  void send(const Sequence& sequence);
+  void hold(const Request& request);
   double next_mark() const { return std::min(stats_.watch().next_edge(), timeline_.next()); }
 
   const ServingProblem* problem_ = nullptr;  // while it runs
@@ -114,6 +131,15 @@ class ServingSim {
   double now_ = 0;
   double makespan_ = 0;
   bool scales_ = false;  // some pool follows the load
+  bool fails_ = false;   // replicas of some pool fail
+  bool sheds_ = false;   // some pool turns requests away
+  // While all replicas that could take them have failed: requests, and sequences whose KV is to be carried.
+  struct HeldBack {
+    std::size_t replica = 0;
+    std::int32_t slot = -1;
+  };
+  std::vector<Sequence> held_;
+  std::vector<HeldBack> held_back_;
   Referee referee_;
   Timeline timeline_;
 };

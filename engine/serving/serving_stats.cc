@@ -29,9 +29,18 @@ void PoolSums::add(const PoolSums& other) {
 void ServingStats::reset(const Setup& setup) {
   setup_ = setup;
   watch_.reset(setup.plan);
-  ttft_limit_ = request_limit(setup.slo.ttft).value;
-  tpot_limit_ = std::min(request_limit(setup.slo.tpot), request_limit(setup.slo.itl)).value;
-  e2e_limit_ = request_limit(setup.slo.e2e).value;
+  ttft_limit_.fill(request_limit(setup.slo.ttft).value);
+  tpot_limit_.fill(std::min(request_limit(setup.slo.tpot), request_limit(setup.slo.itl)).value);
+  e2e_limit_.fill(request_limit(setup.slo.e2e).value);
+  groups.reset(*setup.load);
+  const auto promise = [this](RequestClass service_class, const LoadClass& stated) {
+    const auto i = std::size_t(service_class);
+    if (stated.ttft.value > 0) ttft_limit_[i] = stated.ttft.value;
+    if (stated.tpot.value > 0) tpot_limit_[i] = stated.tpot.value;
+    if (stated.e2e.value > 0) e2e_limit_[i] = stated.e2e.value;
+  };
+  promise(RequestClass::high, setup.load->classes.high);
+  promise(RequestClass::low, setup.load->classes.low);
   served_.clear();
   part_ = {};
   measured_ = {};
@@ -57,13 +66,18 @@ void ServingStats::add_edge(double time) {
   gaps_[segments_ - 1].sum = 0;
 }
 
-void ServingStats::refused(const Request& request, std::int32_t replica) {
-  sums_.refused += 1;
+void ServingStats::turned_away(const Request& request, RequestEnd why, std::int32_t replica) {
+  const bool shed = why == RequestEnd::shed;
+  (shed ? sums_.shed : sums_.refused) += 1;
   inside_ -= 1;
-  sums_.tokens_refused += double(request.prompt + request.output);
+  (shed ? sums_.tokens_given_up : sums_.tokens_refused) += double(request.prompt + request.output);
   sums_.last_finish = std::max(sums_.last_finish, request.arrival);
   if (watch_.finished(request.arrival, request.arrival, request.closes)) add_edge(request.arrival);
-  keep({.arrival = request.arrival, .finish = request.arrival});
+  keep({.arrival = request.arrival,
+        .finish = request.arrival,
+        .output = shed ? kGivenUp : 0,
+        .tenant = std::int32_t(request.tenant),
+        .service_class = request.service_class});
   if (setup_.requests != nullptr) {
     constexpr Seconds never{std::numeric_limits<double>::quiet_NaN()};
     setup_.requests->push_back({.number = request.number,
@@ -71,12 +85,45 @@ void ServingStats::refused(const Request& request, std::int32_t replica) {
                                 .session = request.session,
                                 .priority = request.priority,
                                 .tenant = request.tenant,
-                                .end = RequestEnd::refused,
+                                .end = why,
                                 .arrival = Seconds{request.arrival},
                                 .scheduled = never,
                                 .first_token = never,
                                 .finish = never,
-                                .prompt_tokens = request.prompt});
+                                .prompt_tokens = request.prompt,
+                                .service_class = request.service_class});
+  }
+}
+
+void ServingStats::failed(const Sequence& sequence, double time, std::int32_t replica) {
+  sums_.in_system_seconds += inside_ * (time - inside_since_);
+  inside_since_ = time;
+  inside_ -= 1;
+  sums_.failed += 1;
+  sums_.tokens_given_up += double(sequence.prompt + sequence.asked);
+  sums_.last_finish = std::max(sums_.last_finish, time);
+  if (watch_.finished(sequence.arrival, time, sequence.closes)) add_edge(time);
+  keep({.arrival = sequence.arrival,
+        .finish = time,
+        .output = kGivenUp,
+        .tenant = std::int32_t(sequence.tenant),
+        .service_class = sequence.service_class});
+  if (setup_.requests != nullptr) {
+    constexpr Seconds never{std::numeric_limits<double>::quiet_NaN()};
+    setup_.requests->push_back({.number = sequence.number,
+                                .replica = replica,
+                                .session = sequence.session,
+                                .priority = sequence.priority,
+                                .tenant = sequence.tenant,
+                                .end = RequestEnd::failed,
+                                .arrival = Seconds{sequence.arrival},
+                                .scheduled = never,
+                                .first_token = never,
+                                .finish = never,
+                                .prompt_tokens = sequence.prompt,
+                                .preemptions = sequence.preemptions,
+                                .service_class = sequence.service_class,
+                                .attempts = sequence.attempts});
   }
 }
 
@@ -96,7 +143,11 @@ void ServingStats::finished(const Sequence& sequence, double time, std::int32_t 
         .received = sequence.received,
         .read = sequence.read,
         .prompt = std::int32_t(sequence.prompt),
-        .output = std::int32_t(sequence.output)});
+        .output = std::int32_t(sequence.output),
+        .tenant = std::int32_t(sequence.tenant),
+        .history = std::int32_t(sequence.history),
+        .cached = std::int32_t(sequence.cached),
+        .service_class = sequence.service_class});
   if (setup_.requests != nullptr) {
     constexpr double kNoTime = std::numeric_limits<double>::quiet_NaN();
     const bool came = sequence.received >= 0;
@@ -116,7 +167,9 @@ void ServingStats::finished(const Sequence& sequence, double time, std::int32_t 
                                 .reader = came ? sequence.from_replica : replica,
                                 .read = Seconds{came ? sequence.read : sequence.first_token},
                                 .received = Seconds{came ? sequence.received : kNoTime},
-                                .carried_tokens = sequence.carried});
+                                .carried_tokens = sequence.carried,
+                                .service_class = sequence.service_class,
+                                .attempts = sequence.attempts});
   }
 }
 
@@ -124,6 +177,25 @@ void ServingStats::keep(const ServedRequest& request) {
   served_.push_back(request);
   if (served_.size() < kMostServed || setup_.plan.lengths > 1) return;
   sum_up(watch_.part_so_far());
+}
+
+bool ServingStats::is_good(const ServedRequest& request) const {
+  const auto i = std::size_t(request.service_class);
+  return ttft_of(request) <= ttft_limit_[i] && tpot_of(request) <= tpot_limit_[i] &&
+         e2e_of(request) <= e2e_limit_[i];
+}
+
+void ServingStats::add_to_groups(const ServedRequest& request, bool good) {
+  const bool answered = request.output > 0;
+  groups.add({.service_class = request.service_class,
+              .tenant = request.tenant,
+              .history = request.history,
+              .cached = request.cached,
+              .answered = answered,
+              .good = good,
+              .ttft = answered ? ttft_of(request) : 0,
+              .tpot = tpot_of(request),
+              .has_tpot = request.output > 1});
 }
 
 // A request's tokens but the first are spread evenly between its first and its last.
@@ -136,12 +208,17 @@ void ServingStats::sum_up(const MeasuredPart& part) {
   for (const ServedRequest& request : served_) {
     const bool measured = part.holds_arrival(request.arrival);
     if (measured) measured_.arrived += 1;
-    if (request.output == 0) continue;
-    const double first = ttft_of(request), whole = e2e_of(request), per_token = tpot_of(request);
-    const bool good = first <= ttft_limit_ && per_token <= tpot_limit_ && whole <= e2e_limit_;
+    if (measured && request.output == kGivenUp) {
+      measured_.given_up += 1;
+      if (groups.any()) add_to_groups(request, false);
+    }
+    if (request.output <= 0) continue;
+    const double per_token = tpot_of(request);
+    const bool good = is_good(request);
     if (measured) {
-      ttft.add(first);
-      e2e.add(whole);
+      if (groups.any()) add_to_groups(request, good);
+      ttft.add(ttft_of(request));
+      e2e.add(e2e_of(request));
       queue.add(request.scheduled - request.arrival);
       if (request.output > 1) tpot.add(per_token);
       measured_.requests += 1;
@@ -155,6 +232,7 @@ void ServingStats::sum_up(const MeasuredPart& part) {
     }
     if (part.holds_answer(request.finish)) {
       measured_.finished += 1;
+      groups.served(request.tenant, double(request.prompt) + double(request.output));
       measured_.good += good ? 1 : 0;
     }
     if (part.holds_answer(request.first_token)) {

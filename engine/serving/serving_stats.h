@@ -2,12 +2,14 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "engine/base/percentiles.h"
 #include "engine/base/units.h"
+#include "engine/serving/group_sums.h"
 #include "engine/serving/measurement.h"
 #include "engine/serving/sequence.h"
 #include "engine/serving/serving_rows.h"
@@ -26,8 +28,13 @@ struct ServedRequest {
       -1;           // its KV, from the replica that read it; -1: it was read where it was written
   double read = 0;  // when its prompt had been read
   std::int32_t prompt = 0;
-  std::int32_t output = 0;  // 0: it was refused
+  std::int32_t output = 0;  // 0: it was refused; -1: it was shed, or failed
+  std::int32_t tenant = 0;
+  std::int32_t history = 0,
+               cached = 0;  // prompt tokens of its session before it; found in the cache
+  RequestClass service_class = RequestClass::normal;
 };
+constexpr std::int32_t kGivenUp = -1;
 
 // What happened in the measured part.
 struct MeasuredSums {
@@ -35,6 +42,7 @@ struct MeasuredSums {
   double good_requests = 0;                  // of these, within the limits of the SLO
   double prompts = 0, outputs = 0;           // their tokens
   double arrived = 0;                        // in it
+  double given_up = 0;                       // of these, shed or failed
   double carried = 0, transfer_seconds = 0;  // those whose KV was carried, and how long that took
   double finished = 0, good = 0;             // answers that came in it
   double prompt_tokens = 0,
@@ -86,6 +94,7 @@ class ServingStats {
  public:
   struct Setup {
     Slo slo;
+    const Load* load = nullptr;
     RunPlan plan;
     double request_latency = 0;  // clients see answers this much later
     std::size_t pools = 1;
@@ -105,7 +114,12 @@ class ServingStats {
     inside_ += 1;
     if (watch_.arrived(request.arrival, request.opens)) add_edge(request.arrival);
   }
-  void refused(const Request& request, std::int32_t replica);
+  // A request that arrives is refused or shed.
+  void turned_away(const Request& request, RequestEnd why, std::int32_t replica);
+  // Replicas failed: so many KV tokens were lost, a request begins again, or is given up.
+  void lost(std::int64_t tokens) { sums_.failure_lost_tokens += double(tokens); }
+  void retried() { sums_.retried += 1; }
+  void failed(const Sequence& sequence, double time, std::int32_t replica);
   void finished(const Sequence& sequence, double time, std::int32_t replica);
 
   // One gap between two tokens, `weight` times.
@@ -141,8 +155,10 @@ class ServingStats {
 
   // Everything about the whole run, over all pools.
   struct Summary : PoolSums {
-    double finished = 0, refused = 0;
+    double finished = 0, refused = 0, shed = 0, failed = 0;
+    double retried = 0, failure_lost_tokens = 0;
     double tokens_in = 0, tokens_out = 0, tokens_refused = 0;
+    double tokens_given_up = 0;  // of those that were shed or failed
     double last_finish = 0;
     double in_system_seconds = 0;  // integral of requests inside
   };
@@ -150,6 +166,9 @@ class ServingStats {
   // Those that left and are not summed up yet, in the order of leaving.
   const std::vector<ServedRequest>& served() const { return served_; }
   double request_latency() const { return setup_.request_latency; }
+  // Of a request, by class.
+  const std::array<double, kRequestClasses>& ttft_limits() const { return ttft_limit_; }
+  GroupSums groups;  // of the measured requests
   // Latencies as clients see them.
   double ttft_of(const ServedRequest& request) const {
     return request.first_token - request.arrival + setup_.request_latency;
@@ -170,11 +189,13 @@ class ServingStats {
   // Long runs are summed up piece by piece, so that memory does not follow their length.
   static constexpr std::size_t kMostServed = std::size_t{1} << 17;
   void keep(const ServedRequest& request);
+  bool is_good(const ServedRequest& request) const;
+  void add_to_groups(const ServedRequest& request, bool good);
   void sum_up(const MeasuredPart& part);
 
   Setup setup_;
   RunWatch watch_;
-  double ttft_limit_ = 0, tpot_limit_ = 0, e2e_limit_ = 0;
+  std::array<double, kRequestClasses> ttft_limit_{}, tpot_limit_{}, e2e_limit_{};
   std::vector<ServedRequest> served_;
   MeasuredPart part_;
   MeasuredSums measured_;

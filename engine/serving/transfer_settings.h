@@ -29,6 +29,7 @@ struct TransferSettings {
   TransferMode mode = TransferMode::whole;
   FirstToken first_token = FirstToken::decode;
   std::int64_t local_prompt = 0;
+  double oversubscription = 1;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -48,6 +49,11 @@ struct TransferSettings {
           "task serve: prompts with at most so many tokens that are not cached stay in the main "
           "deployment; 0: all are read by the prefill deployment",
           non_negative);
+    visit(
+        "oversubscription", self.oversubscription,
+        "task serve: what the adapters of the smaller deployment can carry together over what the "
+        "fabric between the deployments can; 1: the fabric is no bottleneck",
+        between(1, 1e6));
   }
 };
 

@@ -10,7 +10,7 @@ namespace {
 constexpr double kLeast = 1e-15;
 
 double alone_of(const Shipment& shipment) {
-  return std::max({shipment.sent, shipment.received, kLeast});
+  return std::max({shipment.sent, shipment.received, shipment.fabric, kLeast});
 }
 
 }  // namespace
@@ -25,6 +25,7 @@ void Transfers::reset(std::size_t replicas) {
     adapter.idle_from = adapter.idle_until = 0;
   }
   started_ = 0;
+  in_fabric_.clear();
 }
 
 // Layers that left while later ones were computed, in time that neither end needed for anything else.
@@ -77,28 +78,62 @@ std::size_t Transfers::start(double now, const Shipment& shipment) {
     if (end->flows.empty()) end->idle_until = now;
     end->flows.push_back(slot);
   }
+  if (shipment.fabric > 0) {
+    in_fabric_.push_back(slot);
+    share_fabric(now);
+    return in_fabric_.size();
+  }
   share_again(now, from);
   share_again(now, to);
   return from.flows.size() + to.flows.size();
 }
 
+double Transfers::adapter_rate(const Shipment& shipment) const {
+  const double sharing_from = double(adapters_[shipment.from].flows.size());
+  const double sharing_to = double(adapters_[shipment.to].flows.size());
+  return 1 / std::max({shipment.sent * sharing_from, shipment.received * sharing_to, kLeast});
+}
+
+void Transfers::set_rate(double now, std::int32_t slot, double rate) {
+  Flow& flow = flows_[std::size_t(slot)];
+  if (rate == flow.rate) return;
+  // All of it has left: when it is there is settled.
+  if (flow.rate > 0 && flow.since + flow.left / flow.rate <= now) return;
+  flow.left = std::max(0.0, flow.left - flow.rate * (now - flow.since));
+  flow.since = now;
+  flow.rate = rate;
+  ++flow.version;
+  due_.push_back({now + flow.left / rate + flow.shipment.latency, flow.order, slot, flow.version});
+  std::ranges::push_heap(due_, std::greater<>{});
+}
+
 void Transfers::share_again(double now, const Adapter& adapter) {
   for (const std::int32_t slot : adapter.flows) {
-    Flow& flow = flows_[std::size_t(slot)];
-    const Shipment& shipment = flow.shipment;
-    const double sharing_from = double(adapters_[shipment.from].flows.size());
-    const double sharing_to = double(adapters_[shipment.to].flows.size());
-    const double rate =
-        1 / std::max({shipment.sent * sharing_from, shipment.received * sharing_to, kLeast});
-    if (rate == flow.rate) continue;
-    // All of it has left: when it is there is settled.
-    if (flow.rate > 0 && flow.since + flow.left / flow.rate <= now) continue;
-    flow.left = std::max(0.0, flow.left - flow.rate * (now - flow.since));
-    flow.since = now;
-    flow.rate = rate;
-    ++flow.version;
-    due_.push_back({now + flow.left / rate + shipment.latency, flow.order, slot, flow.version});
-    std::ranges::push_heap(due_, std::greater<>{});
+    set_rate(now, slot, adapter_rate(flows_[std::size_t(slot)].shipment));
+  }
+  drop_outdated();
+}
+
+// All may use as much of the fabric as each other; who cannot use that much, because of its adapters, leaves the rest.
+void Transfers::share_fabric(double now) {
+  uses_.clear();
+  for (const std::int32_t slot : in_fabric_) {
+    const Shipment& shipment = flows_[std::size_t(slot)].shipment;
+    uses_.push_back(shipment.fabric * adapter_rate(shipment));
+  }
+  std::ranges::sort(uses_);
+  double room = 1, level = kNone;
+  for (std::size_t i = 0; i < uses_.size(); ++i) {
+    const double even = room / double(uses_.size() - i);
+    if (uses_[i] > even) {
+      level = even;
+      break;
+    }
+    room -= uses_[i];
+  }
+  for (const std::int32_t slot : in_fabric_) {
+    const Shipment& shipment = flows_[std::size_t(slot)].shipment;
+    set_rate(now, slot, std::min(adapter_rate(shipment), level / shipment.fabric));
   }
   drop_outdated();
 }
@@ -108,7 +143,7 @@ void Transfers::leave(double now, std::size_t replica, std::int32_t flow) {
   std::erase(adapter.flows, flow);
   if (adapter.flows.empty()) {
     adapter.idle_from = adapter.idle_until = now;
-  } else {
+  } else if (in_fabric_.empty()) {
     share_again(now, adapter);
   }
 }
@@ -116,16 +151,34 @@ void Transfers::leave(double now, std::size_t replica, std::int32_t flow) {
 Transfers::Arrived Transfers::take() {
   const double now = due_.front().end;
   const std::int32_t slot = due_.front().flow;
+  const Flow& flow = flows_[std::size_t(slot)];
+  const Arrived arrived{flow.shipment, flow.started};
+  end(now, slot);
+  return arrived;
+}
+
+void Transfers::end(double now, std::int32_t slot) {
   Flow& flow = flows_[std::size_t(slot)];
   ++flow.version;
-  const Arrived arrived{flow.shipment, flow.started};
-  if (arrived.shipment.from != kFromBelow) {
-    leave(now, arrived.shipment.from, slot);
-    leave(now, arrived.shipment.to, slot);
+  const Shipment shipment = flow.shipment;
+  if (shipment.from != kFromBelow) {
+    leave(now, shipment.from, slot);
+    leave(now, shipment.to, slot);
+    if (shipment.fabric > 0) {
+      std::erase(in_fabric_, slot);
+      share_fabric(now);
+    }
   }
   unused_.push_back(slot);
   drop_outdated();
-  return arrived;
+}
+
+void Transfers::cancel(double now, std::size_t to, std::int32_t slot) {
+  const auto found = std::ranges::find_if(due_, [&](const Due& due) {
+    const Flow& flow = flows_[std::size_t(due.flow)];
+    return due.version == flow.version && flow.shipment.to == to && flow.shipment.slot == slot;
+  });
+  if (found != due_.end()) end(now, found->flow);
 }
 
 // The front of the heap is always true.

@@ -17,6 +17,7 @@ struct Shipment {
   std::size_t from = 0, to = 0;   // replicas
   std::int32_t slot = -1;         // of the sequence, where it goes
   double sent = 0, received = 0;  // seconds of all adapters of either end, if it had them to itself
+  double fabric = 0;              // the same of the fabric between them; 0: it never limits
   double latency = 0;
   double last_share = 1;     // what cannot leave before the prompt has been read,
   double reading_since = 0;  // which began here
@@ -25,7 +26,8 @@ struct Shipment {
 // Every adapter is shared evenly by what it carries, and a shipment moves at the lesser of its two shares: no
 // adapter carries more than it can, and one shipment's start or end concerns only those at its two ends. What a
 // shipment leaves unused at one end is not given to the others there, so these times are never below those
-// of max-min fair rates, and equal to them where all shipments wait for one end (`transfers_test.cc`).
+// of max-min fair rates, and equal to them where all shipments wait for one end (`transfers_test.cc`). A fabric that is
+// oversubscribed is one more thing that they share: those that their adapters hold back leave the rest to the others.
 class Transfers {
  public:
   void reset(std::size_t replicas);
@@ -41,6 +43,8 @@ class Transfers {
     double started = 0;
   };
   Arrived take();
+  // One that is under way will not come.
+  void cancel(double now, std::size_t to, std::int32_t slot);
 
  private:
   static constexpr double kNone = std::numeric_limits<double>::infinity();
@@ -71,8 +75,12 @@ class Transfers {
 
   std::int32_t new_flow();
   double share_ahead(double now, const Shipment& shipment);
+  double adapter_rate(const Shipment& shipment) const;
+  void set_rate(double now, std::int32_t slot, double rate);
   void share_again(double now, const Adapter& adapter);
+  void share_fabric(double now);
   void leave(double now, std::size_t replica, std::int32_t flow);
+  void end(double now, std::int32_t flow);
   void drop_outdated();
 
   std::vector<Flow> flows_;
@@ -80,6 +88,8 @@ class Transfers {
   std::vector<Adapter> adapters_;  // of all of a replica's devices, by replica
   std::vector<Due> due_;           // a heap; entries of older versions mean nothing
   std::int64_t started_ = 0;
+  std::vector<std::int32_t> in_fabric_;  // flows that the fabric may limit,
+  std::vector<double> uses_;             // and how much of it each would use
 };
 
 }  // namespace engine

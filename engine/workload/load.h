@@ -9,6 +9,7 @@
 #include "engine/base/enum_names.h"
 #include "engine/base/fields.h"
 #include "engine/base/units.h"
+#include "engine/workload/load_classes.h"
 
 namespace engine {
 
@@ -88,14 +89,18 @@ struct Load {
   std::string trace_checksum;
   double trace_speed = 1;
   std::int64_t turns = 1;
+  std::int64_t branches = 1;
   std::int64_t shared_prefix = 0;
   std::int64_t prefix_groups = 1;
   std::int64_t priorities = 1;
   std::int64_t tenants = 1;
   double tenant_skew = 0;
+  LoadClasses classes;
   MeasureKind measure = MeasureKind::steady;
   Seconds warmup{0};
   Seconds window{0};
+
+  std::int64_t calls_of_session() const { return 1 + (turns - 1) * branches; }
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -131,6 +136,10 @@ struct Load {
           positive);
     visit("turns", self.turns, "requests of one session; each re-sends the history before it",
           at_least(1));
+    visit("branches", self.branches,
+          "calls that every turn but the first makes at once; they share the history, and the next "
+          "turn follows when all are answered",
+          between(1, 1024));
     visit("shared_prefix", self.shared_prefix, "leading prompt tokens that requests have in common",
           non_negative);
     visit("prefix_groups", self.prefix_groups, "different shared prefixes, equally likely",
@@ -140,6 +149,8 @@ struct Load {
     visit("tenants", self.tenants, "tenants the requests come from", at_least(1));
     visit("tenant_skew", self.tenant_skew,
           "the n-th tenant sends in proportion to 1/n to this power; 0: all alike", non_negative);
+    visit("classes", self.classes, "requests that are more or less urgent than the others",
+          any_value);
     visit(
         "measure", self.measure,
         "steady: what goes on once the system has filled up, to the last arrival; whole: from the "

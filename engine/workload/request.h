@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/base/prefix_extent.h"
+#include "engine/workload/load_classes.h"
 
 namespace engine {
 
@@ -19,6 +20,8 @@ struct Request {
   bool closes = true;         // the last; without sessions each is both
   std::int64_t priority = 0;  // 0 is served first
   std::int64_t tenant = 0;
+  RequestClass service_class = RequestClass::normal;
+  std::int64_t history = 0;  // of the prompt, tokens of its session before it
   // Only filled in when somebody asks for it; the last one may reach into the output.
   std::vector<PrefixExtent> prefix;
 };

@@ -10,43 +10,11 @@ namespace engine {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr std::int64_t kDefaultRequests = 1000;
 
 // Lanes of Stream::sessions, so that the uses of it do not share numbers.
 constexpr std::uint32_t kGroupLane = 1;
 
 }  // namespace
-
-std::int64_t total_requests(const Load& load, const Trace* trace) {
-  const bool recorded = load.arrivals == ArrivalKind::trace && trace != nullptr;
-  if (!recorded) return load.requests > 0 ? load.requests : kDefaultRequests;
-  const std::int64_t rows = std::int64_t(trace->size());
-  return load.requests > 0 ? std::min(load.requests, rows) : rows;
-}
-
-std::optional<std::string> load_problem(const Load& load, const Trace* trace) {
-  const bool recorded = load.arrivals == ArrivalKind::trace;
-  const bool drawn = load.lengths.distribution == LengthKind::empirical;
-  if (recorded || drawn) {
-    if (load.trace.empty()) {
-      return std::string(recorded ? "load.arrivals: trace"
-                                  : "load.lengths.distribution: empirical") +
-             " needs load.trace";
-    }
-    if (trace == nullptr) return "load.trace '" + load.trace + "' was not loaded";
-    if (trace->size() == 0) return "load.trace '" + load.trace + "' has no rows";
-  }
-  if (recorded && trace->arrival.empty()) {
-    return "load.trace '" + load.trace + "' has no arrival times; use it with " +
-           "load.lengths.distribution: empirical";
-  }
-  if (recorded && load.turns > 1) return "load.turns > 1 cannot be combined with a trace";
-  if (load.arrivals == ArrivalKind::curve) {
-    std::string reason;
-    if (!parse_rate_curve(load.curve, reason)) return reason;
-  }
-  return std::nullopt;
-}
 
 void RequestMemory::prepare(const Load& load, std::uint64_t seed) {
   // Rows drawn from a trace are quick to look up, and belong to the trace.
@@ -74,8 +42,11 @@ double RequestSource::next_open() {
   return clock_.stretches() ? memory_.arrival(issued_, clock_) : clock_.next();
 }
 
-MeanLengths mean_lengths(const Load& load, const Trace* trace, std::uint64_t seed,
-                         RequestMemory& memory) {
+namespace {
+
+// Before classes have lengths of their own.
+MeanLengths lengths_of_all(const Load& load, const Trace* trace, std::uint64_t seed,
+                           RequestMemory& memory) {
   const Lengths& lengths = load.lengths;
   const bool cut = lengths.prompt_max > 0 || lengths.output_max > 0;
   const bool exact = lengths.distribution == LengthKind::fixed ||
@@ -92,6 +63,22 @@ MeanLengths mean_lengths(const Load& load, const Trace* trace, std::uint64_t see
     sum.output += double(pair.output);
   }
   return {sum.prompt / double(draws), sum.output / double(draws)};
+}
+
+}  // namespace
+
+MeanLengths mean_lengths(const Load& load, const Trace* trace, std::uint64_t seed,
+                         RequestMemory& memory) {
+  MeanLengths mean = lengths_of_all(load, trace, seed, memory);
+  const LoadClasses& classes = load.classes;
+  const auto factor = [](double share, std::int64_t own, std::int64_t of) {
+    return own > 0 ? share * (double(own) / double(of) - 1) : 0;
+  };
+  mean.prompt *= 1 + factor(classes.high.share, classes.high.prompt, load.lengths.prompt) +
+                 factor(classes.low.share, classes.low.prompt, load.lengths.prompt);
+  mean.output *= 1 + factor(classes.high.share, classes.high.output, load.lengths.output) +
+                 factor(classes.low.share, classes.low.output, load.lengths.output);
+  return mean;
 }
 
 RequestSource::RequestSource(const Load& load, const Trace* trace, RequestMemory& memory,
@@ -144,7 +131,8 @@ std::int64_t RequestSource::pop_due() {
 }
 
 void RequestSource::advance_open() {
-  const std::int64_t last = load_.turns > 1 ? (total_ + load_.turns - 1) / load_.turns : total_;
+  const std::int64_t calls = load_.calls_of_session();
+  const std::int64_t last = (total_ + calls - 1) / calls;
   if (issued_ >= last) {
     open_time_ = kNever;
   } else if (load_.arrivals == ArrivalKind::trace) {
@@ -171,6 +159,7 @@ void RequestSource::take(Request& out) {
       ++issued_;
     }
     fill(out, client.number, index);
+    begin_branch(index, out.arrival);
   } else if (load_.turns > 1) {
     // A session begins; its requests are numbered together, whenever they come.
     if (idle_.empty()) {
@@ -180,10 +169,11 @@ void RequestSource::take(Request& out) {
     const std::int64_t index = idle_.back();
     idle_.pop_back();
     Client& client = clients_[std::size_t(index)];
-    client.turn = 0;
-    const std::int64_t number = issued_++ * load_.turns;
+    client.turn = client.branch = 0;
+    const std::int64_t number = issued_++ * load_.calls_of_session();
     advance_open();
     fill(out, number, index);
+    client.open = 1;
   } else {
     const std::int64_t number = issued_++;
     advance_open();
@@ -206,6 +196,8 @@ void RequestSource::fill(Request& out, std::int64_t number, std::int64_t client_
   out.session = -1;
   out.client = client_index;
   out.tenant = 0;
+  out.service_class = RequestClass::normal;
+  out.history = 0;
   out.opens = out.closes = true;
   out.prefix.clear();
   if (load_.arrivals == ArrivalKind::trace) return fill_from_trace(out, number);
@@ -218,9 +210,11 @@ void RequestSource::fill(Request& out, std::int64_t number, std::int64_t client_
     out.priority =
         std::int64_t(uniform(options_.seed, Stream::priorities, draw) * double(load_.priorities));
   }
+  if (load_.classes.any()) assign_class(out, draw);
   Client* client = nullptr;
   if (client_index >= 0 && load_.turns > 1) {
     client = &clients_[std::size_t(client_index)];
+    const bool first_call = client->branch == 0;
     if (client->turn == 0) {
       client->session = number;
       client->session_draw = draw;
@@ -231,16 +225,40 @@ void RequestSource::fill(Request& out, std::int64_t number, std::int64_t client_
     client->number = number;
     out.opens = client->turn == 0;
     const bool cut = load_.arrivals != ArrivalKind::closed && number + 1 == total_;
-    out.closes = client->turn + 1 == load_.turns || cut;
+    const bool last_call = client->turn == 0 || client->branch + 1 == load_.branches;
+    out.closes = (client->turn + 1 == load_.turns && last_call) || cut;
     out.session = client->session;
-    out.prompt += client->history;
-    client->history = out.prompt + out.output;
-    // The last token of an answer is never run through the model, so its KV is not there to share.
-    client->turn_end.push_back(client->history - 1);
+    if (first_call) client->before_turn = client->history;
+    out.history = client->before_turn;
+    out.prompt += out.history;
+    if (first_call) {
+      client->history = out.prompt + out.output;
+      // The last token of an answer is never run through the model, so its KV is not there to share.
+      client->turn_end.push_back(client->history - 1);
+    } else {
+      // The next turn re-sends what the first call began with, and reads the other answers.
+      client->history += out.output;
+    }
   }
   const std::uint64_t owner = client != nullptr ? client->session_draw : draw;
   if (load_.tenants > 1) out.tenant = tenant_of(owner);
   if (options_.prefixes) add_prefix(out, owner, client);
+}
+
+void RequestSource::assign_class(Request& out, std::uint64_t draw) const {
+  const LoadClasses& classes = load_.classes;
+  const double u = uniform(options_.seed, Stream::classes, draw);
+  const bool high = u < classes.high.share, low = u >= 1 - classes.low.share;
+  out.service_class = high ? RequestClass::high : low ? RequestClass::low : RequestClass::normal;
+  out.priority = std::int64_t(out.service_class);
+  if (!high && !low) return;
+  const LoadClass& stated = high ? classes.high : classes.low;
+  const auto scaled = [](std::int64_t tokens, std::int64_t mean, std::int64_t of) {
+    if (mean == 0) return tokens;
+    return std::max<std::int64_t>(1, std::llround(double(tokens) * double(mean) / double(of)));
+  };
+  out.prompt = scaled(out.prompt, stated.prompt, load_.lengths.prompt);
+  out.output = scaled(out.output, stated.output, load_.lengths.output);
 }
 
 std::int64_t RequestSource::tenant_of(std::uint64_t owner) const {
@@ -254,6 +272,7 @@ void RequestSource::fill_from_trace(Request& out, std::int64_t number) const {
   out.prompt = trace_->prompt[row];
   out.output = trace_->output[row];
   out.priority = trace_->priority.empty() ? 0 : trace_->priority[row];
+  if (load_.classes.any()) assign_class(out, std::uint64_t(number));
   if (!trace_->session.empty()) out.session = trace_->session[row];
   if (!trace_->tenant.empty()) out.tenant = trace_->tenant[row];
   if (!options_.prefixes || trace_->first_block.empty()) return;
@@ -278,7 +297,9 @@ void RequestSource::add_prefix(Request& out, std::uint64_t owner, const Client* 
   }
   if (client == nullptr) return;
   const std::uint64_t chain = mixed_seed(mixed_seed(options_.seed, sessions), owner);
-  for (std::size_t turn = 0; turn < client->turn_end.size(); ++turn) {
+  // Other calls of a turn share what was before it.
+  const std::size_t turns = client->turn_end.size() - (client->branch > 0 ? 1 : 0);
+  for (std::size_t turn = 0; turn < turns; ++turn) {
     out.prefix.push_back({mixed_seed(chain, turn), client->turn_end[turn]});
   }
 }
@@ -286,15 +307,34 @@ void RequestSource::add_prefix(Request& out, std::uint64_t owner, const Client* 
 void RequestSource::stop() {
   // Sessions that have begun go on to their end.
   const bool sessions = load_.arrivals != ArrivalKind::closed && load_.turns > 1;
-  total_ = sessions ? issued_ * load_.turns : issued_;
+  total_ = sessions ? issued_ * load_.calls_of_session() : issued_;
   open_time_ = kNever;
   find_next();
+}
+
+// A call of a client has come. Others of its turn come with it, as far as the load has so many requests.
+void RequestSource::begin_branch(std::int64_t client_index, double time) {
+  Client& client = clients_[std::size_t(client_index)];
+  const bool closed = load_.arrivals == ArrivalKind::closed;
+  if (client.branch == 0) {
+    client.calls = client.turn == 0 ? 1 : load_.branches;
+    if (!closed) client.calls = std::min(client.calls, total_ - client.number);
+    client.open = client.calls;
+  }
+  if (client.branch + 1 == client.calls) {
+    client.branch = 0;
+    return;
+  }
+  ++client.branch;
+  if (!closed) ++client.number;
+  push_due(time, client_index);
 }
 
 void RequestSource::answered(std::int64_t client_index, double time) {
   if (client_index < 0) return;
   Client& client = clients_[std::size_t(client_index)];
   const bool closed = load_.arrivals == ArrivalKind::closed;
+  if (--client.open > 0) return;  // other calls of its turn are not
   client.turn = client.turn + 1 < load_.turns ? client.turn + 1 : 0;
   bool goes_on = false;
   if (closed) {

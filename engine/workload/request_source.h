@@ -91,7 +91,10 @@ class RequestSource {
   struct Client {
     std::int64_t session = -1;
     std::uint64_t session_draw = 0;      // what its group and tenant are drawn by
-    std::int64_t turn = 0;               // of the session, the one being answered
+    std::int64_t turn = 0;               // of the session, the one being answered,
+    std::int64_t branch = 0;             // its call that comes next,
+    std::int64_t calls = 1, open = 1;    // its calls, and those that are not answered,
+    std::int64_t before_turn = 0;        // and tokens before it
     std::int64_t number = 0;             // of the request being answered
     std::int64_t asked = 0;              // closed: requests so far
     std::int64_t history = 0;            // tokens so far, prompts and outputs
@@ -107,6 +110,7 @@ class RequestSource {
 
   void start_closed_loop();
   void push_due(double time, std::int64_t client);
+  void begin_branch(std::int64_t client, double time);
   std::int64_t pop_due();
   void find_next();
   void advance_open();
@@ -114,6 +118,7 @@ class RequestSource {
   std::uint64_t draw_of(std::int64_t number, std::int64_t client_index) const;
   void fill(Request& out, std::int64_t number, std::int64_t client_index);
   void fill_from_trace(Request& out, std::int64_t row) const;
+  void assign_class(Request& out, std::uint64_t draw) const;
   std::int64_t tenant_of(std::uint64_t owner) const;
   void add_prefix(Request& out, std::uint64_t owner, const Client* client) const;
 

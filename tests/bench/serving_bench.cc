@@ -109,6 +109,63 @@ void ServingScaled(benchmark::State& state) {
 }
 BENCHMARK(ServingScaled)->Unit(benchmark::kMillisecond);
 
+// Eight replicas, each of which fails every few minutes: requests begin again elsewhere.
+void ServingFailing(benchmark::State& state) {
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
+  scenario.serving.replicas = 8;
+  scenario.serving.failures.mean_time_to_failure = Seconds{300};
+  scenario.serving.failures.mean_time_to_repair = Seconds{30};
+  run(state, scenario, *served().resources);
+}
+BENCHMARK(ServingFailing)->Unit(benchmark::kMillisecond);
+
+// Urgent requests preempt others, and late ones are turned away.
+void ServingClasses(benchmark::State& state) {
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
+  scenario.serving.ordering = Ordering::priority;
+  scenario.serving.preemption = Preemption::priority;
+  scenario.serving.admission.shed_late = true;
+  scenario.load.classes = {.high = {.share = 0.3, .ttft = Seconds{0.5}},
+                           .low = {.share = 0.4, .ttft = Seconds{60}}};
+  scenario.load.throughput_fraction = 1.2;
+  run(state, scenario, *served().resources);
+}
+BENCHMARK(ServingClasses)->Unit(benchmark::kMillisecond);
+
+// Sessions of four turns, two calls each but the first, whose cache outlives that of others.
+void ServingSessions(benchmark::State& state) {
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
+  scenario.serving.prefix_caching = true;
+  scenario.serving.retention.policy = Retention::pinned;
+  scenario.load.turns = 4;
+  scenario.load.branches = 2;
+  scenario.load.think_time = Seconds{5};
+  scenario.load.throughput_fraction = 0.5;
+  run(state, scenario, *served().resources);
+}
+BENCHMARK(ServingSessions)->Unit(benchmark::kMillisecond);
+
+// A day of 512 H100s: 64 replicas of eight, Llama 3.1 70B, ten million requests. Takes most of a minute:
+//   build/release/llmsweep_bench --benchmark_filter=ServingFleetDay --benchmark_min_time=1x
+void ServingFleetDay(benchmark::State& state) {
+  auto read =
+      sweep::read_sweep_text(R"(
+base:
+  task: serve
+  device: h100-sxm
+  model: llama-3.1-70b
+  parallel: {tp: 8}
+  host: vllm-v1
+  serving: {from: vllm-v1, replicas: 64, router: least_outstanding}
+  load: {from: chat, arrivals: curve, requests: 10000000, curve: "0:60, 21600:100, 32400:170, 68400:120, 79200:80"}
+axes: []
+)",
+                             paths::specs("fleet_day.yaml"), sweep::Library({paths::specs()}));
+  if (!read) return state.SkipWithError(to_text(read.mistakes()).c_str());
+  run(state, read->space.base(), *read->resources);
+}
+BENCHMARK(ServingFleetDay)->Unit(benchmark::kMillisecond)->Iterations(1);
+
 // The price of a request does not depend on how many there are.
 void ServingByCount(benchmark::State& state) {
   Scenario scenario = llama_on_a100(policy_named("vllm_v1"));

@@ -84,6 +84,11 @@ axes:
       - {name: tiers, base: {task: serve, serving: {prefix_caching: true, kv_blocks: 130, tiers: {host: 500 MB, host_bandwidth: 20 GB/s, disk: 2 GB, disk_bandwidth: 10 GB/s}}, load: {turns: 4, think_time: 300 ms, rate: 5 req/s, requests: 160, lengths: {prompt: 450, output: 20}}}}
       - {name: scaled, base: {task: serve, serving: {replicas: 3, scaling: {policy: reactive, target: 4, interval: 200 ms, cold_start: 300 ms, cooldown: 300 ms}}, load: {arrivals: curve, curve: "0:5, 1:60"}}}
       - {name: timetable, base: {task: serve, serving: {replicas: 3, scaling: {policy: scheduled, interval: 200 ms, cold_start: 300 ms, schedule: "0:1, 1:3"}}, load: {arrivals: curve, curve: "0:5, 1:60"}}}
+      - {name: failing, base: {task: serve, serving: {replicas: 3, failures: {mean_time_to_failure: 1 s, mean_time_to_repair: 500 ms}}, load: {rate: 60 req/s, requests: 160}}}
+      - {name: classes, base: {task: serve, serving: {ordering: priority, preemption: priority, max_num_seqs: 4, max_num_batched_tokens: 256}, slo: {ttft_p99: 300 ms, tpot_p99: 20 ms}, load: {rate: 60 req/s, requests: 120, classes: {high: {share: 0.3, ttft: 100 ms, tpot: 15 ms, e2e: 500 ms, prompt: 700, output: 20}, low: {share: 0.3, ttft: 1 s, tpot: 15 ms, e2e: 1 s, prompt: 900, output: 60}}}}}
+      - {name: shedding, base: {task: serve, serving: {max_num_seqs: 2, admission: {max_queue: 3, shed_late: true}}, slo: {ttft_p99: 100 ms}, load: {rate: 150 req/s, requests: 120}}}
+      - {name: predicted, base: {task: serve, serving: {replicas: 3, router: least_predicted, prediction_error: 0.5}, load: {rate: 200 req/s, lengths: {distribution: lognormal}}}}
+      - {name: branches, base: {task: serve, serving: {prefix_caching: true, kv_blocks: 300, retention: {policy: ttl, ttl: 100 ms}}, load: {turns: 3, branches: 2, think_time: 100 ms, rate: 10 req/s, requests: 100}}}
       - {name: capacity, base: {task: serve, capacity: {slo: {ttft_mean: 300 ms}, tolerance: 0.2}}}
 )";
 

@@ -68,6 +68,21 @@ std::optional<Refusal> scaling_refusal(const ServingSettings& serving) {
   return Refusal{ReasonClass::load, std::move(*problem)};
 }
 
+// Settings of an engine that cannot be followed.
+std::optional<Refusal> engine_problem(const ServingSettings& serving) {
+  if (auto problem = scaling_refusal(serving)) return problem;
+  if (serving.preemption == Preemption::priority && serving.ordering != Ordering::priority) {
+    return Refusal{ReasonClass::load,
+                   "serving.preemption: priority needs serving.ordering: priority"};
+  }
+  if (serving.preemption == Preemption::priority && serving.policy == policy_named("static")) {
+    return Refusal{ReasonClass::load,
+                   "serving.preemption: priority cannot be combined with serving.policy: static, "
+                   "whose batches run to their end"};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 MemoryDemand engine_demand(const ServingSettings& serving, const TypicalRequest& typical) {
@@ -92,7 +107,7 @@ ServePools::ServePools(const TaskPoint& point, double fit)
 
 std::optional<Refusal> ServePools::complete(const TypicalRequest& typical) {
   if (auto problem = without_blocks(main())) return problem;
-  if (auto problem = scaling_refusal(main().settings)) return problem;
+  if (auto problem = engine_problem(main().settings)) return problem;
   return point_.scenario.prefill.present ? add_readers(typical) : std::nullopt;
 }
 
@@ -117,18 +132,27 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
   // The draft reads every prompt, too, beside whoever does.
   if (draft_) pools_[1].draft = &*draft_;
   if (auto problem = without_blocks(pools_[1])) return in_role("prefill", std::move(*problem));
-  if (auto problem = scaling_refusal(on.serving)) return in_role("prefill", std::move(*problem));
+  if (auto problem = engine_problem(on.serving)) return in_role("prefill", std::move(*problem));
 
   journey_ = {.stages = {Stage{.pool = 1, .reads = true, .writes = false},
                          Stage{.pool = 0, .reads = false, .writes = true}},
               .short_prompt = scenario.transfer.local_prompt};
-  return carry_of({.transfer = scenario.transfer,
-                   .from = readers_,
-                   .from_devices = here,
-                   .to = point_.main,
-                   .to_devices = there,
-                   .tokens = std::max(1.0, typical.prompt)},
-                  journey_.stages[1].carry);
+  Carry& carry = journey_.stages[1].carry;
+  if (auto problem = carry_of({.transfer = scenario.transfer,
+                               .from = readers_,
+                               .from_devices = here,
+                               .to = point_.main,
+                               .to_devices = there,
+                               .tokens = std::max(1.0, typical.prompt)},
+                              carry))
+    return problem;
+  if (scenario.transfer.oversubscription > 1) {
+    // All adapters of the deployment that can carry less, over what the fabric takes.
+    const double all = std::max(carry.sent_per_token / double(pools_[1].replicas),
+                                carry.received_per_token / double(pools_[0].replicas));
+    carry.fabric_per_token = scenario.transfer.oversubscription * all;
+  }
+  return std::nullopt;
 }
 
 CapacityEstimate ServePools::capacity(const TypicalRequest& typical) const {

@@ -90,14 +90,23 @@ TypicalRequest typical_request(const Scenario& scenario, const Resources& resour
       mean_lengths(load, trace, load_seed(scenario), scratch.serving().memory());
   // Each turn re-sends the ones before it.
   const double before = double(load.turns - 1) / 2;
-  return {mean.prompt + before * (mean.prompt + mean.output), mean.output};
+  if (load.branches == 1) {
+    return {mean.prompt + before * (mean.prompt + mean.output), mean.output};
+  }
+  // A turn adds a prompt and the answers of all its calls, and every call of the next one re-sends them.
+  const double turn = mean.prompt + mean.output * double(load.branches);
+  const double later =
+      double(load.turns - 1) * (mean.prompt + mean.output) + turn * before * double(load.turns - 2);
+  const double history = double(load.branches) * later / double(load.calls_of_session());
+  return {mean.prompt + history, mean.output};
 }
 
 LoadLevel level_of(const Setting& setting, const TypicalRequest& typical) {
   const Load& load = setting.scenario.load;
   LoadLevel level{.rate = load.rate.value, .clients = load.clients};
   if (load.throughput_fraction > 0) {
-    level.rate = load.throughput_fraction * setting.capacity.requests / double(load.turns);
+    level.rate =
+        load.throughput_fraction * setting.capacity.requests / double(load.calls_of_session());
   }
   if (load.kv_fraction > 0) {
     const PoolSetup& pool = setting.pools.main();
@@ -180,6 +189,18 @@ double tokens_that_fit(const TaskPoint& point, const TypicalRequest& typical, do
   return std::min(beside_main, sequences * double(demand.context));
 }
 
+std::optional<Refusal> shedding_problem(const Scenario& scenario) {
+  const bool reader_sheds =
+      scenario.prefill.present && scenario.prefill.deployment.serving.admission.shed_late;
+  if (!scenario.serving.admission.shed_late && !reader_sheds) return std::nullopt;
+  const LoadClasses& classes = scenario.load.classes;
+  const bool stated = classes.high.ttft.value + classes.low.ttft.value > 0;
+  if (stated || request_limit(served_slo(scenario).ttft).value < kNever) return std::nullopt;
+  return Refusal{ReasonClass::slo,
+                 "serving.admission.shed_late needs a limit: slo.ttft_p99 (or another percentile), "
+                 "or ttft of a class in load.classes"};
+}
+
 }  // namespace
 
 std::optional<Refusal> serve_problem(const Scenario& scenario) {
@@ -193,6 +214,7 @@ std::optional<Refusal> serve_problem(const Scenario& scenario) {
                                  own, scenario.model.window)};
     }
   }
+  if (auto problem = shedding_problem(scenario)) return problem;
   // Single requests that are too long are refused and counted; here it is all of them.
   const Load& load = scenario.load;
   if (load.arrivals == ArrivalKind::trace || load.lengths.distribution != LengthKind::fixed) {

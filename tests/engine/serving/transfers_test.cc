@@ -66,6 +66,54 @@ TEST(Transfers, NobodyElseIsConcerned) {
   EXPECT_DOUBLE_EQ(there[1], 3);
 }
 
+// Two pairs of adapters that could each carry their shipment in a second, over a fabric that takes 1.5 s for one.
+TEST(Transfers, AnOversubscribedFabricIsSharedEvenly) {
+  const Shipment one{.from = 0, .to = 2, .sent = 1, .received = 1, .fabric = 1.5};
+  const Shipment other{.from = 1, .to = 3, .sent = 1, .received = 1, .fabric = 1.5};
+  EXPECT_DOUBLE_EQ(arrivals({{0, one}}, 4)[0], 1.5);
+  const std::vector<double> there = arrivals({{0, one}, {0, other}}, 4);
+  EXPECT_DOUBLE_EQ(there[0], 3);
+  EXPECT_DOUBLE_EQ(there[1], 3);
+}
+
+// A shipment whose adapters hold it back leaves the rest of the fabric to the other.
+TEST(Transfers, WhatAdaptersLeaveOfAFabricGoesToOthers) {
+  const Shipment slow{.from = 0, .to = 2, .sent = 4, .received = 1, .fabric = 1};  // uses a quarter
+  const Shipment fast{.from = 1, .to = 3, .sent = 1, .received = 1, .fabric = 1.5};
+  const std::vector<double> there = arrivals({{0, slow}, {0, fast}}, 4);
+  EXPECT_DOUBLE_EQ(there[0], 4);
+  EXPECT_DOUBLE_EQ(there[1], 2);  // three quarters of the fabric
+}
+
+// At no time does more cross the fabric than it can take, and with a wide one nothing changes.
+TEST(Transfers, AFabricThatIsWideEnoughChangesNothing) {
+  for (std::uint64_t number = 0; number < 100; ++number) {
+    toys::Dice dice(number);
+    std::vector<Sent> sent;
+    double at = 0;
+    for (std::int32_t i = 0; i < 30; ++i) {
+      at += dice.between(0, 0.6);
+      sent.push_back({at, Shipment{.from = std::size_t(dice.whole(0, 3)),
+                                   .to = std::size_t(dice.whole(4, 6)),
+                                   .sent = dice.between(0.1, 2),
+                                   .received = dice.between(0.1, 2)}});
+    }
+    const std::vector<double> without = arrivals(sent, 7);
+    double work = 0;
+    for (Sent& one : sent) one.shipment.fabric = 1e-3 * one.shipment.sent;
+    const std::vector<double> wide = arrivals(sent, 7);
+    for (std::size_t i = 0; i < sent.size(); ++i) EXPECT_NEAR(wide[i], without[i], 1e-9) << number;
+    for (Sent& one : sent) work += one.shipment.fabric = one.shipment.sent;
+    const std::vector<double> narrow = arrivals(sent, 7);
+    double last = 0;
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+      EXPECT_GE(narrow[i], sent[i].at + sent[i].shipment.fabric - 1e-9) << number;
+      last = std::max(last, narrow[i]);
+    }
+    EXPECT_GE(last - sent[0].at, work * (1 - 1e-9)) << number;
+  }
+}
+
 // Layers sent ahead use time in which the adapters had nothing to do, once.
 TEST(Transfers, WhatIsSentAheadUsesIdleTimeOnce) {
   const Shipment layered{

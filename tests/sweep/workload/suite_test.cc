@@ -169,6 +169,25 @@ TEST(Suite, I5_6_HistoryComesBackFromBelow) {
   EXPECT_LT(all.ttft, none.ttft);
 }
 
+TEST(Suite, I5_7_WhatIsKeptWhileToolsRun) {
+  const std::vector<SuiteRun> runs = run_suite("I5.7");
+  ASSERT_EQ(runs.size(), 5u);
+  const engine::Metrics& kept = runs[0].metrics();
+  const engine::Metrics& ten_seconds = runs[1].metrics();
+  const engine::Metrics& little = runs[2].metrics();
+  const engine::Metrics& pinned = runs[3].metrics();
+  const engine::Metrics& none = runs[4].metrics();
+  // Of what was sent before, only the answers of second calls are new to the cache.
+  EXPECT_GT(kept.history_hit_rate, 0.85);
+  EXPECT_NEAR(ten_seconds.history_hit_rate / kept.history_hit_rate, 1 - std::exp(-1), 0.05);
+  EXPECT_LT(little.history_hit_rate, 0.9 * kept.history_hit_rate);
+  EXPECT_GT(pinned.history_hit_rate, little.history_hit_rate);
+  EXPECT_TRUE(std::isnan(none.history_hit_rate));
+  EXPECT_LT(kept.ttft_later_turns, ten_seconds.ttft_later_turns);
+  EXPECT_LT(ten_seconds.ttft_later_turns, none.ttft_later_turns);
+  EXPECT_LT(pinned.ttft_later_turns, little.ttft_later_turns);
+}
+
 // Published beside it: 2,800 tokens a second and GPU (DeepSeek-V3 on 72 H100s, 2,000 tokens of context).
 TEST(Suite, X1_WideExpertParallelismTradesUsersForThroughput) {
   const std::vector<SuiteRun> runs = suite::run_suite("X1");

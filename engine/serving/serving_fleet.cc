@@ -1,0 +1,205 @@
+// Replicas that come and go while a load is served: with the load, and when they fail.
+#include <algorithm>
+
+#include "engine/serving/serving_sim.h"
+
+namespace engine {
+
+// ---- scaling ----------------------------------------------------------------------------------------
+
+double ServingSim::next_scaling() const {
+  double next = kNever;
+  for (const Pool& pool : pools_) next = std::min(next, pool.scaler.next());
+  return next;
+}
+
+void ServingSim::scale(double time) {
+  now_ = std::max(now_, time);
+  for (Pool& pool : pools_) {
+    if (pool.scaler.next() > time) continue;
+    std::int64_t inside = 0;
+    for (std::size_t i = 0; i < pool.count; ++i) inside += replicas_[pool.first + i].outstanding();
+    pool.scaler.act(double(inside));
+    takers_changed(pool);
+  }
+}
+
+// Routers see who takes requests from now on; those no longer wanted go off when they are empty.
+void ServingSim::takers_changed(Pool& pool) {
+  for (std::size_t i = 0; i < pool.count; ++i) {
+    if (!pool.scaler.takes(i)) {
+      pool.weights.set(i, kTakesNone);
+      switch_off_if_empty(pool, pool.first + i);
+    } else if (pool.weight != ReplicaWeight::none && pool.weights.at(i) == kTakesNone) {
+      note(pool.first + i);
+    }
+  }
+}
+
+void ServingSim::switch_off_if_empty(Pool& pool, std::size_t replica) {
+  const std::size_t place = replica - pool.first;
+  if (!pool.scaler.unwanted(place)) return;
+  const std::size_t unit = pool.scaler.unit(), first = place / unit * unit;
+  for (std::size_t i = first; i < first + unit; ++i) {
+    if (replicas_[pool.first + i].outstanding() > 0) return;
+  }
+  pool.scaler.switch_off(place, now_);
+}
+
+// ---- failures ---------------------------------------------------------------------------------------
+
+double ServingSim::next_failure() const {
+  double next = kNever;
+  for (const Pool& pool : pools_) next = std::min(next, pool.failures.next());
+  return next;
+}
+
+void ServingSim::fail_or_repair(double time, RequestSource& source) {
+  now_ = std::max(now_, time);
+  for (Pool& pool : pools_) {
+    if (pool.failures.next() > time) continue;
+    const std::size_t unit = pool.failures.next_unit();
+    if (pool.failures.under_repair(unit)) return repair(pool, unit);
+    return fail(pool, unit, source);
+  }
+}
+
+// A replica that fails ends the step it is in; what that made is told, and everything else is lost.
+void ServingSim::fail(Pool& pool, std::size_t unit, RequestSource& source) {
+  const std::size_t size = pool.scaler.unit(), place = unit * size;
+  if (!pool.scaler.is_on(place)) return pool.failures.pass_by(unit, now_);
+  pool.failures.fail(unit);
+  pool.scaler.fail(place, now_);
+  takers_changed(pool);
+  for (std::size_t i = pool.first + place; i < pool.first + place + size; ++i) {
+    replicas_[i].halt(now_);
+    note(i);
+  }
+  for (std::size_t i = pool.first + place; i < pool.first + place + size; ++i) {
+    if (replicas_[i].at_rest()) abandon(i, source);
+  }
+}
+
+void ServingSim::repair(Pool& pool, std::size_t unit) {
+  const std::size_t size = pool.scaler.unit(), place = unit * size;
+  pool.failures.repaired(unit, now_);
+  for (std::size_t i = place; i < place + size; ++i) replicas_[pool.first + i].restart(now_);
+  pool.scaler.repair(place, now_);
+  takers_changed(pool);
+  // Whoever waited for somebody to take them.
+  std::vector<Sequence> held;
+  held.swap(held_);
+  for (const Sequence& sequence : held) send(sequence);
+  std::vector<HeldBack> back;
+  back.swap(held_back_);
+  for (const HeldBack& one : back) hand_over(one.replica, one.slot);
+}
+
+// A replica that has come to rest after its failure: everybody in it goes on elsewhere, or is given up.
+void ServingSim::abandon(std::size_t index, RequestSource& source) {
+  Pool& pool = pools_[pool_of_[index]];
+  const std::size_t size = pool.scaler.unit(), unit = (index - pool.first) / size;
+  std::vector<Replica::Stranded> stranded;
+  // KV that is under way to it, or from it, stays where it is.
+  replicas_[index].strand(now_, stranded);
+  note(index);
+  for (const Replica::Stranded& one : stranded) move_on(index, one, source);
+  const auto first = replicas_.begin() + std::ptrdiff_t(pool.first + unit * size);
+  const bool all = std::all_of(first, first + std::ptrdiff_t(size), [](const Replica& replica) {
+    return replica.halted() && replica.at_rest();
+  });
+  if (all && !pool.failures.under_repair(unit)) pool.failures.went_down(unit, now_);
+}
+
+void ServingSim::move_on(std::size_t index, const Replica::Stranded& stranded,
+                         RequestSource& source) {
+  Sequence sequence = stranded.sequence;
+  switch (sequence.whereabouts) {
+    case Whereabouts::fetched:
+      transfers_.cancel(now_, index, stranded.slot);
+      [[fallthrough]];
+    case Whereabouts::expected:
+      // Its KV is still where it was read.
+      return hand_over(std::size_t(sequence.from_replica), sequence.from_slot);
+    case Whereabouts::loading:
+      transfers_.cancel(now_, index, stranded.slot);
+      break;
+    case Whereabouts::leaving:
+      call_back(index, stranded.slot, sequence);
+      break;
+    case Whereabouts::landed:
+    case Whereabouts::running:
+    case Whereabouts::waiting:
+    case Whereabouts::nowhere:
+      break;
+  }
+  // What is kept of answers is up to the pool that writes them.
+  const FailureSettings& settings = pools_[stages().back().pool].failures.settings();
+  stats_.lost(sequence.computed);
+  if (sequence.attempts >= settings.attempts) {
+    stats_.failed(sequence, now_, std::int32_t(index));
+    return source.answered(sequence.client, now_);
+  }
+  ++sequence.attempts;
+  stats_.retried();
+  if (settings.answers == AfterFailure::restart) sequence.generated = 0;
+  send(sequence);
+}
+
+// Whoever expects the KV of a sequence that was read here gets none.
+void ServingSim::call_back(std::size_t index, std::int32_t slot, Sequence& sequence) {
+  if (sequence.to_replica < 0) {
+    std::erase_if(held_back_,
+                  [&](const HeldBack& one) { return one.replica == index && one.slot == slot; });
+  } else {
+    const auto there = std::size_t(sequence.to_replica);
+    const bool fetched =
+        replicas_[there].sequence(sequence.to_slot).whereabouts == Whereabouts::fetched;
+    if (fetched) transfers_.cancel(now_, there, sequence.to_slot);
+    replicas_[there].expect_no_more(sequence.to_slot, now_);
+    note(there);
+  }
+  // The token that reading gave was not told where the next pool tells it.
+  if (stages().back().carry.tells_first_token) --sequence.generated;
+}
+
+// To the pool that reads prompts, from the start or after what it has written.
+void ServingSim::send(const Sequence& sequence) {
+  if (pools_[stages()[0].pool].scaler.open() == 0) {
+    held_.push_back(sequence);
+    return;
+  }
+  request_.number = sequence.number;
+  request_.session = sequence.session;
+  request_.prompt = sequence.prompt;
+  request_.output = sequence.asked;
+  request_.prefix = sequence.prefix;
+  request_.service_class = sequence.service_class;
+  const std::size_t target = route(0, request_, now_);
+  const std::int64_t output = stages()[0].writes ? sequence.asked : sequence.generated + 1;
+  replicas_[target].take_over(sequence, output, now_);
+  start_loads(target);
+  note(target);
+}
+
+void ServingSim::hold(const Request& request) {
+  Sequence sequence;
+  begin(sequence, request);
+  held_.push_back(std::move(sequence));
+}
+
+double ServingSim::idle_seconds(std::size_t pool) const {
+  double seconds = 0;
+  for (std::size_t i = pools_[pool].first; i < pools_[pool].first + pools_[pool].count; ++i) {
+    seconds += replicas_[i].idle_seconds(makespan_);
+  }
+  return seconds;
+}
+
+double ServingSim::idle_seconds() const {
+  double seconds = 0;
+  for (std::size_t i = 0; i < pools_.size(); ++i) seconds += idle_seconds(i);
+  return seconds;
+}
+
+}  // namespace engine

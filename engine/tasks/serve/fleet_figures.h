@@ -1,0 +1,94 @@
+// Task `serve`: figures of replicas that fail, requests of several classes and tenants, and sessions.
+#pragma once
+
+#include "engine/base/units.h"
+#include "engine/figures.h"
+
+namespace engine {
+
+struct FleetFigures {
+  double failures = kNoValue;
+  double availability = kNoValue;
+  double requests_retried = kNoValue;
+  double requests_failed = kNoValue;
+  double lost_tokens = kNoValue;
+  double requests_shed = kNoValue;
+  double slo_attainment_high = kNoValue;
+  double slo_attainment_normal = kNoValue;
+  double slo_attainment_low = kNoValue;
+  Seconds ttft_p95_high{kNoValue};
+  Seconds ttft_p95_normal{kNoValue};
+  Seconds ttft_p95_low{kNoValue};
+  Seconds tpot_p95_high{kNoValue};
+  Seconds tpot_p95_normal{kNoValue};
+  Seconds tpot_p95_low{kNoValue};
+  double slo_attainment_worst_tenant = kNoValue;
+  Seconds ttft_worst_tenant{kNoValue};
+  double tenant_fairness = kNoValue;
+  Seconds ttft_later_turns{kNoValue};
+  Seconds ttft_later_turns_p95{kNoValue};
+  double history_hit_rate = kNoValue;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("failures", self.failures,
+          "task serve with serving.failures: times that a replica failed, over the whole run");
+    visit(
+        "availability", self.availability,
+        "task serve with serving.failures: share of the time that replicas were not under repair, "
+        "mean over the replicas of all deployments and the whole run");
+    visit("requests_retried", self.requests_retried,
+          "task serve with serving.failures: times that a request was sent to another replica "
+          "because its own had failed, over the whole run");
+    visit("requests_failed", self.requests_failed,
+          "task serve with serving.failures: requests that were given up because their replicas "
+          "failed as often as serving.failures.attempts says, over the whole run");
+    visit("lost_tokens", self.lost_tokens,
+          "task serve with serving.failures: tokens of requests whose KV was lost with a replica, "
+          "over the whole run");
+    visit("requests_shed", self.requests_shed,
+          "task serve with serving.admission: requests that were turned away when they arrived, "
+          "over the whole run");
+    visit("slo_attainment_high", self.slo_attainment_high,
+          "task serve with load.classes: share of the measured requests of class high within their "
+          "limits; those shed or failed are not");
+    visit("slo_attainment_normal", self.slo_attainment_normal,
+          "task serve with load.classes: share of the measured requests of class normal within "
+          "their limits; those shed or failed are not");
+    visit("slo_attainment_low", self.slo_attainment_low,
+          "task serve with load.classes: share of the measured requests of class low within their "
+          "limits; those shed or failed are not");
+    visit("ttft_p95_high", self.ttft_p95_high,
+          "task serve with load.classes: time to first token of class high, p95");
+    visit("ttft_p95_normal", self.ttft_p95_normal,
+          "task serve with load.classes: time to first token of class normal, p95");
+    visit("ttft_p95_low", self.ttft_p95_low,
+          "task serve with load.classes: time to first token of class low, p95");
+    visit("tpot_p95_high", self.tpot_p95_high,
+          "task serve with load.classes: time per output token of class high, p95");
+    visit("tpot_p95_normal", self.tpot_p95_normal,
+          "task serve with load.classes: time per output token of class normal, p95");
+    visit("tpot_p95_low", self.tpot_p95_low,
+          "task serve with load.classes: time per output token of class low, p95");
+    visit("slo_attainment_worst_tenant", self.slo_attainment_worst_tenant,
+          "task serve with tenants: share of the measured requests within their limits, of the "
+          "tenant for whom it is least");
+    visit("ttft_worst_tenant", self.ttft_worst_tenant,
+          "task serve with tenants: mean time to first token of the tenant for whom it is longest");
+    visit(
+        "tenant_fairness", self.tenant_fairness,
+        "task serve with tenants: Jain's index of the tokens of answers that came in the measured "
+        "part, by tenant; 1: all alike; 1/tenants: one got everything");
+    visit("ttft_later_turns", self.ttft_later_turns,
+          "task serve with load.turns: time to first token of all but the first turn of a session, "
+          "mean");
+    visit("ttft_later_turns_p95", self.ttft_later_turns_p95,
+          "task serve with load.turns: time to first token of all but the first turn of a session, "
+          "p95");
+    visit("history_hit_rate", self.history_hit_rate,
+          "task serve with load.turns and prefix caching: share of the history's tokens that later "
+          "turns found in the cache");
+  }
+};
+
+}  // namespace engine
