@@ -38,14 +38,16 @@ def theirs():
     from llm_analysis.analysis import LLMAnalysis
     from llm_analysis.config import ModelConfig, ParallelismConfig, get_dtype_config_by_name, get_gpu_config_by_name
 
-    model = ModelConfig(name="llama-70b", num_layers=80, n_head=64, hidden_dim=8192, vocab_size=128256,
+    model = ModelConfig(name="llama-70b", num_layers=80, n_head=64, hidden_dim=8192, vocab_size=128256, max_seq_len=8192,
                         num_key_value_heads=8, ffn_embed_dim=32768)
     gpu, dtype = get_gpu_config_by_name("h100-sxm-80gb"), get_dtype_config_by_name("w16a16e16")
     count, start = 0, time.process_time()
     for tensor in (1, 2, 4, 8):
         for stages in (1, 2, 4, 8, 16):
-            for batch in (1, 2, 4):
-                layout = ParallelismConfig(tp_size=tensor, pp_size=stages, dp_size=256 // (tensor * stages))
+            replicas = 256 // (tensor * stages)
+            # It stops at layouts whose replicas have not one micro-batch each.
+            for batch in (batch for batch in (1, 2, 4) if batch * replicas <= 512):
+                layout = ParallelismConfig(tp_size=tensor, pp_size=stages, dp_size=replicas)
                 with contextlib.redirect_stdout(io.StringIO()):
                     LLMAnalysis(model, gpu, dtype, layout).training(
                         batch_size_per_gpu=batch, global_batch_size=512, seq_len=4096, total_num_tokens=10**12)
