@@ -41,9 +41,12 @@ void choose_kernels(const ServingSettings& serving, const Device& device, ModelS
   // Latent attention has kernels of its own.
   const bool ordinary = !shard.model->is_mla();
   shard.sampling = serving.sampling;
+  shard.lora_rank = serving.lora.rank;
+  shard.lora_targets = serving.lora.targets;
   shard.all_reduce = serving.all_reduce;
   shard.two_halves = serving.two_batch_overlap && shard.expert_replicas > 1;
   shard.joined_attention = ordinary && habits.mixed == MixedAttention::joined;
+  shard.overlapped_attention = ordinary && habits.mixed == MixedAttention::overlapped;
   shard.even_parts = ordinary && habits.parts == DecodeParts::even;
 }
 

@@ -9,4 +9,9 @@ namespace engine {
 
 std::vector<LeafUse> leaf_use_rules();
 
+// Parts of the list.
+std::vector<LeafUse> neighbour_uses();
+std::vector<LeafUse> adapter_uses();
+std::vector<LeafUse> clock_uses();
+
 }  // namespace engine

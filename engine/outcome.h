@@ -21,6 +21,7 @@
 #include "engine/serving/serving_rows.h"
 #include "engine/step/kernel_row.h"
 #include "engine/tasks/serve/serving_figures.h"
+#include "engine/tasks/sharing_figures.h"
 #include "engine/tasks/speculation_figures.h"
 #include "engine/tasks/train/train_figures.h"
 
@@ -45,7 +46,8 @@ enum class FigureGroup : std::uint8_t {
   price,
   serving,
   training,
-  speculation
+  speculation,
+  sharing
 };
 
 // All figures of a point: doubles one after another, in the order of the groups.
@@ -55,7 +57,8 @@ struct Metrics : TimeFigures,
                  PriceFigures,
                  ServingFigures,
                  TrainFigures,
-                 SpeculationFigures {
+                 SpeculationFigures,
+                 SharingFigures {
   template <class Self, class Visit>
   static void groups(Self& self, Visit&& visit) {
     visit(FigureGroup::time, [&](auto&& each) { TimeFigures::fields(self, each); });
@@ -65,6 +68,7 @@ struct Metrics : TimeFigures,
     visit(FigureGroup::serving, [&](auto&& each) { ServingFigures::fields(self, each); });
     visit(FigureGroup::training, [&](auto&& each) { TrainFigures::fields(self, each); });
     visit(FigureGroup::speculation, [&](auto&& each) { SpeculationFigures::fields(self, each); });
+    visit(FigureGroup::sharing, [&](auto&& each) { SharingFigures::fields(self, each); });
   }
 
   template <class Self, class Visit>
@@ -74,7 +78,8 @@ struct Metrics : TimeFigures,
 };
 static_assert(sizeof(Metrics) == sizeof(TimeFigures) + sizeof(RateFigures) + sizeof(MemoryFigures) +
                                      sizeof(PriceFigures) + sizeof(ServingFigures) +
-                                     sizeof(TrainFigures) + sizeof(SpeculationFigures),
+                                     sizeof(TrainFigures) + sizeof(SpeculationFigures) +
+                                     sizeof(SharingFigures),
               "figures are doubles and nothing else");
 
 constexpr std::size_t kFigures = sizeof(Metrics) / sizeof(double);

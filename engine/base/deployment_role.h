@@ -11,11 +11,12 @@ namespace engine {
 
 enum class DeploymentRole : std::uint8_t {
   main,
-  prefill,  // reads prompts for the main one
-  draft,    // proposes tokens that the main one verifies
+  prefill,    // reads prompts for the main one
+  draft,      // proposes tokens that the main one verifies
+  neighbour,  // another model on the main one's devices
 };
-constexpr std::array<std::string_view, 3> enum_names(DeploymentRole) {
-  return {"main", "prefill", "draft"};
+constexpr std::array<std::string_view, 4> enum_names(DeploymentRole) {
+  return {"main", "prefill", "draft", "neighbour"};
 }
 
 }  // namespace engine

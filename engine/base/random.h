@@ -18,6 +18,8 @@ enum class Stream : std::uint32_t {
   acceptance = 7,
   priorities = 8,
   tenants = 9,
+  adapters = 10,
+  samples = 11,
   sampling = 100,  // plus the dimension of a sampled axis
 };
 

@@ -158,8 +158,9 @@ enum class OpName : std::uint8_t {
   dequantize,
   gradient_offload,
   weight_upload,
+  neighbour,
 };
-constexpr std::array<std::string_view, 52> enum_names(OpName) {
+constexpr std::array<std::string_view, 53> enum_names(OpName) {
   return {"embedding",
           "input_norm",
           "qkv",
@@ -211,7 +212,8 @@ constexpr std::array<std::string_view, 52> enum_names(OpName) {
           "adapter",
           "dequantize",
           "gradient_offload",
-          "weight_upload"};
+          "weight_upload",
+          "neighbour"};
 }
 
 }  // namespace engine

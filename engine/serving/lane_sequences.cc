@@ -23,6 +23,19 @@ void LaneSequences::reset(ReplicaState& replica) {
                             .pipeline = replica.lanes > 1,
                             .pace = replica.pace});
   gaps.reset();
+  adapters.clear();
+}
+
+void LaneSequences::join(std::int32_t slot) {
+  set.append(slot);
+  ++replica_->running;
+  if (at(slot).adapter >= 0) adapters.join(at(slot).adapter);
+}
+
+void LaneSequences::leave(std::int32_t slot) {
+  set.remove(slot);
+  --replica_->running;
+  if (at(slot).adapter >= 0) adapters.leave(at(slot).adapter);
 }
 
 const ReplicaView& LaneSequences::view() {
@@ -68,8 +81,7 @@ void LaneSequences::admit(const Admission& admission, double now) {
     sequence.taken = blocks;
   }
   replica.pool.take(std::max(blocks, sequence.kv.shared) - sequence.kv.shared);
-  set.append(admission.slot);
-  ++replica.running;
+  join(admission.slot);
   set.begin_reading(admission.slot);
 }
 
@@ -84,8 +96,7 @@ bool LaneSequences::join_landed(double now) {
     Sequence& sequence = at(slot);
     --replica.parked;
     replica.parked_blocks -= view_->blocks_held(sequence) - sequence.kv.shared;
-    set.append(slot);
-    ++replica.running;
+    join(slot);
     gaps.join(sequence, now);
     set.begin(slot);
   }
@@ -98,6 +109,7 @@ void LaneSequences::begin_decoding(std::int32_t slot, double now) {
   replica_->tokens_made += 1;
   if (sequence.generated == 0) {
     sequence.first_token = now;
+    if (sequence.branches > 1) replica_->forking.push_back(slot);
   } else {
     replica_->stats->add_gap(now - sequence.last_token, 1);  // over a preemption
   }
@@ -154,8 +166,7 @@ void LaneSequences::finish(std::int32_t slot) {
   } else {
     replica.pool.release(sequence.kv, held);
   }
-  set.remove(slot);
-  --replica.running;
+  leave(slot);
   --replica.outstanding;
   replica.outstanding_tokens -= sequence.prompt + sequence.output;
   if (replica.settings->ordering == Ordering::fair_share) {
@@ -177,8 +188,7 @@ void LaneSequences::preempt(std::int32_t slot, bool to_the_end) {
   }
   replica.sums->preempted(sequence.computed);
   replica.pool.release(sequence.kv, held);
-  set.remove(slot);
-  --replica.running;
+  leave(slot);
   ++sequence.preemptions;
   sequence.computed = sequence.reserved = sequence.taken = 0;
   sequence.target = sequence.prompt + sequence.generated;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "engine/serving/adapter_count.h"
 #include "engine/serving/decode_set.h"
 #include "engine/serving/replica_state.h"
 #include "engine/serving/token_gaps.h"
@@ -17,6 +18,7 @@ class LaneSequences {
 
   DecodeSet set;
   TokenGaps gaps;
+  AdapterCount adapters;  // of those that run
   // What a policy sees now.
   const ReplicaView& view();
   Sequence& at(std::int32_t slot) { return replica_->sequences[std::size_t(slot)]; }
@@ -41,6 +43,8 @@ class LaneSequences {
   }
 
  private:
+  void join(std::int32_t slot);
+  void leave(std::int32_t slot);
   void finish(std::int32_t slot);
   void count_waste(const Sequence& sequence);
 

@@ -38,6 +38,7 @@ void Replica::reset(const Setup& setup) {
   state_.arriving.reset(false);
   state_.landed.clear();
   state_.departed.clear();
+  state_.forking.clear();
   host_.reset(setup.settings->prefix_caching ? setup.host.blocks : 0);
   disk_.reset(setup.settings->prefix_caching ? setup.disk.blocks : 0);
   host_way_ = setup.host;
@@ -122,7 +123,7 @@ std::int32_t Replica::new_slot() {
   return slot;
 }
 
-void Replica::enqueue(const Request& request, std::int64_t output) {
+std::int32_t Replica::enqueue(const Request& request, std::int64_t output, Adapter adapter) {
   const std::int32_t slot = new_slot();
   Sequence& sequence = state_.sequences[std::size_t(slot)];
   sequence.number = request.number;
@@ -133,8 +134,23 @@ void Replica::enqueue(const Request& request, std::int64_t output) {
   sequence.asked = request.output;
   sequence.priority = request.priority;
   sequence.tenant = request.tenant;
+  sequence.adapter = request.adapter;
+  sequence.branches = std::int32_t(request.samples);
+  sequence.answers = -1;
+  sequence.others_made = 0;
   sequence.arrival = request.arrival;
   sequence.order = order_of(sequence, request.prompt);
+  begin_anew(sequence);
+  sequence.closes = request.closes;
+  if (sequence.prefix.size() + request.prefix.size() > 0) sequence.prefix = request.prefix;
+  ++state_.outstanding;
+  state_.outstanding_tokens += request.prompt + output;
+  sequence.awaits_adapter = adapter == Adapter::awaited;
+  if (!sequence.awaits_adapter) join_queue(slot, request.arrival);
+  return slot;
+}
+
+void Replica::begin_anew(Sequence& sequence) {
   sequence.scheduled = sequence.first_token = -1;
   sequence.last_token = 0;
   sequence.generated = sequence.computed = sequence.cached = 0;
@@ -144,17 +160,33 @@ void Replica::enqueue(const Request& request, std::int64_t output) {
   sequence.received = sequence.read = -1;
   sequence.carried = 0;
   sequence.decoding = false;
-  sequence.closes = request.closes;
-  if (sequence.prefix.size() + request.prefix.size() > 0) sequence.prefix = request.prefix;
   sequence.loaded = -1;
+}
+
+void Replica::join_queue(std::int32_t slot, double now) {
+  state_.sequences[std::size_t(slot)].awaits_adapter = false;
   state_.waiting.push(slot, state_.sequences);
-  ++state_.outstanding;
-  state_.outstanding_tokens += request.prompt + output;
   for (Lane& lane : lanes_) {
-    lane.wake(request.arrival);
-    lane.interrupt(request.arrival);
+    lane.wake(now);
+    lane.interrupt(now);
   }
   find_next();
+}
+
+void Replica::fork(std::int32_t slot, std::int64_t output, std::int32_t answers, double now) {
+  const std::int32_t other = new_slot();
+  Sequence& sequence = state_.sequences[std::size_t(other)];
+  const Sequence& first = state_.sequences[std::size_t(slot)];
+  sequence = first;
+  sequence.kv = {};
+  sequence.output = sequence.asked = output;
+  sequence.target = sequence.prompt;
+  sequence.branches = 1;
+  sequence.answers = answers;
+  begin_anew(sequence);
+  ++state_.outstanding;
+  state_.outstanding_tokens += sequence.prompt + output;
+  join_queue(other, now);
 }
 
 // ---- tiers below the cache --------------------------------------------------------------------------

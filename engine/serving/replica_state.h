@@ -48,6 +48,8 @@ struct ReplicaState {
   double idle_seconds = 0;             // of all lanes
   double stage_free = 0;               // when the first pipeline stage takes the next batch
   std::vector<std::int32_t> departed;  // slots of those that are done here with the last event
+  std::vector<std::int32_t>
+      forking;  // their prompts were read with the last event, for several answers
   StepPlan scratch_plan;
 
   bool more_to_come() const { return !landed.empty() || !arriving.empty(); }

@@ -19,6 +19,11 @@ std::size_t lightest(const RouterView& view) {
   return view.weights.first_at_most(view.weights.least());
 }
 
+// Twice the queue, and a handful more, is worth more than any cache.
+bool far_busier(const RouterView& view, std::size_t one, std::size_t idlest) {
+  return view.replicas[one].outstanding() > 2 * view.replicas[idlest].outstanding() + 8;
+}
+
 }  // namespace
 
 std::size_t route_round_robin(const RouterView& view) {
@@ -49,15 +54,21 @@ std::size_t route_prefix_aware(const RouterView& view) {
                       .most_of(view.request.prefix, view.request.prompt - 1,
                                view.replicas[idlest].pool().block_size(), first, cached)
                       .cache);
-  // Twice the queue, and a handful more, is worth more than any cache.
-  const std::int64_t least = view.replicas[idlest].outstanding();
-  return view.replicas[best].outstanding() > 2 * least + 8 ? idlest : best;
+  return far_busier(view, best, idlest) ? idlest : best;
 }
 
 // Requests of one session meet one replica; without sessions, any.
 std::size_t route_sticky(const RouterView& view) {
   const bool session = view.request.session >= 0;
   return draw(view, std::uint64_t(session ? view.request.session : view.nth), session ? 2 : 0);
+}
+
+// The replica that an adapter belongs to, unless that is far busier than the least busy one.
+std::size_t route_adapter_affine(const RouterView& view) {
+  const std::size_t idlest = lightest(view);
+  if (view.request.adapter < 0) return idlest;
+  const std::size_t home = draw(view, std::uint64_t(view.request.adapter), 3);
+  return far_busier(view, home, idlest) ? idlest : home;
 }
 
 }  // namespace engine

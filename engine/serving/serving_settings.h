@@ -13,7 +13,9 @@
 #include "engine/model/all_reduce.h"
 #include "engine/model/sampling.h"
 #include "engine/serving/attention_kernels.h"
+#include "engine/serving/clock_settings.h"
 #include "engine/serving/kv_tier_settings.h"
+#include "engine/serving/lora_settings.h"
 #include "engine/serving/policy_table.h"
 #include "engine/serving/router_table.h"
 #include "engine/serving/scaling_settings.h"
@@ -64,6 +66,8 @@ struct ServingSettings {
   bool stepping = false;
   ScalingSettings scaling;
   KvTierSettings tiers;
+  LoraSettings lora;
+  ClockSettings clock;
 
   // Most tokens of a step, but for decodes beyond them.
   std::int64_t step_budget() const {
@@ -116,11 +120,11 @@ struct ServingSettings {
         "into more parts; flash_attention: the same, but where matrix instructions are synchronous "
         "(A100, RTX) its second version, which joins them and splits all contexts alike",
         any_value);
-    visit(
-        "mixed_attention", self.mixed_attention,
-        "steps with prompts and decodes: one attention kernel (joined) or two (separate); auto: as "
-        "serving.attention has it",
-        any_value);
+    visit("mixed_attention", self.mixed_attention,
+          "steps with prompts and decodes: one attention kernel (joined), two of which one runs "
+          "after "
+          "the other (separate), or both at once (overlapped); auto: as serving.attention has it",
+          any_value);
     visit(
         "decode_parts", self.decode_parts,
         "decode attention: long contexts are split into more parts than short ones (by_length), or "
@@ -145,6 +149,9 @@ struct ServingSettings {
     visit("scaling", self.scaling, "how the number of replicas follows the load", any_value);
     visit("tiers", self.tiers, "where KV caches of prefixes are kept besides the device",
           any_value);
+    visit("lora", self.lora, "low-rank adapters on the model (load.adapters, step.adapters)",
+          any_value);
+    visit("clock", self.clock, "the clock that steps run at", any_value);
   }
 };
 

@@ -52,6 +52,8 @@ void ServingSim::start(const ServingProblem& problem) {
   transfers_.reset(replicas);
   longest_output_ = 0;
   now_ = 0;
+  answers_.reset();
+  start_adapters();
 }
 
 void ServingSim::start_pool(std::size_t index) {
@@ -61,7 +63,8 @@ void ServingSim::start_pool(std::size_t index) {
   pool.table.reset(from.context, problem_->scale,
                    {.queries = from.pace.queries,
                     .made = double(from.pace.tokens) / double(from.pace.steps),
-                    .draft = from.draft});
+                    .draft = from.draft},
+                   from.clock);
   const ModelShard& shard = from.context.shard;
   const Stage& stage = stages()[stage_of_pool_[index]];
   Replica::Setup setup{.settings = &from.settings,
@@ -253,7 +256,12 @@ void ServingSim::arrive(RequestSource& source) {
     source.answered(request_.client, request_.arrival);
     return;
   }
-  replicas_[target].enqueue(request_, local || stages()[0].writes ? request_.output : 1);
+  const std::int64_t output = local || stages()[0].writes ? request_.output : 1;
+  if (adapters_.empty()) {
+    replicas_[target].enqueue(request_, output, Replica::Adapter::there);
+  } else {
+    enqueue_with_adapter(target, output);
+  }
   start_loads(target);
   note(target);
 }
@@ -271,6 +279,7 @@ void ServingSim::advance(std::size_t index, double next_event, RequestSource& so
   Replica& replica = replicas_[index];
   const bool ran = replica.end_work();
   // Whoever is told of an answer at this moment may ask again at once: plan after that.
+  if (!replica.forking().empty()) fork(index, source);
   const bool told = !replica.departed().empty() && depart(index, source);
   if (!ran || (!told && replica.plans_now(next_event))) {
     if (replica.expects()) fetch(index);
@@ -287,12 +296,17 @@ bool ServingSim::depart(std::size_t index, RequestSource& source) {
   const double seen = now_ + stats_.request_latency();
   bool told = false;
   for (const std::int32_t slot : replica.departed()) {
-    const Sequence& sequence = replica.sequence(slot);
+    Sequence& sequence = replica.sequence(slot);
+    if (sequence.answers >= 0 && !answers_.done(sequence)) {
+      replica.forget(slot);
+      continue;
+    }
     if (sequence.output < sequence.asked) {
       hand_over(index, slot);
       continue;
     }
     stats_.finished(sequence, now_, std::int32_t(index));
+    if (!adapters_.empty()) adapters_[index].release(sequence.adapter);
     if (sequence.client >= 0) {
       source.answered(sequence.client, seen);
       told = true;
@@ -304,6 +318,7 @@ bool ServingSim::depart(std::size_t index, RequestSource& source) {
     }
   }
   replica.departed().clear();
+  if (!adapters_.empty()) find_room_for_adapters(index);
   return told;
 }
 
@@ -361,6 +376,9 @@ void ServingSim::start_loads(std::size_t index) {
 void ServingSim::take_delivery() {
   const Transfers::Arrived done = transfers_.take();
   if (done.shipment.from == kFromBelow) {
+    if (replicas_[done.shipment.to].sequence(done.shipment.slot).awaits_adapter) {
+      return take_adapter(done.shipment.to, done.shipment.slot);
+    }
     replicas_[done.shipment.to].finish_load(done.shipment.slot, now_);
     return note(done.shipment.to);
   }
@@ -382,12 +400,6 @@ double ServingSim::idle_seconds(std::size_t pool) const {
   for (std::size_t i = pools_[pool].first; i < pools_[pool].first + pools_[pool].count; ++i) {
     seconds += replicas_[i].idle_seconds(makespan_);
   }
-  return seconds;
-}
-
-double ServingSim::idle_seconds() const {
-  double seconds = 0;
-  for (std::size_t i = 0; i < pools_.size(); ++i) seconds += idle_seconds(i);
   return seconds;
 }
 

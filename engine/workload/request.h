@@ -19,6 +19,8 @@ struct Request {
   bool closes = true;         // the last; without sessions each is both
   std::int64_t priority = 0;  // 0 is served first
   std::int64_t tenant = 0;
+  std::int64_t adapter = -1;  // low-rank adapter it asks for; -1: the model as it is
+  std::int64_t samples = 1;   // answers that are generated from its prompt
   // Only filled in when somebody asks for it; the last one may reach into the output.
   std::vector<PrefixExtent> prefix;
 };
