@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "engine/model/mixers/mixer.h"
+
 namespace engine {
 namespace {
 
@@ -38,8 +40,7 @@ AttentionHabits attention_habits(const ServingSettings& serving, ParameterSet ge
 
 void choose_kernels(const ServingSettings& serving, const Device& device, ModelShard& shard) {
   const AttentionHabits habits = attention_habits(serving, choose_set(device));
-  // Latent attention has kernels of its own.
-  const bool ordinary = !shard.model->is_mla();
+  const bool ordinary = joinable(*shard.model);
   shard.sampling = serving.sampling;
   shard.lora_rank = serving.lora.rank;
   shard.lora_targets = serving.lora.targets;

@@ -94,9 +94,11 @@ void ChunkBuffer::add(const sweep::Point& point, const engine::Outcome& outcome)
        .bound = outcome.bound,
        .tier = outcome.tier,
        .extrapolated = outcome.extrapolated});
-  each_detail([&](Table table, const auto& entry) {
-    details_[std::size_t(table) - 1].add(rows_, outcome.*entry.rows);
-  });
+  if (layout_.keeps_details) {
+    each_detail([&](Table table, const auto& entry) {
+      details_[std::size_t(table) - 1].add(rows_, outcome.*entry.rows);
+    });
+  }
   ++rows_;
 }
 

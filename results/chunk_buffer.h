@@ -41,6 +41,7 @@ struct RowLayout {
   std::vector<int> slot_of_figure;   // by that number; -1: null
   std::size_t labels = 0;
   ByTable<std::vector<Column>> details;  // of the rows of the tables beside points
+  bool keeps_details = true;             // false: only points are asked for
 };
 
 class ChunkBuffer final : public sweep::ChunkRows {

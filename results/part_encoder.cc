@@ -1,5 +1,8 @@
 #include "results/part_encoder.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "engine/base/version.h"
 #include "results/detail_table.h"
 
@@ -20,9 +23,16 @@ Metadata file_metadata(Table table, const RunIdentity& run) {
 
 }  // namespace
 
-PartEncoder::PartEncoder(const SchemaInputs& inputs, const RunIdentity& run)
+PartEncoder::PartEncoder(const SchemaInputs& inputs, const RunIdentity& run,
+                         const std::vector<std::string>& only)
     : inputs_(inputs), layout_(inputs) {
-  formats_.emplace_back(point_columns(inputs), file_metadata(Table::points, run));
+  std::vector<Column> columns = point_columns(inputs);
+  if (!only.empty()) {
+    std::erase_if(columns, [&](const Column& column) {
+      return std::ranges::find(only, column.name) == only.end();
+    });
+  }
+  formats_.emplace_back(std::move(columns), file_metadata(Table::points, run));
   each_detail([&](Table table, const auto&) {
     formats_.emplace_back(detail_columns(table), file_metadata(table, run));
   });

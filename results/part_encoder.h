@@ -21,7 +21,9 @@ struct PartRows {
 // Read-only once built, so that any number of threads may encode at once.
 class PartEncoder {
  public:
-  PartEncoder(const SchemaInputs& inputs, const RunIdentity& run);
+  // Of points only the columns of these names, in the order of the table; none named: all of them.
+  PartEncoder(const SchemaInputs& inputs, const RunIdentity& run,
+              const std::vector<std::string>& only = {});
   ~PartEncoder();
 
   // There are such rows.

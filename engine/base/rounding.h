@@ -1,15 +1,13 @@
 // Rounding that inlines on every machine: std::ceil is a library call on baseline x86-64.
 #pragma once
 
-#include <cstdint>
-
 namespace engine {
 
-// The smallest whole number not below x, for x from 0 on.
+// The smallest whole number not below x, for x from 0 to 2^52; beyond, where all numbers are whole, x within one.
 constexpr double whole_up(double x) {
-  if (!(x < 0x1p53)) return x;  // all of them are whole
-  const double truncated = double(std::int64_t(x));
-  return truncated < x ? truncated + 1 : truncated;
+  const double nearest =
+      (x + 0x1p52) - 0x1p52;  // a sum of this size has no digits behind the point
+  return nearest < x ? nearest + 1 : nearest;
 }
 
 }  // namespace engine

@@ -21,11 +21,10 @@ class WorkMeter {
   explicit WorkMeter(double budget = kPointBudget, const std::atomic<bool>* stop = nullptr)
       : budget_(budget), stop_(stop) {}
 
-  void begin_point() { used_ = 0; }
+  void begin_point() { used_ = unwatched_ = 0; }
   void charge(double units) {
     used_ += units;
-    if (!(used_ <= budget_)) throw WorkExceeded{};
-    if (stop_ != nullptr && stop_->load(std::memory_order_relaxed)) throw WorkStopped{};
+    if (!(used_ <= unwatched_)) look();
   }
   // For memory that is about to be taken.
   void charge_bytes(double bytes) { charge(bytes / 4); }
@@ -34,8 +33,12 @@ class WorkMeter {
   double used() const { return used_; }
 
  private:
+  // Throws where the point has to end.
+  void look();
+
   double budget_;
   double used_ = 0;
+  double unwatched_ = 0;  // nobody looks until this much is used
   const std::atomic<bool>* stop_;
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/model/mixers/mixer.h"
+
 namespace engine {
 namespace {
 
@@ -19,15 +21,16 @@ Bytes weight_bytes(const ModelShard& shard) {
   const ModelSpec& model = *shard.model;
   const ParameterCounts counts = parameter_counts(model);
   const double tp = double(shard.parallel.tp);
-  // KV heads are repeated when there are fewer of them than devices.
-  const double repeated_kv =
-      model.is_mla() ? 0
-                     : 2.0 * double(model.layers) * double(model.head_dim) * double(model.hidden) *
-                           (double(shard.kv_heads) - double(model.kv_heads) / tp);
+  double repeated = 0;
+  for (const Mixer* mixer : kMixers) {
+    if (const std::int64_t own = mixer->layers(model, shard.layers)) {
+      repeated += double(own) * mixer->repeated_parameters(shard);
+    }
+  }
   const double expert_share =
       double(shard.experts.local) / double(std::max<std::int64_t>(1, model.moe.experts)) *
       double(shard.expert_intermediate) / double(std::max<std::int64_t>(1, model.moe.intermediate));
-  const double matrices = (counts.attention + counts.dense_mlp) / tp + repeated_kv;
+  const double matrices = (counts.attention + counts.dense_mlp) / tp + repeated;
   const double experts = counts.experts * expert_share;
   const double share = stage_share(shard);
   // Embeddings stay in 16 bits, at the two ends of the pipeline; one stage holds both if there is
@@ -43,9 +46,12 @@ Bytes activation_bytes(const ModelShard& shard, const MemoryBudget& budget) {
   const ModelSpec& model = *shard.model;
   const double tokens = double(budget.step_tokens);
   // Two copies of the residual stream plus the wider of the attention and the MLP buffers.
-  const double head =
-      double(model.is_mla() ? model.mla.nope_dim + model.mla.rope_dim : model.head_dim);
-  const double attention = double(2 * shard.heads + 2 * shard.kv_heads) * head;
+  double attention = 0;
+  for (const Mixer* mixer : kMixers) {
+    if (mixer->layers(model, shard.layers) > 0) {
+      attention = std::max(attention, mixer->buffer(shard));
+    }
+  }
   const double gates = model.mlp == MlpKind::gated ? 3 : 2;
   double mlp = shard.layers.dense > 0 ? gates * double(shard.intermediate) : 0;
   if (model.is_moe()) {
@@ -77,13 +83,11 @@ Footprint footprint_of(const ModelShard& shard, const Device& device, const Memo
 }
 
 Bytes kv_bytes(const ModelShard& shard, double context) {
-  const ModelSpec& model = *shard.model;
-  const double kept = model.window > 0 ? std::min(context, double(model.window)) : context;
-  const double tokens = double(shard.layers.full) * context + double(shard.layers.windowed) * kept;
-  // A latent is shared by all heads, so every tensor-parallel device keeps a whole copy.
-  const double width = model.is_mla() ? double(model.mla.kv_rank + model.mla.rope_dim)
-                                      : 2 * double(shard.kv_heads * model.head_dim);
-  return Bytes{tokens * width * bytes_of(shard.quant.kv) * stage_share(shard)};
+  double numbers = 0;
+  for (const Mixer* mixer : kMixers) {
+    if (mixer->layers(*shard.model, shard.layers) > 0) numbers += mixer->cached(shard, context);
+  }
+  return Bytes{numbers * bytes_of(shard.quant.kv) * stage_share(shard)};
 }
 
 }  // namespace engine

@@ -34,12 +34,11 @@ void KvPool::reset(std::int64_t blocks, std::int64_t block_size, bool prefix_cac
   tier_ = nullptr;
 }
 
-void KvPool::set_blocks(Extent& extent, std::int64_t blocks) {
+void KvPool::tell(const Extent& extent, std::int64_t blocks) {
   if (holders_ != nullptr) holders_->change(extent.key, number_, extent.blocks, blocks);
   if (tier_ != nullptr && (copies_at_once_ ? blocks > extent.blocks : blocks < extent.blocks)) {
     tier_->store(extent.key, std::max(blocks, extent.blocks));
   }
-  extent.blocks = blocks;
 }
 
 void KvPool::look_below(std::span<const PrefixExtent> prefix, std::int64_t most_tokens,

@@ -131,7 +131,12 @@ class KvPool {
   };
 
   void take_from_cache(std::int64_t blocks);
-  void set_blocks(Extent& extent, std::int64_t blocks);
+  void set_blocks(Extent& extent, std::int64_t blocks) {
+    if (holders_ != nullptr || tier_ != nullptr) tell(extent, blocks);
+    extent.blocks = blocks;
+  }
+  // Those who follow what is held hear that an extent is about to have so many blocks.
+  void tell(const Extent& extent, std::int64_t blocks);
   Match look_up(std::span<const PrefixExtent> prefix, std::int64_t most_tokens) const;
   void share(std::span<const PrefixExtent> prefix, std::int64_t tokens, KvHolding& holding);
   void let_go(KvHolding& holding);

@@ -60,9 +60,4 @@ void attention_ops(const ModelShard& shard, const StageSpan& span, const BatchSh
                    OpList& ops);
 void attention_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops);
 
-// Attention of the batch's decodes in the kernel that reads its prompts; `attention_ops` has it where
-// the shard joins them.
-void joined_decode_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,
-                       OpList& ops);
-
 }  // namespace engine

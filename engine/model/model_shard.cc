@@ -1,6 +1,10 @@
 #include "engine/model/model_shard.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "engine/model/mixers/mixer.h"
 
 namespace engine {
 namespace {
@@ -10,19 +14,19 @@ std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b;
 }  // namespace
 
 std::optional<std::string> shard_problem(const ModelSpec& model, const Parallelism& parallel) {
-  const auto indivisible = [](const char* what, std::int64_t count, const char* by,
-                              std::int64_t ways) {
-    return std::string(what) + " " + std::to_string(count) + " cannot be split " +
-           std::to_string(ways) + " ways (" + by + ")";
+  const auto indivisible = [&parallel](std::string_view field, std::int64_t count) {
+    return fmt::format("model.{} {} cannot be split {} ways (parallel.tp)", field, count,
+                       parallel.tp);
   };
-  if (model.heads % parallel.tp != 0) {
-    return indivisible("model.heads", model.heads, "parallel.tp", parallel.tp);
-  }
-  if (!model.is_mla() && model.kv_heads % parallel.tp != 0 && parallel.tp % model.kv_heads != 0) {
-    return indivisible("model.kv_heads", model.kv_heads, "parallel.tp", parallel.tp);
+  const LayerCounts layers = layer_counts(model);
+  for (const Mixer* mixer : kMixers) {
+    if (mixer->layers(model, layers) == 0) continue;
+    if (const auto problem = mixer->indivisible(model, parallel.tp)) {
+      return indivisible(problem->field, problem->count);
+    }
   }
   if (model.intermediate % parallel.tp != 0) {
-    return indivisible("model.intermediate", model.intermediate, "parallel.tp", parallel.tp);
+    return indivisible("intermediate", model.intermediate);
   }
   if (parallel.pp > model.layers) {
     return "parallel.pp " + std::to_string(parallel.pp) + " exceeds model.layers " +

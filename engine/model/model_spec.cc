@@ -2,28 +2,12 @@
 
 #include <algorithm>
 
+#include "engine/model/mixers/mixer.h"
+
 namespace engine {
 namespace {
 
 double mlp_matrices(const ModelSpec& model) { return model.mlp == MlpKind::gated ? 3 : 2; }
-
-double attention_parameters(const ModelSpec& model) {
-  const double hidden = double(model.hidden);
-  const double heads = double(model.heads);
-  if (model.is_mla()) {
-    const MlaSpec& mla = model.mla;
-    const double head = double(mla.nope_dim + mla.rope_dim);
-    const double query =
-        mla.q_rank > 0 ? double(mla.q_rank) * (hidden + heads * head) : hidden * heads * head;
-    const double latent = hidden * double(mla.kv_rank + mla.rope_dim);
-    const double expand = double(mla.kv_rank) * heads * double(mla.nope_dim + mla.value_dim);
-    return query + latent + expand + heads * double(mla.value_dim) * hidden;
-  }
-  const double query_width = heads * double(model.head_dim);
-  const double kv_width = double(model.kv_heads * model.head_dim);
-  const double bias = model.attention_bias ? query_width + 2 * kv_width : 0;
-  return hidden * (query_width + 2 * kv_width) + query_width * hidden + bias;
-}
 
 }  // namespace
 
@@ -48,7 +32,11 @@ ParameterCounts parameter_counts(const ModelSpec& model) {
   const LayerCounts layers = layer_counts(model);
   const double hidden = double(model.hidden);
   ParameterCounts counts;
-  counts.attention = double(model.layers) * attention_parameters(model);
+  for (const Mixer* mixer : kMixers) {
+    if (const std::int64_t own = mixer->layers(model, layers)) {
+      counts.attention += double(own) * mixer->parameters(model);
+    }
+  }
   counts.dense_mlp =
       double(layers.dense) * mlp_matrices(model) * hidden * double(model.intermediate);
   if (model.is_moe()) {

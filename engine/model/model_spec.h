@@ -142,7 +142,8 @@ struct LayerCounts {
   std::int64_t full = 0;      // attention over everything
   std::int64_t windowed = 0;  // attention over the window
 
-  std::int64_t all() const { return full + windowed; }
+  std::int64_t attending() const { return full + windowed; }
+  std::int64_t all() const { return attending(); }
   bool operator==(const LayerCounts&) const = default;
 };
 LayerCounts layer_counts(const ModelSpec& model);

@@ -65,7 +65,8 @@ struct ReplicaView {
     if (sequence.reserved > 0) return 0;
     // Shared blocks may reach beyond what counts as computed: the last token is always read.
     const std::int64_t after = blocks_for(context(sequence) + tokens);
-    return std::max({after, sequence.kv.shared, sequence.taken}) - blocks_held(sequence);
+    const std::int64_t has = std::max(sequence.kv.shared, sequence.taken);
+    return std::max(after, has) - blocks_held(sequence);
   }
   KvPool::Match match(const Sequence& sequence) const {
     return pool.match(sequence.prefix, sequence.target - 1);

@@ -16,11 +16,14 @@ class EventQueue {
  public:
   void reset(std::size_t replicas) {
     alone_ = replicas == 1;
+    only_ = kNever;
     ends_.reset(replicas, kNever, kNever);
     plans_.reset(replicas, kNever, kNever);
   }
   // When a replica has something to do, and whether that is the end of work or only the time to plan.
   void set(std::size_t replica, double time, bool work_ends) {
+    only_ = time;
+    if (alone_) return;
     ends_.set(replica, work_ends ? time : kNever);
     plans_.set(replica, work_ends ? kNever : time);
   }
@@ -31,7 +34,7 @@ class EventQueue {
     return ends_.least() <= moment ? ends_.first_at_most(moment) : plans_.first_at_most(moment);
   }
   double time_of(std::size_t replica) const {
-    return std::min(ends_.at(replica), plans_.at(replica));
+    return alone_ ? only_ : std::min(ends_.at(replica), plans_.at(replica));
   }
   // The earliest event of all other replicas.
   double earliest_but(std::size_t replica) const {
@@ -41,6 +44,7 @@ class EventQueue {
  private:
   LeastOf<double> ends_, plans_;
   bool alone_ = false;  // one replica needs no index
+  double only_ = kNever;
 };
 
 }  // namespace engine

@@ -30,6 +30,7 @@ void order_by_prefix(ReplicaState& replica) {
 void Lane::reset(ReplicaState& replica) {
   replica_ = &replica;
   sequences_.reset(replica);
+  stretch_.pace = sequences_.set.pace();
   free_since_ = 0;
   work_ = Work::none;
   start_ = 0;
@@ -142,14 +143,13 @@ void Lane::start_stretch(double now) {
   stretch_.window = sequences_.set.windows();
   stretch_.sequences = double(running().decoding);
   stretch_.growing = double(sequences_.set.filling());
-  stretch_.pace = sequences_.set.pace();
   stretch_.from = running().step;
-  stretch_.line =
-      replica_->table->decode_line({.sequences = running().decoding,
-                                    .context = stretch_.context,
-                                    .window = stretch_.window,
-                                    .longest = replica_->uneven ? sequences_.set.longest() : 0,
-                                    .adapters = sequences_.adapters.different()});
+  replica_->table->decode_line({.sequences = running().decoding,
+                                .context = stretch_.context,
+                                .window = stretch_.window,
+                                .longest = replica_->uneven ? sequences_.set.longest() : 0,
+                                .adapters = sequences_.adapters.different()},
+                               stretch_.line);
   const bool windows = left_ > 1 && sequences_.set.filling() > 0;
   stretch_.begin(now, left_, windows ? double(sequences_.set.tokens_to_full_window()) : kNever);
   left_ -= stretch_.steps;
@@ -188,10 +188,11 @@ void Lane::end_stretch() {
   replica.stats->step_began(start_);
   replica.pool.take(sequences_.set.blocks_needed(stretch_.steps) - taken_);
   replica.sums->peak(replica.pool.used());
-  replica.table->count_decode(stretch_.line, n, stretch_.context_sum(n), stretch_.window_sum(n),
-                              seconds);
+  const double before = stretch_.tokens_before();
+  replica.table->count_decode(stretch_.line, n, stretch_.context_sum(before),
+                              stretch_.window_sum(before), seconds);
   replica.sums->ran(n, seconds, stretch_.sequences,
-                    stretch_.held_seconds(double(sequences_.set.prompt_tokens())));
+                    stretch_.held_seconds(double(sequences_.set.prompt_tokens()), before));
   replica.sums->adapter_steps += n * double(sequences_.adapters.different());
   sequences_.gaps.add_all(start_, stretch_.first_step, stretch_.sequences, *replica.stats,
                           [this](auto visit) { sequences_.each_decode(visit); });
@@ -292,11 +293,13 @@ std::int64_t Lane::leave_out(std::int64_t count, BatchShape& batch) {
 double Lane::step_seconds(const BatchShape& batch) {
   StepTable& table = *replica_->table;
   if (!chunks_.empty()) return table.run_mixed(batch);
-  const DecodeLine line = table.decode_line({.sequences = batch.decode_sequences,
-                                             .context = batch.decode_kv_tokens,
-                                             .window = batch.decode_window_kv_tokens,
-                                             .longest = batch.decode_longest,
-                                             .adapters = batch.adapters});
+  DecodeLine line;
+  table.decode_line({.sequences = batch.decode_sequences,
+                     .context = batch.decode_kv_tokens,
+                     .window = batch.decode_window_kv_tokens,
+                     .longest = batch.decode_longest,
+                     .adapters = batch.adapters},
+                    line);
   const double seconds = line.step(batch.decode_kv_tokens, batch.decode_window_kv_tokens);
   table.count_decode(line, 1, batch.decode_kv_tokens, batch.decode_window_kv_tokens, seconds);
   return seconds;

@@ -137,7 +137,8 @@ void ServingSim::run(const ServingProblem& problem) {
   problem_ = nullptr;
 }
 
-bool ServingSim::take_event(RequestSource& source) {
+// Inlined: a call of its own would be a tenth of what an event costs.
+[[gnu::always_inline]] inline bool ServingSim::take_event(RequestSource& source) {
   if (problem_->before_event != nullptr) (*problem_->before_event)(*this);
   const StepContext& context = problem_->pools[0].context;
   context.charge(kWorkOfAnEvent);
@@ -266,8 +267,7 @@ void ServingSim::arrive(RequestSource& source) {
   note(target);
 }
 
-bool ServingSim::stays_local(std::size_t& replica) {
-  if (problem_->journey.short_prompt == 0 || stages().size() == 1) return false;
+bool ServingSim::is_short(std::size_t& replica) {
   replica = route(stages().size() - 1, request_, request_.arrival);
   const std::int64_t cached = replicas_[replica].cached_tokens(request_, request_.arrival);
   return request_.prompt - cached <= problem_->journey.short_prompt;

@@ -97,7 +97,10 @@ class ServingSim {
   }
   void weigh(std::size_t replica);
   // Whether the last stage reads a short prompt itself, and the replica that does.
-  bool stays_local(std::size_t& replica);
+  bool stays_local(std::size_t& replica) {
+    return problem_->journey.short_prompt > 0 && stages().size() > 1 && is_short(replica);
+  }
+  bool is_short(std::size_t& replica);
   const std::vector<Stage>& stages() const { return problem_->journey.stages; }
   void mark(double time);
   // When the number of replicas of a pool may change, and what that does.

@@ -32,26 +32,27 @@ struct Stretch {
   // `filling`.
   void begin(double now, std::int64_t most, double filling) {
     start = now;
-    const double above = line.device(context, window) + line.added - line.least;
+    const double busy = line.device(context, window) + line.added;
+    const double above = busy - line.least;
     on_floor = above <= 0;
     const double device_rise = line.slope * sequences + line.window_slope * growing;
     const double proposals_rise =
         line.proposing_slope * sequences + line.proposing_window_slope * growing;
     rise = on_floor ? proposals_rise : device_rise + proposals_rise;
     even = rise == 0;
-    first_step = line.step(context, window);
+    first_step = line.after_proposals(busy, context, window);
     steps = most > 1 ? steps_on_line(most, above, device_rise, filling) : 1;
   }
 
   double tokens(double step) const {
     return pace.plain() ? step : double(pace.made(from, std::int64_t(step)));
   }
-  double step(double i) const {
-    const double made = tokens(i);
-    return line.step(context + made * sequences, window + made * growing);
-  }
-  double context_sum(double n) const { return n * context + sequences * sum(n); }
-  double window_sum(double n) const { return n * window + growing * sum(n); }
+  double step(double i) const { return even ? first_step : first_step + rise * tokens(i); }
+  // Sums over all steps; `made` is tokens_before().
+  double context_sum(double made) const { return double(steps) * context + sequences * made; }
+  double window_sum(double made) const { return double(steps) * window + growing * made; }
+  // The sum over all steps of the tokens that a sequence made before each.
+  double tokens_before() const { return sum(double(steps)); }
   double seconds(std::int64_t count) const {
     const double n = double(count);
     return even ? n * first_step : n * first_step + rise * sum(n);
@@ -59,13 +60,13 @@ struct Stretch {
   double end() const { return start + seconds(steps); }
   // Integral over the stretch of the KV held: what is attended to, less the token each sequence adds in
   // the step, and `others` beside.
-  double held_seconds(double others) const {
+  double held_seconds(double others, double made) const {
     const double n = double(steps);
-    double held = (context_sum(n) - n * sequences + n * others) * first_step;
+    double held = (context_sum(made) - n * sequences + n * others) * first_step;
     if (even) return held;
     // Step i holds (held_0 + sequences * i) for (first_step + rise * i).
     const double squares = pace.squares(from, steps);
-    return held + rise * ((context - sequences + others) * sum(n) + sequences * squares);
+    return held + rise * ((context - sequences + others) * made + sequences * squares);
   }
 
   // The fewest steps after which `time` is past, between one and all.

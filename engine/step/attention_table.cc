@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "engine/model/mixers/mixer.h"
+
 namespace engine {
 
 void AttentionTable::reset(const StepContext& context) {
@@ -52,20 +54,12 @@ void AttentionTable::add_batch(std::int64_t sequences) {
   batches_.push_back(batch);
 }
 
-std::int32_t AttentionTable::cell_at(std::int32_t batch, double context, Kernel kernel) {
-  const Batch& entry = batches_[std::size_t(batch)];
-  const std::int64_t place = ContextGrid::place(context);
-  const std::int64_t before = (kernel.window ? kContextPlaces : 0) +
-                              (kernel.joined ? (windowed_ ? 2 : 1) * kContextPlaces : 0);
-  const std::size_t first = entry.first_cell + std::size_t(before);
-  std::int32_t& index = cell_index_[first + std::size_t(std::min(place, kContextPlaces - 1))];
-  if (index < 0) {
-    index = std::int32_t(cells_.size());
-    cells_.push_back(cell_between(entry.sequences, ContextGrid::point(place),
-                                  ContextGrid::point(place + 1), kernel));
-    cells_.back().batch = batch;
-  }
-  return index;
+std::int32_t AttentionTable::add_cell(std::int32_t batch, std::int64_t place, Kernel kernel) {
+  const std::int64_t sequences = batches_[std::size_t(batch)].sequences;
+  cells_.push_back(
+      cell_between(sequences, ContextGrid::point(place), ContextGrid::point(place + 1), kernel));
+  cells_.back().batch = batch;
+  return std::int32_t(cells_.size()) - 1;
 }
 
 DeviceTime AttentionTable::time_of(const BatchShape& decodes, Kernel kernel,

@@ -2,6 +2,7 @@
 // them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -52,7 +53,15 @@ class AttentionTable {
 
   // Room for the cells of one more batch size; batches are numbered in the order in which they come.
   void add_batch(std::int64_t sequences);
-  std::int32_t cell_at(std::int32_t batch, double context, Kernel kernel);
+  std::int32_t cell_at(std::int32_t batch, double context, Kernel kernel) {
+    const std::int64_t place = ContextGrid::place(context);
+    const std::int64_t before = (kernel.window ? kContextPlaces : 0) +
+                                (kernel.joined ? (windowed_ ? 2 : 1) * kContextPlaces : 0);
+    const std::size_t first = batches_[std::size_t(batch)].first_cell + std::size_t(before);
+    std::int32_t& index = cell_index_[first + std::size_t(std::min(place, kContextPlaces - 1))];
+    if (index < 0) index = add_cell(batch, place, kernel);
+    return index;
+  }
   const Cell& cell(std::int32_t index) const { return cells_[std::size_t(index)]; }
   const Overhang& overhang(std::int32_t batch, bool joined) const {
     const Batch& entry = batches_[std::size_t(batch)];
@@ -90,6 +99,7 @@ class AttentionTable {
   std::int64_t cells_of_a_batch() const {
     return (windowed_ ? 2 : 1) * (joined_ ? 2 : 1) * kContextPlaces;
   }
+  std::int32_t add_cell(std::int32_t batch, std::int64_t place, Kernel kernel);
   Cell cell_between(std::int64_t sequences, double low, double high, Kernel kernel);
   Overhang overhang_of(std::int64_t sequences, bool joined);
   DeviceTime time_of(const BatchShape& decodes, Kernel kernel, std::vector<KernelRow>* rows) const;

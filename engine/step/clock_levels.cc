@@ -58,9 +58,8 @@ void ClockLevels::reset(const StepContext& context, const ByPhase& scale,
 
 bool ClockLevels::choose(const Decodes& decodes, DecodeLine& line) {
   for (int i = 0; i < int(levels_.size()); ++i) {
-    const DecodeLine slower = levels_[std::size_t(i)]->table.decode_line(decodes);
-    if (longest_step(slower, decodes) > limit_) continue;
-    line = slower;
+    levels_[std::size_t(i)]->table.decode_line(decodes, line);
+    if (longest_step(line, decodes) > limit_) continue;
     line.clock_level = i;
     return true;
   }

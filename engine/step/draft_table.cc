@@ -45,7 +45,8 @@ void DraftTable::extend(const Decodes& decodes, DecodeLine& line) {
   Decodes own = decodes;
   own.context += later;
   own.longest += double(draft_->middle(0));
-  const DecodeLine draft = model_->decode_line(own);
+  DecodeLine draft;
+  model_->decode_line(own, draft);
   const double times = double(draft_->steps);
   const double above = draft.device(own.context, own.window) + draft.added - draft.least;
   line.context_end = std::min(line.context_end, draft.context_end - later);

@@ -17,6 +17,15 @@ using Part = TokenTable::Part;
 // Rows kept from run to run, some ten megabytes of them: what lengths and batches of a sweep share.
 constexpr std::size_t kMostRows = 100'000;
 
+// Whether decodes have products of their own besides those of all tokens, as in latent attention.
+bool has_decode_products(const ModelShard& shard) {
+  BatchShape decode;
+  decode.decode_sequences = 1;
+  OpList ops;
+  token_ops(shard, decode, ops);
+  return std::ranges::any_of(ops, [](const PlannedOp& op) { return op.grows == Grows::decodes; });
+}
+
 }  // namespace
 
 void StepTable::reset(const StepContext& context, const StepScale& scale,
@@ -50,7 +59,7 @@ void StepTable::reset(const StepContext& context, const StepScale& scale,
   adapters_.forget(context);
   batch_index_.clear();
   batches_.clear();
-  latent_ = context.shard.model->is_mla();
+  decode_products_ = has_decode_products(context.shard);
   exchanges_ = context.shard.expert_replicas > 1;
   inputs_ = std::move(inputs);
 }
@@ -63,7 +72,7 @@ void StepTable::add_batch(std::int64_t sequences) {
   batch.fixed.add(tokens_.at(Part::body, batch.rows));
   if (exchanges_) batch.fixed.add(tokens_.at(Part::decode_exchange, batch.rows));
   batch.fixed.add(tokens_.at(Part::head, tokens));
-  if (latent_) batch.fixed.add(tokens_.at(Part::absorb, batch.rows));
+  if (decode_products_) batch.fixed.add(tokens_.at(Part::absorb, batch.rows));
   const HostLine host =
       host_line({.launches = batch.fixed.launches + attention_.launches(),
                  .sequences = sequences,
@@ -80,20 +89,17 @@ void StepTable::add_batch(std::int64_t sequences) {
   attention_.add_batch(sequences);
 }
 
-DecodeLine StepTable::decode_line(const Decodes& decodes) {
-  DecodeLine line;
-  if (clock_varies_ && clocks_.choose(decodes, line)) return line;
-  return full_clock_line(decodes);
-}
-
-DecodeLine StepTable::full_clock_line(const Decodes& decodes) {
-  DecodeLine line;
+void StepTable::decode_line(const Decodes& decodes, DecodeLine& line) {
+  if (clock_varies_ && clocks_.choose(decodes, line)) return;
+  line.clock_level = -1;
   line.batch = batch_of(decodes.sequences);
   line.sequences = decodes.sequences;
   const DecodeBatch& batch = batches_[std::size_t(line.batch)];
   line.fixed = batch.fixed.time;
   line.added = batch.added;
   line.least = batch.least;
+  line.overhang = line.slope = line.window_slope = 0;
+  line.cell = line.window_cell = line.adapter_cell = -1;
   if (attention_.uneven()) {
     line.overhang = std::max(0.0, decodes.longest - decodes.context / double(decodes.sequences));
     line.fixed += attention_.overhang(line.batch, false).per_key.time * line.overhang;
@@ -123,8 +129,8 @@ DecodeLine StepTable::full_clock_line(const Decodes& decodes) {
   line.window_slope *= scale;
   line.added *= scale;
   line.least *= scale;
+  line.proposing = line.proposing_slope = line.proposing_window_slope = 0;
   if (verification_.draft != nullptr) draft_.extend(decodes, line);
-  return line;
 }
 
 void StepTable::count_decode(const DecodeLine& line, double steps, double context_sum,
@@ -137,7 +143,9 @@ void StepTable::count_decode(const DecodeLine& line, double steps, double contex
   }
   constexpr Phase phase = Phase::decode;
   batches_[std::size_t(line.batch)].steps += steps;
-  attention_.use_overhang(line.batch, false, phase, steps * line.overhang);
+  if (line.overhang > 0) {
+    attention_.use_overhang(line.batch, false, phase, steps * line.overhang);
+  }
   if (line.cell >= 0) attention_.use(line.cell, phase, steps, context_sum);
   if (line.window_cell >= 0) attention_.use(line.window_cell, phase, steps, window_sum);
   if (line.adapter_cell >= 0) adapters_.use(line.adapter_cell, phase, steps);
@@ -187,7 +195,7 @@ void StepTable::run_prompts(const BatchShape& batch, Phase phase, KernelSums& ke
 
 void StepTable::run_attention(const BatchShape& batch, Phase phase, KernelSums& kernels) {
   if (batch.decode_sequences == 0) return run_prompts(batch, phase, kernels);
-  if (latent_) kernels.add(tokens_.use(Part::absorb, batch.decode_tokens(), phase));
+  if (decode_products_) kernels.add(tokens_.use(Part::absorb, batch.decode_tokens(), phase));
   if (!context_->shard.overlapped_attention) {
     run_decodes(batch, phase, kernels);
     return run_prompts(batch, phase, kernels);
@@ -255,7 +263,7 @@ void StepTable::count_decode_tokens() {
     if (exchanges_) tokens_.use(Part::decode_exchange, batch.rows, phase, batch.steps);
     tokens_.use(Part::head, std::int64_t(sequences) * verification_.queries, phase, batch.steps);
     decode_sums_.sequence_steps += double(sequences) * batch.steps;
-    if (latent_) tokens_.use(Part::absorb, batch.rows, phase, batch.steps);
+    if (decode_products_) tokens_.use(Part::absorb, batch.rows, phase, batch.steps);
     gaps_[std::size_t(phase)] += batch.gap * batch.steps;
     launches_[std::size_t(phase)] += (batch.fixed.launches + attention_.launches()) * batch.steps;
   }

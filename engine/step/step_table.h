@@ -59,7 +59,10 @@ struct DecodeLine {
     return fixed + slope * context + window_slope * window;
   }
   double step(double context, double window) const {
-    const double busy = device(context, window) + added;
+    return after_proposals(device(context, window) + added, context, window);
+  }
+  // The same, where the device's and the host's time of a step are known.
+  double after_proposals(double busy, double context, double window) const {
     return (busy > least ? busy : least) +
            (proposing + proposing_slope * context + proposing_window_slope * window);
   }
@@ -96,7 +99,8 @@ class StepTable {
   void reset(const StepContext& context, const StepScale& scale = kAsPredicted,
              const Verification& verification = {}, const ClockChoice& clock = {});
 
-  DecodeLine decode_line(const Decodes& decodes);
+  // Says all of `line` anew.
+  void decode_line(const Decodes& decodes, DecodeLine& line);
   // Unequal contexts take longer than equal ones.
   bool uneven() const { return attention_.uneven(); }
   // Counts `steps` steps on a line: the sums over them of context, window and time.
@@ -145,7 +149,6 @@ class StepTable {
     return batch_index_[place];
   }
   void add_batch(std::int64_t sequences);
-  DecodeLine full_clock_line(const Decodes& decodes);
   double run_step(const BatchShape& batch);
   double run_verification(const BatchShape& batch);
   // Tokens of a step that go to clients.
@@ -169,7 +172,7 @@ class StepTable {
   TokenTable tokens_;
   AttentionTable attention_;
   AdapterTable adapters_;
-  bool latent_ = false, exchanges_ = false;
+  bool decode_products_ = false, exchanges_ = false;
   std::vector<std::int32_t> batch_index_;  // by sequences; -1: not yet
   std::vector<DecodeBatch> batches_;       // numbered as in attention_
   Breakdown prompt_rows_;                  // of prompt attention that is in no table

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/model/mixers/mixer.h"
 #include "engine/model/passes.h"
 #include "engine/training/adapters.h"
 #include "engine/training/context_ops.h"
@@ -22,6 +23,7 @@ class LayerBytes {
       : shard_(shard),
         model_(*shard.model),
         train_(train),
+        widths_(mean_widths(shard)),
         split_(train.sequence_parallel ? double(shard.parallel.tp) : 1) {}
 
   double stream() const { return double(model_.hidden) / split_ * kActivationBytes; }
@@ -32,16 +34,9 @@ class LayerBytes {
   // A 32-bit number per head, which attention that is computed again does without.
   double statistics() const { return 4 * double(shard_.heads); }
 
-  double key_bytes() const {
-    if (model_.is_mla()) {
-      return double(shard_.heads) * (key_width() + double(model_.mla.value_dim)) * kActivationBytes;
-    }
-    return double(2 * shard_.kv_heads * model_.head_dim) * kActivationBytes;
-  }
+  double key_bytes() const { return widths_.keys * kActivationBytes; }
 
  private:
-  double key_width() const { return double(model_.mla.nope_dim + model_.mla.rope_dim); }
-
   // The input of a product: nothing where its weights are frozen and no adapter stands beside it.
   double product_input(double values, OpName product, Dtype format) const {
     if (train_.has_adapters() && !has_adapter(product, train_.lora_targets)) return 0;
@@ -53,23 +48,12 @@ class LayerBytes {
 
   double attention() const {
     double kept = dense_input(double(model_.hidden) / split_, OpName::qkv) + statistics();
-    double output =
-        double(shard_.heads) * double(model_.is_mla() ? model_.mla.value_dim : model_.head_dim);
-    if (model_.is_mla()) {
-      kept += double(shard_.heads) * key_width() * kActivationBytes + key_bytes();
-      kept += dense_input(double(model_.mla.q_rank + model_.mla.kv_rank), OpName::q_up);
-      kept += double(model_.mla.rope_dim) * kActivationBytes;
-    } else {
-      const double query = double(shard_.heads * model_.head_dim) * kActivationBytes;
-      // A rotation in several kernels keeps its operands twice over (PyTorch 2.11, eager).
-      const double rotated = train_.fused ? 0 : query + key_bytes();
-      kept += query + key_bytes() + rotated;
-      if (!train_.fused) kept += output * kActivationBytes;
-    }
-    kept += output * kActivationBytes;
+    kept += (widths_.query + widths_.keys + widths_.positions + widths_.output) * kActivationBytes;
+    kept += dense_input(widths_.compressed, OpName::q_up);
+    if (!train_.fused) kept += widths_.unfused * kActivationBytes;
     // In 16 bits what attention keeps is what the product needs.
     if (bytes_of(shard_.dense.activations) < kActivationBytes) {
-      kept += dense_input(output, OpName::attention_out);
+      kept += dense_input(widths_.output, OpName::attention_out);
     }
     return kept;
   }
@@ -105,6 +89,7 @@ class LayerBytes {
   const ModelShard& shard_;
   const ModelSpec& model_;
   const TrainSettings& train_;
+  MixerWidths widths_;
   double split_;  // devices that the residual stream is split over
 };
 

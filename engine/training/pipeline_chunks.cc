@@ -1,135 +1,118 @@
 #include "engine/training/pipeline_chunks.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
-#include <memory>
+#include <limits>
 #include <vector>
 
-#include "engine/base/check.h"
+#include "engine/training/pipeline_waves.h"
 
 namespace engine {
 namespace {
 
 // Passes of a stage are numbered by kind in the order in which it does them. A pass waits for the one of the same number
 // on the neighbouring stage; at the ends of the pipeline, where data goes round, for the one that lies as many numbers
-// before as there are stages.
+// before as there are stages. In round k, a stage does its k-th backward pass after the forward pass that its order puts
+// before it. In wave w, stage s does round w + s: then each pass waits for what a neighbour did in the wave before.
 class Chunks {
  public:
   explicit Chunks(const Pipeline& pipeline)
-      : stages_count_(pipeline.stages),
+      : pipeline_(pipeline),
+        stages_(pipeline.stages),
         chunks_(pipeline.chunks_per_stage()),
         passes_(chunks_ * pipeline.micro_batches),
+        lead_(2 * (stages_ - 1) + (chunks_ - 1) * stages_),
         send_(pipeline.send.value) {
-    const std::size_t stages = std::size_t(pipeline.stages), chunks = std::size_t(chunks_);
-    stages_.resize(stages);
-    forward_time_.resize(stages * chunks);
-    backward_time_.resize(stages * chunks);
-    for (std::size_t s = 0; s < stages; ++s) {
-      stages_[s].held = passes_held(pipeline, std::int64_t(s));
-      for (std::size_t c = 0; c < chunks; ++c) {
-        const ChunkTime& time = pipeline.chunks[c * stages + s];
-        forward_time_[s * chunks + c] = time.forward.value;
-        // Backward passes come in the opposite order of chunks.
-        backward_time_[s * chunks + chunks - 1 - c] = time.backward.value + time.weights.value;
-      }
+    const std::size_t size = std::size_t(stages_) + 1;
+    for (std::vector<double>* values : {&forward_end_, &forward_end_before_, &backward_end_,
+                                        &backward_end_before_, &forward_time_, &backward_time_}) {
+      values->assign(size, 0);
     }
-    forward_end_.reset(new double[stages * std::size_t(passes_)]);
-    backward_end_.reset(new double[stages * std::size_t(passes_)]);
+    free_.assign(std::size_t(stages_), 0);
   }
 
   double run() {
-    bool moved = true;
-    while (moved) {
-      moved = false;
-      for (std::int64_t s = 0; s < stages_count_; ++s) moved = run_stage(s) || moved;
-      // Gradients come from the other side.
-      for (std::int64_t s = stages_count_; s-- > 0;) moved = run_stage(s) || moved;
+    const std::int64_t group = stages_ * chunks_;
+    // From wave 0 to this one, all stages do both passes.
+    const std::int64_t last_full = passes_ - 1 - lead_;
+    std::vector<double> before;
+    for (std::int64_t wave = -lead_; wave < passes_; ++wave) {
+      if (wave >= 0 && wave % group == 0 && wave <= last_full) {
+        double passed = 0;
+        if (stands_as(before, times_, passed)) {
+          const std::int64_t times = (last_full + 1 - wave) / group;
+          move_on(times_, double(times) * passed);
+          wave += times * group;
+        }
+        remember(times_, before);
+      }
+      do_forward(wave);
+      do_backward(wave);
     }
-    double end = 0;
-    for (const Stage& stage : stages_) {
-      check(stage.backward.done == passes_, "a pipeline's order leads to its end");
-      end = std::max(end, stage.free);
-    }
-    return end;
+    return *std::max_element(free_.begin(), free_.end());
   }
 
  private:
-  // Passes of one kind: which is next, and of which chunk: as many of one as there are stages, then of the next.
-  struct Progress {
-    std::int64_t done = 0;
-    std::int64_t of_chunk = 0;
-    std::int64_t chunk = 0;
+  static constexpr double kNothing = -std::numeric_limits<double>::infinity();
 
-    void advance(std::int64_t stages, std::int64_t chunks) {
-      ++done;
-      if (++of_chunk < stages) return;
-      of_chunk = 0;
-      if (++chunk == chunks) chunk = 0;
-    }
-  };
-  struct Stage {
-    Progress forward, backward;
-    std::int64_t held = 0;  // forward passes whose backward pass may wait
-    double free = 0;
-  };
-
-  bool run_stage(std::int64_t s) {
-    Stage& stage = stages_[std::size_t(s)];
-    bool moved = false;
-    while (true) {
-      if (stage.forward.done < std::min(stage.held + stage.backward.done, passes_)) {
-        if (!forward(s, stage)) return moved;
-      } else {
-        if (stage.backward.done == passes_ || !backward(s, stage)) return moved;
-      }
-      moved = true;
-    }
-  }
-  bool forward(std::int64_t s, Stage& stage) {
-    const Progress at = stage.forward;
-    double ready = 0;
-    if (s > 0) {
-      if (stages_[std::size_t(s - 1)].forward.done <= at.done) return false;
-      ready = forward_end_[place(s - 1, at.done)] + send_;
-    } else if (at.chunk > 0) {
-      if (stages_.back().forward.done <= at.done - stages_count_) return false;
-      ready = forward_end_[place(stages_count_ - 1, at.done - stages_count_)] + send_;
-    }
-    stage.free = std::max(stage.free, ready) + forward_time_[std::size_t(s * chunks_ + at.chunk)];
-    forward_end_[place(s, at.done)] = stage.free;
-    stage.forward.advance(stages_count_, chunks_);
-    return true;
-  }
-  bool backward(std::int64_t s, Stage& stage) {
-    const Progress at = stage.backward;
-    double ready = 0;
-    if (s + 1 < stages_count_) {
-      if (stages_[std::size_t(s + 1)].backward.done <= at.done) return false;
-      ready = backward_end_[place(s + 1, at.done)] + send_;
-    } else if (at.chunk > 0) {
-      if (stages_.front().backward.done <= at.done - stages_count_) return false;
-      ready = backward_end_[place(0, at.done - stages_count_)] + send_;
-    } else {
-      // The last chunk of all: its gradients start where its forward pass ended.
-      const std::int64_t number = at.done + (chunks_ - 1) * stages_count_;
-      if (stage.forward.done <= number) return false;
-      ready = forward_end_[place(s, number)];
-    }
-    stage.free = std::max(stage.free, ready) + backward_time_[std::size_t(s * chunks_ + at.chunk)];
-    backward_end_[place(s, at.done)] = stage.free;
-    stage.backward.advance(stages_count_, chunks_);
-    return true;
-  }
-  std::size_t place(std::int64_t s, std::int64_t number) const {
-    return std::size_t(s * passes_ + number);
+  // The chunk that a stage's n-th pass of a kind is of: as many passes of one as there are stages, then of the next.
+  std::int64_t chunk_of(std::int64_t number) const { return number / stages_ % chunks_; }
+  const ChunkTime& chunk_time(std::int64_t stage, std::int64_t chunk) const {
+    return pipeline_.chunks[std::size_t(chunk * stages_ + stage)];
   }
 
-  std::int64_t stages_count_, chunks_, passes_;
+  // Stage s has place s + 1; what comes round from the last stage lies before the first.
+  void do_forward(std::int64_t wave) {
+    // Stage s does forward pass `first` - s: one stage begins with another chunk.
+    const std::int64_t first = wave + lead_;
+    const std::int64_t from = std::max<std::int64_t>(0, first - passes_ + 1);
+    const std::int64_t upto = std::min(stages_, first + 1);
+    if (from >= upto) return;
+    const std::int64_t changing = first % stages_;
+    if (changing < upto) {
+      forward_time_[std::size_t(changing + 1)] =
+          chunk_time(changing, chunk_of(first - changing)).forward.value;
+    }
+    forward_end_.swap(forward_end_before_);
+    forward_end_before_[0] = chunk_of(first) > 0 ? forward_end_before_.back() : kNothing;
+    do_passes({.free = free_.data(),
+               .end = forward_end_.data() + 1,
+               .awaited = forward_end_before_.data(),
+               .time = forward_time_.data() + 1},
+              send_, {from, upto});
+  }
+
+  // Stage s has place s; what comes round from the first stage lies after the last.
+  void do_backward(std::int64_t wave) {
+    const std::int64_t from = std::max<std::int64_t>(0, -wave);
+    const std::int64_t upto = std::min(stages_, passes_ - wave);
+    if (from >= upto) return;
+    const std::int64_t changing = ((-wave) % stages_ + stages_) % stages_;
+    if (changing >= from && changing < upto) {
+      // Backward passes come in the opposite order of chunks. Nothing is put off.
+      const ChunkTime& time = chunk_time(changing, chunks_ - 1 - chunk_of(wave + changing));
+      backward_time_[std::size_t(changing)] = time.backward.value + time.weights.value;
+    }
+    backward_end_.swap(backward_end_before_);
+    backward_end_before_.back() =
+        chunk_of(wave + stages_ - 1) > 0 ? backward_end_before_[0] : kNothing;
+    do_passes({.free = free_.data(),
+               .end = backward_end_.data(),
+               .awaited = backward_end_before_.data() + 1,
+               .time = backward_time_.data()},
+              send_, {from, upto});
+  }
+
+  const Pipeline& pipeline_;
+  std::int64_t stages_, chunks_, passes_;
+  std::int64_t lead_;  // forward passes of the first stage before its first backward pass
   double send_;
-  std::vector<Stage> stages_;
-  std::vector<double> forward_time_, backward_time_;  // of a stage's chunks, in its order
-  std::unique_ptr<double[]> forward_end_,
-      backward_end_;  // of a stage's passes, as far as they are done
+  std::vector<double> free_;  // when a stage has done what it began
+  // Of this wave and of the one before.
+  std::vector<double> forward_end_, forward_end_before_, backward_end_, backward_end_before_;
+  std::vector<double> forward_time_, backward_time_;  // of the chunks that stages are at
+  std::array<std::vector<double>*, 3> times_{&free_, &forward_end_, &backward_end_};
 };
 
 }  // namespace

@@ -1,9 +1,12 @@
 #include "engine/training/pipeline_rounds.h"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <cstddef>
+#include <limits>
 #include <vector>
+
+#include "engine/training/pipeline_waves.h"
 
 namespace engine {
 namespace {
@@ -30,132 +33,127 @@ std::int64_t stages_of_slowest_loop(const Pipeline& pipeline) {
   return stages;
 }
 
+// In wave w, stage s does its round (w + s) / 2, if that is a whole number: then each pass waits for what a neighbour did
+// in the wave before, and even stages take turns with odd ones.
 class Rounds {
  public:
   explicit Rounds(const Pipeline& pipeline)
       : pipeline_(pipeline),
-        send_(pipeline.send.value),
+        stages_(pipeline.stages),
         micro_batches_(pipeline.micro_batches),
+        send_(pipeline.send.value),
         puts_off_weights_(pipeline.schedule == Schedule::zero_bubble) {
-    const std::size_t stages = pipeline.chunks.size();
-    for (std::size_t s = 0; s < stages; ++s) {
-      const ChunkTime& chunk = pipeline.chunks[s];
-      stages_.push_back({.forward = chunk.forward.value,
-                         .backward = chunk.backward.value,
-                         .weights = chunk.weights.value,
-                         .ahead = passes_held(pipeline, std::int64_t(s)) - 1});
+    const std::size_t size = std::size_t(stages_ / 2 + 2);
+    for (const std::int64_t odd : {0, 1}) {
+      Half& half = halves_[std::size_t(odd)];
+      for (std::vector<double>* times : {&half.forward, &half.backward, &half.weights}) {
+        times->assign(size, 0);
+      }
+      // From beyond the ends nothing comes.
+      for (std::vector<double>* times : {&half.free, &half.forward_end, &half.backward_end}) {
+        times->assign(size, kNothing);
+      }
+      for (std::int64_t s = odd; s < stages_; s += 2) {
+        const ChunkTime& chunk = pipeline.chunks[std::size_t(s)];
+        const std::size_t place = std::size_t(s / 2 + odd);
+        half.free[place] = 0;
+        half.forward[place] = chunk.forward.value;
+        half.backward[place] = chunk.backward.value;
+        half.weights[place] = chunk.weights.value;
+      }
     }
-    while (window_ < stages_[0].ahead + 2) window_ *= 2;
-    sent_.assign(stages * std::size_t(window_), 0);
   }
 
   double run() {
     const std::int64_t cycle = stages_of_slowest_loop(pipeline_);
     // Before, some stages have no gradients of weights to follow up; after, some run out of forward passes.
-    const std::int64_t first_like = puts_off_weights_ ? std::int64_t(stages_.size()) : 0;
-    const std::int64_t last_like = micro_batches_ - 1 - stages_[0].ahead;
-    std::vector<double> history;
-    bool skipped = false;
-    for (std::int64_t round = 0; round < micro_batches_; ++round) {
-      do_round(round);
-      if (skipped || round < first_like || round >= last_like) continue;
-      const std::int64_t known = round - first_like;
-      double passed = 0;
-      std::int64_t rounds = 0;
-      for (const std::int64_t back : {std::int64_t{1}, cycle}) {
-        if (rounds == 0 && back <= known && repeats(history, (known - back) % cycle, passed)) {
-          rounds = back;
+    const std::int64_t first_like = puts_off_weights_ ? (stages_ + 1) / 2 : 0;
+    const std::int64_t last_like = micro_batches_ - stages_;
+    std::vector<std::vector<double>> history(std::size_t(cycle), std::vector<double>{});
+    for (std::int64_t step = 1 - stages_; step < micro_batches_; ++step) {
+      if (step >= first_like && step < last_like) {
+        for (const std::int64_t back : {std::int64_t{1}, cycle}) {
+          double passed = 0;
+          if (step - first_like < back) continue;
+          if (!stands_as(history[std::size_t((step - back) % cycle)], times_, passed)) continue;
+          const std::int64_t times = (last_like - step) / back;
+          move_on(times_, double(times) * passed);
+          step += times * back;
         }
+        remember(times_, history[std::size_t(step % cycle)]);
       }
-      if (rounds == 0) {
-        remember(history, known % cycle);
-        continue;
-      }
-      skipped = true;
-      const std::int64_t times = (last_like - round) / rounds;
-      skip(times * rounds, double(times) * passed);
-      round += times * rounds;
+      do_wave(2 * step);
+      do_wave(2 * step + 1);
     }
+    return end();
+  }
+
+ private:
+  static constexpr double kNothing = -std::numeric_limits<double>::infinity();
+
+  // The even stages or the odd ones. Stage s has place s / 2, and one more where it is odd.
+  struct Half {
+    std::vector<double> free;  // when a stage has done what it began
+    std::vector<double> forward_end, backward_end;
+    std::vector<double> forward, backward, weights;
+  };
+
+  // Places of the stages from `first` to `last` that this wave is about.
+  WaveRange places(std::int64_t first, std::int64_t last, std::int64_t odd) const {
+    first = std::max(first, std::int64_t{0});
+    last = std::min(last, stages_ - 1);
+    if (first > last) return {};
+    return {(first + 1 - odd) / 2 + odd, (last - odd + 2) / 2 + odd};
+  }
+
+  void do_wave(std::int64_t wave) {
+    const std::int64_t odd = wave & 1;
+    Half& half = halves_[std::size_t(odd)];
+    const Half& other = halves_[std::size_t(1 - odd)];
+    // A stage does one forward pass more ahead of its backward passes for every stage that follows it.
+    const WaveRange forward =
+        places(wave - 2 * (micro_batches_ - stages_), wave + 2 * (stages_ - 1), odd);
+    const WaveRange backward = places(-wave, 2 * (micro_batches_ - 1) - wave, odd);
+    if (puts_off_weights_) {
+      // The gradients of weights follow as many backward passes late as there are stages before this one: so late
+      // that earlier stages get their gradients sooner, and so early that no more activations are held.
+      const WaveRange weights = places(0, wave - 1, odd);
+      const std::int64_t upto = std::min(weights.upto, backward.upto);
+      for (std::int64_t i = std::max(weights.from, backward.from); i < upto; ++i) {
+        half.free[std::size_t(i)] += half.weights[std::size_t(i)];
+      }
+    }
+    do_passes({.free = half.free.data(),
+               .end = half.forward_end.data(),
+               .awaited = other.forward_end.data() - odd,
+               .time = half.forward.data()},
+              send_, forward);
+    do_passes({.free = half.free.data(),
+               .end = half.backward_end.data(),
+               .awaited = other.backward_end.data() + 1 - odd,
+               .time = half.backward.data()},
+              send_, backward);
+  }
+
+  double end() const {
     double end = 0;
-    for (std::size_t s = 0; s < stages_.size(); ++s) {
-      const double left = double(std::min(std::int64_t(s) + 1, micro_batches_));
-      end = std::max(end, stages_[s].free + (puts_off_weights_ ? left * stages_[s].weights : 0));
+    for (std::int64_t s = 0; s < stages_; ++s) {
+      const Half& half = halves_[std::size_t(s & 1)];
+      const std::size_t place = std::size_t(s / 2 + (s & 1));
+      const double left = double(std::min(s + 1, micro_batches_));
+      end = std::max(end, half.free[place] + (puts_off_weights_ ? left * half.weights[place] : 0));
     }
     return end;
   }
 
- private:
-  struct Stage {
-    double forward = 0, backward = 0, weights = 0;
-    std::int64_t ahead = 0;  // forward passes before the first backward pass
-    std::int64_t begun = 0;  // forward passes
-    double free = 0;         // when it has done what it has begun
-    double sent = 0;         // when its last forward pass ended
-  };
-
-  void do_round(std::int64_t round) {
-    for (std::size_t s = 0; s < stages_.size(); ++s) {
-      Stage& stage = stages_[s];
-      // The gradients of weights follow as many backward passes late as there are stages before this one: so late
-      // that earlier stages get their gradients sooner, and so early that no more activations are held.
-      if (puts_off_weights_ && round > std::int64_t(s)) stage.free += stage.weights;
-      const std::int64_t upto = std::min(stage.ahead + round + 1, micro_batches_);
-      for (; stage.begun < upto; ++stage.begun) {
-        const double arrives = s == 0 ? 0 : sent_at(s - 1, stage.begun) + send_;
-        stage.sent = stage.free = std::max(stage.free, arrives) + stage.forward;
-        sent_at(s, stage.begun) = stage.sent;
-      }
-    }
-    double gradient = 0;
-    for (std::size_t s = stages_.size(); s-- > 0;) {
-      Stage& stage = stages_[s];
-      stage.free = std::max(stage.free, gradient) + stage.backward;
-      gradient = stage.free + send_;
-    }
-  }
-
-  // How all stages stand: what follows depends on nothing else.
-  void remember(std::vector<double>& history, std::int64_t place) const {
-    const std::size_t size = 2 * stages_.size();
-    history.resize(std::max(history.size(), std::size_t(place + 1) * size));
-    double* at = &history[std::size_t(place) * size];
-    for (const Stage& stage : stages_) {
-      *at++ = stage.free;
-      *at++ = stage.sent;
-    }
-  }
-  // Whether all stages stand as they stood then, `passed` later.
-  bool repeats(const std::vector<double>& history, std::int64_t place, double& passed) const {
-    const double* at = &history[std::size_t(place) * 2 * stages_.size()];
-    passed = stages_[0].free - at[0];
-    const double tolerance = 1e-12 * stages_[0].free;
-    for (const Stage& stage : stages_) {
-      if (std::abs(stage.free - at[0] - passed) > tolerance) return false;
-      if (std::abs(stage.sent - at[1] - passed) > tolerance) return false;
-      at += 2;
-    }
-    return true;
-  }
-  void skip(std::int64_t rounds, double passed) {
-    for (std::size_t s = 0; s < stages_.size(); ++s) {
-      Stage& stage = stages_[s];
-      stage.free += passed;
-      stage.sent += passed;
-      stage.begun += rounds;
-      sent_at(s, stage.begun - 1) = stage.sent;
-    }
-  }
-  double& sent_at(std::size_t s, std::int64_t number) {
-    return sent_[s * std::size_t(window_) + std::size_t(number & (window_ - 1))];
-  }
-
   const Pipeline& pipeline_;
+  std::int64_t stages_, micro_batches_;
   double send_;
-  std::int64_t micro_batches_;
   bool puts_off_weights_;
-  std::int64_t window_ = 2;
-  std::vector<Stage> stages_;
-  std::vector<double> sent_;  // ends of each stage's last forward passes
+  std::array<Half, 2> halves_;
+  std::array<std::vector<double>*, 6> times_{&halves_[0].free,         &halves_[0].forward_end,
+                                             &halves_[0].backward_end, &halves_[1].free,
+                                             &halves_[1].forward_end,  &halves_[1].backward_end};
 };
 
 }  // namespace

@@ -167,8 +167,8 @@ PipelineTime pipeline_time(const Pipeline& pipeline) {
 double work_of(const Pipeline& pipeline) {
   const double passes = 2 * double(pipeline.chunks.size()) * double(pipeline.micro_batches);
   if (pipeline.stages == 1 || pipeline.schedule == Schedule::gpipe) return 1;
-  // Every pass of several chunks is kept, eight bytes each; of one chunk most are skipped.
-  return pipeline.schedule == Schedule::interleaved ? 2 * passes : 0.1 * passes;
+  // A pass is a maximum and two sums; of long pipelines most are skipped.
+  return 0.1 * passes;
 }
 
 std::int64_t passes_held(const Pipeline& pipeline, std::int64_t stage) {

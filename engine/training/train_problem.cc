@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "engine/model/mixers/mixer.h"
+
 namespace engine {
 namespace {
 
@@ -47,18 +49,17 @@ Problem pipeline_problem(const ModelSpec& model, const Parallelism& parallel,
 
 Problem heads_problem(const ModelSpec& model, const Parallelism& parallel) {
   const std::int64_t ways = parallel.tp * parallel.cp;
-  const std::int64_t keys = std::max<std::int64_t>(1, model.kv_heads / parallel.tp);
-  const char* what = nullptr;
-  if (model.heads % ways != 0) {
-    what = "heads";
-  } else if (!model.is_mla() && keys % parallel.cp != 0 && parallel.cp % keys != 0) {
-    what = "kv_heads";
+  const LayerCounts layers = layer_counts(model);
+  for (const Mixer* mixer : kMixers) {
+    if (mixer->layers(model, layers) == 0) continue;
+    if (const auto problem = mixer->indivisible(model, ways)) {
+      return refused(
+          fmt::format("model.{} {} cannot be split {} ways (parallel.tp x parallel.cp, which "
+                      "train.context: all_to_all splits heads over)",
+                      problem->field, problem->count, ways));
+    }
   }
-  if (what == nullptr) return std::nullopt;
-  return refused(
-      fmt::format("model.{} {} cannot be split {} ways (parallel.tp x parallel.cp, which "
-                  "train.context: all_to_all splits heads over)",
-                  what, what[0] == 'h' ? model.heads : model.kv_heads, ways));
+  return std::nullopt;
 }
 
 Problem context_problem(const ModelSpec& model, const Parallelism& parallel,

@@ -1,362 +1,85 @@
-// One file (and those it includes) to a sweep. Every mistake is collected; nothing is thrown.
+// One file (and those it includes) to a sweep.
 #include <algorithm>
-#include <map>
-#include <memory>
-#include <span>
-#include <tuple>
 #include <utility>
 
-#include "sweep/input/utf8.h"
 #include "sweep/language/load_resources.h"
-#include "sweep/language/load_spec.h"
-#include "sweep/language/read_fields.h"
 #include "sweep/language/read_value.h"
 #include "sweep/language/space_reader.h"
-#include "sweep/language/suggest.h"
-#include "sweep/language/sweep_spec.h"
+#include "sweep/language/sweep_reader.h"
 #include "sweep/language/write_yaml.h"
 #include "sweep/language/yaml_file.h"
-#include "sweep/space/space_parts.h"
 #include "sweep/space/text_code.h"
 
 namespace sweep {
-namespace {
 
-using engine::Location;
-using engine::Mistake;
-
-const std::vector<std::string> kTopKeys{"name",    "description", "include", "base",       "axes",
-                                        "require", "derive",      "seed",    "replicates", "limit"};
-
-// As one reads a file: from the top. Files stay in the order of their first mistake.
-std::vector<Mistake> in_order(std::vector<Mistake> mistakes) {
-  std::vector<std::string> files;
-  for (const Mistake& mistake : mistakes) {
-    if (std::find(files.begin(), files.end(), mistake.where.file) == files.end()) {
-      files.push_back(mistake.where.file);
-    }
-  }
-  const auto rank = [&](const Mistake& mistake) {
-    const auto file = std::find(files.begin(), files.end(), mistake.where.file) - files.begin();
-    return std::tuple(file, mistake.where.line, mistake.where.column);
-  };
-  std::stable_sort(mistakes.begin(), mistakes.end(),
-                   [&](const Mistake& a, const Mistake& b) { return rank(a) < rank(b); });
-  return mistakes;
+void SweepReader::start(engine::Result<Node> root) {
+  gather(std::move(root), file_name_);
+  read_base(last("seed"));
+  published_in_base_ = reading_.published.size();
+  load_calibrations(parts_.base, root_where_, reading_);
 }
 
-class SweepReader {
- public:
-  SweepReader(std::string file_name, const Library& library, InertAxes inert)
-      : inert_(inert),
-        file_name_(std::move(file_name)),
-        reading_(library.with(std::filesystem::path(file_name_).parent_path() / "specs")) {}
-
-  engine::Result<SweepSpec> run(engine::Result<Node> root) {
-    gather(std::move(root), file_name_);
-    const Node* seed = last("seed");
-    const Node* replicates = last("replicates");
-    const Node* limit = last("limit");
-    read_base(seed);
-    published_in_base_ = reading_.published.size();
-    load_calibrations(parts_.base, root_where_, reading_);
-    SpaceReader reader(parts_, std::uint64_t(parts_.base.seed), reading_);
-    parts_.root.kind = SpaceNode::Kind::product;
-    each("axes", [&](const Node& node) {
-      for (SpaceNode& child : reader.read_axes(node).children) {
-        parts_.root.children.push_back(std::move(child));
-      }
-    });
-    if (replicates != nullptr) {
-      const auto count = read_count(*replicates, "replicates", 1, reading_);
-      if (count && *count > kMostValues) {
-        reading_.mistake(replicates->where,
-                         "more than " + std::to_string(kMostValues) + " replicates", "");
-      } else if (count) {
-        parts_.root.children.push_back(reader.replicates(*count, *replicates));
-      }
+engine::Result<SweepSpec> SweepReader::run(engine::Result<Node> root) {
+  start(std::move(root));
+  const Node* replicates = last("replicates");
+  const Node* limit = last("limit");
+  SpaceReader reader(parts_, std::uint64_t(parts_.base.seed), reading_);
+  parts_.root.kind = SpaceNode::Kind::product;
+  each("axes", [&](const Node& node) {
+    for (SpaceNode& child : reader.read_axes(node).children) {
+      parts_.root.children.push_back(std::move(child));
     }
-    each("derive", [&](const Node& node) { reader.read_derivations(node); });
-    each("require", [&](const Node& node) { reader.read_requirements(node, true); });
-    reader.check_order();
-    take_published_formats();
-
-    std::string name = std::filesystem::path(file_name_).stem().string();
-    std::string description;
-    std::uint64_t most = kDefaultLimit;
-    if (const Node* node = last("name")) name = read_text(*node, "name", reading_).value_or("");
-    if (const Node* node = last("description")) {
-      description = read_text(*node, "description", reading_).value_or("");
-    }
-    if (limit != nullptr) {
-      if (const auto count = read_count(*limit, "limit", 1, reading_)) most = std::uint64_t(*count);
-    }
-    check_compared();
-    if (reading_.mistakes.empty()) check_whole();
-    if (reading_.mistakes.empty()) check_names(name);
-    if (reading_.mistakes.empty() && !complete(parts_)) {
-      reading_.mistake(root_where_, "the sweep has more than 2^64 positions",
-                       "shorten an axis, or draw from them with 'sample'");
-    }
-    if (reading_.mistakes.empty() && inert_ == InertAxes::refused) reader.check_inert();
-    if (!reading_.mistakes.empty()) return std::move(reading_.mistakes).finish_sorted(in_order);
-
-    const std::string body = space_yaml(parts_);
-    parts_.resources = reading_.resources;
-    SweepSpec spec{.space = Space(std::make_shared<const SpaceParts>(std::move(parts_)))};
-    spec.name = std::move(name);
-    spec.description = std::move(description);
-    spec.limit = most;
-    spec.resolved =
-        "# This sweep with every name looked up: reading it gives the same points.\nname: " +
-        yaml_scalar(spec.name) + "\n" +
-        (spec.description.empty() ? "" : "description: " + yaml_scalar(spec.description) + "\n") +
-        "limit: " + std::to_string(spec.limit) + "\n" + body;
-    spec.digest = text_digest(body);
-    spec.files = std::move(reading_.files);
-    spec.resources = std::move(reading_.resources);
-    return spec;
-  }
-
- private:
-  // Documents in the order they count: what a file includes comes before the file.
-  void gather(engine::Result<Node> root, const std::string& file) {
-    reading_.files.push_back(file);
-    if (!root) {
-      reading_.mistakes.add(root.mistakes());
-      return;
-    }
-    Node document = std::move(root).value();
-    reading_.count(document);
-    if (root_where_.file.empty()) root_where_ = document.where;
-    if (!document.is_map()) {
-      const std::string what = document.is_null()
-                                   ? "the file is empty"
-                                   : "a sweep is a map, not " + std::string(name_of(document.kind));
-      reading_.mistake(document.where, what, "start with 'base:' and 'axes:'");
-      return;
-    }
-    const std::string key = std::filesystem::path(file).lexically_normal().string();
-    reading_.open.push_back(key);
-    for (const NodeEntry& entry : document.entries) {
-      if (std::find(kTopKeys.begin(), kTopKeys.end(), entry.key.text) == kTopKeys.end()) {
-        unknown_key(entry.key);
-      }
-      if (entry.key.text == "include") include(entry.value);
-    }
-    reading_.open.pop_back();
-    documents_.push_back(std::make_unique<const Node>(std::move(document)));
-  }
-
-  void unknown_key(const Node& key) {
-    reading_.mistake(key.where, "unknown key '" + key.text + "'", [&] {
-      const std::vector<std::string> paths = all_paths();
-      if (std::find(paths.begin(), paths.end(), key.text) != paths.end()) {
-        return "'" + key.text + "' goes under 'base:' or, to be swept, under 'axes:'";
-      }
-      return suggestion(key.text, kTopKeys, "known keys");
-    });
-  }
-
-  void include(const Node& node) {
-    const std::span<const Node> files =
-        node.is_sequence() ? std::span(node.items) : std::span(&node, 1);
-    for (const Node& item : files) {
-      const auto name = read_text(item, "include", reading_);
-      if (!name) continue;
-      const std::filesystem::path file = relative_to(item.where, *name);
-      const std::string key = file.lexically_normal().string();
-      if (std::find(reading_.open.begin(), reading_.open.end(), key) != reading_.open.end()) {
-        reading_.mistake(item.where, "'" + *name + "' includes itself",
-                         "break the circle of includes");
-        continue;
-      }
-      std::error_code error;
-      if (!std::filesystem::is_regular_file(file, error)) {
-        reading_.mistake(item.where, "include: there is no file '" + *name + "'",
-                         [&] { return similar_file_hint(file); });
-        continue;
-      }
-      if (!reading_.may_read(item.where)) return;
-      gather(read_yaml_file(file, reading_.limits), file.string());
+  });
+  if (replicates != nullptr) {
+    const auto count = read_count(*replicates, "replicates", 1, reading_);
+    if (count && *count > kMostValues) {
+      reading_.mistake(replicates->where,
+                       "more than " + std::to_string(kMostValues) + " replicates", "");
+    } else if (count) {
+      parts_.root.children.push_back(reader.replicates(*count, *replicates));
     }
   }
+  each("derive", [&](const Node& node) { reader.read_derivations(node); });
+  each("require", [&](const Node& node) { reader.read_requirements(node, true); });
+  reader.check_order();
+  take_published_formats();
 
-  // What the last document that has the key says: a file overrides what it includes.
-  const Node* last(std::string_view key) const {
-    for (auto it = documents_.rbegin(); it != documents_.rend(); ++it) {
-      if (const Node* node = (*it)->find(key)) return node;
-    }
-    return nullptr;
+  std::string name = std::filesystem::path(file_name_).stem().string();
+  std::string description;
+  std::uint64_t most = kDefaultLimit;
+  if (const Node* node = last("name")) name = read_text(*node, "name", reading_).value_or("");
+  if (const Node* node = last("description")) {
+    description = read_text(*node, "description", reading_).value_or("");
   }
-  template <class Visit>
-  void each(std::string_view key, Visit&& visit) {
-    for (const auto& document : documents_) {
-      if (const Node* node = document->find(key)) visit(*node);
-    }
+  if (limit != nullptr) {
+    if (const auto count = read_count(*limit, "limit", 1, reading_)) most = std::uint64_t(*count);
   }
-
-  void read_base(const Node* seed) {
-    const engine::LeafTable& table = engine::leaf_table();
-    Location seed_in_base;
-    each("base", [&](const Node& node) {
-      if (node.is_null()) return;
-      if (!node.is_map()) {
-        reading_.mistake(node.where, "base is " + std::string(name_of(node.kind)) + ", not a map",
-                         "write one field a line, as in 'task: step'");
-        return;
-      }
-      for (const Assignment& assignment : read_fields(node, {}, reading_)) {
-        if (assignment.path == "seed") seed_in_base = assignment.where;
-        base_paths_.push_back(assignment.path);
-        for (const Edit& edit : assignment.edits) take_into_base(edit);
-      }
-    });
-    if (seed != nullptr) {
-      if (seed_in_base.line > 0) {
-        reading_.mistake(
-            seed->where, "the seed is set twice",
-            "it is already set in 'base', on line " + std::to_string(seed_in_base.line));
-      }
-      const int leaf = table.find_leaf("seed");
-      if (const auto value = read_value(table.leaves[std::size_t(leaf)], *seed, "seed", reading_)) {
-        apply({leaf, *value}, parts_.base);
-      }
-    }
-    for (const engine::Section& section : table.sections) {
-      if (!engine::of_role(table.leaves[section.first_leaf])) {
-        engine::complete_section(parts_.base, section);
-      }
-    }
+  check_compared();
+  if (reading_.mistakes.empty()) check_whole();
+  if (reading_.mistakes.empty()) check_names(name);
+  if (reading_.mistakes.empty() && !complete(parts_)) {
+    reading_.mistake(root_where_, "the sweep has more than 2^64 positions",
+                     "shorten an axis, or draw from them with 'sample'");
   }
+  if (reading_.mistakes.empty() && inert_ == InertAxes::refused) reader.check_inert();
+  if (!reading_.mistakes.empty()) return mistakes();
 
-  // What is said of a role waits until its point is known; that anything is said makes the role be there.
-  void take_into_base(const Edit& edit) {
-    const std::vector<engine::Leaf>& leaves = engine::leaf_table().leaves;
-    const int presence = leaves[std::size_t(edit.leaf)].presence;
-    if (presence < 0) {
-      apply(edit, parts_.base);
-      return;
-    }
-    if (!states(leaves[std::size_t(presence)].path)) {
-      apply({presence, true}, parts_.base);
-    }
-    std::erase_if(parts_.stated_of_roles, [&](const Edit& old) { return old.leaf == edit.leaf; });
-    parts_.stated_of_roles.push_back(edit);
-  }
-
-  // Whether the sweep says something about a path, in the base, on an axis or by derivation.
-  bool states(std::string_view path) const {
-    const auto covers = [path](std::string_view said) {
-      return said == path || path.starts_with(std::string(said) + ".");
-    };
-    return std::ranges::any_of(base_paths_, covers) ||
-           std::ranges::any_of(parts_.axes, [&](const Axis& axis) { return covers(axis.path); }) ||
-           std::ranges::any_of(parts_.derivations, [&](const Derivation& derivation) {
-             return covers(engine::leaf_table().leaves[std::size_t(derivation.leaf)].path);
-           });
-  }
-
-  // Number formats that a model's config.json states count where the sweep itself states none.
-  void take_published_formats() {
-    const bool matrices = states("quant.weights") || states("quant.activations") ||
-                          states("quant.group") || states("quant.scope");
-    engine::Quantization& quant = parts_.base.quant;
-    for (std::size_t i = 0; i < reading_.published.size(); ++i) {
-      const PublishedFormats& published = reading_.published[i];
-      const HfQuantization& formats = published.formats;
-      if (formats.unknown && !matrices) {
-        reading_.mistake(formats.unknown->where, formats.unknown->what, formats.unknown->hint);
-      } else if (formats.matrices && !matrices && i >= published_in_base_) {
-        reading_.mistake(
-            published.where,
-            "the model's file says how it is quantised, and the formats of models on "
-            "an axis are not taken from their files",
-            "state them, as in 'zip: {model: [...], quant: [{weights: fp8}, ...]}', or "
-            "one 'quant:' for all under 'base:'");
-      } else if (formats.matrices && !matrices) {
-        quant.weights = formats.matrices->weights;
-        quant.activations = formats.matrices->activations;
-        quant.group = formats.matrices->group;
-        quant.scope = formats.matrices->scope;
-      }
-      if (formats.kv && i < published_in_base_ && !states("quant.kv")) quant.kv = *formats.kv;
-    }
-  }
-
-  // `device == 'h100-smx'` is never true, and silently so. Only a name that is near another one is
-  // taken for a slip: a resolved sweep must read without the library it came from.
-  void check_compared() {
-    const engine::LeafTable& table = engine::leaf_table();
-    std::map<std::string, std::vector<std::string>> names_in;  // by library
-    for (const ComparedText& compared : reading_.compared) {
-      const engine::Leaf& leaf = table.leaves[std::size_t(compared.leaf)];
-      if (leaf.kind != engine::LeafKind::text || !leaf.path.ends_with(".name")) continue;
-      const int section = table.find_section(leaf.path.substr(0, leaf.path.size() - 5));
-      if (section < 0) continue;
-      const std::string library(table.sections[std::size_t(section)].library);
-      if (!names_in.contains(library)) names_in[library] = reading_.library.names(library);
-      std::vector<std::string> names = names_in[library];
-      names.push_back(engine::leaf_text(parts_.base, leaf));
-      for (const Axis& axis : parts_.axes) {
-        for (const Edit& edit : axis.edits) {
-          if (edit.leaf == compared.leaf) names.push_back(std::get<std::string>(edit.value));
-        }
-      }
-      if (std::find(names.begin(), names.end(), compared.text) != names.end()) continue;
-      const std::string near = nearest(compared.text, names);
-      if (near.empty()) continue;
-      reading_.mistake(compared.where, "there is no '" + compared.text + "' among the " + library,
-                       "did you mean '" + near + "'?");
-    }
-  }
-
-  // A sweep without a device or a model is a slip: the defaults are no machine anyone has.
-  void check_whole() {
-    for (const auto& [section, example] :
-         {std::pair{"device", "h100-sxm"}, std::pair{"model", "llama-3.1-70b"}}) {
-      const std::string prefix = std::string(section);
-      const auto is_about = [&](const std::string& path) {
-        return path == prefix || path.starts_with(prefix + ".");
-      };
-      const bool given = std::any_of(base_paths_.begin(), base_paths_.end(), is_about) ||
-                         std::any_of(parts_.axes.begin(), parts_.axes.end(),
-                                     [&](const Axis& axis) { return is_about(axis.path); });
-      if (given) continue;
-      reading_.mistake(root_where_, "the sweep names no " + prefix,
-                       "add one under 'base:', as in '" + prefix + ": " + example + "'");
-    }
-  }
-
-  // Names of files become names of specs, and rows carry them: readers of Parquet want UTF-8.
-  void check_names(const std::string& name) {
-    const auto check = [&](const std::string& text) {
-      if (is_utf8(text)) return;
-      reading_.mistake(root_where_, "the name '" + text + "' is not UTF-8 text",
-                       "rename the file it comes from, or state 'name:' in it");
-    };
-    check(name);
-    for (const engine::Leaf& leaf : engine::leaf_table().leaves) {
-      if (leaf.kind == engine::LeafKind::text) check(engine::leaf_text(parts_.base, leaf));
-    }
-    for (const Axis& axis : parts_.axes) {
-      for (const Edit& edit : axis.edits) {
-        if (const auto* text = std::get_if<std::string>(&edit.value)) check(*text);
-      }
-    }
-  }
-
-  InertAxes inert_;
-  std::string file_name_;
-  Reading reading_;
-  SpaceParts parts_;
-  Location root_where_;
-  std::vector<std::unique_ptr<const Node>> documents_;  // conditions point into them while we read
-  std::vector<std::string> base_paths_;
-  std::size_t published_in_base_ = 0;  // of reading_.published, those that the base named
-};
-
-}  // namespace
+  const std::string body = space_yaml(parts_);
+  parts_.resources = reading_.resources;
+  SweepSpec spec{.space = Space(std::make_shared<const SpaceParts>(std::move(parts_)))};
+  spec.name = std::move(name);
+  spec.description = std::move(description);
+  spec.limit = most;
+  spec.resolved =
+      "# This sweep with every name looked up: reading it gives the same points.\nname: " +
+      yaml_scalar(spec.name) + "\n" +
+      (spec.description.empty() ? "" : "description: " + yaml_scalar(spec.description) + "\n") +
+      "limit: " + std::to_string(spec.limit) + "\n" + body;
+  spec.digest = text_digest(body);
+  spec.files = std::move(reading_.files);
+  spec.resources = std::move(reading_.resources);
+  return spec;
+}
 
 engine::Result<SweepSpec> read_sweep(const std::filesystem::path& file, const Library& library) {
   return SweepReader(file.string(), library, InertAxes::refused).run(read_yaml_file(file));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sweep/language/axis_values.h"
+#include "sweep/language/batch_reader.h"
 #include "sweep/language/node.h"
 #include "sweep/language/reading.h"
 #include "sweep/space/space_parts.h"
@@ -21,6 +22,8 @@ class SpaceReader {
 
   // A list of axes: their product.
   SpaceNode read_axes(const Node& list);
+  // Scenarios stated one by one: axes that move together, each through its values in an order of its own.
+  SpaceNode read_batch(const std::vector<BatchField>& fields);
   // `replicates: n`.
   SpaceNode replicates(std::int64_t count, const Node& node);
 

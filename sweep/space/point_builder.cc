@@ -127,7 +127,7 @@ void PointBuilder::Scratch::walk(const SpaceNode& node, std::uint64_t index, Lea
   const bool lead = given == Lead::by_position ? index == 0 : given == Lead::yes;
   switch (node.kind) {
     case SpaceNode::Kind::values:
-      choose(node.axis, index, lead, point);
+      choose(node.axis, node.order.empty() ? index : node.order[index], lead, point);
       return;
     case SpaceNode::Kind::sample:
       choose_sample(node, index, lead, point);

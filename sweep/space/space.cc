@@ -16,7 +16,9 @@ bool compute_size(SpaceNode& node, const SpaceParts& parts) {
   switch (node.kind) {
     case SpaceNode::Kind::values:
       // A reader may ask about an axis that could not be read.
-      node.size = node.axis == kNone ? 0 : parts.axes[std::size_t(node.axis)].settings.size();
+      node.size = node.axis == kNone    ? 0
+                  : !node.order.empty() ? node.order.size()
+                                        : parts.axes[std::size_t(node.axis)].settings.size();
       return true;
     case SpaceNode::Kind::sample:
       node.size = node.sample.count;

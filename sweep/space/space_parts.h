@@ -84,10 +84,11 @@ struct SpaceNode {
   };
   Kind kind = Kind::product;
   std::uint64_t size = 1;
-  int axis = kNone;                 // values, and each child of a sample
-  std::vector<SpaceNode> children;  // product, zip, sample
-  std::vector<Branch> branches;     // concat
-  int label_column = kNone;         // concat: the names of its branches
+  int axis = kNone;                  // values, and each child of a sample
+  std::vector<std::uint32_t> order;  // values: the setting of each position; empty: as listed
+  std::vector<SpaceNode> children;   // product, zip, sample
+  std::vector<Branch> branches;      // concat
+  int label_column = kNone;          // concat: the names of its branches
 
   // As written, so that run.yaml can say it again (sample).
   SampleDimension::Options sample;

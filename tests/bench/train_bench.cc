@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "engine/evaluate.h"
+#include "engine/scratch.h"
 #include "engine/training/pipeline_schedule.h"
 #include "sweep/language/sweep_spec.h"
 #include "sweep/space/space.h"
 #include "tests/support/paths.h"
+#include "tests/support/training_toy.h"
 
 namespace {
 
@@ -59,5 +61,36 @@ void TrainPipelineInterleaved(benchmark::State& state) {
   pipelines(state, engine::Schedule::interleaved, 2);
 }
 BENCHMARK(TrainPipelineInterleaved);
+
+// A whole point of that size, pipeline and kernels: 128 layers on 64 stages.
+void points(benchmark::State& state, engine::Schedule schedule, std::int64_t chunks) {
+  engine::Scenario scenario = toys::training();
+  scenario.model.layers = 128;
+  scenario.parallel.pp = 64;
+  scenario.train.global_batch = 512;
+  scenario.train.schedule = schedule;
+  scenario.train.virtual_stages = chunks;
+  scenario.device.memory_capacity = engine::Bytes{1e15};
+  engine::Outcome outcome;
+  engine::WorkMeter work;
+  engine::Scratch scratch;
+  for (auto _ : state) {
+    engine::evaluate_into(scenario, {}, outcome, work, scratch);
+    benchmark::DoNotOptimize(outcome);
+  }
+  if (outcome.status != engine::Status::ok) state.SkipWithError(outcome.reason.c_str());
+}
+void TrainPointOneFOneB(benchmark::State& state) {
+  points(state, engine::Schedule::one_f_one_b, 1);
+}
+BENCHMARK(TrainPointOneFOneB);
+void TrainPointZeroBubble(benchmark::State& state) {
+  points(state, engine::Schedule::zero_bubble, 1);
+}
+BENCHMARK(TrainPointZeroBubble);
+void TrainPointInterleaved(benchmark::State& state) {
+  points(state, engine::Schedule::interleaved, 2);
+}
+BENCHMARK(TrainPointInterleaved);
 
 }  // namespace

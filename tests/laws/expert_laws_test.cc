@@ -196,7 +196,8 @@ TEST(ExpertLaws, ServedStepsExchangeAsSingleStepsDo) {
     decodes.sampled = 16;
     prompt.sampled = 1;
     const double total = 16.0 * 1024;
-    const DecodeLine line = table.decode_line({.sequences = 16, .context = total});
+    DecodeLine line;
+    table.decode_line({.sequences = 16, .context = total}, line);
     const auto alone = [&](const BatchShape& batch, Phase phase) {
       return step_time(batch, context, phase, nullptr).total().value;
     };

@@ -72,12 +72,14 @@ class Slurm(unittest.TestCase):
         # The third is killed: the stand-in for the program dies as by SIGKILL, and the task asks to be queued again.
         shards = self.home / "night.slurm" / "shards.sh"
         whole = shards.read_text()
-        shards.write_text(re.sub(r"^.* run .*$", "bash -c 'kill -9 $$'", whole, flags=re.MULTILINE))
+        shards.write_text(re.sub(r"^.* run .*&$", "bash -c 'kill -9 $$' &", whole, flags=re.MULTILINE))
         self.assertEqual(self.job("shards.sh", SLURM_ARRAY_TASK_ID="3").returncode, 0)
         self.assertEqual((self.home / "requeued").read_text(), "requeue 1_3\n")
-        self.assertEqual(self.job("shards.sh", SLURM_ARRAY_TASK_ID="3", SLURM_RESTART_COUNT="5").returncode, 137)
+        for _ in range(4):
+            self.assertEqual(self.job("shards.sh", SLURM_ARRAY_TASK_ID="3").returncode, 0)
+        self.assertEqual(self.job("shards.sh", SLURM_ARRAY_TASK_ID="3").returncode, 137)
         shards.write_text(whole)
-        self.assertEqual(self.job("shards.sh", SLURM_ARRAY_TASK_ID="3", SLURM_RESTART_COUNT="1").returncode, 0)
+        self.assertEqual(self.job("shards.sh", SLURM_ARRAY_TASK_ID="3").returncode, 0)
         # The fourth was cancelled before it began: the last job does its share.
         finish = self.job("finish.sh")
         self.assertEqual(finish.returncode, 0, finish.stderr)
@@ -87,12 +89,24 @@ class Slurm(unittest.TestCase):
 
     def test_a_mistake_is_not_tried_again(self):
         self.assertEqual(self.slurm("--tasks", "2").returncode, 0)
+        # What was submitted is what runs, whatever becomes of the file meanwhile.
         self.spec.write_text("base: {modell: x}\n")
+        self.assertEqual(self.job("shards.sh", SLURM_ARRAY_TASK_ID="1").returncode, 0)
+        (self.home / "night.slurm" / "sweep.yaml").write_text("base: {modell: x}\n")
         self.assertEqual(self.job("shards.sh", SLURM_ARRAY_TASK_ID="1").returncode, 2)
         self.assertFalse((self.home / "requeued").exists())
         before = (self.home / "calls").read_text()
         self.assertEqual(self.slurm("--tasks", "2").returncode, 2)
         self.assertEqual((self.home / "calls").read_text(), before)
+
+    def test_more_positions_than_the_limit_are_refused_before_anything_is_submitted(self):
+        refused = self.slurm("--tasks", "2", "--limit", "100")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("has 4,000 positions, more than the limit of 100", refused.stderr)
+        self.assertFalse((self.home / "calls").exists())
+        self.spec.write_text(SPEC + "limit: 10\n")
+        self.assertEqual(self.slurm("--tasks", "2", "--limit", "4000").returncode, 0)
+        self.assertEqual(self.job("shards.sh", SLURM_ARRAY_TASK_ID="1").returncode, 0)
 
     def test_scripts_alone_and_a_cluster_that_says_no(self):
         self.assertEqual(self.slurm("--tasks", "2", "--dry-run").returncode, 0)

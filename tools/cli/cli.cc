@@ -18,6 +18,19 @@ std::optional<sweep::SweepSpec> read_or_complain(const std::filesystem::path& fi
   return std::move(spec).value();
 }
 
+bool within_limit_or_complain(const sweep::SweepSpec& spec, const std::string& file,
+                              std::uint64_t limit) {
+  const std::uint64_t most = limit > 0 ? limit : spec.limit;
+  const std::uint64_t size = spec.space.size();
+  if (size <= most) return true;
+  print(stderr,
+        "error: {} has {} positions, more than the limit of {}\n"
+        "  hint: 'llmsweep check {}' says what they are; --limit {} runs them all, and\n"
+        "        'limit: {}' in the spec does so every time\n",
+        file, grouped(size), grouped(most), file, size, size);
+  return false;
+}
+
 BuiltPoint build_or_say(const sweep::SweepSpec& spec, std::uint64_t index, const char* option) {
   const sweep::Space& space = spec.space;
   if (index >= space.size()) {

@@ -21,6 +21,7 @@ void add_check(CLI::App& app, int& exit_code);
 void add_list(CLI::App& app, int& exit_code);
 void add_show(CLI::App& app, int& exit_code);
 void add_explain(CLI::App& app, int& exit_code);
+void add_evaluate(CLI::App& app, int& exit_code);
 void add_describe(CLI::App& app, int& exit_code);
 void add_summarise(CLI::App& app, int& exit_code);
 void add_questions(CLI::App& app, int& exit_code);  // top, pareto, sensitivity
@@ -36,6 +37,11 @@ void add_completion(CLI::App& app, int& exit_code);
 
 // Reads a sweep; prints every mistake to stderr and returns nothing if there are any.
 std::optional<sweep::SweepSpec> read_or_complain(const std::filesystem::path& file);
+
+// Whether a sweep of `file` has no more positions than `limit`, or than its own limit where that is 0; says
+// so where not.
+bool within_limit_or_complain(const sweep::SweepSpec& spec, const std::string& file,
+                              std::uint64_t limit);
 
 // Point `index` of a sweep, or what to exit with: there is none, or (with kOk) it is left out; either is
 // said. Of an option called `option`.

@@ -35,6 +35,7 @@ int main(int argc, char** argv) {
   tools::add_sql(app, exit_code);
   tools::add_summarise(app, exit_code);
   tools::add_trace(app, exit_code);
+  tools::add_evaluate(app, exit_code);
   tools::add_status(app, exit_code);
   tools::add_slurm(app, exit_code);
   tools::add_verify(app, exit_code);

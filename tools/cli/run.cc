@@ -159,16 +159,7 @@ int run(RunArguments arguments) {
     arguments.folder = "runs/" + std::filesystem::path(arguments.spec).stem().string();
     arguments.command += " --output " + shell_word(arguments.folder);
   }
-  const std::uint64_t limit = arguments.limit > 0 ? arguments.limit : spec->limit;
-  if (spec->space.size() > limit) {
-    print(stderr,
-          "error: {} has {} positions, more than the limit of {}\n"
-          "  hint: 'llmsweep check {}' says what they are; --limit {} runs them all, and\n"
-          "        'limit: {}' in the spec does so every time\n",
-          arguments.spec, grouped(spec->space.size()), grouped(limit), arguments.spec,
-          spec->space.size(), spec->space.size());
-    return kMistake;
-  }
+  if (!within_limit_or_complain(*spec, arguments.spec, arguments.limit)) return kMistake;
   keep_freed_memory();
   try {
     return run_into_folder(arguments, *shard, *spec);

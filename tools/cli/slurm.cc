@@ -39,20 +39,32 @@ std::optional<std::string> submitted(const std::string& options, const fs::path&
   return number;
 }
 
+// Tasks count their failures; those of an earlier submission do not matter to this one.
+void forget_failures(const fs::path& logs) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(logs, ignored)) {
+    if (entry.path().extension() == ".failures") fs::remove(entry.path(), ignored);
+  }
+}
+
 int submit(SlurmArguments arguments) {
   SlurmJob& job = arguments.job;
   const auto spec = read_or_complain(job.spec);
-  if (!spec) return kMistake;
+  if (!spec || !within_limit_or_complain(*spec, job.spec, job.limit)) return kMistake;
+  job.limit = spec->space.size();
   std::error_code ignored;
   job.program = fs::read_symlink("/proc/self/exe", ignored).string();
-  job.spec = fs::absolute(job.spec).string();
   job.folder = fs::absolute(job.folder).lexically_normal().string();
   if (job.folder.ends_with('/')) job.folder.pop_back();
   job.logs = job.folder + ".slurm";
   const fs::path shards = fs::path(job.logs) / "shards.sh";
   const fs::path finish = fs::path(job.logs) / "finish.sh";
+  // Tasks wait in the queue for hours; what is submitted is the spec of now.
+  job.spec = (fs::path(job.logs) / "sweep.yaml").string();
   try {
     results::make_folders(job.logs);
+    forget_failures(job.logs);
+    results::write_durably(job.spec, spec->resolved);
     results::write_durably(shards, shards_script(job));
     results::write_durably(finish, finish_script(job));
   } catch (const results::Failure& failure) {
@@ -73,8 +85,8 @@ int submit(SlurmArguments arguments) {
   }
   print(
       "job {}: {} shards of {} positions; job {} finishes them\nhow far it is: llmsweep status "
-      "{}\n",
-      *array, job.tasks, grouped(spec->space.size()), *last, shell_word(job.folder));
+      "{}\nto stop it all: scancel {} {}\n",
+      *array, job.tasks, grouped(spec->space.size()), *last, shell_word(job.folder), *array, *last);
   return kOk;
 }
 
@@ -85,14 +97,10 @@ void add_slurm(CLI::App& app, int& exit_code) {
   SlurmJob& job = arguments->job;
   CLI::App* verb = app.add_subcommand("slurm", "Run a sweep on a Slurm cluster");
   verb->footer(
-      "Writes DIR.slurm/shards.sh, a job array with a shard each, and DIR.slurm/finish.sh, which "
-      "runs "
-      "when\n"
-      "the array is over, does what was left undone, and checks that all is there; and submits "
-      "both. "
-      "Tasks\n"
-      "that fail or are preempted go back into the queue and resume. DIR must be seen by all "
-      "nodes.\n"
+      "Writes DIR.slurm/shards.sh, a job array with a shard each, and DIR.slurm/finish.sh, which\n"
+      "runs when the array is over, does what was left undone, and checks that all is there; and\n"
+      "submits both. Tasks that fail, are preempted or reach their time limit go back into the\n"
+      "queue and resume. DIR must be seen by all nodes.\n"
       "  llmsweep slurm sweep.yaml -o /shared/night --tasks 64 --cpus 16 --partition batch");
   verb->add_option("spec", job.spec, "the sweep")->required()->type_name("SPEC");
   verb->add_option("-o,--output", job.folder, "run folder")->required()->type_name("DIR");
@@ -108,6 +116,9 @@ void add_slurm(CLI::App& app, int& exit_code) {
       ->type_name("TIME");
   verb->add_option("--memory", job.memory, "memory of a task, as sbatch takes it")
       ->type_name("SIZE");
+  verb->add_option("--limit", job.limit, "most positions to run, as of 'run'")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
   verb->add_flag("--dry-run", arguments->dry_run, "only write the scripts");
   verb->callback([arguments, &exit_code] { exit_code = submit(*arguments); });
 }

@@ -89,16 +89,17 @@ need_venv() {
   logged venv "$python" -m venv "$deps/py"
 }
 
-# The packages the tests read results with.
-need_test_python() {
-  local wanted=$root/tools/dev/requirements.txt
-  cmp -s "$wanted" "$deps/py/installed.txt" && return 0
-  need_venv
-  say "installing the tests' Python packages"
-  logged pip "$deps/py/bin/pip" install --disable-pip-version-check --no-compile --only-binary=:all: \
-    --require-hashes -r "$wanted"
-  cp "$wanted" "$deps/py/installed.txt"
+# need_pins SET WHAT: installs the Python packages of tools/dev/SET.txt, unless these very ones are there.
+need_pins() {
+  local wanted=$root/tools/dev/$1.txt
+  cmp -s "$wanted" "$deps/py/$1.txt" && return 0
+  need_venv || return 1
+  say "installing $2"
+  logged "pip-$1" "$deps/py/bin/pip" install --disable-pip-version-check --no-compile --only-binary=:all: \
+    --require-hashes -r "$wanted" && cp "$wanted" "$deps/py/$1.txt"
 }
+
+need_test_python() { need_pins requirements "the tests' Python packages"; }
 
 # The chart library that 'llmsweep report' puts into its page. A sweep runs without it, so a machine that cannot
 # fetch it is only told.
@@ -107,25 +108,22 @@ need_charts() {
   "$root/tools/dev/charts.sh" || say "the report's chart library could not be had; 'llmsweep report' will say how to get it"
 }
 
-# What drives a browser in the tests of the report.
+# What only some tests need, a function each: tools/test --with browser calls need_browser. They run in a condition,
+# so each step says what follows where it fails.
 need_browser() {
-  local wanted=$root/tools/dev/browser.txt
-  need_packages chromium fonts-dejavu-core
-  cmp -s "$wanted" "$deps/py/browser.txt" && return 0
-  say "installing what drives the browser"
-  logged browser "$deps/py/bin/pip" install --disable-pip-version-check --no-compile --only-binary=:all: \
-    --require-hashes -r "$wanted"
-  cp "$wanted" "$deps/py/browser.txt"
+  need_packages chromium fonts-dejavu-core && need_pins browser "what drives the browser"
+}
+need_python() { need_pins python "what drives the Python package: an optimiser"; }
+# Ray first: who may not install packages of the system can have it all the same.
+need_cluster() {
+  need_pins cluster "Ray"
+  local ray=$?
+  need_packages slurm-wlm munge && return $ray
 }
 
-# What drives the Python package in its tests: an optimiser.
-need_optimisers() {
-  local wanted=$root/tools/dev/python.txt
-  cmp -s "$wanted" "$deps/py/python.txt" && return 0
-  say "installing what drives the Python package"
-  logged python_package "$deps/py/bin/pip" install --disable-pip-version-check --no-compile --only-binary=:all: \
-    --require-hashes -r "$wanted"
-  cp "$wanted" "$deps/py/python.txt"
+# need_extra NAME: where it cannot be had, the tests that need it say so and are skipped.
+need_extra() {
+  ("need_$1") || say "not everything for --with $1 could be had; tests that miss it are skipped and say so"
 }
 
 # Arrow and Parquet for C++: see tools/dev/cmake/ArrowParquet.cmake for the three places.

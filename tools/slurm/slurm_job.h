@@ -11,6 +11,7 @@ struct SlurmJob {
   std::string spec;
   std::string folder;
   std::string logs;
+  std::uint64_t limit = 0;  // most positions to run
   std::uint32_t tasks = 1;
   std::uint32_t cpus = 1;
   std::string partition;  // empty: the cluster's own default, as for the two below
@@ -18,8 +19,8 @@ struct SlurmJob {
   std::string memory;
 };
 
-// Each task runs one shard. A task that a node or a disk fails goes back into the queue, at most five
-// times, and then resumes where it was; so does one that is preempted.
+// Each task runs one shard. A task that fails goes back into the queue, at most five times, and then
+// resumes where it was; so does one that is preempted or reaches its time limit, as often as it takes.
 std::string shards_script(const SlurmJob& job);
 
 // Runs when the array is over, however it ended: does what is missing, then checks that all is there.

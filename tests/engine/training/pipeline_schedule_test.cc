@@ -108,10 +108,11 @@ TEST(PipelineSchedule, ChunksAndSweepsEqualSingleSteps) {
 
 // Long pipelines of stages that are alike but for the ends, as models are cut: what is skipped is as if it were followed.
 TEST(PipelineSchedule, SkippedRoundsEqualSingleSteps) {
-  for (const Schedule schedule : {Schedule::one_f_one_b, Schedule::zero_bubble}) {
+  for (const Schedule schedule :
+       {Schedule::one_f_one_b, Schedule::zero_bubble, Schedule::interleaved}) {
     for (const double send : {0.0, 0.01, 0.3}) {
       for (const double last : {1.0, 1.02, 1.4}) {
-        Case made = equal_stages(schedule, 16, 400);
+        Case made = equal_stages(schedule, 16, 400, schedule == Schedule::interleaved ? 3 : 1);
         made.chunks.front().forward = Seconds{1.05};
         made.chunks.back().backward = made.chunks.back().backward * last;
         made.pipeline.send = Seconds{send};
@@ -120,6 +121,27 @@ TEST(PipelineSchedule, SkippedRoundsEqualSingleSteps) {
             pipeline_time(made.pipeline).total / pipeline_time_step_by_step(made.pipeline).total, 1,
             1e-9)
             << send << " " << last;
+      }
+    }
+  }
+}
+
+// Two stages are the first and the last at once, and as few micro-batches as there can be never fill the pipeline.
+TEST(PipelineSchedule, ShortAndNarrowPipelinesEqualSingleSteps) {
+  for (const Schedule schedule :
+       {Schedule::one_f_one_b, Schedule::zero_bubble, Schedule::interleaved}) {
+    for (std::int64_t stages = 2; stages <= 5; ++stages) {
+      for (std::int64_t rounds = 1; rounds <= 12; ++rounds) {
+        const bool chunks = schedule == Schedule::interleaved;
+        Case made =
+            equal_stages(schedule, stages, chunks ? stages * rounds : rounds, chunks ? 2 : 1);
+        made.chunks.back().forward = Seconds{1.7};
+        made.pipeline.send = Seconds{0.2};
+        made.pipeline.chunks = made.chunks;
+        EXPECT_NEAR(
+            pipeline_time(made.pipeline).total / pipeline_time_step_by_step(made.pipeline).total, 1,
+            1e-9)
+            << name_of(schedule) << " " << stages << " " << rounds;
       }
     }
   }

@@ -1,5 +1,6 @@
 """The Python package: the tables of a run in every dataframe, scenarios evaluated in order, and a wheel that carries the program."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -14,9 +15,11 @@ sys.path.insert(0, str(PACKAGE))
 import matplotlib  # noqa: E402
 
 matplotlib.use("Agg")
+import numpy  # noqa: E402
 import pandas as pd  # noqa: E402
 
 import llmsweep  # noqa: E402
+from llmsweep.server import Server  # noqa: E402
 
 BASE = {"task": "step", "model": "llama-3.1-8b", "step": {"phase": "decode"}}
 SPEC = {"base": {**BASE, "device": "h100-sxm"}, "axes": [{"parallel.tp": [1, 2, 3]}, {"step.batch": [1, 16, 256]}]}
@@ -84,6 +87,61 @@ class Package(unittest.TestCase):
         three = llmsweep.evaluate([{"device": "h100-sxm"}] * 3, BASE, columns=["status", "step_time_s"])
         self.assertEqual(three.column("step_time_s").to_pylist(), one.column("step_time_s").to_pylist() * 3)
         self.assertEqual(llmsweep.evaluate([]).num_rows, 0)
+
+    def test_numbers_of_numpy_are_numbers(self):
+        scenarios = [{"device": "h100-sxm", "step.batch": batch} for batch in (4, 8)]
+        arrays = [{"device": "h100-sxm", "step.batch": batch} for batch in numpy.array([4, 8])]
+        self.assertEqual(llmsweep.evaluate(scenarios, BASE)["key"], llmsweep.evaluate(arrays, BASE)["key"])
+
+    def test_scenarios_that_cannot_be_read_are_named(self):
+        scenarios = [{"device": "h100-sxm", "step.batch": 1}] * 5
+        scenarios += [{"step.batch": 1, "device": "h100-smx"}, {"device": "l4", "step": {"batch": "many"}}]
+        for wrong, place, words in ((scenarios[:6], 5, "did you mean 'h100-sxm'?"), (scenarios[:5] + scenarios[6:], 5, "'many'")):
+            with self.assertRaises(llmsweep.MistakenScenarios) as caught:
+                llmsweep.evaluate(wrong, BASE)
+            self.assertEqual(caught.exception.scenarios, [place])
+            self.assertIn(f"scenario {place}: error: ", str(caught.exception))
+            self.assertIn(words, str(caught.exception))
+        with self.assertRaisesRegex(llmsweep.LlmsweepError, "did you mean 'step_time_s'"):
+            llmsweep.evaluate(scenarios[:1], BASE, columns=["step_time"])
+        with self.assertRaisesRegex(llmsweep.LlmsweepError, "did you mean 'model'"):
+            llmsweep.evaluate(scenarios[:1], {"modell": "llama-3.1-8b"})
+        self.assertEqual(llmsweep.evaluate(scenarios[:1], BASE)["status"].to_pylist(), ["ok"])
+
+    def test_a_child_that_dies_is_an_error_and_the_next_call_has_another(self):
+        script = self.home / "dies"
+        script.write_text("#!/bin/sh\nread line\necho 'no more' >&2\nexit 7\n")
+        script.chmod(0o755)
+        child = Server()
+        binary = os.environ["LLMSWEEP_BINARY"]
+        try:
+            os.environ["LLMSWEEP_BINARY"] = str(script)
+            for _ in range(2):
+                with self.assertRaisesRegex(llmsweep.LlmsweepError, "ended with 7.*\n.*no more") as caught:
+                    child.ask(BASE, {"device": ["l4"]}, None)
+                self.assertEqual(caught.exception.exit_code, 7)
+        finally:
+            os.environ["LLMSWEEP_BINARY"] = binary
+        self.assertEqual(child.ask(BASE, {"device": ["l4"]}, None).num_rows, 1)
+        child._child.kill()
+        child._child.wait()
+        self.assertEqual(child.ask(BASE, {"device": ["l4", "l4"]}, None).num_rows, 2)
+        child.close()
+        self.assertEqual(child.ask(BASE, {"device": ["l4"]}, ["status"]).column_names, ["status"])
+        child.close()
+
+    def test_a_request_is_a_line_and_damage_is_an_answer(self):
+        lines = ['{"base": {"device": "l4", "model": "llama-3.1-8b"}, "columns": ["status"]}', "no json", '{"set": {"step.batch": 4}}',
+                 '{"set": {"device": ["l4"], "step.batch": [1, 2]}}', '{"bas": {}}', "", '{"base": {"device": "l4"}}', "[" * 100000]
+        done = subprocess.run([os.environ["LLMSWEEP_BINARY"], "evaluate", "-j", "1"], input="\n".join(lines).encode(), capture_output=True)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        header, _, rest = done.stdout.partition(b"\n")
+        size = json.loads(header)["bytes"]
+        self.assertEqual(rest[:4], b"PAR1")
+        errors = [json.loads(line)["error"] for line in rest[size:].splitlines()]
+        self.assertEqual(len(errors), 6)
+        for error, words in zip(errors, ("not a JSON object", "not a list", "has 2 values, others have 1", "'bas'", "names no model", "JSON")):
+            self.assertIn(words, error)
 
     def test_specs_of_the_library_can_be_changed(self):
         rows = llmsweep.evaluate([{"device": {"from": "h100-sxm", "memory_bandwidth": f"{tb} TB/s"}} for tb in (2, 4)], BASE).to_pandas()

@@ -11,8 +11,9 @@ from llmsweep.evaluate import evaluate
 from llmsweep.program import LlmsweepError, program
 from llmsweep.questions import Comparison, breakdown, compare, pareto, plot
 from llmsweep.runs import Run, Table, open_run, run
+from llmsweep.server import MistakenScenarios
 
 __all__ = [
-    "Comparison", "DesignEnvironment", "LlmsweepError", "Run", "Table", "breakdown", "compare", "evaluate", "open_run", "pareto",
+    "Comparison", "DesignEnvironment", "LlmsweepError", "MistakenScenarios", "Run", "Table", "breakdown", "compare", "evaluate", "open_run", "pareto",
     "plot", "program", "run",
 ]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
-from typing import Any, Mapping, Sequence
+from typing import Any, Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
-import pyarrow.compute
 
-from llmsweep.runs import run
+from llmsweep.server import MistakenScenarios, server
 
 Scenario = Mapping[str, Any]
+MOST_AT_ONCE = 50_000
 
 
 def flat(scenario: Scenario, prefix: str = "") -> dict[str, Any]:
@@ -24,29 +23,33 @@ def flat(scenario: Scenario, prefix: str = "") -> dict[str, Any]:
     return paths
 
 
-def as_spec(base: Scenario, scenarios: Sequence[dict[str, Any]], paths: Sequence[str]) -> dict[str, Any]:
-    """One sweep whose position i is scenario i. What all scenarios agree on is no axis."""
-    varied = [path for path in paths if any(scenario[path] != scenarios[0][path] for scenario in scenarios)]
-    fixed = {path: scenarios[0][path] for path in paths if path not in varied}
-    spec: dict[str, Any] = {"base": nested({**flat(base), **fixed}), "limit": max(len(scenarios), 1)}
-    if varied:
-        spec["axes"] = [{"zip": {path: [scenario[path] for scenario in scenarios] for path in varied}}]
-    return spec
+class Group:
+    """Scenarios that set the same paths: their numbers, and a list of values for each path."""
+
+    def __init__(self, paths: tuple[str, ...], numbers: list[int], scenarios: Iterable[Scenario]):
+        self.numbers = numbers
+        self.fields = dict(zip(paths, map(list, zip(*(scenario.values() for scenario in scenarios)))))
+
+    def parts(self) -> Iterator[tuple[list[int], dict[str, list[Any]]]]:
+        for begin in range(0, len(self.numbers), MOST_AT_ONCE):
+            part = slice(begin, begin + MOST_AT_ONCE)
+            yield self.numbers[part], {path: values[part] for path, values in self.fields.items()}
 
 
-def nested(paths: Mapping[str, Any]) -> dict[str, Any]:
-    tree: dict[str, Any] = {}
-    for path, value in paths.items():
-        *sections, name = path.split(".")
-        place = tree
-        for section in sections:
-            inner = place.setdefault(section, {})
-            # The section was named as a whole ("device": "h100-sxm") and is now changed.
-            if not isinstance(inner, dict):
-                inner = place[section] = {"from": inner}
-            place = inner
-        place[name] = {"from": value, **place[name]} if isinstance(place.get(name), dict) and not isinstance(value, Mapping) else value
-    return tree
+def grouped(scenarios: Sequence[Scenario]) -> list[Group]:
+    """A loop of C for each path and not one of Python for each scenario, where values are not maps."""
+    by_paths: dict[tuple[str, ...], list[int]] = {}
+    for number, scenario in enumerate(scenarios):
+        by_paths.setdefault(tuple(scenario), []).append(number)
+    groups = [Group(paths, numbers, map(scenarios.__getitem__, numbers)) for paths, numbers in by_paths.items()]
+    if any(issubclass(kind, Mapping) for group in groups for values in group.fields.values() for kind in set(map(type, values))):
+        by_paths = {}
+        paths_of = [flat(scenario) for scenario in scenarios]
+        for number, row in enumerate(paths_of):
+            paths_of[number] = dict(sorted(row.items()))
+            by_paths.setdefault(tuple(paths_of[number]), []).append(number)
+        groups = [Group(paths, numbers, map(paths_of.__getitem__, numbers)) for paths, numbers in by_paths.items()]
+    return groups
 
 
 def evaluate(
@@ -56,33 +59,37 @@ def evaluate(
     columns: Sequence[str] | None = None,
     threads: int | None = None,
 ) -> pa.Table:
-    """The row of each scenario's points table, in the order given.
+    """The row of each scenario's points table, in the order given, and its number as `index`.
 
-    A scenario says what differs from `base`, nested ({"step": {"batch": 4}}) or by path ({"step.batch": 4}). Those that
-    set the same fields go through the program together, so a batch of thousands takes little longer than one. Rows of
-    points that do not work have a `status` and a `reason`.
+    A scenario says what differs from `base`, nested ({"step": {"batch": 4}}) or by path ({"step.batch": 4}). The program
+    is started once and stays; what calls with the same `base` have in common is read once. Rows of points that do not work have
+    a `status` and a `reason`; scenarios that cannot be read are a MistakenScenarios with their numbers.
     """
-    base = base or {}
-    rows = [flat(scenario) for scenario in scenarios]
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for number, row in enumerate(rows):
-        groups.setdefault(tuple(sorted(row)), []).append(number)
+    wanted = None if columns is None else [name for name in dict.fromkeys(columns) if name != "index"]
     tables: list[pa.Table] = []
     order: list[int] = []
-    for paths, numbers in groups.items():
-        group = [rows[number] for number in numbers]
-        # All equal: one point stands for them.
-        alike = all(row == group[0] for row in group)
-        spec = as_spec(base, group[:1] if alike else group, paths)
-        with tempfile.TemporaryDirectory(prefix="llmsweep-evaluate-") as scratch:
-            wanted = None if columns is None else ["index", *(name for name in columns if name != "index")]
-            table = run(spec, f"{scratch}/run", threads=threads, progress=False).points.arrow(wanted)
-        table = table.take(pyarrow.compute.sort_indices(table, sort_keys=[("index", "ascending")]))
-        tables.append(table.take([0] * len(numbers)) if alike else table)
-        order += numbers
+    for group in grouped(scenarios):
+        for numbers, fields in group.parts():
+            try:
+                # There is always a column to count rows by.
+                table = server(threads).ask(dict(base or {}), fields, wanted if wanted is None else wanted or ["status"])
+            except MistakenScenarios as mistake:
+                raise _renumbered(mistake, numbers) from None
+            tables.append(table if fields else table.take([0] * len(numbers)))
+            order += numbers
     if not tables:
         return pa.table({})
     joined = pa.concat_tables([table.replace_schema_metadata(None) for table in tables], promote_options="permissive")
-    place = {number: row for row, number in enumerate(order)}
-    joined = joined.take([place[number] for number in range(len(rows))])
-    return joined.set_column(joined.column_names.index("index"), "index", pa.array(range(len(rows)), pa.int64()))
+    if order != list(range(len(order))):
+        place = {number: row for row, number in enumerate(order)}
+        joined = joined.take([place[number] for number in range(len(order))])
+    names = joined.column_names if wanted is None else wanted
+    return joined.select([name for name in names if name != "index"]).add_column(0, "index", pa.array(range(len(order)), pa.int64()))
+
+
+def _renumbered(mistake: MistakenScenarios, numbers: list[int]) -> MistakenScenarios:
+    """The program counts within what it was sent; who asked counts within the list given."""
+    text = str(mistake)
+    for scenario in sorted(set(mistake.scenarios), reverse=True):
+        text = text.replace(f"scenario {scenario}:", f"scenario {numbers[scenario]}:")
+    return MistakenScenarios(text, sorted({numbers[scenario] for scenario in mistake.scenarios}))

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from typing import Iterable
 
-MISTAKE = 2
+FAILURE, MISTAKE = 1, 2
 
 
 class LlmsweepError(RuntimeError):

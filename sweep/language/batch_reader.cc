@@ -1,0 +1,72 @@
+#include "sweep/language/batch_reader.h"
+
+#include <utility>
+
+#include "sweep/language/space_reader.h"
+#include "sweep/language/sweep_reader.h"
+#include "sweep/language/yaml_file.h"
+
+namespace sweep {
+
+SpaceNode SpaceReader::read_batch(const std::vector<BatchField>& fields) {
+  SpaceNode node;
+  node.kind = SpaceNode::Kind::zip;
+  const bool outer = std::exchange(in_zip_, true);
+  for (const BatchField& field : fields) {
+    SpaceNode child = read_values_axis(field.path_and_values, FormPlace::zip);
+    child.order = field.order;
+    node.children.push_back(std::move(child));
+  }
+  in_zip_ = outer;
+  return node;
+}
+
+engine::Result<Space> SweepReader::batch(const std::vector<BatchField>& fields) {
+  SpaceParts base = parts_;
+  const InputLimits limits = reading_.limits;
+  const std::vector<std::string> files = reading_.files;
+  SpaceReader reader(parts_, std::uint64_t(parts_.base.seed), reading_);
+  if (!fields.empty()) parts_.root.children.push_back(reader.read_batch(fields));
+  reader.check_order();
+  take_published_formats();
+  if (reading_.mistakes.empty()) check_whole();
+  if (reading_.mistakes.empty()) check_names(file_name_);
+  if (reading_.mistakes.empty()) complete(parts_);
+  if (reading_.mistakes.empty() && inert_ == InertAxes::refused) reader.check_inert();
+  parts_.resources = reading_.resources;
+  SpaceParts made = std::exchange(parts_, std::move(base));
+  reading_.limits = limits;
+  reading_.files = files;
+  reading_.published.resize(published_in_base_);
+  if (reading_.mistakes.empty()) return Space(std::make_shared<const SpaceParts>(std::move(made)));
+  // Those that were read with mistakes must be found wrong the next time as well.
+  reading_.specs.clear();
+  return mistakes();
+}
+
+BatchReader::BatchReader(std::unique_ptr<SweepReader> reader) : reader_(std::move(reader)) {}
+BatchReader::~BatchReader() = default;
+BatchReader::BatchReader(BatchReader&&) noexcept = default;
+
+engine::Result<BatchReader> BatchReader::open(std::string_view base, const std::string& file_name,
+                                              const Library& library) {
+  engine::Result<Node> fields = read_yaml(base, file_name);
+  if (!fields) return fields.mistakes();
+  Node document;
+  document.kind = Node::Kind::map;
+  document.where = {file_name, 1, 1};
+  NodeEntry entry{.key = {.kind = Node::Kind::scalar, .text = "base", .where = document.where},
+                  .value = std::move(fields).value()};
+  document.entries.push_back(std::move(entry));
+  auto reader = std::make_unique<SweepReader>(file_name, library, InertAxes::refused);
+  reader->start(std::move(document));
+  std::vector<engine::Mistake> mistakes = reader->mistakes();
+  if (!mistakes.empty()) return mistakes;
+  return BatchReader(std::move(reader));
+}
+
+engine::Result<Space> BatchReader::read(const std::vector<BatchField>& fields) {
+  return reader_->batch(fields);
+}
+
+}  // namespace sweep

@@ -1,0 +1,101 @@
+// Scenarios stated one by one are the points of a sweep that zips the same values.
+#include "sweep/language/batch_reader.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/paths.h"
+#include "tests/sweep/sweep_fixture.h"
+
+namespace sweep {
+namespace {
+
+constexpr const char* kBase = "{task: step, model: llama-3.1-8b, step: {phase: decode}}";
+
+Library shipped() { return Library({paths::specs()}); }
+
+Node scalar(std::string text, int scenario) {
+  return {.kind = Node::Kind::scalar,
+          .text = std::move(text),
+          .where = {"scenario " + std::to_string(scenario), 0, 0}};
+}
+
+BatchField field(const std::string& path, const std::vector<std::string>& values,
+                 std::vector<std::uint32_t> order) {
+  BatchField made;
+  made.order = std::move(order);
+  made.path_and_values.key = scalar(path, 0);
+  made.path_and_values.value.kind = Node::Kind::sequence;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    made.path_and_values.value.items.push_back(scalar(values[i], int(i)));
+  }
+  return made;
+}
+
+TEST(BatchReader, ScenariosAreThePointsOfAZip) {
+  auto reader = BatchReader::open(kBase, "base", shipped());
+  ASSERT_TRUE(reader) << engine::to_text(reader.mistakes());
+  const auto batch = reader->read({field("device", {"h100-sxm", "l4"}, {0, 1, 1, 0}),
+                                   field("step.batch", {"4", "8", "2"}, {2, 0, 1, 2})});
+  ASSERT_TRUE(batch) << engine::to_text(batch.mistakes());
+  const auto sweep = read_sweep_text(
+      "base: " + std::string(kBase) +
+          "\naxes: [{zip: {device: [h100-sxm, l4, l4, h100-sxm], step.batch: [2, 4, 8, 2]}}]",
+      "zip.yaml", shipped());
+  ASSERT_TRUE(sweep) << engine::to_text(sweep.mistakes());
+  ASSERT_EQ(batch->size(), sweep->space.size());
+  PointBuilder one(*batch), other(sweep->space);
+  for (std::uint64_t i = 0; i < batch->size(); ++i) {
+    Point a, b;
+    ASSERT_EQ(one.build(i, a), Admission::admitted);
+    ASSERT_EQ(other.build(i, b), Admission::admitted);
+    EXPECT_EQ(a.key, b.key) << i;
+    EXPECT_EQ(a.scenario.step.batch, b.scenario.step.batch) << i;
+  }
+}
+
+TEST(BatchReader, ABatchLeavesNothingBehindInTheNext) {
+  auto reader = BatchReader::open(kBase, "base", shipped());
+  ASSERT_TRUE(reader);
+  const std::vector<BatchField> small{field("device", {"l4"}, {0})};
+  Point before, after;
+  PointBuilder(*reader->read(small)).build(0, before);
+  ASSERT_TRUE(
+      reader->read({field("device", {"h100-sxm"}, {0, 0}), field("parallel.tp", {"2"}, {0, 0})}));
+  ASSERT_FALSE(reader->read({field("device", {"h100"}, {0})}));
+  const auto again = reader->read(small);
+  ASSERT_TRUE(again) << engine::to_text(again.mistakes());
+  EXPECT_EQ(again->size(), 1u);
+  PointBuilder(*again).build(0, after);
+  EXPECT_EQ(before.key, after.key);
+}
+
+TEST(BatchReader, WithoutFieldsThereIsTheBaseAlone) {
+  auto reader = BatchReader::open("{device: l4, model: llama-3.1-8b}", "base", shipped());
+  ASSERT_TRUE(reader);
+  const auto batch = reader->read({});
+  ASSERT_TRUE(batch) << engine::to_text(batch.mistakes());
+  EXPECT_EQ(batch->size(), 1u);
+}
+
+TEST(BatchReader, AMistakeNamesTheScenarioAndIsFoundEveryTime) {
+  auto reader = BatchReader::open(kBase, "base", shipped());
+  ASSERT_TRUE(reader);
+  for (int round = 0; round < 2; ++round) {
+    const auto batch = reader->read(
+        {field("device", {"l4", "h100-smx"}, {0, 1}), field("step.batch", {"4", "many"}, {0, 1})});
+    ASSERT_FALSE(batch);
+    const std::string text = engine::to_text(batch.mistakes());
+    EXPECT_NE(text.find("scenario 1: error: device: "), std::string::npos) << text;
+    EXPECT_NE(text.find("did you mean 'h100-sxm'?"), std::string::npos) << text;
+    EXPECT_NE(text.find("scenario 1: error: step.batch: 'many'"), std::string::npos) << text;
+  }
+}
+
+TEST(BatchReader, ABaseThatIsWrongSaysSoAtOnce) {
+  const auto reader = BatchReader::open("{modell: llama-3.1-8b}", "base", shipped());
+  ASSERT_FALSE(reader);
+  EXPECT_NE(engine::to_text(reader.mistakes()).find("did you mean 'model'?"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sweep

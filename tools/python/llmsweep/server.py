@@ -1,0 +1,127 @@
+"""The program as a child that stays: requests go down a pipe, rows of points come back."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import subprocess
+import tempfile
+import threading
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from llmsweep.program import FAILURE, MISTAKE, LlmsweepError, program
+
+
+class MistakenScenarios(LlmsweepError):
+    """Some scenarios cannot be read. `scenarios` are their numbers, in the list that was given."""
+
+    def __init__(self, message: str, scenarios: list[int]):
+        super().__init__(message, MISTAKE)
+        self.scenarios = scenarios
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers as Python's."""
+    if hasattr(value, "item"):
+        return value.item()
+    raise TypeError(f"{value!r} of type {type(value).__name__} cannot stand in a scenario")
+
+
+class Server:
+    """One child. What it answers belongs to what was asked last, so only one thread asks at a time."""
+
+    def __init__(self, threads: int | None = None):
+        self.threads = threads
+        self._child: subprocess.Popen[bytes] | None = None
+        self._words: IO[bytes] | None = None
+        self._home: tuple[int, str, str] | None = None
+        self._lock = threading.Lock()
+
+    def ask(self, base: dict[str, Any], fields: dict[str, list[Any]], columns: list[str] | None) -> pa.Table:
+        """The rows of scenarios that set the same fields, in their order; without fields, the one row of the base."""
+        request: dict[str, Any] = {"base": base, "set": fields}
+        if columns is not None:
+            request["columns"] = columns
+        line = json.dumps(request, separators=(",", ":"), default=_plain).encode() + b"\n"
+        with self._lock:
+            child = self._alive()
+            try:
+                header, rows = self._exchange(child, line)
+            except BaseException:
+                # Half an answer may be in the pipe: the next question must not find it.
+                self._end()
+                raise
+        if "error" in header:
+            raise MistakenScenarios(header["error"], header["scenarios"])
+        return pa.parquet.read_table(pa.BufferReader(rows))
+
+    def close(self) -> None:
+        with self._lock:
+            self._end()
+
+    def _exchange(self, child: subprocess.Popen[bytes], line: bytes) -> tuple[dict[str, Any], bytes]:
+        assert child.stdin is not None and child.stdout is not None
+        try:
+            child.stdin.write(line)
+            child.stdin.flush()
+        except BrokenPipeError:
+            pass  # it has ended, and the next line says so
+        answer = child.stdout.readline()
+        header = json.loads(answer) if answer.endswith(b"\n") else {}
+        rows = child.stdout.read(header.get("bytes", 0)) if header else b""
+        if not header or len(rows) < header.get("bytes", 0):
+            raise LlmsweepError(self._last_words(child), child.returncode or FAILURE)
+        return header, rows
+
+    def _alive(self) -> subprocess.Popen[bytes]:
+        """The child; a new one after a fork, in another folder (paths are relative to it), or once the last has ended."""
+        home = (os.getpid(), os.getcwd(), program())
+        if self._child is not None and (self._home != home or self._child.poll() is not None):
+            self._end()
+        if self._child is None:
+            self._words = tempfile.TemporaryFile(prefix="llmsweep-evaluate-")
+            options = [] if self.threads is None else ["--threads", str(self.threads)]
+            # In a session of its own: Ctrl-C is for who asks.
+            self._child = subprocess.Popen(
+                [program(), "evaluate", *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._words, start_new_session=True
+            )
+            self._home = home
+        return self._child
+
+    def _last_words(self, child: subprocess.Popen[bytes]) -> str:
+        child.wait()
+        words = b""
+        if self._words is not None:
+            self._words.seek(0)
+            words = self._words.read()
+        return f"llmsweep evaluate ended with {child.returncode}; the next call starts it anew\n{words.decode(errors='replace')}"
+
+    def _end(self) -> None:
+        child, self._child = self._child, None
+        if child is None or self._home is None:
+            return
+        for pipe in (child.stdin, child.stdout, self._words):
+            try:
+                if pipe is not None:
+                    pipe.close()
+            except OSError:
+                pass
+        # After a fork the child is the other process's.
+        if self._home[0] == os.getpid():
+            child.kill()
+            child.wait()
+
+
+_servers: dict[int | None, Server] = {}
+
+
+def server(threads: int | None = None) -> Server:
+    """The one that is kept for this number of threads."""
+    if threads not in _servers:
+        _servers[threads] = Server(threads)
+        atexit.register(_servers[threads].close)
+    return _servers[threads]
