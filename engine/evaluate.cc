@@ -64,14 +64,18 @@ void clear(Outcome& outcome) {
   outcome.timeline.clear();
 }
 
+void count_devices(const Scenario& scenario, Metrics& metrics) {
+  metrics.devices = 0;
+  each_deployment(scenario, [&](const Deployment&, double devices) { metrics.devices += devices; });
+}
+
 void evaluate_point(const Scenario& scenario, const Resources& resources, WorkMeter& work,
                     Scratch& scratch, double slower, Outcome& outcome) {
   const TaskEntry& task = task_entry(scenario.task);
   const double copies = task.copies(scenario);
-  outcome.metrics.devices = 0;
+  count_devices(scenario, outcome.metrics);
   bool sequences_shared = false;
-  each_deployment(scenario, [&](const Deployment& deployment, double devices) {
-    outcome.metrics.devices += devices;
+  each_deployment(scenario, [&](const Deployment& deployment, double) {
     sequences_shared = sequences_shared || deployment.parallel.cp > 1;
   });
   outcome.metrics.parameters = parameter_counts(scenario.model).total();
@@ -116,6 +120,7 @@ void evaluate_any(const Scenario& scenario, const Resources& resources, WorkMete
   if (!has_neighbour(scenario)) {
     return evaluate_point(scenario, resources, work, scratch, 1, outcome);
   }
+  count_devices(scenario, outcome.metrics);
   evaluate_neighbours(
       scenario,
       [&](const Scenario& alone, double slower, Outcome& made) {

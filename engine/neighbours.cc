@@ -42,6 +42,12 @@ std::optional<Refusal> neighbour_problem(const Scenario& scenario) {
         "bunches; "
         "task step has the mean");
   }
+  if (scenario.sharing.swap &&
+      fabric_of(scenario.cluster, scenario.device).host_link.bandwidth.value <= 0) {
+    return Refusal{ReasonClass::links,
+                   "sharing.swap needs a link to the host, where weights come from: state "
+                   "device.host_link"};
+  }
   return std::nullopt;
 }
 
@@ -94,7 +100,9 @@ struct Side {
   double slowdown() const { return time_of(part, shared) / time_of(whole, alone); }
   // Share of the time in which it has a step to run.
   double running() const {
-    return part.task == Task::step ? 1.0 : std::clamp(shared.metrics.utilization, 0.0, 1.0);
+    const double busy = shared.metrics.utilization;
+    if (part.task == Task::step) return 1;
+    return busy > 0 ? std::min(busy, 1.0) : 0;
   }
   // A part may batch otherwise than the whole; then its own steps are what is compared.
   Tenant tenant() const {
@@ -102,14 +110,16 @@ struct Side {
     return {.demand = demand_of(alone, whole), .on_part = ratio > 0 ? std::min(1.0, ratio) : 1.0};
   }
   void slow_down(double speed, const Tenant& tenant, double other_running) {
-    slower = 1 + other_running * std::max(0.0, tenant.on_part / speed - 1);
+    // Beyond this nothing ever ends.
+    constexpr double most = 1e6;
+    const double beside = speed > tenant.on_part / most ? tenant.on_part / speed : most;
+    slower = 1 + other_running * std::max(0.0, beside - 1);
   }
 };
 
 Seconds swap_seconds(const Scenario& scenario, const Outcome& outcome) {
   const LinkRates link = fabric_of(scenario.cluster, scenario.device).host_link;
-  return link.bandwidth.value > 0 ? outcome.metrics.weights / link.bandwidth + link.latency
-                                  : Seconds{0};
+  return outcome.metrics.weights / link.bandwidth + link.latency;
 }
 
 void report_neighbour(const Side& main, const Side& other, Outcome& outcome) {

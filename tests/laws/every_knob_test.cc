@@ -78,6 +78,10 @@ axes:
       - {name: tiers, base: {task: serve, serving: {prefix_caching: true, kv_blocks: 130, tiers: {host: 500 MB, host_bandwidth: 20 GB/s, disk: 2 GB, disk_bandwidth: 10 GB/s}}, load: {turns: 4, think_time: 300 ms, rate: 5 req/s, requests: 160, lengths: {prompt: 450, output: 20}}}}
       - {name: scaled, base: {task: serve, serving: {replicas: 3, scaling: {policy: reactive, target: 4, interval: 200 ms, cold_start: 300 ms, cooldown: 300 ms}}, load: {arrivals: curve, curve: "0:5, 1:60"}}}
       - {name: timetable, base: {task: serve, serving: {replicas: 3, scaling: {policy: scheduled, interval: 200 ms, cold_start: 300 ms, schedule: "0:1, 1:3"}}, load: {arrivals: curve, curve: "0:5, 1:60"}}}
+      - {name: adapted, base: {step: {batch: 40, context: 900, adapters: 8}, serving.lora.slots: 9}}
+      - {name: adapters, base: {task: serve, serving: {lora: {slots: 4, load_bandwidth: 1 GB/s}}, load: {adapters: 9, adapter_skew: 1}}}
+      - {name: answers, base: {task: serve, serving.prefix_caching: true, load: {samples: 3, lengths: {distribution: lognormal}}}}
+      - {name: clocked, base: {task: serve, device: h200-sxm, slo: {tpot_mean: 6 ms}, serving: {clock: {mode: slo}}, load: {rate: 60 req/s}}}
       - {name: capacity, base: {task: serve, capacity: {slo: {ttft_mean: 300 ms}, tolerance: 0.2}}}
 )";
 
@@ -128,6 +132,13 @@ Scenario with_draft(Scenario scenario) {
   return scenario;
 }
 
+// Beside a twin, with which it shares the devices in turns that cost something.
+Scenario with_neighbour(Scenario scenario) {
+  scenario.neighbour.present = true;
+  engine::fill_roles(scenario);
+  return scenario;
+}
+
 struct Points {
   std::vector<std::string> names;
   std::vector<Scenario> scenarios;
@@ -164,8 +175,11 @@ const Points& points() {
         add(name + ", with a draft", with_draft(point.scenario));
         if (name == "roofline") add("tight, prompts elsewhere", with_tight_reader(point.scenario));
       }
-      if (point.scenario.task == engine::Task::serve) {
+      if (point.scenario.task == engine::Task::serve && name != "adapters" && name != "answers") {
         add(name + ", prompts elsewhere", with_readers(point.scenario));
+      }
+      if (name == "decode" || name == "prefill" || name == "serve") {
+        add(name + ", beside a twin", with_neighbour(point.scenario));
       }
     }
     return built;
@@ -226,8 +240,10 @@ std::vector<LeafValue> other_values(const Leaf& leaf, const LeafValue& now) {
   return others;
 }
 
-// A label, or filled in by the reader: not a knob.
+// A label, or filled in by the reader: not a knob. A neighbour is evaluated as a point of its own, so its fields move what
+// those of the main deployment move.
 bool is_knob(const Leaf& leaf) {
+  if (leaf.path.starts_with("neighbour.") && leaf.path != "neighbour.present") return false;
   return leaf.kind != LeafKind::text || other_texts().contains(leaf.path);
 }
 

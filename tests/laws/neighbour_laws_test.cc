@@ -122,7 +122,7 @@ TEST(Neighbours, InStreamsShortKernelsWaitForLongOnes) {
   const double beside_decode = figures(scenario).sharing_slowdown;
   scenario.neighbour.step = {.phase = StepPhase::prefill, .batch = 1, .prompt = 4000};
   const Metrics beside_prompts = figures(scenario);
-  EXPECT_GT(beside_prompts.sharing_slowdown, 2 * beside_decode);
+  EXPECT_GT(beside_prompts.sharing_slowdown, 1.5 * beside_decode);
   EXPECT_LT(beside_prompts.neighbour_slowdown, beside_decode);
 }
 
