@@ -113,8 +113,10 @@ struct Backward {
   }
 
   void operator()(const Lora& op) const { add_both(op); }
-  void operator()(const Scan& op) const { add_both(op); }
-  void operator()(const Convolution& op) const { add_both(op); }
+  // Ops that only count their work.
+  template <class Counted>
+  requires requires(const Counted& op) { op.counts(); }
+  void operator()(const Counted& op) const { add_both(op); }
   void operator()(const Quantize&) const {}  // what passes through a cast passes back as it is
   void operator()(const Copy& op) const { add(op); }
 

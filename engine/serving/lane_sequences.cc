@@ -43,7 +43,8 @@ const ReplicaView& LaneSequences::view() {
   view_->others_running = replica.parked > 0;
   if (replica.lanes > 1) {
     // Batches in flight share the seats, and what is inside is spread over them.
-    const std::int64_t inside = replica.running + replica.waiting.size();
+    const std::int64_t inside =
+        replica.running + replica.waiting.size() + std::int64_t(replica.landed.size());
     const std::int64_t seats = std::min(replica.settings->max_num_seqs, inside + replica.lanes - 1);
     view_->seats = std::max<std::int64_t>(seats / replica.lanes, 1);
     view_->others_running = replica.running > set.running().count || replica.parked > 0;

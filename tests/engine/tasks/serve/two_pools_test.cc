@@ -66,6 +66,26 @@ TEST(TwoPools, LongPromptsNoLongerHoldUpDecodes) {
   EXPECT_LT(evaluate(disaggregated(scenario)).metrics.itl_p99, evaluate(scenario).metrics.itl_p99);
 }
 
+// Whoever comes is spread over the batches of a pipeline at once: a pool that reads no prompts never makes a token later
+// than one that does.
+TEST(TwoPools, APipelineTakesWhoeverComes) {
+  for (const std::int64_t stages : {1, 2, 4}) {
+    for (const double rate : {1.0, 20.0, 60.0}) {
+      Scenario scenario = served();
+      scenario.parallel.pp = stages;
+      scenario.load.rate = RequestsPerSecond{rate};
+      scenario.load.lengths = {.prompt = 200, .output = 100};
+      const Outcome one = evaluate(scenario);
+      const Outcome two = evaluate(disaggregated(scenario));
+      ASSERT_EQ(one.status, Status::ok) << one.reason;
+      ASSERT_EQ(two.status, Status::ok) << two.reason;
+      EXPECT_LT(two.metrics.tpot.value, 1.02 * one.metrics.tpot.value) << stages << " " << rate;
+      EXPECT_LT(two.metrics.tpot_p99.value, 1.02 * one.metrics.tpot_p99.value)
+          << stages << " " << rate;
+    }
+  }
+}
+
 TEST(TwoPools, TheReaderDecidesTheFirstTokenAndTheOtherTheRest) {
   const Metrics before = evaluate(disaggregated(served())).metrics;
   Scenario faster = disaggregated(served());
