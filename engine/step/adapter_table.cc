@@ -3,7 +3,20 @@
 #include <algorithm>
 #include <tuple>
 
+#include "engine/step/octave_grid.h"
+
 namespace engine {
+namespace {
+
+// Steps with prompts have any number of tokens: those within a sixteenth of one another are timed as one.
+std::int64_t nearest_count(std::int64_t tokens) {
+  using CountGrid = OctaveGrid<3>;
+  const std::int64_t place = CountGrid::place(double(tokens));
+  const double low = CountGrid::point(place), high = CountGrid::point(place + 1);
+  return std::int64_t(double(tokens) - low < high - double(tokens) ? low : high);
+}
+
+}  // namespace
 
 void AdapterTable::reset(const StepContext& context) {
   context_ = &context;
@@ -17,7 +30,8 @@ void AdapterTable::forget(const StepContext& context) {
   rows_.clear();
 }
 
-std::int32_t AdapterTable::cell_at(std::int64_t tokens, std::int64_t adapters) {
+std::int32_t AdapterTable::cell_at(std::int64_t asked, std::int64_t adapters) {
+  const std::int64_t tokens = nearest_count(asked);
   const std::uint64_t place = std::uint64_t(tokens) << 32 | std::uint64_t(adapters);
   const auto [found, added] = index_.try_emplace(place, std::int32_t(cells_.size()));
   if (!added) return found->second;

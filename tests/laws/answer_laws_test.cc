@@ -119,7 +119,9 @@ TEST(OverlappedAttention, IsNeverSlowerThanApartNorFasterThanTheLonger) {
   double busy = 0;
   for (const KernelRow& row : together.kernels) {
     EXPECT_GE(row.work.exposed().value, 0);
-    if (row.phase != Phase::mixed) EXPECT_EQ(row.work.hidden.value, 0);
+    if (row.phase != Phase::mixed) {
+      EXPECT_EQ(row.work.hidden.value, 0);
+    }
     busy += row.work.exposed().value;
   }
   EXPECT_NEAR(busy, (together.metrics.utilization * together.metrics.makespan).value, 0.02 * busy);
