@@ -42,11 +42,14 @@ void choose_kernels(const ServingSettings& serving, const Device& device, ModelS
   const AttentionHabits habits = attention_habits(serving, choose_set(device));
   const bool ordinary = joinable(*shard.model);
   shard.sampling = serving.sampling;
+  shard.lora_rank = serving.lora.rank;
+  shard.lora_targets = serving.lora.targets;
   shard.all_reduce = serving.all_reduce;
   shard.shared_prompts = {
       .exchange = serving.context, .devices = shard.parallel.cp, .stride = shard.parallel.tp};
   shard.two_halves = serving.two_batch_overlap && shard.expert_replicas > 1;
   shard.joined_attention = ordinary && habits.mixed == MixedAttention::joined;
+  shard.overlapped_attention = ordinary && habits.mixed == MixedAttention::overlapped;
   shard.even_parts = ordinary && habits.parts == DecodeParts::even;
 }
 

@@ -13,6 +13,8 @@
 #include "engine/draft.h"
 #include "engine/feasibility.h"
 #include "engine/memory/footprint.h"
+#include "engine/model/adapters.h"
+#include "engine/neighbours.h"
 #include "engine/shared_prompts.h"
 #include "engine/sound_figures.h"
 #include "engine/tasks/task_table.h"
@@ -37,6 +39,17 @@ void report_memory(const Footprint& footprint, const Deployed& main, const Memor
   metrics.max_batch = std::floor(fit);
 }
 
+// Low-rank adapters that lie beside the main model.
+Bytes adapter_memory(const Scenario& scenario, const ModelShard& shard) {
+  std::int64_t asked = 0;
+  if (scenario.task == Task::serve) asked = scenario.load.adapters;
+  if (scenario.task == Task::step) asked = scenario.step.adapters;
+  if (asked == 0) return Bytes{0};
+  const std::int64_t slots = scenario.serving.lora.slots;
+  const bool fewer = slots > 0 && (slots < asked || scenario.task == Task::step);
+  return adapter_bytes(shard) * double(fewer ? slots : asked);
+}
+
 // Its memory is used again.
 void clear(Outcome& outcome) {
   outcome.status = Status::ok;
@@ -52,13 +65,16 @@ void clear(Outcome& outcome) {
   outcome.timeline.clear();
 }
 
+void count_devices(const Scenario& scenario, Metrics& metrics) {
+  metrics.devices = 0;
+  each_deployment(scenario, [&](const Deployment&, double devices) { metrics.devices += devices; });
+}
+
 void evaluate_point(const Scenario& scenario, const Resources& resources, WorkMeter& work,
-                    Scratch& scratch, Outcome& outcome) {
+                    Scratch& scratch, double slower, Outcome& outcome) {
   const TaskEntry& task = task_entry(scenario.task);
   const double copies = task.copies(scenario);
-  outcome.metrics.devices = 0;
-  each_deployment(scenario,
-                  [&](const Deployment&, double devices) { outcome.metrics.devices += devices; });
+  count_devices(scenario, outcome.metrics);
   outcome.metrics.parameters = parameter_counts(scenario.model).total();
   if (auto problem = shared_prompts_problem(scenario)) return outcome.refuse(std::move(*problem));
   Deployed main;
@@ -73,6 +89,7 @@ void evaluate_point(const Scenario& scenario, const Resources& resources, WorkMe
       return outcome.refuse(std::move(*problem));
     }
   }
+  main.guest.weights += adapter_memory(scenario, main.shard);
   if (task.demand != nullptr) {
     const MemoryDemand demand = task.demand(scenario, resources, scratch);
     const Footprint footprint = footprint_of(main, demand);
@@ -87,7 +104,22 @@ void evaluate_point(const Scenario& scenario, const Resources& resources, WorkMe
       }
     }
   }
-  task.run({scenario, resources, main, draft ? &*draft : nullptr, work, scratch}, outcome);
+  task.run({scenario, resources, main, draft ? &*draft : nullptr, work, scratch, slower}, outcome);
+}
+
+void evaluate_any(const Scenario& scenario, const Resources& resources, WorkMeter& work,
+                  Scratch& scratch, Outcome& outcome) {
+  if (!has_neighbour(scenario)) {
+    return evaluate_point(scenario, resources, work, scratch, 1, outcome);
+  }
+  count_devices(scenario, outcome.metrics);
+  evaluate_neighbours(
+      scenario,
+      [&](const Scenario& alone, double slower, Outcome& made) {
+        clear(made);
+        evaluate_point(alone, resources, work, scratch, slower, made);
+      },
+      outcome);
 }
 
 }  // namespace
@@ -97,7 +129,7 @@ void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome
   clear(outcome);
   work.begin_point();
   try {
-    evaluate_point(scenario, resources, work, scratch, outcome);
+    evaluate_any(scenario, resources, work, scratch, outcome);
     if (outcome.status != Status::ok) return;
     if (auto problem = figures_problem(task_entry(scenario.task), outcome))
       fail(outcome, std::move(*problem));

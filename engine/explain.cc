@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/base/units.h"
+#include "engine/neighbours.h"
 #include "engine/tasks/task_table.h"
 
 namespace engine {
@@ -53,6 +54,10 @@ std::string headline(const Scenario& scenario) {
   }
   text += fmt::format(", weights {}, activations {}, kv {}\n", name_of(scenario.quant.weights),
                       name_of(scenario.quant.activations), name_of(scenario.quant.kv));
+  if (has_neighbour(scenario)) {
+    text += fmt::format("beside {} on the same devices, sharing.mode {}\n",
+                        scenario.neighbour.deployment.model.name, name_of(scenario.sharing.mode));
+  }
   return text + task_entry(scenario.task).headline(scenario);
 }
 

@@ -80,7 +80,7 @@ const LeafUse* why_inert(int number, const CanBe& can_be) {
   const Leaf& leaf = leaves[std::size_t(number)];
   const Leaf* main = leaf.of_main < 0 ? nullptr : &leaves[std::size_t(leaf.of_main)];
   for (const LeafUse& use : leaf_uses()) {
-    const bool of_role = main != nullptr && concerns(use, main->path);
+    const bool of_role = main != nullptr && use.of == LeafUse::Of::all && concerns(use, main->path);
     if (!of_role && !concerns(use, leaf.path)) continue;
     const auto holds = [&](const UseCondition& condition) {
       if (of_role && condition.path == "task" && leaf.path.starts_with("rollout.")) {

@@ -33,6 +33,9 @@ struct LeafUse {
   std::string_view path;
   std::string_view where;  // the conditions in words: "task is step"
   std::vector<UseCondition> any_of;
+  // Whether the same field of a deployment beside the main one is under the rule, too.
+  enum class Of : unsigned char { all, main };
+  Of of = Of::all;
 };
 
 std::span<const LeafUse> leaf_uses();

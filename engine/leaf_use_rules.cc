@@ -73,7 +73,8 @@ std::vector<LeafUse> task_uses() {
       of_task("step", "task is step", {"step"}),
       of_task("request", "task is request", {"request"}),
       of_task("train", "task is train", {"train"}),
-      of_task("device.idle_power", "task is train, which adds energy up", {"train"}),
+      of_task("device.idle_power", "task is serve or train, which add energy up",
+              {"serve", "train"}),
       of_task("serving.max_num_batched_tokens", "task is request or serve", {"request", "serve"}),
   };
   for (const std::string_view path : kServedOnly) uses.push_back(of_serving(path));
@@ -99,14 +100,18 @@ std::vector<LeafUse> arrival_uses() {
       {"load.rate",
        "load.arrivals is poisson, gamma or deterministic",
        {is("load.arrivals", rated)}},
-      {"load.rate", "no capacity.slo asks to search for the rate", {zero("capacity.slo")}},
+      {"load.rate",
+       "no capacity.slo asks to search for the rate",
+       {zero("capacity.slo")},
+       LeafUse::Of::main},
       {"load.rate", "load.throughput_fraction does not set it", {zero("load.throughput_fraction")}},
       {"load.throughput_fraction",
        "load.arrivals is poisson, gamma or deterministic",
        {is("load.arrivals", rated)}},
       {"load.throughput_fraction",
        "no capacity.slo asks to search for the rate",
-       {zero("capacity.slo")}},
+       {zero("capacity.slo")},
+       LeafUse::Of::main},
       {"load.cv", "load.arrivals is gamma", {is("load.arrivals", {"gamma"})}},
       {"load.curve", "load.arrivals is curve", {is("load.arrivals", {"curve"})}},
       {"load.clients", "load.arrivals is closed", {is("load.arrivals", {"closed"})}},
@@ -345,9 +350,9 @@ std::vector<LeafUse> role_uses() {
 
 std::vector<LeafUse> leaf_use_rules() {
   std::vector<LeafUse> uses;
-  for (const auto part :
-       {task_uses, role_uses, speculation_uses, draft_uses, unused, step_uses, arrival_uses,
-        request_uses, serving_uses, replica_uses, fleet_uses, training_uses, rollout_uses}) {
+  for (const auto part : {task_uses, role_uses, speculation_uses, draft_uses, unused, step_uses,
+                          arrival_uses, request_uses, serving_uses, replica_uses, fleet_uses,
+                          training_uses, rollout_uses, neighbour_uses, adapter_uses, clock_uses}) {
     for (LeafUse& use : part()) uses.push_back(std::move(use));
   }
   return uses;

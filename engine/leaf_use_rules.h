@@ -12,5 +12,9 @@ std::vector<LeafUse> leaf_use_rules();
 // Parts of it (engine/leaf_use_training.cc).
 std::vector<LeafUse> training_uses();
 std::vector<LeafUse> rollout_uses();
+// Parts of the list.
+std::vector<LeafUse> neighbour_uses();
+std::vector<LeafUse> adapter_uses();
+std::vector<LeafUse> clock_uses();
 
 }  // namespace engine

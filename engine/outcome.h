@@ -22,6 +22,7 @@
 #include "engine/step/kernel_row.h"
 #include "engine/tasks/serve/fleet_figures.h"
 #include "engine/tasks/serve/serving_figures.h"
+#include "engine/tasks/sharing_figures.h"
 #include "engine/tasks/speculation_figures.h"
 #include "engine/tasks/train/train_figures.h"
 
@@ -46,7 +47,8 @@ enum class FigureGroup : std::uint8_t {
   price,
   serving,
   training,
-  speculation
+  speculation,
+  sharing
 };
 
 // All figures of a point: doubles one after another, in the order of the groups.
@@ -57,7 +59,8 @@ struct Metrics : TimeFigures,
                  ServingFigures,
                  TrainFigures,
                  SpeculationFigures,
-                 FleetFigures {
+                 FleetFigures,
+                 SharingFigures {
   template <class Self, class Visit>
   static void groups(Self& self, Visit&& visit) {
     visit(FigureGroup::time, [&](auto&& each) { TimeFigures::fields(self, each); });
@@ -68,6 +71,7 @@ struct Metrics : TimeFigures,
     visit(FigureGroup::training, [&](auto&& each) { TrainFigures::fields(self, each); });
     visit(FigureGroup::speculation, [&](auto&& each) { SpeculationFigures::fields(self, each); });
     visit(FigureGroup::serving, [&](auto&& each) { FleetFigures::fields(self, each); });
+    visit(FigureGroup::sharing, [&](auto&& each) { SharingFigures::fields(self, each); });
   }
 
   template <class Self, class Visit>
@@ -78,7 +82,7 @@ struct Metrics : TimeFigures,
 static_assert(sizeof(Metrics) == sizeof(TimeFigures) + sizeof(RateFigures) + sizeof(MemoryFigures) +
                                      sizeof(PriceFigures) + sizeof(ServingFigures) +
                                      sizeof(TrainFigures) + sizeof(SpeculationFigures) +
-                                     sizeof(FleetFigures),
+                                     sizeof(FleetFigures) + sizeof(SharingFigures),
               "figures are doubles and nothing else");
 
 constexpr std::size_t kFigures = sizeof(Metrics) / sizeof(double);

@@ -13,6 +13,7 @@
 #include "engine/serving/serving_rows.h"
 #include "engine/serving/slo.h"
 #include "engine/serving/transfer_settings.h"
+#include "engine/sharing/sharing_settings.h"
 #include "engine/speculation/speculation_settings.h"
 #include "engine/tasks/request/request_shape.h"
 #include "engine/tasks/step/step_shape.h"
@@ -51,12 +52,42 @@ struct CalibrationSettings {
   }
 };
 
+// Another model on the devices of the main deployment, with work of its own. What a sweep does not state of it is as in
+// the main one.
+struct Neighbour : Role {
+  StepShape step;
+  Load load;
+
+  Neighbour() = default;
+  Neighbour(const Neighbour& other) : Role(other) { take_work(other); }
+  Neighbour& operator=(const Neighbour& other) {
+    Role::operator=(other);
+    take_work(other);
+    return *this;
+  }
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    Role::fields(self, visit);
+    visit("step", self.step, "task step: the neighbour's step", any_value);
+    visit("load", self.load, "task serve: the neighbour's requests", any_value);
+  }
+
+ private:
+  void take_work(const Neighbour& other) {
+    if (!present) return;
+    step = other.step;
+    load = other.load;
+  }
+};
+
 // Its own deployment is the main one: fields of it have no prefix.
 struct Scenario : Deployment {
   Task task = Task::step;
   Role prefill;
   Role draft;
   Role rollout;
+  Neighbour neighbour;
   StepShape step;
   RequestShape request;
   Load load;
@@ -64,6 +95,7 @@ struct Scenario : Deployment {
   CapacitySearch capacity;
   Speculation speculation;
   TransferSettings transfer;
+  SharingSettings sharing;
   OutputSettings output;
   TrainSettings train;
   CalibrationSettings calibration;
@@ -102,6 +134,10 @@ struct Scenario : Deployment {
           any_value);
     visit("transfer", self.transfer, "how KV caches get from prefill to the main deployment",
           any_value);
+    visit("neighbour", self.neighbour, "another model on the same devices, with work of its own",
+          any_value);
+    visit("sharing", self.sharing, "how the main deployment and its neighbour share the devices",
+          any_value);
   }
 };
 
@@ -111,6 +147,7 @@ void each_role(Self& scenario, Visit&& visit) {
   visit("prefill", scenario.prefill);
   visit("draft", scenario.draft);
   visit("rollout", scenario.rollout);
+  visit("neighbour", scenario.neighbour);
 }
 
 // Every present role becomes a copy of the main deployment, before what is stated of it is written.
@@ -118,6 +155,9 @@ inline void fill_roles(Scenario& scenario) {
   each_role(scenario, [&scenario](std::string_view, Role& role) {
     if (role.present) role.deployment = scenario;
   });
+  if (!scenario.neighbour.present) return;
+  scenario.neighbour.step = scenario.step;
+  scenario.neighbour.load = scenario.load;
 }
 
 }  // namespace engine

@@ -11,12 +11,13 @@ namespace engine {
 
 enum class DeploymentRole : std::uint8_t {
   main,
-  prefill,  // reads prompts for the main one
-  draft,    // proposes tokens that the main one verifies
-  rollout,  // makes samples that the main one is trained on
+  prefill,    // reads prompts for the main one
+  draft,      // proposes tokens that the main one verifies
+  rollout,    // makes samples that the main one is trained on
+  neighbour,  // another model on the main one's devices
 };
-constexpr std::array<std::string_view, 4> enum_names(DeploymentRole) {
-  return {"main", "prefill", "draft", "rollout"};
+constexpr std::array<std::string_view, 5> enum_names(DeploymentRole) {
+  return {"main", "prefill", "draft", "rollout", "neighbour"};
 }
 
 }  // namespace engine

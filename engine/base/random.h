@@ -21,6 +21,8 @@ enum class Stream : std::uint32_t {
   failures = 10,
   classes = 11,
   predictions = 12,
+  adapters = 13,
+  samples = 14,
   sampling = 100,  // plus the dimension of a sampled axis
 };
 

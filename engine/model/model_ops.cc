@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/model/adapters.h"
 #include "engine/model/context_ops.h"
 #include "engine/model/mixers/mixer.h"
 #include "engine/model/op_builder.h"
@@ -158,6 +159,15 @@ void halves_ops(const Builder& build) {
   }
 }
 
+// Adapters of a batch, beside the products of the list.
+void add_adapters(const ModelShard& shard, const BatchShape& batch, OpList& ops) {
+  const std::size_t count = ops.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const PlannedOp product = ops.begin()[i];
+    add_adapter(product, shard.lora_targets, shard.lora_rank, double(batch.adapters), ops);
+  }
+}
+
 // What one device does with its tokens.
 void own_token_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,
                    OpList& ops) {
@@ -175,6 +185,7 @@ void own_token_ops(const ModelShard& shard, const StageSpan& span, const BatchSh
   } else {
     build.stage_transfer(1);
   }
+  if (batch.adapters > 0) add_adapters(shard, batch, ops);
 }
 
 bool reads_together(const ModelShard& shard, const BatchShape& batch) {

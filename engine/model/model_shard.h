@@ -8,6 +8,7 @@
 #include "engine/model/all_reduce.h"
 #include "engine/model/context_sharing.h"
 #include "engine/model/expert_places.h"
+#include "engine/model/lora_targets.h"
 #include "engine/model/model_spec.h"
 #include "engine/model/parallelism.h"
 #include "engine/model/sampling.h"
@@ -31,11 +32,16 @@ struct ModelShard {
   std::int64_t vocabulary = 1;
   Sampling sampling = Sampling::greedy;
   bool joined_attention = false;  // prompts and decodes of a step in one kernel, that for prompts
+  bool overlapped_attention = false;  // in two kernels at the same time
   AllReduce all_reduce = AllReduce::custom;
   bool two_halves =
       false;  // one half of the tokens computes while the experts of the other exchange
   ContextSharing shared_prompts;  // devices that read a prompt together
   bool even_parts = false;        // of decodes: a long one is split into no more parts than others
+
+  // Of the adapters that a batch brings.
+  std::int64_t lora_rank = 16;
+  LoraTargets lora_targets = LoraTargets::all;
 
   bool operator==(const ModelShard&) const = default;
 };

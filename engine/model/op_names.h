@@ -160,8 +160,9 @@ enum class OpName : std::uint8_t {
   weight_upload,
   activation_offload,
   activation_upload,
+  neighbour,
 };
-constexpr std::array<std::string_view, 54> enum_names(OpName) {
+constexpr std::array<std::string_view, 55> enum_names(OpName) {
   return {"embedding",
           "input_norm",
           "qkv",
@@ -215,7 +216,8 @@ constexpr std::array<std::string_view, 54> enum_names(OpName) {
           "gradient_offload",
           "weight_upload",
           "activation_offload",
-          "activation_upload"};
+          "activation_upload",
+          "neighbour"};
 }
 
 }  // namespace engine

@@ -20,12 +20,13 @@ constexpr std::array<std::string_view, 2> enum_names(AttentionKernels) {
 
 // How a step with prompts and decodes attends.
 enum class MixedAttention : std::uint8_t {
-  automatic,  // as the engine's kernels have it
-  separate,   // a kernel for prompts and one for decodes
-  joined,     // one kernel, the one for prompts
+  automatic,   // as the engine's kernels have it
+  separate,    // a kernel for prompts and one for decodes
+  joined,      // one kernel, the one for prompts
+  overlapped,  // a kernel for prompts and one for decodes, at the same time
 };
-constexpr std::array<std::string_view, 3> enum_names(MixedAttention) {
-  return {"auto", "separate", "joined"};
+constexpr std::array<std::string_view, 4> enum_names(MixedAttention) {
+  return {"auto", "separate", "joined", "overlapped"};
 }
 
 // Into how many parts the decode kernel splits the keys of a sequence.

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "engine/base/deployment_role.h"
+#include "engine/serving/adapter_cache.h"
 #include "engine/serving/serving_settings.h"
+#include "engine/step/clock_levels.h"
 #include "engine/step/draft_step.h"
 #include "engine/step/pace.h"
 #include "engine/step/step_time.h"
@@ -28,10 +30,12 @@ struct PoolSetup {
   std::int64_t replicas = 1;
   std::int64_t unit = 1;  // replicas that are only on together
   TierSetup host, disk;
-  std::int64_t longest = 1;  // tokens of the longest sequence
+  AdapterCache::Setup adapters = {.slots = 0};  // no slots: all that are asked for are there
+  std::int64_t longest = 1;                     // tokens of the longest sequence
   Pace pace = {};
   const DraftStep* draft = nullptr;  // who proposes tokens that the pace counts on; null: nobody
   DeploymentRole role = DeploymentRole::main;
+  ClockChoice clock = {};  // of steps that only decode
 };
 
 // KV on its way into a pool. A replica sends or receives with all its adapters at once; sequences that

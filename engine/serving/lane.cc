@@ -169,7 +169,8 @@ void Lane::start_stretch(double now) {
   replica_->table->decode_line({.sequences = running().decoding,
                                 .context = stretch_.context,
                                 .window = stretch_.window,
-                                .longest = replica_->uneven ? sequences_.set.longest() : 0},
+                                .longest = replica_->uneven ? sequences_.set.longest() : 0,
+                                .adapters = sequences_.adapters.different()},
                                stretch_.line);
   const bool windows = left_ > 1 && sequences_.set.filling() > 0;
   stretch_.begin(now, left_, windows ? double(sequences_.set.tokens_to_full_window()) : kNever);
@@ -221,6 +222,7 @@ void Lane::end_stretch() {
                               stretch_.window_sum(before), seconds);
   replica.sums->ran(n, seconds, stretch_.sequences,
                     stretch_.held_seconds(double(sequences_.set.prompt_tokens()), before));
+  replica.sums->adapter_steps += n * double(sequences_.adapters.different());
   sequences_.gaps.add_all(start_, stretch_.first_step, stretch_.sequences, *replica.stats,
                           [this](auto visit) { sequences_.each_decode(visit); });
   if (stretch_.steps > 1) {
@@ -278,6 +280,7 @@ void Lane::start_step(const StepPlan& plan, double now) {
     add_prefill(batch, 1, chunk.tokens, sequence.computed, replica.window);
     if (sequence.computed + chunk.tokens == sequence.target) ++batch.sampled;
   }
+  batch.adapters = sequences_.adapters.different();
   replica.sums->peak(replica.pool.used());
   replica.stats->step_began(now);
   const double seconds = step_seconds(batch);
@@ -292,6 +295,7 @@ void Lane::start_step(const StepPlan& plan, double now) {
   const double held = sequences_.set.contexts() - double(running().decoding) +
                       double(sequences_.set.prompt_tokens());
   replica.sums->ran(1, seconds, double(plan.decodes) + double(chunks_.size()), held * seconds);
+  replica.sums->adapter_steps += double(batch.adapters);
   if (plan.decodes == 0) return;
   if (all_decode_) {
     sequences_.gaps.add_all(now, seconds, double(plan.decodes), *replica.stats,
@@ -329,7 +333,8 @@ double Lane::step_seconds(const BatchShape& batch) {
   table.decode_line({.sequences = batch.decode_sequences,
                      .context = batch.decode_kv_tokens,
                      .window = batch.decode_window_kv_tokens,
-                     .longest = batch.decode_longest},
+                     .longest = batch.decode_longest,
+                     .adapters = batch.adapters},
                     line);
   const double seconds = line.step(batch.decode_kv_tokens, batch.decode_window_kv_tokens);
   table.count_decode(line, 1, batch.decode_kv_tokens, batch.decode_window_kv_tokens, seconds);

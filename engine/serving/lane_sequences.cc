@@ -24,6 +24,21 @@ void LaneSequences::reset(ReplicaState& replica) {
                             .pace = replica.pace});
   gaps.reset();
   by_level_.fill(0);
+  adapters.clear();
+}
+
+void LaneSequences::join(std::int32_t slot) {
+  set.append(slot);
+  runs(at(slot), 1);
+  ++replica_->running;
+  if (at(slot).adapter >= 0) adapters.join(at(slot).adapter);
+}
+
+void LaneSequences::leave(std::int32_t slot) {
+  set.remove(slot);
+  runs(at(slot), -1);
+  --replica_->running;
+  if (at(slot).adapter >= 0) adapters.leave(at(slot).adapter);
 }
 
 const ReplicaView& LaneSequences::view() {
@@ -74,9 +89,7 @@ void LaneSequences::admit(const Admission& admission, double now) {
     sequence.taken = blocks;
   }
   replica.pool.take(std::max(blocks, sequence.kv.shared) - sequence.kv.shared);
-  set.append(admission.slot);
-  runs(sequence, 1);
-  ++replica.running;
+  join(admission.slot);
   set.begin_reading(admission.slot);
 }
 
@@ -92,9 +105,7 @@ bool LaneSequences::join_landed(double now) {
     --replica.parked;
     sequence.whereabouts = Whereabouts::running;
     replica.parked_blocks -= view_->blocks_held(sequence) - sequence.kv.shared;
-    set.append(slot);
-    runs(sequence, 1);
-    ++replica.running;
+    join(slot);
     gaps.join(sequence, now);
     set.begin(slot);
   }
@@ -107,6 +118,7 @@ void LaneSequences::begin_decoding(std::int32_t slot, double now) {
   replica_->tokens_made += 1;
   if (sequence.generated == 0) {
     sequence.first_token = now;
+    if (sequence.branches > 1) replica_->forking.push_back(slot);
   } else {
     replica_->stats->add_gap(now - sequence.last_token, 1);  // over a preemption
   }
@@ -164,9 +176,7 @@ void LaneSequences::finish(std::int32_t slot) {
   } else {
     replica.pool.release(sequence.kv, held, replica.pins(sequence));
   }
-  set.remove(slot);
-  runs(sequence, -1);
-  --replica.running;
+  leave(slot);
   --replica.outstanding;
   replica.outstanding_tokens -= sequence.prompt + sequence.predicted;
   if (replica.settings->ordering == Ordering::fair_share) {
@@ -187,9 +197,7 @@ void LaneSequences::stop(std::int32_t slot) {
     set.stop_reading(slot);
   }
   replica.pool.release(sequence.kv, held, replica.pins(sequence));
-  set.remove(slot);
-  runs(sequence, -1);
-  --replica.running;
+  leave(slot);
   sequence.reserved = sequence.taken = 0;
   sequence.target = sequence.prompt + sequence.generated;
 }

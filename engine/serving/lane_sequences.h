@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "engine/serving/adapter_count.h"
 #include "engine/serving/decode_set.h"
 #include "engine/serving/replica_state.h"
 #include "engine/serving/token_gaps.h"
@@ -19,6 +20,7 @@ class LaneSequences {
 
   DecodeSet set;
   TokenGaps gaps;
+  AdapterCount adapters;  // of those that run
   // What a policy sees now.
   const ReplicaView& view();
   Sequence& at(std::int32_t slot) { return replica_->sequences[std::size_t(slot)]; }
@@ -53,6 +55,8 @@ class LaneSequences {
   }
 
  private:
+  void join(std::int32_t slot);
+  void leave(std::int32_t slot);
   void finish(std::int32_t slot);
   void count_waste(const Sequence& sequence);
   // Of those that run, the least urgent one, the newest of equals; -1 where nobody is less urgent than `level`.

@@ -64,6 +64,7 @@ void Replica::reset(const Setup& setup) {
 }
 
 void Replica::empty_queues() {
+  state_.forking.clear();
   const Ordering ordering = state_.settings->ordering;
   state_.waiting.reset(ordering != Ordering::fcfs && ordering != Ordering::longest_prefix);
   state_.arriving.reset(false);
@@ -170,17 +171,10 @@ std::int32_t Replica::new_slot() {
   return slot;
 }
 
-void begin(Sequence& sequence, const Request& request) {
-  sequence.number = request.number;
-  sequence.session = request.session;
-  sequence.client = request.client;
-  sequence.prompt = sequence.target = request.prompt;
-  sequence.asked = request.output;
-  sequence.priority = request.priority;
-  sequence.tenant = request.tenant;
-  sequence.service_class = request.service_class;
-  sequence.history = request.history;
-  sequence.arrival = request.arrival;
+namespace {
+
+// Nothing has happened to it yet.
+void begin_anew(Sequence& sequence) {
   sequence.scheduled = sequence.first_token = -1;
   sequence.last_token = 0;
   sequence.generated = sequence.computed = sequence.cached = 0;
@@ -192,31 +186,74 @@ void begin(Sequence& sequence, const Request& request) {
   sequence.received = sequence.read = -1;
   sequence.carried = 0;
   sequence.decoding = false;
+}
+
+}  // namespace
+
+void begin(Sequence& sequence, const Request& request) {
+  sequence.number = request.number;
+  sequence.session = request.session;
+  sequence.client = request.client;
+  sequence.prompt = sequence.target = request.prompt;
+  sequence.asked = request.output;
+  sequence.priority = request.priority;
+  sequence.tenant = request.tenant;
+  sequence.service_class = request.service_class;
+  sequence.history = request.history;
+  sequence.adapter = request.adapter;
+  sequence.branches = std::int32_t(request.samples);
+  sequence.answers = -1;
+  sequence.others_made = 0;
+  sequence.arrival = request.arrival;
+  begin_anew(sequence);
   sequence.closes = request.closes;
   if (sequence.prefix.size() + request.prefix.size() > 0) sequence.prefix = request.prefix;
 }
 
-void Replica::enqueue(const Request& request, std::int64_t output) {
+std::int32_t Replica::enqueue(const Request& request, std::int64_t output, Adapter adapter) {
   const std::int32_t slot = new_slot();
-  begin(state_.sequences[std::size_t(slot)], request);
-  join_queue(slot, output, request.arrival);
+  Sequence& sequence = state_.sequences[std::size_t(slot)];
+  begin(sequence, request);
+  count_in(sequence, output);
+  sequence.order = enter_queue(sequence, sequence.target);
+  sequence.awaits_adapter = adapter == Adapter::awaited;
+  if (!sequence.awaits_adapter) join_queue(slot, request.arrival);
+  return slot;
 }
 
-void Replica::join_queue(std::int32_t slot, std::int64_t output, double now) {
-  Sequence& sequence = state_.sequences[std::size_t(slot)];
+void Replica::count_in(Sequence& sequence, std::int64_t output) {
   sequence.output = output;
   sequence.predicted = predicted_output(sequence.number, output);
-  sequence.order = enter_queue(sequence, sequence.target);
   sequence.loaded = -1;
-  sequence.whereabouts = Whereabouts::waiting;
-  state_.waiting.push(slot, state_.sequences);
   ++state_.outstanding;
   state_.outstanding_tokens += sequence.prompt + sequence.predicted;
+}
+
+void Replica::join_queue(std::int32_t slot, double now) {
+  Sequence& sequence = state_.sequences[std::size_t(slot)];
+  sequence.awaits_adapter = false;
+  sequence.whereabouts = Whereabouts::waiting;
+  state_.waiting.push(slot, state_.sequences);
   for (Lane& lane : lanes_) {
     lane.wake(now);
     lane.interrupt(now);
   }
   find_next();
+}
+
+void Replica::fork(std::int32_t slot, std::int64_t output, std::int32_t answers, double now) {
+  const std::int32_t other = new_slot();
+  Sequence& sequence = state_.sequences[std::size_t(other)];
+  const Sequence& first = state_.sequences[std::size_t(slot)];
+  sequence = first;
+  sequence.kv = {};
+  sequence.asked = output;
+  sequence.target = sequence.prompt;
+  sequence.branches = 1;
+  sequence.answers = answers;
+  begin_anew(sequence);
+  count_in(sequence, output);
+  join_queue(other, now);
 }
 
 // ---- tiers below the cache --------------------------------------------------------------------------

@@ -65,10 +65,17 @@ class Replica {
   // ---- requests ---------------------------------------------------------------------------------
   // False where a request could never be served.
   bool fits(std::int64_t prompt, std::int64_t output) const;
-  // Takes a request that fits, of which `output` tokens are made here.
-  void enqueue(const Request& request, std::int64_t output);
+  // Takes a request that fits, of which `output` tokens are made here. It is not served before its adapter is there, where
+  // it waits for one (`join_queue`). Returns its slot.
+  enum class Adapter : std::uint8_t { there, awaited };
+  std::int32_t enqueue(const Request& request, std::int64_t output, Adapter adapter);
+  void join_queue(std::int32_t slot, double now);
   // Whether a request is to be turned away: there is too much before it.
   bool sheds(const Request& request) const;
+  // Prompts that were read with the last event, of which several answers are to be generated.
+  std::vector<std::int32_t>& forking() { return state_.forking; }
+  // Another of the answers to the request in `slot`, of `output` tokens: it shares the prompt's KV.
+  void fork(std::int32_t slot, std::int64_t output, std::int32_t answers, double now);
   bool has_tiers() const { return host_.exists() || disk_.exists(); }
   // A request that has become the first in the queue, and of whose prompt a tier below has more than the cache, sooner than
   // it could be read, steps aside until that is there (`Sequence::loaded`). Returns those that just did.
@@ -76,6 +83,7 @@ class Replica {
   // What it waits for is there: it is the first in the queue again.
   void finish_load(std::int32_t slot, double now);
   const Sequence& sequence(std::int32_t slot) const { return state_.sequences[std::size_t(slot)]; }
+  Sequence& sequence(std::int32_t slot) { return state_.sequences[std::size_t(slot)]; }
   // Nobody asks for it any more.
   void forget(std::int32_t slot) {
     state_.sequences[std::size_t(slot)].whereabouts = Whereabouts::nowhere;
@@ -151,7 +159,8 @@ class Replica {
   double ttft_limit_of(const Claim& claim) const;
   // Its place in the queue, where it is charged `tokens` on arrival.
   double enter_queue(const Sequence& sequence, std::int64_t tokens);
-  void join_queue(std::int32_t slot, std::int64_t output, double now);
+  // It is one of those inside, of which `output` tokens are made here.
+  void count_in(Sequence& sequence, std::int64_t output);
   void empty_queues();
   std::int64_t predicted_output(std::int64_t number, std::int64_t output) const;
   std::int32_t new_slot();

@@ -137,7 +137,9 @@ void Replica::take_over(const Sequence& sequence, std::int64_t output, double no
   here.from_replica = here.from_slot = here.to_replica = here.to_slot = -1;
   here.received = here.read = -1;
   here.decoding = false;
-  join_queue(slot, output, now);
+  count_in(here, output);
+  here.order = enter_queue(here, here.target);
+  join_queue(slot, now);
 }
 
 void Replica::expect_no_more(std::int32_t slot, double now) {

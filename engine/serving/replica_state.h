@@ -53,6 +53,8 @@ struct ReplicaState {
   AdmissionPace admissions;
   double stage_free = 0;               // when the first pipeline stage takes the next batch
   std::vector<std::int32_t> departed;  // slots of those that are done here with the last event
+  std::vector<std::int32_t>
+      forking;  // their prompts were read with the last event, for several answers
   StepPlan scratch_plan;
 
   // Whether the cache of a sequence that leaves is given up after that of others.

@@ -13,7 +13,7 @@ struct RouterView;
 using Route = std::size_t(const RouterView& view);
 
 Route route_round_robin, route_random, route_lightest, route_power_of_two, route_prefix_aware,
-    route_sticky, route_by_class;
+    route_sticky, route_by_class, route_adapter_affine;
 
 // What the index of the lightest replica compares, for routers that ask for it.
 enum class ReplicaWeight : std::uint8_t { none, requests, tokens };
@@ -36,6 +36,7 @@ inline constexpr std::array kRouters{
     RouterEntry{"sticky", route_sticky},
     RouterEntry{"least_predicted", route_lightest, ReplicaWeight::tokens},
     RouterEntry{"by_class", route_by_class},
+    RouterEntry{"adapter_affine", route_adapter_affine, ReplicaWeight::requests},
 };
 
 // Position in the table.

@@ -26,6 +26,11 @@ std::size_t lighter_of_two(const RouterView& view, std::span<const std::int32_t>
   return view.replicas[other].outstanding() < view.replicas[one].outstanding() ? other : one;
 }
 
+// Twice the queue, and a handful more, is worth more than any cache.
+bool far_busier(const RouterView& view, std::size_t one, std::size_t idlest) {
+  return view.replicas[one].outstanding() > 2 * view.replicas[idlest].outstanding() + 8;
+}
+
 }  // namespace
 
 std::size_t route_round_robin(const RouterView& view) {
@@ -54,9 +59,7 @@ std::size_t route_prefix_aware(const RouterView& view) {
                       .most_of(view.request.prefix, view.request.prompt - 1,
                                view.replicas[idlest].pool().block_size(), first, cached)
                       .cache);
-  // Twice the queue, and a handful more, is worth more than any cache.
-  const std::int64_t least = view.replicas[idlest].outstanding();
-  return view.replicas[best].outstanding() > 2 * least + 8 ? idlest : best;
+  return far_busier(view, best, idlest) ? idlest : best;
 }
 
 // Requests of one session meet one replica; without sessions, any.
@@ -85,6 +88,15 @@ std::size_t route_by_class(const RouterView& view) {
     begin = first, size = count - first - last;
   if (view.request.service_class == RequestClass::low) begin = count - last, size = last;
   return lighter_of_two(view, view.takers.subspan(std::size_t(begin), std::size_t(size)));
+}
+
+// The replica that an adapter belongs to, unless that is far busier than the least busy one.
+std::size_t route_adapter_affine(const RouterView& view) {
+  const std::size_t idlest = lightest(view);
+  if (view.request.adapter < 0) return idlest;
+  const std::size_t place = draw(view, view.takers.size(), std::uint64_t(view.request.adapter), 3);
+  const auto home = std::size_t(view.takers[place]);
+  return far_busier(view, home, idlest) ? idlest : home;
 }
 
 }  // namespace engine

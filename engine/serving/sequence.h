@@ -37,6 +37,11 @@ struct Sequence {
   std::int64_t history = 0;    // of the prompt, tokens of its session before it
   RequestClass service_class = RequestClass::normal;
   Whereabouts whereabouts = Whereabouts::nowhere;
+  std::int64_t adapter = -1;     // -1: none
+  std::int64_t others_made = 0;  // tokens of the answers beside it that are done
+  std::int32_t branches = 1;     // answers to be generated once its prompt is read
+  std::int32_t answers =
+      -1;  // those it belongs to (engine/serving/answer_groups.h); -1: it is alone
   double arrival = 0;
   double order = 0;  // smaller is served first, where the queue is ordered
   double scheduled = -1;
@@ -65,6 +70,7 @@ struct Sequence {
   bool decoding = false;
   bool waited_for_room = false;  // before its KV was carried here
   bool closes = true;            // the last of its session
+  bool awaits_adapter = false;   // out of the queue until its adapter has come
   KvHolding kv;
   std::vector<PrefixExtent> prefix;
 };

@@ -7,10 +7,11 @@
 namespace engine {
 
 double bytes_at_start(const ServingProblem& problem) {
-  constexpr double lane = 32 << 10, client = 128, tenant = 8, place = 4;
+  constexpr double lane = 32 << 10, client = 128, tenant = 8, adapter = 8, place = 4;
   const double clients =
       problem.load.arrivals == ArrivalKind::closed ? double(problem.level.clients) : 0;
-  double bytes = client * clients + tenant * double(problem.load.tenants);
+  double bytes = client * clients + tenant * double(problem.load.tenants) +
+                 adapter * double(problem.load.adapters);
   for (const PoolSetup& pool : problem.pools) {
     const double lanes = double(pool.replicas) * double(pool.context.shard.parallel.pp);
     const double tokens = double(std::min(pool.settings.step_budget(), pool.longest));

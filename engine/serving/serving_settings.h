@@ -15,8 +15,10 @@
 #include "engine/model/sampling.h"
 #include "engine/serving/admission_settings.h"
 #include "engine/serving/attention_kernels.h"
+#include "engine/serving/clock_settings.h"
 #include "engine/serving/failure_settings.h"
 #include "engine/serving/kv_tier_settings.h"
+#include "engine/serving/lora_settings.h"
 #include "engine/serving/policy_table.h"
 #include "engine/serving/retention_settings.h"
 #include "engine/serving/router_table.h"
@@ -83,6 +85,8 @@ struct ServingSettings {
   FailureSettings failures;
   AdmissionSettings admission;
   RetentionSettings retention;
+  LoraSettings lora;
+  ClockSettings clock;
 
   // Most tokens of a step, but for decodes beyond them.
   std::int64_t step_budget() const {
@@ -135,11 +139,11 @@ struct ServingSettings {
         "into more parts; flash_attention: the same, but where matrix instructions are synchronous "
         "(A100, RTX) its second version, which joins them and splits all contexts alike",
         any_value);
-    visit(
-        "mixed_attention", self.mixed_attention,
-        "steps with prompts and decodes: one attention kernel (joined) or two (separate); auto: as "
-        "serving.attention has it",
-        any_value);
+    visit("mixed_attention", self.mixed_attention,
+          "steps with prompts and decodes: one attention kernel (joined), two of which one runs "
+          "after "
+          "the other (separate), or both at once (overlapped); auto: as serving.attention has it",
+          any_value);
     visit(
         "decode_parts", self.decode_parts,
         "decode attention: long contexts are split into more parts than short ones (by_length), or "
@@ -180,6 +184,9 @@ struct ServingSettings {
     visit("failures", self.failures, "how often replicas fail", any_value);
     visit("admission", self.admission, "which requests are turned away", any_value);
     visit("retention", self.retention, "which cached prefixes are given up", any_value);
+    visit("lora", self.lora, "low-rank adapters on the model (load.adapters, step.adapters)",
+          any_value);
+    visit("clock", self.clock, "the clock that steps run at", any_value);
   }
 };
 

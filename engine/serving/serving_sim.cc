@@ -53,6 +53,8 @@ void ServingSim::start(const ServingProblem& problem) {
   transfers_.reset(replicas);
   longest_output_ = 0;
   now_ = 0;
+  answers_.reset();
+  start_adapters();
 }
 
 void ServingSim::start_pool(std::size_t index) {
@@ -62,7 +64,8 @@ void ServingSim::start_pool(std::size_t index) {
   pool.table.reset(from.context, problem_->scale,
                    {.queries = from.pace.queries,
                     .made = double(from.pace.tokens) / double(from.pace.steps),
-                    .draft = from.draft});
+                    .draft = from.draft},
+                   from.clock);
   const ModelShard& shard = from.context.shard;
   const Stage& stage = stages()[stage_of_pool_[index]];
   Replica::Setup setup{.settings = &from.settings,
@@ -233,7 +236,12 @@ void ServingSim::arrive(RequestSource& source) {
   if (sheds_ && replicas_[target].sheds(request_)) {
     return turn_away(RequestEnd::shed, target, source);
   }
-  replicas_[target].enqueue(request_, local || stages()[0].writes ? request_.output : 1);
+  const std::int64_t output = local || stages()[0].writes ? request_.output : 1;
+  if (adapters_.empty()) {
+    replicas_[target].enqueue(request_, output, Replica::Adapter::there);
+  } else {
+    enqueue_with_adapter(target, output);
+  }
   start_loads(target);
   note(target);
 }
@@ -265,6 +273,7 @@ void ServingSim::advance(std::size_t index, double next_event, RequestSource& so
   Replica& replica = replicas_[index];
   const bool ran = replica.end_work();
   // Whoever is told of an answer at this moment may ask again at once: plan after that.
+  if (!replica.forking().empty()) fork(index, source);
   const bool told = !replica.departed().empty() && depart(index, source);
   if (replica.halted()) {
     replica.end_turn(ran);
@@ -287,12 +296,17 @@ bool ServingSim::depart(std::size_t index, RequestSource& source) {
   const double seen = now_ + stats_.request_latency();
   bool told = false;
   for (const std::int32_t slot : replica.departed()) {
-    const Sequence& sequence = replica.sequence(slot);
+    Sequence& sequence = replica.sequence(slot);
+    if (sequence.answers >= 0 && !answers_.done(sequence)) {
+      replica.forget(slot);
+      continue;
+    }
     if (sequence.output < sequence.asked) {
       hand_over(index, slot);
       continue;
     }
     stats_.finished(sequence, now_, std::int32_t(index));
+    if (!adapters_.empty()) adapters_[index].release(sequence.adapter);
     if (sequence.client >= 0) {
       source.answered(sequence.client, seen);
       told = true;
@@ -304,6 +318,7 @@ bool ServingSim::depart(std::size_t index, RequestSource& source) {
     }
   }
   replica.departed().clear();
+  if (!adapters_.empty()) find_room_for_adapters(index);
   return told;
 }
 
@@ -371,6 +386,9 @@ void ServingSim::start_loads(std::size_t index) {
 void ServingSim::take_delivery() {
   const Transfers::Arrived done = transfers_.take();
   if (done.shipment.from == kFromBelow) {
+    if (replicas_[done.shipment.to].sequence(done.shipment.slot).awaits_adapter) {
+      return take_adapter(done.shipment.to, done.shipment.slot);
+    }
     replicas_[done.shipment.to].finish_load(done.shipment.slot, now_);
     return note(done.shipment.to);
   }

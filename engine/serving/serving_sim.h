@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "engine/serving/adapter_cache.h"
+#include "engine/serving/answer_groups.h"
 #include "engine/serving/event_queue.h"
 #include "engine/serving/failures.h"
 #include "engine/serving/journey.h"
@@ -38,7 +40,11 @@ class ServingSim {
   const EventQueue& events() const { return events_; }
   const LeastOf<std::int64_t>& weights(std::size_t pool = 0) const { return pools_[pool].weights; }
   double makespan() const { return makespan_; }
-  double idle_seconds() const;
+  double idle_seconds() const {
+    double seconds = 0;
+    for (std::size_t i = 0; i < pools_.size(); ++i) seconds += idle_seconds(i);
+    return seconds;
+  }
   double idle_seconds(std::size_t pool) const;
   const Scaler& scaler(std::size_t pool) const { return pools_[pool].scaler; }
   const Failures& failures(std::size_t pool) const { return pools_[pool].failures; }
@@ -82,6 +88,11 @@ class ServingSim {
   void fetch(std::size_t replica);
   void take_delivery();
   void start_loads(std::size_t replica);
+  void fork(std::size_t replica, const RequestSource& source);
+  void start_adapters();
+  void enqueue_with_adapter(std::size_t replica, std::int64_t output);
+  void find_room_for_adapters(std::size_t replica);
+  void take_adapter(std::size_t replica, std::int32_t slot);
   void deliver(std::size_t replica, std::int32_t slot);
   // After anything that may have changed when a replica has something to do, or how much it has.
   void note(std::size_t replica) {
@@ -125,6 +136,8 @@ class ServingSim {
   bool weighs_ = false;                      // some router compares how much replicas have to do
   EventQueue events_;
   Transfers transfers_;
+  std::vector<AdapterCache> adapters_;  // by replica; empty: nobody waits for an adapter
+  AnswerGroups answers_;
   RequestMemory memory_;
   Request request_;
   std::int64_t longest_output_ = 0;  // of those that arrived

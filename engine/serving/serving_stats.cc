@@ -23,6 +23,10 @@ void PoolSums::add(const PoolSums& other) {
   disk_tokens += other.disk_tokens;
   loads += other.loads;
   load_seconds += other.load_seconds;
+  adapter_steps += other.adapter_steps;
+  adapters_asked += other.adapters_asked;
+  adapters_there += other.adapters_there;
+  adapter_wait += other.adapter_wait;
   kv_peak = std::max(kv_peak, other.kv_peak);
 }
 
@@ -133,7 +137,7 @@ void ServingStats::finished(const Sequence& sequence, double time, std::int32_t 
   inside_ -= 1;
   sums_.finished += 1;
   sums_.tokens_in += double(sequence.prompt);
-  sums_.tokens_out += double(sequence.output);
+  sums_.tokens_out += double(sequence.output + sequence.others_made);
   sums_.last_finish = std::max(sums_.last_finish, time);
   if (watch_.finished(sequence.arrival, time, sequence.closes)) add_edge(time);
   keep({.arrival = sequence.arrival,
@@ -144,6 +148,7 @@ void ServingStats::finished(const Sequence& sequence, double time, std::int32_t 
         .read = sequence.read,
         .prompt = std::int32_t(sequence.prompt),
         .output = std::int32_t(sequence.output),
+        .others = std::int32_t(sequence.others_made),
         .tenant = std::int32_t(sequence.tenant),
         .history = std::int32_t(sequence.history),
         .cached = std::int32_t(sequence.cached),
@@ -161,7 +166,7 @@ void ServingStats::finished(const Sequence& sequence, double time, std::int32_t 
                                 .first_token = Seconds{sequence.first_token},
                                 .finish = Seconds{time},
                                 .prompt_tokens = sequence.prompt,
-                                .output_tokens = sequence.output,
+                                .output_tokens = sequence.output + sequence.others_made,
                                 .cached_tokens = sequence.cached,
                                 .preemptions = sequence.preemptions,
                                 .reader = came ? sequence.from_replica : replica,
@@ -228,7 +233,7 @@ void ServingStats::sum_up(const MeasuredPart& part) {
         measured_.carried += 1;
         measured_.transfer_seconds += request.received - request.read;
       }
-      measured_.outputs += double(request.output);
+      measured_.outputs += double(request.output + request.others);
     }
     if (part.holds_answer(request.finish)) {
       measured_.finished += 1;
@@ -240,7 +245,7 @@ void ServingStats::sum_up(const MeasuredPart& part) {
       measured_.output_tokens += 1;
     }
     const double inside = share_before(request, part.until) - share_before(request, part.from);
-    measured_.output_tokens += inside * double(request.output - 1);
+    measured_.output_tokens += inside * double(request.output - 1 + request.others);
   }
   served_.clear();
 }

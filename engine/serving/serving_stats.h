@@ -29,6 +29,7 @@ struct ServedRequest {
   double read = 0;  // when its prompt had been read
   std::int32_t prompt = 0;
   std::int32_t output = 0;  // 0: it was refused; -1: it was shed, or failed
+  std::int32_t others = 0;  // tokens of the answers beside the one that was the last to be done
   std::int32_t tenant = 0;
   std::int32_t history = 0,
                cached = 0;  // prompt tokens of its session before it; found in the cache
@@ -56,10 +57,13 @@ struct PoolSums {
   double looked_up = 0, found = 0;  // tokens of prompts, and those of them that were in the cache
   double waste = 0, held = 0;  // token-steps of room that held nothing, and in all, while decoding
   double wasted_tokens = 0;    // made past the end of an answer
-  double carried_tokens = 0, carry_seconds = 0;  // KV that came from the pool before
-  double host_tokens = 0, disk_tokens = 0;       // prompt tokens loaded from lower tiers,
-  double loads = 0, load_seconds = 0;            // by so many requests, which waited so long
-  double kv_peak = 0;                            // blocks of one replica
+  double carried_tokens = 0, carry_seconds = 0;   // KV that came from the pool before
+  double host_tokens = 0, disk_tokens = 0;        // prompt tokens loaded from lower tiers,
+  double loads = 0, load_seconds = 0;             // by so many requests, which waited so long
+  double kv_peak = 0;                             // blocks of one replica
+  double adapter_steps = 0;                       // different adapters, summed over steps
+  double adapters_asked = 0, adapters_there = 0;  // by requests, and those that were on the device
+  double adapter_wait = 0;                        // of the others, until they were
 
   void look_up(std::int64_t tokens, std::int64_t in_cache) {
     looked_up += double(tokens);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/kernels/power.h"
+#include "engine/step/together.h"
 
 namespace engine {
 namespace {
@@ -28,14 +29,16 @@ bool has_decode_products(const ModelShard& shard) {
 }  // namespace
 
 void StepTable::reset(const StepContext& context, const StepScale& scale,
-                      const Verification& verification) {
+                      const Verification& verification, const ClockChoice& clock) {
   const bool same =
       verification.queries == verification_.queries && verification.made == verification_.made;
   context_ = &context;
   scale_ = scale;
   verification_ = verification;
-  mixed_decodes_ = 0;
+  mixed_decodes_ = overlapped_ = 0;
   decode_sums_ = {};
+  clock_varies_ = clock.varies();
+  if (clock_varies_) clocks_.reset(context, scale, verification, clock);
   if (verification.draft != nullptr) {
     draft_.reset(*verification.draft, scale[std::size_t(Phase::decode)]);
   }
@@ -47,11 +50,13 @@ void StepTable::reset(const StepContext& context, const StepScale& scale,
   if (known && tokens_.rows() + attention_.rows() <= kMostRows) {
     tokens_.reset(context);
     attention_.reset(context);
+    adapters_.reset(context);
     for (DecodeBatch& batch : batches_) batch.steps = 0;
     return;
   }
   tokens_.forget(context);
   attention_.forget(context, verification.queries);
+  adapters_.forget(context);
   batch_index_.clear();
   batches_.clear();
   decode_products_ = has_decode_products(context.shard);
@@ -85,6 +90,8 @@ void StepTable::add_batch(std::int64_t sequences) {
 }
 
 void StepTable::decode_line(const Decodes& decodes, DecodeLine& line) {
+  if (clock_varies_ && clocks_.choose(decodes, line)) return;
+  line.clock_level = -1;
   line.batch = batch_of(decodes.sequences);
   line.sequences = decodes.sequences;
   const DecodeBatch& batch = batches_[std::size_t(line.batch)];
@@ -92,7 +99,7 @@ void StepTable::decode_line(const Decodes& decodes, DecodeLine& line) {
   line.added = batch.added;
   line.least = batch.least;
   line.overhang = line.slope = line.window_slope = 0;
-  line.cell = line.window_cell = -1;
+  line.cell = line.window_cell = line.adapter_cell = -1;
   if (attention_.uneven()) {
     line.overhang = std::max(0.0, decodes.longest - decodes.context / double(decodes.sequences));
     line.fixed += attention_.overhang(line.batch, false).per_key.time * line.overhang;
@@ -112,6 +119,10 @@ void StepTable::decode_line(const Decodes& decodes, DecodeLine& line) {
     line.fixed += cell.at_low.time - line.window_slope * cell.low;
     line.window_end = cell.high;
   }
+  if (decodes.adapters > 0) {
+    line.adapter_cell = adapters_.cell_at(batch.rows, decodes.adapters);
+    line.fixed += adapters_.at(line.adapter_cell).time;
+  }
   const double scale = scale_[std::size_t(Phase::decode)];
   line.fixed *= scale;
   line.slope *= scale;
@@ -124,6 +135,12 @@ void StepTable::decode_line(const Decodes& decodes, DecodeLine& line) {
 
 void StepTable::count_decode(const DecodeLine& line, double steps, double context_sum,
                              double window_sum, double seconds) {
+  if (line.clock_level >= 0) {
+    DecodeLine plain = line;
+    plain.clock_level = -1;
+    return clocks_.at(line.clock_level)
+        .count_decode(plain, steps, context_sum, window_sum, seconds);
+  }
   constexpr Phase phase = Phase::decode;
   batches_[std::size_t(line.batch)].steps += steps;
   if (line.overhang > 0) {
@@ -131,6 +148,7 @@ void StepTable::count_decode(const DecodeLine& line, double steps, double contex
   }
   if (line.cell >= 0) attention_.use(line.cell, phase, steps, context_sum);
   if (line.window_cell >= 0) attention_.use(line.window_cell, phase, steps, window_sum);
+  if (line.adapter_cell >= 0) adapters_.use(line.adapter_cell, phase, steps);
   if (verification_.draft != nullptr) {
     seconds -= draft_.count(line, steps, context_sum, window_sum);
   }
@@ -139,7 +157,6 @@ void StepTable::count_decode(const DecodeLine& line, double steps, double contex
 }
 
 void StepTable::run_decodes(const BatchShape& batch, Phase phase, KernelSums& kernels) {
-  if (decode_products_) kernels.add(tokens_.use(Part::absorb, batch.decode_tokens(), phase));
   const std::int32_t number = batch_of(batch.decode_sequences);
   const bool joined = attention_.joined();
   const auto attend = [&](double context, bool window) {
@@ -176,6 +193,25 @@ void StepTable::run_prompts(const BatchShape& batch, Phase phase, KernelSums& ke
   for (const KernelRow& row : rows) prompt_rows_.add(row);
 }
 
+void StepTable::run_attention(const BatchShape& batch, Phase phase, KernelSums& kernels) {
+  if (batch.decode_sequences == 0) return run_prompts(batch, phase, kernels);
+  if (decode_products_) kernels.add(tokens_.use(Part::absorb, batch.decode_tokens(), phase));
+  if (!context_->shard.overlapped_attention) {
+    run_decodes(batch, phase, kernels);
+    return run_prompts(batch, phase, kernels);
+  }
+  KernelSums decodes, prompts;
+  run_decodes(batch, phase, decodes);
+  run_prompts(batch, phase, prompts);
+  const double apart = decodes.time + prompts.time;
+  const double together = time_together(decodes.time, prompts.time);
+  decodes.add(prompts);
+  overlapped_ += apart - together;
+  kernels.time += together;
+  kernels.launches += decodes.launches;
+  kernels.saved.add(decodes.saved, apart > 0 ? together / apart : 1);
+}
+
 // A step in which sequences have several new tokens, all of which need logits, and before which they were proposed.
 double StepTable::run_verification(const BatchShape& batch) {
   BatchShape wider = batch;
@@ -191,8 +227,12 @@ double StepTable::run_step(const BatchShape& batch) {
   KernelSums kernels = tokens_.use(Part::body, batch.tokens(), phase);
   if (exchanges_) kernels.add(tokens_.use(Part::exchange, batch.tokens(), phase));
   if (batch.sampled > 0) kernels.add(tokens_.use(Part::head, batch.sampled, phase));
-  if (batch.decode_sequences > 0) run_decodes(batch, phase, kernels);
-  run_prompts(batch, phase, kernels);
+  run_attention(batch, phase, kernels);
+  if (batch.adapters > 0) {
+    const std::int32_t cell = adapters_.cell_at(batch.tokens(), batch.adapters);
+    kernels.add(adapters_.at(cell));
+    adapters_.use(cell, phase, 1);
+  }
   const HostLine host = host_line({.launches = kernels.launches,
                                    .sequences = batch.prefill_sequences + batch.decode_sequences,
                                    .streamed = streamed(batch)},
@@ -242,11 +282,12 @@ void StepTable::save_decodes() {
     const HostLine line{.added = Seconds{batch.added}, .least = Seconds{batch.least}};
     saved_.add(step_savings(mean.saved, Seconds{mean.time}, line), batch.steps);
   }
+  adapters_.save(Phase::decode, saved_);
 }
 
 // What the host took of a phase whose kernels took `device` seconds.
 HostTime StepTable::host_rest(Phase phase, double device) const {
-  const double seconds = seconds_[std::size_t(phase)];
+  const double seconds = seconds_[std::size_t(phase)] / scale_[std::size_t(phase)];
   HostTime host;
   host.low = inputs_->host.low;
   host.high = inputs_->host.high;
@@ -273,16 +314,18 @@ void StepTable::report(std::vector<KernelRow>& rows) {
     const std::size_t first = sums.rows().size();
     tokens_.report(phase, sums);
     attention_.report(phase, sums);
+    adapters_.report(phase, sums);
     for (const KernelRow& row : prompt_rows_.rows()) {
       if (row.phase == phase) sums.add(row);
     }
-    double device = 0;
+    double device = phase == Phase::mixed ? -overlapped_ : 0;
     for (const KernelRow& row : std::span(sums.rows()).subspan(first)) {
       device += row.work.exposed().value;
     }
     scratch_rows_.clear();
     add_host_rows(host_rest(phase, device), {.launches = launches_[p], .steps = steps_[p]},
                   power_at_rest(context_->device), phase, scratch_rows_);
+    add_wait_row(Seconds{seconds_[p] * (1 - 1 / scale_[p])}, steps_[p], phase, scratch_rows_);
     for (const KernelRow& row : scratch_rows_) sums.add(row);
   }
   if (verification_.draft != nullptr) {
@@ -290,7 +333,41 @@ void StepTable::report(std::vector<KernelRow>& rows) {
     decode_sums_.proposing = draft_.seconds();
     decode_sums_.seconds += draft_.seconds();
   }
+  if (clock_varies_) clocks_.report(sums, *this);
   rows = std::move(sums).take();
+  if (overlapped_ > 0) hide_overlapped(rows);
+}
+
+void StepTable::add_sums(const StepTable& other) {
+  saved_.add(other.saved_);
+  decode_sums_.sequence_steps += other.decode_sums_.sequence_steps;
+  decode_sums_.seconds += other.decode_sums_.seconds;
+  decode_sums_.proposing += other.decode_sums_.proposing;
+}
+
+double StepTable::clock_mean() const {
+  const ClockLevels::Sums lower = clock_varies_ ? clocks_.sums() : ClockLevels::Sums{};
+  const double all = seconds() + lower.seconds;
+  return all > 0 ? (seconds() + lower.clock_seconds) / all : 1;
+}
+
+// Attention of prompts and that of decodes hide one another alike.
+void StepTable::hide_overlapped(std::vector<KernelRow>& rows) const {
+  const auto concerned = [](const KernelRow& row) {
+    return row.phase == Phase::mixed && is_attention(row.family) &&
+           row.role == DeploymentRole::main;
+  };
+  Seconds all;
+  for (const KernelRow& row : rows) {
+    if (concerned(row)) all += row.work.time;
+  }
+  for (KernelRow& row : rows) {
+    if (!concerned(row)) continue;
+    const double share = overlapped_ / all.value;
+    row.work.hidden = row.work.time * share;
+    row.work.low = row.work.low * (1 - share);
+    row.work.high = row.work.high * (1 - share);
+  }
 }
 
 }  // namespace engine

@@ -15,8 +15,10 @@
 #include <optional>
 #include <vector>
 
+#include "engine/step/adapter_table.h"
 #include "engine/step/attention_table.h"
 #include "engine/step/breakdown.h"
+#include "engine/step/clock_levels.h"
 #include "engine/step/draft_table.h"
 #include "engine/step/step_inputs.h"
 #include "engine/step/token_table.h"
@@ -37,6 +39,8 @@ struct DecodeLine {
   std::int32_t batch = 0;  // cells its steps are counted in
   std::int32_t cell = -1;
   std::int32_t window_cell = -1;
+  std::int32_t adapter_cell = -1;
+  std::int32_t clock_level = -1;  // -1: at the device's own clock
   std::int64_t sequences = 0;
   // Proposals, which are waited for before each step: they grow with what is attended to whether or not the step does.
   double proposing = 0;
@@ -70,7 +74,8 @@ struct Decodes {
   std::int64_t sequences = 1;
   double context = 0;
   double window = 0;
-  double longest = 0;  // not looked at where `uneven()` is false
+  double longest = 0;         // not looked at where `uneven()` is false
+  std::int64_t adapters = 0;  // different low-rank adapters among them
 };
 
 // What decode steps verify: tokens that somebody proposed.
@@ -82,7 +87,7 @@ struct Verification {
   bool plain() const { return queries == 1 && draft == nullptr; }
 };
 
-// How much longer steps take than their kernels say, by phase.
+// How much longer steps take than their kernels and their host say, by phase.
 using StepScale = std::array<double, kServedPhases>;
 constexpr StepScale kAsPredicted = {1, 1, 1};
 
@@ -90,9 +95,9 @@ class StepTable {
  public:
   // Nothing is counted. Times stay where what they follow from is the same as before, as it is for
   // points of a sweep that differ in load or policy; reports do not depend on it. The context outlives
-  // the use. A scale other than `kAsPredicted` is for asking what if: reports do not know it.
+  // the use. What a scale other than `kAsPredicted` adds is reported as waiting for a neighbour.
   void reset(const StepContext& context, const StepScale& scale = kAsPredicted,
-             const Verification& verification = {});
+             const Verification& verification = {}, const ClockChoice& clock = {});
 
   // Says all of `line` anew.
   void decode_line(const Decodes& decodes, DecodeLine& line);
@@ -114,6 +119,11 @@ class StepTable {
   // Rows of everything counted, host and gaps included, by phase. Once, at the end.
   void report(std::vector<KernelRow>& rows);
   double steps(Phase phase) const { return steps_[std::size_t(phase)]; }
+  // Of all steps counted; and the mean clock in that time, as a share of the device's.
+  double seconds() const { return seconds_[0] + seconds_[1] + seconds_[2]; }
+  double clock_mean() const;
+  // Sums of the report of another table become part of this one's.
+  void add_sums(const StepTable& other);
   // What everything counted would save if one part were free, the host's included: after the report.
   const Savings& saved() const { return saved_; }
   // Of all decode steps: how many sequences took part in them, and how long they took with their proposals, as far
@@ -147,18 +157,21 @@ class StepTable {
     const double held_back = double(verification_.queries) - verification_.made;
     return batch.sampled - std::llround(double(batch.decode_sequences) * held_back);
   }
-  // Parts of a mixed step, which they count: attention of its decodes and of its prompts.
+  // Attention of a step, which they count: of all of it, of its decodes and of its prompts.
+  void run_attention(const BatchShape& batch, Phase phase, KernelSums& kernels);
   void run_decodes(const BatchShape& batch, Phase phase, KernelSums& kernels);
   void run_prompts(const BatchShape& batch, Phase phase, KernelSums& kernels);
   // Parts of the report.
   void count_decode_tokens();
   void save_decodes();
+  void hide_overlapped(std::vector<KernelRow>& rows) const;
   HostTime host_rest(Phase phase, double device) const;
 
   const StepContext* context_ = nullptr;
   std::optional<StepInputs> inputs_;  // what the times below follow from
   TokenTable tokens_;
   AttentionTable attention_;
+  AdapterTable adapters_;
   bool decode_products_ = false, exchanges_ = false;
   std::vector<std::int32_t> batch_index_;  // by sequences; -1: not yet
   std::vector<DecodeBatch> batches_;       // numbered as in attention_
@@ -167,7 +180,10 @@ class StepTable {
   StepScale scale_ = kAsPredicted;
   Verification verification_;
   DraftTable draft_;
+  ClockLevels clocks_;
+  bool clock_varies_ = false;
   double mixed_decodes_ = 0;  // sequences that decoded in steps with prompts
+  double overlapped_ = 0;     // seconds of attention in these that other attention hid
   DecodeSums decode_sums_;
   ByPhase seconds_{}, steps_{}, gaps_{}, launches_{};
   Savings saved_;

@@ -189,6 +189,15 @@ void add_host_rows(const HostTime& host, const HostCalls& calls, Watts power, Ph
   add(OpName::host, Family::host, calls.steps, host.launch + host.between);
 }
 
+void add_wait_row(Seconds time, double steps, Phase phase, std::vector<KernelRow>& rows) {
+  if (time.value <= 0) return;
+  rows.push_back({.phase = phase,
+                  .op = OpName::neighbour,
+                  .family = Family::host,
+                  .bound = Bound::host,
+                  .work = {.calls = steps, .time = time, .low = time, .high = time}});
+}
+
 StepTime step_time(BatchShape batch, const StepContext& context, Phase phase,
                    std::vector<KernelRow>* rows) {
   const bool decode_only = batch.prefill_tokens == 0;

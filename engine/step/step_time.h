@@ -57,11 +57,13 @@ struct StepTime {
   DeviceTime device;
   HostTime host;
   Savings saved;  // of all of it, the host's part included: the largest says what limits the step
-  Seconds total() const { return device.total() + host.total(); }
+  Seconds neighbour{0};  // in which the device works for another model
+  Seconds total() const { return device.total() + host.total() + neighbour; }
   void add(const StepTime& other) {
     device.add(other.device);
     host.add(other.host);
     saved.add(other.saved);
+    neighbour += other.neighbour;
   }
 };
 
@@ -76,6 +78,9 @@ struct HostCalls {
 };
 void add_host_rows(const HostTime& host, const HostCalls& calls, Watts power, Phase phase,
                    std::vector<KernelRow>& rows);
+
+// A row for time in which the device works for another model, where there is some.
+void add_wait_row(Seconds time, double steps, Phase phase, std::vector<KernelRow>& rows);
 
 // One step, as the engine would run it: decode-only batches are padded and replayed where captured.
 StepTime step_time(BatchShape batch, const StepContext& context, Phase phase,

@@ -16,6 +16,7 @@ void report_time(const Scenario& scenario, const StepTime& time, const TokenCoun
   metrics.communication_time = time.device.communication.exposed();
   metrics.gap_time = time.host.gap;
   metrics.host_time = time.host.launch + time.host.between;
+  if (time.neighbour.value > 0) metrics.sharing_time = time.neighbour;
   metrics.output = TokensPerSecond{tokens.generated * copies / total.value};
   metrics.total = TokensPerSecond{tokens.all * copies / total.value};
   metrics.per_device = metrics.total / metrics.devices;

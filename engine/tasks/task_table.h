@@ -27,6 +27,7 @@ struct TaskPoint {
   const Draft* draft;  // null: nothing is proposed
   WorkMeter& work;
   Scratch& scratch;
+  double slower = 1;  // steps take so many times as long: another model has the devices, too
 };
 
 struct TaskEntry {

@@ -1,6 +1,7 @@
 // Low-rank adapters beside frozen products: their operations and their weights.
 #pragma once
 
+#include "engine/model/adapters.h"
 #include "engine/model/model_ops.h"
 #include "engine/training/train_settings.h"
 
@@ -10,15 +11,9 @@ namespace engine {
 // weights share a scale of 8 bits, 256 of those share one of 32).
 inline constexpr double kFourBitBytes = (4 + 8.0 / 64 + 32.0 / (64 * 256)) / 8;
 
-// Whether a product of this name has adapters.
-bool has_adapter(OpName name, LoraTargets targets);
-
 // Appends a forward operation with what `train` puts beside it: the expansion of its weights from four bits, and its
 // adapters.
 void add_with_adapters(const PlannedOp& planned, const TrainSettings& train, OpList& ops);
-
-// Weights of the adapters among `ops`.
-double adapter_weights(const OpList& ops);
 
 // Leaves of the gradients of weights only those that are trained.
 void keep_adapters(OpList& weights);

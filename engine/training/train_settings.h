@@ -9,6 +9,7 @@
 #include "engine/base/fields.h"
 #include "engine/base/units.h"
 #include "engine/model/context_sharing.h"
+#include "engine/model/lora_targets.h"
 #include "engine/training/rollout_settings.h"
 
 namespace engine {
@@ -43,12 +44,6 @@ enum class Method : std::uint8_t {
 };
 constexpr std::array<std::string_view, 4> enum_names(Method) {
   return {"full", "lora", "qlora", "last_layers"};
-}
-
-// Products that have adapters.
-enum class LoraTargets : std::uint8_t { attention, mlp, all };
-constexpr std::array<std::string_view, 3> enum_names(LoraTargets) {
-  return {"attention", "mlp", "all"};
 }
 
 enum class Optimizer : std::uint8_t { adamw, adam8bit, adafactor, muon, sgd };

@@ -96,6 +96,9 @@ struct Load {
   std::int64_t tenants = 1;
   double tenant_skew = 0;
   LoadClasses classes;
+  std::int64_t samples = 1;
+  std::int64_t adapters = 0;
+  double adapter_skew = 0;
   MeasureKind measure = MeasureKind::steady;
   Seconds warmup{0};
   Seconds window{0};
@@ -151,6 +154,16 @@ struct Load {
           "the n-th tenant sends in proportion to 1/n to this power; 0: all alike", non_negative);
     visit("classes", self.classes, "requests that are more or less urgent than the others",
           any_value);
+    visit("samples", self.samples,
+          "answers that are generated for each prompt, which is read once; the request is answered "
+          "when the last of them is, as for best-of-n or a majority vote",
+          between(1, 1 << 16));
+    visit("adapters", self.adapters,
+          "low-rank adapters (serving.lora) that requests ask for, one each",
+          Range{.low = 0, .high = 1 << 20, .zero_word = "none"});
+    visit("adapter_skew", self.adapter_skew,
+          "the n-th adapter is asked for in proportion to 1/n to this power; 0: all alike",
+          non_negative);
     visit(
         "measure", self.measure,
         "steady: what goes on once the system has filled up, to the last arrival; whole: from the "

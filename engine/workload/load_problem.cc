@@ -54,6 +54,9 @@ std::optional<std::string> load_problem(const Load& load, const Trace* trace) {
   }
   if (auto problem = class_problem(load)) return problem;
   if (recorded && load.turns > 1) return "load.turns > 1 cannot be combined with a trace";
+  if (load.samples > 1 && load.turns > 1) {
+    return "load.samples > 1 cannot be combined with load.turns > 1: which answer goes on?";
+  }
   if (load.arrivals == ArrivalKind::curve) {
     std::string reason;
     if (!parse_rate_curve(load.curve, reason)) return reason;

@@ -21,7 +21,9 @@ struct Request {
   std::int64_t priority = 0;  // 0 is served first
   std::int64_t tenant = 0;
   RequestClass service_class = RequestClass::normal;
-  std::int64_t history = 0;  // of the prompt, tokens of its session before it
+  std::int64_t history = 0;   // of the prompt, tokens of its session before it
+  std::int64_t adapter = -1;  // low-rank adapter it asks for; -1: the model as it is
+  std::int64_t samples = 1;   // answers that are generated from its prompt
   // Only filled in when somebody asks for it; the last one may reach into the output.
   std::vector<PrefixExtent> prefix;
 };

@@ -14,6 +14,21 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 // Lanes of Stream::sessions, so that the uses of it do not share numbers.
 constexpr std::uint32_t kGroupLane = 1;
 
+// The n-th of `count` has a share in proportion to 1/n to the power of `skew`: the sums of these.
+std::vector<double> summed_shares(std::int64_t count, double skew) {
+  std::vector<double> sums;
+  sums.reserve(std::size_t(count));
+  double sum = 0;
+  for (std::int64_t n = 1; n <= count; ++n) sums.push_back(sum += std::pow(double(n), -skew));
+  return sums;
+}
+
+// Which of them has the number `u` between 0 and 1.
+std::int64_t share_at(const std::vector<double>& sums, double u) {
+  const auto found = std::upper_bound(sums.begin(), sums.end(), u * sums.back());
+  return std::min(found - sums.begin(), std::ptrdiff_t(sums.size()) - 1);
+}
+
 }  // namespace
 
 void RequestMemory::prepare(const Load& load, std::uint64_t seed) {
@@ -94,10 +109,8 @@ RequestSource::RequestSource(const Load& load, const Trace* trace, RequestMemory
       open_time_(kNever),
       next_time_(kNever) {
   memory_.prepare(load, options.seed);
-  double weights = 0;
-  for (std::int64_t n = 1; n <= load.tenants && load.tenants > 1; ++n) {
-    tenants_.push_back(weights += std::pow(double(n), -load.tenant_skew));
-  }
+  if (load.tenants > 1) tenants_ = summed_shares(load.tenants, load.tenant_skew);
+  adapters_ = summed_shares(load.adapters, load.adapter_skew);
   if (load.arrivals == ArrivalKind::closed) {
     start_closed_loop();
   } else {
@@ -200,7 +213,12 @@ void RequestSource::fill(Request& out, std::int64_t number, std::int64_t client_
   out.history = 0;
   out.opens = out.closes = true;
   out.prefix.clear();
-  if (load_.arrivals == ArrivalKind::trace) return fill_from_trace(out, number);
+  out.samples = load_.samples;
+  out.adapter = -1;
+  if (load_.arrivals == ArrivalKind::trace) {
+    fill_from_trace(out, number);
+    return specialise(out, std::uint64_t(number));
+  }
   const std::uint64_t draw = draw_of(number, client_index);
   const LengthPair lengths = memory_.lengths_of(std::int64_t(draw), lengths_);
   out.prompt = lengths.prompt;
@@ -243,6 +261,25 @@ void RequestSource::fill(Request& out, std::int64_t number, std::int64_t client_
   const std::uint64_t owner = client != nullptr ? client->session_draw : draw;
   if (load_.tenants > 1) out.tenant = tenant_of(owner);
   if (options_.prefixes) add_prefix(out, owner, client);
+  specialise(out, owner);
+}
+
+// Its adapter, with which no other adapter's KV can be shared, and its own prompt where several answers share that.
+void RequestSource::specialise(Request& out, std::uint64_t owner) const {
+  if (load_.adapters > 0) {
+    out.adapter = adapter_of(owner);
+    for (PrefixExtent& part : out.prefix)
+      part.key = mixed_seed(part.key, std::uint64_t(out.adapter));
+  }
+  if (load_.samples > 1 && options_.prefixes) add_own_prompt(out);
+}
+
+// The answers to one prompt share all of it.
+void RequestSource::add_own_prompt(Request& out) const {
+  constexpr std::uint64_t prompts = 3;
+  if (!out.prefix.empty() && out.prefix.back().end >= out.prompt) return;
+  const std::uint64_t chain = mixed_seed(options_.seed, prompts);
+  out.prefix.push_back({mixed_seed(chain, std::uint64_t(out.number)), out.prompt});
 }
 
 void RequestSource::assign_class(Request& out, std::uint64_t draw) const {
@@ -262,9 +299,20 @@ void RequestSource::assign_class(Request& out, std::uint64_t draw) const {
 }
 
 std::int64_t RequestSource::tenant_of(std::uint64_t owner) const {
-  const double u = uniform(options_.seed, Stream::tenants, owner);
-  const auto tenant = std::upper_bound(tenants_.begin(), tenants_.end(), u * tenants_.back());
-  return std::min(tenant - tenants_.begin(), std::ptrdiff_t(load_.tenants - 1));
+  return share_at(tenants_, uniform(options_.seed, Stream::tenants, owner));
+}
+
+std::int64_t RequestSource::adapter_of(std::uint64_t owner) const {
+  return share_at(adapters_, uniform(options_.seed, Stream::adapters, owner));
+}
+
+std::int64_t RequestSource::output_of(std::int64_t number, std::int64_t sample,
+                                      std::int64_t first) const {
+  const bool drawn = load_.arrivals != ArrivalKind::trace;
+  if (!drawn || load_.lengths.distribution == LengthKind::fixed) return first;
+  const std::uint64_t draw =
+      random_bits(options_.seed, Stream::samples, std::uint64_t(number), std::uint32_t(sample));
+  return lengths_(std::int64_t(draw >> 2)).output;
 }
 
 void RequestSource::fill_from_trace(Request& out, std::int64_t number) const {

@@ -79,6 +79,9 @@ class RequestSource {
   // The client's request was answered (or refused) at `time`: its client or session goes on.
   void answered(std::int64_t client, double time);
 
+  // Tokens of the `sample`-th answer to a request whose first one has `first` tokens: recorded ones are all alike.
+  std::int64_t output_of(std::int64_t number, std::int64_t sample, std::int64_t first) const;
+
   // Nothing begins from now on: no request, no session, no client's next request.
   void stop();
 
@@ -120,7 +123,10 @@ class RequestSource {
   void fill_from_trace(Request& out, std::int64_t row) const;
   void assign_class(Request& out, std::uint64_t draw) const;
   std::int64_t tenant_of(std::uint64_t owner) const;
+  std::int64_t adapter_of(std::uint64_t owner) const;
   void add_prefix(Request& out, std::uint64_t owner, const Client* client) const;
+  void specialise(Request& out, std::uint64_t owner) const;
+  void add_own_prompt(Request& out) const;
 
   const Load& load_;
   const Trace* trace_;
@@ -137,6 +143,7 @@ class RequestSource {
   std::vector<Client> clients_;     // alive ones, and slots to be used again
   std::vector<std::int64_t> idle_;  // those slots
   std::vector<double> tenants_;     // their shares of the requests, summed up
+  std::vector<double> adapters_;    // likewise
 };
 
 }  // namespace engine

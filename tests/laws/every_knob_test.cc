@@ -89,6 +89,10 @@ axes:
       - {name: shedding, base: {task: serve, serving: {max_num_seqs: 2, admission: {max_queue: 3, shed_late: true}}, slo: {ttft_p99: 100 ms}, load: {rate: 150 req/s, requests: 120}}}
       - {name: predicted, base: {task: serve, serving: {replicas: 3, router: least_predicted, prediction_error: 0.5}, load: {rate: 200 req/s, lengths: {distribution: lognormal}}}}
       - {name: branches, base: {task: serve, serving: {prefix_caching: true, kv_blocks: 300, retention: {policy: ttl, ttl: 100 ms}}, load: {turns: 3, branches: 2, think_time: 100 ms, rate: 10 req/s, requests: 100}}}
+      - {name: adapted, base: {step: {batch: 40, context: 900, adapters: 8}, serving.lora.slots: 9}}
+      - {name: adapters, base: {task: serve, serving: {lora: {slots: 4, load_bandwidth: 1 GB/s}}, load: {adapters: 9, adapter_skew: 1}}}
+      - {name: answers, base: {task: serve, serving.prefix_caching: true, load: {samples: 3, lengths: {distribution: lognormal}}}}
+      - {name: clocked, base: {task: serve, device: h200-sxm, slo: {tpot_mean: 6 ms}, serving: {clock: {mode: slo}}, load: {rate: 60 req/s}}}
       - {name: capacity, base: {task: serve, capacity: {slo: {ttft_mean: 300 ms}, tolerance: 0.2}}}
 )";
 
@@ -152,6 +156,13 @@ Scenario with_rollout(Scenario scenario) {
   return scenario;
 }
 
+// Beside a twin, with which it shares the devices in turns that cost something.
+Scenario with_neighbour(Scenario scenario) {
+  scenario.neighbour.present = true;
+  engine::fill_roles(scenario);
+  return scenario;
+}
+
 struct Points {
   std::vector<std::string> names;
   std::vector<Scenario> scenarios;
@@ -191,8 +202,11 @@ const Points& points() {
         add(name + ", with a draft", with_draft(point.scenario));
         if (name == "roofline") add("tight, prompts elsewhere", with_tight_reader(point.scenario));
       }
-      if (point.scenario.task == engine::Task::serve) {
+      if (point.scenario.task == engine::Task::serve && name != "adapters" && name != "answers") {
         add(name + ", prompts elsewhere", with_readers(point.scenario));
+      }
+      if (name == "decode" || name == "prefill" || name == "serve") {
+        add(name + ", beside a twin", with_neighbour(point.scenario));
       }
     }
     return built;
@@ -253,8 +267,10 @@ std::vector<LeafValue> other_values(const Leaf& leaf, const LeafValue& now) {
   return others;
 }
 
-// A label, or filled in by the reader: not a knob.
+// A label, or filled in by the reader: not a knob. A neighbour is evaluated as a point of its own, so its fields move what
+// those of the main deployment move.
 bool is_knob(const Leaf& leaf) {
+  if (leaf.path.starts_with("neighbour.") && leaf.path != "neighbour.present") return false;
   return leaf.kind != LeafKind::text || other_texts().contains(leaf.path);
 }
 

@@ -55,6 +55,18 @@ std::vector<Scenario> bases() {
   closed.serving.replicas = 2;
   closed.output.requests = true;
   all.push_back(closed);
+  Scenario shared = toys::scenario();
+  shared.neighbour.present = true;
+  fill_roles(shared);
+  all.push_back(shared);
+  Scenario special = served();
+  special.load.adapters = 6;
+  special.load.samples = 2;
+  special.serving.lora.slots = 2;
+  special.serving.prefix_caching = true;
+  special.serving.clock.mode = ClockMode::slo;
+  special.slo.tpot.mean = Seconds{1};
+  all.push_back(special);
   Scenario train = toys::scenario();
   train.task = Task::train;
   train.parallel = {.tp = 2, .pp = 2, .dp = 2};
@@ -106,6 +118,7 @@ TEST(HostileValues, EveryLeafAtEveryEndOfItsRangeIsARow) {
   for (const Scenario& base : bases()) {
     EXPECT_EQ(toys::bounded(base).status, Status::ok) << toys::bounded(base).reason;
     for (const Leaf& leaf : leaf_table().leaves) {
+      if (!is_present(base, leaf)) continue;  // of a deployment that is not there
       for (const LeafValue& value : hostile_values(leaf)) {
         Scenario scenario = base;
         set_leaf(scenario, leaf, value);

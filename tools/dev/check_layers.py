@@ -10,7 +10,7 @@ import sys
 
 ENGINE_ROOMS = [
     "base", "hardware", "model", "workload", "calibration", "kernels", "comm", "host", "memory", "step",
-    "speculation", "serving",
+    "speculation", "serving", "sharing",
     "training", "economics",
 ]
 ENGINE = ["engine"] + [f"engine/{room}" for room in ENGINE_ROOMS]
@@ -34,6 +34,7 @@ ROOMS = {
     "engine/speculation": ["engine/base", "engine/step"],
     "engine/serving": ["engine/base", "engine/hardware", "engine/model", "engine/comm",
                        "engine/memory", "engine/step", "engine/workload"],
+    "engine/sharing": ["engine/base", "engine/hardware", "engine/step"],
     "engine/training": ["engine/base", "engine/hardware", "engine/model", "engine/memory",
                         "engine/step", "engine/comm", "engine/workload"],
     "engine/economics": ["engine/base", "engine/hardware"],

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/model/adapters.h"
 #include "engine/serving/scaler.h"
 #include "engine/tasks/handover.h"
+#include "engine/tasks/serve/serve_report.h"
 
 namespace engine {
 namespace {
@@ -62,6 +64,65 @@ std::optional<Refusal> without_blocks(const PoolSetup& pool) {
   return Refusal{ReasonClass::memory, "not one KV block fits beside the model"};
 }
 
+BytesPerSecond adapter_link(const LoraSettings& lora, const Fabric& fabric) {
+  return lora.load_bandwidth.value > 0 ? lora.load_bandwidth : fabric.host_link.bandwidth;
+}
+
+// Several answers and adapters need some settings of the engine.
+std::optional<Refusal> specialised_refusal(const TaskPoint& point) {
+  const Scenario& scenario = point.scenario;
+  const Load& load = scenario.load;
+  const auto unsupported = [](std::string text) {
+    return Refusal{ReasonClass::unsupported, std::move(text)};
+  };
+  if (load.samples > 1 && !scenario.serving.prefix_caching) {
+    return Refusal{ReasonClass::load,
+                   "load.samples > 1 needs serving.prefix_caching: answers share their prompt "
+                   "through it"};
+  }
+  if (load.samples > 1 && scenario.prefill.present) {
+    return unsupported("load.samples > 1 with a prefill deployment is not modelled");
+  }
+  if (scenario.serving.failures.any() && (load.samples > 1 || load.adapters > 0)) {
+    return unsupported(
+        "serving.failures with load.samples > 1 or load.adapters is not modelled: what becomes of "
+        "answers that have begun, and of adapters that were loaded?");
+  }
+  if (load.adapters == 0) return std::nullopt;
+  if (scenario.prefill.present) {
+    return unsupported("load.adapters with a prefill deployment is not modelled");
+  }
+  if (point.draft != nullptr) return unsupported("load.adapters with speculation is not modelled");
+  if (scenario.serving.lora.slots > 0 &&
+      adapter_link(scenario.serving.lora, point.main.fabric).value <= 0) {
+    return Refusal{ReasonClass::links,
+                   "no link brings adapters from the host: state device.host_link or "
+                   "serving.lora.load_bandwidth"};
+  }
+  return std::nullopt;
+}
+
+// The tightest limit on the time between two tokens.
+double token_limit(const Scenario& scenario) {
+  const Slo& slo = served_slo(scenario);
+  return std::min(request_limit(slo.tpot), request_limit(slo.itl)).value;
+}
+
+ClockChoice clock_of(const Scenario& scenario) {
+  const ClockSettings& clock = scenario.serving.clock;
+  if (clock.mode == ClockMode::full) return {};
+  return {.lowest = clock.lowest,
+          .power_exponent = clock.power_exponent,
+          .limit = token_limit(scenario) * (1 - clock.margin)};
+}
+
+std::optional<Refusal> clock_refusal(const Scenario& scenario) {
+  const bool unlimited = !(token_limit(scenario) < kNever);
+  if (scenario.serving.clock.mode == ClockMode::full || !unlimited) return std::nullopt;
+  return Refusal{ReasonClass::slo,
+                 "serving.clock.mode slo needs a limit of slo on tpot or itl to keep"};
+}
+
 std::optional<Refusal> scaling_refusal(const ServingSettings& serving) {
   auto problem = scaling_problem(serving.scaling, serving.replicas);
   if (!problem) return std::nullopt;
@@ -99,6 +160,14 @@ ServePools::ServePools(const TaskPoint& point, double fit)
     : point_(point), main_context_(point.main.context(point.work)) {
   pools_.reserve(2);
   pools_.push_back(pool_of(point.scenario, main_context_, fit, DeploymentRole::main));
+  pools_[0].clock = clock_of(point.scenario);
+  const LoraSettings& lora = point.scenario.serving.lora;
+  if (point.scenario.load.adapters > 0 && lora.slots > 0) {
+    const BytesPerSecond link = adapter_link(lora, main_context_.fabric);
+    pools_[0].adapters = {.slots = lora.slots,
+                          .load_seconds = (adapter_bytes(point.main.shard) / link).value,
+                          .latency = lora.load_latency.value};
+  }
   if (point.draft == nullptr) return;
   draft_.emplace(point.draft->step(point.main, point.work));
   pools_[0].pace = point.draft->pace;
@@ -108,6 +177,8 @@ ServePools::ServePools(const TaskPoint& point, double fit)
 std::optional<Refusal> ServePools::complete(const TypicalRequest& typical) {
   if (auto problem = without_blocks(main())) return problem;
   if (auto problem = engine_problem(main().settings)) return problem;
+  if (auto problem = specialised_refusal(point_)) return problem;
+  if (auto problem = clock_refusal(point_.scenario)) return problem;
   return point_.scenario.prefill.present ? add_readers(typical) : std::nullopt;
 }
 
@@ -156,7 +227,7 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
 }
 
 CapacityEstimate ServePools::capacity(const TypicalRequest& typical) const {
-  const MeanLengths lengths{typical.prompt, typical.output};
+  const MeanLengths lengths{typical.prompt, typical.output * double(point_.scenario.load.samples)};
   if (pools_.size() == 1) return capacity_estimate(main(), lengths, Duty::both);
   CapacityEstimate estimate = capacity_estimate(main(), lengths, Duty::writes);
   estimate.requests =

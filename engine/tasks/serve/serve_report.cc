@@ -7,6 +7,7 @@
 #include "engine/tasks/report_price.h"
 #include "engine/tasks/report_speculation.h"
 #include "engine/tasks/serve/report_fleet.h"
+#include "engine/tasks/serve/report_mechanisms.h"
 
 namespace engine {
 namespace {
@@ -92,10 +93,13 @@ void report_kernels(Outcome& outcome) {
   metrics.compute_time = metrics.attention_time = metrics.communication_time = Seconds{0};
   metrics.host_time = metrics.gap_time = Seconds{0};
   outcome.tier = Tier::measured;
+  Seconds waited;
   for (const KernelRow& row : outcome.kernels) {
     const Seconds time = row.work.exposed();
     if (row.family == Family::gap) {
       metrics.gap_time += time;
+    } else if (row.op == OpName::neighbour) {
+      waited += time;
     } else if (row.family == Family::host) {
       metrics.host_time += time;
     } else if (row.bound == Bound::network) {
@@ -106,6 +110,7 @@ void report_kernels(Outcome& outcome) {
       outcome.extrapolated = outcome.extrapolated || row.extrapolated;
     }
   }
+  if (waited.value > 0) metrics.sharing_time = waited;
 }
 
 // How much of what their devices could do the pools did.
@@ -334,6 +339,9 @@ void report_serving(const Scenario& scenario, const ServePools& pools, ServingSi
   gather_kernels(pools, sim, outcome);
   report_drafts(pools, sim, metrics);
   report_kernels(outcome);
+  report_answers(scenario, sim, metrics);
+  report_adapters(scenario, sim, metrics);
+  report_energy(pools, sim, outcome);
   report_device_use(pools, sim, outcome);
 }
 

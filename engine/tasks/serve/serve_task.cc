@@ -36,6 +36,7 @@ struct Setting {
   const Trace* trace;
   CapacityEstimate capacity;
   StepLog* log = nullptr;  // of the run that has rows; null: nobody asks
+  double slower = 1;
 };
 
 // One run of it. Rows besides the figures go to `rows`, where there is one.
@@ -50,6 +51,8 @@ struct Run {
 void simulate(const Setting& setting, const Run& run, ServingSim& sim) {
   const Scenario& scenario = setting.scenario;
   const Slo& slo = served_slo(scenario);
+  StepScale scale = run.scale;
+  for (double& each : scale) each *= setting.slower;
   sim.run({.pools = setting.pools.pools(),
            .journey = setting.pools.journey(),
            .load = scenario.load,
@@ -60,7 +63,7 @@ void simulate(const Setting& setting, const Run& run, ServingSim& sim) {
            .purpose = run.purpose,
            .capacity = setting.capacity.requests,
            .seed = load_seed(scenario),
-           .scale = run.scale,
+           .scale = scale,
            .output = scenario.output,
            .request_rows = run.rows != nullptr ? &run.rows->requests : nullptr,
            .timeline_rows = run.rows != nullptr ? &run.rows->timeline : nullptr,
@@ -112,7 +115,8 @@ LoadLevel level_of(const Setting& setting, const TypicalRequest& typical) {
     const PoolSetup& pool = setting.pools.main();
     const double tokens =
         double(pool.kv_blocks) * double(pool.replicas) * double(pool.settings.block_size);
-    const double clients = load.kv_fraction * tokens / (typical.prompt + typical.output / 2);
+    const double written = double(load.samples) * typical.output / 2;
+    const double clients = load.kv_fraction * tokens / (typical.prompt + written);
     level.clients = std::int64_t(std::clamp(clients, 1.0, kMostCount));
   }
   return level;
@@ -260,7 +264,8 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
                         .pools = pools,
                         .trace = trace,
                         .capacity = pools.capacity(typical),
-                        .log = log != nullptr ? &work : nullptr};
+                        .log = log != nullptr ? &work : nullptr,
+                        .slower = point.slower};
   LoadLevel level = level_of(setting, typical);
 
   ServingSim& sim = point.scratch.serving();

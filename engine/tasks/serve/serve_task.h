@@ -11,9 +11,9 @@ void run_serve(const TaskPoint& point, Outcome& outcome);
 std::string serve_headline(const Scenario& scenario);
 
 constexpr std::string_view kServeSections[] = {"load", "slo", "capacity", "output"};
-constexpr FigureGroup kServeFigures[] = {FigureGroup::time,    FigureGroup::rates,
-                                         FigureGroup::memory,  FigureGroup::price,
-                                         FigureGroup::serving, FigureGroup::speculation};
+constexpr FigureGroup kServeFigures[] = {
+    FigureGroup::time,    FigureGroup::rates,       FigureGroup::memory, FigureGroup::price,
+    FigureGroup::serving, FigureGroup::speculation, FigureGroup::sharing};
 constexpr Role Scenario::*kServeRoles[] = {&Scenario::prefill};
 
 constexpr TaskEntry serve_task() {

@@ -76,6 +76,13 @@ struct ServingFigures {
   double device_hours = kNoValue;
   RequestsPerSecond goodput_per_device{kNoValue};
   double goodput_per_usd = kNoValue;
+  double answer_tokens = kNoValue;
+  double adapter_hit_rate = kNoValue;
+  Seconds adapter_load{kNoValue};
+  double adapters_per_step = kNoValue;
+  Joules energy{kNoValue};
+  double energy_j_per_output_token = kNoValue;
+  double clock_mean = kNoValue;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -211,6 +218,26 @@ struct ServingFigures {
           "task serve: goodput over all devices of the point");
     visit("goodput_per_usd", self.goodput_per_usd,
           "task serve: requests within the limits of slo for each dollar of rent");
+    visit("answer_tokens", self.answer_tokens,
+          "task serve with load.samples: tokens generated for a measured request, of all its "
+          "answers together, mean");
+    visit("adapter_hit_rate", self.adapter_hit_rate,
+          "task serve with load.adapters: share of the requests whose adapter was in the devices' "
+          "memory when they came, over the whole run");
+    visit("adapter_load", self.adapter_load,
+          "task serve with load.adapters: time that the other requests waited for their adapter, "
+          "mean over the whole run");
+    visit("adapters_per_step", self.adapters_per_step,
+          "task serve with load.adapters: different adapters in a step, mean over the steps of the "
+          "whole run");
+    visit("energy", self.energy,
+          "task serve: energy that all devices draw in the whole run, at rest between steps, too; "
+          "null: a device does not say what it draws");
+    visit("energy_j_per_output_token", self.energy_j_per_output_token,
+          "task serve: that energy in joules, for each token generated in the whole run");
+    visit("clock_mean", self.clock_mean,
+          "task serve with serving.clock.mode slo: clock of the steps as a share of device.clock, "
+          "mean over the time they take");
   }
 };
 

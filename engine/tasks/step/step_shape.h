@@ -20,6 +20,7 @@ struct StepShape {
   std::int64_t longest_context = 0;  // 0: all are alike
   std::int64_t prompt = 1024;
   std::int64_t cached = 0;
+  std::int64_t adapters = 0;  // 0: the model as it is
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -36,6 +37,9 @@ struct StepShape {
     visit("prompt", self.prompt, "prefill: new tokens of each sequence", at_least(1));
     visit("cached", self.cached, "prefill: tokens before them whose KV is already there",
           non_negative);
+    visit("adapters", self.adapters,
+          "different low-rank adapters (serving.lora) among the sequences of the step",
+          non_negative_or("none"));
   }
 };
 

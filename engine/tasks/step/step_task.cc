@@ -38,10 +38,27 @@ std::optional<Refusal> decode_problem(const StepShape& step, std::int64_t tokens
   return too_long("step.longest_context", longest, model);
 }
 
+std::optional<Refusal> adapter_problem(const StepShape& step, const LoraSettings& lora) {
+  if (step.adapters > step.batch) {
+    return Refusal{
+        ReasonClass::load,
+        fmt::format("step.adapters ({}) is more than step.batch ({}): a sequence has one "
+                    "at most",
+                    step.adapters, step.batch)};
+  }
+  if (lora.slots > 0 && step.adapters > lora.slots) {
+    return Refusal{ReasonClass::memory,
+                   fmt::format("step.adapters ({}) is more than serving.lora.slots ({})",
+                               step.adapters, lora.slots)};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Refusal> step_problem(const Scenario& scenario) {
   const StepShape& step = scenario.step;
+  if (auto problem = adapter_problem(step, scenario.serving.lora)) return problem;
   if (step.phase == StepPhase::decode) {
     return decode_problem(step, proposed_tokens(scenario), scenario.model);
   }
@@ -77,6 +94,7 @@ void run_step(const TaskPoint& point, Outcome& outcome) {
     add_prefill(batch, step.batch, step.prompt, step.cached, window);
   }
   batch.sampled = decode ? batch.decode_tokens() : step.batch;
+  batch.adapters = step.adapters;
   StepTime time = step_time(batch, point.main.context(point.work),
                             decode ? Phase::decode : Phase::prefill, &outcome.kernels);
   const double made = double(step.batch) * (point.draft == nullptr ? 1 : point.draft->expected);
@@ -90,6 +108,9 @@ void run_step(const TaskPoint& point, Outcome& outcome) {
     time.add(proposed);
   }
   Metrics& metrics = outcome.metrics;
+  const Seconds waited = time.total() * (point.slower - 1);
+  add_wait_row(waited, 1, decode ? Phase::decode : Phase::prefill, outcome.kernels);
+  time.neighbour = waited;
   const Interval interval = interval_of(outcome.kernels);
   metrics.step_time = time.total();
   metrics.step_time_low = interval.low;

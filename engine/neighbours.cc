@@ -1,0 +1,204 @@
+#include "engine/neighbours.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "engine/deploy.h"
+#include "engine/hardware/cluster.h"
+#include "engine/kernels/gemm.h"
+#include "engine/sharing/shared_device.h"
+
+namespace engine {
+namespace {
+
+// Rounds until both agree on how slow they are; nearly always two or three.
+constexpr int kMostRounds = 8;
+constexpr double kAgreed = 0.005;
+
+std::optional<Refusal> neighbour_problem(const Scenario& scenario) {
+  const auto unsupported = [](std::string text) {
+    return Refusal{ReasonClass::unsupported, std::move(text)};
+  };
+  if (scenario.prefill.present) {
+    return unsupported("a neighbour of a deployment with a prefill deployment is not modelled");
+  }
+  if (scenario.speculation.on()) {
+    return unsupported("speculation beside a neighbour is not modelled");
+  }
+  if (scenario.sharing.swap && scenario.sharing.mode != SharingMode::time_slices) {
+    return unsupported(
+        fmt::format("sharing.swap needs models that take turns (sharing.mode: time_slices); under "
+                    "{} both are in memory",
+                    name_of(scenario.sharing.mode)));
+  }
+  if (scenario.sharing.swap && scenario.task == Task::serve) {
+    return unsupported(
+        "sharing.swap in task serve is not modelled: turns that long make requests wait in "
+        "bunches; "
+        "task step has the mean");
+  }
+  if (scenario.sharing.swap &&
+      fabric_of(scenario.cluster, scenario.device).host_link.bandwidth.value <= 0) {
+    return Refusal{ReasonClass::links,
+                   "sharing.swap needs a link to the host, where weights come from: state "
+                   "device.host_link"};
+  }
+  return std::nullopt;
+}
+
+// The same point with one of the two models, on its part of the devices.
+Scenario without_neighbour(const Scenario& scenario) {
+  Scenario alone = scenario;
+  alone.neighbour.present = false;
+  return alone;
+}
+
+Scenario as_neighbour(const Scenario& scenario) {
+  const Neighbour& neighbour = scenario.neighbour;
+  Scenario alone = without_neighbour(scenario);
+  static_cast<Deployment&>(alone) = neighbour.deployment;
+  alone.device = scenario.device;
+  alone.cluster = scenario.cluster;
+  alone.parallel = scenario.parallel;
+  alone.serving.replicas = scenario.serving.replicas;
+  alone.step = neighbour.step;
+  alone.load = neighbour.load;
+  alone.capacity = {};
+  alone.slo = {};
+  alone.output = {};
+  return alone;
+}
+
+void give_part(Scenario& alone, const SharingSettings& sharing, double share, double memory) {
+  alone.device = part_of(alone.device, share, sharing.mode);
+  if (sharing.mode != SharingMode::mig && !sharing.swap) {
+    alone.device.memory_capacity = alone.device.memory_capacity * memory;
+  }
+}
+
+Demand demand_of(const Outcome& outcome, const Scenario& scenario) {
+  const Dtype dtype = compute_dtype(scenario.quant.weights, scenario.quant.activations);
+  return demand_of(outcome.kernels, scenario.device, matrix_peak(scenario.device, dtype));
+}
+
+// One of the two models: alone on the devices, alone on its part of them, and beside the other.
+struct Side {
+  Scenario whole, part;
+  Outcome alone, on_part, shared;
+  double slower = 1;  // than alone on its part
+
+  // The time that sharing is judged by.
+  static double time_of(const Scenario& scenario, const Outcome& outcome) {
+    const Metrics& metrics = outcome.metrics;
+    return scenario.task == Task::step ? metrics.step_time.value : metrics.tpot.value;
+  }
+  double slowdown() const { return time_of(part, shared) / time_of(whole, alone); }
+  // Share of the time in which it has a step to run.
+  double running() const {
+    const double busy = shared.metrics.utilization;
+    if (part.task == Task::step) return 1;
+    return busy > 0 ? std::min(busy, 1.0) : 0;
+  }
+  // A part may batch otherwise than the whole; then its own steps are what is compared.
+  Tenant tenant() const {
+    const double ratio = time_of(whole, alone) / time_of(part, on_part);
+    return {.demand = demand_of(alone, whole), .on_part = ratio > 0 ? std::min(1.0, ratio) : 1.0};
+  }
+  void slow_down(double speed, const Tenant& tenant, double other_running) {
+    // Beyond this nothing ever ends.
+    constexpr double most = 1e6;
+    const double beside = speed > tenant.on_part / most ? tenant.on_part / speed : most;
+    slower = 1 + other_running * std::max(0.0, beside - 1);
+  }
+};
+
+Seconds swap_seconds(const Scenario& scenario, const Outcome& outcome) {
+  const LinkRates link = fabric_of(scenario.cluster, scenario.device).host_link;
+  return outcome.metrics.weights / link.bandwidth + link.latency;
+}
+
+void report_neighbour(const Side& main, const Side& other, Outcome& outcome) {
+  Metrics& metrics = outcome.metrics;
+  const Metrics& theirs = other.shared.metrics;
+  metrics.sharing_slowdown = main.slowdown();
+  metrics.neighbour_slowdown = other.slowdown();
+  metrics.neighbour_output = theirs.output;
+  metrics.neighbour_kv_tokens = theirs.kv_capacity_tokens;
+  if (main.part.task == Task::step) {
+    metrics.neighbour_step_time = theirs.step_time;
+  } else {
+    metrics.neighbour_ttft = theirs.ttft;
+    metrics.neighbour_tpot = theirs.tpot;
+    metrics.neighbour_tpot_p99 = theirs.tpot_p99;
+    metrics.neighbour_throughput = theirs.throughput;
+    metrics.neighbour_utilization = theirs.utilization;
+  }
+  for (KernelRow row : other.shared.kernels) {
+    row.role = DeploymentRole::neighbour;
+    outcome.kernels.push_back(row);
+  }
+}
+
+// False where a model cannot work on its own: the outcome says why.
+bool ready(Side& side, const EvaluateAlone& evaluate, std::string_view role, Outcome& outcome) {
+  evaluate(side.part, 1, side.on_part);
+  if (side.on_part.status == Status::ok) {
+    evaluate(side.whole, 1, side.alone);
+    side.shared = side.on_part;
+    return true;
+  }
+  outcome = std::move(side.on_part);
+  if (!role.empty()) outcome.reason = fmt::format("{}: {}", role, outcome.reason);
+  return false;
+}
+
+// Both slow one another down until neither changes any more.
+void slow_down(Side& main, Side& other, const SharingSettings& sharing, Seconds change,
+               const EvaluateAlone& evaluate) {
+  const Tenant mine = main.tenant(), theirs = other.tenant();
+  const Speeds speeds = speeds_together(mine, theirs, sharing, change);
+  for (int round = 0; round < kMostRounds; ++round) {
+    const double before = main.slower, other_before = other.slower;
+    main.slow_down(speeds.main, mine, other.running());
+    other.slow_down(speeds.neighbour, theirs, main.running());
+    const double moved =
+        std::max(std::abs(main.slower / before - 1), std::abs(other.slower / other_before - 1));
+    if (moved < kAgreed) return;
+    evaluate(main.part, main.slower, main.shared);
+    evaluate(other.part, other.slower, other.shared);
+  }
+}
+
+}  // namespace
+
+bool has_neighbour(const Scenario& scenario) {
+  return scenario.neighbour.present &&
+         (scenario.task == Task::step || scenario.task == Task::serve);
+}
+
+void evaluate_neighbours(const Scenario& scenario, const EvaluateAlone& evaluate,
+                         Outcome& outcome) {
+  const SharingSettings& sharing = scenario.sharing;
+  if (auto problem = neighbour_problem(scenario)) return outcome.refuse(std::move(*problem));
+  Side main{.whole = without_neighbour(scenario), .part = without_neighbour(scenario)};
+  Side other{.whole = as_neighbour(scenario), .part = as_neighbour(scenario)};
+  give_part(main.part, sharing, sharing.share, sharing.memory);
+  give_part(other.part, sharing, 1 - sharing.share, 1 - sharing.memory);
+  if (!ready(main, evaluate, "", outcome) || !ready(other, evaluate, "neighbour", outcome)) return;
+  Seconds change = sharing.switch_time * 2, swap{kNoValue};
+  if (sharing.swap) {
+    swap = swap_seconds(main.part, main.on_part);
+    change += swap + swap_seconds(other.part, other.on_part);
+  }
+  slow_down(main, other, sharing, change, evaluate);
+  outcome = std::move(main.shared);
+  report_neighbour(main, other, outcome);
+  outcome.metrics.swap_time = swap;
+}
+
+}  // namespace engine

@@ -1,0 +1,90 @@
+#include "engine/step/clock_levels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "engine/step/step_table.h"
+
+namespace engine {
+namespace {
+
+// Clocks between the lowest and the device's own, which is not among them.
+constexpr int kLevels = 8;
+
+// The longest step on a line: contexts only grow.
+double longest_step(const DecodeLine& line, const Decodes& decodes) {
+  const auto end = [](double last, double now) { return std::isfinite(last) ? last : now; };
+  return line.step(end(line.context_end, decodes.context), end(line.window_end, decodes.window));
+}
+
+}  // namespace
+
+struct ClockLevels::Level {
+  double share = 1;
+  Device device;
+  std::optional<StepContext> context;
+  StepTable table;
+};
+
+ClockLevels::ClockLevels() = default;
+ClockLevels::~ClockLevels() = default;
+ClockLevels::ClockLevels(ClockLevels&&) noexcept = default;
+ClockLevels& ClockLevels::operator=(ClockLevels&&) noexcept = default;
+
+Device at_clock(const Device& device, double share, double power_exponent) {
+  Device slower = device;
+  const double drawn = std::pow(share, power_exponent);
+  slower.clock = device.clock * share;
+  slower.busy_power = device.busy_power * drawn;
+  slower.tensor_power = device.tensor_power * drawn;
+  return slower;
+}
+
+void ClockLevels::reset(const StepContext& context, const ByPhase& scale,
+                        const Verification& verification, const ClockChoice& choice) {
+  limit_ = choice.limit;
+  levels_.resize(choice.varies() ? kLevels : 0);
+  for (int i = 0; i < int(levels_.size()); ++i) {
+    auto& level = levels_[std::size_t(i)];
+    if (level == nullptr) level = std::make_unique<Level>();
+    level->share = choice.lowest + (1 - choice.lowest) * double(i) / kLevels;
+    level->device = at_clock(context.device, level->share, choice.power_exponent);
+    level->context.emplace(StepContext{level->device, context.fabric, context.shard, context.host,
+                                       context.calibration, context.work});
+    level->table.reset(*level->context, scale, verification);
+  }
+}
+
+bool ClockLevels::choose(const Decodes& decodes, DecodeLine& line) {
+  for (int i = 0; i < int(levels_.size()); ++i) {
+    levels_[std::size_t(i)]->table.decode_line(decodes, line);
+    if (longest_step(line, decodes) > limit_) continue;
+    line.clock_level = i;
+    return true;
+  }
+  return false;
+}
+
+StepTable& ClockLevels::at(int level) { return levels_[std::size_t(level)]->table; }
+
+void ClockLevels::report(Breakdown& rows, StepTable& all) {
+  std::vector<KernelRow> own;
+  for (const auto& level : levels_) {
+    level->table.report(own);
+    for (const KernelRow& row : own) rows.add(row);
+    all.add_sums(level->table);
+  }
+}
+
+ClockLevels::Sums ClockLevels::sums() const {
+  Sums sums;
+  for (const auto& level : levels_) {
+    const double seconds = level->table.seconds();
+    sums.seconds += seconds;
+    sums.clock_seconds += seconds * level->share;
+  }
+  return sums;
+}
+
+}  // namespace engine

@@ -1,0 +1,45 @@
+#include "engine/tasks/serve/report_mechanisms.h"
+
+#include "engine/kernels/power.h"
+
+namespace engine {
+
+void report_answers(const Scenario& scenario, const ServingSim& sim, Metrics& metrics) {
+  const MeasuredSums& measured = sim.stats().measured();
+  if (scenario.load.samples == 1 || measured.requests <= 0) return;
+  metrics.answer_tokens = measured.outputs / measured.requests;
+}
+
+void report_adapters(const Scenario& scenario, const ServingSim& sim, Metrics& metrics) {
+  if (scenario.load.adapters == 0) return;
+  const PoolSums& sums = sim.stats().pool(0);
+  const double missed = sums.adapters_asked - sums.adapters_there;
+  metrics.adapter_hit_rate = sums.adapters_asked > 0 ? 1 - missed / sums.adapters_asked : 1;
+  if (missed > 0) metrics.adapter_load = Seconds{sums.adapter_wait / missed};
+  if (sums.steps > 0) metrics.adapters_per_step = sums.adapter_steps / sums.steps;
+}
+
+void report_energy(const ServePools& pools, ServingSim& sim, Outcome& outcome) {
+  if (pools.drafts_apart()) return;
+  Joules energy;
+  for (std::size_t i = 0; i < pools.pools().size(); ++i) {
+    const PoolSetup& pool = pools.pools()[i];
+    const Parallelism& layout = pool.context.shard.parallel;
+    const double devices = double(layout.tp * layout.pp);
+    Joules of_one;
+    for (const KernelRow& row : outcome.kernels) {
+      const bool of_draft = row.role == DeploymentRole::draft && i == 0;
+      if (row.role == pool.role || of_draft) of_one += row.work.energy;
+    }
+    if (of_one.value <= 0) return;
+    // Lanes of a pipeline share its devices.
+    const Seconds idle{sim.idle_seconds(i) / double(layout.pp)};
+    energy += (of_one + power_at_rest(pool.context.device) * idle) * devices;
+  }
+  outcome.metrics.energy = energy;
+  if (pools.main().clock.varies()) outcome.metrics.clock_mean = sim.table(0).clock_mean();
+  const double tokens = sim.stats().summary().tokens_out;
+  if (tokens > 0) outcome.metrics.energy_j_per_output_token = energy.value / tokens;
+}
+
+}  // namespace engine

@@ -1,0 +1,15 @@
+// Figures of what a served load may have beside plain requests: several answers, adapters, energy.
+#pragma once
+
+#include "engine/outcome.h"
+#include "engine/serving/serving_sim.h"
+#include "engine/tasks/serve/serve_pools.h"
+
+namespace engine {
+
+void report_answers(const Scenario& scenario, const ServingSim& sim, Metrics& metrics);
+void report_adapters(const Scenario& scenario, const ServingSim& sim, Metrics& metrics);
+// From the kernels of the outcome, and what devices draw between steps.
+void report_energy(const ServePools& pools, ServingSim& sim, Outcome& outcome);
+
+}  // namespace engine

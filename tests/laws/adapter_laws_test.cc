@@ -1,0 +1,192 @@
+// Low-rank adapters on one base model: what they must cost, in a step and in a served load.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "engine/evaluate.h"
+#include "engine/model/adapters.h"
+#include "engine/serving/adapter_cache.h"
+#include "tests/support/toys.h"
+
+namespace engine {
+namespace {
+
+Scenario step_with(std::int64_t adapters, StepPhase phase = StepPhase::decode) {
+  Scenario scenario = toys::scenario();
+  scenario.host = toys::no_host();
+  scenario.step = {.phase = phase, .batch = 64, .context = 500, .prompt = 64, .adapters = adapters};
+  return scenario;
+}
+
+Scenario served(std::int64_t adapters) {
+  Scenario scenario = toys::scenario();
+  scenario.task = Task::serve;
+  scenario.load.rate = RequestsPerSecond{30};
+  scenario.load.requests = 500;
+  scenario.load.lengths = {.prompt = 200, .output = 40};
+  scenario.load.adapters = adapters;
+  scenario.serving.lora.rank = 16;
+  return scenario;
+}
+
+Metrics figures(const Scenario& scenario) {
+  const Outcome outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+  return outcome.metrics;
+}
+
+TEST(Adapters, WeightsOfOneByHand) {
+  // Four products of attention and three of the MLP, each with its input and its output, in ten layers.
+  const Scenario scenario = step_with(1);
+  ModelShard shard = shard_of(scenario.model, scenario.parallel, scenario.quant);
+  shard.lora_rank = 8;
+  const double attention = (4096 + 4096) + 2 * (4096 + 1024) + (4096 + 4096);
+  // The three inputs of queries, keys and values share one product of the model: they count a third of its outputs each.
+  const double joined = 3 * (4096 + (4096 + 2 * 1024) / 3) + (4096 + 4096);
+  EXPECT_EQ(attention, joined);
+  const double mlp = 2 * (4096 + 8192) + (8192 + 4096);
+  EXPECT_EQ(adapter_bytes(shard).value, 2 * 8 * 10 * (attention + mlp));
+  shard.lora_targets = LoraTargets::mlp;
+  EXPECT_EQ(adapter_bytes(shard).value, 2 * 8 * 10 * mlp);
+}
+
+TEST(Adapters, NoneIsTheModelAsItIs) {
+  Scenario scenario = step_with(0);
+  const Metrics plain = figures(scenario);
+  scenario.serving.lora.rank = 64;
+  EXPECT_EQ(figures(scenario).step_time, plain.step_time);
+  EXPECT_EQ(figures(scenario).weights, plain.weights);
+}
+
+TEST(Adapters, OneAddsItsOwnOperationsAndItsOwnWeights) {
+  const Outcome plain = evaluate(step_with(0)), one = evaluate(step_with(1));
+  double flops = 0, time = 0;
+  for (const KernelRow& row : one.kernels) {
+    if (row.op != OpName::adapter) continue;
+    flops += row.work.flops.value;
+    time += row.work.time.value;
+  }
+  const Scenario scenario = step_with(1);
+  ModelShard shard = shard_of(scenario.model, scenario.parallel, scenario.quant);
+  EXPECT_NEAR(flops, 64 * adapter_bytes(shard).value, 1e-6 * flops);  // two a weight of two bytes
+  EXPECT_NEAR(one.metrics.step_time.value, plain.metrics.step_time.value + time, 1e-12);
+  EXPECT_EQ(one.metrics.weights - plain.metrics.weights, adapter_bytes(shard));
+}
+
+TEST(Adapters, MoreOfThemOrWiderOnesAreNeverFaster) {
+  for (const StepPhase phase : {StepPhase::decode, StepPhase::prefill}) {
+    double before = 0;
+    for (const std::int64_t count : {0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 64}) {
+      const double time = figures(step_with(count, phase)).step_time.value;
+      EXPECT_GE(time, before * (1 - 1e-12)) << count;
+      before = time;
+    }
+    before = 0;
+    for (const std::int64_t rank : {1, 4, 8, 16, 32, 64, 128, 256}) {
+      Scenario scenario = step_with(16, phase);
+      scenario.serving.lora.rank = rank;
+      const double time = figures(scenario).step_time.value;
+      EXPECT_GE(time, before * (1 - 1e-12)) << rank;
+      before = time;
+    }
+  }
+}
+
+TEST(Adapters, AStepHasNoMoreOfThemThanSequencesOrSlots) {
+  EXPECT_EQ(evaluate(step_with(65)).reason,
+            "step.adapters (65) is more than step.batch (64): a sequence has one at most");
+  Scenario scenario = step_with(9);
+  scenario.serving.lora.slots = 8;
+  EXPECT_EQ(evaluate(scenario).reason, "step.adapters (9) is more than serving.lora.slots (8)");
+}
+
+TEST(AdapterCache, ThoseInUseStayAndTheLongestUnusedGoes) {
+  AdapterCache cache;
+  cache.reset({.slots = 2, .load_seconds = 1, .latency = 0.5});
+  EXPECT_EQ(cache.need(7, 0), 1.5);
+  EXPECT_EQ(cache.need(8, 0), 3);    // one load follows another
+  EXPECT_EQ(cache.need(7, 1), 1.5);  // on its way
+  EXPECT_EQ(cache.need(9, 4), AdapterCache::kNoRoom);
+  cache.release(8);
+  EXPECT_EQ(cache.need(9, 4), 5.5);
+  EXPECT_FALSE(cache.holds(8));
+  cache.release(7);
+  EXPECT_EQ(cache.need(8, 6), AdapterCache::kNoRoom);  // another request still needs 7
+  cache.release(7);
+  EXPECT_EQ(cache.need(7, 6), 6);  // still there
+}
+
+TEST(ServedAdapters, AllThatFitAreNeverWaitedFor) {
+  const Metrics figure = figures(served(50));
+  EXPECT_EQ(figure.adapter_hit_rate, 1);
+  EXPECT_TRUE(std::isnan(figure.adapter_load.value));
+  EXPECT_GT(figure.adapters_per_step, 1);
+  EXPECT_LE(figure.adapters_per_step, figure.batch_mean + 1e-9);
+  EXPECT_GT(figure.tpot, figures(served(0)).tpot);
+  EXPECT_TRUE(std::isnan(figures(served(0)).adapters_per_step));
+}
+
+TEST(ServedAdapters, OneAdapterIsInEveryStep) {
+  EXPECT_NEAR(figures(served(1)).adapters_per_step, 1, 1e-12);
+}
+
+TEST(ServedAdapters, LoadingForFreeIsAsIfAllWereThere) {
+  Scenario scenario = served(50);
+  const Metrics all = figures(scenario);
+  scenario.serving.lora = {
+      .slots = 49, .load_bandwidth = BytesPerSecond{1e24}, .load_latency = Seconds{0}};
+  const Metrics some = figures(scenario);
+  EXPECT_NEAR(some.tpot.value, all.tpot.value, 1e-9);
+  EXPECT_NEAR(some.ttft.value, all.ttft.value, 1e-9);
+  EXPECT_LT(some.kv_capacity_tokens - all.kv_capacity_tokens, 1e6);
+}
+
+TEST(ServedAdapters, MoreSlotsFindMoreAndWaitLess) {
+  double hits = -1, ttft = 1e9;
+  for (const std::int64_t slots : {25, 50, 100, 199}) {
+    Scenario scenario = served(200);
+    scenario.load.adapter_skew = 1;
+    scenario.serving.lora.slots = slots;
+    const Metrics figure = figures(scenario);
+    EXPECT_GE(figure.adapter_hit_rate, hits) << slots;
+    EXPECT_LE(figure.ttft.value, ttft * 1.02) << slots;
+    EXPECT_EQ(figure.requests_finished, 500) << slots;
+    hits = figure.adapter_hit_rate;
+    ttft = figure.ttft.value;
+  }
+}
+
+TEST(ServedAdapters, FewerSlotsThanSequencesWaitForRoomAndAllAreAnswered) {
+  for (const std::int64_t slots : {1, 2, 5}) {
+    Scenario scenario = served(40);
+    scenario.serving.lora.slots = slots;
+    const Metrics figure = figures(scenario);
+    EXPECT_EQ(figure.requests_finished, 500) << slots;
+    EXPECT_LE(figure.adapters_per_step, double(slots) + 1e-9);
+  }
+}
+
+TEST(ServedAdapters, APlaceForEachAdapterLoadsLess) {
+  Scenario scenario = served(64);
+  scenario.serving.replicas = 4;
+  scenario.serving.lora.slots = 24;
+  scenario.serving.router = router_named("least_outstanding");
+  const Metrics anywhere = figures(scenario);
+  scenario.serving.router = router_named("adapter_affine");
+  const Metrics at_home = figures(scenario);
+  EXPECT_GT(at_home.adapter_hit_rate, anywhere.adapter_hit_rate + 0.1);
+}
+
+TEST(ServedAdapters, EveryStepOnItsOwnIsTheSame) {
+  Scenario scenario = served(30);
+  scenario.serving.lora.slots = 12;
+  const Metrics fast = figures(scenario);
+  scenario.serving.stepping = true;
+  const Metrics slow = figures(scenario);
+  EXPECT_NEAR(fast.e2e.value, slow.e2e.value, 1e-9);
+  EXPECT_NEAR(fast.adapters_per_step, slow.adapters_per_step, 1e-9);
+}
+
+}  // namespace
+}  // namespace engine

@@ -1,0 +1,112 @@
+// The clock of decode steps, chosen by a limit on their time: what it may cost, and what it must save.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "engine/evaluate.h"
+#include "engine/step/clock_levels.h"
+#include "engine/step/step_table.h"
+#include "tests/support/toys.h"
+
+namespace engine {
+namespace {
+
+// A toy that is slow enough for its clock to matter, and says what it draws.
+Device powered() {
+  Device device = toys::gpu();
+  device.peak.bf16 = FlopsPerSecond{5e12};
+  device.idle_power = Watts{100};
+  device.busy_power = Watts{150};
+  device.tensor_power = Watts{300};
+  device.memory_power = Watts{150};
+  device.power_limit = Watts{900};
+  return device;
+}
+
+Scenario clocked(ClockMode mode, double limit) {
+  Scenario scenario = toys::scenario();
+  scenario.task = Task::serve;
+  scenario.device = powered();
+  scenario.host = toys::no_host();
+  scenario.load.rate = RequestsPerSecond{2};
+  scenario.load.requests = 300;
+  scenario.load.lengths = {.prompt = 100, .output = 60};
+  scenario.slo.tpot.p99 = Seconds{limit};
+  scenario.serving.clock.mode = mode;
+  return scenario;
+}
+
+Metrics figures(const Scenario& scenario) {
+  const Outcome outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+  return outcome.metrics;
+}
+
+TEST(ClockBySlo, DrawsNoMoreAndKeepsALimitWithRoomForPrompts) {
+  const double full_tpot = figures(clocked(ClockMode::full, 1)).tpot_p99.value;
+  for (const double slack : {1.0, 1.2, 1.5, 2.0, 4.0}) {
+    const double limit = full_tpot * slack;
+    const Metrics full = figures(clocked(ClockMode::full, limit));
+    const Metrics slo = figures(clocked(ClockMode::slo, limit));
+    EXPECT_TRUE(std::isnan(full.clock_mean));
+    EXPECT_LE(slo.clock_mean, 1);
+    EXPECT_GE(slo.clock_mean, 0.5);
+    EXPECT_LE(slo.energy.value, full.energy.value * (1 + 1e-9)) << slack;
+    // Prompts that are read between steps take from the margin of a request, which a lower clock uses up.
+    if (slack >= 2) {
+      EXPECT_GE(slo.slo_attainment, full.slo_attainment - 0.02) << slack;
+      EXPECT_LT(slo.energy.value, 0.95 * full.energy.value) << slack;
+      EXPECT_LT(slo.clock_mean, 0.95) << slack;
+    }
+  }
+}
+
+// Steps on a line never take longer than the limit where the full clock keeps it.
+TEST(ClockBySlo, NoStepIsLaterThanTheLimitUnlessEveryClockIs) {
+  const Scenario scenario = clocked(ClockMode::slo, 1);
+  const Fabric fabric = fabric_of(scenario.cluster, scenario.device);
+  const ModelShard shard = shard_of(scenario.model, scenario.parallel, scenario.quant);
+  const StepContext context{scenario.device, fabric, shard, scenario.host};
+  StepTable full;
+  full.reset(context);
+  for (const double limit : {2e-3, 5e-3, 2e-2, 1e-1}) {
+    StepTable table;
+    table.reset(context, kAsPredicted, {}, {.lowest = 0.3, .limit = limit});
+    for (std::int64_t sequences = 1; sequences <= 256; sequences *= 2) {
+      for (const double tokens : {100.0, 1000.0, 9000.0}) {
+        const Decodes decodes{.sequences = sequences, .context = tokens * double(sequences)};
+        DecodeLine chosen, fastest;
+        table.decode_line(decodes, chosen);
+        full.decode_line(decodes, fastest);
+        const double time = chosen.step(decodes.context, 0);
+        const double least = fastest.step(decodes.context, 0);
+        EXPECT_GE(time, least * (1 - 1e-12));
+        EXPECT_LE(time, std::max(limit, least * (1 + 1e-12)));
+      }
+    }
+  }
+}
+
+TEST(ClockBySlo, WithoutALimitThereIsNothingToKeep) {
+  Scenario scenario = clocked(ClockMode::slo, 1);
+  scenario.slo = {};
+  EXPECT_EQ(evaluate(scenario).reason,
+            "serving.clock.mode slo needs a limit of slo on tpot or itl to keep");
+}
+
+TEST(ServedEnergy, IsThatOfKernelsAndOfRest) {
+  const Scenario scenario = clocked(ClockMode::full, 1);
+  const Outcome outcome = evaluate(scenario);
+  const Metrics& metrics = outcome.metrics;
+  double energy = 0;
+  for (const KernelRow& row : outcome.kernels) energy += row.work.energy.value;
+  const double idle = (1 - metrics.utilization) * metrics.makespan.value;
+  EXPECT_NEAR(metrics.energy.value, energy + 100 * idle, 0.01 * metrics.energy.value);
+  EXPECT_GE(metrics.energy.value, 100 * metrics.makespan.value * (1 - 1e-9));
+  Scenario silent = scenario;
+  silent.device = toys::gpu();
+  EXPECT_TRUE(std::isnan(figures(silent).energy.value));
+}
+
+}  // namespace
+}  // namespace engine

@@ -1,0 +1,178 @@
+// Two models on the same devices: what sharing must cost, whatever the models are.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "engine/evaluate.h"
+#include "engine/sharing/shared_device.h"
+#include "tests/support/toys.h"
+
+namespace engine {
+namespace {
+
+// Twins that share a device without any loss but what the mode makes them lose.
+Scenario twins(SharingMode mode) {
+  Scenario scenario = toys::scenario();
+  scenario.host = toys::no_host();
+  scenario.step = {.phase = StepPhase::decode, .batch = 8, .context = 1000};
+  scenario.neighbour.present = true;
+  fill_roles(scenario);
+  scenario.sharing = {.mode = mode, .switch_time = Seconds{0}};
+  return scenario;
+}
+
+Scenario served_twins(SharingMode mode) {
+  Scenario scenario = twins(mode);
+  scenario.task = Task::serve;
+  scenario.load.rate = RequestsPerSecond{20};
+  scenario.load.requests = 400;
+  scenario.load.lengths = {.prompt = 200, .output = 40};
+  fill_roles(scenario);
+  return scenario;
+}
+
+Metrics figures(const Scenario& scenario) {
+  const Outcome outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+  return outcome.metrics;
+}
+
+Metrics alone(Scenario scenario) {
+  scenario.neighbour.present = false;
+  return figures(scenario);
+}
+
+TEST(Neighbours, TwinsThatTakeTurnsForFreeAreTwiceAsSlow) {
+  const Scenario scenario = twins(SharingMode::time_slices);
+  const Metrics shared = figures(scenario);
+  EXPECT_NEAR(shared.sharing_slowdown, 2, 1e-9);
+  EXPECT_NEAR(shared.neighbour_slowdown, 2, 1e-9);
+  const Metrics single = alone(scenario);
+  EXPECT_NEAR(shared.step_time.value, 2 * single.step_time.value, 1e-12);
+  EXPECT_NEAR(shared.sharing_time.value, single.step_time.value, 1e-12);
+  EXPECT_NEAR(shared.output.value + shared.neighbour_output.value, single.output.value, 1e-6);
+  EXPECT_EQ(shared.devices, single.devices);
+}
+
+TEST(Neighbours, ChangingTurnsTakesItsTimeFromBoth) {
+  Scenario scenario = twins(SharingMode::time_slices);
+  scenario.sharing.slice = Seconds{2e-3};
+  scenario.sharing.switch_time = Seconds{0.5e-3};
+  // Of every 5 ms each has two.
+  EXPECT_NEAR(figures(scenario).sharing_slowdown, 2.5, 1e-9);
+  scenario.sharing.share = 0.8;
+  const Metrics uneven = figures(scenario);
+  EXPECT_NEAR(uneven.sharing_slowdown, 5.0 / 4 / 0.8, 1e-9);
+  EXPECT_NEAR(uneven.neighbour_slowdown, 5.0 / 4 / 0.2, 1e-9);
+}
+
+TEST(Neighbours, SwappedWeightsComeOverTheHostLinkAtEveryTurn) {
+  Scenario scenario = twins(SharingMode::time_slices);
+  scenario.sharing.swap = true;
+  scenario.sharing.slice = Seconds{10};
+  const Metrics shared = figures(scenario);
+  const double swap = shared.weights.value / 20e9 + 5e-6;
+  EXPECT_NEAR(shared.swap_time.value, swap, 1e-9);
+  EXPECT_NEAR(shared.sharing_slowdown, 2 * (20 + 2 * swap) / 20, 1e-9);
+  // Either has the whole memory.
+  EXPECT_EQ(shared.kv_capacity_tokens, alone(scenario).kv_capacity_tokens);
+}
+
+TEST(Neighbours, MemoryIsDividedUnlessWeightsAreSwapped) {
+  Scenario scenario = twins(SharingMode::streams);
+  scenario.sharing.memory = 0.7;
+  const Metrics shared = figures(scenario);
+  EXPECT_LT(shared.kv_capacity_tokens, alone(scenario).kv_capacity_tokens);
+  EXPECT_LT(shared.neighbour_kv_tokens, shared.kv_capacity_tokens);
+  scenario.sharing.memory = 0.01;
+  const Outcome outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.status, Status::infeasible);
+  EXPECT_EQ(outcome.reason_class, ReasonClass::memory) << outcome.reason;
+}
+
+TEST(Neighbours, NobodyIsFasterBesideAnotherAndTogetherTheyDoLittleMoreThanOne) {
+  for (const SharingMode mode :
+       {SharingMode::time_slices, SharingMode::streams, SharingMode::spatial, SharingMode::mig}) {
+    for (const StepPhase phase : {StepPhase::decode, StepPhase::prefill}) {
+      Scenario scenario = twins(mode);
+      scenario.neighbour.step = {.phase = phase, .batch = 2, .context = 500, .prompt = 2000};
+      const Metrics shared = figures(scenario);
+      EXPECT_GE(shared.sharing_slowdown, 1 - 1e-9) << name_of(mode);
+      EXPECT_GE(shared.neighbour_slowdown, 1 - 1e-9) << name_of(mode);
+      if (mode == SharingMode::mig) continue;  // halves have their own bandwidth and cache
+      EXPECT_LE(1 / shared.sharing_slowdown + 1 / shared.neighbour_slowdown, 1.22 + 1e-9)
+          << name_of(mode) << " " << name_of(phase);
+    }
+  }
+}
+
+TEST(Neighbours, InASliceOfItsOwnTheOthersWorkIsNotNoticed) {
+  Scenario scenario = twins(SharingMode::mig);
+  const Metrics quiet = figures(scenario);
+  scenario.neighbour.step.batch = 64;
+  const Metrics busy = figures(scenario);
+  EXPECT_EQ(quiet.step_time, busy.step_time);
+  EXPECT_GT(busy.neighbour_step_time, quiet.neighbour_step_time);
+}
+
+// Kernels of two streams wait for one another: short ones suffer beside long ones.
+TEST(Neighbours, InStreamsShortKernelsWaitForLongOnes) {
+  Scenario scenario = twins(SharingMode::streams);
+  const double beside_decode = figures(scenario).sharing_slowdown;
+  scenario.neighbour.step = {.phase = StepPhase::prefill, .batch = 1, .prompt = 4000};
+  const Metrics beside_prompts = figures(scenario);
+  EXPECT_GT(beside_prompts.sharing_slowdown, 1.5 * beside_decode);
+  EXPECT_LT(beside_prompts.neighbour_slowdown, beside_decode);
+}
+
+TEST(ServedNeighbours, AnIdleOneIsNotNoticedAndABusyOneIs) {
+  Scenario scenario = served_twins(SharingMode::time_slices);
+  scenario.sharing.memory = 0.5;
+  double before = 1;
+  for (const double rate : {0.01, 5.0, 20.0, 80.0}) {
+    scenario.neighbour.load.rate = RequestsPerSecond{rate};
+    const Metrics shared = figures(scenario);
+    if (rate < 0.1) {
+      EXPECT_NEAR(shared.sharing_slowdown, 1, 0.01);
+    }
+    EXPECT_GE(shared.sharing_slowdown, before - 0.01) << rate;
+    EXPECT_LE(shared.sharing_slowdown, 2.2) << rate;
+    EXPECT_GE(shared.neighbour_utilization, 0) << rate;
+    before = shared.sharing_slowdown;
+  }
+  EXPECT_GT(before, 1.3);
+}
+
+TEST(ServedNeighbours, StepsAndWaitingAddUpToTheTimeThatWasBusy) {
+  const Outcome outcome = evaluate(served_twins(SharingMode::time_slices));
+  ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+  const Metrics& figures = outcome.metrics;
+  double main = 0, theirs = 0;
+  for (const KernelRow& row : outcome.kernels) {
+    (row.role == DeploymentRole::neighbour ? theirs : main) += row.work.exposed().value;
+  }
+  EXPECT_NEAR(main, (figures.utilization * figures.makespan).value, 0.05 * main);
+  EXPECT_GT(theirs, 0);
+  EXPECT_GT(figures.sharing_time.value, 0);
+  EXPECT_LT(figures.sharing_time.value, main / 2);
+}
+
+TEST(Neighbours, WhatIsNotModelledIsSaid) {
+  Scenario swapped = served_twins(SharingMode::time_slices);
+  swapped.sharing.swap = true;
+  EXPECT_EQ(evaluate(swapped).status, Status::unsupported);
+  Scenario streams = twins(SharingMode::streams);
+  streams.sharing.swap = true;
+  EXPECT_EQ(evaluate(streams).reason,
+            "sharing.swap needs models that take turns (sharing.mode: time_slices); under streams "
+            "both are in memory");
+  Scenario large = twins(SharingMode::time_slices);
+  large.neighbour.deployment.model.layers = 800;
+  const Outcome outcome = evaluate(large);
+  EXPECT_EQ(outcome.status, Status::infeasible);
+  EXPECT_TRUE(outcome.reason.starts_with("neighbour: the model does not fit")) << outcome.reason;
+}
+
+}  // namespace
+}  // namespace engine
