@@ -161,12 +161,14 @@ void ServingSim::run(const ServingProblem& problem) {
   const double marked = next_mark();
   const double soonest = std::min(std::min(event, arrival), carried);
   if (soonest == kNever && held_.empty() && held_back_.empty()) return false;
-  if (fails_ && next_failure() <= std::min(soonest, marked)) {
+  const double scaling = scales_ ? next_scaling() : kNever;
+  const double failing = fails_ ? next_failure() : kNever;
+  if (fails_ && failing <= std::min(std::min(soonest, marked), scaling)) {
     context.charge(kWorkOfAnEvent * double(replicas_.size()));
-    fail_or_repair(next_failure(), source);
-  } else if (scales_ && next_scaling() <= std::min(soonest, marked)) {
+    fail_or_repair(failing, source);
+  } else if (scales_ && scaling <= std::min(soonest, marked)) {
     context.charge(kWorkOfAnEvent * double(replicas_.size()));
-    scale(next_scaling());
+    scale(scaling);
   } else if (marked <= soonest) {
     context.charge(kWorkOfAnArrival * double(replicas_.size()));
     mark(marked);
