@@ -290,6 +290,7 @@ constexpr std::string_view kNotInDrafts[] = {
     "draft.host.request_latency",
     "draft.host.front_end_per_token",
     "draft.model.max_context",
+    "draft.device.idle_power",
 };
 
 std::vector<LeafUse> draft_uses() {
