@@ -163,6 +163,12 @@ TEST(Rollout, WhatCannotBeIsARowWithAReason) {
   EXPECT_EQ(reason(apart(), [](Scenario& s) { s.rollout.present = false; }),
             "train.rollout.colocated is false, and no deployment rollout says where samples are "
             "made");
+  EXPECT_EQ(reason(learning(),
+                   [](Scenario& s) {
+                     s.train.rollout.prompts = s.train.rollout.samples = 1'000'000'000;
+                   }),
+            "1000000000 x 1000000000 samples (train.rollout.prompts x train.rollout.samples) are "
+            "more than a billion");
   EXPECT_EQ(reason(learning(), [](Scenario& s) { s.train.rollout.lengths.output = 200000; }),
             "train.rollout.lengths.prompt + train.rollout.lengths.output (200200) exceeds "
             "model.max_context (131072)");

@@ -14,6 +14,8 @@
 namespace engine {
 namespace {
 
+constexpr double kMostSamples = 1e9;
+
 std::int64_t layout_devices(const Parallelism& parallel) {
   return parallel.tp * parallel.pp * parallel.dp;
 }
@@ -98,12 +100,19 @@ Transfer resharding(const TaskPoint& point, const Rollout& rollout) {
 
 double rollout_devices(const Scenario& scenario, const Deployment& rollout) {
   if (!scenario.train.rollout.any() || scenario.train.rollout.colocated) return 0;
-  return double(layout_devices(rollout.parallel) * rollout.serving.replicas);
+  return double(layout_devices(rollout.parallel)) * double(rollout.serving.replicas);
 }
 
 std::optional<Refusal> rollout_problem(const Scenario& scenario) {
   const RolloutSettings& rollout = scenario.train.rollout;
   if (!rollout.any()) return std::nullopt;
+  if (double(rollout.prompts) * double(rollout.samples) > kMostSamples) {
+    return Refusal{
+        ReasonClass::load,
+        fmt::format("{} x {} samples (train.rollout.prompts x train.rollout.samples) are "
+                    "more than a billion",
+                    rollout.prompts, rollout.samples)};
+  }
   if (rollout.lengths.distribution == LengthKind::empirical) {
     return Refusal{
         ReasonClass::unsupported,

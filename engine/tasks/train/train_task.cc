@@ -230,6 +230,15 @@ void report_run(const Scenario& scenario, const TrainStepTime& step, Metrics& me
   }
 }
 
+// Samples that cannot be made; or a simulation of them that broke off.
+void refuse_samples(const Refusal& problem, Outcome& outcome) {
+  const ReasonClass why = problem.reason_class;
+  if (why == ReasonClass::budget || why == ReasonClass::figures || why == ReasonClass::error) {
+    return outcome.refuse(Status::failed, problem);
+  }
+  outcome.refuse(problem);
+}
+
 // Samples are packed into sequences, and see themselves only.
 TrainSettings trained_on(const TaskPoint& point) {
   TrainSettings train = point.scenario.train;
@@ -281,7 +290,7 @@ void run_train(const TaskPoint& point, Outcome& outcome) {
   SampledIteration sampled;
   const bool samples = scenario.train.rollout.any();
   if (samples) {
-    if (auto problem = sample(point, step, sampled)) return outcome.refuse(std::move(*problem));
+    if (auto problem = sample(point, step, sampled)) return refuse_samples(*problem, outcome);
   }
   outcome.kernels = std::move(rows).take();
   report_times(scenario, step, outcome);
