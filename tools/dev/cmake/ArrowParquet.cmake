@@ -84,6 +84,8 @@ function(llmsweep_library_path target)
   set_target_properties(${target} PROPERTIES
     BUILD_WITH_INSTALL_RPATH ON
     INSTALL_RPATH_USE_LINK_PATH ON)
+  # The older kind of path also holds for libraries that libraries ask for, which a package carries, too.
+  target_link_options(${target} PRIVATE LINKER:--disable-new-dtags)
   if(NOT LLMSWEEP_ARROW_ROUTE STREQUAL "wheel")
     return()
   endif()
