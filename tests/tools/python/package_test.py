@@ -104,6 +104,8 @@ class Package(unittest.TestCase):
             self.assertIn(words, str(caught.exception))
         with self.assertRaisesRegex(llmsweep.LlmsweepError, "did you mean 'step_time_s'"):
             llmsweep.evaluate(scenarios[:1], BASE, columns=["step_time"])
+        with self.assertRaisesRegex(llmsweep.LlmsweepError, "not finite"):
+            llmsweep.evaluate([{"device": "l4", "step.batch": float("nan")}], BASE)
         with self.assertRaisesRegex(llmsweep.LlmsweepError, "did you mean 'model'"):
             llmsweep.evaluate(scenarios[:1], {"modell": "llama-3.1-8b"})
         self.assertEqual(llmsweep.evaluate(scenarios[:1], BASE)["status"].to_pylist(), ["ok"])
@@ -216,6 +218,17 @@ class Package(unittest.TestCase):
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertIn(str(there / "llmsweep" / "program" / "bin" / "llmsweep"), ran.stdout)
         self.assertIn("ok", ran.stdout)
+
+    def test_the_co_design_example_draws_its_figures(self):
+        done = subprocess.run([sys.executable, PACKAGE / "example_codesign.py", self.home], capture_output=True, text=True,
+                              env={**os.environ, "PYTHONPATH": str(PACKAGE)})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for name in ("front", "worth", "why"):
+            self.assertGreater((self.home / f"codesign_{name}.png").stat().st_size, 5000)
+        # The README says that bandwidth is worth most, whatever the promise.
+        for line in done.stdout.splitlines()[1:]:
+            promise, h100, bandwidth, *others = map(float, line.split())
+            self.assertGreaterEqual(bandwidth, max(others), promise)
 
     def test_optuna_finds_the_cheapest_design(self):
         try:

@@ -7,6 +7,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -209,6 +210,14 @@ class Trace(unittest.TestCase):
         self.assertAlmostEqual(sum(e["dur"] for e in phases), row.step_time_s * 1e6, delta=0.01)
         kernels = [e for e in events if e["cat"] != "phase"]
         self.assertAlmostEqual(sum(e["dur"] for e in kernels), sum(e["dur"] for e in phases), delta=0.01)
+
+    def test_a_trace_can_be_drawn(self):
+        self.trace("pipeline", 1)
+        source = pathlib.Path(os.environ["LLMSWEEP_SOURCE_DIR"])
+        done = subprocess.run([sys.executable, source / "tools" / "trace" / "picture.py", self.home / "pipeline-1.json", self.home / "drawn.png"],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertGreater((self.home / "drawn.png").stat().st_size, 2000)
 
     def test_fewer_requests_where_asked_for(self):
         trace = self.trace("served", 0, "--requests", 10)

@@ -46,7 +46,10 @@ class Server:
         request: dict[str, Any] = {"base": base, "set": fields}
         if columns is not None:
             request["columns"] = columns
-        line = json.dumps(request, separators=(",", ":"), default=_plain).encode() + b"\n"
+        try:
+            line = json.dumps(request, separators=(",", ":"), default=_plain, allow_nan=False).encode() + b"\n"
+        except ValueError:
+            raise LlmsweepError("a scenario has a number that is not finite", MISTAKE) from None
         with self._lock:
             child = self._alive()
             try:
