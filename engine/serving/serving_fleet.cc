@@ -196,10 +196,4 @@ double ServingSim::idle_seconds(std::size_t pool) const {
   return seconds;
 }
 
-double ServingSim::idle_seconds() const {
-  double seconds = 0;
-  for (std::size_t i = 0; i < pools_.size(); ++i) seconds += idle_seconds(i);
-  return seconds;
-}
-
 }  // namespace engine
