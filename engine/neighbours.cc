@@ -24,7 +24,7 @@ std::optional<Refusal> neighbour_problem(const Scenario& scenario) {
   const auto unsupported = [](std::string text) {
     return Refusal{ReasonClass::unsupported, std::move(text)};
   };
-  if (scenario.prefill.present) {
+  if (scenario.task == Task::serve && scenario.prefill.present) {
     return unsupported("a neighbour of a deployment with a prefill deployment is not modelled");
   }
   if (scenario.speculation.on()) {
