@@ -102,7 +102,7 @@ void Lane::plan(double now) {
     if (replica.settings->ordering == Ordering::longest_prefix) order_by_prefix(replica);
     StepPlan& plan = replica.scratch_plan;
     plan.clear();
-    if (replica.settings->preemption == Preemption::priority && sequences_.make_way()) {
+    if (replica.settings->makes_way() && sequences_.make_way()) {
       plan.decodes = running().decoding;
     } else {
       replica.plan(sequences_.view(), plan);

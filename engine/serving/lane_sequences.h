@@ -40,7 +40,7 @@ class LaneSequences {
   bool make_way();
   // Somebody waits who is more urgent than somebody who runs, and may push them out.
   bool contested() {
-    return replica_->settings->preemption == Preemption::priority && !replica_->waiting.empty() &&
+    return replica_->settings->makes_way() && !replica_->waiting.empty() &&
            less_urgent_than(at(replica_->waiting.at(0)).priority) >= 0;
   }
   void finish_due();

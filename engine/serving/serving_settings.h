@@ -88,6 +88,10 @@ struct ServingSettings {
   LoraSettings lora;
   ClockSettings clock;
 
+  // Whoever is less urgent leaves for who is more: only a queue that knows who that is.
+  bool makes_way() const {
+    return preemption == Preemption::priority && ordering == Ordering::priority;
+  }
   // Most tokens of a step, but for decodes beyond them.
   std::int64_t step_budget() const {
     return policy_of(policy).budget == StepBudget::chunk ? chunk : max_num_batched_tokens;

@@ -203,7 +203,13 @@ const Points& points() {
         if (name == "roofline") add("tight, prompts elsewhere", with_tight_reader(point.scenario));
       }
       if (point.scenario.task == engine::Task::serve && name != "adapters" && name != "answers") {
-        add(name + ", prompts elsewhere", with_readers(point.scenario));
+        Scenario read = with_readers(point.scenario);
+        if (name == "classes" || name == "branches") {
+          // One after another, and all of them there.
+          read.transfer.local_prompt = 0;
+          read.prefill.deployment.serving.max_num_seqs = 1;
+        }
+        add(name + ", prompts elsewhere", read);
       }
       if (name == "decode" || name == "prefill" || name == "serve") {
         add(name + ", beside a twin", with_neighbour(point.scenario));

@@ -244,10 +244,6 @@ TEST(ServingClasses, SaysWhatCannotBe) {
   EXPECT_EQ(evaluate(scenario).reason,
             "load.classes say who comes first; load.priorities cannot be stated beside them");
   scenario.load.priorities = 1;
-  scenario.serving.preemption = Preemption::priority;
-  EXPECT_EQ(evaluate(scenario).reason,
-            "serving.preemption: priority needs serving.ordering: priority");
-  scenario.serving.preemption = Preemption::as_policy;
   scenario.serving.admission.shed_late = true;
   EXPECT_EQ(evaluate(scenario).reason,
             "serving.admission.shed_late needs a limit: slo.ttft_p99 (or another percentile), or "

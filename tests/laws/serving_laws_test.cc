@@ -61,7 +61,7 @@ TEST(ServingLaws, TokensGoInAndComeOut) {
     EXPECT_EQ(finished, outcome.metrics.requests_finished);
     // The kernels table is the time of all steps.
     double kernels = 0;
-    for (const KernelRow& row : outcome.kernels) kernels += row.work.time.value;
+    for (const KernelRow& row : outcome.kernels) kernels += row.work.exposed().value;
     const Metrics& metrics = outcome.metrics;
     const double lanes = double(made.scenario.serving.replicas * made.scenario.parallel.dp *
                                 made.scenario.parallel.pp);

@@ -176,7 +176,9 @@ TEST(LongRuns, ChanceMakesADeadlineLikely) {
     scenario.train.deadline = figures.run_time * share;
     const double probability = figures_of(scenario).finish_probability;
     EXPECT_GE(probability, before);
-    if (share == 1) EXPECT_NEAR(probability, 0.5, 1e-9);
+    if (share == 1) {
+      EXPECT_NEAR(probability, 0.5, 1e-9);
+    }
     before = probability;
   }
   EXPECT_NEAR(before, 1, 1e-6);

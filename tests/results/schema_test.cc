@@ -133,7 +133,7 @@ TEST(Schema, RequestsAndMomentsFollowTheFieldLists) {
   EXPECT_EQ(listed(detail_columns(table_named("requests"))),
             "index key request replica session priority tenant end measured arrival_s scheduled_s "
             "first_token_s finish_s prompt_tokens output_tokens cached_tokens preemptions "
-            "reader read_s received_s carried_tokens ");
+            "reader read_s received_s carried_tokens class attempts ");
   EXPECT_EQ(listed(detail_columns(table_named("timeline"))),
             "index key time_s replica running waiting decoding batch kv_blocks kv_use "
             "output_tokens_per_s role ");

@@ -132,11 +132,7 @@ std::optional<Refusal> scaling_refusal(const ServingSettings& serving) {
 // Settings of an engine that cannot be followed.
 std::optional<Refusal> engine_problem(const ServingSettings& serving) {
   if (auto problem = scaling_refusal(serving)) return problem;
-  if (serving.preemption == Preemption::priority && serving.ordering != Ordering::priority) {
-    return Refusal{ReasonClass::load,
-                   "serving.preemption: priority needs serving.ordering: priority"};
-  }
-  if (serving.preemption == Preemption::priority && serving.policy == policy_named("static")) {
+  if (serving.makes_way() && serving.policy == policy_named("static")) {
     return Refusal{ReasonClass::load,
                    "serving.preemption: priority cannot be combined with serving.policy: static, "
                    "whose batches run to their end"};
