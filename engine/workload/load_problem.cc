@@ -19,8 +19,10 @@ std::optional<std::string> class_problem(const Load& load) {
   if (classes.any() && load.priorities > 1) {
     return "load.classes say who comes first; load.priorities cannot be stated beside them";
   }
-  const bool lengths =
-      classes.high.prompt + classes.high.output + classes.low.prompt + classes.low.output > 0;
+  const auto has_lengths = [](const LoadClass& one) {
+    return one.share > 0 && one.prompt + one.output > 0;
+  };
+  const bool lengths = has_lengths(classes.high) || has_lengths(classes.low);
   if (lengths && load.arrivals == ArrivalKind::trace) {
     return "load.classes cannot have lengths of their own where load.arrivals is trace";
   }

@@ -88,7 +88,7 @@ axes:
       - {name: classes, base: {task: serve, serving: {ordering: priority, preemption: priority, max_num_seqs: 4, max_num_batched_tokens: 256}, slo: {ttft_p99: 300 ms, tpot_p99: 20 ms}, load: {rate: 60 req/s, requests: 120, classes: {high: {share: 0.3, ttft: 100 ms, tpot: 15 ms, e2e: 500 ms, prompt: 700, output: 20}, low: {share: 0.3, ttft: 1 s, tpot: 15 ms, e2e: 1 s, prompt: 900, output: 60}}}}}
       - {name: shedding, base: {task: serve, serving: {max_num_seqs: 2, admission: {max_queue: 3, shed_late: true}}, slo: {ttft_p99: 100 ms}, load: {rate: 150 req/s, requests: 120}}}
       - {name: predicted, base: {task: serve, serving: {replicas: 3, router: least_predicted, prediction_error: 0.5}, load: {rate: 200 req/s, lengths: {distribution: lognormal}}}}
-      - {name: branches, base: {task: serve, serving: {prefix_caching: true, kv_blocks: 300, retention: {policy: ttl, ttl: 100 ms}}, load: {turns: 3, branches: 2, think_time: 100 ms, rate: 10 req/s, requests: 100}}}
+      - {name: branches, base: {task: serve, serving: {prefix_caching: true, kv_blocks: 300, retention: {policy: ttl, ttl: 100 ms}}, load: {turns: 3, branches: 2, shared_prefix: 200, think_time: 100 ms, rate: 10 req/s, requests: 100}}}
       - {name: adapted, base: {step: {batch: 40, context: 900, adapters: 8}, serving.lora.slots: 9}}
       - {name: adapters, base: {task: serve, serving: {lora: {slots: 4, load_bandwidth: 1 GB/s}}, load: {adapters: 9, adapter_skew: 1}}}
       - {name: answers, base: {task: serve, serving.prefix_caching: true, load: {samples: 3, lengths: {distribution: lognormal}}}}
