@@ -215,6 +215,9 @@ std::vector<LeafUse> replica_uses() {
 // Replicas that fail, and requests that are turned away, put back or kept apart.
 std::vector<LeafUse> fleet_uses() {
   std::vector<LeafUse> uses{
+      {"serving.preemption",
+       "serving.ordering is priority",
+       {is("serving.ordering", {"priority"})}},
       {"serving.retention", "serving.prefix_caching is true", {on("serving.prefix_caching")}},
       {"serving.retention.ttl",
        "serving.retention.policy is ttl",

@@ -204,12 +204,12 @@ const Points& points() {
       }
       if (point.scenario.task == engine::Task::serve && name != "adapters" && name != "answers") {
         Scenario read = with_readers(point.scenario);
+        add(name + ", prompts elsewhere", read);
         if (name == "classes" || name == "branches") {
-          // One after another, and all of them there.
           read.transfer.local_prompt = 0;
           read.prefill.deployment.serving.max_num_seqs = 1;
+          add(name + ", all prompts elsewhere, one by one", read);
         }
-        add(name + ", prompts elsewhere", read);
       }
       if (name == "decode" || name == "prefill" || name == "serve") {
         add(name + ", beside a twin", with_neighbour(point.scenario));
