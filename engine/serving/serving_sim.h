@@ -27,6 +27,9 @@
 namespace engine {
 
 // Kept from one run to the next, its memory is used again; results do not depend on what ran before.
+// Units of work (engine/base/work_meter.h). An arrival stays in memory until it is answered.
+constexpr double kWorkOfAnEvent = 1, kWorkOfAnArrival = 32;
+
 class ServingSim {
  public:
   void run(const ServingProblem& problem);

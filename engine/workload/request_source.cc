@@ -5,6 +5,7 @@
 
 #include "engine/base/check.h"
 #include "engine/base/random.h"
+#include "engine/workload/shares.h"
 
 namespace engine {
 namespace {
@@ -13,21 +14,6 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // Lanes of Stream::sessions, so that the uses of it do not share numbers.
 constexpr std::uint32_t kGroupLane = 1;
-
-// The n-th of `count` has a share in proportion to 1/n to the power of `skew`: the sums of these.
-std::vector<double> summed_shares(std::int64_t count, double skew) {
-  std::vector<double> sums;
-  sums.reserve(std::size_t(count));
-  double sum = 0;
-  for (std::int64_t n = 1; n <= count; ++n) sums.push_back(sum += std::pow(double(n), -skew));
-  return sums;
-}
-
-// Which of them has the number `u` between 0 and 1.
-std::int64_t share_at(const std::vector<double>& sums, double u) {
-  const auto found = std::upper_bound(sums.begin(), sums.end(), u * sums.back());
-  return std::min(found - sums.begin(), std::ptrdiff_t(sums.size()) - 1);
-}
 
 }  // namespace
 
