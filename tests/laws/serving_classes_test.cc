@@ -235,6 +235,22 @@ TEST(ServingClasses, ClassesHaveReplicasOfTheirOwn) {
   EXPECT_EQ(replicas[RequestClass::low], (std::set<std::int64_t>{3, 4}));
 }
 
+TEST(ServingClasses, SaysWhatWouldNeverEnd) {
+  Scenario scenario = overloaded();
+  scenario.load.arrivals = ArrivalKind::closed;
+  scenario.serving.admission.max_queue = 2;
+  EXPECT_EQ(evaluate(scenario).reason,
+            "serving.admission turns clients of a closed loop away who ask again at once: state "
+            "load.think_time");
+  scenario.load.think_time = Seconds{0.1};
+  EXPECT_EQ(evaluate(scenario).status, Status::ok);
+  scenario.serving.failures = {.mean_time_to_failure = Seconds{1e-9},
+                               .mean_time_to_repair = Seconds{0}};
+  EXPECT_EQ(evaluate(scenario).reason,
+            "serving.failures: replicas that fail more than a thousand times a second serve "
+            "nobody; state longer mean times");
+}
+
 TEST(ServingClasses, SaysWhatCannotBe) {
   Scenario scenario = overloaded();
   scenario.load.classes = {.high = {.share = 0.7}, .low = {.share = 0.6}};

@@ -137,6 +137,13 @@ std::optional<Refusal> engine_problem(const ServingSettings& serving) {
                    "serving.preemption: priority cannot be combined with serving.policy: static, "
                    "whose batches run to their end"};
   }
+  const FailureSettings& failures = serving.failures;
+  constexpr Seconds least{1e-3};
+  if (failures.any() && failures.mean_time_to_failure + failures.mean_time_to_repair < least) {
+    return Refusal{ReasonClass::load,
+                   "serving.failures: replicas that fail more than a thousand times a second serve "
+                   "nobody; state longer mean times"};
+  }
   return std::nullopt;
 }
 

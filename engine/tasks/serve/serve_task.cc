@@ -194,6 +194,15 @@ double tokens_that_fit(const TaskPoint& point, const TypicalRequest& typical, do
 }
 
 std::optional<Refusal> shedding_problem(const Scenario& scenario) {
+  const bool turns_away =
+      scenario.serving.admission.any() ||
+      (scenario.prefill.present && scenario.prefill.deployment.serving.admission.any());
+  if (turns_away && scenario.load.arrivals == ArrivalKind::closed &&
+      scenario.load.think_time.value <= 0) {
+    return Refusal{ReasonClass::load,
+                   "serving.admission turns clients of a closed loop away who ask again at once: "
+                   "state load.think_time"};
+  }
   const bool reader_sheds =
       scenario.prefill.present && scenario.prefill.deployment.serving.admission.shed_late;
   if (!scenario.serving.admission.shed_late && !reader_sheds) return std::nullopt;
