@@ -109,7 +109,7 @@ class InABrowser(unittest.TestCase):
             self.page.locator(f"#{panel}").scroll_into_view_if_needed()
             self.page.wait_for_function("(id) => panels.find((each) => each.id === id).data !== null", arg=panel)
         charts = self.page.evaluate("panels.filter((panel) => panel.chart).map((panel) => panel.id)")
-        self.assertEqual(charts, ["pareto", "heat", "breakdown", "sensitivity", "roofline"])
+        self.assertEqual(charts, ["pareto", "heat", "breakdown", "sensitivity", "roofline", "mix", "efficiency"])
         for panel in PANELS:
             self.assertGreater(len(self.panel_rows(panel)), 0, panel)
 
