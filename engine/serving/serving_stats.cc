@@ -99,14 +99,18 @@ void ServingStats::turned_away(const Request& request, RequestEnd why, std::int3
   }
 }
 
-void ServingStats::failed(const Sequence& sequence, double time, std::int32_t replica) {
+void ServingStats::leaves(const Sequence& sequence, double time) {
   sums_.in_system_seconds += inside_ * (time - inside_since_);
   inside_since_ = time;
   inside_ -= 1;
-  sums_.failed += 1;
-  sums_.tokens_given_up += double(sequence.prompt + sequence.asked);
   sums_.last_finish = std::max(sums_.last_finish, time);
   if (watch_.finished(sequence.arrival, time, sequence.closes)) add_edge(time);
+}
+
+void ServingStats::failed(const Sequence& sequence, double time, std::int32_t replica) {
+  leaves(sequence, time);
+  sums_.failed += 1;
+  sums_.tokens_given_up += double(sequence.prompt + sequence.asked);
   keep({.arrival = sequence.arrival,
         .finish = time,
         .output = kGivenUp,
@@ -132,14 +136,10 @@ void ServingStats::failed(const Sequence& sequence, double time, std::int32_t re
 }
 
 void ServingStats::finished(const Sequence& sequence, double time, std::int32_t replica) {
-  sums_.in_system_seconds += inside_ * (time - inside_since_);
-  inside_since_ = time;
-  inside_ -= 1;
+  leaves(sequence, time);
   sums_.finished += 1;
   sums_.tokens_in += double(sequence.prompt);
   sums_.tokens_out += double(sequence.output + sequence.others_made);
-  sums_.last_finish = std::max(sums_.last_finish, time);
-  if (watch_.finished(sequence.arrival, time, sequence.closes)) add_edge(time);
   keep({.arrival = sequence.arrival,
         .scheduled = sequence.scheduled,
         .first_token = sequence.first_token,

@@ -192,6 +192,8 @@ class ServingStats {
   };
   // Long runs are summed up piece by piece, so that memory does not follow their length.
   static constexpr std::size_t kMostServed = std::size_t{1} << 17;
+  // A sequence is inside no longer.
+  void leaves(const Sequence& sequence, double time);
   void keep(const ServedRequest& request);
   bool is_good(const ServedRequest& request) const;
   void add_to_groups(const ServedRequest& request, bool good);

@@ -80,22 +80,17 @@ double overhang_of(const ModelShard& shard, const BatchShape& batch, bool beside
 
 void prompt_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,
                 OpList& ops) {
-  AttentionPrefill op{.sequences = batch.prefill_sequences,
-                      .tokens = double(batch.prefill_tokens),
-                      .pairs = batch.prefill_pairs,
-                      .kv_tokens = batch.prefill_kv_tokens,
-                      .heads = shard.heads,
-                      .kv_heads = shard.kv_heads,
-                      .key_dim = shard.model->head_dim,
-                      .value_dim = shard.model->head_dim,
-                      .kv = shard.dense.kv,
-                      .activations = shard.dense.activations};
-  ops.add(OpName::attention, Family::attn_prefill, double(span.layers.full), op, Grows::context);
-  op.window = shard.model->window;
-  op.pairs = batch.prefill_window_pairs;
-  op.kv_tokens = batch.prefill_window_kv_tokens;
-  ops.add(OpName::attention_window, Family::attn_prefill, double(span.layers.windowed), op,
-          Grows::context);
+  const AttentionPrefill op{.sequences = batch.prefill_sequences,
+                            .tokens = double(batch.prefill_tokens),
+                            .pairs = batch.prefill_pairs,
+                            .kv_tokens = batch.prefill_kv_tokens,
+                            .heads = shard.heads,
+                            .kv_heads = shard.kv_heads,
+                            .key_dim = shard.model->head_dim,
+                            .value_dim = shard.model->head_dim,
+                            .kv = shard.dense.kv,
+                            .activations = shard.dense.activations};
+  add_prompt_attention(Family::attn_prefill, op, shard, span, batch, ops);
 }
 
 void decode_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,
@@ -111,12 +106,7 @@ void decode_ops(const ModelShard& shard, const StageSpan& span, const BatchShape
                      .values_in_keys = false,
                      .kv = shard.dense.kv,
                      .activations = shard.dense.activations};
-  ops.add(OpName::attention, Family::attn_decode, double(span.layers.full), op, Grows::context);
-  op.window = shard.model->window;
-  op.kv_tokens = batch.decode_window_kv_tokens + batch.later_keys();
-  op.overhang = 0;  // windows make long contexts alike
-  ops.add(OpName::attention_window, Family::attn_decode, double(span.layers.windowed), op,
-          Grows::context);
+  add_decode_attention(Family::attn_decode, op, shard, span, batch, ops);
 }
 
 void context_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,

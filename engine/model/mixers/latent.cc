@@ -102,23 +102,18 @@ void prompt_ops(const ModelShard& shard, const StageSpan& span, const BatchShape
                .activations = quant.activations,
                .group = quant.group},
           Grows::context);
-  AttentionPrefill op{.sequences = batch.prefill_sequences,
-                      .tokens = double(batch.prefill_tokens),
-                      .pairs = batch.prefill_pairs,
-                      .kv_tokens = batch.prefill_kv_tokens,
-                      .heads = shard.heads,
-                      .kv_heads = shard.heads,
-                      .key_dim = mla.nope_dim + mla.rope_dim,
-                      .value_dim = mla.value_dim,
-                      .latent = mla.kv_rank + mla.rope_dim,
-                      .kv = quant.kv,
-                      .activations = quant.activations};
-  ops.add(OpName::attention, Family::mla_prefill, double(span.layers.full), op, Grows::context);
-  op.window = shard.model->window;
-  op.pairs = batch.prefill_window_pairs;
-  op.kv_tokens = batch.prefill_window_kv_tokens;
-  ops.add(OpName::attention_window, Family::mla_prefill, double(span.layers.windowed), op,
-          Grows::context);
+  const AttentionPrefill op{.sequences = batch.prefill_sequences,
+                            .tokens = double(batch.prefill_tokens),
+                            .pairs = batch.prefill_pairs,
+                            .kv_tokens = batch.prefill_kv_tokens,
+                            .heads = shard.heads,
+                            .kv_heads = shard.heads,
+                            .key_dim = mla.nope_dim + mla.rope_dim,
+                            .value_dim = mla.value_dim,
+                            .latent = mla.kv_rank + mla.rope_dim,
+                            .kv = quant.kv,
+                            .activations = quant.activations};
+  add_prompt_attention(Family::mla_prefill, op, shard, span, batch, ops);
 }
 
 void decode_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,
@@ -134,11 +129,7 @@ void decode_ops(const ModelShard& shard, const StageSpan& span, const BatchShape
                      .values_in_keys = true,
                      .kv = shard.dense.kv,
                      .activations = shard.dense.activations};
-  ops.add(OpName::attention, Family::mla_decode, double(span.layers.full), op, Grows::context);
-  op.window = shard.model->window;
-  op.kv_tokens = batch.decode_window_kv_tokens + batch.later_keys();
-  ops.add(OpName::attention_window, Family::mla_decode, double(span.layers.windowed), op,
-          Grows::context);
+  add_decode_attention(Family::mla_decode, op, shard, span, batch, ops);
 }
 
 void context_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,

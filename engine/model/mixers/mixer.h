@@ -56,6 +56,13 @@ MixerWidths mean_widths(const ModelShard& shard);
 // Layers of a model that attend to everything keep all tokens, others those of the window.
 double cached_tokens(const ModelShard& shard, double context);
 
+// Adds attention of a step's prompts or decodes: `op` in layers that attend to everything, and what a window leaves of it
+// in the others.
+void add_prompt_attention(Family family, AttentionPrefill op, const ModelShard& shard,
+                          const StageSpan& span, const BatchShape& batch, OpList& ops);
+void add_decode_attention(Family family, AttentionDecode op, const ModelShard& shard,
+                          const StageSpan& span, const BatchShape& batch, OpList& ops);
+
 // Whether all layers of the model let a kernel take decodes with prompts.
 bool joinable(const ModelSpec& model);
 
