@@ -197,6 +197,12 @@ class Trace(unittest.TestCase):
         table = pq.read_table(part)
         place = table.column_names.index("ttft_p99_s")
         pq.write_table(table.set_column(place, table.schema.field(place), pc.multiply(table["ttft_p99_s"], 1.5)), part)
+        # Its manifest is of the first format, whose lines had no checksums yet.
+        manifest = folder / "manifest-1of1.jsonl"
+        header, first = (json.loads(line) for line in manifest.read_text().splitlines())
+        header["llmsweep_manifest"] = 1
+        first["points"]["bytes"] = part.stat().st_size
+        manifest.write_text("".join(json.dumps({name: value for name, value in line.items() if name != "line_xxh3"}) + "\n" for line in (header, first)))
         done = llmsweep("trace", folder, "--point", 1, "-o", self.home / "never.json")
         self.assertEqual(done.returncode, 1)
         self.assertIn("ttft_p99_s", done.stderr)
