@@ -114,7 +114,11 @@ struct ParquetReader::Impl {
     std::vector<Value> all;
     all.reserve(std::size_t(reader->parquet_reader()->metadata()->num_rows()));
     each_piece<Array>(name, [&](const Array& array) {
-      for (std::int64_t i = 0; i < array.length(); ++i) all.push_back(Value(array.Value(i)));
+      if constexpr (requires { array.raw_values(); }) {
+        all.insert(all.end(), array.raw_values(), array.raw_values() + array.length());
+      } else {
+        for (std::int64_t i = 0; i < array.length(); ++i) all.push_back(Value(array.Value(i)));
+      }
       if (array.null_count() == 0) return;
       Value* const piece = all.data() + all.size() - array.length();
       for (std::int64_t i = 0; i < array.length(); ++i) {
