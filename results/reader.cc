@@ -95,26 +95,52 @@ struct ParquetReader::Impl {
     return array;
   }
 
-  // Calls take(array, row) for every row of a column of this type of array.
+  // Calls take(array) for every piece of a column of this type of array.
   template <class Array, class Take>
-  void each(std::string_view name, Take take) const {
+  void each_piece(std::string_view name, Take take) const {
     const std::shared_ptr<arrow::ChunkedArray> chunks = column(name);
     for (const auto& chunk : chunks->chunks()) {
       const auto* array = dynamic_cast<const Array*>(chunk.get());
       if (array == nullptr) {
         fail(file, "column '" + std::string(name) + "' holds " + chunk->type()->ToString());
       }
-      for (std::int64_t i = 0; i < array->length(); ++i) take(*array, i);
+      take(*array);
     }
   }
 
+  // The values of a column of numbers, `none` where they are null.
+  template <class Array, class Value>
+  std::vector<Value> values(std::string_view name, Value none) const {
+    std::vector<Value> all;
+    all.reserve(std::size_t(reader->parquet_reader()->metadata()->num_rows()));
+    each_piece<Array>(name, [&](const Array& array) {
+      if constexpr (requires { array.raw_values(); }) {
+        all.insert(all.end(), array.raw_values(), array.raw_values() + array.length());
+      } else {
+        for (std::int64_t i = 0; i < array.length(); ++i) all.push_back(Value(array.Value(i)));
+      }
+      if (array.null_count() == 0) return;
+      Value* const piece = all.data() + all.size() - array.length();
+      for (std::int64_t i = 0; i < array.length(); ++i) {
+        if (array.IsNull(i)) piece[i] = none;
+      }
+    });
+    return all;
+  }
+
   // Calls take(names, code) for every row of a column of texts, code -1 where it is null. `names` are of
-  // one chunk, whose rows come one after another.
+  // one piece, whose rows come one after another.
   template <class Take>
   void each_text(std::string_view name, Take take) const {
-    each<arrow::DictionaryArray>(name, [&](const arrow::DictionaryArray& array, std::int64_t i) {
+    each_piece<arrow::DictionaryArray>(name, [&](const arrow::DictionaryArray& array) {
       const auto& names = dynamic_cast<const arrow::StringArray&>(*array.dictionary());
-      take(names, array.IsNull(i) ? -1 : array.GetValueIndex(i));
+      // Parquet's reader counts names in 32 bits; asking the array row by row is four times as slow.
+      const auto* codes = dynamic_cast<const arrow::Int32Array*>(array.indices().get());
+      if (codes == nullptr) fail(file, "column '" + std::string(name) + "' has too many names");
+      const bool whole = codes->null_count() == 0;
+      for (std::int64_t i = 0; i < codes->length(); ++i) {
+        take(names, whole || !codes->IsNull(i) ? std::int64_t(codes->Value(i)) : -1);
+      }
     });
   }
 };
@@ -177,38 +203,19 @@ std::string ParquetReader::field_metadata(std::string_view column, const std::st
 }
 
 std::vector<double> ParquetReader::numbers(std::string_view column) const {
-  std::vector<double> values;
-  values.reserve(rows());
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   const auto field = impl_->schema->GetFieldByName(std::string(column));
-  if (field != nullptr && field->type()->id() == arrow::Type::INT64) {
-    for (const std::int64_t whole : integers(column)) {
-      values.push_back(whole == kNullInteger ? std::numeric_limits<double>::quiet_NaN()
-                                             : double(whole));
-    }
-    return values;
-  }
-  impl_->each<arrow::DoubleArray>(column, [&](const arrow::DoubleArray& array, std::int64_t i) {
-    values.push_back(array.IsNull(i) ? std::numeric_limits<double>::quiet_NaN() : array.Value(i));
-  });
-  return values;
+  return field != nullptr && field->type()->id() == arrow::Type::INT64
+             ? impl_->values<arrow::Int64Array>(column, kNone)
+             : impl_->values<arrow::DoubleArray>(column, kNone);
 }
 
 std::vector<std::int64_t> ParquetReader::integers(std::string_view column) const {
-  std::vector<std::int64_t> values;
-  values.reserve(rows());
-  impl_->each<arrow::Int64Array>(column, [&](const arrow::Int64Array& array, std::int64_t i) {
-    values.push_back(array.IsNull(i) ? kNullInteger : array.Value(i));
-  });
-  return values;
+  return impl_->values<arrow::Int64Array>(column, kNullInteger);
 }
 
 std::vector<std::uint8_t> ParquetReader::booleans(std::string_view column) const {
-  std::vector<std::uint8_t> values;
-  values.reserve(rows());
-  impl_->each<arrow::BooleanArray>(column, [&](const arrow::BooleanArray& array, std::int64_t i) {
-    values.push_back(array.IsNull(i) ? kNullBoolean : std::uint8_t(array.Value(i)));
-  });
-  return values;
+  return impl_->values<arrow::BooleanArray>(column, kNullBoolean);
 }
 
 std::vector<std::optional<std::string>> ParquetReader::texts(std::string_view column) const {
@@ -268,16 +275,18 @@ std::string ParquetReader::constant(std::string_view column) const {
 std::vector<engine::Key> ParquetReader::keys() const {
   std::vector<engine::Key> keys;
   keys.reserve(rows());
-  impl_->each<arrow::StringArray>("key", [&](const arrow::StringArray& array, std::int64_t i) {
-    const std::string_view hex = array.GetView(i);
-    engine::Key key;
-    const char* middle = hex.data() + 16;
-    const char* end = hex.data() + hex.size();
-    if (hex.size() != 32 || std::from_chars(hex.data(), middle, key.high, 16).ptr != middle ||
-        std::from_chars(middle, end, key.low, 16).ptr != end) {
-      fail(impl_->file, "'" + std::string(hex) + "' is not a key");
+  impl_->each_piece<arrow::StringArray>("key", [&](const arrow::StringArray& array) {
+    for (std::int64_t i = 0; i < array.length(); ++i) {
+      const std::string_view hex = array.GetView(i);
+      engine::Key key;
+      const char* middle = hex.data() + 16;
+      const char* end = hex.data() + hex.size();
+      if (hex.size() != 32 || std::from_chars(hex.data(), middle, key.high, 16).ptr != middle ||
+          std::from_chars(middle, end, key.low, 16).ptr != end) {
+        fail(impl_->file, "'" + std::string(hex) + "' is not a key");
+      }
+      keys.push_back(key);
     }
-    keys.push_back(key);
   });
   return keys;
 }

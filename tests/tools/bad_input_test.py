@@ -51,6 +51,18 @@ class BadInput(unittest.TestCase):
         shutil.copytree(cls.home / "run", cls.home / "half")
         for part in (cls.home / "half" / "points").glob("*.parquet"):
             part.write_bytes(part.read_bytes()[:3000])
+        # A manifest cut in its first line, a line whose figures were changed, a part that is gone, and no manifest at all.
+        for name in ("cut", "changed", "gone", "unlisted", "flipped"):
+            shutil.copytree(cls.home / "run", cls.home / name)
+        manifest = "manifest-1of1.jsonl"
+        (cls.home / "cut" / manifest).write_text((cls.home / "run" / manifest).read_text()[:60])
+        (cls.home / "changed" / manifest).write_text((cls.home / "run" / manifest).read_text().replace('"rows":4', '"rows":5', 1))
+        (cls.home / "gone" / "points" / "part-1of1-000000.parquet").unlink()
+        (cls.home / "unlisted" / manifest).unlink()
+        part = cls.home / "flipped" / "points" / "part-1of1-000000.parquet"
+        content = bytearray(part.read_bytes())
+        content[20:400] = bytes(380)
+        part.write_bytes(content)
         shutil.copytree(cls.home / "run", cls.home / "newer")
         for manifest in (cls.home / "newer").glob("manifest-*.jsonl"):
             manifest.write_text(manifest.read_text().replace('"llmsweep_manifest":', '"llmsweep_manifest":9', 1))
@@ -84,8 +96,34 @@ class BadInput(unittest.TestCase):
             self.refuses(verb, self.home / "half", "part-1of1-000000.parquet")
 
     def test_a_manifest_of_a_newer_program(self):
-        for verb in ("compare", "sql", "summarise", "finish", "verify"):
+        for verb in VERBS:
             self.refuses(verb, self.home / "newer", "manifest-1of1.jsonl")
+
+    def test_a_manifest_that_is_damaged_or_missing(self):
+        for name in ("cut", "changed", "unlisted"):
+            for verb in VERBS:
+                self.refuses(verb, self.home / name, "manifest-1of1.jsonl")
+
+    def test_a_part_that_is_gone(self):
+        for verb in VERBS:
+            self.refuses(verb, self.home / "gone")
+
+    def test_questions_to_damaged_runs_are_mistakes_of_whoever_asks(self):
+        for verb in ("top", "pareto", "sensitivity", "report", "compare"):
+            for name in ("half", "newer", "cut", "changed", "gone", "unlisted", "flipped"):
+                self.assertEqual(self.ask(verb, self.home / name).returncode, 2, (verb, name))
+
+    def test_a_run_that_is_being_written_has_the_rows_of_its_finished_parts(self):
+        going = self.home / "going"
+        done = llmsweep("run", self.home / "sweep.yaml", "-o", going, "--shard", "1/2")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # A part that no manifest names yet, as it lies there until its line is written.
+        shutil.copy(next((self.home / "apart" / "points").glob("*.parquet")), going / "points" / "part-1of2-000001.parquet")
+        self.addCleanup(shutil.rmtree, going)
+        asked = self.ask("top", going, "{} --by step_time_s --format csv")
+        self.assertEqual(asked.returncode, 0, asked.stderr)
+        self.assertIn("is not finished: 2 of 4 positions are done", asked.stderr)
+        self.assertEqual(len(asked.stdout.splitlines()), 3)
 
     def test_runs_with_nothing_in_common(self):
         self.refuses("compare", self.home / "apart", "no point has the axis labels of one in", "hint: compare two runs of one sweep")

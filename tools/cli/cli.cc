@@ -55,4 +55,10 @@ BuiltPoint build_or_say(const sweep::SweepSpec& spec, std::uint64_t index, const
   return built;
 }
 
+int complain_about_run(const results::Failure& failure) {
+  print(stderr, "error: {}\n  hint: 'llmsweep verify DIR' says what of a run is damaged\n",
+        failure.what());
+  return kMistake;
+}
+
 }  // namespace tools

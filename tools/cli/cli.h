@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "results/failure.h"
 #include "sweep/language/sweep_spec.h"
 #include "tools/command/exit_code.h"
 #include "tools/command/standard_library.h"
@@ -53,6 +54,9 @@ struct BuiltPoint {
 };
 BuiltPoint build_or_say(const sweep::SweepSpec& spec, std::uint64_t index,
                         const char* option = "--point");
+
+// Says which file of a run cannot be read, and that the run has to be looked at; the exit code for that.
+int complain_about_run(const results::Failure& failure);
 
 // One line: program, model, Arrow, commit, compiler.
 std::string version_text();

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "results/failure.h"
 #include "tools/cli/cli.h"
@@ -69,33 +70,49 @@ void print_counts(const Candidates& found, const QuestionArguments& arguments) {
   print(stderr, "{}\n", text);
 }
 
-int answer_question(const QuestionArguments& arguments, const Answer& answer) {
+// The table, or the exit code once what is in the way is told.
+struct Answered {
+  std::optional<results::TextTable> table;
+  int exit_code = kOk;
+};
+
+Answered answered(const QuestionArguments& arguments, const Answer& answer) {
+  if (const auto mistakes = check_answer_file(arguments.file); !mistakes.empty()) {
+    return {.exit_code = complain(mistakes)};
+  }
   try {
-    if (const auto mistakes = check_answer_file(arguments.file); !mistakes.empty()) {
-      return complain(mistakes);
-    }
     const auto rows = RunRows::open(arguments.folders);
-    if (!rows) return complain(rows.mistakes());
+    if (!rows) return {.exit_code = complain(rows.mistakes())};
     if (const auto mistakes = unknown_shown(*rows, arguments); !mistakes.empty()) {
-      return complain(mistakes);
+      return {.exit_code = complain(mistakes)};
     }
     const Question question = question_of(arguments);
     const auto found = candidates(*rows, question);
-    if (!found) return complain(found.mistakes());
+    if (!found) return {.exit_code = complain(found.mistakes())};
+    for (const std::string& note : rows->notes()) print(stderr, "note: {}\n", note);
     print_counts(*found, arguments);
-    if (found->rows.empty()) return kNoPoint;
-    const results::TextTable table = answer(*rows, *found, question);
-    if (arguments.file.empty()) {
-      print("{}", to_text(table, *engine::from_name<AnswerFormat>(arguments.format)));
-    } else {
-      write_answer(arguments.file, table);
-      print("{}\n", arguments.file);
-    }
+    if (found->rows.empty()) return {.exit_code = kNoPoint};
+    return {.table = answer(*rows, *found, question)};
+  } catch (const results::Failure& failure) {
+    return {.exit_code = complain_about_run(failure)};
+  }
+}
+
+int answer_question(const QuestionArguments& arguments, const Answer& answer) {
+  const Answered found = answered(arguments, answer);
+  if (!found.table) return found.exit_code;
+  if (arguments.file.empty()) {
+    print("{}", to_text(*found.table, *engine::from_name<AnswerFormat>(arguments.format)));
     return kOk;
+  }
+  try {
+    write_answer(arguments.file, *found.table);
   } catch (const results::Failure& failure) {
     print(stderr, "error: {}\n", failure.what());
     return kFailure;
   }
+  print("{}\n", arguments.file);
+  return kOk;
 }
 
 // What all three verbs take.

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "results/durable_file.h"
 #include "results/failure.h"
@@ -18,31 +19,48 @@ struct ReportArguments {
   std::string file = "report.html";
 };
 
-int write_report(const ReportArguments& arguments) {
+// The page, or the exit code once what is in the way is told.
+struct Made {
+  std::optional<Report> report;
+  int exit_code = kOk;
+};
+
+Made made_report(const ReportOptions& options) {
   try {
-    const auto report = make_report(arguments.options);
+    auto report = make_report(options);
     if (!report) {
       print(stderr, "{}", engine::to_text(report.mistakes()));
-      return kMistake;
+      return {.exit_code = kMistake};
     }
-    if (report->points == 0) {
-      print(stderr, "error: no point passes --where\n");
-      return kNoPoint;
-    }
-    if (report->points < report->asked_for) {
-      print(stderr,
-            "note: {} of {} points are in the page, evenly chosen; --points sets how many, --where "
-            "which\n",
-            grouped(report->points), grouped(report->asked_for));
-    }
+    return {.report = std::move(*report)};
+  } catch (const results::Failure& failure) {
+    return {.exit_code = complain_about_run(failure)};
+  }
+}
+
+int write_report(const ReportArguments& arguments) {
+  const auto [report, exit_code] = made_report(arguments.options);
+  if (!report) return exit_code;
+  for (const std::string& note : report->notes) print(stderr, "note: {}\n", note);
+  if (report->points == 0) {
+    print(stderr, "error: no point passes --where\n");
+    return kNoPoint;
+  }
+  if (report->points < report->asked_for) {
+    print(stderr,
+          "note: {} of {} points are in the page, evenly chosen; --points sets how many, --where "
+          "which\n",
+          grouped(report->points), grouped(report->asked_for));
+  }
+  try {
     results::write_durably(std::filesystem::absolute(arguments.file), report->html);
-    print("{}: {} points, {}; open it in a browser\n", arguments.file, grouped(report->points),
-          size_text(double(report->html.size())));
-    return kOk;
   } catch (const results::Failure& failure) {
     print(stderr, "error: {}\n", failure.what());
     return kFailure;
   }
+  print("{}: {} points, {}; open it in a browser\n", arguments.file, grouped(report->points),
+        size_text(double(report->html.size())));
+  return kOk;
 }
 
 }  // namespace

@@ -9,8 +9,6 @@
 
 #include "engine/base/random.h"
 #include "engine/key.h"
-#include "results/checked_file.h"
-#include "results/run_folder.h"
 #include "sweep/language/parse_quantity.h"
 
 namespace tools {
@@ -105,24 +103,6 @@ void join_runs(RunPair& pair, JoinBy by) {
   std::ranges::sort(pair.only_new);
 }
 
-// Whether the folder is a run whose files are as long as they were written.
-std::vector<Mistake> check_run(const std::string& folder, std::vector<std::string>& notes) {
-  const auto known = results::summarise(folder);
-  if (!known) return known.mistakes();
-  for (const results::PartRecord& part : known->parts) {
-    std::string trouble = results::trouble_with(folder, part, results::Look::length);
-    if (trouble.empty()) continue;
-    return {{{.file = folder},
-             std::move(trouble),
-             fmt::format("'llmsweep verify {}' says what is damaged", folder)}};
-  }
-  if (!known->complete()) {
-    notes.push_back(fmt::format("{} is not finished: {} of {} positions are done", folder,
-                                known->done.count(), known->positions));
-  }
-  return {};
-}
-
 Mistake nothing_in_common(const RunPair& pair, JoinBy by) {
   const std::string& old_folder = pair.old_run.runs().front().folder.string();
   return {{.file = pair.new_run.runs().front().folder.string()},
@@ -140,16 +120,14 @@ engine::Result<RunPair> RunPair::open(const std::string& old_folder, const std::
                                       JoinBy by) {
   RunPair pair;
   std::vector<Mistake> mistakes;
-  for (const std::string& folder : {old_folder, new_folder}) {
-    const auto wrong = check_run(folder, pair.notes);
-    mistakes.insert(mistakes.end(), wrong.begin(), wrong.end());
-  }
-  if (!mistakes.empty()) return mistakes;
   for (auto [run, folder] : {std::pair{&pair.old_run, old_folder}, {&pair.new_run, new_folder}}) {
     auto opened = RunRows::open({folder});
-    if (!opened) return opened.mistakes();
+    mistakes.insert(mistakes.end(), opened.mistakes().begin(), opened.mistakes().end());
+    if (!opened) continue;
     *run = std::move(opened).value();
+    pair.notes.insert(pair.notes.end(), run->notes().begin(), run->notes().end());
   }
+  if (!mistakes.empty()) return mistakes;
   const std::string old_version = pair.old_run.metadata(0, kModelVersion);
   const std::string new_version = pair.new_run.metadata(0, kModelVersion);
   if (old_version != new_version) {

@@ -95,6 +95,9 @@ std::string csv_text(const TextTable& table) {
   return text;
 }
 
+// A long text, such as a command to paste, does not make all others of its column as wide.
+constexpr std::size_t kWidest = 60;
+
 // Cells of one column are as wide as the widest; numbers stand to the right.
 std::string aligned_text(const TextTable& table, AnswerFormat format) {
   const bool bars = format == AnswerFormat::markdown;
@@ -108,10 +111,10 @@ std::string aligned_text(const TextTable& table, AnswerFormat format) {
                             cells.back().find_first_not_of("0123456789.e+-") == std::string::npos);
     }
     std::size_t width = bars ? 3 : 1;
-    for (const std::string& cell : cells) width = std::max(width, cell.size());
+    for (const std::string& cell : cells) width = std::max(width, std::min(cell.size(), kWidest));
     cells[1] = bars ? std::string(width - 1, '-') + (numbers ? ':' : '-') : "";
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      const std::string space(width - cells[i].size(), ' ');
+      const std::string space(width - std::min(width, cells[i].size()), ' ');
       lines[i] += (bars ? "| " : "") + (numbers ? space + cells[i] : cells[i] + space) +
                   (bars ? " " : "  ");
     }

@@ -1,10 +1,17 @@
 #include "tools/query/points.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <set>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
 
+#include "results/checked_file.h"
+#include "results/failure.h"
+#include "results/run_folder.h"
+#include "results/table.h"
 #include "sweep/language/parse_quantity.h"
 #include "sweep/language/suggest.h"
 
@@ -30,6 +37,40 @@ engine::Mistake not_a_run(const fs::path& folder, const std::string& table) {
           "this is not a run folder, or it has no rows yet: there is no " + table +
               "/part-*.parquet in it",
           "a run folder is what 'llmsweep run SPEC -o DIR' writes"};
+}
+
+// What the manifests say of a folder that has parts.
+engine::Result<results::RunSummary> believed(const fs::path& folder) {
+  try {
+    auto known = results::summarise(folder);
+    if (!known) return known;
+    for (const results::PartRecord& part : known->parts) {
+      std::string trouble = results::trouble_with(folder, part, results::Look::length);
+      if (trouble.empty()) continue;
+      return engine::Mistake{{.file = folder.string()},
+                             std::move(trouble),
+                             fmt::format("'llmsweep verify {}' says what is damaged; with --repair "
+                                         "it drops that, and the next run computes it again",
+                                         folder.string())};
+    }
+    return known;
+  } catch (const results::Failure& failure) {
+    // Of the run, not of the disk: whoever asks has to give a sound one.
+    return engine::Mistake{{}, failure.what(), ""};
+  }
+}
+
+// The files of a table that the manifests name, in the order of their names.
+std::set<fs::path> named_files(const results::RunSummary& known, const fs::path& folder,
+                               const std::string& table) {
+  std::set<fs::path> files;
+  const auto place = engine::from_name<results::Table>(table);
+  engine::check(place.has_value(), "there is such a table");
+  for (const results::PartRecord& part : known.parts) {
+    const std::string& name = part.files[*place].name;
+    if (!name.empty()) files.insert(folder / name);
+  }
+  return files;
 }
 
 // Codes for texts that arrive one after another.
@@ -96,11 +137,24 @@ engine::Result<RunRows> RunRows::open(const std::vector<std::string>& folders,
                             .description = "folder of the run"});
   }
   for (const std::string& folder : folders) {
+    if (results::table_files(folder, table).empty()) {
+      mistakes.push_back(not_a_run(folder, table));
+      continue;
+    }
+    const auto known = believed(folder);
+    if (!known) {
+      mistakes.insert(mistakes.end(), known.mistakes().begin(), known.mistakes().end());
+      continue;
+    }
     Run run{.folder = folder};
-    for (const fs::path& file : results::table_files(folder, table)) run.files.emplace_back(file);
+    for (const fs::path& file : named_files(*known, folder, table)) run.files.emplace_back(file);
     if (run.files.empty()) {
       mistakes.push_back(not_a_run(folder, table));
       continue;
+    }
+    if (!known->complete()) {
+      all.notes_.push_back(fmt::format("{} is not finished: {} of {} positions are done", folder,
+                                       known->done.count(), known->positions));
     }
     for (const auto& file : run.files) run.rows += file.rows();
     for (Column& column : run.files.front().columns()) {

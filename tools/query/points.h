@@ -39,12 +39,16 @@ class RunRows {
     std::vector<results::ParquetReader> files;
   };
 
-  // A folder that is no run is a mistake; a file that cannot be read is a results::Failure.
+  // Rows of the parts that the manifests name: what a run is still writing is not there yet. A folder
+  // that is no run, manifests that cannot be believed and files that are missing or of another length
+  // are mistakes; a file whose contents are damaged is a results::Failure.
   static engine::Result<RunRows> open(const std::vector<std::string>& folders,
                                       const std::string& table = "points");
 
   std::size_t rows() const { return rows_; }
   const std::vector<Run>& runs() const { return runs_; }
+  // What is remarkable about the runs, as that one is not finished.
+  const std::vector<std::string>& notes() const { return notes_; }
   // Those of all runs; a run that lacks one has nulls there.
   const std::vector<results::Column>& columns() const { return columns_; }
   const results::Column* find(std::string_view name) const;
@@ -61,6 +65,7 @@ class RunRows {
   Coded run_names() const;
 
   std::vector<Run> runs_;
+  std::vector<std::string> notes_;
   std::vector<results::Column> columns_;
   std::size_t rows_ = 0;
 };

@@ -125,8 +125,10 @@ engine::Result<Report> make_report(const ReportOptions& options) {
   data["kernels"] = kernels_data(*points, *rows, options, blobs);
   data["latency"] = latency_data(*points, *rows, blobs);
   data["timeline"] = timeline_data(*points, *rows, blobs);
-  Report report{
-      .html = std::move(*whole), .points = rows->rows.size(), .asked_for = rows->asked_for};
+  Report report{.html = std::move(*whole),
+                .points = rows->rows.size(),
+                .asked_for = rows->asked_for,
+                .notes = points->notes()};
   const std::size_t mark = report.html.find(kDataMark);
   if (mark == std::string::npos) return missing_file(folders, "report.html");
   report.html.replace(mark, kDataMark.size(), data_elements(std::move(data), blobs));

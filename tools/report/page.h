@@ -11,8 +11,9 @@ namespace tools {
 
 struct Report {
   std::string html;
-  std::size_t points = 0;     // in the page
-  std::size_t asked_for = 0;  // more than that where they were thinned out
+  std::size_t points = 0;          // in the page
+  std::size_t asked_for = 0;       // more than that where they were thinned out
+  std::vector<std::string> notes;  // about the runs
 };
 
 // Mistakes: folders that are no runs, an expression that is wrong, a part of the page that is not there.

@@ -246,6 +246,22 @@ class Package(unittest.TestCase):
         cheapest = min(example_optuna.price(row) for row in rows)
         self.assertLess(best.value, 1.1 * cheapest)
 
+    def test_scipy_finds_the_cheapest_batch(self):
+        try:
+            from scipy.optimize import differential_evolution
+        except ImportError:
+            self.skipTest("there is no SciPy: tools/test --with python installs it")
+        base = {**BASE, "device": "h100-sxm"}
+
+        def price(batches):
+            """Of a whole generation at once, as the README shows it."""
+            rows = llmsweep.evaluate([{"step.batch": int(batch)} for batch in batches.flat], base, columns=["status", "step_time_s", "price_usd_per_mtok"])
+            return numpy.array([row["price_usd_per_mtok"] if row["status"] == "ok" and row["step_time_s"] < 0.01 else 1e9 for row in rows.to_pylist()])
+
+        found = differential_evolution(price, [(1, 512)], integrality=[True], vectorized=True, updating="deferred", polish=False, maxiter=12, popsize=8, seed=1)
+        cheapest = price(numpy.arange(1, 513)).min()
+        self.assertLess(found.fun, 1.02 * cheapest)
+
 
 if __name__ == "__main__":
     unittest.main()

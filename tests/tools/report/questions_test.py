@@ -175,8 +175,8 @@ class Questions(unittest.TestCase):
         part.write_bytes(part.read_bytes()[:-100])
         done = llmsweep("top", broken, "--by", "step_time_s")
         shutil.rmtree(broken)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn(f"cannot read {part}", done.stderr)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(f"points/{part.name}", done.stderr)
 
     def test_rows_of_several_runs_say_which_they_are_of(self):
         other = self.home / "other"

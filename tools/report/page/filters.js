@@ -98,7 +98,9 @@ async function axisFilter(axis) {
 // as many points as the next one.
 async function limitControl(column) {
   const of = await values(column.name);
-  const sorted = Float64Array.from(of).filter((value) => Number.isFinite(value)).sort();
+  // Of many points some thousands, evenly chosen, have the same quantiles.
+  const every = Math.ceil(of.length / 10000);
+  const sorted = Float64Array.from(of.filter((value, row) => row % every === 0 && Number.isFinite(value))).sort();
   const steps = 200;
   const at = (step) => sorted[Math.round(step / steps * (sorted.length - 1))];
   const side = column.better === 'higher' ? 'low' : 'high';

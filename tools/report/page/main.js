@@ -33,9 +33,10 @@ async function start() {
   await fillFilters();
   await applyFilters();
   tellCount();
-  const panelsInOrder =
-      [addOverview, addPareto, addBest, addHeat, addBreakdown, addSensitivity, addRoofline, addMix, addEfficiency,
-       addLatency, addTimeline];
+  const panelsInOrder = [
+    addOverview, addPareto, addBest, addHeat, addBreakdown, addSensitivity, addRoofline, addMix, addEfficiency,
+    addLatency, addTimeline
+  ];
   for (const add of panelsInOrder) add();
   document.getElementById('loading').remove();
   view.listen((name) => {
@@ -51,7 +52,7 @@ async function start() {
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', scheduleUpdate);
   addEventListener('beforeprint', () => panels.forEach((panel) => panel.chart?.resize()));
   document.getElementById(view.get('at'))?.scrollIntoView();
-  await redraw();
+  await drawFirst();
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
 }
 

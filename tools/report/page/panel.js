@@ -44,10 +44,12 @@ function addPanel({id, title, what, controls, draw, height, follows = true}) {
       title));
   panel.remake = () => panel.controls.replaceChildren(...(controls ? controls() : []));
   panel.remake();
-  seen.observe(panel.section);
   panels.push(panel);
   return panel;
 }
+
+// How far beyond the window a panel counts as in sight.
+const MARGIN = 200;
 
 const seen = new IntersectionObserver((entries) => {
   for (const entry of entries) {
@@ -55,7 +57,18 @@ const seen = new IntersectionObserver((entries) => {
     panel.visible = entry.isIntersecting;
     if (panel.visible && panel.dirty) drawPanel(panel);
   }
-}, {rootMargin: '200px'});
+}, {rootMargin: `${MARGIN}px`});
+
+// Panels that are not drawn yet have hardly any height, so all of them would be in sight: they are drawn from the top,
+// each where those before it have left it, and watched from then on.
+async function drawFirst() {
+  for (const panel of panels) {
+    const {top, bottom} = panel.section.getBoundingClientRect();
+    panel.visible = top < innerHeight + MARGIN && bottom > -MARGIN;
+    if (panel.visible) await drawPanel(panel);
+  }
+  for (const panel of panels) seen.observe(panel.section);
+}
 
 async function drawPanel(panel) {
   panel.dirty = false;

@@ -48,33 +48,49 @@ function pairs(rows, x, y) {
   return flat;
 }
 
-// Of marks that would lie on one another only the first is drawn: cells are about two pixels wide.
-const CELLS_ACROSS = 450;
-const CELLS_UP = 200;
+// Of marks that would lie on one another only the first is drawn. Cells are as wide as a mark, or twice, four, eight times
+// as wide where more marks than this would be left: drawing them is most of what a change of the filters takes.
+const CELLS_ACROSS = 320;
+const CELLS_UP = 140;
+const MOST_MARKS = 20000;
+const COARSEST = 3;
 
-function withoutHidden(rows, {x, y, extent, logX, logY}) {
-  const taken = new Uint8Array(CELLS_ACROSS * CELLS_UP);
-  const cellOf = (numbers, [low, high], log, cells) => {
-    const [from, to] = log ? [Math.log(low), Math.log(high)] : [low, high];
-    const scale = to > from ? (cells - 1) / (to - from) : 0;
-    return (row) => Math.round(((log ? Math.log(numbers[row]) : numbers[row]) - from) * scale);
+// Numbers of cells from one end of an axis to the other.
+function cellsOf(rows, numbers, [low, high], log, cells) {
+  const [from, to] = log ? [Math.log(low), Math.log(high)] : [low, high];
+  const scale = to > from ? (cells - 1) / (to - from) : 0;
+  return Uint16Array.from(rows, (row) => Math.round(((log ? Math.log(numbers[row]) : numbers[row]) - from) * scale));
+}
+
+// Rows of each group whose marks are drawn.
+function withoutHidden(groups, {x, y, extent, logX, logY}) {
+  const cells = groups.map(({rows}) => ({
+                             across: cellsOf(rows, x, extent.x, logX, CELLS_ACROSS),
+                             up: cellsOf(rows, y, extent.y, logY, CELLS_UP),
+                           }));
+  const thinned = (group, number, coarse) => {
+    const {across, up} = cells[number];
+    const taken = new Uint8Array(CELLS_ACROSS * CELLS_UP);
+    return group.rows.filter((_, i) => {
+      const cell = (up[i] >> coarse) * CELLS_ACROSS + (across[i] >> coarse);
+      return taken[cell] ? false : (taken[cell] = 1);
+    });
   };
-  const [across, up] = [cellOf(x, extent.x, logX, CELLS_ACROSS), cellOf(y, extent.y, logY, CELLS_UP)];
-  return rows.filter((row) => {
-    const cell = up(row) * CELLS_ACROSS + across(row);
-    return taken[cell] ? false : (taken[cell] = 1);
-  });
+  for (let coarse = 0;; ++coarse) {
+    const marks = groups.map((group, number) => thinned(group, number, coarse));
+    if (coarse === COARSEST || marks.reduce((sum, rows) => sum + rows.length, 0) <= MOST_MARKS) return marks;
+  }
 }
 
 // Two series a group: its points, and the line through those that none of the group beats.
-function groupSeries(group, number, place, scene, rowsOf) {
+function groupSeries(group, marks, place, scene, rowsOf) {
   const {x, y, xSign, ySign, only, bulk} = scene;
+  const {number} = group;
   const colour = colourOf(number);
   const front = frontOf(group.rows, x, y, xSign, ySign);
   const common = {xAxisIndex: place, yAxisIndex: place, name: group.name || 'points', itemStyle: {color: colour}};
   const series = [];
   if (!only) {
-    const marks = bulk ? withoutHidden(group.rows, scene) : group.rows;
     rowsOf.push(marks);
     series.push({
       ...common,
@@ -145,10 +161,9 @@ async function paretoScene() {
     logX: pareto.logX(),
     logY: pareto.logY()
   };
-  let rows = rowsWith(filters.rows, scene.x, scene.y);
+  const {x, y, logX, logY} = scene;
   // A logarithm has no place for what is not positive.
-  if (scene.logX) rows = rows.filter((row) => scene.x[row] > 0);
-  if (scene.logY) rows = rows.filter((row) => scene.y[row] > 0);
+  const rows = rowsWith(filters.rows, x, y).filter((row) => (!logX || x[row] > 0) && (!logY || y[row] > 0));
   return {...scene, rows, bulk: rows.length > LARGE, extent: sharedExtent(rows, scene)};
 }
 
@@ -169,8 +184,10 @@ async function drawPareto(panel) {
       top: grids[place].top - 20,
       textStyle: {fontSize: 12, color: themeColours().text}
     });
-    for (const group of await groupRows(facet.rows, pareto.colour(), MOST_COLOURS)) {
-      const made = groupSeries(group, group.number, place, scene, rowsOf);
+    const groups = await groupRows(facet.rows, pareto.colour(), MOST_COLOURS);
+    const marks = scene.bulk && !scene.only ? withoutHidden(groups, scene) : groups.map((group) => group.rows);
+    for (const [i, group] of groups.entries()) {
+      const made = groupSeries(group, marks[i], place, scene, rowsOf);
       series.push(...made.series);
       fronts.push(...made.front);
     }
@@ -252,6 +269,6 @@ function addPareto() {
     draw: drawPareto,
     height: 460,
     what:
-        'Each mark is a point; lines join the points of a colour that no other of it beats in both figures. Click a mark to compare it below. The wheel zooms.'
+        'Each mark is a point, of many on one place the first; lines join the points of a colour that no other of it beats in both figures. Click a mark to compare it below. The wheel zooms.'
   });
 }

@@ -18,7 +18,7 @@ async function drawSensitivity() {
     xAxis: chartAxis({
       type: 'value',
       scale: false,
-      name: `% of the spread of ${columns.get(metric).label} that the axis explains alone`,
+      name: '% of the spread',  // a longer name would squeeze the bars of a narrow page
       axisLabel: {color: faint}
     }),
     yAxis: {
@@ -56,7 +56,7 @@ async function drawSensitivity() {
     body: [table(names, rows, 'Effects of the axes')],
     summary: `${effects[0].axis.label} moves ${
         columns.get(metric)
-            .label} most. Largest over smallest: among points that differ in this axis alone (sets). Elasticity: percent of the figure for one percent of the axis.`,
+            .label} most. Bars: how much of its spread the axis explains alone. Largest over smallest: among points that differ in this axis alone (sets). Elasticity: percent of the figure for one percent of the axis.`,
     names,
     rows: () => rows,
   };
