@@ -98,6 +98,8 @@ class Trained {
                                      .devices = shard_.parallel.cp,
                                      .stride = shard_.parallel.tp},
                                     ops);
+      case OpName::router:
+        return add_router(op, ops);
       case OpName::experts:
         return add_experts(op, ops);
       case OpName::expert_dispatch:
@@ -124,6 +126,26 @@ class Trained {
   void set_pace(AttentionPrefill& attention) const {
     attention.slower = shard_.attention_slower;
     attention.backward_slower = shard_.attention_backward_slower;
+  }
+
+  // Routers work in 32 bits: tokens are widened, and the product reads them so; then the largest are found, weighed,
+  // listed and counted. An H200 takes some 0.1 ms for it (PyTorch, 4,096 tokens of 2,048 values), mostly for these passes.
+  void add_router(const PlannedOp& op, OpList& ops) const {
+    if (train_.has_adapters()) {
+      add_with_adapters(op, train_, ops);
+    } else {
+      ops.add(op);
+    }
+    const auto& product = std::get<Gemm>(op.op);
+    const double tokens = tokens_ / split_;
+    const auto pass = [&](double calls, double bytes) {
+      ops.add(OpName::router, Family::residual, calls * op.calls,
+              Elementwise{
+                  .rows = tokens, .resident_bytes = 0, .cold_bytes = tokens * bytes, .flops = 0});
+    };
+    constexpr double wide = 4, narrow = 2;
+    pass(1, double(product.k) * (narrow + wide + wide));
+    pass(4, double(product.n) * wide * 2);
   }
 
   // Libraries cast tokens to narrow formats after they have arrived, unless they say otherwise.

@@ -17,12 +17,12 @@ namespace {
 constexpr float kSecondOverFirst = 2;
 constexpr float kThirdOverSecond = 1.75F, kThirdOverSecondBackward = 1.625F;
 
-struct Pace {
+struct KernelPace {
   ParameterSet generation;
   AttentionGeneration kernels;
   float forward, backward;
 };
-constexpr Pace kPaces[] = {
+constexpr KernelPace kPaces[] = {
     {ParameterSet::ampere, AttentionGeneration::flash_2, 1, 1},
     {ParameterSet::ampere, AttentionGeneration::flash_1, kSecondOverFirst, kSecondOverFirst},
     {ParameterSet::hopper, AttentionGeneration::flash_3, 1, 1},
@@ -38,7 +38,7 @@ std::optional<Refusal> set_attention_pace(AttentionGeneration generation, const 
                                           ModelShard& shard) {
   if (generation == AttentionGeneration::best) return std::nullopt;
   const ParameterSet of = choose_set(device);
-  const auto found = std::ranges::find_if(kPaces, [&](const Pace& pace) {
+  const auto found = std::ranges::find_if(kPaces, [&](const KernelPace& pace) {
     return pace.generation == of && pace.kernels == generation;
   });
   if (found == std::end(kPaces)) {
