@@ -129,6 +129,28 @@ bool nothing_measured(const Load& load, const ServingSim& sim) {
   return stated && sim.stats().measured().requests == 0;
 }
 
+// Requests that no replica could hold, that were shed or that failed are counted; where that is all of them there are no
+// figures to give.
+std::optional<Refusal> none_answered(const ServePools& pools, const ServingSim& sim) {
+  const ServingStats::Summary summary = sim.stats().summary();
+  const double given_up = summary.shed + summary.failed;
+  if (summary.finished > 0 || given_up + summary.refused <= 0) return std::nullopt;
+  if (given_up > 0) {
+    return Refusal{ReasonClass::load,
+                   fmt::format("not one of the {} requests is answered: {} do not fit, {} are shed, "
+                               "{} fail with their replicas",
+                               given_up + summary.refused, summary.refused, summary.shed,
+                               summary.failed)};
+  }
+  const PoolSetup& main = pools.main();
+  return Refusal{
+      ReasonClass::memory,
+      fmt::format("none of the {} requests fits: they have {:.0f} tokens on average, the "
+                  "{} KV blocks of a replica hold {}, and its model reads up to {}",
+                  summary.refused, summary.tokens_refused / summary.refused, main.kv_blocks,
+                  main.kv_blocks * main.settings.block_size, main.longest)};
+}
+
 std::string why_nothing(const Load& load, const ServingSim& sim) {
   const std::string until =
       load.window.value > 0 ? fmt::format(" for {:g} s (load.window)", load.window.value) : "";
@@ -284,6 +306,7 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
   }
   RunPlan plan = run_plan(scenario.load, level, trace);
   simulate(setting, {.level = level, .plan = plan, .rows = &outcome}, sim);
+  if (auto problem = none_answered(pools, sim)) return outcome.refuse(std::move(*problem));
   if (nothing_measured(scenario.load, sim)) {
     return refuse(ReasonClass::load, why_nothing(scenario.load, sim));
   }
