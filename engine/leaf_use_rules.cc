@@ -339,7 +339,7 @@ std::vector<LeafUse> role_uses() {
     if (presence.path == "prefill.present") {
       uses.push_back(of_task(leaf.path, "task is request or serve", {"request", "serve"}));
     }
-    if (presence.path == "rollout.present") {
+    if (presence.path == "rollout.present" || presence.path == "tail.present") {
       uses.push_back(of_task(leaf.path, "task is train", {"train"}));
     }
     uses.push_back({leaf.path, "that deployment is present", {on(presence.path)}});

@@ -7,7 +7,7 @@
 namespace engine {
 
 class ServingSim;
-class TrainScratch;
+struct TrainScratch;
 struct PointLog;
 
 class Scratch {

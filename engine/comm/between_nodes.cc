@@ -62,7 +62,10 @@ std::optional<CollectiveTime> fitted_between(Pattern pattern, double bytes, cons
   const auto set_of = [&](CollectiveKind kind) {
     return find_set(calibration.between[static_cast<std::size_t>(kind)], chosen);
   };
-  const auto* own = set_of(kind_of(pattern));
+  const auto* measured = set_of(kind_of(pattern));
+  const auto* own = measured;
+  // Libraries make an all-to-all of sends, and other collectives of rings, as they do sums.
+  if (own == nullptr && pattern == Pattern::all_to_all) own = set_of(CollectiveKind::send_recv);
   const auto* set = own != nullptr ? own : set_of(CollectiveKind::all_reduce);
   if (set == nullptr) return std::nullopt;
   const double rate = path.bandwidth / 1e6;
@@ -74,7 +77,7 @@ std::optional<CollectiveTime> fitted_between(Pattern pattern, double bytes, cons
   CollectiveTime time =
       between_ways(load, doublings, rate, scale, set->fit).fastest(set->fit.softness);
   time.extrapolated =
-      own == nullptr || (chosen == ParameterSet::pooled && set->tier != Tier::measured);
+      measured == nullptr || (chosen == ParameterSet::pooled && set->tier != Tier::measured);
   label(time, load.least / rate, *set, coordinates(bytes, spread.nodes, spread.per_node));
   return time;
 }

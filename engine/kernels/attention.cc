@@ -140,8 +140,10 @@ KernelTime forward_prefill_time(const AttentionPrefill& op, const Device& device
 KernelTime attention_prefill_time(const AttentionPrefill& op, const Device& device, Family family,
                                   const Calibration* calibration) {
   KernelTime time = forward_prefill_time(op, device, family, calibration);
-  if (!op.backward || calibration == nullptr) return time;
-  const Seconds slower = time.compute * (kBackwardSlowdown - 1);
+  const bool measured = op.backward && calibration != nullptr;
+  if (!measured && op.slower == 1) return time;
+  const Seconds slower =
+      time.compute * ((measured ? kBackwardSlowdown : 1) * double(op.slower) - 1);
   time.compute += slower;
   time.time += slower;
   time.saved[Bound::compute] += slower;

@@ -17,11 +17,6 @@ constexpr double kSecondSkew = 1.2;
 
 double matrices(const Moe& op) { return op.gated ? 3 : 2; }
 
-// Copies of tokens that reach this device, on average over the devices.
-double mean_copies(const Moe& op) {
-  return op.tokens * double(op.top_k) * double(op.local_experts) / double(op.experts);
-}
-
 // Tokens that the call picks its copies from and sums them into.
 double passed_tokens(const Moe& op) { return op.exchanged ? 0 : op.tokens; }
 
@@ -70,7 +65,7 @@ struct Routed {
 
 Routed routed(const Moe& op, const MoeFit& fit) {
   const double local = double(op.local_experts);
-  double copies = mean_copies(op);
+  double copies = copies_on_a_device(op);
   if (op.balanced || op.skew <= 0) {
     copies = std::max(copies, 1.0);
     const double spread = std::min(local, copies);
@@ -120,7 +115,7 @@ FormTime moe_form(const Moe& op, const Routed& work, const DeviceRates& device, 
     compute = std::min(compute, each * (up * hidden + down * inner) +
                                     0.1 * fit.wave_start / device.clock * (up + down));
   }
-  const double useful = 2 * matrices(op) * mean_copies(op) * hidden * inner;
+  const double useful = 2 * matrices(op) * copies_on_a_device(op) * hidden * inner;
   FormTime form;
   form.compute = compute;
   form.memory = memory;
@@ -134,7 +129,7 @@ FormTime moe_form(const Moe& op, const Routed& work, const DeviceRates& device, 
 
 KernelTime moe_roofline(const Moe& op, const Device& device) {
   const double hidden = double(op.hidden), inner = double(op.intermediate);
-  const double copies = mean_copies(op);
+  const double copies = copies_on_a_device(op);
   const double touched = op.balanced ? std::max(1.0, std::min(copies, double(op.local_experts)))
                                      : std::max(1.0, experts_touched(op));
   const double weights =
@@ -211,9 +206,9 @@ KernelTime moe_time(const Moe& op, const Device& device, const Calibration* cali
       const double hidden = double(op.hidden), inner = double(op.intermediate);
       const double values = matrices(op) * hidden * inner;
       const double bytes = work.touched * values * weight_bytes(op) +
-                           mean_copies(op) * (2 * hidden + matrices(op) * inner) * 2;
+                           copies_on_a_device(op) * (2 * hidden + matrices(op) * inner) * 2;
       return fitted_time(moe_form(op, work, device_rates(device), peak, *set),
-                         Flops{2 * mean_copies(op) * values}, Bytes{bytes}, *set, chosen,
+                         Flops{2 * copies_on_a_device(op) * values}, Bytes{bytes}, *set, chosen,
                          moe_coordinates(op));
     }
   }

@@ -46,7 +46,7 @@ struct Backward {
   // Y = X W: the gradient of X is that of Y times W transposed; the gradient of W is X transposed times that of Y.
   // Operands of the latter are both activations.
   void operator()(const Gemm& op) const {
-    if (bytes_of(op.activations) < kActivationBytes) add_casts(op);
+    add_casts({double(op.m * op.batch), double(op.n), double(op.k), op.activations, op.group});
     Gemm input = op;
     std::swap(input.n, input.k);
     add(input);
@@ -57,19 +57,23 @@ struct Backward {
   }
   // The gradient of Y is an input of narrow products, too. That of W needs X and the gradient of Y transposed: narrow
   // matrix units take their operands in one layout only (Hopper), or with scales along the other side (block formats).
-  void add_casts(const Gemm& op) const {
-    const double rows = double(op.m * op.batch);
+  struct NarrowProduct {
+    double rows, n, k;
+    Dtype format;
+    std::int64_t group;
+  };
+  void add_casts(const NarrowProduct& op) const {
+    if (bytes_of(op.format) >= kActivationBytes) return;
     PlannedOp cast = forward;
     cast.name = OpName::quantize_gradient;
     cast.family = Family::quantize;
-    cast.op =
-        Quantize{.rows = rows, .width = double(op.n), .format = op.activations, .group = op.group};
+    cast.op = Quantize{.rows = op.rows, .width = op.n, .format = op.format, .group = op.group};
     inputs.add(cast);
     cast.name = OpName::cast_transpose;
     cast.family = Family::residual;
-    cast.op = Elementwise{.rows = rows,
+    cast.op = Elementwise{.rows = op.rows,
                           .resident_bytes = 0,
-                          .cold_bytes = 2 * rows * double(op.n + op.k) * bytes_of(op.activations),
+                          .cold_bytes = 2 * op.rows * (op.n + op.k) * bytes_of(op.format),
                           .flops = 0};
     weights.add(cast);
   }
@@ -79,7 +83,13 @@ struct Backward {
     add(input);
     add_weights(op);  // the same arithmetic over as many bytes, in other roles
   }
-  void operator()(const Moe& op) const { add_both(op); }
+  void operator()(const Moe& op) const {
+    const double copies = copies_on_a_device(op);
+    const double hidden = double(op.hidden), inner = double(op.intermediate);
+    add_casts({copies, hidden, inner, op.activations, op.group});
+    add_casts({copies, (op.gated ? 2 : 1) * inner, hidden, op.activations, op.group});
+    add_both(op);
+  }
 
   // The scores are computed again, and four products with them give the gradients of queries, keys and values: five
   // products where there were two. A pass before and after reads the output with its gradient and writes what was summed
@@ -89,6 +99,7 @@ struct Backward {
     products.pairs *= 2.5;
     products.stores_kv = false;
     products.backward = true;
+    products.slower = op.backward_slower;
     add(products);
     const double width = double(op.key_dim + op.value_dim);
     constexpr double value_bytes = 2;

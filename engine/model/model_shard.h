@@ -37,7 +37,10 @@ struct ModelShard {
   bool two_halves =
       false;  // one half of the tokens computes while the experts of the other exchange
   ContextSharing shared_prompts;  // devices that read a prompt together
-  bool even_parts = false;        // of decodes: a long one is split into no more parts than others
+  // Training: attention's kernels take so many times as long as the fastest ones of the GPU.
+  float attention_slower = 1;
+  float attention_backward_slower = 1;
+  bool even_parts = false;  // of decodes: a long one is split into no more parts than others
 
   // Of the adapters that a batch brings.
   std::int64_t lora_rank = 16;

@@ -70,6 +70,11 @@ struct Moe {
   bool quantizes_input = false;
 };
 
+// Copies of tokens that reach a device, on average over those that share the experts.
+constexpr double copies_on_a_device(const Moe& op) {
+  return op.tokens * double(op.top_k) * double(op.local_experts) / double(op.experts);
+}
+
 // Attention of prompt chunks over cached and new keys.
 struct AttentionPrefill {
   std::int64_t sequences = 1;
@@ -83,6 +88,9 @@ struct AttentionPrefill {
   std::int64_t window = 0;  // most keys a query sees; 0: all. kv_tokens are counted with it
   std::int64_t latent = 0;  // width of the cached latent that new keys are written as; 0: none
   bool backward = false;    // its gradients: pairs count five products instead of two
+  // Kernels of an earlier generation take so many times as long as the fastest ones, forward and backward.
+  float slower = 1;
+  float backward_slower = 1;
   // Decodes that ride along in a kernel for prompts: each head of each has a tile to itself.
   bool decodes = false;
   double overhang = 0;  // of such decodes: as below

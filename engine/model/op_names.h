@@ -161,8 +161,9 @@ enum class OpName : std::uint8_t {
   activation_offload,
   activation_upload,
   neighbour,
+  quantize_experts,
 };
-constexpr std::array<std::string_view, 55> enum_names(OpName) {
+constexpr std::array<std::string_view, 56> enum_names(OpName) {
   return {"embedding",
           "input_norm",
           "qkv",
@@ -217,7 +218,8 @@ constexpr std::array<std::string_view, 55> enum_names(OpName) {
           "weight_upload",
           "activation_offload",
           "activation_upload",
-          "neighbour"};
+          "neighbour",
+          "quantize_experts"};
 }
 
 }  // namespace engine

@@ -16,22 +16,26 @@ Seconds pass_time(const DeviceTime& device, const HostSettings& host) {
 
 }  // namespace
 
-ChunkKinds::ChunkKinds(const StepContext& context, const TrainSettings& train, std::int64_t chunks,
-                       TrainScratch& scratch)
-    : context_(context), train_(train), known_(scratch) {
+ChunkKinds::ChunkKinds(const StagePools& pools, const TrainSettings& train,
+                       std::int64_t chunks_per_stage, TrainScratch& scratch)
+    : pools_(pools), train_(train), known_(scratch) {
   std::vector<LayerChunk> cut;
-  cut_into_chunks(*context.shard.model, train, chunks, cut);
+  const std::int64_t stages = pools.stages();
+  cut_into_chunks(*pools.main.shard.model, train,
+                  {.all = stages * chunks_per_stage, .tail = pools.tail_stages()}, cut);
   kind_of_.reserve(cut.size());
-  for (const LayerChunk& chunk : cut) {
-    const auto same = std::ranges::find(kinds_, chunk, &ChunkKind::chunk);
+  for (std::size_t c = 0; c < cut.size(); ++c) {
+    const StepContext& on = pools.of(std::int64_t(c) % stages);
+    const auto same = std::ranges::find_if(
+        kinds_, [&](const ChunkKind& kind) { return kind.on == &on && kind.chunk == cut[c]; });
     kind_of_.push_back(std::size_t(same - kinds_.begin()));
-    if (same == kinds_.end()) kinds_.push_back(placed(chunk));
+    if (same == kinds_.end()) kinds_.push_back(placed(cut[c], on));
   }
 }
 
-ChunkKind ChunkKinds::placed(const LayerChunk& chunk) {
-  const ModelShard& shard = context_.shard;
-  ChunkKind kind{.chunk = chunk};
+ChunkKind ChunkKinds::placed(const LayerChunk& chunk, const StepContext& on) {
+  const ModelShard& shard = on.shard;
+  ChunkKind kind{.chunk = chunk, .on = &on};
   kind.states.all = chunk_weights(shard, chunk.span);
   if (train_.has_adapters()) {
     pass_ops(shard, chunk, train_, ops_);
@@ -45,44 +49,78 @@ ChunkKind ChunkKinds::placed(const LayerChunk& chunk) {
   return kind;
 }
 
+PassCalls& ChunkKinds::calls_of(const ChunkKind& kind) {
+  KnownCalls& known = kind.on == pools_.tail ? known_.tail : known_.main;
+  return known.of(kind.chunk.span.layers);
+}
+
 void ChunkKinds::find_times() {
-  known_.begin(context_, train_);
+  known_.main.begin(pools_.main, train_);
+  if (pools_.tail != nullptr) known_.tail.begin(*pools_.tail, train_);
   for (ChunkKind& kind : kinds_) {
-    context_.charge(kWorkOfAStep);
-    pass_ops(context_.shard, kind.chunk, train_, ops_);
-    time_passes(kind.passes);
+    kind.on->charge(kWorkOfAStep);
+    pass_ops(kind.on->shard, kind.chunk, train_, ops_);
+    time_passes(kind);
+    add_exchange(kind);
     add_copies(kind);
     add_traffic(kind);
   }
 }
 
-void ChunkKinds::time_passes(ChunkPasses& passes) {
-  const auto timed = [&](const OpList& ops, Phase phase, CallRows& known) {
-    return device_time(ops, context_, phase, nullptr, &known);
+void ChunkKinds::time_passes(ChunkKind& kind) {
+  PassCalls& known = calls_of(kind);
+  ChunkPasses& passes = kind.passes;
+  const StepContext& context = *kind.on;
+  const auto timed = [&](const OpList& ops, Phase phase, CallRows& calls) {
+    return device_time(ops, context, phase, nullptr, &calls);
   };
-  passes.forward = timed(ops_.forward, Phase::forward, known_.forward);
-  passes.recomputed = timed(ops_.recomputed, Phase::recompute, known_.forward);
-  passes.inputs = timed(ops_.inputs, Phase::backward, known_.inputs);
-  passes.weights = timed(ops_.weights, Phase::backward, known_.weights);
-  passes.forward_time = pass_time(passes.forward, context_.host);
-  passes.recompute_time = pass_time(passes.recomputed, context_.host);
-  passes.inputs_time = pass_time(passes.inputs, context_.host);
-  passes.weights_time = pass_time(passes.weights, context_.host);
+  passes.forward = timed(ops_.forward, Phase::forward, known.forward);
+  passes.recomputed = timed(ops_.recomputed, Phase::recompute, known.forward);
+  passes.inputs = timed(ops_.inputs, Phase::backward, known.inputs);
+  passes.weights = timed(ops_.weights, Phase::backward, known.weights);
+  passes.forward_time = pass_time(passes.forward, context.host);
+  passes.recompute_time = pass_time(passes.recomputed, context.host);
+  passes.inputs_time = pass_time(passes.inputs, context.host);
+  passes.weights_time = pass_time(passes.weights, context.host);
+}
+
+// The passes of one micro-batch go on while tokens of another one travel. Those of one micro-batch of all have nothing
+// beside them: while the first one goes forward, and the last one backward.
+void ChunkKinds::add_exchange(ChunkKind& kind) {
+  if (ops_.exchange.size() == 0) return;
+  PassCalls& known = calls_of(kind);
+  ChunkPasses& passes = kind.passes;
+  passes.exchange = device_time(ops_.exchange, *kind.on, Phase::forward, nullptr, &known.forward);
+  passes.exchange_back =
+      device_time(ops_.exchange_back, *kind.on, Phase::backward, nullptr, &known.inputs);
+  const Seconds there = passes.exchange.total(), back = passes.exchange_back.total();
+  const Seconds takes = there + back;
+  const std::int64_t batches =
+      train_.global_batch / (train_.micro_batch * kind.on->shard.parallel.dp);
+  const Seconds exposed =
+      exposed_traffic(passes.time(), takes, double(batches), true, kind.on->device);
+  passes.exchange_hidden = 1 - exposed / takes;
+  for (DeviceTime* part : {&passes.exchange, &passes.exchange_back}) {
+    part->communication.hidden = part->communication.time * passes.exchange_hidden;
+  }
+  passes.forward_time += exposed * (there / takes);
+  passes.inputs_time += exposed * (back / takes);
 }
 
 // Weights that replicas share out are gathered for each pass, and gradients scattered after it.
 void ChunkKinds::add_traffic(ChunkKind& kind) const {
-  const Parallelism& parallel = context_.shard.parallel;
+  const StepContext& context = *kind.on;
+  const Parallelism& parallel = context.shard.parallel;
   if (parallel.dp * parallel.cp == 1) return;
   ReplicaOps ops;
   replica_ops(parallel, kind.states, train_, ops);
-  kind.scatter = device_time(ops.scatter, context_, Phase::gradients, nullptr).total();
-  kind.gather = device_time(ops.gather, context_, Phase::gradients, nullptr).total();
+  kind.scatter = device_time(ops.scatter, context, Phase::gradients, nullptr).total();
+  kind.gather = device_time(ops.gather, context, Phase::gradients, nullptr).total();
   if (train_.zero < 3) return;
   ChunkPasses& passes = kind.passes;
   const double layers = double(kind.chunk.span.layers.all());
   const auto go_beside = [&](Seconds takes, Seconds& work) {
-    const Seconds exposed = exposed_traffic(work, takes, layers, train_.overlap, context_.device);
+    const Seconds exposed = exposed_traffic(work, takes, layers, train_.overlap, context.device);
     work += exposed;
     passes.waiting += exposed;
     passes.hidden += takes - std::min(takes, exposed);
@@ -98,23 +136,30 @@ void ChunkKinds::add_copies(ChunkKind& kind) const {
                                  {.forward = passes.forward_time,
                                   .backward = passes.backward_time(),
                                   .layers = double(kind.chunk.trained.layers.all())},
-                                 train_, context_);
+                                 train_, *kind.on);
   passes.forward_time += passes.copies->out.work.exposed();
   passes.inputs_time += passes.copies->back.work.exposed();
 }
 
 void ChunkKinds::add_rows(std::size_t chunk, double count, Breakdown& rows) {
-  pass_ops(context_.shard, (*this)[chunk].chunk, train_, ops_);
-  const auto add = [&](const OpList& ops, Phase phase, CallRows& known) {
+  const ChunkKind& kind = (*this)[chunk];
+  PassCalls& known = calls_of(kind);
+  pass_ops(kind.on->shard, kind.chunk, train_, ops_);
+  const auto add = [&](const OpList& ops, Phase phase, CallRows& calls, double hidden = 0) {
     row_scratch_.clear();
-    device_time(ops, context_, phase, &row_scratch_, &known);
-    for (const KernelRow& row : row_scratch_) rows.add(row, count);
+    device_time(ops, *kind.on, phase, &row_scratch_, &calls);
+    for (KernelRow& row : row_scratch_) {
+      if (hidden > 0) hide(hidden, row);
+      rows.add(row, count);
+    }
   };
-  add(ops_.forward, Phase::forward, known_.forward);
-  add(ops_.recomputed, Phase::recompute, known_.forward);
-  add(ops_.inputs, Phase::backward, known_.inputs);
-  add(ops_.weights, Phase::backward, known_.weights);
-  if (const auto& copies = (*this)[chunk].passes.copies) {
+  add(ops_.forward, Phase::forward, known.forward);
+  add(ops_.recomputed, Phase::recompute, known.forward);
+  add(ops_.inputs, Phase::backward, known.inputs);
+  add(ops_.weights, Phase::backward, known.weights);
+  add(ops_.exchange, Phase::forward, known.forward, kind.passes.exchange_hidden);
+  add(ops_.exchange_back, Phase::backward, known.inputs, kind.passes.exchange_hidden);
+  if (const auto& copies = kind.passes.copies) {
     rows.add(copies->out, count);
     rows.add(copies->back, count);
   }

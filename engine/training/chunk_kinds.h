@@ -9,6 +9,7 @@
 #include "engine/step/step_time.h"
 #include "engine/training/activation_offload.h"
 #include "engine/training/replica_traffic.h"
+#include "engine/training/stage_pools.h"
 #include "engine/training/train_memory.h"
 #include "engine/training/train_ops.h"
 #include "engine/training/train_scratch.h"
@@ -22,6 +23,9 @@ struct ChunkPasses {
   Seconds forward_time, recompute_time, inputs_time, weights_time;
   // Of these: they wait for weights or gradients of other replicas; and traffic that passes beside them.
   Seconds waiting, hidden;
+  // Tokens to their experts and back, where that goes on beside another micro-batch: its exposed part is in the times above.
+  DeviceTime exchange, exchange_back;
+  double exchange_hidden = 0;  // share of them
   // Copies of activations to the host and back, if there are any.
   std::optional<OffloadCopies> copies;
 
@@ -31,6 +35,7 @@ struct ChunkPasses {
 
 struct ChunkKind {
   LayerChunk chunk;
+  const StepContext* on = nullptr;  // devices that it lies on
   ChunkStates states;
   ChunkPasses passes;
   TrainMemory memory;  // of states
@@ -41,7 +46,7 @@ struct ChunkKind {
 class ChunkKinds {
  public:
   // What lies in memory is known at once; times are when they have been asked for.
-  ChunkKinds(const StepContext& context, const TrainSettings& train, std::int64_t chunks,
+  ChunkKinds(const StagePools& pools, const TrainSettings& train, std::int64_t chunks_per_stage,
              TrainScratch& scratch);
   void find_times();
 
@@ -52,12 +57,14 @@ class ChunkKinds {
   void add_rows(std::size_t chunk, double count, Breakdown& rows);
 
  private:
-  ChunkKind placed(const LayerChunk& chunk);
-  void time_passes(ChunkPasses& passes);
+  ChunkKind placed(const LayerChunk& chunk, const StepContext& on);
+  PassCalls& calls_of(const ChunkKind& kind);
+  void time_passes(ChunkKind& kind);
+  void add_exchange(ChunkKind& kind);
   void add_traffic(ChunkKind& kind) const;
   void add_copies(ChunkKind& kind) const;
 
-  const StepContext& context_;
+  StagePools pools_;
   const TrainSettings& train_;
   std::vector<std::size_t> kind_of_;
   std::vector<ChunkKind> kinds_;

@@ -74,6 +74,12 @@ Seconds exposed_traffic(Seconds work, Seconds traffic, double layers, bool overl
   return first + std::max(Seconds{0}, beside - work) + slowed;
 }
 
+void hide(double share, KernelRow& row) {
+  row.work.hidden = row.work.time * share;
+  row.work.low *= 1 - share;
+  row.work.high *= 1 - share;
+}
+
 Seconds send_time(const StepContext& context, const TrainSettings& train) {
   return collective_time(stage_transfer(context.shard, train), context.fabric, context.device,
                          context.calibration)

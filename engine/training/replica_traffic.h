@@ -21,6 +21,9 @@ void replica_ops(const Parallelism& parallel, const ChunkStates& states, const T
 Seconds exposed_traffic(Seconds work, Seconds traffic, double layers, bool overlap,
                         const Device& device);
 
+// A share of a row's time passes beside other work.
+void hide(double share, KernelRow& row);
+
 // From a pipeline stage to the next.
 Seconds send_time(const StepContext& context, const TrainSettings& train);
 

@@ -14,24 +14,36 @@ void add_layer(const ModelSpec& model, std::int64_t layer, LayerCounts& counts) 
   (full ? counts.full : counts.windowed) += 1;
 }
 
+// So many layers over so many chunks.
+struct EvenCut {
+  std::int64_t layers, chunks;
+
+  std::int64_t layers_of(std::int64_t chunk) const {
+    const std::int64_t each = layers / chunks, longer = layers % chunks;
+    const std::int64_t first_longer = (chunks - longer) / 2;
+    return each + (chunk >= first_longer && chunk < first_longer + longer ? 1 : 0);
+  }
+};
+
 }  // namespace
 
-void cut_into_chunks(const ModelSpec& model, const TrainSettings& train, std::int64_t chunks,
+void cut_into_chunks(const ModelSpec& model, const TrainSettings& train, const ChunkCounts& chunks,
                      std::vector<LayerChunk>& cut) {
-  cut.assign(std::size_t(chunks), {});
-  const std::int64_t each = model.layers / chunks, longer = model.layers % chunks;
-  const std::int64_t first_longer = (chunks - longer) / 2;
+  cut.assign(std::size_t(chunks.all), {});
+  const bool stated = chunks.tail > 0 && train.tail_layers > 0;
+  const std::int64_t tail = stated ? chunks.tail : 0, tail_layers = stated ? train.tail_layers : 0;
+  const EvenCut head{model.layers - tail_layers, chunks.all - tail}, rest{tail_layers, tail};
   const std::int64_t first_trained =
       train.method == Method::last_layers ? model.layers - train.trained_layers : 0;
   std::int64_t layer = 0;
-  for (std::int64_t c = 0; c < chunks; ++c) {
+  for (std::int64_t c = 0; c < chunks.all; ++c) {
     LayerChunk& chunk = cut[std::size_t(c)];
     chunk.span.first = c == 0;
-    chunk.span.last = chunk.trained.last = c == chunks - 1;
+    chunk.span.last = chunk.trained.last = c == chunks.all - 1;
     // Only who trains all weights trains the embedding.
     chunk.trained.first = chunk.span.first && train.method == Method::full;
-    const bool is_longer = c >= first_longer && c < first_longer + longer;
-    for (std::int64_t i = 0; i < each + (is_longer ? 1 : 0); ++i, ++layer) {
+    const std::int64_t own = c < head.chunks ? head.layers_of(c) : rest.layers_of(c - head.chunks);
+    for (std::int64_t i = 0; i < own; ++i, ++layer) {
       add_layer(model, layer, chunk.span.layers);
       if (layer >= first_trained) add_layer(model, layer, chunk.trained.layers);
     }

@@ -19,9 +19,14 @@ struct LayerChunk {
   bool operator==(const LayerChunk&) const = default;
 };
 
+// How many chunks there are; of these, the last ones have train.tail_layers together, where that is stated.
+struct ChunkCounts {
+  std::int64_t all = 1;
+  std::int64_t tail = 0;
+};
 // Cuts the layers into chunks as equal as can be, the longer ones in the middle: the first chunk has the embedding and
 // the last one the logits beside its layers.
-void cut_into_chunks(const ModelSpec& model, const TrainSettings& train, std::int64_t chunks,
+void cut_into_chunks(const ModelSpec& model, const TrainSettings& train, const ChunkCounts& chunks,
                      std::vector<LayerChunk>& cut);
 
 // Weights that one device holds of a chunk.

@@ -91,18 +91,20 @@ class Trained {
         return ops.add(op);
       case OpName::attention:
       case OpName::attention_window:
+        set_pace(std::get<AttentionPrefill>(op.op));
         if (shard_.parallel.cp == 1) return ops.add(op);
         return add_shared_attention(op,
                                     {.exchange = train_.context,
                                      .devices = shard_.parallel.cp,
                                      .stride = shard_.parallel.tp},
                                     ops);
+      case OpName::router:
+        return add_router(op, ops);
       case OpName::experts:
         return add_experts(op, ops);
       case OpName::expert_dispatch:
       case OpName::expert_combine:
-        if (train_.expert_overlap) op.beside = {.group = shared_group_of(op.name), .stream = 1};
-        return ops.add(op);
+        return add_exchange(op, ops);
       case OpName::shared_gate_up:
       case OpName::shared_activation:
       case OpName::shared_down:
@@ -121,23 +123,77 @@ class Trained {
   }
 
  private:
+  void set_pace(AttentionPrefill& attention) const {
+    attention.slower = shard_.attention_slower;
+    attention.backward_slower = shard_.attention_backward_slower;
+  }
+
+  // Routers work in 32 bits: tokens are widened, and the product reads them so; then the largest are found, weighed,
+  // listed and counted. An H200 takes some 0.1 ms for it (PyTorch, 4,096 tokens of 2,048 values), mostly for these passes.
+  void add_router(const PlannedOp& op, OpList& ops) const {
+    if (train_.has_adapters()) {
+      add_with_adapters(op, train_, ops);
+    } else {
+      ops.add(op);
+    }
+    const auto& product = std::get<Gemm>(op.op);
+    const double tokens = tokens_ / split_;
+    const auto pass = [&](double calls, double bytes) {
+      ops.add(OpName::router, Family::residual, calls * op.calls,
+              Elementwise{
+                  .rows = tokens, .resident_bytes = 0, .cold_bytes = tokens * bytes, .flops = 0});
+    };
+    constexpr double wide = 4, narrow = 2;
+    pass(1, double(product.k) * (narrow + wide + wide));
+    pass(4, double(product.n) * wide * 2);
+  }
+
+  // Libraries cast tokens to narrow formats after they have arrived, unless they say otherwise.
+  void add_exchange(PlannedOp op, OpList& ops) const {
+    auto& travel = std::get<ExpertExchange>(op.op);
+    if (!train_.narrow_dispatch) travel.value_bytes = kActivationBytes;
+    if (train_.expert_overlap) op.beside = {.group = shared_group_of(op.name), .stream = 1};
+    if (train_.dispatcher == Dispatcher::alltoall) {
+      const double copies = travel.tokens * double(travel.top_k);
+      op.op = Collective{.pattern = Pattern::all_to_all,
+                         .bytes = copies * double(travel.hidden) * travel.value_bytes,
+                         .ranks = travel.ranks,
+                         .library = Library::general};
+    }
+    ops.add(op);
+  }
+
   // Training libraries multiply each expert's tokens in one grouped product: what an exchange brings is sorted by expert
-  // before, and back into its order after it (Megatron's and DeepEP's dispatchers).
+  // before, and back into its order after it (Megatron's and DeepEP's dispatchers). Where every copy travels by itself,
+  // copies are made before they leave, and summed up after they have come back.
   void add_experts(const PlannedOp& op, OpList& ops) const {
     const auto& experts = std::get<Moe>(op.op);
+    const double copies = copies_on_a_device(experts), hidden = double(experts.hidden);
+    if (bytes_of(experts.activations) < kActivationBytes) {
+      for (const double width : {hidden, double(experts.intermediate)}) {
+        ops.add(OpName::quantize_experts, Family::quantize, op.calls,
+                Quantize{.rows = copies,
+                         .width = width,
+                         .format = experts.activations,
+                         .group = experts.group});
+      }
+    }
     if (train_.has_adapters()) {
       add_with_adapters(op, train_, ops);
     } else {
       ops.add(op);
     }
     if (!experts.exchanged) return;
-    const double copies =
-        experts.tokens * double(experts.top_k * experts.local_experts) / double(experts.experts);
-    ops.add(OpName::experts, Family::residual, 2 * op.calls,
-            Elementwise{.rows = copies,
-                        .resident_bytes = 0,
-                        .cold_bytes = copies * double(experts.hidden) * 2 * kActivationBytes,
-                        .flops = 0});
+    const auto pass = [&](double rows_moved) {
+      ops.add(OpName::experts, Family::residual, 2 * op.calls,
+              Elementwise{.rows = copies,
+                          .resident_bytes = 0,
+                          .cold_bytes = rows_moved * hidden * kActivationBytes,
+                          .flops = 0});
+    };
+    pass(2 * copies);
+    const double sent = tokens_ / double(shard_.parallel.tp);
+    if (train_.dispatcher == Dispatcher::alltoall) pass(sent * double(1 + experts.top_k));
   }
 
   Elementwise loss() const {
@@ -229,6 +285,16 @@ bool is_recomputed(OpName name, Recompute what) {
   return false;
 }
 
+bool is_exchange(const PlannedOp& op) {
+  return op.name == OpName::expert_dispatch || op.name == OpName::expert_combine;
+}
+
+void take_exchange(OpList& ops, OpList& exchange) {
+  OpList others;
+  for (const PlannedOp& op : ops) (is_exchange(op) ? exchange : others).add(op);
+  ops = others;
+}
+
 void forward_ops(const ModelShard& shard, const StageSpan& span, const TrainSettings& train,
                  OpList& ops) {
   const BatchShape batch = batch_of(train, shard, span.last);
@@ -243,7 +309,10 @@ void forward_ops(const ModelShard& shard, const StageSpan& span, const TrainSett
 
 void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSettings& train,
               PassOps& ops) {
-  for (OpList* list : {&ops.forward, &ops.recomputed, &ops.inputs, &ops.weights}) list->clear();
+  for (OpList* list : {&ops.forward, &ops.recomputed, &ops.inputs, &ops.weights, &ops.exchange,
+                       &ops.exchange_back}) {
+    list->clear();
+  }
   forward_ops(shard, chunk.span, train, ops.forward);
   const bool partly = chunk.trained != chunk.span;
   OpList trained;
@@ -254,6 +323,10 @@ void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSetti
   }
   backward_ops(kept, ops.inputs, ops.weights);
   if (train.has_adapters()) keep_adapters(ops.weights);
+  if (train.batch_overlap) {
+    take_exchange(ops.forward, ops.exchange);
+    take_exchange(ops.inputs, ops.exchange_back);
+  }
   if (train.fused) return;
   unfuse(&Unfused::forward, ops.forward);
   unfuse(&Unfused::forward, ops.recomputed);

@@ -13,6 +13,8 @@ struct PassOps {
   OpList recomputed;  // of the forward pass, once more before the backward pass
   OpList inputs;      // gradients of what came in
   OpList weights;     // gradients of weights, or of adapters
+  // Tokens to their experts and back, where that goes on beside another micro-batch; else it is part of the passes.
+  OpList exchange, exchange_back;
 };
 
 // Without the way to the next stage.

@@ -99,6 +99,13 @@ Problem group_problem(const Parallelism& parallel, const TrainSettings& train) {
                   group, sharing));
 }
 
+Problem exchange_problem(const TrainSettings& train) {
+  if (!train.batch_overlap || !train.expert_overlap) return std::nullopt;
+  return refused(
+      "train.batch_overlap and train.expert_overlap hide the same exchange behind different work; "
+      "choose one");
+}
+
 Problem loss_problem(const ModelSpec& model, const TrainSettings& train) {
   if (train.scaling_law == ScalingLaw::none) {
     if (train.loss <= 0) return std::nullopt;
@@ -130,6 +137,7 @@ std::optional<Refusal> train_problem(const ModelSpec& model, const Parallelism& 
   if (auto problem = method_problem(model, train)) return problem;
   if (auto problem = recompute_problem(model, train)) return problem;
   if (auto problem = group_problem(parallel, train)) return problem;
+  if (auto problem = exchange_problem(train)) return problem;
   return loss_problem(model, train);
 }
 

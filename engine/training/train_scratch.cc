@@ -27,12 +27,13 @@ TrainSettings settings_of_passes(TrainSettings train) {
   train.deadline = any.deadline;
   train.scaling_law = any.scaling_law;
   train.loss = any.loss;
+  train.tail_layers = any.tail_layers;
   return train;
 }
 
 }  // namespace
 
-void TrainScratch::begin(const StepContext& context, const TrainSettings& train) {
+void KnownCalls::begin(const StepContext& context, const TrainSettings& train) {
   StepInputs inputs_of_passes(context);
   // Stages have layers of the same kinds, and replicas do not see one another in a pass.
   inputs_of_passes.shard.parallel.pp = inputs_of_passes.shard.parallel.dp = 1;
@@ -40,9 +41,9 @@ void TrainScratch::begin(const StepContext& context, const TrainSettings& train)
   if (inputs_of_passes.recognisable() && inputs_of_passes == of_ && settings == trained_as_) return;
   of_ = std::move(inputs_of_passes);
   trained_as_ = settings;
-  forward.clear();
-  inputs.clear();
-  weights.clear();
+  for (PassCalls& calls : calls_) {
+    for (CallRows* rows : {&calls.forward, &calls.inputs, &calls.weights}) rows->clear();
+  }
 }
 
 }  // namespace engine

@@ -1,6 +1,9 @@
 // What training points use one after another: times of kernels that they share are worked out once.
 #pragma once
 
+#include <array>
+#include <vector>
+
 #include "engine/step/call_rows.h"
 #include "engine/step/step_inputs.h"
 #include "engine/training/pipeline_schedule.h"
@@ -8,20 +11,32 @@
 
 namespace engine {
 
-// Calls of the passes of a micro-batch. Strategies that differ in stages, replicas, schedules, recomputation or what is
-// shared out have them in common.
-class TrainScratch {
- public:
+struct PassCalls {
   CallRows forward, inputs, weights;
-  std::vector<PipelinePass>* passes =
-      nullptr;  // where the passes of a point are written down; null: nowhere
+};
 
+// Calls of the passes of a micro-batch on devices of one kind. Strategies that differ in stages, replicas, schedules,
+// recomputation or what is shared out have them in common.
+class KnownCalls {
+ public:
   // Forgets what is of other passes than these.
   void begin(const StepContext& context, const TrainSettings& train);
 
+  // Of chunks that have the same kinds of layers, and so the same operations in the same order.
+  PassCalls& of(const LayerCounts& layers) {
+    return calls_[(layers.dense > 0 ? 1 : 0) + (layers.mixture > 0 ? 2 : 0)];
+  }
+
  private:
+  std::array<PassCalls, 4> calls_;
   StepInputs of_;
   TrainSettings trained_as_;
+};
+
+struct TrainScratch {
+  KnownCalls main, tail;
+  std::vector<PipelinePass>* passes =
+      nullptr;  // where the passes of a point are written down; null: nowhere
 };
 
 }  // namespace engine

@@ -57,6 +57,19 @@ constexpr std::array<std::string_view, 3> enum_names(StateFormat) {
   return {"fp32", "bf16", "none"};
 }
 
+// How tokens get to the devices of their experts.
+enum class Dispatcher : std::uint8_t {
+  deepep,  // a token goes once to each node and device that has one of its experts (DeepEP, HybridEP)
+  alltoall,  // every copy of a token goes straight to its expert, by NCCL
+};
+constexpr std::array<std::string_view, 2> enum_names(Dispatcher) { return {"deepep", "alltoall"}; }
+
+// Kernels of attention: the fastest that the GPU has, or an earlier generation of FlashAttention.
+enum class AttentionGeneration : std::uint8_t { best, flash_3, flash_2, flash_1 };
+constexpr std::array<std::string_view, 4> enum_names(AttentionGeneration) {
+  return {"best", "flash_3", "flash_2", "flash_1"};
+}
+
 // A published law of the loss that a dense model reaches (engine/training/scaling_law.h).
 enum class ScalingLaw : std::uint8_t { none, hoffmann_2022, besiroglu_2024 };
 constexpr std::array<std::string_view, 3> enum_names(ScalingLaw) {
@@ -105,6 +118,11 @@ struct TrainSettings {
   ScalingLaw scaling_law = ScalingLaw::none;
   double loss = 0;
   RolloutSettings rollout;
+  Dispatcher dispatcher = Dispatcher::deepep;
+  bool narrow_dispatch = false;
+  bool batch_overlap = false;
+  AttentionGeneration attention_kernel = AttentionGeneration::best;
+  std::int64_t tail_layers = 0;
 
   bool has_adapters() const { return method == Method::lora || method == Method::qlora; }
 
@@ -231,6 +249,27 @@ struct TrainSettings {
     visit("rollout", self.rollout,
           "reinforcement learning: samples that the model makes, and is then trained on",
           any_value);
+    visit(
+        "dispatcher", self.dispatcher,
+        "how tokens get to routed experts on other devices: once to each node and device (deepep) "
+        "or every copy by itself (alltoall)",
+        any_value);
+    visit("narrow_dispatch", self.narrow_dispatch,
+          "tokens travel to routed experts in the format of matrix inputs (quant.activations); "
+          "false: in 16 bits",
+          any_value);
+    visit("batch_overlap", self.batch_overlap,
+          "tokens of one micro-batch travel to routed experts and back while the device computes "
+          "another one",
+          any_value);
+    visit("attention_kernel", self.attention_kernel,
+          "generation of attention's kernels: the GPU's best, or FlashAttention 3, 2 or 1 "
+          "(flash_3, flash_2, flash_1)",
+          any_value);
+    visit("tail_layers", self.tail_layers,
+          "layers on the stages of the deployment 'tail', all of them together; 0: all stages have "
+          "equally many",
+          non_negative);
   }
 
   bool operator==(const TrainSettings&) const = default;

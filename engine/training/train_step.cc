@@ -18,22 +18,23 @@ std::int64_t chunks_per_stage_of(const TrainSettings& train) {
 
 class TrainStep {
  public:
-  TrainStep(const StepContext& context, const TrainSettings& train, TrainScratch& scratch)
-      : context_(context),
+  TrainStep(const StagePools& pools, const TrainSettings& train, TrainScratch& scratch)
+      : pools_(pools),
         train_(train),
-        parallel_(context.shard.parallel),
+        parallel_(pools.main.shard.parallel),
+        stages_(pools.stages()),
         chunks_per_stage_(chunks_per_stage_of(train)),
         micro_batches_(train.global_batch / (train.micro_batch * parallel_.dp)),
-        chunks_(context, train, parallel_.pp * chunks_per_stage_, scratch),
+        chunks_(pools, train, chunks_per_stage_, scratch),
         passes_(scratch.passes) {}
 
   TrainStepTime run(Breakdown& rows) {
     TrainStepTime step;
     add_memory(step);
-    if (step.memory.total() > context_.device.memory_capacity) return step;
+    if (step.memory.total() > step.capacity) return step;
     chunks_.find_times();
     const Pipeline pipeline = pipeline_of();
-    context_.charge(work_of(pipeline));
+    pools_.main.charge(work_of(pipeline));
     const PipelineTime time = pipeline_time(pipeline);
     step.forward_alone = forward_alone(pipeline);
     if (passes_ != nullptr) pipeline_time_step_by_step(pipeline, passes_);
@@ -42,7 +43,7 @@ class TrainStep {
     step.bubble = std::max(Seconds{0}, time.total - step.forward - step.backward);
     step.optimizer =
         optimizer_time({.weights = updated_weights(stage), .backward = last_backward(stage)},
-                       train_, context_, rows);
+                       train_, context_of(stage), rows);
     add_traffic(stage, step, rows);
     add_states(step);
     add_flops(step);
@@ -55,11 +56,12 @@ class TrainStep {
  private:
   template <class Visit>
   void each_chunk(std::size_t stage, Visit&& visit) const {
-    for (std::size_t c = stage; c < chunks_.size(); c += std::size_t(parallel_.pp)) visit(c);
+    for (std::size_t c = stage; c < chunks_.size(); c += std::size_t(stages_)) visit(c);
   }
+  const StepContext& context_of(std::size_t stage) const { return pools_.of(std::int64_t(stage)); }
 
   Pipeline pipeline_of() {
-    const bool put_off = train_.schedule == Schedule::zero_bubble && parallel_.pp > 1;
+    const bool put_off = train_.schedule == Schedule::zero_bubble && stages_ > 1;
     times_.clear();
     for (std::size_t c = 0; c < chunks_.size(); ++c) {
       const ChunkPasses& passes = chunks_[c].passes;
@@ -69,29 +71,34 @@ class TrainStep {
            put_off ? passes.weights_time : Seconds{0}});
     }
     Pipeline pipeline{.schedule = train_.schedule,
-                      .stages = parallel_.pp,
+                      .stages = stages_,
                       .micro_batches = micro_batches_,
                       .chunks = times_};
-    if (parallel_.pp > 1) pipeline.send = send_time(context_, train_);
+    if (stages_ > 1) pipeline.send = slowest_send();
     return pipeline;
+  }
+
+  // Every send takes as long as the slowest: a pipeline waits for it in every round.
+  Seconds slowest_send() const {
+    const Seconds send = send_time(pools_.main, train_);
+    return pools_.tail == nullptr ? send : std::max(send, send_time(*pools_.tail, train_));
   }
 
   Seconds forward_alone(const Pipeline& pipeline) const {
     Seconds through, slowest;
-    for (std::size_t stage = 0; stage < std::size_t(parallel_.pp); ++stage) {
+    for (std::size_t stage = 0; stage < std::size_t(stages_); ++stage) {
       Seconds forward;
       each_chunk(stage, [&](std::size_t c) { forward += chunks_[c].passes.forward_time; });
       through += forward;
       slowest = std::max(slowest, forward);
     }
-    return through + slowest * double(micro_batches_ - 1) +
-           pipeline.send * double(parallel_.pp - 1);
+    return through + slowest * double(micro_batches_ - 1) + pipeline.send * double(stages_ - 1);
   }
 
   std::size_t busiest_stage() const {
     std::size_t busiest = 0;
     Seconds most;
-    for (std::size_t stage = 0; stage < std::size_t(parallel_.pp); ++stage) {
+    for (std::size_t stage = 0; stage < std::size_t(stages_); ++stage) {
       Seconds busy;
       each_chunk(stage, [&](std::size_t c) { busy += chunks_[c].passes.time(); });
       if (busy > most) {
@@ -111,8 +118,8 @@ class TrainStep {
       step.backward += passes.backward_time() * count;
       step.exposed += passes.waiting * count;
       step.hidden += passes.hidden * count;
-      for (const DeviceTime* part :
-           {&passes.forward, &passes.recomputed, &passes.inputs, &passes.weights}) {
+      for (const DeviceTime* part : {&passes.forward, &passes.recomputed, &passes.inputs,
+                                     &passes.weights, &passes.exchange, &passes.exchange_back}) {
         step.device.add(*part, count);
       }
       chunks_.add_rows(c, count, rows);
@@ -120,7 +127,7 @@ class TrainStep {
   }
 
   double updated_weights(std::size_t stage) const {
-    const StateSharing replicas = sharers_of(parallel_, train_);
+    const StateSharing replicas = sharers_of(context_of(stage).shard.parallel, train_);
     double weights = 0;
     each_chunk(stage, [&](std::size_t c) {
       const ChunkWeights& trained = chunks_[c].states.trained;
@@ -143,67 +150,74 @@ class TrainStep {
     each_chunk(stage, [&](std::size_t c) {
       const ChunkKind& kind = chunks_[c];
       ReplicaOps ops;
-      replica_ops(parallel_, kind.states, train_, ops);
+      replica_ops(kind.on->shard.parallel, kind.states, train_, ops);
       if (train_.zero == 3) {
         const double gathers = kind.chunk.has_gradients() ? 2 : 1;
         const Seconds all = kind.gather * gathers + kind.scatter;
         const double hidden = all.value > 0 ? kind.passes.hidden / all : 0;
-        add_rows(ops.gather, gathers * double(micro_batches_), hidden, rows);
-        add_rows(ops.scatter, double(micro_batches_), hidden, rows);
+        add_rows(kind, ops.gather, {gathers * double(micro_batches_), hidden}, rows);
+        add_rows(kind, ops.scatter, {double(micro_batches_), hidden}, rows);
         return;
       }
-      add_rows(ops.scatter, 1, wait(kind, kind.passes.backward_time(), kind.scatter, step), rows);
-      add_rows(ops.gather, 1, wait(kind, kind.passes.forward_time, kind.gather, step), rows);
+      add_rows(kind, ops.scatter, {1, wait(kind, kind.passes.backward_time(), kind.scatter, step)},
+               rows);
+      add_rows(kind, ops.gather, {1, wait(kind, kind.passes.forward_time, kind.gather, step)},
+               rows);
     });
   }
   // Returns the share that work hides.
   double wait(const ChunkKind& kind, Seconds work, Seconds takes, TrainStepTime& step) {
     if (takes.value <= 0) return 0;
     const Seconds exposed = exposed_traffic(work, takes, double(kind.chunk.span.layers.all()),
-                                            train_.overlap, context_.device);
+                                            train_.overlap, kind.on->device);
     const Seconds hidden = takes - std::min(takes, exposed);
     after_passes_ += exposed;
     step.exposed += exposed;
     step.hidden += hidden;
     return hidden / takes;
   }
-  void add_rows(const OpList& ops, double count, double hidden, Breakdown& rows) {
+  struct Traffic {
+    double count, hidden;
+  };
+  void add_rows(const ChunkKind& kind, const OpList& ops, const Traffic& traffic, Breakdown& rows) {
     row_scratch_.clear();
-    device_time(ops, context_, Phase::gradients, &row_scratch_);
+    device_time(ops, *kind.on, Phase::gradients, &row_scratch_);
     for (KernelRow& row : row_scratch_) {
-      row.work.hidden = row.work.time * hidden;
-      row.work.low *= 1 - hidden;
-      row.work.high *= 1 - hidden;
-      rows.add(row, count);
+      hide(traffic.hidden, row);
+      rows.add(row, traffic.count);
     }
   }
 
   void add_memory(TrainStepTime& step) {
     times_.resize(chunks_.size());
     const Pipeline pipeline{.schedule = train_.schedule,
-                            .stages = parallel_.pp,
+                            .stages = stages_,
                             .micro_batches = micro_batches_,
                             .chunks = times_};
-    Bytes most{-1};
-    for (std::int64_t stage = 0; stage < parallel_.pp; ++stage) {
+    Bytes least_free;
+    for (std::int64_t stage = 0; stage < stages_; ++stage) {
       TrainMemory sum;
       const double held = double(passes_held(pipeline, stage)) / double(chunks_per_stage_);
       each_chunk(std::size_t(stage), [&](std::size_t c) {
         add_chunk(chunks_[c].memory, chunks_[c].activations, held, sum);
       });
       sum.reserved = train_.reserved_memory;
-      if (sum.total() <= most) continue;
-      most = sum.total();
+      const Bytes capacity = pools_.of(stage).device.memory_capacity;
+      const Bytes free = capacity - sum.total();
+      if (stage > 0 && free >= least_free) continue;
+      least_free = free;
       step.memory = sum;
+      step.capacity = capacity;
       step.peak_stage = stage;
     }
   }
 
   void add_states(TrainStepTime& step) const {
-    const double owners = double(std::max(parallel_.tp, parallel_.ep));
     for (std::size_t c = 0; c < chunks_.size(); ++c) {
+      const Parallelism& parallel = chunks_[c].on->shard.parallel;
+      const double owners = double(std::max(parallel.tp, parallel.ep));
       const ChunkWeights& trained = chunks_[c].states.trained;
-      step.trained_weights += trained.dense * double(parallel_.tp) + trained.experts * owners;
+      step.trained_weights += trained.dense * double(parallel.tp) + trained.experts * owners;
     }
     const StateBytes bytes = state_bytes(train_);
     step.checkpoint = Bytes{step.trained_weights * (bytes.weights + bytes.optimizer())};
@@ -213,17 +227,19 @@ class TrainStep {
     Flops once, done;
     for (std::size_t c = 0; c < chunks_.size(); ++c) {
       const ChunkPasses& passes = chunks_[c].passes;
-      once += passes.forward.flops() + passes.inputs.flops() + passes.weights.flops();
-      done += passes.recomputed.flops();
+      const double sharers = double(chunks_[c].on->shard.parallel.tp);
+      once += (passes.forward.flops() + passes.inputs.flops() + passes.weights.flops()) * sharers;
+      done += passes.recomputed.flops() * sharers;
     }
-    const double passes = double(micro_batches_ * parallel_.tp * parallel_.dp * parallel_.cp);
+    const double passes = double(micro_batches_ * parallel_.dp * parallel_.cp);
     step.model_flops = once * passes;
     step.device_flops = (once + done) * passes;
   }
 
-  const StepContext& context_;
+  StagePools pools_;
   const TrainSettings& train_;
-  const Parallelism& parallel_;
+  const Parallelism& parallel_;  // of the main devices; the others' replicas are the same
+  std::int64_t stages_ = 1;
   std::int64_t chunks_per_stage_ = 1;
   std::int64_t micro_batches_ = 1;
   ChunkKinds chunks_;
@@ -235,9 +251,9 @@ class TrainStep {
 
 }  // namespace
 
-TrainStepTime train_step_time(const StepContext& context, const TrainSettings& train,
+TrainStepTime train_step_time(const StagePools& pools, const TrainSettings& train,
                               TrainScratch& scratch, Breakdown& rows) {
-  return TrainStep(context, train, scratch).run(rows);
+  return TrainStep(pools, train, scratch).run(rows);
 }
 
 }  // namespace engine

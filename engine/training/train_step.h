@@ -6,6 +6,7 @@
 #include "engine/base/units.h"
 #include "engine/step/breakdown.h"
 #include "engine/step/step_time.h"
+#include "engine/training/stage_pools.h"
 #include "engine/training/train_memory.h"
 #include "engine/training/train_scratch.h"
 #include "engine/training/train_settings.h"
@@ -24,7 +25,8 @@ struct TrainStepTime {
   // Gradients and weights that travel between replicas: what the step waits for, and what passes beside its work.
   Seconds exposed;
   Seconds hidden;
-  TrainMemory memory;  // where most is
+  TrainMemory memory;  // where least is free
+  Bytes capacity;      // of the devices of that stage
   std::int64_t peak_stage = 0;
   double trained_weights = 0;  // of the whole model
   Bytes checkpoint;            // trained weights and optimizer states of the whole job
@@ -36,7 +38,7 @@ struct TrainStepTime {
 
 // `train_problem` found nothing. Rows of the kernels table, of the busiest stage, go to `rows`. A step that does not fit in
 // the device's memory has no rows and no times.
-TrainStepTime train_step_time(const StepContext& context, const TrainSettings& train,
+TrainStepTime train_step_time(const StagePools& pools, const TrainSettings& train,
                               TrainScratch& scratch, Breakdown& rows);
 
 }  // namespace engine

@@ -62,6 +62,8 @@ axes:
       - {name: rounds, base: {task: train, parallel: {pp: 4, dp: 2}, train: {sequence: 2048, global_batch: 32, schedule: interleaved, virtual_stages: 2, recompute: full, zero: 3, fused: false}}}
       - {name: shared, base: {task: train, parallel: {tp: 2, cp: 4, dp: 2}, train: {sequence: 8192, global_batch: 8, document_length: 1000, document_cv: 0.5, method: lora, device_mtbf: 1e8 s, jitter: 0.02}}}
       - {name: groups, base: {task: train, model: deepseek-v3, parallel: {dp: 64, ep: 16, pp: 4}, train: {sequence: 1024, global_batch: 64, method: lora, zero: 2, zero_group: 16, offload_activations: true, expert_overlap: true, recompute: full, recompute_layers: 2}}}
+      - {name: exchanged, base: {task: train, model: qwen3-30b-a3b, quant: {weights: fp8, activations: fp8}, parallel: {dp: 16, ep: 16}, train: {sequence: 1024, global_batch: 64, batch_overlap: true}}}
+      - {name: other stages, base: {task: train, parallel: {tp: 2, pp: 2, dp: 2}, tail: {device: a100-80gb-sxm, parallel: {pp: 2}}, train: {sequence: 1024, global_batch: 16, zero: 1, tail_layers: 10}}}
       - {name: planned, base: {task: train, parallel: {tp: 2, dp: 4}, train: {sequence: 1024, global_batch: 8, scaling_law: hoffmann_2022, loss: 2.2, deadline: 1e6 s, link_jitter: 0.1, jitter: 0.01}}}
       - {name: learned, base: {task: train, parallel: {tp: 2, dp: 4}, train: {sequence: 1024, global_batch: 8, zero: 1, rollout: {prompts: 4, samples: 2, lengths: {distribution: lognormal, prompt: 200, output: 50, correlation: 0.5}}}, rollout: {parallel: {tp: 1, dp: 1}, serving: {max_num_seqs: 2}}}}
       - {name: learned apart, base: {task: train, parallel: {tp: 2, dp: 4}, train: {sequence: 1024, global_batch: 8, zero: 1, rollout: {prompts: 4, samples: 2, colocated: false, lengths: {distribution: zipf, prompt: 200, output: 50, prompt_max: 400, output_max: 90}}}, rollout: {parallel: {tp: 1, dp: 1}, serving: {prefix_caching: true, replicas: 2}}}}
@@ -328,9 +330,11 @@ bool moves(const Leaf& leaf, std::size_t point) {
   return false;
 }
 
-// Who makes samples serves them, and other points hold every field of a deployment that serves to this law.
+// Who makes samples serves them, and the last stages train; other points hold every field of a deployment that does to
+// this law.
 bool held_as_main(const Leaf& leaf) {
-  return leaf.path.starts_with("rollout.") && leaf.presence >= 0 && !said_to_count_nowhere(leaf);
+  const bool like_main = leaf.path.starts_with("rollout.") || leaf.path.starts_with("tail.");
+  return like_main && leaf.presence >= 0 && !said_to_count_nowhere(leaf);
 }
 
 TEST(EveryKnob, MovesSomethingOrSaysThatItDoesNot) {

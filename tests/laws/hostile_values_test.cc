@@ -72,6 +72,12 @@ std::vector<Scenario> bases() {
   train.parallel = {.tp = 2, .pp = 2, .dp = 2};
   train.train = {.sequence = 128, .micro_batch = 1, .global_batch = 8, .zero = 1};
   all.push_back(train);
+  train.model = toys::mixture();
+  train.parallel.ep = 4;
+  train.train.batch_overlap = true;
+  train.tail.present = true;
+  fill_roles(train);
+  all.push_back(train);
   Scenario searched = served();
   searched.capacity.slo.ttft.p90 = Seconds{1};
   searched.capacity.tolerance = 0.2;

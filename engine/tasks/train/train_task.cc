@@ -15,6 +15,7 @@
 #include "engine/point_log.h"
 #include "engine/step/interval.h"
 #include "engine/tasks/report_price.h"
+#include "engine/tasks/train/attention_pace.h"
 #include "engine/tasks/train/rollout.h"
 #include "engine/tasks/train/rollout_report.h"
 #include "engine/training/long_run.h"
@@ -27,7 +28,7 @@ namespace {
 
 std::string in_gb(Bytes bytes) { return fmt::format("{:.2f} GB", bytes.value / 1e9); }
 
-void report_memory(const TrainStepTime& step, const Device& device, Metrics& metrics) {
+void report_memory(const TrainStepTime& step, Metrics& metrics) {
   const TrainMemory& memory = step.memory;
   metrics.weights = memory.weights;
   metrics.activations = memory.activations + memory.at_work + memory.logits;
@@ -41,14 +42,12 @@ void report_memory(const TrainStepTime& step, const Device& device, Metrics& met
   metrics.context_memory = memory.context;
   if (memory.host.value > 0) metrics.host_memory = memory.host;
   metrics.peak_stage = double(step.peak_stage);
-  if (memory.total() <= device.memory_capacity) {
-    metrics.memory_free = device.memory_capacity - memory.total();
-  }
+  if (memory.total() <= step.capacity) metrics.memory_free = step.capacity - memory.total();
 }
 
-std::optional<Refusal> memory_problem(const TrainStepTime& step, const Device& device) {
+std::optional<Refusal> memory_problem(const TrainStepTime& step) {
   const TrainMemory& memory = step.memory;
-  if (memory.total() <= device.memory_capacity) return std::nullopt;
+  if (memory.total() <= step.capacity) return std::nullopt;
   return Refusal{
       ReasonClass::memory,
       fmt::format("stage {} does not fit: weights {}, gradients {}, optimizer {}, activations {}, "
@@ -56,7 +55,13 @@ std::optional<Refusal> memory_problem(const TrainStepTime& step, const Device& d
                   step.peak_stage, in_gb(memory.weights), in_gb(memory.gradients),
                   in_gb(memory.optimizer), in_gb(memory.activations + memory.at_work),
                   in_gb(memory.logits), in_gb(memory.gathered + memory.context + memory.reserved),
-                  in_gb(device.memory_capacity), in_gb(memory.total() - device.memory_capacity))};
+                  in_gb(step.capacity), in_gb(memory.total() - step.capacity))};
+}
+
+// Of all devices of a deployment, in the format that its products have.
+FlopsPerSecond all_peaks(const Deployment& deployment) {
+  const Dtype dtype = compute_dtype(deployment.quant.weights, deployment.quant.activations);
+  return matrix_peak(deployment.device, dtype) * double(deployment.parallel.devices());
 }
 
 void report_times(const Scenario& scenario, const TrainStepTime& step, Outcome& outcome) {
@@ -80,8 +85,8 @@ void report_times(const Scenario& scenario, const TrainStepTime& step, Outcome& 
   metrics.tokens_per_s_per_device = metrics.tokens_per_s / metrics.devices;
   metrics.total = TokensPerSecond{metrics.tokens_per_s};
   metrics.per_device = metrics.total / metrics.devices;
-  const Dtype dtype = compute_dtype(scenario.quant.weights, scenario.quant.activations);
-  const FlopsPerSecond peak = matrix_peak(scenario.device, dtype) * metrics.devices;
+  FlopsPerSecond peak = all_peaks(scenario);
+  if (scenario.tail.present) peak += all_peaks(scenario.tail.deployment);
   metrics.model_flops_utilization = step.model_flops / step.iteration / peak;
   metrics.hardware_flops_utilization = step.device_flops / step.iteration / peak;
   outcome.bound = step.saved.largest();
@@ -105,6 +110,7 @@ Purpose purpose_of(OpName name) {
     case OpName::quantize_input:
     case OpName::quantize_attention:
     case OpName::quantize_mlp:
+    case OpName::quantize_experts:
     case OpName::quantize_gradient:
     case OpName::cast_transpose:
     case OpName::dequantize:
@@ -142,7 +148,8 @@ void report_purposes(const Scenario& scenario, const TrainStepTime& step, Outcom
   // What stages and replicas wait for one another grows and shrinks with their kernels.
   metrics.iteration_time_low = step.iteration * (kernels.low / timed);
   metrics.iteration_time_high = step.iteration * (kernels.high / timed);
-  if (energy.value <= 0) return;
+  // The rows are of one device; others draw something else.
+  if (energy.value <= 0 || scenario.tail.present) return;
   energy += power_at_rest(scenario.device) * at_rest;
   metrics.iteration_energy = energy * metrics.devices;
 }
@@ -247,13 +254,25 @@ TrainSettings trained_on(const TaskPoint& point) {
   return train;
 }
 
+// Nothing is cached or sampled.
+std::optional<Refusal> make_trainable(const TrainSettings& train, Deployed& deployed) {
+  ModelShard& shard = deployed.shard;
+  shard.quant.kv = shard.dense.kv = Dtype::bf16;
+  shard.sampling = Sampling::greedy;
+  shard.two_halves = false;
+  shard.shared_prompts = {};
+  return set_attention_pace(train.attention_kernel, deployed.spec->device, shard);
+}
+
 }  // namespace
 
 std::optional<Refusal> train_task_problem(const Scenario& scenario) {
   if (auto problem = too_long("train.sequence", scenario.train.sequence, scenario.model)) {
     return problem;
   }
-  if (auto problem = train_problem(scenario.model, scenario.parallel, scenario.train)) {
+  if (auto problem = tail_problem(scenario)) return problem;
+  if (auto problem =
+          train_problem(scenario.model, layout_of_all_stages(scenario), scenario.train)) {
     return problem;
   }
   if (auto problem = rollout_problem(scenario)) return problem;
@@ -272,19 +291,29 @@ std::optional<Refusal> train_task_problem(const Scenario& scenario) {
 
 void run_train(const TaskPoint& point, Outcome& outcome) {
   const Scenario& scenario = point.scenario;
-  // Nothing is cached or sampled.
   Deployed main = point.main;
-  main.shard.quant.kv = main.shard.dense.kv = Dtype::bf16;
-  main.shard.sampling = Sampling::greedy;
-  main.shard.two_halves = false;
-  main.shard.shared_prompts = {};
+  if (auto problem = make_trainable(scenario.train, main)) {
+    return outcome.refuse(std::move(*problem));
+  }
+  std::optional<TailStages> tail;
+  std::optional<StepContext> on_tail;
+  if (scenario.tail.present) {
+    if (auto problem = deploy_tail(point, tail.emplace())) {
+      return outcome.refuse(std::move(*problem));
+    }
+    if (auto problem = make_trainable(scenario.train, tail->deployed)) {
+      return outcome.refuse(in_role("tail", std::move(*problem)));
+    }
+    on_tail.emplace(tail->deployed.context(point.work));
+  }
+  const StepContext on_main = main.context(point.work);
   Breakdown rows;
   PointLog* log = point.scratch.log();
   point.scratch.training().passes = log != nullptr ? &log->passes : nullptr;
-  const TrainStepTime step =
-      train_step_time(main.context(point.work), trained_on(point), point.scratch.training(), rows);
-  report_memory(step, scenario.device, outcome.metrics);
-  if (auto problem = memory_problem(step, scenario.device)) {
+  const TrainStepTime step = train_step_time({on_main, on_tail ? &*on_tail : nullptr},
+                                             trained_on(point), point.scratch.training(), rows);
+  report_memory(step, outcome.metrics);
+  if (auto problem = memory_problem(step)) {
     return outcome.refuse(std::move(*problem));
   }
   SampledIteration sampled;

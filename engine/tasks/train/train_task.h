@@ -3,7 +3,7 @@
 
 #include "engine/tasks/report_time.h"
 #include "engine/tasks/task_table.h"
-#include "engine/tasks/train/rollout.h"
+#include "engine/tasks/train/tail_stages.h"
 
 namespace engine {
 
@@ -15,7 +15,7 @@ constexpr std::string_view kTrainSections[] = {"train"};
 constexpr FigureGroup kTrainGroups[] = {FigureGroup::time, FigureGroup::rates, FigureGroup::memory,
                                         FigureGroup::price, FigureGroup::training};
 
-constexpr Role Scenario::*kTrainRoles[] = {&Scenario::rollout};
+constexpr Role Scenario::*kTrainRoles[] = {&Scenario::rollout, &Scenario::tail};
 
 constexpr TaskEntry train_task() {
   return {.task = Task::train,
@@ -29,7 +29,7 @@ constexpr TaskEntry train_task() {
           .demand = nullptr,
           .run = run_train,
           .headline = train_headline,
-          .devices_beside = rollout_devices};
+          .devices_beside = train_devices_beside};
 }
 
 }  // namespace engine

@@ -1,0 +1,134 @@
+// Mixtures that train: how tokens travel to their experts and back, what hides it, and what narrow formats add.
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "engine/evaluate.h"
+#include "tests/support/toys.h"
+#include "tests/support/training_toy.h"
+
+namespace engine {
+namespace {
+
+Scenario mixture_over(std::int64_t devices) {
+  Scenario scenario = toys::training();
+  scenario.model = toys::mixture();
+  scenario.parallel = {.dp = devices, .ep = devices};
+  scenario.train.global_batch = 8 * devices;
+  scenario.train.overlap = false;
+  return scenario;
+}
+
+Metrics figures_of(const Scenario& scenario) {
+  const Outcome outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+  return outcome.metrics;
+}
+
+// Copies that go by themselves are never fewer than tokens that go once to a device.
+TEST(Dispatcher, SingleCopiesNeverTravelFaster) {
+  for (const std::int64_t devices : {2, 8, 16}) {
+    Scenario scenario = mixture_over(devices);
+    const Metrics once = figures_of(scenario);
+    scenario.train.dispatcher = Dispatcher::alltoall;
+    const Metrics copies = figures_of(scenario);
+    EXPECT_GE(copies.expert_exchange_time, once.expert_exchange_time) << devices;
+    EXPECT_GT(copies.iteration_time, once.iteration_time) << devices;
+  }
+}
+
+// Half the bytes there, as many as before on the way back and for gradients: no more than a quarter is saved.
+TEST(Dispatcher, NarrowTokensTravelFasterOneWayOfFour) {
+  Scenario scenario = mixture_over(16);
+  scenario.quant.weights = scenario.quant.activations = Dtype::fp8;
+  const Seconds wide = figures_of(scenario).expert_exchange_time;
+  scenario.train.narrow_dispatch = true;
+  const Seconds narrow = figures_of(scenario).expert_exchange_time;
+  EXPECT_LT(narrow, wide);
+  EXPECT_GT(narrow / wide, 0.75);
+}
+
+TEST(BatchOverlap, HidesWhatAnotherMicroBatchCovers) {
+  for (const Dispatcher dispatcher : {Dispatcher::deepep, Dispatcher::alltoall}) {
+    Scenario scenario = mixture_over(16);
+    scenario.train.dispatcher = dispatcher;
+    const Metrics apart = figures_of(scenario);
+    scenario.train.batch_overlap = true;
+    const Metrics beside = figures_of(scenario);
+    EXPECT_LT(beside.expert_exchange_time, apart.expert_exchange_time);
+    // What is hidden is what the step is shorter by, and no more than all of it but one micro-batch's of eight.
+    EXPECT_NEAR((apart.iteration_time - beside.iteration_time) /
+                    (apart.expert_exchange_time - beside.expert_exchange_time),
+                1, 1e-9);
+    EXPECT_GE(beside.expert_exchange_time / apart.expert_exchange_time, 1.0 / 8);
+  }
+}
+
+TEST(BatchOverlap, OneMicroBatchHasNothingBesideIt) {
+  Scenario scenario = mixture_over(16);
+  scenario.train.global_batch = 16;
+  const Metrics apart = figures_of(scenario);
+  scenario.train.batch_overlap = true;
+  EXPECT_NEAR(figures_of(scenario).iteration_time / apart.iteration_time, 1, 1e-12);
+}
+
+TEST(BatchOverlap, RowsAddUp) {
+  Scenario scenario = mixture_over(16);
+  scenario.train.batch_overlap = true;
+  const Outcome outcome = evaluate(scenario);
+  Seconds sum;
+  for (const KernelRow& row : outcome.kernels) sum += row.work.exposed();
+  EXPECT_NEAR(sum / outcome.metrics.iteration_time, 1, 1e-9);
+}
+
+TEST(BatchOverlap, IsOneOfTwoWaysToHideAnExchange) {
+  Scenario scenario = mixture_over(16);
+  scenario.train.batch_overlap = scenario.train.expert_overlap = true;
+  const Outcome outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.status, Status::infeasible);
+  EXPECT_EQ(outcome.reason,
+            "train.batch_overlap and train.expert_overlap hide the same exchange behind different "
+            "work; choose one");
+}
+
+// Inputs of both products of an expert are cast, and the gradients of both outputs.
+TEST(NarrowExperts, CastWhatTheyMultiply) {
+  Scenario scenario = mixture_over(8);
+  const Seconds wide = figures_of(scenario).cast_time;
+  EXPECT_EQ(wide.value, 0);
+  scenario.quant.weights = scenario.quant.activations = Dtype::fp8;
+  const Outcome outcome = evaluate(scenario);
+  double forward = 0, backward = 0;
+  for (const KernelRow& row : outcome.kernels) {
+    if (row.op == OpName::quantize_experts) forward += row.work.bytes.value;
+    if (row.op == OpName::quantize_gradient) backward += row.work.bytes.value;
+  }
+  EXPECT_GT(forward, 0);
+  EXPECT_GT(
+      backward,
+      forward);  // gradients of gate and up are twice as wide as what they make, and dense ones come on top
+}
+
+// Chunks with other kinds of layers share no kernels' times by mistake: the first one has dense layers besides.
+TEST(NarrowExperts, PointsDoNotShowWhoRanBefore) {
+  Scratch scratch;
+  WorkMeter work;
+  for (const std::int64_t pp : {1, 2, 5}) {
+    for (const bool overlap : {false, true}) {
+      Scenario scenario = mixture_over(8);
+      scenario.parallel.pp = pp;
+      scenario.model.moe.first_dense_layers = 3;
+      scenario.quant.weights = scenario.quant.activations = Dtype::fp8;
+      scenario.train.batch_overlap = overlap;
+      Outcome after;
+      evaluate_into(scenario, {}, after, work, scratch);
+      const Outcome alone = evaluate(scenario);
+      EXPECT_EQ(after.status, Status::ok) << after.reason;
+      EXPECT_EQ(after.metrics.iteration_time, alone.metrics.iteration_time);
+      EXPECT_EQ(after.kernels, alone.kernels);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace engine

@@ -1,0 +1,156 @@
+// Stages of a pipeline on two kinds of devices, and attention's kernels of earlier generations.
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include "engine/evaluate.h"
+#include "tests/support/shipped.h"
+#include "tests/support/toys.h"
+#include "tests/support/training_toy.h"
+
+namespace engine {
+namespace {
+
+Metrics figures_of(const Scenario& scenario) {
+  const Outcome outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+  return outcome.metrics;
+}
+
+// So many stages, the last ones of them in a deployment of their own with the same devices.
+Scenario in_two_pools(std::int64_t stages, std::int64_t last) {
+  Scenario scenario = toys::training();
+  scenario.parallel = {.tp = 2, .pp = stages - last, .dp = 2};
+  if (last == 0) return scenario;
+  scenario.tail.present = true;
+  scenario.tail.deployment = scenario;
+  scenario.tail.deployment.parallel.pp = last;
+  return scenario;
+}
+
+TEST(TailStages, OnEqualDevicesChangeNothing) {
+  for (const Schedule schedule :
+       {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved, Schedule::zero_bubble}) {
+    for (const std::int64_t zero : {0, 1, 3}) {
+      const auto with_tail = [&](std::int64_t last) {
+        Scenario scenario = in_two_pools(4, last);
+        scenario.train.schedule = schedule;
+        if (schedule == Schedule::interleaved) scenario.train.virtual_stages = 2;
+        scenario.train.zero = zero;
+        return evaluate(scenario);
+      };
+      const Outcome whole = with_tail(0);
+      ASSERT_EQ(whole.status, Status::ok) << whole.reason;
+      for (const std::int64_t last : {1, 2, 3}) {
+        const Outcome parted = with_tail(last);
+        EXPECT_EQ(parted.metrics.iteration_time, whole.metrics.iteration_time) << last;
+        EXPECT_EQ(parted.metrics.bubble_time, whole.metrics.bubble_time);
+        EXPECT_EQ(parted.metrics.peak_memory, whole.metrics.peak_memory);
+        EXPECT_EQ(parted.metrics.devices, whole.metrics.devices);
+        EXPECT_EQ(parted.metrics.rent, whole.metrics.rent);
+        EXPECT_EQ(parted.metrics.model_flops_utilization, whole.metrics.model_flops_utilization);
+        EXPECT_EQ(parted.kernels, whole.kernels);
+      }
+    }
+  }
+}
+
+// A stage that takes twice as long sets the pace of all micro-batches.
+TEST(TailStages, TheSlowestSetsThePace) {
+  Scenario scenario = in_two_pools(4, 1);
+  scenario.train.global_batch = 512;
+  const Metrics equal = figures_of(scenario);
+  Device& last = scenario.tail.deployment.device;
+  last.peak.bf16 = last.peak.bf16 / 2;
+  last.memory_bandwidth = last.memory_bandwidth / 2;
+  last.l2_bandwidth = last.l2_bandwidth / 2;
+  last.vector_peak = last.vector_peak / 2;
+  last.launch_latency = last.launch_latency * 2;
+  const Metrics slower = figures_of(scenario);
+  EXPECT_GT(slower.iteration_time / equal.iteration_time, 1.5);
+  EXPECT_LT(slower.iteration_time / equal.iteration_time, 2.1);
+  // Fewer layers for it help.
+  scenario.train.tail_layers = 1;
+  EXPECT_LT(figures_of(scenario).iteration_time, slower.iteration_time);
+}
+
+// The point says of which stage its memory is, and fails where that stage's own devices are too small.
+TEST(TailStages, FitTheirOwnDevices) {
+  Scenario scenario = in_two_pools(4, 2);
+  scenario.tail.deployment.device.memory_capacity = Bytes{5e11};  // half of the others'
+  const Metrics fits = figures_of(scenario);
+  EXPECT_GE(fits.peak_stage, 2);
+  EXPECT_NEAR((fits.memory_used + fits.memory_free).value, 5e11, 1);
+  scenario.tail.deployment.device.memory_capacity = fits.memory_used * 0.99;
+  const Outcome outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.status, Status::infeasible);
+  EXPECT_EQ(outcome.reason_class, ReasonClass::memory);
+  EXPECT_TRUE(outcome.reason.starts_with(fmt::format("stage {:.0f} does not fit", fits.peak_stage)))
+      << outcome.reason;
+}
+
+TEST(TailStages, ShareTheirWorkByTheirOwnTensorParallelism) {
+  Scenario scenario = in_two_pools(4, 2);
+  const Metrics alike = figures_of(scenario);
+  scenario.tail.deployment.parallel.tp = 4;
+  const Metrics wider = figures_of(scenario);
+  EXPECT_EQ(wider.devices, alike.devices * 1.5);
+  EXPECT_LE(wider.iteration_time, alike.iteration_time);
+  EXPECT_NEAR(wider.trained_parameters / alike.trained_parameters, 1, 1e-12);
+}
+
+TEST(TailStages, SayWhatTheyCannotBe) {
+  const auto reason_of = [](auto change) {
+    Scenario scenario = in_two_pools(4, 2);
+    change(scenario);
+    return evaluate(scenario).reason;
+  };
+  EXPECT_EQ(reason_of([](Scenario& s) { s.tail.deployment.parallel.dp = 4; }),
+            "tail.parallel.dp 4 differs from parallel.dp 2: all stages work on the same batch");
+  EXPECT_EQ(reason_of([](Scenario& s) { s.train.tail_layers = 1; }),
+            "train.tail_layers 1 leaves a stage without layers: 2 stages share 9 layers, and 2 of "
+            "the tail share 1");
+  EXPECT_EQ(reason_of([](Scenario& s) {
+              s.train.tail_layers = 4;
+              s.train.schedule = Schedule::interleaved;
+              s.train.virtual_stages = 2;
+            }),
+            "train.tail_layers needs one chunk of layers on each stage, which the interleaved "
+            "schedule does not have");
+}
+
+TEST(AttentionKernels, EarlierOnesTakeLonger) {
+  Scenario scenario = toys::training();
+  scenario.device = toys::shipped("devices", "h100-sxm").device;
+  scenario.device.memory_capacity = Bytes{1e12};
+  scenario.train.sequence = 8192;
+  scenario.model.max_context = 8192;
+  const Metrics best = figures_of(scenario);
+  Seconds before = best.attention_time;
+  for (const AttentionGeneration kernels :
+       {AttentionGeneration::flash_3, AttentionGeneration::flash_2, AttentionGeneration::flash_1}) {
+    scenario.train.attention_kernel = kernels;
+    const Metrics figures = figures_of(scenario);
+    EXPECT_GE(figures.attention_time, before);
+    // Nothing but attention changes.
+    EXPECT_NEAR(((figures.iteration_time - best.iteration_time) -
+                 (figures.attention_time - best.attention_time)) /
+                    best.iteration_time,
+                0, 1e-9);
+    before = figures.attention_time;
+  }
+  EXPECT_GT(before / best.attention_time, 2);
+}
+
+TEST(AttentionKernels, AreRefusedWhereTheirPaceIsNotKnown) {
+  Scenario scenario = toys::training();
+  scenario.device = toys::shipped("devices", "a100-80gb-sxm").device;
+  scenario.train.attention_kernel = AttentionGeneration::flash_3;
+  const Outcome outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.reason_class, ReasonClass::unsupported);
+  EXPECT_EQ(outcome.reason,
+            "train.attention_kernel flash_3: its pace on a100-80gb-sxm is not known; there are "
+            "flash_1 and flash_2 on A100s and flash_1 to flash_3 on H100s and their relatives");
+}
+
+}  // namespace
+}  // namespace engine
