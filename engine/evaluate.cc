@@ -84,8 +84,7 @@ void evaluate_point(const Scenario& scenario, const Resources& resources, WorkMe
   if (auto problem = task.problem(scenario)) return outcome.refuse(std::move(*problem));
   std::optional<Draft> draft;
   if (speculates(scenario)) {
-    if (auto problem =
-            ready_draft(scenario, resources.calibrations, copies, main, draft.emplace())) {
+    if (auto problem = ready_draft(scenario, resources, copies, main, draft.emplace())) {
       return outcome.refuse(std::move(*problem));
     }
   }

@@ -192,12 +192,20 @@ std::vector<LeafUse> replica_uses() {
       {"serving.tiers.disk_latency",
        "there is serving.tiers.disk",
        {above("serving.tiers.disk", 0)}},
+      {"serving.tiers.peer_bandwidth",
+       "there is serving.tiers.peer",
+       {above("serving.tiers.peer", 0)}},
       {"serving.tiers.write",
-       "there is serving.tiers.host or serving.tiers.disk",
-       {above("serving.tiers.host", 0), above("serving.tiers.disk", 0)}},
+       "there is a tier",
+       {above("serving.tiers.peer", 0), above("serving.tiers.host", 0),
+        above("serving.tiers.disk", 0), above("serving.tiers.store", 0)}},
       {"serving.scaling.schedule",
        "serving.scaling.policy is scheduled",
        {is("serving.scaling.policy", {"scheduled"})}}};
+  for (const std::string_view path : {"serving.tiers.store_bandwidth", "serving.tiers.store_link",
+                                      "serving.tiers.store_latency"}) {
+    uses.push_back({path, "there is serving.tiers.store", {above("serving.tiers.store", 0)}});
+  }
   for (const std::string_view path : {"serving.scaling.interval", "serving.scaling.cold_start"}) {
     uses.push_back({path,
                     "serving.scaling.policy is reactive, predictive or scheduled",
@@ -258,7 +266,7 @@ std::vector<LeafUse> unused() {
 }
 
 std::vector<LeafUse> speculation_uses() {
-  const Names methods{"draft_model", "ngram", "heads", "mtp"};
+  const Names methods{"draft_model", "ngram", "heads", "mtp", "self"};
   std::vector<LeafUse> uses{
       of_task("speculation", "task is step, request or serve", {"step", "request", "serve"}),
       {"speculation",
@@ -266,14 +274,31 @@ std::vector<LeafUse> speculation_uses() {
        {is("task", {"request", "serve"}), is("step.phase", {"decode"})}},
       {"speculation.tokens", "speculation.method is not none", {is("speculation.method", methods)}},
       {"speculation.draft_overhead",
-       "speculation.method is draft_model, heads or mtp",
-       {is("speculation.method", {"draft_model", "heads", "mtp"})}},
+       "speculation.method is draft_model, heads, mtp or self",
+       {is("speculation.method", {"draft_model", "heads", "mtp", "self"})}},
+      {"speculation.draft_window",
+       "speculation.method is draft_model, mtp or self",
+       {is("speculation.method", {"draft_model", "mtp", "self"})}},
+      {"speculation.further_candidates",
+       "speculation.tree has candidates",
+       {set("speculation.tree")}},
+      {"speculation.workload",
+       "there is a speculation.acceptance_file",
+       {set("speculation.acceptance_checksum")}},
+      {"speculation.acceptance",
+       "no speculation.acceptance_file takes its place",
+       {zero("speculation.acceptance_checksum")}},
+      of_serving("speculation.dynamic"),
+      of_serving("speculation.draws"),
       {"speculation.lookup_time",
        "speculation.method is ngram",
        {is("speculation.method", {"ngram"})}},
   };
-  for (const std::string_view path : {"speculation.method", "speculation.acceptance",
-                                      "speculation.draft_overhead", "speculation.lookup_time"}) {
+  for (const std::string_view path :
+       {"speculation.method", "speculation.acceptance", "speculation.acceptance_checksum",
+        "speculation.workload", "speculation.tree", "speculation.further_candidates",
+        "speculation.dynamic", "speculation.draws", "speculation.draft_window",
+        "speculation.draft_overhead", "speculation.lookup_time"}) {
     uses.push_back({path, "speculation.tokens is above 0", {above("speculation.tokens", 0)}});
   }
   uses.push_back({"speculation.acceptance",

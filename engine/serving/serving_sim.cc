@@ -53,11 +53,10 @@ void ServingSim::start_pool(std::size_t index) {
   const PoolSetup& from = problem_->pools[index];
   Pool& pool = pools_[index];
   pool.count = std::size_t(from.replicas);
-  pool.table.reset(from.context, problem_->scale,
-                   {.queries = from.pace.queries,
-                    .made = double(from.pace.tokens) / double(from.pace.steps),
-                    .draft = from.draft},
-                   from.clock);
+  pool.table.reset(
+      from.context, problem_->scale,
+      {.queries = from.pace.queries, .made = from.made_in_a_step(), .draft = from.draft},
+      from.clock, from.lengths);
   const ModelShard& shard = from.context.shard;
   const Stage& stage = stages()[stage_of_pool_[index]];
   Replica::Setup setup{.settings = &from.settings,
@@ -68,15 +67,18 @@ void ServingSim::start_pool(std::size_t index) {
                        .lanes = shard.parallel.pp,
                        .kv_blocks = from.kv_blocks,
                        .longest = from.longest,
-                       .window = shard.model->window,
+                       .window = std::max(shard.model->window, from.window),
                        .pace = from.pace,
                        .hands_over = !stage.writes,
                        .tells_first_token = stage.carry.tells_first_token,
-                       .host = from.host,
-                       .disk = from.disk,
+                       .tiers = from.tiers,
+                       .drawn = from.drawn,
                        .audit = problem_->audit,
                        .log = problem_->step_log};
-  if (from.host.blocks + from.disk.blocks > 0) {
+  pool.store.tier.reset(from.tiers[std::size_t(TierName::store)].blocks);
+  pool.store.free = 0;
+  if (pool.store.tier.exists()) setup.store = &pool.store;
+  if (std::ranges::any_of(from.tiers, [](const TierSetup& tier) { return tier.blocks > 0; })) {
     setup.seconds_to_read_a_token = pool.table.prompt_token_seconds();
   }
   if (from.settings.ordering == Ordering::slo || from.settings.admission.shed_late) {

@@ -66,6 +66,7 @@ class ServingSim {
     LeastOf<std::int64_t> weights;
     Scaler scaler;
     Failures failures;
+    SharedStore store;  // of KV caches, where the replicas share one
     std::int64_t routed = 0;
   };
 

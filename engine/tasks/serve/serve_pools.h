@@ -45,7 +45,11 @@ class ServePools {
 
   const TaskPoint& point_;
   StepContext main_context_;
+  void add_draft(const Draft& draft);
+
   std::optional<DraftStep> draft_;
+  std::vector<DraftLength> lengths_;  // where steps pick one
+  Acceptance drawn_{};
   Deployed readers_;
   std::optional<StepContext> reader_context_;
   std::vector<PoolSetup> pools_;  // the main one first

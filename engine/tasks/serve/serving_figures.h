@@ -70,6 +70,8 @@ struct ServingFigures {
   double prefill_kv_peak = kNoValue;
   double host_hit_rate = kNoValue;
   double disk_hit_rate = kNoValue;
+  double peer_hit_rate = kNoValue;
+  double store_hit_rate = kNoValue;
   Seconds kv_load{kNoValue};
   double replicas_mean = kNoValue;
   double replica_starts = kNoValue;
@@ -203,6 +205,12 @@ struct ServingFigures {
     visit("disk_hit_rate", self.disk_hit_rate,
           "task serve with serving.tiers.disk: share of the prompts' tokens that were loaded from "
           "the disk or remote store, over the whole run");
+    visit("peer_hit_rate", self.peer_hit_rate,
+          "task serve with serving.tiers.peer: share of prompt tokens that came from the memory of "
+          "other devices");
+    visit("store_hit_rate", self.store_hit_rate,
+          "task serve with serving.tiers.store: share of prompt tokens that came from the store "
+          "that all replicas share");
     visit("kv_load", self.kv_load,
           "task serve with serving.tiers: time that a request which loads waits for it, mean over "
           "the whole run");
