@@ -57,6 +57,7 @@ struct LeafTable {
 };
 
 const LeafTable& leaf_table();
+inline const Leaf& leaf_at(int number) { return leaf_table().leaves[std::size_t(number)]; }
 
 // Fills in what the spec file of a section leaves to convention.
 void complete_section(Scenario& scenario, const Section& section);

@@ -27,10 +27,6 @@ using engine::Mistake;
 fs::path new_folder(const fs::path& run) { return run / ".compacted"; }
 fs::path mark(const fs::path& run) { return new_folder(run) / ".whole"; }
 
-Mistake mistake(const fs::path& run, std::string what, std::string hint) {
-  return {.where = {.file = run.string()}, .what = std::move(what), .hint = std::move(hint)};
-}
-
 // Old parts that become one.
 using Group = std::vector<const PartRecord*>;
 

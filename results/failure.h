@@ -1,9 +1,12 @@
 // The disk said no: what happened to which file, and what to do about it.
 #pragma once
 
+#include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <utility>
+
+#include "engine/base/result.h"
 
 namespace results {
 
@@ -14,5 +17,11 @@ class Failure : public std::runtime_error {
   explicit Failure(std::string what, std::string hint = "")
       : std::runtime_error(hint.empty() ? what : what + "\n  hint: " + hint) {}
 };
+
+// What is wrong with a file or folder that the user gave, for who reports it without giving up.
+inline engine::Mistake mistake(const std::filesystem::path& where, std::string what,
+                               std::string hint) {
+  return {.where = {.file = where.string()}, .what = std::move(what), .hint = std::move(hint)};
+}
 
 }  // namespace results

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 }
 
 // As for writing: blocks cross threads, and sanitizers know this allocator.
-arrow::MemoryPool* memory() { return arrow::system_memory_pool(); }
+arrow::MemoryPool* reader_memory() { return arrow::system_memory_pool(); }
 
 template <class T>
 T must(arrow::Result<T> result, const fs::path& file) {
@@ -62,10 +62,11 @@ struct ParquetReader::Impl {
                                     std::shared_ptr<arrow::io::RandomAccessFile> source) {
     auto impl = std::make_unique<Impl>();
     impl->file = file;
-    parquet::ReaderProperties properties(memory());
+    parquet::ReaderProperties properties(reader_memory());
     properties.set_page_checksum_verification(true);
     parquet::arrow::FileReaderBuilder builder;
-    const arrow::Status opened = builder.memory_pool(memory())->Open(std::move(source), properties);
+    const arrow::Status opened =
+        builder.memory_pool(reader_memory())->Open(std::move(source), properties);
     if (!opened.ok()) fail(file, opened.ToString());
     builder.properties(coded_texts(*builder.raw_reader()->metadata()->schema()));
     impl->reader = must(builder.Build(), file);
@@ -120,8 +121,8 @@ struct ParquetReader::Impl {
 
 ParquetReader::ParquetReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ParquetReader::ParquetReader(const fs::path& file)
-    : ParquetReader(
-          Impl::open(file, must(arrow::io::ReadableFile::Open(file.string(), memory()), file))) {}
+    : ParquetReader(Impl::open(
+          file, must(arrow::io::ReadableFile::Open(file.string(), reader_memory()), file))) {}
 ParquetReader::ParquetReader(const fs::path& file, std::string bytes)
     : ParquetReader(Impl::open(file, arrow::io::BufferReader::FromString(std::move(bytes)))) {}
 ParquetReader::~ParquetReader() = default;

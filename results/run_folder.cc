@@ -24,10 +24,6 @@ using engine::Mistake;
 // The other tables get their folders with their first rows.
 constexpr Table kAlwaysThere[] = {Table::points, table_named("kernels")};
 
-Mistake mistake(const fs::path& folder, std::string what, std::string hint) {
-  return {.where = {.file = folder.string()}, .what = std::move(what), .hint = std::move(hint)};
-}
-
 // The first lines in which two texts differ.
 std::string first_difference(const std::string& before, const std::string& now) {
   const auto line_at = [](const std::string& text, std::size_t& at) {

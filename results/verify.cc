@@ -20,10 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 using engine::Mistake;
 
-Mistake mistake(const fs::path& run, std::string what, std::string hint) {
-  return {.where = {.file = run.string()}, .what = std::move(what), .hint = std::move(hint)};
-}
-
 class Verification {
  public:
   explicit Verification(const fs::path& run) : run_(run), manifests_(inspect_run(run)) {}

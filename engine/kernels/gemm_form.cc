@@ -10,11 +10,11 @@ namespace {
 
 // Output tiles, by rows and columns. Taking the best of a fixed list, each of which grows with m, n and
 // k, keeps the time growing with them.
-struct Tile {
+struct FormTile {
   double rows;
   double columns;
 };
-constexpr std::array<Tile, 8> kTiles{
+constexpr std::array<FormTile, 8> kFormTiles{
     {{256, 128}, {128, 256}, {192, 128}, {128, 192}, {128, 128}, {64, 128}, {64, 64}, {32, 64}}};
 constexpr double kInner = 64;      // of one step over k
 constexpr double kLeastSplit = 4;  // steps that a part of a split k has at least
@@ -54,7 +54,7 @@ FormTime gemm_form(const GemmShape& shape, const DeviceRates& device, const Gemm
   const double joining = fit.split_joining * cycle;
   const double per_part = output * 4 / (load_rate * device.processors);
   Choice best;
-  for (const Tile& tile : kTiles) {
+  for (const FormTile& tile : kFormTiles) {
     const double area = tile.rows * tile.columns;
     const double blocks = shape.groups * whole_up(shape.m / tile.rows) *
                           whole_up(shape.n / tile.columns) / device.processors;

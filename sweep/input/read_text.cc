@@ -81,7 +81,7 @@ engine::Result<std::string> read_spec_text(const fs::path& file, const InputLimi
   return checked_text(std::move(text), file);
 }
 
-engine::Result<std::string> read_table_text(const fs::path& file, const InputLimits& limits) {
+engine::Result<std::string> read_table_bytes(const fs::path& file, const InputLimits& limits) {
   if (auto mistake = not_a_file(file)) return std::move(*mistake);
   const Location where{file.string(), 0, 0};
   const Gzip source(gzopen(file.c_str(), "rb"));  // plain files too
@@ -102,7 +102,12 @@ engine::Result<std::string> read_table_text(const fs::path& file, const InputLim
         "the file is damaged or cut off after " + std::to_string(text.size()) + " bytes of text",
         "fetch the file again"};
   }
-  return checked_text(std::move(text), file);
+  return text;
+}
+
+engine::Result<std::string> read_table_text(const fs::path& file, const InputLimits& limits) {
+  auto text = read_table_bytes(file, limits);
+  return text ? checked_text(std::move(*text), file) : text;
 }
 
 }  // namespace sweep

@@ -13,7 +13,11 @@ namespace sweep {
 engine::Result<std::string> read_spec_text(const std::filesystem::path& file,
                                            const InputLimits& limits = input_limits());
 
-// A file that programs write, plain or gzipped: a trace, a table.
+// A file that programs write, plain or gzipped, whatever bytes are in it.
+engine::Result<std::string> read_table_bytes(const std::filesystem::path& file,
+                                             const InputLimits& limits = input_limits());
+
+// A text that programs write, plain or gzipped: a trace, a table.
 engine::Result<std::string> read_table_text(const std::filesystem::path& file,
                                             const InputLimits& limits = input_limits());
 

@@ -15,7 +15,6 @@ namespace sweep {
 namespace {
 
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Enough digits for muParser to read the very same double.
 std::string exact(double value) {

@@ -75,8 +75,6 @@ std::optional<KnownUnit> match(std::string_view text, const Stem& stem,
   return std::nullopt;
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);

@@ -30,6 +30,8 @@ std::optional<ParsedQuantity> parse_quantity(std::string_view text);
 
 // Whether it is written as a number: digits with optional '_' between them, fraction and exponent.
 bool is_digits(std::string_view text);
+// One of 0 to 9, whatever the locale counts as a digit.
+inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 // Such a number, if a double can hold it.
 std::optional<double> parse_number(std::string_view text);
 // A whole number: digits with optional '_', or one with an exponent that leaves it whole ("1e6").

@@ -13,11 +13,7 @@ namespace sweep {
 using engine::Leaf;
 using engine::Location;
 
-namespace {
-
-const Leaf& leaf_at(int number) { return engine::leaf_table().leaves[std::size_t(number)]; }
-
-}  // namespace
+namespace {}  // namespace
 
 std::vector<int> SpaceReader::read_requirements(const Node& node, bool everywhere) {
   std::vector<int> numbers;
@@ -68,9 +64,9 @@ void SpaceReader::read_derivations(const Node& node) {
   for (const NodeEntry& entry : node.entries) {
     const Target target = find_target(entry.key, reading_);
     if (target.section != nullptr) {
-      reading_.mistake(
-          entry.key.where, "derive: '" + entry.key.text + "' has many fields",
-          "derive one of them, as in '" + leaf_at(int(target.section->first_leaf)).path + "'");
+      reading_.mistake(entry.key.where, "derive: '" + entry.key.text + "' has many fields",
+                       "derive one of them, as in '" +
+                           engine::leaf_at(int(target.section->first_leaf)).path + "'");
     }
     if (target.leaf == nullptr) continue;
     const auto axis = taken_.find(entry.key.text);
@@ -109,9 +105,9 @@ void SpaceReader::check_order() {
       for (std::size_t later = i + 1; later < parts_.derivations.size(); ++later) {
         if (parts_.derivations[later].leaf != leaf) continue;
         reading_.mistake(derived_[i].second,
-                         "derive: '" + leaf_at(derived_[i].first).path + "' uses '" +
-                             leaf_at(leaf).path + "', which is derived after it",
-                         "list '" + leaf_at(leaf).path + "' first");
+                         "derive: '" + engine::leaf_at(derived_[i].first).path + "' uses '" +
+                             engine::leaf_at(leaf).path + "', which is derived after it",
+                         "list '" + engine::leaf_at(leaf).path + "' first");
       }
     }
   }
@@ -133,9 +129,9 @@ void SpaceReader::check_order() {
       for (const int leaf : parts_.formulas[std::size_t(formula)].leaves) {
         for (const auto& [derived, derived_at] : derived_) {
           if (derived != leaf) continue;
-          reading_.mistake(where,
-                           "when: '" + leaf_at(leaf).path + "' is derived, and axes come first",
-                           "use the names it is derived from");
+          reading_.mistake(
+              where, "when: '" + engine::leaf_at(leaf).path + "' is derived, and axes come first",
+              "use the names it is derived from");
         }
         for (std::size_t later = i; later < noted_.size(); ++later) {
           if (noted_[later].conditions.empty() || !meet(noted_[i].trail, noted_[later].trail) ||

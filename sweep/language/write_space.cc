@@ -14,8 +14,6 @@ namespace {
 using engine::Leaf;
 using engine::Section;
 
-const Leaf& leaf_at(int number) { return engine::leaf_table().leaves[std::size_t(number)]; }
-
 std::string indented(const std::string& text, std::size_t by) {
   std::string result;
   for (std::size_t at = 0; at < text.size();) {
@@ -46,7 +44,7 @@ class SpaceWriter {
     }
     if (!parts_.derivations.empty()) text_ += "derive:\n";
     for (const Derivation& derivation : parts_.derivations) {
-      line(2, leaf_at(derivation.leaf).path + ": " + formula(derivation.formula));
+      line(2, engine::leaf_at(derivation.leaf).path + ": " + formula(derivation.formula));
     }
     std::vector<int> everywhere;
     for (std::size_t i = 0; i < parts_.requirements.size(); ++i) {
@@ -67,11 +65,11 @@ class SpaceWriter {
     engine::each_role(parts_.base, [&](std::string_view name, const engine::Role& role) {
       const int presence = role_of(name);
       const bool said = std::ranges::any_of(parts_.stated_of_roles, [&](const Edit& edit) {
-        return leaf_at(edit.leaf).presence == presence;
+        return engine::leaf_at(edit.leaf).presence == presence;
       });
-      if (role.present || said) add(leaf_at(presence), role.present);
+      if (role.present || said) add(engine::leaf_at(presence), role.present);
     });
-    for (const Edit& edit : parts_.stated_of_roles) add(leaf_at(edit.leaf), edit.value);
+    for (const Edit& edit : parts_.stated_of_roles) add(engine::leaf_at(edit.leaf), edit.value);
     return text;
   }
 
@@ -97,7 +95,7 @@ class SpaceWriter {
     const int section_number = engine::leaf_table().find_section(axis.path);
     if (section_number < 0) {
       const Edit& edit = axis.edits[setting.first_edit];
-      return yaml_scalar(value_text(leaf_at(edit.leaf), edit.value));
+      return yaml_scalar(value_text(engine::leaf_at(edit.leaf), edit.value));
     }
     const Section& section = engine::leaf_table().sections[std::size_t(section_number)];
     // Every leaf is set: say so with `from`, which starts from the defaults, and leave those out.
@@ -106,7 +104,7 @@ class SpaceWriter {
     const engine::Scenario defaults;
     std::string fields;
     for (std::uint32_t i = setting.first_edit; i < setting.last_edit; ++i) {
-      const Leaf& leaf = leaf_at(axis.edits[i].leaf);
+      const Leaf& leaf = engine::leaf_at(axis.edits[i].leaf);
       if (whole && axis.edits[i].value == engine::get_leaf(defaults, leaf)) continue;
       fields += (fields.empty() ? "" : ", ") + leaf.path.substr(axis.path.size() + 1) + ": " +
                 yaml_scalar(value_text(leaf, axis.edits[i].value));
@@ -235,7 +233,7 @@ class SpaceWriter {
   }
 
   static std::string interval(const Interval& interval) {
-    const Leaf& leaf = leaf_at(interval.leaf);
+    const Leaf& leaf = engine::leaf_at(interval.leaf);
     const auto end = [&](double value) {
       return leaf.kind == engine::LeafKind::integer ? std::to_string(std::int64_t(value))
                                                     : yaml_scalar(value_text(leaf, value));

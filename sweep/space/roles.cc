@@ -9,8 +9,6 @@
 namespace sweep {
 namespace {
 
-const engine::Leaf& leaf_at(int number) { return engine::leaf_table().leaves[std::size_t(number)]; }
-
 bool is_stated(const SpaceParts& parts, int leaf) {
   return std::ranges::find(parts.stated_of_roles, leaf, &Edit::leaf) != parts.stated_of_roles.end();
 }
@@ -19,14 +17,14 @@ bool is_stated(const SpaceParts& parts, int leaf) {
 // whose counterparts in the main deployment do.
 void add_varied(const SpaceParts& parts, int presence, std::set<int>& varied) {
   const auto in_role = [presence](const Axis& axis) { return axis.role == presence; };
-  const bool always = engine::leaf_integer(parts.base, leaf_at(presence)) != 0;
+  const bool always = engine::leaf_integer(parts.base, engine::leaf_at(presence)) != 0;
   const bool comes_and_goes =
       varied.contains(presence) || (!always && std::ranges::any_of(parts.axes, in_role));
   if (comes_and_goes) varied.insert(presence);
   const std::vector<engine::Leaf>& leaves = engine::leaf_table().leaves;
   for (int i = 0; i < int(leaves.size()); ++i) {
-    if (leaf_at(i).presence != presence) continue;
-    const bool follows = varied.contains(leaf_at(i).of_main) && !is_stated(parts, i);
+    if (engine::leaf_at(i).presence != presence) continue;
+    const bool follows = varied.contains(engine::leaf_at(i).of_main) && !is_stated(parts, i);
     if (comes_and_goes || follows) varied.insert(i);
   }
 }

@@ -42,7 +42,7 @@ class Packages(unittest.TestCase):
         """Runs in the tree, as a user without rights, in the folder of this test."""
         words = [f"/{pathlib.Path(word).relative_to(TREE)}" if str(word).startswith(str(TREE)) else str(word) for word in command]
         enter = ["unshare", "--mount", "--pid", "--fork", f"--root={TREE}", "--mount-proc", f"--setgid={user}", f"--setuid={user}", f"--wd=/tmp/{self.home.name}"]
-        return called(*enter, *words, env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"})
+        return called(*enter, *words, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"})
 
     def sweep_with(self, program, out):
         first = program.parents[1] / "share/llmsweep/specs/sweeps/first_sweep.yaml"
@@ -57,8 +57,9 @@ class Packages(unittest.TestCase):
             self.assertEqual(called("tar", "-xzf", self.tarball, "-C", place, "--strip-components=1").returncode, 0)
             self.sweep_with(place / "bin/llmsweep", f"rows of {name}")
         self.assertFalse((TREE / "usr/bin/cc").exists(), "the tree has a compiler: the test shows nothing")
-        finished = self.inside(self.home / "here/bin/llmsweep", "finish", self.home / "rows of here")
-        self.assertEqual(finished.returncode, 0, finished.stderr)
+        for words in (["finish", self.home / "rows of here"], ["report", self.home / "rows of here", "-o", self.home / "page.html"]):
+            done = self.inside(self.home / "here/bin/llmsweep", *words)
+            self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_only_the_c_library_is_the_machines_own(self):
         place = self.home / "libraries"

@@ -10,6 +10,7 @@
 #include "results/run_folder.h"
 #include "results/text_table.h"
 #include "tools/cli/cli.h"
+#include "tools/import/chakra_trace.h"
 #include "tools/import/profiler_trace.h"
 #include "tools/import/vllm_result.h"
 #include "tools/terminal/terminal.h"
@@ -123,34 +124,43 @@ int import_vllm(const VllmArguments& arguments) {
   }
 }
 
-int import_profile(const std::string& trace, const std::string& file) {
+using ReadTrace = engine::Result<TracedKernels> (*)(const std::filesystem::path&);
+
+void say_what_is_missing(const TracedKernels& traced) {
+  std::string names;
+  for (std::size_t i = 0; i < std::min<std::size_t>(5, traced.left_out.size()); ++i) {
+    names += fmt::format("{}{} ({:.0f}%)", i == 0 ? "" : ", ", traced.left_out[i].first,
+                         100 * traced.left_out[i].second / traced.seconds);
+  }
+  if (!names.empty())
+    print(stderr, "note: left out, since their shapes are not known: {}\n", names);
+  if (traced.timeless > 0)
+    print(stderr, "note: calls left out, since they took no time by the trace's clock: {}\n",
+          grouped(traced.timeless));
+}
+
+int import_trace(ReadTrace read, const std::string& trace, const std::string& file) {
   if (!file.ends_with(".csv") && !file.ends_with(".csv.gz") && !file.ends_with(".parquet")) {
     print(stderr,
           "error: --output: '{}' is no table\n  hint: end it with .csv, .csv.gz or .parquet\n",
           file);
     return kMistake;
   }
-  const auto profiled = read_profiler_trace(trace);
-  if (!profiled) {
-    print(stderr, "{}", engine::to_text(profiled.mistakes()));
+  const auto traced = read(trace);
+  if (!traced) {
+    print(stderr, "{}", engine::to_text(traced.mistakes()));
     return kMistake;
   }
   try {
-    results::write_table(file, profiled->table);
+    results::write_table(file, traced->table);
   } catch (const results::Failure& failure) {
     print(stderr, "error: {}\n", failure.what());
     return kFailure;
   }
-  print("{}: {} rows from {} of {} kernels, {:.0f}% of their time\n", file, profiled->table.rows(),
-        grouped(profiled->taken), grouped(profiled->kernels),
-        100 * profiled->taken_seconds / profiled->seconds);
-  std::string names;
-  for (std::size_t i = 0; i < std::min<std::size_t>(5, profiled->left_out.size()); ++i) {
-    names += fmt::format("{}{} ({:.0f}%)", i == 0 ? "" : ", ", profiled->left_out[i].first,
-                         100 * profiled->left_out[i].second / profiled->seconds);
-  }
-  if (!names.empty())
-    print(stderr, "note: left out, since their shapes are not known: {}\n", names);
+  print("{}: {} rows from {} of {} kernels, {:.0f}% of their time\n", file, traced->table.rows(),
+        grouped(traced->taken), grouped(traced->kernels),
+        100 * traced->taken_seconds / traced->seconds);
+  say_what_is_missing(*traced);
   print("look at it: llmsweep kernels {}\n", file);
   return kOk;
 }
@@ -181,26 +191,46 @@ void add_vllm(CLI::App& import, int& exit_code) {
   verb->callback([arguments, &exit_code] { exit_code = import_vllm(*arguments); });
 }
 
-void add_profile(CLI::App& import, int& exit_code) {
+// What a verb that makes a kernel table of a trace says, and who reads the trace.
+struct TraceVerb {
+  const char* name;
+  const char* summary;
+  const char* footer;
+  const char* file;
+  ReadTrace read;
+};
+
+constexpr TraceVerb kTraceVerbs[] = {
+    {"profile", "A trace of the PyTorch profiler as a kernel table",
+     "Products and attention whose shapes the trace has (record_shapes=True): one row for each "
+     "shape and kernel, with the\n"
+     "median of its times, in the columns that 'llmsweep kernels' and 'llmsweep calibrate' read.\n"
+     "  llmsweep import profile trace.json.gz -o h200.csv",
+     "Chrome trace, .json or .json.gz", read_profiler_trace},
+    {"chakra", "A Chakra execution trace as a kernel table",
+     "Of a trace that chakra_trace_link and chakra_converter made of host and device traces of "
+     "PyTorch: the same rows as\n"
+     "'llmsweep import profile' makes of the profiler's trace. Chakra counts whole microseconds, "
+     "so short kernels come out\n"
+     "up to one too short; where there is a profiler's trace, import that.\n"
+     "  llmsweep import chakra rank0.et -o h200.csv",
+     "execution trace, .et or .et.gz", read_chakra_trace},
+};
+
+void add_trace(CLI::App& import, const TraceVerb& trace, int& exit_code) {
   struct Arguments {
     std::string trace;
     std::string file = "kernels.csv";
   };
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* verb =
-      import.add_subcommand("profile", "A trace of the PyTorch profiler as a kernel table");
-  verb->footer(
-      "Products and attention whose shapes the trace has (record_shapes=True): one row for each "
-      "shape and kernel, with the\n"
-      "median of its times, in the columns that 'llmsweep kernels' and 'llmsweep calibrate' read.\n"
-      "  llmsweep import profile trace.json.gz -o h200.csv");
-  verb->add_option("trace", arguments->trace, "Chrome trace, .json or .json.gz")
-      ->required()
-      ->type_name("FILE");
+  CLI::App* verb = import.add_subcommand(trace.name, trace.summary);
+  verb->footer(trace.footer);
+  verb->add_option("trace", arguments->trace, trace.file)->required()->type_name("FILE");
   verb->add_option("-o,--output", arguments->file, "table to write (default: kernels.csv)")
       ->type_name("FILE");
-  verb->callback(
-      [arguments, &exit_code] { exit_code = import_profile(arguments->trace, arguments->file); });
+  verb->callback([arguments, read = trace.read, &exit_code] {
+    exit_code = import_trace(read, arguments->trace, arguments->file);
+  });
 }
 
 }  // namespace
@@ -210,7 +240,7 @@ void add_import(CLI::App& app, int& exit_code) {
       app.add_subcommand("import", "What others measured, to compare with or to calibrate on");
   verb->require_subcommand(1);
   add_vllm(*verb, exit_code);
-  add_profile(*verb, exit_code);
+  for (const TraceVerb& trace : kTraceVerbs) add_trace(*verb, trace, exit_code);
 }
 
 }  // namespace tools

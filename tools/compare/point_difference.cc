@@ -69,7 +69,7 @@ class DifferenceTable {
 };
 
 std::string cell(double value) { return std::isnan(value) ? "" : fmt::format("{:.6g}", value); }
-std::string percent(double share) {
+std::string exact_percent(double share) {
   return std::isfinite(share) ? fmt::format("{:.4g}", 100 * share) : "";
 }
 
@@ -84,7 +84,7 @@ std::string figures_text(const engine::Outcome& one, const engine::Outcome& othe
     const results::Metric& metric = results::metric_table()[i];
     table.add({metric.column, cell(before[i] * metric.unit.per_base),
                cell(after[i] * metric.unit.per_base),
-               percent(relative_change(before[i], after[i]))});
+               exact_percent(relative_change(before[i], after[i]))});
   }
   return table.text();
 }
@@ -102,10 +102,10 @@ std::string time_text(const TimeParts& one, const TimeParts& other, const std::s
   for (const auto& [part, seconds] : order) {
     const bool waits = part == "queue" || part == "rest";
     table.add({part, waits ? "waiting" : std::string(kind_of_family(part)), cell(seconds.first),
-               cell(seconds.second), percent((seconds.second - seconds.first) / one.total)});
+               cell(seconds.second), exact_percent((seconds.second - seconds.first) / one.total)});
   }
   table.add({"all", "", cell(one.total), cell(other.total),
-             percent(relative_change(one.total, other.total))});
+             exact_percent(relative_change(one.total, other.total))});
   return table.text();
 }
 

@@ -129,7 +129,8 @@ need_package() {
   release=$(. /etc/os-release && echo "${VERSION_CODENAME:-stable}")
   say "making a Debian tree to try packages in"
   rm -rf "$deps/debian.new"
-  logged debootstrap debootstrap --variant=minbase "$release" "$deps/debian.new" && mv "$deps/debian.new" "$deps/debian"
+  # Under a minute where packages can be had; elsewhere it would go on asking for them.
+  logged debootstrap timeout 300 debootstrap --variant=minbase "$release" "$deps/debian.new" && mv "$deps/debian.new" "$deps/debian"
 }
 
 # need_extra NAME: where it cannot be had, the tests that need it say so and are skipped.

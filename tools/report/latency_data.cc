@@ -19,7 +19,7 @@ constexpr std::size_t kQuantiles = 101;
 constexpr std::array<std::string_view, 3> kLatencies = {"time to first token",
                                                         "time per output token", "end to end"};
 // Their curves take a kilobyte a point.
-constexpr std::size_t kMostPoints = 5000;
+constexpr std::size_t kMostLatencies = 5000;
 
 struct RequestColumns {
   std::vector<double> arrival, first, finish, outputs, measured;
@@ -73,7 +73,7 @@ json latency_data(const RunRows& points, const PageRows& rows, Blobs& blobs) {
 
   std::vector<std::uint32_t> with_curves;
   std::vector<double> curves, values;
-  for (std::size_t begin = 0; begin < order.size() && with_curves.size() < kMostPoints;) {
+  for (std::size_t begin = 0; begin < order.size() && with_curves.size() < kMostLatencies;) {
     const std::uint32_t row = details->page_row[order[begin]];
     std::size_t end = begin;
     while (end < order.size() && details->page_row[order[end]] == row) ++end;

@@ -15,7 +15,7 @@ using nlohmann::json;
 
 // More moments than a chart has pixels are not seen.
 constexpr std::size_t kMostMoments = 500;
-constexpr std::size_t kMostPoints = 1000;
+constexpr std::size_t kMostTimelines = 1000;
 
 // What the replicas add up to; the use of the cache is their mean.
 struct Curve {
@@ -76,7 +76,7 @@ json timeline_data(const RunRows& points, const PageRows& rows, Blobs& blobs) {
 
   std::vector<std::uint32_t> with_curves, ends;
   Timeline all;
-  for (std::size_t begin = 0; begin < order.size() && with_curves.size() < kMostPoints;) {
+  for (std::size_t begin = 0; begin < order.size() && with_curves.size() < kMostTimelines;) {
     const std::uint32_t row = details->page_row[order[begin]];
     std::size_t end = begin;
     while (end < order.size() && details->page_row[order[end]] == row) ++end;

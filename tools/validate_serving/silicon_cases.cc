@@ -22,7 +22,7 @@ struct ModelName {
   std::string_view path;  // as the table has it
   std::string_view name;  // in our library
 };
-constexpr std::array<ModelName, 8> kModels = {{
+constexpr std::array<ModelName, 8> kModelPaths = {{
     {"Qwen/Qwen3-32B", "qwen3-32b"},
     {"Qwen/Qwen3-235B-A22B-FP8", "qwen3-235b-a22b"},
     {"meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b"},
@@ -149,8 +149,8 @@ engine::Result<engine::Scenario> scenario_of(const TableRow& row, const engine::
                                      : waits             ? "vllm-v1-synchronous"
                                                          : "vllm-v1";
   const std::string_view engine_name = waits ? "vllm-v1-2025" : host_name;
-  const auto model = std::ranges::find(kModels, row.text("model_path"), &ModelName::path);
-  if (model == kModels.end()) {
+  const auto model = std::ranges::find(kModelPaths, row.text("model_path"), &ModelName::path);
+  if (model == kModelPaths.end()) {
     return engine::Mistake{{}, fmt::format("unknown model '{}'", row.text("model_path")), ""};
   }
   const engine::Scenario* device = specs.find("devices", "h100-sxm");

@@ -64,6 +64,46 @@ TRACE = {"schemaVersion": 1, "traceEvents": [
 ]}
 
 
+def varint(value):
+    """Seven bits a byte, the lowest first."""
+    return bytes([value]) if value < 128 else bytes([value & 127 | 128]) + varint(value >> 7)
+
+
+def field(number, value):
+    """A field of a message of Protocol Buffers: a number, or a text or message with its length."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    content = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+def chakra_node(number, name, parent, microseconds, dims, types, on_device):
+    """A node as chakra_converter writes it: kind COMP_NODE, its parent, its time, its arguments and some attributes."""
+    inputs = field(1, "[]") + field(2, str(dims)) + field(3, str(types))
+    attributes = field(10, field(1, "rf_id") + field(9, number)) + field(10, field(1, "is_cpu_op") + field(27, int(not on_device)))
+    parents = field(4, varint(parent)) if parent else b""
+    return field(1, number) + field(2, name) + field(3, 4) + parents + field(7, microseconds) + field(8, inputs) + attributes
+
+
+def chakra(nodes, metadata=field(1, "0.0.4")):
+    return b"".join(varint(len(message)) + message for message in (metadata, *nodes))
+
+
+def chakra_of(events):
+    """The same calls and kernels as a profiler's trace has them."""
+    nodes = []
+    for event in events:
+        if event["ph"] != "X":
+            continue
+        number = event["args"]["External id"]
+        if event["cat"] == "kernel":
+            nodes.append(chakra_node(1000 + len(nodes), event["name"], number, int(event["dur"]), [], [], True))
+        else:
+            types = [f"Tensor({kind})" for kind in event["args"]["Input type"]]
+            nodes.append(chakra_node(number, event["name"], 0, 1, event["args"]["Input Dims"], types, False))
+    return nodes
+
+
 class Import(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -171,6 +211,66 @@ class Import(unittest.TestCase):
             self.assertFalse((self.home / "bad.csv").exists())
         self.assertEqual(llmsweep("import", "profile", self.home / "nowhere.json").returncode, 2)
         self.assertEqual(llmsweep("import", "profile", self.write("ok.json", TRACE), "-o", self.home / "x.txt").returncode, 2)
+
+    def table(self, kind, trace):
+        done = llmsweep("import", kind, trace, "-o", self.home / "table.csv")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(self.home / "table.csv", newline="") as file:
+            return list(csv.DictReader(file)), done
+
+    def test_a_chakra_trace_gives_the_rows_of_the_profile_it_was_made_of(self):
+        profiled, _ = self.table("profile", self.write("trace.json", TRACE))
+        trace = chakra(chakra_of(TRACE["traceEvents"]))
+        for name, content in (("rank0.et", trace), ("rank0.et.gz", gzip.compress(trace))):
+            (self.home / name).write_bytes(content)
+            rows, done = self.table("chakra", self.home / name)
+            self.assertIn("aten::mul", done.stderr)
+            for row, expected in zip(rows, profiled, strict=True):
+                self.assertEqual(row["impl"], expected["impl"].replace("pytorch_profiler", "chakra"))
+                self.assertEqual({**row, "impl": ""}, {**expected, "impl": ""})
+
+    def test_calls_shorter_than_the_clock_have_no_row(self):
+        nodes = chakra_of(TRACE["traceEvents"])
+        nodes += [chakra_node(50, "aten::mm", 0, 1, [[2, 3], [3, 4]], ["Tensor(float)"] * 2, False), chakra_node(51, "tiny", 50, 0, [], [], True)]
+        (self.home / "short.et").write_bytes(chakra(nodes))
+        rows, done = self.table("chakra", self.home / "short.et")
+        self.assertNotIn("fp32", [row["dtype"] for row in rows])
+        self.assertIn("no time by the trace's clock: 1", done.stderr)
+
+    def test_damaged_chakra_traces_are_told(self):
+        nodes = chakra_of(TRACE["traceEvents"])
+        whole = chakra(nodes)
+        host_only = chakra([chakra_node(1, "aten::mm", 0, 5, [[1, 2], [2, 3]], ["Tensor(float)"] * 2, False)])
+        no_shapes = chakra([chakra_node(1, "aten::mm", 0, 5, "?", "?", False), chakra_node(2, "gemm", 1, 5, [], [], True)])
+        last = len(whole) - len(nodes[-1]) - 1
+        for content, words in ((whole[:-3], f"message {len(nodes)} at byte {last} of {len(whole) - 3}"), (b"\xff" * 40, "message 0 at byte 0"), (b"", "no kernels"),
+                               (host_only, "chakra_trace_link"), (no_shapes, "whose shape is known"), (json.dumps(TRACE).encode(), "no Chakra execution trace")):
+            (self.home / "bad.et").write_bytes(content)
+            done = llmsweep("import", "chakra", self.home / "bad.et", "-o", self.home / "bad.csv")
+            self.assertEqual(done.returncode, 2, words)
+            self.assertIn(words, done.stderr)
+            self.assertFalse((self.home / "bad.csv").exists())
+
+    def test_the_test_writes_messages_as_their_library_does(self):
+        try:
+            from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+        except ImportError:
+            self.skipTest("there is no protobuf: tools/test --with cluster brings it")
+        kinds = descriptor_pb2.FieldDescriptorProto
+        file = descriptor_pb2.FileDescriptorProto(name="node.proto", package="p", syntax="proto3")
+        inner = file.message_type.add(name="Inputs")
+        outer = file.message_type.add(name="Node")
+        for message, name, number, kind, many in ((inner, "values", 1, kinds.TYPE_STRING, False), (inner, "shapes", 2, kinds.TYPE_STRING, False), (inner, "types", 3, kinds.TYPE_STRING, False),
+                                                  (outer, "id", 1, kinds.TYPE_UINT64, False), (outer, "name", 2, kinds.TYPE_STRING, False), (outer, "type", 3, kinds.TYPE_UINT64, False),
+                                                  (outer, "ctrl_deps", 4, kinds.TYPE_UINT64, True), (outer, "duration_micros", 7, kinds.TYPE_UINT64, False)):
+            message.field.add(name=name, number=number, type=kind, label=kinds.LABEL_REPEATED if many else kinds.LABEL_OPTIONAL)
+        outer.field.add(name="inputs", number=8, type=kinds.TYPE_MESSAGE, type_name=".p.Inputs", label=kinds.LABEL_OPTIONAL)
+        pool = descriptor_pool.DescriptorPool()
+        pool.Add(file)
+        make = message_factory.GetMessageClass(pool.FindMessageTypeByName("p.Node"))
+        node = make(id=300, name="gemm", type=4, ctrl_deps=[70000], duration_micros=12, inputs={"values": "[]", "shapes": "[[1, 2]]", "types": "['Int']"})
+        ours = chakra_node(300, "gemm", 70000, 12, [[1, 2]], ["Int"], True)
+        self.assertTrue(ours.startswith(node.SerializeToString()))
 
 
 if __name__ == "__main__":

@@ -6,13 +6,12 @@
 
 #include "engine/kernels/kernel_time.h"
 #include "engine/kernels/own_slot.h"
+#include "tools/calibrate/fit/folds.h"
 #include "tools/calibrate/fit/tree_fit.h"
 #include "tools/calibrate/tables/predict.h"
 
 namespace tools {
 namespace {
-
-constexpr std::size_t kFolds = 5;
 
 // Times of engines repeat to a few percent, and relatives are not quite alike: slower learning from
 // fuller leaves than where one device's own sweep is to be met exactly. Kernels of decode attention
@@ -49,18 +48,12 @@ std::vector<double> fixed_part(const engine::Coordinates& shape, engine::Feature
   return {shape.value.begin() + std::ptrdiff_t(first), shape.value.begin() + std::ptrdiff_t(last)};
 }
 
-// Which fifth each sample belongs to; calls of one model's shape are together.
+// Calls of one model's shape are together.
 std::vector<std::size_t> folds_of(const std::vector<engine::MeasuredPoint>& points,
                                   engine::Features features) {
-  std::map<std::vector<double>, std::size_t> numbers;
-  for (const auto& point : points) numbers.emplace(fixed_part(point.shape, features), 0);
-  std::size_t next = 0;
-  for (auto& [shape, number] : numbers) number = next++ % kFolds;
-  std::vector<std::size_t> folds;
-  for (const auto& point : points) {
-    folds.push_back(numbers.at(fixed_part(point.shape, features)));
-  }
-  return folds;
+  std::vector<std::vector<double>> shapes;
+  for (const auto& point : points) shapes.push_back(fixed_part(point.shape, features));
+  return folds_by_shape(shapes);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "engine/kernels/kernel_time.h"
 #include "engine/kernels/own_slot.h"
 #include "tools/calibrate/fit/fit_section.h"
+#include "tools/calibrate/fit/folds.h"
 #include "tools/calibrate/fit/in_parallel.h"
 #include "tools/calibrate/fit/tree_fit.h"
 #include "tools/calibrate/tables/predict.h"
@@ -23,11 +24,10 @@
 namespace tools {
 namespace {
 
-constexpr std::size_t kFolds = 5;
 constexpr std::uint64_t kFoldSeed = 20;
 
 // Calls of one section, with what they are grouped by in the split by unseen shapes.
-struct Section {
+struct CallGroup {
   std::string name;
   std::vector<Sample> samples;
   std::vector<std::vector<double>> shapes;
@@ -143,7 +143,7 @@ void fit_to(engine::Calibration& calibration, const std::string& section,
 
 // Predictions of samples by a fit that has not seen them; fold[i] says with which others sample i is left
 // out. A quick check leaves out the first fold only and takes the form of `start` as fitted to all.
-std::vector<Scored> held_out(const engine::Calibration& start, const Section& section,
+std::vector<Scored> held_out(const engine::Calibration& start, const CallGroup& section,
                              std::vector<std::size_t> fold, Checks checks) {
   const bool quick = checks == Checks::quick;
   std::vector<Scored> scored(section.samples.size());
@@ -196,19 +196,9 @@ std::size_t random_fold(std::size_t number) {
   return std::size_t(engine::random_bits(kFoldSeed, engine::Stream::sampling, number) % kFolds);
 }
 
-std::vector<std::size_t> random_folds(const Section& section) {
+std::vector<std::size_t> random_folds(const CallGroup& section) {
   std::vector<std::size_t> fold(section.samples.size());
   for (std::size_t i = 0; i < fold.size(); ++i) fold[i] = random_fold(i);
-  return fold;
-}
-
-std::vector<std::size_t> shape_folds(const Section& section) {
-  std::map<std::vector<double>, std::size_t> numbers;
-  for (const auto& shape : section.shapes) numbers.emplace(shape, 0);
-  std::size_t next = 0;
-  for (auto& [shape, number] : numbers) number = next++ % kFolds;
-  std::vector<std::size_t> fold;
-  for (const auto& shape : section.shapes) fold.push_back(numbers.at(shape));
   return fold;
 }
 
@@ -239,11 +229,11 @@ void set_interval(engine::SetFacts& facts, const std::vector<Scored>& random,
 }
 
 // Calls by section, without those that cannot be fitted; `left_out` says which.
-std::vector<Section> sections_of(const std::vector<MeasuredCall>& calls,
-                                 const engine::Device& device, const engine::Calibration& start,
-                                 std::vector<std::string>& left_out) {
+std::vector<CallGroup> sections_of(const std::vector<MeasuredCall>& calls,
+                                   const engine::Device& device, const engine::Calibration& start,
+                                   std::vector<std::string>& left_out) {
   engine::Calibration working = start;
-  std::map<std::string, Section> found;
+  std::map<std::string, CallGroup> found;
   std::map<std::string, std::size_t> unmodelled;
   for (const MeasuredCall& measured : calls) {
     const KernelCall& call = measured.call;
@@ -254,7 +244,7 @@ std::vector<Section> sections_of(const std::vector<MeasuredCall>& calls,
       continue;
     }
     const std::string name = slot.section.substr(0, slot.section.rfind('/'));
-    Section& section = found[name];
+    CallGroup& section = found[name];
     section.name = name;
     section.samples.push_back(std::move(sample));
     section.shapes.push_back(fixed_shape(call));
@@ -262,7 +252,7 @@ std::vector<Section> sections_of(const std::vector<MeasuredCall>& calls,
   for (const auto& [family, count] : unmodelled) {
     left_out.push_back(fmt::format("{}: {} calls, no form to calibrate", family, count));
   }
-  std::vector<Section> sections;
+  std::vector<CallGroup> sections;
   for (auto& [name, section] : found) {
     if (section.samples.size() >= kLeastCalls) {
       sections.push_back(std::move(section));
@@ -277,7 +267,7 @@ std::vector<Section> sections_of(const std::vector<MeasuredCall>& calls,
 // Many calls need no second look at every one of them.
 constexpr std::size_t kMostThorough = 8000;
 
-SectionErrors fit_one(const Section& section, const engine::Device& device,
+SectionErrors fit_one(const CallGroup& section, const engine::Device& device,
                       const engine::Calibration& start, Checks checks,
                       engine::Calibration& fitted) {
   SectionErrors errors{.section = section.name, .calls = section.samples.size()};
@@ -287,7 +277,7 @@ SectionErrors fit_one(const Section& section, const engine::Device& device,
   fit_to(fitted, section.name, section.samples);
   const engine::Calibration& from = checks == Checks::quick ? fitted : start;
   const auto random = held_out(from, section, random_folds(section), checks);
-  const auto unseen = held_out(from, section, shape_folds(section), checks);
+  const auto unseen = held_out(from, section, folds_by_shape(section.shapes), checks);
   errors.random = error_summary(random);
   errors.unseen = error_summary(unseen);
   set_interval(*own_slot(fitted, section.samples).facts, random, unseen);
@@ -314,7 +304,7 @@ void keep_own_set(engine::Calibration& from, const std::string& section,
 MeasuredFit fit_measured(const std::vector<MeasuredCall>& calls, const engine::Device& device,
                          const engine::Calibration& start, Checks checks) {
   MeasuredFit result;
-  const std::vector<Section> sections = sections_of(calls, device, start, result.left_out);
+  const std::vector<CallGroup> sections = sections_of(calls, device, start, result.left_out);
   std::vector<engine::Calibration> parts(sections.size());
   result.errors.resize(sections.size());
   in_parallel(sections.size(), [&](std::size_t i) {

@@ -46,14 +46,6 @@ function(llmsweep_harden target)
   endif()
 endfunction()
 
-# llmsweep_precompile(TARGET HEADER...): reads headers of packages once for a whole target. Not where
-# ccache does better: it cannot keep what was compiled with precompiled ones.
-function(llmsweep_precompile target)
-  if(LLMSWEEP_SANITIZE OR NOT CMAKE_CXX_COMPILER_LAUNCHER)
-    target_precompile_headers(${target} PRIVATE ${ARGN})
-  endif()
-endfunction()
-
 function(llmsweep_defaults target)
   llmsweep_harden(${target})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
@@ -88,8 +80,24 @@ function(llmsweep_run_once target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1> $<$<CONFIG:Debug>:-O0>)
 endfunction()
 
-# For files whose code runs once per sweep, not once per point (reading specs, writing manifests): a
-# third less to compile. What does run per point, per request or per row stays at -O3.
-function(llmsweep_cold)
-  set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
+# llmsweep_rooms(TARGET): compiles the files of a folder together, so that what they all include is read
+# once and not once a file: most of the time that compiling them one by one takes. The dev preset turns
+# it off, for the quickest way from an edit of one file to a program.
+option(LLMSWEEP_ROOMS "Compile the files of a folder together" ON)
+function(llmsweep_rooms target)
+  if(NOT LLMSWEEP_ROOMS)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    cmake_path(GET source PARENT_PATH folder)
+    file(RELATIVE_PATH room ${PROJECT_SOURCE_DIR} ${folder})
+    string(REPLACE "/" "_" room ${room})
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${room})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # It takes every file for a header that others include as well.
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  endif()
 endfunction()
