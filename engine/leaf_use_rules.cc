@@ -301,9 +301,11 @@ std::vector<LeafUse> speculation_uses() {
         "speculation.draft_overhead", "speculation.lookup_time"}) {
     uses.push_back({path, "speculation.tokens is above 0", {above("speculation.tokens", 0)}});
   }
-  uses.push_back({"speculation.acceptance",
-                  "speculation.method is not none",
-                  {is("speculation.method", methods)}});
+  for (const std::string_view path :
+       {"speculation.acceptance", "speculation.acceptance_checksum", "speculation.tree",
+        "speculation.dynamic", "speculation.draws"}) {
+    uses.push_back({path, "speculation.method is not none", {is("speculation.method", methods)}});
+  }
   return uses;
 }
 

@@ -26,7 +26,8 @@ std::optional<Number> number_in(std::string_view text) {
   return value;
 }
 
-constexpr std::array<std::string_view, 3> kColumns = {"workload", "position", "acceptance"};
+constexpr std::array<std::string_view, 3> kAcceptanceColumns = {"workload", "position",
+                                                                "acceptance"};
 
 class AcceptanceReader {
  public:
@@ -77,16 +78,16 @@ class AcceptanceReader {
 
   bool header() {
     for (std::size_t i = 0; i < cells_.size(); ++i) {
-      const auto known = std::ranges::find(kColumns, cells_[i].text);
-      if (known == kColumns.end()) continue;
-      int& place = places_[std::size_t(known - kColumns.begin())];
+      const auto known = std::ranges::find(kAcceptanceColumns, cells_[i].text);
+      if (known == kAcceptanceColumns.end()) continue;
+      int& place = places_[std::size_t(known - kAcceptanceColumns.begin())];
       if (place >= 0)
         mistake(cells_[i].column, "a second column '" + cells_[i].text + "'", "keep one");
       place = int(i);
     }
     for (const std::size_t needed : {1, 2}) {
       if (places_[needed] >= 0) continue;
-      mistake(1, "there is no column '" + std::string(kColumns[needed]) + "'",
+      mistake(1, "there is no column '" + std::string(kAcceptanceColumns[needed]) + "'",
               "the first line names the columns: position, acceptance and, for several, workload");
     }
     return mistakes_.empty();
