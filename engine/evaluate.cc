@@ -17,6 +17,7 @@
 #include "engine/neighbours.h"
 #include "engine/shared_prompts.h"
 #include "engine/sound_figures.h"
+#include "engine/tasks/serve/image_encoder.h"
 #include "engine/tasks/task_table.h"
 
 namespace engine {
@@ -89,6 +90,9 @@ void evaluate_point(const Scenario& scenario, const Resources& resources, WorkMe
     }
   }
   main.guest.weights += adapter_memory(scenario, main.shard);
+  if (!scenario.prefill.present) {
+    main.guest.weights += encoder_weights_beside(scenario, scenario.parallel);
+  }
   if (task.demand != nullptr) {
     const MemoryDemand demand = task.demand(scenario, resources, scratch);
     const Footprint footprint = footprint_of(main, demand);

@@ -87,6 +87,7 @@ struct Scenario : Deployment {
   Role prefill;
   Role draft;
   Role rollout;
+  Role encode;
   Neighbour neighbour;
   StepShape step;
   RequestShape request;
@@ -132,6 +133,10 @@ struct Scenario : Deployment {
           "the deployment that makes samples to train on (train.rollout), where its layout or its "
           "devices differ",
           any_value);
+    visit("encode", self.encode,
+          "the deployment that turns images into tokens of prompts (load.images): its model is "
+          "the encoder",
+          any_value);
     visit("transfer", self.transfer, "how KV caches get from prefill to the main deployment",
           any_value);
     visit("neighbour", self.neighbour, "another model on the same devices, with work of its own",
@@ -147,6 +152,7 @@ void each_role(Self& scenario, Visit&& visit) {
   visit("prefill", scenario.prefill);
   visit("draft", scenario.draft);
   visit("rollout", scenario.rollout);
+  visit("encode", scenario.encode);
   visit("neighbour", scenario.neighbour);
 }
 

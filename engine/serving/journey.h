@@ -52,6 +52,8 @@ struct PoolSetup {
   // Chances that at least 1, 2, ... positions of a proposal hold, where sequences draw that; none: they do not.
   std::span<const double> drawn = {};
 
+  double encode_seconds = 0;  // of the images of a request that replicas encode themselves
+
   double made_in_a_step() const {
     return expected > 0 ? expected : double(pace.tokens) / double(pace.steps);
   }

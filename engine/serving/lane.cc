@@ -279,7 +279,13 @@ void Lane::start_step(const StepPlan& plan, double now) {
   for (const Chunk& chunk : chunks_)
     blocks += sequences_.blocks().blocks_to_add(at(chunk.slot), chunk.tokens);
   replica.pool.take(blocks);
+  double encoding = 0;
   for (const Admission& admission : plan.admissions) {
+    // Images are encoded once, when their prompt is first begun.
+    if (replica.encode_seconds > 0 && at(admission.slot).scheduled < 0) {
+      encoding += replica.encode_seconds;
+      replica.sums->encoded += 1;
+    }
     sequences_.admit(admission, now);
     if (admission.tokens > 0) chunks_.push_back({admission.slot, admission.tokens});
   }
@@ -291,7 +297,7 @@ void Lane::start_step(const StepPlan& plan, double now) {
   batch.adapters = sequences_.adapters.different();
   replica.sums->peak(replica.pool.used());
   replica.stats->step_began(now);
-  const double seconds = step_seconds(batch);
+  const double seconds = step_seconds(batch) + encoding;
   end_ = now + seconds;
   if (replica.log != nullptr) {
     replica.log->add({.role = replica.role,

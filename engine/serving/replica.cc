@@ -43,6 +43,7 @@ void Replica::reset(const Setup& setup) {
   lower_.reset(setup.tiers, setup.settings->tiers.write, setup.store, state_.pool);
   seconds_to_read_a_token_ = setup.seconds_to_read_a_token;
   state_.drawn = setup.drawn;
+  state_.encode_seconds = setup.encode_seconds;
   state_.seed = setup.seed;
   lanes_.resize(std::size_t(setup.lanes));
   for (Lane& lane : lanes_) lane.reset(state_);

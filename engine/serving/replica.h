@@ -41,6 +41,7 @@ class Replica {
     TierSetups tiers = {};
     SharedStore* store = nullptr;        // of its pool; null: there is none
     std::span<const double> drawn = {};  // as in PoolSetup
+    double encode_seconds = 0;           // as in PoolSetup
     double seconds_to_read_a_token = 0;  // what is not worth loading is read again
     bool audit = false;
     StepLog* log = nullptr;

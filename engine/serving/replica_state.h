@@ -28,6 +28,7 @@ struct ReplicaState {
   Pace pace;
   std::span<const double> drawn = {};  // as in PoolSetup
   std::uint64_t seed = 0;
+  double encode_seconds = 0;
   bool uneven = false;             // step times depend on the longest context
   bool hands_over = false;         // who departs keeps its blocks until its KV is carried away
   bool tells_first_token = false;  // of sequences that come from another pool, when they come

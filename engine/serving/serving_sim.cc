@@ -47,6 +47,7 @@ void ServingSim::start(const ServingProblem& problem) {
   now_ = 0;
   answers_.reset();
   start_adapters();
+  encoders_.reset(problem.encoders);
 }
 
 void ServingSim::start_pool(std::size_t index) {
@@ -73,6 +74,7 @@ void ServingSim::start_pool(std::size_t index) {
                        .tells_first_token = stage.carry.tells_first_token,
                        .tiers = from.tiers,
                        .drawn = from.drawn,
+                       .encode_seconds = from.encode_seconds,
                        .audit = problem_->audit,
                        .log = problem_->step_log};
   pool.store.tier.reset(from.tiers[std::size_t(TierName::store)].blocks);
@@ -233,7 +235,9 @@ void ServingSim::arrive(RequestSource& source) {
     return turn_away(RequestEnd::shed, target, source);
   }
   const std::int64_t output = local || stages()[0].writes ? request_.output : 1;
-  if (adapters_.empty()) {
+  if (encoders_.any()) {
+    enqueue_with_images(target, output);
+  } else if (adapters_.empty()) {
     replicas_[target].enqueue(request_, output, Replica::Adapter::there);
   } else {
     enqueue_with_adapter(target, output);

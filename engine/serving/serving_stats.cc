@@ -23,6 +23,7 @@ void PoolSums::add(const PoolSums& other) {
   proposed_tokens += other.proposed_tokens;
   verified_tokens += other.verified_tokens;
   verifications += other.verifications;
+  encoded += other.encoded;
   loads += other.loads;
   load_seconds += other.load_seconds;
   adapter_steps += other.adapter_steps;

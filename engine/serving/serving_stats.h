@@ -60,6 +60,7 @@ struct PoolSums {
   // Where steps pick how much they propose, or sequences draw how much of it holds: tokens proposed and made, of
   // sequences in their steps.
   double proposed_tokens = 0, verified_tokens = 0, verifications = 0;
+  double encoded = 0;  // requests whose images were encoded where their prompts are read
   double carried_tokens = 0, carry_seconds = 0;   // KV that came from the pool before
   std::array<double, kTiers> tier_tokens{};       // prompt tokens loaded from lower tiers,
   double loads = 0, load_seconds = 0;             // by so many requests, which waited so long

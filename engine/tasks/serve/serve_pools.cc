@@ -229,7 +229,22 @@ std::optional<Refusal> ServePools::complete(const TypicalRequest& typical) {
   if (auto problem = engine_problem(main().settings)) return problem;
   if (auto problem = specialised_refusal(point_)) return problem;
   if (auto problem = clock_refusal(point_.scenario)) return problem;
-  return point_.scenario.prefill.present ? add_readers(typical) : std::nullopt;
+  const Scenario& scenario = point_.scenario;
+  if (scenario.prefill.present) {
+    if (auto problem = add_readers(typical)) return problem;
+  }
+  if (!encodes(scenario)) return std::nullopt;
+  const Deployed& readers = scenario.prefill.present ? readers_ : point_.main;
+  if (auto problem = ready_encoder(point_, readers, encoder_.emplace())) return problem;
+  if (readers_encode(scenario)) pools_.back().encode_seconds = encoder_->time.value;
+  return std::nullopt;
+}
+
+Encoders::Setup ServePools::encoders(const StepScale& scale) const {
+  if (!encoder_) return {};
+  Encoders::Setup setup = encoder_->apart;
+  setup.seconds *= scale[std::size_t(Phase::prefill)];
+  return setup;
 }
 
 std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
@@ -239,6 +254,7 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
   if (auto problem = deploy(on, scenario.calibration, point_.resources.calibrations,
                             double(on.serving.replicas), readers_))
     return in_role("prefill", std::move(*problem));
+  readers_.guest.weights += encoder_weights_beside(scenario, on.parallel);
   const double here = devices_in(on), there = devices_in(scenario);
   if (auto problem = cluster_problem(readers_, here, point_.main, there)) return problem;
 
@@ -281,10 +297,17 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
 
 CapacityEstimate ServePools::capacity(const TypicalRequest& typical) const {
   const MeanLengths lengths{typical.prompt, typical.output * double(point_.scenario.load.samples)};
-  if (pools_.size() == 1) return capacity_estimate(main(), lengths, Duty::both);
-  CapacityEstimate estimate = capacity_estimate(main(), lengths, Duty::writes);
-  estimate.requests =
-      std::min(estimate.requests, capacity_estimate(pools_[1], lengths, Duty::reads).requests);
+  CapacityEstimate estimate =
+      capacity_estimate(main(), lengths, pools_.size() == 1 ? Duty::both : Duty::writes);
+  if (pools_.size() > 1) {
+    estimate.requests =
+        std::min(estimate.requests, capacity_estimate(pools_[1], lengths, Duty::reads).requests);
+  }
+  if (encoder_ && encoder_->apart.replicas > 0) {
+    const Encoders::Setup& apart = encoder_->apart;
+    estimate.requests = std::min(estimate.requests,
+                                 double(apart.replicas) / std::max(apart.seconds, apart.sending));
+  }
   return estimate;
 }
 

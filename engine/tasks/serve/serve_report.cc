@@ -85,6 +85,7 @@ void gather_kernels(const ServePools& pools, ServingSim& sim, Outcome& outcome) 
     saved.add(sim.table(i).saved());
   }
   outcome.bound = saved.largest();
+  add_image_rows(pools, sim, outcome);
 }
 
 // Sums of the kernels table.
@@ -351,6 +352,7 @@ void report_serving(const Scenario& scenario, const ServePools& pools, ServingSi
   report_kernels(outcome);
   report_answers(scenario, sim, metrics);
   report_adapters(scenario, sim, metrics);
+  report_images(pools, sim, metrics);
   report_energy(pools, sim, outcome);
   report_device_use(pools, sim, outcome);
 }

@@ -55,6 +55,7 @@ void simulate(const Setting& setting, const Run& run, ServingSim& sim) {
   for (double& each : scale) each *= setting.slower;
   sim.run({.pools = setting.pools.pools(),
            .journey = setting.pools.journey(),
+           .encoders = setting.pools.encoders(scale),
            .load = scenario.load,
            .trace = setting.trace,
            .slo = slo,
@@ -87,7 +88,7 @@ TypicalRequest typical_request(const Scenario& scenario, const Resources& resour
       sum.output += trace->output[row];
       count += 1;
     }
-    return {sum.prompt / count, sum.output / count};
+    return {sum.prompt / count + double(load.image_prompt()), sum.output / count};
   }
   const MeanLengths mean =
       mean_lengths(load, trace, load_seed(scenario), scratch.serving().memory());
@@ -238,13 +239,19 @@ std::optional<Refusal> draft_window_problem(const Scenario& scenario) {
 std::optional<Refusal> serve_problem(const Scenario& scenario) {
   if (auto problem = draft_window_problem(scenario)) return problem;
   if (auto problem = shedding_problem(scenario)) return problem;
+  if (scenario.load.images > 0 && !scenario.encode.present) {
+    return Refusal{ReasonClass::unsupported,
+                   "load.images needs an encoder: state encode.model, a vision model without "
+                   "vocabulary"};
+  }
   // Single requests that are too long are refused and counted; here it is all of them.
   const Load& load = scenario.load;
   if (load.arrivals == ArrivalKind::trace || load.lengths.distribution != LengthKind::fixed) {
     return std::nullopt;
   }
-  return too_long("load.lengths.prompt + load.lengths.output",
-                  std::int64_t(load.lengths.prompt + load.lengths.output), scenario.model);
+  return too_long(load.images > 0 ? "load.lengths.prompt + load.lengths.output with its images"
+                                  : "load.lengths.prompt + load.lengths.output",
+                  load.lengths.prompt + load.image_prompt() + load.lengths.output, scenario.model);
 }
 
 MemoryDemand serve_demand(const Scenario& scenario, const Resources& resources, Scratch& scratch) {

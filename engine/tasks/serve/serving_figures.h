@@ -72,6 +72,9 @@ struct ServingFigures {
   double disk_hit_rate = kNoValue;
   double peer_hit_rate = kNoValue;
   double store_hit_rate = kNoValue;
+  Seconds encode{kNoValue};
+  double encode_share = kNoValue;
+  double encode_utilization = kNoValue;
   Seconds kv_load{kNoValue};
   double replicas_mean = kNoValue;
   double replica_starts = kNoValue;
@@ -211,6 +214,14 @@ struct ServingFigures {
     visit("store_hit_rate", self.store_hit_rate,
           "task serve with serving.tiers.store: share of prompt tokens that came from the store "
           "that all replicas share");
+    visit("encode", self.encode,
+          "task serve with encode: time from arrival until the images of a request are encoded and "
+          "have come to where its prompt is read, mean over the whole run");
+    visit("encode_share", self.encode_share,
+          "task serve with images: share of the time of steps in which the replicas that read "
+          "prompts encode images, over the whole run");
+    visit("encode_utilization", self.encode_utilization,
+          "task serve with encode: share of the time that its replicas encode, over the whole run");
     visit("kv_load", self.kv_load,
           "task serve with serving.tiers: time that a request which loads waits for it, mean over "
           "the whole run");
