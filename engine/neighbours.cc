@@ -129,6 +129,9 @@ void report_neighbour(const Side& main, const Side& other, Outcome& outcome) {
   Metrics& metrics = outcome.metrics;
   const Metrics& theirs = other.shared.metrics;
   metrics.sharing_slowdown = main.slowdown();
+  // Rows have the main model's share only.
+  metrics.energy = Joules{kNoValue};
+  metrics.energy_j_per_output_token = kNoValue;
   metrics.neighbour_slowdown = other.slowdown();
   metrics.neighbour_output = theirs.output;
   metrics.neighbour_kv_tokens = theirs.kv_capacity_tokens;

@@ -28,10 +28,6 @@ struct MatrixPeakOf {
   }
 };
 
-bool states_power(const Device& device) {
-  return device.tensor_power.value > 0 && device.power_limit.value > 0;
-}
-
 }  // namespace
 
 Watts power_at_rest(const Device& device) {

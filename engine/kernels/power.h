@@ -11,6 +11,11 @@ namespace engine {
 // the device does not say what it draws. In place: this is the innermost loop.
 Joules sustain(KernelTime& kernel, const Op& op, const Device& device);
 
+// Whether a device says what its kernels draw.
+inline bool states_power(const Device& device) {
+  return device.tensor_power.value > 0 && device.power_limit.value > 0;
+}
+
 // Drawn while the device waits for its host or for other devices; zero where it does not say what its kernels draw.
 Watts power_at_rest(const Device& device);
 

@@ -32,7 +32,8 @@ struct ClockSettings {
     visit("lowest", self.lowest, "lowest clock, as a share of device.clock", between(0.1, 1));
     visit("margin", self.margin, "share of the limit that a step leaves", between(0, 0.9));
     visit("power_exponent", self.power_exponent,
-          "busy_power and tensor_power of the device change with this power of the clock; 3: the "
+          "tensor_power and what busy_power is above idle_power change with this power of the "
+          "clock; 3: the "
           "voltage follows the clock; 1: it does not",
           between(1, 4));
   }

@@ -36,7 +36,9 @@ Device at_clock(const Device& device, double share, double power_exponent) {
   Device slower = device;
   const double drawn = std::pow(share, power_exponent);
   slower.clock = device.clock * share;
-  slower.busy_power = device.busy_power * drawn;
+  // What a board draws at rest is in it and stays.
+  const Watts at_rest = std::min(device.idle_power, device.busy_power);
+  slower.busy_power = at_rest + (device.busy_power - at_rest) * drawn;
   slower.tensor_power = device.tensor_power * drawn;
   return slower;
 }

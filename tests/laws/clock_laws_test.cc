@@ -94,19 +94,5 @@ TEST(ClockBySlo, WithoutALimitThereIsNothingToKeep) {
             "serving.clock.mode slo needs a limit of slo on tpot or itl to keep");
 }
 
-TEST(ServedEnergy, IsThatOfKernelsAndOfRest) {
-  const Scenario scenario = clocked(ClockMode::full, 1);
-  const Outcome outcome = evaluate(scenario);
-  const Metrics& metrics = outcome.metrics;
-  double energy = 0;
-  for (const KernelRow& row : outcome.kernels) energy += row.work.energy.value;
-  const double idle = (1 - metrics.utilization) * metrics.makespan.value;
-  EXPECT_NEAR(metrics.energy.value, energy + 100 * idle, 0.01 * metrics.energy.value);
-  EXPECT_GE(metrics.energy.value, 100 * metrics.makespan.value * (1 - 1e-9));
-  Scenario silent = scenario;
-  silent.device = toys::gpu();
-  EXPECT_TRUE(std::isnan(figures(silent).energy.value));
-}
-
 }  // namespace
 }  // namespace engine

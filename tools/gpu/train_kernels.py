@@ -20,6 +20,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import torch  # noqa: E402
+import torch._dynamo  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 from torch.nn.attention import SDPBackend, sdpa_kernel  # noqa: E402
 
@@ -199,6 +200,7 @@ class Sweep:
                     if time.perf_counter() > self.end:
                         return
                     step = TrainStep(name, micro_batch, sequence, mode="compiled")
+                    torch._dynamo.reset()  # a function that was compiled too often runs uncompiled
                     try:
                         with sdpa_kernel([SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION]):
                             figures = trainer.measure(step)

@@ -1,5 +1,6 @@
 #include "engine/tasks/serve/report_mechanisms.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/kernels/power.h"
@@ -35,7 +36,10 @@ void report_images(const ServePools& pools, const ServingSim& sim, Metrics& metr
   if (apart.any()) {
     if (apart.encoded() > 0) metrics.encode = Seconds{apart.waited() / apart.encoded()};
     const double replicas = double(pools.encoder()->apart.replicas);
-    if (sim.makespan() > 0) metrics.encode_utilization = apart.busy() / (replicas * sim.makespan());
+    if (sim.makespan() > 0) {
+      // A run that is ended early has images in its queues.
+      metrics.encode_utilization = std::min(1.0, apart.busy() / (replicas * sim.makespan()));
+    }
     return;
   }
   const PoolSums& readers = sim.stats().pool(pools.pools().size() - 1);
@@ -45,21 +49,22 @@ void report_images(const ServePools& pools, const ServingSim& sim, Metrics& metr
 }
 
 void report_energy(const ServePools& pools, ServingSim& sim, Outcome& outcome) {
+  // What a draft or an encoder on devices of its own draws at rest is in no row.
   if (pools.drafts_apart() || pools.encoder()) return;
   Joules energy;
   for (std::size_t i = 0; i < pools.pools().size(); ++i) {
     const PoolSetup& pool = pools.pools()[i];
+    if (!states_power(pool.context.device)) return;
     const Parallelism& layout = pool.context.shard.parallel;
-    const double devices = double(layout.tp * layout.pp);
     Joules of_one;
     for (const KernelRow& row : outcome.kernels) {
       const bool of_draft = row.role == DeploymentRole::draft && i == 0;
       if (row.role == pool.role || of_draft) of_one += row.work.energy;
     }
-    if (of_one.value <= 0) return;
-    // Lanes of a pipeline share its devices.
-    const Seconds idle{sim.idle_seconds(i) / double(layout.pp)};
-    energy += (of_one + power_at_rest(pool.context.device) * idle) * devices;
+    // Of all stages of a pipeline: rows are of each in turn, and it has as many lanes that wait as stages.
+    const Seconds idle{sim.idle_seconds(i)};
+    const double devices_of_stage = double(layout.devices_of_replica() / layout.pp);
+    energy += (of_one + power_at_rest(pool.context.device) * idle) * devices_of_stage;
   }
   outcome.metrics.energy = energy;
   if (pools.main().clock.varies()) outcome.metrics.clock_mean = sim.table(0).clock_mean();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "engine/kernels/gemm.h"
 #include "engine/tasks/report_price.h"
@@ -93,7 +94,7 @@ void report_kernels(Outcome& outcome) {
   Metrics& metrics = outcome.metrics;
   metrics.compute_time = metrics.attention_time = metrics.communication_time = Seconds{0};
   metrics.host_time = metrics.gap_time = Seconds{0};
-  outcome.tier = Tier::measured;
+  std::optional<Tier> least;
   Seconds waited;
   for (const KernelRow& row : outcome.kernels) {
     const Seconds time = row.work.exposed();
@@ -107,10 +108,11 @@ void report_kernels(Outcome& outcome) {
       metrics.communication_time += time;
     } else {
       (is_attention(row.family) ? metrics.attention_time : metrics.compute_time) += time;
-      outcome.tier = std::min(outcome.tier, row.tier);
+      least = std::min(least.value_or(row.tier), row.tier);
       outcome.extrapolated = outcome.extrapolated || row.extrapolated;
     }
   }
+  if (least) outcome.tier = *least;
   if (waited.value > 0) metrics.sharing_time = waited;
 }
 
@@ -122,9 +124,10 @@ void report_device_use(const ServePools& pools, const ServingSim& sim, Outcome& 
     const PoolSetup& pool = pools.pools()[i];
     const ModelShard& shard = pool.context.shard;
     const Device& device = pool.context.device;
-    // Rows are of one device of a replica.
-    const double devices = double(shard.parallel.devices_of_replica());
-    const double seconds = devices * replica_seconds(sim, pool, i);
+    // Rows are of one device of each stage in turn.
+    const double devices_of_stage = double(shard.parallel.devices_of_replica() / shard.parallel.pp);
+    const double seconds =
+        double(shard.parallel.devices_of_replica()) * replica_seconds(sim, pool, i);
     const Dtype dtype = compute_dtype(shard.quant.weights, shard.quant.activations);
     could_flops += matrix_peak(device, dtype) * Seconds{seconds};
     could_bytes += device.memory_bandwidth * Seconds{seconds};
@@ -133,8 +136,8 @@ void report_device_use(const ServePools& pools, const ServingSim& sim, Outcome& 
           row.family != Family::gap && row.family != Family::host && row.bound != Bound::network;
       const bool of_draft = row.role == DeploymentRole::draft && i == 0 && !pools.drafts_apart();
       if (!(row.role == pool.role || of_draft) || !computes) continue;
-      flops += row.work.flops * devices;
-      bytes += row.work.bytes * devices;
+      flops += row.work.flops * devices_of_stage;
+      bytes += row.work.bytes * devices_of_stage;
     }
   }
   if (could_flops.value <= 0) return;

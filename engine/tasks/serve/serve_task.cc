@@ -130,6 +130,21 @@ bool nothing_measured(const Load& load, const ServingSim& sim) {
   return stated && sim.stats().measured().requests == 0;
 }
 
+// Requests that no replica could hold are refused and counted; where that is all of them the row has no figures.
+std::optional<Refusal> none_fits(const ServePools& pools, const ServingSim& sim) {
+  const ServingStats::Summary summary = sim.stats().summary();
+  if (summary.finished + summary.shed + summary.failed > 0 || summary.refused <= 0) {
+    return std::nullopt;
+  }
+  const PoolSetup& main = pools.main();
+  return Refusal{
+      ReasonClass::memory,
+      fmt::format("none of the {} requests fits: they have {:.0f} tokens on average, the "
+                  "{} KV blocks of a replica hold {}, and its model reads up to {}",
+                  summary.refused, summary.tokens_refused / summary.refused, main.kv_blocks,
+                  main.kv_blocks * main.settings.block_size, main.longest)};
+}
+
 std::string why_nothing(const Load& load, const ServingSim& sim) {
   const std::string until =
       load.window.value > 0 ? fmt::format(" for {:g} s (load.window)", load.window.value) : "";
@@ -301,6 +316,7 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
   }
   RunPlan plan = run_plan(scenario.load, level, trace);
   simulate(setting, {.level = level, .plan = plan, .rows = &outcome}, sim);
+  if (auto problem = none_fits(pools, sim)) return outcome.refuse(std::move(*problem));
   if (nothing_measured(scenario.load, sim)) {
     return refuse(ReasonClass::load, why_nothing(scenario.load, sim));
   }

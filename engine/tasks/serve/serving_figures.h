@@ -251,7 +251,8 @@ struct ServingFigures {
           "whole run");
     visit("energy", self.energy,
           "task serve: energy that all devices draw in the whole run, at rest between steps, too; "
-          "null: a device does not say what it draws");
+          "null: a device does not say what it draws, or a neighbour or a draft elsewhere draws "
+          "some of it");
     visit("energy_j_per_output_token", self.energy_j_per_output_token,
           "task serve: that energy in joules, for each token generated in the whole run");
     visit("clock_mean", self.clock_mean,
