@@ -57,16 +57,70 @@ std::optional<Refusal> draft_model_problem(const Scenario& scenario) {
 }
 
 std::optional<Refusal> speculation_problem(const Scenario& scenario) {
+  const Speculation& settings = scenario.speculation;
   if (scenario.parallel.pp > 1) {
-    return unsupported("speculation in a pipeline (parallel.pp > 1) is not modelled");
+    return unsupported(
+        "speculation in a pipeline (parallel.pp > 1) is not modelled: whose stage a batch's draft "
+        "would hold up while other batches are in flight depends on the engine");
   }
-  if (scenario.speculation.acceptance.empty()) {
+  if (settings.acceptance.empty() && settings.acceptance_file.empty()) {
     return unsupported(
         "speculation.acceptance is not stated: it depends on the draft and on what is written; "
         "0.6 to 0.9 is common");
   }
-  if (scenario.speculation.method != SpeculationMethod::draft_model) return std::nullopt;
+  if (settings.method == SpeculationMethod::self && settings.draft_window == 0) {
+    return unsupported(
+        "speculation.method self needs speculation.draft_window: over all tokens the model would "
+        "propose what it would write anyway, in the same time");
+  }
+  if (settings.method != SpeculationMethod::draft_model) return std::nullopt;
   return draft_model_problem(scenario);
+}
+
+// Tokens of a step that one sequence may have: beyond them attention is one of prompts.
+constexpr std::int64_t kMostInTree = 1024;
+
+std::optional<Refusal> read_proposals(const Scenario& scenario, const Resources& resources,
+                                      Draft& draft) {
+  const Speculation& settings = scenario.speculation;
+  const auto tree = read_tree(settings.tree);
+  if (!tree) return unsupported("speculation.tree is no list of whole numbers from 1 to 64");
+  draft.depth = settings.tokens;
+  draft.tree = *tree;
+  draft.tokens = tree->tokens(draft.depth);
+  if (settings.method == SpeculationMethod::ngram && draft.tokens > draft.depth) {
+    return unsupported("speculation.tree with method ngram: a lookup finds one continuation");
+  }
+  if (draft.tokens > kMostInTree) {
+    return unsupported(fmt::format("speculation.tree has {} tokens in {} positions: {} at most",
+                                   draft.tokens, draft.depth, kMostInTree));
+  }
+  std::optional<Acceptance> stated;
+  if (settings.acceptance_file.empty()) {
+    stated = read_acceptance(settings.acceptance);
+    if (!stated) return unsupported("speculation.acceptance is no list of numbers from 0 to 1");
+  } else {
+    const auto file = resources.acceptances.find(settings.acceptance_file);
+    if (file == resources.acceptances.end()) {
+      return unsupported("speculation.acceptance_file was not loaded: " + settings.acceptance_file);
+    }
+    const auto rows = file->second.by_workload.find(settings.workload);
+    if (rows == file->second.by_workload.end()) {
+      std::string known;
+      for (const auto& [name, unused] : file->second.by_workload) {
+        known += (known.empty() ? "" : ", ") + name;
+      }
+      return unsupported(
+          fmt::format("speculation.acceptance_file has no workload '{}': state "
+                      "speculation.workload, one of {}",
+                      settings.workload, known));
+    }
+    stated = rows->second;
+  }
+  draft.acceptance = with_candidates(*stated, draft.tree, settings.further_candidates);
+  draft.expected = expected_tokens(draft.acceptance, draft.depth);
+  draft.pace = expected_pace(draft.expected, draft.tokens);
+  return std::nullopt;
 }
 
 // One layer more of the main model, behind the embedding and before the output head that it shares.
@@ -86,6 +140,20 @@ Deployment draft_model(const Scenario& scenario) {
   return draft;
 }
 
+Deployment proposing_model(const Scenario& scenario) {
+  const Speculation& settings = scenario.speculation;
+  Deployment draft = scenario;
+  if (settings.method == SpeculationMethod::mtp) draft = added_layer(scenario);
+  if (settings.method == SpeculationMethod::draft_model) draft = draft_model(scenario);
+  if (settings.draft_window > 0) {
+    ModelSpec& model = draft.model;
+    model.window =
+        model.window > 0 ? std::min(model.window, settings.draft_window) : settings.draft_window;
+    model.full_attention_every = 0;
+  }
+  return draft;
+}
+
 Bytes weights_of(const Deployed& deployed) {
   return footprint_of(deployed.shard, deployed.spec->device, {}).weights;
 }
@@ -99,7 +167,7 @@ Bytes weights_beside(const Draft& draft, const Deployed& main) {
   const double products =
       double(draft.products.heads) * (square + head) + (draft.products.joins > 0 ? 2 * square : 0);
   Bytes weights{2 * products};
-  if (!draft.deployed || draft.apart) return weights;
+  if (!draft.deployed || draft.apart || draft.is_main) return weights;
   weights += weights_of(*draft.deployed);
   if (draft.products.joins > 0) {
     // An added layer shares both ends of the main model.
@@ -111,8 +179,7 @@ Bytes weights_beside(const Draft& draft, const Deployed& main) {
 
 std::optional<Refusal> deploy_model(const Scenario& scenario, const Calibrations& calibrations,
                                     double copies, Draft& draft) {
-  const bool layer = scenario.speculation.method == SpeculationMethod::mtp;
-  draft.own.emplace(layer ? added_layer(scenario) : draft_model(scenario));
+  draft.own.emplace(proposing_model(scenario));
   if (auto problem =
           deploy(*draft.own, scenario.calibration, calibrations, copies, draft.deployed.emplace()))
     return in_role("draft", std::move(*problem));
@@ -128,6 +195,14 @@ bool speculates(const Scenario& scenario) {
   return scenario.task == Task::request || scenario.task == Task::serve;
 }
 
+std::int64_t proposed_tokens(const Scenario& scenario) {
+  if (!speculates(scenario)) return 0;
+  const std::int64_t depth = scenario.speculation.tokens;
+  if (scenario.speculation.tree.empty()) return depth;
+  const auto tree = read_tree(scenario.speculation.tree);
+  return tree ? tree->tokens(depth) : depth;
+}
+
 bool drafts_apart(const Scenario& scenario) {
   if (!speculates(scenario) || !scenario.draft.present) return false;
   if (scenario.speculation.method != SpeculationMethod::draft_model) return false;
@@ -136,33 +211,38 @@ bool drafts_apart(const Scenario& scenario) {
          !(fabric_of(draft.cluster, draft.device) == fabric_of(scenario.cluster, scenario.device));
 }
 
-DraftStep Draft::step(const Deployed& main, WorkMeter& work) const {
+DraftStep Draft::step(const Deployed& main, WorkMeter& work, std::int64_t positions) const {
   DraftStep step;
+  step.reads_prompts = !is_main;
   if (deployed) {
     const Deployed& ready = *deployed;
     step.model.emplace(
         StepContext{ready.spec->device, ready.fabric, ready.shard, host, ready.calibration, &work});
-    step.steps = tokens;
+    for (std::int64_t i = 0; i < positions; ++i) {
+      const std::int64_t queries = i == 0 ? 1 : tree.width(i - 1);
+      if (step.rounds.empty() || step.rounds.back().queries != queries) {
+        step.rounds.push_back({.queries = queries, .before = tree.tokens(i)});
+      }
+      ++step.rounds.back().steps;
+    }
   }
+  if (positions == 0) return step;
   if (products.heads > 0 || products.joins > 0) {
     step.beside.emplace(
         StepContext{main.spec->device, main.fabric, main.shard, host, main.calibration, &work});
-    step.products = products;
+    if (products.heads > 0) step.products.heads = positions;
+    if (products.joins > 0) step.products.joins = positions;
   }
   step.fixed = fixed;
   step.per_sequence = per_sequence;
   return step;
 }
 
-std::optional<Refusal> ready_draft(const Scenario& scenario, const Calibrations& calibrations,
+std::optional<Refusal> ready_draft(const Scenario& scenario, const Resources& resources,
                                    double copies, Deployed& main, Draft& draft) {
   const Speculation& settings = scenario.speculation;
   if (auto problem = speculation_problem(scenario)) return problem;
-  const auto acceptance = read_acceptance(settings.acceptance);
-  if (!acceptance) return unsupported("speculation.acceptance is no list of numbers from 0 to 1");
-  draft.tokens = settings.tokens;
-  draft.expected = expected_tokens(*acceptance, draft.tokens);
-  draft.pace = expected_pace(draft.expected, draft.tokens);
+  if (auto problem = read_proposals(scenario, resources, draft)) return problem;
   draft.apart = drafts_apart(scenario);
   draft.host = scenario.host;
   switch (settings.method) {
@@ -172,13 +252,16 @@ std::optional<Refusal> ready_draft(const Scenario& scenario, const Calibrations&
       draft.per_sequence = settings.lookup_time;
       break;
     case SpeculationMethod::heads:
-      draft.products.heads = draft.tokens;
+      draft.products.heads = draft.depth;
       break;
     case SpeculationMethod::mtp:
-      draft.products.joins = draft.tokens;
+      draft.products.joins = draft.depth;
       [[fallthrough]];
+    case SpeculationMethod::self:
     case SpeculationMethod::draft_model:
-      if (auto problem = deploy_model(scenario, calibrations, copies, draft)) return problem;
+      draft.is_main = settings.method == SpeculationMethod::self;
+      if (auto problem = deploy_model(scenario, resources.calibrations, copies, draft))
+        return problem;
       break;
   }
   draft.host.step_overhead = settings.draft_overhead;
@@ -194,7 +277,7 @@ std::optional<Refusal> ready_draft(const Scenario& scenario, const Calibrations&
     draft.fixed = std::max(there.latency, main.fabric.scale_out.latency) * 2;
   }
   main.guest.weights = weights_beside(draft, main);
-  if (draft.deployed && !draft.apart) main.guest.shard = &draft.deployed->shard;
+  if (draft.deployed && !draft.apart && !draft.is_main) main.guest.shard = &draft.deployed->shard;
   return std::nullopt;
 }
 

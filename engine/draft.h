@@ -6,15 +6,18 @@
 
 #include "engine/base/refusal.h"
 #include "engine/deploy.h"
+#include "engine/resources.h"
 #include "engine/scenario.h"
 #include "engine/speculation/acceptance.h"
 #include "engine/step/draft_step.h"
 
 namespace engine {
 
-// Whether tokens are proposed at this point, and how many for each sequence in a step.
+// Whether tokens are proposed at this point, and how many for each sequence in a step: all of a tree.
 bool speculates(const Scenario& scenario);
-inline std::int64_t proposed_tokens(const Scenario& scenario) {
+std::int64_t proposed_tokens(const Scenario& scenario);
+// Positions that they are for: one after the other they become part of the text.
+inline std::int64_t proposed_positions(const Scenario& scenario) {
   return speculates(scenario) ? scenario.speculation.tokens : 0;
 }
 
@@ -23,10 +26,14 @@ bool drafts_apart(const Scenario& scenario);
 
 // Stays where it was made: its parts refer to one another.
 struct Draft {
-  std::int64_t tokens = 0;           // proposed in a step
+  std::int64_t depth = 0;            // positions proposed in a step,
+  DraftTree tree;                    // with these candidates each,
+  std::int64_t tokens = 0;           // which are so many tokens
+  Acceptance acceptance;             // of the positions
   double expected = 1;               // tokens that a step makes of a sequence, on average,
   Pace pace;                         // and the same in fixed point
   bool apart = false;                // on devices of its own
+  bool is_main = false;              // the main model itself
   std::optional<Deployment> own;     // of the model that proposes, where there is one,
   std::optional<Deployed> deployed;  // and the same made ready
   HostSettings host;                 // as its steps have it
@@ -37,12 +44,14 @@ struct Draft {
   Draft(const Draft&) = delete;
   Draft& operator=(const Draft&) = delete;
 
-  DraftStep step(const Deployed& main, WorkMeter& work) const;
+  // What it takes to propose so many positions.
+  DraftStep step(const Deployed& main, WorkMeter& work, std::int64_t positions) const;
+  DraftStep step(const Deployed& main, WorkMeter& work) const { return step(main, work, depth); }
 };
 
 // Fills in `draft` for a point that speculates, and what of it lies in the memory of the main deployment; or says why
 // that cannot be.
-std::optional<Refusal> ready_draft(const Scenario& scenario, const Calibrations& calibrations,
+std::optional<Refusal> ready_draft(const Scenario& scenario, const Resources& resources,
                                    double copies, Deployed& main, Draft& draft);
 
 }  // namespace engine

@@ -17,6 +17,7 @@
 #include "engine/neighbours.h"
 #include "engine/shared_prompts.h"
 #include "engine/sound_figures.h"
+#include "engine/tasks/serve/image_encoder.h"
 #include "engine/tasks/task_table.h"
 
 namespace engine {
@@ -84,12 +85,14 @@ void evaluate_point(const Scenario& scenario, const Resources& resources, WorkMe
   if (auto problem = task.problem(scenario)) return outcome.refuse(std::move(*problem));
   std::optional<Draft> draft;
   if (speculates(scenario)) {
-    if (auto problem =
-            ready_draft(scenario, resources.calibrations, copies, main, draft.emplace())) {
+    if (auto problem = ready_draft(scenario, resources, copies, main, draft.emplace())) {
       return outcome.refuse(std::move(*problem));
     }
   }
   main.guest.weights += adapter_memory(scenario, main.shard);
+  if (!scenario.prefill.present) {
+    main.guest.weights += encoder_weights_beside(scenario, scenario.parallel);
+  }
   if (task.demand != nullptr) {
     const MemoryDemand demand = task.demand(scenario, resources, scratch);
     const Footprint footprint = footprint_of(main, demand);

@@ -192,12 +192,20 @@ std::vector<LeafUse> replica_uses() {
       {"serving.tiers.disk_latency",
        "there is serving.tiers.disk",
        {above("serving.tiers.disk", 0)}},
+      {"serving.tiers.peer_bandwidth",
+       "there is serving.tiers.peer",
+       {above("serving.tiers.peer", 0)}},
       {"serving.tiers.write",
-       "there is serving.tiers.host or serving.tiers.disk",
-       {above("serving.tiers.host", 0), above("serving.tiers.disk", 0)}},
+       "there is a tier",
+       {above("serving.tiers.peer", 0), above("serving.tiers.host", 0),
+        above("serving.tiers.disk", 0), above("serving.tiers.store", 0)}},
       {"serving.scaling.schedule",
        "serving.scaling.policy is scheduled",
        {is("serving.scaling.policy", {"scheduled"})}}};
+  for (const std::string_view path : {"serving.tiers.store_bandwidth", "serving.tiers.store_link",
+                                      "serving.tiers.store_latency"}) {
+    uses.push_back({path, "there is serving.tiers.store", {above("serving.tiers.store", 0)}});
+  }
   for (const std::string_view path : {"serving.scaling.interval", "serving.scaling.cold_start"}) {
     uses.push_back({path,
                     "serving.scaling.policy is reactive, predictive or scheduled",
@@ -257,56 +265,6 @@ std::vector<LeafUse> unused() {
   };
 }
 
-std::vector<LeafUse> speculation_uses() {
-  const Names methods{"draft_model", "ngram", "heads", "mtp"};
-  std::vector<LeafUse> uses{
-      of_task("speculation", "task is step, request or serve", {"step", "request", "serve"}),
-      {"speculation",
-       "task is request or serve, or step.phase is decode",
-       {is("task", {"request", "serve"}), is("step.phase", {"decode"})}},
-      {"speculation.tokens", "speculation.method is not none", {is("speculation.method", methods)}},
-      {"speculation.draft_overhead",
-       "speculation.method is draft_model, heads or mtp",
-       {is("speculation.method", {"draft_model", "heads", "mtp"})}},
-      {"speculation.lookup_time",
-       "speculation.method is ngram",
-       {is("speculation.method", {"ngram"})}},
-  };
-  for (const std::string_view path : {"speculation.method", "speculation.acceptance",
-                                      "speculation.draft_overhead", "speculation.lookup_time"}) {
-    uses.push_back({path, "speculation.tokens is above 0", {above("speculation.tokens", 0)}});
-  }
-  uses.push_back({"speculation.acceptance",
-                  "speculation.method is not none",
-                  {is("speculation.method", methods)}});
-  return uses;
-}
-
-// What a deployment that only proposes tokens has from the main one, or has no use for.
-constexpr std::string_view kNotInDrafts[] = {
-    "draft.serving",
-    "draft.host.step_overhead",
-    "draft.host.step_per_sequence",
-    "draft.host.request_latency",
-    "draft.host.front_end_per_token",
-    "draft.model.max_context",
-    "draft.device.idle_power",
-};
-
-std::vector<LeafUse> draft_uses() {
-  std::vector<LeafUse> uses{
-      of_task("draft", "task is step, request or serve", {"step", "request", "serve"}),
-      {"draft",
-       "task is request or serve, or step.phase is decode",
-       {is("task", {"request", "serve"}), is("step.phase", {"decode"})}},
-      {"draft", "speculation.method is draft_model", {is("speculation.method", {"draft_model"})}},
-      {"draft", "speculation.tokens is above 0", {above("speculation.tokens", 0)}}};
-  for (const std::string_view path : kNotInDrafts) {
-    uses.push_back({path, "the deployment serves requests, which a draft does not", {}});
-  }
-  return uses;
-}
-
 // Deployments beside the main one. What a field of the main one needs, the same field of a role needs too
 // (`why_inert`); here is what is their own.
 std::vector<LeafUse> role_uses() {
@@ -315,6 +273,13 @@ std::vector<LeafUse> role_uses() {
       of_task("transfer", "task is request or serve", {"request", "serve"}),
       {"transfer", "there is a prefill deployment", {on("prefill.present")}},
       of_serving("transfer.local_prompt"),
+      of_serving("serving.encodes_images"),
+      of_serving("encode.present"),
+      {"encode.present", "there are load.images", {above("load.images", 0)}},
+      {"serving.encodes_images", "there are load.images", {above("load.images", 0)}},
+      {"serving.encodes_images", "there is an encoder", {on("encode.present")}},
+      {"load.image_tokens", "there are load.images", {above("load.images", 0)}},
+      {"load.image_patches", "there are load.images", {above("load.images", 0)}},
       of_serving("transfer.oversubscription"),
   };
   for (const std::string_view path :
@@ -338,6 +303,15 @@ std::vector<LeafUse> role_uses() {
     const Leaf& presence = leaf_table().leaves[std::size_t(leaf.presence)];
     if (presence.path == "prefill.present") {
       uses.push_back(of_task(leaf.path, "task is request or serve", {"request", "serve"}));
+    }
+    if (presence.path == "encode.present") {
+      uses.push_back(of_serving(leaf.path));
+      uses.push_back({leaf.path, "there are load.images", {above("load.images", 0)}});
+      const bool served = leaf.path.starts_with("encode.serving.");
+      if (served && leaf.path != "encode.serving.replicas") {
+        uses.push_back(
+            {leaf.path, "the deployment reads or writes text, which encoders do not", {}});
+      }
     }
     if (presence.path == "rollout.present" || presence.path == "tail.present") {
       uses.push_back(of_task(leaf.path, "task is train", {"train"}));

@@ -13,6 +13,8 @@ std::vector<LeafUse> leaf_use_rules();
 std::vector<LeafUse> training_uses();
 std::vector<LeafUse> rollout_uses();
 // Parts of the list.
+std::vector<LeafUse> speculation_uses();
+std::vector<LeafUse> draft_uses();
 std::vector<LeafUse> neighbour_uses();
 std::vector<LeafUse> adapter_uses();
 std::vector<LeafUse> clock_uses();

@@ -24,6 +24,9 @@ std::optional<Refusal> neighbour_problem(const Scenario& scenario) {
   const auto unsupported = [](std::string text) {
     return Refusal{ReasonClass::unsupported, std::move(text)};
   };
+  if (scenario.task == Task::serve && scenario.load.images + scenario.neighbour.load.images > 0) {
+    return unsupported("load.images beside a neighbour is not modelled");
+  }
   if (scenario.task == Task::serve && scenario.prefill.present) {
     return unsupported("a neighbour of a deployment with a prefill deployment is not modelled");
   }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "engine/calibration/calibrations.h"
+#include "engine/speculation/acceptance.h"
 #include "engine/workload/trace.h"
 
 namespace engine {
@@ -14,6 +15,9 @@ struct Resources {
   Calibrations calibrations;
   // By the path written in `load.trace`. Shared: thousands of points replay one trace.
   std::map<std::string, std::shared_ptr<const Trace>, std::less<>> traces;
+
+  // By the path written in `speculation.acceptance_file`.
+  std::map<std::string, AcceptanceTable, std::less<>> acceptances;
 
   const Trace* find_trace(const std::string& path) const {
     const auto found = traces.find(path);

@@ -88,6 +88,7 @@ struct Scenario : Deployment {
   Role draft;
   Role rollout;
   Role tail;
+  Role encode;
   Neighbour neighbour;
   StepShape step;
   RequestShape request;
@@ -137,6 +138,10 @@ struct Scenario : Deployment {
           "task train: the deployment that has the last pipeline stages, where they lie on other "
           "devices; its parallel.pp says how many they are",
           any_value);
+    visit("encode", self.encode,
+          "the deployment that turns images into tokens of prompts (load.images): its model is "
+          "the encoder",
+          any_value);
     visit("transfer", self.transfer, "how KV caches get from prefill to the main deployment",
           any_value);
     visit("neighbour", self.neighbour, "another model on the same devices, with work of its own",
@@ -153,6 +158,7 @@ void each_role(Self& scenario, Visit&& visit) {
   visit("draft", scenario.draft);
   visit("rollout", scenario.rollout);
   visit("tail", scenario.tail);
+  visit("encode", scenario.encode);
   visit("neighbour", scenario.neighbour);
 }
 

@@ -15,9 +15,10 @@ enum class DeploymentRole : std::uint8_t {
   draft,      // proposes tokens that the main one verifies
   rollout,    // makes samples that the main one is trained on
   neighbour,  // another model on the main one's devices
+  encode,     // turns images into tokens of prompts
 };
-constexpr std::array<std::string_view, 5> enum_names(DeploymentRole) {
-  return {"main", "prefill", "draft", "rollout", "neighbour"};
+constexpr std::array<std::string_view, 6> enum_names(DeploymentRole) {
+  return {"main", "prefill", "draft", "rollout", "neighbour", "encode"};
 }
 
 }  // namespace engine

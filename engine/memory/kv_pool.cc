@@ -27,7 +27,7 @@ void KvPool::reset(std::int64_t blocks, std::int64_t block_size, bool prefix_cac
   kept_for_ = now_ = 0;
   empty_out();
   holders_ = nullptr;
-  tier_ = nullptr;
+  tier_ = other_tier_ = nullptr;
 }
 
 void KvPool::empty_out() {
@@ -56,26 +56,30 @@ void KvPool::tell(const Extent& extent, std::int64_t blocks) {
   if (holders_ != nullptr) holders_->change(extent.key, number_, extent.blocks, blocks);
   if (tier_ != nullptr && (copies_at_once_ ? blocks > extent.blocks : blocks < extent.blocks)) {
     tier_->store(extent.key, std::max(blocks, extent.blocks));
+    if (other_tier_ != nullptr) other_tier_->store(extent.key, std::max(blocks, extent.blocks));
   }
 }
 
 void KvPool::look_below(std::span<const PrefixExtent> prefix, std::int64_t most_tokens,
-                        const KvTier& upper, const KvTier& lower, Below& below) const {
+                        std::span<KvTier* const, kTiers> tiers, Below& below) const {
   below.blocks.clear();
-  below.upper = below.lower = 0;
+  below.from.fill(0);
   std::int64_t start = 0;
   for (const PrefixExtent& part : prefix) {
     const std::int64_t wanted = full_blocks(start, part.end, block_size_);
     const std::int32_t index = find(part.key);
     const std::int64_t here = index < 0 ? 0 : std::min(extents_[std::size_t(index)].blocks, wanted);
-    const std::int64_t in_upper = std::clamp(upper.blocks(part.key), here, std::max(here, wanted));
-    const std::int64_t in_lower =
-        std::clamp(lower.blocks(part.key), in_upper, std::max(in_upper, wanted));
-    below.upper += in_upper - here;
-    below.lower += in_lower - in_upper;
-    below.blocks.push_back(in_lower);
+    std::int64_t found = here;
+    for (std::size_t i = 0; i < kTiers; ++i) {
+      if (tiers[i] == nullptr || !tiers[i]->exists()) continue;
+      const std::int64_t more =
+          std::clamp(tiers[i]->blocks(part.key), found, std::max(found, wanted)) - found;
+      below.from[i] += more;
+      found += more;
+    }
+    below.blocks.push_back(found);
     start = part.end;
-    if (in_lower < wanted || part.end >= most_tokens) break;
+    if (found < wanted || part.end >= most_tokens) break;
   }
 }
 

@@ -10,6 +10,7 @@
 // its blocks.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -61,6 +62,8 @@ class KvPool {
     tier_ = &tier;
     copies_at_once_ = at_once;
   }
+  // Likewise at once to this one, too.
+  void also_copy_to(KvTier& tier) { other_tier_ = &tier; }
 
   std::int64_t total() const { return total_; }
   // Blocks that can be taken: empty ones and cache that nobody uses.
@@ -101,13 +104,13 @@ class KvPool {
   }
 
   // What the tiers below have of a prefix beyond the cache, in the order of its extents: blocks that each extent would
-  // have, and how many of them come from the upper tier and from the lower one.
+  // have, and how many of them come from each tier, the first of which are asked first; null: there is none.
   struct Below {
     std::vector<std::int64_t> blocks;
-    std::int64_t upper = 0, lower = 0;
+    std::array<std::int64_t, kTiers> from{};
   };
   void look_below(std::span<const PrefixExtent> prefix, std::int64_t most_tokens,
-                  const KvTier& upper, const KvTier& lower, Below& below) const;
+                  std::span<KvTier* const, kTiers> tiers, Below& below) const;
   // Brings that into the cache, as far as there is room that nobody else holds.
   void restore(std::span<const PrefixExtent> prefix, std::span<const std::int64_t> blocks);
 
@@ -185,6 +188,7 @@ class KvPool {
   std::int32_t number_ = 0;           // and its number there
   KvTier* tier_ = nullptr;            // below it, if there is one,
   bool copies_at_once_ = false;       // and when it gets a copy
+  KvTier* other_tier_ = nullptr;      // that gets one, too, at once
 };
 
 }  // namespace engine

@@ -1,12 +1,15 @@
-// Prefixes kept below the device's memory, in the host's or on a disk: how many blocks of which, the least recently
+// Prefixes kept below the device's memory, in that of its peers or its host, on a disk or in a store: how many blocks of which, the least recently
 // used given up first.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <list>
 #include <unordered_map>
 
 namespace engine {
+
+constexpr std::size_t kTiers = 4;
 
 class KvTier {
  public:

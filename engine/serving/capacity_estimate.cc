@@ -17,19 +17,25 @@ CapacityEstimate capacity_estimate(const PoolSetup& pool, const MeanLengths& len
   const auto whole = [](double x) { return std::max<std::int64_t>(1, std::int64_t(x + 0.5)); };
   BatchShape decode;
   add_decode(decode, whole(estimate.batch), whole(lengths.prompt + lengths.output / 2), window);
-  decode.decode_queries = pool.pace.queries;
-  decode.sampled = decode.decode_tokens();
-  Seconds step = step_time(decode, context, Phase::decode, nullptr).total();
-  if (pool.draft != nullptr) {
-    Breakdown unused;
-    step += draft_time(*pool.draft,
-                       {.sequences = decode.decode_sequences,
-                        .context = whole(lengths.prompt + lengths.output / 2)},
-                       unused)
-                .total();
+  const std::int64_t middle = whole(lengths.prompt + lengths.output / 2);
+  // Seconds a token of one sequence takes with so many proposals.
+  const auto token_seconds = [&](std::int64_t queries, const DraftStep* draft, double made) {
+    BatchShape verified = decode;
+    verified.decode_queries = queries;
+    verified.sampled = verified.decode_tokens();
+    Seconds step = step_time(verified, context, Phase::decode, nullptr).total();
+    if (draft != nullptr) {
+      Breakdown unused;
+      step +=
+          draft_time(*draft, {.sequences = verified.decode_sequences, .context = middle}, unused)
+              .total();
+    }
+    return step.value / (double(verified.decode_sequences) * made);
+  };
+  double each = token_seconds(pool.pace.queries, pool.draft, pool.made_in_a_step());
+  for (const DraftLength& length : pool.lengths) {
+    each = std::min(each, token_seconds(length.pace.queries, &length.draft, length.expected));
   }
-  const double made =
-      double(decode.decode_sequences) * double(pool.pace.tokens) / double(pool.pace.steps);
 
   // Prompts share steps up to the token budget, and long ones need several.
   const double budget = double(std::min(settings.step_budget(), std::int64_t{1} << 20));
@@ -42,11 +48,12 @@ CapacityEstimate capacity_estimate(const PoolSetup& pool, const MeanLengths& len
   prompt.sampled = together;
   const Seconds read =
       step_time(prompt, context, Phase::prefill, nullptr).total() * (pieces / double(together));
-  const double write = std::max(0.0, lengths.output - 1) * step.value / made;
+  const double write = std::max(0.0, lengths.output - 1) * each;
   // A pool that writes answers of one token has nothing to do, and any rate will do.
-  const double seconds = duty == Duty::reads    ? read.value
-                         : duty == Duty::writes ? std::max(write, 1e-3 * read.value)
-                                                : read.value + write;
+  const double reading = read.value + pool.encode_seconds;
+  const double seconds = duty == Duty::reads    ? reading
+                         : duty == Duty::writes ? std::max(write, 1e-3 * reading)
+                                                : reading + write;
   const double pipelined = double(context.shard.parallel.pp);
   estimate.requests = double(pool.replicas) * pipelined / seconds;
   return estimate;

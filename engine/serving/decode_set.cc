@@ -8,6 +8,7 @@ namespace engine {
 
 void DecodeSet::reset(const Setup& setup) {
   setup_ = setup;
+  pace_ = setup.pace;
   running_.prefilling.clear();
   RunningSet fresh;
   fresh.prefilling.swap(running_.prefilling);
@@ -111,29 +112,48 @@ void DecodeSet::skip(std::int64_t count) {
     Sequence& sequence = at(slot);
     if (!sequence.decoding) continue;
     --count;
-    // `advance` counts it as one that takes part: what that adds is taken away before.
-    const bool filling = setup_.window > 0 && context(sequence) + 1 < setup_.window;
-    if (filling) windows_ -= double(made);
-    // Both dates move alike, so this stays as it is.
-    const bool due = filling && crosses(sequence);
-    if (due) crossings_.remove(slot, crossing_of(sequence));
-    finishes_.remove(slot, sequence.finish_token);
-    if (sequence.reserved == 0) --blocks_by_phase_[phase_of(sequence)];
-    sequence.context_base -= made;
-    running_.base_sum -= made;
-    sequence.finish_token += made;
-    running_.finish_sum += made;
-    if (sequence.reserved == 0) ++blocks_by_phase_[phase_of(sequence)];
-    finishes_.insert(slot, sequence.finish_token, earliest_due());
-    if (due) crossings_.insert(slot, crossing_of(sequence), running_.tokens);
+    lag(slot, made);
   }
 }
 
+void DecodeSet::hold_back(std::int32_t slot, std::int64_t tokens) {
+  longest_stale_ = true;
+  contexts_ -= double(tokens);
+  lag(slot, tokens);
+}
+
+// `advance` counts it as one that makes as many tokens as all: what that adds too much is taken away before.
+void DecodeSet::lag(std::int32_t slot, std::int64_t tokens) {
+  Sequence& sequence = at(slot);
+  const bool filling = setup_.window > 0 && context(sequence) + 1 < setup_.window;
+  if (filling) windows_ -= double(tokens);
+  // Both dates move alike, so this stays as it is.
+  const bool due = filling && crosses(sequence);
+  if (due) crossings_.remove(slot, crossing_of(sequence));
+  finishes_.remove(slot, sequence.finish_token);
+  if (sequence.reserved == 0) --blocks_by_phase_[phase_of(sequence)];
+  sequence.context_base -= tokens;
+  running_.base_sum -= tokens;
+  sequence.finish_token += tokens;
+  running_.finish_sum += tokens;
+  if (sequence.reserved == 0) ++blocks_by_phase_[phase_of(sequence)];
+  finishes_.insert(slot, sequence.finish_token, earliest_due());
+  if (due) crossings_.insert(slot, crossing_of(sequence), running_.tokens);
+}
+
+void DecodeSet::change_pace(const Pace& pace) {
+  const std::int64_t left_over = pace_.left_over(running_.step);
+  pace_ = pace;
+  pace_.carry = left_over;
+  running_.step = 0;
+  look_ahead();
+}
+
 void DecodeSet::advance(std::int64_t steps, double sequences) {
-  const std::int64_t made = setup_.pace.made(running_.step, steps);
+  const std::int64_t made = pace_.made(running_.step, steps);
   const std::int64_t before = running_.tokens;
   // Nobody is done before the last of these steps.
-  due_ = before + setup_.pace.made(running_.step, steps - 1) + 1;
+  due_ = before + pace_.made(running_.step, steps - 1) + 1;
   running_.step += steps;
   running_.tokens += made;
   contexts_ += double(made) * sequences;
@@ -191,7 +211,7 @@ std::int64_t DecodeSet::blocks_for_tokens(std::int64_t tokens) const {
 
 std::int64_t DecodeSet::steps_that_fit(std::int64_t most, std::int64_t free) const {
   const std::int64_t size = std::int64_t(blocks_by_phase_.size());
-  const std::int64_t most_tokens = setup_.pace.made(running_.step, most);
+  const std::int64_t most_tokens = pace_.made(running_.step, most);
   if (running_.growing == 0 || (most_tokens / size + 1) * running_.growing <= free) return most;
   std::int64_t tokens = free / running_.growing * size;  // whole cycles
   if (tokens >= most_tokens) return most;
@@ -203,7 +223,7 @@ std::int64_t DecodeSet::steps_that_fit(std::int64_t most, std::int64_t free) con
     ++tokens;
   }
   // Of steps only whole ones: one fewer than those that make more.
-  return std::max<std::int64_t>(1, setup_.pace.steps_for(running_.step, tokens + 1) - 1);
+  return std::max<std::int64_t>(1, pace_.steps_for(running_.step, tokens + 1) - 1);
 }
 
 std::int64_t DecodeSet::recount(const ReplicaView& view) {

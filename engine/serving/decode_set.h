@@ -26,7 +26,9 @@ class DecodeSet {
   void reset(const Setup& setup);
 
   const RunningSet& running() const { return running_; }
-  const Pace& pace() const { return setup_.pace; }
+  const Pace& pace() const { return pace_; }
+  // Steps make tokens at another pace from now on, for which those of the setup leave room.
+  void change_pace(const Pace& pace);
   // Tokens that the next decode of all attends to, in all layers and in those with a window.
   double contexts() const { return contexts_; }
   double windows() const { return windows_; }
@@ -57,18 +59,20 @@ class DecodeSet {
 
   // The next step leaves the newest `count` decodes out: they stay where they are.
   void skip(std::int64_t count);
+  // Somebody who decodes makes fewer tokens in the next step than the lane does.
+  void hold_back(std::int32_t slot, std::int64_t tokens);
   // So many of those decoding take part in `steps` steps, of which only the last may end a sequence.
   void advance(std::int64_t steps, double sequences);
   // The next of those that have made their last token; -1: nobody.
   std::int32_t first_done();
   // Steps until somebody has.
   std::int64_t steps_to_next_end() const {
-    return setup_.pace.steps_for(running_.step, finishes_.next(running_.tokens) - running_.tokens);
+    return pace_.steps_for(running_.step, finishes_.next(running_.tokens) - running_.tokens);
   }
 
   // Blocks that the decodes take over the next `steps` steps.
   std::int64_t blocks_needed(std::int64_t steps) const {
-    return blocks_for_tokens(setup_.pace.made(running_.step, steps));
+    return blocks_for_tokens(pace_.made(running_.step, steps));
   }
   // The most steps, up to `most`, for which `free` blocks suffice; one at least.
   std::int64_t steps_that_fit(std::int64_t most, std::int64_t free) const;
@@ -92,7 +96,7 @@ class DecodeSet {
   std::int64_t blocks_for_tokens(std::int64_t tokens) const;
   // What the next decode of all makes and takes.
   void look_ahead() {
-    running_.next_tokens = setup_.pace.made(running_.step, 1);
+    running_.next_tokens = pace_.made(running_.step, 1);
     running_.next_blocks = running_.next_tokens == 1 ? blocks_by_phase_[phase(-running_.tokens)]
                                                      : blocks_for_tokens(running_.next_tokens);
   }
@@ -107,7 +111,10 @@ class DecodeSet {
   // Nobody is due before this, in tokens of the lane: those that end now are still in the calendar.
   std::int64_t earliest_due() const { return due_ < running_.tokens ? due_ : running_.tokens; }
 
+  void lag(std::int32_t slot, std::int64_t tokens);
+
   Setup setup_;
+  Pace pace_;  // now; that of the setup makes the most tokens and takes the most room
   RunningSet running_;
   std::int64_t phase_mask_ = -1;               // of a block size that is a power of two
   std::vector<std::int64_t> blocks_by_phase_;  // growing decodes by context modulo block size

@@ -2,13 +2,17 @@
 // its answer, and how KV gets from one to the other.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "engine/base/deployment_role.h"
+#include "engine/memory/kv_tier.h"
 #include "engine/serving/adapter_cache.h"
 #include "engine/serving/serving_settings.h"
 #include "engine/step/clock_levels.h"
+#include "engine/step/draft_lengths.h"
 #include "engine/step/draft_step.h"
 #include "engine/step/pace.h"
 #include "engine/step/step_time.h"
@@ -18,9 +22,14 @@ namespace engine {
 // KV caches of prefixes below the device's memory, as a replica sees them.
 struct TierSetup {
   std::int64_t blocks = 0;       // 0: there is no such tier
-  double seconds_per_token = 0;  // on the way up
+  double seconds_per_token = 0;  // on the way up, of which one load follows another
   double latency = 0;
+  double seconds_per_token_alone = 0;  // the same of one load, where it cannot use all of the way
 };
+
+// In the order in which they are asked. All but the store are a replica's own.
+enum class TierName : std::uint8_t { peer, host, disk, store };
+using TierSetups = std::array<TierSetup, kTiers>;
 
 // Equal replicas behind one router. Everything referred to outlives the run.
 struct PoolSetup {
@@ -29,13 +38,25 @@ struct PoolSetup {
   std::int64_t kv_blocks = 1;  // of a replica
   std::int64_t replicas = 1;
   std::int64_t unit = 1;  // replicas that are only on together
-  TierSetup host, disk;
+  TierSetups tiers = {};
   AdapterCache::Setup adapters = {.slots = 0};  // no slots: all that are asked for are there
   std::int64_t longest = 1;                     // tokens of the longest sequence
   Pace pace = {};
+  double expected = 0;  // tokens that a step makes of a sequence on average; 0: as the pace has it
   const DraftStep* draft = nullptr;  // who proposes tokens that the pace counts on; null: nobody
   DeploymentRole role = DeploymentRole::main;
-  ClockChoice clock = {};  // of steps that only decode
+  ClockChoice clock = {};   // of steps that only decode
+  std::int64_t window = 0;  // tokens that windowed layers of the model, or of its draft, attend to
+  std::span<const DraftLength> lengths =
+      {};  // of proposals, where steps pick one; none: they do not
+  // Chances that at least 1, 2, ... positions of a proposal hold, where sequences draw that; none: they do not.
+  std::span<const double> drawn = {};
+
+  double encode_seconds = 0;  // of the images of a request that replicas encode themselves
+
+  double made_in_a_step() const {
+    return expected > 0 ? expected : double(pace.tokens) / double(pace.steps);
+  }
 };
 
 // KV on its way into a pool. A replica sends or receives with all its adapters at once; sequences that

@@ -24,6 +24,12 @@ struct KvTierSettings {
   BytesPerSecond disk_bandwidth{6e9};
   Seconds disk_latency{200e-6};
   TierWrite write = TierWrite::through;
+  Bytes peer{0};
+  BytesPerSecond peer_bandwidth{0};
+  Bytes store{0};
+  BytesPerSecond store_bandwidth{25e9};
+  BytesPerSecond store_link{0};
+  Seconds store_latency{500e-6};
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -31,15 +37,31 @@ struct KvTierSettings {
           non_negative_or("none"));
     visit("host_bandwidth", self.host_bandwidth,
           "of each device from host memory; auto: its link to the host", non_negative_or("auto"));
-    visit("disk", self.disk, "disk or remote store of a replica for KV caches of prefixes",
+    visit("disk", self.disk, "disk of a replica for KV caches of prefixes",
           non_negative_or("none"));
-    visit("disk_bandwidth", self.disk_bandwidth, "of a replica from its disk or remote store",
-          between(1, 1e18));
+    visit("disk_bandwidth", self.disk_bandwidth, "of a replica from its disk", between(1, 1e18));
     visit("disk_latency", self.disk_latency, "until the first byte comes from there", non_negative);
     visit(
         "write", self.write,
         "what is copied down; through: all that can be shared; eviction: what the device gives up",
         any_value);
+    visit("peer", self.peer,
+          "memory of other devices that a replica may use for KV caches of prefixes, asked before "
+          "its host's",
+          non_negative_or("none"));
+    visit("peer_bandwidth", self.peer_bandwidth,
+          "of each device from its peers; auto: the links inside a node", non_negative_or("auto"));
+    visit("store", self.store,
+          "remote store for KV caches of prefixes that all replicas of the deployment share, asked "
+          "last: what one has written others find",
+          non_negative_or("none"));
+    visit("store_bandwidth", self.store_bandwidth,
+          "of the store, shared by all loads from it at a time", between(1, 1e18));
+    visit("store_link", self.store_link,
+          "most that one load from the store gets; none: as much as the store has",
+          non_negative_or("none"));
+    visit("store_latency", self.store_latency, "until the first byte comes from the store",
+          non_negative);
   }
 };
 

@@ -38,6 +38,7 @@ void Lane::reset(ReplicaState& replica) {
   left_ = 0;
   steady_ = Steady::no;
   chunks_.clear();
+  length_ = -1;
 }
 
 // ---- what runs ------------------------------------------------------------------------------------
@@ -76,8 +77,8 @@ void Lane::clear(double now) {
 
 // Nothing to decide: everybody decoded and the queue is empty, so everybody who is left decodes on.
 bool Lane::goes_on() const {
-  return steady_ == Steady::until_arrival && replica_->waiting.empty() && running().decoding > 0 &&
-         running().next_blocks <= replica_->pool.free();
+  return steady_ == Steady::until_arrival && replica_->drawn.empty() && replica_->waiting.empty() &&
+         running().decoding > 0 && running().next_blocks <= replica_->pool.free();
 }
 
 void Lane::plan(double now) {
@@ -95,6 +96,7 @@ void Lane::plan(double now) {
     end_ = replica.stage_free;  // another batch is in the first stage
     return;
   }
+  if (replica.table->picks() && running().decoding > 0) pick_length();
   if (goes_on()) {
     begin_work(now);
     start_steady(now);
@@ -130,7 +132,7 @@ void Lane::start(const StepPlan& plan, double now) {
   for (const std::int32_t slot : plan.preempted) sequences_.preempt(slot, plan.retracted_last);
   if (replica.pool.caches_prefixes()) sequences_.hold_prefixes(plan);
   const bool only_decodes = plan.chunks.empty() && plan.admissions.empty() && plan.decodes > 0;
-  if (only_decodes && plan.decodes == running().decoding) {
+  if (only_decodes && plan.decodes == running().decoding && replica.drawn.empty()) {
     steady_ = replica.settings->stepping ? Steady::no : plan.steady;
     start_steady(now);
   } else if (!plan.chunks.empty() || !plan.admissions.empty() || plan.decodes > 0) {
@@ -170,11 +172,13 @@ void Lane::start_stretch(double now) {
                                 .context = stretch_.context,
                                 .window = stretch_.window,
                                 .longest = replica_->uneven ? sequences_.set.longest() : 0,
-                                .adapters = sequences_.adapters.different()},
+                                .adapters = sequences_.adapters.different(),
+                                .length = length_},
                                stretch_.line);
   const bool windows = left_ > 1 && sequences_.set.filling() > 0;
   stretch_.begin(now, left_, windows ? double(sequences_.set.tokens_to_full_window()) : kNever);
-  left_ -= stretch_.steps;
+  // Where a length is picked, the next part may have another.
+  left_ = length_ < 0 ? left_ - stretch_.steps : 0;
   end_ = stretch_.end();
   // The first step's blocks are gone from the start on: other lanes plan meanwhile.
   taken_ = running().next_blocks;
@@ -229,7 +233,9 @@ void Lane::end_stretch() {
     replica.stats->add_gaps(stretch_, 1, stretch_.steps, seconds - stretch_.first_step);
   }
   sequences_.gaps.all_decoded(end_);
-  replica.tokens_made += stretch_.tokens(n) * stretch_.sequences;
+  const double made = stretch_.tokens(n) * stretch_.sequences;
+  replica.tokens_made += made;
+  if (length_ >= 0) count_verified(n * stretch_.sequences, made);
   sequences_.set.advance(stretch_.steps, stretch_.sequences);
   sequences_.finish_due();
 }
@@ -267,11 +273,19 @@ void Lane::start_step(const StepPlan& plan, double now) {
   if (!all_decode_ && plan.decodes > 0) {
     blocks -= leave_out(running().decoding - plan.decodes, batch);
   }
+  step_tokens_ = plan.decodes * running().next_tokens;
+  if (!replica.drawn.empty()) blocks -= draw(plan.decodes);
   chunks_.assign(plan.chunks.begin(), plan.chunks.end());
   for (const Chunk& chunk : chunks_)
     blocks += sequences_.blocks().blocks_to_add(at(chunk.slot), chunk.tokens);
   replica.pool.take(blocks);
+  double encoding = 0;
   for (const Admission& admission : plan.admissions) {
+    // Images are encoded once, when their prompt is first begun.
+    if (replica.encode_seconds > 0 && at(admission.slot).scheduled < 0) {
+      encoding += replica.encode_seconds;
+      replica.sums->encoded += 1;
+    }
     sequences_.admit(admission, now);
     if (admission.tokens > 0) chunks_.push_back({admission.slot, admission.tokens});
   }
@@ -283,7 +297,7 @@ void Lane::start_step(const StepPlan& plan, double now) {
   batch.adapters = sequences_.adapters.different();
   replica.sums->peak(replica.pool.used());
   replica.stats->step_began(now);
-  const double seconds = step_seconds(batch);
+  const double seconds = step_seconds(batch) + encoding;
   end_ = now + seconds;
   if (replica.log != nullptr) {
     replica.log->add({.role = replica.role,
@@ -328,13 +342,14 @@ std::int64_t Lane::leave_out(std::int64_t count, BatchShape& batch) {
 
 double Lane::step_seconds(const BatchShape& batch) {
   StepTable& table = *replica_->table;
-  if (!chunks_.empty()) return table.run_mixed(batch);
+  if (!chunks_.empty()) return table.run_mixed(batch, step_decodes_ > 0 ? length_ : -1);
   DecodeLine line;
   table.decode_line({.sequences = batch.decode_sequences,
                      .context = batch.decode_kv_tokens,
                      .window = batch.decode_window_kv_tokens,
                      .longest = batch.decode_longest,
-                     .adapters = batch.adapters},
+                     .adapters = batch.adapters,
+                     .length = length_},
                     line);
   const double seconds = line.step(batch.decode_kv_tokens, batch.decode_window_kv_tokens);
   table.count_decode(line, 1, batch.decode_kv_tokens, batch.decode_window_kv_tokens, seconds);
@@ -346,7 +361,10 @@ void Lane::end_step() {
   replica.stats->step_began(start_);
   if (step_decodes_ > 0) {
     if (all_decode_) sequences_.gaps.all_decoded(end_);
-    replica.tokens_made += double(step_decodes_ * running().next_tokens);
+    replica.tokens_made += double(step_tokens_);
+    if (length_ >= 0 || !replica.drawn.empty()) {
+      count_verified(double(step_decodes_), double(step_tokens_));
+    }
     sequences_.set.advance(1, double(step_decodes_));
   }
   for (const Chunk& chunk : chunks_) {

@@ -63,6 +63,8 @@ class Lane {
 
   Sequence& at(std::int32_t slot) { return sequences_.at(slot); }
   bool goes_on() const;
+  // Where steps propose more or fewer tokens: from now on as many as are best for those that decode.
+  void pick_length();
   void begin_work(double now);
   void start(const StepPlan& plan, double now);
 
@@ -74,6 +76,11 @@ class Lane {
   // Steps with prompts in them, or with some decodes left out
   void start_step(const StepPlan& plan, double now);
   std::int64_t leave_out(std::int64_t count, BatchShape& batch);
+  // The first so many decodes draw how many tokens they make in this step. Returns the blocks they do not take.
+  std::int64_t draw(std::int64_t decodes);
+  std::int64_t drawn_tokens(const Sequence& sequence) const;
+  // Tokens that decodes made of so many proposals, where either varies.
+  void count_verified(double sequence_steps, double made);
   double step_seconds(const BatchShape& batch);
   void end_step();
 
@@ -92,6 +99,8 @@ class Lane {
   std::vector<Chunk> chunks_;
   std::int64_t step_decodes_ = 0;
   bool all_decode_ = false;
+  std::int64_t step_tokens_ = 0;  // that its decodes make
+  int length_ = -1;               // of proposals, where it is picked
 };
 
 }  // namespace engine

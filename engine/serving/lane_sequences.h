@@ -21,6 +21,11 @@ class LaneSequences {
   DecodeSet set;
   TokenGaps gaps;
   AdapterCount adapters;  // of those that run
+  // Steps propose another number of tokens from now on.
+  void change_pace(const Pace& pace) {
+    set.change_pace(pace);
+    view_->pace.queries = pace.queries;
+  }
   // What a policy sees now.
   const ReplicaView& view();
   Sequence& at(std::int32_t slot) { return replica_->sequences[std::size_t(slot)]; }

@@ -40,19 +40,11 @@ void Replica::reset(const Setup& setup) {
   }
   if (setup.holders != nullptr) state_.pool.report_to(*setup.holders, setup.place);
   state_.tokens_made = state_.idle_seconds = 0;
-  host_.reset(setup.settings->prefix_caching ? setup.host.blocks : 0);
-  disk_.reset(setup.settings->prefix_caching ? setup.disk.blocks : 0);
-  host_way_ = setup.host;
-  disk_way_ = setup.disk;
-  host_free_ = disk_free_ = 0;
+  lower_.reset(setup.tiers, setup.settings->tiers.write, setup.store, state_.pool);
   seconds_to_read_a_token_ = setup.seconds_to_read_a_token;
-  const bool at_once = setup.settings->tiers.write == TierWrite::through;
-  if (host_.exists()) {
-    state_.pool.copy_down_to(host_, at_once);
-    host_.spill_to(disk_.exists() ? &disk_ : nullptr);
-  } else if (disk_.exists()) {
-    state_.pool.copy_down_to(disk_, at_once);
-  }
+  state_.drawn = setup.drawn;
+  state_.encode_seconds = setup.encode_seconds;
+  state_.seed = setup.seed;
   lanes_.resize(std::size_t(setup.lanes));
   for (Lane& lane : lanes_) lane.reset(state_);
   next_event_ = kNever;
@@ -280,26 +272,12 @@ std::span<const std::int32_t> Replica::start_loads(double now) {
 bool Replica::start_load(Sequence& sequence, double now) {
   for (Lane& lane : lanes_) lane.settle(now);
   state_.pool.pass(now);
-  state_.pool.look_below(sequence.prefix, sequence.prompt - 1, host_, disk_, below_);
-  const double size = double(state_.pool.block_size());
-  const double from_host = double(below_.upper) * size, from_disk = double(below_.lower) * size;
-  if (from_host + from_disk <= 0) return false;
-  // One load after the other; the two ways at the same time.
-  double host_end = now, disk_end = now;
-  if (from_host > 0) {
-    host_end =
-        std::max(now, host_free_) + host_way_.latency + from_host * host_way_.seconds_per_token;
-  }
-  if (from_disk > 0) {
-    disk_end =
-        std::max(now, disk_free_) + disk_way_.latency + from_disk * disk_way_.seconds_per_token;
-  }
-  const double end = std::max(host_end, disk_end);
-  if (end - now >= (from_host + from_disk) * seconds_to_read_a_token_) return false;
-  if (from_host > 0) host_free_ = host_end;
-  if (from_disk > 0) disk_free_ = disk_end;
-  sequence.loaded = end;
-  state_.sums->loaded(from_host, from_disk, end - now);
+  const LowerTiers::Offer offer = lower_.offer(sequence.prefix, sequence.prompt - 1, now);
+  const double tokens = offer.all();
+  if (tokens <= 0 || offer.end - now >= tokens * seconds_to_read_a_token_) return false;
+  lower_.take(offer, now);
+  sequence.loaded = offer.end;
+  state_.sums->loaded(offer.tokens, offer.end - now);
   return true;
 }
 
@@ -308,12 +286,7 @@ void Replica::finish_load(std::int32_t slot, double now) {
   for (Lane& lane : lanes_) lane.settle(now);
   state_.pool.pass(now);
   // What was given up below meanwhile is read again.
-  state_.pool.look_below(sequence.prefix, sequence.prompt - 1, host_, disk_, below_);
-  state_.pool.restore(sequence.prefix, below_.blocks);
-  for (const PrefixExtent& part : sequence.prefix) {
-    host_.touch(part.key);
-    disk_.touch(part.key);
-  }
+  lower_.bring_up(sequence.prefix, sequence.prompt - 1);
   sequence.whereabouts = Whereabouts::waiting;
   state_.waiting.push_front(slot, state_.sequences);
   for (Lane& lane : lanes_) {

@@ -8,6 +8,7 @@
 
 #include "engine/serving/journey.h"
 #include "engine/serving/lane.h"
+#include "engine/serving/lower_tiers.h"
 #include "engine/serving/serving_rows.h"
 
 namespace engine {
@@ -37,7 +38,10 @@ class Replica {
     double seconds_per_prompt_token = 0;  // likewise, and for telling who will be late
     const std::array<double, kRequestClasses>* class_limits = nullptr;  // where there are classes
     std::uint64_t seed = 0;
-    TierSetup host, disk;
+    TierSetups tiers = {};
+    SharedStore* store = nullptr;        // of its pool; null: there is none
+    std::span<const double> drawn = {};  // as in PoolSetup
+    double encode_seconds = 0;           // as in PoolSetup
     double seconds_to_read_a_token = 0;  // what is not worth loading is read again
     bool audit = false;
     StepLog* log = nullptr;
@@ -76,7 +80,7 @@ class Replica {
   std::vector<std::int32_t>& forking() { return state_.forking; }
   // Another of the answers to the request in `slot`, of `output` tokens: it shares the prompt's KV.
   void fork(std::int32_t slot, std::int64_t output, std::int32_t answers, double now);
-  bool has_tiers() const { return host_.exists() || disk_.exists(); }
+  bool has_tiers() const { return lower_.any(); }
   // A request that has become the first in the queue, and of whose prompt a tier below has more than the cache, sooner than
   // it could be read, steps aside until that is there (`Sequence::loaded`). Returns those that just did.
   std::span<const std::int32_t> start_loads(double now);
@@ -175,11 +179,8 @@ class Replica {
   std::size_t turn_ = 0;  // and whose of its lanes
   // Starts what a request loads from the tiers below; false where nothing is worth it.
   bool start_load(Sequence& sequence, double now);
-  KvTier host_, disk_;
-  TierSetup host_way_, disk_way_;
-  double host_free_ = 0, disk_free_ = 0;  // when they have brought what was asked for before
+  LowerTiers lower_;
   double seconds_to_read_a_token_ = 0;
-  KvPool::Below below_;
   std::vector<std::int32_t> loading_;
   double ttft_limit_ = 0;
   const std::array<double, kRequestClasses>* class_limits_ = nullptr;

@@ -117,14 +117,14 @@ void Replica::strand(double now, std::vector<Stranded>& out) {
   });
   empty_queues();
   state_.pool.lose_all();
-  if (host_.exists()) host_.reset(host_way_.blocks);
+  lower_.lose_memory();
   for (Lane& lane : lanes_) lane.clear(now);
   find_next();
 }
 
 void Replica::restart(double now) {
   state_.halted = false;
-  host_free_ = disk_free_ = now;
+  lower_.restart(now);
   for (Lane& lane : lanes_) lane.clear(now);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "engine/serving/admission_pace.h"
@@ -25,6 +26,9 @@ struct ReplicaState {
   std::int64_t longest = 1;  // tokens of the longest sequence
   std::int64_t window = 0;   // 0: no sliding window
   Pace pace;
+  std::span<const double> drawn = {};  // as in PoolSetup
+  std::uint64_t seed = 0;
+  double encode_seconds = 0;
   bool uneven = false;             // step times depend on the longest context
   bool hands_over = false;         // who departs keeps its blocks until its KV is carried away
   bool tells_first_token = false;  // of sequences that come from another pool, when they come

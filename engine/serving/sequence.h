@@ -70,7 +70,7 @@ struct Sequence {
   bool decoding = false;
   bool waited_for_room = false;  // before its KV was carried here
   bool closes = true;            // the last of its session
-  bool awaits_adapter = false;   // out of the queue until its adapter has come
+  bool awaits_adapter = false;   // out of the queue until its adapter, or its images, have come
   KvHolding kv;
   std::vector<PrefixExtent> prefix;
 };

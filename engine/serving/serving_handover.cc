@@ -68,7 +68,7 @@ void ServingSim::take_delivery() {
   const Transfers::Arrived done = transfers_.take();
   if (done.shipment.from == kFromBelow) {
     if (replicas_[done.shipment.to].sequence(done.shipment.slot).awaits_adapter) {
-      return take_adapter(done.shipment.to, done.shipment.slot);
+      return take_awaited(done.shipment.to, done.shipment.slot);
     }
     replicas_[done.shipment.to].finish_load(done.shipment.slot, now_);
     return note(done.shipment.to);

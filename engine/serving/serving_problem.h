@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/serving/encoders.h"
 #include "engine/serving/journey.h"
 #include "engine/serving/measurement.h"
 #include "engine/serving/referee.h"
@@ -23,6 +24,7 @@ class ServingSim;
 struct ServingProblem {
   std::span<const PoolSetup> pools;
   Journey journey = {};
+  Encoders::Setup encoders = {};  // that requests pass before all else
   const Load& load;
   const Trace* trace = nullptr;
   const Slo& slo;

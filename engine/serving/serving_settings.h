@@ -80,6 +80,7 @@ struct ServingSettings {
   bool stepping = false;
   Preemption preemption = Preemption::as_policy;
   double prediction_error = 0;
+  bool encodes_images = false;
   ScalingSettings scaling;
   KvTierSettings tiers;
   FailureSettings failures;
@@ -182,6 +183,10 @@ struct ServingSettings {
           "least_predicted: standard deviation of the logarithm of a predicted output over the "
           "real one",
           between(0, 5));
+    visit("encodes_images", self.encodes_images,
+          "with load.images: replicas encode images of the prompts that they read themselves, and "
+          "encode has no devices of its own",
+          any_value);
     visit("scaling", self.scaling, "how the number of replicas follows the load", any_value);
     visit("tiers", self.tiers, "where KV caches of prefixes are kept besides the device",
           any_value);

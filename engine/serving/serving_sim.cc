@@ -47,17 +47,17 @@ void ServingSim::start(const ServingProblem& problem) {
   now_ = 0;
   answers_.reset();
   start_adapters();
+  encoders_.reset(problem.encoders);
 }
 
 void ServingSim::start_pool(std::size_t index) {
   const PoolSetup& from = problem_->pools[index];
   Pool& pool = pools_[index];
   pool.count = std::size_t(from.replicas);
-  pool.table.reset(from.context, problem_->scale,
-                   {.queries = from.pace.queries,
-                    .made = double(from.pace.tokens) / double(from.pace.steps),
-                    .draft = from.draft},
-                   from.clock);
+  pool.table.reset(
+      from.context, problem_->scale,
+      {.queries = from.pace.queries, .made = from.made_in_a_step(), .draft = from.draft},
+      from.clock, from.lengths);
   const ModelShard& shard = from.context.shard;
   const Stage& stage = stages()[stage_of_pool_[index]];
   Replica::Setup setup{.settings = &from.settings,
@@ -68,15 +68,19 @@ void ServingSim::start_pool(std::size_t index) {
                        .lanes = shard.parallel.pp,
                        .kv_blocks = from.kv_blocks,
                        .longest = from.longest,
-                       .window = shard.model->window,
+                       .window = std::max(shard.model->window, from.window),
                        .pace = from.pace,
                        .hands_over = !stage.writes,
                        .tells_first_token = stage.carry.tells_first_token,
-                       .host = from.host,
-                       .disk = from.disk,
+                       .tiers = from.tiers,
+                       .drawn = from.drawn,
+                       .encode_seconds = from.encode_seconds,
                        .audit = problem_->audit,
                        .log = problem_->step_log};
-  if (from.host.blocks + from.disk.blocks > 0) {
+  pool.store.tier.reset(from.tiers[std::size_t(TierName::store)].blocks);
+  pool.store.free = 0;
+  if (pool.store.tier.exists()) setup.store = &pool.store;
+  if (std::ranges::any_of(from.tiers, [](const TierSetup& tier) { return tier.blocks > 0; })) {
     setup.seconds_to_read_a_token = pool.table.prompt_token_seconds();
   }
   if (from.settings.ordering == Ordering::slo || from.settings.admission.shed_late) {
@@ -231,7 +235,9 @@ void ServingSim::arrive(RequestSource& source) {
     return turn_away(RequestEnd::shed, target, source);
   }
   const std::int64_t output = local || stages()[0].writes ? request_.output : 1;
-  if (adapters_.empty()) {
+  if (encoders_.any()) {
+    enqueue_with_images(target, output);
+  } else if (adapters_.empty()) {
     replicas_[target].enqueue(request_, output, Replica::Adapter::there);
   } else {
     enqueue_with_adapter(target, output);

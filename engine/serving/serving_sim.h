@@ -42,6 +42,7 @@ class ServingSim {
   const std::vector<Replica>& replicas() const { return replicas_; }
   const EventQueue& events() const { return events_; }
   const LeastOf<std::int64_t>& weights(std::size_t pool = 0) const { return pools_[pool].weights; }
+  const Encoders& encoders() const { return encoders_; }
   double makespan() const { return makespan_; }
   double idle_seconds() const {
     double seconds = 0;
@@ -66,6 +67,7 @@ class ServingSim {
     LeastOf<std::int64_t> weights;
     Scaler scaler;
     Failures failures;
+    SharedStore store;  // of KV caches, where the replicas share one
     std::int64_t routed = 0;
   };
 
@@ -94,8 +96,9 @@ class ServingSim {
   void fork(std::size_t replica, const RequestSource& source);
   void start_adapters();
   void enqueue_with_adapter(std::size_t replica, std::int64_t output);
+  void enqueue_with_images(std::size_t replica, std::int64_t output);
   void find_room_for_adapters(std::size_t replica);
-  void take_adapter(std::size_t replica, std::int32_t slot);
+  void take_awaited(std::size_t replica, std::int32_t slot);
   void deliver(std::size_t replica, std::int32_t slot);
   // After anything that may have changed when a replica has something to do, or how much it has.
   void note(std::size_t replica) {
@@ -140,6 +143,7 @@ class ServingSim {
   EventQueue events_;
   Transfers transfers_;
   std::vector<AdapterCache> adapters_;  // by replica; empty: nobody waits for an adapter
+  Encoders encoders_;
   AnswerGroups answers_;
   RequestMemory memory_;
   Request request_;

@@ -19,8 +19,11 @@ void PoolSums::add(const PoolSums& other) {
   wasted_tokens += other.wasted_tokens;
   carried_tokens += other.carried_tokens;
   carry_seconds += other.carry_seconds;
-  host_tokens += other.host_tokens;
-  disk_tokens += other.disk_tokens;
+  for (std::size_t i = 0; i < kTiers; ++i) tier_tokens[i] += other.tier_tokens[i];
+  proposed_tokens += other.proposed_tokens;
+  verified_tokens += other.verified_tokens;
+  verifications += other.verifications;
+  encoded += other.encoded;
   loads += other.loads;
   load_seconds += other.load_seconds;
   adapter_steps += other.adapter_steps;

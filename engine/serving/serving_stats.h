@@ -57,8 +57,12 @@ struct PoolSums {
   double looked_up = 0, found = 0;  // tokens of prompts, and those of them that were in the cache
   double waste = 0, held = 0;  // token-steps of room that held nothing, and in all, while decoding
   double wasted_tokens = 0;    // made past the end of an answer
+  // Where steps pick how much they propose, or sequences draw how much of it holds: tokens proposed and made, of
+  // sequences in their steps.
+  double proposed_tokens = 0, verified_tokens = 0, verifications = 0;
+  double encoded = 0;  // requests whose images were encoded where their prompts are read
   double carried_tokens = 0, carry_seconds = 0;   // KV that came from the pool before
-  double host_tokens = 0, disk_tokens = 0;        // prompt tokens loaded from lower tiers,
+  std::array<double, kTiers> tier_tokens{};       // prompt tokens loaded from lower tiers,
   double loads = 0, load_seconds = 0;             // by so many requests, which waited so long
   double kv_peak = 0;                             // blocks of one replica
   double adapter_steps = 0;                       // different adapters, summed over steps
@@ -84,9 +88,8 @@ struct PoolSums {
     sequence_steps += count * sequences;
     kv_token_seconds += held_seconds;
   }
-  void loaded(double from_host, double from_disk, double seconds) {
-    host_tokens += from_host;
-    disk_tokens += from_disk;
+  void loaded(const std::array<double, kTiers>& tokens, double seconds) {
+    for (std::size_t i = 0; i < kTiers; ++i) tier_tokens[i] += tokens[i];
     loads += 1;
     load_seconds += seconds;
   }

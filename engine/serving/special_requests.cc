@@ -1,4 +1,4 @@
-// Parts of the simulation for requests with an adapter, and for those with several answers.
+// Parts of the simulation for requests with an adapter or with images, and for those with several answers.
 #include "engine/serving/serving_sim.h"
 
 namespace engine {
@@ -68,7 +68,14 @@ void ServingSim::find_room_for_adapters(std::size_t index) {
   cache.waiting.erase(cache.waiting.begin(), cache.waiting.begin() + std::ptrdiff_t(found));
 }
 
-void ServingSim::take_adapter(std::size_t index, std::int32_t slot) {
+// It queues up once its images have come; its replica is known from the start.
+void ServingSim::enqueue_with_images(std::size_t index, std::int64_t output) {
+  const double there = encoders_.take(request_.arrival);
+  const std::int32_t slot = replicas_[index].enqueue(request_, output, Replica::Adapter::awaited);
+  transfers_.start_from_below(there, index, slot);
+}
+
+void ServingSim::take_awaited(std::size_t index, std::int32_t slot) {
   Replica& replica = replicas_[index];
   stats_.pool(pool_of_[index]).adapter_wait += now_ - replica.sequence(slot).arrival;
   replica.join_queue(slot, now_);

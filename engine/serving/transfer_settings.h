@@ -30,6 +30,7 @@ struct TransferSettings {
   FirstToken first_token = FirstToken::decode;
   std::int64_t local_prompt = 0;
   double oversubscription = 1;
+  std::int64_t rails = 0;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -54,6 +55,10 @@ struct TransferSettings {
         "task serve: what the adapters of the smaller deployment can carry together over what the "
         "fabric between the deployments can; 1: the fabric is no bottleneck",
         between(1, 1e6));
+    visit("rails", self.rails,
+          "adapters of a node that carry KV caches out of it, shared evenly by its devices; auto: "
+          "one for each device",
+          non_negative_or("auto"));
   }
 };
 

@@ -3,7 +3,9 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "engine/step/pace.h"
@@ -19,12 +21,42 @@ using Acceptance = std::array<double, kMostProposed>;
 // the text is something else, or empty.
 std::optional<Acceptance> read_acceptance(std::string_view text);
 
-// Tokens that a step makes of a sequence when `tokens` are proposed: the one that the model itself adds, and every
-// proposed one that holds.
+// What a file says, by workload; one without that column has one, without a name.
+struct AcceptanceTable {
+  std::map<std::string, Acceptance, std::less<>> by_workload;
+  std::string checksum;
+};
+
+// A tree of proposals: so many candidates for each position behind every token before it. A chain has one each.
+struct DraftTree {
+  std::array<std::int64_t, kMostProposed> candidates;
+
+  DraftTree() { candidates.fill(1); }
+  bool chain() const;
+  // Tokens at a position (the first is 0), and at all positions before it: more than a step can hold is that many.
+  std::int64_t width(std::int64_t position) const;
+  std::int64_t tokens(std::int64_t depth) const;
+};
+
+// Numbers with spaces between them, for the first positions; nothing where the text is something else.
+std::optional<DraftTree> read_tree(std::string_view text);
+
+// That one of the candidates for a position holds. The first does with the position's acceptance a; each further one, where
+// those before it did not, with a times `further`: 1 - (1 - a) (1 - further a)^(candidates - 1).
+Acceptance with_candidates(const Acceptance& acceptance, const DraftTree& tree, double further);
+
+// Tokens that a step makes of a sequence when `tokens` positions are proposed: the one that the model itself adds, and
+// every position that holds.
 double expected_tokens(const Acceptance& acceptance, std::int64_t tokens);
 
 // The same in fixed point, to the nearest of 1/60: the greatest error is 1/120 of a token a step. More acceptance never
 // becomes a lower pace.
 Pace expected_pace(double expected, std::int64_t proposed);
+
+// One of several paces that follow one another: all on the same grid, and all with room for `most_proposed`.
+Pace changing_pace(double expected, std::int64_t proposed, std::int64_t most_proposed);
+
+// That at least so many positions hold, from 1 on: what draws are compared with.
+Acceptance reached(const Acceptance& acceptance);
 
 }  // namespace engine

@@ -18,15 +18,33 @@ enum class SpeculationMethod : std::uint8_t {
   ngram,        // what followed the same words before, looked up by the host
   heads,        // further output heads on the last hidden state (Medusa)
   mtp,          // one more layer that is asked again and again (multi-token prediction, EAGLE)
+  self,         // the main model itself, over the latest tokens only (MagicDec)
 };
-constexpr std::array<std::string_view, 5> enum_names(SpeculationMethod) {
-  return {"none", "draft_model", "ngram", "heads", "mtp"};
+constexpr std::array<std::string_view, 6> enum_names(SpeculationMethod) {
+  return {"none", "draft_model", "ngram", "heads", "mtp", "self"};
+}
+
+// How a served load learns which proposals hold.
+enum class AcceptanceDraws : std::uint8_t {
+  expected,  // every step makes the mean number of tokens
+  drawn,     // every sequence draws its own in every step
+};
+constexpr std::array<std::string_view, 2> enum_names(AcceptanceDraws) {
+  return {"expected", "drawn"};
 }
 
 struct Speculation {
   SpeculationMethod method = SpeculationMethod::none;
   std::int64_t tokens = 0;
   std::string acceptance;
+  std::string acceptance_file;
+  std::string acceptance_checksum;
+  std::string workload;
+  std::string tree;
+  double further_candidates = 1;
+  bool dynamic = false;
+  AcceptanceDraws draws = AcceptanceDraws::expected;
+  std::int64_t draft_window = 0;
   Seconds draft_overhead{100e-6};
   Seconds lookup_time{20e-6};
 
@@ -39,8 +57,38 @@ struct Speculation {
           "probability that the first proposed token holds, that the second does if the first "
           "did, and so on; one number or a list, whose last number counts for all that follow",
           list_of(fraction));
+    visit("acceptance_file", self.acceptance_file,
+          "CSV file with columns position and acceptance, and where there are several workloads "
+          "also workload; takes the place of acceptance",
+          a_file);
+    visit("acceptance_checksum", self.acceptance_checksum,
+          "content of that file; filled in when it is read", any_value);
+    visit("workload", self.workload,
+          "rows of acceptance_file that count, by their column workload; empty: the file has one",
+          any_value);
+    visit("tree", self.tree,
+          "candidates for each position behind every token of the tree: a list such as [4, 2, 1], "
+          "beyond which there is one; empty: a chain. The tree is speculation.tokens deep",
+          list_of(between(1, 64)));
+    visit("further_candidates", self.further_candidates,
+          "trees: probability that a further candidate for a position holds where those before it "
+          "did not, over the position's acceptance; 1 flatters wide trees",
+          fraction);
+    visit("dynamic", self.dynamic,
+          "task serve: every step proposes as many tokens, from 0 to speculation.tokens, as make "
+          "most tokens a second by its predicted time",
+          any_value);
+    visit("draws", self.draws,
+          "task serve: expected: every step makes the mean number of tokens; drawn: every sequence "
+          "draws how many of its proposals hold",
+          any_value);
+    visit("draft_window", self.draft_window,
+          "methods draft_model, mtp and self: the draft attends to so many of the latest tokens "
+          "and keeps no others",
+          non_negative_or("none"));
     visit("draft_overhead", self.draft_overhead,
-          "methods draft_model, heads and mtp: host time around each step of the draft (inputs, "
+          "methods draft_model, heads, mtp and self: host time around each step of the draft "
+          "(inputs, "
           "sampling); it counts where it is longer than the step",
           non_negative);
     visit("lookup_time", self.lookup_time,

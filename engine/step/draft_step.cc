@@ -51,16 +51,25 @@ StepTime draft_time(const DraftStep& draft, const DecodeRun& run, Breakdown& row
   const double steps = double(run.steps);
   Breakdown own;
   if (draft.model) {
-    DecodeRun asked = run;
-    asked.context = draft.middle(run.context);
-    asked.pace.queries = 1;
-    asked.times = double(draft.steps);
-    sum.add(decode_time(asked, *draft.model, own));
+    for (const DraftRound& round : draft.rounds) {
+      DecodeRun asked = run;
+      asked.context = round.middle(run.context);
+      asked.pace.queries = round.queries;
+      asked.times = double(round.steps);
+      sum.add(decode_time(asked, *draft.model, own));
+    }
   }
   std::vector<KernelRow> once;
   if (draft.beside) {
     OpList ops;
-    product_ops(draft.beside->shard, draft.products, run.sequences, ops);
+    if (draft.products.heads > 0) {
+      product_ops(draft.beside->shard, draft.products, run.sequences, ops);
+    } else {
+      for (const DraftRound& round : draft.rounds) {
+        product_ops(draft.beside->shard, {.joins = round.steps}, run.sequences * round.queries,
+                    ops);
+      }
+    }
     StepTime one;
     one.device = device_time(ops, *draft.beside, Phase::decode, &once);
     one.host = product_host(draft, one.device, run.sequences);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "engine/step/step_time.h"
 
@@ -14,18 +15,28 @@ struct DraftProducts {
   std::int64_t heads = 0;  // an output head each, behind a square product
   std::int64_t joins = 0;  // a hidden state and an embedding become one
 };
+
+// Steps of the model one after the other that work on equally many tokens of a sequence: one in a chain of proposals, and
+// all candidates for a position in a tree.
+struct DraftRound {
+  std::int64_t queries = 1;
+  std::int64_t steps = 0;
+  std::int64_t before = 0;  // tokens proposed before the first of them
+
+  // The context that all of its steps are timed at: that of the middle one.
+  std::int64_t middle(std::int64_t context) const { return context + before + (steps - 1) / 2; }
+};
 void product_ops(const ModelShard& shard, const DraftProducts& products, std::int64_t rows,
                  OpList& ops);
 
 struct DraftStep {
-  std::optional<StepContext> model;  // is asked `steps` times in a row
-  std::int64_t steps = 0;
+  std::optional<StepContext> model;  // is asked in rounds
+  std::vector<DraftRound> rounds;
+  bool reads_prompts = true;          // unless it is the main model, which does anyway
   std::optional<StepContext> beside;  // the main model, where there are products
   DraftProducts products;
   Seconds fixed, per_sequence;  // of the host
 
-  // The context that all of its steps are timed at: that of the middle one.
-  std::int64_t middle(std::int64_t context) const { return context + (steps - 1) / 2; }
   Seconds host(std::int64_t sequences) const { return fixed + per_sequence * double(sequences); }
 };
 

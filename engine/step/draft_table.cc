@@ -18,8 +18,15 @@ void DraftTable::reset(const DraftStep& draft, double scale) {
   seconds_ = 0;
   rests_.clear();
   if (!draft.model) return;
-  if (model_ == nullptr) model_ = std::make_unique<StepTable>();
-  model_->reset(*draft.model, {scale, scale, scale});
+  // Prompts are read in the first one, whether or not anything is proposed.
+  models_.resize(std::max<std::size_t>(1, draft.rounds.size()));
+  for (std::size_t i = 0; i < models_.size(); ++i) {
+    if (models_[i] == nullptr) models_[i] = std::make_unique<StepTable>();
+    Verification tokens;
+    if (i < draft.rounds.size()) tokens.queries = draft.rounds[i].queries;
+    tokens.made = double(tokens.queries);
+    models_[i]->reset(*draft.model, {scale, scale, scale}, tokens);
+  }
 }
 
 DraftTable::Rest& DraftTable::rest_of(std::int64_t sequences) {
@@ -40,14 +47,19 @@ DraftTable::Rest& DraftTable::rest_of(std::int64_t sequences) {
 void DraftTable::extend(const Decodes& decodes, DecodeLine& line) {
   line.proposing = rest_of(decodes.sequences).seconds;
   if (!draft_->model) return;
+  for (std::size_t i = 0; i < draft_->rounds.size(); ++i) extend_by(i, decodes, line);
+}
+
+void DraftTable::extend_by(std::size_t number, const Decodes& decodes, DecodeLine& line) {
+  const DraftRound& round = draft_->rounds[number];
   // All of its steps are timed where the middle one is.
-  const double later = double(draft_->middle(0)) * double(decodes.sequences);
+  const double later = double(round.middle(0)) * double(decodes.sequences);
   Decodes own = decodes;
   own.context += later;
-  own.longest += double(draft_->middle(0));
+  own.longest += double(round.middle(0));
   DecodeLine draft;
-  model_->decode_line(own, draft);
-  const double times = double(draft_->steps);
+  models_[number]->decode_line(own, draft);
+  const double times = double(round.steps);
   const double above = draft.device(own.context, own.window) + draft.added - draft.least;
   line.context_end = std::min(line.context_end, draft.context_end - later);
   line.window_end = std::min(line.window_end, draft.window_end);
@@ -59,15 +71,17 @@ void DraftTable::extend(const Decodes& decodes, DecodeLine& line) {
     const double reached = decodes.context + (above > 0 ? above : -above) / change;
     line.context_end = std::min(line.context_end, std::max(reached, decodes.context + 1));
   }
-  line.proposal = {.batch = draft.batch,
-                   .cell = draft.cell,
-                   .window_cell = draft.window_cell,
-                   .overhang = draft.overhang,
-                   .later = later};
+  if (number == 0) {
+    line.proposal = {.batch = draft.batch,
+                     .cell = draft.cell,
+                     .window_cell = draft.window_cell,
+                     .overhang = draft.overhang,
+                     .later = later};
+  }
   if (above > 0) {
     line.proposing += times * (draft.fixed + draft.added + draft.slope * later);
-    line.proposing_slope = times * draft.slope;
-    line.proposing_window_slope = times * draft.window_slope;
+    line.proposing_slope += times * draft.slope;
+    line.proposing_window_slope += times * draft.window_slope;
   } else {
     line.proposing += times * draft.least;
   }
@@ -80,16 +94,41 @@ double DraftTable::count(const DecodeLine& line, double steps, double context_su
   seconds_ += seconds;
   Rest& rest = rests_[std::size_t(line.sequences)];
   rest.steps += steps;
-  if (!draft_->model) return seconds;
-  const double times = double(draft_->steps);
+  if (!draft_->model || draft_->rounds.empty()) return seconds;
+  const double others =
+      draft_->rounds.size() > 1 ? count_later_rounds(line, steps, context_sum, window_sum) : 0;
+  const double times = double(draft_->rounds[0].steps);
   DecodeLine own;
   own.batch = line.proposal.batch;
   own.cell = line.proposal.cell;
   own.window_cell = line.proposal.window_cell;
   own.overhang = line.proposal.overhang;
-  model_->count_decode(own, times * steps, times * (context_sum + steps * line.proposal.later),
-                       times * window_sum, seconds - steps * rest.seconds);
+  models_[0]->count_decode(own, times * steps, times * (context_sum + steps * line.proposal.later),
+                           times * window_sum, seconds - steps * rest.seconds - others);
   return seconds;
+}
+
+// All steps lie on the same line, whose cells the mean of their contexts finds again.
+double DraftTable::count_later_rounds(const DecodeLine& line, double steps, double context_sum,
+                                      double window_sum) {
+  double sum = 0;
+  for (std::size_t i = 1; i < draft_->rounds.size(); ++i) {
+    const DraftRound& round = draft_->rounds[i];
+    const double sequences = double(line.sequences), times = double(round.steps);
+    const double context = context_sum / steps + double(round.middle(0)) * sequences;
+    const double window = window_sum / steps;
+    DecodeLine own;
+    models_[i]->decode_line({.sequences = line.sequences,
+                             .context = context,
+                             .window = window,
+                             .longest = context / sequences + line.proposal.overhang},
+                            own);
+    const double seconds = times * steps * own.step(context, window);
+    models_[i]->count_decode(own, times * steps, times * steps * context, times * window_sum,
+                             seconds);
+    sum += seconds;
+  }
+  return sum;
 }
 
 double DraftTable::run_decodes(const Decodes& decodes) {
@@ -102,11 +141,11 @@ double DraftTable::run_decodes(const Decodes& decodes) {
 
 double DraftTable::run(const BatchShape& batch) {
   double seconds = 0;
-  if (draft_->model && batch.prefill_tokens > 0) {
+  if (draft_->model && draft_->reads_prompts && batch.prefill_tokens > 0) {
     BatchShape prompts = batch;
     prompts.decode_sequences = 0;
     prompts.sampled = 0;
-    const double read = model_->run_mixed(prompts);
+    const double read = models_[0]->run_mixed(prompts);
     seconds_ += read;
     seconds += read;
   }
@@ -122,12 +161,14 @@ double DraftTable::run(const BatchShape& batch) {
 void DraftTable::report(Breakdown& rows, Savings& saved) {
   if (draft_->model) {
     std::vector<KernelRow> own;
-    model_->report(own);
-    for (KernelRow& row : own) {
-      row.role = DeploymentRole::draft;
-      rows.add(row);
+    for (const auto& model : models_) {
+      model->report(own);
+      for (KernelRow& row : own) {
+        row.role = DeploymentRole::draft;
+        rows.add(row);
+      }
+      saved.add(model->saved());
     }
-    saved.add(model_->saved());
   }
   for (const Rest& rest : rests_) {
     if (rest.steps <= 0) continue;

@@ -38,6 +38,11 @@ class DraftTable {
   double seconds() const { return seconds_; }
 
  private:
+  // Adds a round of the draft's steps to a line.
+  void extend_by(std::size_t round, const Decodes& decodes, DecodeLine& line);
+  // Steps of all rounds but the first, counted where the mean of the main model's context is. Returns their seconds.
+  double count_later_rounds(const DecodeLine& line, double steps, double context_sum,
+                            double window_sum);
   // Products and host of the proposals for so many sequences.
   struct Rest {
     double seconds = 0;
@@ -51,8 +56,9 @@ class DraftTable {
 
   const DraftStep* draft_ = nullptr;
   double scale_ = 1;
-  std::unique_ptr<StepTable> model_;  // where there is one
-  std::vector<Rest> rests_;           // by sequences
+  std::vector<std::unique_ptr<StepTable>>
+      models_;               // by round, where there is a model; one at least
+  std::vector<Rest> rests_;  // by sequences
   double seconds_ = 0;
 };
 

@@ -2,6 +2,7 @@
 // the lane's tokens stands for its steps, and sums over steps stay in closed form.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace engine {
@@ -12,10 +13,14 @@ struct Pace {
   std::int64_t tokens = 1;
   std::int64_t steps = 1;  // at most as many
   std::int64_t queries =
-      1;  // tokens of a sequence that a step works on: there is room for all of them
+      1;  // tokens of a sequence that a step works on: there is room for all of them,
+  std::int64_t room = 0;   // and for as many beyond its last token where later steps work on more
+  std::int64_t carry = 0;  // of `steps`: what steps at other paces left over of a token
 
   bool plain() const { return tokens == 1; }  // and then so is `steps`
-  std::int64_t made_by(std::int64_t step) const { return plain() ? step : tokens * step / steps; }
+  std::int64_t made_by(std::int64_t step) const {
+    return plain() ? step : (tokens * step + carry) / steps;
+  }
   // Tokens made in `count` steps after the first `from`.
   std::int64_t made(std::int64_t from, std::int64_t count) const {
     return plain() ? count : made_by(from % steps + count) - made_by(from % steps);
@@ -25,12 +30,16 @@ struct Pace {
     if (plain()) return wanted;
     const std::int64_t phase = from % steps;
     const std::int64_t until = wanted + made_by(phase);
-    return (steps * until + tokens - 1) / tokens - phase;
+    return (steps * until - carry + tokens - 1) / tokens - phase;
+  }
+  // What is left over of a token after the first `from` steps.
+  std::int64_t left_over(std::int64_t from) const {
+    return (tokens * (from % steps) + carry) % steps;
   }
   // The most tokens of one step.
   std::int64_t most() const { return (tokens + steps - 1) / steps; }
   // KV beyond its last token that a sequence may have room for: queries, and tokens past its end.
-  std::int64_t ahead() const { return queries - 1; }
+  std::int64_t ahead() const { return std::max(queries - 1, room); }
   std::int64_t past_end() const { return ahead() + most() - 1; }
 
   // Sums over `count` steps after the first `from` of the tokens made before each, and of their squares.

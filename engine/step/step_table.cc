@@ -29,7 +29,8 @@ bool has_decode_products(const ModelShard& shard) {
 }  // namespace
 
 void StepTable::reset(const StepContext& context, const StepScale& scale,
-                      const Verification& verification, const ClockChoice& clock) {
+                      const Verification& verification, const ClockChoice& clock,
+                      std::span<const DraftLength> lengths) {
   const bool same =
       verification.queries == verification_.queries && verification.made == verification_.made;
   context_ = &context;
@@ -39,6 +40,7 @@ void StepTable::reset(const StepContext& context, const StepScale& scale,
   decode_sums_ = {};
   clock_varies_ = clock.varies();
   if (clock_varies_) clocks_.reset(context, scale, verification, clock);
+  if (!lengths.empty() || lengths_.any()) lengths_.reset(context, scale, lengths);
   if (verification.draft != nullptr) {
     draft_.reset(*verification.draft, scale[std::size_t(Phase::decode)]);
   }
@@ -90,8 +92,13 @@ void StepTable::add_batch(std::int64_t sequences) {
 }
 
 void StepTable::decode_line(const Decodes& decodes, DecodeLine& line) {
+  if (decodes.length >= 0) {
+    Decodes own = decodes;
+    own.length = -1;
+    return lengths_.line(decodes.length, own, line);
+  }
   if (clock_varies_ && clocks_.choose(decodes, line)) return;
-  line.clock_level = -1;
+  line.clock_level = line.length = -1;
   line.batch = batch_of(decodes.sequences);
   line.sequences = decodes.sequences;
   const DecodeBatch& batch = batches_[std::size_t(line.batch)];
@@ -140,6 +147,11 @@ void StepTable::count_decode(const DecodeLine& line, double steps, double contex
     plain.clock_level = -1;
     return clocks_.at(line.clock_level)
         .count_decode(plain, steps, context_sum, window_sum, seconds);
+  }
+  if (line.length >= 0) {
+    DecodeLine plain = line;
+    plain.length = -1;
+    return lengths_.table(line.length).count_decode(plain, steps, context_sum, window_sum, seconds);
   }
   constexpr Phase phase = Phase::decode;
   batches_[std::size_t(line.batch)].steps += steps;
@@ -334,6 +346,7 @@ void StepTable::report(std::vector<KernelRow>& rows) {
     decode_sums_.seconds += draft_.seconds();
   }
   if (clock_varies_) clocks_.report(sums, *this);
+  if (lengths_.any()) lengths_.report(sums, *this);
   rows = std::move(sums).take();
   if (overlapped_ > 0) hide_overlapped(rows);
 }

@@ -13,12 +13,14 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "engine/step/adapter_table.h"
 #include "engine/step/attention_table.h"
 #include "engine/step/breakdown.h"
 #include "engine/step/clock_levels.h"
+#include "engine/step/draft_lengths.h"
 #include "engine/step/draft_table.h"
 #include "engine/step/step_inputs.h"
 #include "engine/step/token_table.h"
@@ -41,6 +43,7 @@ struct DecodeLine {
   std::int32_t window_cell = -1;
   std::int32_t adapter_cell = -1;
   std::int32_t clock_level = -1;  // -1: at the device's own clock
+  std::int32_t length = -1;       // of proposals, among several; -1: there is one
   std::int64_t sequences = 0;
   // Proposals, which are waited for before each step: they grow with what is attended to whether or not the step does.
   double proposing = 0;
@@ -76,6 +79,7 @@ struct Decodes {
   double window = 0;
   double longest = 0;         // not looked at where `uneven()` is false
   std::int64_t adapters = 0;  // different low-rank adapters among them
+  int length = -1;            // that was picked for them; -1: there is nothing to pick
 };
 
 // What decode steps verify: tokens that somebody proposed.
@@ -97,7 +101,13 @@ class StepTable {
   // points of a sweep that differ in load or policy; reports do not depend on it. The context outlives
   // the use. What a scale other than `kAsPredicted` adds is reported as waiting for a neighbour.
   void reset(const StepContext& context, const StepScale& scale = kAsPredicted,
-             const Verification& verification = {}, const ClockChoice& clock = {});
+             const Verification& verification = {}, const ClockChoice& clock = {},
+             std::span<const DraftLength> lengths = {});
+
+  // Where steps propose more or fewer tokens: the length that is best for these decodes, and what it is.
+  bool picks() const { return lengths_.any(); }
+  int pick(const Decodes& decodes) { return lengths_.pick(decodes); }
+  const DraftLength& length(int picked) const { return lengths_.at(picked); }
 
   // Says all of `line` anew.
   void decode_line(const Decodes& decodes, DecodeLine& line);
@@ -109,7 +119,8 @@ class StepTable {
 
   // Time of a step with prompt chunks in it, and counts it. The decodes of the batch, if any, are as
   // in a decode line.
-  double run_mixed(const BatchShape& batch) {
+  double run_mixed(const BatchShape& batch, int length = -1) {
+    if (length >= 0) return lengths_.table(length).run_mixed(batch);
     return verification_.plain() ? run_step(batch) : run_verification(batch);
   }
 
@@ -182,6 +193,7 @@ class StepTable {
   DraftTable draft_;
   ClockLevels clocks_;
   bool clock_varies_ = false;
+  DraftLengths lengths_;
   double mixed_decodes_ = 0;  // sequences that decoded in steps with prompts
   double overlapped_ = 0;     // seconds of attention in these that other attention hid
   DecodeSums decode_sums_;

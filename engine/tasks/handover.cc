@@ -24,7 +24,13 @@ LinkRates link_of(const Way& way, const Fabric& fabric) {
   const double devices = way.from_devices + way.to_devices;
   const bool one_node =
       share_a_cluster(way.from, way.to) && devices <= double(fabric.devices_per_node);
-  return one_node ? fabric.inside(devices) : fabric.scale_out;
+  if (one_node) return fabric.inside(devices);
+  LinkRates out = fabric.scale_out;
+  // Each device has its share of the node's adapters, whoever else sends.
+  if (way.transfer.rails > 0 && fabric.devices_per_node > 0) {
+    out.bandwidth = out.bandwidth * (double(way.transfer.rails) / double(fabric.devices_per_node));
+  }
+  return out;
 }
 
 }  // namespace

@@ -13,11 +13,12 @@ StepTime propose(const TaskPoint& point, const DecodeRun& run, std::vector<Kerne
 
 void report_speculation(const Speculated& speculated, Metrics& metrics) {
   metrics.accepted_tokens_per_step = speculated.per_step;
+  metrics.proposed_tokens_per_step = speculated.proposed;
   metrics.draft_time = speculated.proposing;
   if (speculated.decoding.value > 0) {
     metrics.draft_share = speculated.proposing / speculated.decoding;
   }
-  const double rejected = double(speculated.proposed) - (speculated.per_step - 1);
+  const double rejected = speculated.proposed - (speculated.per_step - 1);
   metrics.wasted_tokens = rejected * speculated.sequence_steps + speculated.beyond_end;
 }
 

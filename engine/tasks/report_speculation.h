@@ -14,7 +14,7 @@ StepTime propose(const TaskPoint& point, const DecodeRun& run, std::vector<Kerne
 
 // What came of it, in the step, the request or the run.
 struct Speculated {
-  std::int64_t proposed = 0;  // tokens of a sequence in a step
+  double proposed = 0;        // tokens of a sequence in a step, on average
   double per_step = 1;        // tokens that a step made of a sequence
   double sequence_steps = 0;  // decode steps, each as often as it had sequences
   double beyond_end = 0;      // tokens made past the end of an answer

@@ -8,6 +8,7 @@ namespace engine {
 
 struct SpeculationFigures {
   double accepted_tokens_per_step = kNoValue;
+  double proposed_tokens_per_step = kNoValue;
   Seconds draft_time{kNoValue};
   double draft_share = kNoValue;
   double wasted_tokens = kNoValue;
@@ -17,6 +18,9 @@ struct SpeculationFigures {
     visit("accepted_tokens_per_step", self.accepted_tokens_per_step,
           "with speculation: tokens that a decode step makes of a sequence, the one that the model "
           "itself adds included");
+    visit("proposed_tokens_per_step", self.proposed_tokens_per_step,
+          "with speculation: tokens proposed for a sequence in a decode step, all candidates of a "
+          "tree; the mean where speculation.dynamic changes it");
     visit("draft_time", self.draft_time,
           "with speculation: time in which tokens are proposed, in the step, the request or the "
           "whole run");

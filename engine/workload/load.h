@@ -99,10 +99,15 @@ struct Load {
   std::int64_t samples = 1;
   std::int64_t adapters = 0;
   double adapter_skew = 0;
+  std::int64_t images = 0;
+  std::int64_t image_tokens = 576;
+  std::int64_t image_patches = 0;
   MeasureKind measure = MeasureKind::steady;
   Seconds warmup{0};
   Seconds window{0};
 
+  // Tokens of a prompt that come from its images.
+  std::int64_t image_prompt() const { return images * image_tokens; }
   std::int64_t calls_of_session() const { return 1 + (turns - 1) * branches; }
 
   template <class Self, class Visit>
@@ -164,6 +169,15 @@ struct Load {
     visit("adapter_skew", self.adapter_skew,
           "the n-th adapter is asked for in proportion to 1/n to this power; 0: all alike",
           non_negative);
+    visit("images", self.images,
+          "images in each request, which the deployment encode turns into tokens of its prompt",
+          between(0, 1000));
+    visit("image_tokens", self.image_tokens,
+          "tokens that an image adds to its prompt, besides those of load.lengths",
+          between(1, 100000));
+    visit("image_patches", self.image_patches,
+          "tokens that the encoder works on for an image; auto: as many as image_tokens",
+          non_negative_or("auto"));
     visit(
         "measure", self.measure,
         "steady: what goes on once the system has filled up, to the last arrival; whole: from the "

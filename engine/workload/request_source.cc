@@ -79,6 +79,7 @@ MeanLengths mean_lengths(const Load& load, const Trace* trace, std::uint64_t see
                  factor(classes.low.share, classes.low.prompt, load.lengths.prompt);
   mean.output *= 1 + factor(classes.high.share, classes.high.output, load.lengths.output) +
                  factor(classes.low.share, classes.low.output, load.lengths.output);
+  mean.prompt += double(load.image_prompt());
   return mean;
 }
 
@@ -215,6 +216,7 @@ void RequestSource::fill(Request& out, std::int64_t number, std::int64_t client_
         std::int64_t(uniform(options_.seed, Stream::priorities, draw) * double(load_.priorities));
   }
   if (load_.classes.any()) assign_class(out, draw);
+  out.prompt += load_.image_prompt();
   Client* client = nullptr;
   if (client_index >= 0 && load_.turns > 1) {
     client = &clients_[std::size_t(client_index)];
@@ -303,7 +305,7 @@ std::int64_t RequestSource::output_of(std::int64_t number, std::int64_t sample,
 
 void RequestSource::fill_from_trace(Request& out, std::int64_t number) const {
   const std::size_t row = std::size_t(number);
-  out.prompt = trace_->prompt[row];
+  out.prompt = trace_->prompt[row] + load_.image_prompt();
   out.output = trace_->output[row];
   out.priority = trace_->priority.empty() ? 0 : trace_->priority[row];
   if (load_.classes.any()) assign_class(out, std::uint64_t(number));

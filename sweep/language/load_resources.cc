@@ -11,6 +11,7 @@
 #include "sweep/input/read_text.h"
 #include "sweep/language/calibration_files.h"
 #include "sweep/space/text_code.h"
+#include "sweep/workload/acceptance_file.h"
 #include "sweep/workload/trace_file.h"
 
 namespace sweep {
@@ -23,6 +24,16 @@ int trace_leaf() {
 
 int curve_leaf() {
   static const int leaf = engine::leaf_table().find_leaf("load.curve");
+  return leaf;
+}
+
+int acceptance_leaf() {
+  static const int leaf = engine::leaf_table().find_leaf("speculation.acceptance_file");
+  return leaf;
+}
+
+int acceptance_checksum_leaf() {
+  static const int leaf = engine::leaf_table().find_leaf("speculation.acceptance_checksum");
   return leaf;
 }
 
@@ -51,6 +62,25 @@ std::string trace_checksum(const std::string& path, const engine::Location& wher
   return (*trace)->checksum;
 }
 
+// The same of a file of acceptances.
+std::string acceptance_checksum(const std::string& path, const engine::Location& where,
+                                Reading& reading) {
+  const auto known = reading.resources->acceptances.find(path);
+  if (known != reading.resources->acceptances.end()) return known->second.checksum;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) {
+    reading.mistake(where, "there is no file '" + path + "'",
+                    "paths are relative to the file that names them");
+    return "";
+  }
+  const engine::Result<engine::AcceptanceTable> table = read_acceptance_file(path);
+  if (!table) {
+    reading.mistakes.add(table.mistakes());
+    return "";
+  }
+  return reading.resources->acceptances.emplace(path, *table).first->second.checksum;
+}
+
 }  // namespace
 
 std::vector<Edit> leaf_edits(int leaf, engine::LeafValue value, const engine::Location& where,
@@ -60,6 +90,10 @@ std::vector<Edit> leaf_edits(int leaf, engine::LeafValue value, const engine::Lo
   if (leaf == trace_leaf() && !std::get<std::string>(value).empty()) {
     edits.push_back(
         {checksum_leaf(), trace_checksum(std::get<std::string>(value), where, reading)});
+  }
+  if (leaf == acceptance_leaf() && !std::get<std::string>(value).empty()) {
+    edits.push_back({acceptance_checksum_leaf(),
+                     acceptance_checksum(std::get<std::string>(value), where, reading)});
   }
   if (leaf == curve_leaf() && !std::get<std::string>(value).empty()) {
     std::string reason;

@@ -55,6 +55,10 @@ axes:
       - {name: looked up, base: {speculation: {method: ngram, tokens: 3, acceptance: 0.5}}}
       - {name: heads, base: {speculation: {method: heads, tokens: 3, acceptance: 0.5}}}
       - {name: added layer, base: {task: serve, speculation: {method: mtp, tokens: 2, acceptance: 0.7}}}
+      - {name: tree, base: {speculation: {method: mtp, tokens: 3, acceptance: 0.5, tree: [2, 2], further_candidates: 0.5, draft_window: 500}, step: {batch: 4, context: 900}}}
+      - {name: lengths, base: {task: serve, speculation: {method: heads, tokens: 2, acceptance: 0.5, dynamic: true}}}
+      - {name: images, base: {task: serve, load: {images: 2, image_tokens: 100, image_patches: 300}, encode: {model: {from: llama-3.2-1b, layers: 4}}}}
+      - {name: images inside, base: {task: serve, load: {images: 2}, encode: {model: {from: llama-3.2-1b, layers: 4}}, serving: {encodes_images: true}}}
       - {name: parts, base: {parallel.cp: 4, step: {phase: prefill, batch: 1, prompt: 9000}}}
       - {name: parts elsewhere, base: {task: request, request: {batch: 1, prompt: 9000, output: 5}, prefill: {parallel: {cp: 4}}}}
       - {name: request, base: {task: request, request: {batch: 2, prompt: 9000, cached: 100, output: 20}}}
@@ -84,6 +88,7 @@ axes:
       - {name: drawn, base: {task: serve, load: {lengths: {distribution: empirical}, trace: loads/conversations.jsonl}}}
       - {name: fraction, base: {task: serve, load: {throughput_fraction: 0.5}}}
       - {name: tiers, base: {task: serve, serving: {prefix_caching: true, kv_blocks: 130, tiers: {host: 500 MB, host_bandwidth: 20 GB/s, disk: 2 GB, disk_bandwidth: 10 GB/s}}, load: {turns: 4, think_time: 300 ms, rate: 5 req/s, requests: 160, lengths: {prompt: 450, output: 20}}}}
+      - {name: store, base: {task: serve, serving: {replicas: 2, prefix_caching: true, kv_blocks: 130, tiers: {peer: 1 GB, peer_bandwidth: 20 GB/s, store: 2 GB, store_bandwidth: 10 GB/s, store_link: 8 GB/s}}, load: {turns: 4, think_time: 300 ms, rate: 10 req/s, requests: 160, lengths: {prompt: 450, output: 20}}}}
       - {name: scaled, base: {task: serve, serving: {replicas: 3, scaling: {policy: reactive, target: 4, interval: 200 ms, cold_start: 300 ms, cooldown: 300 ms}}, load: {arrivals: curve, curve: "0:5, 1:60"}}}
       - {name: timetable, base: {task: serve, serving: {replicas: 3, scaling: {policy: scheduled, interval: 200 ms, cold_start: 300 ms, schedule: "0:1, 1:3"}}, load: {arrivals: curve, curve: "0:5, 1:60"}}}
       - {name: failing, base: {task: serve, serving: {replicas: 3, failures: {mean_time_to_failure: 1 s, mean_time_to_repair: 500 ms}}, load: {rate: 60 req/s, requests: 160}}}
@@ -233,6 +238,7 @@ const std::map<std::string, std::vector<std::string>>& other_texts() {
       {"serving.kernels", {"vllm_0.14.0", "trtllm_1.0.0"}},
       {"calibration.name", {"h200-sxm"}},
       {"speculation.acceptance", {"0.3"}},
+      {"speculation.tree", {"2 2"}},
   };
   return texts;
 }
@@ -330,10 +336,11 @@ bool moves(const Leaf& leaf, std::size_t point) {
   return false;
 }
 
-// Who makes samples serves them, and the last stages train; other points hold every field of a deployment that does to
-// this law.
+// Who makes samples serves them, the last stages train, and encoders have steps like any model: other points hold every
+// field of a deployment that does to this law.
 bool held_as_main(const Leaf& leaf) {
-  const bool like_main = leaf.path.starts_with("rollout.") || leaf.path.starts_with("tail.");
+  const bool like_main = leaf.path.starts_with("rollout.") || leaf.path.starts_with("tail.") ||
+                         leaf.path.starts_with("encode.");
   return like_main && leaf.presence >= 0 && !said_to_count_nowhere(leaf);
 }
 

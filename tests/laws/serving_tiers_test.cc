@@ -94,6 +94,74 @@ TEST(ServingTiers, WhatTheHostGivesUpGoesToTheDisk) {
   EXPECT_GT(evaluate(scenario).metrics.prefix_hit_rate, host.prefix_hit_rate);
 }
 
+// What a tier is called changes where its hits are written down, and nothing else.
+TEST(ServingTiers, APeerIsAHostWithAnotherLink) {
+  Scenario host = sessions();
+  host.serving.tiers.host = Bytes{2e8};
+  host.serving.tiers.host_bandwidth = BytesPerSecond{2e12};
+  host.device.host_link.latency = Seconds{2e-6};
+  Scenario peer = sessions();
+  peer.serving.tiers.peer = Bytes{2e8};
+  peer.serving.tiers.peer_bandwidth = BytesPerSecond{2e12};
+  peer.device.scale_up = host.device.host_link;
+  const Metrics a = evaluate(host).metrics, b = evaluate(peer).metrics;
+  EXPECT_GT(a.host_hit_rate, 0);
+  EXPECT_EQ(a.host_hit_rate, b.peer_hit_rate);
+  EXPECT_EQ(a.prefix_hit_rate, b.prefix_hit_rate);
+  EXPECT_EQ(a.e2e, b.e2e);
+  EXPECT_EQ(a.kv_load, b.kv_load);
+}
+
+// Of sessions that meet several replicas in turn, a store of one replica is a disk; of several it knows what others read.
+TEST(ServingTiers, AStoreIsADiskThatAllReplicasShare) {
+  const auto with = [](std::int64_t replicas, bool shared, double bytes) {
+    Scenario scenario = sessions();
+    scenario.serving.replicas = replicas;
+    KvTierSettings& tiers = scenario.serving.tiers;
+    tiers.disk_bandwidth = tiers.store_bandwidth = BytesPerSecond{1e15};
+    tiers.disk_latency = tiers.store_latency = Seconds{1e-6};
+    (shared ? tiers.store : tiers.disk) = Bytes{bytes};
+    return evaluate(scenario).metrics;
+  };
+  const Metrics disk = with(1, false, 2e8), store = with(1, true, 2e8);
+  EXPECT_GT(disk.disk_hit_rate, 0);
+  EXPECT_EQ(disk.disk_hit_rate, store.store_hit_rate);
+  EXPECT_EQ(disk.e2e, store.e2e);
+  for (const std::int64_t replicas : {2, 3}) {
+    const Metrics apart = with(replicas, false, 1e12), together = with(replicas, true, 1e12);
+    EXPECT_GT(together.prefix_hit_rate, apart.prefix_hit_rate + 0.1);
+    // As much as one replica that holds everything.
+    EXPECT_NEAR(together.prefix_hit_rate, with(1, true, 1e12).prefix_hit_rate, 0.03);
+  }
+  double before = -1;
+  for (const double bytes : {0.0, 1e7, 5e7, 2e8, 1e9}) {
+    const double rate = with(3, true, bytes).prefix_hit_rate;
+    EXPECT_GE(rate, before - 0.01) << bytes;
+    before = rate;
+  }
+}
+
+// Loads of all replicas follow one another out of the store; one alone gets no more than its link.
+TEST(ServingTiers, AStoresBandwidthIsShared) {
+  const auto load_seconds = [](double bandwidth, double link) {
+    Scenario scenario = sessions();
+    scenario.serving.replicas = 4;
+    scenario.load.rate = RequestsPerSecond{16};
+    scenario.model.layers *= 4;
+    KvTierSettings& tiers = scenario.serving.tiers;
+    tiers.store = Bytes{1e12};
+    tiers.store_latency = Seconds{0};
+    tiers.store_bandwidth = BytesPerSecond{bandwidth};
+    tiers.store_link = BytesPerSecond{link};
+    return evaluate(scenario).metrics.kv_load.value;
+  };
+  const double free = load_seconds(1e15, 0);
+  EXPECT_GT(load_seconds(1e10, 0), free);
+  EXPECT_GT(load_seconds(1e15, 1e10), free);
+  // A link as wide as the store is no limit.
+  EXPECT_EQ(load_seconds(1e10, 1e10), load_seconds(1e10, 0));
+}
+
 // Random cases of the equality laws, with tiers below.
 TEST(ServingTiers, NothingIsLostAndTheClosedFormEqualsStepping) {
   double loads = 0;
@@ -104,8 +172,13 @@ TEST(ServingTiers, NothingIsLostAndTheClosedFormEqualsStepping) {
     scenario.serving.prefix_caching = true;
     scenario.serving.tiers.write = dice.chance(0.5) ? TierWrite::through : TierWrite::eviction;
     PoolSetup pool = lab.pool();
-    pool.host = {.blocks = dice.whole(0, 60), .seconds_per_token = 1e-6, .latency = 1e-5};
-    pool.disk = {.blocks = dice.whole(0, 200), .seconds_per_token = 2e-6, .latency = 1e-4};
+    pool.tiers = {TierSetup{.blocks = dice.whole(-20, 20), .seconds_per_token = 5e-7},
+                  {.blocks = dice.whole(0, 60), .seconds_per_token = 1e-6, .latency = 1e-5},
+                  {.blocks = dice.whole(0, 200), .seconds_per_token = 2e-6, .latency = 1e-4},
+                  {.blocks = dice.whole(-300, 300),
+                   .seconds_per_token = 1e-6,
+                   .latency = 3e-4,
+                   .seconds_per_token_alone = 4e-6}};
     scenario.serving.stepping = false;
     const ServingStats::Summary fast = lab.run({&pool, 1}, {});
     std::map<std::int64_t, RequestRow> rows;
@@ -125,8 +198,7 @@ TEST(ServingTiers, NothingIsLostAndTheClosedFormEqualsStepping) {
       if (row.end != RequestEnd::finished) continue;
       EXPECT_NEAR(row.finish.value / other.finish.value, 1, 1e-9) << which;
     }
-    EXPECT_EQ(fast.host_tokens, slow.host_tokens) << which;
-    EXPECT_EQ(fast.disk_tokens, slow.disk_tokens) << which;
+    EXPECT_EQ(fast.tier_tokens, slow.tier_tokens) << which;
     loads += fast.loads;
     ASSERT_FALSE(HasFailure());
   }

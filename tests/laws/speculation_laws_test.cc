@@ -9,51 +9,17 @@
 #include "engine/evaluate.h"
 #include "engine/speculation/acceptance.h"
 #include "tests/support/random_load.h"
+#include "tests/support/speculation_toys.h"
 
 namespace engine {
 namespace {
 
 using toys::Dice;
 
-Scenario speculative(SpeculationMethod method, std::int64_t tokens, const std::string& acceptance) {
-  Scenario scenario = toys::scenario();
-  scenario.speculation = {.method = method,
-                          .tokens = tokens,
-                          .acceptance = acceptance,
-                          .draft_overhead = Seconds{0},
-                          .lookup_time = Seconds{0}};
-  return scenario;
-}
-
-// With a draft of two of the main model's layers.
-Scenario with_draft(Scenario scenario) {
-  scenario.draft.present = true;
-  fill_roles(scenario);
-  scenario.draft.deployment.model.layers = 2;
-  return scenario;
-}
-
-Outcome sound(const Scenario& scenario) {
-  Outcome outcome = evaluate(scenario);
-  EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
-  return outcome;
-}
-
-void expect_same_figures(const Outcome& a, const Outcome& b, double tolerance) {
-  const auto left = figure_values(a.metrics), right = figure_values(b.metrics);
-  std::vector<std::string> names;
-  Metrics::fields(a.metrics, [&](std::string_view name, const auto&, std::string_view) {
-    names.emplace_back(name);
-  });
-  for (std::size_t i = 0; i < left.size(); ++i) {
-    if (std::isnan(left[i]) && std::isnan(right[i])) continue;
-    const bool rest = names[i].starts_with("queue") || names[i] == "host_time";
-    const double scale = rest && tolerance > 0 ? a.metrics.makespan.value : 0;
-    const double size = std::max({std::abs(left[i]), std::abs(right[i]), scale});
-    EXPECT_LE(std::abs(left[i] - right[i]), tolerance * size)
-        << names[i] << " " << left[i] << " " << right[i];
-  }
-}
+using toys::expect_same_figures;
+using toys::sound;
+using toys::speculative;
+using toys::with_draft;
 
 TEST(Acceptance, AddsUpOverPositions) {
   const auto all = read_acceptance("0.8 0.5");

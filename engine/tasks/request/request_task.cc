@@ -155,7 +155,7 @@ AnswerPart write_answer(const TaskPoint& point, Breakdown& kernels) {
   part.time = decode_time(part.run, point.main.context(point.work), kernels);
   if (point.draft == nullptr || part.run.steps == 0) return part;
   const DraftStep draft = point.draft->step(point.main, point.work);
-  if (draft.model) {
+  if (draft.model && draft.reads_prompts) {
     part.read = prompt_time(
         request,
         {*draft.model, scenario.serving.max_num_batched_tokens,
@@ -212,7 +212,7 @@ void report_shares(const TaskPoint& point, const PromptPart& prompt, const Answe
   const RequestShape& request = scenario.request;
   const Pace& pace = answer.run.pace;
   const std::int64_t beyond = pace.made_by(answer.run.steps) - (request.output - 1);
-  report_speculation({.proposed = point.draft->tokens,
+  report_speculation({.proposed = double(point.draft->tokens),
                       .per_step = double(pace.tokens) / double(pace.steps),
                       .sequence_steps = double(request.batch * answer.run.steps),
                       .beyond_end = double(request.batch * beyond),
@@ -225,7 +225,7 @@ void report_shares(const TaskPoint& point, const PromptPart& prompt, const Answe
 
 std::optional<Refusal> request_problem(const Scenario& scenario) {
   const RequestShape& request = scenario.request;
-  const std::int64_t proposed = proposed_tokens(scenario);
+  const std::int64_t proposed = proposed_positions(scenario);
   return too_long(proposed > 0
                       ? "request.cached + request.prompt + request.output + speculation.tokens"
                       : "request.cached + request.prompt + request.output",

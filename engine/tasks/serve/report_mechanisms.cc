@@ -1,5 +1,8 @@
 #include "engine/tasks/serve/report_mechanisms.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "engine/kernels/power.h"
 
 namespace engine {
@@ -19,9 +22,35 @@ void report_adapters(const Scenario& scenario, const ServingSim& sim, Metrics& m
   if (sums.steps > 0) metrics.adapters_per_step = sums.adapter_steps / sums.steps;
 }
 
+void add_image_rows(const ServePools& pools, const ServingSim& sim, Outcome& outcome) {
+  if (!pools.encoder()) return;
+  const double times = sim.encoders().encoded() + sim.stats().summary().encoded;
+  Breakdown sums;
+  for (const KernelRow& row : pools.encoder()->rows) sums.add(row, times);
+  for (const KernelRow& row : std::move(sums).take()) outcome.kernels.push_back(row);
+}
+
+void report_images(const ServePools& pools, const ServingSim& sim, Metrics& metrics) {
+  if (!pools.encoder()) return;
+  const Encoders& apart = sim.encoders();
+  if (apart.any()) {
+    if (apart.encoded() > 0) metrics.encode = Seconds{apart.waited() / apart.encoded()};
+    const double replicas = double(pools.encoder()->apart.replicas);
+    if (sim.makespan() > 0) {
+      // A run that is ended early has images in its queues.
+      metrics.encode_utilization = std::min(1.0, apart.busy() / (replicas * sim.makespan()));
+    }
+    return;
+  }
+  const PoolSums& readers = sim.stats().pool(pools.pools().size() - 1);
+  if (readers.busy > 0) {
+    metrics.encode_share = readers.encoded * pools.encoder()->time.value / readers.busy;
+  }
+}
+
 void report_energy(const ServePools& pools, ServingSim& sim, Outcome& outcome) {
-  // What a draft on devices of its own draws is in no row.
-  if (pools.drafts_apart()) return;
+  // What a draft or an encoder on devices of its own draws at rest is in no row.
+  if (pools.drafts_apart() || pools.encoder()) return;
   Joules energy;
   for (std::size_t i = 0; i < pools.pools().size(); ++i) {
     const PoolSetup& pool = pools.pools()[i];

@@ -8,6 +8,9 @@
 namespace engine {
 
 void report_answers(const Scenario& scenario, const ServingSim& sim, Metrics& metrics);
+// Rows of encoders, each as often as it was run, and how long images took.
+void add_image_rows(const ServePools& pools, const ServingSim& sim, Outcome& outcome);
+void report_images(const ServePools& pools, const ServingSim& sim, Metrics& metrics);
 void report_adapters(const Scenario& scenario, const ServingSim& sim, Metrics& metrics);
 // From the kernels of the outcome, and what devices draw between steps.
 void report_energy(const ServePools& pools, ServingSim& sim, Outcome& outcome);

@@ -19,7 +19,8 @@ std::int64_t longest_of(const ModelSpec& model) {
   return model.max_context > 0 ? model.max_context : std::int64_t(kMostCount);
 }
 
-// Each device loads its share of the KV cache from the host over its own link; a disk is the replica's.
+// Each device loads its share of the KV cache from peers and from the host over its own links; a disk is the replica's, a
+// store everybody's.
 void add_tiers(const KvTierSettings& tiers, PoolSetup& pool) {
   const ModelShard& shard = pool.context.shard;
   const double per_device = kv_bytes(shard, 1).value;
@@ -31,15 +32,29 @@ void add_tiers(const KvTierSettings& tiers, PoolSetup& pool) {
   const auto blocks = [per_block](Bytes bytes) {
     return std::int64_t(std::min(bytes.value / per_block, kMostBlocks));
   };
+  const LinkRates& inside = pool.context.fabric.scale_up;
+  const BytesPerSecond peers =
+      tiers.peer_bandwidth.value > 0 ? tiers.peer_bandwidth : inside.bandwidth;
+  const auto tier = [&pool](TierName name) -> TierSetup& { return pool.tiers[std::size_t(name)]; };
   // No link: nothing comes up.
-  if (link.value > 0) {
-    pool.host = {.blocks = blocks(tiers.host),
-                 .seconds_per_token = per_device / link.value,
-                 .latency = pool.context.fabric.host_link.latency.value};
+  if (peers.value > 0) {
+    tier(TierName::peer) = {.blocks = blocks(tiers.peer),
+                            .seconds_per_token = per_device / peers.value,
+                            .latency = inside.latency.value};
   }
-  pool.disk = {.blocks = blocks(tiers.disk),
-               .seconds_per_token = per_token / tiers.disk_bandwidth.value,
-               .latency = tiers.disk_latency.value};
+  if (link.value > 0) {
+    tier(TierName::host) = {.blocks = blocks(tiers.host),
+                            .seconds_per_token = per_device / link.value,
+                            .latency = pool.context.fabric.host_link.latency.value};
+  }
+  tier(TierName::disk) = {.blocks = blocks(tiers.disk),
+                          .seconds_per_token = per_token / tiers.disk_bandwidth.value,
+                          .latency = tiers.disk_latency.value};
+  tier(TierName::store) = {.blocks = blocks(tiers.store),
+                           .seconds_per_token = per_token / tiers.store_bandwidth.value,
+                           .latency = tiers.store_latency.value,
+                           .seconds_per_token_alone =
+                               tiers.store_link.value > 0 ? per_token / tiers.store_link.value : 0};
 }
 
 PoolSetup pool_of(const Deployment& on, const StepContext& context, double fit,
@@ -117,6 +132,12 @@ ClockChoice clock_of(const Scenario& scenario) {
 }
 
 std::optional<Refusal> clock_refusal(const Scenario& scenario) {
+  const bool varies = scenario.serving.clock.mode != ClockMode::full;
+  if (varies && speculates(scenario) && scenario.speculation.dynamic) {
+    return Refusal{ReasonClass::unsupported,
+                   "serving.clock.mode slo with speculation.dynamic is not modelled: each would "
+                   "choose by what the other leaves"};
+  }
   const bool unlimited = !(token_limit(scenario) < kNever);
   if (scenario.serving.clock.mode == ClockMode::full || !unlimited) return std::nullopt;
   return Refusal{ReasonClass::slo,
@@ -171,10 +192,36 @@ ServePools::ServePools(const TaskPoint& point, double fit)
                           .load_seconds = (adapter_bytes(point.main.shard) / link).value,
                           .latency = lora.load_latency.value};
   }
-  if (point.draft == nullptr) return;
-  draft_.emplace(point.draft->step(point.main, point.work));
-  pools_[0].pace = point.draft->pace;
-  pools_[0].draft = &*draft_;
+  if (point.draft != nullptr) add_draft(*point.draft);
+}
+
+void ServePools::add_draft(const Draft& draft) {
+  PoolSetup& pool = pools_[0];
+  const Speculation& settings = point_.scenario.speculation;
+  const bool drawn = settings.draws == AcceptanceDraws::drawn;
+  draft_.emplace(draft.step(point_.main, point_.work));
+  pool.draft = &*draft_;
+  pool.pace = draft.pace;
+  if (draft.own) pool.window = draft.own->model.window;
+  if (drawn) {
+    // The lane makes as many tokens as anybody can; everybody else falls behind by what did not hold.
+    drawn_ = reached(draft.acceptance);
+    pool.drawn = drawn_;
+    pool.expected = draft.expected;
+    pool.pace = {.tokens = draft.depth + 1, .steps = 1, .queries = draft.tokens + 1};
+  }
+  if (!settings.dynamic) return;
+  for (std::int64_t depth = 0; depth <= draft.depth; ++depth) {
+    const double expected = expected_tokens(draft.acceptance, depth);
+    const std::int64_t tokens = draft.tree.tokens(depth);
+    const Pace pace =
+        drawn ? Pace{.tokens = depth + 1, .steps = 1, .queries = tokens + 1, .room = draft.tokens}
+              : changing_pace(expected, tokens, draft.tokens);
+    lengths_.push_back(
+        {.pace = pace, .expected = expected, .draft = draft.step(point_.main, point_.work, depth)});
+  }
+  pool.pace = lengths_.back().pace;
+  pool.lengths = lengths_;
 }
 
 std::optional<Refusal> ServePools::complete(const TypicalRequest& typical) {
@@ -182,7 +229,22 @@ std::optional<Refusal> ServePools::complete(const TypicalRequest& typical) {
   if (auto problem = engine_problem(main().settings)) return problem;
   if (auto problem = specialised_refusal(point_)) return problem;
   if (auto problem = clock_refusal(point_.scenario)) return problem;
-  return point_.scenario.prefill.present ? add_readers(typical) : std::nullopt;
+  const Scenario& scenario = point_.scenario;
+  if (scenario.prefill.present) {
+    if (auto problem = add_readers(typical)) return problem;
+  }
+  if (!encodes(scenario)) return std::nullopt;
+  const Deployed& readers = scenario.prefill.present ? readers_ : point_.main;
+  if (auto problem = ready_encoder(point_, readers, encoder_.emplace())) return problem;
+  if (readers_encode(scenario)) pools_.back().encode_seconds = encoder_->time.value;
+  return std::nullopt;
+}
+
+Encoders::Setup ServePools::encoders(const StepScale& scale) const {
+  if (!encoder_) return {};
+  Encoders::Setup setup = encoder_->apart;
+  setup.seconds *= scale[std::size_t(Phase::prefill)];
+  return setup;
 }
 
 std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
@@ -192,6 +254,7 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
   if (auto problem = deploy(on, scenario.calibration, point_.resources.calibrations,
                             double(on.serving.replicas), readers_))
     return in_role("prefill", std::move(*problem));
+  readers_.guest.weights += encoder_weights_beside(scenario, on.parallel);
   const double here = devices_in(on), there = devices_in(scenario);
   if (auto problem = cluster_problem(readers_, here, point_.main, there)) return problem;
 
@@ -204,7 +267,10 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
   pools_.push_back(
       pool_of(on, *reader_context_, sequences * double(demand.context), DeploymentRole::prefill));
   // The draft reads every prompt, too, beside whoever does.
-  if (draft_) pools_[1].draft = &*draft_;
+  if (draft_) {
+    pools_[1].draft = &*draft_;
+    pools_[1].window = pools_[0].window;
+  }
   if (auto problem = without_blocks(pools_[1])) return in_role("prefill", std::move(*problem));
   if (auto problem = engine_problem(on.serving)) return in_role("prefill", std::move(*problem));
 
@@ -231,10 +297,17 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
 
 CapacityEstimate ServePools::capacity(const TypicalRequest& typical) const {
   const MeanLengths lengths{typical.prompt, typical.output * double(point_.scenario.load.samples)};
-  if (pools_.size() == 1) return capacity_estimate(main(), lengths, Duty::both);
-  CapacityEstimate estimate = capacity_estimate(main(), lengths, Duty::writes);
-  estimate.requests =
-      std::min(estimate.requests, capacity_estimate(pools_[1], lengths, Duty::reads).requests);
+  CapacityEstimate estimate =
+      capacity_estimate(main(), lengths, pools_.size() == 1 ? Duty::both : Duty::writes);
+  if (pools_.size() > 1) {
+    estimate.requests =
+        std::min(estimate.requests, capacity_estimate(pools_[1], lengths, Duty::reads).requests);
+  }
+  if (encoder_ && encoder_->apart.replicas > 0) {
+    const Encoders::Setup& apart = encoder_->apart;
+    estimate.requests = std::min(estimate.requests,
+                                 double(apart.replicas) / std::max(apart.seconds, apart.sending));
+  }
   return estimate;
 }
 

@@ -9,6 +9,7 @@
 #include "engine/base/refusal.h"
 #include "engine/serving/capacity_estimate.h"
 #include "engine/serving/journey.h"
+#include "engine/tasks/serve/image_encoder.h"
 #include "engine/tasks/task_table.h"
 
 namespace engine {
@@ -36,6 +37,9 @@ class ServePools {
   const std::vector<PoolSetup>& pools() const { return pools_; }
   const PoolSetup& main() const { return pools_[0]; }
   const Journey& journey() const { return journey_; }
+  // Those that have devices of their own, where steps take so many times as long as predicted.
+  Encoders::Setup encoders(const StepScale& scale) const;
+  const std::optional<ImageEncoder>& encoder() const { return encoder_; }
   bool drafts_apart() const { return point_.draft != nullptr && point_.draft->apart; }
   // What they could serve, the slower of those that read and those that write.
   CapacityEstimate capacity(const TypicalRequest& typical) const;
@@ -45,9 +49,14 @@ class ServePools {
 
   const TaskPoint& point_;
   StepContext main_context_;
+  void add_draft(const Draft& draft);
+
   std::optional<DraftStep> draft_;
+  std::vector<DraftLength> lengths_;  // where steps pick one
+  Acceptance drawn_{};
   Deployed readers_;
   std::optional<StepContext> reader_context_;
+  std::optional<ImageEncoder> encoder_;
   std::vector<PoolSetup> pools_;  // the main one first
   Journey journey_;
 };

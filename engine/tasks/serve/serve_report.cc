@@ -86,6 +86,7 @@ void gather_kernels(const ServePools& pools, ServingSim& sim, Outcome& outcome) 
     saved.add(sim.table(i).saved());
   }
   outcome.bound = saved.largest();
+  add_image_rows(pools, sim, outcome);
 }
 
 // Sums of the kernels table.
@@ -156,14 +157,17 @@ double mean_batch(const PoolSums& sums) {
 
 // What came from below the devices' memory, of all pools.
 void report_tiers(const ServePools& pools, const ServingStats::Summary& summary, Metrics& metrics) {
-  double host = 0, disk = 0;
-  for (const PoolSetup& pool : pools.pools()) {
-    host += double(pool.host.blocks);
-    disk += double(pool.disk.blocks);
-  }
   const double looked_up = std::max(1.0, summary.looked_up);
-  if (host > 0) metrics.host_hit_rate = summary.host_tokens / looked_up;
-  if (disk > 0) metrics.disk_hit_rate = summary.disk_tokens / looked_up;
+  const auto report = [&](TierName name, double& hit_rate) {
+    const auto place = std::size_t(name);
+    const bool exists = std::ranges::any_of(
+        pools.pools(), [place](const PoolSetup& pool) { return pool.tiers[place].blocks > 0; });
+    if (exists) hit_rate = summary.tier_tokens[place] / looked_up;
+  };
+  report(TierName::peer, metrics.peer_hit_rate);
+  report(TierName::host, metrics.host_hit_rate);
+  report(TierName::disk, metrics.disk_hit_rate);
+  report(TierName::store, metrics.store_hit_rate);
   if (summary.loads > 0) metrics.kv_load = Seconds{summary.load_seconds / summary.loads};
 }
 
@@ -222,8 +226,15 @@ void report_drafts(const ServePools& pools, ServingSim& sim, Metrics& metrics) {
   const PoolSetup& main = pools.main();
   if (main.draft == nullptr) return;
   const StepTable::DecodeSums& sums = sim.table(0).decode_sums();
-  report_speculation({.proposed = main.pace.queries - 1,
-                      .per_step = double(main.pace.tokens) / double(main.pace.steps),
+  const PoolSums& counted = sim.stats().pool(0);
+  double proposed = double(main.pace.queries - 1);
+  double per_step = double(main.pace.tokens) / double(main.pace.steps);
+  if (counted.verifications > 0) {
+    proposed = counted.proposed_tokens / counted.verifications;
+    per_step = counted.verified_tokens / counted.verifications;
+  }
+  report_speculation({.proposed = proposed,
+                      .per_step = per_step,
                       .sequence_steps = sums.sequence_steps,
                       .beyond_end = sim.stats().pool(0).wasted_tokens,
                       .proposing = Seconds{sums.proposing},
@@ -344,6 +355,7 @@ void report_serving(const Scenario& scenario, const ServePools& pools, ServingSi
   report_kernels(outcome);
   report_answers(scenario, sim, metrics);
   report_adapters(scenario, sim, metrics);
+  report_images(pools, sim, metrics);
   report_energy(pools, sim, outcome);
   report_device_use(pools, sim, outcome);
 }

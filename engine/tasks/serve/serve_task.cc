@@ -55,6 +55,7 @@ void simulate(const Setting& setting, const Run& run, ServingSim& sim) {
   for (double& each : scale) each *= setting.slower;
   sim.run({.pools = setting.pools.pools(),
            .journey = setting.pools.journey(),
+           .encoders = setting.pools.encoders(scale),
            .load = scenario.load,
            .trace = setting.trace,
            .slo = slo,
@@ -87,7 +88,7 @@ TypicalRequest typical_request(const Scenario& scenario, const Resources& resour
       sum.output += trace->output[row];
       count += 1;
     }
-    return {sum.prompt / count, sum.output / count};
+    return {sum.prompt / count + double(load.image_prompt()), sum.output / count};
   }
   const MeanLengths mean =
       mean_lengths(load, trace, load_seed(scenario), scratch.serving().memory());
@@ -236,27 +237,43 @@ std::optional<Refusal> shedding_problem(const Scenario& scenario) {
                  "or ttft of a class in load.classes"};
 }
 
+// Windows are counted once for all models of a replica.
+std::optional<Refusal> draft_window_problem(const Scenario& scenario) {
+  if (!speculates(scenario) || scenario.model.window == 0) return std::nullopt;
+  const SpeculationMethod method = scenario.speculation.method;
+  const std::int64_t stated = scenario.speculation.draft_window;
+  const bool has_model = method == SpeculationMethod::mtp || method == SpeculationMethod::self ||
+                         (method == SpeculationMethod::draft_model && scenario.draft.present);
+  std::int64_t own = 0;
+  if (method == SpeculationMethod::draft_model) own = scenario.draft.deployment.model.window;
+  if (method == SpeculationMethod::self) own = scenario.model.window;
+  if (stated > 0) own = own > 0 ? std::min(own, stated) : stated;
+  if (!has_model || own == 0 || own == scenario.model.window) return std::nullopt;
+  return Refusal{ReasonClass::unsupported,
+                 fmt::format("the draft attends to {} tokens (draft.model.window, "
+                             "speculation.draft_window) and model.window is {}: a served draft of "
+                             "such a model has none, or the same",
+                             own, scenario.model.window)};
+}
+
 }  // namespace
 
 std::optional<Refusal> serve_problem(const Scenario& scenario) {
-  if (speculates(scenario) && scenario.draft.present) {
-    // Windows are counted once for all models of a replica.
-    const std::int64_t own = scenario.draft.deployment.model.window;
-    if (own > 0 && own != scenario.model.window) {
-      return Refusal{ReasonClass::unsupported,
-                     fmt::format("draft.model.window is {} and model.window {}: a served draft has "
-                                 "none, or the same",
-                                 own, scenario.model.window)};
-    }
-  }
+  if (auto problem = draft_window_problem(scenario)) return problem;
   if (auto problem = shedding_problem(scenario)) return problem;
+  if (scenario.load.images > 0 && !scenario.encode.present) {
+    return Refusal{ReasonClass::unsupported,
+                   "load.images needs an encoder: state encode.model, a vision model without "
+                   "vocabulary"};
+  }
   // Single requests that are too long are refused and counted; here it is all of them.
   const Load& load = scenario.load;
   if (load.arrivals == ArrivalKind::trace || load.lengths.distribution != LengthKind::fixed) {
     return std::nullopt;
   }
-  return too_long("load.lengths.prompt + load.lengths.output",
-                  std::int64_t(load.lengths.prompt + load.lengths.output), scenario.model);
+  return too_long(load.images > 0 ? "load.lengths.prompt + load.lengths.output with its images"
+                                  : "load.lengths.prompt + load.lengths.output",
+                  load.lengths.prompt + load.image_prompt() + load.lengths.output, scenario.model);
 }
 
 MemoryDemand serve_demand(const Scenario& scenario, const Resources& resources, Scratch& scratch) {

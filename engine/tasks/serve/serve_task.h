@@ -1,6 +1,7 @@
 // Task `serve`: a load of requests over time, and what its operator sees.
 #pragma once
 
+#include "engine/tasks/serve/image_encoder.h"
 #include "engine/tasks/task_table.h"
 
 namespace engine {
@@ -14,7 +15,7 @@ constexpr std::string_view kServeSections[] = {"load", "slo", "capacity", "outpu
 constexpr FigureGroup kServeFigures[] = {
     FigureGroup::time,    FigureGroup::rates,       FigureGroup::memory, FigureGroup::price,
     FigureGroup::serving, FigureGroup::speculation, FigureGroup::sharing};
-constexpr Role Scenario::*kServeRoles[] = {&Scenario::prefill};
+constexpr Role Scenario::*kServeRoles[] = {&Scenario::prefill, &Scenario::encode};
 
 constexpr TaskEntry serve_task() {
   return {.task = Task::serve,
@@ -27,7 +28,8 @@ constexpr TaskEntry serve_task() {
           .problem = serve_problem,
           .demand = serve_demand,
           .run = run_serve,
-          .headline = serve_headline};
+          .headline = serve_headline,
+          .devices_beside = devices_beside_served};
 }
 
 }  // namespace engine

@@ -70,6 +70,11 @@ struct ServingFigures {
   double prefill_kv_peak = kNoValue;
   double host_hit_rate = kNoValue;
   double disk_hit_rate = kNoValue;
+  double peer_hit_rate = kNoValue;
+  double store_hit_rate = kNoValue;
+  Seconds encode{kNoValue};
+  double encode_share = kNoValue;
+  double encode_utilization = kNoValue;
   Seconds kv_load{kNoValue};
   double replicas_mean = kNoValue;
   double replica_starts = kNoValue;
@@ -203,6 +208,20 @@ struct ServingFigures {
     visit("disk_hit_rate", self.disk_hit_rate,
           "task serve with serving.tiers.disk: share of the prompts' tokens that were loaded from "
           "the disk or remote store, over the whole run");
+    visit("peer_hit_rate", self.peer_hit_rate,
+          "task serve with serving.tiers.peer: share of prompt tokens that came from the memory of "
+          "other devices");
+    visit("store_hit_rate", self.store_hit_rate,
+          "task serve with serving.tiers.store: share of prompt tokens that came from the store "
+          "that all replicas share");
+    visit("encode", self.encode,
+          "task serve with encode: time from arrival until the images of a request are encoded and "
+          "have come to where its prompt is read, mean over the whole run");
+    visit("encode_share", self.encode_share,
+          "task serve with images: share of the time of steps in which the replicas that read "
+          "prompts encode images, over the whole run");
+    visit("encode_utilization", self.encode_utilization,
+          "task serve with encode: share of the time that its replicas encode, over the whole run");
     visit("kv_load", self.kv_load,
           "task serve with serving.tiers: time that a request which loads waits for it, mean over "
           "the whole run");

@@ -60,7 +60,7 @@ std::optional<Refusal> step_problem(const Scenario& scenario) {
   const StepShape& step = scenario.step;
   if (auto problem = adapter_problem(step, scenario.serving.lora)) return problem;
   if (step.phase == StepPhase::decode) {
-    return decode_problem(step, proposed_tokens(scenario), scenario.model);
+    return decode_problem(step, proposed_positions(scenario), scenario.model);
   }
   return too_long("step.cached + step.prompt", step.cached + step.prompt, scenario.model);
 }
@@ -122,7 +122,7 @@ void run_step(const TaskPoint& point, Outcome& outcome) {
         {{point.scenario, verified}, {point.scenario.draft.deployment, proposed.device}},
         time.total(), metrics);
   }
-  report_speculation({.proposed = point.draft->tokens,
+  report_speculation({.proposed = double(point.draft->tokens),
                       .per_step = point.draft->expected,
                       .sequence_steps = double(step.batch),
                       .proposing = proposed.total(),

@@ -1,0 +1,138 @@
+#include "engine/tasks/serve/image_encoder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/kernels/power.h"
+
+namespace engine {
+namespace {
+
+const Deployment& reading(const Scenario& scenario) {
+  return scenario.prefill.present ? scenario.prefill.deployment : scenario;
+}
+
+std::int64_t patches_of(const Load& load) {
+  return load.image_patches > 0 ? load.image_patches : load.image_tokens;
+}
+
+// Every patch of an image attends to all others; images do not see one another.
+BatchShape images_of(const Load& load) {
+  const double images = double(load.images), patches = double(patches_of(load));
+  BatchShape batch;
+  batch.prefill_sequences = load.images;
+  batch.prefill_tokens = load.images * patches_of(load);
+  batch.prefill_pairs = batch.prefill_window_pairs = images * patches * patches;
+  batch.prefill_kv_tokens = batch.prefill_window_kv_tokens = images * patches;
+  return batch;
+}
+
+void time_images(const Load& load, const StepContext& context, ImageEncoder& encoder) {
+  const BatchShape batch = images_of(load);
+  // Layers alone: patches are no words, and no word is chosen.
+  const StageSpan layers{.layers = context.shard.layers, .first = false, .last = true};
+  OpList ops;
+  token_ops(context.shard, layers, batch, ops);
+  attention_ops(context.shard, layers, batch, ops);
+  const DeviceTime device = device_time(ops, context, Phase::prefill, &encoder.rows);
+  const HostTime host = host_time(device.total(), device.launches(), batch.prefill_sequences,
+                                  LaunchMode::eager, context.host);
+  add_host_rows(host, {.launches = device.launches(), .steps = 1}, power_at_rest(context.device),
+                Phase::prefill, encoder.rows);
+  for (KernelRow& row : encoder.rows) row.role = DeploymentRole::encode;
+  encoder.time = device.total() + host.total();
+}
+
+// What one image becomes is as wide as the language model, in 16 bits.
+Bytes embeddings_of(const Scenario& scenario) {
+  return Bytes{2.0 * double(scenario.load.image_prompt()) * double(scenario.model.hidden)};
+}
+
+std::optional<Refusal> images_problem(const Scenario& scenario) {
+  const auto unsupported = [](std::string text) {
+    return Refusal{ReasonClass::unsupported, std::move(text)};
+  };
+  if (scenario.encode.deployment.parallel.pp > 1) {
+    return unsupported("an encoder in stages (encode.parallel.pp > 1)");
+  }
+  const Deployment& readers = reading(scenario);
+  if (scenario.serving.failures.any() || readers.serving.failures.any()) {
+    return unsupported(
+        "serving.failures with load.images is not modelled: are images encoded again?");
+  }
+  if (scenario.load.adapters > 0) return unsupported("load.adapters with load.images");
+  return std::nullopt;
+}
+
+std::optional<Refusal> send_from(const TaskPoint& point, const Deployed& readers,
+                                 ImageEncoder& encoder) {
+  const Deployment& on = *encoder.deployed.spec;
+  const LinkRates &out = encoder.deployed.fabric.scale_out, &in = readers.fabric.scale_out;
+  if (out.bandwidth.value <= 0 || in.bandwidth.value <= 0) {
+    return Refusal{ReasonClass::links,
+                   "no link carries images from encode to where prompts are read: state "
+                   "device.scale_out or cluster.scale_out of both"};
+  }
+  const Bytes bytes = embeddings_of(point.scenario);
+  const auto seconds = [&bytes](const LinkRates& rates, const Deployed& deployed) {
+    return (bytes / rates.bandwidth).value / double(deployed.shard.parallel.devices_of_replica());
+  };
+  encoder.apart = {.replicas = on.serving.replicas * on.parallel.dp,
+                   .seconds = encoder.time.value,
+                   .sending = std::max(seconds(out, encoder.deployed), seconds(in, readers)),
+                   .latency = std::max(out.latency, in.latency).value};
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool encodes(const Scenario& scenario) {
+  return scenario.task == Task::serve && scenario.load.images > 0 && scenario.encode.present;
+}
+
+bool readers_encode(const Scenario& scenario) {
+  return encodes(scenario) && reading(scenario).serving.encodes_images;
+}
+
+Bytes encoder_weights_beside(const Scenario& scenario, const Parallelism& readers) {
+  if (!readers_encode(scenario)) return Bytes{0};
+  const double parameters = parameter_counts(scenario.encode.deployment.model).total();
+  return Bytes{2 * parameters / double(readers.tp)};
+}
+
+std::optional<Refusal> ready_encoder(const TaskPoint& point, const Deployed& readers,
+                                     ImageEncoder& encoder) {
+  const Scenario& scenario = point.scenario;
+  if (auto problem = images_problem(scenario)) return problem;
+  const Deployment& on = scenario.encode.deployment;
+  if (auto problem = deploy(on, scenario.calibration, point.resources.calibrations,
+                            double(on.serving.replicas), encoder.deployed))
+    return in_role("encode", std::move(*problem));
+  const std::int64_t tokens = scenario.load.images * patches_of(scenario.load);
+  const MemoryDemand demand{.sequences = scenario.load.images,
+                            .context = patches_of(scenario.load),
+                            .step_tokens = tokens};
+  if (readers_encode(scenario)) {
+    // On the devices of the readers, split as the model they hold.
+    encoder.deployed.fabric = readers.fabric;
+    const StepContext context{readers.spec->device,         readers.fabric,
+                              encoder.deployed.shard,       readers.spec->host,
+                              encoder.deployed.calibration, &point.work};
+    time_images(scenario.load, context, encoder);
+    return std::nullopt;
+  }
+  if (auto problem =
+          memory_problem(encoder.deployed, footprint_of(encoder.deployed, demand), demand))
+    return in_role("encode", std::move(*problem));
+  time_images(scenario.load, encoder.deployed.context(point.work), encoder);
+  return send_from(point, readers, encoder);
+}
+
+double devices_beside_served(const Scenario& scenario, const Deployment& role) {
+  if (&role == &scenario.encode.deployment) {
+    if (!encodes(scenario) || readers_encode(scenario)) return 0;
+  }
+  return devices_of(role, double(role.serving.replicas));
+}
+
+}  // namespace engine

@@ -1,0 +1,158 @@
+// Requests with images: what encoders add, and what they leave as it was.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "tests/support/speculation_toys.h"
+
+namespace engine {
+namespace {
+
+using toys::expect_same_figures;
+using toys::sound;
+
+// Two images of 60 tokens each; the encoder is a layer of the main model.
+Scenario with_images(std::int64_t encoders) {
+  Scenario scenario = toys::scenario();
+  scenario.task = Task::serve;
+  scenario.load.rate = RequestsPerSecond{20};
+  scenario.load.requests = 200;
+  scenario.load.lengths = {.prompt = 80, .output = 20};
+  scenario.load.measure = MeasureKind::whole;
+  scenario.output.requests = true;
+  scenario.device.scale_out = {.name = "wire",
+                               .topology = Topology::fabric,
+                               .bandwidth = BytesPerSecond{1e18},
+                               .latency = Seconds{0},
+                               .devices = 64};
+  scenario.load.images = 2;
+  scenario.load.image_tokens = 60;
+  scenario.encode.present = true;
+  fill_roles(scenario);
+  scenario.encode.deployment.model.layers = 1;
+  scenario.encode.deployment.serving.replicas = encoders;
+  return scenario;
+}
+
+// The same prompts as text.
+Scenario as_text(Scenario scenario) {
+  scenario.load.lengths.prompt += scenario.load.image_prompt();
+  scenario.load.images = 0;
+  scenario.encode.present = false;
+  return scenario;
+}
+
+TEST(ServingImages, NoneIsAbsence) {
+  Scenario none = with_images(3);
+  none.load.images = 0;
+  Scenario absent = none;
+  absent.encode.present = false;
+  const Outcome a = sound(none), b = sound(absent);
+  expect_same_figures(a, b, 0);
+  EXPECT_EQ(a.kernels, b.kernels);
+}
+
+// Everybody comes later by as much as their own images take.
+TEST(ServingImages, EncodersWithoutQueueOrWayOnlyAddTheirTime) {
+  const Outcome images = sound(with_images(100'000)), text = sound(as_text(with_images(1)));
+  ASSERT_EQ(images.requests.size(), text.requests.size());
+  const double own = images.metrics.encode.value;
+  EXPECT_GT(own, 0);
+  for (std::size_t i = 0; i < text.requests.size(); ++i) {
+    EXPECT_NEAR((images.requests[i].finish - text.requests[i].finish).value, own, 1e-8);
+    EXPECT_NEAR((images.requests[i].first_token - text.requests[i].first_token).value, own, 1e-8);
+  }
+  EXPECT_EQ(images.metrics.devices, 100'001 * text.metrics.devices);
+}
+
+TEST(ServingImages, MoreEncodersNeverWaitLonger) {
+  Scenario scenario = with_images(1);
+  scenario.load.image_patches = 20'000;
+  double before = 1e9;
+  for (const std::int64_t encoders : {1, 2, 4, 64}) {
+    scenario.encode.deployment.serving.replicas = encoders;
+    const Metrics metrics = sound(scenario).metrics;
+    EXPECT_LE(metrics.encode.value, before);
+    EXPECT_LE(metrics.encode_utilization, 1);
+    before = metrics.encode.value;
+  }
+}
+
+// An image's tokens attend to one another and not to other images: twice the patches are more than twice the work.
+TEST(ServingImages, PatchesAttendWithinTheirImage) {
+  const auto flops = [](std::int64_t images, std::int64_t patches) {
+    Scenario scenario = with_images(100'000);
+    scenario.load.images = images;
+    scenario.load.image_tokens = 120 / images;
+    scenario.load.image_patches = patches;
+    double sum = 0;
+    for (const KernelRow& row : sound(scenario).kernels) {
+      if (row.role == DeploymentRole::encode && is_attention(row.family)) {
+        sum += row.work.flops.value;
+      }
+    }
+    return sum;
+  };
+  EXPECT_NEAR(flops(2, 512), 2 * flops(1, 512), 1e-9 * flops(2, 512));
+  EXPECT_NEAR(flops(1, 1024), 4 * flops(1, 512), 1e-9 * flops(1, 1024));
+}
+
+// Readers that encode themselves take the same time for it, in their own steps.
+TEST(ServingImages, ReadersMayEncodeThemselves) {
+  Scenario inside = with_images(1);
+  inside.load.requests = 1;
+  Scenario apart = inside;
+  inside.serving.encodes_images = true;
+  const Outcome one = sound(inside), other = sound(apart), text = sound(as_text(apart));
+  EXPECT_NEAR(one.metrics.ttft.value, other.metrics.ttft.value, 1e-9);
+  EXPECT_EQ(one.metrics.devices, text.metrics.devices);
+  EXPECT_GT(one.metrics.weights, text.metrics.weights);
+  // Under load it costs steps.
+  inside.load.requests = 400;
+  const Outcome busy = sound(inside);
+  EXPECT_GT(busy.metrics.encode_share, 0);
+  double rows = 0;
+  for (const KernelRow& row : busy.kernels) rows += row.work.exposed().value;
+  const double time = busy.metrics.utilization * busy.metrics.makespan.value;
+  EXPECT_NEAR(rows, time, 1e-6 * time);
+  Scenario stepping = inside;
+  stepping.serving.stepping = true;
+  expect_same_figures(busy, sound(stepping), 1e-9);
+}
+
+TEST(ServingImages, PassEncodersBeforeAnotherPoolReadsThem) {
+  Scenario scenario = with_images(2);
+  scenario.prefill.present = true;
+  const Role encoder = scenario.encode;
+  fill_roles(scenario);
+  scenario.encode = encoder;
+  const Outcome three = sound(scenario);
+  EXPECT_EQ(three.metrics.requests_finished, 200);
+  EXPECT_GT(three.metrics.encode.value, 0);
+  EXPECT_GT(three.metrics.transfer.value, 0);
+  Scenario stepping = scenario;
+  stepping.serving.stepping = true;
+  stepping.prefill.deployment.serving.stepping = true;
+  expect_same_figures(three, sound(stepping), 1e-9);
+}
+
+TEST(ServingImages, SayWhatTheyNeed) {
+  const auto reason = [](const Scenario& scenario) { return evaluate(scenario).reason; };
+  Scenario blind = with_images(1);
+  blind.encode.present = false;
+  EXPECT_NE(reason(blind).find("load.images needs an encoder"), std::string::npos);
+  Scenario failing = with_images(1);
+  failing.serving.failures.mean_time_to_failure = Seconds{10};
+  EXPECT_NE(reason(failing).find("are images encoded again"), std::string::npos);
+  Scenario far = with_images(1);
+  far.device.scale_out = {};
+  far.encode.deployment.device.scale_out = {};
+  EXPECT_NE(reason(far).find("no link carries images"), std::string::npos);
+  Scenario staged = with_images(1);
+  staged.encode.deployment.parallel.pp = 2;
+  EXPECT_EQ(evaluate(staged).status, Status::unsupported);
+}
+
+}  // namespace
+}  // namespace engine
