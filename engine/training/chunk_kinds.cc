@@ -18,7 +18,7 @@ Seconds pass_time(const DeviceTime& device, const HostSettings& host) {
 
 ChunkKinds::ChunkKinds(const StagePools& pools, const TrainSettings& train,
                        std::int64_t chunks_per_stage, TrainScratch& scratch)
-    : pools_(pools), train_(train), known_(scratch) {
+    : pools_(pools), train_(train), chunks_per_stage_(chunks_per_stage), known_(scratch) {
   std::vector<LayerChunk> cut;
   const std::int64_t stages = pools.stages();
   cut_into_chunks(*pools.main.shard.model, train,
@@ -47,6 +47,10 @@ ChunkKind ChunkKinds::placed(const LayerChunk& chunk, const StepContext& on) {
   kind.memory = state_memory(kind.states, chunk, shard.parallel, train_);
   kind.activations = kept_activations(shard, chunk, train_);
   return kind;
+}
+
+double ChunkKinds::layers_in_turn(const ChunkKind& kind) const {
+  return double(kind.chunk.span.layers.all() * chunks_per_stage_);
 }
 
 PassCalls& ChunkKinds::calls_of(const ChunkKind& kind) {
@@ -118,7 +122,7 @@ void ChunkKinds::add_traffic(ChunkKind& kind) const {
   kind.gather = device_time(ops.gather, context, Phase::gradients, nullptr).total();
   if (train_.zero < 3) return;
   ChunkPasses& passes = kind.passes;
-  const double layers = double(kind.chunk.span.layers.all());
+  const double layers = layers_in_turn(kind);
   const auto go_beside = [&](Seconds takes, Seconds& work) {
     const Seconds exposed = exposed_traffic(work, takes, layers, train_.overlap, context.device);
     work += exposed;
@@ -126,7 +130,11 @@ void ChunkKinds::add_traffic(ChunkKind& kind) const {
     passes.hidden += takes - std::min(takes, exposed);
   };
   go_beside(kind.gather, passes.forward_time);
-  if (kind.chunk.has_gradients()) go_beside(kind.gather + kind.scatter, passes.inputs_time);
+  if (!kind.chunk.has_gradients()) return;
+  // Adapters send gradients through every layer; layers before the first trained one see none.
+  kind.gathered_again =
+      train_.has_adapters() ? 1 : kind.states.trained.total() / kind.states.all.total();
+  go_beside(kind.gather * kind.gathered_again + kind.scatter, passes.inputs_time);
 }
 
 void ChunkKinds::add_copies(ChunkKind& kind) const {

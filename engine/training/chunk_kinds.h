@@ -40,7 +40,8 @@ struct ChunkKind {
   ChunkPasses passes;
   TrainMemory memory;  // of states
   KeptActivations activations;
-  Seconds scatter, gather;  // between replicas
+  Seconds scatter, gather;    // between replicas
+  double gathered_again = 0;  // share of the weights that a backward pass needs, too
 };
 
 class ChunkKinds {
@@ -52,6 +53,10 @@ class ChunkKinds {
 
   std::size_t size() const { return kind_of_.size(); }
   const ChunkKind& operator[](std::size_t chunk) const { return kinds_[kind_of_[chunk]]; }
+
+  // Layers that one device passes through in turn, whatever chunks they are cut into: what belongs to the next one travels
+  // beside the present one.
+  double layers_in_turn(const ChunkKind& kind) const;
 
   // Rows of the passes of one chunk, `count` times.
   void add_rows(std::size_t chunk, double count, Breakdown& rows);
@@ -66,6 +71,7 @@ class ChunkKinds {
 
   StagePools pools_;
   const TrainSettings& train_;
+  std::int64_t chunks_per_stage_;
   std::vector<std::size_t> kind_of_;
   std::vector<ChunkKind> kinds_;
   PassOps ops_;

@@ -12,8 +12,9 @@
 namespace engine {
 namespace {
 
-std::int64_t chunks_per_stage_of(const TrainSettings& train) {
-  return train.schedule == Schedule::interleaved ? train.virtual_stages : 1;
+// Without a pipeline there is nothing to interleave.
+std::int64_t chunks_per_stage_of(const TrainSettings& train, std::int64_t stages) {
+  return train.schedule == Schedule::interleaved && stages > 1 ? train.virtual_stages : 1;
 }
 
 class TrainStep {
@@ -23,7 +24,7 @@ class TrainStep {
         train_(train),
         parallel_(pools.main.shard.parallel),
         stages_(pools.stages()),
-        chunks_per_stage_(chunks_per_stage_of(train)),
+        chunks_per_stage_(chunks_per_stage_of(train, stages_)),
         micro_batches_(train.global_batch / (train.micro_batch * parallel_.dp)),
         chunks_(pools, train, chunks_per_stage_, scratch),
         passes_(scratch.passes) {}
@@ -152,7 +153,7 @@ class TrainStep {
       ReplicaOps ops;
       replica_ops(kind.on->shard.parallel, kind.states, train_, ops);
       if (train_.zero == 3) {
-        const double gathers = kind.chunk.has_gradients() ? 2 : 1;
+        const double gathers = 1 + kind.gathered_again;
         const Seconds all = kind.gather * gathers + kind.scatter;
         const double hidden = all.value > 0 ? kind.passes.hidden / all : 0;
         add_rows(kind, ops.gather, {gathers * double(micro_batches_), hidden}, rows);
@@ -168,8 +169,8 @@ class TrainStep {
   // Returns the share that work hides.
   double wait(const ChunkKind& kind, Seconds work, Seconds takes, TrainStepTime& step) {
     if (takes.value <= 0) return 0;
-    const Seconds exposed = exposed_traffic(work, takes, double(kind.chunk.span.layers.all()),
-                                            train_.overlap, kind.on->device);
+    const Seconds exposed =
+        exposed_traffic(work, takes, chunks_.layers_in_turn(kind), train_.overlap, kind.on->device);
     const Seconds hidden = takes - std::min(takes, exposed);
     after_passes_ += exposed;
     step.exposed += exposed;

@@ -205,6 +205,43 @@ TEST(LongRuns, SlowLinksDelayWhatIsExchanged) {
             exchanging.communication_time);
 }
 
+// Weights of the layers that nothing is passed back through are gathered once, those of the others twice.
+TEST(SharedWeights, AreGatheredForThePassesThatNeedThem) {
+  const auto gathered = [](Method method) {
+    Scenario scenario = training();
+    scenario.parallel.dp = 8;
+    scenario.train.zero = 3;
+    scenario.train.method = method;
+    const Outcome outcome = evaluate(scenario);
+    double bytes = 0;
+    for (const KernelRow& row : outcome.kernels) {
+      if (row.op == OpName::weight_gather) bytes += row.work.bytes.value;
+    }
+    return bytes;
+  };
+  const double all = gathered(Method::full);
+  EXPECT_GT(all, 0);
+  EXPECT_LT(gathered(Method::last_layers), 0.75 * all);
+  EXPECT_GT(gathered(Method::last_layers), 0.5 * all);
+}
+
+// Chunks of a stage are passed one after the other: what travels for the next goes beside the present one.
+TEST(SharedWeights, TravelAsWellBesideManyChunks) {
+  const auto exposed = [](std::int64_t pp, std::int64_t chunks) {
+    Scenario scenario = training();
+    scenario.model.layers = 32;
+    scenario.parallel.dp = 8;
+    scenario.parallel.pp = pp;
+    scenario.train.zero = 3;
+    scenario.train.schedule = Schedule::interleaved;
+    scenario.train.virtual_stages = chunks;
+    scenario.train.global_batch = 64;
+    return figures_of(scenario).replica_exposed_time.value;
+  };
+  EXPECT_EQ(exposed(1, 8), exposed(1, 1));
+  EXPECT_LE(exposed(2, 8), exposed(2, 1) * 1.05);
+}
+
 // The law and its inverse; Chinchilla itself, 70 billion parameters and 1.4 trillion tokens, worked out by hand.
 TEST(ScalingLaw, TokensForALossAreThoseThatReachIt) {
   EXPECT_NEAR(loss_law(ScalingLaw::hoffmann_2022).loss(70e9, 1.4e12), 1.937, 1e-3);
