@@ -207,6 +207,12 @@ void Lane::settle(double time) {
   taken_ = blocks;
 }
 
+// Blocks that several sequences share hold their tokens once.
+double Lane::tokens_held(double token_seconds, double seconds) const {
+  return std::min(token_seconds,
+                  seconds * double(replica_->pool.used() * replica_->pool.block_size()));
+}
+
 void Lane::end_stretch() {
   ReplicaState& replica = *replica_;
   const double n = double(stretch_.steps);
@@ -224,8 +230,9 @@ void Lane::end_stretch() {
   const double before = stretch_.tokens_before();
   replica.table->count_decode(stretch_.line, n, stretch_.context_sum(before),
                               stretch_.window_sum(before), seconds);
-  replica.sums->ran(n, seconds, stretch_.sequences,
-                    stretch_.held_seconds(double(sequences_.set.prompt_tokens()), before));
+  replica.sums->ran(
+      n, seconds, stretch_.sequences,
+      tokens_held(stretch_.held_seconds(double(sequences_.set.prompt_tokens()), before), seconds));
   replica.sums->adapter_steps += n * double(sequences_.adapters.different());
   sequences_.gaps.add_all(start_, stretch_.first_step, stretch_.sequences, *replica.stats,
                           [this](auto visit) { sequences_.each_decode(visit); });
@@ -308,7 +315,8 @@ void Lane::start_step(const StepPlan& plan, double now) {
   }
   const double held = sequences_.set.contexts() - double(running().decoding) +
                       double(sequences_.set.prompt_tokens());
-  replica.sums->ran(1, seconds, double(plan.decodes) + double(chunks_.size()), held * seconds);
+  replica.sums->ran(1, seconds, double(plan.decodes) + double(chunks_.size()),
+                    tokens_held(held * seconds, seconds));
   replica.sums->adapter_steps += double(batch.adapters);
   if (plan.decodes == 0) return;
   if (all_decode_) {

@@ -71,6 +71,7 @@ class Lane {
   // Stretches
   void start_steady(double now);
   void start_stretch(double now);
+  double tokens_held(double token_seconds, double seconds) const;
   void end_stretch();
   void cut(std::int64_t steps);
   // Steps with prompts in them, or with some decodes left out

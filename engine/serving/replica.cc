@@ -60,6 +60,7 @@ void Replica::empty_queues() {
   const Ordering ordering = state_.settings->ordering;
   state_.waiting.reset(ordering != Ordering::fcfs && ordering != Ordering::longest_prefix);
   state_.arriving.reset(false);
+  state_.awaiting_adapters = 0;
   state_.landed.clear();
   state_.departed.clear();
   state_.unused.clear();
@@ -209,7 +210,11 @@ std::int32_t Replica::enqueue(const Request& request, std::int64_t output, Adapt
   count_in(sequence, output);
   sequence.order = enter_queue(sequence, sequence.target);
   sequence.awaits_adapter = adapter == Adapter::awaited;
-  if (!sequence.awaits_adapter) join_queue(slot, request.arrival);
+  if (sequence.awaits_adapter) {
+    ++state_.awaiting_adapters;
+  } else {
+    join_queue(slot, request.arrival);
+  }
   return slot;
 }
 
@@ -223,6 +228,7 @@ void Replica::count_in(Sequence& sequence, std::int64_t output) {
 
 void Replica::join_queue(std::int32_t slot, double now) {
   Sequence& sequence = state_.sequences[std::size_t(slot)];
+  if (sequence.awaits_adapter) --state_.awaiting_adapters;
   sequence.awaits_adapter = false;
   sequence.whereabouts = Whereabouts::waiting;
   state_.waiting.push(slot, state_.sequences);

@@ -138,7 +138,9 @@ class Replica {
   std::int64_t outstanding_tokens() const { return state_.outstanding_tokens; }
   // Prompt tokens of a request that its cache holds at `time`, inside stretches, too.
   std::int64_t cached_tokens(const Request& request, double time);
-  std::int64_t waiting() const { return state_.waiting.size() + state_.arriving.size(); }
+  std::int64_t waiting() const {
+    return state_.waiting.size() + state_.arriving.size() + state_.awaiting_adapters;
+  }
   const KvPool& pool() const { return state_.pool; }
   // Of all lanes; work that is not done yet counts neither as idle nor as busy.
   double idle_seconds(double until) const;

@@ -50,8 +50,9 @@ struct ReplicaState {
   // blocks, shared ones not counted.
   std::int64_t parked = 0;
   std::int64_t parked_blocks = 0;
-  WaitingQueue arriving;             // prompts were read elsewhere: they wait for blocks
-  std::vector<std::int32_t> landed;  // their KV has come: they decode from the next step on
+  std::int64_t awaiting_adapters = 0;  // not in the queue before theirs is there
+  WaitingQueue arriving;               // prompts were read elsewhere: they wait for blocks
+  std::vector<std::int32_t> landed;    // their KV has come: they decode from the next step on
   double tokens_made = 0;
   double idle_seconds = 0;  // of all lanes
   AdmissionPace admissions;

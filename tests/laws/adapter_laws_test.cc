@@ -131,6 +131,20 @@ TEST(ServedAdapters, OneAdapterIsInEveryStep) {
   EXPECT_NEAR(figures(served(1)).adapters_per_step, 1, 1e-12);
 }
 
+// Whoever waits for an adapter is in the system: over the whole run rows of the timeline hold as many as there are.
+TEST(ServedAdapters, WhoWaitsForOneIsInTheTimeline) {
+  Scenario scenario = served(50);
+  scenario.serving.lora.slots = 4;
+  scenario.load.measure = MeasureKind::whole;
+  scenario.output.timeline = Seconds{0.05};
+  const Outcome outcome = evaluate(scenario);
+  double inside = 0;
+  for (const TimelineRow& row : outcome.timeline) inside += double(row.waiting + row.running);
+  inside /= double(outcome.timeline.size());
+  EXPECT_GT(outcome.metrics.adapter_load, outcome.metrics.tpot);
+  EXPECT_NEAR(inside / outcome.metrics.concurrency, 1, 0.05);
+}
+
 TEST(ServedAdapters, LoadingForFreeIsAsIfAllWereThere) {
   Scenario scenario = served(50);
   const Metrics all = figures(scenario);

@@ -100,6 +100,19 @@ TEST(ServedEnergy, EveryLayoutAndClockDrawsBetweenRestAndLimit) {
   }
 }
 
+TEST(ServedEnergy, ReplicasThatAreOffDrawNothing) {
+  double one = 0;
+  for (const std::int64_t replicas : {1, 2, 8}) {
+    Scenario scenario = powered();
+    scenario.serving.replicas = replicas;
+    scenario.serving.scaling = {
+        .policy = ScalingPolicy::reactive, .min_replicas = 1, .target = 1000};
+    const double energy = figures(scenario).energy.value;
+    if (replicas == 1) one = energy;
+    EXPECT_NEAR(energy, one, 1e-9 * one) << replicas;
+  }
+}
+
 TEST(ServedEnergy, DevicesThatNeverWorkDrawWhatTheyDrawAtRest) {
   Scenario scenario = powered();
   scenario.prefill.present = true;

@@ -7,6 +7,13 @@
 
 namespace engine {
 
+double replica_seconds(const ServingSim& sim, const PoolSetup& pool, std::size_t index) {
+  const Scaler& scaler = sim.scaler(index);
+  if (scaler.follows_load()) return scaler.on_seconds(sim.makespan());
+  return (sim.stats().pool(index).busy + sim.idle_seconds(index)) /
+         double(pool.context.shard.parallel.pp);
+}
+
 void report_answers(const Scenario& scenario, const ServingSim& sim, Metrics& metrics) {
   const MeasuredSums& measured = sim.stats().measured();
   if (scenario.load.samples == 1 || measured.requests <= 0) return;
@@ -61,8 +68,10 @@ void report_energy(const ServePools& pools, ServingSim& sim, Outcome& outcome) {
       const bool of_draft = row.role == DeploymentRole::draft && i == 0;
       if (row.role == pool.role || of_draft) of_one += row.work.energy;
     }
-    // Of all stages of a pipeline: rows are of each in turn, and it has as many lanes that wait as stages.
-    const Seconds idle{sim.idle_seconds(i)};
+    // Of all stages of a pipeline: rows are of each in turn, and it has as many lanes that wait as stages. Replicas that
+    // are off draw nothing.
+    const double on = replica_seconds(sim, pool, i) * double(layout.pp);
+    const Seconds idle{std::max(0.0, on - sim.stats().pool(i).busy)};
     const double devices_of_stage = double(layout.devices_of_replica() / layout.pp);
     energy += (of_one + power_at_rest(pool.context.device) * idle) * devices_of_stage;
   }

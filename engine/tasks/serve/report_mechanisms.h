@@ -7,6 +7,9 @@
 
 namespace engine {
 
+// Seconds that the replicas of a pool were on and worked or waited. Work in which the run ended belongs to neither.
+double replica_seconds(const ServingSim& sim, const PoolSetup& pool, std::size_t index);
+
 void report_answers(const Scenario& scenario, const ServingSim& sim, Metrics& metrics);
 // Rows of encoders, each as often as it was run, and how long images took.
 void add_image_rows(const ServePools& pools, const ServingSim& sim, Outcome& outcome);

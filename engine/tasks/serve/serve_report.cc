@@ -64,14 +64,6 @@ bool within(const LatencyLimits& limits, const Latency& latency) {
 
 bool limited(const LatencyLimits& limits) { return request_limit(limits).value < kNever; }
 
-// Seconds that the replicas of a pool were on and worked or waited. Work in which the run ended belongs to neither.
-double replica_seconds(const ServingSim& sim, const PoolSetup& pool, std::size_t index) {
-  const Scaler& scaler = sim.scaler(index);
-  if (scaler.follows_load()) return scaler.on_seconds(sim.makespan());
-  return (sim.stats().pool(index).busy + sim.idle_seconds(index)) /
-         double(pool.context.shard.parallel.pp);
-}
-
 // The kernels of all pools, one after the other.
 void gather_kernels(const ServePools& pools, ServingSim& sim, Outcome& outcome) {
   Savings saved;
@@ -180,7 +172,9 @@ void report_pools(const ServePools& pools, const ServingSim& sim, Metrics& metri
   if (main.busy + sim.idle_seconds(0) > 0) {
     metrics.utilization = busy_share(sim, pools.main(), 0);
     const double room = metrics.kv_blocks * double(pools.main().settings.block_size);
-    metrics.kv_use = main.kv_token_seconds / (room * replica_seconds(sim, pools.main(), 0));
+    // Lanes of a pipeline may share prefixes, too.
+    metrics.kv_use = std::min(
+        main.kv_token_seconds / (room * replica_seconds(sim, pools.main(), 0)), metrics.kv_peak);
   }
   report_tiers(pools, sim.stats().summary(), metrics);
   if (pools.pools().size() == 1) return;

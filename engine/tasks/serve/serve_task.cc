@@ -137,11 +137,11 @@ std::optional<Refusal> none_answered(const ServePools& pools, const ServingSim& 
   const double given_up = summary.shed + summary.failed;
   if (summary.finished > 0 || given_up + summary.refused <= 0) return std::nullopt;
   if (given_up > 0) {
-    return Refusal{ReasonClass::load,
-                   fmt::format("not one of the {} requests is answered: {} do not fit, {} are shed, "
-                               "{} fail with their replicas",
-                               given_up + summary.refused, summary.refused, summary.shed,
-                               summary.failed)};
+    return Refusal{
+        ReasonClass::load,
+        fmt::format("not one of the {} requests is answered: {} do not fit, {} are shed, "
+                    "{} fail with their replicas",
+                    given_up + summary.refused, summary.refused, summary.shed, summary.failed)};
   }
   const PoolSetup& main = pools.main();
   return Refusal{
