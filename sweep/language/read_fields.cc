@@ -52,7 +52,12 @@ std::string key_hint(const std::string& key, const Section* section) {
     if (paths.emplace(end, path).second) ends.push_back(end);
   }
   near = key.find('.') == std::string::npos ? nearest(key, ends) : nearest(key, all_paths());
-  if (!near.empty()) return "did you mean '" + (paths.contains(near) ? paths[near] : near) + "'?";
+  const std::string elsewhere = paths.contains(near) ? paths[near] : near;
+  if (elsewhere == key && section != nullptr) {
+    return "'" + key + "' is written beside '" + section->path + "', not in it; known keys: " +
+           listing(keys, 20);
+  }
+  if (!elsewhere.empty()) return "did you mean '" + elsewhere + "'?";
   return "known keys: " + listing(keys, 20);
 }
 

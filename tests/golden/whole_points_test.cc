@@ -120,5 +120,18 @@ TEST(Golden, WholePoints) {
   EXPECT_FALSE(std::getline(right, b)) << "missing now: " << b;
 }
 
+// Whatever the layout, nothing is used more than it can be.
+TEST(Golden, SharesOfAWholeAreAtMostOne) {
+  std::istringstream lines(all_points());
+  std::string line, point, name;
+  for (double value; std::getline(lines, line);) {
+    if (!line.starts_with("  ")) point = line;
+    if (!(std::istringstream(line) >> name >> value)) continue;
+    const bool share =
+        name.ends_with("utilization") || name.ends_with("_share") || name.ends_with("attainment");
+    EXPECT_TRUE(!share || value <= 1 + 1e-9) << point << ": " << name << ' ' << value;
+  }
+}
+
 }  // namespace
 }  // namespace sweep

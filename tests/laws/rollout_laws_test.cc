@@ -102,6 +102,21 @@ TEST(Rollout, UpdatesAndScoresAreCounted) {
   EXPECT_EQ(figures_of(scenario).scoring_time.value, 0);
 }
 
+// A last batch that is not full takes its share of a step; arithmetic on tokens that nobody made is not counted.
+TEST(Rollout, TokensAreTrainedOnOnceWhateverTheBatch) {
+  const auto work = [](std::int64_t batch) {
+    Scenario scenario = learning();
+    scenario.train.global_batch = batch;
+    const Metrics figures = figures_of(scenario);
+    return figures.model_flops_utilization * figures.iteration_time.value;
+  };
+  EXPECT_NEAR(work(16) / work(8), 1, 1e-9);
+  // 64 x 600 tokens are 18.75 sequences: more of the update in the smaller batch is optimizer, nothing else.
+  Scenario large = learning(), small = learning();
+  large.train.global_batch = 16, small.train.global_batch = 8;
+  EXPECT_LE(figures_of(large).update_time.value, figures_of(small).update_time.value * (1 + 1e-9));
+}
+
 // Weights stay where both layouts have them, and states where they may stay.
 TEST(Rollout, WeightsTravelBetweenLayouts) {
   Scenario scenario = learning();
@@ -121,6 +136,7 @@ TEST(Rollout, WeightsTravelBetweenLayouts) {
 TEST(Rollout, StatesThatStayLeaveLessForTheCache) {
   Scenario scenario = learning();
   scenario.device.memory_capacity = Bytes{48e9};
+  scenario.train.sequence = 4224;
   scenario.train.rollout.lengths.output = 4000;
   scenario.train.rollout.prompts = 256;
   scenario.rollout.deployment = scenario;
@@ -132,6 +148,7 @@ TEST(Rollout, StatesThatStayLeaveLessForTheCache) {
 
 TEST(Rollout, CachedPromptsAreReadOnce) {
   Scenario scenario = learning();
+  scenario.train.sequence = 8192;
   scenario.train.rollout = {.prompts = 2, .samples = 32, .lengths = {.prompt = 8000, .output = 8}};
   const Seconds each = figures_of(scenario).rollout_time;
   scenario.rollout.deployment.serving.prefix_caching = true;
@@ -172,6 +189,14 @@ TEST(Rollout, WhatCannotBeIsARowWithAReason) {
   EXPECT_EQ(reason(learning(), [](Scenario& s) { s.train.rollout.lengths.output = 200000; }),
             "train.rollout.lengths.prompt + train.rollout.lengths.output (200200) exceeds "
             "model.max_context (131072)");
+  EXPECT_EQ(reason(learning(), [](Scenario& s) { s.rollout.deployment.device.name = "other"; }),
+            "train.rollout.colocated is true, and rollout.device (other) is not the device that "
+            "trains (toy)");
+  EXPECT_EQ(reason(learning(), [](Scenario& s) { s.train.rollout.lengths.output = 2000; }),
+            "samples of 2200 tokens are longer than train.sequence (2048)");
+  EXPECT_EQ(reason(learning(), [](Scenario& s) { s.train.global_batch = 64; }),
+            "the 38400 tokens of all samples do not fill a batch of train.global_batch x "
+            "train.sequence (131072)");
   EXPECT_TRUE(reason(apart(), [](Scenario& s) {
                 s.rollout.deployment.device.memory_capacity = Bytes{1e9};
               }).starts_with("rollout: the model does not fit"));

@@ -2,10 +2,9 @@
 
     python3 tools/gpu/mixed_attention_sweep.py --out DIR
 
-A row a pair in DIR/mixed_attention.csv: the prompt's call alone, the decodes' call alone, both one after the other, both on
-streams of their own (`together_s`):
-the hardware mixes blocks as they come, which is the least that a fused kernel does. Calls are repeated so that either side
-lasts about as long; a graph of them is replayed, so no host time is in them.
+A row a pair in DIR/mixed_attention.csv: the prompt's call alone, the decodes' call alone, both one after the other, and both on
+streams of their own (`together_s`), where the hardware mixes blocks as they come; a fused kernel can do better. Calls are
+repeated so that either side lasts about as long; a graph of them is replayed, so no host time is in them.
 """
 import argparse
 import csv

@@ -130,11 +130,18 @@ bool nothing_measured(const Load& load, const ServingSim& sim) {
   return stated && sim.stats().measured().requests == 0;
 }
 
-// Requests that no replica could hold are refused and counted; where that is all of them the row has no figures.
-std::optional<Refusal> none_fits(const ServePools& pools, const ServingSim& sim) {
+// Requests that no replica could hold, that were shed or that failed are counted; where that is all of them there are no
+// figures to give.
+std::optional<Refusal> none_answered(const ServePools& pools, const ServingSim& sim) {
   const ServingStats::Summary summary = sim.stats().summary();
-  if (summary.finished + summary.shed + summary.failed > 0 || summary.refused <= 0) {
-    return std::nullopt;
+  const double given_up = summary.shed + summary.failed;
+  if (summary.finished > 0 || given_up + summary.refused <= 0) return std::nullopt;
+  if (given_up > 0) {
+    return Refusal{ReasonClass::load,
+                   fmt::format("not one of the {} requests is answered: {} do not fit, {} are shed, "
+                               "{} fail with their replicas",
+                               given_up + summary.refused, summary.refused, summary.shed,
+                               summary.failed)};
   }
   const PoolSetup& main = pools.main();
   return Refusal{
@@ -316,7 +323,7 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
   }
   RunPlan plan = run_plan(scenario.load, level, trace);
   simulate(setting, {.level = level, .plan = plan, .rows = &outcome}, sim);
-  if (auto problem = none_fits(pools, sim)) return outcome.refuse(std::move(*problem));
+  if (auto problem = none_answered(pools, sim)) return outcome.refuse(std::move(*problem));
   if (nothing_measured(scenario.load, sim)) {
     return refuse(ReasonClass::load, why_nothing(scenario.load, sim));
   }

@@ -136,6 +136,14 @@ std::optional<Refusal> rollout_problem(const Scenario& scenario) {
                    "train.rollout.asynchronous needs train.rollout.colocated: false: the same "
                    "devices cannot train and make samples at once"};
   }
+  const std::string& device = stated_rollout(scenario).device.name;
+  if (device != scenario.device.name) {
+    return Refusal{
+        ReasonClass::cluster,
+        fmt::format("train.rollout.colocated is true, and rollout.device ({}) is not the "
+                    "device that trains ({})",
+                    device, scenario.device.name)};
+  }
   const std::int64_t layout = layout_devices(stated_rollout(scenario).parallel);
   const std::int64_t devices = scenario.parallel.devices();
   if (devices % layout == 0) return std::nullopt;

@@ -1,14 +1,23 @@
 #include "engine/tasks/train/rollout_report.h"
 
+#include <fmt/core.h>
+
 #include <cmath>
 
 namespace engine {
 namespace {
 
-// Of one iteration instead of one optimizer step. What of the time is update counts its arithmetic; energy is not known:
-// idle devices of either kind are not followed.
-void rescale(const IterationPhases& phases, Seconds iteration, double tokens, Metrics& metrics) {
-  const double updating = phases.update / iteration;
+// Batches of an iteration's samples, over all epochs; the last one need not be full.
+double batches_of(const TrainSettings& train, double tokens) {
+  return tokens * double(train.rollout.epochs) /
+         (double(train.global_batch) * double(train.sequence));
+}
+
+// Of one iteration instead of one optimizer step. The arithmetic of its batches counts; energy is not known: idle devices
+// of either kind are not followed.
+void rescale(const IterationPhases& phases, Seconds iteration, double tokens, double batches,
+             Metrics& metrics) {
+  const double updating = metrics.iteration_time * batches / iteration;
   const double steps = metrics.update_steps;
   const Seconds step = metrics.iteration_time;
   // Where samples take longer than all else beside them, the step's interval does not show.
@@ -35,6 +44,20 @@ std::optional<Refusal> sample(const TaskPoint& point, const TrainStepTime& step,
                                   sampled.rollout)) {
     return problem;
   }
+  const TrainSettings& train = point.scenario.train;
+  const double length = sampled.rollout.length, tokens = sampled.rollout.tokens;
+  if (length > double(train.sequence)) {
+    return Refusal{ReasonClass::load,
+                   fmt::format("samples of {:.0f} tokens are longer than train.sequence ({})",
+                               length, train.sequence)};
+  }
+  if (batches_of(train, tokens) < 1 - 1e-12) {
+    return Refusal{ReasonClass::load,
+                   fmt::format("the {:.0f} tokens of all samples do not fill a batch of "
+                               "train.global_batch x train.sequence ({:.0f})",
+                               tokens * double(train.rollout.epochs),
+                               double(train.global_batch) * double(train.sequence))};
+  }
   return weight_transfer(point, memory, sampled.rollout, sampled.transfer);
 }
 
@@ -44,15 +67,16 @@ void report_rollout(const TaskPoint& point, const TrainStepTime& step,
   const RolloutSettings& settings = train.rollout;
   const Rollout& rollout = sampled.rollout;
   IterationPhases phases{.rollout = rollout.time, .transfer = sampled.transfer};
-  const double batches = rollout.tokens / (double(train.global_batch) * double(train.sequence));
-  const double steps = std::ceil(batches * double(settings.epochs) * (1 - 1e-12));
-  phases.scoring = step.forward_alone * (settings.scoring_passes * batches);
-  phases.update = step.iteration * steps;
+  const double batches = batches_of(train, rollout.tokens);
+  const double steps = std::ceil(batches * (1 - 1e-12));
+  phases.scoring =
+      step.forward_alone * (settings.scoring_passes * batches / double(settings.epochs));
+  phases.update = (step.iteration - step.optimizer) * batches + step.optimizer * steps;
 
   Metrics& metrics = outcome.metrics;
   const Seconds iteration = phases.total(settings.asynchronous);
   metrics.update_steps = steps;
-  rescale(phases, iteration, rollout.tokens, metrics);
+  rescale(phases, iteration, rollout.tokens, batches, metrics);
   metrics.rollout_time = phases.rollout;
   metrics.scoring_time = phases.scoring;
   metrics.update_time = phases.update;
@@ -61,7 +85,7 @@ void report_rollout(const TaskPoint& point, const TrainStepTime& step,
   metrics.samples_per_s = double(settings.prompts * settings.samples) / iteration.value;
   for (KernelRow& row : outcome.kernels) {
     Work all;
-    all.add(row.work, steps);
+    all.add(row.work, row.phase == Phase::optimizer ? steps : batches);
     row.work = all;
   }
   outcome.kernels.insert(outcome.kernels.end(), rollout.kernels.begin(), rollout.kernels.end());
