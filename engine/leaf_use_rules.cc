@@ -1,6 +1,8 @@
 // The rules of engine/leaf_use.h, by what they are about.
 #include "engine/leaf_use_rules.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -265,6 +267,13 @@ std::vector<LeafUse> unused() {
   };
 }
 
+// What of an engine counts where it only encodes images.
+constexpr std::string_view kOfEncoders[] = {
+    "encode.serving.replicas",     "encode.serving.memory_utilization",
+    "encode.serving.memory_share", "encode.serving.reserved_memory",
+    "encode.serving.kernels",      "encode.serving.all_reduce",
+};
+
 // Deployments beside the main one. What a field of the main one needs, the same field of a role needs too
 // (`why_inert`); here is what is their own.
 std::vector<LeafUse> role_uses() {
@@ -308,7 +317,7 @@ std::vector<LeafUse> role_uses() {
       uses.push_back(of_serving(leaf.path));
       uses.push_back({leaf.path, "there are load.images", {above("load.images", 0)}});
       const bool served = leaf.path.starts_with("encode.serving.");
-      if (served && leaf.path != "encode.serving.replicas") {
+      if (served && std::ranges::find(kOfEncoders, leaf.path) == std::end(kOfEncoders)) {
         uses.push_back(
             {leaf.path, "the deployment reads or writes text, which encoders do not", {}});
       }

@@ -21,7 +21,7 @@ struct Fleet {
   bool two_pools = false, tiers = false;
   Journey journey;
   Pace pace;
-  TierSetup host, disk;
+  TierSetups below{};
 
   explicit Fleet(std::uint64_t number) : lab(toys::random_case(number)), dice(88'000'000 + number) {
     ServingSettings& serving = lab.made.scenario.serving;
@@ -38,16 +38,14 @@ struct Fleet {
     readers = main();
     PoolSetup writing = lab.pool();
     writing.pace = pace;
-    writing.host = host;
-    writing.disk = disk;
+    writing.tiers = below;
     std::vector<PoolSetup> pools{writing};
     if (two_pools) {
       pools.push_back({.settings = readers,
                        .context = lab.context,
                        .kv_blocks = readers.kv_blocks,
                        .replicas = readers.replicas,
-                       .host = host,
-                       .disk = disk,
+                       .tiers = below,
                        .longest = lab.made.scenario.model.max_context,
                        .role = DeploymentRole::prefill});
     }
@@ -84,8 +82,11 @@ constexpr std::array kMechanisms{
               [](Fleet& fleet) {
                 fleet.main().prefix_caching = true;
                 fleet.main().tiers.write = fleet.dice.one_of<TierWrite>();
-                fleet.host = {fleet.dice.whole(0, 60), 1e-6, 1e-5};
-                fleet.disk = {fleet.dice.whole(1, 200), 2e-6, 1e-4};
+                // In the order in which they are asked: peers, host, disk, the shared store.
+                fleet.below = {TierSetup{fleet.dice.whole(-20, 20), 5e-7, 1e-6},
+                               {fleet.dice.whole(0, 60), 1e-6, 1e-5},
+                               {fleet.dice.whole(1, 200), 2e-6, 1e-4},
+                               {fleet.dice.whole(-200, 200), 1e-6, 2e-4}};
               }},
     Mechanism{"scaling",
               [](Fleet& fleet) {

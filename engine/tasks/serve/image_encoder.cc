@@ -53,7 +53,7 @@ std::optional<Refusal> images_problem(const Scenario& scenario) {
     return Refusal{ReasonClass::unsupported, std::move(text)};
   };
   if (scenario.encode.deployment.parallel.pp > 1) {
-    return unsupported("an encoder in stages (encode.parallel.pp > 1)");
+    return unsupported("an encoder in stages: state encode.parallel.pp: 1");
   }
   const Deployment& readers = reading(scenario);
   if (scenario.serving.failures.any() || readers.serving.failures.any()) {
