@@ -50,6 +50,23 @@ TEST(ServingPrefix, TheCommonPartIsFoundWhateverTheLengths) {
   }
 }
 
+// However many share a prefix, it lies in the cache once.
+TEST(ServingPrefix, TheCommonPartFillsTheCacheOnce) {
+  for (const std::int64_t pp : {1, 2}) {
+    for (const std::int64_t shared : {0, 64, 112}) {
+      Scenario scenario = cached_chat(LengthKind::fixed, shared);
+      scenario.parallel.pp = pp;
+      scenario.serving.kv_blocks = 400;
+      scenario.load.lengths.output = 40;
+      scenario.load.rate = RequestsPerSecond{200};
+      scenario.load.measure = MeasureKind::whole;
+      const Metrics figures = evaluate(scenario).metrics;
+      EXPECT_GT(figures.kv_use, 0);
+      EXPECT_LE(figures.kv_use, figures.kv_peak) << shared;
+    }
+  }
+}
+
 TEST(ServingPrefix, SessionsFindTheirHistoryAndTheSharedPart) {
   // First prompts are shorter or longer than the shared prefix; later ones re-send everything.
   Scenario scenario = cached_chat(LengthKind::lognormal, 100);
