@@ -15,6 +15,10 @@ namespace {
 // its probability is kept.
 constexpr double kLossBytes = 14;
 
+// Weights in 16 bits become narrow ones, and narrow ones along the other side, once a step: they are read for their
+// maximum and to be cast, and written twice.
+constexpr double kCastBytes = 2 + 2 + 1 + 1;
+
 // Where a pass is several kernels (PyTorch 2.11, eager), it moves so many times the bytes of one fused kernel: medians of
 // what eager steps take longer than compiled ones on an H200, hidden sizes of 2,048 to 8,192. Rotations are written as
 // slices, products, sums and a concatenation.
@@ -295,6 +299,24 @@ void take_exchange(OpList& ops, OpList& exchange) {
   ops = others;
 }
 
+// What a weight of a narrow product takes to be cast; frozen ones are narrow already.
+void cast_weights(const TrainSettings& train, std::int64_t replicas, OpList& forward) {
+  if (train.has_adapters()) return;
+  const double passes = double(train.global_batch / (train.micro_batch * replicas));
+  OpList casts;
+  for (const PlannedOp& op : forward) {
+    const auto* product = std::get_if<Gemm>(&op.op);
+    if (product == nullptr || bytes_of(product->activations) >= kActivationBytes) continue;
+    const double weights = double(product->n) * double(product->k) * double(product->batch);
+    casts.add(OpName::cast_transpose, Family::residual, op.calls / passes,
+              Elementwise{.rows = double(product->n),
+                          .resident_bytes = 0,
+                          .cold_bytes = kCastBytes * weights,
+                          .flops = 0});
+  }
+  for (const PlannedOp& op : casts) forward.add(op);
+}
+
 void forward_ops(const ModelShard& shard, const StageSpan& span, const TrainSettings& train,
                  OpList& ops) {
   const BatchShape batch = batch_of(train, shard, span.last);
@@ -323,6 +345,7 @@ void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSetti
   }
   backward_ops(kept, ops.inputs, ops.weights);
   if (train.has_adapters()) keep_adapters(ops.weights);
+  cast_weights(train, shard.parallel.dp, ops.forward);
   if (train.batch_overlap) {
     take_exchange(ops.forward, ops.exchange);
     take_exchange(ops.inputs, ops.exchange_back);

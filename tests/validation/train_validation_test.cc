@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/evaluate.h"
@@ -45,9 +46,12 @@ Scenario scenario_of(const Row& row) {
                     .gradients = StateFormat::bf16,
                     .master_weights = StateFormat::none,
                     .moments = StateFormat::bf16,
-                    .fused = row.at("mode") == "compiled",
+                    .fused = row.at("mode").starts_with("compiled"),
                     .fused_loss = false,
                     .reserved_memory = Bytes{0}};
+  if (row.at("mode").ends_with("fp8")) {
+    scenario.quant.weights = scenario.quant.activations = Dtype::fp8;
+  }
   return scenario;
 }
 
@@ -62,26 +66,52 @@ bool bound_by_launches(const Row& row) {
   return tokens * std::stod(row.at("hidden")) < 12e6;
 }
 
-TEST(MeasuredTraining, StepsOnAnH200) {
+// Errors of rows of one mode's ending, where the device's work bounds them.
+struct Errors {
   std::vector<double> forward, backward, optimizer, memory;
+};
+Errors errors_of(const char* table, std::string_view ending) {
+  Errors errors;
   const auto error = [](double predicted, const std::string& measured) {
     return std::abs(predicted / std::stod(measured) - 1);
   };
-  for (const Row& row : toys::csv_rows("calibration/h200-sxm/train_steps.csv")) {
+  for (const Row& row : toys::csv_rows(table)) {
+    if (!row.at("mode").ends_with(ending)) continue;
     const Outcome outcome = evaluate(scenario_of(row), toys::transfer_resources());
-    ASSERT_EQ(outcome.status, Status::ok) << row.at("model") << ": " << outcome.reason;
-    memory.push_back(error(outcome.metrics.peak_memory.value, row.at("peak_bytes")));
+    EXPECT_EQ(outcome.status, Status::ok) << row.at("model") << ": " << outcome.reason;
+    const Metrics& metrics = outcome.metrics;
+    errors.memory.push_back(error(metrics.peak_memory.value, row.at("peak_bytes")));
     if (bound_by_launches(row)) continue;
-    forward.push_back(error(outcome.metrics.forward_time.value, row.at("forward_s")));
-    backward.push_back(error(outcome.metrics.backward_time.value, row.at("backward_s")));
-    optimizer.push_back(error(outcome.metrics.optimizer_time.value, row.at("optimizer_s")));
+    errors.forward.push_back(error(metrics.forward_time.value, row.at("forward_s")));
+    errors.backward.push_back(error(metrics.backward_time.value, row.at("backward_s")));
+    errors.optimizer.push_back(error(metrics.optimizer_time.value, row.at("optimizer_s")));
   }
-  EXPECT_GE(memory.size(), 50u);
-  EXPECT_GE(forward.size(), 30u);
-  EXPECT_LT(median(forward), 0.06);
-  EXPECT_LT(median(backward), 0.06);
-  EXPECT_LT(median(optimizer), 0.06);
-  EXPECT_LT(median(memory), 0.02);
+  return errors;
+}
+
+TEST(MeasuredTraining, StepsOnAnH200) {
+  const Errors errors = errors_of("calibration/h200-sxm/train_steps.csv", "");
+  EXPECT_GE(errors.memory.size(), 50u);
+  EXPECT_GE(errors.forward.size(), 30u);
+  EXPECT_LT(median(errors.forward), 0.06);
+  EXPECT_LT(median(errors.backward), 0.06);
+  EXPECT_LT(median(errors.optimizer), 0.06);
+  EXPECT_LT(median(errors.memory), 0.02);
+}
+
+// Compiled steps in 16 bits and in fp8 with one scale per tensor (tools/gpu/train_kernels.py). Nothing was fitted to these.
+// Backward passes in fp8 are too fast by a seventh: PyTorch transposes narrow numbers at a ninth of the memory's rate, which
+// training libraries, with kernels that cast and transpose at once, do not.
+TEST(MeasuredTraining, CompiledStepsInSixteenAndEightBits) {
+  for (const char* ending : {"bf16", "fp8"}) {
+    const Errors errors = errors_of("calibration/h200-sxm/train_fp8_steps.csv", ending);
+    EXPECT_EQ(errors.forward.size(), 10u) << ending;
+    const bool narrow = std::string_view(ending) == "fp8";
+    EXPECT_LT(median(errors.forward), narrow ? 0.06 : 0.05) << ending;
+    EXPECT_LT(median(errors.backward), narrow ? 0.15 : 0.05) << ending;
+    EXPECT_LT(median(errors.optimizer), 0.05) << ending;
+    EXPECT_LT(median(errors.memory), 0.05) << ending;
+  }
 }
 
 }  // namespace
