@@ -11,7 +11,9 @@ using namespace leaf_use_words;
 std::vector<LeafUse> training_uses() {
   std::vector<LeafUse> uses{
       {"train.schedule", "parallel.pp is above 1", {above("parallel.pp", 1)}},
-      {"train.virtual_stages", "parallel.pp is above 1", {above("parallel.pp", 1)}},
+      {"train.virtual_stages",
+       "parallel.pp is above 1 or tail is present",
+       {above("parallel.pp", 1), on("tail.present")}},
       {"train.overlap",
        "parallel.dp or parallel.cp is above 1, or train.offload_optimizer or "
        "train.offload_activations is true",

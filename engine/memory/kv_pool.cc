@@ -32,7 +32,7 @@ void KvPool::reset(std::int64_t blocks, std::int64_t block_size, bool prefix_cac
 
 void KvPool::empty_out() {
   empty_ = total_;
-  idle_ = held_ = 0;
+  idle_ = held_ = uses_ = 0;
   extent_count_ = 0;  // what the extents hold in memory is used again
   unused_.clear();
   plain_ = pinned_ = {};
@@ -237,6 +237,7 @@ std::int64_t KvPool::Extent::reach_without(std::int64_t held) const {
 }
 
 void KvPool::add_holder(std::int32_t index, std::int64_t blocks) {
+  uses_ += blocks;
   Extent& extent = extents_[std::size_t(index)];
   if (blocks < extent.reach) {
     extent.less.push_back(blocks);
@@ -254,6 +255,7 @@ void KvPool::add_holder(std::int32_t index, std::int64_t blocks) {
 }
 
 void KvPool::remove_holder(std::int32_t index, std::int64_t blocks, bool pinned) {
+  uses_ -= blocks;
   Extent& extent = extents_[std::size_t(index)];
   if (blocks < extent.reach) {
     const auto one = std::find(extent.less.begin(), extent.less.end(), blocks);

@@ -124,6 +124,8 @@ class KvPool {
 
   // Blocks of extents that somebody holds.
   std::int64_t held_in_extents() const { return held_; }
+  // Blocks that there would be more of if everybody had their own.
+  std::int64_t saved_by_sharing() const { return uses_ - held_; }
   // Blocks in cache that nobody uses, and evictions so far.
   std::int64_t idle() const { return idle_; }
   std::int64_t evicted() const { return evicted_; }
@@ -172,6 +174,7 @@ class KvPool {
   std::int64_t total_ = 0, block_size_ = 1;
   int shift_ = 0;  // of a block size that is a power of two; -1: it is not
   std::int64_t empty_ = 0, idle_ = 0, held_ = 0, evicted_ = 0;
+  std::int64_t uses_ = 0;  // of blocks of extents, by all holders
   bool caching_ = false;
   std::vector<Extent> extents_;
   std::int32_t extent_count_ = 0;     // of extents_, in use or

@@ -207,10 +207,13 @@ void Lane::settle(double time) {
   taken_ = blocks;
 }
 
-// Blocks that several sequences share hold their tokens once.
+// Blocks that several sequences share hold their tokens once. Of a pipeline's lanes none knows for how long the others
+// shared what.
 double Lane::tokens_held(double token_seconds, double seconds) const {
-  return std::min(token_seconds,
-                  seconds * double(replica_->pool.used() * replica_->pool.block_size()));
+  if (replica_->lanes > 1) return token_seconds;
+  const KvPool& pool = replica_->pool;
+  const double once_more = double(pool.saved_by_sharing() * pool.block_size());
+  return std::max(0.0, token_seconds - seconds * once_more);
 }
 
 void Lane::end_stretch() {

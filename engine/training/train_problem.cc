@@ -27,6 +27,7 @@ Problem batch_problem(const Parallelism& parallel, const TrainSettings& train) {
 
 Problem pipeline_problem(const ModelSpec& model, const Parallelism& parallel,
                          const TrainSettings& train) {
+  if (parallel.pp == 1) return std::nullopt;
   const bool interleaved = train.schedule == Schedule::interleaved;
   if (!interleaved && train.virtual_stages > 1) {
     return refused("train.virtual_stages needs train.schedule: interleaved");
