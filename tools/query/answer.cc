@@ -96,7 +96,7 @@ std::string csv_text(const TextTable& table) {
 }
 
 // A long text, such as a command to paste, does not make all others of its column as wide.
-constexpr std::size_t kWidest = 60;
+constexpr std::size_t kWidest = 100;
 
 // Cells of one column are as wide as the widest; numbers stand to the right.
 std::string aligned_text(const TextTable& table, AnswerFormat format) {
