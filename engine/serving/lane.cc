@@ -208,9 +208,9 @@ void Lane::settle(double time) {
 }
 
 // Blocks that several sequences share hold their tokens once. Of a pipeline's lanes none knows for how long the others
-// shared what.
+// shared what, nor who came from elsewhere meanwhile.
 double Lane::tokens_held(double token_seconds, double seconds) const {
-  if (replica_->lanes > 1) return token_seconds;
+  if (replica_->lanes > 1 || replica_->carries) return token_seconds;
   const KvPool& pool = replica_->pool;
   const double once_more = double(pool.saved_by_sharing() * pool.block_size());
   return std::max(0.0, token_seconds - seconds * once_more);

@@ -50,8 +50,14 @@ LowerTiers::Offer LowerTiers::offer(std::span<const PrefixExtent> prefix, std::i
 void LowerTiers::take(const Offer& offer, double now) {
   for (std::size_t i = 0; i < kTiers; ++i) {
     if (offer.tokens[i] <= 0) continue;
-    double& free = i == std::size_t(TierName::store) ? store_->free : free_[i];
-    free = std::max(now, free) + ways_[i].latency + offer.tokens[i] * ways_[i].seconds_per_token;
+    const double end = std::max(now, way_free(i)) + ways_[i].latency +
+                       offer.tokens[i] * ways_[i].seconds_per_token;
+    // Not through a reference to either: gcc 12 drops the store to the array then.
+    if (i == std::size_t(TierName::store)) {
+      store_->free = end;
+    } else {
+      free_[i] = end;
+    }
   }
 }
 

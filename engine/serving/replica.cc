@@ -19,6 +19,7 @@ void Replica::reset(const Setup& setup) {
   state_.window = setup.window;
   state_.pace = setup.pace;
   state_.hands_over = setup.hands_over;
+  state_.carries = setup.carries;
   state_.tells_first_token = setup.tells_first_token;
   state_.role = setup.role;
   state_.uneven = setup.table->uneven();

@@ -32,6 +32,7 @@ class Replica {
     std::int64_t longest = 1;  // tokens of the longest sequence the model is made for
     std::int64_t window = 0;
     Pace pace;
+    bool carries = false;                 // there is another pool that KV comes from or goes to
     bool hands_over = false;              // answers are written by another pool
     bool tells_first_token = false;       // of sequences that were read elsewhere, when they come
     double ttft_limit = 0;                // for ordering by slack

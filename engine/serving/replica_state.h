@@ -30,6 +30,7 @@ struct ReplicaState {
   std::uint64_t seed = 0;
   double encode_seconds = 0;
   bool uneven = false;             // step times depend on the longest context
+  bool carries = false;            // KV comes from another pool, or goes to one
   bool hands_over = false;         // who departs keeps its blocks until its KV is carried away
   bool tells_first_token = false;  // of sequences that come from another pool, when they come
   DeploymentRole role = DeploymentRole::main;

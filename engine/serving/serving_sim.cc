@@ -70,6 +70,7 @@ void ServingSim::start_pool(std::size_t index) {
                        .longest = from.longest,
                        .window = std::max(shard.model->window, from.window),
                        .pace = from.pace,
+                       .carries = stages().size() > 1,
                        .hands_over = !stage.writes,
                        .tells_first_token = stage.carry.tells_first_token,
                        .tiers = from.tiers,
