@@ -46,6 +46,9 @@ struct Growth {
   double mean = 0;     // inside
   double arrived = 0;  // over the part
   double share() const { return arrived > 0 ? rise / arrived : 0; }
+  // Over a part in which fewer arrive than are inside, which is less than the time that one of them stays
+  // (Little), hardly anybody is seen to come and go.
+  bool seen() const { return arrived > 0 && arrived >= mean; }
 };
 Growth growth_of(std::span<const Snapshot> snapshots) {
   Growth growth;
@@ -190,6 +193,7 @@ Saturation saturation_of(const LoadEvidence& evidence) {
     return behind && (flat || far_beyond) ? Saturation::overloaded : Saturation::undecided;
   }
   if (grows) return Saturation::overloaded;
+  if (!growth.seen()) return Saturation::undecided;
   // Nothing grew that would have been seen to grow.
   const bool long_enough = restless < growing * growth.arrived;
   if (long_enough) return growth.share() < growing / 2 ? bounded : Saturation::undecided;

@@ -28,18 +28,4 @@ double goodput(const FailingRun& run, Seconds interval) {
   return interval.value / (between * lost);
 }
 
-Seconds deviation_by_failures(const FailingRun& run, Seconds interval, double failures) {
-  const double restart = run.restart.value, most = (interval + run.checkpoint).value;
-  // The mean square of restart + u, u even between nothing and the most that can be lost.
-  const double square = restart * restart + restart * most + most * most / 3;
-  return Seconds{std::sqrt(failures * square)};
-}
-
-Seconds RunTimes::quantile(double share) const { return mean + deviation * normal_quantile(share); }
-
-double RunTimes::probability_within(Seconds limit) const {
-  if (deviation.value <= 0) return mean <= limit ? 1 : 0;
-  return 0.5 * std::erfc((mean - limit) / deviation / std::sqrt(2.0));
-}
-
 }  // namespace engine

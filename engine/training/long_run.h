@@ -22,16 +22,4 @@ Seconds best_interval(const FailingRun& run);
 // The share of the run's time that is work which no failure undoes, for exponential failures (Daly, equation 13).
 double goodput(const FailingRun& run, Seconds interval);
 
-// Deviation of what failures add to a run with so many of them: each takes the restart and, on average, half of the work
-// since the last checkpoint.
-Seconds deviation_by_failures(const FailingRun& run, Seconds interval, double failures);
-
-// How long runs of many steps take: sums of many independent delays, so nearly normal.
-struct RunTimes {
-  Seconds mean, deviation;
-
-  Seconds quantile(double share) const;
-  double probability_within(Seconds limit) const;
-};
-
 }  // namespace engine

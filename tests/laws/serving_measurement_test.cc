@@ -150,6 +150,29 @@ TEST(ServingMeasurement, SaturationFollowsTheLoad) {
   }
 }
 
+// What fills up just before its last request is not seen to be steady: of a run of any length, near what can be served, a
+// part that is called steady is longer than a request stays in it.
+TEST(ServingMeasurement, SteadyPartsAreLongerThanARequestStays) {
+  for (const std::int64_t requests : {60, 90, 150, 300, 800}) {
+    for (double rate = 40; rate < 110; rate *= 1.07) {
+      Scenario scenario = served_at(rate);
+      scenario.serving.max_num_seqs = 160;  // and 2 s each
+      scenario.serving.kv_blocks = 100'000;
+      scenario.load.lengths.output = 200;
+      scenario.load.requests = requests;
+      const Outcome outcome = evaluated(scenario);
+      const Metrics& metrics = outcome.metrics;
+      if (outcome.saturation == Saturation::undecided) {
+        EXPECT_EQ(metrics.steady, 0);
+      }
+      if (metrics.steady == 0) continue;
+      // Moments at which one looks are a fortieth of the run apart.
+      EXPECT_GT((metrics.measured_until - metrics.measured_from).value, 0.9 * metrics.e2e.value)
+          << requests << " at " << rate;
+    }
+  }
+}
+
 TEST(ServingMeasurement, OverloadShowsWhatTheSystemCanServe) {
   for (const double share : {1.2, 3.0, 20.0}) {
     const Metrics metrics = evaluated(served_at(80 * share)).metrics;
@@ -200,7 +223,21 @@ TEST(ServingMeasurement, CapacityIsWhatCanBeKeptUp) {
     const Metrics metrics = evaluated(scenario).metrics;
     EXPECT_NEAR(metrics.capacity.value, 80, 4) << requests;
     EXPECT_EQ(metrics.slo_met, 1);
+    EXPECT_EQ(metrics.capacity_decided, 1) << requests;
   }
+}
+
+// A few hundred requests do not show whether a queue keeps growing: whatever rate they lead to, the row says so.
+TEST(ServingMeasurement, CapacityOfRunsTooShortToTellIsNotDecided) {
+  Scenario scenario = served_at(20);
+  scenario.serving.max_num_seqs = 160;
+  scenario.serving.kv_blocks = 100'000;
+  scenario.load.lengths.output = 200;
+  scenario.load.requests = 300;
+  scenario.capacity.slo.ttft.p95 = Seconds{5};
+  const Outcome outcome = evaluated(scenario);
+  EXPECT_EQ(outcome.metrics.capacity_decided, 0);
+  EXPECT_EQ(outcome.metrics.steady, 0);
 }
 
 TEST(ServingMeasurement, AClosedLoopIsMeasuredInWholeRounds) {

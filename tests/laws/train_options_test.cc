@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "engine/evaluate.h"
-#include "engine/training/long_run.h"
 #include "engine/training/scaling_law.h"
 #include "tests/support/toys.h"
 #include "tests/support/training_toy.h"
@@ -177,7 +176,9 @@ TEST(LongRuns, ChanceMakesADeadlineLikely) {
     const double probability = figures_of(scenario).finish_probability;
     EXPECT_GE(probability, before);
     if (share == 1) {
-      EXPECT_NEAR(probability, 0.5, 1e-9);
+      // Few failures: most runs have fewer than the mean.
+      EXPECT_GT(probability, 0.5);
+      EXPECT_LT(probability, 0.8);
     }
     before = probability;
   }
@@ -186,11 +187,26 @@ TEST(LongRuns, ChanceMakesADeadlineLikely) {
   EXPECT_NEAR(figures_of(scenario).finish_probability, 0.95, 1e-6);
 }
 
-// A failure costs the restart and an even share of what was done since the last checkpoint.
-TEST(LongRuns, FailuresDeviateAsASumOfLosses) {
-  const FailingRun run{.checkpoint = Seconds{0}, .restart = Seconds{30}};
-  EXPECT_NEAR(deviation_by_failures(run, Seconds{0}, 16).value, 4 * 30, 1e-9);
-  EXPECT_NEAR(deviation_by_failures({}, Seconds{60}, 3).value, 60, 1e-9);
+// What hardly ever fails runs as what never does; nothing ends before a run without failures would.
+TEST(LongRuns, AHugeTimeBetweenFailuresIsNoFailure) {
+  Scenario scenario = training();
+  scenario.train.tokens = 1e9;
+  const Seconds takes = figures_of(scenario).run_time;
+  scenario.train.device_mtbf = Seconds{1e60};
+  for (const double share : {0.999, 1.0, 1.001}) {
+    scenario.train.deadline = takes * share;
+    const Metrics figures = figures_of(scenario);
+    EXPECT_EQ(figures.finish_probability, share < 1 ? 0 : 1) << share;
+    EXPECT_EQ(figures.run_time, takes);
+    EXPECT_EQ(figures.run_time_p95, takes);
+  }
+  for (double mtbf = 1e3; mtbf < 1e12; mtbf *= 10) {
+    scenario.train.device_mtbf = Seconds{mtbf};
+    scenario.train.deadline = takes * 0.999999;
+    const Metrics figures = figures_of(scenario);
+    EXPECT_EQ(figures.finish_probability, 0) << mtbf;
+    EXPECT_GE(figures.run_time_p95, takes) << mtbf;
+  }
 }
 
 TEST(LongRuns, SlowLinksDelayWhatIsExchanged) {

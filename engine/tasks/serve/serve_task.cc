@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/base/random.h"
 #include "engine/base/refusal.h"
@@ -162,6 +163,35 @@ std::string why_nothing(const Load& load, const ServingSim& sim) {
       load.warmup.value, until, sim.stats().watch().last_arrival());
 }
 
+struct RateTrial {
+  double rate = 0;
+  bool holds = false;
+  bool told = false;  // the run was long enough to tell
+};
+
+RateTrial trial_of(double rate, const Slo& slo, ServingSim& sim) {
+  const RunVerdict& verdict = sim.verdict();
+  const bool undecided = verdict.saturation == Saturation::undecided;
+  RateTrial trial{.rate = rate};
+  trial.holds = meets(slo, sim.stats()) && verdict.saturation != Saturation::overloaded;
+  // What misses a limit beyond doubt does so whether or not it would keep up.
+  trial.told = !undecided || (!trial.holds && verdict.slo.missed);
+  return trial;
+}
+
+// Whether runs that were long enough hold at a rate or little below, and fail little above it. At the very rate that can just
+// be kept up no run is.
+bool told_around(double rate, const std::vector<RateTrial>& trials) {
+  constexpr double little = 1.1;
+  bool below = false, above = false;
+  for (const RateTrial& trial : trials) {
+    if (!trial.told || trial.rate * little < rate || trial.rate > rate * little) continue;
+    below = below || (trial.holds && trial.rate <= rate);
+    above = above || (!trial.holds && trial.rate > rate);
+  }
+  return below && above;
+}
+
 // The highest rate that meets capacity.slo goes to `level`; or why there is none.
 std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, Metrics& metrics,
                                        LoadLevel& level) {
@@ -175,6 +205,7 @@ std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, 
   }
   double lowest_unseen = kNever;
   std::string unseen;
+  std::vector<RateTrial> trials;
   const CapacityResult found =
       highest_rate(setting.capacity.requests, scenario.capacity.tolerance, [&](double rate) {
         const LoadLevel tried{.rate = rate};
@@ -187,8 +218,8 @@ std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, 
           lowest_unseen = rate;
           unseen = why_nothing(load, sim);
         }
-        return meets(scenario.capacity.slo, sim.stats()) &&
-               sim.verdict().saturation != Saturation::overloaded;
+        trials.push_back(trial_of(rate, scenario.capacity.slo, sim));
+        return trials.back().holds;
       });
   // A rate at which nothing was seen says nothing about the rates below it.
   const double next = found.rate * (1 + scenario.capacity.tolerance);
@@ -202,6 +233,7 @@ std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, 
   if (found.rate <= 0) return Refusal{ReasonClass::slo, "no rate meets capacity.slo"};
   metrics.capacity = RequestsPerSecond{found.rate};
   metrics.capacity_monotone = found.monotone ? 1 : 0;
+  metrics.capacity_decided = told_around(found.rate, trials) ? 1 : 0;
   level.rate = found.rate;
   return std::nullopt;
 }

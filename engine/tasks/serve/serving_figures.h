@@ -57,6 +57,7 @@ struct ServingFigures {
   double steps = kNoValue;
   Seconds makespan{kNoValue};
   double capacity_monotone = kNoValue;
+  double capacity_decided = kNoValue;
   Seconds measured_from{kNoValue};
   Seconds measured_until{kNoValue};
   double requests_measured = kNoValue;
@@ -173,6 +174,11 @@ struct ServingFigures {
           "task serve: length of the whole run: from the start to the last answer that counts");
     visit("capacity_monotone", self.capacity_monotone,
           "task serve: 1 when no lower rate that was tried missed capacity.slo");
+    visit(
+        "capacity_decided", self.capacity_decided,
+        "task serve: 1 when runs that were long enough to tell hold within 10% below capacity and "
+        "fail within 10% above it; 0: capacity may be an accident of short runs: state more "
+        "load.requests, or auto");
     visit(
         "measured_from", self.measured_from,
         "task serve: end of the warm-up; rates, and latencies of requests that arrive, are counted "

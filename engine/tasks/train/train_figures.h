@@ -161,9 +161,11 @@ struct TrainFigures {
     visit("host_memory", self.host_memory,
           "task train: activations and optimizer states in the host's memory, for the device whose "
           "own memory is fullest");
-    visit("run_time_p95", self.run_time_p95,
-          "task train: time in which 95 of 100 such runs end, where train.jitter, "
-          "train.link_jitter or train.device_mtbf make runs differ");
+    visit(
+        "run_time_p95", self.run_time_p95,
+        "task train: time in which 95 of 100 such runs end, where train.jitter, "
+        "train.link_jitter or train.device_mtbf make runs differ; below run_time, which is a mean, "
+        "where hardly any run fails");
     visit("finish_probability", self.finish_probability,
           "task train: probability that the run ends within train.deadline, from jitter and "
           "failures alone");

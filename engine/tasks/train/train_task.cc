@@ -19,6 +19,7 @@
 #include "engine/tasks/train/rollout.h"
 #include "engine/tasks/train/rollout_report.h"
 #include "engine/training/long_run.h"
+#include "engine/training/run_times.h"
 #include "engine/training/scaling_law.h"
 #include "engine/training/train_problem.h"
 #include "engine/training/train_step.h"
@@ -189,19 +190,17 @@ void report_jitter(const TrainSettings& train, Metrics& metrics) {
 // How runs of so many steps differ: by their steps, and by their failures.
 RunTimes run_times(const TrainSettings& train, const TrainStepTime& step, double steps,
                    const Metrics& metrics) {
-  RunTimes times{.mean = metrics.run_time, .deviation = Seconds{0}};
-  double square = 0;
-  if (jitters(train)) {
-    const double of_a_step =
-        (metrics.iteration_time_p95 - metrics.iteration_time_p50).value / normal_quantile(0.95);
-    square += steps * of_a_step * of_a_step;
-  }
+  const bool jitter = jitters(train);
+  const Seconds work = (jitter ? metrics.iteration_time_p50 : metrics.iteration_time) * steps;
+  RunTimes times{.failure_free = work};
   if (train.device_mtbf.value > 0) {
-    const Seconds failing = deviation_by_failures(failing_run(train, step, metrics),
-                                                  metrics.checkpoint_every, metrics.run_failures);
-    square += failing.value * failing.value;
+    times = times_of(failing_run(train, step, metrics), metrics.checkpoint_every, work);
   }
-  times.deviation = Seconds{std::sqrt(square)};
+  if (jitter) {
+    const Seconds of_a_step =
+        (metrics.iteration_time_p95 - metrics.iteration_time_p50) / normal_quantile(0.95);
+    times.jitter = of_a_step * std::sqrt(steps);
+  }
   return times;
 }
 
@@ -231,7 +230,7 @@ void report_run(const Scenario& scenario, const TrainStepTime& step, Metrics& me
   metrics.run_energy = metrics.iteration_energy / metrics.iteration_time * metrics.run_time;
   if (fails) metrics.run_failures = metrics.run_time / (train.device_mtbf / metrics.devices);
   const RunTimes times = run_times(train, step, steps, metrics);
-  if (times.deviation.value > 0) metrics.run_time_p95 = times.quantile(0.95);
+  if (fails || times.jitter.value > 0) metrics.run_time_p95 = times.quantile(0.95);
   if (train.deadline.value > 0) {
     metrics.finish_probability = times.probability_within(train.deadline);
   }

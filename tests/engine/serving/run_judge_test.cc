@@ -129,5 +129,21 @@ TEST(RunJudge, AShortRunAtTheLimitIsUndecided) {
   EXPECT_EQ(judged({}, false), Saturation::undecided);
 }
 
+// Whatever it looks like: of those inside hardly anybody is seen to come and go.
+TEST(RunJudge, LessThanARequestsStayTellsNothing) {
+  for (const double inside : {20, 100, 300}) {
+    const double stay = inside / 20;
+    EXPECT_EQ(judged(even_run(20, 20, 0.9 * stay, inside)), Saturation::undecided) << inside;
+    EXPECT_EQ(judged(even_run(20, 20, 1.1 * stay, inside)), Saturation::stable) << inside;
+    // Half of what arrives is finished.
+    EXPECT_NE(judged(even_run(20, 10, 0.2 * stay, inside)), Saturation::stable) << inside;
+  }
+  // Nor do one moment, and two of which nobody arrived between.
+  const Snapshot moment{.time = 1, .arrived = 300, .finished = 200};
+  EXPECT_EQ(judged({}), Saturation::undecided);
+  EXPECT_EQ(judged({moment}), Saturation::undecided);
+  EXPECT_EQ(judged({moment, {.time = 2, .arrived = 300, .finished = 220}}), Saturation::undecided);
+}
+
 }  // namespace
 }  // namespace engine
