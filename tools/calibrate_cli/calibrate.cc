@@ -169,8 +169,13 @@ std::optional<KernelTable> profile_or_complain(const std::filesystem::path& fold
   return std::move(table).value();
 }
 
-// "h100-sxm=table.csv.gz", or a profile's folder; `engine` empty: of every engine what is trusted.
-std::optional<DeviceCalls> device_calls(const std::string& argument, const std::string& engine) {
+struct DeviceTable {
+  engine::Device device;
+  KernelTable table;
+};
+
+// "h100-sxm=table.csv.gz", or a profile's folder.
+std::optional<DeviceTable> device_table(const std::string& argument) {
   const auto equals = argument.find('=');
   if (equals == std::string::npos) {
     complain("'" + argument + "' names no device", "write DEVICE=TABLE, as h100-sxm=h100.csv.gz");
@@ -179,12 +184,10 @@ std::optional<DeviceCalls> device_calls(const std::string& argument, const std::
   auto device = device_or_complain(argument.substr(0, equals));
   if (!device) return std::nullopt;
   const std::string path = argument.substr(equals + 1);
-  const auto table = std::filesystem::is_directory(path) ? profile_or_complain(path)
-                                                         : checked_table(path, *device);
+  auto table = std::filesystem::is_directory(path) ? profile_or_complain(path)
+                                                   : checked_table(path, *device);
   if (!table) return std::nullopt;
-  auto calls =
-      engine.empty() ? trusted_calls(*table, device->architecture) : engine_calls(*table, engine);
-  return DeviceCalls{std::move(*device), std::move(calls)};
+  return DeviceTable{std::move(*device), std::move(*table)};
 }
 
 // "gemm/bf16 12.1 6.2 10.0": each device's turn.
@@ -208,9 +211,27 @@ std::string unseen_line(const std::vector<UnseenShapes>& rows) {
   return line;
 }
 
-int calibrate_engine(const std::vector<DeviceCalls>& devices, const TransferOptions& options,
-                     const CalibrateArguments& arguments) {
-  EngineFit fit = fit_engine(devices, options);
+// Of one engine, whatever its rows are worth, and without kernels whose rows timed the host.
+void add_engine_calls(const DeviceTable& measured, const std::string& name, EngineCalls& calls) {
+  auto hosts = host_timed(measured.table, measured.device);
+  std::erase_if(hosts, [&](const HostTimed& kernel) {
+    return !measured.table.impls[kernel.kind.impl].starts_with(name);
+  });
+  for (const std::string& remark : remarks_on(hosts, measured.table)) {
+    print("left out of what steps use: {}: {}\n", measured.device.name, remark);
+  }
+  calls.rows.push_back({measured.device, engine_calls(measured.table, name)});
+  calls.kernels.push_back({measured.device, engine_calls(measured.table, name, hosts)});
+}
+
+int calibrate_engine(const TransferOptions& options, const CalibrateArguments& arguments) {
+  EngineCalls calls;
+  for (const std::string& argument : arguments.tables) {
+    const auto measured = device_table(argument);
+    if (!measured) return kMistake;
+    add_engine_calls(*measured, arguments.engine, calls);
+  }
+  EngineFit fit = fit_engine(calls, options);
   if (fit.unseen.empty()) {
     complain("no rows of " + arguments.engine + " to fit", "check the name of the engine");
     return kMistake;
@@ -227,11 +248,14 @@ int calibrate_engine(const std::vector<DeviceCalls>& devices, const TransferOpti
 }
 
 int calibrate_transfer(const CalibrateArguments& arguments) {
+  const TransferOptions options{.sections = arguments.sections};
+  if (!arguments.engine.empty()) return calibrate_engine(options, arguments);
   std::vector<DeviceCalls> devices;
   for (const std::string& argument : arguments.tables) {
-    auto calls = device_calls(argument, arguments.engine);
-    if (!calls) return kMistake;
-    devices.push_back(std::move(*calls));
+    const auto measured = device_table(argument);
+    if (!measured) return kMistake;
+    devices.push_back(
+        {measured->device, trusted_calls(measured->table, measured->device.architecture)});
   }
   if (!arguments.network.empty()) {
     const auto network = network_calls(arguments.network, standard_library());
@@ -241,8 +265,6 @@ int calibrate_transfer(const CalibrateArguments& arguments) {
     }
     devices.insert(devices.end(), network->fitted.begin(), network->fitted.end());
   }
-  const TransferOptions options{.sections = arguments.sections};
-  if (!arguments.engine.empty()) return calibrate_engine(devices, options, arguments);
   TransferFit fit = fit_transfer(devices, options);
   print("{}", left_out_text(fit.left_out));
   fit.calibration.name = "transfer";
