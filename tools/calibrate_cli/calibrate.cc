@@ -1,12 +1,14 @@
 // llmsweep calibrate: a calibration from kernel tables, with its error by cross-validation.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "results/durable_file.h"
+#include "tools/calibrate/errors/load_calibration.h"
 #include "tools/calibrate/fit/implementation_fits.h"
 #include "tools/calibrate/fit/transfer_fit.h"
 #include "tools/calibrate/tables/network_calls.h"
@@ -35,6 +37,7 @@ struct CalibrateArguments {
   std::vector<std::string> sections;
   std::string engine;
   std::string network;
+  std::string others;
 };
 
 void complain(const std::vector<engine::Mistake>& mistakes) {
@@ -224,6 +227,20 @@ void add_engine_calls(const DeviceTable& measured, const std::string& name, Engi
   calls.kernels.push_back({measured.device, engine_calls(measured.table, name, hosts)});
 }
 
+// An engine's forms with what `file` has of the sections that were not asked for.
+engine::Result<engine::Calibration> with_others(engine::Calibration forms, const std::string& file,
+                                                const std::vector<std::string>& asked) {
+  const auto read = load_calibration_file(file);
+  if (!read) return read.mistakes();
+  engine::Calibration others = *read->device;
+  engine::Calibration::sections(others, [&](const std::string& name, auto& sets) {
+    const auto begins = [&](const std::string& start) { return name.starts_with(start); };
+    if (std::ranges::any_of(asked, begins)) sets = {};
+  });
+  forms.fit_error = others.fit_error;
+  return engine::completed_by(std::move(forms), others);
+}
+
 int calibrate_engine(const TransferOptions& options, const CalibrateArguments& arguments) {
   EngineCalls calls;
   for (const std::string& argument : arguments.tables) {
@@ -241,6 +258,14 @@ int calibrate_engine(const TransferOptions& options, const CalibrateArguments& a
     part->name = arguments.engine;
     part->tier = engine::Tier::transfer;
     part->fit_error = unseen_line(fit.unseen);
+  }
+  if (!arguments.others.empty()) {
+    auto forms = with_others(std::move(fit.forms), arguments.others, arguments.sections);
+    if (!forms) {
+      complain(forms.mistakes());
+      return kMistake;
+    }
+    fit.forms = std::move(forms).value();
   }
   if (!arguments.output.empty()) write_out({fit.forms}, arguments.output, arguments);
   if (!arguments.rows.empty()) write_out({fit.rows}, arguments.rows, arguments);
@@ -315,6 +340,10 @@ void add_calibrate(CLI::App& app, int& exit_code) {
   verb->add_option("--rows", arguments->rows,
                    "with --engine: also write its parameters with the rules of its kernels, for "
                    "rows of tables")
+      ->type_name("FILE");
+  verb->add_option("--others", arguments->others,
+                   "with --engine and --sections: all other sections as this file has them, for "
+                   "--output")
       ->type_name("FILE");
   verb->callback([arguments, &exit_code] {
     if (arguments->output.empty() && (arguments->rows.empty() || arguments->engine.empty())) {

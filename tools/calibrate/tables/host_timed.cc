@@ -15,9 +15,9 @@ namespace {
 // Short calls of a kernel take at most `kSame` times what the shortest twentieth of its rows does.
 constexpr double kSame = 1.5;
 constexpr double kShort = 0.05;
-constexpr double kWork = 10;
-// Kernels of the public tables that were timed by the device are at most 2.6 times slower than the
-// fastest where launches are all there is (quantising by itself, a second kernel that joins splits).
+constexpr double kWork = 10;  // a roofline is a launch at least, so this is also ten launches
+// Kernels that quantise by themselves, or join splits with a second kernel, are up to four times slower
+// than the fastest where launches are all there is.
 constexpr double kSlower = 4;
 constexpr std::size_t kLeastRows = 20;  // fewer say nothing about a kernel
 
