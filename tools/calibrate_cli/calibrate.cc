@@ -1,12 +1,14 @@
 // llmsweep calibrate: a calibration from kernel tables, with its error by cross-validation.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "results/durable_file.h"
+#include "tools/calibrate/errors/load_calibration.h"
 #include "tools/calibrate/fit/implementation_fits.h"
 #include "tools/calibrate/fit/transfer_fit.h"
 #include "tools/calibrate/tables/network_calls.h"
@@ -35,6 +37,7 @@ struct CalibrateArguments {
   std::vector<std::string> sections;
   std::string engine;
   std::string network;
+  std::string others;
 };
 
 void complain(const std::vector<engine::Mistake>& mistakes) {
@@ -169,8 +172,13 @@ std::optional<KernelTable> profile_or_complain(const std::filesystem::path& fold
   return std::move(table).value();
 }
 
-// "h100-sxm=table.csv.gz", or a profile's folder; `engine` empty: of every engine what is trusted.
-std::optional<DeviceCalls> device_calls(const std::string& argument, const std::string& engine) {
+struct DeviceTable {
+  engine::Device device;
+  KernelTable table;
+};
+
+// "h100-sxm=table.csv.gz", or a profile's folder.
+std::optional<DeviceTable> device_table(const std::string& argument) {
   const auto equals = argument.find('=');
   if (equals == std::string::npos) {
     complain("'" + argument + "' names no device", "write DEVICE=TABLE, as h100-sxm=h100.csv.gz");
@@ -179,12 +187,10 @@ std::optional<DeviceCalls> device_calls(const std::string& argument, const std::
   auto device = device_or_complain(argument.substr(0, equals));
   if (!device) return std::nullopt;
   const std::string path = argument.substr(equals + 1);
-  const auto table = std::filesystem::is_directory(path) ? profile_or_complain(path)
-                                                         : checked_table(path, *device);
+  auto table = std::filesystem::is_directory(path) ? profile_or_complain(path)
+                                                   : checked_table(path, *device);
   if (!table) return std::nullopt;
-  auto calls =
-      engine.empty() ? trusted_calls(*table, device->architecture) : engine_calls(*table, engine);
-  return DeviceCalls{std::move(*device), std::move(calls)};
+  return DeviceTable{std::move(*device), std::move(*table)};
 }
 
 // "gemm/bf16 12.1 6.2 10.0": each device's turn.
@@ -208,9 +214,41 @@ std::string unseen_line(const std::vector<UnseenShapes>& rows) {
   return line;
 }
 
-int calibrate_engine(const std::vector<DeviceCalls>& devices, const TransferOptions& options,
-                     const CalibrateArguments& arguments) {
-  EngineFit fit = fit_engine(devices, options);
+// Of one engine, whatever its rows are worth, and without kernels whose rows timed the host.
+void add_engine_calls(const DeviceTable& measured, const std::string& name, EngineCalls& calls) {
+  auto hosts = host_timed(measured.table, measured.device);
+  std::erase_if(hosts, [&](const HostTimed& kernel) {
+    return !measured.table.impls[kernel.kind.impl].starts_with(name);
+  });
+  for (const std::string& remark : remarks_on(hosts, measured.table)) {
+    print("left out of what steps use: {}: {}\n", measured.device.name, remark);
+  }
+  calls.rows.push_back({measured.device, engine_calls(measured.table, name)});
+  calls.kernels.push_back({measured.device, engine_calls(measured.table, name, hosts)});
+}
+
+// An engine's forms with what `file` has of the sections that were not asked for.
+engine::Result<engine::Calibration> with_others(engine::Calibration forms, const std::string& file,
+                                                const std::vector<std::string>& asked) {
+  const auto read = load_calibration_file(file);
+  if (!read) return read.mistakes();
+  engine::Calibration others = *read->device;
+  engine::Calibration::sections(others, [&](const std::string& name, auto& sets) {
+    const auto begins = [&](const std::string& start) { return name.starts_with(start); };
+    if (std::ranges::any_of(asked, begins)) sets = {};
+  });
+  forms.fit_error = others.fit_error;
+  return engine::completed_by(std::move(forms), others);
+}
+
+int calibrate_engine(const TransferOptions& options, const CalibrateArguments& arguments) {
+  EngineCalls calls;
+  for (const std::string& argument : arguments.tables) {
+    const auto measured = device_table(argument);
+    if (!measured) return kMistake;
+    add_engine_calls(*measured, arguments.engine, calls);
+  }
+  EngineFit fit = fit_engine(calls, options);
   if (fit.unseen.empty()) {
     complain("no rows of " + arguments.engine + " to fit", "check the name of the engine");
     return kMistake;
@@ -221,17 +259,28 @@ int calibrate_engine(const std::vector<DeviceCalls>& devices, const TransferOpti
     part->tier = engine::Tier::transfer;
     part->fit_error = unseen_line(fit.unseen);
   }
+  if (!arguments.others.empty()) {
+    auto forms = with_others(std::move(fit.forms), arguments.others, arguments.sections);
+    if (!forms) {
+      complain(forms.mistakes());
+      return kMistake;
+    }
+    fit.forms = std::move(forms).value();
+  }
   if (!arguments.output.empty()) write_out({fit.forms}, arguments.output, arguments);
   if (!arguments.rows.empty()) write_out({fit.rows}, arguments.rows, arguments);
   return kOk;
 }
 
 int calibrate_transfer(const CalibrateArguments& arguments) {
+  const TransferOptions options{.sections = arguments.sections};
+  if (!arguments.engine.empty()) return calibrate_engine(options, arguments);
   std::vector<DeviceCalls> devices;
   for (const std::string& argument : arguments.tables) {
-    auto calls = device_calls(argument, arguments.engine);
-    if (!calls) return kMistake;
-    devices.push_back(std::move(*calls));
+    const auto measured = device_table(argument);
+    if (!measured) return kMistake;
+    devices.push_back(
+        {measured->device, trusted_calls(measured->table, measured->device.architecture)});
   }
   if (!arguments.network.empty()) {
     const auto network = network_calls(arguments.network, standard_library());
@@ -241,8 +290,6 @@ int calibrate_transfer(const CalibrateArguments& arguments) {
     }
     devices.insert(devices.end(), network->fitted.begin(), network->fitted.end());
   }
-  const TransferOptions options{.sections = arguments.sections};
-  if (!arguments.engine.empty()) return calibrate_engine(devices, options, arguments);
   TransferFit fit = fit_transfer(devices, options);
   print("{}", left_out_text(fit.left_out));
   fit.calibration.name = "transfer";
@@ -293,6 +340,10 @@ void add_calibrate(CLI::App& app, int& exit_code) {
   verb->add_option("--rows", arguments->rows,
                    "with --engine: also write its parameters with the rules of its kernels, for "
                    "rows of tables")
+      ->type_name("FILE");
+  verb->add_option("--others", arguments->others,
+                   "with --engine and --sections: all other sections as this file has them, for "
+                   "--output")
       ->type_name("FILE");
   verb->callback([arguments, &exit_code] {
     if (arguments->output.empty() && (arguments->rows.empty() || arguments->engine.empty())) {

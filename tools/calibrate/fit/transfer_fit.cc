@@ -88,22 +88,17 @@ class SectionFit {
     }
   }
 
-  // One engine's generations. Its kernels follow rules that trees can learn, which no form of all engines
-  // can hold. The oldest generation's form is the nearest it has for the class. 16-bit products are one
-  // library's, of which the shared set knows more devices: only rows of tables are told apart.
-  EngineFit engine() const {
+  // One engine's generations, with trees for the rules that its kernels follow, which no form of all
+  // engines can hold. Its forms come from `kernels`, the same section without what says nothing of a
+  // kernel (none: nothing is left).
+  EngineFit engine(const SectionFit* kernels) const {
     EngineFit fit;
-    const bool shared = name_ == "gemm/bf16";
     for (const ParameterSet set : kGenerations) {
       const auto members = members_of(section_, devices_, set, {});
       if (too_few(members)) continue;
       auto fitted = fitted_to(members);
-      const Interval plain = widened(own_interval(fitted, members));
-      if (!shared) keep_shared_set(fitted, name_, set, plain, fit.forms);
-      if (!shared && set == ParameterSet::ampere) {
-        keep_shared_set(fitted, name_, ParameterSet::synchronous, plain, fit.forms);
-        keep_shared_set(fitted, name_, ParameterSet::synchronous, plain, fit.rows);
-      }
+      if (kernels == this) keep_form(fitted, members, set, fit.forms);
+      if (set == ParameterSet::ampere) keep_class(fitted, members, fit.rows);
       const std::size_t swept = members.front();
       auto unseen = add_trees(fitted, section_[swept]);
       const Interval interval = widened(interval_of({unseen}));
@@ -114,10 +109,47 @@ class SectionFit {
       keep_shared_set(fitted, name_, set, interval, fit.rows);
       fit.unseen.push_back({name_, devices_[swept].device.name, error_summary(unseen)});
     }
+    if (kernels != nullptr && kernels != this) fit.forms = kernels->engine_forms();
     return fit;
   }
 
+  bool same_times(const SectionFit& other) const {
+    return std::ranges::equal(section_, other.section_, [](const auto& mine, const auto& others) {
+      return std::ranges::equal(mine, others, {}, &Sample::seconds, &Sample::seconds);
+    });
+  }
+
+  const std::string& name() const { return name_; }
+
  private:
+  engine::Calibration engine_forms() const {
+    engine::Calibration forms;
+    for (const ParameterSet set : kGenerations) {
+      const auto members = members_of(section_, devices_, set, {});
+      if (!too_few(members)) keep_form(fitted_to(members), members, set, forms);
+    }
+    return forms;
+  }
+
+  // 16-bit products are one library's, of which the shared set knows more devices: only rows of tables
+  // are told apart.
+  bool is_shared() const { return name_ == "gemm/bf16"; }
+
+  void keep_form(const engine::Calibration& fitted, const std::vector<std::size_t>& members,
+                 ParameterSet set, engine::Calibration& forms) const {
+    if (is_shared()) return;
+    keep_shared_set(fitted, name_, set, widened(own_interval(fitted, members)), forms);
+    if (set == ParameterSet::ampere) keep_class(fitted, members, forms);
+  }
+
+  // The oldest generation's form is the nearest an engine has for the class.
+  void keep_class(const engine::Calibration& fitted, const std::vector<std::size_t>& members,
+                  engine::Calibration& into) const {
+    if (is_shared()) return;
+    keep_shared_set(fitted, name_, ParameterSet::synchronous,
+                    widened(own_interval(fitted, members)), into);
+  }
+
   bool too_few(const std::vector<std::size_t>& members) const {
     return std::ranges::all_of(members,
                                [&](std::size_t d) { return section_[d].size() < kLeastScored; });
@@ -272,11 +304,17 @@ TransferFit fit_transfer(const std::vector<DeviceCalls>& devices, const Transfer
   return {.calibration = joined(parts), .left_out = rows_of(turns)};
 }
 
-EngineFit fit_engine(const std::vector<DeviceCalls>& devices, const TransferOptions& options) {
-  const auto sections = sections_of(devices, options.sections);
-  const auto fits = section_fits(sections, devices, options);
+EngineFit fit_engine(const EngineCalls& calls, const TransferOptions& options) {
+  const auto sections = sections_of(calls.rows, options.sections);
+  const auto fits = section_fits(sections, calls.rows, options);
+  const auto kernel_sections = sections_of(calls.kernels, options.sections);
+  const auto kernels = section_fits(kernel_sections, calls.kernels, options);
   std::vector<EngineFit> parts(fits.size());
-  in_parallel(fits.size(), [&](std::size_t i) { parts[i] = fits[i].engine(); });
+  in_parallel(fits.size(), [&](std::size_t i) {
+    const auto own = std::ranges::find(kernels, fits[i].name(), &SectionFit::name);
+    const SectionFit* left = own == kernels.end() ? nullptr : &*own;
+    parts[i] = fits[i].engine(left != nullptr && left->same_times(fits[i]) ? &fits[i] : left);
+  });
   EngineFit all;
   for (const EngineFit& part : parts) {
     all.forms = engine::completed_by(std::move(all.forms), part.forms);

@@ -62,9 +62,16 @@ struct EngineFit {
   std::vector<UnseenShapes> unseen;  // of `rows`
 };
 
+// One engine's calls: all, for rows of tables are predicted as they were measured; and on the same
+// devices those that say what a kernel does, for steps.
+struct EngineCalls {
+  std::vector<DeviceCalls> rows;
+  std::vector<DeviceCalls> kernels;
+};
+
 // Only the generations that one engine was measured on; the shared parameters speak for the rest. The
 // intervals are the errors of the fit, or with trees those on unseen shapes, widened for a relative.
-EngineFit fit_engine(const std::vector<DeviceCalls>& devices, const TransferOptions& options);
+EngineFit fit_engine(const EngineCalls& calls, const TransferOptions& options);
 
 std::string left_out_text(const std::vector<LeftOut>& rows);
 std::string unseen_text(const std::vector<UnseenShapes>& rows);

@@ -134,18 +134,19 @@ std::vector<MeasuredCall> trusted_calls(const KernelTable& table, const std::str
   return calls;
 }
 
-std::vector<MeasuredCall> engine_calls(const KernelTable& table, const std::string& name) {
+std::vector<MeasuredCall> engine_calls(const KernelTable& table, const std::string& name,
+                                       const std::vector<HostTimed>& without) {
   const std::string_view engine = std::string_view(name).substr(0, name.find(':'));
   const bool one_kernel = engine.size() < name.size();
   // Implementations of the engine by what they compute.
   using Kind = std::tuple<Family, Format, Format>;
-  const auto kind_of = [](const KernelCall& call) {
+  const auto work_of = [](const KernelCall& call) {
     return Kind{call.family, call.dtype, call.kv_dtype};
   };
   std::map<Kind, std::set<std::uint32_t>> kernels;
   for (const KernelRecord& record : table.records) {
     if (engine_in(table.impls[record.impl]) == engine) {
-      kernels[kind_of(record.call)].insert(record.impl);
+      kernels[work_of(record.call)].insert(record.impl);
     }
   }
   KernelTable own{.text = {.file = table.text.file}, .impls = table.impls};
@@ -153,7 +154,8 @@ std::vector<MeasuredCall> engine_calls(const KernelTable& table, const std::stri
     const std::string& impl = table.impls[record.impl];
     const bool collective = record.call[Size::ranks] > 0;
     if (engine_in(impl) != engine || collective) continue;
-    if (one_kernel && (impl != name || kernels[kind_of(record.call)].size() < 2)) continue;
+    if (is_host_timed(without, record)) continue;
+    if (one_kernel && (impl != name || kernels[work_of(record.call)].size() < 2)) continue;
     own.records.push_back(record);
   }
   return gather_calls(own, {.impl = ".", .across = Across::least}).value().calls;

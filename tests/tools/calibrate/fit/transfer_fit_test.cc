@@ -80,12 +80,29 @@ TEST(TransferFit, WhatAnEngineAddsIsToldFromTheKernel) {
 }
 
 TEST(TransferFit, AnEngineHasParametersOfTheGenerationsItRanOn) {
-  const EngineFit fit = fit_engine({calls_on(device_of("one", "Hopper", 3e12), true)}, {});
+  const std::vector calls = {calls_on(device_of("one", "Hopper", 3e12), true)};
+  const EngineFit fit = fit_engine({.rows = calls, .kernels = calls}, {});
   for (const engine::Calibration* part : {&fit.forms, &fit.rows}) {
     const auto& sets = part->attn_decode;
     EXPECT_NE(sets.find(engine::ParameterSet::hopper), nullptr);
     EXPECT_EQ(sets.find(engine::ParameterSet::pooled), nullptr);
   }
+}
+
+TEST(TransferFit, WhatSaysNothingOfAKernelIsForRowsOfTablesAlone) {
+  const DeviceCalls calls = calls_on(device_of("one", "Hopper", 3e12), true);
+  DeviceCalls few = calls, none = calls;
+  few.calls.resize(calls.calls.size() / 2);
+  none.calls.clear();
+  const auto has_set = [](const engine::Calibration& part) {
+    return part.attn_decode.find(engine::ParameterSet::hopper) != nullptr;
+  };
+  const EngineFit without = fit_engine({.rows = {calls}, .kernels = {none}}, {});
+  EXPECT_TRUE(has_set(without.rows));
+  EXPECT_FALSE(has_set(without.forms));
+  const EngineFit fewer = fit_engine({.rows = {calls}, .kernels = {few}}, {});
+  const EngineFit alone = fit_engine({.rows = {few}, .kernels = {few}}, {});
+  EXPECT_EQ(engine::write_calibration(fewer.forms), engine::write_calibration(alone.forms));
 }
 
 }  // namespace

@@ -1,0 +1,67 @@
+// What ships together: weights of half the bytes pay on every device that computes in them, with every engine's
+// kernels. On one device, that is; cut among eight, layers of a small model are all launches, and the
+// pass that quantises their input costs more than the bytes save.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/evaluate.h"
+#include "tests/support/calibrations.h"
+#include "tests/support/paths.h"
+#include "tests/support/shipped.h"
+
+namespace engine {
+namespace {
+
+Resources with_engines() {
+  Resources resources = toys::transfer_resources();
+  const std::filesystem::path folder = paths::specs("calibration/engines");
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    auto own = parse_calibration(toys::file_text(file.path()), file.path());
+    if (!own) {
+      ADD_FAILURE() << to_text(own.mistakes());
+      continue;
+    }
+    resources.calibrations.by_engine[file.path().stem().string()] =
+        std::make_shared<const Calibration>(completed_by(std::move(own).value(), toys::transfer()));
+  }
+  return resources;
+}
+
+TEST(NarrowWeights, DecodeIsNeverSlowerInFp8ThanInSixteenBits) {
+  const Resources resources = with_engines();
+  const sweep::Library library({paths::specs()});
+  std::size_t compared = 0;
+  for (const char* model : {"llama-3.1-8b", "llama-3.1-70b"}) {
+    for (const std::string& serving : library.names("serving")) {
+      for (const Device& device : toys::shipped_devices()) {
+        Scenario wide = toys::shipped("models", model);
+        wide.serving = toys::shipped("serving", serving).serving;
+        wide.device = device;
+        wide.calibration.tier = TierChoice::transfer;
+        wide.step = {.phase = StepPhase::decode, .context = 500};
+        for (const std::int64_t batch : {1, 8, 64}) {
+          wide.step.batch = batch;
+          const Outcome before = evaluate(wide, resources);
+          for (const std::int64_t group : {128, 1024}) {
+            Scenario narrow = wide;
+            narrow.quant = {.weights = Dtype::fp8, .activations = Dtype::fp8, .group = group};
+            const Outcome after = evaluate(narrow, resources);
+            if (before.status != Status::ok || after.status != Status::ok) continue;
+            ++compared;
+            EXPECT_LE(after.metrics.step_time.value, before.metrics.step_time.value)
+                << model << " on " << device.name << " by " << serving << ", batch " << batch
+                << ", group " << group;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(compared, 500u);
+}
+
+}  // namespace
+}  // namespace engine
