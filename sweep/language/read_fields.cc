@@ -54,8 +54,8 @@ std::string key_hint(const std::string& key, const Section* section) {
   near = key.find('.') == std::string::npos ? nearest(key, ends) : nearest(key, all_paths());
   const std::string elsewhere = paths.contains(near) ? paths[near] : near;
   if (elsewhere == key && section != nullptr) {
-    return "'" + key + "' is written beside '" + section->path + "', not in it; known keys: " +
-           listing(keys, 20);
+    return "'" + key + "' is written beside '" + section->path +
+           "', not in it; known keys: " + listing(keys, 20);
   }
   if (!elsewhere.empty()) return "did you mean '" + elsewhere + "'?";
   return "known keys: " + listing(keys, 20);
