@@ -358,10 +358,20 @@ TEST(EveryKnob, MovesSomethingOrSaysThatItDoesNot) {
   }
 }
 
+// Deployments that a point does not have are most of the fields, all for one reason: each is tried at some of the points.
+bool in_turn(const Leaf& leaf, std::size_t number, std::size_t point) {
+  constexpr std::size_t one_in = 10;
+  if (leaf.presence < 0) return true;
+  const Leaf& presence = engine::leaf_at(leaf.presence);
+  const bool there = engine::leaf_integer(points().scenarios[point], presence) != 0;
+  return there || (number + point) % one_in == 0;
+}
+
 TEST(EveryKnob, MovesNothingWhereItIsSaidNotToCount) {
   const std::vector<Leaf>& leaves = engine::leaf_table().leaves;
   for (std::size_t p = 0; p < points().scenarios.size(); ++p) {
     for (std::size_t i = 0; i < leaves.size(); ++i) {
+      if (!in_turn(leaves[i], i, p)) continue;
       const engine::LeafUse* reason = engine::why_inert(int(i), points().scenarios[p]);
       if (reason == nullptr || !is_knob(leaves[i])) continue;
       EXPECT_FALSE(moves(leaves[i], p)) << leaves[i].path << " moves '" << points().names[p]
