@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstring>
 #include <string_view>
@@ -25,8 +24,6 @@ struct KeyLeaf {
   std::uint64_t default_bits = 0;
   std::uint32_t offset = 0;
   LeafKind kind = LeafKind::number;
-  // Most leaves are at their default, which these bits of the word at their place tell.
-  std::uint64_t glance = 0;  // 0: it takes a closer look
 };
 
 // The same of a leaf of a role, which counts where it differs from the main deployment's.
@@ -85,20 +82,7 @@ KeyLeaf key_leaf(const Leaf& leaf, const Scenario& defaults) {
   entry.offset = std::uint32_t(leaf.offset);
   entry.kind = leaf.kind;
   entry.default_bits = leaf_bits(defaults, entry);
-  const bool is_text = leaf.kind == LeafKind::text;
-  const bool is_byte = leaf.kind == LeafKind::boolean || leaf.kind == LeafKind::enumeration;
-  const bool in_reach = leaf.offset + sizeof(std::uint64_t) <= sizeof(Scenario);
-  if (!is_text && in_reach && std::endian::native == std::endian::little) {
-    entry.glance = is_byte ? 0xff : ~std::uint64_t{0};
-  }
   return entry;
-}
-
-bool at_default(const Scenario& scenario, const KeyLeaf& leaf) {
-  if (leaf.glance == 0) return false;
-  std::uint64_t word = 0;
-  std::memcpy(&word, reinterpret_cast<const char*>(&scenario) + leaf.offset, sizeof word);
-  return (word & leaf.glance) == leaf.default_bits;
 }
 
 RoleKey& role_of(const Leaf& leaf, TaskKey& key) {
@@ -187,7 +171,6 @@ Key key_of(const Scenario& scenario, const Calibrations& calibrations) {
   words.add(std::uint64_t(kModelVersion));
   words.add(calibration_bits(scenario, scenario, calibrations));
   for (const KeyLeaf& leaf : key.leaves) {
-    if (at_default(scenario, leaf)) continue;
     const std::uint64_t word = leaf_bits(scenario, leaf);
     if (word != leaf.default_bits) words.add(leaf.path_hash, word);
   }
