@@ -52,7 +52,7 @@ void LowerTiers::take(const Offer& offer, double now) {
     if (offer.tokens[i] <= 0) continue;
     const double end = std::max(now, way_free(i)) + ways_[i].latency +
                        offer.tokens[i] * ways_[i].seconds_per_token;
-    // Not through a reference to either: gcc 12 drops the store to the array then.
+    // Not through a reference to either: built by gcc 12 with -O1, the store to the array was lost.
     if (i == std::size_t(TierName::store)) {
       store_->free = end;
     } else {

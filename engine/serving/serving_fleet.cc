@@ -169,12 +169,7 @@ void ServingSim::send(const Sequence& sequence) {
     held_.push_back(sequence);
     return;
   }
-  request_.number = sequence.number;
-  request_.session = sequence.session;
-  request_.prompt = sequence.prompt;
-  request_.output = sequence.asked;
-  request_.prefix = sequence.prefix;
-  request_.service_class = sequence.service_class;
+  ask_for(sequence);
   const std::size_t target = route(0, request_, now_);
   const std::int64_t output = stages()[0].writes ? sequence.asked : sequence.generated + 1;
   replicas_[target].take_over(sequence, output, now_);

@@ -5,15 +5,20 @@
 
 namespace engine {
 
-// The prompt has been read: a replica of the next pool is to go on, as soon as it has room.
-void ServingSim::hand_over(std::size_t index, std::int32_t slot) {
-  const Sequence& sequence = replicas_[index].sequence(slot);
+// What a router is to know of a sequence that is on its way already.
+void ServingSim::ask_for(const Sequence& sequence) {
   request_.number = sequence.number;
   request_.session = sequence.session;
   request_.prompt = sequence.prompt;
   request_.output = sequence.asked;
   request_.prefix = sequence.prefix;
   request_.service_class = sequence.service_class;
+}
+
+// The prompt has been read: a replica of the next pool is to go on, as soon as it has room.
+void ServingSim::hand_over(std::size_t index, std::int32_t slot) {
+  const Sequence& sequence = replicas_[index].sequence(slot);
+  ask_for(sequence);
   const std::size_t stage = stage_of(index) + 1;
   if (pools_[stages()[stage].pool].scaler.open() == 0) {
     replicas_[index].leads_to(slot, -1, -1);

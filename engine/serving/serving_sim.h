@@ -89,6 +89,7 @@ class ServingSim {
   void advance(std::size_t replica, double next_event, RequestSource& source);
   // Sees to those that are done in a replica, of which there are some; true where a client was told.
   bool depart(std::size_t replica, RequestSource& source);
+  void ask_for(const Sequence& sequence);
   void hand_over(std::size_t replica, std::int32_t slot);
   void fetch(std::size_t replica);
   void take_delivery();

@@ -16,8 +16,8 @@ namespace {
 constexpr double kSame = 1.5;
 constexpr double kShort = 0.05;
 constexpr double kWork = 10;  // a roofline is a launch at least, so this is also ten launches
-// Kernels that quantise by themselves, or join splits with a second kernel, are up to four times slower
-// than the fastest where launches are all there is.
+// Kernels that quantise by themselves, or join splits with a second kernel, are some four times slower than the
+// fastest where launches are all there is.
 constexpr double kSlower = 4;
 constexpr std::size_t kLeastRows = 20;  // fewer say nothing about a kernel
 
