@@ -66,6 +66,23 @@ TEST(ServingImages, EncodersWithoutQueueOrWayOnlyAddTheirTime) {
   EXPECT_EQ(images.metrics.devices, 100'001 * text.metrics.devices);
 }
 
+// Encoders are rented from beginning to end, whatever the scaler makes of the replicas.
+TEST(ServingImages, EncodersAreAlwaysOnAndPaidFor) {
+  for (const bool scaled : {false, true}) {
+    Scenario scenario = with_images(2);
+    scenario.device.rent = scenario.encode.deployment.device.rent = DollarsPerSecond{0.001};
+    scenario.serving.replicas = 4;
+    if (scaled) {
+      scenario.serving.scaling.policy = ScalingPolicy::scheduled;
+      scenario.serving.scaling.schedule = "0:1";
+    }
+    const Metrics figures = sound(scenario).metrics;
+    const double on = scaled ? 3 : 6;
+    EXPECT_NEAR(figures.device_hours * 3600 / figures.makespan.value, on, 1e-9);
+    EXPECT_NEAR(figures.rent.value, 0.001 * on, 1e-12);
+  }
+}
+
 TEST(ServingImages, MoreEncodersNeverWaitLonger) {
   Scenario scenario = with_images(1);
   scenario.load.image_patches = 20'000;
