@@ -1,11 +1,12 @@
 """Measures what the host takes to launch a layer that trains, and what its unfused passes take on this GPU.
 
-    python3 tools/gpu/train_host.py --out DIR [--budget-s 200] [--parts host,passes,steps]
+    python3 tools/gpu/train_host.py --out DIR [--budget-s 200] [--parts host,passes,steps,fp8]
 
 DIR/train_host.csv: one row a kind of layer, kernels launched and host seconds of a layer, forward and backward. Tensors are so small
 that the device waits for the host. DIR/train_passes.csv: device seconds of an expert's activation and bias, forward and
 backward, written as several operations or compiled, at the sizes that training has. DIR/mixture_steps.csv: wall and device
 seconds of several mixture layers in a row at those sizes, with products of all experts in one kernel or one by one.
+DIR/fp8_kernels.csv: the profiler's list of the kernels of compiled layers in 16 bits and in fp8.
 """
 import argparse
 import gc
@@ -240,6 +241,45 @@ def steps(table, end):
             guarded((hidden, inter, experts, kind.__name__), measure)
 
 
+def fp8(table):
+    """The profiler's list of the kernels of compiled layers in 16 bits and in fp8, forward and backward."""
+    for shape, tokens in ((TrainModel("8b", 2, 4096, 32, 8, 128, 14336, 1000), 4096), (TrainModel("8b", 2, 4096, 32, 8, 128, 14336, 1000), 8192),
+                          (TrainModel("70b", 1, 8192, 64, 8, 128, 28672, 1000), 4096), (TrainModel("1b", 2, 2048, 32, 8, 64, 8192, 1000), 8192)):
+        for precision in ("bf16", "fp8"):
+            def measure():
+                with torch.device("cuda"):
+                    layers = [Layer(shape).to(torch.bfloat16) for _ in range(shape.layers)]
+                if precision == "fp8":
+                    to_fp8(types.SimpleNamespace(layers=layers))
+                torch._dynamo.reset()
+                for layer in layers:
+                    layer.forward = torch.compile(type(layer).forward.__get__(layer), dynamic=False)
+                cos = torch.ones(tokens, shape.head_dim // 2, device="cuda", dtype=torch.bfloat16)
+                x = torch.randn(1, tokens, shape.hidden, device="cuda", dtype=torch.bfloat16, requires_grad=True)
+                gradient = torch.randn_like(x)
+
+                def forward():
+                    y = x
+                    for layer in layers:
+                        y = layer(y, cos, cos)
+                    return y
+
+                for _ in range(3):
+                    forward().backward(gradient)
+                held = []
+                for way, call in (("forward", lambda: held.append(forward())), ("backward", lambda: held.pop().backward(gradient))):
+                    torch.cuda.synchronize()
+                    with profile(activities=[ProfilerActivity.CUDA]) as found:
+                        call()
+                        torch.cuda.synchronize()
+                    for event in found.key_averages():
+                        seconds = getattr(event, "self_device_time_total", 0) / 1e6 / shape.layers
+                        if seconds > 0:
+                            table.add(dict(model=shape.name, precision=precision, tokens=tokens, way=way, kernel=event.key[:160],
+                                           calls=f"{event.count / shape.layers:.4g}", seconds=f"{seconds:.6g}"))
+            guarded((shape.name, precision), measure)
+
+
 def check():
     """A mixture whose products go one by one gives what the grouped one gives."""
     torch.manual_seed(1)
@@ -256,7 +296,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", required=True, type=pathlib.Path)
     parser.add_argument("--budget-s", type=float, default=200)
-    parser.add_argument("--parts", default="host,passes,steps")
+    parser.add_argument("--parts", default="host,passes,steps,fp8")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
@@ -273,6 +313,9 @@ def main():
     if "passes" in parts:
         passes(Table(arguments.out / "train_passes.csv", PASSES), end)
         print(f"passes done at {time.perf_counter() - started:.0f} s", flush=True)
+    if "fp8" in parts:
+        fp8(Table(arguments.out / "fp8_kernels.csv", ["model", "precision", "tokens", "way", "kernel", "calls", "seconds"]))
+        print(f"fp8 done at {time.perf_counter() - started:.0f} s", flush=True)
     if "steps" in parts:
         steps(Table(arguments.out / "mixture_steps.csv", STEPS), end)
         print(f"steps done at {time.perf_counter() - started:.0f} s", flush=True)
