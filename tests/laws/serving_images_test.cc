@@ -154,6 +154,59 @@ TEST(ServingImages, PassEncodersBeforeAnotherPoolReadsThem) {
   expect_same_figures(three, sound(stepping), 1e-9);
 }
 
+// Encoders that are busy take those who wait together: a weight is read once for all of them.
+TEST(ServingImages, TakenTogetherWaitLess) {
+  Scenario scenario = with_images(1);
+  scenario.load.rate = RequestsPerSecond{2000};
+  scenario.load.image_tokens = 4;
+  double before = 1e9, batch = 1;
+  for (const std::int64_t together : {1, 2, 8}) {
+    scenario.load.image_batch = together;
+    const Metrics metrics = sound(scenario).metrics;
+    EXPECT_LT(metrics.encode.value, before);
+    before = metrics.encode.value;
+    if (together == 1) continue;
+    EXPECT_GT(metrics.encode_batch, batch);
+    EXPECT_LE(metrics.encode_batch, double(together));
+    batch = metrics.encode_batch;
+  }
+  // Where an encoder is always free nobody is taken together with anybody.
+  Scenario free = with_images(100'000), batched = free;
+  batched.load.image_batch = 4;
+  Outcome a = sound(free), b = sound(batched);
+  EXPECT_EQ(b.metrics.encode_batch, 1);
+  b.metrics.encode_batch = a.metrics.encode_batch;
+  expect_same_figures(a, b, 1e-9);
+}
+
+TEST(ServingImages, ReadersEncodeTogetherWhatTheyBeginTogether) {
+  Scenario scenario = with_images(1);
+  scenario.serving.encodes_images = true;
+  scenario.load.rate = RequestsPerSecond{2000};
+  const Metrics apart = sound(scenario).metrics;
+  scenario.load.image_batch = 8;
+  const Outcome together = sound(scenario);
+  EXPECT_LT(together.metrics.encode_share, apart.encode_share);
+  double rows = 0;
+  for (const KernelRow& row : together.kernels) rows += row.work.exposed().value;
+  const double time = together.metrics.utilization * together.metrics.makespan.value;
+  EXPECT_NEAR(rows, time, 1e-6 * time);
+}
+
+// What encoders draw comes on top of what the rest does.
+TEST(ServingImages, EncodersDrawPower) {
+  Scenario images = with_images(2);
+  images.device.idle_power = Watts{100};
+  images.device.busy_power = Watts{300};
+  images.device.power_limit = Watts{500};
+  images.device.tensor_power = Watts{100};
+  images.encode.deployment.device = images.device;
+  const Metrics with = sound(images).metrics, without = sound(as_text(images)).metrics;
+  const double at_rest = 2 * 100 * with.makespan.value;
+  EXPECT_GT(with.energy.value, without.energy.value + at_rest);
+  EXPECT_LT(with.energy.value, without.energy.value + 5 * at_rest);
+}
+
 TEST(ServingImages, SayWhatTheyNeed) {
   const auto reason = [](const Scenario& scenario) { return evaluate(scenario).reason; };
   Scenario blind = with_images(1);
