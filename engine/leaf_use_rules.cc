@@ -19,8 +19,6 @@ constexpr std::string_view kServedOnly[] = {
     "slo",
     "capacity",
     "output",
-    "seed",
-    "replicate",
     "host.request_latency",
     "host.front_end_per_token",
     "serving.policy",
@@ -80,6 +78,11 @@ std::vector<LeafUse> task_uses() {
       of_task("serving.max_num_batched_tokens", "task is request or serve", {"request", "serve"}),
   };
   for (const std::string_view path : kServedOnly) uses.push_back(of_serving(path));
+  for (const std::string_view path : {"seed", "replicate"}) {
+    uses.push_back({path,
+                    "task is serve, or train with train.rollout.prompts",
+                    {is("task", {"serve"}), above("train.rollout.prompts", 0)}});
+  }
   for (const std::string_view path : kNotInTraining) {
     uses.push_back(of_task(path, "task is step, request or serve", {"step", "request", "serve"}));
   }

@@ -1,6 +1,6 @@
 // The discrete-event simulation of a served load: requests arrive, a router spreads them over the
 // replicas of a pool, replicas run steps, KV is carried from one pool to the next. The way of one request
-// through here is told in engine/README.md.
+// through here is told in engine/serving/README.md.
 #pragma once
 
 #include <cstdint>

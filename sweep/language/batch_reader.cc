@@ -32,7 +32,6 @@ engine::Result<Space> SweepReader::batch(const std::vector<BatchField>& fields) 
   if (reading_.mistakes.empty()) check_whole();
   if (reading_.mistakes.empty()) check_names(file_name_);
   if (reading_.mistakes.empty()) complete(parts_);
-  if (reading_.mistakes.empty() && inert_ == InertAxes::refused) reader.check_inert();
   parts_.resources = reading_.resources;
   SpaceParts made = std::exchange(parts_, std::move(base));
   reading_.limits = limits;
@@ -58,7 +57,8 @@ engine::Result<BatchReader> BatchReader::open(std::string_view base, const std::
   NodeEntry entry{.key = {.kind = Node::Kind::scalar, .text = "base", .where = document.where},
                   .value = std::move(fields).value()};
   document.entries.push_back(std::move(entry));
-  auto reader = std::make_unique<SweepReader>(file_name, library, InertAxes::refused);
+  // A scenario is a point, not an axis: a field that does not count there is no more a mistake than one under `base`.
+  auto reader = std::make_unique<SweepReader>(file_name, library, InertAxes::allowed);
   reader->start(std::move(document));
   std::vector<engine::Mistake> mistakes = reader->mistakes();
   if (!mistakes.empty()) return mistakes;

@@ -8,6 +8,24 @@
 
 namespace sweep {
 
+namespace {
+
+void read_method(const NodeEntry& option, SampleDimension::Options& sample, Reading& reading) {
+  const std::string& key = option.key.text;
+  sample.method = key == "random"  ? SampleMethod::random
+                  : key == "sobol" ? SampleMethod::sobol
+                                   : SampleMethod::latin_hypercube;
+  const auto count = read_count(option.value, "sample." + key, 1, reading);
+  if (!count) return;
+  sample.count = std::uint64_t(*count);
+  // Where the bits of a Sobol sequence end, and more than anyone runs.
+  if (sample.count > (std::uint64_t{1} << 32)) {
+    reading.mistake(option.value.where, "sample: more than 4294967296 points", "draw fewer");
+  }
+}
+
+}  // namespace
+
 SpaceNode SpaceReader::read_sample(const NodeEntry& entry) {
   SpaceNode node;
   node.kind = SpaceNode::Kind::sample;
@@ -33,16 +51,7 @@ SpaceNode SpaceReader::read_sample(const NodeEntry& entry) {
                          "keep one of them");
       }
       method = &option.value;
-      node.sample.method = key == "random"  ? SampleMethod::random
-                           : key == "sobol" ? SampleMethod::sobol
-                                            : SampleMethod::latin_hypercube;
-      // At most 2^32: where the bits of a Sobol sequence end, and more than anyone runs.
-      if (const auto count = read_count(option.value, "sample." + key, 1, reading_)) {
-        node.sample.count = std::uint64_t(*count);
-        if (node.sample.count > (std::uint64_t{1} << 32)) {
-          reading_.mistake(option.value.where, "sample: more than 4294967296 points", "draw fewer");
-        }
-      }
+      read_method(option, node.sample, reading_);
     } else {
       reading_.mistake(option.key.where, "unknown key '" + key + "' in a sample",
                        suggestion(key, keys, "known keys"));

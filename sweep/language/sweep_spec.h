@@ -37,7 +37,7 @@ struct SweepSpec {
 // What an axis that no point reads is taken for.
 enum class InertAxes : std::uint8_t {
   refused,  // a mistake of the user's
-  allowed,  // no matter: tests of the language vary whatever there is
+  allowed,  // no matter: scenarios of a batch are points, and tests of the language vary whatever there is
 };
 
 // Either the sweep, or every mistake in its files. A folder `specs` beside the file is asked for

@@ -66,6 +66,35 @@ TEST(Rollout, BesideTheUpdateTheLongerOneCounts) {
   }
 }
 
+// Whoever makes samples does not train meanwhile, and is rented all the same.
+TEST(Rollout, MoreDevicesForTheSameSpeedAreLessUsed) {
+  Scenario scenario = apart();
+  scenario.train.rollout.asynchronous = true;
+  const auto used = [&](std::int64_t replicas) {
+    scenario.rollout.deployment.serving.replicas = replicas;
+    const Metrics figures = figures_of(scenario);
+    return figures.model_flops_utilization / figures.tokens_per_s_per_device;
+  };
+  const double few = used(1);
+  for (const std::int64_t replicas : {2, 16, 64}) EXPECT_NEAR(used(replicas) / few, 1, 1e-12);
+}
+
+// Drawn lengths differ from replicate to replicate, stated ones do not.
+TEST(Rollout, ReplicatesDrawOtherSamples) {
+  for (const LengthKind kind : {LengthKind::fixed, LengthKind::lognormal}) {
+    Scenario scenario = apart();
+    scenario.train.rollout.lengths.distribution = kind;
+    const Seconds one = figures_of(scenario).rollout_time;
+    scenario.replicate = 1;
+    const Seconds other = figures_of(scenario).rollout_time;
+    scenario.replicate = 0;
+    scenario.seed = 7;
+    const Seconds third = figures_of(scenario).rollout_time;
+    EXPECT_EQ(one == other, kind == LengthKind::fixed);
+    EXPECT_EQ(one == third, kind == LengthKind::fixed);
+  }
+}
+
 // Samples take as long as the same requests take to be served at once.
 TEST(Rollout, IsAServedBatch) {
   const Scenario scenario = apart();
@@ -197,6 +226,14 @@ TEST(Rollout, WhatCannotBeIsARowWithAReason) {
   EXPECT_EQ(reason(learning(), [](Scenario& s) { s.train.global_batch = 64; }),
             "the 38400 tokens of all samples do not fill a batch of train.global_batch x "
             "train.sequence (131072)");
+  EXPECT_EQ(reason(apart(),
+                   [](Scenario& s) {
+                     s.cluster.nodes = s.rollout.deployment.cluster.nodes = 1;
+                     s.cluster.devices_per_node = s.rollout.deployment.cluster.devices_per_node =
+                         11;
+                   }),
+            "8 devices that train and 4 that make samples are more than the 11 of the cluster they "
+            "share");
   EXPECT_TRUE(reason(apart(), [](Scenario& s) {
                 s.rollout.deployment.device.memory_capacity = Bytes{1e9};
               }).starts_with("rollout: the model does not fit"));

@@ -1,10 +1,12 @@
 // llmsweep top, pareto, sensitivity: questions to finished runs, answered in the terminal or in a file.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
 
+#include "engine/scenario.h"
 #include "results/failure.h"
 #include "tools/cli/cli.h"
 #include "tools/launch/launch_flags.h"
@@ -57,6 +59,18 @@ std::vector<engine::Mistake> unknown_shown(const RunRows& rows,
   return mistakes;
 }
 
+// No engine serves a training job: its layout would be that of another program.
+std::vector<engine::Mistake> not_launched(const RunRows& rows, const Candidates& found,
+                                          const QuestionArguments& arguments) {
+  if (arguments.launch.empty()) return {};
+  const Coded tasks = rows.texts("task");
+  const auto trains = [&](std::uint32_t row) { return tasks[row] == name_of(engine::Task::train); };
+  if (std::ranges::none_of(found.rows, trains)) return {};
+  return {{{.file = arguments.folders.front()},
+           "--launch: points of task train are not served, so there is no engine to start",
+           "leave --launch out, or choose others by --where \"task != 'train'\""}};
+}
+
 int complain(const std::vector<engine::Mistake>& mistakes) {
   print(stderr, "{}", engine::to_text(mistakes));
   return kMistake;
@@ -89,6 +103,9 @@ Answered answered(const QuestionArguments& arguments, const Answer& answer) {
     const Question question = question_of(arguments);
     const auto found = candidates(*rows, question);
     if (!found) return {.exit_code = complain(found.mistakes())};
+    if (const auto mistakes = not_launched(*rows, *found, arguments); !mistakes.empty()) {
+      return {.exit_code = complain(mistakes)};
+    }
     for (const std::string& note : rows->notes()) print(stderr, "note: {}\n", note);
     print_counts(*found, arguments);
     if (found->rows.empty()) return {.exit_code = kNoPoint};

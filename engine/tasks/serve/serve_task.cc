@@ -19,12 +19,12 @@
 #include "engine/workload/request_source.h"
 
 namespace engine {
-namespace {
 
-// The load of a replicate: the same for every design and every rate.
 std::uint64_t load_seed(const Scenario& scenario) {
   return mixed_seed(mixed_seed(0, std::uint64_t(scenario.seed)), std::uint64_t(scenario.replicate));
 }
+
+namespace {
 
 const Trace* trace_of(const Scenario& scenario, const Resources& resources) {
   return scenario.load.trace.empty() ? nullptr : resources.find_trace(scenario.load.trace);

@@ -6,6 +6,9 @@
 
 namespace engine {
 
+// The load of a replicate: the same for every design and every rate.
+std::uint64_t load_seed(const Scenario& scenario);
+
 std::optional<Refusal> serve_problem(const Scenario& scenario);
 MemoryDemand serve_demand(const Scenario& scenario, const Resources& resources, Scratch& scratch);
 void run_serve(const TaskPoint& point, Outcome& outcome);

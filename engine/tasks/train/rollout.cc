@@ -8,7 +8,7 @@
 #include "engine/evaluate.h"
 #include "engine/feasibility.h"
 #include "engine/serving/serving_sim.h"
-#include "engine/tasks/serve/serve_pools.h"
+#include "engine/tasks/serve/serve_task.h"
 #include "engine/workload/request_source.h"
 
 namespace engine {
@@ -65,6 +65,23 @@ double weight_share(const Parallelism& parallel, const TrainSettings& train) {
 // The link over which each of so many devices sends and receives.
 const LinkRates& link_among(const Fabric& fabric, double devices) {
   return devices <= double(fabric.devices_per_node) ? fabric.inside(devices) : fabric.scale_out;
+}
+
+// Equal devices in equal clusters stand in the same one.
+std::optional<Refusal> shared_cluster_problem(const Scenario& scenario) {
+  const Deployment& samples = scenario.rollout.deployment;
+  const Fabric fabric = fabric_of(scenario.cluster, scenario.device);
+  if (fabric.most_devices == 0 || !(samples.device == scenario.device) ||
+      !(fabric_of(samples.cluster, samples.device) == fabric)) {
+    return std::nullopt;
+  }
+  const double train = double(scenario.parallel.devices());
+  const double make = rollout_devices(scenario, samples);
+  if (train + make <= double(fabric.most_devices)) return std::nullopt;
+  return Refusal{ReasonClass::cluster,
+                 fmt::format("{} devices that train and {} that make samples are more than the {} "
+                             "of the cluster they share",
+                             train, make, fabric.most_devices)};
 }
 
 // What one device sends or receives over a link, in the time of the slower end.
@@ -126,7 +143,7 @@ std::optional<Refusal> rollout_problem(const Scenario& scenario) {
     }
   }
   if (!rollout.colocated) {
-    if (scenario.rollout.present) return std::nullopt;
+    if (scenario.rollout.present) return shared_cluster_problem(scenario);
     return Refusal{ReasonClass::cluster,
                    "train.rollout.colocated is false, and no deployment rollout says where samples "
                    "are made"};
@@ -156,7 +173,8 @@ std::optional<Refusal> rollout_problem(const Scenario& scenario) {
 
 double sample_length(const TaskPoint& point) {
   const Load load = load_of(point.scenario.train.rollout, stated_rollout(point.scenario).serving);
-  const MeanLengths mean = mean_lengths(load, nullptr, 0, point.scratch.serving().memory());
+  const MeanLengths mean =
+      mean_lengths(load, nullptr, load_seed(point.scenario), point.scratch.serving().memory());
   return mean.prompt + mean.output;
 }
 
@@ -176,6 +194,8 @@ std::optional<Refusal> make_rollout(const TaskPoint& point, Bytes states, Rollou
   static_cast<Deployment&>(served) = rollout.on;
   served.task = Task::serve;
   served.calibration = scenario.calibration;
+  served.seed = scenario.seed;
+  served.replicate = scenario.replicate;
   served.load = load_of(settings, rollout.on.serving);
   Outcome outcome;
   evaluate_into(served, point.resources, outcome, point.work, point.scratch);
@@ -191,7 +211,7 @@ std::optional<Refusal> make_rollout(const TaskPoint& point, Bytes states, Rollou
   }
   ServingSim& sim = point.scratch.serving();
   rollout.time = Seconds{sim.makespan()};
-  const MeanLengths mean = mean_lengths(served.load, nullptr, 0, sim.memory());
+  const MeanLengths mean = mean_lengths(served.load, nullptr, load_seed(scenario), sim.memory());
   rollout.length = mean.prompt + mean.output;
   rollout.tokens = samples * rollout.length;
   rollout.generated = samples * mean.output;

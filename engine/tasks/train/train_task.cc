@@ -59,10 +59,13 @@ std::optional<Refusal> memory_problem(const TrainStepTime& step) {
                   in_gb(step.capacity), in_gb(memory.total() - step.capacity))};
 }
 
-// Of all devices of a deployment, in the format that its products have.
-FlopsPerSecond all_peaks(const Deployment& deployment) {
-  const Dtype dtype = compute_dtype(deployment.quant.weights, deployment.quant.activations);
-  return matrix_peak(deployment.device, dtype) * double(deployment.parallel.devices());
+// Of all devices, those that make samples among them, in the format that their products have.
+FlopsPerSecond all_peaks(const Scenario& scenario) {
+  FlopsPerSecond sum;
+  each_deployment(scenario, [&sum](const Deployment& on, double devices) {
+    sum += matrix_peak(on.device, compute_dtype(on.quant.weights, on.quant.activations)) * devices;
+  });
+  return sum;
 }
 
 void report_times(const Scenario& scenario, const TrainStepTime& step, Outcome& outcome) {
@@ -86,8 +89,7 @@ void report_times(const Scenario& scenario, const TrainStepTime& step, Outcome& 
   metrics.tokens_per_s_per_device = metrics.tokens_per_s / metrics.devices;
   metrics.total = TokensPerSecond{metrics.tokens_per_s};
   metrics.per_device = metrics.total / metrics.devices;
-  FlopsPerSecond peak = all_peaks(scenario);
-  if (scenario.tail.present) peak += all_peaks(scenario.tail.deployment);
+  const FlopsPerSecond peak = all_peaks(scenario);
   metrics.model_flops_utilization = step.model_flops / step.iteration / peak;
   metrics.hardware_flops_utilization = step.device_flops / step.iteration / peak;
   outcome.bound = step.saved.largest();

@@ -88,6 +88,15 @@ class Package(unittest.TestCase):
         self.assertEqual(three.column("step_time_s").to_pylist(), one.column("step_time_s").to_pylist() * 3)
         self.assertEqual(llmsweep.evaluate([]).num_rows, 0)
 
+    def test_whether_a_scenario_is_accepted_does_not_depend_on_its_neighbours(self):
+        base = {"task": "train", "device": "h100-sxm", "model": "llama-3.1-8b", "cluster": "dgx-h100"}
+        # A schedule counts only where there is a pipeline.
+        scenarios = [{"parallel.dp": 8 // pp, "parallel.pp": pp, "train.schedule": "gpipe"} for pp in (1, 2)]
+        together = llmsweep.evaluate(scenarios, base, columns=["key", "iteration_time_s"])
+        alone = [llmsweep.evaluate([scenario], base, columns=["key", "iteration_time_s"]) for scenario in scenarios]
+        for name in ("key", "iteration_time_s"):
+            self.assertEqual(together[name].to_pylist(), [row[name][0].as_py() for row in alone])
+
     def test_numbers_of_numpy_are_numbers(self):
         scenarios = [{"device": "h100-sxm", "step.batch": batch} for batch in (4, 8)]
         arrays = [{"device": "h100-sxm", "step.batch": batch} for batch in numpy.array([4, 8])]
@@ -104,8 +113,10 @@ class Package(unittest.TestCase):
             self.assertIn(words, str(caught.exception))
         with self.assertRaisesRegex(llmsweep.LlmsweepError, "did you mean 'step_time_s'"):
             llmsweep.evaluate(scenarios[:1], BASE, columns=["step_time"])
-        with self.assertRaisesRegex(llmsweep.LlmsweepError, "not finite"):
-            llmsweep.evaluate([{"device": "l4", "step.batch": float("nan")}], BASE)
+        with self.assertRaisesRegex(llmsweep.MistakenScenarios, "scenario 5: error: step.batch is not a finite number"):
+            llmsweep.evaluate(scenarios[:5] + [{"device": "l4", "step.batch": float("nan")}], BASE)
+        with self.assertRaisesRegex(llmsweep.LlmsweepError, "says 'step.batch' twice: 1 and 2"):
+            llmsweep.evaluate([{"device": "l4", "step.batch": 1, "step": {"batch": 2}}], BASE)
         with self.assertRaisesRegex(llmsweep.LlmsweepError, "did you mean 'model'"):
             llmsweep.evaluate(scenarios[:1], {"modell": "llama-3.1-8b"})
         self.assertEqual(llmsweep.evaluate(scenarios[:1], BASE)["status"].to_pylist(), ["ok"])

@@ -52,6 +52,16 @@ class Launch(unittest.TestCase):
                 # One pipeline stage and one replica need no flag.
                 self.assertNotRegex(" ".join(words), "pipeline|pp[-_]size|data-parallel|dp-size")
 
+    def test_a_training_job_is_no_engine(self):
+        with tempfile.TemporaryDirectory(prefix="llmsweep-launch-") as scratch:
+            home = pathlib.Path(scratch)
+            (home / "sweep.yaml").write_text("base: {task: train, device: h200-sxm, model: llama-3.2-1b}\naxes: [train.micro_batch: [1, 2]]\n")
+            ran = subprocess.run([BINARY, "run", home / "sweep.yaml", "-o", home / "run"], capture_output=True, text=True)
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+            done = subprocess.run([BINARY, "top", home / "run", "--by", "tokens_per_s", "--launch", "vllm"], capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn("points of task train are not served", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

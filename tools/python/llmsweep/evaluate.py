@@ -6,6 +6,7 @@ from typing import Any, Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
+from llmsweep.program import MISTAKE, LlmsweepError
 from llmsweep.server import MistakenScenarios, server
 
 Scenario = Mapping[str, Any]
@@ -17,9 +18,12 @@ def flat(scenario: Scenario, prefix: str = "") -> dict[str, Any]:
     paths: dict[str, Any] = {}
     for name, value in scenario.items():
         if isinstance(value, Mapping) and "from" not in value:
-            paths.update(flat(value, f"{prefix}{name}."))
+            found = flat(value, f"{prefix}{name}.")
         else:
-            paths[prefix + name] = value
+            found = {prefix + name: value}
+        for path in paths.keys() & found.keys():
+            raise LlmsweepError(f"a scenario says '{path}' twice: {paths[path]!r} and {found[path]!r}", MISTAKE)
+        paths.update(found)
     return paths
 
 

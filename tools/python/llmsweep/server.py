@@ -31,6 +31,21 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{value!r} of type {type(value).__name__} cannot stand in a scenario")
 
 
+def _not_finite(fields: dict[str, list[Any]]) -> MistakenScenarios:
+    """Which scenarios have a number that JSON cannot say."""
+    at = [(number, path) for path, values in fields.items() for number, value in enumerate(values) if not _is_finite(value)]
+    text = "".join(f"scenario {number}: error: {path} is not a finite number\n" for number, path in at)
+    return MistakenScenarios(text or "base: error: a number is not finite\n", [number for number, _ in at])
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        json.dumps(value, default=_plain, allow_nan=False)
+    except ValueError:
+        return False
+    return True
+
+
 class Server:
     """One child. What it answers belongs to what was asked last, so only one thread asks at a time."""
 
@@ -49,7 +64,7 @@ class Server:
         try:
             line = json.dumps(request, separators=(",", ":"), default=_plain, allow_nan=False).encode() + b"\n"
         except ValueError:
-            raise LlmsweepError("a scenario has a number that is not finite", MISTAKE) from None
+            raise _not_finite(fields) from None
         with self._lock:
             child = self._alive()
             try:

@@ -14,13 +14,18 @@ function frontOf(rows, x, y, xSign, ySign) {
     if (value > most) most = value;
   }
   const scale = most > least ? slices / (most - least) : 0;
-  const slice = (row) => Math.min(slices - 1, Math.floor((x[row] * xSign - least) * scale));
+  const sliceOf = new Uint16Array(rows.length);
   const beyond = new Float64Array(slices + 1).fill(-Infinity);
-  for (const row of rows) beyond[slice(row)] = Math.max(beyond[slice(row)], y[row] * ySign);
+  for (let i = 0; i < rows.length; ++i) {
+    const slice = Math.min(slices - 1, Math.floor((x[rows[i]] * xSign - least) * scale));
+    sliceOf[i] = slice;
+    const value = y[rows[i]] * ySign;
+    if (value > beyond[slice]) beyond[slice] = value;
+  }
   for (let s = slices - 1; s >= 0; --s) beyond[s] = Math.max(beyond[s], beyond[s + 1]);
   const left = [];
-  for (const row of rows)
-    if (y[row] * ySign >= beyond[slice(row) + 1]) left.push(row);
+  for (let i = 0; i < rows.length; ++i)
+    if (y[rows[i]] * ySign >= beyond[sliceOf[i] + 1]) left.push(rows[i]);
   left.sort((a, b) => (x[b] - x[a]) * xSign || (y[b] - y[a]) * ySign || a - b);
   const front = [];
   let best = -Infinity;
@@ -36,11 +41,12 @@ function frontOf(rows, x, y, xSign, ySign) {
   return front;
 }
 
-function rowsWith(rows, ...columnsOfNumbers) {
+// Rows that have both figures; above zero where a logarithm is taken of them.
+function rowsWith(rows, {x, y, logX, logY}) {
+  const [leastX, leastY] = [logX ? 0 : -Infinity, logY ? 0 : -Infinity];
   const some = [];
-  for (const row of rows) {
-    if (columnsOfNumbers.every((numbers) => Number.isFinite(numbers[row]))) some.push(row);
-  }
+  for (const row of rows)
+    if (x[row] > leastX && y[row] > leastY && x[row] < Infinity && y[row] < Infinity) some.push(row);
   return some;
 }
 

@@ -127,13 +127,15 @@ async function drawEfficiency() {
     option: efficiencyOption(families, devices),
     height: 130 + 30 * families.length,
     summary: `Kernels of ${grouped(mapped)} points: time that the datasheet's peaks allow over time taken, by family. ${
-        devices.length > 1 ? `The widest spread between devices has ${widest.name}: ${widest.low.toFixed(0)} to ${widest.high.toFixed(0)}%.` :
-                             ''} Families at the top take most of the time; gaps and the host are no kernels and not shown.`,
+        devices.length > 1 ?
+            `The widest spread between devices has ${widest.name}: ${widest.low.toFixed(0)} to ${
+                widest.high.toFixed(0)}%.` :
+            ''} Families at the top take most of the time; gaps and the host are no kernels and not shown.`,
     names: ['family', 'share of the time', ...devices.map((device) => `${device} [% of the roofline]`)],
     rows: () => families.map((family) => [family.name, family.taken / whole, ...devices.map((device) => {
-      const sum = family.devices.get(device);
-      return sum?.taken > 0 ? 100 * sum.allowed / sum.taken : '';
-    })]),
+                               const sum = family.devices.get(device);
+                               return sum?.taken > 0 ? 100 * sum.allowed / sum.taken : '';
+                             })]),
   };
 }
 
@@ -143,6 +145,7 @@ function addEfficiency() {
     id: 'efficiency',
     title: 'Families by efficiency',
     draw: drawEfficiency,
-    what: 'Where is time left to win: each family of kernels with its share of the time, and how close to the roofline each device runs it.'
+    what:
+        'Where is time left to win: each family of kernels with its share of the time, and how close to the roofline each device runs it.'
   });
 }

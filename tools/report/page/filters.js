@@ -94,13 +94,19 @@ async function axisFilter(axis) {
       list);
 }
 
+// Some thousands of a figure's values, evenly chosen and sorted: they have the quantiles of all.
+function sampleOf(numbers) {
+  const every = Math.ceil(numbers.length / 10000);
+  const sample = [];
+  for (let i = 0; i < numbers.length; i += every)
+    if (Number.isFinite(numbers[i])) sample.push(numbers[i]);
+  return Float64Array.from(sample).sort();
+}
+
 // A limit: a number to type, and a slider over the figure's own quantiles, so that every step hides about
 // as many points as the next one.
 async function limitControl(column) {
-  const of = await values(column.name);
-  // Of many points some thousands, evenly chosen, have the same quantiles.
-  const every = Math.ceil(of.length / 10000);
-  const sorted = Float64Array.from(of.filter((value, row) => row % every === 0 && Number.isFinite(value))).sort();
+  const sorted = sampleOf(await values(column.name));
   const steps = 200;
   const at = (step) => sorted[Math.round(step / steps * (sorted.length - 1))];
   const side = column.better === 'higher' ? 'low' : 'high';

@@ -41,10 +41,10 @@ const LARGE = 2000;
 
 function pairs(rows, x, y) {
   const flat = new Float64Array(rows.length * 2);
-  rows.forEach((row, i) => {
-    flat[2 * i] = x[row];
-    flat[2 * i + 1] = y[row];
-  });
+  for (let i = 0; i < rows.length; ++i) {
+    flat[2 * i] = x[rows[i]];
+    flat[2 * i + 1] = y[rows[i]];
+  }
   return flat;
 }
 
@@ -59,7 +59,25 @@ const COARSEST = 3;
 function cellsOf(rows, numbers, [low, high], log, cells) {
   const [from, to] = log ? [Math.log(low), Math.log(high)] : [low, high];
   const scale = to > from ? (cells - 1) / (to - from) : 0;
-  return Uint16Array.from(rows, (row) => Math.round(((log ? Math.log(numbers[row]) : numbers[row]) - from) * scale));
+  const cellOf = new Uint16Array(rows.length);
+  for (let i = 0; i < rows.length; ++i) {
+    const number = numbers[rows[i]];
+    cellOf[i] = Math.round(((log ? Math.log(number) : number) - from) * scale);
+  }
+  return cellOf;
+}
+
+// The first row of each cell; cells are 2^coarse times as wide and high as those of `across` and `up`.
+function firstOfCells(rows, {across, up}, coarse) {
+  const taken = new Uint8Array(CELLS_ACROSS * CELLS_UP);
+  const first = [];
+  for (let i = 0; i < rows.length; ++i) {
+    const cell = (up[i] >> coarse) * CELLS_ACROSS + (across[i] >> coarse);
+    if (taken[cell]) continue;
+    taken[cell] = 1;
+    first.push(rows[i]);
+  }
+  return first;
 }
 
 // Rows of each group whose marks are drawn.
@@ -68,16 +86,8 @@ function withoutHidden(groups, {x, y, extent, logX, logY}) {
                              across: cellsOf(rows, x, extent.x, logX, CELLS_ACROSS),
                              up: cellsOf(rows, y, extent.y, logY, CELLS_UP),
                            }));
-  const thinned = (group, number, coarse) => {
-    const {across, up} = cells[number];
-    const taken = new Uint8Array(CELLS_ACROSS * CELLS_UP);
-    return group.rows.filter((_, i) => {
-      const cell = (up[i] >> coarse) * CELLS_ACROSS + (across[i] >> coarse);
-      return taken[cell] ? false : (taken[cell] = 1);
-    });
-  };
   for (let coarse = 0;; ++coarse) {
-    const marks = groups.map((group, number) => thinned(group, number, coarse));
+    const marks = groups.map(({rows}, number) => firstOfCells(rows, cells[number], coarse));
     if (coarse === COARSEST || marks.reduce((sum, rows) => sum + rows.length, 0) <= MOST_MARKS) return marks;
   }
 }
@@ -161,9 +171,7 @@ async function paretoScene() {
     logX: pareto.logX(),
     logY: pareto.logY()
   };
-  const {x, y, logX, logY} = scene;
-  // A logarithm has no place for what is not positive.
-  const rows = rowsWith(filters.rows, x, y).filter((row) => (!logX || x[row] > 0) && (!logY || y[row] > 0));
+  const rows = rowsWith(filters.rows, scene);
   return {...scene, rows, bulk: rows.length > LARGE, extent: sharedExtent(rows, scene)};
 }
 
