@@ -109,7 +109,7 @@ void Lane::plan(double now) {
     if (replica.settings->ordering == Ordering::longest_prefix) order_by_prefix(replica);
     StepPlan& plan = replica.scratch_plan;
     plan.clear();
-    if (replica.settings->makes_way() && sequences_.make_way()) {
+    if (sequences_.makes_way() && sequences_.make_way()) {
       plan.decodes = running().decoding;
     } else {
       replica.plan(sequences_.view(), plan);
@@ -132,7 +132,7 @@ void Lane::begin_work(double now) {
   free_since_ = now;
 }
 
-void Lane::start(const StepPlan& plan, double now) {
+[[gnu::always_inline]] inline void Lane::start(const StepPlan& plan, double now) {
   ReplicaState& replica = *replica_;
   for (const std::int32_t slot : plan.preempted) sequences_.preempt(slot, plan.retracted_last);
   if (replica.pool.caches_prefixes()) sequences_.hold_prefixes(plan);

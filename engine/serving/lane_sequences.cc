@@ -23,36 +23,19 @@ void LaneSequences::reset(ReplicaState& replica) {
                             .pipeline = replica.lanes > 1,
                             .pace = replica.pace});
   gaps.reset();
-  by_level_.fill(0);
+  makes_way_ = replica.settings->makes_way();
+  urgency_.clear();
   adapters.clear();
 }
 
-void LaneSequences::join(std::int32_t slot) {
-  set.append(slot);
-  runs(at(slot), 1);
-  ++replica_->running;
-  if (at(slot).adapter >= 0) adapters.join(at(slot).adapter);
-}
-
-void LaneSequences::leave(std::int32_t slot) {
-  set.remove(slot);
-  runs(at(slot), -1);
-  --replica_->running;
-  if (at(slot).adapter >= 0) adapters.leave(at(slot).adapter);
-}
-
-const ReplicaView& LaneSequences::view() {
+// Batches in flight share the seats, and what is inside is spread over them.
+void LaneSequences::share_seats() {
   const ReplicaState& replica = *replica_;
-  view_->others_running = replica.parked > 0;
-  if (replica.lanes > 1) {
-    // Batches in flight share the seats, and what is inside is spread over them.
-    const std::int64_t inside =
-        replica.running + replica.waiting.size() + std::int64_t(replica.landed.size());
-    const std::int64_t seats = std::min(replica.settings->max_num_seqs, inside + replica.lanes - 1);
-    view_->seats = std::max<std::int64_t>(seats / replica.lanes, 1);
-    view_->others_running = replica.running > set.running().count || replica.parked > 0;
-  }
-  return *view_;
+  const std::int64_t inside =
+      replica.running + replica.waiting.size() + std::int64_t(replica.landed.size());
+  const std::int64_t seats = std::min(replica.settings->max_num_seqs, inside + replica.lanes - 1);
+  view_->seats = std::max<std::int64_t>(seats / replica.lanes, 1);
+  view_->others_running = replica.running > set.running().count || replica.parked > 0;
 }
 
 // What the newly admitted found in the cache is held before anybody's new blocks push it out.

@@ -67,16 +67,33 @@ class Replica {
     return work && (state_.lanes == 1 || others_wait_until_after(now_));
   }
   void plan() { lanes_[turn_].plan(now_); }
-  void end_turn(bool ran);
+  void end_turn(bool ran) {
+    if (ran && state_.lanes > 1 && !state_.waiting.empty()) wake_all();
+    find_next();
+  }
 
   // ---- requests ---------------------------------------------------------------------------------
-  // False where a request could never be served.
-  bool fits(std::int64_t prompt, std::int64_t output) const;
+  // False where a request could never be served: prompt and output are longer than the model or the KV pool allows.
+  bool fits(std::int64_t prompt, std::int64_t output) const {
+    return prompt + output <= most_tokens_;
+  }
+  std::int64_t most_tokens() const { return most_tokens_; }
   // Takes a request that fits, of which `output` tokens are made here. It is not served before its adapter is there, where
   // it waits for one (`join_queue`). Returns its slot.
   enum class Adapter : std::uint8_t { there, awaited };
   std::int32_t enqueue(const Request& request, std::int64_t output, Adapter adapter);
-  void join_queue(std::int32_t slot, double now);
+  void join_queue(std::int32_t slot, double now) {
+    Sequence& sequence = state_.sequences[std::size_t(slot)];
+    if (sequence.awaits_adapter) --state_.awaiting_adapters;
+    sequence.awaits_adapter = false;
+    sequence.whereabouts = Whereabouts::waiting;
+    state_.waiting.push(slot, state_.sequences);
+    for (Lane& lane : lanes_) {
+      lane.wake(now);
+      lane.interrupt(now);
+    }
+    find_next();
+  }
   // Whether a request is to be turned away: there is too much before it.
   bool sheds(const Request& request) const;
   // Prompts that were read with the last event, of which several answers are to be generated.
@@ -154,7 +171,13 @@ class Replica {
   TimelineRow row_at(double time, double& tokens_before) const;
 
  private:
-  void find_next();
+  void find_next() {
+    next_lane_ = 0;
+    for (std::size_t i = 1; i < std::size_t(state_.lanes); ++i) {
+      if (lanes_[i].end() < lanes_[next_lane_].end()) next_lane_ = i;
+    }
+    next_event_ = lanes_[next_lane_].end();
+  }
   // Nothing happens at this moment in the other lanes of a pipeline, nor could they take anybody who waits.
   bool others_wait_until_after(double now) const;
   // What a place in the queue follows from.
@@ -170,18 +193,32 @@ class Replica {
   }
   double order_of(const Claim& claim, double fair_place) const;
   double ttft_limit_of(const Claim& claim) const;
-  // Its place in the queue, where it is charged `tokens` on arrival.
-  double enter_queue(const Sequence& sequence, std::int64_t tokens);
+  // Its place in the queue, where that has an order; it is charged `tokens` on arrival.
+  double enter_queue(const Sequence& sequence, std::int64_t tokens) {
+    return state_.waiting.ordered() ? place_by_order(sequence, tokens) : sequence.arrival;
+  }
+  double place_by_order(const Sequence& sequence, std::int64_t tokens);
   // It is one of those inside, of which `output` tokens are made here.
   void count_in(Sequence& sequence, std::int64_t output);
   void empty_queues();
   std::int64_t predicted_output(std::int64_t number, std::int64_t output) const;
-  std::int32_t new_slot();
+  std::int32_t new_slot() {
+    if (state_.unused.empty()) add_slot();
+    const std::int32_t slot = state_.unused.back();
+    state_.unused.pop_back();
+    return slot;
+  }
+  void add_slot();
+  // Blocks or seats may have come free: whoever sits idle looks again.
+  void wake_all() {
+    for (Lane& lane : lanes_) lane.wake(now_);
+  }
   // Something changed that ends any stretch.
   void stop_lanes(double now);
 
   ReplicaState state_;
   std::vector<Lane> lanes_;
+  std::int64_t most_tokens_ = 0;  // of a prompt and its output
   double next_event_ = kNever;
   std::size_t next_lane_ = 0;
   double now_ = 0;        // when its present turn is,

@@ -86,6 +86,7 @@ class WaitingQueue {
   }
   std::int64_t size() const { return std::int64_t(slots_.size() - head_); }
   bool empty() const { return head_ == slots_.size(); }
+  bool ordered() const { return ordered_; }
   std::int32_t at(std::int64_t i) const { return slots_[head_ + std::size_t(i)]; }
   std::int32_t* begin() { return slots_.data() + head_; }
 

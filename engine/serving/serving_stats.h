@@ -208,10 +208,20 @@ class ServingStats {
   static constexpr std::size_t kMostServed = std::size_t{1} << 17;
   // A sequence is inside no longer.
   void leaves(const Sequence& sequence, double time);
-  void keep(const ServedRequest& request);
-  bool is_good(const ServedRequest& request) const;
+  void keep(const ServedRequest& request) {
+    served_.push_back(request);
+    if (served_.size() >= kMostServed && setup_.plan.lengths <= 1) sum_up(watch_.part_so_far());
+  }
+  struct Latencies {
+    double ttft, tpot, e2e;
+  };
+  bool is_good(const Latencies& latencies, RequestClass service_class) const {
+    const auto i = std::size_t(service_class);
+    return latencies.ttft <= ttft_limit_[i] && latencies.tpot <= tpot_limit_[i] &&
+           latencies.e2e <= e2e_limit_[i];
+  }
   void add_to_groups(const ServedRequest& request, bool good);
-  void sum_up(const MeasuredPart& part);
+  void sum_up(MeasuredPart part);
 
   Setup setup_;
   RunWatch watch_;

@@ -115,7 +115,11 @@ class StepTable {
   double read_by_draft(const BatchShape& prompts) { return lengths_.read(prompts); }
 
   // Says all of `line` anew.
-  void decode_line(const Decodes& decodes, DecodeLine& line);
+  void decode_line(const Decodes& decodes, DecodeLine& line) {
+    if (!(clock_varies_ || decodes.length >= 0) || !chosen_line(decodes, line)) {
+      own_line(decodes, line);
+    }
+  }
   // Unequal contexts take longer than equal ones.
   bool uneven() const { return attention_.uneven(); }
   // Counts `steps` steps on a line: the sums over them of context, window and time.
@@ -167,6 +171,11 @@ class StepTable {
     return batch_index_[place];
   }
   void add_batch(std::int64_t sequences);
+  // The line of another clock or another number of proposals, where one of these is chosen.
+  bool chosen_line(const Decodes& decodes, DecodeLine& line);
+  void own_line(const Decodes& decodes, DecodeLine& line);
+  void count_chosen(DecodeLine line, double steps, double context_sum, double window_sum,
+                    double seconds);
   double run_step(const BatchShape& batch);
   double run_verification(const BatchShape& batch);
   // Tokens of a step that go to clients.
@@ -176,7 +185,17 @@ class StepTable {
     return batch.sampled - std::llround(double(batch.decode_sequences) * held_back);
   }
   // Attention of a step, which they count: of all of it, of its decodes and of its prompts.
-  void run_attention(const BatchShape& batch, Phase phase, KernelSums& kernels);
+  void run_attention(const BatchShape& batch, Phase phase, KernelSums& kernels) {
+    if (batch.decode_sequences > 0) {
+      if (decode_products_) {
+        kernels.add(tokens_.use(TokenTable::Part::absorb, batch.decode_tokens(), phase));
+      }
+      if (context_->shard.overlapped_attention) return run_overlapped(batch, phase, kernels);
+      run_decodes(batch, phase, kernels);
+    }
+    run_prompts(batch, phase, kernels);
+  }
+  void run_overlapped(const BatchShape& batch, Phase phase, KernelSums& kernels);
   void run_decodes(const BatchShape& batch, Phase phase, KernelSums& kernels);
   void run_prompts(const BatchShape& batch, Phase phase, KernelSums& kernels);
   // Parts of the report.
