@@ -8,6 +8,7 @@
 #include <string>
 
 #include "engine/kernels/power.h"
+#include "tools/terminal/number_text.h"
 #include "tools/trace/trace_tracks.h"
 
 namespace tools {
@@ -16,9 +17,9 @@ namespace {
 using engine::TracedStep;
 
 std::string name_of_step(const engine::BatchShape& batch) {
-  const std::string decodes = fmt::format("{} decodes", batch.decode_sequences);
+  const std::string decodes = counted(std::uint64_t(batch.decode_sequences), "decode");
   if (batch.prefill_sequences == 0) return decodes;
-  const std::string prompts = fmt::format("{} prompt tokens", batch.prefill_tokens);
+  const std::string prompts = counted(std::uint64_t(batch.prefill_tokens), "prompt token");
   return batch.decode_sequences == 0 ? prompts : prompts + ", " + decodes;
 }
 
