@@ -28,7 +28,7 @@ void print_report(const VerifyArguments& arguments, const results::VerifyReport&
   if (arguments.repair) {
     print("repaired: {} dropped; run the sweep again to compute them\n",
           counted(report.damaged, "part"));
-  } else {
+  } else if (report.damaged > 0) {
     print(
         "damaged: {}; 'llmsweep verify {} --repair' drops what is, and the next run computes it "
         "again\n",
