@@ -12,6 +12,7 @@
 #include "results/compaction.h"
 #include "results/durable_file.h"
 #include "results/failure.h"
+#include "results/measured.h"
 #include "results/run_manifests.h"
 #include "results/seal.h"
 
@@ -93,6 +94,12 @@ std::optional<Mistake> RunFolder::State::check_header(const ManifestHeader& head
                    fmt::format("the run was made with model version {}, this program has {}",
                                header.model_version, engine::kModelVersion),
                    "choose a new folder with -o DIR: figures of two versions do not mix");
+  }
+  if (is_measured(header.spec_hash) != is_measured(identity.spec_hash)) {
+    return mistake(folder,
+                   is_measured(header.spec_hash) ? "the folder holds measured points"
+                                                 : "the folder holds simulated points",
+                   "choose a new folder with -o DIR: measured and simulated points do not mix");
   }
   if (header.spec_hash != identity.spec_hash || header.positions != identity.positions) {
     const std::string text = read_file(folder / kRunYaml).value_or("");
@@ -284,8 +291,10 @@ engine::Result<RunSummary> summarise(const fs::path& folder) {
     }
   }
   if (summary.shards.empty()) {
-    return mistake(folder, "not a run folder: it has no manifest",
-                   "give the folder of `run -o DIR`");
+    return mistake(
+        folder,
+        fs::exists(folder) ? "not a run folder: it has no manifest" : "there is no such folder",
+        "give the folder of `run -o DIR`");
   }
   return summary;
 }

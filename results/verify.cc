@@ -26,8 +26,10 @@ class Verification {
 
   std::optional<Mistake> refusal() const {
     if (manifests_.empty()) {
-      return mistake(run_, "not a run folder: it has no manifest",
-                     "give the folder of `run -o DIR`");
+      return mistake(
+          run_,
+          fs::exists(run_) ? "not a run folder: it has no manifest" : "there is no such folder",
+          "give the folder of `run -o DIR`");
     }
     for (const ShardManifest& found : manifests_) {
       if (found.manifest.newer_format == 0) continue;
