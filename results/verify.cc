@@ -147,6 +147,7 @@ class Verification {
     if (!file || file->metadata("llmsweep.spec_hash").empty()) return std::nullopt;
     return ManifestHeader{.spec_hash = file->metadata("llmsweep.spec_hash"),
                           .program_version = file->metadata("llmsweep.program_version"),
+                          .program_commit = file->metadata("llmsweep.program_commit"),
                           .model_version = std::stoll(file->metadata("llmsweep.model_version")),
                           .shard = shard,
                           .positions = std::stoull(file->metadata("llmsweep.positions"))};

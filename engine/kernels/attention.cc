@@ -96,9 +96,15 @@ Coordinates decode_coordinates(const AttentionDecode& op) {
                      op.window);
 }
 
-// A backward kernel keeps more in registers and sums gradients of keys and values in memory: on an H200 (cuDNN, 4,096 to
-// 16,384 tokens) its products run at 0.7 times the rate of the forward kernel's.
-constexpr double kBackwardSlowdown = 1.4;
+// A backward kernel keeps more in registers and sums gradients of keys and values in memory, so its products run slower than
+// the forward kernel's. In whole steps on an H200 (cuDNN, 4,096 to 16,384 tokens) they take 1.4 times as long; with heads wider
+// than 128 values half as long again, as tiles shrink (192 and 256 against 128, train_kernels.csv). FlashAttention-2, which
+// Ampere has, takes 1.2 times as long (our H200, heads of 64 to 128; 73 and 63% of the peak in Dao 2023).
+double backward_slowdown(const AttentionPrefill& op, const Device& device) {
+  if (choose_set(device) == ParameterSet::ampere) return 1.2;
+  constexpr double narrow = 1.4, wide = 2.1;
+  return std::min(op.key_dim, op.value_dim) > 128 ? wide : narrow;
+}
 
 KernelTime forward_prefill_time(const AttentionPrefill& op, const Device& device, Family family,
                                 const Calibration* calibration) {
@@ -143,7 +149,7 @@ KernelTime attention_prefill_time(const AttentionPrefill& op, const Device& devi
   const bool measured = op.backward && calibration != nullptr;
   if (!measured && op.slower == 1) return time;
   const Seconds slower =
-      time.compute * ((measured ? kBackwardSlowdown : 1) * double(op.slower) - 1);
+      time.compute * ((measured ? backward_slowdown(op, device) : 1) * double(op.slower) - 1);
   time.compute += slower;
   time.time += slower;
   time.saved[Bound::compute] += slower;

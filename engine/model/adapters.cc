@@ -3,13 +3,6 @@
 namespace engine {
 namespace {
 
-// Products that one kernel does together have an adapter each.
-double joined_products(OpName name) {
-  if (name == OpName::qkv) return 3;
-  if (name == OpName::gate_up || name == OpName::shared_gate_up) return 2;
-  return 1;
-}
-
 bool of_attention(OpName name) {
   return name == OpName::qkv || name == OpName::q_down || name == OpName::q_up ||
          name == OpName::kv_down || name == OpName::kv_up || name == OpName::attention_out;
@@ -21,6 +14,12 @@ bool of_mlp(OpName name) {
 }
 
 }  // namespace
+
+double joined_products(OpName name) {
+  if (name == OpName::qkv) return 3;
+  if (name == OpName::gate_up || name == OpName::shared_gate_up) return 2;
+  return 1;
+}
 
 bool has_adapter(OpName name, LoraTargets targets) {
   return (targets != LoraTargets::mlp && of_attention(name)) ||
@@ -45,6 +44,10 @@ double adapter_weights(const OpList& ops) {
   for (const PlannedOp& planned : ops) {
     if (const auto* lora = std::get_if<Lora>(&planned.op)) {
       weights += planned.calls * double(lora->rank) * double(lora->input + lora->output);
+    }
+    const auto* product = std::get_if<Gemm>(&planned.op);
+    if (product != nullptr && planned.name == OpName::adapter) {
+      weights += planned.calls * double(product->n) * double(product->k);
     }
   }
   return weights;

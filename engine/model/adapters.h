@@ -11,6 +11,8 @@ namespace engine {
 
 // Whether a product of this name has adapters; and whether it is one of attention or of an MLP at all.
 bool has_adapter(OpName name, LoraTargets targets);
+// Products that one kernel does together have an adapter each.
+double joined_products(OpName name);
 
 // Adds what adapters of that rank do beside a product, `adapters` different ones among its rows; nothing where it has none.
 void add_adapter(const PlannedOp& product, LoraTargets targets, std::int64_t rank, double adapters,

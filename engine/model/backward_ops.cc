@@ -22,6 +22,8 @@ constexpr Pattern reversed(Pattern pattern) {
   return pattern;
 }
 
+constexpr std::int64_t kLargestBlock = 256;  // scales shared by more values are one a tensor
+
 // Appends the backward operations of one forward operation, which differ from it in shape only.
 struct Backward {
   const PlannedOp& forward;
@@ -68,7 +70,7 @@ struct Backward {
     cast.name = OpName::quantize_gradient;
     cast.family = Family::quantize;
     cast.op = Quantize{.rows = op.rows, .width = op.n, .format = op.format, .group = op.group};
-    inputs.add(cast);
+    add_cast(cast, inputs);
     cast.name = OpName::cast_transpose;
     cast.family = Family::residual;
     cast.op = Elementwise{.rows = op.rows,
@@ -159,6 +161,20 @@ struct Backward {
 };
 
 }  // namespace
+
+void add_cast(const PlannedOp& cast, OpList& ops) {
+  const auto& op = std::get<Quantize>(cast.op);
+  if (op.group > kLargestBlock) {
+    PlannedOp largest = cast;
+    largest.family = Family::residual;
+    largest.op = Elementwise{.rows = op.rows,
+                             .resident_bytes = op.rows * op.width * kActivationBytes,
+                             .cold_bytes = 0,
+                             .flops = 0};
+    ops.add(largest);
+  }
+  ops.add(cast);
+}
 
 void backward_ops(const OpList& forward, OpList& inputs, OpList& weights) {
   for (const PlannedOp* op = forward.end(); op != forward.begin();) {

@@ -9,4 +9,8 @@ namespace engine {
 // for those of weights, which may wait. Sampling has none, and neither have decodes: nobody trains on them.
 void backward_ops(const OpList& forward, OpList& inputs, OpList& weights);
 
+// Adds a cast, and before it a pass that finds the largest value where all values share one scale: training takes it from the
+// tensor at hand, while served models have it stored or take one for each token.
+void add_cast(const PlannedOp& cast, OpList& ops);
+
 }  // namespace engine

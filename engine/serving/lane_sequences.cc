@@ -90,7 +90,7 @@ bool LaneSequences::join_landed(double now) {
     replica.parked_blocks -= view_->blocks_held(sequence) - sequence.kv.shared;
     join(slot);
     gaps.join(sequence, now);
-    set.begin(slot);
+    begin(slot);
   }
   replica.landed.erase(replica.landed.begin(), replica.landed.begin() + std::ptrdiff_t(joining));
   return joining > 0;
@@ -110,7 +110,7 @@ void LaneSequences::begin_decoding(std::int32_t slot, double now) {
   set.stop_reading(slot);
   if (sequence.generated == sequence.output) return finish(slot);
   gaps.join(sequence, now);
-  set.begin(slot);
+  begin(slot);
 }
 
 // Room held and not used while it decoded, step by step, as a sum over its contexts.

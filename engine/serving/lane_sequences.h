@@ -20,7 +20,8 @@ class LaneSequences {
 
   DecodeSet set;
   TokenGaps gaps;
-  AdapterCount adapters;  // of those that run
+  AdapterCount adapters;         // of those that run
+  bool unread_by_draft = false;  // somebody has begun to decode since the draft last read
   // Steps propose another number of tokens from now on.
   void change_pace(const Pace& pace) {
     set.change_pace(pace);
@@ -65,6 +66,11 @@ class LaneSequences {
   }
 
  private:
+  void begin(std::int32_t slot) {
+    at(slot).drafted = false;
+    unread_by_draft = true;
+    set.begin(slot);
+  }
   void join(std::int32_t slot) {
     const Sequence& sequence = at(slot);
     set.append(slot);

@@ -43,8 +43,10 @@ void Replica::reset(const Setup& setup) {
   state_.tokens_made = state_.idle_seconds = 0;
   lower_.reset(setup.tiers, setup.settings->tiers.write, setup.store, state_.pool);
   seconds_to_read_a_token_ = setup.seconds_to_read_a_token;
-  state_.drawn = setup.drawn;
+  state_.own_paces = setup.own_paces;
+  state_.draft_reads_late = setup.draft_reads_late;
   state_.encode_seconds = setup.encode_seconds;
+  state_.turns = setup.turns;
   state_.seed = setup.seed;
   lanes_.resize(std::size_t(setup.lanes));
   for (Lane& lane : lanes_) lane.reset(state_);

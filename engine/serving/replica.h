@@ -40,10 +40,12 @@ class Replica {
     const std::array<double, kRequestClasses>* class_limits = nullptr;  // where there are classes
     std::uint64_t seed = 0;
     TierSetups tiers = {};
-    SharedStore* store = nullptr;        // of its pool; null: there is none
-    std::span<const double> drawn = {};  // as in PoolSetup
-    double encode_seconds = 0;           // as in PoolSetup
-    double seconds_to_read_a_token = 0;  // what is not worth loading is read again
+    SharedStore* store = nullptr;                 // of its pool; null: there is none
+    const SequencePaces* own_paces = nullptr;     // as in PoolSetup
+    bool draft_reads_late = false;                // likewise
+    std::span<const double> encode_seconds = {};  // as in PoolSetup
+    Turns turns = {};                             // likewise
+    double seconds_to_read_a_token = 0;           // what is not worth loading is read again
     bool audit = false;
     StepLog* log = nullptr;
   };
@@ -113,7 +115,8 @@ class Replica {
   }
 
   // ---- KV that is carried from one replica to another -------------------------------------------
-  // A sequence whose prompt was read in `slot` of `replica` is to go on here, in the slot that is returned.
+  // A sequence whose prompt was read in `slot` of `replica`, or will be somewhere (-1), is to go on here, in the slot that is
+  // returned.
   std::int32_t expect(const Sequence& sequence, std::int32_t replica, std::int32_t slot,
                       double now);
   // The replica that expects the KV of a sequence that departed, and the slot there.
@@ -125,6 +128,9 @@ class Replica {
   bool expects() const { return !state_.arriving.empty(); }
   // Takes blocks for the first of those expected; -1: there are too few, or somebody comes before it.
   std::int32_t make_room();
+  // Blocks were set aside for it before its prompt was read, which now has been in `slot` of `replica`.
+  void was_read(std::int32_t slot_here, const Sequence& read, std::int32_t replica,
+                std::int32_t slot);
   // The KV of that sequence is there.
   void receive(std::int32_t slot, double now);
   // The KV of a sequence that departed is not needed here any more.
@@ -145,7 +151,7 @@ class Replica {
   // It takes requests again.
   void restart(double now);
   // One that was stranded elsewhere begins again here, to make tokens up to its `output`-th.
-  void take_over(const Sequence& sequence, std::int64_t output, double now);
+  std::int32_t take_over(const Sequence& sequence, std::int64_t output, double now);
   // One that is expected here, or whose KV is under way, will not come.
   void expect_no_more(std::int32_t slot, double now);
 

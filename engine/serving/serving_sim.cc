@@ -61,8 +61,10 @@ void ServingSim::start_pool(std::size_t index) {
   const PoolSetup& from = problem_->pools[index];
   Pool& pool = pools_[index];
   pool.count = std::size_t(from.replicas);
+  StepScale scale = problem_->scale;
+  for (double& each : scale) each *= from.slower;
   pool.table.reset(
-      from.context, problem_->scale,
+      from.context, scale,
       {.queries = from.pace.queries, .made = from.made_in_a_step(), .draft = from.draft},
       from.clock, from.lengths);
   const ModelShard& shard = from.context.shard;
@@ -81,8 +83,10 @@ void ServingSim::start_pool(std::size_t index) {
                        .hands_over = !stage.writes,
                        .tells_first_token = stage.carry.tells_first_token,
                        .tiers = from.tiers,
-                       .drawn = from.drawn,
+                       .own_paces = from.own_paces,
+                       .draft_reads_late = from.draft_reads_late,
                        .encode_seconds = from.encode_seconds,
+                       .turns = from.turns,
                        .audit = problem_->audit,
                        .log = problem_->step_log};
   pool.store.tier.reset(from.tiers[std::size_t(TierName::store)].blocks);
@@ -250,6 +254,10 @@ void ServingSim::arrive(RequestSource& source) {
   stats_.arrived(request_);
   std::size_t target = 0;
   const bool local = stays_local(target);
+  // An answer of one token is written by who reads.
+  if (problem_->journey.pushes && !local && request_.output > 1) {
+    return ever_fits(false) ? reserve() : turn_away(RequestEnd::refused, 0, source);
+  }
   const Pool& first = pools_[stages()[0].pool];
   const bool nobody = !local && first.scaler.open() == 0;  // all have failed
   if (!local) target = nobody ? first.first : route(0, request_, request_.arrival);

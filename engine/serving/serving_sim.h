@@ -93,6 +93,12 @@ class ServingSim {
   bool depart(std::size_t replica, RequestSource& source);
   void ask_for(const Sequence& sequence);
   void hand_over(std::size_t replica, std::int32_t slot);
+  // Where blocks are set aside before a prompt is read: a replica that writes is asked for them, the request goes to one that
+  // reads once it has them, and its KV goes where they are.
+  void reserve();
+  void dispatch(std::size_t replica, std::int32_t slot);
+  void push(std::size_t replica, std::int32_t slot);
+  void ship(std::size_t replica, std::int32_t slot);
   void fetch(std::size_t replica);
   void take_delivery();
   void start_loads(std::size_t replica);
@@ -100,6 +106,7 @@ class ServingSim {
   void start_adapters();
   void enqueue_with_adapter(std::size_t replica, std::int64_t output);
   void enqueue_with_images(std::size_t replica, std::int64_t output);
+  void start_encoders();
   void find_room_for_adapters(std::size_t replica);
   void take_awaited(std::size_t replica, std::int32_t slot);
   void deliver(std::size_t replica, std::int32_t slot);
@@ -169,6 +176,7 @@ class ServingSim {
     std::int32_t slot = -1;
   };
   std::vector<Sequence> held_;
+  Sequence passed_on_;  // from who sets blocks aside to who reads
   std::vector<HeldBack> held_back_;
   Referee referee_;
   Timeline timeline_;

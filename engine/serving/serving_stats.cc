@@ -19,11 +19,23 @@ void PoolSums::add(const PoolSums& other) {
   wasted_tokens += other.wasted_tokens;
   carried_tokens += other.carried_tokens;
   carry_seconds += other.carry_seconds;
+  reservations += other.reservations;
+  reserve_wait += other.reserve_wait;
   for (std::size_t i = 0; i < kTiers; ++i) tier_tokens[i] += other.tier_tokens[i];
   proposed_tokens += other.proposed_tokens;
   verified_tokens += other.verified_tokens;
   verifications += other.verifications;
+  for (std::size_t i = 0; i < by_class.size(); ++i) {
+    by_class[i].steps += other.by_class[i].steps;
+    by_class[i].tokens += other.by_class[i].tokens;
+  }
   encoded += other.encoded;
+  if (encoded_together.size() < other.encoded_together.size()) {
+    encoded_together.resize(other.encoded_together.size());
+  }
+  for (std::size_t i = 0; i < other.encoded_together.size(); ++i) {
+    encoded_together[i] += other.encoded_together[i];
+  }
   loads += other.loads;
   load_seconds += other.load_seconds;
   adapter_steps += other.adapter_steps;

@@ -107,7 +107,12 @@ class StepTable {
   // Where steps propose more or fewer tokens: the length that is best for these decodes, and what it is.
   bool picks() const { return lengths_.any(); }
   int pick(const Decodes& decodes) { return lengths_.pick(decodes); }
+  int pick_beside_prompts(const Decodes& decodes, int picked) {
+    return lengths_.pick_beside_prompts(decodes, picked);
+  }
   const DraftLength& length(int picked) const { return lengths_.at(picked); }
+  // Prompts that the draft reads when it is first asked to propose: counted. Returns their seconds.
+  double read_by_draft(const BatchShape& prompts) { return lengths_.read(prompts); }
 
   // Says all of `line` anew.
   void decode_line(const Decodes& decodes, DecodeLine& line) {
@@ -130,6 +135,8 @@ class StepTable {
 
   // Device time a token of a long prompt takes, attention left out: a scale for estimates.
   double prompt_token_seconds();
+  // Prompts that the draft reads, and nothing else: counted. Returns their seconds.
+  double read_draft(const BatchShape& prompts) { return draft_.read(prompts); }
 
   // Rows of everything counted, host and gaps included, by phase. Once, at the end.
   void report(std::vector<KernelRow>& rows);

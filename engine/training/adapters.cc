@@ -1,5 +1,7 @@
 #include "engine/training/adapters.h"
 
+#include "engine/model/passes.h"
+
 namespace engine {
 namespace {
 
@@ -14,6 +16,21 @@ double narrow_weights(const PlannedOp& planned) {
   return double(gemm->n) * double(gemm->k);
 }
 
+// All tokens have the same adapter: two thin products, and their result is added to that of the frozen one.
+void add_products(const PlannedOp& planned, const TrainSettings& train, OpList& ops) {
+  const auto* frozen = std::get_if<Gemm>(&planned.op);
+  if (frozen == nullptr || !has_adapter(planned.name, train.lora_targets)) return;
+  const double joined = joined_products(planned.name), tokens = double(frozen->m);
+  const auto output = std::int64_t(double(frozen->n) / joined);
+  const double calls = planned.calls * joined;
+  ops.add(OpName::adapter, Family::gemm, calls,
+          Gemm{.m = frozen->m, .n = train.lora_rank, .k = frozen->k});
+  ops.add(OpName::adapter, Family::gemm, calls,
+          Gemm{.m = frozen->m, .n = output, .k = train.lora_rank});
+  const double values = tokens * double(output);
+  ops.add(OpName::adapter, Family::residual, calls, pass_over(tokens, 2 * values, values, values));
+}
+
 }  // namespace
 
 void add_with_adapters(const PlannedOp& planned, const TrainSettings& train, OpList& ops) {
@@ -26,7 +43,7 @@ void add_with_adapters(const PlannedOp& planned, const TrainSettings& train, OpL
                         .flops = weights});
   }
   ops.add(planned);
-  add_adapter(planned, train.lora_targets, train.lora_rank, 1, ops);
+  add_products(planned, train, ops);
 }
 
 void keep_adapters(OpList& weights) {

@@ -3,15 +3,22 @@
 #include <algorithm>
 
 #include "engine/training/adapters.h"
+#include "engine/training/launches.h"
 
 namespace engine {
 namespace {
 
-// The device cannot run ahead of the launches.
-Seconds pass_time(const DeviceTime& device, const HostSettings& host) {
-  const double launches = device.launches();
-  const Seconds launching = host.launch_cost * launches;
-  return std::max(device.total() + host.kernel_gap * launches, launching);
+struct Launches {
+  double all = 0, waited_for = 0;
+};
+
+Seconds with_gaps(const DeviceTime& device, const Launches& launches, const HostSettings& host) {
+  return device.total() + host.kernel_gap * launches.all + host.launch_cost * launches.waited_for;
+}
+
+// The device cannot run ahead of the launches: how long it waits for them.
+Seconds behind_launches(Seconds device, double launches, const HostSettings& host) {
+  return std::max(Seconds{0}, host.launch_cost * launches - device);
 }
 
 }  // namespace
@@ -71,6 +78,10 @@ void ChunkKinds::find_times() {
   }
 }
 
+bool ChunkKinds::puts_off_weights() const {
+  return train_.schedule == Schedule::zero_bubble && pools_.stages() > 1;
+}
+
 void ChunkKinds::time_passes(ChunkKind& kind) {
   PassCalls& known = calls_of(kind);
   ChunkPasses& passes = kind.passes;
@@ -82,10 +93,28 @@ void ChunkKinds::time_passes(ChunkKind& kind) {
   passes.recomputed = timed(ops_.recomputed, Phase::recompute, known.forward);
   passes.inputs = timed(ops_.inputs, Phase::backward, known.inputs);
   passes.weights = timed(ops_.weights, Phase::backward, known.weights);
-  passes.forward_time = pass_time(passes.forward, context.host);
-  passes.recompute_time = pass_time(passes.recomputed, context.host);
-  passes.inputs_time = pass_time(passes.inputs, context.host);
-  passes.weights_time = pass_time(passes.weights, context.host);
+  const HostSettings& host = context.host;
+  const auto launched = [&](const OpList& ops, PassWay way) {
+    return Launches{launches_of(ops, way, train_),
+                    way == PassWay::forward ? launches_waited_for(ops, train_) : 0};
+  };
+  const Launches forward = launched(ops_.forward, PassWay::forward);
+  passes.forward_time = with_gaps(passes.forward, forward, host);
+  passes.forward_time += behind_launches(passes.forward_time, forward.all, host);
+  const Launches again = launched(ops_.recomputed, PassWay::forward);
+  const Launches inputs = launched(ops_.inputs, PassWay::backward);
+  const Launches weights = launched(ops_.weights, PassWay::backward);
+  passes.recompute_time = with_gaps(passes.recomputed, again, host);
+  passes.inputs_time = with_gaps(passes.inputs, inputs, host);
+  passes.weights_time = with_gaps(passes.weights, weights, host);
+  // Over a backward pass the host may run ahead; over gradients of weights that are put off it may not.
+  const bool put_off = puts_off_weights();
+  const double joined = again.all + inputs.all + (put_off ? 0 : weights.all);
+  passes.inputs_time += behind_launches(
+      put_off ? passes.recompute_time + passes.inputs_time : passes.backward_time(), joined, host);
+  if (put_off) {
+    passes.weights_time += behind_launches(passes.weights_time, weights.all, host);
+  }
 }
 
 // The passes of one micro-batch go on while tokens of another one travel. Those of one micro-batch of all have nothing
@@ -140,11 +169,14 @@ void ChunkKinds::add_traffic(ChunkKind& kind) const {
 void ChunkKinds::add_copies(ChunkKind& kind) const {
   if (kind.activations.offloaded <= 0) return;
   ChunkPasses& passes = kind.passes;
-  passes.copies = offload_copies(kind.activations.offloaded,
-                                 {.forward = passes.forward_time,
-                                  .backward = passes.backward_time(),
-                                  .layers = double(kind.chunk.trained.layers.all())},
-                                 train_, *kind.on);
+  // Gradients of weights that are put off go beside nothing that comes back for this pass.
+  passes.copies =
+      offload_copies(kind.activations.offloaded,
+                     {.forward = passes.forward_time,
+                      .backward = puts_off_weights() ? passes.recompute_time + passes.inputs_time
+                                                     : passes.backward_time(),
+                      .layers = double(kind.chunk.trained.layers.all())},
+                     train_, *kind.on);
   passes.forward_time += passes.copies->out.work.exposed();
   passes.inputs_time += passes.copies->back.work.exposed();
 }

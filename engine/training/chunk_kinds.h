@@ -64,6 +64,7 @@ class ChunkKinds {
  private:
   ChunkKind placed(const LayerChunk& chunk, const StepContext& on);
   PassCalls& calls_of(const ChunkKind& kind);
+  bool puts_off_weights() const;
   void time_passes(ChunkKind& kind);
   void add_exchange(ChunkKind& kind);
   void add_traffic(ChunkKind& kind) const;

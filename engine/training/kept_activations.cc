@@ -47,9 +47,17 @@ class LayerBytes {
   double dense_input(double values, OpName product) const {
     return product_input(values, product, shard_.dense.activations);
   }
+  // What norms and activations give, unless they are done again.
+  double made_input(double values, OpName product, Dtype format) const {
+    if (train_.recompute == Recompute::activations) return 0;
+    return product_input(values, product, format);
+  }
+  double normed_input(OpName product) const {
+    return made_input(double(model_.hidden) / split_, product, shard_.dense.activations);
+  }
 
   double attention() const {
-    double kept = dense_input(double(model_.hidden) / split_, OpName::qkv) + statistics();
+    double kept = normed_input(OpName::qkv) + statistics();
     kept += (widths_.query + widths_.keys + widths_.positions + widths_.output) * kActivationBytes;
     kept += dense_input(widths_.compressed, OpName::q_up);
     if (!train_.fused) kept += widths_.unfused * kActivationBytes;
@@ -62,12 +70,11 @@ class LayerBytes {
 
   double activated(double width, OpName product, Dtype format) const {
     const double inputs = model_.mlp == MlpKind::gated ? (train_.fused ? 2 : 3) : 1;
-    return inputs * width * kActivationBytes + product_input(width, product, format);
+    return inputs * width * kActivationBytes + made_input(width, product, format);
   }
 
   double mlp(double width) const {
-    return dense_input(double(model_.hidden) / split_, OpName::gate_up) +
-           activated(width, OpName::down, shard_.dense.activations);
+    return normed_input(OpName::gate_up) + activated(width, OpName::down, shard_.dense.activations);
   }
 
   double experts() const {
@@ -80,7 +87,7 @@ class LayerBytes {
     double kept = copies * (dispatched + returned +
                             activated(double(shard_.expert_intermediate), OpName::experts,
                                       shard_.quant.activations));
-    kept += dense_input(hidden / split_, OpName::shared_gate_up);
+    kept += normed_input(OpName::shared_gate_up);
     if (shard_.shared_intermediate > 0) {
       kept += activated(double(shard_.shared_intermediate), OpName::shared_down,
                         shard_.dense.activations);
@@ -118,7 +125,7 @@ KeptActivations kept_activations(const ModelShard& shard, const LayerChunk& chun
   }
   if (train.offload_activations && layers.all() > 0) {
     // A layer's leave while the next one's are made, and come back while those of the layer after it are used.
-    activations.in_flight = 2 * activations.kept / double(layers.all());
+    activations.in_flight = std::min(1.0, 2 / double(layers.all())) * activations.kept;
     activations.offloaded = std::exchange(activations.kept, 0);
   }
   if (chunk.span.last) {

@@ -6,12 +6,34 @@
 
 namespace engine {
 
-double slowest_factor(double jitter, double devices, double quantile) {
-  if (jitter <= 0) return 1;
+namespace {
+
+// `log_share` is the logarithm of the share of steps in which the slowest takes at most this.
+double slowest(double jitter, double devices, double log_share) {
   const double variance = std::log1p(jitter * jitter);
   // The slowest is below a time where all devices are: few of a single device's steps are above it.
-  const double above = -std::expm1(std::log(quantile) / devices);
+  const double above = -std::expm1(log_share / devices);
   return std::exp(-std::sqrt(variance) * normal_quantile(above) - variance / 2);
+}
+
+}  // namespace
+
+double slowest_factor(double jitter, double devices, double quantile) {
+  return jitter <= 0 ? 1 : slowest(jitter, devices, std::log(quantile));
+}
+
+double mean_slowest_factor(double jitter, double devices) {
+  if (jitter <= 0) return 1;
+  // Steps by how slow they are, as a normal variable: what lies beyond seven deviations does not count.
+  constexpr double step = 0.25, most = 7;
+  double sum = 0, weights = 0;
+  for (double z = -most; z <= most; z += step) {
+    const double beyond = 0.5 * std::erfc(std::abs(z) / std::sqrt(2.0));
+    const double weight = std::exp(-z * z / 2);
+    sum += weight * slowest(jitter, devices, z > 0 ? std::log1p(-beyond) : std::log(beyond));
+    weights += weight;
+  }
+  return sum / weights;
 }
 
 Seconds best_interval(const FailingRun& run) {

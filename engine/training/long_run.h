@@ -9,6 +9,9 @@ namespace engine {
 // lognormal with deviation `jitter` over mean, and independent.
 double slowest_factor(double jitter, double devices, double quantile);
 
+// The mean of that over all steps.
+double mean_slowest_factor(double jitter, double devices);
+
 struct FailingRun {
   Seconds between_failures;  // of the whole job
   Seconds checkpoint;        // to write one

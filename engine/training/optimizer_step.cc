@@ -13,13 +13,13 @@ namespace {
 // reads and writes.
 constexpr double kOptimizerPasses = 1.72;
 
-Seconds on_the_device(double weights, const StateBytes& bytes, const StepContext& context,
+Seconds on_the_device(const Update& update, const StateBytes& bytes, const StepContext& context,
                       Breakdown& rows) {
-  OpList ops;
+  OpList ops = update.products;
   ops.add(OpName::optimizer, Family::residual, 1,
           Elementwise{.rows = 1,
                       .resident_bytes = 0,
-                      .cold_bytes = kOptimizerPasses * weights * optimizer_traffic(bytes),
+                      .cold_bytes = kOptimizerPasses * update.weights * optimizer_traffic(bytes),
                       .flops = 0});
   std::vector<KernelRow> made;
   const DeviceTime time = device_time(ops, context, Phase::optimizer, &made);
@@ -58,7 +58,7 @@ Seconds optimizer_time(const Update& update, const TrainSettings& train, const S
                        Breakdown& rows) {
   const StateBytes bytes = state_bytes(train);
   return train.offload_optimizer ? on_the_host(update, bytes, train, context, rows)
-                                 : on_the_device(update.weights, bytes, context, rows);
+                                 : on_the_device(update, bytes, context, rows);
 }
 
 }  // namespace engine

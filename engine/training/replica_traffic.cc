@@ -44,9 +44,10 @@ void replica_ops(const Parallelism& parallel, const ChunkStates& states, const T
                  ReplicaOps& ops) {
   const StateSharing replicas = replicas_of(parallel);
   const StateSharing sharers = train.zero == 0 ? replicas : sharers_of(parallel, train);
-  const Groups dense = groups_of(replicas.dense, sharers.dense, parallel.tp);
+  const std::int64_t between = train.order == DeviceOrder::stages_inside ? parallel.pp : 1;
+  const Groups dense = groups_of(replicas.dense, sharers.dense, between * parallel.tp);
   const Groups experts =
-      groups_of(replicas.experts, sharers.experts, std::max(parallel.tp, parallel.ep));
+      groups_of(replicas.experts, sharers.experts, between * std::max(parallel.tp, parallel.ep));
   const StateBytes bytes = state_bytes(train);
   const Pattern sum = train.zero == 0 ? Pattern::all_reduce : Pattern::reduce_scatter;
   const auto sum_up = [&](double gradients, const Groups& groups) {

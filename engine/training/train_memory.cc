@@ -51,7 +51,12 @@ TrainMemory state_memory(const ChunkStates& states, const LayerChunk& chunk,
   if (train.zero == 3) {
     // The layer at work and the next one, with the gradients of the former.
     const double layers = double(std::max<std::int64_t>(1, chunk.span.layers.all()));
-    memory.gathered = Bytes{(2 * read.total() + bytes.gradients * states.trained.total()) / layers};
+    const auto of_others = [&](const ChunkWeights& weights) {
+      return (replicas.dense > 1 ? weights.dense : 0) +
+             (replicas.experts > 1 ? weights.experts : 0);
+    };
+    memory.gathered =
+        Bytes{(2 * of_others(read) + bytes.gradients * of_others(states.trained)) / layers};
   }
   return memory;
 }

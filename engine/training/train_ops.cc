@@ -6,7 +6,10 @@
 #include "engine/model/context_ops.h"
 #include "engine/model/passes.h"
 #include "engine/training/adapters.h"
+#include "engine/training/expert_passes.h"
 #include "engine/training/kept_activations.h"
+#include "engine/training/packed_documents.h"
+#include "engine/training/recomputed_ops.h"
 
 namespace engine {
 namespace {
@@ -34,7 +37,7 @@ void unfuse(double Unfused::*times, OpList& ops) {
   for (PlannedOp op : ops) {
     auto* pass = std::get_if<Elementwise>(&op.op);
     for (const Unfused& entry : kUnfused) {
-      if (pass == nullptr || op.family != entry.family) continue;
+      if (pass == nullptr || op.family != entry.family || op.name == OpName::experts) continue;
       pass->resident_bytes *= entry.*times;
       pass->cold_bytes *= entry.*times;
     }
@@ -43,17 +46,16 @@ void unfuse(double Unfused::*times, OpList& ops) {
   ops = unfused;
 }
 
-// The tokens of a micro-batch that one device has, and its share of the query-key pairs. Packed documents see themselves
-// only: as many more pairs than equal ones as the mean square of their lengths exceeds the square of the mean.
+// The tokens of a micro-batch that one device has, and its share of the query-key pairs. Packed documents see themselves only.
 BatchShape batch_of(const TrainSettings& train, const ModelShard& shard, bool last) {
   BatchShape batch;
   const std::int64_t window = shard.model->window;
   const std::int64_t length = train.document_length;
-  if (length > 0 && length < train.sequence) {
+  if (is_packed(train)) {
     const double documents = double(train.micro_batch) * double(train.sequence) / double(length);
     add_prefill(batch, 1, length, 0, window);
-    const double unequal = 1 + train.document_cv * train.document_cv;
-    batch.prefill_sequences = std::int64_t(documents + 0.5);
+    const double unequal = length_around_a_token(train) / double(length);
+    batch.prefill_sequences = std::max<std::int64_t>(1, std::int64_t(documents + 0.5));
     batch.prefill_tokens = train.micro_batch * train.sequence;
     batch.prefill_pairs *= documents * unequal;
     batch.prefill_kv_tokens *= documents;
@@ -102,6 +104,10 @@ class Trained {
                                      .devices = shard_.parallel.cp,
                                      .stride = shard_.parallel.tp},
                                     ops);
+      case OpName::quantize_input:
+      case OpName::quantize_attention:
+      case OpName::quantize_mlp:
+        return add_cast(op, ops);
       case OpName::router:
         return add_router(op, ops);
       case OpName::experts:
@@ -120,6 +126,7 @@ class Trained {
       default:
         if (train_.has_adapters() && !std::holds_alternative<Collective>(op.op) &&
             !std::holds_alternative<Elementwise>(op.op)) {
+          op.beside = {.group = group_of(op.name), .stream = 0};
           return add_with_adapters(op, train_, ops);
         }
         return split_ > 1 ? add_split(op, ops) : ops.add(op);
@@ -175,11 +182,12 @@ class Trained {
     const double copies = copies_on_a_device(experts), hidden = double(experts.hidden);
     if (bytes_of(experts.activations) < kActivationBytes) {
       for (const double width : {hidden, double(experts.intermediate)}) {
-        ops.add(OpName::quantize_experts, Family::quantize, op.calls,
-                Quantize{.rows = copies,
-                         .width = width,
-                         .format = experts.activations,
-                         .group = experts.group});
+        PlannedOp cast = op;
+        cast.name = OpName::quantize_experts;
+        cast.family = Family::quantize;
+        cast.op = Quantize{
+            .rows = copies, .width = width, .format = experts.activations, .group = experts.group};
+        add_cast(cast, ops);
       }
     }
     if (train_.has_adapters()) {
@@ -187,6 +195,7 @@ class Trained {
     } else {
       ops.add(op);
     }
+    if (!train_.fused_experts) add_expert_passes(op, ops);
     if (!experts.exchanged) return;
     const auto pass = [&](double rows_moved) {
       ops.add(OpName::experts, Family::residual, 2 * op.calls,
@@ -234,7 +243,7 @@ class Trained {
 
   // Where products and the collectives between them go on in pieces: groups of one product and its collective; 0: none.
   std::uint8_t group_of(OpName product) const {
-    if (!train_.tp_overlap) return 0;
+    if (!train_.tp_overlap || split_ == 1) return 0;
     switch (product) {
       case OpName::qkv:
         return 3;
@@ -270,24 +279,6 @@ class Trained {
   double tokens_;
   double split_;  // devices that norms are split over
 };
-
-bool at_an_end(OpName name) {
-  return name == OpName::embedding || name == OpName::final_norm || name == OpName::logits ||
-         name == OpName::logits_gather || name == OpName::loss;
-}
-
-bool is_recomputed(OpName name, Recompute what) {
-  switch (what) {
-    case Recompute::none:
-      return false;
-    case Recompute::attention:
-      return name == OpName::attention || name == OpName::attention_window ||
-             name == OpName::context_exchange || name == OpName::context_merge;
-    case Recompute::full:
-      return !at_an_end(name);
-  }
-  return false;
-}
 
 bool is_exchange(const PlannedOp& op) {
   return op.name == OpName::expert_dispatch || op.name == OpName::expert_combine;
@@ -340,9 +331,7 @@ void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSetti
   OpList trained;
   if (partly && chunk.has_gradients()) forward_ops(shard, chunk.trained, train, trained);
   const OpList& kept = partly ? trained : ops.forward;
-  for (const PlannedOp& op : kept) {
-    if (is_recomputed(op.name, train.recompute)) ops.recomputed.add(op);
-  }
+  recomputed_ops(kept, train, ops.recomputed);
   backward_ops(kept, ops.inputs, ops.weights);
   if (train.has_adapters()) keep_adapters(ops.weights);
   cast_weights(train, shard.parallel.dp, ops.forward);
@@ -364,9 +353,9 @@ Collective stage_transfer(const ModelShard& shard, const TrainSettings& train) {
       .bytes = tokens_of_a_pass(train, parallel) * double(shard.model->hidden) * value_bytes /
                double(parallel.tp),
       .ranks = 2,
-      // Devices that share layers lie next to one another, then those that share sequences, then replicas, then
-      // stages.
-      .stride = parallel.tp * parallel.cp * parallel.dp};
+      // Devices that share layers lie next to one another, then those that share sequences, then replicas and stages.
+      .stride = parallel.tp * parallel.cp *
+                (train.order == DeviceOrder::replicas_inside ? parallel.dp : 1)};
 }
 
 }  // namespace engine

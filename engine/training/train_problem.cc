@@ -100,11 +100,39 @@ Problem group_problem(const Parallelism& parallel, const TrainSettings& train) {
                   group, sharing));
 }
 
+Problem state_problem(const TrainSettings& train) {
+  if (train.gradients == StateFormat::none) {
+    return refused("train.gradients none: gradients are summed up in some format, fp32 or bf16");
+  }
+  const bool remembers = train.optimizer == Optimizer::adamw || train.optimizer == Optimizer::muon;
+  if (remembers && train.moments == StateFormat::none) {
+    return refused(
+        fmt::format("train.moments none: {} follows from what it remembers of past gradients",
+                    name_of(train.optimizer)));
+  }
+  if (train.optimizer == Optimizer::muon && train.offload_optimizer) {
+    return Refusal{ReasonClass::unsupported,
+                   "train.optimizer muon multiplies matrices, which a host "
+                   "(train.offload_optimizer) would take too long for"};
+  }
+  return std::nullopt;
+}
+
 Problem exchange_problem(const TrainSettings& train) {
   if (!train.batch_overlap || !train.expert_overlap) return std::nullopt;
   return refused(
       "train.batch_overlap and train.expert_overlap hide the same exchange behind different work; "
       "choose one");
+}
+
+Problem order_problem(const Parallelism& parallel, const TrainSettings& train) {
+  if (train.order == DeviceOrder::replicas_inside || parallel.pp == 1 ||
+      parallel.ep <= parallel.tp) {
+    return std::nullopt;
+  }
+  return Refusal{ReasonClass::unsupported,
+                 "train.order tp_cp_pp_dp puts stages between the replicas that share experts "
+                 "(parallel.ep above parallel.tp), whose exchange is known among neighbours only"};
 }
 
 Problem loss_problem(const ModelSpec& model, const TrainSettings& train) {
@@ -138,7 +166,9 @@ std::optional<Refusal> train_problem(const ModelSpec& model, const Parallelism& 
   if (auto problem = method_problem(model, train)) return problem;
   if (auto problem = recompute_problem(model, train)) return problem;
   if (auto problem = group_problem(parallel, train)) return problem;
+  if (auto problem = state_problem(train)) return problem;
   if (auto problem = exchange_problem(train)) return problem;
+  if (auto problem = order_problem(parallel, train)) return problem;
   return loss_problem(model, train);
 }
 

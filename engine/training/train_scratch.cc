@@ -28,6 +28,9 @@ TrainSettings settings_of_passes(TrainSettings train) {
   train.scaling_law = any.scaling_law;
   train.loss = any.loss;
   train.tail_layers = any.tail_layers;
+  train.early_stop = any.early_stop;
+  train.expert_products = any.expert_products;
+  train.order = any.order;
   return train;
 }
 

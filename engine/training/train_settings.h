@@ -28,11 +28,12 @@ constexpr std::array<std::string_view, 4> enum_names(Schedule) {
 // What is computed again in the backward pass instead of kept.
 enum class Recompute : std::uint8_t {
   none,
-  attention,  // the attention kernel, from queries, keys and values
-  full,       // whole layers, from their inputs
+  attention,    // the attention kernel, from queries, keys and values
+  full,         // whole layers, from their inputs
+  activations,  // norms and activations, from their inputs
 };
-constexpr std::array<std::string_view, 3> enum_names(Recompute) {
-  return {"none", "attention", "full"};
+constexpr std::array<std::string_view, 4> enum_names(Recompute) {
+  return {"none", "attention", "full", "activations"};
 }
 
 // Which weights are trained.
@@ -64,10 +65,28 @@ enum class Dispatcher : std::uint8_t {
 };
 constexpr std::array<std::string_view, 2> enum_names(Dispatcher) { return {"deepep", "alltoall"}; }
 
+// How the products of a device's experts are launched.
+enum class ExpertProducts : std::uint8_t {
+  grouped,     // one kernel for all experts (PyTorch's and CUTLASS's grouped products)
+  one_by_one,  // one kernel for each, side by side (Transformer Engine on Hopper and before)
+};
+constexpr std::array<std::string_view, 2> enum_names(ExpertProducts) {
+  return {"grouped", "one_by_one"};
+}
+
 // Kernels of attention: the fastest that the GPU has, or an earlier generation of FlashAttention.
-enum class AttentionGeneration : std::uint8_t { best, flash_3, flash_2, flash_1 };
-constexpr std::array<std::string_view, 4> enum_names(AttentionGeneration) {
-  return {"best", "flash_3", "flash_2", "flash_1"};
+enum class AttentionGeneration : std::uint8_t { best, flash_3, flash_2, flash_1, triton };
+constexpr std::array<std::string_view, 5> enum_names(AttentionGeneration) {
+  return {"best", "flash_3", "flash_2", "flash_1", "triton"};
+}
+
+// In which order degrees lie on devices: neighbours first.
+enum class DeviceOrder : std::uint8_t {
+  replicas_inside,  // replicas of a stage lie next to one another (Megatron's default)
+  stages_inside,    // stages of a replica do (Megatron's --use-tp-pp-dp-mapping)
+};
+constexpr std::array<std::string_view, 2> enum_names(DeviceOrder) {
+  return {"tp_cp_dp_pp", "tp_cp_pp_dp"};
 }
 
 // A published law of the loss that a dense model reaches (engine/training/scaling_law.h).
@@ -123,6 +142,10 @@ struct TrainSettings {
   bool batch_overlap = false;
   AttentionGeneration attention_kernel = AttentionGeneration::best;
   std::int64_t tail_layers = 0;
+  bool early_stop = false;
+  ExpertProducts expert_products = ExpertProducts::grouped;
+  bool fused_experts = true;
+  DeviceOrder order = DeviceOrder::replicas_inside;
 
   bool has_adapters() const { return method == Method::lora || method == Method::qlora; }
 
@@ -140,8 +163,8 @@ struct TrainSettings {
           "chunks of layers on each pipeline stage; more than one needs schedule: interleaved",
           between(1, 1 << 10));
     visit("recompute", self.recompute,
-          "activations computed again in the backward pass: none, those of attention, or whole "
-          "layers (full)",
+          "what is computed again in the backward pass: nothing (none), attention, norms and "
+          "activations (activations), or whole layers (full)",
           any_value);
     visit("optimizer", self.optimizer, "the rule that turns gradients into weights", any_value);
     visit("gradients", self.gradients, "format in which gradients are summed and kept", any_value);
@@ -263,13 +286,30 @@ struct TrainSettings {
           "another one",
           any_value);
     visit("attention_kernel", self.attention_kernel,
-          "generation of attention's kernels: the GPU's best, or FlashAttention 3, 2 or 1 "
-          "(flash_3, flash_2, flash_1)",
+          "generation of attention's kernels: the GPU's best, FlashAttention 3, 2 or 1 (flash_3, "
+          "flash_2, flash_1), or FlashAttention 1 written in Triton (triton)",
           any_value);
     visit("tail_layers", self.tail_layers,
           "layers on the stages of the deployment 'tail', all of them together; 0: all stages have "
           "equally many",
           non_negative);
+    visit(
+        "early_stop", self.early_stop,
+        "recompute full: layers are computed again up to the last input that gradients need, as "
+        "PyTorch does, so the last product of an MLP is not; false: to their end, as Megatron does",
+        any_value);
+    visit("expert_products", self.expert_products,
+          "products of the routed experts of a device: one kernel for all (grouped), or one for "
+          "each (one_by_one), which takes the host longer to launch",
+          any_value);
+    visit("fused_experts", self.fused_experts,
+          "bounds, gates and biases of routed experts are one kernel or part of the products; "
+          "false: a kernel each, as where a library has none for a model's activation",
+          any_value);
+    visit("order", self.order,
+          "how degrees lie on devices, the one whose devices are neighbours first: tp_cp_dp_pp "
+          "(sends between stages go farthest) or tp_cp_pp_dp (gradients do)",
+          any_value);
   }
 
   bool operator==(const TrainSettings&) const = default;

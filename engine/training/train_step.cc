@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/training/chunk_kinds.h"
+#include "engine/training/newton_schulz.h"
 #include "engine/training/optimizer_step.h"
 #include "engine/training/pipeline_schedule.h"
 #include "engine/training/replica_traffic.h"
@@ -42,9 +43,10 @@ class TrainStep {
     const std::size_t stage = busiest_stage();
     add_passes(stage, step, rows);
     step.bubble = std::max(Seconds{0}, time.total - step.forward - step.backward);
-    step.optimizer =
-        optimizer_time({.weights = updated_weights(stage), .backward = last_backward(stage)},
-                       train_, context_of(stage), rows);
+    step.optimizer = optimizer_time({.weights = updated_weights(stage),
+                                     .backward = last_backward(stage),
+                                     .products = products_of_update(stage)},
+                                    train_, context_of(stage), rows);
     add_traffic(stage, step, rows);
     add_states(step);
     add_flops(step);
@@ -137,6 +139,26 @@ class TrainStep {
                      : trained.total();
     });
     return weights;
+  }
+  // Replicas that share states out make each matrix orthogonal on one device of theirs.
+  OpList products_of_update(std::size_t stage) const {
+    OpList products;
+    if (train_.optimizer != Optimizer::muon || train_.has_adapters()) return products;
+    StageSpan layers{.layers = {}, .first = false, .last = false};
+    each_chunk(stage, [&](std::size_t c) {
+      const LayerCounts& more = chunks_[c].chunk.trained.layers;
+      layers.layers.dense += more.dense;
+      layers.layers.mixture += more.mixture;
+      layers.layers.full += more.full;
+      layers.layers.windowed += more.windowed;
+    });
+    const ModelShard& shard = context_of(stage).shard;
+    PassOps ops;
+    pass_ops(shard, {.span = layers, .trained = layers}, train_, ops);
+    const StateSharing sharers =
+        train_.zero > 0 ? sharers_of(shard.parallel, train_) : StateSharing{};
+    add_newton_schulz(ops.forward, sharers, products);
+    return products;
   }
   Seconds last_backward(std::size_t stage) const {
     Seconds time;

@@ -127,7 +127,8 @@ TEST(AttentionKernels, EarlierOnesTakeLonger) {
   const Metrics best = figures_of(scenario);
   Seconds before = best.attention_time;
   for (const AttentionGeneration kernels :
-       {AttentionGeneration::flash_3, AttentionGeneration::flash_2, AttentionGeneration::flash_1}) {
+       {AttentionGeneration::flash_3, AttentionGeneration::flash_2, AttentionGeneration::triton,
+        AttentionGeneration::flash_1}) {
     scenario.train.attention_kernel = kernels;
     const Metrics figures = figures_of(scenario);
     EXPECT_GE(figures.attention_time, before);
@@ -149,7 +150,7 @@ TEST(AttentionKernels, AreRefusedWhereTheirPaceIsNotKnown) {
   EXPECT_EQ(outcome.reason_class, ReasonClass::unsupported);
   EXPECT_EQ(outcome.reason,
             "train.attention_kernel flash_3: its pace on a100-80gb-sxm is not known; there are "
-            "flash_1 and flash_2 on A100s and flash_1 to flash_3 on H100s and their relatives");
+            "triton, flash_1 and flash_2 on A100s, and flash_3 too on H100s and their relatives");
 }
 
 }  // namespace

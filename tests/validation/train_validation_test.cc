@@ -48,9 +48,11 @@ Scenario scenario_of(const Row& row) {
                     .moments = StateFormat::bf16,
                     .fused = row.at("mode").starts_with("compiled"),
                     .fused_loss = false,
-                    .reserved_memory = Bytes{0}};
+                    .reserved_memory = Bytes{0},
+                    .early_stop = true};
   if (row.at("mode").ends_with("fp8")) {
     scenario.quant.weights = scenario.quant.activations = Dtype::fp8;
+    scenario.quant.group = 1 << 20;  // one scale for a whole tensor
   }
   return scenario;
 }

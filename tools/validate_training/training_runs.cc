@@ -20,6 +20,12 @@ using engine::Mistake;
 using engine::Result;
 using Names = std::pair<std::string_view, std::string_view>;  // in the table, in our library
 
+// One scale for a whole tensor.
+constexpr std::int64_t kOneScale = 1 << 20;
+
+// The host of our H200: no table says what other hosts take for a launch.
+constexpr std::string_view kHost = "pytorch-training";
+
 constexpr std::array<Names, 5> kMegatronModels = {{
     {"LLAMA3_70B", "llama-3-70b"},
     {"LLAMA3.1_405B", "llama-3.1-405b"},
@@ -29,20 +35,25 @@ constexpr std::array<Names, 5> kMegatronModels = {{
 }};
 
 // What the recipes of a model say beside the table's columns (Megatron-Bridge, scripts/performance/configs, releases of
-// 2026, those for H100s). Recipes of all models sum gradients up in 16 bits.
+// 2026, those for H100s). Recipes of all models sum gradients up in 16 bits, and those of mixtures multiply by Transformer
+// Engine, one expert after the other. gpt-oss bounds its gates and adds a bias to each expert, for which that library had no
+// kernel; its norms and activations are computed again.
 struct Recipe {
   std::string_view model;
   bool tp_overlap;
   engine::Dispatcher dispatcher;
   bool batch_overlap;
+  bool fused_experts;
+  engine::Recompute recompute;
 };
 constexpr std::array<Recipe, 5> kRecipes = {{
-    {"LLAMA3_70B", true, engine::Dispatcher::deepep, false},
-    {"LLAMA3.1_405B", true, engine::Dispatcher::deepep, false},
-    {"GPT OSS 120B", false, engine::Dispatcher::alltoall, false},
-    {"Qwen3_30B_a3B", false, engine::Dispatcher::deepep,
-     false},  // HybridEP, which moves tokens as DeepEP does
-    {"Qwen3_235B_a22B", false, engine::Dispatcher::alltoall, true},
+    {"LLAMA3_70B", true, engine::Dispatcher::deepep, false, true, engine::Recompute::none},
+    {"LLAMA3.1_405B", true, engine::Dispatcher::deepep, false, true, engine::Recompute::none},
+    {"GPT OSS 120B", false, engine::Dispatcher::alltoall, false, false,
+     engine::Recompute::activations},
+    {"Qwen3_30B_a3B", false, engine::Dispatcher::deepep, false, true,
+     engine::Recompute::none},  // HybridEP, which moves tokens as DeepEP does
+    {"Qwen3_235B_a22B", false, engine::Dispatcher::alltoall, true, true, engine::Recompute::none},
 }};
 
 // A machine of eight devices a node.
@@ -63,7 +74,7 @@ bool take_parts(NamedSpecs& specs, std::string_view machine, std::string_view mo
   const engine::Scenario* device = specs.find("devices", found->device);
   const engine::Scenario* link = specs.find("links", found->link);
   const engine::Scenario* shape = specs.find("models", model);
-  const engine::Scenario* host = specs.find("hosts", "none");
+  const engine::Scenario* host = specs.find("hosts", kHost);
   if (device == nullptr || link == nullptr || shape == nullptr || host == nullptr) return false;
   scenario.task = engine::Task::train;
   scenario.device = device->device;
@@ -99,13 +110,17 @@ void take_megatron_settings(const TableRow& row, TrainingRun& run) {
     train.tp_overlap = recipe->tp_overlap && parallel.tp > 1;
     train.dispatcher = recipe->dispatcher;
     train.batch_overlap = recipe->batch_overlap;
+    train.fused_experts = recipe->fused_experts;
+    train.recompute = recipe->recompute;
+    train.expert_products = engine::ExpertProducts::one_by_one;
   }
   scenario.model.moe.skew = 0;  // routers were forced to balance
   scenario.model.max_context = std::max(scenario.model.max_context, train.sequence);
   if (row.text("Precision") == "FP8") {
     scenario.quant.weights = scenario.quant.activations = engine::Dtype::fp8;
+    scenario.quant.group = kOneScale;
   }
-  run.not_stated = "format of optimizer states, how experts were launched";
+  run.not_stated = "format of optimizer states, what a launch takes the host";
   if (row.text("section") == "LoRA Performance") {
     train.method = engine::Method::lora;
     run.not_stated += ", rank and targets of adapters, packing";
@@ -159,12 +174,14 @@ Result<bool> add_mosaic_runs(const fs::path& data, NamedSpecs& specs,
     train.zero = row.text("Sharding Strategy") == "FULL_SHARD" ? 3 : 2;
     train.reserved_memory = engine::Bytes{0};
     if (row.text("Activation Checkpointing") == "True") train.recompute = engine::Recompute::full;
+    train.early_stop = true;
     if (row.text("MP Mode") == "PURE") {
       train.gradients = engine::StateFormat::bf16;
       train.master_weights = engine::StateFormat::none;
     }
-    // Its script asks for FlashAttention in Triton, which is of the first generation.
-    train.attention_kernel = engine::AttentionGeneration::flash_1;
+    // Its scripts ask for FlashAttention in Triton (sweep.sh), and on 128 GPUs and more for the second generation (sweep.py).
+    train.attention_kernel = row.count("# GPUs") < 128 ? engine::AttentionGeneration::triton
+                                                       : engine::AttentionGeneration::flash_2;
     run.not_stated =
         "whether the table's runs kept the script's attention kernel, fused norms and loss";
     runs.push_back(std::move(run));
@@ -191,7 +208,7 @@ Result<std::vector<MeasuredStep>> measured_steps(const fs::path& file,
   if (!table) return table.mistakes();
   NamedSpecs specs(library);
   const engine::Scenario* device = specs.find("devices", "h200-sxm");
-  const engine::Scenario* host = specs.find("hosts", "none");
+  const engine::Scenario* host = specs.find("hosts", kHost);
   if (device == nullptr || host == nullptr) return specs.mistakes();
   std::vector<MeasuredStep> steps;
   for (std::size_t i = 0; i < table->rows(); ++i) {
@@ -220,7 +237,8 @@ Result<std::vector<MeasuredStep>> measured_steps(const fs::path& file,
                       .moments = engine::StateFormat::bf16,
                       .fused = step.mode == "compiled",
                       .fused_loss = false,
-                      .reserved_memory = engine::Bytes{0}};
+                      .reserved_memory = engine::Bytes{0},
+                      .early_stop = true};
     const double values =
         double(scenario.train.micro_batch * scenario.train.sequence * model.hidden);
     step.launch_bound = values < 12e6;

@@ -115,13 +115,13 @@ std::string steps_text(const std::vector<MeasuredStep>& steps, const engine::Res
     if (outcome.status != engine::Status::ok) continue;
     const engine::Metrics& metrics = outcome.metrics;
     const auto add = [&](const std::string& what, double measured, double guess) {
-      groups[what + ", " + step.mode].push_back({measured, guess});
+      groups[what].push_back({measured, guess});
     };
-    add("memory", step.peak_bytes, metrics.peak_memory.value);
-    if (step.launch_bound) continue;
-    add("forward", step.forward, metrics.forward_time.value);
-    add("backward", step.backward, metrics.backward_time.value);
-    add("optimizer", step.optimizer, metrics.optimizer_time.value);
+    const std::string mode = step.mode + (step.launch_bound ? ", small" : "");
+    add("memory, " + step.mode, step.peak_bytes, metrics.peak_memory.value);
+    add("forward, " + mode, step.forward, metrics.forward_time.value);
+    add("backward, " + mode, step.backward, metrics.backward_time.value);
+    add("optimizer, " + mode, step.optimizer, metrics.optimizer_time.value);
   }
   std::string text = fmt::format(
       "## steps of PyTorch models on one H200, to which eager passes and optimizers were fitted\n"
@@ -133,7 +133,7 @@ std::string steps_text(const std::vector<MeasuredStep>& steps, const engine::Res
                         100 * errors.median, 100 * errors.p90, 100 * errors.bias,
                         errors.rank_correlation);
   }
-  return text + "(times where the host's launches do not bound them)\n";
+  return text + "(small: the host's launches may bound them)\n";
 }
 
 results::TextTable runs_table(const std::vector<Prediction>& predictions) {

@@ -10,12 +10,15 @@
 namespace engine {
 namespace {
 
-// Times of the GPU's fastest kernels, from the papers' own summaries; the middle of a range where they give one.
-// FlashAttention-2 (Dao 2023, arXiv 2307.08691): around twice as fast as FlashAttention, on an A100.
-// FlashAttention-3 (Shah et al. 2024, arXiv 2407.08608): 1.5 to 2.0 times as fast as FlashAttention-2 forward and 1.5 to
-// 1.75 times backward, on an H100.
+// Times of the GPU's fastest kernels.
+// FlashAttention-2 (Dao 2023, arXiv 2307.08691, section 4.1, A100): around twice as fast as FlashAttention; 1.3 to 1.5 times
+// as fast as FlashAttention in Triton forward, of which this is the middle, and around twice backward.
+// Second on third generation: medians of 28 shapes each way on our H200 (PyTorch's FlashAttention-2 over cuDNN,
+// specs/calibration/h200-sxm/train_kernels.csv); FlashAttention-3's paper (Shah et al. 2024, arXiv 2407.08608) says 1.5 to
+// 2.0 forward and 1.5 to 1.75 backward.
 constexpr float kSecondOverFirst = 2;
-constexpr float kThirdOverSecond = 1.75F, kThirdOverSecondBackward = 1.625F;
+constexpr float kSecondOverTriton = 1.4F, kSecondOverTritonBackward = 2;
+constexpr float kThirdOverSecond = 1.89F, kThirdOverSecondBackward = 1.74F;
 
 struct KernelPace {
   ParameterSet generation;
@@ -25,11 +28,15 @@ struct KernelPace {
 constexpr KernelPace kPaces[] = {
     {ParameterSet::ampere, AttentionGeneration::flash_2, 1, 1},
     {ParameterSet::ampere, AttentionGeneration::flash_1, kSecondOverFirst, kSecondOverFirst},
+    {ParameterSet::ampere, AttentionGeneration::triton, kSecondOverTriton,
+     kSecondOverTritonBackward},
     {ParameterSet::hopper, AttentionGeneration::flash_3, 1, 1},
     {ParameterSet::hopper, AttentionGeneration::flash_2, kThirdOverSecond,
      kThirdOverSecondBackward},
     {ParameterSet::hopper, AttentionGeneration::flash_1, kThirdOverSecond* kSecondOverFirst,
      kThirdOverSecondBackward* kSecondOverFirst},
+    {ParameterSet::hopper, AttentionGeneration::triton, kThirdOverSecond* kSecondOverTriton,
+     kThirdOverSecondBackward* kSecondOverTritonBackward},
 };
 
 }  // namespace
@@ -44,8 +51,8 @@ std::optional<Refusal> set_attention_pace(AttentionGeneration generation, const 
   if (found == std::end(kPaces)) {
     return Refusal{ReasonClass::unsupported,
                    fmt::format("train.attention_kernel {}: its pace on {} is not known; there are "
-                               "flash_1 and flash_2 on A100s and flash_1 to flash_3 on H100s and "
-                               "their relatives",
+                               "triton, flash_1 and flash_2 on A100s, and flash_3 too on H100s "
+                               "and their relatives",
                                name_of(generation), device.name)};
   }
   shard.attention_slower = found->forward;

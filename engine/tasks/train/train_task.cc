@@ -164,14 +164,25 @@ FailingRun failing_run(const TrainSettings& train, const TrainStepTime& step,
           .restart = train.restart_time};
 }
 
-void report_failures(const TrainSettings& train, const TrainStepTime& step, Metrics& metrics) {
+// A run that ends before its first checkpoint writes none.
+FailingRun without_checkpoints(FailingRun run) {
+  run.checkpoint = Seconds{0};
+  return run;
+}
+
+// `work`: of the whole run; 0: no run is planned.
+void report_failures(const TrainSettings& train, const TrainStepTime& step, Seconds work,
+                     Metrics& metrics) {
   if (train.device_mtbf.value <= 0) return;
   const FailingRun run = failing_run(train, step, metrics);
   metrics.checkpoint_size = step.checkpoint;
   metrics.checkpoint_time = run.checkpoint;
   metrics.checkpoint_every =
       train.checkpoint_interval.value > 0 ? train.checkpoint_interval : best_interval(run);
-  metrics.training_goodput = goodput(run, metrics.checkpoint_every);
+  const bool none = work.value > 0 && metrics.checkpoint_every >= work;
+  if (none) metrics.checkpoint_every = work;
+  metrics.training_goodput =
+      goodput(none ? without_checkpoints(run) : run, metrics.checkpoint_every);
 }
 
 bool jitters(const TrainSettings& train) { return train.jitter > 0 || train.link_jitter > 0; }
@@ -189,16 +200,24 @@ void report_jitter(const TrainSettings& train, Metrics& metrics) {
   metrics.iteration_time_p99 = at(0.99);
 }
 
+// Of many steps, each of which waits for its slowest device and link.
+Seconds mean_step(const TrainSettings& train, const Metrics& metrics) {
+  const double links = mean_slowest_factor(train.link_jitter, metrics.devices) - 1;
+  return metrics.iteration_time * mean_slowest_factor(train.jitter, metrics.devices) +
+         metrics.communication_time * links;
+}
+
 // How runs of so many steps differ: by their steps, and by their failures.
 RunTimes run_times(const TrainSettings& train, const TrainStepTime& step, double steps,
                    const Metrics& metrics) {
-  const bool jitter = jitters(train);
-  const Seconds work = (jitter ? metrics.iteration_time_p50 : metrics.iteration_time) * steps;
+  const Seconds work = mean_step(train, metrics) * steps;
   RunTimes times{.failure_free = work};
   if (train.device_mtbf.value > 0) {
-    times = times_of(failing_run(train, step, metrics), metrics.checkpoint_every, work);
+    const FailingRun run = failing_run(train, step, metrics);
+    times = times_of(metrics.checkpoint_every >= work ? without_checkpoints(run) : run,
+                     metrics.checkpoint_every, work);
   }
-  if (jitter) {
+  if (jitters(train)) {
     const Seconds of_a_step =
         (metrics.iteration_time_p95 - metrics.iteration_time_p50) / normal_quantile(0.95);
     times.jitter = of_a_step * std::sqrt(steps);
@@ -216,18 +235,19 @@ void report_run(const Scenario& scenario, const TrainStepTime& step, Metrics& me
   metrics.output = TokensPerSecond{0};
   report_price(scenario, metrics.total, metrics);
   metrics.output = TokensPerSecond{kNoValue};
-  report_failures(train, step, metrics);
   report_jitter(train, metrics);
   const double tokens = tokens_of_run(train, metrics.parameters);
+  const double steps =
+      tokens > 0 ? tokens / (metrics.tokens_per_s * metrics.iteration_time.value) : 0;
+  const Seconds work = mean_step(train, metrics) * steps;
+  report_failures(train, step, work, metrics);
   if (!(tokens > 0)) return;
   metrics.run_tokens = tokens;
   if (train.scaling_law != ScalingLaw::none) {
     metrics.run_loss = loss_law(train.scaling_law).loss(metrics.parameters, tokens);
   }
-  const double steps = tokens / (metrics.tokens_per_s * metrics.iteration_time.value);
   const bool fails = train.device_mtbf.value > 0;
-  metrics.run_time = (jitters(train) ? metrics.iteration_time_p50 : metrics.iteration_time) *
-                     steps / (fails ? metrics.training_goodput : 1);
+  metrics.run_time = work / (fails ? metrics.training_goodput : 1);
   metrics.run_price_usd = metrics.rent.value * metrics.run_time.value;
   metrics.run_energy = metrics.iteration_energy / metrics.iteration_time * metrics.run_time;
   if (fails) metrics.run_failures = metrics.run_time / (train.device_mtbf / metrics.devices);

@@ -1,0 +1,35 @@
+#include "engine/training/expert_passes.h"
+
+#include "engine/model/passes.h"
+
+namespace engine {
+namespace {
+
+// Both halves of a gate are bounded and joined again: each value is read and written twice before the gate itself, which is
+// part of the experts' kernel.
+constexpr double kBoundKernels = 3, kBoundTransfers = 4;
+// An expert's bias is weighed as its rows are, added to them, and the rows of all experts are joined: six transfers of an
+// output, two kernels for each expert and one for all.
+constexpr double kBiasTransfers = 6;
+// PyTorch's kernels over halves and parts of rows move their bytes at half the rate of one fused kernel (measured on an H200,
+// specs/calibration/h200-sxm/train_passes.csv: 2.1 TB/s against 4.2).
+constexpr double kPace = 2;
+
+}  // namespace
+
+void add_expert_passes(const PlannedOp& experts, OpList& ops) {
+  const auto& op = std::get<Moe>(experts.op);
+  const double copies = copies_on_a_device(op);
+  const auto add = [&](double kernels, double values) {
+    ops.add(OpName::experts, Family::act, kernels * experts.calls,
+            Elementwise{.rows = copies,
+                        .resident_bytes = 0,
+                        .cold_bytes = kPace * values * kActivationBytes / kernels,
+                        .flops = 0});
+  };
+  const double inner = (op.gated ? 2 : 1) * double(op.intermediate);
+  add(kBoundKernels, kBoundTransfers * copies * inner);
+  add(2 * double(op.local_experts) + 1, kBiasTransfers * copies * double(op.hidden));
+}
+
+}  // namespace engine

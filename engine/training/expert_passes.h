@@ -1,0 +1,11 @@
+// What experts take beside their products where a library has no kernel for a model's activation and biases.
+#pragma once
+
+#include "engine/model/model_ops.h"
+
+namespace engine {
+
+// `experts` is an operation whose products are a Moe.
+void add_expert_passes(const PlannedOp& experts, OpList& ops);
+
+}  // namespace engine

@@ -1,0 +1,16 @@
+// How many kernels the host launches for a pass: an operation may be several, and libraries launch experts one by one.
+#pragma once
+
+#include "engine/model/model_ops.h"
+#include "engine/training/train_settings.h"
+
+namespace engine {
+
+enum class PassWay : std::uint8_t { forward, backward };
+
+double launches_of(const OpList& ops, PassWay way, const TrainSettings& train);
+
+// During which the device idles, in a forward pass: the host could not run ahead of it.
+double launches_waited_for(const OpList& ops, const TrainSettings& train);
+
+}  // namespace engine

@@ -1,0 +1,171 @@
+// What no training point may do, whatever its settings: get slower on faster devices, take more memory for being offloaded,
+// attend to more than a sequence has, lose more than a whole run.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "engine/evaluate.h"
+#include "tests/support/toys.h"
+#include "tests/support/training_toy.h"
+
+namespace engine {
+namespace {
+
+using toys::training;
+
+Metrics figures_of(const Scenario& scenario) {
+  const Outcome outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+  return outcome.metrics;
+}
+
+TEST(OffloadedActivations, NeverTakeMoreMemory) {
+  for (const std::int64_t layers : {1, 2, 3, 8}) {
+    for (const Recompute recompute : {Recompute::none, Recompute::full}) {
+      Scenario scenario = training();
+      scenario.model.layers = layers;
+      scenario.train.recompute = recompute;
+      const Bytes kept = figures_of(scenario).peak_memory;
+      scenario.train.offload_activations = true;
+      scenario.device.host_link.bandwidth = BytesPerSecond{5e10};
+      EXPECT_LE(figures_of(scenario).peak_memory, kept) << layers;
+    }
+  }
+}
+
+TEST(OffloadedActivations, AreNeverSlowerOnFasterDevices) {
+  for (const Schedule schedule : {Schedule::one_f_one_b, Schedule::zero_bubble}) {
+    Seconds before{1e9};
+    for (const double faster : {1.0, 1.5, 4.0, 20.0}) {
+      Scenario scenario = training();
+      scenario.parallel = {.pp = 4, .dp = 2};
+      scenario.model.layers = 8;
+      scenario.train.schedule = schedule;
+      scenario.train.offload_activations = true;
+      scenario.device.host_link.bandwidth = BytesPerSecond{5e9};
+      scenario.device.memory_bandwidth *= faster;
+      const Seconds now = figures_of(scenario).iteration_time;
+      EXPECT_LE(now.value, before.value * (1 + 1e-12)) << faster;
+      before = now;
+    }
+  }
+}
+
+TEST(SharedWeights, OneReplicaGathersNothing) {
+  Scenario scenario = training();
+  const Bytes whole = figures_of(scenario).peak_memory;
+  scenario.train.zero = 3;
+  const Metrics alone = figures_of(scenario);
+  EXPECT_EQ(alone.gathered_memory.value, 0);
+  EXPECT_EQ(alone.peak_memory, whole);
+  scenario.parallel.dp = 2;
+  EXPECT_GT(figures_of(scenario).gathered_memory.value, 0);
+}
+
+// Frozen products hide what trained ones hide.
+TEST(Adapters, LeaveCollectivesBehindTheirProducts) {
+  Scenario scenario = training();
+  scenario.parallel.tp = 4;
+  scenario.train.sequence_parallel = true;
+  for (const Method method : {Method::lora, Method::qlora}) {
+    scenario.train.method = method;
+    scenario.train.tp_overlap = false;
+    const Seconds apart = figures_of(scenario).tensor_exchange_time;
+    scenario.train.tp_overlap = true;
+    EXPECT_LT(figures_of(scenario).tensor_exchange_time, apart * 0.9);
+  }
+}
+
+Scenario failing(double tokens) {
+  Scenario scenario = training();
+  scenario.train.tokens = tokens;
+  scenario.train.device_mtbf = Seconds{1e4};
+  scenario.train.checkpoint_bandwidth = BytesPerSecond{1e10};
+  scenario.train.restart_time = Seconds{10};
+  return scenario;
+}
+
+// A whole run that is done again after each failure is the worst: no interval is longer than the work.
+TEST(Checkpoints, CannotBeFartherApartThanARunIsLong) {
+  Scenario scenario = failing(1e7);
+  Scenario sure = scenario;
+  sure.train.device_mtbf = Seconds{0};
+  const double work = figures_of(sure).run_time.value;
+  const double between = scenario.train.device_mtbf.value;
+  const double whole =
+      between * std::exp(scenario.train.restart_time.value / between) * std::expm1(work / between);
+  for (const double interval : {1.0, 10.0, 1e4}) {
+    scenario.train.checkpoint_interval = Seconds{interval * work};
+    const Metrics figures = figures_of(scenario);
+    EXPECT_NEAR(figures.run_time.value / whole, 1, 1e-9) << interval;
+    EXPECT_NEAR(figures.checkpoint_every.value / work, 1, 1e-9) << interval;
+  }
+  // The best interval is no worse than none.
+  scenario.train.checkpoint_interval = Seconds{0};
+  EXPECT_LE(figures_of(scenario).run_time.value, whole * (1 + 1e-9));
+}
+
+TEST(Jitter, MakesRunsOfMeansNotMedians) {
+  Scenario scenario = training();
+  scenario.parallel.dp = 8;
+  scenario.train.tokens = 1e9;
+  const Seconds even = figures_of(scenario).run_time;
+  scenario.train.jitter = 0.3;
+  const Metrics figures = figures_of(scenario);
+  const double steps = even / figures.iteration_time;
+  EXPECT_GT(figures.run_time, figures.iteration_time_p50 * steps);
+  EXPECT_LT(figures.run_time, figures.iteration_time_p95 * steps);
+}
+
+TEST(PackedDocuments, NeverSeeMoreThanOneThatFillsTheSequence) {
+  Scenario scenario = training();
+  const Metrics one = figures_of(scenario);
+  for (const std::int64_t length : {256, 1000, 1024, 5000}) {
+    Seconds before{0};
+    for (const double cv : {0.0, 0.5, 1.0, 3.0, 1e3}) {
+      scenario.train.document_length = length;
+      scenario.train.document_cv = cv;
+      const Metrics packed = figures_of(scenario);
+      EXPECT_LE(packed.attention_time.value, one.attention_time.value * (1 + 1e-9))
+          << length << " " << cv;
+      // Short documents that differ more see more.
+      if (length == 256 && cv < 0.9) {
+        EXPECT_GE(packed.attention_time, before);
+      }
+      before = packed.attention_time;
+    }
+  }
+}
+
+TEST(Muon, MultipliesItsMatrices) {
+  const auto update = [](Optimizer optimizer, std::int64_t zero) {
+    Scenario scenario = training();
+    scenario.parallel.dp = 4;
+    scenario.train.zero = zero;
+    scenario.train.optimizer = optimizer;
+    return figures_of(scenario).optimizer_time;
+  };
+  for (const std::int64_t zero : {0, 1}) {
+    EXPECT_GT(update(Optimizer::muon, zero), update(Optimizer::adamw, zero)) << zero;
+  }
+  // Beside passes over states, as SGD with momentum has them: products, which replicas share out.
+  const Seconds whole = update(Optimizer::muon, 0) - update(Optimizer::sgd, 0);
+  const Seconds shared = update(Optimizer::muon, 1) - update(Optimizer::sgd, 1);
+  EXPECT_NEAR(whole / shared, 4, 1e-6);
+}
+
+TEST(StateFormats, ThatLeaveOutWhatIsNeededAreRefused) {
+  Scenario scenario = training();
+  scenario.train.gradients = StateFormat::none;
+  EXPECT_EQ(evaluate(scenario).reason,
+            "train.gradients none: gradients are summed up in some format, fp32 or bf16");
+  scenario = training();
+  scenario.train.moments = StateFormat::none;
+  EXPECT_EQ(evaluate(scenario).reason,
+            "train.moments none: adamw follows from what it remembers of past gradients");
+  scenario.train.optimizer = Optimizer::sgd;
+  EXPECT_EQ(evaluate(scenario).status, Status::ok);
+}
+
+}  // namespace
+}  // namespace engine

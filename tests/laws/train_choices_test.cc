@@ -1,0 +1,151 @@
+// Choices of training libraries, each held to what follows from its definition: how far layers are computed again, what
+// experts take beside their products, what the host launches for them, and where stages and replicas lie.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "engine/evaluate.h"
+#include "tests/support/toys.h"
+#include "tests/support/training_toy.h"
+
+namespace engine {
+namespace {
+
+using toys::training;
+
+Metrics figures_of(const Scenario& scenario) {
+  const Outcome outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+  return outcome.metrics;
+}
+
+Scenario computed_again(Recompute recompute) {
+  Scenario scenario = training();
+  scenario.train.recompute = recompute;
+  return scenario;
+}
+
+// What is spared is one product of each group of layers that are computed again together.
+TEST(EarlyStop, SparesTheLastProductOfAGroup) {
+  Scenario scenario = computed_again(Recompute::full);
+  const Seconds whole = figures_of(scenario).recompute_time;
+  scenario.train.early_stop = true;
+  const Seconds spared = whole - figures_of(scenario).recompute_time;
+  EXPECT_GT(spared / whole, 0.1);
+  EXPECT_LT(spared / whole, 0.5);
+  for (const std::int64_t layers : {2, 4}) {
+    scenario.train.recompute_layers = layers;
+    EXPECT_NEAR((whole - figures_of(scenario).recompute_time) / spared, 1 / double(layers), 1e-9);
+  }
+}
+
+TEST(RecomputedActivations, LieBetweenNothingAndLayers) {
+  const Metrics none = figures_of(computed_again(Recompute::none));
+  const Metrics some = figures_of(computed_again(Recompute::activations));
+  const Metrics all = figures_of(computed_again(Recompute::full));
+  EXPECT_LT(some.kept_activation_memory, none.kept_activation_memory);
+  EXPECT_GT(some.kept_activation_memory, all.kept_activation_memory);
+  EXPECT_GT(some.recompute_time.value, 0);
+  EXPECT_LT(some.recompute_time, all.recompute_time);
+  EXPECT_EQ(some.forward_time, none.forward_time);
+  // No product is done again.
+  EXPECT_NEAR(some.hardware_flops_utilization / some.model_flops_utilization, 1, 0.01);
+}
+
+Scenario mixture_over(std::int64_t devices) {
+  Scenario scenario = training();
+  scenario.model = toys::mixture();
+  scenario.parallel = {.dp = devices, .ep = devices};
+  scenario.train.global_batch = 2 * devices;
+  return scenario;
+}
+
+Scenario one_by_one(std::int64_t devices, double launch) {
+  Scenario scenario = mixture_over(devices);
+  scenario.train.expert_products = ExpertProducts::one_by_one;
+  scenario.host.launch_cost = Seconds{launch};
+  return scenario;
+}
+
+TEST(ExpertProducts, AreTheHostsConcern) {
+  const Metrics grouped = figures_of(mixture_over(1)), single = figures_of(one_by_one(1, 0));
+  EXPECT_EQ(grouped.iteration_time, single.iteration_time);
+  // The slower the host, the longer it takes; in the end time is launches, so twice the cost takes twice as long.
+  Seconds before = single.forward_time;
+  for (const double launch : {1e-6, 1e-5, 1e-4, 1e-3, 1e-2}) {
+    const Seconds now = figures_of(one_by_one(1, launch)).forward_time;
+    EXPECT_GE(now, before) << launch;
+    before = now;
+  }
+  EXPECT_NEAR(figures_of(one_by_one(1, 2e-2)).forward_time / before, 2, 1e-6);
+}
+
+// Fewer experts on a device are fewer launches.
+TEST(ExpertProducts, MoreDevicesLaunchFewerEach) {
+  constexpr double slow = 1e-2;
+  EXPECT_GT(figures_of(one_by_one(1, slow)).forward_time,
+            figures_of(one_by_one(2, slow)).forward_time);
+  Scenario grouped = mixture_over(1);
+  grouped.host.launch_cost = Seconds{slow};
+  EXPECT_GT(figures_of(one_by_one(1, slow)).forward_time, figures_of(grouped).forward_time);
+}
+
+// Passes of their own are rows of their own, forward and backward; nothing else changes.
+TEST(UnfusedExperts, AddPassesAndNothingElse) {
+  Scenario scenario = mixture_over(4);
+  scenario.train.overlap = false;
+  const Outcome fused = evaluate(scenario);
+  scenario.train.fused_experts = false;
+  const Outcome unfused = evaluate(scenario);
+  const auto seconds = [](const Outcome& outcome) {
+    std::map<std::string, double> by_op;
+    for (const KernelRow& row : outcome.kernels) {
+      by_op[std::string(name_of(row.op)) + " " + std::string(name_of(row.family))] +=
+          row.work.exposed().value;
+    }
+    return by_op;
+  };
+  auto with = seconds(unfused);
+  const double passes = with["experts act"];
+  EXPECT_GT(passes, 0);
+  with.erase("experts act");
+  EXPECT_EQ(with, seconds(fused));
+  EXPECT_NEAR((unfused.metrics.iteration_time - fused.metrics.iteration_time).value, passes, 1e-12);
+}
+
+// Nodes of eight over a network ten times slower: who lies next to one another talks faster.
+TEST(DeviceOrder, NeighboursTalkFaster) {
+  Scenario scenario = training();
+  scenario.parallel = {.tp = 2, .pp = 4, .dp = 4};
+  scenario.train.overlap = false;
+  const Metrics replicas = figures_of(scenario);
+  scenario.train.order = DeviceOrder::stages_inside;
+  const Metrics stages = figures_of(scenario);
+  EXPECT_GT(stages.replica_exposed_time, replicas.replica_exposed_time);
+  EXPECT_LT(stages.bubble_time, replicas.bubble_time);
+  EXPECT_EQ(stages.forward_time, replicas.forward_time);
+  EXPECT_EQ(stages.peak_memory, replicas.peak_memory);
+}
+
+TEST(DeviceOrder, MattersNotWithinANode) {
+  Scenario scenario = training();
+  scenario.parallel = {.pp = 2, .dp = 4};
+  const Seconds replicas = figures_of(scenario).iteration_time;
+  scenario.train.order = DeviceOrder::stages_inside;
+  EXPECT_EQ(figures_of(scenario).iteration_time, replicas);
+}
+
+TEST(DeviceOrder, KeepsThoseThatShareExpertsTogether) {
+  Scenario scenario = mixture_over(4);
+  scenario.parallel.pp = 2;
+  scenario.train.order = DeviceOrder::stages_inside;
+  const Outcome outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.reason_class, ReasonClass::unsupported);
+  EXPECT_EQ(outcome.reason,
+            "train.order tp_cp_pp_dp puts stages between the replicas that share experts "
+            "(parallel.ep above parallel.tp), whose exchange is known among neighbours only");
+}
+
+}  // namespace
+}  // namespace engine
