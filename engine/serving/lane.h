@@ -48,6 +48,10 @@ class Lane {
   void plan(double now);
 
   const RunningSet& running() const { return sequences_.set.running(); }
+  // That those that read their prompts here will take before they have.
+  std::int64_t blocks_to_read() const {
+    return running().count > running().decoding ? sequences_.blocks_to_read() : 0;
+  }
   double free_since() const { return free_since_; }
   // Blocks held and tokens made at a moment inside the present work, and who takes part in it.
   struct Moment {

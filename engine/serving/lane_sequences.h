@@ -50,6 +50,8 @@ class LaneSequences {
            less_urgent_than(at(replica_->waiting.at(0)).priority) >= 0;
   }
   void finish_due();
+  // That those that read their prompts will take until they have.
+  std::int64_t blocks_to_read() const;
   // The reference: sums over the lane, counted again.
   void recount();
 
