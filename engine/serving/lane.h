@@ -74,7 +74,8 @@ class Lane {
   void change_length(int picked);
   // The draft reads whatever it has not seen of those that decode, where it is about to propose for them. Returns how long
   // that takes.
-  double draft_reading();
+  double draft_reading() { return replica_->draft_reads_late ? late_draft_reading() : 0; }
+  double late_draft_reading();
   // Nothing else is done for so long.
   void wait_for_draft(double now, double seconds);
   void begin_work(double now);
