@@ -48,6 +48,10 @@ class Lane {
   void plan(double now);
 
   const RunningSet& running() const { return sequences_.set.running(); }
+  // That those that read their prompts here will take before they have.
+  std::int64_t blocks_to_read() const {
+    return running().count > running().decoding ? sequences_.blocks_to_read() : 0;
+  }
   double free_since() const { return free_since_; }
   // Blocks held and tokens made at a moment inside the present work, and who takes part in it.
   struct Moment {
@@ -70,7 +74,8 @@ class Lane {
   void change_length(int picked);
   // The draft reads whatever it has not seen of those that decode, where it is about to propose for them. Returns how long
   // that takes.
-  double draft_reading();
+  double draft_reading() { return replica_->draft_reads_late ? late_draft_reading() : 0; }
+  double late_draft_reading();
   // Nothing else is done for so long.
   void wait_for_draft(double now, double seconds);
   void begin_work(double now);

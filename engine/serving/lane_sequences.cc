@@ -113,6 +113,19 @@ void LaneSequences::begin_decoding(std::int32_t slot, double now) {
   begin(slot);
 }
 
+std::int64_t LaneSequences::blocks_to_read() const {
+  std::int64_t blocks = 0;
+  for (std::int32_t slot = set.running().first; slot >= 0;) {
+    const Sequence& sequence = replica_->sequences[std::size_t(slot)];
+    if (!sequence.decoding) {
+      blocks += std::max<std::int64_t>(
+          0, view_->blocks_for(sequence.target) - view_->blocks_held(sequence));
+    }
+    slot = sequence.after;
+  }
+  return blocks;
+}
+
 // Room held and not used while it decoded, step by step, as a sum over its contexts.
 void LaneSequences::count_waste(const Sequence& sequence) {
   const double size = double(replica_->pool.block_size());

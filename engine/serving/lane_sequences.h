@@ -55,6 +55,8 @@ class LaneSequences {
   }
   bool makes_way() const { return makes_way_; }
   void finish_due();
+  // That those that read their prompts will take until they have.
+  std::int64_t blocks_to_read() const;
   // The reference: sums over the lane, counted again.
   void recount();
 

@@ -25,8 +25,8 @@ void Lane::change_length(int picked) {
   stretch_.pace = sequences_.set.pace();
 }
 
-double Lane::draft_reading() {
-  if (!replica_->draft_reads_late || length_ <= 0 || !sequences_.unread_by_draft) return 0;
+double Lane::late_draft_reading() {
+  if (length_ <= 0 || !sequences_.unread_by_draft) return 0;
   sequences_.unread_by_draft = false;
   BatchShape unread;
   sequences_.each_decode([&](Sequence& sequence) {

@@ -38,7 +38,8 @@ std::int32_t Replica::make_room() {
   // A block each is left to those that decode: otherwise whoever lands would push one of them out. This
   // does not change before one of them is done, so a stretch need not be cut to ask again.
   std::int64_t left_free = 0;
-  for (const Lane& lane : lanes_) left_free += lane.running().growing;
+  // Nor does anybody take what those that read again here are about to need: they would be pushed out time and again.
+  for (const Lane& lane : lanes_) left_free += lane.running().growing + lane.blocks_to_read();
   const ReplicaView& view = lanes_[turn_].view();
   const KvPool::Match hit = pool.match(sequence.prefix, sequence.target);
   const std::int64_t free = pool.free() - view.margin() - left_free;

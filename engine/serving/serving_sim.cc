@@ -212,7 +212,7 @@ void ServingSim::find_interruptions() {
 
 // Moments at which stretches are split: where measuring may begin or end, and timeline rows.
 void ServingSim::mark(double time) {
-  if (time == timeline_.next()) return timeline_.write(replicas_);
+  if (time == timeline_.next()) return timeline_.write(replicas_, held_.size());
   stats_.watch().pass_edge();
   stats_.add_edge(time);
 }

@@ -16,7 +16,7 @@ void Timeline::find_next() {
   next_ = rows_ != nullptr ? double(moments_ + 1) * distance_ : kNever;
 }
 
-void Timeline::write(const std::vector<Replica>& replicas) {
+void Timeline::write(const std::vector<Replica>& replicas, std::size_t held) {
   if (moments_ == most_) {
     halve();
     return find_next();
@@ -25,6 +25,7 @@ void Timeline::write(const std::vector<Replica>& replicas) {
   for (std::size_t i = 0; i < replicas.size(); ++i) {
     TimelineRow row = replicas[i].row_at(next_, tokens_before_[i]);
     row.output = row.output / distance_;
+    if (i == 0) row.waiting += std::int64_t(held);
     rows_->push_back(row);
   }
   ++moments_;

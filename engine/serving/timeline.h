@@ -18,7 +18,8 @@ class Timeline {
   // When the next rows are due; kNever without a timeline.
   double next() const { return next_; }
   // Describes every replica at `next()`, or finds that this moment is left out.
-  void write(const std::vector<Replica>& replicas);
+  // `held`: requests that wait for any replica to take them; they count as the first one's.
+  void write(const std::vector<Replica>& replicas, std::size_t held);
 
  private:
   void halve();

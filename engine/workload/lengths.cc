@@ -18,8 +18,10 @@ double zipf_length(double u, double low, double high, double exponent) {
 }
 
 double uniform_length(double u, double mean, double cv) {
-  // A uniform distribution of this deviation reaches sqrt(3) deviations to each side.
-  return mean * (1 + std::sqrt(3.0) * cv * (2 * u - 1));
+  // A uniform distribution of this deviation reaches sqrt(3) deviations to each side; one about this mean no further than to
+  // one token and as far beyond.
+  const double reach = std::min(std::sqrt(3.0) * cv, 1 - 1 / mean);
+  return mean * (1 + reach * (2 * u - 1));
 }
 
 std::int64_t whole_length(double tokens, std::int64_t most) {

@@ -77,6 +77,30 @@ TEST(Push, HardlyAnyRoomIsNoDeadlock) {
   }
 }
 
+// Those that come take no blocks that somebody who was pushed out needs to read again: few are pushed out twice.
+TEST(TwoPools, WhoReadsAgainIsNotPushedOutTimeAndAgain) {
+  double preempted = 0, requests = 0;
+  for (const std::int64_t seed : {0, 1, 2, 3, 4, 5}) {
+    Scenario scenario = two_pools(2);
+    scenario.seed = seed;
+    scenario.serving.kv_blocks = 700;
+    scenario.serving.max_num_batched_tokens = 512;
+    scenario.prefill.deployment.serving.kv_blocks = 20'000;
+    scenario.load.rate = RequestsPerSecond{70};
+    scenario.load.requests = 1000;
+    scenario.load.lengths = {.distribution = LengthKind::lognormal,
+                             .prompt = 600,
+                             .output = 100,
+                             .prompt_cv = 1.5,
+                             .prompt_max = 3800};
+    for (const RequestRow& row : sound(scenario).requests) {
+      preempted += double(row.preemptions);
+      requests += 1;
+    }
+  }
+  EXPECT_LT(preempted, 0.05 * requests);
+}
+
 TEST(Push, SaysWhatItIsNotModelledWith) {
   const auto reason = [](const Scenario& scenario) { return evaluate(scenario).reason; };
   Scenario fails = pushed(two_pools(2));
