@@ -60,6 +60,10 @@ double ChunkKinds::layers_in_turn(const ChunkKind& kind) const {
   return double(kind.chunk.span.layers.all() * chunks_per_stage_);
 }
 
+double ChunkKinds::micro_batches(const ChunkKind& kind) const {
+  return double(train_.global_batch / (train_.micro_batch * kind.on->shard.parallel.dp));
+}
+
 PassCalls& ChunkKinds::calls_of(const ChunkKind& kind) {
   KnownCalls& known = kind.on == pools_.tail ? known_.tail : known_.main;
   return known.of(kind.chunk.span.layers);
@@ -115,6 +119,9 @@ void ChunkKinds::time_passes(ChunkKind& kind) {
   if (put_off) {
     passes.weights_time += behind_launches(passes.weights_time, weights.all, host);
   }
+  passes.forward_host = passes.forward_time - passes.forward.total();
+  passes.backward_host = passes.backward_time() - passes.recomputed.total() -
+                         passes.inputs.total() - passes.weights.total();
 }
 
 // The passes of one micro-batch go on while tokens of another one travel. Those of one micro-batch of all have nothing
@@ -128,10 +135,8 @@ void ChunkKinds::add_exchange(ChunkKind& kind) {
       device_time(ops_.exchange_back, *kind.on, Phase::backward, nullptr, &known.inputs);
   const Seconds there = passes.exchange.total(), back = passes.exchange_back.total();
   const Seconds takes = there + back;
-  const std::int64_t batches =
-      train_.global_batch / (train_.micro_batch * kind.on->shard.parallel.dp);
   const Seconds exposed =
-      exposed_traffic(passes.time(), takes, double(batches), true, kind.on->device);
+      exposed_traffic(passes.time(), takes, micro_batches(kind), true, kind.on->device);
   passes.exchange_hidden = 1 - exposed / takes;
   for (DeviceTime* part : {&passes.exchange, &passes.exchange_back}) {
     part->communication.hidden = part->communication.time * passes.exchange_hidden;
@@ -175,7 +180,7 @@ void ChunkKinds::add_copies(ChunkKind& kind) const {
                      {.forward = passes.forward_time,
                       .backward = puts_off_weights() ? passes.recompute_time + passes.inputs_time
                                                      : passes.backward_time(),
-                      .layers = double(kind.chunk.trained.layers.all())},
+                      .layers = layers_in_turn(kind) * micro_batches(kind)},
                      train_, *kind.on);
   passes.forward_time += passes.copies->out.work.exposed();
   passes.inputs_time += passes.copies->back.work.exposed();
@@ -197,6 +202,17 @@ void ChunkKinds::add_rows(std::size_t chunk, double count, Breakdown& rows) {
   add(ops_.recomputed, Phase::recompute, known.forward);
   add(ops_.inputs, Phase::backward, known.inputs);
   add(ops_.weights, Phase::backward, known.weights);
+  const auto add_host = [&](Phase phase, Seconds time) {
+    if (time.value <= 0) return;
+    rows.add({.phase = phase,
+              .op = OpName::host,
+              .family = Family::host,
+              .bound = Bound::host,
+              .work = {.calls = 1, .time = time, .low = time, .high = time}},
+             count);
+  };
+  add_host(Phase::forward, kind.passes.forward_host);
+  add_host(Phase::backward, kind.passes.backward_host);
   add(ops_.exchange, Phase::forward, known.forward, kind.passes.exchange_hidden);
   add(ops_.exchange_back, Phase::backward, known.inputs, kind.passes.exchange_hidden);
   if (const auto& copies = kind.passes.copies) {
