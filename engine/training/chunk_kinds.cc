@@ -12,8 +12,9 @@ struct Launches {
   double all = 0, waited_for = 0;
 };
 
-Seconds with_gaps(const DeviceTime& device, const Launches& launches, const HostSettings& host) {
-  return device.total() + host.kernel_gap * launches.all + host.launch_cost * launches.waited_for;
+// The device has nothing to do between kernels, and after the host has waited for it.
+Seconds idle_time(const Launches& launches, const HostSettings& host) {
+  return host.kernel_gap * launches.all + host.launch_cost * launches.waited_for;
 }
 
 // The device cannot run ahead of the launches: how long it waits for them.
@@ -103,25 +104,33 @@ void ChunkKinds::time_passes(ChunkKind& kind) {
                     way == PassWay::forward ? launches_waited_for(ops, train_) : 0};
   };
   const Launches forward = launched(ops_.forward, PassWay::forward);
-  passes.forward_time = with_gaps(passes.forward, forward, host);
-  passes.forward_time += behind_launches(passes.forward_time, forward.all, host);
   const Launches again = launched(ops_.recomputed, PassWay::forward);
   const Launches inputs = launched(ops_.inputs, PassWay::backward);
   const Launches weights = launched(ops_.weights, PassWay::backward);
-  passes.recompute_time = with_gaps(passes.recomputed, again, host);
-  passes.inputs_time = with_gaps(passes.inputs, inputs, host);
-  passes.weights_time = with_gaps(passes.weights, weights, host);
+  const auto pass = [&](const DeviceTime& device, const Launches& launches, Seconds& of_host) {
+    of_host += idle_time(launches, host);
+    return device.total() + idle_time(launches, host);
+  };
+  const auto wait = [&](Seconds& time, Seconds device, double launches, Seconds& of_host) {
+    const Seconds behind = behind_launches(device, launches, host);
+    time += behind;
+    of_host += behind;
+  };
+  passes.forward_host = passes.backward_host = Seconds{0};
+  passes.forward_time = pass(passes.forward, forward, passes.forward_host);
+  wait(passes.forward_time, passes.forward_time, forward.all, passes.forward_host);
+  passes.recompute_time = pass(passes.recomputed, again, passes.backward_host);
+  passes.inputs_time = pass(passes.inputs, inputs, passes.backward_host);
+  passes.weights_time = pass(passes.weights, weights, passes.backward_host);
   // Over a backward pass the host may run ahead; over gradients of weights that are put off it may not.
-  const bool put_off = puts_off_weights();
-  const double joined = again.all + inputs.all + (put_off ? 0 : weights.all);
-  passes.inputs_time += behind_launches(
-      put_off ? passes.recompute_time + passes.inputs_time : passes.backward_time(), joined, host);
-  if (put_off) {
-    passes.weights_time += behind_launches(passes.weights_time, weights.all, host);
+  if (puts_off_weights()) {
+    wait(passes.inputs_time, passes.recompute_time + passes.inputs_time, again.all + inputs.all,
+         passes.backward_host);
+    wait(passes.weights_time, passes.weights_time, weights.all, passes.backward_host);
+  } else {
+    wait(passes.inputs_time, passes.backward_time(), again.all + inputs.all + weights.all,
+         passes.backward_host);
   }
-  passes.forward_host = passes.forward_time - passes.forward.total();
-  passes.backward_host = passes.backward_time() - passes.recomputed.total() -
-                         passes.inputs.total() - passes.weights.total();
 }
 
 // The passes of one micro-batch go on while tokens of another one travel. Those of one micro-batch of all have nothing

@@ -62,7 +62,7 @@ TEST(OffloadedActivations, TravelAsWellBesideManyChunks) {
   scenario.device.host_link.bandwidth = BytesPerSecond{5e10};
   const Seconds few = figures_of(scenario).offload_exposed_time;
   scenario.train.virtual_stages = 8;
-  EXPECT_NEAR(figures_of(scenario).offload_exposed_time / few, 1, 1e-9);
+  EXPECT_LE(figures_of(scenario).offload_exposed_time / few, 1 + 1e-9);
 }
 
 TEST(SharedWeights, OneReplicaGathersNothing) {
