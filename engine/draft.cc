@@ -80,6 +80,27 @@ std::optional<Refusal> speculation_problem(const Scenario& scenario) {
 // Tokens of a step that one sequence may have: beyond them attention is one of prompts.
 constexpr std::int64_t kMostInTree = 1024;
 
+// Classes of a served load that state none have the acceptance of all.
+std::optional<Refusal> read_class_acceptances(const Scenario& scenario, Draft& draft) {
+  draft.by_class.fill(draft.acceptance);
+  if (scenario.task != Task::serve) return std::nullopt;
+  const LoadClasses& classes = scenario.load.classes;
+  const auto read = [&](const LoadClass& one, RequestClass which) -> std::optional<Refusal> {
+    if (one.share <= 0 || one.acceptance.empty()) return std::nullopt;
+    const auto own = read_acceptance(one.acceptance);
+    if (!own) {
+      return unsupported(fmt::format("load.classes.{}.acceptance is no list of numbers from 0 to 1",
+                                     name_of(which)));
+    }
+    draft.by_class[std::size_t(which)] =
+        with_candidates(*own, draft.tree, scenario.speculation.further_candidates);
+    draft.classes_differ = true;
+    return std::nullopt;
+  };
+  if (auto problem = read(classes.high, RequestClass::high)) return problem;
+  return read(classes.low, RequestClass::low);
+}
+
 std::optional<Refusal> read_proposals(const Scenario& scenario, const Resources& resources,
                                       Draft& draft) {
   const Speculation& settings = scenario.speculation;
@@ -118,7 +139,9 @@ std::optional<Refusal> read_proposals(const Scenario& scenario, const Resources&
     stated = rows->second;
   }
   draft.acceptance = with_candidates(*stated, draft.tree, settings.further_candidates);
-  draft.expected = expected_tokens(draft.acceptance, draft.depth);
+  if (auto problem = read_class_acceptances(scenario, draft)) return problem;
+  draft.expected = draft.classes_differ ? expected_over_classes(draft, scenario.load, draft.depth)
+                                        : expected_tokens(draft.acceptance, draft.depth);
   draft.pace = expected_pace(draft.expected, draft.tokens);
   return std::nullopt;
 }
@@ -188,6 +211,20 @@ std::optional<Refusal> deploy_model(const Scenario& scenario, const Calibrations
 }
 
 }  // namespace
+
+double expected_over_classes(const Draft& draft, const Load& load, std::int64_t positions) {
+  double tokens = 0, steps = 0;
+  const auto add = [&](double share, std::int64_t output, RequestClass which) {
+    const double made = share * double(output > 0 ? output : load.lengths.output);
+    tokens += made;
+    steps += made / expected_tokens(draft.by_class[std::size_t(which)], positions);
+  };
+  const LoadClasses& classes = load.classes;
+  add(classes.high.share, classes.high.output, RequestClass::high);
+  add(classes.low.share, classes.low.output, RequestClass::low);
+  add(std::max(0.0, 1 - classes.high.share - classes.low.share), 0, RequestClass::normal);
+  return tokens / steps;
+}
 
 bool speculates(const Scenario& scenario) {
   if (!scenario.speculation.on()) return false;

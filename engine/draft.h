@@ -1,6 +1,7 @@
 // Who proposes the tokens that decode steps verify, made ready for work beside the main deployment.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -10,6 +11,7 @@
 #include "engine/scenario.h"
 #include "engine/speculation/acceptance.h"
 #include "engine/step/draft_step.h"
+#include "engine/workload/load_classes.h"
 
 namespace engine {
 
@@ -26,10 +28,12 @@ bool drafts_apart(const Scenario& scenario);
 
 // Stays where it was made: its parts refer to one another.
 struct Draft {
-  std::int64_t depth = 0;            // positions proposed in a step,
-  DraftTree tree;                    // with these candidates each,
-  std::int64_t tokens = 0;           // which are so many tokens
-  Acceptance acceptance;             // of the positions
+  std::int64_t depth = 0;                            // positions proposed in a step,
+  DraftTree tree;                                    // with these candidates each,
+  std::int64_t tokens = 0;                           // which are so many tokens
+  Acceptance acceptance;                             // of the positions
+  std::array<Acceptance, kRequestClasses> by_class;  // the same of each class of a served load,
+  bool classes_differ = false;                       // where some class has its own
   double expected = 1;               // tokens that a step makes of a sequence, on average,
   Pace pace;                         // and the same in fixed point
   bool apart = false;                // on devices of its own
@@ -48,6 +52,10 @@ struct Draft {
   DraftStep step(const Deployed& main, WorkMeter& work, std::int64_t positions) const;
   DraftStep step(const Deployed& main, WorkMeter& work) const { return step(main, work, depth); }
 };
+
+// Tokens that a step makes of a sequence on average when so many positions are proposed, over the classes of a served load:
+// those whose proposals hold less often are in more steps for as many tokens.
+double expected_over_classes(const Draft& draft, const Load& load, std::int64_t positions);
 
 // Fills in `draft` for a point that speculates, and what of it lies in the memory of the main deployment; or says why
 // that cannot be.

@@ -72,7 +72,7 @@ void count_devices(const Scenario& scenario, Metrics& metrics) {
 }
 
 void evaluate_point(const Scenario& scenario, const Resources& resources, WorkMeter& work,
-                    Scratch& scratch, double slower, Outcome& outcome) {
+                    Scratch& scratch, const NeighbourEffect& beside, Outcome& outcome) {
   const TaskEntry& task = task_entry(scenario.task);
   const double copies = task.copies(scenario);
   count_devices(scenario, outcome.metrics);
@@ -107,20 +107,20 @@ void evaluate_point(const Scenario& scenario, const Resources& resources, WorkMe
       }
     }
   }
-  task.run({scenario, resources, main, draft ? &*draft : nullptr, work, scratch, slower}, outcome);
+  task.run({scenario, resources, main, draft ? &*draft : nullptr, work, scratch, beside}, outcome);
 }
 
 void evaluate_any(const Scenario& scenario, const Resources& resources, WorkMeter& work,
                   Scratch& scratch, Outcome& outcome) {
   if (!has_neighbour(scenario)) {
-    return evaluate_point(scenario, resources, work, scratch, 1, outcome);
+    return evaluate_point(scenario, resources, work, scratch, {}, outcome);
   }
   count_devices(scenario, outcome.metrics);
   evaluate_neighbours(
       scenario,
-      [&](const Scenario& alone, double slower, Outcome& made) {
+      [&](const Scenario& alone, const NeighbourEffect& beside, Outcome& made) {
         clear(made);
-        evaluate_point(alone, resources, work, scratch, slower, made);
+        evaluate_point(alone, resources, work, scratch, beside, made);
       },
       outcome);
 }

@@ -250,13 +250,20 @@ std::vector<LeafUse> fleet_uses() {
   }
   for (const std::string_view path :
        {"load.classes.high.ttft", "load.classes.high.tpot", "load.classes.high.e2e",
-        "load.classes.high.prompt", "load.classes.high.output"}) {
+        "load.classes.high.prompt", "load.classes.high.output", "load.classes.high.acceptance"}) {
     uses.push_back(
         {path, "load.classes.high.share is above 0", {above("load.classes.high.share", 0)}});
   }
   for (const std::string_view path :
+       {"load.classes.high.acceptance", "load.classes.low.acceptance"}) {
+    uses.push_back({path, "speculation.tokens is above 0", {above("speculation.tokens", 0)}});
+    uses.push_back({path,
+                    "speculation.method is not none",
+                    {is("speculation.method", {"draft_model", "ngram", "heads", "mtp", "self"})}});
+  }
+  for (const std::string_view path :
        {"load.classes.low.ttft", "load.classes.low.tpot", "load.classes.low.e2e",
-        "load.classes.low.prompt", "load.classes.low.output"}) {
+        "load.classes.low.prompt", "load.classes.low.output", "load.classes.low.acceptance"}) {
     uses.push_back(
         {path, "load.classes.low.share is above 0", {above("load.classes.low.share", 0)}});
   }
@@ -293,6 +300,10 @@ std::vector<LeafUse> role_uses() {
       {"load.image_tokens", "there are load.images", {above("load.images", 0)}},
       {"load.image_patches", "there are load.images", {above("load.images", 0)}},
       of_serving("transfer.oversubscription"),
+      of_serving("transfer.initiative"),
+      of_serving("transfer.contention"),
+      {"load.image_batch", "there are load.images", {above("load.images", 0)}},
+      {"load.image_batch", "there is an encoder", {on("encode.present")}},
   };
   for (const std::string_view path :
        {"prefill.host.mode", "prefill.host.graph_launch", "prefill.host.largest_graph",

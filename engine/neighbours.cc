@@ -39,12 +39,6 @@ std::optional<Refusal> neighbour_problem(const Scenario& scenario) {
                     "{} both are in memory",
                     name_of(scenario.sharing.mode)));
   }
-  if (scenario.sharing.swap && scenario.task == Task::serve) {
-    return unsupported(
-        "sharing.swap in task serve is not modelled: turns that long make requests wait in "
-        "bunches; "
-        "task step has the mean");
-  }
   if (scenario.sharing.swap &&
       fabric_of(scenario.cluster, scenario.device).host_link.bandwidth.value <= 0) {
     return Refusal{ReasonClass::links,
@@ -152,9 +146,9 @@ void report_neighbour(const Side& main, const Side& other, Outcome& outcome) {
 
 // False where a model cannot work on its own: the outcome says why.
 bool ready(Side& side, const EvaluateAlone& evaluate, std::string_view role, Outcome& outcome) {
-  evaluate(side.part, 1, side.on_part);
+  evaluate(side.part, {}, side.on_part);
   if (side.on_part.status == Status::ok) {
-    evaluate(side.whole, 1, side.alone);
+    evaluate(side.whole, {}, side.alone);
     side.shared = side.on_part;
     return true;
   }
@@ -175,9 +169,34 @@ void slow_down(Side& main, Side& other, const SharingSettings& sharing, Seconds 
     const double moved =
         std::max(std::abs(main.slower / before - 1), std::abs(other.slower / other_before - 1));
     if (moved < kAgreed) return;
-    evaluate(main.part, main.slower, main.shared);
-    evaluate(other.part, other.slower, other.shared);
+    evaluate(main.part, {.slower = main.slower}, main.shared);
+    evaluate(other.part, {.slower = other.slower}, other.shared);
   }
+}
+
+// A served load on devices that two models have in turns, weights coming from the host at each: KV caches stay, so these share
+// what the larger model leaves. False where that is not enough for one of them.
+bool take_turns(Side& main, Side& other, const SharingSettings& sharing,
+                const EvaluateAlone& evaluate, Outcome& outcome) {
+  const Bytes mine = main.on_part.metrics.weights, theirs = other.on_part.metrics.weights;
+  const Bytes left = main.part.device.memory_capacity - std::max(mine, theirs);
+  main.part.device.memory_capacity = mine + left * sharing.memory;
+  other.part.device.memory_capacity = theirs + left * (1 - sharing.memory);
+  const double to_main = (swap_seconds(main.part, main.on_part) + sharing.switch_time).value;
+  const double to_other = (swap_seconds(other.part, other.on_part) + sharing.switch_time).value;
+  const double turn = 2 * sharing.slice.value * sharing.share;
+  const double other_turn = 2 * sharing.slice.value * (1 - sharing.share);
+  const double period = turn + to_other + other_turn + to_main;
+  const auto in_turns = [&](Side& side, const Turns& turns, std::string_view role) {
+    evaluate(side.part, {.turns = turns}, side.shared);
+    if (side.shared.status == Status::ok) return true;
+    outcome = std::move(side.shared);
+    if (!role.empty()) outcome.reason = fmt::format("{}: {}", role, outcome.reason);
+    return false;
+  };
+  return in_turns(main, {.period = period, .length = turn}, "") &&
+         in_turns(other, {.period = period, .offset = turn + to_other, .length = other_turn},
+                  "neighbour");
 }
 
 }  // namespace
@@ -201,7 +220,11 @@ void evaluate_neighbours(const Scenario& scenario, const EvaluateAlone& evaluate
     swap = swap_seconds(main.part, main.on_part);
     change += swap + swap_seconds(other.part, other.on_part);
   }
-  slow_down(main, other, sharing, change, evaluate);
+  if (sharing.swap && scenario.task == Task::serve) {
+    if (!take_turns(main, other, sharing, evaluate, outcome)) return;
+  } else {
+    slow_down(main, other, sharing, change, evaluate);
+  }
   outcome = std::move(main.shared);
   report_neighbour(main, other, outcome);
   outcome.metrics.swap_time = swap;

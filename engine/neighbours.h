@@ -5,18 +5,26 @@
 
 #include "engine/outcome.h"
 #include "engine/scenario.h"
+#include "engine/serving/turns.h"
 
 namespace engine {
 
 // Whether the task of this point has a neighbour, and there is one.
 bool has_neighbour(const Scenario& scenario);
 
-// Evaluates a scenario that has no neighbour, with steps that take so many times as long.
+// What one of the two models notices of the other: its steps take so many times as long, or it has the devices in turns.
+struct NeighbourEffect {
+  double slower = 1;
+  Turns turns = {};
+};
+
+// Evaluates a scenario that has no neighbour beside what there would be.
 using EvaluateAlone =
-    std::function<void(const Scenario& scenario, double slower, Outcome& outcome)>;
+    std::function<void(const Scenario& scenario, const NeighbourEffect& beside, Outcome& outcome)>;
 
 // Task serve: each is slowed down by the share of the time in which the other has a step to run, which is found by turns
-// until both agree. So either meets the other's mean, not its bursts.
+// until both agree. So either meets the other's mean, not its bursts. Where weights are swapped, turns are long: they go by the
+// clock, and requests wait for theirs.
 void evaluate_neighbours(const Scenario& scenario, const EvaluateAlone& evaluate, Outcome& outcome);
 
 }  // namespace engine

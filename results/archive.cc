@@ -15,6 +15,7 @@
 #include "results/checked_file.h"
 #include "results/detail_table.h"
 #include "results/failure.h"
+#include "results/measured.h"
 #include "results/reader.h"
 #include "results/run_folder.h"
 #include "results/schema.h"
@@ -199,6 +200,11 @@ engine::Result<std::unique_ptr<Archive>> Archive::open(const fs::path& folder,
                                                        ArchiveOptions options) {
   auto summary = summarise(folder);
   if (!summary.ok()) return summary.mistakes();
+  if (is_measured(summary->shards.front().spec_hash)) {
+    return engine::Mistake{{.file = folder.string()},
+                           "the folder holds measured points, which a simulation cannot take over",
+                           "name a run that was simulated"};
+  }
   auto impl = std::make_unique<Impl>();
   impl->folder = folder;
   impl->options = options;

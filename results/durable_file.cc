@@ -20,13 +20,15 @@ namespace fs = std::filesystem;
 [[noreturn]] void fail(const char* doing, const fs::path& path, int error) {
   std::string hint;
   if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
-    hint = "make room on that disk, then run the same command again: it resumes";
+    hint = "make room on that disk, then run the same command again; a sweep goes on where it was";
   } else if (error == EROFS || error == EACCES || error == EPERM) {
     hint = "choose a folder you may write to with -o DIR";
   } else if (error == ENOENT || error == ENOTDIR) {
     hint = "the run folder was moved or removed while the sweep ran";
   } else if (error == EMFILE || error == ENFILE) {
-    hint = "allow more open files ('ulimit -n'), then run the same command again: it resumes";
+    hint =
+        "allow more open files ('ulimit -n'), then run the same command again; a sweep goes on "
+        "where it was";
   } else if (error == ELOOP) {
     hint = "a symbolic link stands where the program keeps a file of its own; remove it";
   }
@@ -63,6 +65,15 @@ bool locked(int descriptor, int operation, const fs::path& path) {
     fail("lock", path, errno);
   }
   return true;
+}
+
+// A rename would put a file in the place of a device or a pipe.
+void refuse_device(const fs::path& path) {
+  struct stat there {};
+  if (::stat(path.c_str(), &there) != 0 || S_ISREG(there.st_mode) || S_ISDIR(there.st_mode)) return;
+  throw Failure(
+      "cannot write " + path.string() + ": it is a device or a pipe, and would be replaced",
+      "name a file");
 }
 
 }  // namespace
@@ -128,6 +139,7 @@ void sync_folder(const fs::path& folder) {
 }
 
 void write_durably(const fs::path& path, std::string_view bytes) {
+  refuse_device(path);
   write_hidden(path, bytes);
   reveal(path);
   sync_folder(path.parent_path());

@@ -84,6 +84,7 @@ ManifestHeader header_from(const Json& json) {
   if (!shard) throw std::runtime_error("no such shard");
   return {.spec_hash = json.at("spec_hash").get<std::string>(),
           .program_version = json.at("program_version").get<std::string>(),
+          .program_commit = json.value("program_commit", ""),
           .model_version = std::int64_t(count_at(json, "model_version")),
           .shard = *shard,
           .positions = count_at(json, "positions")};
@@ -167,6 +168,7 @@ std::string to_line(const ManifestHeader& header) {
   const Json json{{kFormatKey, kFormat},
                   {"spec_hash", header.spec_hash},
                   {"program_version", header.program_version},
+                  {"program_commit", header.program_commit},
                   {"model_version", header.model_version},
                   {"shard", to_text(header.shard)},
                   {"positions", header.positions}};

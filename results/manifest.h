@@ -27,6 +27,7 @@ std::optional<Shard> shard_from_text(std::string_view text);
 struct ManifestHeader {
   std::string spec_hash;
   std::string program_version;
+  std::string program_commit;  // empty: written by a version that did not say
   std::int64_t model_version = 0;
   Shard shard;
   std::uint64_t positions = 0;  // of the whole grid

@@ -1,10 +1,13 @@
 #include "results/merged_table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <map>
 #include <numeric>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -48,10 +51,21 @@ class MergedTable {
   FileBytes bytes() const {
     std::vector<ColumnPages> pages;
     for (const Column& column : columns_) pages.push_back(pages_of(column));
-    return ParquetFormat(columns_, readers_.front().metadata()).write(pages, order_.size());
+    return ParquetFormat(columns_, metadata()).write(pages, order_.size());
   }
 
  private:
+  // As in the first file, with the commits of all builds that made rows.
+  Metadata metadata() const {
+    constexpr const char* kCommit = "llmsweep.program_commit";
+    std::set<std::string> commits;
+    for (const ParquetReader& reader : readers_) commits.insert(reader.metadata(kCommit));
+    Metadata about = readers_.front().metadata();
+    const auto commit = std::ranges::find(about, kCommit, &Metadata::value_type::first);
+    if (commit != about.end()) commit->second = fmt::format("{}", fmt::join(commits, ", "));
+    return about;
+  }
+
   // A column of all files, one after another; read(file) gives that of one.
   template <class T, class Read>
   std::vector<T> joined(Read read) const {

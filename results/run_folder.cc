@@ -12,6 +12,7 @@
 #include "results/compaction.h"
 #include "results/durable_file.h"
 #include "results/failure.h"
+#include "results/measured.h"
 #include "results/run_manifests.h"
 #include "results/seal.h"
 
@@ -79,6 +80,7 @@ struct RunFolder::State {
   std::optional<Mistake> open();
   std::optional<Mistake> check_header(const ManifestHeader& header) const;
   void write_run_yaml(bool first);
+  void note_other_builds(const Shard& shard, const ManifestHeader& header);
   std::optional<Mistake> take_shard(const Shard& shard, Manifest& manifest);
   std::optional<Mistake> open_among_others();
   std::optional<Mistake> open_among_workers();
@@ -92,6 +94,12 @@ std::optional<Mistake> RunFolder::State::check_header(const ManifestHeader& head
                    fmt::format("the run was made with model version {}, this program has {}",
                                header.model_version, engine::kModelVersion),
                    "choose a new folder with -o DIR: figures of two versions do not mix");
+  }
+  if (is_measured(header.spec_hash) != is_measured(identity.spec_hash)) {
+    return mistake(folder,
+                   is_measured(header.spec_hash) ? "the folder holds measured points"
+                                                 : "the folder holds simulated points",
+                   "choose a new folder with -o DIR: measured and simulated points do not mix");
   }
   if (header.spec_hash != identity.spec_hash || header.positions != identity.positions) {
     const std::string text = read_file(folder / kRunYaml).value_or("");
@@ -135,6 +143,18 @@ void RunFolder::State::repair(const Shard& shard, Manifest& manifest) {
   }
 }
 
+void RunFolder::State::note_other_builds(const Shard& shard, const ManifestHeader& header) {
+  if (header.program_version != engine::program_version()) {
+    notices.push_back(fmt::format("shard {} was begun by version {} of the program", to_text(shard),
+                                  header.program_version));
+  } else if (!header.program_commit.empty() && header.program_commit != engine::program_commit()) {
+    notices.push_back(
+        fmt::format("shard {} was begun by another build of the program (commit {}, now {}); its "
+                    "rows stay as they are",
+                    to_text(shard), header.program_commit, engine::program_commit()));
+  }
+}
+
 // Takes over what a shard has done. Leftovers are cleared of this shard and of shards of another
 // split, which must be dead; those of this split clear their own when they start, which may be at this
 // very moment. Fixed and taken shares are two splits, however many shards there are.
@@ -150,10 +170,7 @@ std::optional<Mistake> RunFolder::State::take_shard(const Shard& shard, Manifest
                      "wait for it, or split the run in the same way");
     }
   }
-  if (manifest.header && manifest.header->program_version != engine::program_version()) {
-    notices.push_back(fmt::format("shard {} was begun by version {} of the program", to_text(shard),
-                                  manifest.header->program_version));
-  }
+  if (manifest.header) note_other_builds(shard, *manifest.header);
   // The numbers of lost parts are not used again either.
   if (own && !manifest.parts.empty()) next_sequence = manifest.parts.back().sequence + 1;
   if (own || other_lock) repair(shard, manifest);
@@ -170,6 +187,7 @@ void RunFolder::State::start_log(Manifest& manifest) {
   if (!manifest.header) {
     manifest.header = {.spec_hash = identity.spec_hash,
                        .program_version = std::string(engine::program_version()),
+                       .program_commit = std::string(engine::program_commit()),
                        .model_version = engine::kModelVersion,
                        .shard = identity.shard,
                        .positions = identity.positions};
@@ -273,8 +291,10 @@ engine::Result<RunSummary> summarise(const fs::path& folder) {
     }
   }
   if (summary.shards.empty()) {
-    return mistake(folder, "not a run folder: it has no manifest",
-                   "give the folder of `run -o DIR`");
+    return mistake(
+        folder,
+        fs::exists(folder) ? "not a run folder: it has no manifest" : "there is no such folder",
+        "give the folder of `run -o DIR`");
   }
   return summary;
 }

@@ -26,8 +26,10 @@ class Verification {
 
   std::optional<Mistake> refusal() const {
     if (manifests_.empty()) {
-      return mistake(run_, "not a run folder: it has no manifest",
-                     "give the folder of `run -o DIR`");
+      return mistake(
+          run_,
+          fs::exists(run_) ? "not a run folder: it has no manifest" : "there is no such folder",
+          "give the folder of `run -o DIR`");
     }
     for (const ShardManifest& found : manifests_) {
       if (found.manifest.newer_format == 0) continue;
@@ -147,6 +149,7 @@ class Verification {
     if (!file || file->metadata("llmsweep.spec_hash").empty()) return std::nullopt;
     return ManifestHeader{.spec_hash = file->metadata("llmsweep.spec_hash"),
                           .program_version = file->metadata("llmsweep.program_version"),
+                          .program_commit = file->metadata("llmsweep.program_commit"),
                           .model_version = std::stoll(file->metadata("llmsweep.model_version")),
                           .shard = shard,
                           .positions = std::stoull(file->metadata("llmsweep.positions"))};

@@ -51,7 +51,7 @@ double LogHistogram::percentile(double share) const {
 
 void Samples::clear() {
   values_.clear();
-  bucket_ends_.clear();
+  spread_ = 0;
   rest_.clear();
   sum_ = 0;
   count_ = 0;
@@ -84,6 +84,7 @@ void Samples::spread() {
   scratch_.resize(values_.size());
   for (const double value : values_) scratch_[bucket_ends_[bucket(value)]++] = value;
   values_.swap(scratch_);
+  spread_ = values_.size();
 }
 
 double Samples::at_rank(std::size_t rank) {
@@ -97,7 +98,7 @@ double Samples::at_rank(std::size_t rank) {
 double Samples::percentile(double share) {
   if (count_ == 0) return std::numeric_limits<double>::quiet_NaN();
   if (count_ > kExact) return rest_.percentile(share);
-  if (bucket_ends_.empty()) spread();
+  if (spread_ != values_.size()) spread();
   const double rank = share * double(count_ - 1);
   const std::size_t low = std::size_t(rank);
   const double value = at_rank(low);

@@ -63,7 +63,6 @@ class Samples {
     ++count_;
     if (count_ <= kExact) {
       values_.push_back(value);
-      bucket_ends_.clear();
     } else {
       spill(value);
     }
@@ -82,7 +81,8 @@ class Samples {
   std::vector<double> values_;
   // Once a percentile was asked for, the values stand in buckets, in any order inside each: a few
   // passes without surprises to the processor, where selecting among all would be one at every value.
-  std::vector<std::uint32_t> bucket_ends_;  // empty: not spread yet
+  std::vector<std::uint32_t> bucket_ends_;
+  std::size_t spread_ = 0;  // values that do; others came since where there are more
   std::vector<double> scratch_;
   LogHistogram rest_{10};
   double sum_ = 0;

@@ -208,9 +208,14 @@ KernelTime gemm_time(const Gemm& gemm, const Device& device, const Calibration* 
   if (calibration != nullptr) {
     const ParameterSet chosen = choose_set(device);
     if (const auto* set = gemm_set(gemm, *calibration, chosen)) {
-      return fitted_product(product, device, *set, chosen,
-                            gemm_format(gemm.weights, gemm.activations, gemm.group),
-                            gemm_coordinates(gemm));
+      const GemmFormat format = gemm_format(gemm.weights, gemm.activations, gemm.group);
+      KernelTime time =
+          fitted_product(product, device, *set, chosen, format, gemm_coordinates(gemm));
+      const auto& sets = calibration->gemm[static_cast<std::size_t>(format)];
+      // Products have tables of every generation in most formats; in others another one's kernel speaks.
+      const bool of_generation = is_own(sets, set) || sets.find(chosen) == set;
+      time.extrapolated = time.extrapolated || !of_generation;
+      return time;
     }
   }
   return product_roofline(product, device);

@@ -10,11 +10,6 @@ namespace {
 
 constexpr std::size_t kFirstTable = 1024;
 
-// Blocks that are full when a sequence reaches `end` and were not at `start`.
-std::int64_t full_blocks(std::int64_t start, std::int64_t end, std::int64_t block_size) {
-  return end / block_size - start / block_size;
-}
-
 }  // namespace
 
 void KvPool::reset(std::int64_t blocks, std::int64_t block_size, bool prefix_caching) {
@@ -66,7 +61,7 @@ void KvPool::look_below(std::span<const PrefixExtent> prefix, std::int64_t most_
   below.from.fill(0);
   std::int64_t start = 0;
   for (const PrefixExtent& part : prefix) {
-    const std::int64_t wanted = full_blocks(start, part.end, block_size_);
+    const std::int64_t wanted = full_blocks(start, part.end);
     const std::int32_t index = find(part.key);
     const std::int64_t here = index < 0 ? 0 : std::min(extents_[std::size_t(index)].blocks, wanted);
     std::int64_t found = here;
@@ -102,7 +97,7 @@ void KvPool::restore(std::span<const PrefixExtent> prefix, std::span<const std::
     room -= brought;
     // Taking may have moved what was found.
     index = find(prefix[i].key);
-    if (index < 0) index = insert(prefix[i].key);
+    if (index < 0) index = insert(prefix[i].key, place_of(prefix[i].key));
     set_blocks(extents_[std::size_t(index)], here + brought);
     idle_ += brought;
     if (here + brought < blocks[i]) break;
@@ -157,7 +152,7 @@ KvPool::Match KvPool::look_up(std::span<const PrefixExtent> prefix,
     const std::int32_t index = find(part.key);
     if (index < 0) break;
     const Extent& extent = extents_[std::size_t(index)];
-    const std::int64_t wanted = full_blocks(start, part.end, block_size_);
+    const std::int64_t wanted = full_blocks(start, part.end);
     const std::int64_t found = std::min(extent.blocks, wanted);
     start = part.end;
     match.blocks += found;
@@ -167,7 +162,7 @@ KvPool::Match KvPool::look_up(std::span<const PrefixExtent> prefix,
     match.last = found;
     if (!match.whole || part.end >= most_tokens) break;
   }
-  const std::int64_t most_blocks = most_tokens / block_size_;
+  const std::int64_t most_blocks = full_blocks(0, most_tokens);
   match.tokens = std::min(match.blocks, most_blocks) * block_size_;
   return match;
 }
@@ -178,7 +173,7 @@ void KvPool::hold(std::span<const PrefixExtent> prefix, const Match& match, KvHo
   for (std::size_t i = 0; i < match.extents; ++i) {
     const std::int32_t index = find(prefix[i].key);
     const std::int64_t blocks =
-        i + 1 == match.extents ? match.last : full_blocks(start, prefix[i].end, block_size_);
+        i + 1 == match.extents ? match.last : full_blocks(start, prefix[i].end);
     start = prefix[i].end;
     add_holder(index, blocks);
     holding.parts.push_back({index, blocks});
@@ -191,10 +186,10 @@ void KvPool::share(std::span<const PrefixExtent> prefix, std::int64_t tokens, Kv
   while (holding.next_extent < prefix.size() && prefix[holding.next_extent].end <= tokens) {
     const std::size_t i = holding.next_extent++;
     const std::int64_t start = i == 0 ? 0 : prefix[i - 1].end;
-    const std::int64_t computed = full_blocks(start, prefix[i].end, block_size_);
-    std::int32_t index = find(prefix[i].key);
-    const bool known = index >= 0;
-    if (!known) index = insert(prefix[i].key);
+    const std::int64_t computed = full_blocks(start, prefix[i].end);
+    const std::size_t place = place_of(prefix[i].key);
+    const bool known = table_[place] >= 0;
+    const std::int32_t index = known ? table_[place] : insert(prefix[i].key, place);
     Extent& extent = extents_[std::size_t(index)];
     // Somebody computed as much meanwhile: their copy stays theirs, and ours private.
     if (known && extent.blocks >= computed) continue;
@@ -244,7 +239,9 @@ void KvPool::add_holder(std::int32_t index, std::int64_t blocks) {
     return;
   }
   if (blocks > extent.reach) {
-    extent.less.insert(extent.less.end(), std::size_t(extent.longest), extent.reach);
+    if (extent.longest > 0) {
+      extent.less.insert(extent.less.end(), std::size_t(extent.longest), extent.reach);
+    }
     idle_ -= blocks - extent.reach;
     held_ += blocks - extent.reach;
     extent.reach = blocks;
@@ -268,7 +265,7 @@ void KvPool::remove_holder(std::int32_t index, std::int64_t blocks, bool pinned)
   idle_ += extent.reach - rest;
   held_ -= extent.reach - rest;
   extent.reach = rest;
-  extent.longest = std::erase(extent.less, rest);
+  if (!extent.less.empty()) extent.longest = std::erase(extent.less, rest);
   if (extent.listed) unlink(index);
   link_last(index, pinned);
 }
@@ -284,8 +281,11 @@ std::size_t KvPool::place_of(std::uint64_t key) const {
 
 std::int32_t KvPool::find(std::uint64_t key) const { return table_[place_of(key)]; }
 
-std::int32_t KvPool::insert(std::uint64_t key) {
-  if (2 * ++entries_ > table_.size()) grow_table();
+std::int32_t KvPool::insert(std::uint64_t key, std::size_t place) {
+  if (2 * ++entries_ > table_.size()) {
+    grow_table();
+    place = place_of(key);
+  }
   if (unused_.empty()) {
     unused_.push_back(extent_count_++);
     if (extents_.size() < std::size_t(extent_count_)) extents_.emplace_back();
@@ -298,7 +298,7 @@ std::int32_t KvPool::insert(std::uint64_t key) {
   extent.less.clear();
   extent.before = extent.after = -1;
   extent.listed = extent.pinned = false;
-  table_[place_of(key)] = index;
+  table_[place] = index;
   return index;
 }
 

@@ -148,6 +148,11 @@ class KvPool {
   };
 
   void empty_out();
+  // Blocks that are full when a sequence reaches `end` and were not at `start`.
+  std::int64_t full_blocks(std::int64_t start, std::int64_t end) const {
+    return shift_ >= 0 ? (end >> shift_) - (start >> shift_)
+                       : end / block_size_ - start / block_size_;
+  }
   void take_from_cache(std::int64_t blocks);
   void set_blocks(Extent& extent, std::int64_t blocks) {
     if (holders_ != nullptr || tier_ != nullptr) tell(extent, blocks);
@@ -164,7 +169,8 @@ class KvPool {
   void add_holder(std::int32_t extent, std::int64_t blocks);
   void remove_holder(std::int32_t extent, std::int64_t blocks, bool pinned);
   std::int32_t find(std::uint64_t key) const;
-  std::int32_t insert(std::uint64_t key);
+  // It is not there: `place` is where it belongs.
+  std::int32_t insert(std::uint64_t key, std::size_t place);
   void erase(std::int32_t extent);
   void grow_table();
   std::size_t place_of(std::uint64_t key) const;

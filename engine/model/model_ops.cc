@@ -174,7 +174,8 @@ void own_token_ops(const ModelShard& shard, const StageSpan& span, const BatchSh
   const double rows = double(batch.tokens() + batch.padding);
   const Builder build{{shard, *shard.model, batch, span.layers, ops, rows}};
   if (span.first) build.embedding();
-  if (shard.two_halves && span.layers.mixture > 0) {
+  // One token has no two halves.
+  if (shard.two_halves && span.layers.mixture > 0 && rows >= 2) {
     halves_ops(build);
   } else {
     layer_ops(build);

@@ -47,7 +47,7 @@ std::int64_t plan_in_order(const ReplicaView& view, std::int64_t budget, std::in
 // Blocks that decodes take may be cache of those who wait. That changes who is first, where that hangs
 // on the cache; and less found means a shorter first piece, so fewer blocks to get in, for whoever is
 // first and has to be read in pieces.
-bool cache_matters(const ReplicaView& view) {
+[[gnu::noinline]] bool cache_matters(const ReplicaView& view) {
   const ServingSettings& settings = view.settings;
   if (settings.ordering == Ordering::longest_prefix) return true;
   std::int64_t piece = settings.step_budget() - view.step_tokens(view.running.decoding);

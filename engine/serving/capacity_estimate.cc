@@ -50,12 +50,15 @@ CapacityEstimate capacity_estimate(const PoolSetup& pool, const MeanLengths& len
       step_time(prompt, context, Phase::prefill, nullptr).total() * (pieces / double(together));
   const double write = std::max(0.0, lengths.output - 1) * each;
   // A pool that writes answers of one token has nothing to do, and any rate will do.
-  const double reading = read.value + pool.encode_seconds;
+  const double encoding = pool.encode_seconds.empty()
+                              ? 0
+                              : pool.encode_seconds.back() / double(pool.encode_seconds.size());
+  const double reading = read.value + encoding;
   const double seconds = duty == Duty::reads    ? reading
                          : duty == Duty::writes ? std::max(write, 1e-3 * reading)
                                                 : reading + write;
   const double pipelined = double(context.shard.parallel.pp);
-  estimate.requests = double(pool.replicas) * pipelined / seconds;
+  estimate.requests = double(pool.replicas) * pipelined * pool.turns.share() / seconds;
   return estimate;
 }
 

@@ -25,27 +25,6 @@ void DecodeSet::reset(const Setup& setup) {
   look_ahead();
 }
 
-void DecodeSet::append(std::int32_t slot) {
-  Sequence& sequence = at(slot);
-  sequence.before = running_.last;
-  sequence.after = -1;
-  (running_.last >= 0 ? at(running_.last).after : running_.first) = slot;
-  running_.last = slot;
-  ++running_.count;
-}
-
-void DecodeSet::remove(std::int32_t slot) {
-  Sequence& sequence = at(slot);
-  (sequence.before >= 0 ? at(sequence.before).after : running_.first) = sequence.after;
-  (sequence.after >= 0 ? at(sequence.after).before : running_.last) = sequence.before;
-  --running_.count;
-}
-
-void DecodeSet::begin_reading(std::int32_t slot) {
-  running_.prefilling.push_back(slot);
-  prompt_tokens_ += at(slot).computed;
-}
-
 void DecodeSet::stop_reading(std::int32_t slot) {
   running_.prefilling.erase(
       std::find(running_.prefilling.begin(), running_.prefilling.end(), slot));

@@ -47,9 +47,24 @@ class DecodeSet {
   }
 
   // Somebody comes, to read a prompt or, `begin` following at once, to decode; or is gone.
-  void append(std::int32_t slot);
-  void remove(std::int32_t slot);
-  void begin_reading(std::int32_t slot);
+  void append(std::int32_t slot) {
+    Sequence& sequence = at(slot);
+    sequence.before = running_.last;
+    sequence.after = -1;
+    (running_.last >= 0 ? at(running_.last).after : running_.first) = slot;
+    running_.last = slot;
+    ++running_.count;
+  }
+  void remove(std::int32_t slot) {
+    const Sequence& sequence = at(slot);
+    (sequence.before >= 0 ? at(sequence.before).after : running_.first) = sequence.after;
+    (sequence.after >= 0 ? at(sequence.after).before : running_.last) = sequence.before;
+    --running_.count;
+  }
+  void begin_reading(std::int32_t slot) {
+    running_.prefilling.push_back(slot);
+    prompt_tokens_ += at(slot).computed;
+  }
   void read(std::int64_t tokens) { prompt_tokens_ += tokens; }
   void stop_reading(std::int32_t slot);
   // The sequence has read up to its target and made `generated` tokens.

@@ -1,8 +1,11 @@
-// Encoders that turn the images of requests into prompt tokens, one request after the other on each, and send them on.
+// Encoders that turn the images of requests into prompt tokens, and send them on. Requests are taken in the order of their
+// arrival; one whose images wait when an encoder is free may share it with those behind.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
+#include <span>
 #include <vector>
 
 namespace engine {
@@ -11,41 +14,84 @@ class Encoders {
  public:
   struct Setup {
     std::int64_t replicas = 0;  // 0: there are none
-    double seconds = 0;         // that the images of one request take,
-    double sending = 0;         // and what comes of them on the way out of one replica
+    // That the images of 1, 2, ... requests take together: no more than these are taken at once.
+    std::vector<double> seconds = {};
+    double sending = 0;  // what comes of the images of one request, on the way out of one replica
     double latency = 0;
   };
 
   void reset(const Setup& setup) {
     setup_ = setup;
     places_.assign(std::size_t(setup.replicas), {});
+    batches_.assign(setup.seconds.size(), 0);
+    waiting_.clear();
     encoded_ = 0;
     waited_ = 0;
   }
   bool any() const { return setup_.replicas > 0; }
+  // Whether several requests may be taken at once: then it is only known when an encoder is free which ones.
+  bool batches() const { return setup_.seconds.size() > 1; }
 
-  // When the images of the next request, which arrives now, will be there. All requests have as many and are served in
-  // the order of their arrival, so the encoders take turns. One sends while it encodes the next.
+  // One at a time: when the images of the next request, which arrives now, will be there. All requests have as many, so the
+  // encoders take turns. One sends while it encodes the next.
   double take(double now) {
     Place& place = places_[std::size_t(encoded_) % places_.size()];
-    place.encoding = std::max(now, place.encoding) + setup_.seconds;
-    place.sending = std::max(place.encoding, place.sending) + setup_.sending;
-    const double there = place.sending + setup_.latency;
-    encoded_ += 1;
-    waited_ += there - now;
-    return there;
+    place.encoding = std::max(now, place.encoding) + setup_.seconds[0];
+    return sent(place, now);
+  }
+
+  // Several at a time: a request queues up, and whenever one came or an encoder is free, as many as may be are taken.
+  struct Request {
+    std::size_t replica = 0;  // that it goes on to
+    std::int32_t slot = -1;
+    double arrival = 0;
+  };
+  void enqueue(const Request& request) { waiting_.push_back(request); }
+  // The next batch, if somebody waits and an encoder is free: calls `done(request, when it is there)` with each, and returns
+  // when the encoder is free again; 0: there is none.
+  template <class Done>
+  double start(double now, Done done) {
+    if (waiting_.empty()) return 0;
+    const auto free = std::ranges::min_element(places_, {}, &Place::encoding);
+    if (free->encoding > now) return 0;
+    const std::size_t together = std::min(waiting_.size(), setup_.seconds.size());
+    free->encoding = now + setup_.seconds[together - 1];
+    batches_[together - 1] += 1;
+    for (std::size_t i = 0; i < together; ++i) {
+      const Request request = waiting_.front();
+      waiting_.pop_front();
+      done(request, sent(*free, request.arrival));
+    }
+    return free->encoding;
   }
 
   double encoded() const { return double(encoded_); }
   double waited() const { return waited_; }  // from arrival, by all
-  double busy() const { return double(encoded_) * setup_.seconds; }
+  double busy() const {
+    if (!batches()) return setup_.seconds.empty() ? 0 : encoded() * setup_.seconds[0];
+    double seconds = 0;
+    for (std::size_t i = 0; i < batches_.size(); ++i) seconds += batches_[i] * setup_.seconds[i];
+    return seconds;
+  }
+  // Where they batch: how often the images of 1, 2, ... requests were taken together.
+  std::span<const double> together() const { return batches_; }
 
  private:
   struct Place {
     double encoding = 0, sending = 0;  // until when
   };
+  double sent(Place& place, double arrival) {
+    place.sending = std::max(place.encoding, place.sending) + setup_.sending;
+    const double there = place.sending + setup_.latency;
+    encoded_ += 1;
+    waited_ += there - arrival;
+    return there;
+  }
+
   Setup setup_;
   std::vector<Place> places_;
+  std::vector<double> batches_;
+  std::deque<Request> waiting_;
   std::int64_t encoded_ = 0;
   double waited_ = 0;
 };

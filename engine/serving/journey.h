@@ -10,7 +10,9 @@
 #include "engine/base/deployment_role.h"
 #include "engine/memory/kv_tier.h"
 #include "engine/serving/adapter_cache.h"
+#include "engine/serving/sequence_paces.h"
 #include "engine/serving/serving_settings.h"
+#include "engine/serving/turns.h"
 #include "engine/step/clock_levels.h"
 #include "engine/step/draft_lengths.h"
 #include "engine/step/draft_step.h"
@@ -49,10 +51,14 @@ struct PoolSetup {
   std::int64_t window = 0;  // tokens that windowed layers of the model, or of its draft, attend to
   std::span<const DraftLength> lengths =
       {};  // of proposals, where steps pick one; none: they do not
-  // Chances that at least 1, 2, ... positions of a proposal hold, where sequences draw that; none: they do not.
-  std::span<const double> drawn = {};
+  // Where sequences make different numbers of tokens in a step; null: all make as many.
+  const SequencePaces* own_paces = nullptr;
+  bool draft_reads_late = false;  // a prompt only when tokens are first proposed for it
 
-  double encode_seconds = 0;  // of the images of a request that replicas encode themselves
+  // Where replicas encode images themselves: of those of 1, 2, ... requests together; none: they do not.
+  std::span<const double> encode_seconds = {};
+  double slower = 1;  // steps take so many times as long as predicted, besides the scale of the run
+  Turns turns = {};   // of the devices, where models take turns
 
   double made_in_a_step() const {
     return expected > 0 ? expected : double(pace.tokens) / double(pace.steps);
@@ -85,6 +91,8 @@ struct Journey {
   std::vector<Stage> stages = {Stage{}};  // by default the first pool reads and writes
   // A prompt with no more tokens than this that the last stage has not cached is read there.
   std::int64_t short_prompt = 0;
+  // The last stage sets blocks aside for a request before its prompt is read, and gets the KV as soon as it was.
+  bool pushes = false;
 };
 
 }  // namespace engine

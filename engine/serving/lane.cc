@@ -77,8 +77,9 @@ void Lane::clear(double now) {
 
 // Nothing to decide: everybody decoded and the queue is empty, so everybody who is left decodes on.
 bool Lane::goes_on() const {
-  return steady_ == Steady::until_arrival && replica_->drawn.empty() && replica_->waiting.empty() &&
-         running().decoding > 0 && running().next_blocks <= replica_->pool.free();
+  return steady_ == Steady::until_arrival && replica_->own_paces == nullptr &&
+         replica_->waiting.empty() && running().decoding > 0 &&
+         running().next_blocks <= replica_->pool.free();
 }
 
 void Lane::plan(double now) {
@@ -91,6 +92,10 @@ void Lane::plan(double now) {
     left_ = 0;
   }
   if (running().count == 0 && replica.waiting.empty()) return;
+  if (replica.turns.any() && replica.turns.begins(now) > now) {
+    end_ = replica.turns.begins(now);  // another model has the devices
+    return;
+  }
   if (left_ > 0) return start_stretch(now);  // its next part
   if (replica.lanes > 1 && now + kSameMoment < replica.stage_free) {
     end_ = replica.stage_free;  // another batch is in the first stage
@@ -104,7 +109,7 @@ void Lane::plan(double now) {
     if (replica.settings->ordering == Ordering::longest_prefix) order_by_prefix(replica);
     StepPlan& plan = replica.scratch_plan;
     plan.clear();
-    if (replica.settings->makes_way() && sequences_.make_way()) {
+    if (sequences_.makes_way() && sequences_.make_way()) {
       plan.decodes = running().decoding;
     } else {
       replica.plan(sequences_.view(), plan);
@@ -127,12 +132,12 @@ void Lane::begin_work(double now) {
   free_since_ = now;
 }
 
-void Lane::start(const StepPlan& plan, double now) {
+[[gnu::always_inline]] inline void Lane::start(const StepPlan& plan, double now) {
   ReplicaState& replica = *replica_;
   for (const std::int32_t slot : plan.preempted) sequences_.preempt(slot, plan.retracted_last);
   if (replica.pool.caches_prefixes()) sequences_.hold_prefixes(plan);
   const bool only_decodes = plan.chunks.empty() && plan.admissions.empty() && plan.decodes > 0;
-  if (only_decodes && plan.decodes == running().decoding && replica.drawn.empty()) {
+  if (only_decodes && plan.decodes == running().decoding && replica.own_paces == nullptr) {
     steady_ = replica.settings->stepping ? Steady::no : plan.steady;
     start_steady(now);
   } else if (!plan.chunks.empty() || !plan.admissions.empty() || plan.decodes > 0) {
@@ -151,6 +156,7 @@ void Lane::start(const StepPlan& plan, double now) {
 // Everybody decodes, for as long as the plan would be the same. Lanes of a pipeline share the blocks
 // and take turns in the first stage: they take one step at a time.
 void Lane::start_steady(double now) {
+  if (const double reading = draft_reading(); reading > 0) return wait_for_draft(now, reading);
   left_ = 1;
   if (steady_ != Steady::no && replica_->lanes == 1) {
     left_ =
@@ -180,6 +186,7 @@ void Lane::start_stretch(double now) {
   // Where a length is picked, the next part may have another.
   left_ = length_ < 0 ? left_ - stretch_.steps : 0;
   end_ = stretch_.end();
+  if (replica_->turns.any() && replica_->turns.ends(now) < end_) stop_at(replica_->turns.ends(now));
   // The first step's blocks are gone from the start on: other lanes plan meanwhile.
   taken_ = running().next_blocks;
   replica_->pool.take(taken_);
@@ -272,6 +279,9 @@ void Lane::start_step(const StepPlan& plan, double now) {
   start_ = now;
   steady_ = Steady::no;
   left_ = 0;
+  const bool reads = !plan.chunks.empty() || !plan.admissions.empty();
+  if (length_ > 0 && plan.decodes > 0 && reads) pick_beside_prompts();
+  const double drafting = plan.decodes > 0 ? draft_reading() : 0;
   step_decodes_ = plan.decodes;
   all_decode_ = plan.decodes == running().decoding;
   std::int64_t blocks = plan.decodes > 0 ? running().next_blocks : 0;
@@ -284,21 +294,19 @@ void Lane::start_step(const StepPlan& plan, double now) {
     blocks -= leave_out(running().decoding - plan.decodes, batch);
   }
   step_tokens_ = plan.decodes * running().next_tokens;
-  if (!replica.drawn.empty()) blocks -= draw(plan.decodes);
+  if (replica.own_paces != nullptr) blocks -= draw(plan.decodes);
   chunks_.assign(plan.chunks.begin(), plan.chunks.end());
   for (const Chunk& chunk : chunks_)
     blocks += sequences_.blocks().blocks_to_add(at(chunk.slot), chunk.tokens);
   replica.pool.take(blocks);
-  double encoding = 0;
+  std::size_t with_images = 0;
   for (const Admission& admission : plan.admissions) {
     // Images are encoded once, when their prompt is first begun.
-    if (replica.encode_seconds > 0 && at(admission.slot).scheduled < 0) {
-      encoding += replica.encode_seconds;
-      replica.sums->encoded += 1;
-    }
+    if (!replica.encode_seconds.empty() && at(admission.slot).scheduled < 0) ++with_images;
     sequences_.admit(admission, now);
     if (admission.tokens > 0) chunks_.push_back({admission.slot, admission.tokens});
   }
+  const double encoding = with_images > 0 ? replica.encode(with_images) : 0;
   for (const Chunk& chunk : chunks_) {
     const Sequence& sequence = at(chunk.slot);
     add_prefill(batch, 1, chunk.tokens, sequence.computed, replica.window);
@@ -307,7 +315,7 @@ void Lane::start_step(const StepPlan& plan, double now) {
   batch.adapters = sequences_.adapters.different();
   replica.sums->peak(replica.pool.used());
   replica.stats->step_began(now);
-  const double seconds = step_seconds(batch) + encoding;
+  const double seconds = step_seconds(batch) + encoding + drafting;
   end_ = now + seconds;
   if (replica.log != nullptr) {
     replica.log->add({.role = replica.role,
@@ -373,7 +381,7 @@ void Lane::end_step() {
   if (step_decodes_ > 0) {
     if (all_decode_) sequences_.gaps.all_decoded(end_);
     replica.tokens_made += double(step_tokens_);
-    if (length_ >= 0 || !replica.drawn.empty()) {
+    if (length_ >= 0 || replica.own_paces != nullptr) {
       count_verified(double(step_decodes_), double(step_tokens_));
     }
     sequences_.set.advance(1, double(step_decodes_));

@@ -63,8 +63,16 @@ class Lane {
 
   Sequence& at(std::int32_t slot) { return sequences_.at(slot); }
   bool goes_on() const;
-  // Where steps propose more or fewer tokens: from now on as many as are best for those that decode.
+  // Where steps propose more or fewer tokens: from now on as many as are best for those that decode, and in a step that
+  // also reads prompts perhaps fewer.
   void pick_length();
+  void pick_beside_prompts();
+  void change_length(int picked);
+  // The draft reads whatever it has not seen of those that decode, where it is about to propose for them. Returns how long
+  // that takes.
+  double draft_reading();
+  // Nothing else is done for so long.
+  void wait_for_draft(double now, double seconds);
   void begin_work(double now);
   void start(const StepPlan& plan, double now);
 
@@ -79,7 +87,7 @@ class Lane {
   std::int64_t leave_out(std::int64_t count, BatchShape& batch);
   // The first so many decodes draw how many tokens they make in this step. Returns the blocks they do not take.
   std::int64_t draw(std::int64_t decodes);
-  std::int64_t drawn_tokens(const Sequence& sequence) const;
+  std::int64_t tokens_of(const Sequence& sequence) const;
   // Tokens that decodes made of so many proposals, where either varies.
   void count_verified(double sequence_steps, double made);
   double step_seconds(const BatchShape& batch);

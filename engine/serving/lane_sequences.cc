@@ -23,36 +23,19 @@ void LaneSequences::reset(ReplicaState& replica) {
                             .pipeline = replica.lanes > 1,
                             .pace = replica.pace});
   gaps.reset();
-  by_level_.fill(0);
+  makes_way_ = replica.settings->makes_way();
+  urgency_.clear();
   adapters.clear();
 }
 
-void LaneSequences::join(std::int32_t slot) {
-  set.append(slot);
-  runs(at(slot), 1);
-  ++replica_->running;
-  if (at(slot).adapter >= 0) adapters.join(at(slot).adapter);
-}
-
-void LaneSequences::leave(std::int32_t slot) {
-  set.remove(slot);
-  runs(at(slot), -1);
-  --replica_->running;
-  if (at(slot).adapter >= 0) adapters.leave(at(slot).adapter);
-}
-
-const ReplicaView& LaneSequences::view() {
+// Batches in flight share the seats, and what is inside is spread over them.
+void LaneSequences::share_seats() {
   const ReplicaState& replica = *replica_;
-  view_->others_running = replica.parked > 0;
-  if (replica.lanes > 1) {
-    // Batches in flight share the seats, and what is inside is spread over them.
-    const std::int64_t inside =
-        replica.running + replica.waiting.size() + std::int64_t(replica.landed.size());
-    const std::int64_t seats = std::min(replica.settings->max_num_seqs, inside + replica.lanes - 1);
-    view_->seats = std::max<std::int64_t>(seats / replica.lanes, 1);
-    view_->others_running = replica.running > set.running().count || replica.parked > 0;
-  }
-  return *view_;
+  const std::int64_t inside =
+      replica.running + replica.waiting.size() + std::int64_t(replica.landed.size());
+  const std::int64_t seats = std::min(replica.settings->max_num_seqs, inside + replica.lanes - 1);
+  view_->seats = std::max<std::int64_t>(seats / replica.lanes, 1);
+  view_->others_running = replica.running > set.running().count || replica.parked > 0;
 }
 
 // What the newly admitted found in the cache is held before anybody's new blocks push it out.
@@ -107,7 +90,7 @@ bool LaneSequences::join_landed(double now) {
     replica.parked_blocks -= view_->blocks_held(sequence) - sequence.kv.shared;
     join(slot);
     gaps.join(sequence, now);
-    set.begin(slot);
+    begin(slot);
   }
   replica.landed.erase(replica.landed.begin(), replica.landed.begin() + std::ptrdiff_t(joining));
   return joining > 0;
@@ -127,7 +110,7 @@ void LaneSequences::begin_decoding(std::int32_t slot, double now) {
   set.stop_reading(slot);
   if (sequence.generated == sequence.output) return finish(slot);
   gaps.join(sequence, now);
-  set.begin(slot);
+  begin(slot);
 }
 
 // Room held and not used while it decoded, step by step, as a sum over its contexts.

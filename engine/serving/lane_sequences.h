@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -11,6 +10,7 @@
 #include "engine/serving/decode_set.h"
 #include "engine/serving/replica_state.h"
 #include "engine/serving/token_gaps.h"
+#include "engine/serving/urgency_lists.h"
 
 namespace engine {
 
@@ -20,14 +20,19 @@ class LaneSequences {
 
   DecodeSet set;
   TokenGaps gaps;
-  AdapterCount adapters;  // of those that run
+  AdapterCount adapters;         // of those that run
+  bool unread_by_draft = false;  // somebody has begun to decode since the draft last read
   // Steps propose another number of tokens from now on.
   void change_pace(const Pace& pace) {
     set.change_pace(pace);
     view_->pace.queries = pace.queries;
   }
   // What a policy sees now.
-  const ReplicaView& view();
+  const ReplicaView& view() {
+    view_->others_running = replica_->parked > 0;
+    if (replica_->lanes > 1) share_seats();
+    return *view_;
+  }
   Sequence& at(std::int32_t slot) { return replica_->sequences[std::size_t(slot)]; }
   // The blocks of a sequence, for which seats need not be counted.
   const ReplicaView& blocks() const { return *view_; }
@@ -45,9 +50,10 @@ class LaneSequences {
   bool make_way();
   // Somebody waits who is more urgent than somebody who runs, and may push them out.
   bool contested() {
-    return replica_->settings->makes_way() && !replica_->waiting.empty() &&
+    return makes_way_ && !replica_->waiting.empty() &&
            less_urgent_than(at(replica_->waiting.at(0)).priority) >= 0;
   }
+  bool makes_way() const { return makes_way_; }
   void finish_due();
   // The reference: sums over the lane, counted again.
   void recount();
@@ -60,9 +66,27 @@ class LaneSequences {
   }
 
  private:
-  void join(std::int32_t slot);
-  void leave(std::int32_t slot);
+  void begin(std::int32_t slot) {
+    at(slot).drafted = false;
+    unread_by_draft = true;
+    set.begin(slot);
+  }
+  void join(std::int32_t slot) {
+    const Sequence& sequence = at(slot);
+    set.append(slot);
+    if (makes_way_) urgency_.join(slot, sequence.priority);
+    ++replica_->running;
+    if (sequence.adapter >= 0) adapters.join(sequence.adapter);
+  }
+  void leave(std::int32_t slot) {
+    const Sequence& sequence = at(slot);
+    set.remove(slot);
+    if (makes_way_) urgency_.leave(slot, sequence.priority);
+    --replica_->running;
+    if (sequence.adapter >= 0) adapters.leave(sequence.adapter);
+  }
   void finish(std::int32_t slot);
+  void share_seats();
   void count_waste(const Sequence& sequence);
   // Of those that run, the least urgent one, the newest of equals; -1 where nobody is less urgent than `level`.
   std::int32_t less_urgent_than(std::int64_t level);
@@ -70,20 +94,20 @@ class LaneSequences {
   struct Room {
     std::int64_t blocks = 0, seats = 0;
   };
-  Room room_of_less_urgent(std::int64_t level);
+  // What comes free if a sequence leaves: what it holds, and what its next step would take.
+  Room room_of(const Sequence& sequence) const;
+  // Whether somebody fits who needs no more than comes free if all who are less urgent leave.
+  template <class Fits>
+  bool fits_without_less_urgent(std::int64_t level, Fits fits);
   std::int64_t blocks_to_let_in(const Sequence& head, const KvPool::Match& hit);
   void make_way_for_queue();
   // Blocks that those that run take in their next step.
   std::int64_t blocks_to_go_on();
-  void runs(const Sequence& sequence, std::int64_t more) {
-    by_level_[std::size_t(std::min(sequence.priority, kLastLevel))] += more;
-  }
 
   ReplicaState* replica_ = nullptr;
   std::optional<ReplicaView> view_;  // of the present run
-  // Those that run, by how urgent they are; beyond the last level all count as one.
-  static constexpr std::int64_t kLastLevel = 3;
-  std::array<std::int64_t, kLastLevel + 1> by_level_{};
+  bool makes_way_ = false;           // who runs, for who is more urgent
+  UrgencyLists urgency_;             // of those that run, where they do
 };
 
 }  // namespace engine

@@ -1,26 +1,30 @@
 // Priorities with preemption: who runs makes way for who is more urgent, before the policy plans.
 #include <algorithm>
+#include <limits>
 
 #include "engine/serving/lane_sequences.h"
 
 namespace engine {
 
 std::int32_t LaneSequences::less_urgent_than(std::int64_t level) {
-  std::int64_t lowest = kLastLevel;
-  while (lowest >= 0 && by_level_[std::size_t(lowest)] == 0) --lowest;
-  if (lowest < kLastLevel && lowest <= level) return -1;
+  constexpr std::int64_t last = UrgencyLists::kLast;
   std::int32_t best = -1;
-  for (std::int32_t slot = set.running().last; slot >= 0; slot = at(slot).before) {
+  for (std::int32_t slot = urgency_.newest(last); slot >= 0; slot = urgency_.older(slot)) {
     if (at(slot).priority > level && (best < 0 || at(slot).priority > at(best).priority)) {
       best = slot;
     }
   }
+  for (std::int64_t i = last - 1; i > level && best < 0; --i) best = urgency_.newest(i);
   return best;
 }
 
 std::int64_t LaneSequences::most_urgent_running() {
-  std::int64_t best = at(set.running().first).priority;
-  for (std::int32_t slot = set.running().first; slot >= 0; slot = at(slot).after) {
+  constexpr std::int64_t last = UrgencyLists::kLast;
+  for (std::int64_t i = 0; i < last; ++i) {
+    if (urgency_.newest(i) >= 0) return i;
+  }
+  std::int64_t best = std::numeric_limits<std::int64_t>::max();
+  for (std::int32_t slot = urgency_.newest(last); slot >= 0; slot = urgency_.older(slot)) {
     best = std::min(best, at(slot).priority);
   }
   return best;
@@ -36,23 +40,31 @@ std::int64_t LaneSequences::blocks_to_go_on() {
   return blocks;
 }
 
-// What would come free if all who are less urgent left: what they hold, and what their next step would take.
-LaneSequences::Room LaneSequences::room_of_less_urgent(std::int64_t level) {
+LaneSequences::Room LaneSequences::room_of(const Sequence& sequence) const {
   const std::int64_t budget = replica_->settings->step_budget();
+  // What it shares may be what somebody who waits has found.
+  const std::int64_t held = view_->blocks_held(sequence) - sequence.kv.shared;
+  const std::int64_t next =
+      sequence.decoding
+          ? view_->blocks_to_decode(sequence)
+          : view_->blocks_to_add(sequence, std::min(sequence.target - sequence.computed, budget));
+  return {.blocks = held + next, .seats = 1};
+}
+
+// Who leaves only adds to the room: as soon as it suffices, the others need not be looked at.
+template <class Fits>
+bool LaneSequences::fits_without_less_urgent(std::int64_t level, Fits fits) {
   Room room;
-  if (less_urgent_than(level) < 0) return room;
-  for (std::int32_t slot = set.running().first; slot >= 0; slot = at(slot).after) {
-    const Sequence& sequence = at(slot);
-    if (sequence.priority <= level) continue;
-    ++room.seats;
-    // What it shares may be what somebody who waits has found.
-    room.blocks += view_->blocks_held(sequence) - sequence.kv.shared;
-    room.blocks +=
-        sequence.decoding
-            ? view_->blocks_to_decode(sequence)
-            : view_->blocks_to_add(sequence, std::min(sequence.target - sequence.computed, budget));
+  for (std::int64_t i = UrgencyLists::kLast; i >= UrgencyLists::level_of(level); --i) {
+    for (std::int32_t slot = urgency_.newest(i); slot >= 0; slot = urgency_.older(slot)) {
+      if (at(slot).priority <= level) continue;
+      const Room more = room_of(at(slot));
+      room.blocks += more.blocks;
+      room.seats += more.seats;
+      if (fits(room)) return true;
+    }
   }
-  return room;
+  return false;
 }
 
 bool LaneSequences::make_way() {
@@ -83,24 +95,28 @@ void LaneSequences::make_way_for_queue() {
   const ReplicaView& seen = view();
   // For those that wait, as many as a step can read. Whoever leaves queues up behind them.
   std::int64_t promised = 0, seats = 0, budget = replica.settings->step_budget();
+  std::int64_t to_go_on = blocks_to_go_on();
   for (std::int64_t i = 0; i < replica.waiting.size() && budget > 0; ++i) {
     const Sequence& head = at(replica.waiting.at(i));
-    std::int64_t blocks = 0;
+    KvPool::Match hit = seen.match(head);
+    std::int64_t blocks = blocks_to_let_in(head, hit);
     const auto fits = [&](const Room& more) {
-      blocks = blocks_to_let_in(head, seen.match(head));
-      const std::int64_t free = replica.pool.free() - blocks_to_go_on() - seen.margin() - promised;
+      const std::int64_t free = replica.pool.free() - to_go_on - seen.margin() - promised;
       return blocks <= free + more.blocks && set.running().count - more.seats + seats < seen.seats;
     };
     // Nobody leaves in vain.
-    if (!fits({}) && !fits(room_of_less_urgent(head.priority))) return;
+    if (!fits({}) && !fits_without_less_urgent(head.priority, fits)) return;
     while (!fits({})) {
       const std::int32_t victim = less_urgent_than(head.priority);
       if (victim < 0) return;
       preempt(victim, false);
+      to_go_on = blocks_to_go_on();
+      hit = seen.match(head);
+      blocks = blocks_to_let_in(head, hit);
     }
     promised += blocks;
     ++seats;
-    budget -= std::max<std::int64_t>(1, head.target - seen.match(head).tokens);
+    budget -= std::max<std::int64_t>(1, head.target - hit.tokens);
   }
 }
 

@@ -43,13 +43,17 @@ void Replica::reset(const Setup& setup) {
   state_.tokens_made = state_.idle_seconds = 0;
   lower_.reset(setup.tiers, setup.settings->tiers.write, setup.store, state_.pool);
   seconds_to_read_a_token_ = setup.seconds_to_read_a_token;
-  state_.drawn = setup.drawn;
+  state_.own_paces = setup.own_paces;
+  state_.draft_reads_late = setup.draft_reads_late;
   state_.encode_seconds = setup.encode_seconds;
+  state_.turns = setup.turns;
   state_.seed = setup.seed;
   lanes_.resize(std::size_t(setup.lanes));
   for (Lane& lane : lanes_) lane.reset(state_);
   next_event_ = kNever;
   next_lane_ = 0;
+  most_tokens_ = std::min(
+      setup.longest, state_.pool.total() * state_.pool.block_size() - setup.pace.past_end() + 1);
   ttft_limit_ = setup.ttft_limit;
   class_limits_ = setup.class_limits;
   seed_ = setup.seed;
@@ -71,14 +75,6 @@ void Replica::empty_queues() {
   state_.stage_free = 0;
 }
 
-void Replica::find_next() {
-  next_lane_ = 0;
-  for (std::size_t i = 1; i < std::size_t(state_.lanes); ++i) {
-    if (lanes_[i].end() < lanes_[next_lane_].end()) next_lane_ = i;
-  }
-  next_event_ = lanes_[next_lane_].end();
-}
-
 bool Replica::end_work() {
   now_ = next_event_;
   turn_ = next_lane_;
@@ -90,14 +86,6 @@ bool Replica::others_wait_until_after(double now) const {
     if (i != turn_ && lanes_[i].end() <= now + kSameMoment) return false;
   }
   return state_.waiting.empty();
-}
-
-void Replica::end_turn(bool ran) {
-  if (ran && state_.lanes > 1 && !state_.waiting.empty()) {
-    // Blocks or seats may have come free: whoever sits idle looks again.
-    for (Lane& lane : lanes_) lane.wake(now_);
-  }
-  find_next();
 }
 
 double Replica::ttft_limit_of(const Claim& claim) const {
@@ -123,15 +111,9 @@ double Replica::order_of(const Claim& claim, double fair_place) const {
   return claim.arrival;
 }
 
-double Replica::enter_queue(const Sequence& sequence, std::int64_t tokens) {
+double Replica::place_by_order(const Sequence& sequence, std::int64_t tokens) {
   const bool fair = state_.settings->ordering == Ordering::fair_share;
   return order_of(claim_of(sequence), fair ? state_.shares.place(sequence.tenant, tokens) : 0);
-}
-
-bool Replica::fits(std::int64_t prompt, std::int64_t output) const {
-  const std::int64_t largest = prompt + output - 1 + state_.pace.past_end();
-  return state_.pool.blocks_for(largest) <= state_.pool.total() &&
-         prompt + output <= state_.longest;
 }
 
 bool Replica::sheds(const Request& request) const {
@@ -155,14 +137,9 @@ std::int64_t Replica::predicted_output(std::int64_t number, std::int64_t output)
       1, std::int64_t(double(output) * std::exp(error * z - error * error / 2)));
 }
 
-std::int32_t Replica::new_slot() {
-  if (state_.unused.empty()) {
-    state_.unused.push_back(state_.slots++);
-    if (state_.sequences.size() < std::size_t(state_.slots)) state_.sequences.emplace_back();
-  }
-  const std::int32_t slot = state_.unused.back();
-  state_.unused.pop_back();
-  return slot;
+void Replica::add_slot() {
+  state_.unused.push_back(state_.slots++);
+  if (state_.sequences.size() < std::size_t(state_.slots)) state_.sequences.emplace_back();
 }
 
 namespace {
@@ -225,19 +202,6 @@ void Replica::count_in(Sequence& sequence, std::int64_t output) {
   sequence.loaded = -1;
   ++state_.outstanding;
   state_.outstanding_tokens += sequence.prompt + sequence.predicted;
-}
-
-void Replica::join_queue(std::int32_t slot, double now) {
-  Sequence& sequence = state_.sequences[std::size_t(slot)];
-  if (sequence.awaits_adapter) --state_.awaiting_adapters;
-  sequence.awaits_adapter = false;
-  sequence.whereabouts = Whereabouts::waiting;
-  state_.waiting.push(slot, state_.sequences);
-  for (Lane& lane : lanes_) {
-    lane.wake(now);
-    lane.interrupt(now);
-  }
-  find_next();
 }
 
 void Replica::fork(std::int32_t slot, std::int64_t output, std::int32_t answers, double now) {

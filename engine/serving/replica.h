@@ -40,10 +40,12 @@ class Replica {
     const std::array<double, kRequestClasses>* class_limits = nullptr;  // where there are classes
     std::uint64_t seed = 0;
     TierSetups tiers = {};
-    SharedStore* store = nullptr;        // of its pool; null: there is none
-    std::span<const double> drawn = {};  // as in PoolSetup
-    double encode_seconds = 0;           // as in PoolSetup
-    double seconds_to_read_a_token = 0;  // what is not worth loading is read again
+    SharedStore* store = nullptr;                 // of its pool; null: there is none
+    const SequencePaces* own_paces = nullptr;     // as in PoolSetup
+    bool draft_reads_late = false;                // likewise
+    std::span<const double> encode_seconds = {};  // as in PoolSetup
+    Turns turns = {};                             // likewise
+    double seconds_to_read_a_token = 0;           // what is not worth loading is read again
     bool audit = false;
     StepLog* log = nullptr;
   };
@@ -65,16 +67,33 @@ class Replica {
     return work && (state_.lanes == 1 || others_wait_until_after(now_));
   }
   void plan() { lanes_[turn_].plan(now_); }
-  void end_turn(bool ran);
+  void end_turn(bool ran) {
+    if (ran && state_.lanes > 1 && !state_.waiting.empty()) wake_all();
+    find_next();
+  }
 
   // ---- requests ---------------------------------------------------------------------------------
-  // False where a request could never be served.
-  bool fits(std::int64_t prompt, std::int64_t output) const;
+  // False where a request could never be served: prompt and output are longer than the model or the KV pool allows.
+  bool fits(std::int64_t prompt, std::int64_t output) const {
+    return prompt + output <= most_tokens_;
+  }
+  std::int64_t most_tokens() const { return most_tokens_; }
   // Takes a request that fits, of which `output` tokens are made here. It is not served before its adapter is there, where
   // it waits for one (`join_queue`). Returns its slot.
   enum class Adapter : std::uint8_t { there, awaited };
   std::int32_t enqueue(const Request& request, std::int64_t output, Adapter adapter);
-  void join_queue(std::int32_t slot, double now);
+  void join_queue(std::int32_t slot, double now) {
+    Sequence& sequence = state_.sequences[std::size_t(slot)];
+    if (sequence.awaits_adapter) --state_.awaiting_adapters;
+    sequence.awaits_adapter = false;
+    sequence.whereabouts = Whereabouts::waiting;
+    state_.waiting.push(slot, state_.sequences);
+    for (Lane& lane : lanes_) {
+      lane.wake(now);
+      lane.interrupt(now);
+    }
+    find_next();
+  }
   // Whether a request is to be turned away: there is too much before it.
   bool sheds(const Request& request) const;
   // Prompts that were read with the last event, of which several answers are to be generated.
@@ -96,7 +115,8 @@ class Replica {
   }
 
   // ---- KV that is carried from one replica to another -------------------------------------------
-  // A sequence whose prompt was read in `slot` of `replica` is to go on here, in the slot that is returned.
+  // A sequence whose prompt was read in `slot` of `replica`, or will be somewhere (-1), is to go on here, in the slot that is
+  // returned.
   std::int32_t expect(const Sequence& sequence, std::int32_t replica, std::int32_t slot,
                       double now);
   // The replica that expects the KV of a sequence that departed, and the slot there.
@@ -108,6 +128,9 @@ class Replica {
   bool expects() const { return !state_.arriving.empty(); }
   // Takes blocks for the first of those expected; -1: there are too few, or somebody comes before it.
   std::int32_t make_room();
+  // Blocks were set aside for it before its prompt was read, which now has been in `slot` of `replica`.
+  void was_read(std::int32_t slot_here, const Sequence& read, std::int32_t replica,
+                std::int32_t slot);
   // The KV of that sequence is there.
   void receive(std::int32_t slot, double now);
   // The KV of a sequence that departed is not needed here any more.
@@ -128,7 +151,7 @@ class Replica {
   // It takes requests again.
   void restart(double now);
   // One that was stranded elsewhere begins again here, to make tokens up to its `output`-th.
-  void take_over(const Sequence& sequence, std::int64_t output, double now);
+  std::int32_t take_over(const Sequence& sequence, std::int64_t output, double now);
   // One that is expected here, or whose KV is under way, will not come.
   void expect_no_more(std::int32_t slot, double now);
 
@@ -148,7 +171,13 @@ class Replica {
   TimelineRow row_at(double time, double& tokens_before) const;
 
  private:
-  void find_next();
+  void find_next() {
+    next_lane_ = 0;
+    for (std::size_t i = 1; i < std::size_t(state_.lanes); ++i) {
+      if (lanes_[i].end() < lanes_[next_lane_].end()) next_lane_ = i;
+    }
+    next_event_ = lanes_[next_lane_].end();
+  }
   // Nothing happens at this moment in the other lanes of a pipeline, nor could they take anybody who waits.
   bool others_wait_until_after(double now) const;
   // What a place in the queue follows from.
@@ -164,18 +193,32 @@ class Replica {
   }
   double order_of(const Claim& claim, double fair_place) const;
   double ttft_limit_of(const Claim& claim) const;
-  // Its place in the queue, where it is charged `tokens` on arrival.
-  double enter_queue(const Sequence& sequence, std::int64_t tokens);
+  // Its place in the queue, where that has an order; it is charged `tokens` on arrival.
+  double enter_queue(const Sequence& sequence, std::int64_t tokens) {
+    return state_.waiting.ordered() ? place_by_order(sequence, tokens) : sequence.arrival;
+  }
+  double place_by_order(const Sequence& sequence, std::int64_t tokens);
   // It is one of those inside, of which `output` tokens are made here.
   void count_in(Sequence& sequence, std::int64_t output);
   void empty_queues();
   std::int64_t predicted_output(std::int64_t number, std::int64_t output) const;
-  std::int32_t new_slot();
+  std::int32_t new_slot() {
+    if (state_.unused.empty()) add_slot();
+    const std::int32_t slot = state_.unused.back();
+    state_.unused.pop_back();
+    return slot;
+  }
+  void add_slot();
+  // Blocks or seats may have come free: whoever sits idle looks again.
+  void wake_all() {
+    for (Lane& lane : lanes_) lane.wake(now_);
+  }
   // Something changed that ends any stretch.
   void stop_lanes(double now);
 
   ReplicaState state_;
   std::vector<Lane> lanes_;
+  std::int64_t most_tokens_ = 0;  // of a prompt and its output
   double next_event_ = kNever;
   std::size_t next_lane_ = 0;
   double now_ = 0;        // when its present turn is,

@@ -62,6 +62,21 @@ std::int32_t Replica::make_room() {
   return slot;
 }
 
+void Replica::was_read(std::int32_t slot_here, const Sequence& read, std::int32_t replica,
+                       std::int32_t slot) {
+  Sequence& sequence = state_.sequences[std::size_t(slot_here)];
+  sequence.generated = read.generated;
+  sequence.scheduled = read.scheduled;
+  sequence.first_token = read.first_token;
+  sequence.last_token = sequence.read = read.last_token;
+  sequence.loaded = read.loaded;
+  sequence.cached = read.cached;
+  sequence.preemptions = read.preemptions;
+  sequence.waited_for_room = false;  // it did so before it was read
+  sequence.from_replica = replica;
+  sequence.from_slot = slot;
+}
+
 void Replica::receive(std::int32_t slot, double now) {
   Sequence& sequence = state_.sequences[std::size_t(slot)];
   sequence.received = now;
@@ -128,7 +143,7 @@ void Replica::restart(double now) {
   for (Lane& lane : lanes_) lane.clear(now);
 }
 
-void Replica::take_over(const Sequence& sequence, std::int64_t output, double now) {
+std::int32_t Replica::take_over(const Sequence& sequence, std::int64_t output, double now) {
   const std::int32_t slot = new_slot();
   Sequence& here = state_.sequences[std::size_t(slot)];
   here = sequence;
@@ -140,6 +155,7 @@ void Replica::take_over(const Sequence& sequence, std::int64_t output, double no
   count_in(here, output);
   here.order = enter_queue(here, here.target);
   join_queue(slot, now);
+  return slot;
 }
 
 void Replica::expect_no_more(std::int32_t slot, double now) {

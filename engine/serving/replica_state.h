@@ -1,6 +1,7 @@
 // What the lanes of a replica share: its queue, its sequences, its KV pool.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -8,8 +9,10 @@
 #include "engine/serving/admission_pace.h"
 #include "engine/serving/batch_policy.h"
 #include "engine/serving/fair_share.h"
+#include "engine/serving/sequence_paces.h"
 #include "engine/serving/serving_stats.h"
 #include "engine/serving/step_log.h"
+#include "engine/serving/turns.h"
 #include "engine/step/pace.h"
 #include "engine/step/step_table.h"
 
@@ -26,11 +29,13 @@ struct ReplicaState {
   std::int64_t longest = 1;  // tokens of the longest sequence
   std::int64_t window = 0;   // 0: no sliding window
   Pace pace;
-  std::span<const double> drawn = {};  // as in PoolSetup
+  const SequencePaces* own_paces = nullptr;  // as in PoolSetup
+  bool draft_reads_late = false;             // likewise
   std::uint64_t seed = 0;
-  double encode_seconds = 0;
-  bool uneven = false;             // step times depend on the longest context
-  bool carries = false;            // KV comes from another pool, or goes to one
+  std::span<const double> encode_seconds = {};  // as in PoolSetup
+  Turns turns;                                  // likewise
+  bool uneven = false;                          // step times depend on the longest context
+  bool carries = false;                         // KV comes from another pool, or goes to one
   bool hands_over = false;         // who departs keeps its blocks until its KV is carried away
   bool tells_first_token = false;  // of sequences that come from another pool, when they come
   DeploymentRole role = DeploymentRole::main;
@@ -68,6 +73,19 @@ struct ReplicaState {
     return settings->retention.policy == Retention::pinned && !sequence.closes;
   }
   bool more_to_come() const { return !landed.empty() || !arriving.empty(); }
+  // Encodes the images of so many requests, of as many together as may be. Returns the seconds that takes.
+  double encode(std::size_t requests) {
+    sums->encoded += double(requests);
+    sums->encoded_together.resize(encode_seconds.size());
+    double seconds = 0;
+    while (requests > 0) {
+      const std::size_t together = std::min(requests, encode_seconds.size());
+      seconds += encode_seconds[together - 1];
+      sums->encoded_together[together - 1] += 1;
+      requests -= together;
+    }
+    return seconds;
+  }
 };
 
 }  // namespace engine

@@ -68,6 +68,7 @@ struct Sequence {
   std::int64_t carried = 0;                        // tokens of it that were not here already
   std::int32_t before = -1, after = -1;            // among the running, in the order of admission
   bool decoding = false;
+  bool drafted = false;          // decoding: the draft has read it, too
   bool waited_for_room = false;  // before its KV was carried here
   bool closes = true;            // the last of its session
   bool awaits_adapter = false;   // out of the queue until its adapter, or its images, have come
@@ -85,6 +86,7 @@ class WaitingQueue {
   }
   std::int64_t size() const { return std::int64_t(slots_.size() - head_); }
   bool empty() const { return head_ == slots_.size(); }
+  bool ordered() const { return ordered_; }
   std::int32_t at(std::int64_t i) const { return slots_[head_ + std::size_t(i)]; }
   std::int32_t* begin() { return slots_.data() + head_; }
 

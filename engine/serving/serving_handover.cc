@@ -18,6 +18,7 @@ void ServingSim::ask_for(const Sequence& sequence) {
 // The prompt has been read: a replica of the next pool is to go on, as soon as it has room.
 void ServingSim::hand_over(std::size_t index, std::int32_t slot) {
   const Sequence& sequence = replicas_[index].sequence(slot);
+  if (problem_->journey.pushes) return push(index, slot);
   ask_for(sequence);
   const std::size_t stage = stage_of(index) + 1;
   if (pools_[stages()[stage].pool].scaler.open() == 0) {
@@ -31,32 +32,74 @@ void ServingSim::hand_over(std::size_t index, std::int32_t slot) {
   note(target);
 }
 
+// The request that arrives waits for blocks where its answer will be written.
+void ServingSim::reserve() {
+  Sequence& sequence = passed_on_;
+  begin(sequence, request_);
+  const std::size_t target = route(stages().size() - 1, request_, request_.arrival);
+  replicas_[target].expect(sequence, -1, -1, now_);
+  note(target);
+}
+
+// Blocks have been set aside in `slot` of a replica: somebody reads the prompt.
+void ServingSim::dispatch(std::size_t index, std::int32_t slot) {
+  const Sequence& reserved = replicas_[index].sequence(slot);
+  PoolSums& sums = stats_.pool(pool_of_[index]);
+  sums.reservations += 1;
+  sums.reserve_wait += now_ - reserved.arrival;
+  passed_on_ = reserved;
+  passed_on_.kv = {};
+  ask_for(reserved);
+  const std::size_t reader = route(0, request_, now_);
+  const std::int32_t there = replicas_[reader].take_over(passed_on_, 1, now_);
+  replicas_[reader].leads_to(there, std::int32_t(index), slot);
+  start_loads(reader);
+  note(reader);
+}
+
+// The prompt has been read: its KV goes where blocks were set aside for it.
+void ServingSim::push(std::size_t index, std::int32_t slot) {
+  const Sequence& read = replicas_[index].sequence(slot);
+  const auto target = std::size_t(read.to_replica);
+  const std::int32_t there = read.to_slot;
+  replicas_[target].was_read(there, read, std::int32_t(index), slot);
+  ship(target, there);
+}
+
 // KV starts on its way to a replica that has room for it. What takes no time is there at once.
 void ServingSim::fetch(std::size_t index) {
   Replica& replica = replicas_[index];
-  const Carry& carry = stages()[stage_of(index)].carry;
   for (std::int32_t slot; (slot = replica.make_room()) >= 0;) {
-    const Sequence& sequence = replica.sequence(slot);
-    const double tokens = double(sequence.carried);
-    stats_.pool(pool_of_[index]).carried_tokens += tokens;
-    const Shipment shipment{.from = std::size_t(sequence.from_replica),
-                            .to = index,
-                            .slot = slot,
-                            .sent = tokens * carry.sent_per_token,
-                            .received = tokens * carry.received_per_token,
-                            .fabric = tokens * carry.fabric_per_token,
-                            .latency = carry.latency,
-                            // Nothing is sent ahead to where there is no room.
-                            .last_share = sequence.waited_for_room ? 1 : carry.last_share,
-                            .reading_since = sequence.scheduled};
-    const double alone =
-        std::max({shipment.sent, shipment.received, shipment.fabric}) + shipment.latency;
-    if (sequence.carried == 0 || alone <= kSameMoment) {
-      deliver(index, slot);
+    if (replica.sequence(slot).from_replica < 0) {
+      dispatch(index, slot);
     } else {
-      const std::size_t sharing = transfers_.start(now_, shipment);
-      problem_->pools[0].context.charge(kWorkOfAnEvent * double(sharing));
+      ship(index, slot);
     }
+  }
+}
+
+void ServingSim::ship(std::size_t index, std::int32_t slot) {
+  const Carry& carry = stages()[stage_of(index)].carry;
+  const Sequence& sequence = replicas_[index].sequence(slot);
+  const double tokens = double(sequence.carried);
+  stats_.pool(pool_of_[index]).carried_tokens += tokens;
+  const Shipment shipment{.from = std::size_t(sequence.from_replica),
+                          .to = index,
+                          .slot = slot,
+                          .sent = tokens * carry.sent_per_token,
+                          .received = tokens * carry.received_per_token,
+                          .fabric = tokens * carry.fabric_per_token,
+                          .latency = carry.latency,
+                          // Nothing is sent ahead to where there is no room.
+                          .last_share = sequence.waited_for_room ? 1 : carry.last_share,
+                          .reading_since = sequence.scheduled};
+  const double alone =
+      std::max({shipment.sent, shipment.received, shipment.fabric}) + shipment.latency;
+  if (sequence.carried == 0 || alone <= kSameMoment) {
+    deliver(index, slot);
+  } else {
+    const std::size_t sharing = transfers_.start(now_, shipment);
+    problem_->pools[0].context.charge(kWorkOfAnEvent * double(sharing));
   }
 }
 
@@ -71,6 +114,7 @@ void ServingSim::start_loads(std::size_t index) {
 
 void ServingSim::take_delivery() {
   const Transfers::Arrived done = transfers_.take();
+  if (done.shipment.to == kToEncoders) return start_encoders();
   if (done.shipment.from == kFromBelow) {
     if (replicas_[done.shipment.to].sequence(done.shipment.slot).awaits_adapter) {
       return take_awaited(done.shipment.to, done.shipment.slot);

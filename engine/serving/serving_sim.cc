@@ -1,6 +1,7 @@
 #include "engine/serving/serving_sim.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace engine {
 
@@ -48,14 +49,22 @@ void ServingSim::start(const ServingProblem& problem) {
   answers_.reset();
   start_adapters();
   encoders_.reset(problem.encoders);
+  fits_everywhere_ = std::numeric_limits<std::int64_t>::max();
+  for (const Stage& stage : stages()) {
+    const Replica& any = replicas_[pools_[stage.pool].first];
+    fits_everywhere_ = std::min(fits_everywhere_, any.most_tokens());
+  }
+  find_interruptions();
 }
 
 void ServingSim::start_pool(std::size_t index) {
   const PoolSetup& from = problem_->pools[index];
   Pool& pool = pools_[index];
   pool.count = std::size_t(from.replicas);
+  StepScale scale = problem_->scale;
+  for (double& each : scale) each *= from.slower;
   pool.table.reset(
-      from.context, problem_->scale,
+      from.context, scale,
       {.queries = from.pace.queries, .made = from.made_in_a_step(), .draft = from.draft},
       from.clock, from.lengths);
   const ModelShard& shard = from.context.shard;
@@ -74,8 +83,10 @@ void ServingSim::start_pool(std::size_t index) {
                        .hands_over = !stage.writes,
                        .tells_first_token = stage.carry.tells_first_token,
                        .tiers = from.tiers,
-                       .drawn = from.drawn,
+                       .own_paces = from.own_paces,
+                       .draft_reads_late = from.draft_reads_late,
                        .encode_seconds = from.encode_seconds,
+                       .turns = from.turns,
                        .audit = problem_->audit,
                        .log = problem_->step_log};
   pool.store.tier.reset(from.tiers[std::size_t(TierName::store)].blocks);
@@ -133,6 +144,7 @@ void ServingSim::run(const ServingProblem& problem) {
   while (goes_on && take_event(source)) {
     double edge = 0;
     if (stats_.take_edge(edge)) {
+      find_interruptions();
       for (std::size_t i = 0; i < replicas_.size(); ++i) {
         replicas_[i].split(edge);
         note(i);
@@ -155,20 +167,10 @@ void ServingSim::run(const ServingProblem& problem) {
   const double event = events_.time_of(next);
   const double arrival = source.next_arrival();
   const double carried = transfers_.next();
-  const double marked = next_mark();
   const double soonest = std::min(std::min(event, arrival), carried);
-  if (soonest == kNever && held_.empty() && held_back_.empty()) return false;
-  const double scaling = scales_ ? next_scaling() : kNever;
-  const double failing = fails_ ? next_failure() : kNever;
-  if (fails_ && failing <= std::min(std::min(soonest, marked), scaling)) {
-    context.charge(kWorkOfAnEvent * double(replicas_.size()));
-    fail_or_repair(failing, source);
-  } else if (scales_ && scaling <= std::min(soonest, marked)) {
-    context.charge(kWorkOfAnEvent * double(replicas_.size()));
-    scale(scaling);
-  } else if (marked <= soonest) {
-    context.charge(kWorkOfAnArrival * double(replicas_.size()));
-    mark(marked);
+  if (interruption_ <= soonest) {
+    if (soonest == kNever && held_.empty() && held_back_.empty()) return false;
+    interrupt(soonest, source);
   } else if (arrival <= event + kSameMoment && arrival <= carried) {
     now_ = std::max(now_, arrival);
     arrive(source);
@@ -177,10 +179,35 @@ void ServingSim::run(const ServingProblem& problem) {
     take_delivery();
   } else {
     now_ = event;
-    const double elsewhere = std::min(std::min(arrival, carried), marked);
+    const double elsewhere = std::min(std::min(arrival, carried), marked_);
     advance(next, std::min(elsewhere, events_.earliest_but(next)), source);
   }
   return true;
+}
+
+// At one moment failures come before scaling, and that before marks.
+void ServingSim::interrupt(double soonest, RequestSource& source) {
+  const StepContext& context = problem_->pools[0].context;
+  const double scaling = scales_ ? next_scaling() : kNever;
+  const double failing = fails_ ? next_failure() : kNever;
+  if (fails_ && failing <= std::min(std::min(soonest, marked_), scaling)) {
+    context.charge(kWorkOfAnEvent * double(replicas_.size()));
+    fail_or_repair(failing, source);
+  } else if (scales_ && scaling <= std::min(soonest, marked_)) {
+    context.charge(kWorkOfAnEvent * double(replicas_.size()));
+    scale(scaling);
+  } else {
+    context.charge(kWorkOfAnArrival * double(replicas_.size()));
+    mark(marked_);
+  }
+  find_interruptions();
+}
+
+// Anew after an interruption, and where a measured part has come to begin or end.
+void ServingSim::find_interruptions() {
+  marked_ = next_mark();
+  interruption_ = std::min(
+      marked_, std::min(scales_ ? next_scaling() : kNever, fails_ ? next_failure() : kNever));
 }
 
 // Moments at which stretches are split: where measuring may begin or end, and timeline rows.
@@ -227,6 +254,10 @@ void ServingSim::arrive(RequestSource& source) {
   stats_.arrived(request_);
   std::size_t target = 0;
   const bool local = stays_local(target);
+  // An answer of one token is written by who reads.
+  if (problem_->journey.pushes && !local && request_.output > 1) {
+    return ever_fits(false) ? reserve() : turn_away(RequestEnd::refused, 0, source);
+  }
   const Pool& first = pools_[stages()[0].pool];
   const bool nobody = !local && first.scaler.open() == 0;  // all have failed
   if (!local) target = nobody ? first.first : route(0, request_, request_.arrival);
@@ -248,7 +279,7 @@ void ServingSim::arrive(RequestSource& source) {
 }
 
 // Whether the pools on its way could serve the request that arrives if they had nothing else to do.
-bool ServingSim::ever_fits(bool local) const {
+bool ServingSim::fits_on_its_way(bool local) const {
   return std::ranges::all_of(stages(), [&](const Stage& stage) {
     const Replica& any = replicas_[pools_[stage.pool].first];
     return (local && !stage.writes) ||
@@ -270,7 +301,8 @@ bool ServingSim::is_short(std::size_t& replica) {
 
 // ---- a replica's turn -----------------------------------------------------------------------------
 
-void ServingSim::advance(std::size_t index, double next_event, RequestSource& source) {
+[[gnu::always_inline]] inline void ServingSim::advance(std::size_t index, double next_event,
+                                                       RequestSource& source) {
   Replica& replica = replicas_[index];
   const bool ran = replica.end_work();
   // Whoever is told of an answer at this moment may ask again at once: plan after that.
@@ -279,7 +311,10 @@ void ServingSim::advance(std::size_t index, double next_event, RequestSource& so
   if (replica.halted()) {
     replica.end_turn(ran);
     note(index);
-    if (replica.at_rest()) abandon(index, source);
+    if (replica.at_rest()) {
+      abandon(index, source);
+      find_interruptions();  // its repair
+    }
     return;
   }
   if (!ran || (!told && replica.plans_now(next_event))) {

@@ -85,12 +85,20 @@ class ServingSim {
 
   // One event; false when there is none.
   bool take_event(RequestSource& source);
+  void interrupt(double soonest, RequestSource& source);
+  void find_interruptions();
   void arrive(RequestSource& source);
   void advance(std::size_t replica, double next_event, RequestSource& source);
   // Sees to those that are done in a replica, of which there are some; true where a client was told.
   bool depart(std::size_t replica, RequestSource& source);
   void ask_for(const Sequence& sequence);
   void hand_over(std::size_t replica, std::int32_t slot);
+  // Where blocks are set aside before a prompt is read: a replica that writes is asked for them, the request goes to one that
+  // reads once it has them, and its KV goes where they are.
+  void reserve();
+  void dispatch(std::size_t replica, std::int32_t slot);
+  void push(std::size_t replica, std::int32_t slot);
+  void ship(std::size_t replica, std::int32_t slot);
   void fetch(std::size_t replica);
   void take_delivery();
   void start_loads(std::size_t replica);
@@ -98,6 +106,7 @@ class ServingSim {
   void start_adapters();
   void enqueue_with_adapter(std::size_t replica, std::int64_t output);
   void enqueue_with_images(std::size_t replica, std::int64_t output);
+  void start_encoders();
   void find_room_for_adapters(std::size_t replica);
   void take_awaited(std::size_t replica, std::int32_t slot);
   void deliver(std::size_t replica, std::int32_t slot);
@@ -112,7 +121,10 @@ class ServingSim {
     return problem_->journey.short_prompt > 0 && stages().size() > 1 && is_short(replica);
   }
   bool is_short(std::size_t& replica);
-  bool ever_fits(bool local) const;
+  bool ever_fits(bool local) const {
+    return request_.prompt + request_.output <= fits_everywhere_ || fits_on_its_way(local);
+  }
+  bool fits_on_its_way(bool local) const;
   void turn_away(RequestEnd why, std::size_t replica, RequestSource& source);
   const std::vector<Stage>& stages() const { return problem_->journey.stages; }
   void mark(double time);
@@ -132,6 +144,7 @@ class ServingSim {
   void call_back(std::size_t replica, std::int32_t slot, Sequence& sequence);
   void send(const Sequence& sequence);
   void hold(const Request& request);
+  // The next moment at which something happens by the clock alone: of these moments `find_interruptions` keeps track.
   double next_mark() const { return std::min(stats_.watch().next_edge(), timeline_.next()); }
 
   const ServingProblem* problem_ = nullptr;  // while it runs
@@ -148,18 +161,22 @@ class ServingSim {
   AnswerGroups answers_;
   RequestMemory memory_;
   Request request_;
-  std::int64_t longest_output_ = 0;  // of those that arrived
+  std::int64_t longest_output_ = 0;   // of those that arrived
+  std::int64_t fits_everywhere_ = 0;  // tokens of a prompt and its output
   double now_ = 0;
   double makespan_ = 0;
-  bool scales_ = false;  // some pool follows the load
-  bool fails_ = false;   // replicas of some pool fail
-  bool sheds_ = false;   // some pool turns requests away
+  double marked_ = kNever;        // the next mark,
+  double interruption_ = kNever;  // or anything else that happens by the clock alone
+  bool scales_ = false;           // some pool follows the load
+  bool fails_ = false;            // replicas of some pool fail
+  bool sheds_ = false;            // some pool turns requests away
   // While all replicas that could take them have failed: requests, and sequences whose KV is to be carried.
   struct HeldBack {
     std::size_t replica = 0;
     std::int32_t slot = -1;
   };
   std::vector<Sequence> held_;
+  Sequence passed_on_;  // from who sets blocks aside to who reads
   std::vector<HeldBack> held_back_;
   Referee referee_;
   Timeline timeline_;

@@ -19,11 +19,23 @@ void PoolSums::add(const PoolSums& other) {
   wasted_tokens += other.wasted_tokens;
   carried_tokens += other.carried_tokens;
   carry_seconds += other.carry_seconds;
+  reservations += other.reservations;
+  reserve_wait += other.reserve_wait;
   for (std::size_t i = 0; i < kTiers; ++i) tier_tokens[i] += other.tier_tokens[i];
   proposed_tokens += other.proposed_tokens;
   verified_tokens += other.verified_tokens;
   verifications += other.verifications;
+  for (std::size_t i = 0; i < by_class.size(); ++i) {
+    by_class[i].steps += other.by_class[i].steps;
+    by_class[i].tokens += other.by_class[i].tokens;
+  }
   encoded += other.encoded;
+  if (encoded_together.size() < other.encoded_together.size()) {
+    encoded_together.resize(other.encoded_together.size());
+  }
+  for (std::size_t i = 0; i < other.encoded_together.size(); ++i) {
+    encoded_together[i] += other.encoded_together[i];
+  }
   loads += other.loads;
   load_seconds += other.load_seconds;
   adapter_steps += other.adapter_steps;
@@ -181,18 +193,6 @@ void ServingStats::finished(const Sequence& sequence, double time, std::int32_t 
   }
 }
 
-void ServingStats::keep(const ServedRequest& request) {
-  served_.push_back(request);
-  if (served_.size() < kMostServed || setup_.plan.lengths > 1) return;
-  sum_up(watch_.part_so_far());
-}
-
-bool ServingStats::is_good(const ServedRequest& request) const {
-  const auto i = std::size_t(request.service_class);
-  return ttft_of(request) <= ttft_limit_[i] && tpot_of(request) <= tpot_limit_[i] &&
-         e2e_of(request) <= e2e_limit_[i];
-}
-
 void ServingStats::add_to_groups(const ServedRequest& request, bool good) {
   const bool answered = request.output > 0;
   groups.add({.service_class = request.service_class,
@@ -207,49 +207,53 @@ void ServingStats::add_to_groups(const ServedRequest& request, bool good) {
 }
 
 // A request's tokens but the first are spread evenly between its first and its last.
-void ServingStats::sum_up(const MeasuredPart& part) {
+void ServingStats::sum_up(MeasuredPart part) {
   const auto share_before = [](const ServedRequest& request, double time) {
-    const double whole = request.finish - request.first_token;
     if (time >= request.finish - kSameMoment) return 1.0;
-    return whole > 0 ? std::max(0.0, (time - request.first_token) / whole) : 0.0;
+    if (time <= request.first_token) return 0.0;
+    return (time - request.first_token) / (request.finish - request.first_token);
   };
+  const bool grouped = groups.any();
+  MeasuredSums sums = measured_;  // here, and not behind a pointer, while they grow
   for (const ServedRequest& request : served_) {
     const bool measured = part.holds_arrival(request.arrival);
-    if (measured) measured_.arrived += 1;
-    if (measured && request.output == kGivenUp) {
-      measured_.given_up += 1;
-      if (groups.any()) add_to_groups(request, false);
+    if (measured) sums.arrived += 1;
+    if (request.output <= 0) {
+      if (!measured || request.output != kGivenUp) continue;
+      sums.given_up += 1;
+      if (grouped) add_to_groups(request, false);
+      continue;
     }
-    if (request.output <= 0) continue;
-    const double per_token = tpot_of(request);
-    const bool good = is_good(request);
+    const Latencies latencies{ttft_of(request), tpot_of(request), e2e_of(request)};
+    const bool good = is_good(latencies, request.service_class);
     if (measured) {
-      if (groups.any()) add_to_groups(request, good);
-      ttft.add(ttft_of(request));
-      e2e.add(e2e_of(request));
+      if (grouped) add_to_groups(request, good);
+      ttft.add(latencies.ttft);
+      e2e.add(latencies.e2e);
       queue.add(request.scheduled - request.arrival);
-      if (request.output > 1) tpot.add(per_token);
-      measured_.requests += 1;
-      measured_.good_requests += good ? 1 : 0;
-      measured_.prompts += double(request.prompt);
+      if (request.output > 1) tpot.add(latencies.tpot);
+      sums.requests += 1;
+      if (good) sums.good_requests += 1;
+      sums.prompts += double(request.prompt);
       if (request.received >= 0) {
-        measured_.carried += 1;
-        measured_.transfer_seconds += request.received - request.read;
+        sums.carried += 1;
+        sums.transfer_seconds += request.received - request.read;
       }
-      measured_.outputs += double(request.output + request.others);
+      sums.outputs += double(request.output + request.others);
     }
     if (part.holds_answer(request.finish)) {
-      measured_.finished += 1;
-      groups.served(request.tenant, double(request.prompt) + double(request.output));
-      measured_.good += good ? 1 : 0;
+      sums.finished += 1;
+      if (grouped) groups.served(request.tenant, double(request.prompt) + double(request.output));
+      if (good) sums.good += 1;
     }
     if (part.holds_answer(request.first_token)) {
-      measured_.prompt_tokens += double(request.prompt);
-      measured_.output_tokens += 1;
+      sums.prompt_tokens += double(request.prompt);
+      sums.output_tokens += 1;
     }
     const double inside = share_before(request, part.until) - share_before(request, part.from);
-    measured_.output_tokens += inside * double(request.output - 1 + request.others);
+    sums.output_tokens += inside * double(request.output - 1 + request.others);
   }
+  measured_ = sums;
   served_.clear();
 }
 

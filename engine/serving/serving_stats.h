@@ -60,12 +60,23 @@ struct PoolSums {
   // Where steps pick how much they propose, or sequences draw how much of it holds: tokens proposed and made, of
   // sequences in their steps.
   double proposed_tokens = 0, verified_tokens = 0, verifications = 0;
-  double encoded = 0;  // requests whose images were encoded where their prompts are read
-  double carried_tokens = 0, carry_seconds = 0;   // KV that came from the pool before
-  std::array<double, kTiers> tier_tokens{};       // prompt tokens loaded from lower tiers,
-  double loads = 0, load_seconds = 0;             // by so many requests, which waited so long
-  double kv_peak = 0;                             // blocks of one replica
-  double adapter_steps = 0;                       // different adapters, summed over steps
+  // The same by class, where classes have acceptances of their own.
+  struct Verified {
+    double steps = 0, tokens = 0;
+    void verified(std::int64_t made) {
+      steps += 1;
+      tokens += double(made);
+    }
+  };
+  std::array<Verified, kRequestClasses> by_class{};
+  double encoded = 0;  // requests whose images were encoded where their prompts are read,
+  std::vector<double> encoded_together;          // and how often those of 1, 2, ... of them at once
+  double carried_tokens = 0, carry_seconds = 0;  // KV that came from the pool before
+  double reservations = 0, reserve_wait = 0;     // blocks set aside before a prompt is read
+  std::array<double, kTiers> tier_tokens{};      // prompt tokens loaded from lower tiers,
+  double loads = 0, load_seconds = 0;            // by so many requests, which waited so long
+  double kv_peak = 0;                            // blocks of one replica
+  double adapter_steps = 0;                      // different adapters, summed over steps
   double adapters_asked = 0, adapters_there = 0;  // by requests, and those that were on the device
   double adapter_wait = 0;                        // of the others, until they were
 
@@ -197,10 +208,20 @@ class ServingStats {
   static constexpr std::size_t kMostServed = std::size_t{1} << 17;
   // A sequence is inside no longer.
   void leaves(const Sequence& sequence, double time);
-  void keep(const ServedRequest& request);
-  bool is_good(const ServedRequest& request) const;
+  void keep(const ServedRequest& request) {
+    served_.push_back(request);
+    if (served_.size() >= kMostServed && setup_.plan.lengths <= 1) sum_up(watch_.part_so_far());
+  }
+  struct Latencies {
+    double ttft, tpot, e2e;
+  };
+  bool is_good(const Latencies& latencies, RequestClass service_class) const {
+    const auto i = std::size_t(service_class);
+    return latencies.ttft <= ttft_limit_[i] && latencies.tpot <= tpot_limit_[i] &&
+           latencies.e2e <= e2e_limit_[i];
+  }
   void add_to_groups(const ServedRequest& request, bool good);
-  void sum_up(const MeasuredPart& part);
+  void sum_up(MeasuredPart part);
 
   Setup setup_;
   RunWatch watch_;

@@ -70,9 +70,22 @@ void ServingSim::find_room_for_adapters(std::size_t index) {
 
 // It queues up once its images have come; its replica is known from the start.
 void ServingSim::enqueue_with_images(std::size_t index, std::int64_t output) {
-  const double there = encoders_.take(request_.arrival);
   const std::int32_t slot = replicas_[index].enqueue(request_, output, Replica::Adapter::awaited);
-  transfers_.start_from_below(there, index, slot);
+  if (encoders_.batches()) {
+    encoders_.enqueue({.replica = index, .slot = slot, .arrival = request_.arrival});
+    return start_encoders();
+  }
+  transfers_.start_from_below(encoders_.take(request_.arrival), index, slot);
+}
+
+// Encoders that are free take those whose images wait.
+void ServingSim::start_encoders() {
+  const auto sent = [this](const Encoders::Request& request, double there) {
+    transfers_.start_from_below(there, request.replica, request.slot);
+  };
+  while (const double free = encoders_.start(now_, sent)) {
+    transfers_.start_from_below(free, kToEncoders, -1);
+  }
 }
 
 void ServingSim::take_awaited(std::size_t index, std::int32_t slot) {

@@ -24,9 +24,29 @@ enum class FirstToken : std::uint8_t {
 };
 constexpr std::array<std::string_view, 2> enum_names(FirstToken) { return {"decode", "prefill"}; }
 
+// When the deployment that goes on gives blocks to a KV cache.
+enum class TransferInitiative : std::uint8_t {
+  pull,  // it fetches KV when the prompt has been read and it has room
+  push,  // it sets blocks aside before the prompt is read, and KV is sent there at once
+};
+constexpr std::array<std::string_view, 2> enum_names(TransferInitiative) {
+  return {"pull", "push"};
+}
+
+// Whom KV caches share the adapters of their replicas with.
+enum class TransferContention : std::uint8_t {
+  transfers,    // other KV caches
+  collectives,  // also collectives of either deployment that leave its nodes
+};
+constexpr std::array<std::string_view, 2> enum_names(TransferContention) {
+  return {"transfers", "collectives"};
+}
+
 struct TransferSettings {
   Link link;
   TransferMode mode = TransferMode::whole;
+  TransferInitiative initiative = TransferInitiative::pull;
+  TransferContention contention = TransferContention::transfers;
   FirstToken first_token = FirstToken::decode;
   std::int64_t local_prompt = 0;
   double oversubscription = 1;
@@ -41,6 +61,16 @@ struct TransferSettings {
     visit("mode", self.mode,
           "whole: a KV cache leaves when its prompt has been read; layers: each layer leaves while "
           "later ones are computed",
+          any_value);
+    visit("initiative", self.initiative,
+          "task serve: pull: the main deployment fetches a KV cache when its prompt has been read "
+          "and there is room; push: it sets blocks aside before the prompt is read, which waits "
+          "for that, and the KV cache is sent there at once",
+          any_value);
+    visit("contention", self.contention,
+          "task serve: what shares adapters with KV caches; transfers: other KV caches; "
+          "collectives: also collectives of either deployment that leave its nodes, each half of "
+          "an adapter while both use it",
           any_value);
     visit("first_token", self.first_token,
           "who sends the first token: decode, once the KV cache is there; prefill, when the prompt "

@@ -9,8 +9,8 @@
 
 namespace engine {
 
-// Comes from no replica.
-constexpr std::size_t kFromBelow = std::size_t(-1);
+// Comes from no replica; and to none: an encoder of images is free.
+constexpr std::size_t kFromBelow = std::size_t(-1), kToEncoders = std::size_t(-1);
 
 // One sequence's KV.
 struct Shipment {

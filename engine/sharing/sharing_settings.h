@@ -50,7 +50,9 @@ struct SharingSettings {
           non_negative);
     visit("swap", self.swap,
           "time_slices: the weights of the model that does not run lie in host memory, and come "
-          "over the host link at its turn; each then has the whole memory",
+          "over the host link at its turn. Task step: each then has the whole memory; task serve: "
+          "KV caches stay and share, by sharing.memory, what the larger model leaves, and turns "
+          "go by the clock",
           any_value);
   }
 };

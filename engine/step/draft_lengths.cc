@@ -20,7 +20,8 @@ DraftLengths& DraftLengths::operator=(DraftLengths&&) noexcept = default;
 void DraftLengths::reset(const StepContext& context, const ByPhase& scale,
                          std::span<const DraftLength> lengths) {
   lengths_ = lengths;
-  choices_.clear();
+  alone_.clear();
+  beside_.clear();
   tables_.resize(lengths.size());
   window_ = context.shard.model->window;
   for (std::size_t i = 0; i < lengths.size(); ++i) {
@@ -33,27 +34,70 @@ void DraftLengths::reset(const StepContext& context, const ByPhase& scale,
   }
 }
 
-int DraftLengths::choice(std::int64_t sequences, std::int64_t place) {
-  if (std::size_t(sequences) >= choices_.size()) choices_.resize(std::size_t(sequences) + 1);
-  std::vector<std::int8_t>& known = choices_[std::size_t(sequences)];
+std::int8_t& DraftLengths::chosen(Choices& choices, std::int64_t sequences, std::int64_t place) {
+  if (std::size_t(sequences) >= choices.size()) choices.resize(std::size_t(sequences) + 1);
+  std::vector<std::int8_t>& known = choices[std::size_t(sequences)];
   if (std::size_t(place) >= known.size()) known.resize(std::size_t(place) + 1, -1);
-  if (known[std::size_t(place)] >= 0) return known[std::size_t(place)];
+  return known[std::size_t(place)];
+}
+
+Decodes DraftLengths::middle(std::int64_t sequences, std::int64_t place) const {
   const double context = (Contexts::point(place) + Contexts::point(place + 1)) / 2;
-  const double each = context / double(sequences);
-  const double window = window_ > 0 ? std::min(context, double(sequences * window_)) : context;
-  int best = 0;
+  return {.sequences = sequences,
+          .context = context,
+          .window = window_ > 0 ? std::min(context, double(sequences * window_)) : context,
+          .longest = context / double(sequences)};
+}
+
+// Most tokens a second, where the draft's reading of prompts counts with each token that it is used for.
+int DraftLengths::choice(std::int64_t sequences, std::int64_t place) {
+  std::int8_t& best = chosen(alone_, sequences, place);
+  if (best >= 0) return best;
+  const Decodes decodes = middle(sequences, place);
   double most = 0;
   for (int i = 0; i < int(lengths_.size()); ++i) {
     DecodeLine line;
-    table(i).decode_line(
-        {.sequences = sequences, .context = context, .window = window, .longest = each}, line);
-    const double rate = at(i).expected / line.step(context, window);
-    if (rate <= most) continue;
-    best = i;
-    most = rate;
+    table(i).decode_line(decodes, line);
+    const double tokens = double(sequences) * at(i).expected;
+    const double seconds = line.step(decodes.context, decodes.window) + tokens * at(i).reading;
+    if (tokens / seconds <= most) continue;
+    best = std::int8_t(i);
+    most = tokens / seconds;
   }
-  known[std::size_t(place)] = std::int8_t(best);
   return best;
+}
+
+// A token more of a step with prompts takes as long as one of a prompt; one that holds is worth what it takes in a step
+// without prompts.
+int DraftLengths::beside_prompts(std::int64_t sequences, std::int64_t place) {
+  std::int8_t& best = chosen(beside_, sequences, place);
+  if (best >= 0) return best;
+  const int alone = choice(sequences, place);
+  const Decodes decodes = middle(sequences, place);
+  const double all = double(sequences), row = table(0).prompt_token_seconds();
+  DecodeLine line;
+  table(alone).decode_line(decodes, line);
+  const double worth = line.step(decodes.context, decodes.window) / at(alone).expected;
+  double least = 0;
+  best = 0;
+  for (int i = 1; i <= alone; ++i) {
+    table(i).decode_line(decodes, line);
+    const double proposing = line.after_proposals(0, decodes.context, decodes.window) - line.least;
+    const double more =
+        all * double(at(i).pace.queries - 1) * row + proposing - worth * (at(i).expected - 1);
+    if (more >= least) continue;
+    best = std::int8_t(i);
+    least = more;
+  }
+  return best;
+}
+
+int DraftLengths::pick_beside_prompts(const Decodes& decodes, int picked) {
+  return std::min(picked, beside_prompts(decodes.sequences, Contexts::place(decodes.context)));
+}
+
+double DraftLengths::read(const BatchShape& prompts) {
+  return table(int(lengths_.size()) - 1).read_draft(prompts);
 }
 
 int DraftLengths::pick(const Decodes& decodes) {

@@ -139,15 +139,19 @@ double DraftTable::run_decodes(const Decodes& decodes) {
   return count(line, 1, decodes.context, decodes.window);
 }
 
+double DraftTable::read(const BatchShape& prompts) {
+  const double seconds = models_[0]->run_mixed(prompts);
+  seconds_ += seconds;
+  return seconds;
+}
+
 double DraftTable::run(const BatchShape& batch) {
   double seconds = 0;
   if (draft_->model && draft_->reads_prompts && batch.prefill_tokens > 0) {
     BatchShape prompts = batch;
     prompts.decode_sequences = 0;
     prompts.sampled = 0;
-    const double read = models_[0]->run_mixed(prompts);
-    seconds_ += read;
-    seconds += read;
+    seconds += read(prompts);
   }
   if (batch.decode_sequences > 0) {
     seconds += run_decodes({.sequences = batch.decode_sequences,

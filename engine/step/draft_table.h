@@ -32,6 +32,8 @@ class DraftTable {
   double count(const DecodeLine& line, double steps, double context_sum, double window_sum);
   // The proposals for the decodes of one step, and the prompts that it reads: counted. Returns their seconds.
   double run(const BatchShape& batch);
+  // Prompts that it reads by themselves: counted. Returns their seconds.
+  double read(const BatchShape& prompts);
 
   // Adds rows of everything counted, and what it would save.
   void report(Breakdown& rows, Savings& saved);

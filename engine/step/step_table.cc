@@ -91,13 +91,15 @@ void StepTable::add_batch(std::int64_t sequences) {
   attention_.add_batch(sequences);
 }
 
-void StepTable::decode_line(const Decodes& decodes, DecodeLine& line) {
-  if (decodes.length >= 0) {
-    Decodes own = decodes;
-    own.length = -1;
-    return lengths_.line(decodes.length, own, line);
-  }
-  if (clock_varies_ && clocks_.choose(decodes, line)) return;
+bool StepTable::chosen_line(const Decodes& decodes, DecodeLine& line) {
+  if (decodes.length < 0) return clocks_.choose(decodes, line);
+  Decodes own = decodes;
+  own.length = -1;
+  lengths_.line(decodes.length, own, line);
+  return true;
+}
+
+void StepTable::own_line(const Decodes& decodes, DecodeLine& line) {
   line.clock_level = line.length = -1;
   line.batch = batch_of(decodes.sequences);
   line.sequences = decodes.sequences;
@@ -140,18 +142,20 @@ void StepTable::decode_line(const Decodes& decodes, DecodeLine& line) {
   if (verification_.draft != nullptr) draft_.extend(decodes, line);
 }
 
+void StepTable::count_chosen(DecodeLine line, double steps, double context_sum, double window_sum,
+                             double seconds) {
+  const std::int32_t clock = std::exchange(line.clock_level, -1);
+  if (clock >= 0) {
+    return clocks_.at(clock).count_decode(line, steps, context_sum, window_sum, seconds);
+  }
+  const std::int32_t length = std::exchange(line.length, -1);
+  lengths_.table(length).count_decode(line, steps, context_sum, window_sum, seconds);
+}
+
 void StepTable::count_decode(const DecodeLine& line, double steps, double context_sum,
                              double window_sum, double seconds) {
-  if (line.clock_level >= 0) {
-    DecodeLine plain = line;
-    plain.clock_level = -1;
-    return clocks_.at(line.clock_level)
-        .count_decode(plain, steps, context_sum, window_sum, seconds);
-  }
-  if (line.length >= 0) {
-    DecodeLine plain = line;
-    plain.length = -1;
-    return lengths_.table(line.length).count_decode(plain, steps, context_sum, window_sum, seconds);
+  if (line.clock_level >= 0 || line.length >= 0) {
+    return count_chosen(line, steps, context_sum, window_sum, seconds);
   }
   constexpr Phase phase = Phase::decode;
   batches_[std::size_t(line.batch)].steps += steps;
@@ -205,13 +209,7 @@ void StepTable::run_prompts(const BatchShape& batch, Phase phase, KernelSums& ke
   for (const KernelRow& row : rows) prompt_rows_.add(row);
 }
 
-void StepTable::run_attention(const BatchShape& batch, Phase phase, KernelSums& kernels) {
-  if (batch.decode_sequences == 0) return run_prompts(batch, phase, kernels);
-  if (decode_products_) kernels.add(tokens_.use(Part::absorb, batch.decode_tokens(), phase));
-  if (!context_->shard.overlapped_attention) {
-    run_decodes(batch, phase, kernels);
-    return run_prompts(batch, phase, kernels);
-  }
+void StepTable::run_overlapped(const BatchShape& batch, Phase phase, KernelSums& kernels) {
   KernelSums decodes, prompts;
   run_decodes(batch, phase, decodes);
   run_prompts(batch, phase, prompts);

@@ -107,10 +107,19 @@ class StepTable {
   // Where steps propose more or fewer tokens: the length that is best for these decodes, and what it is.
   bool picks() const { return lengths_.any(); }
   int pick(const Decodes& decodes) { return lengths_.pick(decodes); }
+  int pick_beside_prompts(const Decodes& decodes, int picked) {
+    return lengths_.pick_beside_prompts(decodes, picked);
+  }
   const DraftLength& length(int picked) const { return lengths_.at(picked); }
+  // Prompts that the draft reads when it is first asked to propose: counted. Returns their seconds.
+  double read_by_draft(const BatchShape& prompts) { return lengths_.read(prompts); }
 
   // Says all of `line` anew.
-  void decode_line(const Decodes& decodes, DecodeLine& line);
+  void decode_line(const Decodes& decodes, DecodeLine& line) {
+    if (!(clock_varies_ || decodes.length >= 0) || !chosen_line(decodes, line)) {
+      own_line(decodes, line);
+    }
+  }
   // Unequal contexts take longer than equal ones.
   bool uneven() const { return attention_.uneven(); }
   // Counts `steps` steps on a line: the sums over them of context, window and time.
@@ -126,6 +135,8 @@ class StepTable {
 
   // Device time a token of a long prompt takes, attention left out: a scale for estimates.
   double prompt_token_seconds();
+  // Prompts that the draft reads, and nothing else: counted. Returns their seconds.
+  double read_draft(const BatchShape& prompts) { return draft_.read(prompts); }
 
   // Rows of everything counted, host and gaps included, by phase. Once, at the end.
   void report(std::vector<KernelRow>& rows);
@@ -160,6 +171,11 @@ class StepTable {
     return batch_index_[place];
   }
   void add_batch(std::int64_t sequences);
+  // The line of another clock or another number of proposals, where one of these is chosen.
+  bool chosen_line(const Decodes& decodes, DecodeLine& line);
+  void own_line(const Decodes& decodes, DecodeLine& line);
+  void count_chosen(DecodeLine line, double steps, double context_sum, double window_sum,
+                    double seconds);
   double run_step(const BatchShape& batch);
   double run_verification(const BatchShape& batch);
   // Tokens of a step that go to clients.
@@ -169,7 +185,17 @@ class StepTable {
     return batch.sampled - std::llround(double(batch.decode_sequences) * held_back);
   }
   // Attention of a step, which they count: of all of it, of its decodes and of its prompts.
-  void run_attention(const BatchShape& batch, Phase phase, KernelSums& kernels);
+  void run_attention(const BatchShape& batch, Phase phase, KernelSums& kernels) {
+    if (batch.decode_sequences > 0) {
+      if (decode_products_) {
+        kernels.add(tokens_.use(TokenTable::Part::absorb, batch.decode_tokens(), phase));
+      }
+      if (context_->shard.overlapped_attention) return run_overlapped(batch, phase, kernels);
+      run_decodes(batch, phase, kernels);
+    }
+    run_prompts(batch, phase, kernels);
+  }
+  void run_overlapped(const BatchShape& batch, Phase phase, KernelSums& kernels);
   void run_decodes(const BatchShape& batch, Phase phase, KernelSums& kernels);
   void run_prompts(const BatchShape& batch, Phase phase, KernelSums& kernels);
   // Parts of the report.

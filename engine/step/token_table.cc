@@ -10,9 +10,15 @@ namespace {
 
 using Part = TokenTable::Part;
 
-// Token counts: whole up to 16, then at most 1/8 apart; tiles and waves make steps within that, which
-// a straight line evens out.
+// Token counts: whole up to 16, then at most 1/8 apart. Products take a step up right behind a full tile, which most grid
+// points are: between two of them a line begins one token behind the lower one, on the stair that it is part of.
 using CountGrid = OctaveGrid<3>;
+
+// Where a count is kept among the nodes: grid points, and behind each the count that follows it.
+std::int64_t place_of_node(std::int64_t point) {
+  const std::int64_t place = CountGrid::place(double(point));
+  return 2 * place + (CountGrid::point(place) == double(point) ? 0 : 1);
+}
 
 // The part that an op belongs to, in a list made for the table of `wanted`. What runs beside an exchange is timed with it.
 Part part_of(const PlannedOp& op, Part wanted) {
@@ -94,7 +100,7 @@ void TokenTable::part_ops(Part part, std::int64_t point, OpList& ops) const {
 std::int32_t TokenTable::node_at(Part part, std::int64_t point) {
   std::vector<std::int32_t>& index = counts_[std::size_t(part)].node;
   // Attention of a prompt grows with its square: every length is a grid point of its own.
-  const std::int64_t place = part == Part::prompt ? point : CountGrid::place(double(point));
+  const std::int64_t place = part == Part::prompt ? point : place_of_node(point);
   if (place >= std::int64_t(index.size())) index.resize(std::size_t(place) + 1, -1);
   std::int32_t& node_index = index[std::size_t(place)];
   if (node_index >= 0) return node_index;
@@ -111,10 +117,11 @@ std::int32_t TokenTable::node_at(Part part, std::int64_t point) {
 void TokenTable::add_count(Part part, std::int64_t tokens) {
   const double x = double(tokens);
   const std::int64_t place = CountGrid::place(x);
-  const double low = CountGrid::point(place), high = CountGrid::point(place + 1);
+  const double full = CountGrid::point(place), high = CountGrid::point(place + 1);
+  const double low = full + 1;
   Count count;
   // Below 16 every whole number is a grid point, and so are most captured batch sizes.
-  if (part == Part::prompt || low == x) {
+  if (part == Part::prompt || x == full || x == low) {
     count.low = count.high = node_at(part, tokens);
   } else {
     count.low = node_at(part, std::int64_t(low));

@@ -6,15 +6,12 @@
 namespace engine {
 
 void report_price(const Scenario& scenario, TokensPerSecond prompt, Metrics& metrics,
-                  std::span<const double> on) {
+                  const OnShare& on) {
   DollarsPerSecond rent;
   bool stated = true;
-  std::size_t number = 0;
   each_deployment(scenario, [&](const Deployment& deployment, double devices) {
     stated = stated && deployment.device.rent.value > 0;
-    const double share = on.empty() ? 1 : on[number < on.size() ? number : 0];
-    ++number;
-    rent += deployment.device.rent * (devices * share);
+    rent += deployment.device.rent * (devices * (on ? on(deployment) : 1));
   });
   // Nobody stated a rent: null says so, a price of zero would win every comparison.
   if (!stated) return;

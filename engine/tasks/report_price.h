@@ -1,16 +1,18 @@
 // Rent and prices of a point whose devices and token rates are known.
 #pragma once
 
-#include <span>
+#include <functional>
 
 #include "engine/outcome.h"
 #include "engine/scenario.h"
 
 namespace engine {
 
-// `on`: the share of its time that each deployment is on and paid for, in the order of each_deployment; those
-// beyond the list are on with the main one; empty: all are on always.
+// The share of its time that a deployment is on and paid for.
+using OnShare = std::function<double(const Deployment&)>;
+
+// Without `on` all are on always.
 void report_price(const Scenario& scenario, TokensPerSecond prompt, Metrics& metrics,
-                  std::span<const double> on = {});
+                  const OnShare& on = nullptr);
 
 }  // namespace engine

@@ -12,6 +12,7 @@
 #include "engine/deploy.h"
 #include "engine/draft.h"
 #include "engine/feasibility.h"
+#include "engine/neighbours.h"
 #include "engine/outcome.h"
 #include "engine/resources.h"
 #include "engine/scenario.h"
@@ -27,7 +28,7 @@ struct TaskPoint {
   const Draft* draft;  // null: nothing is proposed
   WorkMeter& work;
   Scratch& scratch;
-  double slower = 1;  // steps take so many times as long: another model has the devices, too
+  NeighbourEffect beside = {};  // another model on the same devices
 };
 
 struct TaskEntry {

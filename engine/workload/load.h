@@ -102,6 +102,7 @@ struct Load {
   std::int64_t images = 0;
   std::int64_t image_tokens = 576;
   std::int64_t image_patches = 0;
+  std::int64_t image_batch = 1;
   MeasureKind measure = MeasureKind::steady;
   Seconds warmup{0};
   Seconds window{0};
@@ -178,6 +179,9 @@ struct Load {
     visit("image_patches", self.image_patches,
           "tokens that the encoder works on for an image; auto: as many as image_tokens",
           non_negative_or("auto"));
+    visit("image_batch", self.image_batch,
+          "requests whose images an encoder takes together at most, as far as they wait for it",
+          between(1, 1024));
     visit(
         "measure", self.measure,
         "steady: what goes on once the system has filled up, to the last arrival; whole: from the "

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "engine/base/enum_names.h"
@@ -23,6 +24,7 @@ struct LoadClass {
   double share = 0;
   Seconds ttft{0}, tpot{0}, e2e{0};
   std::int64_t prompt = 0, output = 0;
+  std::string acceptance;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -42,6 +44,11 @@ struct LoadClass {
     visit("output", self.output,
           "mean output tokens of the class: lengths of the load, scaled; auto: as the load",
           non_negative_or("auto"));
+    visit("acceptance", self.acceptance,
+          "with speculation: probability that the first proposed token of a request of the class "
+          "holds, that the second does if the first did, and so on; one number or a list; empty: "
+          "as speculation.acceptance",
+          list_of(fraction));
   }
 };
 

@@ -17,72 +17,6 @@ constexpr std::uint32_t kGroupLane = 1;
 
 }  // namespace
 
-void RequestMemory::prepare(const Load& load, std::uint64_t seed) {
-  // Rows drawn from a trace are quick to look up, and belong to the trace.
-  const bool same = load.arrivals == kind_ && load.cv == cv_ && load.lengths == drawn_ &&
-                    seed == seed_ && load.lengths.distribution != LengthKind::empirical;
-  if (same) return;
-  kind_ = load.arrivals;
-  cv_ = load.cv;
-  drawn_ = load.lengths;
-  seed_ = seed;
-  arrivals_.clear();
-  lengths_.clear();
-}
-
-double RequestMemory::arrival(std::int64_t count, ArrivalClock& clock) {
-  const std::size_t n = std::size_t(count);
-  if (n < arrivals_.size()) return arrivals_[n] * clock.mean_gap();
-  if (n == arrivals_.size() && n > 0) clock.resume(n, arrivals_.back());
-  const double time = clock.next();
-  if (n == arrivals_.size() && n < kMost) arrivals_.push_back(clock.units());
-  return time;
-}
-
-double RequestSource::next_open() {
-  return clock_.stretches() ? memory_.arrival(issued_, clock_) : clock_.next();
-}
-
-namespace {
-
-// Before classes have lengths of their own.
-MeanLengths lengths_of_all(const Load& load, const Trace* trace, std::uint64_t seed,
-                           RequestMemory& memory) {
-  const Lengths& lengths = load.lengths;
-  const bool cut = lengths.prompt_max > 0 || lengths.output_max > 0;
-  const bool exact = lengths.distribution == LengthKind::fixed ||
-                     (lengths.distribution == LengthKind::lognormal && !cut);
-  if (exact) return {double(lengths.prompt), double(lengths.output)};
-  // The first requests themselves: what the point will meet, to a few per cent.
-  constexpr std::int64_t draws = 256;
-  memory.prepare(load, seed);
-  const LengthSampler sampler(lengths, seed, trace);
-  MeanLengths sum{0, 0};
-  for (std::int64_t n = 0; n < draws; ++n) {
-    const LengthPair pair = memory.lengths_of(n, sampler);
-    sum.prompt += double(pair.prompt);
-    sum.output += double(pair.output);
-  }
-  return {sum.prompt / double(draws), sum.output / double(draws)};
-}
-
-}  // namespace
-
-MeanLengths mean_lengths(const Load& load, const Trace* trace, std::uint64_t seed,
-                         RequestMemory& memory) {
-  MeanLengths mean = lengths_of_all(load, trace, seed, memory);
-  const LoadClasses& classes = load.classes;
-  const auto factor = [](double share, std::int64_t own, std::int64_t of) {
-    return own > 0 ? share * (double(own) / double(of) - 1) : 0;
-  };
-  mean.prompt *= 1 + factor(classes.high.share, classes.high.prompt, load.lengths.prompt) +
-                 factor(classes.low.share, classes.low.prompt, load.lengths.prompt);
-  mean.output *= 1 + factor(classes.high.share, classes.high.output, load.lengths.output) +
-                 factor(classes.low.share, classes.low.output, load.lengths.output);
-  mean.prompt += double(load.image_prompt());
-  return mean;
-}
-
 RequestSource::RequestSource(const Load& load, const Trace* trace, RequestMemory& memory,
                              const Options& options)
     : load_(load),
@@ -96,6 +30,10 @@ RequestSource::RequestSource(const Load& load, const Trace* trace, RequestMemory
       open_time_(kNever),
       next_time_(kNever) {
   memory_.prepare(load, options.seed);
+  const std::int64_t calls = load.calls_of_session();
+  sessions_ = (total_ + calls - 1) / calls;
+  plain_ = load.priorities <= 1 && !load.classes.any() && load.image_prompt() == 0 &&
+           load.turns <= 1 && load.tenants <= 1 && load.adapters == 0 && !options.prefixes;
   if (load.tenants > 1) tenants_ = summed_shares(load.tenants, load.tenant_skew);
   adapters_ = summed_shares(load.adapters, load.adapter_skew);
   if (load.arrivals == ArrivalKind::closed) {
@@ -131,9 +69,7 @@ std::int64_t RequestSource::pop_due() {
 }
 
 void RequestSource::advance_open() {
-  const std::int64_t calls = load_.calls_of_session();
-  const std::int64_t last = (total_ + calls - 1) / calls;
-  if (issued_ >= last) {
+  if (issued_ >= sessions_) {
     open_time_ = kNever;
   } else if (load_.arrivals == ArrivalKind::trace) {
     const std::size_t row = std::size_t(issued_);
@@ -211,6 +147,12 @@ void RequestSource::fill(Request& out, std::int64_t number, std::int64_t client_
   out.prompt = lengths.prompt;
   out.output = lengths.output;
   out.priority = 0;
+  if (!plain_) add_particulars(out, draw, client_index);
+}
+
+// All that a request has besides its lengths, in a load that says something of it.
+void RequestSource::add_particulars(Request& out, std::uint64_t draw, std::int64_t client_index) {
+  const std::int64_t number = out.number;
   if (load_.priorities > 1) {
     out.priority =
         std::int64_t(uniform(options_.seed, Stream::priorities, draw) * double(load_.priorities));
@@ -344,6 +286,7 @@ void RequestSource::stop() {
   // Sessions that have begun go on to their end.
   const bool sessions = load_.arrivals != ArrivalKind::closed && load_.turns > 1;
   total_ = sessions ? issued_ * load_.calls_of_session() : issued_;
+  sessions_ = issued_;
   open_time_ = kNever;
   find_next();
 }

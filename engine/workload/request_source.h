@@ -38,17 +38,20 @@ class RequestMemory {
 
   LengthPair lengths_of(std::int64_t number, const LengthSampler& sampler) {
     const std::size_t n = std::size_t(number);
-    if (n < lengths_.size()) return lengths_[n];
-    const LengthPair pair = sampler(number);
-    if (n == lengths_.size() && n < kMost) lengths_.push_back(pair);
-    return pair;
+    return n < lengths_.size() && lengths_[n].prompt > 0 ? lengths_[n] : draw_lengths(n, sampler);
   }
   // Time of the `count`-th arrival of a clock that stretches, all before it known or taken.
-  double arrival(std::int64_t count, ArrivalClock& clock);
+  double arrival(std::int64_t count, ArrivalClock& clock) {
+    const std::size_t n = std::size_t(count);
+    return n < arrivals_.size() ? arrivals_[n] * clock.mean_gap() : draw_arrival(n, clock);
+  }
 
  private:
-  std::vector<double> arrivals_;  // in mean gaps: the rate does not matter
-  std::vector<LengthPair> lengths_;
+  double draw_arrival(std::size_t n, ArrivalClock& clock);
+  LengthPair draw_lengths(std::size_t n, const LengthSampler& sampler);
+
+  std::vector<double> arrivals_;     // in mean gaps: the rate does not matter
+  std::vector<LengthPair> lengths_;  // a prompt of 0: not drawn yet
   ArrivalKind kind_ = ArrivalKind::poisson;
   double cv_ = 0;
   Lengths drawn_;
@@ -117,10 +120,13 @@ class RequestSource {
   std::int64_t pop_due();
   void find_next();
   void advance_open();
-  double next_open();
+  double next_open() {
+    return clock_.stretches() ? memory_.arrival(issued_, clock_) : clock_.next();
+  }
   std::uint64_t draw_of(std::int64_t number, std::int64_t client_index) const;
   void fill(Request& out, std::int64_t number, std::int64_t client_index);
   void fill_from_trace(Request& out, std::int64_t row) const;
+  void add_particulars(Request& out, std::uint64_t draw, std::int64_t client_index);
   void assign_class(Request& out, std::uint64_t draw) const;
   std::int64_t tenant_of(std::uint64_t owner) const;
   std::int64_t adapter_of(std::uint64_t owner) const;
@@ -134,6 +140,8 @@ class RequestSource {
   Options options_;
   LengthSampler lengths_;
   ArrivalClock clock_;
+  bool plain_ = false;         // requests have nothing but their lengths
+  std::int64_t sessions_ = 0;  // that begin in an open load, or requests where it has no turns
   std::int64_t total_ = 0;
   std::int64_t issued_ = 0;  // requests taken, or sessions begun where an open load has turns
   double open_time_;         // next arrival that waits for nobody

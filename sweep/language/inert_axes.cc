@@ -1,6 +1,7 @@
 #include "sweep/language/inert_axes.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -84,6 +85,20 @@ std::vector<int> leaves_of(const Axis& axis) {
   return leaves;
 }
 
+// Why no leaf of an axis counts; null: one does. A whole device or model has many leaves, and some never count: the reason is that
+// of most.
+const LeafUse* why_all_inert(const std::vector<int>& leaves, const engine::CanBe& can_be) {
+  std::map<std::string_view, int> leaves_by_reason;
+  const LeafUse* commonest = nullptr;
+  for (const int leaf : leaves) {
+    const LeafUse* reason = engine::why_inert(leaf, can_be);
+    if (reason == nullptr) return nullptr;
+    const int count = ++leaves_by_reason[reason->where];
+    if (commonest == nullptr || count > leaves_by_reason[commonest->where]) commonest = reason;
+  }
+  return commonest;
+}
+
 // What plays the part of a field in the other tasks, for a hint.
 struct Counterparts {
   std::string_view step, request, serve;
@@ -126,11 +141,7 @@ void check_inert_axes(const SpaceParts& parts, const std::vector<engine::Locatio
     const Axis& axis = parts.axes[i];
     // Overrides of a sub-sweep's base are no axes, though they are kept as such.
     if (axis.label_column == kNone && axis.interval.leaf == kNone) continue;
-    const LeafUse* reason = nullptr;
-    for (const int leaf : leaves_of(axis)) {
-      reason = engine::why_inert(leaf, can_be);
-      if (reason == nullptr) break;
-    }
+    const LeafUse* reason = why_all_inert(leaves_of(axis), can_be);
     if (reason == nullptr) continue;
     std::string hint = counterpart_hint(axis.path, tasks);
     if (hint.empty()) hint = "remove the axis, or change what it depends on";

@@ -53,6 +53,8 @@ struct PointBuilder::Scratch {
         codes.push_back(text_code(name));
       }
     }
+    choices.reserve(parts.axes.size());
+    order.reserve(parts.axes.size());
     outcomes.resize(parts.formulas.size());
     local.resize(parts.requirements.size());
   }

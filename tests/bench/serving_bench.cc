@@ -89,6 +89,26 @@ void ServingSpeculation(benchmark::State& state) {
 }
 BENCHMARK(ServingSpeculation)->Unit(benchmark::kMillisecond);
 
+// The same, but every sequence draws what holds of it in every step: no stretch is longer than a step.
+void ServingDrawnSpeculation(benchmark::State& state) {
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
+  scenario.speculation = {.method = SpeculationMethod::mtp,
+                          .tokens = 3,
+                          .acceptance = "0.8 0.7 0.6",
+                          .draws = AcceptanceDraws::drawn};
+  run(state, scenario, *served().resources);
+}
+BENCHMARK(ServingDrawnSpeculation)->Unit(benchmark::kMillisecond);
+
+// As many proposals as are best for those that decode.
+void ServingDynamicSpeculation(benchmark::State& state) {
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
+  scenario.speculation = {
+      .method = SpeculationMethod::mtp, .tokens = 3, .acceptance = "0.8 0.7 0.6", .dynamic = true};
+  run(state, scenario, *served().resources);
+}
+BENCHMARK(ServingDynamicSpeculation)->Unit(benchmark::kMillisecond);
+
 // Two replicas that read prompts and two that write answers.
 void ServingTwoPools(benchmark::State& state) {
   Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
@@ -144,6 +164,56 @@ void ServingSessions(benchmark::State& state) {
   run(state, scenario, *served().resources);
 }
 BENCHMARK(ServingSessions)->Unit(benchmark::kMillisecond);
+
+// Conversations of four turns, and room below the memory of the device, from which later turns load what was given up.
+void ServingTiers(benchmark::State& state) {
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
+  scenario.serving.prefix_caching = true;
+  scenario.serving.tiers.host = Bytes{64e9};
+  scenario.load.turns = 4;
+  scenario.load.think_time = Seconds{5};
+  scenario.load.throughput_fraction = 0.5;
+  run(state, scenario, *served().resources);
+}
+BENCHMARK(ServingTiers)->Unit(benchmark::kMillisecond);
+
+// A hundred adapters, a quarter of which have a place on the device.
+void ServingAdapters(benchmark::State& state) {
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
+  scenario.load.adapters = 100;
+  scenario.serving.lora.slots = 25;
+  scenario.load.throughput_fraction = 0.6;
+  run(state, scenario, *served().resources);
+}
+BENCHMARK(ServingAdapters)->Unit(benchmark::kMillisecond);
+
+// Four answers to every prompt: what is counted are requests, each of which is four sequences.
+void ServingSamples(benchmark::State& state) {
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
+  scenario.load.samples = 4;
+  scenario.load.throughput_fraction = 0.2;
+  run(state, scenario, *served().resources);
+}
+BENCHMARK(ServingSamples)->Unit(benchmark::kMillisecond);
+
+// Eight tenants of unequal weight, served in turn.
+void ServingTenants(benchmark::State& state) {
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
+  scenario.serving.ordering = Ordering::fair_share;
+  scenario.load.tenants = 8;
+  scenario.load.tenant_skew = 1;
+  run(state, scenario, *served().resources);
+}
+BENCHMARK(ServingTenants)->Unit(benchmark::kMillisecond);
+
+// Every step at the lowest clock that keeps the promise.
+void ServingClocks(benchmark::State& state) {
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
+  scenario.serving.clock.mode = ClockMode::slo;
+  scenario.slo.tpot.p95 = Seconds{0.1};
+  run(state, scenario, *served().resources);
+}
+BENCHMARK(ServingClocks)->Unit(benchmark::kMillisecond);
 
 // A day of 512 H100s: 64 replicas of eight, Llama 3.1 70B, ten million requests. Takes most of a minute:
 //   build/release/llmsweep_bench --benchmark_filter=ServingFleetDay --benchmark_min_time=1x

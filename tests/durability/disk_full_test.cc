@@ -54,7 +54,7 @@ TEST(DiskFull, KeepsWhatWasCommitted) {
   const std::string message = *read_file(temporary.path() / "message");
   EXPECT_THAT(message, testing::HasSubstr(": File too large"));
   EXPECT_THAT(message, testing::HasSubstr("hint: make room on that disk, then run the same command "
-                                          "again: it resumes"));
+                                          "again; a sweep goes on where it was"));
 
   const auto before = summarise(run);
   EXPECT_GE(before->done.count(), toy.positions / 2);

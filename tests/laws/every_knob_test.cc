@@ -57,7 +57,10 @@ axes:
       - {name: added layer, base: {task: serve, speculation: {method: mtp, tokens: 2, acceptance: 0.7}}}
       - {name: tree, base: {speculation: {method: mtp, tokens: 3, acceptance: 0.5, tree: [2, 2], further_candidates: 0.5, draft_window: 500}, step: {batch: 4, context: 900}}}
       - {name: lengths, base: {task: serve, speculation: {method: heads, tokens: 2, acceptance: 0.5, dynamic: true}}}
-      - {name: images, base: {task: serve, load: {images: 2, image_tokens: 100, image_patches: 300}, encode: {model: {from: llama-3.2-1b, layers: 4}}}}
+      - {name: languages, base: {task: serve, serving.ordering: priority, speculation: {method: ngram, tokens: 2, acceptance: 0.5}, load: {classes: {high: {share: 0.3, acceptance: 0.9}, low: {share: 0.3, acceptance: 0.2}}}}}
+      - {name: pushed, base: {task: serve, parallel: {tp: 4}, cluster: {devices_per_node: 2}, prefill: {}, transfer: {initiative: push, contention: collectives}}}
+      - {name: swapped, base: {task: serve, neighbour: {}, sharing: {swap: true, slice: 500 ms}, load: {rate: 2 req/s}}}
+      - {name: images, base: {task: serve, load: {image_batch: 2, images: 2, image_tokens: 100, image_patches: 300}, encode: {model: {from: llama-3.2-1b, layers: 4}}}}
       - {name: images inside, base: {task: serve, load: {images: 2}, encode: {model: {from: llama-3.2-1b, layers: 4}}, serving: {encodes_images: true}}}
       - {name: parts, base: {parallel.cp: 4, step: {phase: prefill, batch: 1, prompt: 9000}}}
       - {name: parts elsewhere, base: {task: request, request: {batch: 1, prompt: 9000, output: 5}, prefill: {parallel: {cp: 4}}}}
@@ -209,7 +212,8 @@ const Points& points() {
         add(name + ", with a draft", with_draft(point.scenario));
         if (name == "roofline") add("tight, prompts elsewhere", with_tight_reader(point.scenario));
       }
-      if (point.scenario.task == engine::Task::serve && name != "adapters" && name != "answers") {
+      if (point.scenario.task == engine::Task::serve && name != "adapters" && name != "answers" &&
+          name != "swapped") {
         Scenario read = with_readers(point.scenario);
         add(name + ", prompts elsewhere", read);
         if (name == "classes" || name == "branches") {

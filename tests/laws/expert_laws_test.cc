@@ -206,6 +206,14 @@ TEST(ExpertLaws, ServedStepsExchangeAsSingleStepsDo) {
   }
 }
 
+TEST(ExpertLaws, OneTokenHasNoTwoHalves) {
+  Scenario scenario = shared_experts(16);
+  scenario.step = {.batch = 1, .context = 100};
+  const Outcome whole = evaluate(scenario);
+  scenario.serving.two_batch_overlap = true;
+  EXPECT_EQ(evaluate(scenario).kernels, whole.kernels);
+}
+
 // A step in two halves waits for the longer of what it computes and what it exchanges, and never for less than either;
 // work and bytes on the way are all there.
 TEST(ExpertLaws, TwoHalvesHideTheShorterOfComputingAndExchanging) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "engine/evaluate.h"
+#include "engine/serving/turns.h"
 #include "engine/sharing/shared_device.h"
 #include "tests/support/toys.h"
 
@@ -158,10 +159,60 @@ TEST(ServedNeighbours, StepsAndWaitingAddUpToTheTimeThatWasBusy) {
   EXPECT_LT(figures.sharing_time.value, main / 2);
 }
 
+// One request at a time, which arrives at any moment of a period: in its turn it runs as if it were alone, otherwise it waits
+// for the turn.
+TEST(SwappedNeighbours, RequestsWaitForTheirTurn) {
+  Scenario scenario = served_twins(SharingMode::time_slices);
+  scenario.load.rate = RequestsPerSecond{0.05};
+  scenario.load.requests = 300;
+  scenario.load.lengths = {.prompt = 10, .output = 2};
+  scenario.sharing.swap = true;
+  scenario.sharing.slice = Seconds{1};
+  fill_roles(scenario);
+  const Metrics shared = figures(scenario), single = alone(scenario);
+  const double swap = shared.swap_time.value, period = 2 + 2 * swap, away = 1 + 2 * swap;
+  // Of a period it waits on average half of the time it is away for, and that as often as it comes then.
+  const double wait = away * away / 2 / period;
+  EXPECT_NEAR(shared.ttft.value - single.ttft.value, wait, 0.15 * wait);
+  EXPECT_LT(shared.ttft_p99.value, single.ttft_p99.value + away + 0.01);
+  EXPECT_NEAR(shared.ttft.value, shared.neighbour_ttft.value, 0.3 * wait);
+  // KV caches stay and have what the larger model leaves.
+  EXPECT_LT(shared.kv_capacity_tokens, single.kv_capacity_tokens);
+}
+
+// Long turns wait long, short ones are spent on swapping; a wider link to the host helps.
+TEST(SwappedNeighbours, CarryLessTheShorterTheirTurnsAre) {
+  const auto throughput = [](double slice, double link) {
+    Scenario scenario = served_twins(SharingMode::time_slices);
+    scenario.device.host_link.bandwidth = BytesPerSecond{link};
+    scenario.load.arrivals = ArrivalKind::closed;
+    scenario.load.clients = 32;
+    scenario.load.requests = 600;
+    scenario.sharing.swap = true;
+    scenario.sharing.slice = Seconds{slice};
+    fill_roles(scenario);
+    return figures(scenario).output.value;
+  };
+  const double often = throughput(0.1, 20e9), seldom = throughput(1, 20e9);
+  EXPECT_LT(often, seldom);
+  EXPECT_LT(often, throughput(0.1, 200e9));
+  EXPECT_LT(seldom, throughput(1, 200e9));
+}
+
+TEST(Turns, ThatAreNeverOverChangeNothing) {
+  const Turns always{.period = 2, .length = 2}, halves{.period = 2, .offset = 0.5, .length = 1};
+  for (const double now : {0.0, 0.3, 1.999, 2.0, 7.5, 12345.678}) {
+    EXPECT_EQ(always.begins(now), now) << now;
+  }
+  EXPECT_DOUBLE_EQ(halves.begins(0.2), 0.5);
+  EXPECT_DOUBLE_EQ(halves.begins(0.7), 0.7);
+  EXPECT_DOUBLE_EQ(halves.begins(1.5), 2.5);
+  EXPECT_DOUBLE_EQ(halves.begins(4.5), 4.5);
+  EXPECT_DOUBLE_EQ(halves.ends(0.7), 1.5);
+  EXPECT_EQ(halves.share(), 0.5);
+}
+
 TEST(Neighbours, WhatIsNotModelledIsSaid) {
-  Scenario swapped = served_twins(SharingMode::time_slices);
-  swapped.sharing.swap = true;
-  EXPECT_EQ(evaluate(swapped).status, Status::unsupported);
   Scenario streams = twins(SharingMode::streams);
   streams.sharing.swap = true;
   EXPECT_EQ(evaluate(streams).reason,

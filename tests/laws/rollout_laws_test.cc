@@ -95,6 +95,18 @@ TEST(Rollout, ReplicatesDrawOtherSamples) {
   }
 }
 
+// Whichever phase decides, its kernels may be off.
+TEST(Rollout, IntervalsHoldTheIteration) {
+  for (const std::int64_t replicas : {1, 64}) {
+    Scenario scenario = apart();
+    scenario.train.rollout.asynchronous = true;
+    scenario.rollout.deployment.serving.replicas = replicas;
+    const Metrics figures = figures_of(scenario);
+    EXPECT_LE(figures.iteration_time_low, figures.iteration_time);
+    EXPECT_GT(figures.iteration_time_high, figures.iteration_time);
+  }
+}
+
 // Samples take as long as the same requests take to be served at once.
 TEST(Rollout, IsAServedBatch) {
   const Scenario scenario = apart();
@@ -204,6 +216,10 @@ TEST(Rollout, WhatCannotBeIsARowWithAReason) {
   EXPECT_EQ(reason(learning(), [](Scenario& s) { s.train.rollout.asynchronous = true; }),
             "train.rollout.asynchronous needs train.rollout.colocated: false: the same devices "
             "cannot train and make samples at once");
+  EXPECT_EQ(reason(learning(), [](Scenario& s) { s.rollout.deployment.model.layers = 3; }),
+            "rollout.model differs from model: samples are made by the model that learns");
+  EXPECT_EQ(reason(apart(), [](Scenario& s) { s.rollout.deployment.parallel.cp = 2; }),
+            "rollout.parallel.cp: samples are made without context parallelism");
   EXPECT_EQ(reason(learning(), [](Scenario& s) { s.rollout.deployment.parallel.tp = 3; }),
             "the rollout's layout of 3 devices (tp x pp x dp) does not divide the 8 that train");
   EXPECT_EQ(reason(apart(), [](Scenario& s) { s.rollout.present = false; }),

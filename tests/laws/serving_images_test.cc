@@ -66,6 +66,23 @@ TEST(ServingImages, EncodersWithoutQueueOrWayOnlyAddTheirTime) {
   EXPECT_EQ(images.metrics.devices, 100'001 * text.metrics.devices);
 }
 
+// Encoders are rented from beginning to end, whatever the scaler makes of the replicas.
+TEST(ServingImages, EncodersAreAlwaysOnAndPaidFor) {
+  for (const bool scaled : {false, true}) {
+    Scenario scenario = with_images(2);
+    scenario.device.rent = scenario.encode.deployment.device.rent = DollarsPerSecond{0.001};
+    scenario.serving.replicas = 4;
+    if (scaled) {
+      scenario.serving.scaling.policy = ScalingPolicy::scheduled;
+      scenario.serving.scaling.schedule = "0:1";
+    }
+    const Metrics figures = sound(scenario).metrics;
+    const double on = scaled ? 3 : 6;
+    EXPECT_NEAR(figures.device_hours * 3600 / figures.makespan.value, on, 1e-9);
+    EXPECT_NEAR(figures.rent.value, 0.001 * on, 1e-12);
+  }
+}
+
 TEST(ServingImages, MoreEncodersNeverWaitLonger) {
   Scenario scenario = with_images(1);
   scenario.load.image_patches = 20'000;
@@ -135,6 +152,59 @@ TEST(ServingImages, PassEncodersBeforeAnotherPoolReadsThem) {
   stepping.serving.stepping = true;
   stepping.prefill.deployment.serving.stepping = true;
   expect_same_figures(three, sound(stepping), 1e-9);
+}
+
+// Encoders that are busy take those who wait together: a weight is read once for all of them.
+TEST(ServingImages, TakenTogetherWaitLess) {
+  Scenario scenario = with_images(1);
+  scenario.load.rate = RequestsPerSecond{2000};
+  scenario.load.image_tokens = 4;
+  double before = 1e9, batch = 1;
+  for (const std::int64_t together : {1, 2, 8}) {
+    scenario.load.image_batch = together;
+    const Metrics metrics = sound(scenario).metrics;
+    EXPECT_LT(metrics.encode.value, before);
+    before = metrics.encode.value;
+    if (together == 1) continue;
+    EXPECT_GT(metrics.encode_batch, batch);
+    EXPECT_LE(metrics.encode_batch, double(together));
+    batch = metrics.encode_batch;
+  }
+  // Where an encoder is always free nobody is taken together with anybody.
+  Scenario free = with_images(100'000), batched = free;
+  batched.load.image_batch = 4;
+  Outcome a = sound(free), b = sound(batched);
+  EXPECT_EQ(b.metrics.encode_batch, 1);
+  b.metrics.encode_batch = a.metrics.encode_batch;
+  expect_same_figures(a, b, 1e-9);
+}
+
+TEST(ServingImages, ReadersEncodeTogetherWhatTheyBeginTogether) {
+  Scenario scenario = with_images(1);
+  scenario.serving.encodes_images = true;
+  scenario.load.rate = RequestsPerSecond{2000};
+  const Metrics apart = sound(scenario).metrics;
+  scenario.load.image_batch = 8;
+  const Outcome together = sound(scenario);
+  EXPECT_LT(together.metrics.encode_share, apart.encode_share);
+  double rows = 0;
+  for (const KernelRow& row : together.kernels) rows += row.work.exposed().value;
+  const double time = together.metrics.utilization * together.metrics.makespan.value;
+  EXPECT_NEAR(rows, time, 1e-6 * time);
+}
+
+// What encoders draw comes on top of what the rest does.
+TEST(ServingImages, EncodersDrawPower) {
+  Scenario images = with_images(2);
+  images.device.idle_power = Watts{100};
+  images.device.busy_power = Watts{300};
+  images.device.power_limit = Watts{500};
+  images.device.tensor_power = Watts{100};
+  images.encode.deployment.device = images.device;
+  const Metrics with = sound(images).metrics, without = sound(as_text(images)).metrics;
+  const double at_rest = 2 * 100 * with.makespan.value;
+  EXPECT_GT(with.energy.value, without.energy.value + at_rest);
+  EXPECT_LT(with.energy.value, without.energy.value + 5 * at_rest);
 }
 
 TEST(ServingImages, SayWhatTheyNeed) {

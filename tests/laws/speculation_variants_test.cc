@@ -240,6 +240,9 @@ TEST(SpeculationVariants, TheClosedFormEqualsStepping) {
 // Below the front door, with every sum recounted at every step.
 TEST(SpeculationVariants, DrawsLoseNothing) {
   const Acceptance chances = reached(*read_acceptance("0.7 0.5 0.4"));
+  SequencePaces paces{.drawn = true};
+  for (SequencePaces::OfClass& of : paces.classes)
+    of.chances.assign(chances.begin(), chances.end());
   double wasted = 0, preempted = 0;
   for (std::uint64_t number = 0; number < 200; ++number) {
     toys::RandomCase made = toys::random_case(number);
@@ -248,7 +251,7 @@ TEST(SpeculationVariants, DrawsLoseNothing) {
     PoolSetup pool = lab.pool();
     pool.pace = {.tokens = 4, .steps = 1, .queries = 4};
     pool.expected = 2.19;
-    pool.drawn = chances;
+    pool.own_paces = &paces;
     const ServingStats::Summary summary = lab.run({&pool, 1}, {});
     EXPECT_EQ(summary.tokens_in + summary.tokens_out + summary.tokens_refused, lab.offered_tokens())
         << number;

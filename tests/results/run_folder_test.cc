@@ -1,4 +1,5 @@
 #include "results/run_folder.h"
+#include "results/run_manifests.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -84,6 +85,16 @@ TEST_F(RunFolderTest, AFinishedRunHasNothingLeft) {
   EXPECT_EQ(folder.tally().rows(), 900u);
   EXPECT_TRUE(folder.notices().empty());
   EXPECT_EQ(unsealed_text(*read_file(run / "run.yaml")), "sweep: toy\n");
+}
+
+TEST_F(RunFolderTest, GoingOnWithRowsOfAnotherBuildIsSaid) {
+  resume();
+  Manifest manifest = *inspect_manifest(run / manifest_name({}));
+  manifest.header->program_commit = "8d535a7c01f2";
+  rewrite_manifest(run, {}, manifest);
+  ASSERT_EQ(open().notices().size(), 1u);
+  EXPECT_THAT(open().notices().front(),
+              HasSubstr("another build of the program (commit 8d535a7c01f2"));
 }
 
 TEST_F(RunFolderTest, AnyStepOfMakingAFolderMayBeTheLast) {
@@ -327,6 +338,7 @@ TEST(Manifest, LinesReadBackAsTheyWereWritten) {
   const tests::TemporaryFolder folder;
   const ManifestHeader header{.spec_hash = "abc",
                               .program_version = "0.1.0",
+                              .program_commit = "8d535a7c01f2",
                               .model_version = 4,
                               .shard = {2, 3},
                               .positions = 1'000'000'000'000};

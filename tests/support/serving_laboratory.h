@@ -22,6 +22,7 @@ struct Laboratory {
   StepContext context;
   ServingSim sim;
   std::vector<RequestRow> rows;
+  Encoders::Setup encoders;  // that requests pass before all else
   const std::function<void(const ServingSim&)>* before_event = nullptr;
 
   explicit Laboratory(toys::RandomCase random)
@@ -48,6 +49,7 @@ struct Laboratory {
     rows.clear();
     sim.run({.pools = pools,
              .journey = journey,
+             .encoders = encoders,
              .load = scenario.load,
              .trace = made.resources.find_trace("toy"),
              .slo = scenario.slo,

@@ -125,6 +125,15 @@ class BadInput(unittest.TestCase):
         self.assertIn("is not finished: 2 of 4 positions are done", asked.stderr)
         self.assertEqual(len(asked.stdout.splitlines()), 3)
 
+    def test_a_pipe_or_device_is_not_replaced_by_a_file(self):
+        pipe = self.home / "pipe.csv"
+        os.mkfifo(pipe)
+        self.addCleanup(pipe.unlink)
+        done = llmsweep("top", self.home / "run", "--by", "step_time_s", "-o", pipe)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("it is a device or a pipe", done.stderr)
+        self.assertTrue(pipe.is_fifo())
+
     def test_runs_with_nothing_in_common(self):
         self.refuses("compare", self.home / "apart", "no point has the axis labels of one in", "hint: compare two runs of one sweep")
 

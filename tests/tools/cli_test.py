@@ -273,6 +273,23 @@ class CommandLine(unittest.TestCase):
             said = subprocess.run(["bash", "-c", script + line], capture_output=True, text=True, env={**os.environ, "PATH": path})
             self.assertIn(offered, said.stdout.split(), said.stderr)
 
+    def test_completion_runs_nothing_and_splits_no_names(self):
+        script = llmsweep("completion", "bash").stdout
+        specs = self.home / "specs" / "devices"
+        specs.mkdir(parents=True)
+        text = llmsweep("show", "h100-sxm").stdout
+        for name in ("$(touch pwned)", "`touch pwned`"):
+            (specs / f"{name}.yaml").write_text(text)
+        (self.home / "my sweep.yaml").write_text("")
+        (self.home / "my run").mkdir()
+        path = os.pathsep.join([str(pathlib.Path(BINARY).parent), os.environ["PATH"]])
+        env = {**os.environ, "PATH": path, "LLMSWEEP_SPECS": str(self.home / "specs")}
+        for verb, current, offered in (("show", "", "h100-sxm"), ("run", "my", "my sweep.yaml"), ("top", "my", "my run")):
+            line = f"\nCOMP_WORDS=(llmsweep {verb} '{current}'); COMP_CWORD=2; _llmsweep; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+            said = subprocess.run(["bash", "-c", script + line], capture_output=True, text=True, env=env, cwd=self.home)
+            self.assertIn(offered, said.stdout.splitlines(), said.stderr)
+        self.assertFalse((self.home / "pwned").exists())
+
     def test_verbs_about_kernels_are_answered_by_the_program_beside(self):
         for verb in ("kernels", "validate", "calibrate"):
             said = llmsweep(verb, "--help").stdout

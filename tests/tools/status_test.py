@@ -84,7 +84,7 @@ class Status(unittest.TestCase):
         worker.kill()
         worker.wait()
         status = llmsweep("status", self.run_folder).stdout
-        self.assertIn("pieces wait for a worker", status)
+        self.assertIn("waiting for a worker: ", status)
         self.assertIn("not started", self.rows(status)["1/3"])
         command = f"run {self.run_folder}/run.yaml -o {self.run_folder} --worker 2/3"
         self.assertIn(f"go on with: llmsweep {command}\n", status)
@@ -100,7 +100,7 @@ class Status(unittest.TestCase):
         for k in range(1, 9):
             self.shard(f"{k}/8")
         before = pd.read_parquet(self.run_folder / "kernels").sort_values(["index"], kind="stable").reset_index(drop=True)
-        self.assertIn("8 part(s)", llmsweep("finish", self.run_folder, "--keep-parts").stdout)
+        self.assertIn("8 parts", llmsweep("finish", self.run_folder, "--keep-parts").stdout)
         self.assertEqual(len(list((self.run_folder / "points").iterdir())), 8)
         finished = llmsweep("finish", self.run_folder)
         self.assertIn("8 parts joined into 1", finished.stdout, finished.stderr)
@@ -123,7 +123,7 @@ class Status(unittest.TestCase):
         self.shard("2/2")
         half = llmsweep("finish", self.run_folder)
         self.assertEqual(half.returncode, 1)
-        self.assertIn("positions are missing: 0-", half.stdout)
+        self.assertIn("positions missing: 0-", half.stdout)
         self.shard("1/2")
         whole = llmsweep("finish", self.run_folder)
         self.assertEqual(whole.returncode, 0, whole.stderr)

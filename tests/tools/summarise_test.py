@@ -49,7 +49,7 @@ class Summarise(unittest.TestCase):
 
     def test_says_what_it_did(self):
         self.assertEqual(self.said.returncode, 0, self.said.stderr)
-        self.assertIn("30 points, 6 designs with 5 replicate(s) each", self.said.stdout)
+        self.assertIn("30 points, 6 designs with 5 replicates each", self.said.stdout)
 
     def test_means_and_intervals_are_those_of_the_points(self):
         self.assertEqual(len(self.summary), 6)

@@ -22,6 +22,7 @@ TEST(MeasuredLora, IsMetOnAnH200) {
                              paths::specs("lora.yaml"), sweep::Library({paths::specs("")}));
   ASSERT_TRUE(spec) << to_text(spec.mistakes());
   const Device device = spec->space.base().device;
+  const Calibration calibration;
   std::vector<double> errors;
   for (const toys::CsvRow& row : toys::csv_rows("calibration/h200-sxm/lora.csv")) {
     const auto number = [&row](const char* name) { return std::int64_t(std::stoll(row.at(name))); };
@@ -30,7 +31,11 @@ TEST(MeasuredLora, IsMetOnAnH200) {
                   .rank = number("rank"),
                   .input = number("input"),
                   .output = number("output")};
-    const double predicted = kernel_time(Family::lora, op, device, nullptr).time.value;
+    const KernelTime time = kernel_time(Family::lora, op, device, &calibration);
+    EXPECT_EQ(time.tier, Tier::transfer);
+    EXPECT_FALSE(time.extrapolated);
+    EXPECT_LE(kernel_time(Family::lora, op, device, nullptr).time, time.time) << "the roofline";
+    const double predicted = time.time.value;
     errors.push_back(std::abs(predicted / std::stod(row.at("seconds")) - 1));
     EXPECT_LT(errors.back(), 0.4) << row.at("tokens") << " tokens of " << row.at("adapters");
   }

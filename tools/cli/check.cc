@@ -172,7 +172,7 @@ Trial try_points(const sweep::SweepSpec& spec, sweep::PointBuilder& builder, swe
 
 void show_trial(const Trial& trial, std::uint64_t points) {
   const sweep::Tally& tally = trial.tally;
-  print("of {} points{}:", grouped(tally.rows()), tally.rows() < points ? " tried" : "");
+  print("of {}{}:", counted(tally.rows(), "point"), tally.rows() < points ? " tried" : "");
   const char* before = "";
   for (std::size_t i = 0; i < tally.by_status.size(); ++i) {
     if (tally.by_status[i] == 0) continue;
@@ -202,9 +202,10 @@ void show_estimate(const Trial& trial, double points) {
 void show_counts(const sweep::SweepSpec& spec, const Survey& result) {
   const std::uint64_t size = spec.space.size();
   if (!spec.name.empty()) print("{}\n", spec.name);
-  print("{} positions, {} points", grouped(size), whole(result.admitted, result, size));
+  print("{}, {} point{}", counted(size, "position"), whole(result.admitted, result, size),
+        result.admitted == 1 ? "" : "s");
   if (result.looked_at < size) {
-    print(" (from {} positions looked at)", grouped(result.looked_at));
+    print(" (from {} looked at)", counted(result.looked_at, "position"));
   }
   print("\n");
   for (std::size_t i = 0; i < result.rejected.size(); ++i) {

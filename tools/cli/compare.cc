@@ -72,7 +72,8 @@ int accept(const CompareArguments& arguments) {
 
 int compare_folders(const CompareArguments& arguments) {
   if (!arguments.file.ends_with(".html")) {
-    if (const auto mistakes = check_answer_file(arguments.file); !mistakes.empty()) {
+    if (auto mistakes = check_answer_file(arguments.file); !mistakes.empty()) {
+      mistakes.front().hint = "name it .txt, .md, .html, .csv, .csv.gz or .parquet";
       return complain_about(mistakes);
     }
   }

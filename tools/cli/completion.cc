@@ -25,27 +25,38 @@ std::string script(const CLI::App& app) {
   std::string verbs, cases;
   for (const CLI::App* verb : app.get_subcommands(nullptr)) {
     verbs += (verbs.empty() ? "" : " ") + verb->get_name();
-    cases += fmt::format("    {}) words=\"{}\" ;;\n", verb->get_name(), option_words(*verb));
+    cases += fmt::format("    {}) _llmsweep_offer < <(printf '%s\\n' {}) ;;\n", verb->get_name(),
+                         option_words(*verb));
   }
-  return fmt::format(R"sh(_llmsweep() {{
-  local current="${{COMP_WORDS[COMP_CWORD]}}" verb="${{COMP_WORDS[1]}}" words=""
+  // Names are lines, never words of the shell: a spec's name may hold blanks, or what a shell would run.
+  return fmt::format(R"sh(_llmsweep_offer() {{
+  local word
+  while IFS= read -r word; do
+    case "$word" in "$current"*) COMPREPLY+=("$word") ;; esac
+  done
+}}
+_llmsweep() {{
+  local current="${{COMP_WORDS[COMP_CWORD]}}" verb="${{COMP_WORDS[1]}}"
+  COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "{} --help" -- "$current"))
+    _llmsweep_offer < <(printf '%s\n' {} --help)
     return
   fi
   case "$verb" in
 {}  esac
   case "$verb" in
-    list) words="$words $(llmsweep list --names 2>/dev/null)" ;;
-    show) words="$words $(llmsweep show --names 2>/dev/null)" ;;
-    completion) words="$words bash zsh" ;;
+    list | show) _llmsweep_offer < <(llmsweep "$verb" --names 2>/dev/null) ;;
+    completion) _llmsweep_offer < <(printf '%s\n' bash zsh) ;;
     kernels | validate | calibrate)
-      words="$words $(llmsweep "$verb" --help 2>/dev/null | grep -oE -- '--[a-z-]+')" ;;
+      _llmsweep_offer < <(llmsweep "$verb" --help 2>/dev/null | grep -oE -- '--[a-z-]+') ;;
   esac
-  COMPREPLY=($(compgen -W "$words" -- "$current"))
+  [ "${{current:0:1}}" != - ] || return 0
   case "$verb" in
-    run | check | explain | trace | slurm)
-      [ "${{current:0:1}}" = - ] || COMPREPLY+=($(compgen -f -X '!*.y*ml' -- "$current") $(compgen -d -- "$current")) ;;
+    run | check | explain | trace | slurm | import) _llmsweep_offer < <(compgen -f -X '!*.y*ml' -- "$current") ;;
+  esac
+  case "$verb" in
+    list | show | describe | completion | version | evaluate) ;;
+    *) _llmsweep_offer < <(compgen -d -- "$current") ;;
   esac
 }}
 complete -o filenames -F _llmsweep llmsweep

@@ -7,6 +7,7 @@
 
 #include "engine/evaluate.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/point_number.h"
 #include "tools/compare/point_difference.h"
 #include "tools/terminal/terminal.h"
 
@@ -64,9 +65,12 @@ void add_explain(CLI::App& app, int& exit_code) {
       "queue\n"
       "take the time.");
   verb->add_option("spec", arguments->file, "the sweep")->required()->type_name("SPEC");
-  verb->add_option("--point", arguments->index, "index of the point (default: 0)")->type_name("I");
+  verb->add_option("--point", arguments->index, "index of the point (default: 0)")
+      ->check(check_point_number)
+      ->type_name("I");
   auto* against =
       verb->add_option("--against", arguments->against, "index of a point to compare it with")
+          ->check(check_point_number)
           ->type_name("J");
   verb->callback([arguments, against, &exit_code] {
     exit_code = against->count() > 0

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "results/failure.h"
+#include "results/measured.h"
 #include "results/parquet_sink.h"
 #include "results/run_folder.h"
 #include "results/text_table.h"
@@ -66,19 +67,28 @@ int write_measured(const VllmArguments& arguments, const sweep::SweepSpec& spec,
                    const std::vector<Measured>& measured) {
   const sweep::Space& space = spec.space;
   // Of another kind than a simulation of the same spec: neither goes on in the other's folder.
-  auto folder = results::RunFolder::open(arguments.folder, {.run_yaml = spec.resolved,
-                                                            .spec_hash = spec.digest + "-measured",
-                                                            .shard = {},
-                                                            .positions = space.size()});
+  auto folder = results::RunFolder::open(
+      arguments.folder, {.run_yaml = spec.resolved,
+                         .spec_hash = spec.digest + std::string(results::kMeasuredMark),
+                         .shard = {},
+                         .positions = space.size()});
   if (!folder) {
     print(stderr, "{}", engine::to_text(folder.mistakes()));
+    return kMistake;
+  }
+  for (const Measured& one : measured) {
+    if (!folder->done().contains(one.point.index)) continue;
+    print(
+        stderr,
+        "{}: error: point {} is there already\n  hint: choose a new folder with -o DIR; points of "
+        "a run are not replaced\n",
+        arguments.folder, one.point.index);
     return kMistake;
   }
   results::ParquetSink sink(*folder, {space.base(), space.varied_leaves(), space.label_columns()});
   std::size_t requests = 0;
   for (const Measured& one : measured) {
     const std::uint64_t index = one.point.index;
-    if (folder->done().contains(index)) continue;
     auto chunk = sink.start_chunk();
     chunk->add(one.point, one.result.outcome);
     sweep::Tally tally;
@@ -87,10 +97,9 @@ int write_measured(const VllmArguments& arguments, const sweep::SweepSpec& spec,
     requests += one.result.outcome.requests.size();
   }
   sink.flush();
-  print(
-      "{}: {} measured points, {} requests; compare it with a simulation: llmsweep compare {} "
-      "runs/NAME --common\n",
-      arguments.folder, measured.size(), grouped(requests), arguments.folder);
+  print("{}: {}, {}; compare it with a simulation: llmsweep compare {} runs/NAME --common\n",
+        arguments.folder, counted(measured.size(), "measured point"), counted(requests, "request"),
+        arguments.folder);
   return kOk;
 }
 
@@ -102,6 +111,11 @@ int import_vllm(const VllmArguments& arguments) {
   }
   const auto spec = read_or_complain(arguments.spec);
   if (!spec) return kMistake;
+  if (arguments.points.empty() && arguments.files.size() > spec->space.size()) {
+    print(stderr, "error: {} for {}\n  hint: say which point each measures with --points\n",
+          counted(arguments.files.size(), "result"), counted(spec->space.size(), "point"));
+    return kMistake;
+  }
   const auto measured = read_measured(arguments, *spec);
   if (!measured) return kMistake;
   for (const Measured& one : *measured) {

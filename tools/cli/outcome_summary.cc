@@ -67,7 +67,7 @@ std::string nothing_works_text(const sweep::Tally& tally, const sweep::SweepSpec
     return "there is no point: 'require' or 'when' rule out every position looked at\n";
   }
   const std::string all =
-      fmt::format("not one of {} points works ({})", grouped(tally.rows()), by_class(tally));
+      fmt::format("not one of {} works ({})", counted(tally.rows(), "point"), by_class(tally));
   sweep::PointBuilder builder(spec.space);
   sweep::Point point;
   // The first point is soon found: most positions are points.

@@ -77,7 +77,7 @@ int complain(const std::vector<engine::Mistake>& mistakes) {
 }
 
 void print_counts(const Candidates& found, const QuestionArguments& arguments) {
-  std::string text = fmt::format("{} points, {} ok", grouped(found.all), grouped(found.ok));
+  std::string text = fmt::format("{}, {} ok", counted(found.all, "point"), grouped(found.ok));
   if (!arguments.where.empty() || found.rows.size() != found.ok) {
     text += fmt::format(", {} of them asked for", grouped(found.rows.size()));
   }

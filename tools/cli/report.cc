@@ -58,7 +58,7 @@ int write_report(const ReportArguments& arguments) {
     print(stderr, "error: {}\n", failure.what());
     return kFailure;
   }
-  print("{}: {} points, {}; open it in a browser\n", arguments.file, grouped(report->points),
+  print("{}: {}, {}; open it in a browser\n", arguments.file, counted(report->points, "point"),
         size_text(double(report->html.size())));
   return kOk;
 }

@@ -83,7 +83,7 @@ Work fixed_work(const results::RunFolder& folder) {
   return {.supply = [todo = std::move(todo)]() mutable { return std::exchange(todo, {}); },
           .expected = mine.count(),
           .before = before,
-          .text = fmt::format("{} positions{}", grouped(mine.count()),
+          .text = fmt::format("{}{}", counted(mine.count(), "position"),
                               run.shard.count > 1 ? fmt::format(" in shard {}/{}", run.shard.number,
                                                                 run.shard.count)
                                                   : "")};
@@ -106,14 +106,14 @@ Work taken_work(const results::RunFolder& folder) {
   return {.supply = supply,
           .expected = before + (run.positions - before) / run.shard.count,
           .before = before,
-          .text = fmt::format("worker {} of {}, who share {} positions", run.shard.number,
-                              run.shard.count, grouped(run.positions))};
+          .text = fmt::format("worker {} of {}, who share {}", run.shard.number, run.shard.count,
+                              counted(run.positions, "position"))};
 }
 
 int say_how_it_ended(const RunArguments& arguments, const sweep::SweepSpec& spec,
                      const sweep::RunReport& report, const sweep::Tally& all) {
   if (all.rows() > report.tally.rows()) {
-    print("the whole run so far, {} rows:\n", grouped(all.rows()));
+    print("the whole run so far, {}:\n", counted(all.rows(), "row"));
   }
   print("{}", summary_text(all, spec.space));
   if (report.stopped) {
@@ -187,7 +187,7 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
   if (archive != nullptr) {
     for (const std::string& notice : archive->notices()) print(stderr, "note: {}\n", notice);
   }
-  print("{} rows in {} ({:.3g} positions/s)\n", grouped(report.tally.rows()),
+  print("{} in {} ({:.3g} positions/s)\n", counted(report.tally.rows(), "row"),
         duration(taken.count()), double(report.tally.positions()) / taken.count());
   // Of the whole folder: what this call did and what was there before it.
   sweep::Tally all = folder->tally();

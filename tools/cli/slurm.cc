@@ -84,9 +84,10 @@ int submit(SlurmArguments arguments) {
     return kFailure;
   }
   print(
-      "job {}: {} workers share {} positions; job {} finishes them\nhow far it is: llmsweep status "
+      "job {}: {} share {}; job {} finishes them\nhow far it is: llmsweep status "
       "{}\nto stop it all: scancel {} {}\n",
-      *array, job.tasks, grouped(spec->space.size()), *last, shell_word(job.folder), *array, *last);
+      *array, counted(std::uint64_t(job.tasks), "worker"), counted(spec->space.size(), "position"),
+      *last, shell_word(job.folder), *array, *last);
   return kOk;
 }
 

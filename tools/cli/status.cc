@@ -89,13 +89,13 @@ int print_status(const std::string& folder) {
     print(stderr, "{}", engine::to_text(status.mistakes()));
     return kMistake;
   }
-  print("{}: {} of {} positions done ({:.1f}%), {} rows\n", folder, grouped(status->done.count()),
-        grouped(status->positions),
+  print("{}: {} of {} done ({:.1f}%), {}\n", folder, grouped(status->done.count()),
+        counted(status->positions, "position"),
         100 * double(status->done.count()) / double(std::max<std::uint64_t>(status->positions, 1)),
-        grouped(status->rows));
+        counted(status->rows, "row"));
   print("{}", to_text(shard_table(*status), AnswerFormat::text));
   if (status->is_complete()) return kOk;
-  if (status->untaken > 0) print("{} pieces wait for a worker\n", grouped(status->untaken));
+  if (status->untaken > 0) print("waiting for a worker: {}\n", counted(status->untaken, "piece"));
   if (status->positions_per_s > 0) {
     print("{:.3g} positions/s, {} left\n", status->positions_per_s, duration(status->seconds_left));
   }
@@ -143,14 +143,14 @@ int finish_run(const FinishArguments& arguments) {
   }
   if (!status->is_complete()) {
     const sweep::IndexSet missing = status->missing();
-    print("{}: {} of {} positions are missing: {}\n", folder, grouped(missing.count()),
-          grouped(status->positions), ranges_text(missing));
+    print("{}: {} of {} missing: {}\n", folder, grouped(missing.count()),
+          counted(status->positions, "position"), ranges_text(missing));
     print_what_to_do(folder, *status);
     return kFailure;
   }
-  print("{}: complete and sound: {} positions, {} rows in {} part(s), {} read\n", folder,
-        grouped(status->positions), grouped(report->rows), grouped(report->parts),
-        size_text(double(report->bytes)));
+  print("{}: complete and sound: {}, {} in {}, {} read\n", folder,
+        counted(status->positions, "position"), counted(report->rows, "row"),
+        counted(report->parts, "part"), size_text(double(report->bytes)));
   return arguments.keep_parts ? int(kOk) : join_parts(folder);
 }
 

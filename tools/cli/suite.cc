@@ -101,8 +101,8 @@ int run_suite_verb(const SuiteArguments& arguments) {
   }
   std::array<std::size_t, 3> count{};
   for (const SuiteResult& result : results) ++count[std::size_t(result.support)];
-  print(stderr, "{} scenario(s): {} supported, {} partly, {} not\n", results.size(), count[0],
-        count[1], count[2]);
+  print(stderr, "{}: {} supported, {} partly, {} not\n", counted(results.size(), "scenario"),
+        count[0], count[1], count[2]);
   try {
     tell(arguments.scorecard ? table_of(scorecard(results, library)) : table_of(results),
          arguments);

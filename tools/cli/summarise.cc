@@ -23,8 +23,8 @@ int summarise_run(const std::string& folder, std::string file) {
     const std::string replicates = report->fewest == report->most
                                        ? std::to_string(report->most)
                                        : fmt::format("{} to {}", report->fewest, report->most);
-    print("{}: {} points, {} designs with {} replicate(s) each\n{}\n", folder,
-          grouped(report->points), grouped(report->designs), replicates, file);
+    print("{}: {}, {} with {} replicate{} each\n{}\n", folder, counted(report->points, "point"),
+          counted(report->designs, "design"), replicates, report->most == 1 ? "" : "s", file);
     if (report->most == 1) {
       print("there is nothing to average: 'replicates: 10' in the sweep gives ten of each\n");
     }

@@ -9,6 +9,7 @@
 #include "results/failure.h"
 #include "results/schema.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/point_number.h"
 #include "tools/terminal/terminal.h"
 #include "tools/trace/point_trace.h"
 #include "tools/trace/replay.h"
@@ -157,7 +158,9 @@ void add_trace(CLI::App& app, int& exit_code) {
   verb->add_option("spec", arguments->spec, "the sweep, or the folder of a run")
       ->required()
       ->type_name("SPEC|DIR");
-  verb->add_option("--point", arguments->index, "index of the point (default: 0)")->type_name("I");
+  verb->add_option("--point", arguments->index, "index of the point (default: 0)")
+      ->check(check_point_number)
+      ->type_name("I");
   verb->add_option("-o,--output", arguments->file, "file to write (default: trace.json)")
       ->type_name("FILE");
   verb->add_option("--requests", arguments->requests, "most requests to show (default: 2000)")

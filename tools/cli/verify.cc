@@ -21,18 +21,18 @@ void print_report(const VerifyArguments& arguments, const results::VerifyReport&
   for (const std::string& damage : report.damage) {
     print(stderr, "{}: error: {}\n", arguments.folder, damage);
   }
-  print("{}: {} part(s), {} rows, {} read; {} of {} positions are done and sound\n",
-        arguments.folder, grouped(report.parts), grouped(report.rows),
-        size_text(double(report.bytes)), grouped(report.done), grouped(report.positions));
+  print("{}: {}, {}, {} read; done and sound: {} of {}\n", arguments.folder,
+        counted(report.parts, "part"), counted(report.rows, "row"), size_text(double(report.bytes)),
+        grouped(report.done), counted(report.positions, "position"));
   if (report.sound()) return;
   if (arguments.repair) {
-    print("repaired: {} part(s) dropped; run the sweep again to compute them\n",
-          grouped(report.damaged));
-  } else {
+    print("repaired: {} dropped; run the sweep again to compute them\n",
+          counted(report.damaged, "part"));
+  } else if (report.damaged > 0) {
     print(
-        "{} part(s) damaged; 'llmsweep verify {} --repair' drops them, and the next run computes "
-        "them again\n",
-        grouped(report.damaged), arguments.folder);
+        "damaged: {}; 'llmsweep verify {} --repair' drops what is, and the next run computes it "
+        "again\n",
+        counted(report.damaged, "part"), arguments.folder);
   }
 }
 

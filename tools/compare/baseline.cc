@@ -36,10 +36,17 @@ std::vector<Mistake> check_accepted(const std::string& run) {
 
 std::vector<Mistake> check_place(const fs::path& baseline) {
   if (!fs::exists(baseline) || (fs::is_directory(baseline) && fs::is_empty(baseline))) return {};
-  if (const auto known = results::summarise(baseline); !known) {
+  const auto known = results::summarise(baseline);
+  if (!known) {
     return {{{.file = baseline.string()},
              "there is something else than a run in the place of the baseline",
              "name a run folder, or one that is not there yet"}};
+  }
+  // A baseline is whole, so this is none: somebody may be writing it at this moment.
+  if (!known->complete()) {
+    return {{{.file = baseline.string()},
+             "the run in the place of the baseline is not finished, and would be lost",
+             "finish it, or remove the folder"}};
   }
   return {};
 }

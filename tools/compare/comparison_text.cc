@@ -68,9 +68,9 @@ class Page {
 
   std::string summary() const {
     std::string text =
-        fmt::format("old: {}, {} points\nnew: {}, {} points\njoined: {}", folder(pair_.old_run),
-                    grouped(pair_.old_run.rows()), folder(pair_.new_run),
-                    grouped(pair_.new_run.rows()), grouped(pair_.pairs.size()));
+        fmt::format("old: {}, {}\nnew: {}, {}\njoined: {}", folder(pair_.old_run),
+                    counted(pair_.old_run.rows(), "point"), folder(pair_.new_run),
+                    counted(pair_.new_run.rows(), "point"), grouped(pair_.pairs.size()));
     if (pair_.by_labels > 0) {
       text += fmt::format(", {} of them by the labels of their axes", grouped(pair_.by_labels));
     }

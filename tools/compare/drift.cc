@@ -20,7 +20,7 @@ std::optional<double> share_of(std::string_view text) {
   const bool percent = text.ends_with('%');
   if (percent) text.remove_suffix(1);
   const auto number = sweep::is_digits(text) ? sweep::parse_number(text) : std::nullopt;
-  if (!number) return std::nullopt;
+  if (!number || *number < 0) return std::nullopt;
   return percent ? *number / 100 : *number;
 }
 

@@ -23,6 +23,10 @@ engine::Result<nlohmann::json> read_json_file(const std::filesystem::path& file)
         {file.string(), int(line), int(column)},
         cut ? "the file ends in the middle" : "this is not JSON",
         cut ? "was it copied while it was written?" : "it may be damaged, or of another kind"};
+  } catch (const nlohmann::json::out_of_range&) {
+    return engine::Mistake{{.file = file.string()},
+                           "a number in it is larger than any that a computer keeps",
+                           "it may be damaged"};
   }
 }
 

@@ -74,6 +74,8 @@ class ResultReader {
     } else {
       for (const Latency& latency : kLatencies) read_summary(latency, metrics);
     }
+    for (const char* name : {"completed", "duration"})
+      if (number(name) == 0) wrong("'" + std::string(name) + "' is 0: nothing was measured");
     if (!mistakes_.empty()) return mistakes_;
     return result;
   }
@@ -85,8 +87,13 @@ class ResultReader {
   double number(const std::string& name) {
     const auto found = root_.find(name);
     if (found == root_.end() || found->is_null()) return kNone;
-    if (found->is_number()) return found->get<double>();
-    wrong("'" + name + "' is not a number");
+    if (!found->is_number()) {
+      wrong("'" + name + "' is not a number");
+    } else if (found->get<double>() < 0) {
+      wrong("'" + name + "' is below 0");
+    } else {
+      return found->get<double>();
+    }
     return kNone;
   }
 
@@ -102,6 +109,9 @@ class ResultReader {
     metrics.*latency.p99 = ms("p99");
   }
 
+  // A time or a count of tokens; moments, which are counted from anywhere, are so as well.
+  static bool is_length(const json& value) { return value.is_number() && value.get<double>() >= 0; }
+
   // A list with a number (or, of `itls`, a list of numbers) for each request.
   const json* list(const std::string& name, std::size_t size) {
     const auto found = root_.find(name);
@@ -111,11 +121,9 @@ class ResultReader {
              nullptr;
     }
     for (std::size_t i = 0; i < size; ++i) {
-      const bool sound =
-          name == "itls"
-              ? (*found)[i].is_array() &&
-                    std::ranges::all_of((*found)[i], [](const json& v) { return v.is_number(); })
-              : (*found)[i].is_number();
+      const bool sound = name == "itls"
+                             ? (*found)[i].is_array() && std::ranges::all_of((*found)[i], is_length)
+                             : is_length((*found)[i]);
       if (!sound)
         return wrong("'" + name + "' of request " + std::to_string(i) + " is damaged"), nullptr;
     }

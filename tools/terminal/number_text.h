@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <iterator>
 #include <string>
+#include <string_view>
 
 namespace tools {
 
@@ -15,6 +16,11 @@ inline std::string grouped(std::uint64_t number) {
   std::string text = std::to_string(number);
   for (std::size_t i = 3; i < text.size(); i += 4) text.insert(text.size() - i, ",");
   return text;
+}
+
+// "1 point", "1,234 points".
+inline std::string counted(std::uint64_t number, std::string_view thing) {
+  return fmt::format("{} {}{}", grouped(number), thing, number == 1 ? "" : "s");
 }
 
 // "1.5 s", "3 min 20 s", "2.1 h".

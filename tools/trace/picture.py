@@ -12,7 +12,8 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-COLOURS = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#8a7a00", "#7f7f7f"]
+COLOURS = ["#5f6b73", "#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#8a7a00", "#7f5ac7", "#b03a5b", "#00868b", "#9c5221",
+           "#a6a6a6", "#4477aa", "#bbaa33"]
 FIRST_REQUEST = 1000  # threads from here on hold requests
 
 
@@ -62,17 +63,19 @@ def draw(file, picture, begin, end, most):
         deepest = 0
         for event, depth in depth_of(slices):
             deepest = max(deepest, depth)
-            kind = event["name"] if event["cat"] in ("queue", "request") else event["cat"]
+            kind = "waiting" if event["cat"] == "queue" else event["cat"]
             colour = colours.setdefault(kind, COLOURS[len(colours) % len(COLOURS)])
             left, right = max(event["ts"], begin), min(event["ts"] + event["dur"], end)
             top.barh(place + depth, (right - left) / 1e3, left=left / 1e3, height=0.86, color=colour, edgecolor="white", linewidth=0.3)
-            if right - left > 0.012 * len(event["name"]) * (end - begin) / 1.4:
+            if right - left > 0.012 * len(event["name"]) * (end - begin) / 2:
                 top.text((left + right) / 2e3, place + depth, event["name"], ha="center", va="center", fontsize=6.5, color="white", clip_on=True)
         row = "steps" if tid < FIRST_REQUEST and pid >= 10 else "request"
         ticks.append((place, names.get(pid, str(pid)) + (f", {row}" if "replica" in names.get(pid, "") else "")))
         place += deepest + 1.1
     labels = [text if i == 0 or ticks[i - 1][1] != text else "" for i, (_, text) in enumerate(ticks)]
     top.set_yticks([at for at, _ in ticks], labels, fontsize=8)
+    top.legend([plt.Rectangle((0, 0), 1, 1, color=colour) for colour in colours.values()], list(colours), ncols=8, fontsize=7,
+               loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
     top.invert_yaxis()
     top.set_xlim(begin / 1e3, end / 1e3)
     for axis, key in zip(axes[1:, 0], shown):
@@ -82,7 +85,7 @@ def draw(file, picture, begin, end, most):
         axis.tick_params(labelsize=7)
     axes[-1, 0].set_xlabel("milliseconds", fontsize=8)
     axes[-1, 0].tick_params(labelsize=8)
-    figure.savefig(picture, dpi=80, bbox_inches="tight")
+    figure.savefig(picture, dpi=110, bbox_inches="tight")
 
 
 if __name__ == "__main__":

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <string>
 
 #include "engine/kernels/power.h"
+#include "tools/terminal/number_text.h"
 #include "tools/trace/trace_tracks.h"
 
 namespace tools {
@@ -16,9 +18,9 @@ namespace {
 using engine::TracedStep;
 
 std::string name_of_step(const engine::BatchShape& batch) {
-  const std::string decodes = fmt::format("{} decodes", batch.decode_sequences);
+  const std::string decodes = counted(std::uint64_t(batch.decode_sequences), "decode");
   if (batch.prefill_sequences == 0) return decodes;
-  const std::string prompts = fmt::format("{} prompt tokens", batch.prefill_tokens);
+  const std::string prompts = counted(std::uint64_t(batch.prefill_tokens), "prompt token");
   return batch.decode_sequences == 0 ? prompts : prompts + ", " + decodes;
 }
 
@@ -94,6 +96,25 @@ void add_steps(const engine::PointLog& log, const engine::Scenario& scenario, Tr
   for (const auto& [process, power] : powers) power.write(process, events);
 }
 
+// Samples, scores and update one after another, or samples of the next iteration beside the others where all take less than
+// their sum; weights go to those who sample at the end.
+void add_phases(const engine::Metrics& metrics, TraceEvents& events) {
+  const TraceTrack samples{kPhaseProcess, 1}, learning{kPhaseProcess, 2};
+  events.name_process(kPhaseProcess, "iteration");
+  events.name_thread(samples, "samples");
+  events.name_thread(learning, "learning");
+  const double iteration = metrics.iteration_time.value, rollout = metrics.rollout_time.value;
+  const double scoring = metrics.scoring_time.value, update = metrics.update_time.value;
+  const double transfer = metrics.weight_transfer_time.value;
+  const bool beside = rollout + scoring + update + transfer > iteration * (1 + 1e-9);
+  const double begin = beside ? 0 : rollout;
+  events.slice(samples, "rollout", "rollout", 0, rollout);
+  if (scoring > 0) events.slice(learning, "scoring", "scoring", begin, begin + scoring);
+  events.slice(learning, "update", "update", begin + scoring, begin + scoring + update);
+  if (transfer > 0)
+    events.slice(learning, "transfer of weights", "network", iteration - transfer, iteration);
+}
+
 void add_passes(const engine::PointLog& log, const engine::Metrics& metrics, std::size_t most,
                 TraceEvents& events) {
   std::set<std::int64_t> stages;
@@ -108,8 +129,13 @@ void add_passes(const engine::PointLog& log, const engine::Metrics& metrics, std
                  std::string(engine::name_of(pass.kind)), pass.start.value, pass.end.value,
                  {{"micro_batch", double(pass.micro_batch)}, {"chunk", double(pass.chunk)}});
   }
-  const double iteration = metrics.iteration_time.value;
-  const double exchanged = std::max(end, iteration - metrics.optimizer_time.value);
+  // An iteration with samples has many such steps, and more than steps.
+  const bool sampled = !std::isnan(metrics.rollout_time.value);
+  const double optimizer = metrics.optimizer_time.value;
+  const double iteration =
+      sampled ? end + metrics.replica_exposed_time.value + optimizer : metrics.iteration_time.value;
+  const double exchanged = std::max(end, iteration - optimizer);
+  if (sampled) add_phases(metrics, events);
   for (const std::int64_t stage : stages) {
     const TraceTrack track{kFirstStage + stage, 1};
     events.name_process(track.process, fmt::format("pipeline stage {}", stage));

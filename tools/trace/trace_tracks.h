@@ -11,6 +11,7 @@ namespace tools {
 
 constexpr std::int64_t kQueueProcess = 1;
 constexpr std::int64_t kKernelProcess = 2;
+constexpr std::int64_t kPhaseProcess = 3;  // of an iteration with samples
 // Replicas of one deployment have neighbouring numbers.
 constexpr std::int64_t kFirstReplica = 10;
 constexpr std::int64_t kDeploymentSpan = 1'000'000;

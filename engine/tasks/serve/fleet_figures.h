@@ -22,12 +22,19 @@ struct FleetFigures {
   Seconds tpot_p95_high{kNoValue};
   Seconds tpot_p95_normal{kNoValue};
   Seconds tpot_p95_low{kNoValue};
+  double accepted_high = kNoValue;
+  double accepted_normal = kNoValue;
+  double accepted_low = kNoValue;
   double slo_attainment_worst_tenant = kNoValue;
   Seconds ttft_worst_tenant{kNoValue};
   double tenant_fairness = kNoValue;
   Seconds ttft_later_turns{kNoValue};
   Seconds ttft_later_turns_p95{kNoValue};
   double history_hit_rate = kNoValue;
+  Seconds reserve_wait{kNoValue};
+  double transfer_slowdown = kNoValue;
+  double collective_slowdown = kNoValue;
+  double encode_batch = kNoValue;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -70,6 +77,15 @@ struct FleetFigures {
           "task serve with load.classes: time per output token of class normal, p95");
     visit("tpot_p95_low", self.tpot_p95_low,
           "task serve with load.classes: time per output token of class low, p95");
+    visit("accepted_tokens_per_step_high", self.accepted_high,
+          "task serve with speculation and an acceptance of its own of a class: tokens that a "
+          "decode step makes of a request of class high, mean");
+    visit("accepted_tokens_per_step_normal", self.accepted_normal,
+          "task serve with speculation and an acceptance of its own of a class: tokens that a "
+          "decode step makes of a request of class normal, mean");
+    visit("accepted_tokens_per_step_low", self.accepted_low,
+          "task serve with speculation and an acceptance of its own of a class: tokens that a "
+          "decode step makes of a request of class low, mean");
     visit("slo_attainment_worst_tenant", self.slo_attainment_worst_tenant,
           "task serve with tenants: share of the measured requests within their limits, of the "
           "tenant for whom it is least");
@@ -88,6 +104,18 @@ struct FleetFigures {
     visit("history_hit_rate", self.history_hit_rate,
           "task serve with load.turns and prefix caching: share of the history's tokens that later "
           "turns found in the cache");
+    visit("reserve_wait", self.reserve_wait,
+          "task serve with transfer.initiative push: time that a request waits for blocks to be "
+          "set aside before its prompt may be read, mean over the whole run");
+    visit("transfer_slowdown", self.transfer_slowdown,
+          "task serve with transfer.contention collectives: time of a KV cache on its way over "
+          "that without collectives on the same adapters, as far as the adapters limit it");
+    visit("collective_slowdown", self.collective_slowdown,
+          "task serve with transfer.contention collectives: time of collectives of the main "
+          "deployment that leave its nodes over that without KV caches on the same adapters, mean");
+    visit("encode_batch", self.encode_batch,
+          "task serve with encoders of their own and load.image_batch above 1: requests whose "
+          "images an encoder takes together, mean");
   }
 };
 

@@ -17,30 +17,39 @@ std::int64_t patches_of(const Load& load) {
 }
 
 // Every patch of an image attends to all others; images do not see one another.
-BatchShape images_of(const Load& load) {
-  const double images = double(load.images), patches = double(patches_of(load));
+BatchShape images_of(const Load& load, std::int64_t requests) {
+  const std::int64_t count = load.images * requests;
+  const double images = double(count), patches = double(patches_of(load));
   BatchShape batch;
-  batch.prefill_sequences = load.images;
-  batch.prefill_tokens = load.images * patches_of(load);
+  batch.prefill_sequences = count;
+  batch.prefill_tokens = count * patches_of(load);
   batch.prefill_pairs = batch.prefill_window_pairs = images * patches * patches;
   batch.prefill_kv_tokens = batch.prefill_window_kv_tokens = images * patches;
   return batch;
 }
 
-void time_images(const Load& load, const StepContext& context, ImageEncoder& encoder) {
-  const BatchShape batch = images_of(load);
+ImageEncoder::Batch timed(const BatchShape& batch, const StepContext& context) {
   // Layers alone: patches are no words, and no word is chosen.
   const StageSpan layers{.layers = context.shard.layers, .first = false, .last = true};
   OpList ops;
   token_ops(context.shard, layers, batch, ops);
   attention_ops(context.shard, layers, batch, ops);
-  const DeviceTime device = device_time(ops, context, Phase::prefill, &encoder.rows);
+  ImageEncoder::Batch made;
+  const DeviceTime device = device_time(ops, context, Phase::prefill, &made.rows);
   const HostTime host = host_time(device.total(), device.launches(), batch.prefill_sequences,
                                   LaunchMode::eager, context.host);
   add_host_rows(host, {.launches = device.launches(), .steps = 1}, power_at_rest(context.device),
-                Phase::prefill, encoder.rows);
-  for (KernelRow& row : encoder.rows) row.role = DeploymentRole::encode;
-  encoder.time = device.total() + host.total();
+                Phase::prefill, made.rows);
+  for (KernelRow& row : made.rows) row.role = DeploymentRole::encode;
+  made.seconds = (device.total() + host.total()).value;
+  return made;
+}
+
+void time_images(const Load& load, const StepContext& context, ImageEncoder& encoder) {
+  for (std::int64_t requests = 1; requests <= load.image_batch; ++requests) {
+    encoder.batches.push_back(timed(images_of(load, requests), context));
+    encoder.seconds.push_back(encoder.batches.back().seconds);
+  }
 }
 
 // What one image becomes is as wide as the language model, in 16 bits.
@@ -78,7 +87,7 @@ std::optional<Refusal> send_from(const TaskPoint& point, const Deployed& readers
     return (bytes / rates.bandwidth).value / double(deployed.shard.parallel.devices_of_replica());
   };
   encoder.apart = {.replicas = on.serving.replicas * on.parallel.dp,
-                   .seconds = encoder.time.value,
+                   .seconds = encoder.seconds,
                    .sending = std::max(seconds(out, encoder.deployed), seconds(in, readers)),
                    .latency = std::max(out.latency, in.latency).value};
   return std::nullopt;
@@ -108,10 +117,10 @@ std::optional<Refusal> ready_encoder(const TaskPoint& point, const Deployed& rea
   if (auto problem = deploy(on, scenario.calibration, point.resources.calibrations,
                             double(on.serving.replicas), encoder.deployed))
     return in_role("encode", std::move(*problem));
-  const std::int64_t tokens = scenario.load.images * patches_of(scenario.load);
-  const MemoryDemand demand{.sequences = scenario.load.images,
-                            .context = patches_of(scenario.load),
-                            .step_tokens = tokens};
+  const std::int64_t images = scenario.load.images * scenario.load.image_batch;
+  const std::int64_t tokens = images * patches_of(scenario.load);
+  const MemoryDemand demand{
+      .sequences = images, .context = patches_of(scenario.load), .step_tokens = tokens};
   if (readers_encode(scenario)) {
     // On the devices of the readers, split as the model they hold.
     encoder.deployed.fabric = readers.fabric;

@@ -22,9 +22,14 @@ Bytes encoder_weights_beside(const Scenario& scenario, const Parallelism& reader
 
 // Stays where it was made.
 struct ImageEncoder {
+  // All images of some requests at once.
+  struct Batch {
+    double seconds = 0;
+    std::vector<KernelRow> rows;
+  };
   Deployed deployed;
-  Seconds time;                 // of all images of one request
-  std::vector<KernelRow> rows;  // of the same
+  std::vector<Batch> batches;   // of 1, 2, ... requests
+  std::vector<double> seconds;  // of the same
   Encoders::Setup apart;        // where encoders have devices of their own
 };
 

@@ -40,6 +40,17 @@ void report_classes(GroupSums& groups, Metrics& metrics) {
                metrics.tpot_p95_low);
 }
 
+// Tokens that steps make of requests of each class, where classes have acceptances of their own.
+void report_accepted(const PoolSums& sums, Metrics& metrics) {
+  const auto report = [&sums](RequestClass which, double& accepted) {
+    const PoolSums::Verified& verified = sums.by_class[std::size_t(which)];
+    if (verified.steps > 0) accepted = verified.tokens / verified.steps;
+  };
+  report(RequestClass::high, metrics.accepted_high);
+  report(RequestClass::normal, metrics.accepted_normal);
+  report(RequestClass::low, metrics.accepted_low);
+}
+
 // Tenants without a measured request have had nothing to complain about.
 void report_tenants(const GroupSums& groups, bool limits, Metrics& metrics) {
   double least = 1, longest = 0, sum = 0, squares = 0, count = 0;
@@ -68,6 +79,11 @@ void report_fleet(const Scenario& scenario, std::span<const PoolSetup> pools, Se
       pools, [](const PoolSetup& pool) { return pool.settings.admission.any(); });
   if (sheds) metrics.requests_shed = sim.stats().summary().shed;
   if (load.classes.any()) report_classes(groups, metrics);
+  const PoolSums& writers = sim.stats().pool(0);
+  report_accepted(writers, metrics);
+  if (writers.reservations > 0) {
+    metrics.reserve_wait = Seconds{writers.reserve_wait / writers.reservations};
+  }
   const bool limits = scenario.slo.any() || scenario.capacity.slo.any() || load.classes.any();
   if (load.tenants > 1) report_tenants(groups, limits, metrics);
   if (load.turns > 1 && groups.later_turns().count() > 0) {

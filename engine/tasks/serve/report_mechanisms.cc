@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "engine/kernels/power.h"
 
@@ -29,11 +30,25 @@ void report_adapters(const Scenario& scenario, const ServingSim& sim, Metrics& m
   if (sums.steps > 0) metrics.adapters_per_step = sums.adapter_steps / sums.steps;
 }
 
+namespace {
+
+// How often the images of 1, 2, ... requests were encoded together.
+std::vector<double> encoded_batches(const ServePools& pools, const ServingSim& sim) {
+  const Encoders& apart = sim.encoders();
+  if (apart.any() && !apart.batches()) return {apart.encoded()};
+  if (apart.any()) return {apart.together().begin(), apart.together().end()};
+  return sim.stats().pool(pools.pools().size() - 1).encoded_together;
+}
+
+}  // namespace
+
 void add_image_rows(const ServePools& pools, const ServingSim& sim, Outcome& outcome) {
   if (!pools.encoder()) return;
-  const double times = sim.encoders().encoded() + sim.stats().summary().encoded;
   Breakdown sums;
-  for (const KernelRow& row : pools.encoder()->rows) sums.add(row, times);
+  const std::vector<double> batches = encoded_batches(pools, sim);
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    for (const KernelRow& row : pools.encoder()->batches[i].rows) sums.add(row, batches[i]);
+  }
   for (const KernelRow& row : std::move(sums).take()) outcome.kernels.push_back(row);
 }
 
@@ -47,18 +62,49 @@ void report_images(const ServePools& pools, const ServingSim& sim, Metrics& metr
       // A run that is ended early has images in its queues.
       metrics.encode_utilization = std::min(1.0, apart.busy() / (replicas * sim.makespan()));
     }
+    double batches = 0;
+    for (const double count : apart.together()) batches += count;
+    if (apart.batches() && batches > 0) metrics.encode_batch = apart.encoded() / batches;
     return;
   }
   const PoolSums& readers = sim.stats().pool(pools.pools().size() - 1);
-  if (readers.busy > 0) {
-    metrics.encode_share = readers.encoded * pools.encoder()->time.value / readers.busy;
+  double encoding = 0;
+  for (std::size_t i = 0; i < readers.encoded_together.size(); ++i) {
+    encoding += readers.encoded_together[i] * pools.encoder()->seconds[i];
   }
+  if (readers.busy > 0) metrics.encode_share = encoding / readers.busy;
 }
 
+namespace {
+
+// Encoders with devices of their own draw power at rest, too; what replicas that read draw while they encode takes the place
+// of what they would draw otherwise. False where that is not known.
+bool add_encoder_energy(const ServePools& pools, const ServingSim& sim, const Outcome& outcome,
+                        Joules& energy) {
+  const Encoders& apart = sim.encoders();
+  const Deployed& on = pools.encoder()->deployed;
+  const std::size_t readers = pools.pools().size() - 1;
+  const Device& device = apart.any() ? on.spec->device : pools.pools()[readers].context.device;
+  if (!states_power(device)) return false;
+  Joules of_one;
+  for (const KernelRow& row : outcome.kernels) {
+    if (row.role == DeploymentRole::encode) of_one += row.work.energy;
+  }
+  if (apart.any()) {
+    const double on_seconds = double(pools.encoder()->apart.replicas) * sim.makespan();
+    of_one += power_at_rest(device) * Seconds{std::max(0.0, on_seconds - apart.busy())};
+  }
+  energy += of_one * double(on.shard.parallel.devices_of_replica());
+  return true;
+}
+
+}  // namespace
+
 void report_energy(const ServePools& pools, ServingSim& sim, Outcome& outcome) {
-  // What a draft or an encoder on devices of its own draws at rest is in no row.
-  if (pools.drafts_apart() || pools.encoder()) return;
+  // What a draft on devices of its own draws at rest is in no row.
+  if (pools.drafts_apart()) return;
   Joules energy;
+  if (pools.encoder() && !add_encoder_energy(pools, sim, outcome, energy)) return;
   for (std::size_t i = 0; i < pools.pools().size(); ++i) {
     const PoolSetup& pool = pools.pools()[i];
     if (!states_power(pool.context.device)) return;

@@ -1,6 +1,9 @@
 #include "engine/tasks/serve/serve_pools.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "engine/model/adapters.h"
@@ -117,6 +120,20 @@ std::optional<Refusal> specialised_refusal(const TaskPoint& point) {
   return std::nullopt;
 }
 
+// How many tokens of a proposal hold, for each class and each number of positions.
+SequencePaces own_paces(const Draft& draft, bool drawn) {
+  SequencePaces paces{.drawn = drawn, .by_class = draft.classes_differ};
+  for (std::size_t i = 0; i < kRequestClasses; ++i) {
+    const Acceptance chances = reached(draft.by_class[i]);
+    paces.classes[i].chances.assign(chances.begin(), chances.end());
+    for (std::int64_t depth = 0; depth <= draft.depth; ++depth) {
+      const double expected = expected_tokens(draft.by_class[i], depth);
+      paces.classes[i].means.push_back(expected_pace(expected, draft.tree.tokens(depth)));
+    }
+  }
+  return paces;
+}
+
 // The tightest limit on the time between two tokens.
 double token_limit(const Scenario& scenario) {
   const Slo& slo = served_slo(scenario);
@@ -142,6 +159,24 @@ std::optional<Refusal> clock_refusal(const Scenario& scenario) {
   if (scenario.serving.clock.mode == ClockMode::full || !unlimited) return std::nullopt;
   return Refusal{ReasonClass::slo,
                  "serving.clock.mode slo needs a limit of slo on tpot or itl to keep"};
+}
+
+// Requests whose blocks are set aside before they are read.
+std::optional<Refusal> push_refusal(const Scenario& scenario) {
+  if (scenario.transfer.initiative == TransferInitiative::pull) return std::nullopt;
+  const ServingSettings& readers = scenario.prefill.deployment.serving;
+  const auto unsupported = [](std::string_view what) {
+    return Refusal{ReasonClass::unsupported,
+                   fmt::format("transfer.initiative push with {} is not modelled: use pull", what)};
+  };
+  if (scenario.serving.failures.any() || readers.failures.any()) {
+    return unsupported("serving.failures (who frees blocks that were set aside?)");
+  }
+  if (scenario.serving.admission.any() || readers.admission.any()) {
+    return unsupported("serving.admission (requests wait for blocks before any queue is seen)");
+  }
+  if (scenario.load.images > 0) return unsupported("load.images");
+  return std::nullopt;
 }
 
 std::optional<Refusal> scaling_refusal(const ServingSettings& serving) {
@@ -185,6 +220,7 @@ ServePools::ServePools(const TaskPoint& point, double fit)
   pools_.reserve(2);
   pools_.push_back(pool_of(point.scenario, main_context_, fit, DeploymentRole::main));
   pools_[0].clock = clock_of(point.scenario);
+  pools_[0].turns = point.beside.turns;
   const LoraSettings& lora = point.scenario.serving.lora;
   if (point.scenario.load.adapters > 0 && lora.slots > 0) {
     const BytesPerSecond link = adapter_link(lora, main_context_.fabric);
@@ -198,30 +234,56 @@ ServePools::ServePools(const TaskPoint& point, double fit)
 void ServePools::add_draft(const Draft& draft) {
   PoolSetup& pool = pools_[0];
   const Speculation& settings = point_.scenario.speculation;
-  const bool drawn = settings.draws == AcceptanceDraws::drawn;
   draft_.emplace(draft.step(point_.main, point_.work));
   pool.draft = &*draft_;
   pool.pace = draft.pace;
   if (draft.own) pool.window = draft.own->model.window;
-  if (drawn) {
+  const bool drawn = settings.draws == AcceptanceDraws::drawn;
+  if (drawn || draft.classes_differ) {
     // The lane makes as many tokens as anybody can; everybody else falls behind by what did not hold.
-    drawn_ = reached(draft.acceptance);
-    pool.drawn = drawn_;
+    own_paces_ = own_paces(draft, drawn);
+    pool.own_paces = &own_paces_;
     pool.expected = draft.expected;
     pool.pace = {.tokens = draft.depth + 1, .steps = 1, .queries = draft.tokens + 1};
   }
-  if (!settings.dynamic) return;
+  if (settings.dynamic) add_lengths(draft);
+}
+
+void ServePools::add_lengths(const Draft& draft) {
+  PoolSetup& pool = pools_[0];
+  // A model of its own can read a prompt at any time; an added layer reads what the main model has at hand while it does.
+  pool.draft_reads_late =
+      point_.scenario.speculation.method == SpeculationMethod::draft_model && draft.deployed;
+  draft_->reads_prompts = draft_->reads_prompts && !pool.draft_reads_late;
   for (std::int64_t depth = 0; depth <= draft.depth; ++depth) {
-    const double expected = expected_tokens(draft.acceptance, depth);
+    const double expected = draft.classes_differ
+                                ? expected_over_classes(draft, point_.scenario.load, depth)
+                                : expected_tokens(draft.acceptance, depth);
     const std::int64_t tokens = draft.tree.tokens(depth);
     const Pace pace =
-        drawn ? Pace{.tokens = depth + 1, .steps = 1, .queries = tokens + 1, .room = draft.tokens}
-              : changing_pace(expected, tokens, draft.tokens);
+        pool.own_paces != nullptr
+            ? Pace{.tokens = depth + 1, .steps = 1, .queries = tokens + 1, .room = draft.tokens}
+            : changing_pace(expected, tokens, draft.tokens);
     lengths_.push_back(
         {.pace = pace, .expected = expected, .draft = draft.step(point_.main, point_.work, depth)});
+    lengths_.back().draft.reads_prompts = draft_->reads_prompts;
   }
   pool.pace = lengths_.back().pace;
   pool.lengths = lengths_;
+}
+
+// What a draft that reads prompts when it is first asked takes for that, by the tokens of an answer.
+void ServePools::price_draft_reading(const TypicalRequest& typical) {
+  if (!pools_[0].draft_reads_late) return;
+  BatchShape prompts;
+  const auto tokens = std::max<std::int64_t>(1, std::int64_t(typical.prompt));
+  // Where it matters several come at a time, and weights are read once for all of them.
+  const std::int64_t together = std::max<std::int64_t>(1, 2048 / tokens);
+  add_prefill(prompts, together, tokens, 0, pools_[0].window);
+  const Seconds read = step_time(prompts, *draft_->model, Phase::prefill, nullptr).total();
+  for (std::size_t i = 1; i < lengths_.size(); ++i) {
+    lengths_[i].reading = read.value / double(together) / std::max(1.0, typical.output);
+  }
 }
 
 std::optional<Refusal> ServePools::complete(const TypicalRequest& typical) {
@@ -229,6 +291,7 @@ std::optional<Refusal> ServePools::complete(const TypicalRequest& typical) {
   if (auto problem = engine_problem(main().settings)) return problem;
   if (auto problem = specialised_refusal(point_)) return problem;
   if (auto problem = clock_refusal(point_.scenario)) return problem;
+  price_draft_reading(typical);
   const Scenario& scenario = point_.scenario;
   if (scenario.prefill.present) {
     if (auto problem = add_readers(typical)) return problem;
@@ -236,14 +299,14 @@ std::optional<Refusal> ServePools::complete(const TypicalRequest& typical) {
   if (!encodes(scenario)) return std::nullopt;
   const Deployed& readers = scenario.prefill.present ? readers_ : point_.main;
   if (auto problem = ready_encoder(point_, readers, encoder_.emplace())) return problem;
-  if (readers_encode(scenario)) pools_.back().encode_seconds = encoder_->time.value;
+  if (readers_encode(scenario)) pools_.back().encode_seconds = encoder_->seconds;
   return std::nullopt;
 }
 
 Encoders::Setup ServePools::encoders(const StepScale& scale) const {
   if (!encoder_) return {};
   Encoders::Setup setup = encoder_->apart;
-  setup.seconds *= scale[std::size_t(Phase::prefill)];
+  for (double& each : setup.seconds) each *= scale[std::size_t(Phase::prefill)];
   return setup;
 }
 
@@ -251,6 +314,7 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
   const Scenario& scenario = point_.scenario;
   const Deployment& on = scenario.prefill.deployment;
   if (auto problem = handover_problem(on, scenario)) return problem;
+  if (auto problem = push_refusal(scenario)) return problem;
   if (auto problem = deploy(on, scenario.calibration, point_.resources.calibrations,
                             double(on.serving.replicas), readers_))
     return in_role("prefill", std::move(*problem));
@@ -266,8 +330,8 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
   reader_context_.emplace(readers_.context(point_.work));
   pools_.push_back(
       pool_of(on, *reader_context_, sequences * double(demand.context), DeploymentRole::prefill));
-  // The draft reads every prompt, too, beside whoever does.
-  if (draft_) {
+  // The draft reads every prompt, too, beside whoever does, unless it does so when it is first asked.
+  if (draft_ && !pools_[0].draft_reads_late) {
     pools_[1].draft = &*draft_;
     pools_[1].window = pools_[0].window;
   }
@@ -276,7 +340,8 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
 
   journey_ = {.stages = {Stage{.pool = 1, .reads = true, .writes = false},
                          Stage{.pool = 0, .reads = false, .writes = true}},
-              .short_prompt = scenario.transfer.local_prompt};
+              .short_prompt = scenario.transfer.local_prompt,
+              .pushes = scenario.transfer.initiative == TransferInitiative::push};
   Carry& carry = journey_.stages[1].carry;
   if (auto problem = carry_of({.transfer = scenario.transfer,
                                .from = readers_,
@@ -305,8 +370,9 @@ CapacityEstimate ServePools::capacity(const TypicalRequest& typical) const {
   }
   if (encoder_ && encoder_->apart.replicas > 0) {
     const Encoders::Setup& apart = encoder_->apart;
-    estimate.requests = std::min(estimate.requests,
-                                 double(apart.replicas) / std::max(apart.seconds, apart.sending));
+    const double each = apart.seconds.back() / double(apart.seconds.size());
+    estimate.requests =
+        std::min(estimate.requests, double(apart.replicas) / std::max(each, apart.sending));
   }
   return estimate;
 }

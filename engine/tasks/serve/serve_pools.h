@@ -51,10 +51,12 @@ class ServePools {
   const TaskPoint& point_;
   StepContext main_context_;
   void add_draft(const Draft& draft);
+  void add_lengths(const Draft& draft);
+  void price_draft_reading(const TypicalRequest& typical);
 
   std::optional<DraftStep> draft_;
   std::vector<DraftLength> lengths_;  // where steps pick one
-  Acceptance drawn_{};
+  SequencePaces own_paces_;           // where sequences have paces of their own
   Deployed readers_;
   std::optional<StepContext> reader_context_;
   std::optional<ImageEncoder> encoder_;

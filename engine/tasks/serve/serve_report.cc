@@ -9,6 +9,7 @@
 #include "engine/tasks/report_speculation.h"
 #include "engine/tasks/serve/report_fleet.h"
 #include "engine/tasks/serve/report_mechanisms.h"
+#include "engine/tasks/task_table.h"
 
 namespace engine {
 namespace {
@@ -192,26 +193,29 @@ void report_pools(const ServePools& pools, const ServingSim& sim, Metrics& metri
   metrics.transfer_share = measured.transfer_seconds / (metrics.e2e.value * measured.requests);
 }
 
-// Replicas that come and go are paid for while they are on.
-std::vector<double> on_shares(const ServePools& pools, const ServingSim& sim) {
-  std::vector<double> shares;
-  for (std::size_t i = 0; i < pools.pools().size(); ++i) {
-    const double whole = sim.makespan() * double(pools.pools()[i].replicas);
-    shares.push_back(whole > 0 ? sim.scaler(i).on_seconds(sim.makespan()) / whole : 1);
-  }
-  return shares;
+double pool_on_share(const ServePools& pools, const ServingSim& sim, std::size_t pool) {
+  const double whole = sim.makespan() * double(pools.pools()[pool].replicas);
+  return whole > 0 ? sim.scaler(pool).on_seconds(sim.makespan()) / whole : 1;
 }
 
-void report_scaling(const ServePools& pools, const ServingSim& sim, Metrics& metrics) {
-  double device_seconds = 0;
-  for (std::size_t i = 0; i < pools.pools().size(); ++i) {
-    const Parallelism& layout = pools.pools()[i].context.shard.parallel;
-    device_seconds +=
-        sim.scaler(i).on_seconds(sim.makespan()) * double(layout.devices_of_replica());
-  }
-  metrics.device_hours = device_seconds / 3600;
+// Replicas that come and go are paid for while they are on. A draft goes with the main deployment's; encoders are always on.
+OnShare on_share(const Scenario& scenario, const ServePools& pools, const ServingSim& sim) {
+  return [&](const Deployment& deployment) {
+    if (&deployment == &scenario.encode.deployment) return 1.0;
+    return pool_on_share(pools, sim, &deployment == &scenario.prefill.deployment ? 1 : 0);
+  };
+}
+
+void report_scaling(const Scenario& scenario, const ServePools& pools, const ServingSim& sim,
+                    Metrics& metrics) {
+  const OnShare share = on_share(scenario, pools, sim);
+  double devices_on = 0;
+  each_deployment(scenario, [&](const Deployment& deployment, double devices) {
+    devices_on += devices * share(deployment);
+  });
+  metrics.device_hours = devices_on * sim.makespan() / 3600;
   if (!sim.scaler(0).follows_load()) return;
-  metrics.replicas_mean = on_shares(pools, sim)[0] * double(pools.main().settings.replicas);
+  metrics.replicas_mean = pool_on_share(pools, sim, 0) * double(pools.main().settings.replicas);
   metrics.replica_starts = sim.scaler(0).starts();
 }
 
@@ -250,7 +254,7 @@ void report_rates(const Scenario& scenario, const ServePools& pools, const Servi
   metrics.total = TokensPerSecond{(sums.output_tokens + sums.prompt_tokens) / span};
   metrics.per_device = metrics.total / metrics.devices;
   metrics.output_per_device = metrics.output / metrics.devices;
-  report_price(scenario, metrics.total - metrics.output, metrics, on_shares(pools, sim));
+  report_price(scenario, metrics.total - metrics.output, metrics, on_share(scenario, pools, sim));
   metrics.goodput_per_device = metrics.goodput / metrics.devices;
   if (metrics.rent.value > 0) metrics.goodput_per_usd = metrics.goodput.value / metrics.rent.value;
 }
@@ -342,7 +346,7 @@ void report_serving(const Scenario& scenario, const ServePools& pools, ServingSi
   metrics.steps = summary.steps;
   if (makespan > 0) metrics.concurrency = summary.in_system_seconds / makespan;
   report_pools(pools, sim, metrics);
-  report_scaling(pools, sim, metrics);
+  report_scaling(scenario, pools, sim, metrics);
   report_fleet(scenario, pools.pools(), sim, metrics);
   gather_kernels(pools, sim, outcome);
   report_drafts(pools, sim, metrics);

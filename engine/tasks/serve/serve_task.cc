@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "engine/feasibility.h"
 #include "engine/serving/capacity_search.h"
 #include "engine/serving/serving_sim.h"
+#include "engine/tasks/serve/adapter_contention.h"
 #include "engine/tasks/serve/serve_interval.h"
 #include "engine/tasks/serve/serve_log.h"
 #include "engine/tasks/serve/serve_pools.h"
@@ -38,6 +40,7 @@ struct Setting {
   CapacityEstimate capacity;
   StepLog* log = nullptr;  // of the run that has rows; null: nobody asks
   double slower = 1;
+  Contention* contention = nullptr;  // found by every run; null: nothing shares adapters
 };
 
 // One run of it. Rows besides the figures go to `rows`, where there is one.
@@ -49,13 +52,14 @@ struct Run {
   Outcome* rows = nullptr;
 };
 
-void simulate(const Setting& setting, const Run& run, ServingSim& sim) {
+void simulate_pools(const Setting& setting, const Run& run, std::span<const PoolSetup> pools,
+                    const Journey& journey, ServingSim& sim) {
   const Scenario& scenario = setting.scenario;
   const Slo& slo = served_slo(scenario);
   StepScale scale = run.scale;
   for (double& each : scale) each *= setting.slower;
-  sim.run({.pools = setting.pools.pools(),
-           .journey = setting.pools.journey(),
+  sim.run({.pools = pools,
+           .journey = journey,
            .encoders = setting.pools.encoders(scale),
            .load = scenario.load,
            .trace = setting.trace,
@@ -70,6 +74,20 @@ void simulate(const Setting& setting, const Run& run, ServingSim& sim) {
            .request_rows = run.rows != nullptr ? &run.rows->requests : nullptr,
            .timeline_rows = run.rows != nullptr ? &run.rows->timeline : nullptr,
            .step_log = run.rows != nullptr ? setting.log : nullptr});
+}
+
+void simulate(const Setting& setting, const Run& run, ServingSim& sim) {
+  const ServePools& given = setting.pools;
+  if (setting.contention == nullptr) {
+    return simulate_pools(setting, run, given.pools(), given.journey(), sim);
+  }
+  Run trial = run;
+  trial.rows = nullptr;
+  *setting.contention =
+      run_with_contention(given.pools(), given.journey(), sim,
+                          [&](std::span<const PoolSetup> pools, const Journey& journey, bool last) {
+                            simulate_pools(setting, last ? run : trial, pools, journey, sim);
+                          });
 }
 
 // Mean tokens of a request of this load: what memory is reported for, and estimates start from. One
@@ -340,12 +358,14 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
   outcome.metrics.kv_blocks = double(pools.main().kv_blocks);
   PointLog* log = point.scratch.log();
   StepLog work{.most = log != nullptr ? log->most_steps : 0};
+  Contention contention;
   const Setting setting{.scenario = scenario,
                         .pools = pools,
                         .trace = trace,
                         .capacity = pools.capacity(typical),
                         .log = log != nullptr ? &work : nullptr,
-                        .slower = point.slower};
+                        .slower = point.beside.slower,
+                        .contention = contends(scenario) ? &contention : nullptr};
   LoadLevel level = level_of(setting, typical);
 
   ServingSim& sim = point.scratch.serving();
@@ -362,6 +382,7 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
   // They come as requests end: two that end within a nanosecond in either order.
   std::ranges::sort(outcome.requests, {}, &RequestRow::number);
   report_serving(scenario, pools, sim, outcome);
+  if (setting.contention != nullptr) report_contention(contention, outcome.metrics);
   if (log != nullptr) trace_steps(work, pools.pools(), *log);
   if (scenario.output.intervals) {
     // As long as this run was, at any speed of the steps.

@@ -108,7 +108,7 @@ void run_step(const TaskPoint& point, Outcome& outcome) {
     time.add(proposed);
   }
   Metrics& metrics = outcome.metrics;
-  const Seconds waited = time.total() * (point.slower - 1);
+  const Seconds waited = time.total() * (point.beside.slower - 1);
   add_wait_row(waited, 1, decode ? Phase::decode : Phase::prefill, outcome.kernels);
   time.neighbour = waited;
   const Interval interval = interval_of(outcome.kernels);

@@ -84,6 +84,21 @@ std::optional<Refusal> shared_cluster_problem(const Scenario& scenario) {
                              train, make, fabric.most_devices)};
 }
 
+// What is written of the role, and cannot be meant.
+std::optional<Refusal> role_problem(const Scenario& scenario) {
+  if (!scenario.rollout.present) return std::nullopt;
+  const Deployment& samples = scenario.rollout.deployment;
+  if (!(samples.model == scenario.model)) {
+    return Refusal{ReasonClass::unsupported,
+                   "rollout.model differs from model: samples are made by the model that learns"};
+  }
+  if (samples.parallel.cp != 1 && samples.parallel.cp != scenario.parallel.cp) {
+    return Refusal{ReasonClass::unsupported,
+                   "rollout.parallel.cp: samples are made without context parallelism"};
+  }
+  return std::nullopt;
+}
+
 // What one device sends or receives over a link, in the time of the slower end.
 struct Transfer {
   LinkRates out, in;
@@ -123,6 +138,7 @@ double rollout_devices(const Scenario& scenario, const Deployment& rollout) {
 std::optional<Refusal> rollout_problem(const Scenario& scenario) {
   const RolloutSettings& rollout = scenario.train.rollout;
   if (!rollout.any()) return std::nullopt;
+  if (auto problem = role_problem(scenario)) return problem;
   if (double(rollout.prompts) * double(rollout.samples) > kMostSamples) {
     return Refusal{
         ReasonClass::load,

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <cmath>
+#include <vector>
+#include "engine/step/interval.h"
 
 namespace engine {
 namespace {
@@ -13,18 +15,34 @@ double batches_of(const TrainSettings& train, double tokens) {
          (double(train.global_batch) * double(train.sequence));
 }
 
+// How far off kernels of a kind may be, as factors of their time.
+struct Ends {
+  double low = 1, high = 1;
+};
+
+Ends ends_of(const std::vector<KernelRow>& kernels) {
+  const Interval interval = interval_of(kernels);
+  Seconds timed;
+  for (const KernelRow& row : kernels) timed += row.work.exposed();
+  if (timed.value <= 0) return {};
+  return {interval.low / timed, interval.high / timed};
+}
+
 // Of one iteration instead of one optimizer step. The arithmetic of its batches counts; energy is not known: idle devices
 // of either kind are not followed.
-void rescale(const IterationPhases& phases, Seconds iteration, double tokens, double batches,
-             Metrics& metrics) {
-  const double updating = metrics.iteration_time * batches / iteration;
-  const double steps = metrics.update_steps;
-  const Seconds step = metrics.iteration_time;
-  // Where samples take longer than all else beside them, the step's interval does not show.
-  const bool shows = phases.rollout + phases.transfer < iteration;
-  const auto moved = [&](Seconds end) { return iteration + (end - step) * (shows ? steps : 0); };
-  metrics.iteration_time_low = moved(metrics.iteration_time_low);
-  metrics.iteration_time_high = moved(metrics.iteration_time_high);
+void rescale(const IterationPhases& phases, bool asynchronous, Ends sampling, double tokens,
+             double batches, Metrics& metrics) {
+  const Seconds iteration = phases.total(asynchronous), step = metrics.iteration_time;
+  const double updating = step * batches / iteration;
+  const auto with = [&](double made, double trained) {
+    return IterationPhases{.rollout = phases.rollout * made,
+                           .scoring = phases.scoring * trained,
+                           .update = phases.update * trained,
+                           .transfer = phases.transfer}
+        .total(asynchronous);
+  };
+  metrics.iteration_time_low = with(sampling.low, metrics.iteration_time_low / step);
+  metrics.iteration_time_high = with(sampling.high, metrics.iteration_time_high / step);
   metrics.iteration_time = iteration;
   metrics.tokens_per_s = tokens / iteration.value;
   metrics.tokens_per_s_per_device = metrics.tokens_per_s / metrics.devices;
@@ -76,7 +94,8 @@ void report_rollout(const TaskPoint& point, const TrainStepTime& step,
   Metrics& metrics = outcome.metrics;
   const Seconds iteration = phases.total(settings.asynchronous);
   metrics.update_steps = steps;
-  rescale(phases, iteration, rollout.tokens, batches, metrics);
+  rescale(phases, settings.asynchronous, ends_of(rollout.kernels), rollout.tokens, batches,
+          metrics);
   metrics.rollout_time = phases.rollout;
   metrics.scoring_time = phases.scoring;
   metrics.update_time = phases.update;

@@ -31,6 +31,9 @@ Parallelism layout_of_all_stages(const Scenario& scenario) {
 std::optional<Refusal> tail_problem(const Scenario& scenario) {
   if (!scenario.tail.present) return std::nullopt;
   const Deployment& tail = scenario.tail.deployment;
+  if (!(tail.model == scenario.model)) {
+    return refused("tail.model differs from model: all stages have layers of one model");
+  }
   for (const Degree& degree : kShared) {
     const std::int64_t own = tail.parallel.*degree.value, main = scenario.parallel.*degree.value;
     if (own == main) continue;

@@ -39,6 +39,22 @@ class Nightly(unittest.TestCase):
         self.night("--accept", code=0)
         self.night(code=0)
 
+    def test_every_night_computes_and_one_that_was_killed_goes_on(self):
+        log = self.home / "kept" / "run.log"
+        for _ in range(2):
+            self.night(code=0)
+            self.assertNotIn("already done", log.read_text())
+        (self.home / "kept" / "tonight.whole").unlink()  # as if it had been killed before the end
+        self.night(code=0)
+        self.assertIn("already done", log.read_text())
+        # Another program answers for itself.
+        (self.home / "kept" / "tonight.whole").unlink()
+        other = self.home / "llmsweep"
+        other.write_text(f'#!/bin/sh\nif [ "$1" = --version ]; then echo another; else exec {BINARY} "$@"; fi\n')
+        other.chmod(0o755)
+        self.night(code=0, LLMSWEEP=str(other))
+        self.assertNotIn("already done", log.read_text())
+
     def test_a_tolerance_is_handed_on(self):
         self.night(code=0)
         self.spec.write_text(self.spec.read_text().replace("llama-3.1-8b", "{from: llama-3.1-8b, vocabulary: 128000}"))

@@ -110,6 +110,9 @@ class Compare(unittest.TestCase):
         result = self.compare(self.served, self.served_slower, "--tolerance", "100000000%", *everything, code=0)
         self.assertIn("device.memory_bandwidth", result.stdout)  # told, though nothing drifted beyond it
 
+    def test_a_tolerance_below_zero_is_none(self):
+        self.assertIn("'-1%' is not a share", self.compare(self.old, self.old, "--tolerance=-1%", code=2).stderr)
+
     def test_labels_join_where_keys_differ(self):
         self.assertIn("by the labels of their axes", self.compare(self.old, self.new, code=1).stdout)
         alone = self.compare(self.old, self.new, "--by", "key", code=2)
@@ -209,6 +212,10 @@ class Compare(unittest.TestCase):
         kept = contents(baseline)
         self.assertIn("not finished", self.compare(baseline, half, "--accept", code=2).stderr)
         self.assertEqual(contents(baseline), kept)
+        # A run that is not finished may be somebody's work of this moment: it is not thrown away.
+        unfinished = contents(half)
+        self.assertIn("would be lost", self.compare(half, self.new, "--accept", code=2).stderr)
+        self.assertEqual(contents(half), unfinished)
         other = self.home / "other"
         other.mkdir()
         (other / "thesis.txt").write_text("precious")

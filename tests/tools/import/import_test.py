@@ -151,6 +151,15 @@ class Import(unittest.TestCase):
         # A simulation never goes on in a measured folder.
         mixed = llmsweep("run", self.home / "served.yaml", "-o", self.home / "one")
         self.assertEqual(mixed.returncode, 2)
+        self.assertIn("the folder holds measured points", mixed.stderr)
+        # Nor does it take over what was measured.
+        reused = llmsweep("run", self.home / "served.yaml", "-o", self.home / "reused", "--reuse", self.home / "one")
+        self.assertEqual(reused.returncode, 2)
+        self.assertIn("the folder holds measured points", reused.stderr)
+        # What was measured once stays: another measurement of the point is for another folder.
+        again = llmsweep("import", "vllm", self.home / "served.yaml", self.write("again.json", vllm_result(seed=5)), "--points", 1, "-o", self.home / "one")
+        self.assertEqual(again.returncode, 2)
+        self.assertIn("point 1 is there already", again.stderr)
 
     def test_sums_alone_will_do(self):
         result = {name: value for name, value in vllm_result().items() if name not in ("ttfts", "itls", "input_lens", "output_lens")}
@@ -166,7 +175,9 @@ class Import(unittest.TestCase):
         short["itls"] = short["itls"][:-1]
         broken = vllm_result()
         broken["itls"][3] = ["x"]
-        for text, words in ((whole[:-40], "cut.json:"), ("[1, 2]", "this is not a result"), (json.dumps(short), "'itls' is not a list of 40"),
+        sums = {"completed": 5, "duration": 2, "mean_ttft_ms": 50}
+        for text, words in ((json.dumps({**sums, "mean_ttft_ms": -50}), "'mean_ttft_ms' is below 0"), (json.dumps({**sums, "completed": 0}), "nothing was measured"),
+                            (json.dumps(sums).replace("50", "1e400"), "cut.json: error: a number in it is larger"), (whole[:-40], "cut.json:"), ("[1, 2]", "this is not a result"), (json.dumps(short), "'itls' is not a list of 40"),
                             (json.dumps(broken), "'itls' of request 3"), ("\n\n{,}", "cut.json:3:2: error: this is not JSON")):
             file = self.write("cut.json", text)
             done = llmsweep("import", "vllm", self.home / "served.yaml", file, "-o", self.home / "nothing")
@@ -174,6 +185,8 @@ class Import(unittest.TestCase):
             self.assertIn(words, done.stderr)
             self.assertFalse((self.home / "nothing").exists())
         good = self.write("good.json", vllm_result())
+        many = llmsweep("import", "vllm", self.home / "served.yaml", *[good] * 9, "-o", self.home / "nothing")
+        self.assertEqual((many.returncode, many.stderr.split("\n")[0]), (2, "error: 9 results for 2 points"))
         for words in (("--points", "9"), ("--points", "0,1")):
             self.assertEqual(llmsweep("import", "vllm", self.home / "served.yaml", good, *words, "-o", self.home / "nothing").returncode, 2)
         self.assertEqual(llmsweep("import", "vllm", self.home / "served.yaml", good, good, "--points", "0,0", "-o", self.home / "nothing").returncode, 2)

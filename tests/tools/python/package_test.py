@@ -97,6 +97,10 @@ class Package(unittest.TestCase):
         for name in ("key", "iteration_time_s"):
             self.assertEqual(together[name].to_pylist(), [row[name][0].as_py() for row in alone])
 
+    def test_a_run_that_fails_says_why_with_its_progress_shown_too(self):
+        with self.assertRaisesRegex(llmsweep.LlmsweepError, "did you mean 'step'"):
+            llmsweep.run({"base": {**BASE, "task": "stp"}}, self.home / "wrong", progress=True)
+
     def test_numbers_of_numpy_are_numbers(self):
         scenarios = [{"device": "h100-sxm", "step.batch": batch} for batch in (4, 8)]
         arrays = [{"device": "h100-sxm", "step.batch": batch} for batch in numpy.array([4, 8])]

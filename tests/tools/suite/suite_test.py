@@ -44,7 +44,7 @@ class Suite(unittest.TestCase):
         self.assertIn("expected step_time_s[1] / step_time_s[0] below 1, found", table.trouble["fails"])
         self.assertEqual(table.support["silent"], "partly")
         self.assertIn("nothing is expected", table.trouble["silent"])
-        self.assertIn("3 scenario(s): 1 supported, 2 partly, 0 not", done.stderr)
+        self.assertIn("3 scenarios: 1 supported, 2 partly, 0 not", done.stderr)
 
     def test_figures_that_are_not_there_do_not_hold(self):
         done, table = self.run_suite(null=["{of: ttft_s, above: 0}"], unknown=["{of: step_time, above: 0}"], nowhere=["{of: step_time_s, at: 7, above: 0}"])
@@ -76,6 +76,14 @@ class Suite(unittest.TestCase):
         self.assertEqual(done.returncode, 0, table[["support", "trouble"]])
         self.assertEqual(len(table), 12)
         self.assertTrue((table.support == "supported").all())
+
+    def test_a_scenario_of_which_something_is_left_out_is_partly_there_though_all_holds(self):
+        for scenario, missing in (("X5", "retrieval"), ("X12", "the CNN")):
+            done = llmsweep("suite", "--only", scenario, "--format", "csv")
+            row = pd.read_csv(io.StringIO(done.stdout)).set_index("scenario").loc[scenario]
+            self.assertEqual((done.returncode, row.support), (1, "partly"))
+            self.assertEqual(*row.checks.split("/"))
+            self.assertIn(f"without {missing}", row.trouble)
 
     def test_every_scenario_of_the_list_has_a_line(self):
         source = pathlib.Path(os.environ["LLMSWEEP_SOURCE_DIR"])

@@ -34,6 +34,13 @@ base: {task: train, model: llama-2-70b, device: h100-sxm, cluster: dgx-h100-4-no
 axes: [train.schedule: [gpipe, 1f1b, interleaved, zero_bubble]]
 derive: {train.virtual_stages: "train.schedule == 'interleaved' ? 2 : 1"}
 """
+# Samples are made, then learnt from; or both at once, on devices of their own.
+SAMPLED = """
+base: {{task: train, model: llama-3.2-1b, device: h100-sxm, cluster: dgx-h100, parallel: {{dp: 4}},
+       train: {{sequence: 2048, micro_batch: 1, global_batch: 16,
+                rollout: {{prompts: 32, samples: 4, scoring_passes: 1, colocated: {alone}, asynchronous: {beside}, lengths: {{prompt: 200, output: 300}}}}}},
+       rollout: {{serving: {{replicas: 4}}}}}}
+"""
 # The same load with its rows written by the sweep, and without.
 SILENT = SERVED.replace(", output: {requests: true}", "")
 LOUD = SERVED.replace("output: {requests: true}", "output: {requests: true, timeline: 2 s}")
@@ -187,6 +194,22 @@ class Trace(unittest.TestCase):
             self.assertEqual(any(e["cat"] == "weights" for e in events), row["train.schedule"] == "zero_bubble")
             end = max(e["ts"] + e["dur"] for e in events) / 1e6
             self.assertAlmostEqual(end / row.iteration_time_s, 1, delta=1e-6)
+
+    def test_an_iteration_with_samples_is_made_of_its_phases(self):
+        for alone, beside in (("true", "false"), ("false", "true")):
+            (self.home / "sampled.yaml").write_text(SAMPLED.format(alone=alone, beside=beside))
+            events = self.trace("sampled", 0)
+            self.check_rules(events)
+            done = llmsweep("run", self.home / "sampled.yaml", "-o", self.home / f"sampled-{beside}")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            row = pd.read_parquet(self.home / f"sampled-{beside}" / "points").iloc[0]
+            slices = {e["name"]: e for e in events["traceEvents"] if e["ph"] == "X"}
+            for name, seconds in (("rollout", row.rollout_time_s), ("scoring", row.scoring_time_s), ("update", row.update_time_s)):
+                self.assertAlmostEqual(slices[name]["dur"] * 1e-6, seconds, delta=1e-6 * seconds + 1e-6)
+            if "exchange between replicas" in slices:
+                self.assertLessEqual(slices["exchange between replicas"]["dur"] * 1e-6, row.replica_exposed_time_s * 1.001 + 1e-6)
+            ends = [e["ts"] + e["dur"] for e in slices.values() if e["pid"] == slices["rollout"]["pid"]]
+            self.assertLessEqual(max(ends) * 1e-6, row.iteration_time_s * (1 + 1e-6))
 
     def test_rows_after_the_fact_are_those_the_sweep_would_have_written(self):
         for index in (0, 3):

@@ -81,6 +81,14 @@ function breakdownOption(families, names, ticks) {
   };
 }
 
+// The name of a bar: its colour in the Pareto explorer, where points have one, and the number of the point.
+async function barNames(rows) {
+  const index = await values('index');
+  const axis = columns.get(pareto.colour());
+  const codes = axis ? await values(axis.name) : null;
+  return rows.map((row) => `${codes ? `${nameOf(axis, codes[row])}\n` : ''}point ${index[row]}`);
+}
+
 async function drawBreakdown() {
   const rows = await chosenPoints();
   if (rows.length === 0) return {summary: 'No working point is within the limits.'};
@@ -88,7 +96,7 @@ async function drawBreakdown() {
   const names = await Promise.all(rows.map(rowName));
   const index = await values('index');
   return {
-    option: breakdownOption(families, names, rows.map((row) => `point ${index[row]}`)),
+    option: breakdownOption(families, names, await barNames(rows)),
     height: 120 + 46 * rows.length,
     summary: `Time on one device by family of kernels, of ${
         chosenText(rows.length)}. Collectives, gaps between kernels and waiting for the host are families, too.`,

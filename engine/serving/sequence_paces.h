@@ -1,0 +1,43 @@
+// How many tokens a decode step makes of each sequence, where sequences differ in that: they draw it, or their classes
+// have acceptances of their own.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "engine/step/pace.h"
+#include "engine/workload/load_classes.h"
+
+namespace engine {
+
+struct SequencePaces {
+  // Of a class: chances that at least 1, 2, ... proposed positions hold; and by positions proposed, from 0 on, the mean
+  // number of tokens in fixed point.
+  struct OfClass {
+    std::vector<double> chances;
+    std::vector<Pace> means;
+  };
+  std::array<OfClass, kRequestClasses> classes;
+  bool drawn = false;     // by chance; otherwise every sequence keeps its mean pace
+  bool by_class = false;  // classes differ
+
+  const OfClass& of(RequestClass service_class) const {
+    return classes[std::size_t(service_class)];
+  }
+  // Tokens of a step that proposes `positions`, from luck between 0 and 1.
+  std::int64_t drawn_tokens(RequestClass service_class, std::int64_t positions, double luck) const {
+    const std::vector<double>& chances = of(service_class).chances;
+    std::int64_t tokens = 1;
+    while (tokens <= positions && luck < chances[std::size_t(tokens - 1)]) ++tokens;
+    return tokens;
+  }
+  // The same at the mean pace, of a sequence that has `made` tokens: each of them comes in the step in which it is due.
+  std::int64_t mean_tokens(RequestClass service_class, std::int64_t positions,
+                           std::int64_t made) const {
+    const Pace& pace = of(service_class).means[std::size_t(positions)];
+    return pace.made(pace.steps_for(0, made), 1);
+  }
+};
+
+}  // namespace engine

@@ -1,0 +1,149 @@
+// How KV caches get from one deployment to another: pushed into blocks that were set aside or fetched, over few adapters or
+// many, alone on them or beside collectives.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "tests/support/speculation_toys.h"
+
+namespace engine {
+namespace {
+
+using toys::expect_same_figures;
+using toys::sound;
+
+// One reader and one writer, each on `devices` devices in nodes of two.
+Scenario two_pools(std::int64_t devices) {
+  Scenario scenario = toys::scenario();
+  scenario.task = Task::serve;
+  scenario.parallel.tp = devices;
+  scenario.cluster.devices_per_node = 2;
+  scenario.load.rate = RequestsPerSecond{20};
+  scenario.load.requests = 300;
+  scenario.load.lengths = {.distribution = LengthKind::lognormal, .prompt = 2000, .output = 40};
+  scenario.load.measure = MeasureKind::whole;
+  scenario.output.requests = true;
+  scenario.prefill.present = true;
+  fill_roles(scenario);
+  return scenario;
+}
+
+Scenario pushed(Scenario scenario) {
+  scenario.transfer.initiative = TransferInitiative::push;
+  return scenario;
+}
+
+// With nobody else about there is room for whoever comes, before reading as after it.
+TEST(Push, OneRequestAtATimeIsAsWhenFetched) {
+  Scenario fetched = two_pools(2);
+  fetched.load.arrivals = ArrivalKind::closed;
+  fetched.load.clients = 1;
+  fetched.load.requests = 20;
+  Outcome a = sound(fetched), b = sound(pushed(fetched));
+  EXPECT_EQ(b.metrics.reserve_wait.value, 0);
+  b.metrics.reserve_wait = a.metrics.reserve_wait;
+  expect_same_figures(a, b, 1e-12);
+}
+
+// A KV cache that was read never waits for room; where there is little of it, requests wait before they are read.
+TEST(Push, WaitsForRoomBeforeReadingAndNotAfterIt) {
+  Scenario fetched = two_pools(2);
+  fetched.serving.kv_blocks = 400;  // of 16: three or four requests
+  fetched.prefill.deployment.serving.kv_blocks = 4000;
+  fetched.load.lengths = {.prompt = 1500, .output = 100};
+  const Outcome a = sound(fetched), b = sound(pushed(fetched));
+  EXPECT_GT(b.metrics.reserve_wait.value, 0.05);
+  // On its way as long as it takes alone, or shared with the few that there is room for.
+  const auto longest_way = [](const Outcome& outcome) {
+    double longest = 0;
+    for (const RequestRow& row : outcome.requests) {
+      longest = std::max(longest, (row.received - row.read).value);
+    }
+    return longest;
+  };
+  EXPECT_LT(longest_way(b), 0.25 * longest_way(a));
+  // Readers hold nothing that waits: they need fewer blocks.
+  EXPECT_LE(b.metrics.makespan.value, 1.2 * a.metrics.makespan.value);
+}
+
+TEST(Push, HardlyAnyRoomIsNoDeadlock) {
+  for (const std::int64_t blocks : {150, 200, 260}) {
+    Scenario scenario = pushed(two_pools(2));
+    scenario.load.lengths = {.prompt = 2000, .output = 300};
+    scenario.load.requests = 40;
+    scenario.serving.kv_blocks = scenario.prefill.deployment.serving.kv_blocks = blocks;
+    EXPECT_EQ(sound(scenario).requests.size(), 40u);
+  }
+}
+
+TEST(Push, SaysWhatItIsNotModelledWith) {
+  const auto reason = [](const Scenario& scenario) { return evaluate(scenario).reason; };
+  Scenario fails = pushed(two_pools(2));
+  fails.serving.failures.mean_time_to_failure = Seconds{100};
+  EXPECT_NE(reason(fails).find("transfer.initiative push with serving.failures"),
+            std::string::npos);
+  Scenario sheds = pushed(two_pools(2));
+  sheds.prefill.deployment.serving.admission.max_queue = 3;
+  EXPECT_NE(reason(sheds).find("push with serving.admission"), std::string::npos);
+}
+
+// A node's devices share its rails: twice as many carry twice as much, and one for each device is what there is by default.
+TEST(Rails, CarryInProportionToTheirNumber) {
+  const auto way = [](std::int64_t rails) {
+    Scenario scenario = two_pools(2);
+    scenario.load.arrivals = ArrivalKind::closed;
+    scenario.load.clients = 1;
+    scenario.load.requests = 3;
+    scenario.load.lengths = {.prompt = 2000, .output = 4};
+    scenario.device.scale_out.latency = Seconds{0};
+    scenario.prefill.deployment.device = scenario.device;
+    scenario.transfer.rails = rails;
+    return sound(scenario);
+  };
+  const double one = way(1).metrics.transfer.value;
+  EXPECT_GT(one, 0);
+  EXPECT_NEAR(way(2).metrics.transfer.value, one / 2, 1e-9 * one);
+  EXPECT_NEAR(way(4).metrics.transfer.value, one / 4, 1e-9 * one);
+  expect_same_figures(way(2), way(0), 0);
+}
+
+Scenario contended(Scenario scenario) {
+  scenario.transfer.contention = TransferContention::collectives;
+  return scenario;
+}
+
+TEST(Contention, IsNoneWhereCollectivesStayInsideANode) {
+  const Scenario inside = two_pools(2);
+  Outcome a = sound(inside), b = sound(contended(inside));
+  EXPECT_EQ(b.metrics.transfer_slowdown, 1);
+  EXPECT_EQ(b.metrics.collective_slowdown, 1);
+  b.metrics.transfer_slowdown = a.metrics.transfer_slowdown;
+  b.metrics.collective_slowdown = a.metrics.collective_slowdown;
+  expect_same_figures(a, b, 0);
+  // Nor where KV caches have a link of their own.
+  Scenario own = two_pools(4);
+  own.transfer.link = own.device.scale_out;
+  expect_same_figures(sound(own), sound(contended(own)), 0);
+}
+
+// Whoever shares half of an adapter takes at most twice as long; more traffic slows collectives more.
+TEST(Contention, SlowsBothByNoMoreThanHalfOfTheAdapters) {
+  double before = 1;
+  for (const std::int64_t prompt : {500, 2000, 4000}) {
+    Scenario across = two_pools(4);
+    across.load.lengths = {.prompt = prompt, .output = 40};
+    across.load.rate = RequestsPerSecond{10};
+    const Outcome alone = sound(across), shared = sound(contended(across));
+    EXPECT_GT(shared.metrics.transfer_slowdown, 1);
+    EXPECT_LE(shared.metrics.transfer_slowdown, 2);
+    EXPECT_GT(shared.metrics.collective_slowdown, before);
+    EXPECT_LE(shared.metrics.collective_slowdown, 2);
+    before = shared.metrics.collective_slowdown;
+    EXPECT_GT(shared.metrics.tpot, alone.metrics.tpot);
+    EXPECT_GT(shared.metrics.transfer, alone.metrics.transfer);
+  }
+}
+
+}  // namespace
+}  // namespace engine
