@@ -29,6 +29,11 @@ std::vector<LeafUse> training_uses() {
        "parallel.pp is above 1 or tail is present",
        {above("parallel.pp", 1), on("tail.present")}},
       {"train.order", "parallel.dp is above 1", {above("parallel.dp", 1)}},
+      {"train.routing_skew", "the model has experts", {above("model.moe.experts", 0)}},
+      {"model.moe.skew",
+       "task is step, request or serve, or train.rollout.prompts is above 0 (routers that train: "
+       "train.routing_skew)",
+       {is("task", {"step", "request", "serve"}), above("train.rollout.prompts", 0)}},
       {"train.fused_experts", "the model has experts", {above("model.moe.experts", 0)}},
       {"train.zero_group", "train.zero is above 0", {above("train.zero", 0)}},
       {"train.expert_overlap", "parallel.ep is above 1", {above("parallel.ep", 1)}},

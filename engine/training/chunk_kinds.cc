@@ -12,8 +12,9 @@ struct Launches {
   double all = 0, waited_for = 0;
 };
 
-Seconds with_gaps(const DeviceTime& device, const Launches& launches, const HostSettings& host) {
-  return device.total() + host.kernel_gap * launches.all + host.launch_cost * launches.waited_for;
+// The device has nothing to do between kernels, and after the host has waited for it.
+Seconds idle_time(const Launches& launches, const HostSettings& host) {
+  return host.kernel_gap * launches.all + host.launch_cost * launches.waited_for;
 }
 
 // The device cannot run ahead of the launches: how long it waits for them.
@@ -60,6 +61,10 @@ double ChunkKinds::layers_in_turn(const ChunkKind& kind) const {
   return double(kind.chunk.span.layers.all() * chunks_per_stage_);
 }
 
+double ChunkKinds::micro_batches(const ChunkKind& kind) const {
+  return double(train_.global_batch / (train_.micro_batch * kind.on->shard.parallel.dp));
+}
+
 PassCalls& ChunkKinds::calls_of(const ChunkKind& kind) {
   KnownCalls& known = kind.on == pools_.tail ? known_.tail : known_.main;
   return known.of(kind.chunk.span.layers);
@@ -99,21 +104,32 @@ void ChunkKinds::time_passes(ChunkKind& kind) {
                     way == PassWay::forward ? launches_waited_for(ops, train_) : 0};
   };
   const Launches forward = launched(ops_.forward, PassWay::forward);
-  passes.forward_time = with_gaps(passes.forward, forward, host);
-  passes.forward_time += behind_launches(passes.forward_time, forward.all, host);
   const Launches again = launched(ops_.recomputed, PassWay::forward);
   const Launches inputs = launched(ops_.inputs, PassWay::backward);
   const Launches weights = launched(ops_.weights, PassWay::backward);
-  passes.recompute_time = with_gaps(passes.recomputed, again, host);
-  passes.inputs_time = with_gaps(passes.inputs, inputs, host);
-  passes.weights_time = with_gaps(passes.weights, weights, host);
+  const auto pass = [&](const DeviceTime& device, const Launches& launches, Seconds& of_host) {
+    of_host += idle_time(launches, host);
+    return device.total() + idle_time(launches, host);
+  };
+  const auto wait = [&](Seconds& time, Seconds device, double launches, Seconds& of_host) {
+    const Seconds behind = behind_launches(device, launches, host);
+    time += behind;
+    of_host += behind;
+  };
+  passes.forward_host = passes.backward_host = Seconds{0};
+  passes.forward_time = pass(passes.forward, forward, passes.forward_host);
+  wait(passes.forward_time, passes.forward_time, forward.all, passes.forward_host);
+  passes.recompute_time = pass(passes.recomputed, again, passes.backward_host);
+  passes.inputs_time = pass(passes.inputs, inputs, passes.backward_host);
+  passes.weights_time = pass(passes.weights, weights, passes.backward_host);
   // Over a backward pass the host may run ahead; over gradients of weights that are put off it may not.
-  const bool put_off = puts_off_weights();
-  const double joined = again.all + inputs.all + (put_off ? 0 : weights.all);
-  passes.inputs_time += behind_launches(
-      put_off ? passes.recompute_time + passes.inputs_time : passes.backward_time(), joined, host);
-  if (put_off) {
-    passes.weights_time += behind_launches(passes.weights_time, weights.all, host);
+  if (puts_off_weights()) {
+    wait(passes.inputs_time, passes.recompute_time + passes.inputs_time, again.all + inputs.all,
+         passes.backward_host);
+    wait(passes.weights_time, passes.weights_time, weights.all, passes.backward_host);
+  } else {
+    wait(passes.inputs_time, passes.backward_time(), again.all + inputs.all + weights.all,
+         passes.backward_host);
   }
 }
 
@@ -128,10 +144,8 @@ void ChunkKinds::add_exchange(ChunkKind& kind) {
       device_time(ops_.exchange_back, *kind.on, Phase::backward, nullptr, &known.inputs);
   const Seconds there = passes.exchange.total(), back = passes.exchange_back.total();
   const Seconds takes = there + back;
-  const std::int64_t batches =
-      train_.global_batch / (train_.micro_batch * kind.on->shard.parallel.dp);
   const Seconds exposed =
-      exposed_traffic(passes.time(), takes, double(batches), true, kind.on->device);
+      exposed_traffic(passes.time(), takes, micro_batches(kind), true, kind.on->device);
   passes.exchange_hidden = 1 - exposed / takes;
   for (DeviceTime* part : {&passes.exchange, &passes.exchange_back}) {
     part->communication.hidden = part->communication.time * passes.exchange_hidden;
@@ -175,7 +189,7 @@ void ChunkKinds::add_copies(ChunkKind& kind) const {
                      {.forward = passes.forward_time,
                       .backward = puts_off_weights() ? passes.recompute_time + passes.inputs_time
                                                      : passes.backward_time(),
-                      .layers = double(kind.chunk.trained.layers.all())},
+                      .layers = layers_in_turn(kind) * micro_batches(kind)},
                      train_, *kind.on);
   passes.forward_time += passes.copies->out.work.exposed();
   passes.inputs_time += passes.copies->back.work.exposed();
@@ -197,6 +211,17 @@ void ChunkKinds::add_rows(std::size_t chunk, double count, Breakdown& rows) {
   add(ops_.recomputed, Phase::recompute, known.forward);
   add(ops_.inputs, Phase::backward, known.inputs);
   add(ops_.weights, Phase::backward, known.weights);
+  const auto add_host = [&](Phase phase, Seconds time) {
+    if (time.value <= 0) return;
+    rows.add({.phase = phase,
+              .op = OpName::host,
+              .family = Family::host,
+              .bound = Bound::host,
+              .work = {.calls = 1, .time = time, .low = time, .high = time}},
+             count);
+  };
+  add_host(Phase::forward, kind.passes.forward_host);
+  add_host(Phase::backward, kind.passes.backward_host);
   add(ops_.exchange, Phase::forward, known.forward, kind.passes.exchange_hidden);
   add(ops_.exchange_back, Phase::backward, known.inputs, kind.passes.exchange_hidden);
   if (const auto& copies = kind.passes.copies) {

@@ -21,6 +21,8 @@ namespace engine {
 struct ChunkPasses {
   DeviceTime forward, recomputed, inputs, weights;
   Seconds forward_time, recompute_time, inputs_time, weights_time;
+  // Of these: they wait for the host.
+  Seconds forward_host, backward_host;
   // Of these: they wait for weights or gradients of other replicas; and traffic that passes beside them.
   Seconds waiting, hidden;
   // Tokens to their experts and back, where that goes on beside another micro-batch: its exposed part is in the times above.
@@ -57,6 +59,7 @@ class ChunkKinds {
   // Layers that one device passes through in turn, whatever chunks they are cut into: what belongs to the next one travels
   // beside the present one.
   double layers_in_turn(const ChunkKind& kind) const;
+  double micro_batches(const ChunkKind& kind) const;
 
   // Rows of the passes of one chunk, `count` times.
   void add_rows(std::size_t chunk, double count, Breakdown& rows);

@@ -10,6 +10,7 @@
 #include "engine/training/kept_activations.h"
 #include "engine/training/packed_documents.h"
 #include "engine/training/recomputed_ops.h"
+#include "engine/training/state_bytes.h"
 
 namespace engine {
 namespace {
@@ -177,8 +178,9 @@ class Trained {
   // Training libraries multiply each expert's tokens in one grouped product: what an exchange brings is sorted by expert
   // before, and back into its order after it (Megatron's and DeepEP's dispatchers). Where every copy travels by itself,
   // copies are made before they leave, and summed up after they have come back.
-  void add_experts(const PlannedOp& op, OpList& ops) const {
-    const auto& experts = std::get<Moe>(op.op);
+  void add_experts(PlannedOp op, OpList& ops) const {
+    auto& experts = std::get<Moe>(op.op);
+    experts.skew = train_.routing_skew;
     const double copies = copies_on_a_device(experts), hidden = double(experts.hidden);
     if (bytes_of(experts.activations) < kActivationBytes) {
       for (const double width : {hidden, double(experts.intermediate)}) {
@@ -308,6 +310,30 @@ void cast_weights(const TrainSettings& train, std::int64_t replicas, OpList& for
   for (const PlannedOp& op : casts) forward.add(op);
 }
 
+double weights_made(const PlannedOp& planned) {
+  if (const auto* experts = std::get_if<Moe>(&planned.op)) {
+    return double(experts->local_experts) * (experts->gated ? 3 : 2) * double(experts->hidden) *
+           double(experts->intermediate);
+  }
+  const auto* product = std::get_if<Gemm>(&planned.op);
+  return product == nullptr ? 0 : double(product->m) * double(product->n * product->batch);
+}
+
+// New gradients in 16 bits are read, and those that are there are read and written.
+void add_sums(const TrainSettings& train, OpList& weights) {
+  OpList sums;
+  for (const PlannedOp& planned : weights) {
+    const double made = weights_made(planned);
+    if (made <= 0) continue;
+    sums.add(OpName::gradient_sum, Family::residual, planned.calls,
+             Elementwise{.rows = 1,
+                         .resident_bytes = 0,
+                         .cold_bytes = made * (kActivationBytes + 2 * bytes_of(train.gradients)),
+                         .flops = 0});
+  }
+  for (const PlannedOp& planned : sums) weights.add(planned);
+}
+
 void forward_ops(const ModelShard& shard, const StageSpan& span, const TrainSettings& train,
                  OpList& ops) {
   const BatchShape batch = batch_of(train, shard, span.last);
@@ -334,6 +360,7 @@ void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSetti
   recomputed_ops(kept, train, ops.recomputed);
   backward_ops(kept, ops.inputs, ops.weights);
   if (train.has_adapters()) keep_adapters(ops.weights);
+  if (!train.fused_gradients) add_sums(train, ops.weights);
   cast_weights(train, shard.parallel.dp, ops.forward);
   if (train.batch_overlap) {
     take_exchange(ops.forward, ops.exchange);

@@ -100,6 +100,28 @@ Problem group_problem(const Parallelism& parallel, const TrainSettings& train) {
                   group, sharing));
 }
 
+Problem trained_experts_problem(const ModelSpec& model, const Parallelism& parallel) {
+  if (!model.is_moe() || parallel.ep == 1) return std::nullopt;
+  if (model.moe.experts % parallel.ep == 0 && parallel.redundant_experts == 0) return std::nullopt;
+  return refused(fmt::format(
+      "parallel.ep {} with {} redundant experts: copies of one of the {} experts would be trained "
+      "apart; ep must divide the experts, without redundant ones",
+      parallel.ep, parallel.redundant_experts, model.moe.experts));
+}
+
+Problem adapter_problem(const ModelSpec& model, const TrainSettings& train) {
+  if (!train.has_adapters()) return std::nullopt;
+  if (train.lora_rank > model.hidden) {
+    return refused(fmt::format("train.lora_rank {} exceeds the width of products, model.hidden {}",
+                               train.lora_rank, model.hidden));
+  }
+  const bool dense = layer_counts(model).dense > 0 || model.moe.shared_intermediate > 0;
+  if (dense || train.lora_targets != LoraTargets::mlp) return std::nullopt;
+  return refused(
+      "train.lora_targets mlp: all layers of this model have routed experts, which have no "
+      "adapters");
+}
+
 Problem state_problem(const TrainSettings& train) {
   if (train.gradients == StateFormat::none) {
     return refused("train.gradients none: gradients are summed up in some format, fp32 or bf16");
@@ -167,6 +189,8 @@ std::optional<Refusal> train_problem(const ModelSpec& model, const Parallelism& 
   if (auto problem = recompute_problem(model, train)) return problem;
   if (auto problem = group_problem(parallel, train)) return problem;
   if (auto problem = state_problem(train)) return problem;
+  if (auto problem = adapter_problem(model, train)) return problem;
+  if (auto problem = trained_experts_problem(model, parallel)) return problem;
   if (auto problem = exchange_problem(train)) return problem;
   if (auto problem = order_problem(parallel, train)) return problem;
   return loss_problem(model, train);

@@ -13,7 +13,7 @@ TrainSettings settings_of_passes(TrainSettings train) {
   train.virtual_stages = any.virtual_stages;
   train.recompute = any.recompute;
   train.optimizer = any.optimizer;
-  train.gradients = any.gradients;
+  if (train.fused_gradients) train.gradients = any.gradients;
   train.master_weights = any.master_weights;
   train.moments = any.moments;
   train.zero = any.zero;

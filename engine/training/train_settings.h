@@ -146,6 +146,8 @@ struct TrainSettings {
   ExpertProducts expert_products = ExpertProducts::grouped;
   bool fused_experts = true;
   DeviceOrder order = DeviceOrder::replicas_inside;
+  double routing_skew = 0;
+  bool fused_gradients = true;
 
   bool has_adapters() const { return method == Method::lora || method == Method::qlora; }
 
@@ -309,6 +311,14 @@ struct TrainSettings {
     visit("order", self.order,
           "how degrees lie on devices, the one whose devices are neighbours first: tp_cp_dp_pp "
           "(sends between stages go farthest) or tp_cp_pp_dp (gradients do)",
+          any_value);
+    visit("routing_skew", self.routing_skew,
+          "exponent of the power law by which tokens choose experts while routers train; 0: all "
+          "alike, as losses and biases for balance make them",
+          non_negative);
+    visit("fused_gradients", self.fused_gradients,
+          "products that make gradients of weights add them to those of earlier micro-batches, as "
+          "Megatron's do; false: a pass of its own for each micro-batch does, as in PyTorch",
           any_value);
   }
 

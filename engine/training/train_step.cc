@@ -18,6 +18,12 @@ std::int64_t chunks_per_stage_of(const TrainSettings& train, std::int64_t stages
   return train.schedule == Schedule::interleaved && stages > 1 ? train.virtual_stages : 1;
 }
 
+// And one chunk a stage is 1F1B.
+Schedule schedule_of(const TrainSettings& train, std::int64_t chunks_per_stage) {
+  const bool one_chunk = train.schedule == Schedule::interleaved && chunks_per_stage == 1;
+  return one_chunk ? Schedule::one_f_one_b : train.schedule;
+}
+
 class TrainStep {
  public:
   TrainStep(const StagePools& pools, const TrainSettings& train, TrainScratch& scratch)
@@ -53,6 +59,8 @@ class TrainStep {
     step.iteration = time.total + step.optimizer + after_passes_;
     step.saved = step.device.saved();
     step.saved[Bound::network] += step.exposed;
+    step.saved[Bound::host] +=
+        step.host + step.copied + (train_.offload_optimizer ? step.optimizer : Seconds{0});
     return step;
   }
 
@@ -73,7 +81,7 @@ class TrainStep {
            put_off ? passes.recompute_time + passes.inputs_time : passes.backward_time(),
            put_off ? passes.weights_time : Seconds{0}});
     }
-    Pipeline pipeline{.schedule = train_.schedule,
+    Pipeline pipeline{.schedule = schedule_of(train_, chunks_per_stage_),
                       .stages = stages_,
                       .micro_batches = micro_batches_,
                       .chunks = times_};
@@ -120,6 +128,11 @@ class TrainStep {
       step.recompute += passes.recompute_time * count;
       step.backward += passes.backward_time() * count;
       step.exposed += passes.waiting * count;
+      step.host += (passes.forward_host + passes.backward_host) * count;
+      if (passes.copies) {
+        step.copied +=
+            (passes.copies->out.work.exposed() + passes.copies->back.work.exposed()) * count;
+      }
       step.hidden += passes.hidden * count;
       for (const DeviceTime* part : {&passes.forward, &passes.recomputed, &passes.inputs,
                                      &passes.weights, &passes.exchange, &passes.exchange_back}) {
@@ -213,7 +226,7 @@ class TrainStep {
 
   void add_memory(TrainStepTime& step) {
     times_.resize(chunks_.size());
-    const Pipeline pipeline{.schedule = train_.schedule,
+    const Pipeline pipeline{.schedule = schedule_of(train_, chunks_per_stage_),
                             .stages = stages_,
                             .micro_batches = micro_batches_,
                             .chunks = times_};

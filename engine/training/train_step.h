@@ -25,6 +25,8 @@ struct TrainStepTime {
   // Gradients and weights that travel between replicas: what the step waits for, and what passes beside its work.
   Seconds exposed;
   Seconds hidden;
+  Seconds host;        // passes wait for launches
+  Seconds copied;      // passes wait for activations on their way to and from the host
   TrainMemory memory;  // where least is free
   Bytes capacity;      // of the devices of that stage
   std::int64_t peak_stage = 0;

@@ -51,6 +51,20 @@ TEST(OffloadedActivations, AreNeverSlowerOnFasterDevices) {
   }
 }
 
+// However a stage's layers are cut, the device copies one's activations beside the next one's work.
+TEST(OffloadedActivations, TravelAsWellBesideManyChunks) {
+  Scenario scenario = training();
+  scenario.model.layers = 16;
+  scenario.parallel.pp = 2;
+  scenario.train.schedule = Schedule::interleaved;
+  scenario.train.virtual_stages = 2;
+  scenario.train.offload_activations = true;
+  scenario.device.host_link.bandwidth = BytesPerSecond{5e10};
+  const Seconds few = figures_of(scenario).offload_exposed_time;
+  scenario.train.virtual_stages = 8;
+  EXPECT_LE(figures_of(scenario).offload_exposed_time / few, 1 + 1e-9);
+}
+
 TEST(SharedWeights, OneReplicaGathersNothing) {
   Scenario scenario = training();
   const Bytes whole = figures_of(scenario).peak_memory;
@@ -152,6 +166,33 @@ TEST(Muon, MultipliesItsMatrices) {
   const Seconds whole = update(Optimizer::muon, 0) - update(Optimizer::sgd, 0);
   const Seconds shared = update(Optimizer::muon, 1) - update(Optimizer::sgd, 1);
   EXPECT_NEAR(whole / shared, 4, 1e-6);
+}
+
+TEST(Adapters, StandBesideSomething) {
+  Scenario scenario = training();
+  scenario.train.method = Method::lora;
+  scenario.train.lora_rank = scenario.model.hidden + 1;
+  EXPECT_EQ(evaluate(scenario).reason,
+            "train.lora_rank 4097 exceeds the width of products, model.hidden 4096");
+  scenario = training();
+  scenario.model = toys::mixture();
+  scenario.model.moe.shared_intermediate = 0;
+  scenario.train.method = Method::lora;
+  scenario.train.lora_targets = LoraTargets::mlp;
+  EXPECT_EQ(evaluate(scenario).reason,
+            "train.lora_targets mlp: all layers of this model have routed experts, which have no "
+            "adapters");
+}
+
+// Without chunks to interleave a schedule keeps what it keeps.
+TEST(Interleaving, OneChunkIsNothingToInterleave) {
+  Scenario scenario = training();
+  scenario.parallel.pp = 2;
+  const Metrics plain = figures_of(scenario);
+  scenario.train.schedule = Schedule::interleaved;
+  const Metrics named = figures_of(scenario);
+  EXPECT_EQ(named.iteration_time, plain.iteration_time);
+  EXPECT_EQ(named.peak_memory, plain.peak_memory);
 }
 
 TEST(StateFormats, ThatLeaveOutWhatIsNeededAreRefused) {

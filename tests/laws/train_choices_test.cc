@@ -114,6 +114,53 @@ TEST(UnfusedExperts, AddPassesAndNothingElse) {
   EXPECT_NEAR((unfused.metrics.iteration_time - fused.metrics.iteration_time).value, passes, 1e-12);
 }
 
+// A pass over gradients of all weights for each micro-batch, in the format that they are kept in.
+TEST(SummedGradients, ArePassesOverAllWeights) {
+  Scenario scenario = training();
+  scenario.train.gradients = StateFormat::bf16;
+  const Metrics fused = figures_of(scenario);
+  scenario.train.fused_gradients = false;
+  const Seconds narrow = figures_of(scenario).backward_time - fused.backward_time;
+  EXPECT_GT(narrow.value, 0);
+  scenario.train.gradients = StateFormat::fp32;
+  const Seconds wide = figures_of(scenario).backward_time - fused.backward_time;
+  EXPECT_NEAR(wide / narrow, (2.0 + 4 + 4) / (2 + 2 + 2), 0.02);
+  EXPECT_EQ(figures_of(scenario).forward_time, fused.forward_time);
+}
+
+// The host's part of passes is a row, a figure and a bound, and rows add up to the step.
+TEST(Launches, AreToldWhereTheyBindAStep) {
+  Scenario scenario = training();
+  const Metrics free = figures_of(scenario);
+  EXPECT_EQ(free.host_time.value, 0);
+  scenario.host.launch_cost = Seconds{1e-2};
+  const Outcome bound = evaluate(scenario);
+  ASSERT_EQ(bound.status, Status::ok);
+  EXPECT_EQ(bound.bound, Bound::host);
+  EXPECT_NEAR((bound.metrics.iteration_time - free.iteration_time) / bound.metrics.host_time, 1,
+              1e-9);
+  Seconds rows;
+  for (const KernelRow& row : bound.kernels) rows += row.work.exposed();
+  EXPECT_NEAR(rows / bound.metrics.iteration_time, 1, 1e-9);
+}
+
+TEST(TrainedExperts, AreNotCopied) {
+  Scenario scenario = mixture_over(1);
+  scenario.parallel = {.dp = 32, .ep = 32};
+  scenario.train.global_batch = 32;
+  EXPECT_EQ(evaluate(scenario).reason,
+            "parallel.ep 32 with 0 redundant experts: copies of one of the 16 experts would be "
+            "trained apart; ep must divide the experts, without redundant ones");
+}
+
+// Favourites of served routers are no matter of training; suite T4.4 has those of its own.
+TEST(RoutingSkew, IsTrainingsOwn) {
+  Scenario scenario = mixture_over(4);
+  const Seconds even = figures_of(scenario).iteration_time;
+  scenario.model.moe.skew = 0;
+  EXPECT_EQ(figures_of(scenario).iteration_time, even);
+}
+
 // Nodes of eight over a network ten times slower: who lies next to one another talks faster.
 TEST(DeviceOrder, NeighboursTalkFaster) {
   Scenario scenario = training();

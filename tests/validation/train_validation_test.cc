@@ -49,7 +49,8 @@ Scenario scenario_of(const Row& row) {
                     .fused = row.at("mode").starts_with("compiled"),
                     .fused_loss = false,
                     .reserved_memory = Bytes{0},
-                    .early_stop = true};
+                    .early_stop = true,
+                    .fused_gradients = false};
   if (row.at("mode").ends_with("fp8")) {
     scenario.quant.weights = scenario.quant.activations = Dtype::fp8;
     scenario.quant.group = 1 << 20;  // one scale for a whole tensor

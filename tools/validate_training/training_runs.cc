@@ -114,7 +114,6 @@ void take_megatron_settings(const TableRow& row, TrainingRun& run) {
     train.recompute = recipe->recompute;
     train.expert_products = engine::ExpertProducts::one_by_one;
   }
-  scenario.model.moe.skew = 0;  // routers were forced to balance
   scenario.model.max_context = std::max(scenario.model.max_context, train.sequence);
   if (row.text("Precision") == "FP8") {
     scenario.quant.weights = scenario.quant.activations = engine::Dtype::fp8;
@@ -235,10 +234,15 @@ Result<std::vector<MeasuredStep>> measured_steps(const fs::path& file,
                       .gradients = engine::StateFormat::bf16,
                       .master_weights = engine::StateFormat::none,
                       .moments = engine::StateFormat::bf16,
-                      .fused = step.mode == "compiled",
+                      .fused = step.mode.starts_with("compiled"),
                       .fused_loss = false,
                       .reserved_memory = engine::Bytes{0},
-                      .early_stop = true};
+                      .early_stop = true,
+                      .fused_gradients = false};
+    if (step.mode.ends_with("fp8")) {
+      scenario.quant.weights = scenario.quant.activations = engine::Dtype::fp8;
+      scenario.quant.group = kOneScale;
+    }
     const double values =
         double(scenario.train.micro_batch * scenario.train.sequence * model.hidden);
     step.launch_bound = values < 12e6;

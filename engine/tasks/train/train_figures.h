@@ -78,11 +78,13 @@ struct TrainFigures {
           "task train: with train.jitter, the time that 95% of all optimizer steps take at most");
     visit("iteration_time_p99", self.iteration_time_p99,
           "task train: with train.jitter, the time that 99% of all optimizer steps take at most");
-    visit("forward_time", self.forward_time,
-          "task train: forward passes of all micro-batches on one device of the busiest stage");
+    visit(
+        "forward_time", self.forward_time,
+        "task train: forward passes of all micro-batches on one device of the busiest stage, with "
+        "what they wait for: the host, and weights that replicas share out (train.zero 3)");
     visit("backward_time", self.backward_time,
           "task train: backward passes of all micro-batches on one device of the busiest stage, "
-          "with what is computed again");
+          "with what is computed again and what they wait for, as in forward_time");
     visit("recompute_time", self.recompute_time,
           "task train: the part of backward_time in which activations are computed again");
     visit("optimizer_time", self.optimizer_time,
@@ -93,7 +95,8 @@ struct TrainFigures {
           "task train: bubble_time as a share of the pipeline's time, from the first forward pass "
           "to the last backward pass");
     visit("replica_exposed_time", self.replica_exposed_time,
-          "task train: time in which a step waits for gradients or weights of other replicas");
+          "task train: time in which a step waits for gradients or weights of other replicas; with "
+          "train.zero 3 it is part of forward_time and backward_time");
     visit("replica_hidden_time", self.replica_hidden_time,
           "task train: traffic between replicas that passes beside other work");
     visit("tensor_exchange_time", self.tensor_exchange_time,

@@ -84,6 +84,7 @@ void report_times(const Scenario& scenario, const TrainStepTime& step, Outcome& 
   metrics.compute_time = step.device.compute.exposed();
   metrics.attention_time = step.device.attention.exposed();
   metrics.communication_time = step.device.communication.exposed() + step.exposed;
+  metrics.host_time = step.host;
   const double tokens = double(scenario.train.global_batch) * double(scenario.train.sequence);
   metrics.tokens_per_s = tokens / step.iteration.value;
   metrics.tokens_per_s_per_device = metrics.tokens_per_s / metrics.devices;
