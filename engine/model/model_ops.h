@@ -11,10 +11,10 @@
 
 namespace engine {
 
-// A list without allocation; the longest model needs about thirty entries, with gradients, casts and adapters some seventy.
+// A list without allocation; the longest model needs about thirty entries, with gradients, casts and adapters more than a hundred.
 class OpList {
  public:
-  static constexpr std::size_t kMost = 96;
+  static constexpr std::size_t kMost = 160;
 
   void add(const PlannedOp& op) {
     if (op.calls <= 0) return;

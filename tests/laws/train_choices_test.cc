@@ -6,6 +6,7 @@
 #include <string>
 
 #include "engine/evaluate.h"
+#include "tests/support/shipped.h"
 #include "tests/support/toys.h"
 #include "tests/support/training_toy.h"
 
@@ -159,6 +160,27 @@ TEST(RoutingSkew, IsTrainingsOwn) {
   const Seconds even = figures_of(scenario).iteration_time;
   scenario.model.moe.skew = 0;
   EXPECT_EQ(figures_of(scenario).iteration_time, even);
+}
+
+// The longest list of operations: latent attention, dense layers and a mixture, each product narrow, with an adapter, shared by
+// devices that split tokens, and its gradients.
+TEST(Adapters, StandBesideEveryProductOfALatentMixture) {
+  Scenario scenario = training();
+  scenario.model = toys::shipped("models", "deepseek-v3").model;
+  scenario.device.memory_capacity = Bytes{1e14};
+  scenario.quant.weights = scenario.quant.activations = Dtype::fp8;
+  scenario.quant.group = 1 << 20;
+  scenario.parallel = {.tp = 4, .dp = 2, .ep = 8, .cp = 2};
+  scenario.train.sequence_parallel = scenario.train.tp_overlap = true;
+  scenario.train.fused_experts = scenario.train.fused_gradients = scenario.train.fused = false;
+  scenario.train.dispatcher = Dispatcher::alltoall;
+  for (const Method method : {Method::full, Method::lora, Method::qlora}) {
+    for (const Recompute recompute : {Recompute::activations, Recompute::full}) {
+      scenario.train.method = method;
+      scenario.train.recompute = recompute;
+      EXPECT_GT(figures_of(scenario).iteration_time.value, 0);
+    }
+  }
 }
 
 // Nodes of eight over a network ten times slower: who lies next to one another talks faster.
