@@ -79,6 +79,7 @@ std::vector<LeafUse> task_uses() {
   };
   for (const std::string_view path : kServedOnly) uses.push_back(of_serving(path));
   for (const std::string_view path : {"seed", "replicate"}) {
+    uses.push_back(of_task(path, "task is serve or train", {"serve", "train"}));
     uses.push_back({path,
                     "task is serve, or train with train.rollout.prompts",
                     {is("task", {"serve"}), above("train.rollout.prompts", 0)}});

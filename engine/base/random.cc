@@ -87,7 +87,7 @@ double normal_quantile(double u) {
     const double r = q * q;
     x = polynomial(a, 6, r) * q / polynomial(b, 6, r);
   }
-  const double error = 0.5 * std::erfc(-x / std::sqrt(2.0)) - u;
+  const double error = normal_below(x) - u;
   const double step = error * std::sqrt(2 * 3.14159265358979323846) * std::exp(x * x / 2);
   return x - step / (1 + x * step / 2);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 
 namespace engine {
@@ -52,5 +53,7 @@ std::uint64_t mixed_seed(std::uint64_t a, std::uint64_t b);
 
 // The inverse of the standard normal distribution function, for u in (0, 1).
 double normal_quantile(double u);
+// The standard normal distribution function.
+inline double normal_below(double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); }
 
 }  // namespace engine

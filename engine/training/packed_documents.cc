@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/base/random.h"
+
 namespace engine {
-namespace {
-
-double normal_below(double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); }
-
-}  // namespace
 
 double length_around_a_token(const TrainSettings& train) {
   const double mean = double(train.document_length), most = double(train.sequence);

@@ -14,8 +14,6 @@ constexpr double kNegligible = 1e-12;
 // The normal distribution takes over gradually between these numbers of failures.
 constexpr double kFew = 30, kMany = 60;
 
-double normal_below(double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); }
-
 // The distribution of the sum of n numbers that are even between 0 and 1 (Irwin and Hall).
 double even_sum_below(int n, double sum) {
   if (sum <= 0) return 0;

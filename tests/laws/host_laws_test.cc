@@ -90,6 +90,8 @@ TEST(HostLaws, StepsAndRequestsHaveNoFrontEnd) {
 // So a narrower format shows in a large batch, whatever host ships with an engine.
 TEST(HostLaws, AShippedHostDoesNotHideTheFormatOfALargeBatch) {
   for (const HostSettings& host : toys::shipped_hosts()) {
+    if (host.name == "pytorch-training")
+      continue;  // no engine's: every kernel is launched with autograd on
     for (const std::int64_t batch : {256, 512, 1024}) {
       Scenario scenario = toys::scenario();
       scenario.device = toys::shipped("devices", "h200-sxm").device;
