@@ -218,8 +218,6 @@ TEST(Rollout, WhatCannotBeIsARowWithAReason) {
             "cannot train and make samples at once");
   EXPECT_EQ(reason(learning(), [](Scenario& s) { s.rollout.deployment.model.layers = 3; }),
             "rollout.model differs from model: samples are made by the model that learns");
-  EXPECT_EQ(reason(apart(), [](Scenario& s) { s.rollout.deployment.parallel.cp = 2; }),
-            "rollout.parallel.cp: samples are made without context parallelism");
   EXPECT_EQ(reason(learning(), [](Scenario& s) { s.rollout.deployment.parallel.tp = 3; }),
             "the rollout's layout of 3 devices (tp x pp x dp) does not divide the 8 that train");
   EXPECT_EQ(reason(apart(), [](Scenario& s) { s.rollout.present = false; }),

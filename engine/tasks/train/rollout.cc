@@ -9,6 +9,7 @@
 #include "engine/feasibility.h"
 #include "engine/serving/serving_sim.h"
 #include "engine/tasks/serve/serve_task.h"
+#include "engine/tasks/train/tail_stages.h"
 #include "engine/workload/request_source.h"
 
 namespace engine {
@@ -28,7 +29,6 @@ const Deployment& stated_rollout(const Scenario& scenario) {
 // The trained model, as it answers prompts.
 Deployment deployment_of(const Scenario& scenario) {
   Deployment on = stated_rollout(scenario);
-  on.model = scenario.model;
   on.parallel.cp = 1;
   on.serving.scaling = {};
   on.serving.tiers = {};
@@ -88,13 +88,9 @@ std::optional<Refusal> shared_cluster_problem(const Scenario& scenario) {
 std::optional<Refusal> role_problem(const Scenario& scenario) {
   if (!scenario.rollout.present) return std::nullopt;
   const Deployment& samples = scenario.rollout.deployment;
-  if (!(samples.model == scenario.model)) {
+  if (!same_weights(samples.model, scenario.model)) {
     return Refusal{ReasonClass::unsupported,
                    "rollout.model differs from model: samples are made by the model that learns"};
-  }
-  if (samples.parallel.cp != 1 && samples.parallel.cp != scenario.parallel.cp) {
-    return Refusal{ReasonClass::unsupported,
-                   "rollout.parallel.cp: samples are made without context parallelism"};
   }
   return std::nullopt;
 }

@@ -31,7 +31,7 @@ Parallelism layout_of_all_stages(const Scenario& scenario) {
 std::optional<Refusal> tail_problem(const Scenario& scenario) {
   if (!scenario.tail.present) return std::nullopt;
   const Deployment& tail = scenario.tail.deployment;
-  if (!(tail.model == scenario.model)) {
+  if (!same_weights(tail.model, scenario.model)) {
     return refused("tail.model differs from model: all stages have layers of one model");
   }
   for (const Degree& degree : kShared) {

@@ -8,6 +8,12 @@
 
 namespace engine {
 
+// One model, whatever its routers favour.
+inline bool same_weights(ModelSpec one, const ModelSpec& other) {
+  one.moe.skew = other.moe.skew;
+  return one == other;
+}
+
 // The layout of all stages: those of the main deployment, and those of the tail.
 Parallelism layout_of_all_stages(const Scenario& scenario);
 
