@@ -81,9 +81,8 @@ TEST(InertAxes, AFieldThatAnotherFieldSwitchesOffIsAMistakeToo) {
 
 // A device has fields that never count; they are not why an axis over whole devices does not.
 TEST(InertAxes, OfAWholeSpecTheReasonIsThatOfMostOfItsFields) {
-  const std::string said =
-      said_of(base("task: train, train: {rollout: {prompts: 8}}") +
-              axis("rollout.device: [toy, {from: toy, clock: 2 GHz}]"));
+  const std::string said = said_of(base("task: train, train: {rollout: {prompts: 8}}") +
+                                   axis("rollout.device: [toy, {from: toy, clock: 2 GHz}]"));
   EXPECT_NE(said.find("it counts only where train.rollout.colocated is false"), std::string::npos)
       << said;
 }
