@@ -191,6 +191,7 @@ BENCHMARK(ServingAdapters)->Unit(benchmark::kMillisecond);
 void ServingSamples(benchmark::State& state) {
   Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
   scenario.load.samples = 4;
+  scenario.serving.prefix_caching = true;
   scenario.load.throughput_fraction = 0.2;
   run(state, scenario, *served().resources);
 }
