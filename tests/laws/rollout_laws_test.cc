@@ -12,6 +12,8 @@
 namespace engine {
 namespace {
 
+using toys::figures_of;
+
 // Eight devices train; 64 samples of 600 tokens make an iteration.
 Scenario learning() {
   Scenario scenario = toys::training();
@@ -29,12 +31,6 @@ Scenario apart() {
   scenario.train.rollout.colocated = false;
   scenario.rollout.deployment.serving.replicas = 4;
   return scenario;
-}
-
-Metrics figures_of(const Scenario& scenario) {
-  const Outcome outcome = evaluate(scenario);
-  EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
-  return outcome.metrics;
 }
 
 TEST(Rollout, PhasesAddUp) {

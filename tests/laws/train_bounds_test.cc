@@ -11,13 +11,8 @@
 namespace engine {
 namespace {
 
+using toys::figures_of;
 using toys::training;
-
-Metrics figures_of(const Scenario& scenario) {
-  const Outcome outcome = evaluate(scenario);
-  EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
-  return outcome.metrics;
-}
 
 TEST(OffloadedActivations, NeverTakeMoreMemory) {
   for (const std::int64_t layers : {1, 2, 3, 8}) {

@@ -13,13 +13,8 @@
 namespace engine {
 namespace {
 
+using toys::figures_of;
 using toys::training;
-
-Metrics figures_of(const Scenario& scenario) {
-  const Outcome outcome = evaluate(scenario);
-  EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
-  return outcome.metrics;
-}
 
 Scenario computed_again(Recompute recompute) {
   Scenario scenario = training();

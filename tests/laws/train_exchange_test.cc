@@ -10,6 +10,8 @@
 namespace engine {
 namespace {
 
+using toys::figures_of;
+
 Scenario mixture_over(std::int64_t devices) {
   Scenario scenario = toys::training();
   scenario.model = toys::mixture();
@@ -17,12 +19,6 @@ Scenario mixture_over(std::int64_t devices) {
   scenario.train.global_batch = 8 * devices;
   scenario.train.overlap = false;
   return scenario;
-}
-
-Metrics figures_of(const Scenario& scenario) {
-  const Outcome outcome = evaluate(scenario);
-  EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
-  return outcome.metrics;
 }
 
 // Copies that go by themselves are never fewer than tokens that go once to a device.

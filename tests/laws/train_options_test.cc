@@ -12,13 +12,8 @@
 namespace engine {
 namespace {
 
+using toys::figures_of;
 using toys::training;
-
-Metrics figures_of(const Scenario& scenario) {
-  const Outcome outcome = evaluate(scenario);
-  EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
-  return outcome.metrics;
-}
 
 // Things are shared out within a group by ZeRO's formula, whatever lies beyond it.
 TEST(HybridSharding, SharesOutWithinTheGroup) {

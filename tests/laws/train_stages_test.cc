@@ -10,11 +10,7 @@
 namespace engine {
 namespace {
 
-Metrics figures_of(const Scenario& scenario) {
-  const Outcome outcome = evaluate(scenario);
-  EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
-  return outcome.metrics;
-}
+using toys::figures_of;
 
 // So many stages, the last ones of them in a deployment of their own with the same devices.
 Scenario in_two_pools(std::int64_t stages, std::int64_t last) {
