@@ -12,6 +12,7 @@ void LaneSequences::reset(ReplicaState& replica) {
              .block_size = replica.settings->block_size,
              .window = replica.window,
              .uneven = replica.uneven,
+             .own_paces = replica.own_paces != nullptr,
              .pace = replica.pace});
   view_.emplace(ReplicaView{.settings = *replica.settings,
                             .sequences = replica.sequences,

@@ -12,7 +12,7 @@ std::int32_t Replica::expect(const Sequence& read, std::int32_t replica, std::in
   const std::int32_t here = new_slot();
   Sequence& sequence = state_.sequences[std::size_t(here)];
   sequence = read;
-  sequence.kv = {};
+  sequence.kv.forget();
   sequence.output = read.asked;
   sequence.predicted = predicted_output(read.number, read.asked);
   sequence.computed = sequence.reserved = sequence.taken = sequence.carried = 0;
