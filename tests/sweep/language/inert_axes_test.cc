@@ -57,7 +57,7 @@ TEST(InertAxes, LinksOfADeviceCountWhereItsClusterStatesNone) {
           links),
       "toy.yaml:3:5: error: 'device.scale_up.bandwidth' changes nothing here: it counts only where "
       "cluster.scale_up.topology is none (this cluster has links of its own in cluster.scale_up)\n"
-      "  hint: remove the axis\n");
+      "  hint: remove the axis, or change what it depends on\n");
 }
 
 TEST(InertAxes, ATaskThatIsItselfAnAxisMakesItsFieldsCount) {
