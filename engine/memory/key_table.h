@@ -18,21 +18,23 @@ class KeyTable {
   // A key that is not there.
   void insert(std::uint64_t key, std::int32_t index) {
     if (2 * ++count_ > entries_.size()) grow();
-    entries_[place_of(key)] = {key, index};
+    put({key, index});
   }
   // One that is.
   void erase(std::uint64_t key) {
     const std::size_t mask = entries_.size() - 1;
-    const std::size_t hole = place_of(key);
-    entries_[hole] = {};
+    std::size_t hole = home_of(key);
+    while (entries_[hole].key != key) hole = (hole + 1) & mask;  // nobody is missing on the way
     --count_;
-    // Entries behind the hole may have been pushed there by the one that is gone: put them in again.
+    // Entries behind the hole may have been pushed there by the one that is gone: who belongs no further back fills it.
     for (std::size_t place = (hole + 1) & mask; entries_[place].index >= 0;
          place = (place + 1) & mask) {
-      const Entry moved = entries_[place];
-      entries_[place] = {};
-      entries_[place_of(moved.key)] = moved;
+      const std::size_t pushed = place - home_of(entries_[place].key);
+      if ((pushed & mask) < ((place - hole) & mask)) continue;
+      entries_[hole] = entries_[place];
+      hole = place;
     }
+    entries_[hole] = {};
   }
   template <class Visit>
   void each(Visit visit) const {
@@ -48,17 +50,26 @@ class KeyTable {
     std::uint64_t key = 0;
     std::int32_t index = -1;  // -1: nobody
   };
+  std::size_t home_of(std::uint64_t key) const {
+    return std::size_t(key * 0x9e3779b97f4a7c15ull >> 20) & (entries_.size() - 1);
+  }
   std::size_t place_of(std::uint64_t key) const {
     const std::size_t mask = entries_.size() - 1;
-    std::size_t place = std::size_t(key * 0x9e3779b97f4a7c15ull >> 20) & mask;
+    std::size_t place = home_of(key);
     while (entries_[place].index >= 0 && entries_[place].key != key) place = (place + 1) & mask;
     return place;
+  }
+  void put(const Entry& entry) {
+    const std::size_t mask = entries_.size() - 1;
+    std::size_t place = home_of(entry.key);
+    while (entries_[place].index >= 0) place = (place + 1) & mask;
+    entries_[place] = entry;
   }
   void grow() {
     std::vector<Entry> old(entries_.size() * 2);
     old.swap(entries_);
     for (const Entry& entry : old) {
-      if (entry.index >= 0) entries_[place_of(entry.key)] = entry;
+      if (entry.index >= 0) put(entry);
     }
   }
 
