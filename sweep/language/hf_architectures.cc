@@ -303,6 +303,7 @@ void read_llama4(const HfFields& top, ModelSpec& m) {
 
 const std::vector<HfArchitecture>& hf_table() {
   static const std::vector<HfArchitecture> table{
+      {"BambaForCausalLM", read_bamba},
       {"BloomForCausalLM", read_bloom},
       {"Cohere2ForCausalLM", read_cohere2},
       {"CohereForCausalLM", read_cohere},
@@ -319,6 +320,7 @@ const std::vector<HfArchitecture>& hf_table() {
       {"Glm4MoeForCausalLM", read_glm4_moe},
       {"GptOssForCausalLM", read_gpt_oss},
       {"GraniteForCausalLM", read_llama},
+      {"GraniteMoeHybridForCausalLM", read_granite_hybrid},
       {"InternLM2ForCausalLM", read_internlm2},
       {"InternLM3ForCausalLM", read_internlm2},
       {"Llama4ForCausalLM", read_llama4},

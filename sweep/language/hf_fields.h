@@ -42,4 +42,8 @@ struct HfArchitecture {
 };
 const std::vector<HfArchitecture>& hf_table();
 
+// In hf_hybrids.cc.
+void read_bamba(const HfFields& fields, engine::ModelSpec& model);
+void read_granite_hybrid(const HfFields& fields, engine::ModelSpec& model);
+
 }  // namespace sweep
