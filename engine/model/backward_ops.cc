@@ -22,7 +22,6 @@ constexpr Pattern reversed(Pattern pattern) {
   return pattern;
 }
 
-constexpr std::int64_t kLargestBlock = 256;  // scales shared by more values are one a tensor
 
 // Appends the backward operations of one forward operation, which differ from it in shape only.
 struct Backward {

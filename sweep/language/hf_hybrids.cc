@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "sweep/language/hf_fields.h"
+#include "sweep/language/hf_readers.h"
 
 namespace sweep {
 namespace {
