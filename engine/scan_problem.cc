@@ -28,7 +28,7 @@ std::optional<Refusal> scan_problem(const Scenario& scenario) {
   if (!some_model_scans(scenario)) return std::nullopt;
   const auto unsupported = [](const char* what) {
     return Refusal{ReasonClass::unsupported,
-                   "of a model with scan layers (model.scan.state above 0) is not modelled: " +
+                   "not modelled where a model has scan layers (model.scan.state above 0): " +
                        std::string(what)};
   };
   if (scenario.task == Task::train) return unsupported("training");

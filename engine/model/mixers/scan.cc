@@ -37,7 +37,8 @@ double parameters(const ModelSpec& model) {
   const Widths all = widths_over(model, 1);
   const double hidden = double(model.hidden);
   // Filters have a bias; a head has a decay, a bias of its time step and a way past the scan.
-  const double small = double(all.convolved * (model.scan.convolution + 1) + 3 * all.heads);
+  const double small =
+      double(all.convolved) * double(model.scan.convolution + 1) + 3 * double(all.heads);
   return hidden * double(all.projected()) + double(all.inner) * (hidden + 1) + small;
 }
 
@@ -53,8 +54,8 @@ double repeated_parameters(const ModelShard& shard) {
 double cached(const ModelShard& shard, double) {
   const Widths own = widths_of(shard);
   const ScanSpec& scan = shard.model->scan;
-  const double state = double(own.inner * scan.state) * kStateBytes;
-  const double inputs = double(own.convolved * (scan.convolution - 1)) * kActivationBytes;
+  const double state = double(own.inner) * double(scan.state) * kStateBytes;
+  const double inputs = double(own.convolved) * double(scan.convolution - 1) * kActivationBytes;
   return double(shard.layers.scanning) * (state + inputs);
 }
 
