@@ -7,9 +7,13 @@
 namespace engine {
 namespace {
 
+bool draft_scans(const Scenario& scenario) {
+  return speculates(scenario) && scenario.speculation.method == SpeculationMethod::draft_model &&
+         scenario.draft.present && scenario.draft.deployment.model.scans();
+}
+
 bool some_model_scans(const Scenario& scenario) {
-  return scenario.model.scans() ||
-         (speculates(scenario) && scenario.draft.deployment.model.scans());
+  return scenario.model.scans() || draft_scans(scenario);
 }
 
 bool shares_prompts(const Scenario& scenario) {

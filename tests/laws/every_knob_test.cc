@@ -210,7 +210,9 @@ const Points& points() {
       if (point.scenario.task == engine::Task::step && point.scenario.parallel.cp == 1 &&
           point.scenario.device.scale_out.bandwidth.value > 0) {
         add(name + ", prompts elsewhere", with_reader(point.scenario));
-        add(name + ", with a draft", with_draft(point.scenario));
+        if (!point.scenario.model.scans()) {
+          add(name + ", with a draft", with_draft(point.scenario));
+        }
         if (name == "roofline") add("tight, prompts elsewhere", with_tight_reader(point.scenario));
       }
       if (point.scenario.task == engine::Task::serve && name != "adapters" && name != "answers" &&
