@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
-#include <new>
 #include <memory>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -16,6 +16,7 @@
 #include "engine/memory/footprint.h"
 #include "engine/model/adapters.h"
 #include "engine/neighbours.h"
+#include "engine/scan_problem.h"
 #include "engine/shared_prompts.h"
 #include "engine/sound_figures.h"
 #include "engine/tasks/serve/image_encoder.h"
@@ -78,6 +79,7 @@ void evaluate_point(const Scenario& scenario, const Resources& resources, WorkMe
   const double copies = task.copies(scenario);
   count_devices(scenario, outcome.metrics);
   outcome.metrics.parameters = parameter_counts(scenario.model).total();
+  if (auto problem = scan_problem(scenario)) return outcome.refuse(std::move(*problem));
   if (auto problem = shared_prompts_problem(scenario)) return outcome.refuse(std::move(*problem));
   Deployed main;
   if (auto problem = deploy(scenario, scenario.calibration, resources.calibrations, copies, main)) {

@@ -94,11 +94,11 @@ Footprint footprint_of(const ModelShard& shard, const Device& device, const Memo
 }
 
 Bytes kv_bytes(const ModelShard& shard, double context) {
-  double numbers = 0;
+  double bytes = 0;
   for (const Mixer* mixer : kMixers) {
-    if (mixer->layers(*shard.model, shard.layers) > 0) numbers += mixer->cached(shard, context);
+    if (mixer->layers(*shard.model, shard.layers) > 0) bytes += mixer->cached(shard, context);
   }
-  return Bytes{numbers * bytes_of(shard.quant.kv) * stage_share(shard) * kept_share(shard)};
+  return Bytes{bytes * stage_share(shard) * kept_share(shard)};
 }
 
 }  // namespace engine

@@ -32,6 +32,10 @@ std::optional<std::string> shard_problem(const ModelSpec& model, const Paralleli
   if (model.intermediate % parallel.tp != 0) {
     return indivisible("intermediate", model.intermediate);
   }
+  if (model.scans() && model.scan.attention_layers > model.layers) {
+    return fmt::format("model.scan.attention_layers {} exceeds model.layers {}",
+                       model.scan.attention_layers, model.layers);
+  }
   if (parallel.pp > model.layers) {
     return "parallel.pp " + std::to_string(parallel.pp) + " exceeds model.layers " +
            std::to_string(model.layers);

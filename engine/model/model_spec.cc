@@ -19,12 +19,16 @@ LayerCounts layer_counts(const ModelSpec& model) {
     counts.mixture = rest / std::max<std::int64_t>(1, model.moe.every);
   }
   counts.dense = model.layers - counts.mixture;
-  if (model.window == 0) {
-    counts.full = model.layers;
-  } else if (model.full_attention_every > 0) {
-    counts.full = model.layers / model.full_attention_every;
+  if (model.scans()) {
+    counts.scanning = std::max<std::int64_t>(0, model.layers - model.scan.attention_layers);
   }
-  counts.windowed = model.layers - counts.full;
+  const std::int64_t attending = model.layers - counts.scanning;
+  if (model.window == 0) {
+    counts.full = attending;
+  } else if (model.full_attention_every > 0) {
+    counts.full = attending / model.full_attention_every;
+  }
+  counts.windowed = attending - counts.full;
   return counts;
 }
 

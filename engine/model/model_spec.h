@@ -76,6 +76,34 @@ struct MlaSpec {
   bool operator==(const MlaSpec&) const = default;
 };
 
+// Layers that carry a state of fixed size from token to token in place of attention (state-space layers as in Mamba-2);
+// state = 0 means none.
+struct ScanSpec {
+  std::int64_t state = 0;
+  std::int64_t heads = 1;
+  std::int64_t head_dim = 64;
+  std::int64_t groups = 1;
+  std::int64_t convolution = 4;
+  std::int64_t attention_layers = 0;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("state", self.state,
+          "numbers of state for each channel of a scan (state-space) layer; 0: all layers attend",
+          non_negative);
+    visit("heads", self.heads, "heads of a scan layer", at_least(1));
+    visit("head_dim", self.head_dim, "channels of one head of a scan layer", at_least(1));
+    visit("groups", self.groups,
+          "groups of heads that share what is written to and read from their state", at_least(1));
+    visit("convolution", self.convolution, "tokens that the convolution before a scan spans",
+          at_least(1));
+    visit("attention_layers", self.attention_layers,
+          "layers that attend, where the others scan; 0: none does", non_negative);
+  }
+
+  bool operator==(const ScanSpec&) const = default;
+};
+
 struct ModelSpec {
   static constexpr std::string_view library = "models";
 
@@ -98,6 +126,7 @@ struct ModelSpec {
   std::int64_t full_attention_every = 0;
   MoeSpec moe;
   MlaSpec mla;
+  ScanSpec scan;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -127,10 +156,12 @@ struct ModelSpec {
           non_negative);
     visit("moe", self.moe, "mixture of experts", any_value);
     visit("mla", self.mla, "latent attention", any_value);
+    visit("scan", self.scan, "layers with a state in place of attention", any_value);
   }
 
   bool is_moe() const { return moe.experts > 0; }
   bool is_mla() const { return mla.kv_rank > 0; }
+  bool scans() const { return scan.state > 0; }
 
   bool operator==(const ModelSpec&) const = default;
 };
@@ -141,9 +172,10 @@ struct LayerCounts {
   std::int64_t mixture = 0;   // routed experts
   std::int64_t full = 0;      // attention over everything
   std::int64_t windowed = 0;  // attention over the window
+  std::int64_t scanning = 0;  // a state in place of attention
 
   std::int64_t attending() const { return full + windowed; }
-  std::int64_t all() const { return attending(); }
+  std::int64_t all() const { return attending() + scanning; }
   bool operator==(const LayerCounts&) const = default;
 };
 LayerCounts layer_counts(const ModelSpec& model);

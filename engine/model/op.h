@@ -170,18 +170,20 @@ struct Scan {
   std::int64_t heads = 1;
   std::int64_t head_dim = 64;
   std::int64_t state = 128;
+  std::int64_t groups = 0;   // of heads that share what is written and read; 0: each has its own
   std::int64_t chunk = 256;  // tokens handled as one matrix product; decodes have one
 
   // Within a chunk tokens meet pairwise, as in attention; between chunks they meet through the state.
   OpCounts counts() const {
     const double all = double(heads), dim = double(head_dim), width = double(state);
+    const double apart = groups > 0 ? double(groups) : all;
     const double together = std::min(double(chunk), tokens / double(sequences));
     // Scores and their product with the values in the chunk; update and read of the state.
-    const double flops_per_token = all * (together * (width + dim) + 4 * dim * width);
+    const double flops_per_token = together * (apart * width + all * dim) + all * 4 * dim * width;
     return {.flops = tokens * flops_per_token,
             // The state is kept in 32 bits, read and written once a step.
             .cold_bytes = double(sequences) * all * dim * width * 4 * 2,
-            .resident_bytes = tokens * all * (2 * dim + 2 * width) * 2,
+            .resident_bytes = tokens * (all * 2 * dim + apart * 2 * width) * 2,
             .unit = OpCounts::Unit::matrix};
   }
 };

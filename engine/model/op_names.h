@@ -162,8 +162,13 @@ enum class OpName : std::uint8_t {
   activation_upload,
   neighbour,
   quantize_experts,
+  scan_in,
+  scan_convolution,
+  scan,
+  scan_norm,
+  scan_out,
 };
-constexpr std::array<std::string_view, 56> enum_names(OpName) {
+constexpr std::array<std::string_view, 61> enum_names(OpName) {
   return {"embedding",
           "input_norm",
           "qkv",
@@ -219,7 +224,12 @@ constexpr std::array<std::string_view, 56> enum_names(OpName) {
           "activation_offload",
           "activation_upload",
           "neighbour",
-          "quantize_experts"};
+          "quantize_experts",
+          "scan_in",
+          "scan_convolution",
+          "scan",
+          "scan_norm",
+          "scan_out"};
 }
 
 }  // namespace engine

@@ -327,6 +327,7 @@ void read_qwen3_vl(const HfFields& top, ModelSpec& m) {
 const std::vector<HfArchitecture>& hf_table() {
   static const std::vector<HfArchitecture> table{
       {"ArceeForCausalLM", read_nemotron},
+      {"BambaForCausalLM", read_bamba},
       {"BloomForCausalLM", read_bloom},
       {"Cohere2ForCausalLM", read_cohere2},
       {"CohereForCausalLM", read_cohere},
@@ -351,6 +352,7 @@ const std::vector<HfArchitecture>& hf_table() {
       {"GptOssForCausalLM", read_gpt_oss},
       {"GraniteForCausalLM", read_llama},
       {"GraniteMoeForCausalLM", read_granite_moe},
+      {"GraniteMoeHybridForCausalLM", read_granite_hybrid},
       {"InternLM2ForCausalLM", read_internlm2},
       {"InternLM3ForCausalLM", read_internlm2},
       {"Llama4ForCausalLM", read_llama4},

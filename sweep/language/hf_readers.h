@@ -16,6 +16,10 @@ void read_qwen2(const HfFields& fields, engine::ModelSpec& model);
 void read_qwen3(const HfFields& fields, engine::ModelSpec& model);
 void read_window(const HfFields& fields, engine::ModelSpec& model, std::string_view key);
 
+// hf_hybrids.cc
+void read_bamba(const HfFields& fields, engine::ModelSpec& model);
+void read_granite_hybrid(const HfFields& fields, engine::ModelSpec& model);
+
 // hf_mixtures.cc
 void read_dbrx(const HfFields& fields, engine::ModelSpec& model);
 void read_deepseek(const HfFields& fields, engine::ModelSpec& model);

@@ -42,6 +42,7 @@ axes:
       - {name: bridges, base: {device: {from: a100-80gb-pcie}, parallel.tp: 4, step.batch: 8}}
       - {name: hot, base: {device: {from: l4, power_limit: 30 W}, step: {phase: prefill, prompt: 2000}}}
       - {name: latent, base: {device: h200-sxm, model: deepseek-v3, parallel: {tp: 8, pp: 2, ep: 8}, quant: {weights: fp8, activations: fp8}}}
+      - {name: scans, base: {model: {from: bamba-9b, scan: {groups: 2}}, step: {batch: 8, context: 900}}}
       - {name: mixture, base: {model: mixtral-8x7b, parallel: {tp: 2, dp: 2, ep: 2}, step.batch: 16, quant: {weights: int4}}}
       - {name: exchange, base: {model: mixtral-8x7b, parallel: {dp: 4, ep: 4}, step: {batch: 64, context: 900}}}
       - {name: windows, base: {model: gpt-oss-20b, quant: {weights: fp4, scope: experts}, step: {batch: 4, context: 9000}}}
@@ -209,7 +210,9 @@ const Points& points() {
       if (point.scenario.task == engine::Task::step && point.scenario.parallel.cp == 1 &&
           point.scenario.device.scale_out.bandwidth.value > 0) {
         add(name + ", prompts elsewhere", with_reader(point.scenario));
-        add(name + ", with a draft", with_draft(point.scenario));
+        if (!point.scenario.model.scans()) {
+          add(name + ", with a draft", with_draft(point.scenario));
+        }
         if (name == "roofline") add("tight, prompts elsewhere", with_tight_reader(point.scenario));
       }
       if (point.scenario.task == engine::Task::serve && name != "adapters" && name != "answers" &&

@@ -26,10 +26,16 @@ Scenario served() {
   return scenario;
 }
 
+ModelSpec scanning() {
+  ModelSpec model = toys::mixture();
+  model.scan = {.state = 16, .heads = 8, .head_dim = 16, .groups = 2, .attention_layers = 1};
+  return model;
+}
+
 // Points that between them read every section.
 std::vector<Scenario> bases() {
   std::vector<Scenario> all;
-  for (const ModelSpec& model : {toys::mixture(), toys::latent()}) {
+  for (const ModelSpec& model : {toys::mixture(), toys::latent(), scanning()}) {
     Scenario decode = toys::scenario();
     decode.model = model;
     decode.model.window = 256;

@@ -28,7 +28,8 @@ double repeated_parameters(const ModelShard& shard) {
 }
 
 double cached(const ModelShard& shard, double context) {
-  return cached_tokens(shard, context) * 2 * double(shard.kv_heads * shard.model->head_dim);
+  return cached_tokens(shard, context) * 2 * double(shard.kv_heads * shard.model->head_dim) *
+         bytes_of(shard.quant.kv);
 }
 
 double buffer(const ModelShard& shard) {

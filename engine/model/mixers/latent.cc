@@ -30,7 +30,8 @@ double repeated_parameters(const ModelShard&) { return 0; }
 // A latent is shared by all heads, so every tensor-parallel device keeps a whole copy.
 double cached(const ModelShard& shard, double context) {
   const MlaSpec& mla = shard.model->mla;
-  return cached_tokens(shard, context) * double(mla.kv_rank + mla.rope_dim);
+  return cached_tokens(shard, context) * double(mla.kv_rank + mla.rope_dim) *
+         bytes_of(shard.quant.kv);
 }
 
 double buffer(const ModelShard& shard) {

@@ -1,4 +1,4 @@
-// A mixer is the part of a layer in which tokens look at one another: ordinary heads or latent attention. Everything that
+// A mixer is the part of a layer in which tokens look at one another: ordinary heads, latent attention, a scan. Everything that
 // the rest of the engine asks of one is here, so that a further structure is a file and a line of the table.
 #pragma once
 
@@ -35,7 +35,7 @@ struct Mixer {
   double (*parameters)(const ModelSpec&);                        // of one layer
   // Of one layer, held by a device beyond its even share.
   double (*repeated_parameters)(const ModelShard&);
-  // Numbers that the cache keeps of one sequence with this context, all layers.
+  // Bytes that the cache keeps of one sequence with this context, all layers.
   double (*cached)(const ModelShard&, double context);
   double (*buffer)(const ModelShard&);  // numbers of one token while a layer is served
   MixerWidths (*widths)(const ModelShard&);
@@ -45,10 +45,10 @@ struct Mixer {
   void (*context_ops)(const ModelShard&, const StageSpan&, const BatchShape&, OpList&);
 };
 
-extern const Mixer kHeads, kLatent;
+extern const Mixer kHeads, kLatent, kScan;
 
 // The whole registry.
-inline constexpr std::array kMixers{&kHeads, &kLatent};
+inline constexpr std::array kMixers{&kHeads, &kLatent, &kScan};
 
 // Those of an average layer.
 MixerWidths mean_widths(const ModelShard& shard);

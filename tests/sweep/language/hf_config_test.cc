@@ -61,12 +61,29 @@ INSTANTIATE_TEST_SUITE_P(
                     Published{"starcoder2-15b", 15.96}, Published{"llama-4-scout", 107.8},
                     Published{"glm-4.5-air", 106.9}, Published{"gpt-j-6b", 6.05},
                     Published{"minimax-m2", 229}, Published{"dbrx-132b", 131.6},
-                    Published{"qwen-72b", 72.3}),
+                    Published{"qwen-72b", 72.3}, Published{"bamba-9b", 9.78}),
     [](const testing::TestParamInfo<Published>& tested) {
       std::string name = tested.param.name;
       for (char& c : name) c = c == '-' || c == '.' ? '_' : c;
       return name;
     });
+
+// Layers that attend are counted in a list of all layers; without experts the shared ones are the MLP.
+TEST(HfConfig, AHybridOfGraniteCountsItsLayers) {
+  const auto model = parse_hf_config(
+      R"({"architectures": ["GraniteMoeHybridForCausalLM"], "hidden_size": 64, "intermediate_size": 32,
+          "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 4, "vocab_size": 99,
+          "layer_types": ["mamba", "mamba", "attention", "mamba"], "mamba_d_head": "auto", "mamba_d_state": 16,
+          "mamba_n_heads": 8, "num_local_experts": 0, "shared_intermediate_size": 48})",
+      "m/config.json");
+  ASSERT_TRUE(model.ok()) << engine::to_text(model.mistakes());
+  const engine::LayerCounts layers = engine::layer_counts(model->model);
+  EXPECT_EQ(layers.scanning, 3);
+  EXPECT_EQ(layers.attending(), 1);
+  EXPECT_EQ(model->model.scan.head_dim, 16);
+  EXPECT_EQ(model->model.intermediate, 48);
+  EXPECT_FALSE(model->model.is_moe());
+}
 
 // Other spellings of structures above: what each file says of sizes, and the published size in billions.
 struct Spelling {
@@ -147,7 +164,7 @@ std::string mistakes(const char* text) {
 TEST(HfConfigMistakes, UnknownArchitectureListsTheKnown) {
   const std::string text = mistakes("{\n  \"architectures\": [\"MambaForCausalLM\"]\n}\n");
   EXPECT_EQ(text.rfind("m/config.json:2:21: error: unknown architecture 'MambaForCausalLM'\n"
-                       "  hint: known ones: ArceeForCausalLM, ",
+                       "  hint: known ones: ArceeForCausalLM, BambaForCausalLM, ",
                        0),
             0U)
       << text;

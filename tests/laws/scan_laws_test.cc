@@ -1,0 +1,149 @@
+// A scan carries a state of one size from token to token: what it takes and keeps does not grow with the context.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "engine/evaluate.h"
+#include "engine/memory/footprint.h"
+#include "tests/support/calibrations.h"
+#include "tests/support/shipped.h"
+
+namespace engine {
+namespace {
+
+Scenario hybrid() {
+  Scenario point = toys::shipped("models", "bamba-9b");
+  point.device = toys::shipped("devices", "h100-sxm").device;
+  point.host = toys::shipped("hosts", "none").host;
+  point.calibration.tier = TierChoice::transfer;
+  point.step.batch = 8;
+  return point;
+}
+
+Outcome outcome_of(const Scenario& point) { return evaluate(point, toys::transfer_resources()); }
+
+double step_time(const Scenario& point) {
+  const Outcome outcome = outcome_of(point);
+  EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+  return outcome.metrics.step_time.value;
+}
+
+TEST(ScanLaws, WithoutAttentionAContextTakesNothing) {
+  Scenario point = hybrid();
+  point.model.scan.attention_layers = 0;
+  point.step.context = 100;
+  const double soon = step_time(point), used = outcome_of(point).metrics.kv_cache.value;
+  point.step.context = 200'000;
+  EXPECT_DOUBLE_EQ(step_time(point), soon);
+  EXPECT_DOUBLE_EQ(outcome_of(point).metrics.kv_cache.value, used);
+}
+
+TEST(ScanLaws, LayersThatAttendMakeContextsCount) {
+  double last = 0;
+  for (const std::int64_t attending : {0, 3, 8, 16, 32}) {
+    Scenario point = hybrid();
+    point.model.scan.attention_layers = attending;
+    point.step.context = 1'000;
+    const double soon = step_time(point);
+    point.step.context = 40'000;
+    const double later = step_time(point) - soon;
+    EXPECT_GE(later, last) << attending;
+    last = later;
+  }
+  EXPECT_GT(last, 0);
+}
+
+// 29 layers of 128 x 64 x 128 numbers in 32 bits and of three inputs of 8,448 channels in 16 bits; three layers keep
+// 2 x 8 x 128 numbers a token in 16 bits.
+TEST(ScanLaws, ASequenceKeepsItsStatesAndTheKeysOfFewLayers) {
+  Scenario point = hybrid();
+  const auto kept = [&point](std::int64_t tp, double context) {
+    point.parallel.tp = tp;
+    return kv_bytes(shard_of(point.model, point.parallel, point.quant), context).value;
+  };
+  const double states = 29 * (128.0 * 64 * 128 * 4 + 8448.0 * 3 * 2);
+  EXPECT_DOUBLE_EQ(kept(1, 0), states);
+  EXPECT_DOUBLE_EQ(kept(1, 1000) - kept(1, 0), 3 * 2 * 8 * 128 * 2 * 1000.0);
+  // Heads are shared out; what all of them are written by is repeated.
+  EXPECT_DOUBLE_EQ(kept(4, 0), 29 * (32.0 * 64 * 128 * 4 + (32.0 * 64 + 256) * 3 * 2));
+  // A narrow KV cache does not narrow the state.
+  point.quant.kv = Dtype::fp8;
+  EXPECT_DOUBLE_EQ(kept(1, 0), states);
+}
+
+TEST(ScanLaws, ALargerStateIsNeverFaster) {
+  double last = 0;
+  for (const std::int64_t state : {16, 64, 128, 256}) {
+    Scenario point = hybrid();
+    point.model.scan.state = state;
+    for (const StepPhase phase : {StepPhase::decode, StepPhase::prefill}) {
+      point.step.phase = phase;
+      point.step.prompt = 3'000;
+      EXPECT_GT(step_time(point), 0);
+    }
+    point.step.phase = StepPhase::decode;
+    EXPECT_GT(step_time(point), last) << state;
+    last = step_time(point);
+  }
+}
+
+TEST(ScanLaws, DevicesShareALayer) {
+  Scenario point = hybrid();
+  const double alone = step_time(point);
+  point.cluster = toys::shipped("clusters", "dgx-h100").cluster;
+  point.parallel.tp = 4;
+  EXPECT_LT(step_time(point), alone);
+  point.parallel.tp = 3;
+  EXPECT_EQ(outcome_of(point).status, Status::infeasible);
+}
+
+TEST(ScanLaws, ALoadOfOneRequestIsThatRequest) {
+  Scenario alone = hybrid();
+  alone.task = Task::request;
+  alone.request.batch = 1;
+  alone.request.output = 40;
+  for (const std::int64_t prompt : {300, 1'000, 1'800}) {
+    alone.request.prompt = prompt;
+    Scenario served = alone;
+    served.task = Task::serve;
+    served.load = {};
+    served.load.arrivals = ArrivalKind::closed;
+    served.load.clients = served.load.requests = 1;
+    served.load.measure = MeasureKind::whole;
+    served.load.lengths = {.prompt = prompt, .output = 40};
+    const Outcome one = outcome_of(alone), other = outcome_of(served);
+    ASSERT_EQ(one.status, Status::ok) << one.reason;
+    ASSERT_EQ(other.status, Status::ok) << other.reason;
+    EXPECT_NEAR(other.metrics.ttft / one.metrics.ttft, 1, 0.02) << prompt;
+    EXPECT_NEAR(other.metrics.tpot / one.metrics.tpot, 1, 0.02) << prompt;
+  }
+}
+
+TEST(ScanLaws, WhatIsNotModelledIsRefused) {
+  const auto refused = [](const Scenario& point, const char* word) {
+    const Outcome outcome = outcome_of(point);
+    EXPECT_EQ(outcome.status, Status::unsupported) << word;
+    EXPECT_NE(outcome.reason.find(word), std::string::npos) << outcome.reason;
+  };
+  Scenario point = hybrid();
+  point.task = Task::train;
+  refused(point, "training");
+  point = hybrid();
+  point.task = Task::serve;
+  point.serving.prefix_caching = true;
+  refused(point, "serving.prefix_caching");
+  point = hybrid();
+  point.speculation.method = SpeculationMethod::ngram;
+  point.speculation.tokens = 2;
+  refused(point, "speculation");
+  point = hybrid();
+  point.parallel.cp = 2;
+  point.step.phase = StepPhase::prefill;
+  refused(point, "parallel.cp");
+  point = hybrid();
+  point.model.scan.attention_layers = 40;
+  EXPECT_EQ(outcome_of(point).reason, "model.scan.attention_layers 40 exceeds model.layers 32");
+}
+
+}  // namespace
+}  // namespace engine
