@@ -6,6 +6,7 @@
 #include <cmath>
 #include <exception>
 #include <new>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -83,9 +84,10 @@ void evaluate_point(const Scenario& scenario, const Resources& resources, WorkMe
     return outcome.refuse(std::move(*problem));
   }
   if (auto problem = task.problem(scenario)) return outcome.refuse(std::move(*problem));
-  std::optional<Draft> draft;
+  std::unique_ptr<Draft> draft;  // not a value: it is large, and few points have one
   if (speculates(scenario)) {
-    if (auto problem = ready_draft(scenario, resources, copies, main, draft.emplace())) {
+    draft = std::make_unique<Draft>();
+    if (auto problem = ready_draft(scenario, resources, copies, main, *draft)) {
       return outcome.refuse(std::move(*problem));
     }
   }
@@ -107,7 +109,7 @@ void evaluate_point(const Scenario& scenario, const Resources& resources, WorkMe
       }
     }
   }
-  task.run({scenario, resources, main, draft ? &*draft : nullptr, work, scratch, beside}, outcome);
+  task.run({scenario, resources, main, draft.get(), work, scratch, beside}, outcome);
 }
 
 void evaluate_any(const Scenario& scenario, const Resources& resources, WorkMeter& work,

@@ -10,6 +10,7 @@ namespace engine {
 std::vector<LeafUse> leaf_use_rules();
 
 // Parts of it (engine/leaf_use_training.cc).
+std::vector<LeafUse> training_layout_uses();
 std::vector<LeafUse> training_uses();
 std::vector<LeafUse> rollout_uses();
 // Parts of the list.

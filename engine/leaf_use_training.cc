@@ -8,8 +8,9 @@ namespace engine {
 
 using namespace leaf_use_words;
 
-std::vector<LeafUse> training_uses() {
-  std::vector<LeafUse> uses{
+// How devices share a step.
+std::vector<LeafUse> training_layout_uses() {
+  return {
       {"train.schedule", "parallel.pp is above 1", {above("parallel.pp", 1)}},
       {"train.virtual_stages",
        "parallel.pp is above 1 or tail is present",
@@ -19,22 +20,10 @@ std::vector<LeafUse> training_uses() {
        "train.offload_activations is true",
        {above("parallel.dp", 1), above("parallel.cp", 1), on("train.offload_optimizer"),
         on("train.offload_activations")}},
-      {"train.recompute_layers", "train.recompute is full", {is("train.recompute", {"full"})}},
-      {"train.early_stop", "train.recompute is full", {is("train.recompute", {"full"})}},
-      {"train.expert_products", "the model has experts", {above("model.moe.experts", 0)}},
-      {"train.expert_products",
-       "host.launch_cost or host.kernel_gap is above 0",
-       {above("host.launch_cost", 0), above("host.kernel_gap", 0)}},
       {"train.order",
        "parallel.pp is above 1 or tail is present",
        {above("parallel.pp", 1), on("tail.present")}},
       {"train.order", "parallel.dp is above 1", {above("parallel.dp", 1)}},
-      {"train.routing_skew", "the model has experts", {above("model.moe.experts", 0)}},
-      {"model.moe.skew",
-       "task is step, request or serve, or train.rollout.prompts is above 0 (routers that train: "
-       "train.routing_skew)",
-       {is("task", {"step", "request", "serve"}), above("train.rollout.prompts", 0)}},
-      {"train.fused_experts", "the model has experts", {above("model.moe.experts", 0)}},
       {"train.zero_group", "train.zero is above 0", {above("train.zero", 0)}},
       {"train.expert_overlap", "parallel.ep is above 1", {above("parallel.ep", 1)}},
       {"train.dispatcher", "parallel.ep is above 1", {above("parallel.ep", 1)}},
@@ -45,6 +34,28 @@ std::vector<LeafUse> training_uses() {
       {"train.batch_overlap", "parallel.ep is above 1", {above("parallel.ep", 1)}},
       of_task("tail.present", "task is train", {"train"}),
       {"train.tail_layers", "that deployment is present", {on("tail.present")}},
+      {"train.sequence_parallel", "parallel.tp is above 1", {above("parallel.tp", 1)}},
+      {"train.tp_overlap", "parallel.tp is above 1", {above("parallel.tp", 1)}},
+      {"train.tp_overlap", "train.sequence_parallel is true", {on("train.sequence_parallel")}},
+      {"train.context", "parallel.cp is above 1", {above("parallel.cp", 1)}},
+  };
+}
+
+// What is trained, with what, for how long.
+std::vector<LeafUse> training_uses() {
+  std::vector<LeafUse> uses{
+      {"train.recompute_layers", "train.recompute is full", {is("train.recompute", {"full"})}},
+      {"train.early_stop", "train.recompute is full", {is("train.recompute", {"full"})}},
+      {"train.expert_products", "the model has experts", {above("model.moe.experts", 0)}},
+      {"train.expert_products",
+       "host.launch_cost or host.kernel_gap is above 0",
+       {above("host.launch_cost", 0), above("host.kernel_gap", 0)}},
+      {"train.routing_skew", "the model has experts", {above("model.moe.experts", 0)}},
+      {"model.moe.skew",
+       "task is step, request or serve, or train.rollout.prompts is above 0 (routers that train: "
+       "train.routing_skew)",
+       {is("task", {"step", "request", "serve"}), above("train.rollout.prompts", 0)}},
+      {"train.fused_experts", "the model has experts", {above("model.moe.experts", 0)}},
       {"train.deadline",
        "train.tokens or train.loss say how long the run is",
        {above("train.tokens", 0), above("train.loss", 0)}},
@@ -55,10 +66,6 @@ std::vector<LeafUse> training_uses() {
       {"train.moments",
        "train.optimizer is adamw, muon or sgd",
        {is("train.optimizer", {"adamw", "muon", "sgd"})}},
-      {"train.sequence_parallel", "parallel.tp is above 1", {above("parallel.tp", 1)}},
-      {"train.tp_overlap", "parallel.tp is above 1", {above("parallel.tp", 1)}},
-      {"train.tp_overlap", "train.sequence_parallel is true", {on("train.sequence_parallel")}},
-      {"train.context", "parallel.cp is above 1", {above("parallel.cp", 1)}},
       {"train.document_cv",
        "train.document_length or train.rollout.prompts is above 0",
        {above("train.document_length", 0), above("train.rollout.prompts", 0)}},

@@ -5,27 +5,6 @@
 #include "engine/base/check.h"
 
 namespace engine {
-namespace {
-
-// Puts those of the first in the queue forward whose prompts are cached furthest. Like the engine
-// that does this, it looks at no more than 128: sorting a long queue would cost more than it wins.
-void order_by_prefix(ReplicaState& replica) {
-  constexpr std::int64_t looked_at = 128;
-  const std::int64_t count = std::min(looked_at, replica.waiting.size());
-  if (count < 2 || !replica.pool.caches_prefixes()) return;
-  std::int32_t* slots = replica.waiting.begin();
-  for (std::int64_t i = 0; i < count; ++i) {
-    Sequence& sequence = replica.sequences[std::size_t(slots[i])];
-    sequence.order = -double(replica.pool.match(sequence.prefix, sequence.target - 1).tokens);
-  }
-  std::stable_sort(slots, slots + count, [&replica](std::int32_t a, std::int32_t b) {
-    const Sequence& one = replica.sequences[std::size_t(a)];
-    const Sequence& other = replica.sequences[std::size_t(b)];
-    return one.order != other.order ? one.order < other.order : one.arrival < other.arrival;
-  });
-}
-
-}  // namespace
 
 void Lane::reset(ReplicaState& replica) {
   replica_ = &replica;
@@ -106,7 +85,7 @@ void Lane::plan(double now) {
     begin_work(now);
     start_steady(now);
   } else {
-    if (replica.settings->ordering == Ordering::longest_prefix) order_by_prefix(replica);
+    if (replica.settings->ordering == Ordering::longest_prefix) sequences_.order_by_prefix();
     StepPlan& plan = replica.scratch_plan;
     plan.clear();
     if (sequences_.makes_way() && sequences_.make_way()) {
@@ -284,29 +263,9 @@ void Lane::start_step(const StepPlan& plan, double now) {
   const double drafting = plan.decodes > 0 ? draft_reading() : 0;
   step_decodes_ = plan.decodes;
   all_decode_ = plan.decodes == running().decoding;
-  std::int64_t blocks = plan.decodes > 0 ? running().next_blocks : 0;
   BatchShape batch;
-  batch.decode_sequences = batch.sampled = plan.decodes;
-  batch.decode_kv_tokens = sequences_.set.contexts();
-  batch.decode_window_kv_tokens = sequences_.set.windows();
-  if (replica.uneven && plan.decodes > 0) batch.decode_longest = sequences_.set.longest();
-  if (!all_decode_ && plan.decodes > 0) {
-    blocks -= leave_out(running().decoding - plan.decodes, batch);
-  }
-  step_tokens_ = plan.decodes * running().next_tokens;
-  if (replica.own_paces != nullptr) blocks -= draw(plan.decodes);
-  chunks_.assign(plan.chunks.begin(), plan.chunks.end());
-  for (const Chunk& chunk : chunks_)
-    blocks += sequences_.blocks().blocks_to_add(at(chunk.slot), chunk.tokens);
-  replica.pool.take(blocks);
-  std::size_t with_images = 0;
-  for (const Admission& admission : plan.admissions) {
-    // Images are encoded once, when their prompt is first begun.
-    if (!replica.encode_seconds.empty() && at(admission.slot).scheduled < 0) ++with_images;
-    sequences_.admit(admission, now);
-    if (admission.tokens > 0) chunks_.push_back({admission.slot, admission.tokens});
-  }
-  const double encoding = with_images > 0 ? replica.encode(with_images) : 0;
+  add_decodes(plan.decodes, batch);
+  const double encoding = begin_prompts(plan, now);
   for (const Chunk& chunk : chunks_) {
     const Sequence& sequence = at(chunk.slot);
     add_prefill(batch, 1, chunk.tokens, sequence.computed, replica.window);
@@ -329,17 +288,52 @@ void Lane::start_step(const StepPlan& plan, double now) {
   replica.sums->ran(1, seconds, double(plan.decodes) + double(chunks_.size()),
                     tokens_held(held * seconds, seconds));
   replica.sums->adapter_steps += double(batch.adapters);
-  if (plan.decodes == 0) return;
+  if (plan.decodes > 0) add_gaps(seconds);
+}
+
+[[gnu::always_inline]] inline void Lane::add_decodes(std::int64_t decodes, BatchShape& batch) {
+  ReplicaState& replica = *replica_;
+  batch.decode_sequences = batch.sampled = decodes;
+  batch.decode_kv_tokens = sequences_.set.contexts();
+  batch.decode_window_kv_tokens = sequences_.set.windows();
+  step_tokens_ = decodes * running().next_tokens;
+  if (decodes == 0) return;
+  if (replica.uneven) batch.decode_longest = sequences_.set.longest();
+  std::int64_t blocks = running().next_blocks;
+  if (!all_decode_) blocks -= leave_out(running().decoding - decodes, batch);
+  if (replica.own_paces != nullptr) blocks -= draw(decodes);
+  replica.pool.take(blocks);
+}
+
+[[gnu::always_inline]] inline double Lane::begin_prompts(const StepPlan& plan, double now) {
+  ReplicaState& replica = *replica_;
+  chunks_.assign(plan.chunks.begin(), plan.chunks.end());
+  std::int64_t blocks = 0;
+  for (const Chunk& chunk : chunks_) {
+    blocks += sequences_.blocks().blocks_to_add(at(chunk.slot), chunk.tokens);
+  }
+  replica.pool.take(blocks);
+  std::size_t with_images = 0;
+  for (const Admission& admission : plan.admissions) {
+    // Images are encoded once, when their prompt is first begun.
+    if (!replica.encode_seconds.empty() && at(admission.slot).scheduled < 0) ++with_images;
+    sequences_.admit(admission, now);
+    if (admission.tokens > 0) chunks_.push_back({admission.slot, admission.tokens});
+  }
+  return with_images > 0 ? replica.encode(with_images) : 0;
+}
+
+[[gnu::always_inline]] inline void Lane::add_gaps(double seconds) {
   if (all_decode_) {
-    sequences_.gaps.add_all(now, seconds, double(plan.decodes), *replica.stats,
+    sequences_.gaps.add_all(start_, seconds, double(step_decodes_), *replica_->stats,
                             [this](auto visit) { sequences_.each_decode(visit); });
     return;
   }
-  std::int64_t decodes = plan.decodes;
+  std::int64_t decodes = step_decodes_;
   for (std::int32_t slot = running().first; decodes > 0; slot = at(slot).after) {
     if (!at(slot).decoding) continue;
     --decodes;
-    sequences_.gaps.add_one(at(slot), end_, *replica.stats);
+    sequences_.gaps.add_one(at(slot), end_, *replica_->stats);
   }
 }
 

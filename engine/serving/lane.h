@@ -89,6 +89,12 @@ class Lane {
   void cut(std::int64_t steps);
   // Steps with prompts in them, or with some decodes left out
   void start_step(const StepPlan& plan, double now);
+  // The first so many decodes take part in the batch, and take the blocks of their next tokens.
+  void add_decodes(std::int64_t decodes, BatchShape& batch);
+  // Prompts that are read on and those let in take their blocks. Returns how long their images take to encode.
+  double begin_prompts(const StepPlan& plan, double now);
+  // Of the step's decodes, which took so long.
+  void add_gaps(double seconds);
   std::int64_t leave_out(std::int64_t count, BatchShape& batch);
   // The first so many decodes draw how many tokens they make in this step. Returns the blocks they do not take.
   std::int64_t draw(std::int64_t decodes);

@@ -28,6 +28,24 @@ void LaneSequences::reset(ReplicaState& replica) {
   adapters.clear();
 }
 
+// Like the engine that does this, it looks at no more than 128: sorting a long queue would cost more than it wins.
+void LaneSequences::order_by_prefix() {
+  constexpr std::int64_t looked_at = 128;
+  ReplicaState& replica = *replica_;
+  const std::int64_t count = std::min(looked_at, replica.waiting.size());
+  if (count < 2 || !replica.pool.caches_prefixes()) return;
+  std::int32_t* slots = replica.waiting.begin();
+  for (std::int64_t i = 0; i < count; ++i) {
+    Sequence& sequence = at(slots[i]);
+    sequence.order = -double(replica.pool.match(sequence.prefix, sequence.target - 1).tokens);
+  }
+  std::stable_sort(slots, slots + count, [this](std::int32_t a, std::int32_t b) {
+    const Sequence& one = at(a);
+    const Sequence& other = at(b);
+    return one.order != other.order ? one.order < other.order : one.arrival < other.arrival;
+  });
+}
+
 // Batches in flight share the seats, and what is inside is spread over them.
 void LaneSequences::share_seats() {
   const ReplicaState& replica = *replica_;

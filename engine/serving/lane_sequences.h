@@ -37,6 +37,8 @@ class LaneSequences {
   // The blocks of a sequence, for which seats need not be counted.
   const ReplicaView& blocks() const { return *view_; }
 
+  // Puts those of the first in the queue forward whose prompts are cached furthest.
+  void order_by_prefix();
   void hold_prefixes(const StepPlan& plan);
   void admit(const Admission& admission, double now);
   // True where somebody did.

@@ -57,16 +57,9 @@ void ServingSim::start(const ServingProblem& problem) {
   find_interruptions();
 }
 
-void ServingSim::start_pool(std::size_t index) {
+Replica::Setup ServingSim::replica_setup(std::size_t index) {
   const PoolSetup& from = problem_->pools[index];
   Pool& pool = pools_[index];
-  pool.count = std::size_t(from.replicas);
-  StepScale scale = problem_->scale;
-  for (double& each : scale) each *= from.slower;
-  pool.table.reset(
-      from.context, scale,
-      {.queries = from.pace.queries, .made = from.made_in_a_step(), .draft = from.draft},
-      from.clock, from.lengths);
   const ModelShard& shard = from.context.shard;
   const Stage& stage = stages()[stage_of_pool_[index]];
   Replica::Setup setup{.settings = &from.settings,
@@ -89,8 +82,6 @@ void ServingSim::start_pool(std::size_t index) {
                        .turns = from.turns,
                        .audit = problem_->audit,
                        .log = problem_->step_log};
-  pool.store.tier.reset(from.tiers[std::size_t(TierName::store)].blocks);
-  pool.store.free = 0;
   if (pool.store.tier.exists()) setup.store = &pool.store;
   if (std::ranges::any_of(from.tiers, [](const TierSetup& tier) { return tier.blocks > 0; })) {
     setup.seconds_to_read_a_token = pool.table.prompt_token_seconds();
@@ -103,15 +94,31 @@ void ServingSim::start_pool(std::size_t index) {
     if (problem_->load.classes.any()) setup.class_limits = &stats_.ttft_limits();
   }
   setup.seed = problem_->seed;
-  const RouterEntry& router = router_of(from.settings.router);
+  if (router_of(from.settings.router).reads_caches && pool.count > 1) setup.holders = &pool.holders;
+  return setup;
+}
+
+void ServingSim::start_pool(std::size_t index) {
+  const PoolSetup& from = problem_->pools[index];
+  Pool& pool = pools_[index];
+  pool.count = std::size_t(from.replicas);
+  StepScale scale = problem_->scale;
+  for (double& each : scale) each *= from.slower;
+  pool.table.reset(
+      from.context, scale,
+      {.queries = from.pace.queries, .made = from.made_in_a_step(), .draft = from.draft},
+      from.clock, from.lengths);
+  pool.store.tier.reset(from.tiers[std::size_t(TierName::store)].blocks);
+  pool.store.free = 0;
   pool.holders.clear();
-  if (router.reads_caches && pool.count > 1) setup.holders = &pool.holders;
+  Replica::Setup setup = replica_setup(index);
   for (std::size_t i = pool.first; i < pool.first + pool.count; ++i) {
     setup.number = std::int32_t(i);
     setup.place = std::int32_t(i - pool.first);
     replicas_[i].reset(setup);
     pool_of_[i] = std::uint8_t(index);
   }
+  const RouterEntry& router = router_of(from.settings.router);
   pool.route = router.route;
   pool.weight = router.weight;
   pool.weights.reset(pool.count, 0, kTakesNone);

@@ -72,6 +72,8 @@ class ServingSim {
   };
 
   void start(const ServingProblem& problem);
+  // Of every replica of a pool, but its number; the pool has its step table.
+  Replica::Setup replica_setup(std::size_t index);
   void start_pool(std::size_t index);
   std::size_t stage_of(std::size_t replica) const { return stage_of_pool_[pool_of_[replica]]; }
   // The replica of a stage's pool that a request goes to.
