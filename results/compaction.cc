@@ -17,6 +17,7 @@
 #include "results/run_folder.h"
 #include "results/run_manifests.h"
 #include "results/seal.h"
+#include "results/writers.h"
 
 namespace results {
 namespace {
@@ -130,21 +131,11 @@ std::optional<Mistake> write_new_parts(const fs::path& run, const RunSummary& ol
   return std::nullopt;
 }
 
-// Nothing but a mistake where somebody writes. The locks are held until the caller lets them go.
-std::optional<Mistake> lock_writers(const fs::path& run, std::vector<FileHandle>& locks) {
-  for (const ShardManifest& found : read_run(run)) {
-    auto lock = try_lock(shard_lock(run, found.shard));
-    if (!lock) return mistake(run, "another process is writing this run", "wait for it or stop it");
-    locks.push_back(std::move(*lock));
-  }
-  return std::nullopt;
-}
-
 engine::Result<CompactionReport> compact(const fs::path& run, const CompactionOptions& options) {
   const FileHandle alone = wait_for_lock(folder_lock(run));
   if (is_between_parts(run)) finish_exchange(run);
-  std::vector<FileHandle> locks;
-  if (auto wrong = lock_writers(run, locks)) return *wrong;
+  const auto locks = lock_writers(run);
+  if (!locks) return locks.mistakes();
   const auto old = summarise(run);
   if (!old) return old.mistakes();
   if (!old->complete()) return mistake(run, "the run is not complete", "finish it first");

@@ -4,8 +4,8 @@
 #include <sys/file.h>
 
 #include <cerrno>
+#include <utility>
 
-#include "results/durable_file.h"
 #include "results/run_manifests.h"
 
 namespace results {
@@ -33,6 +33,19 @@ std::vector<Writer> writers_of(const std::filesystem::path& run, const std::vect
     writers[i] = found == Shared::refused ? Writer::alive : Writer::none;
   }
   return writers;
+}
+
+engine::Result<std::vector<FileHandle>> lock_writers(const std::filesystem::path& run) {
+  std::vector<FileHandle> locks;
+  for (const ShardManifest& found : read_run(run)) {
+    auto lock = try_lock(shard_lock(run, found.shard));
+    if (!lock) {
+      return engine::Mistake{
+          {.file = run.string()}, "another process is writing this run", "wait for it or stop it"};
+    }
+    locks.push_back(std::move(*lock));
+  }
+  return locks;
 }
 
 }  // namespace results

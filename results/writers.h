@@ -1,10 +1,12 @@
-// Which shards of a run somebody is writing now.
+// Which shards of a run somebody is writing now, and how to be the only one who does.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <vector>
 
+#include "engine/base/result.h"
+#include "results/durable_file.h"
 #include "results/manifest.h"
 
 namespace results {
@@ -17,5 +19,9 @@ enum class Writer : std::uint8_t {
 
 // One a shard. Changes nothing, and no writer that starts meanwhile is turned away.
 std::vector<Writer> writers_of(const std::filesystem::path& run, const std::vector<Shard>& shards);
+
+// The locks of all its shards, so that nobody else writes any of them as long as these live; or that somebody does. The
+// caller holds the folder's lock.
+engine::Result<std::vector<FileHandle>> lock_writers(const std::filesystem::path& run);
 
 }  // namespace results

@@ -1,5 +1,7 @@
 #include "engine/calibration/parameter_set.h"
 
+#include <algorithm>
+
 namespace engine {
 namespace {
 
@@ -25,12 +27,21 @@ constexpr Generation kGenerations[] = {
     {"systolic", ParameterSet::none},
 };
 
+// Whatever the case of letters.
+bool begins_with(std::string_view name, std::string_view beginning) {
+  constexpr char lower = 'a' - 'A';
+  const auto same = [](char a, char b) { return (a | lower) == (b | lower); };
+  return name.size() >= beginning.size() &&
+         std::equal(beginning.begin(), beginning.end(), name.begin(), same);
+}
+
 }  // namespace
 
 ParameterSet choose_set(const Device& device) {
-  const std::string_view name = device.architecture;
+  std::string_view name = device.architecture;
+  if (begins_with(name, "NVIDIA ")) name.remove_prefix(7);
   for (const Generation& generation : kGenerations) {
-    if (name.starts_with(generation.begins)) return generation.set;
+    if (begins_with(name, generation.begins)) return generation.set;
   }
   return ParameterSet::pooled;
 }

@@ -31,10 +31,18 @@ constexpr std::size_t kParameterSets = 8;
 // - Ampere with the large multiprocessor (A100, A30): ampere;
 // - the rest of NVIDIA's line (Ampere RTX, Ada, Blackwell RTX, Turing, Volta, Pascal): synchronous;
 // - few large processors (TPU, Gaudi, NeuronCore, or what calls itself systolic): none, so that the roofline speaks;
-// - anything else is taken for many small processors, as AMD's: pooled, and every time is flagged as extrapolated.
+// - anything else is taken for many small processors, as AMD's: pooled.
+// A beginning of that name counts, in large or small letters, with or without NVIDIA before it.
 // Neither the name of a device nor any of its numbers: a sweep may turn one into another, and a number that crossed a
 // threshold would change the kernels.
 ParameterSet choose_set(const Device& device);
+
+// Nobody has measured such a generation (but for a profile of ten shapes on an RTX PRO 6000): others speak for it, and
+// every time is flagged as extrapolated.
+constexpr bool is_unmeasured(ParameterSet chosen) {
+  return chosen == ParameterSet::synchronous || chosen == ParameterSet::asynchronous ||
+         chosen == ParameterSet::pooled;
+}
 
 // Where to look when a family has no parameters of that set; `pooled` ends the chain.
 constexpr ParameterSet wider_set(ParameterSet set) {

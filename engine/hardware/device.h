@@ -75,7 +75,13 @@ struct Device {
           "certain, where fields were altered since; empty: none",
           a_label);
     visit("vendor", self.vendor, "who makes it; no figure depends on it", a_label);
-    visit("architecture", self.architecture, "generation of the processor", any_value);
+    visit(
+        "architecture", self.architecture,
+        "generation of the processor, which decides whose measured kernels speak for it: Ampere, "
+        "Hopper, "
+        "Blackwell; Ampere RTX, Ada, Blackwell RTX, Turing, Volta, Pascal (by A100's); TPU, Gaudi, "
+        "NeuronCore, systolic (roofline only); any other: by all GPUs' together",
+        any_value);
     visit("multiprocessors", self.multiprocessors,
           "streaming multiprocessors, compute units or cores", at_least(1).faster());
     visit("clock", self.clock, "clock the device runs at; peaks and L2 bandwidth scale with it",

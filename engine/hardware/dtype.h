@@ -24,10 +24,22 @@ constexpr bool has_scales(Dtype dtype) {
   return dtype == Dtype::fp8 || dtype == Dtype::int8 || dtype == Dtype::int4 || dtype == Dtype::fp4;
 }
 
-// Bytes of stored weights: `group` of them share a 16-bit scale where the format has scales.
+// fp8 has a scale for each square block of weights up to this size, above it one for a channel or a tensor.
+inline constexpr std::int64_t kLargestBlock = 256;
+
+// Bytes of the scale of one weight: integers have 16 bits a group of a row (GPTQ, AWQ); fp4 and groups of fp8 that are
+// as small have 8 (the OCP microscaling formats, NVFP4); larger blocks of fp8 are squares with 32 bits (DeepSeek).
+constexpr double scale_bytes(Dtype dtype, std::int64_t group) {
+  const double count = double(group);
+  if (!has_scales(dtype)) return 0;
+  if (dtype == Dtype::int8 || dtype == Dtype::int4) return 2 / count;
+  if (dtype == Dtype::fp4 || group <= 32) return 1 / count;
+  return group <= kLargestBlock ? 4 / (count * count) : 4 / count;
+}
+
+// Of stored weights, of which `group` share a scale.
 constexpr double stored_bytes(double weights, Dtype dtype, std::int64_t group) {
-  const double scales = has_scales(dtype) ? weights / double(group) * 2 : 0;
-  return weights * bytes_of(dtype) + scales;
+  return weights * (bytes_of(dtype) + scale_bytes(dtype, group));
 }
 
 }  // namespace engine

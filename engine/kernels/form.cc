@@ -41,7 +41,7 @@ KernelTime fitted_time(const FormTime& form, Flops flops, Bytes bytes, const Set
           .flops = flops,
           .bytes = bytes,
           .tier = set.tier,
-          .extrapolated = !set.envelope.contains(shape) || (chosen == ParameterSet::pooled && !own),
+          .extrapolated = !set.envelope.contains(shape) || (is_unmeasured(chosen) && !own),
           .low = set.low,
           .high = set.high,
           // A time that was measured, or is as long as physics asks, splits as its form does.

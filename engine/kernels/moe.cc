@@ -47,14 +47,11 @@ Routed routed(const Moe& op, const MoeFit& fit) {
     return {copies, std::max(1.0, op.balanced ? spread : std::min(spread, experts_touched(op)))};
   }
   copies = std::max(1.0, copies * fullest_device(op, skew_strength(op, fit)));
-  const double spread = std::min(local, copies);
+  // Favourites are chosen more often, so that fewer experts are touched than by even routing.
+  const double even = std::min({local, copies, experts_touched(op)});
   double touched = std::min(
-      spread,
-      -local * std::expm1(-std::pow(fit.touched_scale * copies / local, fit.touched_power)));
-  if (op.skew < kFirstSkew) {
-    const double even = std::min(spread, experts_touched(op));
-    touched = even + (touched - even) * op.skew / kFirstSkew;
-  }
+      even, -local * std::expm1(-std::pow(fit.touched_scale * copies / local, fit.touched_power)));
+  if (op.skew < kFirstSkew) touched = even + (touched - even) * op.skew / kFirstSkew;
   return {copies, std::max(1.0, touched)};
 }
 

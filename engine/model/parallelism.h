@@ -59,10 +59,12 @@ struct Quantization {
     visit("activations", self.activations, "format of matrix inputs; arithmetic runs in it",
           any_value);
     visit("kv", self.kv, "format of the KV cache", any_value);
-    visit("group", self.group,
-          "weights that share one 16-bit scale; fp8 is scaled by blocks up to 256 (DeepSeek), by "
-          "channel or tensor above (FP8 Llama: 1024)",
-          at_least(1));
+    visit(
+        "group", self.group,
+        "weights that share a scale: 16 bits a group of integers, 8 bits of fp4 (NVFP4: 16, MXFP4: "
+        "32) or of fp8 up to 32; fp8 is scaled by square blocks up to 256 (DeepSeek), by channel "
+        "or tensor above (FP8 Llama: 1024)",
+        at_least(1));
     visit("scope", self.scope,
           "experts: only the routed experts are in these formats, other matrices in 16 bits",
           any_value);

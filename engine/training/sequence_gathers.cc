@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/model/backward_ops.h"
 #include "engine/model/passes.h"
 
 namespace engine {
@@ -99,7 +100,10 @@ class SplitBackward {
   // The casts of a product's gradient come before it.
   void add_casts(const PlannedOp& product) {
     for (PlannedOp cast : casts_) {
-      if (writes_scattered(product.name)) take_share(cast);
+      if (writes_scattered(product.name)) {
+        take_share(cast);
+        agree_on_scale(cast, sharers_, inputs_);
+      }
       inputs_.add(cast);
     }
     casts_.clear();
@@ -138,6 +142,16 @@ class SplitBackward {
 };
 
 }  // namespace
+
+void agree_on_scale(const PlannedOp& cast, std::int64_t sharers, OpList& ops) {
+  const auto* values = std::get_if<Quantize>(&cast.op);
+  if (values == nullptr || !has_one_scale(*values)) return;
+  PlannedOp largest = cast;
+  largest.family = Family::all_reduce;
+  largest.op = Collective{
+      .pattern = Pattern::all_reduce, .bytes = 4, .ranks = sharers, .library = Library::general};
+  ops.add(largest);
+}
 
 void multiply_in_pieces(std::int64_t pieces, OpList& forward) {
   cut(pieces, forward, [](OpName name) { return reads_gathered(name) || writes_scattered(name); });

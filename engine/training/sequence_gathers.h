@@ -12,6 +12,9 @@ namespace engine {
 void gather_again(const ModelShard& shard, const TrainSettings& train, OpList& inputs,
                   OpList& weights);
 
+// The largest of the largest values, of which each device knows its own part's; nothing where blocks have scales of their own.
+void agree_on_scale(const PlannedOp& cast, std::int64_t sharers, OpList& ops);
+
 // Products beside which rows arrive or leave piece by piece (train.tp_overlap) are multiplied in as many pieces as devices. On an
 // H200 pieces take as long as they do one after the other, on however many streams (specs/calibration/h200-sxm/train_pieces.csv).
 void multiply_in_pieces(std::int64_t pieces, OpList& forward);

@@ -103,8 +103,9 @@ class Trained {
                                      .stride = shard_.parallel.tp},
                                     ops);
       case OpName::quantize_input:
-        // Devices cast their own tokens and gather narrow ones.
+        // Devices cast their own tokens, by the largest value of all of them where there is one scale, and gather narrow ones.
         std::get<Quantize>(op.op).rows /= split_;
+        if (split_ > 1) agree_on_scale(op, shard_.parallel.tp, ops);
         return add_cast(op, ops);
       case OpName::quantize_attention:
       case OpName::quantize_mlp:

@@ -2,13 +2,14 @@
 // in the transformers library, for keys that published files leave out.
 #include <algorithm>
 
-#include "sweep/language/hf_fields.h"
+#include "sweep/language/hf_readers.h"
 
 namespace sweep {
-namespace {
 
 using engine::MlpKind;
 using engine::ModelSpec;
+
+namespace {
 
 // Keys most decoders share.
 void read_common(const HfFields& f, ModelSpec& m) {
@@ -21,12 +22,6 @@ void read_common(const HfFields& f, ModelSpec& m) {
   m.max_context = f.integer("max_position_embeddings");
   m.tied_embeddings = f.boolean("tie_word_embeddings", false);
   m.attention_bias = f.boolean("attention_bias", false);
-}
-
-// A window no shorter than the model's context is none.
-void read_window(const HfFields& f, ModelSpec& m, std::string_view key) {
-  const std::int64_t window = f.integer(key, 0);
-  m.window = window < m.max_context ? window : 0;
 }
 
 // One full layer in how many, from `layer_types` (newer files) or a pattern length (older ones).
@@ -43,6 +38,27 @@ void read_pattern(const HfFields& f, ModelSpec& m, std::string_view key, std::in
   m.full_attention_every = 0;
 }
 
+// Layers from `max_window_layers` on slide, where any do: all or none can be said here.
+void read_upper_window(const HfFields& f, ModelSpec& m) {
+  if (!f.boolean("use_sliding_window", false)) return;
+  const std::int64_t full = f.integer("max_window_layers", 28);
+  if (full >= m.layers) return;
+  if (full > 0) {
+    return f.refuse(
+        "max_window_layers",
+        "full attention in the first layers and a window in the others is not modelled");
+  }
+  read_window(f, m, "sliding_window");
+}
+
+}  // namespace
+
+// A window no shorter than the model's context is none.
+void read_window(const HfFields& f, ModelSpec& m, std::string_view key) {
+  const std::int64_t window = f.integer(key, 0);
+  m.window = window < m.max_context ? window : 0;
+}
+
 void read_llama(const HfFields& f, ModelSpec& m) {
   read_common(f, m);
   m.intermediate = f.integer("intermediate_size");
@@ -53,51 +69,40 @@ void read_mistral(const HfFields& f, ModelSpec& m) {
   read_window(f, m, "sliding_window");
 }
 
-void read_mixtral(const HfFields& f, ModelSpec& m) {
-  read_mistral(f, m);
-  m.moe.experts = f.integer("num_local_experts");
-  m.moe.top_k = f.integer("num_experts_per_tok");
-  m.moe.intermediate = m.intermediate;
-  m.intermediate = 0;  // no layer has a dense MLP
-}
-
-void read_olmoe(const HfFields& f, ModelSpec& m) {
-  read_llama(f, m);
-  m.qk_norm = true;
-  m.moe.experts = f.integer("num_experts");
-  m.moe.top_k = f.integer("num_experts_per_tok");
-  m.moe.intermediate = m.intermediate;
-  m.intermediate = 0;
-}
-
 void read_qwen2(const HfFields& f, ModelSpec& m) {
   read_llama(f, m);
   m.attention_bias = true;
-  if (f.boolean("use_sliding_window", false)) read_window(f, m, "sliding_window");
+  read_upper_window(f, m);
 }
 
 void read_qwen3(const HfFields& f, ModelSpec& m) {
   read_llama(f, m);
   m.qk_norm = true;
-  if (f.boolean("use_sliding_window", false)) read_window(f, m, "sliding_window");
+  read_upper_window(f, m);
 }
 
-void read_qwen_experts(const HfFields& f, ModelSpec& m) {
-  m.moe.experts = f.integer("num_experts");
-  m.moe.top_k = f.integer("num_experts_per_tok");
-  m.moe.intermediate = f.integer("moe_intermediate_size");
-  m.moe.shared_intermediate = f.integer("shared_expert_intermediate_size", 0);
-  m.moe.every = f.integer("decoder_sparse_step", 1);
-  if (m.moe.every == 1) m.intermediate = 0;
+void read_ernie(const HfFields& f, ModelSpec& m) {
+  read_llama(f, m);
+  m.tied_embeddings = f.boolean("tie_word_embeddings", true);
+  m.attention_bias = f.boolean("use_bias", false);
 }
-void read_qwen2_moe(const HfFields& f, ModelSpec& m) {
-  read_qwen2(f, m);
-  read_qwen_experts(f, m);
+
+void read_mpt(const HfFields& f, ModelSpec& m) {
+  m.layers = f.integer("n_layers");
+  m.hidden = f.integer("d_model");
+  m.heads = f.integer("n_heads");
+  m.kv_heads = f.inside("attn_config").integer("kv_n_heads", m.heads);
+  m.head_dim = m.hidden / std::max<std::int64_t>(1, m.heads);
+  m.intermediate = f.integer("expansion_ratio", 4) * m.hidden;
+  m.vocabulary = f.integer("vocab_size");
+  m.max_context = f.integer("max_seq_len");
+  m.mlp = MlpKind::plain;
+  m.tied_embeddings = f.boolean("tie_word_embeddings", true);
+  m.attention_bias = !f.boolean("no_bias", false);
+  m.rotary = false;  // ALiBi or learned
 }
-void read_qwen3_moe(const HfFields& f, ModelSpec& m) {
-  read_qwen3(f, m);
-  read_qwen_experts(f, m);
-}
+
+namespace {
 
 void read_gemma(const HfFields& f, ModelSpec& m) {
   read_llama(f, m);
@@ -134,11 +139,6 @@ void read_phi(const HfFields& f, ModelSpec& m) {
   m.mlp = MlpKind::plain;
   m.attention_bias = true;
   m.norms_per_layer = 1;  // one norm feeds attention and MLP
-}
-
-void read_phimoe(const HfFields& f, ModelSpec& m) {
-  read_mixtral(f, m);
-  m.attention_bias = f.boolean("attention_bias", true);
 }
 
 void read_gpt2(const HfFields& f, ModelSpec& m) {
@@ -211,49 +211,6 @@ void read_falcon(const HfFields& f, ModelSpec& m) {
   m.norms_per_layer = !grouped && f.boolean("parallel_attn", true) ? 1 : 2;
 }
 
-void read_deepseek(const HfFields& f, ModelSpec& m) {
-  read_llama(f, m);
-  m.mla.q_rank = f.integer("q_lora_rank", 0);
-  m.mla.kv_rank = f.integer("kv_lora_rank");
-  m.mla.rope_dim = f.integer("qk_rope_head_dim");
-  m.mla.nope_dim = f.integer("qk_nope_head_dim");
-  m.mla.value_dim = f.integer("v_head_dim");
-  m.head_dim = m.mla.rope_dim + m.mla.nope_dim;
-  m.moe.experts = f.integer("n_routed_experts", 0);
-  if (m.moe.experts == 0) return;
-  m.moe.top_k = f.integer("num_experts_per_tok");
-  m.moe.intermediate = f.integer("moe_intermediate_size");
-  m.moe.shared_intermediate = f.integer("n_shared_experts", 0) * m.moe.intermediate;
-  m.moe.first_dense_layers = f.integer("first_k_dense_replace", 0);
-  m.moe.every = f.integer("moe_layer_freq", 1);
-  m.moe.groups = f.integer("n_group", 1);
-  m.moe.top_groups = f.integer("topk_group", 1);
-}
-
-void read_glm4_moe(const HfFields& f, ModelSpec& m) {
-  read_llama(f, m);
-  m.qk_norm = f.boolean("use_qk_norm", false);
-  m.moe.experts = f.integer("n_routed_experts");
-  m.moe.top_k = f.integer("num_experts_per_tok");
-  m.moe.intermediate = f.integer("moe_intermediate_size");
-  m.moe.shared_intermediate = f.integer("n_shared_experts", 0) * m.moe.intermediate;
-  m.moe.first_dense_layers = f.integer("first_k_dense_replace", 0);
-}
-
-void read_gpt_oss(const HfFields& f, ModelSpec& m) {
-  read_llama(f, m);
-  m.attention_bias = f.boolean("attention_bias", true);
-  read_window(f, m, "sliding_window");
-  // The first layer slides, the next is full, and so on.
-  m.full_attention_every = m.window > 0 ? 2 : 0;
-  m.moe.experts =
-      f.has("num_local_experts") ? f.integer("num_local_experts") : f.integer("num_experts");
-  m.moe.top_k = f.has("num_experts_per_tok") ? f.integer("num_experts_per_tok")
-                                             : f.integer("experts_per_token");
-  m.moe.intermediate = m.intermediate;
-  m.intermediate = 0;
-}
-
 void read_internlm2(const HfFields& f, ModelSpec& m) {
   read_llama(f, m);
   m.attention_bias = f.boolean("bias", false);
@@ -285,58 +242,148 @@ void read_starcoder2(const HfFields& f, ModelSpec& m) {
   m.tied_embeddings = f.boolean("tie_word_embeddings", true);
 }
 
-void read_llama4(const HfFields& top, ModelSpec& m) {
-  const HfFields f = top.inside("text_config");
+void read_olmo3(const HfFields& f, ModelSpec& m) {
+  read_olmo2(f, m);
+  read_window(f, m, "sliding_window");
+  read_pattern(f, m, "sliding_window_pattern", 4);
+}
+
+void read_stablelm(const HfFields& f, ModelSpec& m) {
   read_llama(f, m);
-  m.qk_norm = f.boolean("use_qk_norm", true);
-  m.window = f.integer("attention_chunk_size", 0);
-  m.full_attention_every = m.window > 0 ? f.integer("no_rope_layer_interval", 4) : 0;
-  m.moe.experts = f.integer("num_local_experts");
-  m.moe.top_k = f.integer("num_experts_per_tok");
-  m.moe.intermediate = m.intermediate;
-  m.moe.shared_intermediate = m.intermediate;
-  m.moe.every = f.integer("interleave_moe_layer_step", 1);
-  m.intermediate = m.moe.every > 1 ? f.integer("intermediate_size_mlp") : 0;
+  m.attention_bias = f.boolean("use_qkv_bias", false);
+  m.qk_norm = f.boolean("qk_layernorm", false);
+  m.norms_per_layer = f.boolean("use_parallel_residual", false) ? 1 : 2;
+}
+
+void read_glm(const HfFields& f, ModelSpec& m) {
+  read_llama(f, m);
+  m.attention_bias = f.boolean("attention_bias", true);
+}
+
+// With norms behind attention and MLP, too.
+void read_glm4(const HfFields& f, ModelSpec& m) {
+  read_llama(f, m);
+  m.norms_per_layer = 4;
+}
+
+void read_nemotron(const HfFields& f, ModelSpec& m) {
+  read_llama(f, m);
+  m.mlp = MlpKind::plain;
+}
+
+void read_tied_llama(const HfFields& f, ModelSpec& m) {
+  read_llama(f, m);
+  m.tied_embeddings = f.boolean("tie_word_embeddings", true);
+}
+
+// The first Qwen; its files count both projections up as one.
+void read_qwen(const HfFields& f, ModelSpec& m) {
+  m.layers = f.integer("num_hidden_layers");
+  m.hidden = f.integer("hidden_size");
+  m.heads = m.kv_heads = f.integer("num_attention_heads");
+  m.head_dim = f.integer("kv_channels", m.hidden / std::max<std::int64_t>(1, m.heads));
+  m.intermediate = f.integer("intermediate_size") / 2;
+  m.vocabulary = f.integer("vocab_size");
+  m.max_context = f.integer("seq_length");
+  m.tied_embeddings = f.boolean("tie_word_embeddings", false);
+  m.attention_bias = true;
+}
+
+void read_gpt_bigcode(const HfFields& f, ModelSpec& m) {
+  read_gpt2(f, m);
+  if (f.boolean("multi_query", true)) m.kv_heads = 1;
+}
+
+// Vision models: the text model inside. Files may leave out what equals the text model's defaults.
+void read_llava(const HfFields& top, ModelSpec& m) {
+  const HfFields f = top.inside("text_config");
+  m.layers = f.integer("num_hidden_layers", 32);
+  m.hidden = f.integer("hidden_size", 4096);
+  m.heads = f.integer("num_attention_heads", 32);
+  m.kv_heads = f.integer("num_key_value_heads", m.heads);
+  m.head_dim = f.integer("head_dim", m.hidden / std::max<std::int64_t>(1, m.heads));
+  m.intermediate = f.integer("intermediate_size", 11008);
+  m.vocabulary = f.integer("vocab_size", 32000);
+  m.max_context = f.integer("max_position_embeddings", 2048);
+  m.tied_embeddings = top.boolean("tie_word_embeddings", false);
+}
+
+void read_mistral3(const HfFields& top, ModelSpec& m) {
+  read_mistral(top.inside("text_config"), m);
+}
+
+void read_qwen2_vl(const HfFields& top, ModelSpec& m) {
+  read_qwen2(top.inside("text_config"), m);
+  m.tied_embeddings = top.boolean("tie_word_embeddings", m.tied_embeddings);
+}
+
+void read_qwen3_vl(const HfFields& top, ModelSpec& m) {
+  read_qwen3(top.inside("text_config"), m);
+  m.tied_embeddings = top.boolean("tie_word_embeddings", m.tied_embeddings);
 }
 
 }  // namespace
 
 const std::vector<HfArchitecture>& hf_table() {
   static const std::vector<HfArchitecture> table{
+      {"ArceeForCausalLM", read_nemotron},
       {"BloomForCausalLM", read_bloom},
       {"Cohere2ForCausalLM", read_cohere2},
       {"CohereForCausalLM", read_cohere},
+      {"DbrxForCausalLM", read_dbrx},
+      {"DeepseekForCausalLM", read_glm4_moe},
       {"DeepseekV2ForCausalLM", read_deepseek},
       {"DeepseekV3ForCausalLM", read_deepseek},
+      {"Ernie4_5ForCausalLM", read_ernie},
+      {"Ernie4_5_MoeForCausalLM", read_ernie_moe},
       {"FalconForCausalLM", read_falcon},
       {"GPT2LMHeadModel", read_gpt2},
+      {"GPTBigCodeForCausalLM", read_gpt_bigcode},
       {"GPTJForCausalLM", read_gptj},
       {"GPTNeoXForCausalLM", read_gpt_neox},
       {"Gemma2ForCausalLM", read_gemma2},
       {"Gemma3ForCausalLM", read_gemma3},
       {"Gemma3ForConditionalGeneration", read_gemma3},
       {"GemmaForCausalLM", read_gemma},
+      {"Glm4ForCausalLM", read_glm4},
       {"Glm4MoeForCausalLM", read_glm4_moe},
+      {"GlmForCausalLM", read_glm},
       {"GptOssForCausalLM", read_gpt_oss},
       {"GraniteForCausalLM", read_llama},
+      {"GraniteMoeForCausalLM", read_granite_moe},
       {"InternLM2ForCausalLM", read_internlm2},
       {"InternLM3ForCausalLM", read_internlm2},
       {"Llama4ForCausalLM", read_llama4},
       {"Llama4ForConditionalGeneration", read_llama4},
       {"LlamaForCausalLM", read_llama},
+      {"LlavaForConditionalGeneration", read_llava},
+      {"MPTForCausalLM", read_mpt},
+      {"MiniMaxM2ForCausalLM", read_minimax},
+      {"Mistral3ForConditionalGeneration", read_mistral3},
       {"MistralForCausalLM", read_mistral},
       {"MixtralForCausalLM", read_mixtral},
+      {"NemotronForCausalLM", read_nemotron},
       {"OPTForCausalLM", read_opt},
       {"Olmo2ForCausalLM", read_olmo2},
+      {"Olmo3ForCausalLM", read_olmo3},
+      {"OlmoForCausalLM", read_llama},
       {"OlmoeForCausalLM", read_olmoe},
       {"Phi3ForCausalLM", read_mistral},
       {"PhiForCausalLM", read_phi},
       {"PhiMoEForCausalLM", read_phimoe},
       {"PhimoeForCausalLM", read_phimoe},
+      {"QWenLMHeadModel", read_qwen},
       {"Qwen2ForCausalLM", read_qwen2},
       {"Qwen2MoeForCausalLM", read_qwen2_moe},
+      {"Qwen2VLForConditionalGeneration", read_qwen2_vl},
+      {"Qwen2_5_VLForConditionalGeneration", read_qwen2_vl},
       {"Qwen3ForCausalLM", read_qwen3},
       {"Qwen3MoeForCausalLM", read_qwen3_moe},
+      {"Qwen3VLForConditionalGeneration", read_qwen3_vl},
+      {"Qwen3VLMoeForConditionalGeneration", read_qwen3_vl_moe},
+      {"SeedOssForCausalLM", read_llama},
+      {"SmolLM3ForCausalLM", read_tied_llama},
+      {"StableLmForCausalLM", read_stablelm},
       {"Starcoder2ForCausalLM", read_starcoder2},
   };
   return table;

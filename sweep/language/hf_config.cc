@@ -48,6 +48,13 @@ bool HfFields::boolean(std::string_view key, bool otherwise) const {
   return otherwise;
 }
 
+void HfFields::refuse(std::string_view key, std::string why) const {
+  const Node* node = map_.find(key);
+  mistakes_.push_back({node != nullptr ? node->where : map_.where,
+                       std::string(key) + ": " + std::move(why),
+                       "write the model's fields yourself, as in specs/models"});
+}
+
 HfFields HfFields::inside(std::string_view key) const {
   const Node* node = map_.find(key);
   // Some files of multimodal models keep the text model's keys at the top.
@@ -119,7 +126,8 @@ engine::Result<HfModel> parse_hf_config(std::string_view text, const std::string
   model.name = path.stem() == "config" && path.has_parent_path()
                    ? path.parent_path().filename().string()
                    : path.stem().string();
-  return HfModel{std::move(model), read_hf_quantization(*root)};
+  const bool mixture = model.moe.experts > 0;
+  return HfModel{std::move(model), read_hf_quantization(*root, mixture)};
 }
 
 engine::Result<HfModel> read_hf_config(const std::filesystem::path& file) {

@@ -139,6 +139,24 @@ std::optional<Dtype> read_kv(const Node& map) {
   return format_of(text_of(*scheme, "type"), integer_of(*scheme, "num_bits", 0));
 }
 
+// Whether attention is among what stays in 16 bits, whatever the format calls the list of it. Norms are never
+// narrow, and an encoder of images is no part of the model.
+bool spares_attention(const Node& map) {
+  const auto names_attention = [](const Node& name) {
+    const auto has = [&name](std::string_view part) {
+      return name.text.find(part) != std::string::npos;
+    };
+    return name.is_scalar() && has("attn") && !has("norm") && !has("vis");
+  };
+  for (const std::string_view key :
+       {"ignore", "modules_to_not_convert", "ignored_layers", "exclude_modules"}) {
+    const Node* names = map.find(key);
+    if (names == nullptr || !names->is_sequence()) continue;
+    if (std::ranges::any_of(names->items, names_attention)) return true;
+  }
+  return false;
+}
+
 engine::Mistake not_understood(const Node& map, std::string_view method) {
   std::vector<std::string> names;
   for (const Method& known : kMethods) names.emplace_back(known.name);
@@ -155,7 +173,7 @@ engine::Mistake not_understood(const Node& map, std::string_view method) {
 
 }  // namespace
 
-HfQuantization read_hf_quantization(const Node& config) {
+HfQuantization read_hf_quantization(const Node& config, bool mixture) {
   const Node* map = config.find("quantization_config");
   if (map == nullptr || !map->is_map()) {
     // Multimodal files may keep it with the text model.
@@ -168,6 +186,9 @@ HfQuantization read_hf_quantization(const Node& config) {
   if (method.empty() && !text_of(*map, "quant_algo").empty()) method = "modelopt";
   const auto known = std::ranges::find(kMethods, method, &Method::name);
   if (known != std::end(kMethods)) found.matrices = known->read(*map);
+  if (found.matrices && mixture && spares_attention(*map)) {
+    found.matrices->scope = QuantScope::experts;
+  }
   found.kv = read_kv(*map);
   if (!found.matrices) found.unknown = not_understood(*map, method);
   return found;

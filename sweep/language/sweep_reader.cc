@@ -178,25 +178,24 @@ bool SweepReader::states(std::string_view path) const {
 }
 
 void SweepReader::take_published_formats() {
-  const bool matrices = states("quant.weights") || states("quant.activations") ||
-                        states("quant.group") || states("quant.scope");
+  const bool stated = states("quant.weights") || states("quant.activations");
   engine::Quantization& quant = parts_.base.quant;
   for (std::size_t i = 0; i < reading_.published.size(); ++i) {
     const PublishedFormats& published = reading_.published[i];
     const HfQuantization& formats = published.formats;
-    if (formats.unknown && !matrices) {
+    if (formats.unknown && !stated) {
       reading_.mistake(formats.unknown->where, formats.unknown->what, formats.unknown->hint);
-    } else if (formats.matrices && !matrices && i >= published_in_base_) {
+    } else if (formats.matrices && !stated && i >= published_in_base_) {
       reading_.mistake(published.where,
                        "the model's file says how it is quantised, and the formats of models on "
                        "an axis are not taken from their files",
                        "state them, as in 'zip: {model: [...], quant: [{weights: fp8}, ...]}', or "
                        "one 'quant:' for all under 'base:'");
-    } else if (formats.matrices && !matrices) {
+    } else if (formats.matrices && !stated) {
       quant.weights = formats.matrices->weights;
       quant.activations = formats.matrices->activations;
-      quant.group = formats.matrices->group;
-      quant.scope = formats.matrices->scope;
+      if (!states("quant.group")) quant.group = formats.matrices->group;
+      if (!states("quant.scope")) quant.scope = formats.matrices->scope;
     }
     if (formats.kv && i < published_in_base_ && !states("quant.kv")) quant.kv = *formats.kv;
   }

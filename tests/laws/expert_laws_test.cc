@@ -46,6 +46,29 @@ Moe exchanged(double tokens_of_a_device, std::int64_t devices, std::int64_t expe
           .exchanged = true};
 }
 
+// Favourites are chosen by many tokens: fewer experts' weights are read than where all are chosen alike.
+TEST(ExpertLaws, SkewedRoutersTouchNoMoreExpertsThanEvenOnes) {
+  const Device device = generation("Hopper");
+  for (const std::int64_t experts : {8, 64, 256}) {
+    for (double tokens = 1; tokens <= 4096; tokens *= 2) {
+      Moe op{.tokens = tokens,
+             .hidden = 4096,
+             .intermediate = 1536,
+             .top_k = 2,
+             .experts = experts,
+             .local_experts = experts};
+      const auto bytes = [&](double skew) {
+        op.skew = skew;
+        return moe_time(op, device, &toys::transfer()).bytes.value;
+      };
+      const double even = bytes(0);
+      for (const double skew : {0.3, 0.6, 1.0, 1.2}) {
+        EXPECT_LE(bytes(skew), even * (1 + 1e-12)) << experts << ' ' << tokens << ' ' << skew;
+      }
+    }
+  }
+}
+
 TEST(ExpertLaws, AtConstantWorkADeviceWiderIsNeverSlower) {
   for (const char* architecture : {"Ampere", "Hopper", "Blackwell", ""}) {
     const Device device = generation(architecture);

@@ -10,6 +10,8 @@ import subprocess
 import tempfile
 import unittest
 
+import pandas as pd
+
 BINARY = os.environ["LLMSWEEP_BINARY"]
 SOURCE = pathlib.Path(os.environ["LLMSWEEP_SOURCE_DIR"])
 FIRST = SOURCE / "specs" / "sweeps" / "first_sweep.yaml"
@@ -222,6 +224,22 @@ class CommandLine(unittest.TestCase):
         self.assertIn("llama-3.1-70b on 8 x h200-sxm", result.stdout)
         self.assertIn("gate_up", result.stdout)
         self.assertEqual(llmsweep("explain", FIRST, "--point", 432).returncode, 2)
+
+    def test_explain_of_a_run_is_that_of_its_spec_and_held_to_its_row(self):
+        done, half = self.home / "done", self.home / "half"
+        self.assertEqual(llmsweep("run", FIRST, "-o", done).returncode, 0)
+        for words in (["--point", 300], ["--point", 300, "--against", 303]):
+            of_run = llmsweep("explain", done, *words)
+            self.assertEqual(of_run.returncode, 0, of_run.stderr)
+            self.assertEqual(of_run.stdout, llmsweep("explain", FIRST, *words).stdout)
+        self.assertEqual(llmsweep("run", FIRST, "-o", half, "--shard", "1/2").returncode, 0)
+        rows, fewer = (set(pd.read_parquet(run / "points")["index"]) for run in (done, half))
+        told = llmsweep("explain", half, "--point", min(rows - fewer))
+        self.assertEqual(told.returncode, 1)
+        self.assertIn("is not among its rows yet", told.stderr)
+        no_run = llmsweep("explain", self.home)
+        self.assertEqual(no_run.returncode, 2)
+        self.assertIn("not a run folder", no_run.stderr)
 
     def test_a_bad_trace_is_located_and_nothing_runs(self):
         (self.home / "requests.csv").write_text("arrival_s,prompt_tokens,output_tokens\n0,10,5\n1,10,5\n0.5,10,-5\n")

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "results/run_manifests.h"
 #include "tools/terminal/terminal.h"
 
 namespace tools {
@@ -16,6 +17,19 @@ std::optional<sweep::SweepSpec> read_or_complain(const std::filesystem::path& fi
     return std::nullopt;
   }
   return std::move(spec).value();
+}
+
+SpecOrRun read_spec_or_run(const std::string& name) {
+  namespace fs = std::filesystem;
+  if (!fs::is_directory(name)) return {read_or_complain(name), false};
+  if (fs::exists(fs::path(name) / results::kRunYaml)) {
+    return {read_or_complain(fs::path(name) / results::kRunYaml), true};
+  }
+  print(stderr,
+        "{}: error: not a run folder: it has no {}\n  hint: name a sweep, or the folder of `run -o "
+        "DIR`\n",
+        name, results::kRunYaml);
+  return {};
 }
 
 bool within_limit_or_complain(const sweep::SweepSpec& spec, const std::string& file,

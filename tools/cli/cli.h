@@ -41,6 +41,13 @@ void add_completion(CLI::App& app, int& exit_code);
 // Reads a sweep; prints every mistake to stderr and returns nothing if there are any.
 std::optional<sweep::SweepSpec> read_or_complain(const std::filesystem::path& file);
 
+// The same of a name that is a sweep's or, where it is a folder, that of a run made of one.
+struct SpecOrRun {
+  std::optional<sweep::SweepSpec> spec;
+  bool of_run = false;
+};
+SpecOrRun read_spec_or_run(const std::string& name);
+
 // Whether a sweep of `file` has no more positions than `limit`, or than its own limit where that is 0; says
 // so where not.
 bool within_limit_or_complain(const sweep::SweepSpec& spec, const std::string& file,

@@ -4,12 +4,14 @@
 #include <fmt/core.h>
 
 #include <memory>
+#include <optional>
 
 #include "engine/evaluate.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/point_number.h"
 #include "tools/compare/point_difference.h"
 #include "tools/terminal/terminal.h"
+#include "tools/trace/replay.h"
 
 namespace tools {
 namespace {
@@ -23,31 +25,50 @@ void print_point(const sweep::SweepSpec& spec, std::uint64_t index, const sweep:
   }
 }
 
-int explain_point(const std::string& file, std::uint64_t index) {
-  const auto spec = read_or_complain(file);
-  if (!spec) return kMistake;
-  const BuiltPoint built = build_or_say(*spec, index);
-  if (!built.point) return built.exit_code;
-  print_point(*spec, index, *built.point);
-  const engine::Scenario& scenario = built.point->scenario;
-  print("{}", engine::explain(scenario, engine::evaluate(scenario, *spec->resources)));
-  return kOk;
-}
+// A sweep, or a run of one: then what is explained is what its row says.
+class Explainer {
+ public:
+  Explainer(const std::string& name, const SpecOrRun& read)
+      : spec_(*read.spec), run_(read.of_run ? std::optional(name) : std::nullopt) {}
 
-int explain_difference(const std::string& file, std::uint64_t index, std::uint64_t against) {
-  const auto spec = read_or_complain(file);
-  if (!spec) return kMistake;
-  const BuiltPoint built = build_or_say(*spec, index);
-  if (!built.point) return built.exit_code;
-  const BuiltPoint other = build_or_say(*spec, against, "--against");
-  if (!other.point) return other.exit_code;
-  print_point(*spec, index, *built.point);
-  print_point(*spec, against, *other.point);
-  print("{}",
-        difference_text(engine::evaluate(built.point->scenario, *spec->resources),
-                        engine::evaluate(other.point->scenario, *spec->resources), index, against));
-  return kOk;
-}
+  int point(std::uint64_t index) const {
+    const BuiltPoint built = build_or_say(spec_, index);
+    if (!built.point) return built.exit_code;
+    const auto outcome = outcome_of(*built.point);
+    if (!outcome) return kFailure;
+    print_point(spec_, index, *built.point);
+    print("{}", engine::explain(built.point->scenario, *outcome));
+    return kOk;
+  }
+
+  int difference(std::uint64_t index, std::uint64_t against) const {
+    const BuiltPoint built = build_or_say(spec_, index);
+    if (!built.point) return built.exit_code;
+    const BuiltPoint other = build_or_say(spec_, against, "--against");
+    if (!other.point) return other.exit_code;
+    const auto one = outcome_of(*built.point), two = outcome_of(*other.point);
+    if (!one || !two) return kFailure;
+    print_point(spec_, index, *built.point);
+    print_point(spec_, against, *other.point);
+    print("{}", difference_text(*one, *two, index, against));
+    return kOk;
+  }
+
+ private:
+  // Nothing, and why, where the run says otherwise.
+  std::optional<engine::Outcome> outcome_of(const sweep::Point& point) const {
+    engine::Outcome outcome = engine::evaluate(point.scenario, *spec_.resources);
+    if (!run_) return outcome;
+    const auto why = disagreement(*run_, point, outcome);
+    if (!why) return outcome;
+    print(stderr, "error: {}: {}\n  hint: explain the spec that the run was made of\n", *run_,
+          *why);
+    return std::nullopt;
+  }
+
+  const sweep::SweepSpec& spec_;
+  std::optional<std::string> run_;
+};
 
 }  // namespace
 
@@ -63,8 +84,10 @@ void add_explain(CLI::App& app, int& exit_code) {
       "The index is the column 'index' of the points table; 'llmsweep check' shows the first few.\n"
       "With --against J: by how much point J differs, and which kernels, communication, host or "
       "queue\n"
-      "take the time.");
-  verb->add_option("spec", arguments->file, "the sweep")->required()->type_name("SPEC");
+      "take the time. The point of a run is held to its row, bit for bit.");
+  verb->add_option("spec", arguments->file, "the sweep, or the folder of a run")
+      ->required()
+      ->type_name("SPEC|DIR");
   verb->add_option("--point", arguments->index, "index of the point (default: 0)")
       ->check(check_point_number)
       ->type_name("I");
@@ -73,9 +96,18 @@ void add_explain(CLI::App& app, int& exit_code) {
           ->check(check_point_number)
           ->type_name("J");
   verb->callback([arguments, against, &exit_code] {
-    exit_code = against->count() > 0
-                    ? explain_difference(arguments->file, arguments->index, arguments->against)
-                    : explain_point(arguments->file, arguments->index);
+    const SpecOrRun read = read_spec_or_run(arguments->file);
+    if (!read.spec) {
+      exit_code = kMistake;
+      return;
+    }
+    try {
+      const Explainer explainer(arguments->file, read);
+      exit_code = against->count() > 0 ? explainer.difference(arguments->index, arguments->against)
+                                       : explainer.point(arguments->index);
+    } catch (const results::Failure& failure) {
+      exit_code = complain_about_run(failure);
+    }
   });
 }
 

@@ -102,16 +102,7 @@ int write_trace(const TraceArgumentsGiven& arguments, const sweep::SweepSpec& sp
 }
 
 int trace_point(const TraceArgumentsGiven& arguments) {
-  const bool of_run = std::filesystem::is_directory(arguments.spec);
-  if (of_run && !std::filesystem::exists(std::filesystem::path(arguments.spec) / "run.yaml")) {
-    print(stderr,
-          "{}: error: not a run folder: it has no run.yaml\n  hint: name a sweep, or the folder of "
-          "`run -o DIR`\n",
-          arguments.spec);
-    return kMistake;
-  }
-  const auto spec = read_or_complain(of_run ? std::filesystem::path(arguments.spec) / "run.yaml"
-                                            : std::filesystem::path(arguments.spec));
+  const auto [spec, of_run] = read_spec_or_run(arguments.spec);
   if (!spec) return kMistake;
   const BuiltPoint built = build_or_say(*spec, arguments.index);
   if (!built.point) return built.exit_code;

@@ -2,16 +2,20 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "results/durable_file.h"
 #include "results/failure.h"
 #include "results/run_folder.h"
 #include "results/run_manifests.h"
 #include "results/verify.h"
+#include "results/writers.h"
 
 namespace tools {
 namespace {
@@ -34,8 +38,11 @@ std::vector<Mistake> check_accepted(const std::string& run) {
   return {};
 }
 
+bool is_free(const fs::path& place) {
+  return !fs::exists(place) || (fs::is_directory(place) && fs::is_empty(place));
+}
+
 std::vector<Mistake> check_place(const fs::path& baseline) {
-  if (!fs::exists(baseline) || (fs::is_directory(baseline) && fs::is_empty(baseline))) return {};
   const auto known = results::summarise(baseline);
   if (!known) {
     return {{{.file = baseline.string()},
@@ -49,6 +56,37 @@ std::vector<Mistake> check_place(const fs::path& baseline) {
              "finish it, or remove the folder"}};
   }
   return {};
+}
+
+// Whoever was waited for may have put another folder in this one's place, and its lock went with it.
+bool is_lock_at(const results::FileHandle& lock, const fs::path& path) {
+  struct stat held {
+  }, there{};
+  return ::fstat(lock.get(), &held) == 0 && ::stat(path.c_str(), &there) == 0 &&
+         held.st_dev == there.st_dev && held.st_ino == there.st_ino;
+}
+
+// Nobody opens, writes or replaces the run as long as this lives.
+struct HeldRun {
+  results::FileHandle folder;
+  std::vector<results::FileHandle> shards;
+};
+
+// Nothing to hold where there is no run yet.
+engine::Result<HeldRun> hold(const fs::path& baseline) {
+  HeldRun held;
+  if (is_free(baseline)) return held;
+  // Before a file is made in it: it may be no run at all.
+  if (auto mistakes = check_place(baseline); !mistakes.empty()) return mistakes;
+  const fs::path lock = results::folder_lock(baseline);
+  do {
+    held.folder = results::wait_for_lock(lock);
+  } while (!is_lock_at(held.folder, lock));
+  if (auto mistakes = check_place(baseline); !mistakes.empty()) return mistakes;
+  auto shards = results::lock_writers(baseline);
+  if (!shards) return shards.mistakes();
+  held.shards = std::move(shards).value();
+  return held;
 }
 
 // Only what the manifests name: no locks, no leavings.
@@ -94,8 +132,9 @@ std::vector<Mistake> accept_baseline(const std::string& baseline, const std::str
   const fs::path place = fs::weakly_canonical(baseline);
   try {
     if (auto mistakes = check_accepted(run); !mistakes.empty()) return mistakes;
-    if (auto mistakes = check_place(place); !mistakes.empty()) return mistakes;
     if (fs::exists(place) && fs::equivalent(run, place)) return {};
+    const auto held = hold(place);
+    if (!held) return held.mistakes();
     const fs::path copy = place.parent_path() /
                           ("." + place.filename().string() + ".new-" + std::to_string(getpid()));
     fs::remove_all(copy);

@@ -94,15 +94,20 @@ void add_served(const engine::Outcome& outcome, std::size_t most, TraceEvents& e
 }
 
 void add_kernels(const engine::Outcome& outcome, TraceEvents& events) {
-  const TraceTrack track{kKernelProcess, 1};
   events.name_process(kKernelProcess, "kernels of one device");
-  events.name_thread(track, "time by phase and kernel");
-  double begin = 0;
+  // Who makes samples and who trains on them work side by side; a request is read by one and answered by the other.
+  const bool side_by_side = !std::isnan(outcome.metrics.rollout_time.value);
+  std::map<DeploymentRole, double> ends;
   for (std::size_t i = 0; i < outcome.kernels.size();) {
+    const DeploymentRole role = outcome.kernels[i].role;
     const engine::Phase phase = outcome.kernels[i].phase;
-    double end = begin;
+    const TraceTrack track{kKernelProcess, 1 + std::int64_t(role)};
+    events.name_thread(track, std::string(engine::name_of(role)) + ": time by phase and kernel");
+    double& end = ends[side_by_side ? role : DeploymentRole::main];
+    double begin = end;
     std::size_t last = i;
-    while (last < outcome.kernels.size() && outcome.kernels[last].phase == phase) {
+    while (last < outcome.kernels.size() && outcome.kernels[last].role == role &&
+           outcome.kernels[last].phase == phase) {
       end += outcome.kernels[last++].work.exposed().value;
     }
     events.slice(track, std::string(engine::name_of(phase)), "phase", begin, end);
@@ -117,7 +122,6 @@ void add_kernels(const engine::Outcome& outcome, TraceEvents& events) {
                     {"hidden_s", row.work.hidden.value}});
       begin = next;
     }
-    begin = end;
   }
 }
 

@@ -21,6 +21,18 @@ TEST(ParameterSet, FollowsTheGeneration) {
   EXPECT_EQ(choose_set(built("Ampere RTX")), ParameterSet::synchronous);  // A40
   EXPECT_EQ(choose_set(built("Ada")), ParameterSet::synchronous);
   EXPECT_EQ(choose_set(built("Blackwell RTX")), ParameterSet::synchronous);
+  for (const char* hopper : {"hopper", "HOPPER", "NVIDIA Hopper", "nvidia hopper"}) {
+    EXPECT_EQ(choose_set(built(hopper)), ParameterSet::hopper) << hopper;
+  }
+}
+
+TEST(ParameterSet, GenerationsWithoutATableAreFlagged) {
+  for (const char* known : {"Ampere", "Hopper", "Blackwell"}) {
+    EXPECT_FALSE(is_unmeasured(choose_set(built(known)))) << known;
+  }
+  for (const char* unknown : {"Pascal", "Ada", "Ampere RTX", "CDNA 3", "Rubin"}) {
+    EXPECT_TRUE(is_unmeasured(choose_set(built(unknown)))) << unknown;
+  }
 }
 
 TEST(ParameterSet, ForeignGpusGetThePooledOneAndLargeCoresNone) {

@@ -191,5 +191,18 @@ TEST(ShardProblem, SaysWhatIsWrongWithGroupsOfExperts) {
   EXPECT_EQ(problem(16, 1), "model.moe.top_k 2 exceeds the experts of model.moe.top_groups 1");
 }
 
+// Bits of a weight with its share of a scale, by the formats' own definitions.
+TEST(StoredBytes, FormatsHaveTheirOwnScales) {
+  const auto bits = [](Dtype format, std::int64_t group) {
+    return 8 * stored_bytes(1, format, group);
+  };
+  EXPECT_DOUBLE_EQ(bits(Dtype::bf16, 128), 16);
+  EXPECT_DOUBLE_EQ(bits(Dtype::int4, 128), 4.125);                 // AWQ, GPTQ
+  EXPECT_DOUBLE_EQ(bits(Dtype::fp4, 16), 4.5);                     // NVFP4
+  EXPECT_DOUBLE_EQ(bits(Dtype::fp4, 32), 4.25);                    // MXFP4
+  EXPECT_DOUBLE_EQ(bits(Dtype::fp8, 32), 8.25);                    // MXFP8
+  EXPECT_DOUBLE_EQ(bits(Dtype::fp8, 128), 8 + 32 / (128. * 128));  // DeepSeek's blocks
+}
+
 }  // namespace
 }  // namespace engine

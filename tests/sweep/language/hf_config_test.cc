@@ -59,12 +59,85 @@ INSTANTIATE_TEST_SUITE_P(
                     Published{"deepseek-v2-lite", 15.7}, Published{"gpt-oss-120b", 116.8},
                     Published{"olmo-2-7b", 7.3}, Published{"command-r-35b", 35.0},
                     Published{"starcoder2-15b", 15.96}, Published{"llama-4-scout", 107.8},
-                    Published{"glm-4.5-air", 106.9}, Published{"gpt-j-6b", 6.05}),
+                    Published{"glm-4.5-air", 106.9}, Published{"gpt-j-6b", 6.05},
+                    Published{"minimax-m2", 229}, Published{"dbrx-132b", 131.6},
+                    Published{"qwen-72b", 72.3}),
     [](const testing::TestParamInfo<Published>& tested) {
       std::string name = tested.param.name;
       for (char& c : name) c = c == '-' || c == '.' ? '_' : c;
       return name;
     });
+
+// Other spellings of structures above: what each file says of sizes, and the published size in billions.
+struct Spelling {
+  const char* config;
+  double billions;
+};
+
+TEST(HfSpellings, HaveThePublishedSize) {
+  const Spelling spellings[] = {
+      // Mistral Small 3.1, without its images' encoder
+      {R"("Mistral3ForConditionalGeneration"], "text_config": {"num_hidden_layers": 40, "hidden_size": 5120, "head_dim": 128,
+          "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 32768, "vocab_size": 131072, "max_position_embeddings": 131072})",
+       23.57},
+      // LLaVA 1.5 7B: what is left out are the defaults of its text model
+      {R"("LlavaForConditionalGeneration"], "text_config": {"max_position_embeddings": 4096, "vocab_size": 32064})",
+       6.74},
+      // Qwen 2.5 VL 7B and Qwen 3 VL 30B-A3B, their text models
+      {R"("Qwen2_5_VLForConditionalGeneration"], "num_hidden_layers": 28, "hidden_size": 3584, "num_attention_heads": 28, "num_key_value_heads": 4,
+          "intermediate_size": 18944, "vocab_size": 152064, "max_position_embeddings": 128000, "tie_word_embeddings": false, "use_sliding_window": false)",
+       7.62},
+      {R"("Qwen3VLMoeForConditionalGeneration"], "tie_word_embeddings": false, "text_config": {"num_hidden_layers": 48, "hidden_size": 2048, "head_dim": 128,
+          "num_attention_heads": 32, "num_key_value_heads": 4, "intermediate_size": 6144, "moe_intermediate_size": 768, "num_experts": 128,
+          "num_experts_per_tok": 8, "vocab_size": 151936, "max_position_embeddings": 262144})",
+       30.5},
+      // Granite 3.1 3B-A800M
+      {R"("GraniteMoeForCausalLM"], "num_hidden_layers": 32, "hidden_size": 1536, "num_attention_heads": 24, "num_key_value_heads": 8, "intermediate_size": 512,
+          "num_local_experts": 40, "num_experts_per_tok": 8, "vocab_size": 49155, "max_position_embeddings": 131072, "tie_word_embeddings": true)",
+       3.3},
+      // SmolLM3 3B, Seed-OSS 36B, OLMo 7B, OLMo 3 7B, StableLM 2 1.6B, GLM-4 9B
+      {R"("SmolLM3ForCausalLM"], "num_hidden_layers": 36, "hidden_size": 2048, "num_attention_heads": 16, "num_key_value_heads": 4,
+          "intermediate_size": 11008, "vocab_size": 128256, "max_position_embeddings": 65536)",
+       3.08},
+      {R"("SeedOssForCausalLM"], "num_hidden_layers": 64, "hidden_size": 5120, "head_dim": 128, "num_attention_heads": 80, "num_key_value_heads": 8,
+          "intermediate_size": 27648, "vocab_size": 155136, "max_position_embeddings": 524288, "attention_bias": true)",
+       36.15},
+      {R"("OlmoForCausalLM"], "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "intermediate_size": 11008, "vocab_size": 50304,
+          "max_position_embeddings": 2048)",
+       6.89},
+      {R"("Olmo3ForCausalLM"], "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "intermediate_size": 11008, "vocab_size": 100278,
+          "max_position_embeddings": 65536, "sliding_window": 4096)",
+       7.3},
+      {R"("StableLmForCausalLM"], "num_hidden_layers": 24, "hidden_size": 2048, "num_attention_heads": 32, "num_key_value_heads": 32,
+          "intermediate_size": 5632, "vocab_size": 100352, "max_position_embeddings": 4096, "use_qkv_bias": true)",
+       1.64},
+      {R"("Glm4ForCausalLM"], "num_hidden_layers": 40, "hidden_size": 4096, "head_dim": 128, "num_attention_heads": 32, "num_key_value_heads": 2,
+          "intermediate_size": 13696, "vocab_size": 151552, "max_position_embeddings": 32768)",
+       9.4},
+      // ERNIE 4.5 21B-A3B, DeepSeek-MoE 16B
+      {R"("Ernie4_5_MoeForCausalLM"], "num_hidden_layers": 28, "hidden_size": 2560, "num_attention_heads": 20, "num_key_value_heads": 4,
+          "intermediate_size": 12288, "moe_intermediate_size": 1536, "moe_num_experts": 64, "moe_k": 6, "moe_num_shared_experts": 2,
+          "moe_layer_start_index": 1, "vocab_size": 103424, "max_position_embeddings": 131072)",
+       21.8},
+      {R"("DeepseekForCausalLM"], "num_hidden_layers": 28, "hidden_size": 2048, "num_attention_heads": 16, "num_key_value_heads": 16,
+          "intermediate_size": 10944, "moe_intermediate_size": 1408, "n_routed_experts": 64, "num_experts_per_tok": 6, "n_shared_experts": 2,
+          "first_k_dense_replace": 1, "vocab_size": 102400, "max_position_embeddings": 4096)",
+       16.4},
+      // StarCoder 15B, MPT 7B
+      {R"("GPTBigCodeForCausalLM"], "n_layer": 40, "n_embd": 6144, "n_head": 48, "n_inner": 24576, "vocab_size": 49152, "n_positions": 8192)",
+       15.5},
+      {R"("MPTForCausalLM"], "n_layers": 32, "d_model": 4096, "n_heads": 32, "expansion_ratio": 4, "vocab_size": 50432, "max_seq_len": 2048,
+          "no_bias": true, "attn_config": {"alibi": true})",
+       6.65},
+  };
+  for (const Spelling& spelling : spellings) {
+    const auto model = parse_hf_config(std::string("{\"architectures\": [") + spelling.config + "}",
+                                       "m/config.json");
+    ASSERT_TRUE(model.ok()) << spelling.config << engine::to_text(model.mistakes());
+    const double billions = engine::parameter_counts(model->model).total() / 1e9;
+    EXPECT_NEAR(billions, spelling.billions, 0.01 * spelling.billions) << spelling.config;
+  }
+}
 
 std::string mistakes(const char* text) {
   const auto model = parse_hf_config(text, "m/config.json");
@@ -87,6 +160,25 @@ TEST(HfConfigMistakes, EveryMissingKeyIsNamed) {
             "m/config.json:2:12: error: n_head: 'two' is not a whole number\n"
             "m/config.json:1:1: error: the key 'n_positions' is missing\n"
             "  hint: GPT2LMHeadModel needs it\n");
+}
+
+// Layers that slide above layers that do not: neither all nor none of them slide.
+TEST(HfConfigMistakes, WindowsOfUpperLayersAreRefused) {
+  const auto window = [](const std::string& full) {
+    const std::string text =
+        R"({"architectures": ["Qwen2ForCausalLM"], "num_hidden_layers": 4, "hidden_size": 128, "num_attention_heads": 4,
+            "intermediate_size": 256, "vocab_size": 1000, "max_position_embeddings": 4096, "sliding_window": 512,
+            "use_sliding_window": true, "max_window_layers": )" +
+        full + "}";
+    const auto model = parse_hf_config(text, "m/config.json");
+    return model ? std::to_string(model->model.window) : model.mistakes().front().what;
+  };
+  EXPECT_EQ(window("4"), "0");
+  EXPECT_EQ(window("0"), "512");
+  EXPECT_EQ(
+      window("2"),
+      "max_window_layers: full attention in the first layers and a window in the others is not "
+      "modelled");
 }
 
 TEST(HfConfigMistakes, SyntaxErrorsAreLocated) {

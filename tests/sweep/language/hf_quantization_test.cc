@@ -15,10 +15,10 @@ namespace {
 using engine::Dtype;
 using engine::QuantScope;
 
-HfQuantization read(const std::string& quantization) {
+HfQuantization read(const std::string& quantization, bool mixture = false) {
   const auto root = read_yaml("{\"quantization_config\": " + quantization + "}", "config.json");
   EXPECT_TRUE(root.ok());
-  return root ? read_hf_quantization(*root) : HfQuantization{};
+  return root ? read_hf_quantization(*root, mixture) : HfQuantization{};
 }
 
 struct Case {
@@ -74,6 +74,27 @@ TEST(HfQuantization, TheCacheHasAFormatOfItsOwn) {
           .kv,
       Dtype::fp8);
   EXPECT_FALSE(read(R"({"quant_method": "awq"})").kv);
+}
+
+// Mixtures are often published with their experts alone in a narrow format.
+TEST(HfQuantization, AttentionThatIsSparedLeavesTheExperts) {
+  const auto scope = [](const std::string& list, bool mixture) {
+    return read(
+               R"({"quant_method": "compressed-tensors", "config_groups": {"g": {"weights": {"num_bits": 4, "type": "int"}}}, )" +
+                   list + "}",
+               mixture)
+        .matrices->scope;
+  };
+  EXPECT_EQ(scope(R"("ignore": ["lm_head", "re:.*self_attn.*"])", true), QuantScope::experts);
+  EXPECT_EQ(scope(R"("exclude_modules": ["model.layers.0.self_attn*"])", true),
+            QuantScope::experts);
+  EXPECT_EQ(scope(R"("ignore": ["lm_head", "re:.*self_attn.*"])", false), QuantScope::all);
+  EXPECT_EQ(scope(R"("ignore": ["lm_head", "re:.*mlp.gate$"])", true), QuantScope::all);
+  EXPECT_EQ(
+      scope(
+          R"("modules_to_not_convert": ["model.layers.0.self_attn.q_norm", "visual.blocks.0.attn.qkv"])",
+          true),
+      QuantScope::all);
 }
 
 TEST(HfQuantization, WhatIsNotUnderstoodIsSaid) {
@@ -143,6 +164,12 @@ TEST_F(HfQuantizationSweep, WhatTheSweepStatesWins) {
       quant_of("base: {device: toy, model: {hf_config: config.json}, quant: {kv: fp8}}\n");
   EXPECT_EQ(kv.weights, Dtype::int4);
   EXPECT_EQ(kv.kv, Dtype::fp8);
+  // So is how far they reach, and how many share a scale: what is not stated is still the file's.
+  const engine::Quantization narrow =
+      quant_of("base: {device: toy, model: {hf_config: config.json}, quant: {scope: experts}}\n");
+  EXPECT_EQ(narrow.weights, Dtype::int4);
+  EXPECT_EQ(narrow.group, 64);
+  EXPECT_EQ(narrow.scope, QuantScope::experts);
   const engine::Quantization swept = quant_of(
       "base: {device: toy, model: {hf_config: config.json}}\n"
       "axes: [{quant.weights: [bf16, fp8]}]\n");

@@ -1,5 +1,6 @@
 """llmsweep compare: what a dataframe would find between two runs, a gate by exit code, and a baseline that changes whole or not at all."""
 
+import fcntl
 import os
 import pathlib
 import shutil
@@ -221,6 +222,34 @@ class Compare(unittest.TestCase):
         (other / "thesis.txt").write_text("precious")
         self.compare(other, self.new, "--accept", code=2)
         self.assertEqual((other / "thesis.txt").read_text(), "precious")
+
+    def test_a_baseline_that_somebody_writes_is_left_alone(self):
+        baseline = self.home / "held" / "baseline"
+        baseline.parent.mkdir()
+        self.compare(baseline, self.old, "--accept", code=0)
+        self.assertEqual(llmsweep("run", self.home / "old.yaml", "-o", baseline).returncode, 0)  # its locks are there now
+        kept = points_of(baseline)
+        locks = [file for file in baseline.glob(".manifest-*") if file.suffix == ".lock"]
+        self.assertTrue(locks)
+        with open(locks[0]) as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.assertIn("another process is writing", self.compare(baseline, self.new, "--accept", code=2).stderr)
+        pd.testing.assert_frame_equal(points_of(baseline), kept)
+        self.compare(baseline, self.new, "--accept", code=0)
+        self.assertEqual(os.listdir(baseline.parent), ["baseline"])
+
+    def test_of_several_that_accept_at_once_the_last_one_stays(self):
+        baseline = self.home / "several" / "baseline"
+        baseline.parent.mkdir()
+        self.compare(baseline, self.old, "--accept", code=0)
+        runs = [self.old, self.new] * 4
+        asked = [subprocess.Popen([BINARY, "compare", baseline, run, "--accept"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for run in runs]
+        for process in asked:
+            _, error = process.communicate()
+            self.assertEqual(process.returncode, 0, error)
+        self.assertEqual(os.listdir(baseline.parent), ["baseline"])
+        self.assertEqual(llmsweep("verify", baseline).returncode, 0)
+        self.assertIn(list(points_of(baseline).key), [list(points_of(run).key) for run in (self.old, self.new)])
 
 
 if __name__ == "__main__":

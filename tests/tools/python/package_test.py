@@ -17,9 +17,10 @@ import matplotlib  # noqa: E402
 matplotlib.use("Agg")
 import numpy  # noqa: E402
 import pandas as pd  # noqa: E402
+import pyarrow.parquet as pq  # noqa: E402
 
 import llmsweep  # noqa: E402
-from llmsweep.server import Server  # noqa: E402
+from llmsweep.server import Server, _table as server_table  # noqa: E402
 
 BASE = {"task": "step", "model": "llama-3.1-8b", "step": {"phase": "decode"}}
 SPEC = {"base": {**BASE, "device": "h100-sxm"}, "axes": [{"parallel.tp": [1, 2, 3]}, {"step.batch": [1, 16, 256]}]}
@@ -46,6 +47,13 @@ class Package(unittest.TestCase):
         pd.testing.assert_series_equal(lazily, times)
         asked = points.duckdb().filter("status = 'ok'").project('"index", step_time_s').df().set_index("index").step_time_s
         pd.testing.assert_series_equal(asked.sort_index(), times.dropna().sort_index())
+
+    def test_columns_of_one_value_are_those_that_decoding_gives(self):
+        file, = (self.home / "run" / "points").glob("*.parquet")
+        quick, decoded = server_table(file.read_bytes()), pq.read_table(file)
+        self.assertTrue(quick.schema.equals(decoded.schema, check_metadata=True))
+        # As text, which tells -0 from 0 and takes NaN for itself.
+        self.assertEqual(repr(quick.to_pylist()), repr(decoded.to_pylist()))
 
     def test_units_and_descriptions_come_from_the_files(self):
         self.assertEqual(self.run_of_dict.points.units["step_time_s"], "s")

@@ -206,6 +206,12 @@ class Trace(unittest.TestCase):
             slices = {e["name"]: e for e in events["traceEvents"] if e["ph"] == "X"}
             for name, seconds in (("rollout", row.rollout_time_s), ("scoring", row.scoring_time_s), ("update", row.update_time_s)):
                 self.assertAlmostEqual(slices[name]["dur"] * 1e-6, seconds, delta=1e-6 * seconds + 1e-6)
+            # Who makes samples and who trains on them have tracks of their own, both from the beginning.
+            kernels = [e for e in events["traceEvents"] if e["ph"] == "X" and e["cat"] == "phase"]
+            begins = collections.defaultdict(lambda: math.inf)
+            for event in kernels:
+                begins[event["tid"]] = min(begins[event["tid"]], event["ts"])
+            self.assertEqual(list(begins.values()), [0, 0])
             if "exchange between replicas" in slices:
                 self.assertLessEqual(slices["exchange between replicas"]["dur"] * 1e-6, row.replica_exposed_time_s * 1.001 + 1e-6)
             ends = [e["ts"] + e["dur"] for e in slices.values() if e["pid"] == slices["rollout"]["pid"]]

@@ -52,7 +52,7 @@ function pairs(rows, x, y) {
 // as wide where more marks than this would be left: drawing them is most of what a change of the filters takes.
 const CELLS_ACROSS = 320;
 const CELLS_UP = 140;
-const MOST_MARKS = 20000;
+const MOST_MARKS = 12000;
 const COARSEST = 3;
 
 // Numbers of cells from one end of an axis to the other.

@@ -1,0 +1,35 @@
+// Readers of configurations that several files of this room share.
+#pragma once
+
+#include <string_view>
+
+#include "sweep/language/hf_fields.h"
+
+namespace sweep {
+
+// hf_architectures.cc
+void read_ernie(const HfFields& fields, engine::ModelSpec& model);
+void read_llama(const HfFields& fields, engine::ModelSpec& model);
+void read_mistral(const HfFields& fields, engine::ModelSpec& model);
+void read_mpt(const HfFields& fields, engine::ModelSpec& model);
+void read_qwen2(const HfFields& fields, engine::ModelSpec& model);
+void read_qwen3(const HfFields& fields, engine::ModelSpec& model);
+void read_window(const HfFields& fields, engine::ModelSpec& model, std::string_view key);
+
+// hf_mixtures.cc
+void read_dbrx(const HfFields& fields, engine::ModelSpec& model);
+void read_deepseek(const HfFields& fields, engine::ModelSpec& model);
+void read_ernie_moe(const HfFields& fields, engine::ModelSpec& model);
+void read_glm4_moe(const HfFields& fields, engine::ModelSpec& model);
+void read_gpt_oss(const HfFields& fields, engine::ModelSpec& model);
+void read_granite_moe(const HfFields& fields, engine::ModelSpec& model);
+void read_llama4(const HfFields& fields, engine::ModelSpec& model);
+void read_minimax(const HfFields& fields, engine::ModelSpec& model);
+void read_mixtral(const HfFields& fields, engine::ModelSpec& model);
+void read_olmoe(const HfFields& fields, engine::ModelSpec& model);
+void read_phimoe(const HfFields& fields, engine::ModelSpec& model);
+void read_qwen2_moe(const HfFields& fields, engine::ModelSpec& model);
+void read_qwen3_moe(const HfFields& fields, engine::ModelSpec& model);
+void read_qwen3_vl_moe(const HfFields& fields, engine::ModelSpec& model);
+
+}  // namespace sweep
