@@ -148,6 +148,7 @@ struct Backward {
   void operator()(const Copy& op) const { add(op); }
 
   void operator()(const Collective& op) const {
+    if (is_cast(forward.name)) return;
     Collective back = op;
     if (forward.name == OpName::context_exchange) {
       // Keys and values come once more, and their gradients go back: round a ring they travel together.

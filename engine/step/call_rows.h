@@ -21,6 +21,7 @@ class CallRows {
     rows_.clear();
     begin_list();
   }
+  bool empty() const { return rows_.empty(); }
   // The next operation is the first of a list.
   void begin_list() { seen_.fill(0); }
 

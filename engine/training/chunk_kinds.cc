@@ -95,7 +95,7 @@ void ChunkKinds::time_passes(ChunkKind& kind) {
     return device_time(ops, context, phase, nullptr, &calls);
   };
   passes.forward = timed(ops_.forward, Phase::forward, known.forward);
-  passes.recomputed = timed(ops_.recomputed, Phase::recompute, known.forward);
+  passes.recomputed = timed(ops_.recomputed, Phase::recompute, known.recomputed(train_));
   passes.inputs = timed(ops_.inputs, Phase::backward, known.inputs);
   passes.weights = timed(ops_.weights, Phase::backward, known.weights);
   const HostSettings& host = context.host;
@@ -212,7 +212,7 @@ void ChunkKinds::add_rows(std::size_t chunk, double count, Breakdown& rows) {
     }
   };
   add(ops_.forward, Phase::forward, known.forward);
-  add(ops_.recomputed, Phase::recompute, known.forward);
+  add(ops_.recomputed, Phase::recompute, known.recomputed(train_));
   add(ops_.inputs, Phase::backward, known.inputs);
   add(ops_.weights, Phase::backward, known.weights);
   const auto add_host = [&](Phase phase, Seconds time) {

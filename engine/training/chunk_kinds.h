@@ -79,7 +79,7 @@ class ChunkKinds {
   std::vector<std::size_t> kind_of_;
   std::vector<ChunkKind> kinds_;
   PassOps ops_;
-  TrainScratch& known_;  // forward passes share their calls with those that are done again
+  TrainScratch& known_;
   std::vector<KernelRow> row_scratch_;
 };
 

@@ -45,9 +45,7 @@ void KnownCalls::begin(const StepContext& context, const TrainSettings& train) {
   if (inputs_of_passes.recognisable() && inputs_of_passes == of_ && settings == trained_as_) return;
   of_ = std::move(inputs_of_passes);
   trained_as_ = settings;
-  for (PassCalls& calls : calls_) {
-    for (CallRows* rows : {&calls.forward, &calls.inputs, &calls.weights}) rows->clear();
-  }
+  for (PassCalls& calls : calls_) calls.clear();
 }
 
 }  // namespace engine

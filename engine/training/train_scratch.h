@@ -13,6 +13,21 @@ namespace engine {
 
 struct PassCalls {
   CallRows forward, inputs, weights;
+
+  // What is computed again is a part of the forward operations, so that those of one name are others in each way of choosing them.
+  CallRows& recomputed(const TrainSettings& train) {
+    const bool stops = train.early_stop && train.recompute_layers == 1;
+    return recomputed_[std::size_t(train.recompute) * 2 + (stops ? 1 : 0)];
+  }
+  void clear() {
+    for (CallRows* rows : {&forward, &inputs, &weights}) rows->clear();
+    for (CallRows& rows : recomputed_) {
+      if (!rows.empty()) rows.clear();
+    }
+  }
+
+ private:
+  std::array<CallRows, 2 * enum_names(Recompute{}).size()> recomputed_;
 };
 
 // Calls of the passes of a micro-batch on devices of one kind. Strategies that differ in stages, replicas, schedules,
