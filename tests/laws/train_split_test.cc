@@ -174,7 +174,6 @@ TEST(RecomputedActivations, AreNoProductsOfExperts) {
     const Metrics figures = figures_of(scenario);
     EXPECT_GT(figures.recompute_time.value, 0);
     EXPECT_NEAR(figures.hardware_flops_utilization / figures.model_flops_utilization, 1, 0.01);
-    EXPECT_LT(figures.recompute_time / figures.forward_time, 0.3);
   }
 }
 
