@@ -345,14 +345,26 @@ std::vector<LeafUse> role_uses() {
   return uses;
 }
 
+// Links between devices are the device's own, unless its cluster states some.
+std::vector<LeafUse> link_uses() {
+  return {
+      {"device.scale_up",
+       "cluster.scale_up.topology is none (this cluster has links of its own in cluster.scale_up)",
+       {is("cluster.scale_up.topology", {"none"})}},
+      {"device.scale_out",
+       "cluster.scale_out.topology is none (this cluster has links of its own in "
+       "cluster.scale_out)",
+       {is("cluster.scale_out.topology", {"none"})}}};
+}
+
 }  // namespace
 
 std::vector<LeafUse> leaf_use_rules() {
   std::vector<LeafUse> uses;
   for (const auto part :
-       {task_uses, role_uses, speculation_uses, draft_uses, unused, step_uses, arrival_uses,
-        request_uses, serving_uses, replica_uses, fleet_uses, training_layout_uses, training_uses,
-        rollout_uses, neighbour_uses, adapter_uses, clock_uses}) {
+       {task_uses, role_uses, link_uses, speculation_uses, draft_uses, unused, step_uses,
+        arrival_uses, request_uses, serving_uses, replica_uses, fleet_uses, training_layout_uses,
+        training_uses, rollout_uses, neighbour_uses, adapter_uses, clock_uses}) {
     for (LeafUse& use : part()) uses.push_back(std::move(use));
   }
   return uses;

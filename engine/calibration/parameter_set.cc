@@ -39,6 +39,10 @@ bool begins_with(std::string_view name, std::string_view beginning) {
 
 ParameterSet choose_set(const Device& device) {
   std::string_view name = device.architecture;
+  // Every kernel asks; nearly all names are written as they are here.
+  for (const Generation& generation : kGenerations) {
+    if (name.starts_with(generation.begins)) return generation.set;
+  }
   if (begins_with(name, "NVIDIA ")) name.remove_prefix(7);
   for (const Generation& generation : kGenerations) {
     if (begins_with(name, generation.begins)) return generation.set;

@@ -18,10 +18,8 @@ constexpr std::array<FormTile, 8> kFormTiles{
     {{256, 128}, {128, 256}, {192, 128}, {128, 192}, {128, 128}, {64, 128}, {64, 64}, {32, 64}}};
 // Few rows are computed with the weights as the long side of a matrix instruction, whose short side has 8 columns or a
 // multiple: the narrowest tile computes no more than that. It is loaded and written as a whole.
-double computed_rows(const FormTile& tile, double m) {
-  if (tile.rows > 32 || m > 16) return tile.rows;
-  return m <= 8 ? 8 : 16;
-}
+constexpr double kNarrowest = 32;
+double narrowest_rows(double m) { return m <= 8 ? 8 : m <= 16 ? 16 : kNarrowest; }
 constexpr double kInner = 64;      // of one step over k
 constexpr double kLeastSplit = 4;  // steps that a part of a split k has at least
 constexpr double kMostParts = 32;  // of a split k
@@ -59,13 +57,15 @@ FormTime gemm_form(const GemmShape& shape, const DeviceRates& device, const Gemm
   const double last = fit.tile_start * cycle;
   const double joining = fit.split_joining * cycle;
   const double per_part = output * 4 / (load_rate * device.processors);
+  const double narrow = narrowest_rows(shape.m);
   Choice best;
   for (const FormTile& tile : kFormTiles) {
     const double area = tile.rows * tile.columns;
+    const double rows = tile.rows > kNarrowest ? tile.rows : narrow;
     const double blocks = shape.groups * whole_up(shape.m / tile.rows) *
                           whole_up(shape.n / tile.columns) / device.processors;
-    const double arithmetic = per_flop * (computed_rows(tile, shape.m) * tile.columns +
-                                          fit.small_tile_loss * (tile.rows + tile.columns));
+    const double arithmetic =
+        per_flop * (rows * tile.columns + fit.small_tile_loss * (tile.rows + tile.columns));
     const double loading =
         (tile.rows * shape.input_bytes + tile.columns * shape.weight_bytes) * per_byte;
     const double step = std::max(arithmetic, loading) + iteration;

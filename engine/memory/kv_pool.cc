@@ -6,11 +6,6 @@
 #include "engine/base/check.h"
 
 namespace engine {
-namespace {
-
-constexpr std::size_t kFirstTable = 1024;
-
-}  // namespace
 
 void KvPool::reset(std::int64_t blocks, std::int64_t block_size, bool prefix_caching) {
   total_ = blocks;
@@ -31,18 +26,15 @@ void KvPool::empty_out() {
   extent_count_ = 0;  // what the extents hold in memory is used again
   unused_.clear();
   plain_ = pinned_ = {};
-  entries_ = 0;
-  table_.clear();
-  if (caching_) table_.resize(kFirstTable, -1);
+  if (caching_) table_.clear();
 }
 
 void KvPool::lose_all() {
   if (holders_ != nullptr) {
-    for (const std::int32_t index : table_) {
-      if (index < 0) continue;
+    table_.each([this](std::int32_t index) {
       const Extent& extent = extents_[std::size_t(index)];
       holders_->change(extent.key, number_, extent.blocks, 0);
-    }
+    });
   }
   empty_out();
 }
@@ -62,7 +54,7 @@ void KvPool::look_below(std::span<const PrefixExtent> prefix, std::int64_t most_
   std::int64_t start = 0;
   for (const PrefixExtent& part : prefix) {
     const std::int64_t wanted = full_blocks(start, part.end);
-    const std::int32_t index = find(part.key);
+    const std::int32_t index = table_.find(part.key);
     const std::int64_t here = index < 0 ? 0 : std::min(extents_[std::size_t(index)].blocks, wanted);
     std::int64_t found = here;
     for (std::size_t i = 0; i < kTiers; ++i) {
@@ -82,29 +74,29 @@ void KvPool::restore(std::span<const PrefixExtent> prefix, std::span<const std::
   // What is there of it already is not given up for the rest.
   std::int64_t own = 0;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    const std::int32_t index = find(prefix[i].key);
+    const std::int32_t index = table_.find(prefix[i].key);
     if (index < 0 || !extents_[std::size_t(index)].listed) continue;
     own += extents_[std::size_t(index)].unused();
     unlink(index);
   }
   std::int64_t room = free() - own;
   for (std::size_t i = 0; i < blocks.size() && room > 0; ++i) {
-    std::int32_t index = find(prefix[i].key);
+    std::int32_t index = table_.find(prefix[i].key);
     const std::int64_t here = index < 0 ? 0 : extents_[std::size_t(index)].blocks;
     const std::int64_t brought = std::min(blocks[i] - here, room);
     if (brought <= 0) continue;
     take(brought);
     room -= brought;
     // Taking may have moved what was found.
-    index = find(prefix[i].key);
-    if (index < 0) index = insert(prefix[i].key, place_of(prefix[i].key));
+    index = table_.find(prefix[i].key);
+    if (index < 0) index = insert(prefix[i].key);
     set_blocks(extents_[std::size_t(index)], here + brought);
     idle_ += brought;
     if (here + brought < blocks[i]) break;
   }
   // Used last, its start last of all: that is given up last.
   for (std::size_t i = blocks.size(); i-- > 0;) {
-    const std::int32_t index = find(prefix[i].key);
+    const std::int32_t index = table_.find(prefix[i].key);
     if (index < 0) continue;
     const Extent& extent = extents_[std::size_t(index)];
     if (extent.unused() > 0 && !extent.listed) link_last(index, false);
@@ -149,7 +141,7 @@ KvPool::Match KvPool::look_up(std::span<const PrefixExtent> prefix,
   Match match;
   std::int64_t start = 0;
   for (const PrefixExtent& part : prefix) {
-    const std::int32_t index = find(part.key);
+    const std::int32_t index = table_.find(part.key);
     if (index < 0) break;
     const Extent& extent = extents_[std::size_t(index)];
     const std::int64_t wanted = full_blocks(start, part.end);
@@ -171,7 +163,7 @@ void KvPool::hold(std::span<const PrefixExtent> prefix, const Match& match, KvHo
   if (!caching_) return;
   std::int64_t start = 0;
   for (std::size_t i = 0; i < match.extents; ++i) {
-    const std::int32_t index = find(prefix[i].key);
+    const std::int32_t index = table_.find(prefix[i].key);
     const std::int64_t blocks =
         i + 1 == match.extents ? match.last : full_blocks(start, prefix[i].end);
     start = prefix[i].end;
@@ -187,9 +179,9 @@ void KvPool::share(std::span<const PrefixExtent> prefix, std::int64_t tokens, Kv
     const std::size_t i = holding.next_extent++;
     const std::int64_t start = i == 0 ? 0 : prefix[i - 1].end;
     const std::int64_t computed = full_blocks(start, prefix[i].end);
-    const std::size_t place = place_of(prefix[i].key);
-    const bool known = table_[place] >= 0;
-    const std::int32_t index = known ? table_[place] : insert(prefix[i].key, place);
+    const std::int32_t found = table_.find(prefix[i].key);
+    const bool known = found >= 0;
+    const std::int32_t index = known ? found : insert(prefix[i].key);
     Extent& extent = extents_[std::size_t(index)];
     // Somebody computed as much meanwhile: their copy stays theirs, and ours private.
     if (known && extent.blocks >= computed) continue;
@@ -270,22 +262,7 @@ void KvPool::remove_holder(std::int32_t index, std::int64_t blocks, bool pinned)
   link_last(index, pinned);
 }
 
-std::size_t KvPool::place_of(std::uint64_t key) const {
-  const std::size_t mask = table_.size() - 1;
-  std::size_t place = std::size_t(key * 0x9e3779b97f4a7c15ull >> 20) & mask;
-  while (table_[place] >= 0 && extents_[std::size_t(table_[place])].key != key) {
-    place = (place + 1) & mask;
-  }
-  return place;
-}
-
-std::int32_t KvPool::find(std::uint64_t key) const { return table_[place_of(key)]; }
-
-std::int32_t KvPool::insert(std::uint64_t key, std::size_t place) {
-  if (2 * ++entries_ > table_.size()) {
-    grow_table();
-    place = place_of(key);
-  }
+std::int32_t KvPool::insert(std::uint64_t key) {
   if (unused_.empty()) {
     unused_.push_back(extent_count_++);
     if (extents_.size() < std::size_t(extent_count_)) extents_.emplace_back();
@@ -298,30 +275,13 @@ std::int32_t KvPool::insert(std::uint64_t key, std::size_t place) {
   extent.less.clear();
   extent.before = extent.after = -1;
   extent.listed = extent.pinned = false;
-  table_[place] = index;
+  table_.insert(key, index);
   return index;
 }
 
-void KvPool::grow_table() {
-  std::vector<std::int32_t> old(table_.size() * 2, -1);
-  old.swap(table_);
-  for (const std::int32_t index : old) {
-    if (index >= 0) table_[place_of(extents_[std::size_t(index)].key)] = index;
-  }
-}
-
 void KvPool::erase(std::int32_t extent) {
-  const std::size_t mask = table_.size() - 1;
-  std::size_t hole = place_of(extents_[std::size_t(extent)].key);
-  table_[hole] = -1;
-  --entries_;
+  table_.erase(extents_[std::size_t(extent)].key);
   unused_.push_back(extent);
-  // Entries behind the hole may have been pushed there by the one that is gone: put them in again.
-  for (std::size_t place = (hole + 1) & mask; table_[place] >= 0; place = (place + 1) & mask) {
-    const std::int32_t moved = table_[place];
-    table_[place] = -1;
-    table_[place_of(extents_[std::size_t(moved)].key)] = moved;
-  }
 }
 
 void KvPool::unlink(std::int32_t index) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/base/prefix_extent.h"
+#include "engine/memory/key_table.h"
 #include "engine/memory/kv_tier.h"
 #include "engine/memory/prefix_holders.h"
 
@@ -168,12 +169,9 @@ class KvPool {
   void give_up(std::int32_t extent, std::int64_t blocks);
   void add_holder(std::int32_t extent, std::int64_t blocks);
   void remove_holder(std::int32_t extent, std::int64_t blocks, bool pinned);
-  std::int32_t find(std::uint64_t key) const;
-  // It is not there: `place` is where it belongs.
-  std::int32_t insert(std::uint64_t key, std::size_t place);
+  // A key that is not there.
+  std::int32_t insert(std::uint64_t key);
   void erase(std::int32_t extent);
-  void grow_table();
-  std::size_t place_of(std::uint64_t key) const;
   void unlink(std::int32_t extent);
   void link_last(std::int32_t extent, bool pinned);
 
@@ -190,9 +188,8 @@ class KvPool {
   };
   UseOrder plain_, pinned_;
   UseOrder& order_of(const Extent& extent) { return extent.pinned ? pinned_ : plain_; }
-  double kept_for_ = 0, now_ = 0;    // 0: cache is kept until blocks run out
-  std::vector<std::int32_t> table_;  // open addressing by key; -1: empty
-  std::size_t entries_ = 0;
+  double kept_for_ = 0, now_ = 0;     // 0: cache is kept until blocks run out
+  KeyTable table_;                    // extents by key
   PrefixHolders* holders_ = nullptr;  // who wants to know what it holds, if somebody does,
   std::int32_t number_ = 0;           // and its number there
   KvTier* tier_ = nullptr;            // below it, if there is one,

@@ -4,34 +4,73 @@
 
 namespace engine {
 
+void KvTier::reset(std::int64_t blocks) {
+  total_ = blocks;
+  used_ = 0;
+  extents_.clear();
+  unused_.clear();
+  first_ = last_ = -1;
+  if (exists()) places_.clear();
+}
+
+std::int32_t KvTier::add(std::uint64_t key) {
+  if (unused_.empty()) {
+    unused_.push_back(std::int32_t(extents_.size()));
+    extents_.emplace_back();
+  }
+  const std::int32_t index = unused_.back();
+  unused_.pop_back();
+  extents_[std::size_t(index)] = {.key = key};
+  places_.insert(key, index);
+  return index;
+}
+
+void KvTier::link_last(std::int32_t index) {
+  Extent& extent = extents_[std::size_t(index)];
+  extent.before = last_;
+  extent.after = -1;
+  (last_ >= 0 ? extents_[std::size_t(last_)].after : first_) = index;
+  last_ = index;
+}
+
+void KvTier::unlink(std::int32_t index) {
+  const Extent& extent = extents_[std::size_t(index)];
+  (extent.before >= 0 ? extents_[std::size_t(extent.before)].after : first_) = extent.after;
+  (extent.after >= 0 ? extents_[std::size_t(extent.after)].before : last_) = extent.before;
+}
+
 void KvTier::store(std::uint64_t key, std::int64_t blocks) {
   blocks = std::min(blocks, total_);
   if (blocks <= 0) return;
-  const auto found = places_.find(key);
-  if (found == places_.end()) {
-    order_.push_back({key, 0});
-    places_[key] = std::prev(order_.end());
+  std::int32_t index = places_.find(key);
+  if (index < 0) {
+    index = add(key);
   } else {
-    order_.splice(order_.end(), order_, found->second);
+    unlink(index);
   }
-  Extent& stored = order_.back();
+  link_last(index);
+  Extent& stored = extents_[std::size_t(index)];
   used_ += std::max<std::int64_t>(0, blocks - stored.blocks);
   stored.blocks = std::max(stored.blocks, blocks);
   while (used_ > total_) {
-    Extent& oldest = order_.front();
+    const std::int32_t first = first_;
+    Extent& oldest = extents_[std::size_t(first)];
     const std::int64_t given = std::min(used_ - total_, oldest.blocks);
     if (lower_ != nullptr) lower_->store(oldest.key, oldest.blocks);
     used_ -= given;
     oldest.blocks -= given;  // from its end
     if (oldest.blocks > 0) break;
+    unlink(first);
     places_.erase(oldest.key);
-    order_.pop_front();
+    unused_.push_back(first);
   }
 }
 
 void KvTier::touch(std::uint64_t key) {
-  const auto found = places_.find(key);
-  if (found != places_.end()) order_.splice(order_.end(), order_, found->second);
+  const std::int32_t index = exists() ? places_.find(key) : -1;
+  if (index < 0) return;
+  unlink(index);
+  link_last(index);
 }
 
 }  // namespace engine

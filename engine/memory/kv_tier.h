@@ -1,11 +1,12 @@
-// Prefixes kept below the device's memory, in that of its peers or its host, on a disk or in a store: how many blocks of which, the least recently
-// used given up first.
+// Prefixes kept below the device's memory, in that of its peers or its host, on a disk or in a store: how many blocks of
+// which, the least recently used given up first.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <list>
-#include <unordered_map>
+#include <vector>
+
+#include "engine/memory/key_table.h"
 
 namespace engine {
 
@@ -14,17 +15,12 @@ constexpr std::size_t kTiers = 4;
 class KvTier {
  public:
   // No blocks: there is no such tier.
-  void reset(std::int64_t blocks) {
-    total_ = blocks;
-    used_ = 0;
-    order_.clear();
-    places_.clear();
-  }
+  void reset(std::int64_t blocks);
   bool exists() const { return total_ > 0; }
 
   std::int64_t blocks(std::uint64_t key) const {
-    const auto found = places_.find(key);
-    return found == places_.end() ? 0 : found->second->blocks;
+    const std::int32_t found = places_.find(key);
+    return found < 0 ? 0 : extents_[std::size_t(found)].blocks;
   }
   // An extent that others may share has so many blocks; more than it had, or it was used again.
   void store(std::uint64_t key, std::int64_t blocks);
@@ -34,12 +30,19 @@ class KvTier {
 
  private:
   struct Extent {
-    std::uint64_t key;
-    std::int64_t blocks;
+    std::uint64_t key = 0;
+    std::int64_t blocks = 0;
+    std::int32_t before = -1, after = -1;  // by last use
   };
+  std::int32_t add(std::uint64_t key);
+  void link_last(std::int32_t index);
+  void unlink(std::int32_t index);
+
   std::int64_t total_ = 0, used_ = 0;
-  std::list<Extent> order_;  // the least recently used first
-  std::unordered_map<std::uint64_t, std::list<Extent>::iterator> places_;
+  std::vector<Extent> extents_;
+  std::vector<std::int32_t> unused_;     // of these
+  std::int32_t first_ = -1, last_ = -1;  // the least recently used first
+  KeyTable places_;
   KvTier* lower_ = nullptr;
 };
 

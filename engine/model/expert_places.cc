@@ -25,6 +25,10 @@ std::optional<std::string> group_problem(const MoeSpec& moe) {
     return counted("model.moe.top_groups", moe.top_groups) + " exceeds " +
            counted("model.moe.groups", moe.groups);
   }
+  if (moe.top_k > moe.experts) {
+    return counted("model.moe.top_k", moe.top_k) + " exceeds " +
+           counted("model.moe.experts", moe.experts);
+  }
   if (moe.top_k > moe.experts / moe.groups * moe.top_groups) {
     return counted("model.moe.top_k", moe.top_k) + " exceeds the experts of " +
            counted("model.moe.top_groups", moe.top_groups);

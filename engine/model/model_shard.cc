@@ -18,6 +18,10 @@ std::optional<std::string> shard_problem(const ModelSpec& model, const Paralleli
     return fmt::format("model.{} {} cannot be split {} ways (parallel.tp)", field, count,
                        parallel.tp);
   };
+  if (model.mla.kv_rank == 0 && model.heads % model.kv_heads != 0) {
+    return fmt::format("model.heads {} is not a multiple of model.kv_heads {}", model.heads,
+                       model.kv_heads);
+  }
   const LayerCounts layers = layer_counts(model);
   for (const Mixer* mixer : kMixers) {
     if (mixer->layers(model, layers) == 0) continue;

@@ -50,10 +50,12 @@ struct ReplicaView {
   std::int64_t blocks_for(std::int64_t tokens) const {
     return pool.blocks_for(tokens + pace.ahead());
   }
-  // Blocks a running sequence holds now.
-  std::int64_t blocks_held(const Sequence& sequence) const {
+  // Blocks a running sequence holds now, and once `tokens` more of it are computed. Shared ones may reach beyond what counts
+  // as computed: the last token is always read.
+  std::int64_t blocks_held(const Sequence& sequence) const { return blocks_after(sequence, 0); }
+  std::int64_t blocks_after(const Sequence& sequence, std::int64_t tokens) const {
     if (sequence.reserved > 0) return sequence.reserved;
-    return std::max({blocks_for(context(sequence)), sequence.kv.shared, sequence.taken});
+    return std::max({blocks_for(context(sequence) + tokens), sequence.kv.shared, sequence.taken});
   }
   // Tokens of a step that `decodes` sequences make up, and blocks that one of them takes in it.
   std::int64_t step_tokens(std::int64_t decodes) const { return decodes * pace.queries; }
@@ -62,11 +64,7 @@ struct ReplicaView {
   }
   // Blocks it takes to compute `tokens` more of it.
   std::int64_t blocks_to_add(const Sequence& sequence, std::int64_t tokens) const {
-    if (sequence.reserved > 0) return 0;
-    // Shared blocks may reach beyond what counts as computed: the last token is always read.
-    const std::int64_t after = blocks_for(context(sequence) + tokens);
-    const std::int64_t has = std::max(sequence.kv.shared, sequence.taken);
-    return std::max(after, has) - blocks_held(sequence);
+    return blocks_after(sequence, tokens) - blocks_held(sequence);
   }
   KvPool::Match match(const Sequence& sequence) const {
     return pool.match(sequence.prefix, sequence.target - 1);

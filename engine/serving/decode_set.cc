@@ -1,6 +1,7 @@
 #include "engine/serving/decode_set.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "engine/base/check.h"
 
@@ -22,6 +23,7 @@ void DecodeSet::reset(const Setup& setup) {
   crossings_.reset();
   longest_.reset();
   longest_stale_ = false;
+  done_.clear();
   look_ahead();
 }
 
@@ -46,7 +48,7 @@ void DecodeSet::begin(std::int32_t slot) {
   }
   const std::int64_t attended = sequence.target + 1;
   contexts_ += double(attended);
-  finishes_.insert(slot, sequence.finish_token, earliest_due());
+  if (!setup_.own_paces) finishes_.insert(slot, sequence.finish_token, earliest_due());
   if (setup_.uneven) longest_.insert(sequence.context_base, sequence.finish_token);
   if (setup_.window > 0) {
     windows_ += double(std::min(attended, setup_.window));
@@ -69,7 +71,7 @@ void DecodeSet::stop(std::int32_t slot) {
       if (crosses(sequence)) crossings_.remove(slot, crossing_of(sequence));
     }
   }
-  finishes_.remove(slot, sequence.finish_token);
+  if (!setup_.own_paces) finishes_.remove(slot, sequence.finish_token);
   if (sequence.finish_token > running_.tokens) longest_stale_ = true;
   if (sequence.reserved == 0) {
     --running_.growing;
@@ -91,33 +93,60 @@ void DecodeSet::skip(std::int64_t count) {
     Sequence& sequence = at(slot);
     if (!sequence.decoding) continue;
     --count;
-    lag(slot, made);
+    if (!setup_.own_paces) finishes_.remove(slot, sequence.finish_token);
+    lag(sequence, slot, made);
+    if (!setup_.own_paces) finishes_.insert(slot, sequence.finish_token, earliest_due());
+    running_.base_sum -= made;
+    running_.finish_sum += made;
   }
 }
 
-void DecodeSet::hold_back(std::int32_t slot, std::int64_t tokens) {
+std::int64_t DecodeSet::step_apart(std::span<const OwnStep> steps, const ReplicaView& view) {
+  const std::int64_t all = running_.next_tokens, end = running_.tokens + all;
+  std::int64_t fewer_blocks = 0, fewer_tokens = 0;
+  done_.clear();
+  Sequence* const sequences = setup_.sequences->data();
+  for (const OwnStep& step : steps) {
+    Sequence& sequence = sequences[std::size_t(step.slot)];
+    const std::int64_t behind = all - step.tokens;
+    fewer_blocks += view.blocks_after(sequence, all) - view.blocks_after(sequence, step.tokens);
+    fewer_tokens += behind;
+    lag(sequence, step.slot, behind);
+    if (sequence.finish_token <= end) note_done(step.slot, sequence.finish_token);
+  }
   longest_stale_ = true;
-  contexts_ -= double(tokens);
-  lag(slot, tokens);
+  contexts_ -= double(fewer_tokens);
+  running_.base_sum -= fewer_tokens;
+  running_.finish_sum += fewer_tokens;
+  return fewer_blocks;
+}
+
+// Who is done first stands last; of equals, who came first.
+void DecodeSet::note_done(std::int32_t slot, std::int64_t finish_token) {
+  const auto place =
+      std::ranges::lower_bound(done_, finish_token, std::greater<>{},
+                               [this](std::int32_t other) { return at(other).finish_token; });
+  done_.insert(place, slot);
 }
 
 // `advance` counts it as one that makes as many tokens as all: what that adds too much is taken away before.
-void DecodeSet::lag(std::int32_t slot, std::int64_t tokens) {
-  Sequence& sequence = at(slot);
-  const bool filling = setup_.window > 0 && context(sequence) + 1 < setup_.window;
-  if (filling) windows_ -= double(tokens);
-  // Both dates move alike, so this stays as it is.
-  const bool due = filling && crosses(sequence);
-  if (due) crossings_.remove(slot, crossing_of(sequence));
-  finishes_.remove(slot, sequence.finish_token);
-  if (sequence.reserved == 0) --blocks_by_phase_[phase_of(sequence)];
+inline void DecodeSet::lag(Sequence& sequence, std::int32_t slot, std::int64_t tokens) {
+  if (setup_.window > 0) lag_in_window(sequence, slot, tokens);
+  if (sequence.reserved == 0) {
+    --blocks_by_phase_[phase_of(sequence)];
+    ++blocks_by_phase_[phase(sequence.context_base + setup_.pace.ahead() - tokens)];
+  }
   sequence.context_base -= tokens;
-  running_.base_sum -= tokens;
   sequence.finish_token += tokens;
-  running_.finish_sum += tokens;
-  if (sequence.reserved == 0) ++blocks_by_phase_[phase_of(sequence)];
-  finishes_.insert(slot, sequence.finish_token, earliest_due());
-  if (due) crossings_.insert(slot, crossing_of(sequence), running_.tokens);
+}
+
+void DecodeSet::lag_in_window(Sequence& sequence, std::int32_t slot, std::int64_t tokens) {
+  if (context(sequence) + 1 >= setup_.window) return;
+  windows_ -= double(tokens);
+  // Both dates move alike, so this stays as it is.
+  if (!crosses(sequence)) return;
+  crossings_.remove(slot, crossing_of(sequence));
+  crossings_.insert(slot, crossing_of(sequence) + tokens, running_.tokens);
 }
 
 void DecodeSet::change_pace(const Pace& pace) {
@@ -144,6 +173,12 @@ void DecodeSet::advance(std::int64_t steps, double sequences) {
 }
 
 std::int32_t DecodeSet::first_done() {
+  if (setup_.own_paces) {
+    if (done_.empty()) return -1;
+    const std::int32_t slot = done_.back();
+    done_.pop_back();
+    return slot;
+  }
   for (; due_ <= running_.tokens; ++due_) {
     const std::int32_t slot = finishes_.first_at(due_);
     if (slot >= 0) return slot;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "engine/serving/batch_policy.h"
@@ -21,6 +22,7 @@ class DecodeSet {
     std::int64_t block_size = 1;
     std::int64_t window = 0;  // 0: no sliding window
     bool uneven = false;      // step times depend on the longest context
+    bool own_paces = false;   // sequences differ in how many tokens a step makes of them
     Pace pace;
   };
   void reset(const Setup& setup);
@@ -74,8 +76,13 @@ class DecodeSet {
 
   // The next step leaves the newest `count` decodes out: they stay where they are.
   void skip(std::int64_t count);
-  // Somebody who decodes makes fewer tokens in the next step than the lane does.
-  void hold_back(std::int32_t slot, std::int64_t tokens);
+  // Where sequences have paces of their own: so many tokens each make these of the next step, no more than the lane does.
+  // Those that are done with it are known from here on. Returns how many blocks fewer that takes.
+  struct OwnStep {
+    std::int32_t slot = -1;
+    std::int32_t tokens = 0;
+  };
+  std::int64_t step_apart(std::span<const OwnStep> steps, const ReplicaView& view);
   // So many of those decoding take part in `steps` steps, of which only the last may end a sequence.
   void advance(std::int64_t steps, double sequences);
   // The next of those that have made their last token; -1: nobody.
@@ -126,7 +133,9 @@ class DecodeSet {
   // Nobody is due before this, in tokens of the lane: those that end now are still in the calendar.
   std::int64_t earliest_due() const { return due_ < running_.tokens ? due_ : running_.tokens; }
 
-  void lag(std::int32_t slot, std::int64_t tokens);
+  void note_done(std::int32_t slot, std::int64_t finish_token);
+  void lag(Sequence& sequence, std::int32_t slot, std::int64_t tokens);
+  void lag_in_window(Sequence& sequence, std::int32_t slot, std::int64_t tokens);
 
   Setup setup_;
   Pace pace_;  // now; that of the setup makes the most tokens and takes the most room
@@ -137,9 +146,11 @@ class DecodeSet {
   double windows_ = 0;
   std::int64_t filling_ = 0;
   std::int64_t prompt_tokens_ = 0;
-  StepCalendar finishes_;       // last tokens, by the lane's tokens
-  StepCalendar crossings_;      // windows that are full
-  std::int64_t due_ = 0;        // ends before this have been seen to
+  StepCalendar finishes_;   // last tokens, by the lane's tokens
+  StepCalendar crossings_;  // windows that are full
+  std::int64_t due_ = 0;    // ends before this have been seen to
+  std::vector<std::int32_t>
+      done_;                    // after the present step, where sequences have paces of their own
   LongestContext longest_;      // among the decodes ...
   bool longest_stale_ = false;  // ... but somebody left or was left out before time
 };

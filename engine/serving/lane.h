@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/base/many_draws.h"
 #include "engine/serving/lane_sequences.h"
 #include "engine/serving/stretch.h"
 
@@ -98,7 +99,7 @@ class Lane {
   std::int64_t leave_out(std::int64_t count, BatchShape& batch);
   // The first so many decodes draw how many tokens they make in this step. Returns the blocks they do not take.
   std::int64_t draw(std::int64_t decodes);
-  std::int64_t tokens_of(const Sequence& sequence) const;
+  void list_own_steps(std::int64_t decodes);
   // Tokens that decodes made of so many proposals, where either varies.
   void count_verified(double sequence_steps, double made);
   double step_seconds(const BatchShape& batch);
@@ -119,8 +120,10 @@ class Lane {
   std::vector<Chunk> chunks_;
   std::int64_t step_decodes_ = 0;
   bool all_decode_ = false;
-  std::int64_t step_tokens_ = 0;  // that its decodes make
-  int length_ = -1;               // of proposals, where it is picked
+  std::int64_t step_tokens_ = 0;               // that its decodes make
+  std::vector<DecodeSet::OwnStep> own_steps_;  // where they differ in that,
+  std::vector<Draw> draws_;                    // and draw it
+  int length_ = -1;                            // of proposals, where it is picked
 };
 
 }  // namespace engine

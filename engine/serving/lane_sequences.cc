@@ -12,6 +12,7 @@ void LaneSequences::reset(ReplicaState& replica) {
              .block_size = replica.settings->block_size,
              .window = replica.window,
              .uneven = replica.uneven,
+             .own_paces = replica.own_paces != nullptr,
              .pace = replica.pace});
   view_.emplace(ReplicaView{.settings = *replica.settings,
                             .sequences = replica.sequences,
@@ -106,6 +107,7 @@ bool LaneSequences::join_landed(double now) {
     --replica.parked;
     sequence.whereabouts = Whereabouts::running;
     replica.parked_blocks -= view_->blocks_held(sequence) - sequence.kv.shared;
+    if (sequence.waited_for_room) replica.tell_first_token(sequence, now);
     join(slot);
     gaps.join(sequence, now);
     begin(slot);

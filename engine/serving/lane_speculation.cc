@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/base/random.h"
 #include "engine/serving/lane.h"
 
 namespace engine {
@@ -54,34 +53,48 @@ void Lane::wait_for_draft(double now, double seconds) {
   replica.sums->ran(0, seconds, 0, tokens_held(held * seconds, seconds));
 }
 
-std::int64_t Lane::tokens_of(const Sequence& sequence) const {
+// The first so many of those that decode: what each makes of its step.
+void Lane::list_own_steps(std::int64_t decodes) {
   const SequencePaces& paces = *replica_->own_paces;
-  const std::int64_t made = sequence.output - (sequence.finish_token - running().tokens);
   const std::int64_t positions = running().next_tokens - 1;
-  if (!paces.drawn) return paces.mean_tokens(sequence.service_class, positions, made);
-  const double luck = uniform(mixed_seed(replica_->seed, std::uint64_t(sequence.number)),
-                              Stream::acceptance, std::uint64_t(made));
-  return paces.drawn_tokens(sequence.service_class, positions, luck);
+  own_steps_.resize(std::size_t(decodes));
+  draws_.resize(paces.drawn ? std::size_t(decodes) : 0);
+  std::int32_t slot = running().first;
+  for (std::size_t i = 0; i < own_steps_.size(); slot = at(slot).after) {
+    const Sequence& sequence = at(slot);
+    if (!sequence.decoding) continue;
+    const std::int64_t made = sequence.output - (sequence.finish_token - running().tokens);
+    own_steps_[i].slot = slot;
+    if (paces.drawn) {
+      draws_[i].owner = std::uint64_t(sequence.number);
+      draws_[i].n = std::uint64_t(made);
+    } else {
+      own_steps_[i].tokens =
+          std::int32_t(paces.of(sequence.service_class).mean_tokens(positions, made));
+    }
+    ++i;
+  }
 }
 
 std::int64_t Lane::draw(std::int64_t decodes) {
-  std::int64_t blocks = 0;
-  const std::int64_t all = running().next_tokens;
-  for (std::int32_t slot = running().first; decodes > 0; slot = at(slot).after) {
-    const Sequence& sequence = at(slot);
-    if (!sequence.decoding) continue;
-    --decodes;
-    const std::int64_t tokens = tokens_of(sequence);
-    if (replica_->own_paces->by_class) {
-      replica_->sums->by_class[std::size_t(sequence.service_class)].verified(tokens);
-    }
-    if (tokens == all) continue;
-    const ReplicaView& view = sequences_.blocks();
-    blocks += view.blocks_to_add(sequence, all) - view.blocks_to_add(sequence, tokens);
-    step_tokens_ -= all - tokens;
-    sequences_.set.hold_back(slot, all - tokens);
+  const SequencePaces& paces = *replica_->own_paces;
+  const std::int64_t positions = running().next_tokens - 1;
+  list_own_steps(decodes);
+  engine::draw(replica_->seed, Stream::acceptance, draws_);
+  for (std::size_t i = 0; i < draws_.size(); ++i) {
+    const RequestClass service_class =
+        paces.by_class ? at(own_steps_[i].slot).service_class : RequestClass::normal;
+    own_steps_[i].tokens =
+        std::int32_t(paces.of(service_class).drawn_tokens(positions, draws_[i].u));
   }
-  return blocks;
+  step_tokens_ = 0;
+  for (const DecodeSet::OwnStep& step : own_steps_) {
+    step_tokens_ += step.tokens;
+    if (!paces.by_class) continue;
+    const auto service_class = std::size_t(at(step.slot).service_class);
+    replica_->sums->by_class[service_class].verified(step.tokens);
+  }
+  return sequences_.set.step_apart(own_steps_, sequences_.blocks());
 }
 
 void Lane::count_verified(double sequence_steps, double made) {

@@ -209,7 +209,7 @@ void Replica::fork(std::int32_t slot, std::int64_t output, std::int32_t answers,
   Sequence& sequence = state_.sequences[std::size_t(other)];
   const Sequence& first = state_.sequences[std::size_t(slot)];
   sequence = first;
-  sequence.kv = {};
+  sequence.kv.forget();
   sequence.asked = output;
   sequence.target = sequence.prompt;
   sequence.branches = 1;

@@ -12,7 +12,7 @@ std::int32_t Replica::expect(const Sequence& read, std::int32_t replica, std::in
   const std::int32_t here = new_slot();
   Sequence& sequence = state_.sequences[std::size_t(here)];
   sequence = read;
-  sequence.kv = {};
+  sequence.kv.forget();
   sequence.output = read.asked;
   sequence.predicted = predicted_output(read.number, read.asked);
   sequence.computed = sequence.reserved = sequence.taken = sequence.carried = 0;
@@ -82,11 +82,10 @@ void Replica::receive(std::int32_t slot, double now) {
   Sequence& sequence = state_.sequences[std::size_t(slot)];
   sequence.received = now;
   sequence.whereabouts = Whereabouts::landed;
-  if (state_.tells_first_token) {
-    // Whoever goes on elsewhere after a failure has told it before.
-    if (sequence.generated == 1) sequence.first_token = now;
-    sequence.last_token = now;
-  }
+  state_.tell_first_token(sequence, now);
+  // Without a seat there is nobody to tell it: `join_landed` does, later.
+  const std::int64_t inside = state_.running + std::int64_t(state_.landed.size());
+  sequence.waited_for_room = inside >= state_.settings->max_num_seqs;
   const std::int64_t shared = sequence.kv.shared;
   state_.pool.publish(sequence.prefix, sequence.computed, sequence.kv);
   state_.parked_blocks -= sequence.kv.shared - shared;

@@ -72,6 +72,13 @@ struct ReplicaState {
   bool pins(const Sequence& sequence) const {
     return settings->retention.policy == Retention::pinned && !sequence.closes;
   }
+  // Of a sequence that comes from another pool, where that is told here.
+  void tell_first_token(Sequence& sequence, double now) const {
+    if (!tells_first_token) return;
+    // Whoever goes on elsewhere after a failure has told it before.
+    if (sequence.generated == 1) sequence.first_token = now;
+    sequence.last_token = now;
+  }
   bool more_to_come() const { return !landed.empty() || !arriving.empty(); }
   // Encodes the images of so many requests, of as many together as may be. Returns the seconds that takes.
   double encode(std::size_t requests) {

@@ -69,7 +69,7 @@ struct Sequence {
   std::int32_t before = -1, after = -1;            // among the running, in the order of admission
   bool decoding = false;
   bool drafted = false;          // decoding: the draft has read it, too
-  bool waited_for_room = false;  // before its KV was carried here
+  bool waited_for_room = false;  // before its KV was carried here; then, for a seat
   bool closes = true;            // the last of its session
   bool awaits_adapter = false;   // out of the queue until its adapter, or its images, have come
   KvHolding kv;

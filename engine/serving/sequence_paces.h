@@ -17,6 +17,19 @@ struct SequencePaces {
   struct OfClass {
     std::vector<double> chances;
     std::vector<Pace> means;
+
+    // Tokens of a step that proposes `positions`, from luck between 0 and 1.
+    std::int64_t drawn_tokens(std::int64_t positions, double luck) const {
+      // Chances fall from one position to the next; no branch, since which way it went could not be guessed.
+      std::int64_t tokens = 1;
+      for (std::int64_t i = 0; i < positions; ++i) tokens += luck < chances[std::size_t(i)] ? 1 : 0;
+      return tokens;
+    }
+    // The same at the mean pace, of a sequence that has `made` tokens: each of them comes in the step in which it is due.
+    std::int64_t mean_tokens(std::int64_t positions, std::int64_t made) const {
+      const Pace& pace = means[std::size_t(positions)];
+      return pace.made(pace.steps_for(0, made), 1);
+    }
   };
   std::array<OfClass, kRequestClasses> classes;
   bool drawn = false;     // by chance; otherwise every sequence keeps its mean pace
@@ -24,19 +37,6 @@ struct SequencePaces {
 
   const OfClass& of(RequestClass service_class) const {
     return classes[std::size_t(service_class)];
-  }
-  // Tokens of a step that proposes `positions`, from luck between 0 and 1.
-  std::int64_t drawn_tokens(RequestClass service_class, std::int64_t positions, double luck) const {
-    const std::vector<double>& chances = of(service_class).chances;
-    std::int64_t tokens = 1;
-    while (tokens <= positions && luck < chances[std::size_t(tokens - 1)]) ++tokens;
-    return tokens;
-  }
-  // The same at the mean pace, of a sequence that has `made` tokens: each of them comes in the step in which it is due.
-  std::int64_t mean_tokens(RequestClass service_class, std::int64_t positions,
-                           std::int64_t made) const {
-    const Pace& pace = of(service_class).means[std::size_t(positions)];
-    return pace.made(pace.steps_for(0, made), 1);
   }
 };
 

@@ -48,7 +48,7 @@ void ServingSim::dispatch(std::size_t index, std::int32_t slot) {
   sums.reservations += 1;
   sums.reserve_wait += now_ - reserved.arrival;
   passed_on_ = reserved;
-  passed_on_.kv = {};
+  passed_on_.kv.forget();
   ask_for(reserved);
   const std::size_t reader = route(0, request_, now_);
   const std::int32_t there = replicas_[reader].take_over(passed_on_, 1, now_);

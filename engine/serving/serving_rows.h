@@ -121,8 +121,9 @@ struct TimelineRow {
   static void fields(Self& self, Visit&& visit) {
     visit("time", self.time, "moment of the row");
     visit("replica", self.replica, "replica it describes");
-    visit("running", self.running, "requests admitted and not finished");
-    visit("waiting", self.waiting, "requests in the queue");
+    visit("running", self.running,
+          "sequences admitted and not finished: a request, or each of its answers (load.samples)");
+    visit("waiting", self.waiting, "sequences in the queue, likewise");
     visit("decoding", self.decoding, "of those running, past their prompt");
     visit("batch", self.batch,
           "sequences in the present step; in a pipeline, in all steps in flight; 0: no step");

@@ -3,6 +3,7 @@
 // however many there are.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <limits>
@@ -14,10 +15,11 @@ class StepCalendar {
  public:
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
+  // Its memory stays, and there is none before somebody enters.
   void reset() {
-    days_.assign(std::size_t(kFirstSteps), Day{});
-    busy_.assign(std::size_t(kFirstSteps / 64), 0);
-    links_.clear();
+    if (count_ == 0) return;
+    std::ranges::fill(days_, Day{});
+    std::ranges::fill(busy_, 0);
     count_ = 0;
   }
   // Each slot at most once. Every step in here lies at `now` or after it.
@@ -52,11 +54,11 @@ class StepCalendar {
     const std::size_t place = word * 64 + std::size_t(std::countr_zero(bits));
     return now + std::int64_t((place - start) & (days_.size() - 1));
   }
-  // The first to have entered of those due at a step; -1: nobody.
+  // The first to have entered of those due at a step; -1: nobody. Somebody has entered before.
   std::int32_t first_at(std::int64_t step) const { return days_[place_of(step)].first; }
 
  private:
-  static constexpr std::int64_t kFirstSteps = 1024;
+  static constexpr std::size_t kFirstSteps = 64;
 
   struct Day {
     std::int32_t first = -1, last = -1;
@@ -68,7 +70,7 @@ class StepCalendar {
   static std::uint64_t bit_of(std::int64_t step) { return std::uint64_t{1} << (step & 63); }
 
   void make_room(std::int64_t step, std::int64_t now) {
-    std::size_t size = days_.size();
+    std::size_t size = std::max(kFirstSteps, days_.size());
     while (step - now >= std::int64_t(size)) size *= 2;
     std::vector<Day> days(size);
     std::vector<std::uint64_t> busy(size / 64, 0);

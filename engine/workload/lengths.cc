@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "engine/base/random.h"
 
@@ -16,6 +17,19 @@ double zipf_length(double u, double low, double high, double exponent) {
   const double a = std::pow(low, power), b = std::pow(high, power);
   return std::pow(a + u * (b - a), 1 / power);
 }
+
+double power_integral(double low, double high, double power) {
+  if (std::abs(power + 1) < 1e-9) return std::log(high / low);
+  return (std::pow(high, power + 1) - std::pow(low, power + 1)) / (power + 1);
+}
+
+double zipf_mean(double low, double high, double exponent) {
+  if (high <= low) return low;
+  return power_integral(low, high, 1 - exponent) / power_integral(low, high, -exponent);
+}
+
+// Where nothing is said of the longest.
+double zipf_high(std::int64_t low, std::int64_t most) { return double(most > 0 ? most : 16 * low); }
 
 double uniform_length(double u, double mean, double cv) {
   // A uniform distribution of this deviation reaches sqrt(3) deviations to each side; one about this mean no further than to
@@ -62,15 +76,12 @@ LengthPair LengthSampler::operator()(std::int64_t number) const {
       return cut(std::exp(prompt_log_mean_ + prompt_log_deviation_ * a),
                  std::exp(output_log_mean_ + output_log_deviation_ * mixed));
     }
-    case LengthKind::zipf: {
-      const auto high = [](std::int64_t low, std::int64_t most) {
-        return double(most > 0 ? most : 16 * low);
-      };
-      return cut(zipf_length(uniform(seed_, Stream::prompt_lengths, n), double(lengths_.prompt),
-                             high(lengths_.prompt, lengths_.prompt_max), lengths_.zipf_exponent),
-                 zipf_length(uniform(seed_, Stream::output_lengths, n), double(lengths_.output),
-                             high(lengths_.output, lengths_.output_max), lengths_.zipf_exponent));
-    }
+    case LengthKind::zipf:
+      return cut(
+          zipf_length(uniform(seed_, Stream::prompt_lengths, n), double(lengths_.prompt),
+                      zipf_high(lengths_.prompt, lengths_.prompt_max), lengths_.zipf_exponent),
+          zipf_length(uniform(seed_, Stream::output_lengths, n), double(lengths_.output),
+                      zipf_high(lengths_.output, lengths_.output_max), lengths_.zipf_exponent));
     case LengthKind::empirical: {
       const double u = uniform(seed_, Stream::prompt_lengths, n);
       const std::size_t row = std::min(std::size_t(u * double(trace_->size())), trace_->size() - 1);
@@ -78,6 +89,23 @@ LengthPair LengthSampler::operator()(std::int64_t number) const {
     }
   }
   return cut(double(lengths_.prompt), double(lengths_.output));
+}
+
+MeanLengths LengthSampler::mean() const {
+  const auto mean_of = [](const auto& tokens) {
+    return std::accumulate(tokens.begin(), tokens.end(), 0.0) / double(tokens.size());
+  };
+  if (lengths_.distribution == LengthKind::empirical) {
+    return {mean_of(trace_->prompt), mean_of(trace_->output)};
+  }
+  if (lengths_.distribution == LengthKind::zipf) {
+    const double exponent = lengths_.zipf_exponent;
+    return {zipf_mean(double(lengths_.prompt), zipf_high(lengths_.prompt, lengths_.prompt_max),
+                      exponent),
+            zipf_mean(double(lengths_.output), zipf_high(lengths_.output, lengths_.output_max),
+                      exponent)};
+  }
+  return {double(lengths_.prompt), double(lengths_.output)};
 }
 
 }  // namespace engine

@@ -55,9 +55,13 @@ struct Lengths {
           any_value);
     visit("prompt", self.prompt, "mean prompt tokens (zipf: the fewest)", at_least(1));
     visit("output", self.output, "mean output tokens (zipf: the fewest)", at_least(1));
-    visit("prompt_cv", self.prompt_cv, "standard deviation of prompts over their mean",
+    visit("prompt_cv", self.prompt_cv,
+          "standard deviation of prompts over their mean; uniform: 0.577 (from one token to "
+          "twice the mean) where more is stated",
           non_negative);
-    visit("output_cv", self.output_cv, "standard deviation of outputs over their mean",
+    visit("output_cv", self.output_cv,
+          "standard deviation of outputs over their mean; uniform: 0.577 (from one token to "
+          "twice the mean) where more is stated",
           non_negative);
     visit("correlation", self.correlation, "lognormal: of the logarithms of prompt and output",
           between(-1, 1));

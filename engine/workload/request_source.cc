@@ -34,6 +34,7 @@ RequestSource::RequestSource(const Load& load, const Trace* trace, RequestMemory
   sessions_ = (total_ + calls - 1) / calls;
   plain_ = load.priorities <= 1 && !load.classes.any() && load.image_prompt() == 0 &&
            load.turns <= 1 && load.tenants <= 1 && load.adapters == 0 && !options.prefixes;
+  if (load.classes.any()) mean_ = lengths_.mean();
   if (load.tenants > 1) tenants_ = summed_shares(load.tenants, load.tenant_skew);
   adapters_ = summed_shares(load.adapters, load.adapter_skew);
   if (load.arrivals == ArrivalKind::closed) {
@@ -220,12 +221,14 @@ void RequestSource::assign_class(Request& out, std::uint64_t draw) const {
   out.priority = std::int64_t(out.service_class);
   if (!high && !low) return;
   const LoadClass& stated = high ? classes.high : classes.low;
-  const auto scaled = [](std::int64_t tokens, std::int64_t mean, std::int64_t of) {
-    if (mean == 0) return tokens;
-    return std::max<std::int64_t>(1, std::llround(double(tokens) * double(mean) / double(of)));
+  if (stated.prompt == 0 && stated.output == 0) return;
+  const auto scaled = [](std::int64_t tokens, std::int64_t wanted, double mean) {
+    return wanted == 0 ? double(tokens) : double(tokens) * double(wanted) / mean;
   };
-  out.prompt = scaled(out.prompt, stated.prompt, load_.lengths.prompt);
-  out.output = scaled(out.output, stated.output, load_.lengths.output);
+  const LengthPair lengths = lengths_.cut(scaled(out.prompt, stated.prompt, mean_.prompt),
+                                          scaled(out.output, stated.output, mean_.output));
+  out.prompt = lengths.prompt;
+  out.output = lengths.output;
 }
 
 std::int64_t RequestSource::tenant_of(std::uint64_t owner) const {

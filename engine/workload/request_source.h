@@ -139,6 +139,7 @@ class RequestSource {
   RequestMemory& memory_;
   Options options_;
   LengthSampler lengths_;
+  MeanLengths mean_;  // of them, where classes have means of their own
   ArrivalClock clock_;
   bool plain_ = false;         // requests have nothing but their lengths
   std::int64_t sessions_ = 0;  // that begin in an open load, or requests where it has no turns

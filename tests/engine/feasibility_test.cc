@@ -18,6 +18,24 @@ Scenario served() {
   return scenario;
 }
 
+TEST(Feasibility, HeadsAndExpertsMustBeShared) {
+  Scenario scenario = toys::scenario();
+  for (const std::int64_t kv_heads : {scenario.model.heads - 1, 2 * scenario.model.heads}) {
+    scenario.model.kv_heads = kv_heads;
+    const Outcome outcome = evaluate(scenario);
+    EXPECT_EQ(outcome.status, Status::infeasible);
+    EXPECT_EQ(outcome.reason, "model.heads " + std::to_string(scenario.model.heads) +
+                                  " is not a multiple of model.kv_heads " +
+                                  std::to_string(kv_heads));
+  }
+  scenario = toys::scenario();
+  scenario.model = toys::mixture();
+  scenario.model.moe.top_k = scenario.model.moe.experts + 1;
+  EXPECT_EQ(evaluate(scenario).reason,
+            "model.moe.top_k " + std::to_string(scenario.model.moe.top_k) +
+                " exceeds model.moe.experts " + std::to_string(scenario.model.moe.experts));
+}
+
 TEST(Feasibility, ReplicasCountAgainstTheCluster) {
   Scenario scenario = served();
   scenario.cluster.nodes = 1;

@@ -77,6 +77,33 @@ TEST(Push, HardlyAnyRoomIsNoDeadlock) {
   }
 }
 
+// Of n clients and s seats in a closed loop n - s wait: each (n - s) / s of the time that an answer takes, and that for the
+// first token. The others come as fast as if nobody waited.
+TEST(TwoPools, WhoFindsNoSeatWaitsForTheFirstToken) {
+  Scenario scenario = two_pools(2);
+  scenario.load.arrivals = ArrivalKind::closed;
+  scenario.load.lengths = {.prompt = 100, .output = 200};
+  scenario.load.requests = 1200;
+  scenario.load.clients = 10;
+  const Outcome seated = sound(scenario);
+  scenario.load.clients = 12;
+  scenario.serving.max_num_seqs = 10;
+  const Outcome waiting = sound(scenario);
+  struct Means {
+    double before = 0, after = 0;  // the first token
+  };
+  const auto means = [](const Outcome& outcome) {
+    Means sum;
+    for (const RequestRow& row : outcome.requests) {
+      sum.before += (row.first_token - row.arrival).value / 1200;
+      sum.after += (row.finish - row.first_token).value / 1200;
+    }
+    return sum;
+  };
+  EXPECT_NEAR(means(waiting).before / means(waiting).after, 0.2, 0.02);
+  EXPECT_NEAR(means(waiting).after / means(seated).after, 1, 0.01);
+}
+
 // Those that come take no blocks that somebody who was pushed out needs to read again: few are pushed out twice.
 TEST(TwoPools, WhoReadsAgainIsNotPushedOutTimeAndAgain) {
   double preempted = 0, requests = 0;

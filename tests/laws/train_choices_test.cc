@@ -77,6 +77,18 @@ TEST(ExpertProducts, AreTheHostsConcern) {
   EXPECT_NEAR(figures_of(one_by_one(1, 2e-2)).forward_time / before, 2, 1e-6);
 }
 
+// Norms and activations of experts are done again, and no product, whatever their library fuses.
+TEST(RecomputedActivations, AreNoProductsOfExperts) {
+  for (const bool fused : {true, false}) {
+    Scenario scenario = mixture_over(8);
+    scenario.train.recompute = Recompute::activations;
+    scenario.train.fused_experts = fused;
+    const Metrics figures = figures_of(scenario);
+    EXPECT_GT(figures.recompute_time.value, 0);
+    EXPECT_NEAR(figures.hardware_flops_utilization / figures.model_flops_utilization, 1, 0.01);
+  }
+}
+
 // Fewer experts on a device are fewer launches.
 TEST(ExpertProducts, MoreDevicesLaunchFewerEach) {
   constexpr double slow = 1e-2;

@@ -165,18 +165,6 @@ TEST(RoutingSkew, FillsTheMemoryOfTheFullestDevice) {
   EXPECT_LT(before / figures_of(skewed(0, 8)).kept_activation_memory, 8);
 }
 
-// Norms and activations of experts are done again, and no product, whatever their library fuses.
-TEST(RecomputedActivations, AreNoProductsOfExperts) {
-  for (const bool fused : {true, false}) {
-    Scenario scenario = skewed(0, 8);
-    scenario.train.recompute = Recompute::activations;
-    scenario.train.fused_experts = fused;
-    const Metrics figures = figures_of(scenario);
-    EXPECT_GT(figures.recompute_time.value, 0);
-    EXPECT_NEAR(figures.hardware_flops_utilization / figures.model_flops_utilization, 1, 0.01);
-  }
-}
-
 // Two passes forward and two backward over what reaches a device, in narrow formats only.
 TEST(PaddedExperts, AreCopiedThereAndBack) {
   Scenario scenario = skewed(0, 8);

@@ -64,7 +64,9 @@ TEST_F(ServingRuns, ClosedLoopsOnH100) {
   EXPECT_LT(median_error(all, "ttft_mean_s"), 0.20);
   EXPECT_LT(median_error(all, "output_tokens_per_s"), 0.065);
   EXPECT_EQ(two_pools.size(), 8u);
-  EXPECT_LT(median_error(two_pools, "tpot_mean_s"), 0.08);
+  EXPECT_LT(median_error(two_pools, "tpot_mean_s"), 0.16);
+  EXPECT_LT(median_error(two_pools, "ttft_mean_s"), 0.16);
+  EXPECT_LT(median_error(two_pools, "output_tokens_per_s"), 0.19);
   // Rows whose load and engine settings are known best.
   EXPECT_LT(median_error(llama_70b, "tpot_mean_s"), 0.05);
   EXPECT_LT(median_error(llama_70b, "ttft_mean_s"), 0.07);

@@ -140,6 +140,11 @@ engine::Parallelism layout_of(const TableRow& row, const std::string& pool,
   return parallel;
 }
 
+// Seats of a worker that decodes. Every concurrency of TensorRT-LLM's disaggregated rows is a number of workers times
+// 1.2 x 2^k, rounded up (6 = 3 x 2, 30 = 3 x 10, 154 = 2 x 77, 615, 4916): a fifth more clients than seats, of which the
+// column `decode_batch_size` states the clients.
+std::int64_t seats_for(std::int64_t clients) { return std::max<std::int64_t>(1, clients * 5 / 6); }
+
 engine::Result<engine::Scenario> scenario_of(const TableRow& row, const engine::Quantization& quant,
                                              NamedSpecs& specs) {
   const std::string_view backend = row.text("backend");
@@ -177,6 +182,9 @@ engine::Result<engine::Scenario> scenario_of(const TableRow& row, const engine::
     engine::Deployment& readers = scenario.prefill.deployment;
     readers.parallel = layout_of(row, "prefill_", scenario.model);
     readers.serving.replicas = at_least_one(row, "prefill_num_workers");
+    if (const std::int64_t clients = row.count("decode_batch_size"); clients > 0) {
+      scenario.serving.max_num_seqs = seats_for(clients);
+    }
     return scenario;
   }
   if (dated(row.text("id"))) return scenario;

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <vector>
+
+#include "engine/base/many_draws.h"
 
 namespace engine {
 namespace {
@@ -17,6 +20,20 @@ TEST(Random, IsAFunctionOfItsArguments) {
 TEST(Random, MatchesThePublishedPhilox) {
   // Known answer of Philox4x32-10 for an all-zero counter and key: 6627e8d5 e169c58d ...
   EXPECT_EQ(random_bits(0, Stream{0}, 0), 0xe169c58d6627e8d5u);
+}
+
+TEST(Random, ManyAtOnceAreThoseOneByOne) {
+  for (const std::size_t count : {0, 1, 2, 5, 64}) {
+    std::vector<Draw> draws(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      draws[i].owner = i * 0x123456789abcdefull;
+      draws[i].n = (i << 33) + 7 * i;
+    }
+    draw(11, Stream::acceptance, draws);
+    for (const Draw& each : draws) {
+      EXPECT_EQ(each.u, uniform(mixed_seed(11, each.owner), Stream::acceptance, each.n));
+    }
+  }
 }
 
 TEST(Random, HasTheMomentsOfItsDistribution) {

@@ -143,6 +143,38 @@ std::vector<Request> all_of(RequestSource& source, double service) {
   }
 }
 
+// Whatever the distribution, a class has the mean that it states, and no request is longer than the load allows.
+TEST(RequestSource, ClassesHaveTheMeansTheyState) {
+  for (const LengthKind kind :
+       {LengthKind::fixed, LengthKind::uniform, LengthKind::lognormal, LengthKind::zipf}) {
+    Load load;
+    load.requests = 20'000;
+    load.lengths.distribution = kind;
+    load.lengths.prompt = 10;
+    load.lengths.output = 20;
+    load.classes.low = {.share = 0.5, .prompt = 100, .output = 300};
+    const auto mean_of_low = [&] {
+      RequestMemory memory;
+      RequestSource source(load, nullptr, memory, {.level = {.rate = 1}, .seed = 3});
+      double sum = 0, count = 0;
+      Request request;
+      while (source.next_arrival() < kNeverEnds) {
+        source.take(request);
+        if (load.lengths.output_max > 0) {
+          EXPECT_LE(request.output, load.lengths.output_max);
+        }
+        if (request.service_class != RequestClass::low) continue;
+        sum += double(request.output);
+        ++count;
+      }
+      return sum / count;
+    };
+    EXPECT_NEAR(mean_of_low(), 300, 12) << name_of(kind);
+    load.lengths.output_max = 310;
+    EXPECT_LE(mean_of_low(), 310) << name_of(kind);
+  }
+}
+
 TEST(RequestSource, AClosedLoopWaitsForItsAnswers) {
   Load load;
   load.arrivals = ArrivalKind::closed;

@@ -147,7 +147,7 @@ std::string mistakes(const char* text) {
 TEST(HfConfigMistakes, UnknownArchitectureListsTheKnown) {
   const std::string text = mistakes("{\n  \"architectures\": [\"MambaForCausalLM\"]\n}\n");
   EXPECT_EQ(text.rfind("m/config.json:2:21: error: unknown architecture 'MambaForCausalLM'\n"
-                       "  hint: known ones: BloomForCausalLM, ",
+                       "  hint: known ones: ArceeForCausalLM, ",
                        0),
             0U)
       << text;

@@ -46,6 +46,20 @@ TEST(InertAxes, EverySectionOfATaskIsOnlyForThatTask) {
   }
 }
 
+// Of two places that say how devices are joined, the cluster's counts.
+TEST(InertAxes, LinksOfADeviceCountWhereItsClusterStatesNone) {
+  const std::string links = axis("device.scale_up.bandwidth: [1 GB/s, 2 GB/s]");
+  EXPECT_EQ(said_of(base("task: step, parallel: {tp: 2}") + links), "");
+  EXPECT_EQ(
+      said_of(
+          base("task: step, parallel: {tp: 2}, cluster: {scale_up: {topology: fabric, bandwidth: "
+               "3 GB/s, latency: 1 us}}") +
+          links),
+      "toy.yaml:3:5: error: 'device.scale_up.bandwidth' changes nothing here: it counts only where "
+      "cluster.scale_up.topology is none (this cluster has links of its own in cluster.scale_up)\n"
+      "  hint: remove the axis, or change what it depends on\n");
+}
+
 TEST(InertAxes, ATaskThatIsItselfAnAxisMakesItsFieldsCount) {
   const std::string both = "  - step.batch: [1, 2]\n  - load.rate: [1 req/s, 2 req/s]\n";
   EXPECT_EQ(said_of(base("task: step") + "axes:\n  - task: [step, serve]\n" + both), "");

@@ -1,0 +1,39 @@
+#include "engine/memory/key_table.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "engine/base/random.h"
+
+namespace engine {
+namespace {
+
+// Keys that begin alike stand in one another's way, and the table grows and shrinks.
+TEST(KeyTable, KnowsWhatAMapKnows) {
+  KeyTable table;
+  table.clear();
+  std::unordered_map<std::uint64_t, std::int32_t> map;
+  for (std::uint64_t i = 0; i < 20'000; ++i) {
+    const std::uint64_t dice = random_bits(5, Stream::sampling, i);
+    const std::uint64_t key = dice % (i < 10'000 ? 3000 : 100);
+    const auto known = map.find(key);
+    ASSERT_EQ(table.find(key), known == map.end() ? -1 : known->second);
+    if (known == map.end()) {
+      table.insert(key, std::int32_t(i));
+      map[key] = std::int32_t(i);
+    } else {
+      table.erase(key);
+      map.erase(known);
+    }
+  }
+  std::size_t count = 0;
+  table.each([&](std::int32_t) { ++count; });
+  EXPECT_EQ(count, map.size());
+  table.clear();
+  for (std::uint64_t key = 0; key < 3000; ++key) EXPECT_EQ(table.find(key), -1);
+}
+
+}  // namespace
+}  // namespace engine
