@@ -23,6 +23,9 @@ KernelTime gemm_time(const Gemm& gemm, const Device& device,
 KernelTime grouped_gemm_time(const GroupedGemm& gemm, const Device& device,
                              const Calibration* calibration = nullptr);
 
+// What a narrow product takes longer whose sums are kept in 32 bits.
+void sum_precisely(const Device& device, Dtype format, KernelTime& time);
+
 Coordinates gemm_coordinates(const Gemm& gemm);
 Coordinates grouped_gemm_coordinates(const GroupedGemm& gemm);
 

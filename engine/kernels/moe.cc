@@ -20,10 +20,6 @@ double matrices(const Moe& op) { return op.gated ? 3 : 2; }
 // Tokens that the call picks its copies from and sums them into.
 double passed_tokens(const Moe& op) { return op.exchanged ? 0 : op.tokens; }
 
-// The busiest expert gets up to this many tokens where the least busy one gets one, in the tables' power
-// law. They end at 16384 tokens: favourites do not grow with all that is sent to them.
-double largest_load(const Moe& op) { return std::clamp(0.8 * op.tokens, 1.1, 0.8 * 16384); }
-
 // How strongly popular experts fill single devices, over what the power law of exponent 1 says.
 double skew_strength(const Moe& op, const MoeFit& fit) {
   const double second = fit.strong_skew_strength / std::max(fit.skew_strength, 1e-9);
@@ -34,27 +30,6 @@ double skew_strength(const Moe& op, const MoeFit& fit) {
   // Calls of the tables pass over all tokens, and the fitted strength makes up for that where devices
   // are many. After an exchange nothing is left to make up for.
   return op.exchanged ? relative : fit.skew_strength * relative;
-}
-
-// The same, where second copies of popular experts are placed by somebody who knows the loads: the device
-// with the busiest copy has next to nothing else.
-double planned_excess(const Moe& op) {
-  const double experts = double(op.experts - op.redundant);
-  const double devices = double(op.experts) / double(op.local_experts);
-  const double busiest = busiest_copy(largest_load(op), double(op.redundant) / experts);
-  return std::max(0.0, busiest * devices / experts - 1);
-}
-
-// Copies on the fullest device over the mean of all: some devices hold more of the popular experts, by
-// extreme values of a sum of skewed loads.
-double fullest_device(const Moe& op, const MoeFit& fit) {
-  const double devices = double(op.experts) / double(op.local_experts);
-  const double strength = skew_strength(op, fit);
-  const double variation = std::sqrt(std::max(std::log(largest_load(op)) / 2 - 0.9, 0.05));
-  double excess = strength * std::sqrt(2 * std::log(std::max(devices, 1.0001))) * variation /
-                  std::sqrt(double(op.local_experts));
-  if (op.redundant > 0) excess = std::min(excess, strength * planned_excess(op));
-  return std::min({1 + excess, devices, std::max(double(op.experts) / double(op.top_k), 1.0)});
 }
 
 // What the work is made of once routing is drawn.
@@ -71,7 +46,7 @@ Routed routed(const Moe& op, const MoeFit& fit) {
     const double spread = std::min(local, copies);
     return {copies, std::max(1.0, op.balanced ? spread : std::min(spread, experts_touched(op)))};
   }
-  copies = std::max(1.0, copies * fullest_device(op, fit));
+  copies = std::max(1.0, copies * fullest_device(op, skew_strength(op, fit)));
   // Favourites are chosen more often, so that fewer experts are touched than by even routing.
   const double even = std::min({local, copies, experts_touched(op)});
   double touched = std::min(
@@ -204,9 +179,12 @@ KernelTime moe_time(const Moe& op, const Device& device, const Calibration* cali
       const double values = matrices(op) * hidden * inner;
       const double bytes = work.touched * values * weight_bytes(op) +
                            copies_on_a_device(op) * (2 * hidden + matrices(op) * inner) * 2;
-      return fitted_time(moe_form(op, work, device_rates(device), peak, *set),
-                         Flops{2 * copies_on_a_device(op) * values}, Bytes{bytes}, *set, chosen,
-                         moe_coordinates(op));
+      KernelTime time = fitted_time(moe_form(op, work, device_rates(device), peak, *set),
+                                    Flops{2 * copies_on_a_device(op) * values}, Bytes{bytes}, *set,
+                                    chosen, moe_coordinates(op));
+      if (op.precise)
+        sum_precisely(device, compute_dtype(device, op.weights, op.activations), time);
+      return time;
     }
   }
   return moe_roofline(op, device);

@@ -13,4 +13,7 @@ void backward_ops(const OpList& forward, OpList& inputs, OpList& weights);
 // tensor at hand, while served models have it stored or take one for each token.
 void add_cast(const PlannedOp& cast, OpList& ops);
 
+// One for the whole tensor, which a pass before the cast finds.
+bool has_one_scale(const Quantize& cast);
+
 }  // namespace engine

@@ -54,6 +54,19 @@ std::optional<std::string> sharing_problem(const Parallelism& parallel) {
   return std::nullopt;
 }
 
+// The busiest expert gets up to this many tokens where the least busy one gets one, in the tables' power
+// law. They end at 16384 tokens: favourites do not grow with all that is sent to them.
+double largest_load(const Moe& op) { return std::clamp(0.8 * op.tokens, 1.1, 0.8 * 16384); }
+
+// What the fullest device has beyond the mean where second copies of popular experts are placed by somebody who knows the
+// loads: the device with the busiest copy has next to nothing else.
+double planned_excess(const Moe& op) {
+  const double experts = double(op.experts - op.redundant);
+  const double devices = double(op.experts) / double(op.local_experts);
+  const double busiest = busiest_copy(largest_load(op), double(op.redundant) / experts);
+  return std::max(0.0, busiest * devices / experts - 1);
+}
+
 }  // namespace
 
 std::optional<std::string> expert_problem(const ModelSpec& model, const Parallelism& parallel) {
@@ -114,6 +127,15 @@ double busiest_copy(double largest, double second_copies) {
     x -= (std::expm1(x) - x / 2 - copies) / (std::exp(x) - 0.5);
   }
   return std::max(1.0, peak * std::exp(-std::clamp(x, 0.0, range)));
+}
+
+double fullest_device(const Moe& op, double strength) {
+  const double devices = double(op.experts) / double(op.local_experts);
+  const double variation = std::sqrt(std::max(std::log(largest_load(op)) / 2 - 0.9, 0.05));
+  double excess = strength * std::sqrt(2 * std::log(std::max(devices, 1.0001))) * variation /
+                  std::sqrt(double(op.local_experts));
+  if (op.redundant > 0) excess = std::min(excess, strength * planned_excess(op));
+  return std::min({1 + excess, devices, std::max(double(op.experts) / double(op.top_k), 1.0)});
 }
 
 }  // namespace engine

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "engine/model/model_spec.h"
+#include "engine/model/op.h"
 #include "engine/model/parallelism.h"
 
 namespace engine {
@@ -39,5 +40,10 @@ double nodes_within_limit(double nodes, const GroupLimit& limit);
 // share of the experts) went where they help most. Loads are spread evenly in their logarithm from 1 to
 // `largest`, as a power law of exponent 1 has them.
 double busiest_copy(double largest, double second_copies);
+
+// Copies of tokens on the fullest device over the mean of all, where routers favour some experts by a power law: some devices
+// hold more of the popular ones, by extreme values of a sum of skewed loads. `strength`: how much more or less than a law of
+// exponent 1 says.
+double fullest_device(const Moe& op, double strength);
 
 }  // namespace engine

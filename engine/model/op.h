@@ -33,6 +33,8 @@ struct Gemm {
   // The call also quantises its input from 16 bits (as tables of fp8 engines have it). In a step
   // that is an op of its own.
   bool quantizes_input = false;
+  // Sums of narrow products are kept in 32 bits throughout, as gradients want them.
+  bool precise = false;
 };
 
 // One projection of the routed experts that live on this device.
@@ -68,6 +70,7 @@ struct Moe {
   Dtype activations = Dtype::bf16;
   std::int64_t group = 128;
   bool quantizes_input = false;
+  bool precise = false;  // as above
 };
 
 // Copies of tokens that reach a device, on average over those that share the experts.
@@ -256,6 +259,7 @@ enum class Grows : std::uint8_t {
 struct Beside {
   std::uint8_t group = 0;  // 0: nothing; the step waits for it
   std::uint8_t stream = 0;
+  std::uint16_t multiprocessors = 0;  // that it takes from the first stream while both run
 };
 constexpr std::size_t kMostStreams = 4;
 

@@ -15,13 +15,25 @@ struct StreamSum {
 // The streams of one group, summed up.
 class StreamGroup {
  public:
+  explicit StreamGroup(double multiprocessors) : multiprocessors_(multiprocessors) {}
+
   void add(const StreamRow& row) {
     StreamSum& stream = streams_[row.beside.stream];
+    taken_ = std::max(taken_, double(row.beside.multiprocessors));
     stream.time += row.row.work.time;
     stream.low += row.row.work.low;
     stream.high += row.row.work.high;
     stream.saved.add(row.row.work.saved);
     own_.add(row.row.work.saved);
+  }
+
+  // How much longer the first stream takes for what others occupy.
+  double slowdown() const {
+    if (taken_ <= 0 || streams_[0].time.value <= 0) return 1;
+    Seconds others;
+    for (std::size_t i = 1; i < streams_.size(); ++i) others = std::max(others, streams_[i].time);
+    const double share = std::min(0.5, taken_ / multiprocessors_);
+    return 1 + share * (std::min(others, streams_[0].time) / streams_[0].time);
   }
 
   void compose() {
@@ -55,17 +67,37 @@ class StreamGroup {
   std::array<StreamSum, kMostStreams> streams_;
   StreamSum all_;
   Savings own_;  // of all streams, each on its own
+  double multiprocessors_;
+  double taken_ = 0;  // of these, by streams after the first
 };
+
+void slow_down(double times, Work& work) {
+  work.time *= times;
+  work.low *= times;
+  work.high *= times;
+  for (Seconds& part : work.saved.by_part) part *= times;
+}
 
 }  // namespace
 
-void overlap(std::span<StreamRow> rows) {
+void overlap(std::span<StreamRow> rows, double multiprocessors) {
   std::uint8_t groups = 0;
   for (const StreamRow& row : rows) groups = std::max(groups, row.beside.group);
   for (int number = 1; number <= groups; ++number) {
-    StreamGroup group;
-    for (const StreamRow& row : rows) {
-      if (row.beside.group == number) group.add(row);
+    const auto summed = [&] {
+      StreamGroup group(multiprocessors);
+      for (const StreamRow& row : rows) {
+        if (row.beside.group == number) group.add(row);
+      }
+      return group;
+    };
+    StreamGroup group = summed();
+    if (const double slower = group.slowdown(); slower > 1) {
+      for (StreamRow& row : rows) {
+        const bool first = row.beside.group == number && row.beside.stream == 0;
+        if (first) slow_down(slower, row.row.work);
+      }
+      group = summed();
     }
     group.compose();
     for (StreamRow& row : rows) {

@@ -14,8 +14,8 @@ struct StreamRow {
 };
 
 // Sets what is hidden in each row, and what is left of its interval and savings. A group takes as long as its longest
-// stream; contention is not modelled. The rows of a group share its interval, which is the maximum of its streams' at
-// either end, in proportion to the time they add.
-void overlap(std::span<StreamRow> rows);
+// stream, where the first one has fewer of the device's multiprocessors while another occupies some. The rows of a group share
+// its interval, which is the maximum of its streams' at either end, in proportion to the time they add.
+void overlap(std::span<StreamRow> rows, double multiprocessors);
 
 }  // namespace engine

@@ -97,7 +97,7 @@ void each_stream_row(const OpList& ops, const StepContext& context, Phase phase,
     made[count++] = {planned.beside, named_row(planned, context, phase, known)};
   }
   const std::span<StreamRow> streams(made.data(), count);
-  overlap(streams);
+  overlap(streams, double(context.device.multiprocessors));
   for (const StreamRow& stream : streams) take(stream.row);
 }
 

@@ -145,7 +145,8 @@ void ChunkKinds::add_exchange(ChunkKind& kind) {
   const Seconds there = passes.exchange.total(), back = passes.exchange_back.total();
   const Seconds takes = there + back;
   const Seconds exposed =
-      exposed_traffic(passes.time(), takes, micro_batches(kind), true, kind.on->device);
+      exposed_traffic(passes.time(), takes, micro_batches(kind),
+                      {true, train_.collective_multiprocessors, kind.on->device});
   passes.exchange_hidden = 1 - exposed / takes;
   for (DeviceTime* part : {&passes.exchange, &passes.exchange_back}) {
     part->communication.hidden = part->communication.time * passes.exchange_hidden;
@@ -167,7 +168,8 @@ void ChunkKinds::add_traffic(ChunkKind& kind) const {
   ChunkPasses& passes = kind.passes;
   const double layers = layers_in_turn(kind);
   const auto go_beside = [&](Seconds takes, Seconds& work) {
-    const Seconds exposed = exposed_traffic(work, takes, layers, train_.overlap, context.device);
+    const Seconds exposed = exposed_traffic(
+        work, takes, layers, {train_.overlap, train_.collective_multiprocessors, context.device});
     work += exposed;
     passes.waiting += exposed;
     passes.hidden += takes - std::min(takes, exposed);
@@ -175,8 +177,10 @@ void ChunkKinds::add_traffic(ChunkKind& kind) const {
   go_beside(kind.gather, passes.forward_time);
   if (!kind.chunk.has_gradients()) return;
   // Adapters send gradients through every layer; layers before the first trained one see none.
-  kind.gathered_again =
-      train_.has_adapters() ? 1 : kind.states.trained.total() / kind.states.all.total();
+  if (train_.reshard) {
+    kind.gathered_again =
+        train_.has_adapters() ? 1 : kind.states.trained.total() / kind.states.all.total();
+  }
   go_beside(kind.gather * kind.gathered_again + kind.scatter, passes.inputs_time);
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/model/context_ops.h"
+#include "engine/model/expert_places.h"
 #include "engine/model/mixers/mixer.h"
 #include "engine/model/passes.h"
 #include "engine/training/adapters.h"
@@ -77,16 +78,27 @@ class LayerBytes {
     return normed_input(OpName::gate_up) + activated(width, OpName::down, shard_.dense.activations);
   }
 
+  // Copies of tokens that meet on the fullest device, for each token of a device. Routers that favour some experts fill it in
+  // proportion to the exponent of their power law.
+  double copies() const {
+    const Moe meeting{
+        .tokens = tokens_of_a_pass(train_, shard_.parallel) * double(shard_.expert_replicas),
+        .top_k = model_.moe.top_k,
+        .experts = shard_.experts.placed,
+        .redundant = shard_.experts.redundant,
+        .local_experts = shard_.experts.local};
+    const double mean = double(model_.moe.top_k) * double(shard_.experts.local) /
+                        double(shard_.experts.placed) * double(shard_.expert_replicas);
+    return train_.routing_skew > 0 ? mean * fullest_device(meeting, train_.routing_skew) : mean;
+  }
+
   double experts() const {
-    // Copies of tokens that meet on this device.
-    const double copies = double(model_.moe.top_k) * double(shard_.experts.local) /
-                          double(shard_.experts.placed) * double(shard_.expert_replicas);
     const double hidden = double(model_.hidden);
     const double dispatched = product_input(hidden, OpName::experts, shard_.quant.activations);
     const double returned = hidden * kActivationBytes;  // to weigh them
-    double kept = copies * (dispatched + returned +
-                            activated(double(shard_.expert_intermediate), OpName::experts,
-                                      shard_.quant.activations));
+    double kept = copies() * (dispatched + returned +
+                              activated(double(shard_.expert_intermediate), OpName::experts,
+                                        shard_.quant.activations));
     kept += normed_input(OpName::shared_gate_up);
     if (shard_.shared_intermediate > 0) {
       kept += activated(double(shard_.shared_intermediate), OpName::shared_down,

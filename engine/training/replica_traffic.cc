@@ -10,9 +10,6 @@
 namespace engine {
 namespace {
 
-// Multiprocessors that a collective occupies, of the 132 of an H100: NCCL's default is 16 channels between nodes.
-constexpr double kChannels = 16;
-
 // A collective between replicas that hold the same weights.
 struct Sharers {
   double ranks = 1;
@@ -65,12 +62,12 @@ void replica_ops(const Parallelism& parallel, const ChunkStates& states, const T
   add(OpName::weight_gather, Pattern::all_gather, read.experts, experts.inside, ops.gather);
 }
 
-Seconds exposed_traffic(Seconds work, Seconds traffic, double layers, bool overlap,
-                        const Device& device) {
-  if (!overlap) return traffic;
+Seconds exposed_traffic(Seconds work, Seconds traffic, double layers, const TrafficPath& path) {
+  if (!path.overlap) return traffic;
   const Seconds first = traffic / std::max(1.0, layers);
   const Seconds beside = traffic - first;
-  const double taken = std::min(0.5, kChannels / double(device.multiprocessors));
+  const double taken =
+      std::min(0.5, double(path.multiprocessors) / double(path.device.multiprocessors));
   const Seconds slowed = std::min(work, beside) * taken;
   return first + std::max(Seconds{0}, beside - work) + slowed;
 }

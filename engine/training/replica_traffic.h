@@ -18,8 +18,12 @@ void replica_ops(const Parallelism& parallel, const ChunkStates& states, const T
 
 // What a pass waits for traffic that goes on beside it: what is left of it when the work is done, the share of the first
 // layer, which nothing precedes, and the time by which its kernels slow the work down.
-Seconds exposed_traffic(Seconds work, Seconds traffic, double layers, bool overlap,
-                        const Device& device);
+struct TrafficPath {
+  bool overlap = true;
+  std::int64_t multiprocessors = 0;  // that a collective occupies
+  const Device& device;
+};
+Seconds exposed_traffic(Seconds work, Seconds traffic, double layers, const TrafficPath& path);
 
 // A share of a row's time passes beside other work.
 void hide(double share, KernelRow& row);

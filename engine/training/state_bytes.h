@@ -14,6 +14,7 @@ struct StateBytes {
   double gradients = 4;  // as micro-batches add to them
   double master = 4;     // the optimizer's own copy
   double moments = 8;    // what else the optimizer remembers
+  double gradient_reads = 1;
   double optimizer() const { return master + moments; }
 };
 
@@ -30,6 +31,9 @@ constexpr StateBytes state_bytes(const TrainSettings& train) {
       break;
     case Optimizer::adafactor:
       bytes.moments = 0;  // a row and a column of each matrix
+      // For sums over rows and columns, for the size of the update, which is bounded, and to apply it (Shazeer and Stern,
+      // 2018, algorithm 4).
+      bytes.gradient_reads = 3;
       break;
     case Optimizer::muon:
     case Optimizer::sgd:
@@ -42,7 +46,7 @@ constexpr StateBytes state_bytes(const TrainSettings& train) {
 // What one step of the optimizer reads and writes.
 constexpr double optimizer_traffic(const StateBytes& bytes) {
   const double own = bytes.master > 0 ? 2 * bytes.master : bytes.weights;
-  return bytes.gradients + own + 2 * bytes.moments + bytes.weights;
+  return bytes.gradient_reads * bytes.gradients + own + 2 * bytes.moments + bytes.weights;
 }
 
 }  // namespace engine

@@ -43,20 +43,22 @@ TrainMemory state_memory(const ChunkStates& states, const LayerChunk& chunk,
   const ChunkWeights read = weight_bytes(states, train);
   TrainMemory memory{.weights = Bytes{shared(read, 3)},
                      .gradients = Bytes{bytes.gradients * shared(states.trained, 2)},
-                     .optimizer = Bytes{bytes.optimizer() * shared(states.trained, 1)}};
+                     .optimizer = Bytes{bytes.optimizer() * shared(states.trained, 1)},
+                     .stays_gathered = !train.reshard};
   if (train.offload_optimizer) {
     memory.host = memory.optimizer + Bytes{bytes.gradients * shared(states.trained, 1)};
     memory.optimizer = Bytes{0};
   }
   if (train.zero == 3) {
-    // The layer at work and the next one, with the gradients of the former.
+    // The layer at work and the next one, with the gradients of the former; or all layers.
     const double layers = double(std::max<std::int64_t>(1, chunk.span.layers.all()));
+    const double held = train.reshard ? 2 : std::max(2.0, layers);
     const auto of_others = [&](const ChunkWeights& weights) {
       return (replicas.dense > 1 ? weights.dense : 0) +
              (replicas.experts > 1 ? weights.experts : 0);
     };
     memory.gathered =
-        Bytes{(2 * of_others(read) + bytes.gradients * of_others(states.trained)) / layers};
+        Bytes{(held * of_others(read) + bytes.gradients * of_others(states.trained)) / layers};
   }
   return memory;
 }
@@ -72,7 +74,8 @@ void add_chunk(const TrainMemory& states, const KeptActivations& activations, do
   sum.at_work = std::max(sum.at_work, Bytes{again + activations.in_flight});
   sum.host += states.host + Bytes{passes * activations.offloaded};
   sum.logits += Bytes{activations.logits};
-  sum.gathered = std::max(sum.gathered, states.gathered);
+  sum.gathered = states.stays_gathered ? sum.gathered + states.gathered
+                                       : std::max(sum.gathered, states.gathered);
   sum.context = std::max(sum.context, Bytes{activations.context});
 }
 

@@ -15,10 +15,12 @@ struct TrainMemory {
   Bytes activations;  // of all passes that wait for their backward pass
   Bytes at_work;      // activations of the pass at work besides these
   Bytes logits;
-  Bytes gathered;  // weights of other replicas, while a layer needs them (ZeRO 3)
-  Bytes context;   // keys and values of devices that share the sequence, while a layer needs them
+  Bytes
+      gathered;  // weights of other replicas, while a layer needs them or until its backward pass (ZeRO 3)
+  Bytes context;  // keys and values of devices that share the sequence, while a layer needs them
   Bytes reserved;
-  Bytes host;  // in the host's memory, for this device
+  Bytes host;                   // in the host's memory, for this device
+  bool stays_gathered = false;  // what is gathered lies there until its backward pass
   Bytes total() const {
     return weights + gradients + optimizer + activations + at_work + logits + gathered + context +
            reserved;

@@ -10,7 +10,8 @@
 #include "engine/training/kept_activations.h"
 #include "engine/training/packed_documents.h"
 #include "engine/training/recomputed_ops.h"
-#include "engine/training/state_bytes.h"
+#include "engine/training/sequence_gathers.h"
+#include "engine/training/weight_passes.h"
 
 namespace engine {
 namespace {
@@ -18,10 +19,6 @@ namespace {
 // Bytes a logit moves in the loss: it is turned into 32 bits, read for the maximum and for the sum of exponentials, and
 // its probability is kept.
 constexpr double kLossBytes = 14;
-
-// Weights in 16 bits become narrow ones, and narrow ones along the other side, once a step: they are read for their
-// maximum and to be cast, and written twice.
-constexpr double kCastBytes = 2 + 2 + 1 + 1;
 
 // Where a pass is several kernels (PyTorch 2.11, eager), it moves so many times the bytes of one fused kernel: medians of
 // what eager steps take longer than compiled ones on an H200, hidden sizes of 2,048 to 8,192. Rotations are written as
@@ -106,6 +103,10 @@ class Trained {
                                      .stride = shard_.parallel.tp},
                                     ops);
       case OpName::quantize_input:
+        // Devices cast their own tokens, by the largest value of all of them where there is one scale, and gather narrow ones.
+        std::get<Quantize>(op.op).rows /= split_;
+        if (split_ > 1) agree_on_scale(op, shard_.parallel.tp, ops);
+        return add_cast(op, ops);
       case OpName::quantize_attention:
       case OpName::quantize_mlp:
         return add_cast(op, ops);
@@ -164,7 +165,11 @@ class Trained {
   void add_exchange(PlannedOp op, OpList& ops) const {
     auto& travel = std::get<ExpertExchange>(op.op);
     if (!train_.narrow_dispatch) travel.value_bytes = kActivationBytes;
-    if (train_.expert_overlap) op.beside = {.group = shared_group_of(op.name), .stream = 1};
+    if (train_.expert_overlap) {
+      op.beside = {.group = shared_group_of(op.name),
+                   .stream = 1,
+                   .multiprocessors = std::uint16_t(train_.collective_multiprocessors)};
+    }
     if (train_.dispatcher == Dispatcher::alltoall) {
       const double copies = travel.tokens * double(travel.top_k);
       op.op = Collective{.pattern = Pattern::all_to_all,
@@ -182,7 +187,15 @@ class Trained {
     auto& experts = std::get<Moe>(op.op);
     experts.skew = train_.routing_skew;
     const double copies = copies_on_a_device(experts), hidden = double(experts.hidden);
-    if (bytes_of(experts.activations) < kActivationBytes) {
+    const bool narrow = bytes_of(experts.activations) < kActivationBytes;
+    const auto pass = [&](double rows_moved) {
+      ops.add(OpName::experts, Family::residual, 2 * op.calls,
+              Elementwise{.rows = copies,
+                          .resident_bytes = 0,
+                          .cold_bytes = rows_moved * hidden * kActivationBytes,
+                          .flops = 0});
+    };
+    if (narrow) {
       for (const double width : {hidden, double(experts.intermediate)}) {
         PlannedOp cast = op;
         cast.name = OpName::quantize_experts;
@@ -198,14 +211,8 @@ class Trained {
       ops.add(op);
     }
     if (!train_.fused_experts) add_expert_passes(op, ops);
+    if (narrow && train_.padded_experts) pass(2 * copies);
     if (!experts.exchanged) return;
-    const auto pass = [&](double rows_moved) {
-      ops.add(OpName::experts, Family::residual, 2 * op.calls,
-              Elementwise{.rows = copies,
-                          .resident_bytes = 0,
-                          .cold_bytes = rows_moved * hidden * kActivationBytes,
-                          .flops = 0});
-    };
     pass(2 * copies);
     const double sent = tokens_ / double(shard_.parallel.tp);
     if (train_.dispatcher == Dispatcher::alltoall) pass(sent * double(1 + experts.top_k));
@@ -228,6 +235,8 @@ class Trained {
       op.family = Family::reduce_scatter;
       add_beside(op, attention ? OpName::attention_out : OpName::down, ops);
       sum->pattern = Pattern::all_gather;
+      sum->bytes *=
+          std::min(kActivationBytes, bytes_of(shard_.dense.activations)) / kActivationBytes;
       op.family = Family::all_gather;
       return add_beside(op, attention ? OpName::gate_up : OpName::qkv, ops);
     }
@@ -272,7 +281,9 @@ class Trained {
     collective.calls = calls / split_;
     ops.add(collective);
     collective.calls = calls - collective.calls;
-    collective.beside = {.group = group, .stream = 1};
+    collective.beside = {.group = group,
+                         .stream = 1,
+                         .multiprocessors = std::uint16_t(train_.collective_multiprocessors)};
     ops.add(collective);
   }
 
@@ -290,48 +301,6 @@ void take_exchange(OpList& ops, OpList& exchange) {
   OpList others;
   for (const PlannedOp& op : ops) (is_exchange(op) ? exchange : others).add(op);
   ops = others;
-}
-
-// What a weight of a narrow product takes to be cast; frozen ones are narrow already.
-void cast_weights(const TrainSettings& train, std::int64_t replicas, OpList& forward) {
-  if (train.has_adapters()) return;
-  const double passes = double(train.global_batch / (train.micro_batch * replicas));
-  OpList casts;
-  for (const PlannedOp& op : forward) {
-    const auto* product = std::get_if<Gemm>(&op.op);
-    if (product == nullptr || bytes_of(product->activations) >= kActivationBytes) continue;
-    const double weights = double(product->n) * double(product->k) * double(product->batch);
-    casts.add(OpName::cast_transpose, Family::residual, op.calls / passes,
-              Elementwise{.rows = double(product->n),
-                          .resident_bytes = 0,
-                          .cold_bytes = kCastBytes * weights,
-                          .flops = 0});
-  }
-  for (const PlannedOp& op : casts) forward.add(op);
-}
-
-double weights_made(const PlannedOp& planned) {
-  if (const auto* experts = std::get_if<Moe>(&planned.op)) {
-    return double(experts->local_experts) * (experts->gated ? 3 : 2) * double(experts->hidden) *
-           double(experts->intermediate);
-  }
-  const auto* product = std::get_if<Gemm>(&planned.op);
-  return product == nullptr ? 0 : double(product->m) * double(product->n * product->batch);
-}
-
-// New gradients in 16 bits are read, and those that are there are read and written.
-void add_sums(const TrainSettings& train, OpList& weights) {
-  OpList sums;
-  for (const PlannedOp& planned : weights) {
-    const double made = weights_made(planned);
-    if (made <= 0) continue;
-    sums.add(OpName::gradient_sum, Family::residual, planned.calls,
-             Elementwise{.rows = 1,
-                         .resident_bytes = 0,
-                         .cold_bytes = made * (kActivationBytes + 2 * bytes_of(train.gradients)),
-                         .flops = 0});
-  }
-  for (const PlannedOp& planned : sums) weights.add(planned);
 }
 
 void forward_ops(const ModelShard& shard, const StageSpan& span, const TrainSettings& train,
@@ -359,9 +328,16 @@ void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSetti
   const OpList& kept = partly ? trained : ops.forward;
   recomputed_ops(kept, train, ops.recomputed);
   backward_ops(kept, ops.inputs, ops.weights);
+  const bool split = train.sequence_parallel && shard.parallel.tp > 1;
+  if (split) gather_again(shard, train, ops.inputs, ops.weights);
   if (train.has_adapters()) keep_adapters(ops.weights);
   if (!train.fused_gradients) add_sums(train, ops.weights);
   cast_weights(train, shard.parallel.dp, ops.forward);
+  if (split && train.tp_overlap) {
+    multiply_in_pieces(shard.parallel.tp, ops.forward);
+    multiply_in_pieces(shard.parallel.tp, ops.recomputed);
+    multiply_gathered_in_pieces(shard.parallel.tp, ops.inputs);
+  }
   if (train.batch_overlap) {
     take_exchange(ops.forward, ops.exchange);
     take_exchange(ops.inputs, ops.exchange_back);

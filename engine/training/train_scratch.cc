@@ -31,6 +31,7 @@ TrainSettings settings_of_passes(TrainSettings train) {
   train.early_stop = any.early_stop;
   train.expert_products = any.expert_products;
   train.order = any.order;
+  train.reshard = any.reshard;
   return train;
 }
 

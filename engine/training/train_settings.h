@@ -148,6 +148,9 @@ struct TrainSettings {
   DeviceOrder order = DeviceOrder::replicas_inside;
   double routing_skew = 0;
   bool fused_gradients = true;
+  bool reshard = true;
+  std::int64_t collective_multiprocessors = 16;
+  bool padded_experts = false;
 
   bool has_adapters() const { return method == Method::lora || method == Method::qlora; }
 
@@ -319,6 +322,20 @@ struct TrainSettings {
     visit("fused_gradients", self.fused_gradients,
           "products that make gradients of weights add them to those of earlier micro-batches, as "
           "Megatron's do; false: a pass of its own for each micro-batch does, as in PyTorch",
+          any_value);
+    visit("reshard", self.reshard,
+          "zero 3: weights are dropped after a forward pass and gathered again for its backward "
+          "pass; "
+          "false: they stay until then (FSDP's reshard_after_forward, SHARD_GRAD_OP)",
+          any_value);
+    visit(
+        "collective_multiprocessors", self.collective_multiprocessors,
+        "multiprocessors that a collective takes from the work it runs beside (NCCL's channels: 16 "
+        "between nodes by default)",
+        between(0, 1 << 10));
+    visit("padded_experts", self.padded_experts,
+          "in narrow formats the rows of each expert are copied to a multiple of 16 before its "
+          "products, and back after them (Megatron without moe_router_padding_for_fp8)",
           any_value);
   }
 

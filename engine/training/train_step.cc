@@ -205,7 +205,8 @@ class TrainStep {
   double wait(const ChunkKind& kind, Seconds work, Seconds takes, TrainStepTime& step) {
     if (takes.value <= 0) return 0;
     const Seconds exposed =
-        exposed_traffic(work, takes, chunks_.layers_in_turn(kind), train_.overlap, kind.on->device);
+        exposed_traffic(work, takes, chunks_.layers_in_turn(kind),
+                        {train_.overlap, train_.collective_multiprocessors, kind.on->device});
     const Seconds hidden = takes - std::min(takes, exposed);
     after_passes_ += exposed;
     step.exposed += exposed;

@@ -36,7 +36,7 @@ constexpr std::array<Names, 5> kMegatronModels = {{
 
 // What the recipes of a model say beside the table's columns (Megatron-Bridge, scripts/performance/configs, releases of
 // 2026, those for H100s). Recipes of all models sum gradients up in 16 bits, and those of mixtures multiply by Transformer
-// Engine, one expert after the other. gpt-oss bounds its gates and adds a bias to each expert, for which that library had no
+// Engine, one expert after the other; those of Qwen3 do not pad in their routers (moe_router_padding_for_fp8: False). gpt-oss bounds its gates and adds a bias to each expert, for which that library had no
 // kernel; its norms and activations are computed again.
 struct Recipe {
   std::string_view model;
@@ -44,16 +44,19 @@ struct Recipe {
   engine::Dispatcher dispatcher;
   bool batch_overlap;
   bool fused_experts;
+  bool padded_experts;
   engine::Recompute recompute;
 };
 constexpr std::array<Recipe, 5> kRecipes = {{
-    {"LLAMA3_70B", true, engine::Dispatcher::deepep, false, true, engine::Recompute::none},
-    {"LLAMA3.1_405B", true, engine::Dispatcher::deepep, false, true, engine::Recompute::none},
-    {"GPT OSS 120B", false, engine::Dispatcher::alltoall, false, false,
+    {"LLAMA3_70B", true, engine::Dispatcher::deepep, false, true, false, engine::Recompute::none},
+    {"LLAMA3.1_405B", true, engine::Dispatcher::deepep, false, true, false,
+     engine::Recompute::none},
+    {"GPT OSS 120B", false, engine::Dispatcher::alltoall, false, false, false,
      engine::Recompute::activations},
-    {"Qwen3_30B_a3B", false, engine::Dispatcher::deepep, false, true,
+    {"Qwen3_30B_a3B", false, engine::Dispatcher::deepep, false, true, true,
      engine::Recompute::none},  // HybridEP, which moves tokens as DeepEP does
-    {"Qwen3_235B_a22B", false, engine::Dispatcher::alltoall, true, true, engine::Recompute::none},
+    {"Qwen3_235B_a22B", false, engine::Dispatcher::alltoall, true, true, true,
+     engine::Recompute::none},
 }};
 
 // A machine of eight devices a node.
@@ -111,6 +114,7 @@ void take_megatron_settings(const TableRow& row, TrainingRun& run) {
     train.dispatcher = recipe->dispatcher;
     train.batch_overlap = recipe->batch_overlap;
     train.fused_experts = recipe->fused_experts;
+    train.padded_experts = recipe->padded_experts;
     train.recompute = recipe->recompute;
     train.expert_products = engine::ExpertProducts::one_by_one;
   }
@@ -122,7 +126,7 @@ void take_megatron_settings(const TableRow& row, TrainingRun& run) {
   run.not_stated = "format of optimizer states, what a launch takes the host";
   if (row.text("section") == "LoRA Performance") {
     train.method = engine::Method::lora;
-    run.not_stated += ", rank and targets of adapters, packing";
+    run.not_stated += ", packing";
   } else if (row.text("section") == "SFT Performance") {
     run.not_stated += ", packing";
   }
@@ -170,7 +174,8 @@ Result<bool> add_mosaic_runs(const fs::path& data, NamedSpecs& specs,
     run.scenario.model.max_context = train.sequence;
     train.micro_batch = row.count("MicroBatchSize");
     train.global_batch = row.count("GlobalBatchSize");
-    train.zero = row.text("Sharding Strategy") == "FULL_SHARD" ? 3 : 2;
+    train.zero = 3;
+    train.reshard = row.text("Sharding Strategy") == "FULL_SHARD";  // else SHARD_GRAD_OP
     train.reserved_memory = engine::Bytes{0};
     if (row.text("Activation Checkpointing") == "True") train.recompute = engine::Recompute::full;
     train.early_stop = true;
