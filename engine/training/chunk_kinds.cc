@@ -155,7 +155,8 @@ void ChunkKinds::add_exchange(ChunkKind& kind) {
   passes.inputs_time += exposed * (back / takes);
 }
 
-// Weights that replicas share out are gathered for each pass, and gradients scattered after it.
+// Gradients that replicas share out are scattered after each pass, since nobody keeps a sum of all of them; weights
+// that they share out are gathered before it.
 void ChunkKinds::add_traffic(ChunkKind& kind) const {
   const StepContext& context = *kind.on;
   const Parallelism& parallel = context.shard.parallel;
@@ -164,16 +165,21 @@ void ChunkKinds::add_traffic(ChunkKind& kind) const {
   replica_ops(parallel, kind.states, train_, ops);
   kind.scatter = device_time(ops.scatter, context, Phase::gradients, nullptr).total();
   kind.gather = device_time(ops.gather, context, Phase::gradients, nullptr).total();
-  if (train_.zero < 3) return;
+  if (train_.zero < 2) return;
   ChunkPasses& passes = kind.passes;
   const double layers = layers_in_turn(kind);
-  const auto go_beside = [&](Seconds takes, Seconds& work) {
+  const auto exposed_beside = [&](Seconds work, Seconds takes) {
     const Seconds exposed = exposed_traffic(
         work, takes, layers, {train_.overlap, train_.collective_multiprocessors, context.device});
-    work += exposed;
     passes.waiting += exposed;
     passes.hidden += takes - std::min(takes, exposed);
+    return exposed;
   };
+  const auto go_beside = [&](Seconds takes, Seconds& work) { work += exposed_beside(work, takes); };
+  if (train_.zero == 2) {
+    passes.inputs_time += exposed_beside(passes.backward_time(), kind.scatter);
+    return;
+  }
   go_beside(kind.gather, passes.forward_time);
   if (!kind.chunk.has_gradients()) return;
   // Adapters send gradients through every layer; layers before the first trained one see none.

@@ -179,8 +179,8 @@ class TrainStep {
     return time;
   }
 
-  // Gradients travel behind the last backward pass, and updated weights ahead of the first forward pass; weights that are
-  // shared out travel in every pass, whose time has it.
+  // Gradients travel behind the last backward pass, and updated weights ahead of the first forward pass; gradients and
+  // weights that are shared out travel in every pass, whose time has it.
   void add_traffic(std::size_t stage, TrainStepTime& step, Breakdown& rows) {
     if (parallel_.dp * parallel_.cp == 1) return;
     each_chunk(stage, [&](std::size_t c) {
@@ -195,8 +195,13 @@ class TrainStep {
         add_rows(kind, ops.scatter, {double(micro_batches_), hidden}, rows);
         return;
       }
-      add_rows(kind, ops.scatter, {1, wait(kind, kind.passes.backward_time(), kind.scatter, step)},
-               rows);
+      if (train_.zero == 2) {
+        const double hidden = kind.scatter.value > 0 ? kind.passes.hidden / kind.scatter : 0;
+        add_rows(kind, ops.scatter, {double(micro_batches_), hidden}, rows);
+      } else {
+        add_rows(kind, ops.scatter,
+                 {1, wait(kind, kind.passes.backward_time(), kind.scatter, step)}, rows);
+      }
       add_rows(kind, ops.gather, {1, wait(kind, kind.passes.forward_time, kind.gather, step)},
                rows);
     });

@@ -277,5 +277,24 @@ TEST(ScalingLaw, SetsTheLengthOfARun) {
   EXPECT_NEAR(asked.run_time / stated.run_time, 1, 1e-9);
 }
 
+// Who keeps only a share of the gradients cannot sum up all of them over micro-batches: they travel after each.
+TEST(SharedGradients, TravelWithEveryMicroBatch) {
+  for (const bool overlap : {false, true}) {
+    Scenario scenario = toys::training();
+    scenario.parallel.dp = 4;
+    scenario.train.overlap = overlap;
+    const auto of = [&](std::int64_t zero, std::int64_t micro_batches) {
+      scenario.train.zero = zero;
+      scenario.train.global_batch = 4 * micro_batches;
+      return toys::figures_of(scenario);
+    };
+    EXPECT_NEAR(of(2, 1).iteration_time / of(1, 1).iteration_time, 1, 1e-9);
+    for (const std::int64_t count : {2, 8}) {
+      EXPECT_GT(of(2, count).iteration_time, of(1, count).iteration_time) << count;
+      EXPECT_LT(of(2, count).gradient_memory, of(1, count).gradient_memory) << count;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace engine
