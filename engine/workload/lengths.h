@@ -22,12 +22,11 @@ class LengthSampler {
  public:
   LengthSampler(const Lengths& lengths, std::uint64_t seed, const Trace* trace);
   LengthPair operator()(std::int64_t number) const;
-  // Whole tokens, no more than the load allows.
-  LengthPair cut(double prompt, double output) const;
   // Of what is drawn, before anything is cut.
   MeanLengths mean() const;
 
  private:
+  LengthPair cut(double prompt, double output) const;
   Lengths lengths_;
   std::uint64_t seed_;
   const Trace* trace_;

@@ -221,14 +221,12 @@ void RequestSource::assign_class(Request& out, std::uint64_t draw) const {
   out.priority = std::int64_t(out.service_class);
   if (!high && !low) return;
   const LoadClass& stated = high ? classes.high : classes.low;
-  if (stated.prompt == 0 && stated.output == 0) return;
   const auto scaled = [](std::int64_t tokens, std::int64_t wanted, double mean) {
-    return wanted == 0 ? double(tokens) : double(tokens) * double(wanted) / mean;
+    if (wanted == 0) return tokens;
+    return std::max<std::int64_t>(1, std::llround(double(tokens) * double(wanted) / mean));
   };
-  const LengthPair lengths = lengths_.cut(scaled(out.prompt, stated.prompt, mean_.prompt),
-                                          scaled(out.output, stated.output, mean_.output));
-  out.prompt = lengths.prompt;
-  out.output = lengths.output;
+  out.prompt = scaled(out.prompt, stated.prompt, mean_.prompt);
+  out.output = scaled(out.output, stated.output, mean_.output);
 }
 
 std::int64_t RequestSource::tenant_of(std::uint64_t owner) const {
