@@ -39,14 +39,14 @@ struct LoadClass {
           "longest time in all that a request of the class is promised; auto: as slo says",
           non_negative_or("auto"));
     visit("prompt", self.prompt,
-          "mean prompt tokens of the class: lengths of the load, scaled as its longest is; auto: "
-          "as the "
-          "load",
+          "mean prompt tokens of the class: lengths of the load, the longest ones too, scaled; "
+          "auto: as "
+          "the load",
           non_negative_or("auto"));
     visit("output", self.output,
-          "mean output tokens of the class: lengths of the load, scaled as its longest is; auto: "
-          "as the "
-          "load",
+          "mean output tokens of the class: lengths of the load, the longest ones too, scaled; "
+          "auto: as "
+          "the load",
           non_negative_or("auto"));
     visit("acceptance", self.acceptance,
           "with speculation: probability that the first proposed token of a request of the class "
