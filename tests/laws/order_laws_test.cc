@@ -153,7 +153,7 @@ TEST(OrderLaws, OfAnyStreamsTheLongestIsTheTimeAndTheInterval) {
       high[group][row.beside.stream] += row.row.work.high.value;
     }
     const std::vector<StreamRow> before = rows;
-    overlap(rows);
+    overlap(rows, 132);
     Work sum;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const Work& work = rows[i].row.work;
