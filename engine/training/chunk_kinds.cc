@@ -155,8 +155,8 @@ void ChunkKinds::add_exchange(ChunkKind& kind) {
   passes.inputs_time += exposed * (back / takes);
 }
 
-// Gradients that replicas share out are scattered after each pass, since nobody keeps a sum of all of them; weights
-// that they share out are gathered before it.
+// Gradients that replicas share out are scattered after each pass, since nobody keeps a sum of all of them (pipelines
+// keep those of a stage until its last pass); weights that they share out are gathered before it.
 void ChunkKinds::add_traffic(ChunkKind& kind) const {
   const StepContext& context = *kind.on;
   const Parallelism& parallel = context.shard.parallel;
@@ -165,7 +165,7 @@ void ChunkKinds::add_traffic(ChunkKind& kind) const {
   replica_ops(parallel, kind.states, train_, ops);
   kind.scatter = device_time(ops.scatter, context, Phase::gradients, nullptr).total();
   kind.gather = device_time(ops.gather, context, Phase::gradients, nullptr).total();
-  if (train_.zero < 2) return;
+  if (train_.zero < 2 || (train_.zero == 2 && parallel.pp > 1)) return;
   ChunkPasses& passes = kind.passes;
   const double layers = layers_in_turn(kind);
   const auto exposed_beside = [&](Seconds work, Seconds takes) {

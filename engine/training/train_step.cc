@@ -195,7 +195,7 @@ class TrainStep {
         add_rows(kind, ops.scatter, {double(micro_batches_), hidden}, rows);
         return;
       }
-      if (train_.zero == 2) {
+      if (train_.zero == 2 && stages_ == 1) {
         const double hidden = kind.scatter.value > 0 ? kind.passes.hidden / kind.scatter : 0;
         add_rows(kind, ops.scatter, {double(micro_batches_), hidden}, rows);
       } else {

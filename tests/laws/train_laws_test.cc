@@ -210,7 +210,8 @@ TEST(TrainLaws, RingsHideWhatGathersDoNot) {
   EXPECT_GT(gather.context_memory, ring.context_memory);
 }
 
-// Collectives of tensor parallelism that go on in pieces wait for one piece at least, and no more than before.
+// Collectives of tensor parallelism that go on in pieces wait for one piece at least, and no more than before. A product in
+// pieces takes longer than a whole one, so that a step is shorter by no more than what is hidden.
 TEST(TrainLaws, PiecesHideBehindTheirProducts) {
   Scenario scenario = training();
   scenario.parallel.tp = 4;
@@ -220,9 +221,8 @@ TEST(TrainLaws, PiecesHideBehindTheirProducts) {
   const Metrics beside = figures_of(scenario);
   EXPECT_LT(beside.tensor_exchange_time, apart.tensor_exchange_time);
   EXPECT_GE(beside.tensor_exchange_time, apart.tensor_exchange_time / 4.0);
-  EXPECT_NEAR((apart.iteration_time - beside.iteration_time) /
-                  (apart.tensor_exchange_time - beside.tensor_exchange_time),
-              1, 1e-9);
+  EXPECT_LT(apart.iteration_time - beside.iteration_time,
+            apart.tensor_exchange_time - beside.tensor_exchange_time);
 }
 
 // Whoever trains adapters computes no gradients of frozen weights, and keeps states of adapters only.

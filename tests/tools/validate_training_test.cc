@@ -48,11 +48,12 @@ TEST(ValidateTraining, RowsBecomeScenarios) {
   const engine::Scenario& tuned = (*runs)[1].scenario;
   EXPECT_EQ(tuned.train.method, engine::Method::lora);
   EXPECT_EQ(tuned.train.schedule, engine::Schedule::one_f_one_b);
-  EXPECT_NE((*runs)[1].not_stated.find("rank"), std::string::npos);
+  EXPECT_EQ(tuned.train.lora_rank, 16);
   EXPECT_NE((*runs)[2].left_out, "");
   EXPECT_EQ((*runs)[3].scenario.train.zero, 3);
   EXPECT_EQ((*runs)[3].scenario.train.recompute, engine::Recompute::full);
-  EXPECT_EQ((*runs)[4].scenario.train.zero, 2);
+  EXPECT_EQ((*runs)[4].scenario.train.zero, 3);
+  EXPECT_FALSE((*runs)[4].scenario.train.reshard);
   EXPECT_EQ((*runs)[4].scenario.train.master_weights, engine::StateFormat::none);
 }
 
