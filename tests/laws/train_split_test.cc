@@ -136,7 +136,8 @@ TEST(PreciseSums, TakeHopperLonger) {
     EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
     for (const KernelRow& row : outcome.kernels) {
       // As many rows as columns: a gradient's product has the same shape as the product.
-      if (row.op == OpName::attention_out) seconds[row.phase] += row.work.time.value / row.work.calls;
+      if (row.op == OpName::attention_out)
+        seconds[row.phase] += row.work.time.value / row.work.calls;
     }
     return seconds[Phase::backward] / seconds[Phase::forward];
   };
