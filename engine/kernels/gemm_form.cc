@@ -32,20 +32,10 @@ struct Choice {
   double loading = 0;
 };
 
-}  // namespace
-
-FormTime gemm_form(const GemmShape& shape, const DeviceRates& device, const GemmFit& fit,
-                   double floor) {
-  const double input = shape.groups * shape.m * shape.k * shape.input_bytes;
-  const double weights = shape.groups * shape.n * shape.k * shape.weight_bytes;
-  const double output = shape.groups * shape.m * shape.n * 2;
-  // Weights come from memory; the input was just written and stays in the cache if everything fits.
-  const double held = held_share_4(input + weights + output, fit.cache_share * device.cache);
-  const double least_traffic = shape.weights / device.bandwidth;
-  const double traffic =
-      std::max(least_traffic, (weights + input * (1 - held) + output * fit.write_passes) /
-                                  (device.bandwidth * fit.memory_share));
-
+// The best of all tiles and splits; `output` is in bytes.
+[[gnu::always_inline]] inline Choice fastest_choice(const GemmShape& shape,
+                                                    const DeviceRates& device, const GemmFit& fit,
+                                                    double output) {
   const double cycle = 1 / device.clock;                          // us a thousand clocks
   const double load_rate = fit.cache_rate * 64e3 * device.clock;  // bytes a us and multiprocessor
   const double flop_rate = shape.peak / device.processors * fit.compute_share;
@@ -82,6 +72,26 @@ FormTime gemm_form(const GemmShape& shape, const DeviceRates& device, const Gemm
       if (parts < best.time) best = {parts, part, arithmetic, loading};
     }
   }
+  return best;
+}
+
+}  // namespace
+
+FormTime gemm_form(const GemmShape& shape, const DeviceRates& device, const GemmFit& fit,
+                   double floor) {
+  const double input = shape.groups * shape.m * shape.k * shape.input_bytes;
+  const double weights = shape.groups * shape.n * shape.k * shape.weight_bytes;
+  const double output = shape.groups * shape.m * shape.n * 2;
+  // Weights come from memory; the input was just written and stays in the cache if everything fits.
+  const double held = held_share_4(input + weights + output, fit.cache_share * device.cache);
+  const double least_traffic = shape.weights / device.bandwidth;
+  const double traffic =
+      std::max(least_traffic, (weights + input * (1 - held) + output * fit.write_passes) /
+                                  (device.bandwidth * fit.memory_share));
+
+  const double cycle = 1 / device.clock;  // us a thousand clocks
+  const double iteration = fit.step_latency * cycle;
+  const Choice best = fastest_choice(shape, device, fit, output);
   const double tiles = best.time + fit.kernel_start * cycle;
   const double compute = tiles * (1 + fit.sustained_slowdown * tiles / (tiles + 1000));
   // Arithmetic hides loads or the other way round, and without it larger tiles would need fewer: the longer one takes
