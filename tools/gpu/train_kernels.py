@@ -64,10 +64,12 @@ class Table:
         self.file.flush()
 
 
-class Sweep:
-    def __init__(self, arguments):
+class TimedRows:
+    """One row a call, until the time is up."""
+
+    def __init__(self, arguments, name, columns):
         self.out, self.end = arguments.out, time.perf_counter() + arguments.budget_s
-        self.table = Table(self.out / "train_kernels.csv", COLUMNS)
+        self.table = Table(self.out / name, columns)
 
     def row(self, call, **cells):
         if time.perf_counter() > self.end:
@@ -78,6 +80,11 @@ class Sweep:
             print(cells, type(error).__name__, str(error)[:200], flush=True)
             return
         self.table.add(dict(cells, seconds=f"{seconds:.6g}", p10_s=f"{low:.6g}", p90_s=f"{high:.6g}"))
+
+
+class Sweep(TimedRows):
+    def __init__(self, arguments):
+        super().__init__(arguments, "train_kernels.csv", COLUMNS)
 
     def linear(self):
         """Products of a linear layer forward and backward, and what fp8 adds to them."""

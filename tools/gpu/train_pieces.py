@@ -20,7 +20,7 @@ import torch._dynamo  # noqa: E402
 from torch.nn.attention import SDPBackend, sdpa_kernel  # noqa: E402
 
 from fp8_linear import E4M3, product, to_fp8  # noqa: E402
-from train_kernels import Table, timed  # noqa: E402
+from train_kernels import Table, TimedRows  # noqa: E402
 from train_plan import MODELS, TrainStep  # noqa: E402
 from train_sweep import Trainer  # noqa: E402
 
@@ -60,20 +60,9 @@ class Products:
             here.wait_stream(stream)
 
 
-class Sweep:
+class Sweep(TimedRows):
     def __init__(self, arguments):
-        self.out, self.end = arguments.out, time.perf_counter() + arguments.budget_s
-        self.table = Table(self.out / "train_pieces.csv", COLUMNS)
-
-    def row(self, call, **cells):
-        if time.perf_counter() > self.end:
-            return
-        try:
-            seconds, low, high = timed(call)
-        except Exception as error:  # one call that does not work must not end the sweep
-            print(cells, type(error).__name__, str(error)[:200], flush=True)
-            return
-        self.table.add(dict(cells, seconds=f"{seconds:.6g}", p10_s=f"{low:.6g}", p90_s=f"{high:.6g}"))
+        super().__init__(arguments, "train_pieces.csv", COLUMNS)
 
     def each_product(self):
         for m, n, k in SHAPES:
