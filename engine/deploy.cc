@@ -23,8 +23,6 @@ std::string missing(const CalibrationWish& wish) {
                            : tier + "there is no calibration '" + std::string(wish.name) + "'";
 }
 
-std::string in_gb(Bytes bytes) { return fmt::format("{:.2f} GB", bytes.value / 1e9); }
-
 }  // namespace
 
 std::optional<Refusal> deploy(const Deployment& deployment, const CalibrationSettings& calibration,

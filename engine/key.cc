@@ -40,8 +40,8 @@ struct TaskKey {
   std::vector<KeyLeaf> leaves;
   std::vector<RoleKey> roles;
 };
-constexpr std::size_t kTasks = enum_names(Task{}).size();
-using TaskKeys = std::array<TaskKey, kTasks>;
+constexpr std::size_t kTaskCount = enum_names(Task{}).size();
+using TaskKeys = std::array<TaskKey, kTaskCount>;
 
 std::uint64_t hash_of(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
 
@@ -99,7 +99,7 @@ TaskKeys task_keys() {
     const Leaf& leaf = leaves[i];
     if (!leaf.range.in_key) continue;
     const KeyLeaf entry = key_leaf(leaf, defaults);
-    for (std::size_t task = 0; task < kTasks; ++task) {
+    for (std::size_t task = 0; task < kTaskCount; ++task) {
       if (!task_reads(static_cast<Task>(task), int(i))) continue;
       if (leaf.presence < 0) {
         keys[task].leaves.push_back(entry);

@@ -11,12 +11,12 @@ namespace engine {
 namespace {
 
 // What one adapter must send at least, and what a ring through all devices makes it send.
-struct Load {
+struct AdapterLoad {
   double least;
   double ring;
 };
 
-Load adapter_load(Pattern pattern, double bytes, const Spread& spread, bool in_network) {
+AdapterLoad adapter_load(Pattern pattern, double bytes, const Spread& spread, bool in_network) {
   const double ranks = spread.nodes * spread.per_node;
   const double outside = (spread.nodes - 1) / spread.nodes;
   switch (pattern) {
@@ -37,7 +37,7 @@ Load adapter_load(Pattern pattern, double bytes, const Spread& spread, bool in_n
           in_network ? std::min(ring, share) : ring};
 }
 
-Ways between_ways(const Load& load, double doublings, double rate, double scale,
+Ways between_ways(const AdapterLoad& load, double doublings, double rate, double scale,
                   const BetweenFit& fit) {
   const double moved = load.ring / rate;
   const auto way = [&](double start, double each, double share) {
@@ -69,7 +69,7 @@ std::optional<CollectiveTime> fitted_between(Pattern pattern, double bytes, cons
   const auto* set = own != nullptr ? own : set_of(CollectiveKind::all_reduce);
   if (set == nullptr) return std::nullopt;
   const double rate = path.bandwidth / 1e6;
-  const Load load = adapter_load(pattern, bytes, spread, path.in_network);
+  const AdapterLoad load = adapter_load(pattern, bytes, spread, path.in_network);
   // One pass of the two that an all-reduce takes.
   const double passes = own != nullptr ? 1 : 0.5;
   const double scale = passes * path.latency * 1e6 / set->fit.link_latency;

@@ -77,10 +77,12 @@ FormTime moe_form(const Moe& op, const Routed& work, const DeviceRates& device, 
   const double per_flop = 256 / (peak / device.processors * fit.compute_share);
   double compute = std::numeric_limits<double>::infinity();
   for (const double tile : {16.0, 32.0, 64.0, 128.0}) {
-    // An expert's last tile is half full on average. The tables' small calls fill one tile; what an
-    // exchange brings is ragged whatever its size, so that fewer and fuller experts never take longer.
-    const double ragged = op.exchanged || rows >= tile ? 0.5 : 0;
-    const double tiles = work.touched * std::max(rows / tile + ragged, 1.0) / device.processors;
+    // An expert's last tile is half full on average. The tables' small calls fill one tile, and the first experts need
+    // a second one before the mean does; what an exchange brings is ragged whatever its size, so that fewer and fuller
+    // experts never take longer.
+    const double filled = rows / tile;
+    const double ragged = op.exchanged ? 0.5 : std::clamp(filled - 0.5, 0.0, 0.5);
+    const double tiles = work.touched * std::max(filled + ragged, 1.0) / device.processors;
     const double each = per_flop * (tile + fit.small_tile_loss * (tile + 128) / 128);
     const double up = std::max(tiles * std::max((matrices(op) - 1) * inner / 128, 1.0), 1.0);
     const double down = std::max(tiles * std::max(hidden / 128, 1.0), 1.0);

@@ -1,5 +1,7 @@
 #include "engine/memory/footprint.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -100,5 +102,7 @@ Bytes kv_bytes(const ModelShard& shard, double context) {
   }
   return Bytes{bytes * stage_share(shard) * kept_share(shard)};
 }
+
+std::string in_gb(Bytes bytes) { return fmt::format("{:.2f} GB", bytes.value / 1e9); }
 
 }  // namespace engine

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "engine/base/units.h"
@@ -42,5 +43,8 @@ Footprint footprint_of(const ModelShard& shard, const Device& device, const Memo
 
 // KV cache of one sequence of `context` tokens on one device (the fullest stage).
 Bytes kv_bytes(const ModelShard& shard, double context);
+
+// As messages about memory say it: "79.65 GB".
+std::string in_gb(Bytes bytes);
 
 }  // namespace engine

@@ -19,7 +19,7 @@ bool share_a_cluster(const Deployed& from, const Deployed& to) {
 }
 
 // The link that KV leaves or enters a device over.
-LinkRates link_of(const Way& way, const Fabric& fabric) {
+LinkRates link_of(const HandoverWay& way, const Fabric& fabric) {
   if (way.transfer.link.bandwidth.value > 0) return rates_of(way.transfer.link);
   const double devices = way.from_devices + way.to_devices;
   const bool one_node =
@@ -63,7 +63,7 @@ std::optional<Refusal> cluster_problem(const Deployed& from, double from_devices
                              from_devices, to_devices, most)};
 }
 
-std::optional<Refusal> carry_of(const Way& way, Carry& carry) {
+std::optional<Refusal> carry_of(const HandoverWay& way, Carry& carry) {
   const LinkRates out = link_of(way, way.from.fabric), in = link_of(way, way.to.fabric);
   if (out.bandwidth.value <= 0 || in.bandwidth.value <= 0) {
     return Refusal{ReasonClass::links,

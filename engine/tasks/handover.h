@@ -19,7 +19,7 @@ std::optional<Refusal> cluster_problem(const Deployed& from, double from_devices
 
 // How KV caches of prompts with `tokens` tokens get from one to the other, of which there are so many devices in
 // all; or why they do not.
-struct Way {
+struct HandoverWay {
   const TransferSettings& transfer;
   const Deployed& from;
   double from_devices;
@@ -27,7 +27,7 @@ struct Way {
   double to_devices;
   double tokens;
 };
-std::optional<Refusal> carry_of(const Way& way, Carry& carry);
+std::optional<Refusal> carry_of(const HandoverWay& way, Carry& carry);
 
 // What is left to wait for of one sequence's KV that has the way to itself, when its prompt took `reading`.
 Seconds exposed_carry(const Carry& carry, double tokens, Seconds reading);

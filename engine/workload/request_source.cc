@@ -10,7 +10,7 @@
 namespace engine {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kNoArrival = std::numeric_limits<double>::infinity();
 
 // Lanes of Stream::sessions, so that the uses of it do not share numbers.
 constexpr std::uint32_t kGroupLane = 1;
@@ -27,8 +27,8 @@ RequestSource::RequestSource(const Load& load, const Trace* trace, RequestMemory
       clock_(load, options.level.rate, options.seed),
       total_(options.endless ? std::numeric_limits<std::int64_t>::max() / 2
                              : total_requests(load, trace)),
-      open_time_(kNever),
-      next_time_(kNever) {
+      open_time_(kNoArrival),
+      next_time_(kNoArrival) {
   memory_.prepare(load, options.seed);
   const std::int64_t calls = load.calls_of_session();
   sessions_ = (total_ + calls - 1) / calls;
@@ -71,7 +71,7 @@ std::int64_t RequestSource::pop_due() {
 
 void RequestSource::advance_open() {
   if (issued_ >= sessions_) {
-    open_time_ = kNever;
+    open_time_ = kNoArrival;
   } else if (load_.arrivals == ArrivalKind::trace) {
     const std::size_t row = std::size_t(issued_);
     open_time_ = (trace_->arrival[row] - trace_->arrival[0]) / load_.trace_speed;
@@ -85,7 +85,7 @@ void RequestSource::find_next() {
 }
 
 void RequestSource::take(Request& out) {
-  check(next_time_ < kNever, "a request is taken only when one is due");
+  check(next_time_ < kNoArrival, "a request is taken only when one is due");
   out.arrival = next_time_;
   const bool follows = !due_.empty() && due_.front().time <= open_time_;
   if (follows) {
@@ -288,7 +288,7 @@ void RequestSource::stop() {
   const bool sessions = load_.arrivals != ArrivalKind::closed && load_.turns > 1;
   total_ = sessions ? issued_ * load_.calls_of_session() : issued_;
   sessions_ = issued_;
-  open_time_ = kNever;
+  open_time_ = kNoArrival;
   find_next();
 }
 

@@ -174,14 +174,16 @@ class FormReader {
   }
 
   void refuse_repeats(const Node& node) {
-    // By label first, then by what the values do: comparing every pair of a long list would take for ever.
+    // In an order, since comparing every pair of a long list would take for ever. Numbers are the same however they are
+    // written; two names may stand for the same device or model today.
+    const bool by_label = target_.leaf == nullptr;
     const auto edits = [this](std::size_t i) {
       const Setting& setting = form_.settings[i];
       return std::span(form_.edits)
           .subspan(setting.first_edit, setting.last_edit - setting.first_edit);
     };
     const auto before = [&](std::size_t a, std::size_t b) {
-      if (form_.labels[a] != form_.labels[b]) return form_.labels[a] < form_.labels[b];
+      if (by_label && form_.labels[a] != form_.labels[b]) return form_.labels[a] < form_.labels[b];
       return std::ranges::lexicographical_compare(
           edits(a), edits(b), [](const Edit& x, const Edit& y) {
             return std::tie(x.leaf, x.value) < std::tie(y.leaf, y.value);
@@ -189,9 +191,12 @@ class FormReader {
     };
     std::set<std::size_t, decltype(before)> seen(before);
     for (std::size_t i = 0; i < form_.settings.size() && i < node.items.size(); ++i) {
-      const bool fresh = seen.insert(i).second;
+      const auto [first, fresh] = seen.insert(i);
       if (fresh || form_.whens[i] != nullptr || edits(i).empty()) continue;
-      wrong(node.items[i], said_ + ": '" + form_.labels[i] + "' is listed twice",
+      const std::string &label = form_.labels[i], &before_it = form_.labels[*first];
+      wrong(node.items[i],
+            said_ + ": '" + label + "' is " +
+                (label == before_it ? "listed twice" : "'" + before_it + "' again"),
             "every point would be computed twice; remove one");
     }
   }

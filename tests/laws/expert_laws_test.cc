@@ -69,6 +69,28 @@ TEST(ExpertLaws, SkewedRoutersTouchNoMoreExpertsThanEvenOnes) {
   }
 }
 
+// Also where each expert's rows fill a tile exactly: where everybody measures, and served steps are sampled.
+TEST(ExpertLaws, OneTokenMoreIsNoCliff) {
+  for (const char* architecture : {"Ampere", "Hopper", "Blackwell"}) {
+    const Device device = generation(architecture);
+    for (const std::int64_t experts : {32, 128}) {
+      Moe op{.hidden = 2880,
+             .intermediate = 2880,
+             .top_k = 4,
+             .experts = experts,
+             .local_experts = experts};
+      const auto time = [&](double tokens) {
+        op.tokens = tokens;
+        return moe_time(op, device, &toys::transfer()).total().value;
+      };
+      for (double tokens = 128; tokens <= 8192; tokens *= 2) {
+        // A tile more for every expert is a whole wave at the worst: 1 token of 128 may bring a 64th of it.
+        EXPECT_LE(time(tokens), time(tokens - 1) * (1 + 4 / tokens)) << architecture << tokens;
+      }
+    }
+  }
+}
+
 TEST(ExpertLaws, AtConstantWorkADeviceWiderIsNeverSlower) {
   for (const char* architecture : {"Ampere", "Hopper", "Blackwell", ""}) {
     const Device device = generation(architecture);

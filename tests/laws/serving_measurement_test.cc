@@ -205,11 +205,17 @@ TEST(ServingMeasurement, NothingMeasuredIsNoAnswer) {
   EXPECT_TRUE(std::isnan(outcome.metrics.capacity.value));
 }
 
-TEST(ServingMeasurement, ALimitOnTokensThatNeverComeIsNotMet) {
+TEST(ServingMeasurement, AnswersOfOneTokenAreNeverLateBetweenTokens) {
   Scenario scenario = served_at(20);
   scenario.load.lengths.output = 1;
   scenario.load.requests = 500;
   scenario.slo.tpot.p95 = Seconds{1};
+  scenario.slo.itl.p99 = Seconds{1};
+  const Metrics metrics = evaluated(scenario).metrics;
+  EXPECT_EQ(metrics.slo_met, 1);
+  EXPECT_EQ(metrics.slo_attainment, 1);
+  // Other limits hold as ever.
+  scenario.slo.ttft.p95 = Seconds{1e-6};
   EXPECT_EQ(evaluated(scenario).metrics.slo_met, 0);
 }
 

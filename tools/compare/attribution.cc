@@ -95,9 +95,9 @@ class Account {
         column_(std::move(column)),
         total_(times_of(pair, column_)),
         queue_(times_of(pair, column_ == kTimes[2] ? kQueueColumn : "")) {
-    constexpr std::uint32_t kNone = Coded::kNone;
-    old_slots_.assign(pair.old_run.rows(), kNone);
-    new_slots_.assign(pair.new_run.rows(), kNone);
+    constexpr std::uint32_t no_slot = Coded::kNone;
+    old_slots_.assign(pair.old_run.rows(), no_slot);
+    new_slots_.assign(pair.new_run.rows(), no_slot);
     for (std::uint32_t i = 0; i < pair.pairs.size(); ++i) {
       const double change = relative_change(total_.before[i], total_.after[i]);
       if (ok[i] == 0 || !std::isfinite(change) || std::abs(change) <= tolerance) continue;

@@ -6,7 +6,7 @@
 namespace tools {
 namespace {
 
-constexpr const char* kResults[] = {"status", "reason_class", "tier", "extrapolated"};
+constexpr const char* kComparedTexts[] = {"status", "reason_class", "tier", "extrapolated"};
 constexpr const char* kTipped[] = {"bound", "saturation"};
 
 std::vector<TextDrift> changed_texts(const RunPair& pair, auto& columns) {
@@ -46,7 +46,7 @@ engine::Result<Comparison> compare_runs(const RunPair& pair, const CompareOption
   std::vector<std::uint8_t> drifted(pair.pairs.size());
   comparison.figures = figure_drifts(pair, ok, *tolerances, options.keep, drifted);
   comparison.drifted = std::size_t(std::ranges::count(drifted, 1));
-  if (!options.only_common) comparison.results = changed_texts(pair, kResults);
+  if (!options.only_common) comparison.results = changed_texts(pair, kComparedTexts);
   comparison.tipped = changed_texts(pair, kTipped);
   comparison.settings = setting_drifts(pair);
   comparison.time = attribution(pair, ok, *tolerances);

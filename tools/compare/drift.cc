@@ -25,10 +25,10 @@ std::optional<double> share_of(std::string_view text) {
 }
 
 // The figures of one column, pair by pair.
-struct FigurePair {
+struct FigureInBoth {
   std::vector<double> before, after;
 
-  FigurePair(const RunPair& pair, const std::string& column)
+  FigureInBoth(const RunPair& pair, const std::string& column)
       : before(pair.old_run.numbers(column)), after(pair.new_run.numbers(column)) {}
 };
 
@@ -54,7 +54,7 @@ double median_of(std::vector<double>& values) {
 FigureDrift figure_drift(const RunPair& pair, const std::vector<std::uint8_t>& ok,
                          const std::string& column, const Tolerances& tolerances, std::size_t keep,
                          std::vector<std::uint8_t>& drifted) {
-  const FigurePair figures(pair, column);
+  const FigureInBoth figures(pair, column);
   const double tolerance = tolerances.for_column(column);
   FigureDrift drift{.column = column};
   std::vector<FigureDrift::Point> changed;

@@ -27,7 +27,7 @@ constexpr std::uint64_t kName = 1, kBool = 27;
 }
 
 // What we read of a node: an operator on the host, or a kernel whose parent is one.
-struct Node {
+struct TraceNode {
   std::int64_t id = 0;
   std::string_view name;
   std::optional<std::int64_t> parent;
@@ -50,7 +50,7 @@ std::string element_type(std::string type) {
   return type.substr(kTensor.size(), type.size() - kTensor.size() - 1);
 }
 
-std::vector<Argument> arguments_of(const Node& node) {
+std::vector<Argument> arguments_of(const TraceNode& node) {
   const json shapes = list_of(node.shapes), types = list_of(node.types);
   std::vector<Argument> arguments;
   if (!shapes.is_array()) return arguments;
@@ -84,7 +84,7 @@ std::optional<std::int64_t> first_of(const WireField& parents) {
   return first ? std::optional(std::int64_t(*first)) : std::nullopt;
 }
 
-void read_inputs(std::string_view message, Node& node) {
+void read_inputs(std::string_view message, TraceNode& node) {
   WireReader reader(message);
   while (const auto field = reader.next()) {
     if (field->number == input_field::kShapes) node.shapes = field->bytes;
@@ -92,8 +92,8 @@ void read_inputs(std::string_view message, Node& node) {
   }
 }
 
-std::optional<Node> read_node(std::string_view message) {
-  Node node;
+std::optional<TraceNode> read_node(std::string_view message) {
+  TraceNode node;
   WireReader reader(message);
   while (const auto field = reader.next()) {
     switch (field->number) {

@@ -15,12 +15,12 @@ using engine::Mistake;
 using engine::Seconds;
 using nlohmann::json;
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNotStated = std::numeric_limits<double>::quiet_NaN();
 constexpr const char* kKind = "a result of 'vllm bench serve --save-result'";
 
 // The p-th percentile of sorted samples, by linear interpolation between ranks, as NumPy and so vLLM do.
 double percentile(const std::vector<double>& sorted, double share) {
-  if (sorted.empty()) return kNone;
+  if (sorted.empty()) return kNotStated;
   const double rank = share * double(sorted.size() - 1);
   const std::size_t below = std::size_t(rank);
   const std::size_t above = std::min(below + 1, sorted.size() - 1);
@@ -37,14 +37,14 @@ struct Latency {
   Seconds engine::Metrics::*p99;
 };
 using M = engine::Metrics;
-constexpr Latency kLatencies[] = {
+constexpr Latency kReportedLatencies[] = {
     {"ttft", &M::ttft, &M::ttft_p50, &M::ttft_p90, &M::ttft_p95, &M::ttft_p99},
     {"tpot", &M::tpot, &M::tpot_p50, &M::tpot_p90, &M::tpot_p95, &M::tpot_p99},
     {"itl", &M::itl, &M::itl_p50, &M::itl_p90, &M::itl_p95, &M::itl_p99},
     {"e2el", &M::e2e, &M::e2e_p50, &M::e2e_p90, &M::e2e_p95, &M::e2e_p99},
 };
 
-// Samples of the four, in the order of kLatencies.
+// Samples of the four, in the order of kReportedLatencies.
 using Samples = std::array<std::vector<double>, 4>;
 
 class ResultReader {
@@ -72,7 +72,7 @@ class ResultReader {
     if (root_.contains("ttfts")) {
       read_requests(result);
     } else {
-      for (const Latency& latency : kLatencies) read_summary(latency, metrics);
+      for (const Latency& latency : kReportedLatencies) read_summary(latency, metrics);
     }
     for (const char* name : {"completed", "duration"})
       if (number(name) == 0) wrong("'" + std::string(name) + "' is 0: nothing was measured");
@@ -86,7 +86,7 @@ class ResultReader {
   // NaN where it is not there.
   double number(const std::string& name) {
     const auto found = root_.find(name);
-    if (found == root_.end() || found->is_null()) return kNone;
+    if (found == root_.end() || found->is_null()) return kNotStated;
     if (!found->is_number()) {
       wrong("'" + name + "' is not a number");
     } else if (found->get<double>() < 0) {
@@ -94,7 +94,7 @@ class ResultReader {
     } else {
       return found->get<double>();
     }
-    return kNone;
+    return kNotStated;
   }
 
   void read_summary(const Latency& latency, engine::Metrics& metrics) {
@@ -155,12 +155,12 @@ class ResultReader {
       const bool answered = row.output_tokens > 0 && !failed(i);
       row.end = answered ? engine::RequestEnd::finished : engine::RequestEnd::refused;
       row.measured = answered;
-      row.scheduled = row.first_token = row.finish = Seconds{kNone};
+      row.scheduled = row.first_token = row.finish = Seconds{kNotStated};
       if (answered) add_answered((*ttfts)[i].get<double>(), (*itls)[i], row, samples);
       result.outcome.requests.push_back(row);
     }
     for (std::size_t i = 0; i < samples.size(); ++i)
-      summarise(kLatencies[i], samples[i], result.outcome.metrics);
+      summarise(kReportedLatencies[i], samples[i], result.outcome.metrics);
   }
 
   bool failed(std::size_t request) const {
@@ -189,7 +189,7 @@ class ResultReader {
     std::ranges::sort(samples);
     double sum = 0;
     for (const double sample : samples) sum += sample;
-    metrics.*latency.mean = Seconds{samples.empty() ? kNone : sum / double(samples.size())};
+    metrics.*latency.mean = Seconds{samples.empty() ? kNotStated : sum / double(samples.size())};
     metrics.*latency.p50 = Seconds{percentile(samples, 0.5)};
     metrics.*latency.p90 = Seconds{percentile(samples, 0.9)};
     metrics.*latency.p95 = Seconds{percentile(samples, 0.95)};

@@ -18,7 +18,7 @@
 namespace tools {
 namespace {
 
-std::size_t percent(double share) { return std::size_t(100 * share + 0.5); }
+std::size_t whole_percent(double share) { return std::size_t(100 * share + 0.5); }
 
 Score fidelity(const std::vector<SuiteResult>& results) {
   std::size_t checks = 0, held = 0, ran = 0;
@@ -36,7 +36,7 @@ Score fidelity(const std::vector<SuiteResult>& results) {
           fmt::format("{} of {} checks hold; of the kernels' time {}% measured on the device, {}% "
                       "transferred from "
                       "measured ones, {}% roofline",
-                      held, checks, percent(tiers[2]), percent(tiers[1]), percent(tiers[0]))};
+                      held, checks, whole_percent(tiers[2]), whole_percent(tiers[1]), whole_percent(tiers[0]))};
 }
 
 Score composition(const std::vector<SuiteResult>& results) {

@@ -144,7 +144,7 @@ void judge(const sweep::SweepSpec& spec, const Gathered& gathered, SuiteResult& 
 }
 
 // "I5.4" before "I5.10", families as the list has them.
-std::size_t place_of(const std::string& id) {
+std::size_t place_in_suite(const std::string& id) {
   return std::size_t(std::ranges::find(kSuiteScenarios, id, &SuiteScenario::id) -
                      kSuiteScenarios.begin());
 }
@@ -188,12 +188,12 @@ std::vector<SuiteResult> run_suite(const SuiteOptions& options, const sweep::Lib
     for (const SuiteScenario& scenario : kSuiteScenarios) ids.emplace(scenario.id);
   }
   std::vector<std::string> order(ids.begin(), ids.end());
-  std::ranges::stable_sort(order, {}, place_of);
+  std::ranges::stable_sort(order, {}, place_in_suite);
   std::vector<SuiteResult> results;
   for (const std::string& id : order) {
     if (!id.starts_with(options.only)) continue;
     const std::filesystem::path file = options.folder / (id + ".yaml");
-    const std::size_t place = place_of(id);
+    const std::size_t place = place_in_suite(id);
     SuiteResult& result = results.emplace_back(SuiteResult{.id = id, .trouble = "no spec"});
     if (std::filesystem::exists(file)) result = run_scenario(file, library, options.threads);
     if (options.standard && place < kSuiteScenarios.size()) hold_to(kSuiteScenarios[place], result);

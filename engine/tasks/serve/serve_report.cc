@@ -298,8 +298,13 @@ ServedMeans served_means(const ServingStats& stats) {
 bool meets(const Slo& slo, ServingStats& stats) {
   if (stats.summary().refused > 0) return false;
   const double given_up = stats.measured().given_up;
-  return within(slo.ttft, stats.ttft, given_up) && within(slo.tpot, stats.tpot, given_up) &&
-         (!limited(slo.itl) || within(slo.itl, gap_latency(stats))) &&
+  // Answers of one token have no time per token and no gaps: nothing of them can be late.
+  const bool one_token = stats.measured().finished > 0 && given_up == 0;
+  const bool no_tpot = one_token && stats.tpot.count() == 0;
+  const bool no_gaps = one_token && stats.gap_count() <= 0;
+  return within(slo.ttft, stats.ttft, given_up) &&
+         (no_tpot || within(slo.tpot, stats.tpot, given_up)) &&
+         (no_gaps || !limited(slo.itl) || within(slo.itl, gap_latency(stats))) &&
          within(slo.e2e, stats.e2e, given_up);
 }
 

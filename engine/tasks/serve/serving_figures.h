@@ -154,7 +154,7 @@ struct ServingFigures {
     visit("batch_mean", self.batch_mean,
           "task serve: sequences in a step, mean over the steps of the whole run; with prefill, of "
           "the main deployment");
-    visit("concurrency", self.concurrency, "task serve: requests inside, mean over the whole run");
+    visit("concurrency", self.concurrency, "task serve: requests inside the engine (host.request_latency is spent outside of it), mean over the whole run");
     visit("utilization", self.utilization,
           "task serve: share of the time a step was running, over the whole run; with prefill, of "
           "the "

@@ -12,6 +12,7 @@
 #include "engine/feasibility.h"
 #include "engine/kernels/gemm.h"
 #include "engine/kernels/power.h"
+#include "engine/memory/footprint.h"
 #include "engine/point_log.h"
 #include "engine/step/interval.h"
 #include "engine/tasks/report_price.h"
@@ -26,8 +27,6 @@
 
 namespace engine {
 namespace {
-
-std::string in_gb(Bytes bytes) { return fmt::format("{:.2f} GB", bytes.value / 1e9); }
 
 void report_memory(const TrainStepTime& step, Metrics& metrics) {
   const TrainMemory& memory = step.memory;

@@ -112,7 +112,11 @@ class Package(unittest.TestCase):
     def test_numbers_of_numpy_are_numbers(self):
         scenarios = [{"device": "h100-sxm", "step.batch": batch} for batch in (4, 8)]
         arrays = [{"device": "h100-sxm", "step.batch": batch} for batch in numpy.array([4, 8])]
-        self.assertEqual(llmsweep.evaluate(scenarios, BASE)["key"], llmsweep.evaluate(arrays, BASE)["key"])
+        keys = llmsweep.evaluate(scenarios, BASE)["key"]
+        self.assertEqual(keys, llmsweep.evaluate(arrays, BASE)["key"])
+        self.assertEqual(keys, llmsweep.evaluate(iter(arrays), BASE)["key"])
+        run = llmsweep.run({"base": {**BASE, "device": "h100-sxm"}, "axes": [{"step.batch": numpy.array([4, 8])}]}, self.home / "numpy")
+        self.assertEqual(run.points.arrow(["key"])["key"].to_pylist(), keys.to_pylist())
 
     def test_scenarios_that_cannot_be_read_are_named(self):
         scenarios = [{"device": "h100-sxm", "step.batch": 1}] * 5
@@ -123,6 +127,14 @@ class Package(unittest.TestCase):
             self.assertEqual(caught.exception.scenarios, [place])
             self.assertIn(f"scenario {place}: error: ", str(caught.exception))
             self.assertIn(words, str(caught.exception))
+        with self.assertRaises(llmsweep.MistakenScenarios) as caught:
+            llmsweep.evaluate([{"step.batch": 1}, {"step.batch": -1}, {"nope": 1}, {"device": "x"}], {**BASE, "device": "h100-sxm"})
+        self.assertEqual(caught.exception.scenarios, [1, 2, 3])
+        for wrong in (scenarios[0], "device"):
+            with self.assertRaisesRegex(llmsweep.LlmsweepError, "scenarios are a list"):
+                llmsweep.evaluate(wrong, BASE)
+        with self.assertRaisesRegex(llmsweep.LlmsweepError, "columns are a list"):
+            llmsweep.evaluate(scenarios[:1], BASE, columns="status")
         with self.assertRaisesRegex(llmsweep.LlmsweepError, "did you mean 'step_time_s'"):
             llmsweep.evaluate(scenarios[:1], BASE, columns=["step_time"])
         with self.assertRaisesRegex(llmsweep.MistakenScenarios, "scenario 5: error: step.batch is not a finite number"):

@@ -80,9 +80,9 @@ function(llmsweep_run_once target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1> $<$<CONFIG:Debug>:-O0>)
 endfunction()
 
-# llmsweep_rooms(TARGET): compiles the files of a folder together, so that what they all include is read
-# once and not once a file: most of the time that compiling them one by one takes. The dev preset turns
-# it off, for the quickest way from an edit of one file to a program.
+# llmsweep_rooms(TARGET [TOGETHER]): compiles the files of a folder together (TOGETHER: those of all its folders), so
+# that what they all include is read once and not once a file: most of the time that compiling them one by one takes.
+# The dev preset turns it off, for the quickest way from an edit of one file to a program.
 option(LLMSWEEP_ROOMS "Compile the files of a folder together" ON)
 function(llmsweep_rooms target)
   if(NOT LLMSWEEP_ROOMS)
@@ -93,6 +93,9 @@ function(llmsweep_rooms target)
     cmake_path(GET source PARENT_PATH folder)
     file(RELATIVE_PATH room ${PROJECT_SOURCE_DIR} ${folder})
     string(REPLACE "/" "_" room ${room})
+    if("TOGETHER" IN_LIST ARGN)
+      set(room ${target})
+    endif()
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${room})
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)

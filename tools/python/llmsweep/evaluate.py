@@ -57,7 +57,7 @@ def grouped(scenarios: Sequence[Scenario]) -> list[Group]:
 
 
 def evaluate(
-    scenarios: Sequence[Scenario],
+    scenarios: Iterable[Scenario],
     base: Scenario | None = None,
     *,
     columns: Sequence[str] | None = None,
@@ -69,18 +69,28 @@ def evaluate(
     is started once and stays; what calls with the same `base` have in common is read once. Rows of points that do not work have
     a `status` and a `reason`; scenarios that cannot be read are a MistakenScenarios with their numbers.
     """
+    if isinstance(scenarios, (Mapping, str)):
+        raise LlmsweepError("scenarios are a list: evaluate([{...}, {...}])", MISTAKE)
+    if isinstance(columns, str):
+        raise LlmsweepError(f"columns are a list: [{columns!r}]", MISTAKE)
     wanted = None if columns is None else [name for name in dict.fromkeys(columns) if name != "index"]
     tables: list[pa.Table] = []
     order: list[int] = []
-    for group in grouped(scenarios):
+    mistakes: list[MistakenScenarios] = []
+    for group in grouped(list(scenarios)):
         for numbers, fields in group.parts():
             try:
                 # There is always a column to count rows by.
                 table = server(threads).ask(dict(base or {}), fields, wanted if wanted is None else wanted or ["status"])
             except MistakenScenarios as mistake:
-                raise _renumbered(mistake, numbers) from None
+                if not mistake.scenarios:
+                    raise  # what they have in common
+                mistakes.append(_renumbered(mistake, numbers))
+                continue
             tables.append(table if fields else table.take([0] * len(numbers)))
             order += numbers
+    if mistakes:
+        raise MistakenScenarios("\n".join(map(str, mistakes)), sorted({number for mistake in mistakes for number in mistake.scenarios}))
     if not tables:
         return pa.table({})
     joined = pa.concat_tables([table.replace_schema_metadata(None) for table in tables], promote_options="permissive")

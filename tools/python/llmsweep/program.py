@@ -7,7 +7,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
-from typing import Iterable
+from typing import Any, Iterable
 
 FAILURE, MISTAKE, STOPPED = 1, 2, 3
 MOST_LINES_KEPT = 200  # of what a program said that failed
@@ -23,6 +23,13 @@ class LlmsweepError(RuntimeError):
 
     def __reduce__(self) -> tuple[type, tuple[str, int]]:
         return type(self), (str(self), self.exit_code)  # to other processes and back
+
+
+def plain(value: Any) -> Any:
+    """NumPy's numbers and arrays as Python's, for json.dumps."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{value!r} of type {type(value).__name__} cannot stand in a scenario")
 
 
 def program() -> str:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.dataset
 
 from llmsweep.cluster import run_on_ray
-from llmsweep.program import MISTAKE, NO_POINT_WORKS, LlmsweepError, call
+from llmsweep.program import MISTAKE, NO_POINT_WORKS, LlmsweepError, call, plain
 
 if TYPE_CHECKING:
     import duckdb
@@ -147,7 +147,7 @@ def run(
         if value is not None:
             words += [option, value]
     if cluster is not None and folder is not None:
-        text = json.dumps(spec) if isinstance(spec, Mapping) else None
+        text = json.dumps(spec, default=plain) if isinstance(spec, Mapping) else None
         run_on_ray(text if text is not None else os.fspath(spec), text is not None, pathlib.Path(folder), words,
                    threads=threads or 1, shards=shards, pull=pull, progress=progress)
         return Run(folder)
@@ -159,7 +159,7 @@ def run(
         with tempfile.TemporaryDirectory(prefix="llmsweep-spec-") as scratch:
             # JSON is YAML.
             file = pathlib.Path(scratch) / "sweep.yaml"
-            file.write_text(json.dumps(spec))
+            file.write_text(json.dumps(spec, default=plain))
             call("run", file, "-o", place, *words, good=(0, NO_POINT_WORKS), show=progress)
     else:
         place = pathlib.Path(folder) if folder is not None else pathlib.Path("runs") / pathlib.Path(spec).stem

@@ -13,7 +13,7 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from llmsweep.program import FAILURE, MISTAKE, LlmsweepError, program
+from llmsweep.program import FAILURE, MISTAKE, LlmsweepError, plain, program
 
 
 class MistakenScenarios(LlmsweepError):
@@ -22,13 +22,6 @@ class MistakenScenarios(LlmsweepError):
     def __init__(self, message: str, scenarios: list[int]):
         super().__init__(message, MISTAKE)
         self.scenarios = scenarios
-
-
-def _plain(value: Any) -> Any:
-    """NumPy's numbers as Python's."""
-    if hasattr(value, "item"):
-        return value.item()
-    raise TypeError(f"{value!r} of type {type(value).__name__} cannot stand in a scenario")
 
 
 def _not_finite(fields: dict[str, list[Any]]) -> MistakenScenarios:
@@ -40,7 +33,7 @@ def _not_finite(fields: dict[str, list[Any]]) -> MistakenScenarios:
 
 def _is_finite(value: Any) -> bool:
     try:
-        json.dumps(value, default=_plain, allow_nan=False)
+        json.dumps(value, default=plain, allow_nan=False)
     except ValueError:
         return False
     return True
@@ -97,7 +90,7 @@ class Server:
         if columns is not None:
             request["columns"] = columns
         try:
-            line = json.dumps(request, separators=(",", ":"), default=_plain, allow_nan=False).encode() + b"\n"
+            line = json.dumps(request, separators=(",", ":"), default=plain, allow_nan=False).encode() + b"\n"
         except ValueError:
             raise _not_finite(fields) from None
         with self._lock:
