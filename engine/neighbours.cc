@@ -174,6 +174,39 @@ void slow_down(Side& main, Side& other, const SharingSettings& sharing, Seconds 
   }
 }
 
+bool looks_for_rate(const Scenario& scenario) {
+  return scenario.task == Task::serve && scenario.capacity.slo.any();
+}
+
+// The same load at a rate that is known.
+Scenario at_rate(Scenario scenario, double rate) {
+  scenario.capacity = {};
+  scenario.load.rate = RequestsPerSecond{rate};
+  scenario.load.throughput_fraction = 0;
+  return scenario;
+}
+
+// How slow the other makes it follows from the rate, and the highest rate from how slow it is: one after the other, until
+// the rate stays what it was.
+void slow_down_at_capacity(Side& main, Side& other, const SharingSettings& sharing, Seconds change,
+                           const EvaluateAlone& evaluate) {
+  double rate = main.shared.metrics.capacity.value;
+  for (int round = 0; round < kMostRounds; ++round) {
+    Side tried{.whole = at_rate(main.whole, rate), .part = at_rate(main.part, rate)};
+    evaluate(tried.part, {}, tried.on_part);
+    evaluate(tried.whole, {}, tried.alone);
+    tried.shared = tried.on_part;
+    slow_down(tried, other, sharing, change, evaluate);
+    main.alone = std::move(tried.alone);
+    evaluate(main.part, {.slower = tried.slower}, main.shared);
+    // Beside one that is kept this busy no rate will do; beside one that is kept less busy it may.
+    const bool works = main.shared.status == Status::ok;
+    const double found = works ? main.shared.metrics.capacity.value : rate / 4;
+    if (works && std::abs(found / rate - 1) < 2 * kAgreed) return;
+    rate = std::sqrt(rate * found);
+  }
+}
+
 // A served load on devices that two models have in turns, weights coming from the host at each: KV caches stay, so these share
 // what the larger model leaves. False where that is not enough for one of them.
 bool take_turns(Side& main, Side& other, const SharingSettings& sharing,
@@ -222,6 +255,11 @@ void evaluate_neighbours(const Scenario& scenario, const EvaluateAlone& evaluate
   }
   if (sharing.swap && scenario.task == Task::serve) {
     if (!take_turns(main, other, sharing, evaluate, outcome)) return;
+    if (looks_for_rate(scenario)) {
+      evaluate(at_rate(main.whole, main.shared.metrics.capacity.value), {}, main.alone);
+    }
+  } else if (looks_for_rate(scenario)) {
+    slow_down_at_capacity(main, other, sharing, change, evaluate);
   } else {
     slow_down(main, other, sharing, change, evaluate);
   }

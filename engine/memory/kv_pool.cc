@@ -174,11 +174,16 @@ void KvPool::hold(std::span<const PrefixExtent> prefix, const Match& match, KvHo
   holding.next_extent = match.extents - (match.whole ? 0 : 1);
 }
 
-void KvPool::share(std::span<const PrefixExtent> prefix, std::int64_t tokens, KvHolding& holding) {
-  while (holding.next_extent < prefix.size() && prefix[holding.next_extent].end <= tokens) {
-    const std::size_t i = holding.next_extent++;
+void KvPool::share(std::span<const PrefixExtent> prefix, std::int64_t tokens, bool ends_here,
+                   KvHolding& holding) {
+  while (holding.next_extent < prefix.size()) {
+    const std::size_t i = holding.next_extent;
     const std::int64_t start = i == 0 ? 0 : prefix[i - 1].end;
-    const std::int64_t computed = full_blocks(start, prefix[i].end);
+    const bool in_part = ends_here && start < tokens;
+    const std::int64_t end = in_part ? std::min(prefix[i].end, tokens) : prefix[i].end;
+    if (end > tokens) return;
+    ++holding.next_extent;
+    const std::int64_t computed = full_blocks(start, end);
     const std::int32_t found = table_.find(prefix[i].key);
     const bool known = found >= 0;
     const std::int32_t index = known ? found : insert(prefix[i].key);

@@ -101,7 +101,11 @@ class KvPool {
 
   // The request has computed `tokens`: extents that end there or before can be shared from now on.
   void publish(std::span<const PrefixExtent> prefix, std::int64_t tokens, KvHolding& holding) {
-    if (caching_) share(prefix, tokens, holding);
+    if (caching_) share(prefix, tokens, false, holding);
+  }
+  // It computes no more here: what there is of an extent that goes on elsewhere can be shared, too.
+  void publish_all(std::span<const PrefixExtent> prefix, std::int64_t tokens, KvHolding& holding) {
+    if (caching_) share(prefix, tokens, true, holding);
   }
 
   // What the tiers below have of a prefix beyond the cache, in the order of its extents: blocks that each extent would
@@ -162,7 +166,8 @@ class KvPool {
   // Those who follow what is held hear that an extent is about to have so many blocks.
   void tell(const Extent& extent, std::int64_t blocks);
   Match look_up(std::span<const PrefixExtent> prefix, std::int64_t most_tokens) const;
-  void share(std::span<const PrefixExtent> prefix, std::int64_t tokens, KvHolding& holding);
+  void share(std::span<const PrefixExtent> prefix, std::int64_t tokens, bool ends_here,
+             KvHolding& holding);
   void let_go(KvHolding& holding, bool pinned);
   void drop_unused(double now);
   // Gives up blocks of the one that is first in its list.

@@ -183,7 +183,11 @@ void LaneSequences::finish(std::int32_t slot) {
     replica.tokens_made -= double(wasted);
     replica.sums->wasted_tokens += double(wasted);
   }
-  replica.pool.publish(sequence.prefix, sequence.computed, sequence.kv);
+  if (replica.hands_over) {
+    replica.pool.publish_all(sequence.prefix, sequence.computed, sequence.kv);
+  } else {
+    replica.pool.publish(sequence.prefix, sequence.computed, sequence.kv);
+  }
   sequence.whereabouts = replica.hands_over ? Whereabouts::leaving : Whereabouts::nowhere;
   if (replica.hands_over) {
     sequence.taken = held;

@@ -145,6 +145,24 @@ TEST(ServedNeighbours, AnIdleOneIsNotNoticedAndABusyOneIs) {
   EXPECT_GT(before, 1.3);
 }
 
+// The highest rate is one at which both were slow together: who asks for that rate is told the same.
+TEST(ServedNeighbours, AtItsCapacityARunSaysWhatTheSearchSaid) {
+  for (const SharingMode mode :
+       {SharingMode::time_slices, SharingMode::spatial, SharingMode::streams}) {
+    Scenario scenario = served_twins(mode);
+    scenario.load.requests = 2000;
+    scenario.capacity.slo.tpot.p95 = Seconds{5 * alone(scenario).tpot.value};
+    scenario.capacity.slo.ttft.p95 = Seconds{2};
+    const Metrics found = figures(scenario);
+    scenario.load.rate = found.capacity;
+    scenario.capacity = {};
+    const Metrics there = figures(scenario);
+    EXPECT_NEAR(there.tpot_p95.value, found.tpot_p95.value, 0.03 * found.tpot_p95.value);
+    EXPECT_NEAR(there.sharing_slowdown, found.sharing_slowdown, 0.03 * found.sharing_slowdown);
+    EXPECT_GT(found.sharing_slowdown, 1);
+  }
+}
+
 TEST(ServedNeighbours, StepsAndWaitingAddUpToTheTimeThatWasBusy) {
   const Outcome outcome = evaluate(served_twins(SharingMode::time_slices));
   ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;

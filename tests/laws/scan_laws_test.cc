@@ -119,6 +119,26 @@ TEST(ScanLaws, ALoadOfOneRequestIsThatRequest) {
   }
 }
 
+// However short sequences are: a state is there from the first token on.
+TEST(ScanLaws, NoMoreSequencesRunThanHaveRoomForTheirStates) {
+  for (const std::int64_t attending : {0, 3, 16}) {
+    Scenario point = hybrid();
+    point.model.scan.attention_layers = attending;
+    point.step.context = 72;
+    const double fit = outcome_of(point).metrics.max_batch;
+    point.task = Task::serve;
+    point.serving.max_num_seqs = 4096;
+    point.load.arrivals = ArrivalKind::closed;
+    point.load.clients = std::int64_t(2 * fit);
+    point.load.requests = std::int64_t(6 * fit);
+    point.load.lengths = {.prompt = 32, .output = 40};
+    const Outcome outcome = outcome_of(point);
+    ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+    EXPECT_LE(outcome.metrics.batch_mean, fit) << attending;
+    EXPECT_GT(outcome.metrics.batch_mean, 0.8 * fit) << attending;
+  }
+}
+
 TEST(ScanLaws, WhatIsNotModelledIsRefused) {
   const auto refused = [](const Scenario& point, const char* word) {
     const Outcome outcome = outcome_of(point);

@@ -56,6 +56,28 @@ TEST(ServingSessions, CallsOfATurnComeTogetherAndTheNextWaitsForAll) {
   }
 }
 
+// Whoever read a prompt for somebody else still has it when the session goes on: all but the answers, which it never saw.
+TEST(ServingSessions, ReadersKeepWhatTheyHaveRead) {
+  for (const std::int64_t turns : {2, 5}) {
+    Scenario scenario = agents();
+    scenario.load.branches = 1;
+    scenario.load.turns = turns;
+    scenario.load.requests = 100 * turns;
+    scenario.load.lengths = {.prompt = 800, .output = 100};
+    scenario.prefill.present = true;
+    fill_roles(scenario);
+    const Outcome outcome = evaluate(scenario);
+    ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+    // Of the history of turn k, k - 1 prompts and answers, everything but the last answer, in whole blocks.
+    double known = 0, history = 0;
+    for (std::int64_t turn = 2; turn <= turns; ++turn) {
+      known += double((turn - 1) * 900 - 100);
+      history += double((turn - 1) * 900);
+    }
+    EXPECT_NEAR(outcome.metrics.history_hit_rate, known / history, 0.02) << turns;
+  }
+}
+
 // With room for everything, calls find all that was there before their turn, but for a block that is not full.
 TEST(ServingSessions, CallsShareTheHistory) {
   Scenario scenario = agents();

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -60,17 +61,36 @@ void add_tiers(const KvTierSettings& tiers, PoolSetup& pool) {
                                tiers.store_link.value > 0 ? per_token / tiers.store_link.value : 0};
 }
 
-PoolSetup pool_of(const Deployment& on, const StepContext& context, double fit,
+// Room for so many tokens, in sequences of `context` of them.
+struct Room {
+  double tokens = 0;
+  double context = 1;
+};
+
+// What a sequence keeps whatever its length (the state of a scan) it takes when it is admitted: as room for tokens that
+// it never makes. Returns what there is room for when that is counted by itself.
+double set_state_aside(Room room, const ModelShard& shard, PoolSetup& pool) {
+  const double whole = kv_bytes(shard, room.context).value, state = kv_bytes(shard, 0).value;
+  if (state <= 0) return room.tokens;
+  const double size = double(pool.settings.block_size), left = room.tokens / room.context * whole;
+  // Where nothing attends tokens keep nothing: as good as nothing, so that blocks can be counted.
+  const double per_token = std::max((whole - state) / room.context, left / (kMostBlocks * size));
+  pool.pace.room = std::int64_t(std::ceil(state / per_token / size) * size);
+  return left / per_token;
+}
+
+PoolSetup pool_of(const Deployment& on, const StepContext& context, Room room,
                   DeploymentRole role) {
   const ServingSettings& serving = on.serving;
-  const double blocks = std::min(fit / double(serving.block_size), kMostBlocks);
   PoolSetup pool{.settings = serving,
                  .context = context,
-                 .kv_blocks = serving.kv_blocks > 0 ? serving.kv_blocks : std::int64_t(blocks),
                  .replicas = serving.replicas * on.parallel.dp,
                  .unit = on.parallel.dp,
                  .longest = longest_of(on.model),
                  .role = role};
+  const double fit = set_state_aside(room, context.shard, pool);
+  const double blocks = std::min(fit / double(serving.block_size), kMostBlocks);
+  pool.kv_blocks = serving.kv_blocks > 0 ? serving.kv_blocks : std::int64_t(blocks);
   if (serving.prefix_caching) add_tiers(serving.tiers, pool);
   return pool;
 }
@@ -215,10 +235,12 @@ MemoryDemand engine_demand(const ServingSettings& serving, const TypicalRequest&
           .per_logit = serving.logit_memory};
 }
 
-ServePools::ServePools(const TaskPoint& point, double fit)
+ServePools::ServePools(const TaskPoint& point, const TypicalRequest& typical, double fit)
     : point_(point), main_context_(point.main.context(point.work)) {
   pools_.reserve(2);
-  pools_.push_back(pool_of(point.scenario, main_context_, fit, DeploymentRole::main));
+  const MemoryDemand demand = engine_demand(point.scenario.serving, typical);
+  pools_.push_back(pool_of(point.scenario, main_context_, {fit, double(demand.context)},
+                           DeploymentRole::main));
   pools_[0].clock = clock_of(point.scenario);
   pools_[0].turns = point.beside.turns;
   const LoraSettings& lora = point.scenario.serving.lora;
@@ -328,8 +350,9 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
     return in_role("prefill", std::move(*problem));
   const double sequences = footprint.left() / kv_bytes(readers_.shard, double(demand.context));
   reader_context_.emplace(readers_.context(point_.work));
+  const double context = double(demand.context);
   pools_.push_back(
-      pool_of(on, *reader_context_, sequences * double(demand.context), DeploymentRole::prefill));
+      pool_of(on, *reader_context_, {sequences * context, context}, DeploymentRole::prefill));
   // The draft reads every prompt, too, beside whoever does, unless it does so when it is first asked.
   if (draft_ && !pools_[0].draft_reads_late) {
     pools_[1].draft = &*draft_;

@@ -28,7 +28,7 @@ MemoryDemand engine_demand(const ServingSettings& serving, const TypicalRequest&
 class ServePools {
  public:
   // `fit`: KV tokens that fit beside the main deployment's model.
-  ServePools(const TaskPoint& point, double fit);
+  ServePools(const TaskPoint& point, const TypicalRequest& typical, double fit);
   ServePools(const ServePools&) = delete;
   ServePools& operator=(const ServePools&) = delete;
 

@@ -353,7 +353,8 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
   if (auto problem = load_problem(scenario.load, trace))
     return refuse(ReasonClass::load, std::move(*problem));
   const TypicalRequest typical = typical_request(scenario, point.resources, point.scratch);
-  ServePools pools(point, tokens_that_fit(point, typical, outcome.metrics.kv_capacity_tokens));
+  ServePools pools(point, typical,
+                   tokens_that_fit(point, typical, outcome.metrics.kv_capacity_tokens));
   if (auto problem = pools.complete(typical)) return outcome.refuse(std::move(*problem));
   outcome.metrics.kv_blocks = double(pools.main().kv_blocks);
   PointLog* log = point.scratch.log();
