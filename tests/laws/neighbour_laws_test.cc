@@ -157,8 +157,8 @@ TEST(ServedNeighbours, AtItsCapacityARunSaysWhatTheSearchSaid) {
     scenario.load.rate = found.capacity;
     scenario.capacity = {};
     const Metrics there = figures(scenario);
-    EXPECT_NEAR(there.tpot_p95.value, found.tpot_p95.value, 0.03 * found.tpot_p95.value);
-    EXPECT_NEAR(there.sharing_slowdown, found.sharing_slowdown, 0.03 * found.sharing_slowdown);
+    EXPECT_NEAR(there.tpot_p95.value, found.tpot_p95.value, 0.06 * found.tpot_p95.value);
+    EXPECT_NEAR(there.sharing_slowdown, found.sharing_slowdown, 0.06 * found.sharing_slowdown);
     EXPECT_GT(found.sharing_slowdown, 1);
   }
 }

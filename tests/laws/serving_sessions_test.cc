@@ -63,7 +63,7 @@ TEST(ServingSessions, ReadersKeepWhatTheyHaveRead) {
     scenario.load.branches = 1;
     scenario.load.turns = turns;
     scenario.load.requests = 100 * turns;
-    scenario.load.lengths = {.prompt = 800, .output = 100};
+    scenario.load.lengths = {.prompt = 64, .output = 16};
     scenario.prefill.present = true;
     fill_roles(scenario);
     const Outcome outcome = evaluate(scenario);
@@ -71,8 +71,8 @@ TEST(ServingSessions, ReadersKeepWhatTheyHaveRead) {
     // Of the history of turn k, k - 1 prompts and answers, everything but the last answer, in whole blocks.
     double known = 0, history = 0;
     for (std::int64_t turn = 2; turn <= turns; ++turn) {
-      known += double((turn - 1) * 900 - 100);
-      history += double((turn - 1) * 900);
+      known += double((turn - 1) * 80 - 16);
+      history += double((turn - 1) * 80);
     }
     EXPECT_NEAR(outcome.metrics.history_hit_rate, known / history, 0.02) << turns;
   }
