@@ -59,7 +59,8 @@ struct TimeFigures {
           "upper end of the 90% interval of the time from arrival to the last token (served loads: "
           "of its mean, with output.intervals)");
     visit("compute_time", self.compute_time,
-          "time in kernels other than attention and collectives");
+          "time in kernels other than attention and collectives; task train: without the "
+          "optimizer's");
     visit("attention_time", self.attention_time, "time in attention kernels");
     visit("communication_time", self.communication_time, "time in collectives that nothing hides");
     visit("host_time", self.host_time, "time in which the device waits for the host");

@@ -1,6 +1,7 @@
 #include "engine/kernels/power.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/kernels/attention.h"
 #include "engine/kernels/gemm.h"
@@ -32,6 +33,45 @@ struct MatrixPeakOf {
 
 Watts power_at_rest(const Device& device) {
   return states_power(device) ? device.idle_power : Watts{0};
+}
+
+// Devices state what arithmetic draws at the clocks that their limit leaves it; the same work draws more at a higher clock and
+// voltage. Three training steps on an H200 that wait for their host, and so run at the full clock, draw as much as if their
+// arithmetic drew 1.21, 1.21 and 1.21 times those figures (specs/calibration/h200-sxm/train_loads.csv).
+constexpr double kAtFullClock = 1.2;
+
+Joules drawn_by_memory(Bytes bytes, const Device& device) {
+  return device.memory_power * (bytes / device.memory_bandwidth);
+}
+
+// A board holds its power to the limit on average over some milliseconds, which is many kernels, so that all of them run at
+// one clock; unlike a kernel by itself, none that waits for memory clocks down alone.
+FullClock at_full_clock(const KernelTime& kernel, const Op& op, const Device& device) {
+  if (!states_power(device)) return {};
+  const FlopsPerSecond peak = std::visit(MatrixPeakOf{device}, op);
+  FullClock full;
+  Joules by_arithmetic;
+  if (peak.value > 0) {
+    full.arithmetic = std::min(kernel.compute, kernel.time);
+    by_arithmetic =
+        device.busy_power * full.arithmetic + device.tensor_power * (kernel.flops / peak);
+  }
+  full.energy = kAtFullClock * by_arithmetic + device.busy_power * (kernel.time - full.arithmetic) +
+                drawn_by_memory(kernel.bytes, device);
+  return full;
+}
+
+// At 1/s of the clock arithmetic takes s times as long, and all but memory draws 1/s of the energy. The limit times
+// arithmetic s + other + at_rest is what is drawn: a quadratic equation in s. More of any part takes longer all in all, so that
+// no faster device is slower by it.
+double clock_slowdown(const ClockedWork& work, const Device& device) {
+  if (!states_power(device) || work.arithmetic.value <= 0) return 1;
+  const Joules fixed = work.memory + device.idle_power * work.at_rest;
+  const double a = (device.power_limit * work.arithmetic).value;
+  const double b = (device.power_limit * (work.other + work.at_rest) - fixed).value;
+  const double c = (work.energy - work.memory).value;
+  if (a + b >= c) return 1;
+  return (std::sqrt(b * b + 4 * a * c) - b) / (2 * a);
 }
 
 // Energy over the limit, of parts that each grow with the work: so more bandwidth, peak or power never

@@ -11,6 +11,28 @@ namespace engine {
 // the device does not say what it draws. In place: this is the innermost loop.
 Joules sustain(KernelTime& kernel, const Op& op, const Device& device);
 
+// A kernel among others that run at one clock: the part of its time that grows as the clock falls, and what it draws at the
+// full clock, its multiprocessors being busy as long as it runs. Zero where the device does not say what it draws.
+struct FullClock {
+  Seconds arithmetic;
+  Joules energy;
+};
+FullClock at_full_clock(const KernelTime& kernel, const Op& op, const Device& device);
+
+// What of that goes to memory, whatever the clock.
+Joules drawn_by_memory(Bytes bytes, const Device& device);
+
+// Kernels one after another, timed at the full clock, and what passes between them.
+struct ClockedWork {
+  Seconds arithmetic;
+  Seconds other;    // of the same kernels: no longer at a lower clock
+  Seconds at_rest;  // the device waits
+  Joules energy;    // of the kernels, at the full clock
+  Joules memory;    // of that: by memory
+};
+// How many times longer arithmetic takes at the clock at which all of it together draws no more than the limit; 1: the full one.
+double clock_slowdown(const ClockedWork& work, const Device& device);
+
 // Whether a device says what its kernels draw.
 inline bool states_power(const Device& device) {
   return device.tensor_power.value > 0 && device.power_limit.value > 0;

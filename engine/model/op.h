@@ -137,6 +137,9 @@ struct Elementwise {
   double resident_bytes = 0;  // activations, which the kernel before left in the cache if they fit
   double cold_bytes = 0;      // from or to memory in any case
   double flops = 0;
+  double backward =
+      1.5;  // bytes of its backward pass over its own: it reads what this one read and the gradient of
+            // what it wrote, and writes the gradient of the former
 };
 
 // Matrix inputs from 16 bits to a narrower format.

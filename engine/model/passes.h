@@ -9,6 +9,18 @@ namespace engine {
 // Activations between kernels are kept in 16 bits; only matrix inputs may be narrower.
 inline constexpr double kActivationBytes = 2;
 
+// Backward passes of training take as long as so many times the bytes of forward ones, at the rate of those: what they read and
+// write, and at which pace (compiled layers of 1 and 8 billion weights on an H200, kernel by kernel:
+// specs/calibration/h200-sxm/train_step_kernels.csv.gz).
+// Of a norm: four transfers for its input's gradient and two for its weight's, which are sums over rows, slower than plain passes.
+inline constexpr double kNormBackward = 2.15;
+// Of a gated activation: five transfers at half the rate, since two gradients are written as one tensor.
+inline constexpr double kGatedBackward = 3.2;
+// Of a rotation: gradients of queries, keys and values are joined into one tensor of another order, at a third of the rate.
+inline constexpr double kRopeBackward = 3.2;
+// Of an embedding: tokens are sorted, and their gradients are summed in parts, in 32 bits.
+inline constexpr double kEmbeddingBackward = 16;
+
 // `reads` and `writes` in 16-bit values.
 constexpr Elementwise pass_over(double rows, double reads, double writes, double flops) {
   return {.rows = rows,
@@ -20,13 +32,17 @@ constexpr Elementwise pass_over(double rows, double reads, double writes, double
 // Residual add and norm in one pass: reads input and residual, writes both; four operations each.
 constexpr Elementwise norm_pass(double rows, double width) {
   const double values = rows * width;
-  return pass_over(rows, 2 * values, 2 * values, 4 * values);
+  Elementwise pass = pass_over(rows, 2 * values, 2 * values, 4 * values);
+  pass.backward = kNormBackward;
+  return pass;
 }
 
 // Between the projections of an MLP; a gated one reads two values for each that it writes.
 constexpr Elementwise activation_pass(double rows, double width, bool gated) {
   const double values = rows * width;
-  return pass_over(rows, gated ? 2 * values : values, values, 5 * values);
+  Elementwise pass = pass_over(rows, gated ? 2 * values : values, values, 5 * values);
+  if (gated) pass.backward = kGatedBackward;
+  return pass;
 }
 
 // Queries and keys of all rows, in values: queries are rotated in place, keys and values go to the cache, whose
@@ -34,13 +50,18 @@ constexpr Elementwise activation_pass(double rows, double width, bool gated) {
 constexpr Elementwise rope_pass(double rows, double query, double key, double kv_bytes) {
   Elementwise pass = pass_over(rows, query + 2 * key, query, 3 * (query + key));
   pass.cold_bytes = 2 * key * kv_bytes;
+  pass.backward = kRopeBackward;
   return pass;
 }
 
 // Rows of a table that lies in memory.
 constexpr Elementwise embedding_pass(double rows, double width) {
   const double bytes = rows * width * kActivationBytes;
-  return {.rows = rows, .resident_bytes = bytes, .cold_bytes = bytes, .flops = 0};
+  return {.rows = rows,
+          .resident_bytes = bytes,
+          .cold_bytes = bytes,
+          .flops = 0,
+          .backward = kEmbeddingBackward};
 }
 
 // The largest of each row.

@@ -1,6 +1,7 @@
 #include "engine/serving/decode_set.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 
 #include "engine/base/check.h"
@@ -16,7 +17,8 @@ void DecodeSet::reset(const Setup& setup) {
   running_ = std::move(fresh);
   const std::int64_t size = setup.block_size;
   blocks_by_phase_.assign(std::size_t(size), 0);
-  phase_mask_ = (size & (size - 1)) == 0 ? size - 1 : -1;
+  const bool power_of_two = (size & (size - 1)) == 0;
+  blocks_ = {.size = size, .shift = power_of_two ? std::countr_zero(std::uint64_t(size)) : -1};
   contexts_ = windows_ = 0;
   filling_ = prompt_tokens_ = due_ = 0;
   finishes_.reset();
@@ -101,17 +103,31 @@ void DecodeSet::skip(std::int64_t count) {
   }
 }
 
+// What is the same for all is read once, and not behind a pointer: there are some hundred sequences in every step.
 std::int64_t DecodeSet::step_apart(std::span<const OwnStep> steps, const ReplicaView& view) {
   const std::int64_t all = running_.next_tokens, end = running_.tokens + all;
+  const std::int64_t ahead = setup_.pace.ahead(), ahead_now = view.pace.ahead();
+  const Blocks blocks = blocks_;
+  std::int64_t* const phases = blocks_by_phase_.data();
+  Sequence* const sequences = setup_.sequences->data();
+  const bool windows = setup_.window > 0;
   std::int64_t fewer_blocks = 0, fewer_tokens = 0;
   done_.clear();
-  Sequence* const sequences = setup_.sequences->data();
   for (const OwnStep& step : steps) {
     Sequence& sequence = sequences[std::size_t(step.slot)];
-    const std::int64_t behind = all - step.tokens;
-    fewer_blocks += view.blocks_after(sequence, all) - view.blocks_after(sequence, step.tokens);
+    const std::int64_t behind = all - step.tokens, base = sequence.context_base;
     fewer_tokens += behind;
-    lag(sequence, step.slot, behind);
+    if (windows) lag_in_window(sequence, step.slot, behind);
+    if (sequence.reserved == 0) {
+      const std::int64_t least = std::max(sequence.kv.shared, sequence.taken);
+      const std::int64_t room = base + end + ahead_now;
+      fewer_blocks += std::max(blocks.to_hold(room), least);
+      fewer_blocks -= std::max(blocks.to_hold(room - behind), least);
+      --phases[blocks.phase(base + ahead)];
+      ++phases[blocks.phase(base + ahead - behind)];
+    }
+    sequence.context_base = base - behind;
+    sequence.finish_token += behind;
     if (sequence.finish_token <= end) note_done(step.slot, sequence.finish_token);
   }
   longest_stale_ = true;
@@ -130,11 +146,13 @@ void DecodeSet::note_done(std::int32_t slot, std::int64_t finish_token) {
 }
 
 // `advance` counts it as one that makes as many tokens as all: what that adds too much is taken away before.
-inline void DecodeSet::lag(Sequence& sequence, std::int32_t slot, std::int64_t tokens) {
+void DecodeSet::lag(Sequence& sequence, std::int32_t slot, std::int64_t tokens) {
   if (setup_.window > 0) lag_in_window(sequence, slot, tokens);
   if (sequence.reserved == 0) {
-    --blocks_by_phase_[phase_of(sequence)];
-    ++blocks_by_phase_[phase(sequence.context_base + setup_.pace.ahead() - tokens)];
+    const Blocks blocks = blocks_;
+    const std::int64_t room = sequence.context_base + setup_.pace.ahead();
+    --blocks_by_phase_[blocks.phase(room)];
+    ++blocks_by_phase_[blocks.phase(room - tokens)];
   }
   sequence.context_base -= tokens;
   sequence.finish_token += tokens;

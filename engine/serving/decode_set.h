@@ -109,12 +109,21 @@ class DecodeSet {
   std::size_t phase_of(const Sequence& sequence) const {
     return phase(sequence.context_base + setup_.pace.ahead());
   }
-  std::size_t phase(std::int64_t tokens) const {
-    if (phase_mask_ >= 0) return std::size_t(tokens & phase_mask_);
-    const std::int64_t size = std::int64_t(blocks_by_phase_.size());
-    const std::int64_t rest = tokens % size;
-    return std::size_t(rest < 0 ? rest + size : rest);
-  }
+  // How tokens fill blocks: how many hold them, and the place in its block of the next one.
+  struct Blocks {
+    std::int64_t size = 1;
+    int shift = -1;  // of a size that is a power of two
+
+    std::int64_t to_hold(std::int64_t tokens) const {
+      return shift >= 0 ? (tokens + size - 1) >> shift : (tokens + size - 1) / size;
+    }
+    std::size_t phase(std::int64_t tokens) const {
+      if (shift >= 0) return std::size_t(tokens & (size - 1));
+      const std::int64_t rest = tokens % size;
+      return std::size_t(rest < 0 ? rest + size : rest);
+    }
+  };
+  std::size_t phase(std::int64_t tokens) const { return blocks_.phase(tokens); }
   std::int64_t blocks_for_tokens(std::int64_t tokens) const;
   // What the next decode of all makes and takes.
   void look_ahead() {
@@ -140,7 +149,7 @@ class DecodeSet {
   Setup setup_;
   Pace pace_;  // now; that of the setup makes the most tokens and takes the most room
   RunningSet running_;
-  std::int64_t phase_mask_ = -1;               // of a block size that is a power of two
+  Blocks blocks_;
   std::vector<std::int64_t> blocks_by_phase_;  // growing decodes by context modulo block size
   double contexts_ = 0;
   double windows_ = 0;

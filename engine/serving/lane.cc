@@ -86,7 +86,7 @@ void Lane::plan(double now) {
     start_steady(now);
   } else {
     if (replica.settings->ordering == Ordering::longest_prefix) sequences_.order_by_prefix();
-    StepPlan& plan = replica.scratch_plan;
+    StepPlan& plan = *replica.scratch_plan;
     plan.clear();
     if (sequences_.makes_way() && sequences_.make_way()) {
       plan.decodes = running().decoding;

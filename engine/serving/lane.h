@@ -100,6 +100,8 @@ class Lane {
   // The first so many decodes draw how many tokens they make in this step. Returns the blocks they do not take.
   std::int64_t draw(std::int64_t decodes);
   void list_own_steps(std::int64_t decodes);
+  void draw_own_steps();
+  void count_by_class();
   // Tokens that decodes made of so many proposals, where either varies.
   void count_verified(double sequence_steps, double made);
   double step_seconds(const BatchShape& batch);
@@ -122,7 +124,7 @@ class Lane {
   bool all_decode_ = false;
   std::int64_t step_tokens_ = 0;               // that its decodes make
   std::vector<DecodeSet::OwnStep> own_steps_;  // where they differ in that,
-  std::vector<Draw> draws_;                    // and draw it
+  Draws draws_;                                // and draw it
   int length_ = -1;                            // of proposals, where it is picked
 };
 

@@ -56,18 +56,20 @@ void Lane::wait_for_draft(double now, double seconds) {
 // The first so many of those that decode: what each makes of its step.
 void Lane::list_own_steps(std::int64_t decodes) {
   const SequencePaces& paces = *replica_->own_paces;
-  const std::int64_t positions = running().next_tokens - 1;
+  const std::int64_t positions = running().next_tokens - 1, lane_tokens = running().tokens;
   own_steps_.resize(std::size_t(decodes));
   draws_.resize(paces.drawn ? std::size_t(decodes) : 0);
+  Sequence* const sequences = replica_->sequences.data();
   std::int32_t slot = running().first;
-  for (std::size_t i = 0; i < own_steps_.size(); slot = at(slot).after) {
-    const Sequence& sequence = at(slot);
+  for (std::size_t i = 0; i < own_steps_.size();) {
+    const Sequence& sequence = sequences[slot];
+    const std::int32_t listed = std::exchange(slot, sequence.after);
     if (!sequence.decoding) continue;
-    const std::int64_t made = sequence.output - (sequence.finish_token - running().tokens);
-    own_steps_[i].slot = slot;
+    const std::int64_t made = sequence.output - (sequence.finish_token - lane_tokens);
+    own_steps_[i].slot = listed;
     if (paces.drawn) {
-      draws_[i].owner = std::uint64_t(sequence.number);
-      draws_[i].n = std::uint64_t(made);
+      draws_.owner[i] = std::uint64_t(sequence.number);
+      draws_.n[i] = std::uint64_t(made);
     } else {
       own_steps_[i].tokens =
           std::int32_t(paces.of(sequence.service_class).mean_tokens(positions, made));
@@ -76,25 +78,40 @@ void Lane::list_own_steps(std::int64_t decodes) {
   }
 }
 
-std::int64_t Lane::draw(std::int64_t decodes) {
+// What holds of each by what it drew.
+void Lane::draw_own_steps() {
   const SequencePaces& paces = *replica_->own_paces;
   const std::int64_t positions = running().next_tokens - 1;
-  list_own_steps(decodes);
   engine::draw(replica_->seed, Stream::acceptance, draws_);
-  for (std::size_t i = 0; i < draws_.size(); ++i) {
-    const RequestClass service_class =
-        paces.by_class ? at(own_steps_[i].slot).service_class : RequestClass::normal;
-    own_steps_[i].tokens =
-        std::int32_t(paces.of(service_class).drawn_tokens(positions, draws_[i].u));
+  if (!paces.by_class) {
+    const SequencePaces::OfClass& all = paces.of(RequestClass::normal);
+    for (std::size_t i = 0; i < draws_.size(); ++i) {
+      own_steps_[i].tokens = all.drawn_tokens(positions, draws_.u[i]);
+    }
+    return;
   }
-  step_tokens_ = 0;
+  for (std::size_t i = 0; i < draws_.size(); ++i) {
+    const RequestClass service_class = at(own_steps_[i].slot).service_class;
+    own_steps_[i].tokens = paces.of(service_class).drawn_tokens(positions, draws_.u[i]);
+  }
+}
+
+std::int64_t Lane::draw(std::int64_t decodes) {
+  const SequencePaces& paces = *replica_->own_paces;
+  list_own_steps(decodes);
+  if (paces.drawn) draw_own_steps();
+  std::int64_t tokens = 0;
+  for (const DecodeSet::OwnStep& step : own_steps_) tokens += step.tokens;
+  step_tokens_ = tokens;
+  if (paces.by_class) count_by_class();
+  return sequences_.set.step_apart(own_steps_, sequences_.blocks());
+}
+
+void Lane::count_by_class() {
   for (const DecodeSet::OwnStep& step : own_steps_) {
-    step_tokens_ += step.tokens;
-    if (!paces.by_class) continue;
     const auto service_class = std::size_t(at(step.slot).service_class);
     replica_->sums->by_class[service_class].verified(step.tokens);
   }
-  return sequences_.set.step_apart(own_steps_, sequences_.blocks());
 }
 
 void Lane::count_verified(double sequence_steps, double made) {

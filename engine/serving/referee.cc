@@ -18,7 +18,7 @@ bool Referee::decide(ServingStats& stats, RequestSource& source) {
   if (watch.state() == RunWatch::State::overrun) {
     // Far too many for the system, or too few to fill it: only the former ends here.
     if (stopped_) return true;
-    stopped_ = !watch.can_lengthen() || judge(stats).saturation == Saturation::overloaded;
+    stopped_ = !watch.can_lengthen() || is_hopeless(judge(stats));
     if (stopped_) {
       source.stop();
     } else {
@@ -30,6 +30,13 @@ bool Referee::decide(ServingStats& stats, RequestSource& source) {
   if (stopped_ || !watch.can_lengthen() || enough(stats)) return false;
   watch.lengthen();
   return true;
+}
+
+// Overloaded for certain: a search knows enough. Figures are those of a full system, so how much it finishes is to be known
+// as well, which it is not while it fills up.
+bool Referee::is_hopeless(const RunVerdict& verdict) const {
+  const bool known = setup_.purpose == RunPurpose::verdict || verdict.throughput_error <= kPrecise;
+  return verdict.saturation == Saturation::overloaded && known;
 }
 
 bool Referee::enough(const ServingStats& stats) const {

@@ -40,6 +40,7 @@ class Referee {
 
  private:
   bool decide(ServingStats& stats, RequestSource& source);
+  bool is_hopeless(const RunVerdict& verdict) const;
   bool enough(const ServingStats& stats) const;
   RunVerdict judge(ServingStats& stats);
 

@@ -14,7 +14,8 @@ void Replica::reset(const Setup& setup) {
   state_.stats = setup.stats;
   state_.sums = setup.sums;
   state_.number = setup.number;
-  state_.lanes = setup.lanes;
+  state_.lanes = std::int64_t(setup.lanes.size());
+  state_.scratch_plan = setup.scratch_plan;
   state_.longest = setup.longest;
   state_.window = setup.window;
   state_.pace = setup.pace;
@@ -48,7 +49,7 @@ void Replica::reset(const Setup& setup) {
   state_.encode_seconds = setup.encode_seconds;
   state_.turns = setup.turns;
   state_.seed = setup.seed;
-  lanes_.resize(std::size_t(setup.lanes));
+  lanes_ = setup.lanes;
   for (Lane& lane : lanes_) lane.reset(state_);
   next_event_ = kNever;
   next_lane_ = 0;
@@ -138,6 +139,8 @@ std::int64_t Replica::predicted_output(std::int64_t number, std::int64_t output)
 }
 
 void Replica::add_slot() {
+  // A dozen to begin with: growing one by one leaves holes in memory behind that a fleet cannot fill.
+  if (state_.sequences.capacity() == 0) state_.sequences.reserve(12);
   state_.unused.push_back(state_.slots++);
   if (state_.sequences.size() < std::size_t(state_.slots)) state_.sequences.emplace_back();
 }

@@ -27,7 +27,8 @@ class Replica {
     std::int32_t place = 0;            // in its pool
     PrefixHolders* holders = nullptr;  // where a router looks for prefixes
     DeploymentRole role = DeploymentRole::main;
-    std::int64_t lanes = 1;  // pipeline stages, each with a batch in flight
+    std::span<Lane> lanes;             // a pipeline stage each, with a batch in flight
+    StepPlan* scratch_plan = nullptr;  // of all replicas
     std::int64_t kv_blocks = 1;
     std::int64_t longest = 1;  // tokens of the longest sequence the model is made for
     std::int64_t window = 0;
@@ -82,7 +83,7 @@ class Replica {
   // it waits for one (`join_queue`). Returns its slot.
   enum class Adapter : std::uint8_t { there, awaited };
   std::int32_t enqueue(const Request& request, std::int64_t output, Adapter adapter);
-  void join_queue(std::int32_t slot, double now) {
+  [[gnu::always_inline]] void join_queue(std::int32_t slot, double now) {
     Sequence& sequence = state_.sequences[std::size_t(slot)];
     if (sequence.awaits_adapter) --state_.awaiting_adapters;
     sequence.awaits_adapter = false;
@@ -216,22 +217,23 @@ class Replica {
   // Something changed that ends any stretch.
   void stop_lanes(double now);
 
-  ReplicaState state_;
-  std::vector<Lane> lanes_;
-  std::int64_t most_tokens_ = 0;  // of a prompt and its output
-  double next_event_ = kNever;
-  std::size_t next_lane_ = 0;
-  double now_ = 0;        // when its present turn is,
-  std::size_t turn_ = 0;  // and whose of its lanes
   // Starts what a request loads from the tiers below; false where nothing is worth it.
   bool start_load(Sequence& sequence, double now);
-  LowerTiers lower_;
-  double seconds_to_read_a_token_ = 0;
-  std::vector<std::int32_t> loading_;
+
+  std::span<Lane> lanes_;
+  double next_event_ = kNever;
+  std::size_t next_lane_ = 0;
+  double now_ = 0;                // when its present turn is,
+  std::size_t turn_ = 0;          // and whose of its lanes
+  std::int64_t most_tokens_ = 0;  // of a prompt and its output
+  ReplicaState state_;
   double ttft_limit_ = 0;
   const std::array<double, kRequestClasses>* class_limits_ = nullptr;
   std::uint64_t seed_ = 0;
   double seconds_per_prompt_token_ = 0;
+  double seconds_to_read_a_token_ = 0;
+  std::vector<std::int32_t> loading_;
+  LowerTiers lower_;
 };
 
 }  // namespace engine

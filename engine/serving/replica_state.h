@@ -24,6 +24,7 @@ struct ReplicaState {
   StepTable* table = nullptr;
   ServingStats* stats = nullptr;
   PoolSums* sums = nullptr;
+  StepPlan* scratch_plan = nullptr;  // of all replicas: it is made and carried out in one turn
   std::int32_t number = 0;
   std::int64_t lanes = 1;
   std::int64_t longest = 1;  // tokens of the longest sequence
@@ -66,7 +67,6 @@ struct ReplicaState {
   std::vector<std::int32_t> departed;  // slots of those that are done here with the last event
   std::vector<std::int32_t>
       forking;  // their prompts were read with the last event, for several answers
-  StepPlan scratch_plan;
 
   // Whether the cache of a sequence that leaves is given up after that of others.
   bool pins(const Sequence& sequence) const {

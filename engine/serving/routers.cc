@@ -1,5 +1,6 @@
 // The routers, each a few lines; see router_table.h for their names.
 #include <algorithm>
+#include <array>
 
 #include "engine/base/random.h"
 #include "engine/serving/replica.h"
@@ -69,23 +70,46 @@ std::size_t route_sticky(const RouterView& view) {
   return std::size_t(view.takers[draw(view, view.takers.size(), n, session ? 2 : 0)]);
 }
 
-// Classes have replicas of their own, as many as their share of the requests comes to and one at least; where there are
-// too few replicas for that, they share all of them.
+namespace {
+
+// How many of `count` replicas each class has, by its share of the requests: whole ones first, one at least, and what is left
+// to the largest remainders, the more urgent of equals first.
+std::array<std::int64_t, 3> replicas_by_share(const std::array<double, 3>& shares,
+                                              std::int64_t count) {
+  std::array<std::int64_t, 3> replicas{};
+  const auto missing = [&](std::size_t i) {
+    return shares[i] > 0 ? shares[i] * double(count) - double(replicas[i]) : -kNever;
+  };
+  std::int64_t left = count;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    const auto whole = std::int64_t(shares[i] * double(count));
+    replicas[i] = shares[i] > 0 ? std::max<std::int64_t>(1, whole) : 0;
+    left -= replicas[i];
+  }
+  for (; left > 0; --left) {
+    std::size_t most = 0;
+    for (std::size_t i = 1; i < shares.size(); ++i) {
+      if (missing(i) > missing(most)) most = i;
+    }
+    ++replicas[most];
+  }
+  // Those that got their one at others' expense: the class with most to spare gives.
+  for (; left < 0; ++left) --*std::ranges::max_element(replicas);
+  return replicas;
+}
+
+}  // namespace
+
+// Classes have replicas of their own; where there are fewer replicas than classes, they share all of them.
 std::size_t route_by_class(const RouterView& view) {
   const double high = view.classes.high.share, low = view.classes.low.share;
   const std::int64_t count = std::int64_t(view.takers.size());
   const std::int64_t classes = (high > 0) + (low > 0) + (high + low < 1);
   if (count < classes) return lighter_of_two(view, view.takers);
-  const auto replicas_of = [&](double share, std::int64_t others) {
-    const auto even = std::int64_t(share * double(count) + 0.5);
-    return share > 0 ? std::clamp<std::int64_t>(even, 1, count - others) : 0;
-  };
-  const std::int64_t first = replicas_of(high, classes - 1);
-  std::int64_t last = std::min(replicas_of(low, classes - 1), count - first - (high + low < 1));
-  if (high + low >= 1) last = count - first;
+  const double normal = high + low < 1 ? 1 - high - low : 0;
+  const auto [first, middle, last] = replicas_by_share({high, normal, low}, count);
   std::int64_t begin = 0, size = first;
-  if (view.request.service_class == RequestClass::normal)
-    begin = first, size = count - first - last;
+  if (view.request.service_class == RequestClass::normal) begin = first, size = middle;
   if (view.request.service_class == RequestClass::low) begin = count - last, size = last;
   return lighter_of_two(view, view.takers.subspan(std::size_t(begin), std::size_t(size)));
 }

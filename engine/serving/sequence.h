@@ -23,57 +23,58 @@ enum class Whereabouts : std::uint8_t {
   leaving,   // read here: it holds its blocks until its KV has been carried away
 };
 
-// Times are plain seconds.
+// Times are plain seconds. What changes while it runs stands together, before what is only asked when it comes or goes: with
+// many replicas every line of memory has to be fetched anew.
 struct Sequence {
-  std::int64_t number = 0;
-  std::int64_t session = -1;
-  std::int64_t client = -1;
-  std::int64_t prompt = 1;
-  std::int64_t output = 1;  // tokens it makes here
-  std::int64_t asked = 1;   // tokens its client asked for: the rest is made by the next pool
-  std::int64_t priority = 0;
-  std::int64_t tenant = 0;
-  std::int64_t predicted = 1;  // output tokens, as far as the router knows
-  std::int64_t history = 0;    // of the prompt, tokens of its session before it
-  RequestClass service_class = RequestClass::normal;
-  Whereabouts whereabouts = Whereabouts::nowhere;
-  std::int64_t adapter = -1;     // -1: none
-  std::int64_t others_made = 0;  // tokens of the answers beside it that are done
-  std::int32_t branches = 1;     // answers to be generated once its prompt is read
-  std::int32_t answers =
-      -1;  // those it belongs to (engine/serving/answer_groups.h); -1: it is alone
-  double arrival = 0;
-  double order = 0;  // smaller is served first, where the queue is ordered
-  double scheduled = -1;
-  double first_token = -1;
-  double last_token = 0;  // or the time decoding began; later ones are the lane's last decode
-  double joined = -1;     // when it began to decode here
-  double loaded = -1;     // when its prefix has come from a lower tier; -1: nothing was loaded
-  double received = -1;   // when its KV had come from another replica; -1: it was read here
-  double read = -1;       // when its prompt had been read there
-
-  std::int64_t generated = 0;  // tokens made before the prompt is read (again)
-  std::int64_t target = 1;     // tokens to read before decoding: the prompt, and what was generated
-  std::int64_t computed = 0;   // of these, those whose KV is there
   std::int64_t context_base = 0;  // decoding: KV tokens less the tokens of its lane
   std::int64_t finish_token = 0;  // decoding: tokens of its lane when the last one comes
   std::int64_t decode_start = 0;  // KV tokens when decoding began
-  std::int64_t reserved = 0;      // blocks set aside for good; 0: it grows
-  std::int64_t taken = 0;         // blocks taken ahead of its context, for a whole prompt
-  std::int64_t cached = 0;        // prompt tokens found in the cache when first admitted
-  std::int32_t preemptions = 0;
-  std::int32_t attempts = 1;
-  std::int32_t from_replica = -1, from_slot = -1;  // where its KV is carried from; -1: nowhere
-  std::int32_t to_replica = -1, to_slot = -1;      // and to, once somebody expects it
-  std::int64_t carried = 0;                        // tokens of it that were not here already
-  std::int32_t before = -1, after = -1;            // among the running, in the order of admission
+  std::int64_t generated = 0;     // tokens made before the prompt is read (again)
+  std::int64_t target = 1;    // tokens to read before decoding: the prompt, and what was generated
+  std::int64_t computed = 0;  // of these, those whose KV is there
+  std::int64_t reserved = 0;  // blocks set aside for good; 0: it grows
+  std::int64_t taken = 0;     // blocks taken ahead of its context, for a whole prompt
+  std::int32_t before = -1, after = -1;  // among the running, in the order of admission
   bool decoding = false;
   bool drafted = false;          // decoding: the draft has read it, too
   bool waited_for_room = false;  // before its KV was carried here; then, for a seat
   bool closes = true;            // the last of its session
   bool awaits_adapter = false;   // out of the queue until its adapter, or its images, have come
+  RequestClass service_class = RequestClass::normal;
+  Whereabouts whereabouts = Whereabouts::nowhere;
+  std::int64_t output = 1;  // tokens it makes here
+  std::int64_t prompt = 1;
+  double last_token = 0;  // or the time decoding began; later ones are the lane's last decode
+  double joined = -1;     // when it began to decode here
   KvHolding kv;
   std::vector<PrefixExtent> prefix;
+  std::int64_t predicted = 1;  // output tokens, as far as the router knows
+  std::int64_t adapter = -1;   // -1: none
+  std::int32_t branches = 1;   // answers to be generated once its prompt is read
+  std::int32_t answers =
+      -1;  // those it belongs to (engine/serving/answer_groups.h); -1: it is alone
+
+  std::int64_t number = 0;
+  std::int64_t session = -1;
+  std::int64_t client = -1;
+  std::int64_t asked = 1;  // tokens its client asked for: the rest is made by the next pool
+  std::int64_t priority = 0;
+  std::int64_t tenant = 0;
+  std::int64_t history = 0;      // of the prompt, tokens of its session before it
+  std::int64_t others_made = 0;  // tokens of the answers beside it that are done
+  double arrival = 0;
+  double order = 0;  // smaller is served first, where the queue is ordered
+  double scheduled = -1;
+  double first_token = -1;
+  double loaded = -1;       // when its prefix has come from a lower tier; -1: nothing was loaded
+  double received = -1;     // when its KV had come from another replica; -1: it was read here
+  double read = -1;         // when its prompt had been read there
+  std::int64_t cached = 0;  // prompt tokens found in the cache when first admitted
+  std::int32_t preemptions = 0;
+  std::int32_t attempts = 1;
+  std::int32_t from_replica = -1, from_slot = -1;  // where its KV is carried from; -1: nowhere
+  std::int32_t to_replica = -1, to_slot = -1;      // and to, once somebody expects it
+  std::int64_t carried = 0;                        // tokens of it that were not here already
 };
 
 // The queue of a replica: slots in the order they are to be served.

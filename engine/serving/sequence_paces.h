@@ -19,10 +19,13 @@ struct SequencePaces {
     std::vector<Pace> means;
 
     // Tokens of a step that proposes `positions`, from luck between 0 and 1.
-    std::int64_t drawn_tokens(std::int64_t positions, double luck) const {
+    std::int32_t drawn_tokens(std::int64_t positions, double luck) const {
       // Chances fall from one position to the next; no branch, since which way it went could not be guessed.
-      std::int64_t tokens = 1;
-      for (std::int64_t i = 0; i < positions; ++i) tokens += luck < chances[std::size_t(i)] ? 1 : 0;
+      std::int32_t tokens = 1;
+      const double* const end = chances.data() + positions;
+      for (const double* chance = chances.data(); chance != end; ++chance) {
+        tokens += luck < *chance ? 1 : 0;
+      }
       return tokens;
     }
     // The same at the mean pace, of a sequence that has `made` tokens: each of them comes in the step in which it is due.

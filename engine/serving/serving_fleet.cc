@@ -128,6 +128,8 @@ void ServingSim::move_on(std::size_t index, const Replica::Stranded& stranded,
       call_back(index, stranded.slot, sequence);
       break;
     case Whereabouts::landed:
+      if (sequence.waited_for_room) take_back_first_token(sequence);
+      break;
     case Whereabouts::running:
     case Whereabouts::waiting:
     case Whereabouts::nowhere:
@@ -159,7 +161,11 @@ void ServingSim::call_back(std::size_t index, std::int32_t slot, Sequence& seque
     replicas_[there].expect_no_more(sequence.to_slot, now_);
     note(there);
   }
-  // The token that reading gave was not told where the next pool tells it.
+  take_back_first_token(sequence);
+}
+
+// The token that reading gave was not told where the next pool tells it, once there is a seat.
+void ServingSim::take_back_first_token(Sequence& sequence) const {
   if (stages().back().carry.tells_first_token) --sequence.generated;
 }
 

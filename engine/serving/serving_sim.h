@@ -61,6 +61,7 @@ class ServingSim {
   struct Pool {
     StepTable table;
     std::size_t first = 0, count = 0;
+    std::size_t first_lane = 0, lanes = 1;  // of each replica
     Route* route = nullptr;
     ReplicaWeight weight = ReplicaWeight::none;
     PrefixHolders holders;  // among them, for a router that reads caches
@@ -118,6 +119,10 @@ class ServingSim {
     if (weighs_ || scales_ || fails_) weigh(replica);
   }
   void weigh(std::size_t replica);
+  // Where there are more replicas than the processor's caches hold: the state of one whose turn comes soon is asked for
+  // while something else is done. Nothing but time hangs on it.
+  void load_ahead(std::size_t replica) const;
+  void load_following(std::size_t replica) const;  // the one after it
   // Whether the last stage reads a short prompt itself, and the replica that does.
   bool stays_local(std::size_t& replica) {
     return problem_->journey.short_prompt > 0 && stages().size() > 1 && is_short(replica);
@@ -144,6 +149,7 @@ class ServingSim {
   void abandon(std::size_t replica, RequestSource& source);
   void move_on(std::size_t replica, const Replica::Stranded& stranded, RequestSource& source);
   void call_back(std::size_t replica, std::int32_t slot, Sequence& sequence);
+  void take_back_first_token(Sequence& sequence) const;
   void send(const Sequence& sequence);
   void hold(const Request& request);
   // The next moment at which something happens by the clock alone: of these moments `find_interruptions` keeps track.
@@ -153,6 +159,9 @@ class ServingSim {
   ServingStats stats_;
   std::vector<Pool> pools_;
   std::vector<Replica> replicas_;
+  std::vector<Lane> lanes_;                  // of all replicas, in their order
+  StepPlan scratch_plan_;                    // of the replica that plans
+  bool loads_ahead_ = false;                 // there are many replicas
   std::vector<std::uint8_t> pool_of_;        // by replica
   std::vector<std::uint8_t> stage_of_pool_;  // the stage of the journey that a pool serves
   bool weighs_ = false;                      // some router compares how much replicas have to do

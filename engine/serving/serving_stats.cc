@@ -219,7 +219,7 @@ void ServingStats::sum_up(MeasuredPart part) {
     const bool measured = part.holds_arrival(request.arrival);
     if (measured) sums.arrived += 1;
     if (request.output <= 0) {
-      if (!measured || request.output != kGivenUp) continue;
+      if (!measured) continue;
       sums.given_up += 1;
       if (grouped) add_to_groups(request, false);
       continue;

@@ -43,7 +43,7 @@ struct MeasuredSums {
   double good_requests = 0;                  // of these, within the limits of the SLO
   double prompts = 0, outputs = 0;           // their tokens
   double arrived = 0;                        // in it
-  double given_up = 0;                       // of these, shed or failed
+  double given_up = 0;                       // of these, refused, shed or failed
   double carried = 0, transfer_seconds = 0;  // those whose KV was carried, and how long that took
   double finished = 0, good = 0;             // answers that came in it
   double prompt_tokens = 0,

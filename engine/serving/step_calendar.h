@@ -18,7 +18,7 @@ class StepCalendar {
   // Its memory stays, and there is none before somebody enters.
   void reset() {
     if (count_ == 0) return;
-    std::ranges::fill(days_, Day{});
+    std::ranges::fill(days_, -1);
     std::ranges::fill(busy_, 0);
     count_ = 0;
   }
@@ -26,20 +26,32 @@ class StepCalendar {
   void insert(std::int32_t slot, std::int64_t step, std::int64_t now) {
     if (step - now >= std::int64_t(days_.size())) make_room(step, now);
     if (std::size_t(slot) >= links_.size()) links_.resize(std::size_t(slot) + 1);
-    Day& day = days_[place_of(step)];
-    links_[std::size_t(slot)] = {.before = day.last, .after = -1};
-    (day.last >= 0 ? links_[std::size_t(day.last)].after : day.first) = slot;
-    day.last = slot;
-    busy_[place_of(step) / 64] |= bit_of(step);
+    std::int32_t& first = days_[place_of(step)];
+    Links& links = links_[std::size_t(slot)];
+    if (first < 0) {
+      first = slot;
+      links = {.before = slot, .after = slot};
+      busy_[place_of(step) / 64] |= bit_of(step);
+    } else {
+      Links& of_first = links_[std::size_t(first)];
+      links = {.before = of_first.before, .after = first};
+      links_[std::size_t(of_first.before)].after = slot;
+      of_first.before = slot;
+    }
     ++count_;
   }
   void remove(std::int32_t slot, std::int64_t step) {
-    Day& day = days_[place_of(step)];
+    std::int32_t& first = days_[place_of(step)];
     const Links links = links_[std::size_t(slot)];
-    (links.before >= 0 ? links_[std::size_t(links.before)].after : day.first) = links.after;
-    (links.after >= 0 ? links_[std::size_t(links.after)].before : day.last) = links.before;
-    if (day.first < 0) busy_[place_of(step) / 64] &= ~bit_of(step);
     --count_;
+    if (links.after == slot) {
+      first = -1;
+      busy_[place_of(step) / 64] &= ~bit_of(step);
+      return;
+    }
+    links_[std::size_t(links.before)].after = links.after;
+    links_[std::size_t(links.after)].before = links.before;
+    if (first == slot) first = links.after;
   }
   // The soonest step that somebody is due at.
   std::int64_t next(std::int64_t now) const {
@@ -55,15 +67,12 @@ class StepCalendar {
     return now + std::int64_t((place - start) & (days_.size() - 1));
   }
   // The first to have entered of those due at a step; -1: nobody. Somebody has entered before.
-  std::int32_t first_at(std::int64_t step) const { return days_[place_of(step)].first; }
+  std::int32_t first_at(std::int64_t step) const { return days_[place_of(step)]; }
 
  private:
   static constexpr std::size_t kFirstSteps = 64;
 
-  struct Day {
-    std::int32_t first = -1, last = -1;
-  };
-  struct Links {
+  struct Links {  // those of one day stand in a ring
     std::int32_t before = -1, after = -1;
   };
   std::size_t place_of(std::int64_t step) const { return std::size_t(step) & (days_.size() - 1); }
@@ -72,19 +81,20 @@ class StepCalendar {
   void make_room(std::int64_t step, std::int64_t now) {
     std::size_t size = std::max(kFirstSteps, days_.size());
     while (step - now >= std::int64_t(size)) size *= 2;
-    std::vector<Day> days(size);
+    std::vector<std::int32_t> days(size, -1);
     std::vector<std::uint64_t> busy(size / 64, 0);
     for (std::size_t i = 0; i < days_.size(); ++i) {
       const std::int64_t at = now + std::int64_t(i);
       const std::size_t place = std::size_t(at) & (size - 1);
       days[place] = days_[place_of(at)];
-      if (days[place].first >= 0) busy[place / 64] |= bit_of(at);
+      if (days[place] >= 0) busy[place / 64] |= bit_of(at);
     }
     days_.swap(days);
     busy_.swap(busy);
   }
 
-  std::vector<Day> days_;            // by step, modulo their number, a power of two
+  // Who entered first, by step modulo their number, a power of two; -1: nobody.
+  std::vector<std::int32_t> days_;
   std::vector<std::uint64_t> busy_;  // a bit a day
   std::vector<Links> links_;         // by slot
   std::int64_t count_ = 0;

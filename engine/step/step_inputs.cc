@@ -4,7 +4,7 @@ namespace engine {
 
 StepInputs::StepInputs(const StepContext& context) {
   // Names every member: a new one does not compile until it is looked at here. What work is charged to changes no time.
-  const auto& [its_device, its_fabric, its_shard, its_host, its_calibration, work] = context;
+  const auto& [its_device, its_fabric, its_shard, its_host, its_calibration, work, limit] = context;
   static_cast<void>(work);
   device = its_device;
   fabric = its_fabric;
@@ -13,6 +13,7 @@ StepInputs::StepInputs(const StepContext& context) {
   shard.model = nullptr;
   host = its_host;
   calibration = its_calibration;
+  power_limit = limit;
   if (calibration != nullptr) checksum = calibration->checksum;
 }
 

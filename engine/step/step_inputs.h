@@ -15,6 +15,7 @@ struct StepInputs {
   ModelShard shard;  // of the model above, which it does not point at
   HostSettings host;
   const Calibration* calibration = nullptr;
+  PowerLimit power_limit = PowerLimit::each_kernel;
   std::string checksum;  // of the calibration: another one may come to lie at the same address
 
   StepInputs() = default;

@@ -56,6 +56,12 @@ KernelRow op_row(const PlannedOp& planned, const StepContext& context) {
                           planned.calls);
   }
   KernelTime time = kernel_time(planned.family, planned.op, device, context.calibration);
+  if (context.power_limit == PowerLimit::passes) {
+    const FullClock full = at_full_clock(time, planned.op, device);
+    KernelRow row = kernel_row(time, full.energy, planned.calls);
+    row.work.arithmetic = full.arithmetic * planned.calls;
+    return row;
+  }
   const Joules energy = sustain(time, planned.op, device);
   return kernel_row(time, energy, planned.calls);
 }

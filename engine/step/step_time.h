@@ -1,6 +1,7 @@
 // The time of one step: kernels, collectives, gaps and host put together, each still visible.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "engine/base/savings.h"
@@ -20,6 +21,10 @@
 
 namespace engine {
 
+// What is held to the board's power limit: every kernel by itself; or kernels of a pass together, which run at one clock and
+// are timed here at the full one.
+enum class PowerLimit : std::uint8_t { each_kernel, passes };
+
 // What step times depend on besides the batch. Everything referred to outlives it.
 struct StepContext {
   const Device& device;
@@ -28,6 +33,7 @@ struct StepContext {
   const HostSettings& host;
   const Calibration* calibration = nullptr;  // nullptr: rooflines
   WorkMeter* work = nullptr;                 // counts what is done; nullptr: nobody does
+  PowerLimit power_limit = PowerLimit::each_kernel;
 
   void charge(double units) const {
     if (work != nullptr) work->charge(units);

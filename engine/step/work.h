@@ -29,7 +29,9 @@ struct Work {
   Flops flops;
   Bytes bytes;
   Joules energy;  // 0: the device does not say what it draws
-  Savings saved;  // of the exposed time, if one part were free; none where the host takes the time
+  Seconds
+      arithmetic;  // of `time`, in which matrix units work: longer at a lower clock; known where PowerLimit says passes
+  Savings saved;   // of the exposed time, if one part were free; none where the host takes the time
 
   // What it adds to the time of a step.
   Seconds exposed() const { return time - hidden; }

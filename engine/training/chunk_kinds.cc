@@ -2,20 +2,18 @@
 
 #include <algorithm>
 
+#include "engine/step/pass_clock.h"
 #include "engine/training/adapters.h"
 #include "engine/training/launches.h"
 
 namespace engine {
 namespace {
 
-struct Launches {
-  double all = 0, waited_for = 0;
-};
-
 // The device has nothing to do between kernels, and after the host has waited for it.
-Seconds idle_time(const Launches& launches, const HostSettings& host) {
-  return host.kernel_gap * launches.all + host.launch_cost * launches.waited_for;
+HostWait idle_time(const Launches& launches, const HostSettings& host) {
+  return {host.kernel_gap * launches.all, host.launch_cost * launches.waited_for};
 }
+Seconds total(const HostWait& wait) { return wait.gaps + wait.launches; }
 
 // The device cannot run ahead of the launches: how long it waits for them.
 Seconds behind_launches(Seconds device, double launches, const HostSettings& host) {
@@ -98,25 +96,54 @@ void ChunkKinds::time_passes(ChunkKind& kind) {
   passes.recomputed = timed(ops_.recomputed, Phase::recompute, known.recomputed(train_));
   passes.inputs = timed(ops_.inputs, Phase::backward, known.inputs);
   passes.weights = timed(ops_.weights, Phase::backward, known.weights);
-  const HostSettings& host = context.host;
   const auto launched = [&](const OpList& ops, PassWay way) {
     return Launches{launches_of(ops, way, train_),
                     way == PassWay::forward ? launches_waited_for(ops, train_) : 0};
   };
-  const Launches forward = launched(ops_.forward, PassWay::forward);
-  const Launches again = launched(ops_.recomputed, PassWay::forward);
-  const Launches inputs = launched(ops_.inputs, PassWay::backward);
-  const Launches weights = launched(ops_.weights, PassWay::backward);
-  const auto pass = [&](const DeviceTime& device, const Launches& launches, Seconds& of_host) {
-    of_host += idle_time(launches, host);
-    return device.total() + idle_time(launches, host);
+  const PassLaunches launches{.forward = launched(ops_.forward, PassWay::forward),
+                              .again = launched(ops_.recomputed, PassWay::forward),
+                              .inputs = launched(ops_.inputs, PassWay::backward),
+                              .weights = launched(ops_.weights, PassWay::backward)};
+  set_clocks(passes, launches, context);
+  add_host(passes, launches, context.host);
+}
+
+// Passes that follow one another directly have one clock.
+void ChunkKinds::set_clocks(ChunkPasses& passes, const PassLaunches& launches,
+                            const StepContext& context) const {
+  const Device& device = context.device;
+  const auto idle = [&](const Launches& of) { return total(idle_time(of, context.host)); };
+  passes.forward_clock = pass_slowdown({&passes.forward}, idle(launches.forward), device);
+  if (puts_off_weights()) {
+    passes.backward_clock = pass_slowdown({&passes.recomputed, &passes.inputs},
+                                          idle(launches.again) + idle(launches.inputs), device);
+    passes.weights_clock = pass_slowdown({&passes.weights}, idle(launches.weights), device);
+  } else {
+    passes.backward_clock = passes.weights_clock = pass_slowdown(
+        {&passes.recomputed, &passes.inputs, &passes.weights},
+        idle(launches.again) + idle(launches.inputs) + idle(launches.weights), device);
+  }
+  slow_down(passes.forward_clock, device, passes.forward);
+  slow_down(passes.backward_clock, device, passes.recomputed);
+  slow_down(passes.backward_clock, device, passes.inputs);
+  slow_down(passes.weights_clock, device, passes.weights);
+}
+
+void ChunkKinds::add_host(ChunkPasses& passes, const PassLaunches& launches,
+                          const HostSettings& host) const {
+  const auto& [forward, again, inputs, weights] = launches;
+  const auto pass = [&](const DeviceTime& device, const Launches& of, HostWait& of_host) {
+    const HostWait idle = idle_time(of, host);
+    of_host.gaps += idle.gaps;
+    of_host.launches += idle.launches;
+    return device.total() + total(idle);
   };
-  const auto wait = [&](Seconds& time, Seconds device, double launches, Seconds& of_host) {
-    const Seconds behind = behind_launches(device, launches, host);
+  const auto wait = [&](Seconds& time, Seconds device, double launched, HostWait& of_host) {
+    const Seconds behind = behind_launches(device, launched, host);
     time += behind;
-    of_host += behind;
+    of_host.launches += behind;
   };
-  passes.forward_host = passes.backward_host = Seconds{0};
+  passes.forward_host = passes.backward_host = {};
   passes.forward_time = pass(passes.forward, forward, passes.forward_host);
   wait(passes.forward_time, passes.forward_time, forward.all, passes.forward_host);
   passes.recompute_time = pass(passes.recomputed, again, passes.backward_host);
@@ -155,8 +182,7 @@ void ChunkKinds::add_exchange(ChunkKind& kind) {
   passes.inputs_time += exposed * (back / takes);
 }
 
-// Gradients that replicas share out are scattered after each pass, since nobody keeps a sum of all of them (pipelines
-// keep those of a stage until its last pass); weights that they share out are gathered before it.
+// Gradients that replicas share out are scattered after each pass; weights that they share out are gathered before it.
 void ChunkKinds::add_traffic(ChunkKind& kind) const {
   const StepContext& context = *kind.on;
   const Parallelism& parallel = context.shard.parallel;
@@ -165,7 +191,7 @@ void ChunkKinds::add_traffic(ChunkKind& kind) const {
   replica_ops(parallel, kind.states, train_, ops);
   kind.scatter = device_time(ops.scatter, context, Phase::gradients, nullptr).total();
   kind.gather = device_time(ops.gather, context, Phase::gradients, nullptr).total();
-  if (train_.zero < 2 || (train_.zero == 2 && parallel.pp > 1)) return;
+  if (!scatters_each_pass(train_, pools_.stages())) return;
   ChunkPasses& passes = kind.passes;
   const double layers = layers_in_turn(kind);
   const auto exposed_beside = [&](Seconds work, Seconds takes) {
@@ -209,31 +235,38 @@ void ChunkKinds::add_rows(std::size_t chunk, double count, Breakdown& rows) {
   const ChunkKind& kind = (*this)[chunk];
   PassCalls& known = calls_of(kind);
   pass_ops(kind.on->shard, kind.chunk, train_, ops_);
-  const auto add = [&](const OpList& ops, Phase phase, CallRows& calls, double hidden = 0) {
+  const auto add = [&](const OpList& ops, Phase phase, CallRows& calls, double clock,
+                       double hidden = 0) {
     row_scratch_.clear();
     device_time(ops, *kind.on, phase, &row_scratch_, &calls);
     for (KernelRow& row : row_scratch_) {
+      slow_down(clock, kind.on->device, row);
       if (hidden > 0) hide(hidden, row);
       rows.add(row, count);
     }
   };
-  add(ops_.forward, Phase::forward, known.forward);
-  add(ops_.recomputed, Phase::recompute, known.recomputed(train_));
-  add(ops_.inputs, Phase::backward, known.inputs);
-  add(ops_.weights, Phase::backward, known.weights);
-  const auto add_host = [&](Phase phase, Seconds time) {
+  const ChunkPasses& passes = kind.passes;
+  add(ops_.forward, Phase::forward, known.forward, passes.forward_clock);
+  add(ops_.recomputed, Phase::recompute, known.recomputed(train_), passes.backward_clock);
+  add(ops_.inputs, Phase::backward, known.inputs, passes.backward_clock);
+  add(ops_.weights, Phase::backward, known.weights, passes.weights_clock);
+  const auto add_idle = [&](Phase phase, OpName op, Family family, Seconds time) {
     if (time.value <= 0) return;
     rows.add({.phase = phase,
-              .op = OpName::host,
-              .family = Family::host,
+              .op = op,
+              .family = family,
               .bound = Bound::host,
               .work = {.calls = 1, .time = time, .low = time, .high = time}},
              count);
   };
-  add_host(Phase::forward, kind.passes.forward_host);
-  add_host(Phase::backward, kind.passes.backward_host);
-  add(ops_.exchange, Phase::forward, known.forward, kind.passes.exchange_hidden);
-  add(ops_.exchange_back, Phase::backward, known.inputs, kind.passes.exchange_hidden);
+  const auto add_waits = [&](Phase phase, const HostWait& wait) {
+    add_idle(phase, OpName::gap, Family::gap, wait.gaps);
+    add_idle(phase, OpName::host, Family::host, wait.launches);
+  };
+  add_waits(Phase::forward, passes.forward_host);
+  add_waits(Phase::backward, passes.backward_host);
+  add(ops_.exchange, Phase::forward, known.forward, 1, passes.exchange_hidden);
+  add(ops_.exchange_back, Phase::backward, known.inputs, 1, passes.exchange_hidden);
   if (const auto& copies = kind.passes.copies) {
     rows.add(copies->out, count);
     rows.add(copies->back, count);

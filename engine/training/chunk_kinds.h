@@ -17,12 +17,20 @@
 
 namespace engine {
 
+// In which the device does nothing: between kernels, and until the host has launched the next one.
+struct HostWait {
+  Seconds gaps, launches;
+};
+
 // The passes of one micro-batch through one chunk.
 struct ChunkPasses {
   DeviceTime forward, recomputed, inputs, weights;
   Seconds forward_time, recompute_time, inputs_time, weights_time;
+  // How many times longer arithmetic takes than at the full clock: in the forward pass, in the backward pass, and in gradients of
+  // weights that are put off.
+  double forward_clock = 1, backward_clock = 1, weights_clock = 1;
   // Of these: they wait for the host.
-  Seconds forward_host, backward_host;
+  HostWait forward_host, backward_host;
   // Of these: they wait for weights or gradients of other replicas; and traffic that passes beside them.
   Seconds waiting, hidden;
   // Tokens to their experts and back, where that goes on beside another micro-batch: its exposed part is in the times above.
@@ -33,6 +41,14 @@ struct ChunkPasses {
 
   Seconds backward_time() const { return recompute_time + inputs_time + weights_time; }
   Seconds time() const { return forward_time + backward_time(); }
+};
+
+// Kernels that the host launches, and launches that the device waits for.
+struct Launches {
+  double all = 0, waited_for = 0;
+};
+struct PassLaunches {
+  Launches forward, again, inputs, weights;
 };
 
 struct ChunkKind {
@@ -69,6 +85,9 @@ class ChunkKinds {
   PassCalls& calls_of(const ChunkKind& kind);
   bool puts_off_weights() const;
   void time_passes(ChunkKind& kind);
+  void set_clocks(ChunkPasses& passes, const PassLaunches& launches,
+                  const StepContext& context) const;
+  void add_host(ChunkPasses& passes, const PassLaunches& launches, const HostSettings& host) const;
   void add_exchange(ChunkKind& kind);
   void add_traffic(ChunkKind& kind) const;
   void add_copies(ChunkKind& kind) const;

@@ -8,6 +8,7 @@ namespace engine {
 
 enum class PassWay : std::uint8_t { forward, backward };
 
+// In launches of a forward pass; those of a backward pass may take the host less.
 double launches_of(const OpList& ops, PassWay way, const TrainSettings& train);
 
 // During which the device idles, in a forward pass: the host could not run ahead of it.

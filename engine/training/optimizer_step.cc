@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "engine/step/pass_clock.h"
 #include "engine/training/host_copy.h"
 #include "engine/training/state_bytes.h"
 
@@ -22,8 +23,13 @@ Seconds on_the_device(const Update& update, const StateBytes& bytes, const StepC
                       .cold_bytes = kOptimizerPasses * update.weights * optimizer_traffic(bytes),
                       .flops = 0});
   std::vector<KernelRow> made;
-  const DeviceTime time = device_time(ops, context, Phase::optimizer, &made);
-  for (const KernelRow& row : made) rows.add(row);
+  DeviceTime time = device_time(ops, context, Phase::optimizer, &made);
+  const double clock = pass_slowdown({&time}, Seconds{0}, context.device);
+  slow_down(clock, context.device, time);
+  for (KernelRow& row : made) {
+    slow_down(clock, context.device, row);
+    rows.add(row);
+  }
   return time.total();
 }
 

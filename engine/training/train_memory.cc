@@ -31,22 +31,26 @@ ChunkWeights weight_bytes(const ChunkStates& states, const TrainSettings& train)
           .ends = wide * all.ends};
 }
 
+bool scatters_each_pass(const TrainSettings& train, std::int64_t stages) {
+  return train.zero == 3 || (train.zero == 2 && stages == 1);
+}
+
 TrainMemory state_memory(const ChunkStates& states, const LayerChunk& chunk,
                          const Parallelism& parallel, const TrainSettings& train) {
   const StateSharing replicas = sharers_of(parallel, train);
   const StateBytes bytes = state_bytes(train);
-  const auto shared = [&](const ChunkWeights& weights, std::int64_t from) {
-    const bool out = train.zero >= from;
+  const auto shared = [&](const ChunkWeights& weights, bool out) {
     return weights.dense / (out ? replicas.dense : 1) +
            weights.experts / (out ? replicas.experts : 1);
   };
   const ChunkWeights read = weight_bytes(states, train);
-  TrainMemory memory{.weights = Bytes{shared(read, 3)},
-                     .gradients = Bytes{bytes.gradients * shared(states.trained, 2)},
-                     .optimizer = Bytes{bytes.optimizer() * shared(states.trained, 1)},
+  TrainMemory memory{.weights = Bytes{shared(read, train.zero == 3)},
+                     .gradients = Bytes{bytes.gradients * shared(states.trained, train.zero >= 2)},
+                     .optimizer = Bytes{bytes.optimizer() * shared(states.trained, train.zero > 0)},
                      .stays_gathered = !train.reshard};
   if (train.offload_optimizer) {
-    memory.host = memory.optimizer + Bytes{bytes.gradients * shared(states.trained, 1)};
+    memory.host =
+        memory.optimizer + Bytes{bytes.gradients * shared(states.trained, train.zero > 0)};
     memory.optimizer = Bytes{0};
   }
   if (train.zero == 3) {

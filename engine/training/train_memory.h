@@ -45,6 +45,10 @@ struct ChunkStates {
 // Bytes of the weights that passes read, frozen ones in their format, before replicas share anything out.
 ChunkWeights weight_bytes(const ChunkStates& states, const TrainSettings& train);
 
+// Gradients that replicas share out are scattered after each pass, since nobody keeps a sum of all of them. Pipelines with ZeRO 2
+// scatter those of a stage after its last pass.
+bool scatters_each_pass(const TrainSettings& train, std::int64_t stages);
+
 // Weights, gradients, optimizer states and gathered weights of one chunk.
 TrainMemory state_memory(const ChunkStates& states, const LayerChunk& chunk,
                          const Parallelism& parallel, const TrainSettings& train);

@@ -16,29 +16,46 @@
 namespace engine {
 namespace {
 
-// Bytes a logit moves in the loss: it is turned into 32 bits, read for the maximum and for the sum of exponentials, and
-// its probability is kept.
-constexpr double kLossBytes = 14;
+// Bytes a logit moves in a fused loss: it is read for the maximum and the sum of exponentials, then read and turned into its
+// gradient in place; backward, the gradient is scaled (Transformer Engine, Liger).
+constexpr double kLossBytes = 6, kLossBackward = 4;
+// Written as PyTorch's operations: widened to 32 bits (6 bytes, at half the rate of other passes), read three times and written;
+// backward, zeros are written, gradient and output are read twice, the result is written, and narrowed to 16 bits.
+constexpr double kPlainLossBytes = 12 + 16, kPlainLossBackward = 4 + 20 + 6;
 
-// Where a pass is several kernels (PyTorch 2.11, eager), it moves so many times the bytes of one fused kernel: medians of
-// what eager steps take longer than compiled ones on an H200, hidden sizes of 2,048 to 8,192. Rotations are written as
-// slices, products, sums and a concatenation.
+// Where a pass is several kernels (PyTorch 2.11, eager), it takes so many times as long as one fused kernel: kernels of eager
+// steps with 1 and 8 billion weights on an H200 (specs/calibration/h200-sxm/train_phase_kernels.csv.gz).
 struct Unfused {
   Family family;
   double forward, backward;
 };
-constexpr Unfused kUnfused[] = {
-    {Family::norm, 1.5, 1.2}, {Family::rope, 18, 11}, {Family::act, 1.7, 1.9}};
+constexpr Unfused kUnfused[] = {{Family::norm, 1.5, 1.3}, {Family::act, 3.8, 2.1}};
+// Rotations are written as slices, products, sums and concatenations, with heads in another order than in memory: so many
+// transfers of each value that is turned.
+constexpr Unfused kUnfusedRotation{Family::rope, 28, 25};
+// Of each value that is turned, forward and backward (model/passes.h, model/backward_ops.cc).
+constexpr Unfused kRotationFlops{Family::rope, 3, 6};
 
-void unfuse(double Unfused::*times, OpList& ops) {
+void unfuse(double Unfused::*way, bool gated, Family family, Elementwise& pass) {
+  if (family == Family::rope) {
+    const double turned = pass.flops / (kRotationFlops.*way);
+    pass.resident_bytes = kUnfusedRotation.*way * turned * kActivationBytes;
+    pass.cold_bytes = 0;
+  }
+  // Activations without a gate are one kernel anyway.
+  if (family == Family::act && !gated) return;
+  for (const Unfused& entry : kUnfused) {
+    if (family != entry.family) continue;
+    pass.resident_bytes *= entry.*way;
+    pass.cold_bytes *= entry.*way;
+  }
+}
+
+void unfuse(double Unfused::*way, bool gated, OpList& ops) {
   OpList unfused;
   for (PlannedOp op : ops) {
     auto* pass = std::get_if<Elementwise>(&op.op);
-    for (const Unfused& entry : kUnfused) {
-      if (pass == nullptr || op.family != entry.family || op.name == OpName::experts) continue;
-      pass->resident_bytes *= entry.*times;
-      pass->cold_bytes *= entry.*times;
-    }
+    if (pass != nullptr && op.name != OpName::experts) unfuse(way, gated, op.family, *pass);
     unfused.add(op);
   }
   ops = unfused;
@@ -220,10 +237,13 @@ class Trained {
 
   Elementwise loss() const {
     const double logits = tokens_ * double(shard_.vocabulary);
+    const double forward = train_.fused_loss ? kLossBytes : kPlainLossBytes;
+    const double backward = train_.fused_loss ? kLossBackward : kPlainLossBackward;
     return {.rows = tokens_,
             .resident_bytes = 0,
-            .cold_bytes = kLossBytes * logits,
-            .flops = 3 * logits};
+            .cold_bytes = forward * logits,
+            .flops = 3 * logits,
+            .backward = backward / forward};
   }
 
   void add_split(PlannedOp op, OpList& ops) const {
@@ -331,7 +351,10 @@ void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSetti
   const bool split = train.sequence_parallel && shard.parallel.tp > 1;
   if (split) gather_again(shard, train, ops.inputs, ops.weights);
   if (train.has_adapters()) keep_adapters(ops.weights);
-  if (!train.fused_gradients) add_sums(train, ops.weights);
+  if (!train.fused_gradients) {
+    const bool embeds = chunk.trained.first && chunk.has_gradients() && !train.has_adapters();
+    add_sums(train, embeds ? double(shard.vocabulary * shard.model->hidden) : 0, ops.weights);
+  }
   cast_weights(train, shard.parallel.dp, ops.forward);
   if (split && train.tp_overlap) {
     multiply_in_pieces(shard.parallel.tp, ops.forward);
@@ -343,9 +366,10 @@ void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSetti
     take_exchange(ops.inputs, ops.exchange_back);
   }
   if (train.fused) return;
-  unfuse(&Unfused::forward, ops.forward);
-  unfuse(&Unfused::forward, ops.recomputed);
-  unfuse(&Unfused::backward, ops.inputs);
+  const bool gated = shard.model->mlp == MlpKind::gated;
+  unfuse(&Unfused::forward, gated, ops.forward);
+  unfuse(&Unfused::forward, gated, ops.recomputed);
+  unfuse(&Unfused::backward, gated, ops.inputs);
 }
 
 Collective stage_transfer(const ModelShard& shard, const TrainSettings& train) {

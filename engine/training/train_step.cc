@@ -48,19 +48,18 @@ class TrainStep {
     if (passes_ != nullptr) pipeline_time_step_by_step(pipeline, passes_);
     const std::size_t stage = busiest_stage();
     add_passes(stage, step, rows);
-    step.bubble = std::max(Seconds{0}, time.total - step.forward - step.backward);
-    step.optimizer = optimizer_time({.weights = updated_weights(stage),
-                                     .backward = last_backward(stage),
-                                     .products = products_of_update(stage)},
-                                    train_, context_of(stage), rows);
+    step.optimizer = optimizer_time(update_of(stage), train_, context_of(stage), rows);
+    const Seconds closing = traffic_after_passes(stage) + step.optimizer;
+    // Weights are updated once all stages are through (the norm of all gradients limits them); some take longer for it.
+    step.iteration = time.total + std::max(closing, longest_closing());
+    step.bubble = std::max(Seconds{0}, step.iteration - closing - step.forward - step.backward);
     add_traffic(stage, step, rows);
     add_states(step);
     add_flops(step);
-    step.iteration = time.total + step.optimizer + after_passes_;
     step.saved = step.device.saved();
     step.saved[Bound::network] += step.exposed;
-    step.saved[Bound::host] +=
-        step.host + step.copied + (train_.offload_optimizer ? step.optimizer : Seconds{0});
+    step.saved[Bound::host] += step.host + step.gaps + step.copied +
+                               (train_.offload_optimizer ? step.optimizer : Seconds{0});
     return step;
   }
 
@@ -128,7 +127,10 @@ class TrainStep {
       step.recompute += passes.recompute_time * count;
       step.backward += passes.backward_time() * count;
       step.exposed += passes.waiting * count;
-      step.host += (passes.forward_host + passes.backward_host) * count;
+      for (const HostWait* wait : {&passes.forward_host, &passes.backward_host}) {
+        step.host += wait->launches * count;
+        step.gaps += wait->gaps * count;
+      }
       if (passes.copies) {
         step.copied +=
             (passes.copies->out.work.exposed() + passes.copies->back.work.exposed()) * count;
@@ -167,7 +169,9 @@ class TrainStep {
     });
     const ModelShard& shard = context_of(stage).shard;
     PassOps ops;
-    pass_ops(shard, {.span = layers, .trained = layers}, train_, ops);
+    TrainSettings whole = train_;
+    whole.tp_overlap = false;  // products in pieces are of the same matrices
+    pass_ops(shard, {.span = layers, .trained = layers}, whole, ops);
     const StateSharing sharers =
         train_.zero > 0 ? sharers_of(shard.parallel, train_) : StateSharing{};
     add_newton_schulz(ops.forward, sharers, products);
@@ -178,9 +182,63 @@ class TrainStep {
     each_chunk(stage, [&](std::size_t c) { time += chunks_[c].passes.backward_time(); });
     return time;
   }
+  Update update_of(std::size_t stage) const {
+    return {.weights = updated_weights(stage),
+            .backward = last_backward(stage),
+            .products = products_of_update(stage)};
+  }
 
+  // What a stage does after all passes: exposed traffic between replicas, and the update. Stages with the same chunks are
+  // neighbours.
+  Seconds longest_closing() const {
+    Seconds longest;
+    if (stages_ == 1) return longest;
+    for (std::size_t stage = 0; stage < std::size_t(stages_); ++stage) {
+      if (stage > 0 && same_chunks(stage - 1, stage)) continue;
+      Breakdown nobody_looks;
+      longest = std::max(
+          longest, traffic_after_passes(stage) +
+                       optimizer_time(update_of(stage), train_, context_of(stage), nobody_looks));
+    }
+    return longest;
+  }
+  bool same_chunks(std::size_t one, std::size_t other) const {
+    for (std::size_t c = 0; c < chunks_.size(); c += std::size_t(stages_)) {
+      if (&chunks_[c + one] != &chunks_[c + other]) return false;
+    }
+    return true;
+  }
+
+  // Traffic between replicas once all passes are done or before the first one: what of it is waited for.
+  struct Wait {
+    Seconds takes, exposed;
+    Seconds hidden() const { return takes - std::min(takes, exposed); }
+    double hidden_share() const { return takes.value > 0 ? hidden() / takes : 0; }
+  };
+  Wait wait_for(const ChunkKind& kind, Seconds work, Seconds takes) const {
+    if (takes.value <= 0) return {};
+    return {takes,
+            exposed_traffic(work, takes, chunks_.layers_in_turn(kind),
+                            {train_.overlap, train_.collective_multiprocessors, kind.on->device})};
+  }
   // Gradients travel behind the last backward pass, and updated weights ahead of the first forward pass; gradients and
   // weights that are shared out travel in every pass, whose time has it.
+  Wait for_gradients(const ChunkKind& kind) const {
+    if (scatters_each_pass(train_, stages_)) return {};
+    return wait_for(kind, kind.passes.backward_time(), kind.scatter);
+  }
+  Wait for_weights(const ChunkKind& kind) const {
+    return train_.zero < 3 ? wait_for(kind, kind.passes.forward_time, kind.gather) : Wait{};
+  }
+  Seconds traffic_after_passes(std::size_t stage) const {
+    Seconds sum;
+    if (parallel_.dp * parallel_.cp == 1) return sum;
+    each_chunk(stage, [&](std::size_t c) {
+      sum += for_gradients(chunks_[c]).exposed + for_weights(chunks_[c]).exposed;
+    });
+    return sum;
+  }
+
   void add_traffic(std::size_t stage, TrainStepTime& step, Breakdown& rows) {
     if (parallel_.dp * parallel_.cp == 1) return;
     each_chunk(stage, [&](std::size_t c) {
@@ -195,28 +253,17 @@ class TrainStep {
         add_rows(kind, ops.scatter, {double(micro_batches_), hidden}, rows);
         return;
       }
-      if (train_.zero == 2 && stages_ == 1) {
+      const Wait gradients = for_gradients(kind), weights = for_weights(kind);
+      step.exposed += gradients.exposed + weights.exposed;
+      step.hidden += gradients.hidden() + weights.hidden();
+      if (scatters_each_pass(train_, stages_)) {
         const double hidden = kind.scatter.value > 0 ? kind.passes.hidden / kind.scatter : 0;
         add_rows(kind, ops.scatter, {double(micro_batches_), hidden}, rows);
       } else {
-        add_rows(kind, ops.scatter,
-                 {1, wait(kind, kind.passes.backward_time(), kind.scatter, step)}, rows);
+        add_rows(kind, ops.scatter, {1, gradients.hidden_share()}, rows);
       }
-      add_rows(kind, ops.gather, {1, wait(kind, kind.passes.forward_time, kind.gather, step)},
-               rows);
+      add_rows(kind, ops.gather, {1, weights.hidden_share()}, rows);
     });
-  }
-  // Returns the share that work hides.
-  double wait(const ChunkKind& kind, Seconds work, Seconds takes, TrainStepTime& step) {
-    if (takes.value <= 0) return 0;
-    const Seconds exposed =
-        exposed_traffic(work, takes, chunks_.layers_in_turn(kind),
-                        {train_.overlap, train_.collective_multiprocessors, kind.on->device});
-    const Seconds hidden = takes - std::min(takes, exposed);
-    after_passes_ += exposed;
-    step.exposed += exposed;
-    step.hidden += hidden;
-    return hidden / takes;
   }
   struct Traffic {
     double count, hidden;
@@ -287,7 +334,6 @@ class TrainStep {
   ChunkKinds chunks_;
   std::vector<PipelinePass>* passes_;  // written down, where somebody looks
   std::vector<ChunkTime> times_;
-  Seconds after_passes_;  // exposed traffic that is no part of a pass
   std::vector<KernelRow> row_scratch_;
 };
 

@@ -26,6 +26,7 @@ struct TrainStepTime {
   Seconds exposed;
   Seconds hidden;
   Seconds host;        // passes wait for launches
+  Seconds gaps;        // between kernels
   Seconds copied;      // passes wait for activations on their way to and from the host
   TrainMemory memory;  // where least is free
   Bytes capacity;      // of the devices of that stage

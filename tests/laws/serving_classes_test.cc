@@ -2,6 +2,7 @@
 // away, and a load of one class is a load without classes.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <memory>
 #include <set>
@@ -233,6 +234,28 @@ TEST(ServingClasses, ClassesHaveReplicasOfTheirOwn) {
   EXPECT_EQ(replicas[RequestClass::high], (std::set<std::int64_t>{0}));
   EXPECT_EQ(replicas[RequestClass::normal], (std::set<std::int64_t>{1, 2}));
   EXPECT_EQ(replicas[RequestClass::low], (std::set<std::int64_t>{3, 4}));
+}
+
+// 2.4, 3.2 and 2.4 of eight: what is left goes to the largest remainder, and of equal ones to the more urgent.
+TEST(ServingClasses, NoClassGetsWhatRoundingTakesFromAnother) {
+  Scenario scenario = overloaded();
+  scenario.output.requests = true;
+  scenario.load.requests = 2000;
+  scenario.serving.replicas = 8;
+  scenario.serving.router = router_named("by_class");
+  const auto replicas = [&](double high, double low) {
+    scenario.load.classes = {.high = {.share = high}, .low = {.share = low}};
+    std::map<RequestClass, std::set<std::int64_t>> seen;
+    for (const RequestRow& row : evaluate(scenario).requests) {
+      seen[row.service_class].insert(row.replica);
+    }
+    return std::array{seen[RequestClass::high].size(), seen[RequestClass::normal].size(),
+                      seen[RequestClass::low].size()};
+  };
+  EXPECT_EQ(replicas(0.3, 0.3), (std::array<std::size_t, 3>{3, 3, 2}));
+  EXPECT_EQ(replicas(0.02, 0.02), (std::array<std::size_t, 3>{1, 6, 1}));
+  EXPECT_EQ(replicas(0.5, 0.5), (std::array<std::size_t, 3>{4, 0, 4}));
+  EXPECT_EQ(replicas(0.95, 0.05), (std::array<std::size_t, 3>{7, 0, 1}));
 }
 
 TEST(ServingClasses, SaysWhatWouldNeverEnd) {

@@ -2,6 +2,7 @@
 // much of the time is lost as the mean times say.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -217,6 +218,27 @@ TEST(ServingFailures, AnAnswerGoesOnAfterWhatWasWrittenOrBeginsAnew) {
   EXPECT_EQ(given_up.status, Status::infeasible);
   EXPECT_NE(given_up.reason.find("not one of the 1 requests is answered"), std::string::npos)
       << given_up.reason;
+}
+
+// Two deployments, and one seat where answers are written: who is there without a seat when that replica fails, after 45 ms,
+// has told nobody of a token.
+TEST(ServingFailures, WithoutASeatNothingWasTold) {
+  Scenario scenario = toys::served(policy_named("vllm_v1"));
+  scenario.prefill.present = true;
+  fill_roles(scenario);
+  scenario.serving.max_num_seqs = 1;
+  const double up =
+      exponential(mixed_seed(mixed_seed(0, 0), 0), Stream::failures, 0, 0);  // of the first failure
+  scenario.serving.failures = {.mean_time_to_failure = Seconds{0.045 / up},
+                               .mean_time_to_repair = Seconds{0},
+                               .attempts = 100};
+  const Outcome outcome = evaluate(scenario, toys::trace({{0, 8, 12}, {0, 8, 12}}));
+  ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+  EXPECT_GE(outcome.metrics.requests_retried, 2);
+  const auto told = std::minmax(toys::row_of(outcome, 0).first_token.value,
+                                toys::row_of(outcome, 1).first_token.value);
+  EXPECT_LT(told.first, 0.02);
+  EXPECT_GT(told.second, 0.045);
 }
 
 }  // namespace

@@ -181,6 +181,40 @@ TEST(ServingMeasurement, OverloadShowsWhatTheSystemCanServe) {
   }
 }
 
+// Also where a request stays far longer than a thousand of them take to arrive.
+TEST(ServingMeasurement, OverloadIsSeenOfASystemThatIsFull) {
+  for (const double share : {1.5, 3.0, 20.0}) {
+    Scenario scenario = served_at(80 * share);
+    scenario.serving.max_num_seqs = 160;  // and 2 s each
+    scenario.serving.kv_blocks = 100'000;
+    scenario.load.lengths.output = 200;
+    const Outcome outcome = evaluated(scenario);
+    EXPECT_EQ(outcome.saturation, Saturation::overloaded) << share;
+    EXPECT_NEAR(outcome.metrics.throughput.value, 80, 4) << share;
+  }
+}
+
+// One in a hundred cannot be served: that breaks a limit on 99.5% of the requests, and none on 95%.
+TEST(ServingMeasurement, RefusedRequestsAreLateForTheirShare) {
+  Scenario scenario = served_at(20);
+  std::vector<toys::TraceRow> arrivals;
+  for (int i = 0; i < 1000; ++i) arrivals.push_back({0.05 * i, i % 100 == 50 ? 1'000'000 : 8, 20});
+  const Resources resources = toys::trace(arrivals);
+  scenario.load.arrivals = ArrivalKind::trace;
+  scenario.load.trace = "toy";
+  scenario.load.rate = {};
+  scenario.load.requests = 0;
+  scenario.slo.ttft.p95 = Seconds{1};
+  Metrics metrics = evaluate(scenario, resources).metrics;
+  EXPECT_EQ(metrics.requests_refused, 10);
+  EXPECT_EQ(metrics.slo_met, 1);
+  EXPECT_NEAR(metrics.slo_attainment, 0.99, 1e-12);
+  scenario.slo.ttft.p99 = Seconds{1};
+  EXPECT_EQ(evaluate(scenario, resources).metrics.slo_met, 1);
+  scenario.slo.ttft.p95 = Seconds{1e-6};
+  EXPECT_EQ(evaluate(scenario, resources).metrics.slo_met, 0);
+}
+
 TEST(ServingMeasurement, EverythingAtOnceIsMeasuredAsAWhole) {
   // Sixteen at a time, 0.2 s each: 400 requests that come together take 5 s.
   Scenario scenario = served_at(1e6);

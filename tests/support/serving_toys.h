@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 #include <memory>
+#include <span>
 
 #include "engine/evaluate.h"
 #include "tests/support/toys.h"
@@ -31,7 +32,7 @@ struct TraceRow {
   std::int32_t output;
 };
 
-inline engine::Resources trace(std::initializer_list<TraceRow> rows) {
+inline engine::Resources trace(std::span<const TraceRow> rows) {
   auto recorded = std::make_shared<engine::Trace>();
   for (const TraceRow& row : rows) {
     recorded->arrival.push_back(row.arrival);
@@ -41,6 +42,9 @@ inline engine::Resources trace(std::initializer_list<TraceRow> rows) {
   engine::Resources resources;
   resources.traces["toy"] = std::move(recorded);
   return resources;
+}
+inline engine::Resources trace(std::initializer_list<TraceRow> rows) {
+  return trace(std::span(rows.begin(), rows.size()));
 }
 
 // The row of request `number`.

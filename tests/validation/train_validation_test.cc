@@ -1,6 +1,6 @@
 // Training steps of real PyTorch models on an H200, measured by tools/gpu/train_sweep.py: forward, backward and optimizer
-// times and peak memory. Factors of eager passes, of attention's backward kernel and of the optimizer were fitted to these
-// rows, so this holds the fit; it is no independent check.
+// times and peak memory. Factors of attention's backward kernel and of the optimizer were fitted to these rows, so this holds
+// the fit; it is no independent check.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -102,19 +102,37 @@ TEST(MeasuredTraining, StepsOnAnH200) {
   EXPECT_LT(median(errors.memory), 0.02);
 }
 
-// Compiled steps in 16 bits and in fp8 with one scale per tensor (tools/gpu/train_kernels.py). Nothing was fitted to these.
-// Backward passes in fp8 are too fast by a seventh: PyTorch transposes narrow numbers at a ninth of the memory's rate, which
-// training libraries, with kernels that cast and transpose at once, do not.
+// Compiled steps in 16 bits and in fp8 with one scale per tensor (tools/gpu/train_kernels.py). Passes were read off kernels of
+// two of the five models.
 TEST(MeasuredTraining, CompiledStepsInSixteenAndEightBits) {
   for (const char* ending : {"bf16", "fp8"}) {
     const Errors errors = errors_of("calibration/h200-sxm/train_fp8_steps.csv", ending);
     EXPECT_EQ(errors.forward.size(), 10u) << ending;
-    const bool narrow = std::string_view(ending) == "fp8";
-    EXPECT_LT(median(errors.forward), narrow ? 0.06 : 0.05) << ending;
-    EXPECT_LT(median(errors.backward), narrow ? 0.15 : 0.05) << ending;
+    EXPECT_LT(median(errors.forward), 0.05) << ending;
+    EXPECT_LT(median(errors.backward), 0.05) << ending;
     EXPECT_LT(median(errors.optimizer), 0.05) << ending;
     EXPECT_LT(median(errors.memory), 0.05) << ending;
   }
+}
+
+// Steps again and again for some seconds, in which the board's limit holds (tools/gpu/train_profile.py), models with heads of 80
+// and 96 values among them. Two of the seven models had a part in what passes move; none in the clock.
+TEST(MeasuredTraining, UnbrokenLoadsAtTheLimit) {
+  int limited = 0;
+  for (Row row : toys::csv_rows("calibration/h200-sxm/train_loads.csv")) {
+    const double power = std::stod(row.at("power_w"));
+    if (power < 680) continue;  // they wait for the host
+    ++limited;
+    row["recompute"] = "none";
+    const Scenario scenario = scenario_of(row);
+    const Metrics metrics = evaluate(scenario, toys::transfer_resources()).metrics;
+    // Gradients are set to zero before each step, which writes them once.
+    const double zeros = 2 * metrics.parameters / (0.9 * scenario.device.memory_bandwidth.value);
+    const double step = metrics.iteration_time.value;
+    EXPECT_NEAR((step + zeros) / std::stod(row.at("step_s")), 1, 0.03) << row.at("model");
+    EXPECT_NEAR(metrics.iteration_energy.value / step / power, 1, 0.04) << row.at("model");
+  }
+  EXPECT_EQ(limited, 9);
 }
 
 }  // namespace

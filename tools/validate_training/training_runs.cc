@@ -206,54 +206,84 @@ Result<std::vector<TrainingRun>> training_runs(const fs::path& data,
   return runs;
 }
 
-Result<std::vector<MeasuredStep>> measured_steps(const fs::path& file,
-                                                 const sweep::Library& library) {
+namespace {
+
+// A step of a PyTorch model (tools/gpu/train_model.py) on our H200.
+engine::Scenario step_on(const engine::Scenario& device, const engine::Scenario& host,
+                         const TableRow& row) {
+  engine::Scenario scenario;
+  scenario.task = engine::Task::train;
+  scenario.device = device.device;
+  scenario.host = host.host;
+  scenario.model = model_of_columns(row);
+  scenario.model.mlp = row.count("gated") == 1 ? engine::MlpKind::gated : engine::MlpKind::plain;
+  scenario.train = {.sequence = row.count("sequence"),
+                    .micro_batch = row.count("micro_batch"),
+                    .global_batch = row.count("micro_batch"),
+                    .gradients = engine::StateFormat::bf16,
+                    .master_weights = engine::StateFormat::none,
+                    .moments = engine::StateFormat::bf16,
+                    .fused = row.text("mode").starts_with("compiled"),
+                    .fused_loss = false,
+                    .reserved_memory = engine::Bytes{0},
+                    .early_stop = true,
+                    .fused_gradients = false};
+  if (row.text("mode").ends_with("fp8")) {
+    scenario.quant.weights = scenario.quant.activations = engine::Dtype::fp8;
+    scenario.quant.group = kOneScale;
+  }
+  return scenario;
+}
+
+// What `make` makes of each row of a table of such steps.
+template <class Made>
+Result<std::vector<Made>> each_step(const fs::path& file, const sweep::Library& library,
+                                    Made (*make)(engine::Scenario, const TableRow&)) {
   const auto table = results::read_table(file);
   if (!table) return table.mistakes();
   NamedSpecs specs(library);
   const engine::Scenario* device = specs.find("devices", "h200-sxm");
   const engine::Scenario* host = specs.find("hosts", kHost);
   if (device == nullptr || host == nullptr) return specs.mistakes();
-  std::vector<MeasuredStep> steps;
+  std::vector<Made> made;
   for (std::size_t i = 0; i < table->rows(); ++i) {
     const TableRow row(*table, i);
-    MeasuredStep step{.mode = std::string(row.text("mode")),
-                      .recompute = std::string(row.text("recompute")),
-                      .forward = row.number("forward_s"),
-                      .backward = row.number("backward_s"),
-                      .optimizer = row.number("optimizer_s"),
-                      .peak_bytes = row.number("peak_bytes")};
-    engine::Scenario& scenario = step.scenario;
-    scenario.task = engine::Task::train;
-    scenario.device = device->device;
-    scenario.host = host->host;
-    engine::ModelSpec& model = scenario.model;
-    model = model_of_columns(row);
-    model.mlp = row.count("gated") == 1 ? engine::MlpKind::gated : engine::MlpKind::plain;
-    scenario.train = {.sequence = row.count("sequence"),
-                      .micro_batch = row.count("micro_batch"),
-                      .global_batch = row.count("micro_batch"),
-                      .recompute = step.recompute == "full"        ? engine::Recompute::full
-                                   : step.recompute == "attention" ? engine::Recompute::attention
-                                                                   : engine::Recompute::none,
-                      .gradients = engine::StateFormat::bf16,
-                      .master_weights = engine::StateFormat::none,
-                      .moments = engine::StateFormat::bf16,
-                      .fused = step.mode.starts_with("compiled"),
-                      .fused_loss = false,
-                      .reserved_memory = engine::Bytes{0},
-                      .early_stop = true,
-                      .fused_gradients = false};
-    if (step.mode.ends_with("fp8")) {
-      scenario.quant.weights = scenario.quant.activations = engine::Dtype::fp8;
-      scenario.quant.group = kOneScale;
-    }
-    const double values =
-        double(scenario.train.micro_batch * scenario.train.sequence * model.hidden);
-    step.launch_bound = values < 12e6;
-    steps.push_back(std::move(step));
+    made.push_back(make(step_on(*device, *host, row), row));
   }
-  return steps;
+  return made;
+}
+
+MeasuredStep measured_step(engine::Scenario scenario, const TableRow& row) {
+  MeasuredStep step{.mode = std::string(row.text("mode")),
+                    .recompute = std::string(row.text("recompute")),
+                    .forward = row.number("forward_s"),
+                    .backward = row.number("backward_s"),
+                    .optimizer = row.number("optimizer_s"),
+                    .peak_bytes = row.number("peak_bytes")};
+  scenario.train.recompute = step.recompute == "full"        ? engine::Recompute::full
+                             : step.recompute == "attention" ? engine::Recompute::attention
+                                                             : engine::Recompute::none;
+  const double values =
+      double(scenario.train.micro_batch * scenario.train.sequence) * double(scenario.model.hidden);
+  step.launch_bound = values < 12e6;
+  step.scenario = std::move(scenario);
+  return step;
+}
+
+MeasuredLoad measured_load(engine::Scenario scenario, const TableRow& row) {
+  return {std::move(scenario), row.number("step_s"), row.number("power_w")};
+}
+
+}  // namespace
+
+Result<std::vector<MeasuredStep>> measured_steps(const fs::path& file,
+                                                 const sweep::Library& library) {
+  return each_step(file, library, measured_step);
+}
+
+Result<std::vector<MeasuredLoad>> measured_loads(const fs::path& file,
+                                                 const sweep::Library& library) {
+  return each_step(file, library, measured_load);
 }
 
 }  // namespace tools

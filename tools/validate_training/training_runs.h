@@ -37,4 +37,13 @@ struct MeasuredStep {
 engine::Result<std::vector<MeasuredStep>> measured_steps(const std::filesystem::path& table,
                                                          const sweep::Library& library);
 
+// The same again and again, for some seconds without a pause (tools/gpu/train_profile.py).
+struct MeasuredLoad {
+  engine::Scenario scenario;
+  double step = 0;   // seconds
+  double power = 0;  // watts
+};
+engine::Result<std::vector<MeasuredLoad>> measured_loads(const std::filesystem::path& table,
+                                                         const sweep::Library& library);
+
 }  // namespace tools

@@ -108,8 +108,32 @@ std::string table_text(const std::vector<Prediction>& predictions, std::string_v
   return text;
 }
 
-std::string steps_text(const std::vector<MeasuredStep>& steps, const engine::Resources& resources) {
-  std::map<std::string, std::vector<Scored>> groups;
+using Groups = std::map<std::string, std::vector<Scored>>;
+
+// The board's limit holds where a load draws nearly that much; others wait for their host.
+constexpr double kNearTheLimit = 0.97;
+
+void add_loads(const std::vector<MeasuredLoad>& loads, const engine::Resources& resources,
+               Groups& groups) {
+  for (const MeasuredLoad& load : loads) {
+    const engine::Outcome outcome = engine::evaluate(load.scenario, resources);
+    if (outcome.status != engine::Status::ok) continue;
+    const engine::Metrics& metrics = outcome.metrics;
+    const engine::Device& device = load.scenario.device;
+    // Gradients are set to zero before each step, which writes them once.
+    const double zeros = 2 * metrics.parameters / (0.9 * device.memory_bandwidth.value);
+    const double step = metrics.iteration_time.value;
+    const bool limited = load.power > kNearTheLimit * device.power_limit.value;
+    const std::string which = limited ? "unbroken load" : "unbroken load, small";
+    groups["step, " + which].push_back({load.step, step + zeros});
+    groups["power, " + which].push_back({load.power, metrics.iteration_energy.value / step});
+  }
+}
+
+std::string steps_text(const std::vector<MeasuredStep>& steps,
+                       const std::vector<MeasuredLoad>& loads, const engine::Resources& resources) {
+  Groups groups;
+  add_loads(loads, resources, groups);
   for (const MeasuredStep& step : steps) {
     const engine::Outcome outcome = engine::evaluate(step.scenario, resources);
     if (outcome.status != engine::Status::ok) continue;
@@ -124,8 +148,8 @@ std::string steps_text(const std::vector<MeasuredStep>& steps, const engine::Res
     add("optimizer, " + mode, step.optimizer, metrics.optimizer_time.value);
   }
   std::string text = fmt::format(
-      "## steps of PyTorch models on one H200; eager passes and optimizers were fitted to the "
-      "first\n"
+      "## steps of PyTorch models on one H200; optimizers and attention's backward kernel were "
+      "fitted to the first\n"
       "{:<34}{:>5}{:>9}{:>8}{:>8}{:>8}\n",
       "what, mode", "rows", "median %", "p90", "bias", "rank");
   for (const auto& [name, scored] : groups) {
@@ -174,11 +198,14 @@ engine::Result<TrainingValidation> validate_training(const std::filesystem::path
     if (!more) return more.mistakes();
     steps.insert(steps.end(), more->begin(), more->end());
   }
+  const auto loads = measured_loads(
+      library.folders().back() / "calibration" / "h200-sxm" / "train_loads.csv", library);
+  if (!loads) return loads.mistakes();
   std::vector<Prediction> predictions;
   for (const TrainingRun& run : *runs) predictions.push_back(predicted(run, *resources));
   TrainingValidation validation;
   validation.text = "goal at the median: 6%, 5% for each phase of measured steps\n\n" +
-                    steps_text(steps, *resources) +
+                    steps_text(steps, *loads, *resources) +
                     table_text(predictions, "train_megatron_bridge") +
                     table_text(predictions, "train_mosaicml_mpt");
   validation.table = runs_table(predictions);

@@ -296,7 +296,6 @@ ServedMeans served_means(const ServingStats& stats) {
 }
 
 bool meets(const Slo& slo, ServingStats& stats) {
-  if (stats.summary().refused > 0) return false;
   const double given_up = stats.measured().given_up;
   // Answers of one token have no time per token and no gaps: nothing of them can be late.
   const bool one_token = stats.measured().finished > 0 && given_up == 0;

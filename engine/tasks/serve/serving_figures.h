@@ -135,7 +135,8 @@ struct ServingFigures {
           "task serve: prompt and generated tokens of one user, from arrival to the last token");
     visit("output_per_device", self.output_per_device, "task serve: generated tokens, per device");
     visit("slo_attainment", self.slo_attainment,
-          "task serve: share of the measured requests within the limits of slo");
+          "task serve: share of the measured requests within the limits of slo; those that were "
+          "refused, shed or failed are not");
     visit("slo_met", self.slo_met,
           "task serve: 1 when every stated percentile is within its limit");
     visit("slo_probability", self.slo_probability,
@@ -154,7 +155,9 @@ struct ServingFigures {
     visit("batch_mean", self.batch_mean,
           "task serve: sequences in a step, mean over the steps of the whole run; with prefill, of "
           "the main deployment");
-    visit("concurrency", self.concurrency, "task serve: requests inside the engine (host.request_latency is spent outside of it), mean over the whole run");
+    visit("concurrency", self.concurrency,
+          "task serve: requests inside the engine (host.request_latency is spent outside of it), "
+          "mean over the whole run");
     visit("utilization", self.utilization,
           "task serve: share of the time a step was running, over the whole run; with prefill, of "
           "the "

@@ -1,4 +1,4 @@
-// How much longer earlier generations of attention's kernels take than the fastest ones of a GPU.
+// How much longer attention takes in kernels of earlier generations, and for heads whose widths its tiles do not divide.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace engine {
 
-// Writes the pace of `generation` on such a device into the shard; or says why there is none.
+// Writes the pace of `generation` on such a device, for the model's heads, into the shard; or says why there is none.
 std::optional<Refusal> set_attention_pace(AttentionGeneration generation, const Device& device,
                                           ModelShard& shard);
 

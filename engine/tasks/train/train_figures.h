@@ -96,7 +96,8 @@ struct TrainFigures {
           "to the last backward pass");
     visit("replica_exposed_time", self.replica_exposed_time,
           "task train: time in which a step waits for gradients or weights of other replicas; with "
-          "train.zero 3 it is part of forward_time and backward_time");
+          "train.zero 3, and with train.zero 2 without a pipeline, it is part of forward_time and "
+          "backward_time");
     visit("replica_hidden_time", self.replica_hidden_time,
           "task train: traffic between replicas that passes beside other work");
     visit("tensor_exchange_time", self.tensor_exchange_time,

@@ -84,6 +84,7 @@ void report_times(const Scenario& scenario, const TrainStepTime& step, Outcome& 
   metrics.attention_time = step.device.attention.exposed();
   metrics.communication_time = step.device.communication.exposed() + step.exposed;
   metrics.host_time = step.host;
+  metrics.gap_time = step.gaps;
   const double tokens = double(scenario.train.global_batch) * double(scenario.train.sequence);
   metrics.tokens_per_s = tokens / step.iteration.value;
   metrics.tokens_per_s_per_device = metrics.tokens_per_s / metrics.devices;
@@ -135,7 +136,7 @@ void report_purposes(const Scenario& scenario, const TrainStepTime& step, Outcom
     sums[std::size_t(purpose_of(row.op))].add(row.work);
     energy += row.work.energy;
     timed += row.work.exposed();
-    if (row.family == Family::host) at_rest += row.work.exposed();
+    if (row.family == Family::host || row.family == Family::gap) at_rest += row.work.exposed();
   }
   const auto sum = [&](Purpose purpose) -> const Work& { return sums[std::size_t(purpose)]; };
   metrics.tensor_exchange_time = sum(Purpose::tensor).exposed();
@@ -179,7 +180,11 @@ void report_failures(const TrainSettings& train, const TrainStepTime& step, Seco
   metrics.checkpoint_time = run.checkpoint;
   metrics.checkpoint_every =
       train.checkpoint_interval.value > 0 ? train.checkpoint_interval : best_interval(run);
-  const bool none = work.value > 0 && metrics.checkpoint_every >= work;
+  const auto goodput_with_none = [&] { return goodput(without_checkpoints(run), work); };
+  const bool none =
+      work.value > 0 && (metrics.checkpoint_every >= work ||
+                         (train.checkpoint_interval.value <= 0 &&
+                          goodput_with_none() >= goodput(run, metrics.checkpoint_every)));
   if (none) metrics.checkpoint_every = work;
   metrics.training_goodput =
       goodput(none ? without_checkpoints(run) : run, metrics.checkpoint_every);
@@ -285,6 +290,13 @@ std::optional<Refusal> make_trainable(const TrainSettings& train, Deployed& depl
   return set_attention_pace(train.attention_kernel, deployed.spec->device, shard);
 }
 
+// Passes of training are many kernels at one clock.
+StepContext training_context(const Deployed& deployed, WorkMeter& work) {
+  StepContext context = deployed.context(work);
+  context.power_limit = PowerLimit::passes;
+  return context;
+}
+
 }  // namespace
 
 std::optional<Refusal> train_task_problem(const Scenario& scenario) {
@@ -325,9 +337,9 @@ void run_train(const TaskPoint& point, Outcome& outcome) {
     if (auto problem = make_trainable(scenario.train, tail->deployed)) {
       return outcome.refuse(in_role("tail", std::move(*problem)));
     }
-    on_tail.emplace(tail->deployed.context(point.work));
+    on_tail.emplace(training_context(tail->deployed, point.work));
   }
-  const StepContext on_main = main.context(point.work);
+  const StepContext on_main = training_context(main, point.work);
   Breakdown rows;
   PointLog* log = point.scratch.log();
   point.scratch.training().passes = log != nullptr ? &log->passes : nullptr;

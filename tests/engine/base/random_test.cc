@@ -23,15 +23,17 @@ TEST(Random, MatchesThePublishedPhilox) {
 }
 
 TEST(Random, ManyAtOnceAreThoseOneByOne) {
-  for (const std::size_t count : {0, 1, 2, 5, 64}) {
-    std::vector<Draw> draws(count);
+  for (const std::size_t count : {0, 1, 2, 3, 4, 5, 7, 64}) {
+    Draws draws;
+    draws.resize(count);
     for (std::size_t i = 0; i < count; ++i) {
-      draws[i].owner = i * 0x123456789abcdefull;
-      draws[i].n = (i << 33) + 7 * i;
+      draws.owner[i] = i * 0x123456789abcdefull;
+      draws.n[i] = (i << 33) + 7 * i;
     }
     draw(11, Stream::acceptance, draws);
-    for (const Draw& each : draws) {
-      EXPECT_EQ(each.u, uniform(mixed_seed(11, each.owner), Stream::acceptance, each.n));
+    for (std::size_t i = 0; i < count; ++i) {
+      EXPECT_EQ(draws.u[i],
+                uniform(mixed_seed(11, draws.owner[i]), Stream::acceptance, draws.n[i]));
     }
   }
 }

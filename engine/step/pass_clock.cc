@@ -1,0 +1,50 @@
+#include "engine/step/pass_clock.h"
+
+#include <algorithm>
+
+#include "engine/kernels/power.h"
+
+namespace engine {
+namespace {
+
+void slow_work_down(double times, const Device& device, Work& work) {
+  if (times <= 1 || work.time.value <= 0) return;
+  const Seconds longer = work.arithmetic * (times - 1);
+  const Seconds exposed = work.exposed();
+  if (exposed.value > 0) {
+    work.low += longer * (work.low / exposed);
+    work.high += longer * (work.high / exposed);
+  }
+  const Joules memory = drawn_by_memory(work.bytes, device);
+  work.energy = memory + (work.energy - memory) / times;
+  work.time += longer;
+  work.saved[Bound::compute] += longer;
+}
+
+}  // namespace
+
+double pass_slowdown(std::initializer_list<const DeviceTime*> parts, Seconds idle,
+                     const Device& device) {
+  ClockedWork sum{.at_rest = idle};
+  for (const DeviceTime* part : parts) {
+    for (const Work* work : {&part->compute, &part->attention}) {
+      sum.arithmetic += work->arithmetic;
+      sum.other += std::max(Seconds{0}, work->time - work->arithmetic);
+      sum.energy += work->energy;
+      sum.memory += drawn_by_memory(work->bytes, device);
+    }
+    sum.at_rest += part->communication.exposed();
+  }
+  return clock_slowdown(sum, device);
+}
+
+void slow_down(double times, const Device& device, DeviceTime& part) {
+  slow_work_down(times, device, part.compute);
+  slow_work_down(times, device, part.attention);
+}
+
+void slow_down(double times, const Device& device, KernelRow& row) {
+  if (row.bound != Bound::network) slow_work_down(times, device, row.work);
+}
+
+}  // namespace engine

@@ -1,0 +1,20 @@
+// One clock for all kernels of a pass: what they draw together, over the time that the pass takes, is held to the board's limit.
+#pragma once
+
+#include <initializer_list>
+
+#include "engine/hardware/device.h"
+#include "engine/step/step_time.h"
+
+namespace engine {
+
+// How many times longer the arithmetic of `parts` takes for it, which were timed at the full clock (PowerLimit::passes); the
+// device waits for collectives, and `idle` between kernels.
+double pass_slowdown(std::initializer_list<const DeviceTime*> parts, Seconds idle,
+                     const Device& device);
+
+// Makes of kernels at the full clock those at a lower one.
+void slow_down(double times, const Device& device, DeviceTime& part);
+void slow_down(double times, const Device& device, KernelRow& row);
+
+}  // namespace engine
