@@ -52,6 +52,7 @@ bool can_be_joined(const fs::path& run, const Group& group, const PartRecord& pa
 std::vector<Group> groups_of(const fs::path& run, const std::vector<PartRecord>& parts,
                              const CompactionOptions& options) {
   std::vector<const PartRecord*> sorted;
+  sorted.reserve(parts.size());
   for (const PartRecord& part : parts) sorted.push_back(&part);
   std::ranges::sort(sorted, {}, [](const PartRecord* part) { return part->positions.front(); });
   std::vector<Group> groups;

@@ -14,7 +14,7 @@ namespace results {
 // committed earlier is lost: a run that failed is resumed like one that was killed.
 class Failure : public std::runtime_error {
  public:
-  explicit Failure(std::string what, std::string hint = "")
+  explicit Failure(const std::string& what, const std::string& hint = "")
       : std::runtime_error(hint.empty() ? what : what + "\n  hint: " + hint) {}
 };
 

@@ -1,6 +1,7 @@
 #include "engine/training/train_ops.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/model/backward_ops.h"
 #include "engine/model/context_ops.h"
@@ -70,7 +71,7 @@ BatchShape batch_of(const TrainSettings& train, const ModelShard& shard, bool la
     const double documents = double(train.micro_batch) * double(train.sequence) / double(length);
     add_prefill(batch, 1, length, 0, window);
     const double unequal = length_around_a_token(train) / double(length);
-    batch.prefill_sequences = std::max<std::int64_t>(1, std::int64_t(documents + 0.5));
+    batch.prefill_sequences = std::max<std::int64_t>(1, std::llround(documents));
     batch.prefill_tokens = train.micro_batch * train.sequence;
     batch.prefill_pairs *= documents * unequal;
     batch.prefill_kv_tokens *= documents;

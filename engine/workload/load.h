@@ -125,11 +125,13 @@ struct Load {
     visit("curve", self.curve,
           "curve: 'second:req/s' pairs such as '0:2, 60:10, 120:2'; each rate holds until the next",
           any_value);
-    visit("throughput_fraction", self.throughput_fraction,
-          "rate as this share of the point's own estimated throughput capacity, which counts time in "
-          "steps alone, at mean lengths and with nothing cached: links, slots of adapters, failures, a "
-          "neighbour and policies that keep a batch short of full are not in it; replaces rate",
-          non_negative_or("none"));
+    visit(
+        "throughput_fraction", self.throughput_fraction,
+        "rate as this share of the point's own estimated throughput capacity, which counts time in "
+        "steps alone, at mean lengths and with nothing cached: links, slots of adapters, failures, "
+        "a "
+        "neighbour and policies that keep a batch short of full are not in it; replaces rate",
+        non_negative_or("none"));
     visit("clients", self.clients, "closed: clients that each wait for their answer", at_least(1));
     visit("kv_fraction", self.kv_fraction,
           "closed: clients whose requests would fill this share of the KV cache; replaces clients",
@@ -195,7 +197,8 @@ struct Load {
         "always are",
         any_value);
     visit("warmup", self.warmup,
-          "what happens before this time is not measured; auto (or 0; load.measure: whole leaves nothing "
+          "what happens before this time is not measured; auto (or 0; load.measure: whole leaves "
+          "nothing "
           "out): until twice as many requests (with "
           "turns, sessions) have finished as are inside, and a twentieth of all; where that never "
           "happens the second half is measured",

@@ -280,7 +280,8 @@ SpaceNode SpaceReader::read_concat(const NodeEntry& entry) {
     node.branches.push_back(read_branch(entry.value.items[i], names.back()));
     const std::string& name = names.back();
     if (!name.empty() && std::find(names.begin(), names.end() - 1, name) != names.end() - 1) {
-      reading_.mistake(entry.value.items[i].where, "concat: two sub-sweeps are named '" + name + "'",
+      reading_.mistake(entry.value.items[i].where,
+                       "concat: two sub-sweeps are named '" + name + "'",
                        "rows are told apart by that name; change one");
     }
     trail_.pop_back();

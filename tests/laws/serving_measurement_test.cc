@@ -198,6 +198,7 @@ TEST(ServingMeasurement, OverloadIsSeenOfASystemThatIsFull) {
 TEST(ServingMeasurement, RefusedRequestsAreLateForTheirShare) {
   Scenario scenario = served_at(20);
   std::vector<toys::TraceRow> arrivals;
+  arrivals.reserve(1000);
   for (int i = 0; i < 1000; ++i) arrivals.push_back({0.05 * i, i % 100 == 50 ? 1'000'000 : 8, 20});
   const Resources resources = toys::trace(arrivals);
   scenario.load.arrivals = ArrivalKind::trace;

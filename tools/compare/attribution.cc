@@ -38,6 +38,7 @@ class KernelTimes {
       const std::vector<double> seconds = file.numbers("seconds");
       const results::CodedTexts family = file.coded_texts("family");
       std::vector<std::size_t> places;
+      places.reserve(family.names.size());
       for (const std::string& name : family.names) places.push_back(place_of(name, families));
       std::vector<double> sums(families.size());
       for (std::size_t i = 0; i < index.size(); ++i) {

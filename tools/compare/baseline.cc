@@ -1,10 +1,10 @@
 #include "tools/compare/baseline.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <system_error>
 #include <utility>

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <map>
 #include <set>
 #include <string_view>
@@ -18,7 +19,7 @@
 namespace tools {
 namespace {
 
-std::size_t whole_percent(double share) { return std::size_t(100 * share + 0.5); }
+std::size_t whole_percent(double share) { return std::size_t(std::llround(100 * share)); }
 
 Score fidelity(const std::vector<SuiteResult>& results) {
   std::size_t checks = 0, held = 0, ran = 0;
@@ -36,7 +37,8 @@ Score fidelity(const std::vector<SuiteResult>& results) {
           fmt::format("{} of {} checks hold; of the kernels' time {}% measured on the device, {}% "
                       "transferred from "
                       "measured ones, {}% roofline",
-                      held, checks, whole_percent(tiers[2]), whole_percent(tiers[1]), whole_percent(tiers[0]))};
+                      held, checks, whole_percent(tiers[2]), whole_percent(tiers[1]),
+                      whole_percent(tiers[0]))};
 }
 
 Score composition(const std::vector<SuiteResult>& results) {

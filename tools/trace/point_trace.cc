@@ -75,6 +75,7 @@ class ServedTrace {
 
 void add_served(const engine::Outcome& outcome, std::size_t most, TraceEvents& events) {
   std::vector<const RequestRow*> requests;
+  requests.reserve(outcome.requests.size());
   for (const RequestRow& request : outcome.requests) requests.push_back(&request);
   std::ranges::stable_sort(requests, {}, [](const RequestRow* r) { return r->arrival.value; });
   if (requests.size() > most) requests.resize(most);

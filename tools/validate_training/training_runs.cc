@@ -16,7 +16,6 @@ namespace tools {
 namespace {
 
 namespace fs = std::filesystem;
-using engine::Mistake;
 using engine::Result;
 using Names = std::pair<std::string_view, std::string_view>;  // in the table, in our library
 

@@ -239,8 +239,8 @@ ServePools::ServePools(const TaskPoint& point, const TypicalRequest& typical, do
     : point_(point), main_context_(point.main.context(point.work)) {
   pools_.reserve(2);
   const MemoryDemand demand = engine_demand(point.scenario.serving, typical);
-  pools_.push_back(pool_of(point.scenario, main_context_, {fit, double(demand.context)},
-                           DeploymentRole::main));
+  pools_.push_back(
+      pool_of(point.scenario, main_context_, {fit, double(demand.context)}, DeploymentRole::main));
   pools_[0].clock = clock_of(point.scenario);
   pools_[0].turns = point.beside.turns;
   const LoraSettings& lora = point.scenario.serving.lora;

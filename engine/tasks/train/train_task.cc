@@ -276,7 +276,7 @@ void refuse_samples(const Refusal& problem, Outcome& outcome) {
 TrainSettings trained_on(const TaskPoint& point) {
   TrainSettings train = point.scenario.train;
   if (!train.rollout.any() || train.document_length > 0) return train;
-  train.document_length = std::max<std::int64_t>(1, std::int64_t(sample_length(point) + 0.5));
+  train.document_length = std::max<std::int64_t>(1, std::llround(sample_length(point)));
   return train;
 }
 
