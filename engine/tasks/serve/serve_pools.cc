@@ -3,20 +3,17 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <string_view>
 #include <utility>
 
 #include "engine/model/adapters.h"
 #include "engine/serving/scaler.h"
 #include "engine/tasks/handover.h"
+#include "engine/tasks/serve/kv_room.h"
 #include "engine/tasks/serve/serve_report.h"
 
 namespace engine {
 namespace {
-
-// More than any machine holds; a product with a block's tokens still fits 64 bits.
-constexpr double kMostBlocks = 1e9;
 
 // No sequence is too long for a model that states no limit.
 std::int64_t longest_of(const ModelSpec& model) {
@@ -61,25 +58,7 @@ void add_tiers(const KvTierSettings& tiers, PoolSetup& pool) {
                                tiers.store_link.value > 0 ? per_token / tiers.store_link.value : 0};
 }
 
-// Room for so many tokens, in sequences of `context` of them.
-struct Room {
-  double tokens = 0;
-  double context = 1;
-};
-
-// What a sequence keeps whatever its length (the state of a scan) it takes when it is admitted: as room for tokens that
-// it never makes. Returns what there is room for when that is counted by itself.
-double set_state_aside(Room room, const ModelShard& shard, PoolSetup& pool) {
-  const double whole = kv_bytes(shard, room.context).value, state = kv_bytes(shard, 0).value;
-  if (state <= 0) return room.tokens;
-  const double size = double(pool.settings.block_size), left = room.tokens / room.context * whole;
-  // Where nothing attends tokens keep nothing: as good as nothing, so that blocks can be counted.
-  const double per_token = std::max((whole - state) / room.context, left / (kMostBlocks * size));
-  pool.pace.room = std::int64_t(std::ceil(state / per_token / size) * size);
-  return left / per_token;
-}
-
-PoolSetup pool_of(const Deployment& on, const StepContext& context, Room room,
+PoolSetup pool_of(const Deployment& on, const StepContext& context, KvRoom room,
                   DeploymentRole role) {
   const ServingSettings& serving = on.serving;
   PoolSetup pool{.settings = serving,
@@ -88,7 +67,7 @@ PoolSetup pool_of(const Deployment& on, const StepContext& context, Room room,
                  .unit = on.parallel.dp,
                  .longest = longest_of(on.model),
                  .role = role};
-  const double fit = set_state_aside(room, context.shard, pool);
+  const double fit = set_state_aside(room, context.shard, serving.block_size, pool.pace);
   const double blocks = std::min(fit / double(serving.block_size), kMostBlocks);
   pool.kv_blocks = serving.kv_blocks > 0 ? serving.kv_blocks : std::int64_t(blocks);
   if (serving.prefix_caching) add_tiers(serving.tiers, pool);
