@@ -40,11 +40,6 @@ class EventQueue {
   double earliest_but(std::size_t replica) const {
     return alone_ ? kNever : std::min(ends_.least_but(replica), plans_.least_but(replica));
   }
-  // Whose event that is, of several replicas; any, where nobody has anything to do.
-  std::size_t following(std::size_t replica) const {
-    const bool work = ends_.least_but(replica) <= plans_.least_but(replica);
-    return (work ? ends_ : plans_).place_of_least_but(replica);
-  }
 
  private:
   LeastOf<double> ends_, plans_;

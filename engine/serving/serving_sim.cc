@@ -4,20 +4,6 @@
 #include <limits>
 
 namespace engine {
-namespace {
-
-// A second-level cache holds some fifty replicas with a dozen requests each.
-constexpr std::size_t kReplicasInCache = 50;
-
-void load_lines(const void* from, std::size_t bytes) {
-  constexpr std::size_t line = 64;
-  for (std::size_t at = 0; at < bytes; at += line) {
-    __builtin_prefetch(static_cast<const char*>(from) + at);
-  }
-  asm volatile("" ::: "memory");  // gcc drops calls of functions that do nothing else
-}
-
-}  // namespace
 
 // ---- setting up -----------------------------------------------------------------------------------
 
@@ -42,7 +28,6 @@ void ServingSim::start(const ServingProblem& problem) {
   pools_.resize(problem.pools.size());
   replicas_.resize(replicas);
   lanes_.resize(lanes);
-  loads_ahead_ = replicas > kReplicasInCache;
   pool_of_.resize(replicas);
   stage_of_pool_.assign(pools_.size(), 0);
   for (std::size_t i = 0; i < stages().size(); ++i) {
@@ -188,18 +173,6 @@ void ServingSim::run(const ServingProblem& problem) {
   problem_ = nullptr;
 }
 
-// Of a pipeline's lanes the first one's only.
-[[gnu::noinline]] void ServingSim::load_ahead(std::size_t replica) const {
-  const Pool& pool = pools_[pool_of_[replica]];
-  // Tiers, at its end, are asked for nothing where there are none.
-  load_lines(&replicas_[replica], sizeof(Replica) - sizeof(LowerTiers));
-  load_lines(&lanes_[pool.first_lane + (replica - pool.first) * pool.lanes], sizeof(Lane));
-}
-
-[[gnu::noinline]] void ServingSim::load_following(std::size_t replica) const {
-  load_ahead(events_.following(replica));
-}
-
 // Inlined: a call of its own would be a tenth of what an event costs.
 [[gnu::always_inline]] inline bool ServingSim::take_event(RequestSource& source) {
   if (problem_->before_event != nullptr) (*problem_->before_event)(*this);
@@ -221,7 +194,6 @@ void ServingSim::run(const ServingProblem& problem) {
     take_delivery();
   } else {
     now_ = event;
-    if (loads_ahead_) load_following(next);
     const double elsewhere = std::min(std::min(arrival, carried), marked_);
     advance(next, std::min(elsewhere, events_.earliest_but(next)), source);
   }
@@ -306,7 +278,6 @@ void ServingSim::arrive(RequestSource& source) {
   if (!local) target = nobody ? first.first : route(0, request_, request_.arrival);
   if (!ever_fits(local)) return turn_away(RequestEnd::refused, target, source);
   if (nobody) return hold(request_);
-  if (loads_ahead_) load_ahead(target);
   if (sheds_ && replicas_[target].sheds(request_)) {
     return turn_away(RequestEnd::shed, target, source);
   }

@@ -119,10 +119,6 @@ class ServingSim {
     if (weighs_ || scales_ || fails_) weigh(replica);
   }
   void weigh(std::size_t replica);
-  // Where there are more replicas than the processor's caches hold: the state of one whose turn comes soon is asked for
-  // while something else is done. Nothing but time hangs on it.
-  void load_ahead(std::size_t replica) const;
-  void load_following(std::size_t replica) const;  // the one after it
   // Whether the last stage reads a short prompt itself, and the replica that does.
   bool stays_local(std::size_t& replica) {
     return problem_->journey.short_prompt > 0 && stages().size() > 1 && is_short(replica);
@@ -161,7 +157,6 @@ class ServingSim {
   std::vector<Replica> replicas_;
   std::vector<Lane> lanes_;                  // of all replicas, in their order
   StepPlan scratch_plan_;                    // of the replica that plans
-  bool loads_ahead_ = false;                 // there are many replicas
   std::vector<std::uint8_t> pool_of_;        // by replica
   std::vector<std::uint8_t> stage_of_pool_;  // the stage of the journey that a pool serves
   bool weighs_ = false;                      // some router compares how much replicas have to do
