@@ -24,11 +24,18 @@ double cached_bytes(const AttentionPrefill& op) {
   return width * double(op.kv_heads) * (op.latent > 0 ? 2 : bytes_of(op.kv));
 }
 
-// How much more work a batch of unequal chunks is than one of equal ones.
-double unevenness(const AttentionPrefill& op, double query, double context) {
-  const double even =
-      double(op.sequences) * causal_pairs(query, context - query, double(op.window));
-  return std::max(1.0, op.pairs / even);
+// Keys that a tile of query rows goes through, on average over the tiles.
+double keys_of_a_tile(const AttentionPrefill& op, double query, double context, double tile_rows) {
+  const double cached = context - query;
+  const double even = causal_pairs(query, cached, double(op.window));
+  // How much more work a batch of unequal chunks is than one of equal ones.
+  const double uneven = std::max(1.0, op.pairs / (double(op.sequences) * even));
+  // A tile meets the diagonal at its end; behind a window's length of keys it meets the window's edge, too.
+  const double growing =
+      op.window > 0 ? std::clamp(double(op.window) - cached, 0.0, query) / query : 1;
+  const double edges =
+      growing * (tile_rows + kKeyTile) / 2 + (1 - growing) * (tile_rows + kKeyTile / 2);
+  return std::min(even / query - 0.5 + edges, context + kKeyTile / 2) * uneven;
 }
 
 }  // namespace
@@ -49,9 +56,7 @@ FormTime prefill_form(const AttentionPrefill& op, const DeviceRates& device, dou
   const double units = sequences * double(packed ? op.kv_heads : op.heads) * tiles;
   const double rows = std::min(fit.tile_rows, 64 * whole_up(rows_all / 64));
   const double most_keys = std::min(context + kKeyTile / 2, window + fit.tile_rows + kKeyTile / 2);
-  const double mean_keys =
-      std::min(context - query / 2 + (fit.tile_rows + kKeyTile) / 2, most_keys) *
-      unevenness(op, query, context);
+  const double mean_keys = keys_of_a_tile(op, query, context, fit.tile_rows);
 
   // One key of a tile: two products and the exponentials, at the rates of one multiprocessor.
   const double cycle = 1 / device.clock;

@@ -38,17 +38,19 @@ struct Routed {
   double touched;  // local experts with a token
 };
 
+// The device that all others wait for.
 Routed routed(const Moe& op, const MoeFit& fit) {
-  const double local = double(op.local_experts);
-  double copies = copies_on_a_device(op);
-  if (op.balanced || op.skew <= 0) {
-    copies = std::max(copies, 1.0);
-    const double spread = std::min(local, copies);
-    return {copies, std::max(1.0, op.balanced ? spread : std::min(spread, experts_touched(op)))};
+  const double local = double(op.local_experts), mean = copies_on_a_device(op);
+  if (op.balanced) {
+    const double copies = std::max(mean, 1.0);
+    return {copies, std::max(1.0, std::min(local, copies))};
   }
-  copies = std::max(1.0, copies * fullest_device(op, skew_strength(op, fit)));
+  const bool favours = op.skew > 0;
+  const double fuller = fullest_device(op, favours ? skew_strength(op, fit) : 0);
+  const double copies = std::max(1.0, mean * fuller);
+  const double even = std::min({local, copies, experts_touched(op, fuller)});
+  if (!favours) return {copies, std::max(1.0, even)};
   // Favourites are chosen more often, so that fewer experts are touched than by even routing.
-  const double even = std::min({local, copies, experts_touched(op)});
   double touched = std::min(
       even, -local * std::expm1(-std::pow(fit.touched_scale * copies / local, fit.touched_power)));
   if (op.skew < kFirstSkew) touched = even + (touched - even) * op.skew / kFirstSkew;
@@ -141,9 +143,9 @@ OwnSlot slot_of(const Moe& op, const SlotContext& context) {
   return slot_in(sets, sets, context);
 }
 
-double experts_touched(const Moe& op) {
+double experts_touched(const Moe& op, double fuller) {
   const double chosen = std::min(0.999999, double(op.top_k) / double(op.experts));
-  return -double(op.local_experts) * std::expm1(op.tokens * std::log1p(-chosen));
+  return -double(op.local_experts) * std::expm1(fuller * op.tokens * std::log1p(-chosen));
 }
 
 Coordinates moe_coordinates(const Moe& op) {

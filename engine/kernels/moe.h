@@ -12,7 +12,8 @@ KernelTime moe_time(const Moe& op, const Device& device, const Calibration* cali
 Coordinates moe_coordinates(const Moe& op);
 MoeFormat moe_format(const Moe& op);
 
-// Local experts with at least one token, when every token chooses `top_k` at random, all alike.
-double experts_touched(const Moe& op);
+// Local experts with at least one token, when every token chooses `top_k` at random, all alike; on a device that gets `fuller`
+// times as many as the mean.
+double experts_touched(const Moe& op, double fuller = 1);
 
 }  // namespace engine

@@ -75,8 +75,8 @@ double clock_slowdown(const ClockedWork& work, const Device& device) {
 }
 
 // Energy over the limit, of parts that each grow with the work: so more bandwidth, peak or power never
-// slows a kernel down. What any busy multiprocessor draws counts while arithmetic runs: waiting for memory,
-// it may clock down for free.
+// slows a kernel down. What any busy multiprocessor draws counts against the limit while arithmetic runs: waiting for
+// memory, it may clock down for free. Below the limit it does not, and draws that as long as it runs.
 Joules sustain(KernelTime& kernel, const Op& op, const Device& device) {
   if (!states_power(device)) return {};
   const FlopsPerSecond peak = std::visit(MatrixPeakOf{device}, op);
@@ -87,8 +87,8 @@ Joules sustain(KernelTime& kernel, const Op& op, const Device& device) {
   const Joules by_traffic = device.memory_power * traffic;
   const Seconds limited = (by_arithmetic + by_traffic) / device.power_limit;
   if (peak.value <= 0 || limited <= kernel.time) {
-    const Joules at_rest = device.idle_power * (kernel.time - arithmetic);
-    return std::min(by_arithmetic + by_traffic + at_rest, device.power_limit * kernel.time);
+    const Joules waiting = device.busy_power * (kernel.time - arithmetic);
+    return std::min(by_arithmetic + by_traffic + waiting, device.power_limit * kernel.time);
   }
   // Without one kind of work its energy is saved, too; parts that draw nothing save nothing any more.
   const Seconds burst = kernel.time;

@@ -67,6 +67,18 @@ double planned_excess(const Moe& op) {
   return std::max(0.0, busiest * devices / experts - 1);
 }
 
+// The largest of so many normal values, on average: within 4% from two values on.
+double largest_of(double values) {
+  return std::max(0.0, std::sqrt(2 * std::log(std::max(values, 1.0))) - 0.6);
+}
+
+// What the fullest device has beyond the mean by chance, as a share of the mean: the largest of Poisson counts, whose spread
+// is the root of their mean, and which lean to the right (Cornish and Fisher's first term).
+double chance_excess(double mean, double devices) {
+  const double z = largest_of(devices);
+  return (z * std::sqrt(mean) + std::max(0.0, z * z - 1) / 6) / mean;
+}
+
 }  // namespace
 
 std::optional<std::string> expert_problem(const ModelSpec& model, const Parallelism& parallel) {
@@ -132,10 +144,12 @@ double busiest_copy(double largest, double second_copies) {
 double fullest_device(const Moe& op, double strength) {
   const double devices = double(op.experts) / double(op.local_experts);
   const double variation = std::sqrt(std::max(std::log(largest_load(op)) / 2 - 0.9, 0.05));
-  double excess = strength * std::sqrt(2 * std::log(std::max(devices, 1.0001))) * variation /
-                  std::sqrt(double(op.local_experts));
-  if (op.redundant > 0) excess = std::min(excess, strength * planned_excess(op));
-  return std::min({1 + excess, devices, std::max(double(op.experts) / double(op.top_k), 1.0)});
+  double favoured = strength * std::sqrt(2 * std::log(std::max(devices, 1.0001))) * variation /
+                    std::sqrt(double(op.local_experts));
+  if (op.redundant > 0) favoured = std::min(favoured, strength * planned_excess(op));
+  const double chance = chance_excess(std::max(copies_on_a_device(op), 1e-9), devices);
+  return std::min({1 + std::hypot(favoured, chance), devices,
+                   std::max(double(op.experts) / double(op.top_k), 1.0)});
 }
 
 }  // namespace engine

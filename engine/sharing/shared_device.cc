@@ -27,12 +27,11 @@ Speeds shared_out(double main_need, double neighbour_need, double main_share) {
 
 Speeds in_turns(const Demand& main, const Demand& neighbour, const SharingSettings& sharing,
                 Seconds change) {
-  Speeds speeds = shared_out(main.busy, neighbour.busy, sharing.share);
-  // Whoever need not wait for the other does not notice that there are turns.
-  const double kept = 2 * sharing.slice / (2 * sharing.slice + change);
-  if (speeds.main < 1) speeds.main *= kept;
-  if (speeds.neighbour < 1) speeds.neighbour *= kept;
-  return speeds;
+  // Turns change as often as both have work for theirs.
+  const double share = sharing.share;
+  const double both = std::min({1.0, main.busy / share, neighbour.busy / (1 - share)});
+  const double kept = 1 - both * (change / (2 * sharing.slice + change));
+  return shared_out(main.busy / kept, neighbour.busy / kept, share);
 }
 
 // Speeds that kernels of `one` have when each waits for a kernel of `other`, as often as that has one to run.

@@ -10,8 +10,12 @@ constexpr bool is_packed(const TrainSettings& train) {
          (train.document_length < train.sequence || train.document_cv > 0);
 }
 
-// Length of the document that a token is in, on average over tokens: the mean square of lengths over their mean. Lengths are
-// lognormal, and what is longer than a sequence is cut there.
-double length_around_a_token(const TrainSettings& train);
+// Twice the keys that a token sees, on average over tokens, each seeing at most `window` (0: all) of its document. Lengths are
+// lognormal, and what is longer than a sequence is cut there. Without a window that is the mean square of lengths over
+// their mean: the length of the document that a token is in.
+double length_around_a_token(const TrainSettings& train, double window);
+
+// The same of documents of one length.
+double length_of_equal(double length, double window);
 
 }  // namespace engine

@@ -70,12 +70,14 @@ BatchShape batch_of(const TrainSettings& train, const ModelShard& shard, bool la
   if (is_packed(train)) {
     const double documents = double(train.micro_batch) * double(train.sequence) / double(length);
     add_prefill(batch, 1, length, 0, window);
-    const double unequal = length_around_a_token(train) / double(length);
+    const auto unequal = [&](double seen) {
+      return length_around_a_token(train, seen) / length_of_equal(double(length), seen);
+    };
     batch.prefill_sequences = std::max<std::int64_t>(1, std::llround(documents));
     batch.prefill_tokens = train.micro_batch * train.sequence;
-    batch.prefill_pairs *= documents * unequal;
+    batch.prefill_pairs *= documents * unequal(0);
     batch.prefill_kv_tokens *= documents;
-    batch.prefill_window_pairs *= documents;
+    batch.prefill_window_pairs *= documents * unequal(double(window));
     batch.prefill_window_kv_tokens *= documents;
   } else {
     add_prefill(batch, train.micro_batch, train.sequence, 0, window);

@@ -89,6 +89,15 @@ TEST(Answers, EveryStepOnItsOwnIsTheSame) {
   EXPECT_NEAR(fast.ttft.value, slow.ttft.value, 1e-9);
 }
 
+TEST(Answers, AStatedNumberOfBlocksIsTheRoom) {
+  Scenario scenario = sampled(1);
+  const Metrics all = figures(scenario);
+  scenario.serving.kv_blocks = 300;
+  const Metrics few = figures(scenario);
+  EXPECT_EQ(few.kv_capacity_tokens, 300 * double(scenario.serving.block_size));
+  EXPECT_LT(few.max_batch, all.max_batch);
+}
+
 TEST(Answers, WithoutASharedPromptThereAreNone) {
   Scenario scenario = sampled(2);
   scenario.serving.prefix_caching = false;

@@ -11,8 +11,10 @@
 
 #include "engine/comm/collective_time.h"
 #include "engine/kernels/kernel_time.h"
+#include "engine/model/batch_shape.h"
 #include "tests/support/calibrations.h"
 #include "tests/support/random_calls.h"
+#include "tests/support/toys.h"
 
 namespace engine {
 namespace {
@@ -114,6 +116,32 @@ TEST(KernelLaws, LongerPromptsAreNeverFaster) {
             << name_of(family) << " draw " << n << " tier " << tier;
       }
     }
+  }
+}
+
+// A prompt under a sliding window takes as long as its query-key pairs and the ragged edges of its tiles, at any window.
+TEST(KernelLaws, WindowsOfPromptsTakeAsLongAsTheirPairs) {
+  Device device = toys::gpu();
+  device.architecture = "Hopper";
+  constexpr double kPrompt = 16384;
+  const auto time = [&](double window) {
+    const AttentionPrefill op{.sequences = 4,
+                              .tokens = 4 * kPrompt,
+                              .pairs = 4 * causal_pairs(kPrompt, 0, window),
+                              .kv_tokens = 4 * kPrompt,
+                              .heads = 32,
+                              .kv_heads = 8,
+                              .window = std::int64_t(window)};
+    return seconds({Family::attn_prefill, op}, device, &toys::transfer());
+  };
+  const double all = time(kPrompt);
+  double before = 0;
+  for (double window = 4096; window <= kPrompt; window += 512) {
+    const double share = causal_pairs(kPrompt, 0, window) / causal_pairs(kPrompt, 0, 0);
+    const double taken = time(window) / all;
+    EXPECT_GT(taken, before) << window;
+    EXPECT_NEAR(taken, share, 0.08) << window;
+    before = taken;
   }
 }
 

@@ -68,6 +68,23 @@ TEST(Neighbours, ChangingTurnsTakesItsTimeFromBoth) {
   EXPECT_NEAR(uneven.neighbour_slowdown, 5.0 / 4 / 0.2, 1e-9);
 }
 
+TEST(Neighbours, ALittleMoreOfTheTurnsIsALittleFaster) {
+  Scenario scenario = twins(SharingMode::time_slices);
+  scenario.sharing.slice = Seconds{2e-3};
+  scenario.sharing.switch_time = Seconds{0.2e-3};
+  scenario.host.kernel_gap = Seconds{0.5e-6};  // so that either leaves something to the other
+  double before = 0;
+  for (double share = 0.5; share < 0.995; share += 0.005) {
+    scenario.sharing.share = share;
+    const double speed = 1 / figures(scenario).sharing_slowdown;
+    if (before > 0) {
+      EXPECT_GE(speed, before - 1e-12) << share;
+      EXPECT_LT(speed, before + 0.015) << share;
+    }
+    before = speed;
+  }
+}
+
 TEST(Neighbours, SwappedWeightsComeOverTheHostLinkAtEveryTurn) {
   Scenario scenario = twins(SharingMode::time_slices);
   scenario.sharing.swap = true;

@@ -4,7 +4,9 @@
 
 #include <cmath>
 
+#include "engine/base/random.h"
 #include "engine/evaluate.h"
+#include "engine/training/packed_documents.h"
 #include "tests/support/toys.h"
 #include "tests/support/training_toy.h"
 
@@ -143,6 +145,48 @@ TEST(PackedDocuments, NeverSeeMoreThanOneThatFillsTheSequence) {
       }
       before = packed.attention_time;
     }
+  }
+}
+
+TEST(PackedDocuments, AWindowLongerThanASequenceCutsNothing) {
+  Scenario scenario = training();
+  scenario.train.document_length = 256;
+  for (const double cv : {0.0, 0.5, 2.0}) {
+    scenario.train.document_cv = cv;
+    scenario.model.window = 0;
+    const Seconds without = figures_of(scenario).attention_time;
+    scenario.model.window = 2 * scenario.train.sequence;
+    EXPECT_NEAR(figures_of(scenario).attention_time / without, 1, 1e-9) << cv;
+    Seconds before{0};
+    for (const std::int64_t window : {64, 128, 256, 512, 1024}) {
+      scenario.model.window = window;
+      const Seconds time = figures_of(scenario).attention_time;
+      EXPECT_GE(time, before) << cv << " " << window;
+      EXPECT_LE(time.value, without.value * (1 + 1e-9)) << cv << " " << window;
+      before = time;
+    }
+  }
+}
+
+TEST(PackedDocuments, AWindowSeesWhatDrawnLengthsLeave) {
+  // Lognormal lengths in equal steps of probability.
+  TrainSettings train;
+  train.sequence = 8192;
+  train.document_length = 1000;
+  train.document_cv = 1.5;
+  const double variance = std::log1p(1.5 * 1.5);
+  for (const double window : {0.0, 300.0, 1000.0, 4000.0, 9000.0}) {
+    double pairs = 0, tokens = 0;
+    constexpr int kLengths = 20000;
+    for (int i = 0; i < kLengths; ++i) {
+      const double drawn =
+          1000 *
+          std::exp(std::sqrt(variance) * normal_quantile((i + 0.5) / kLengths) - variance / 2);
+      const double length = std::min(drawn, 8192.0);
+      pairs += length * length_of_equal(length, window);
+      tokens += length;
+    }
+    EXPECT_NEAR(length_around_a_token(train, window) / (pairs / tokens), 1, 2e-3) << window;
   }
 }
 

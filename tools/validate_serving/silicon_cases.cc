@@ -21,17 +21,23 @@ namespace {
 struct ModelName {
   std::string_view path;  // as the table has it
   std::string_view name;  // in our library
+  // The published checkpoint is in fp8 with a scale for 128 values, whichever fp8 the table states.
+  bool in_blocks = false;
 };
 constexpr std::array<ModelName, 8> kModelPaths = {{
     {"Qwen/Qwen3-32B", "qwen3-32b"},
-    {"Qwen/Qwen3-235B-A22B-FP8", "qwen3-235b-a22b"},
+    {"Qwen/Qwen3-235B-A22B-FP8", "qwen3-235b-a22b", true},
     {"meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b"},
     {"meta-llama/Llama-3.1-70B", "llama-3.1-70b"},
-    {"deepseek-ai/DeepSeek-R1", "deepseek-r1"},
-    {"deepseek-ai/DeepSeek-V3", "deepseek-v3"},
+    {"deepseek-ai/DeepSeek-R1", "deepseek-r1", true},
+    {"deepseek-ai/DeepSeek-V3", "deepseek-v3", true},
     {"openai/gpt-oss-120b", "gpt-oss-120b"},
-    {"MiniMaxAI/MiniMax-M2.5", "minimax-m2"},
+    {"MiniMaxAI/MiniMax-M2.5", "minimax-m2", true},
 }};
+
+auto model_of(const TableRow& row) {
+  return std::ranges::find(kModelPaths, row.text("model_path"), &ModelName::path);
+}
 
 // A scale for a whole matrix, as opposed to one for 128 values.
 constexpr std::int64_t kWholeMatrix = 1'000'000;
@@ -78,8 +84,8 @@ std::optional<engine::Quantization> quant_of(const TableRow& row) {
   const std::string_view model = row.text("model_path");
   const bool trtllm = row.text("backend") == "trtllm";
   if (mode.empty()) return engine::Quantization{};
-  // The published checkpoint has a scale for 128 values; the table does not tell.
-  const bool blocks = mode == "fp8_block" || model.starts_with("MiniMaxAI/");
+  const auto named = model_of(row);
+  const bool blocks = mode == "fp8_block" || (named != kModelPaths.end() && named->in_blocks);
   if (mode == "fp8" || mode == "fp8_block") {
     return engine::Quantization{.weights = Dtype::fp8,
                                 .activations = Dtype::fp8,
@@ -154,7 +160,7 @@ engine::Result<engine::Scenario> scenario_of(const TableRow& row, const engine::
                                      : waits             ? "vllm-v1-synchronous"
                                                          : "vllm-v1";
   const std::string_view engine_name = waits ? "vllm-v1-2025" : host_name;
-  const auto model = std::ranges::find(kModelPaths, row.text("model_path"), &ModelName::path);
+  const auto model = model_of(row);
   if (model == kModelPaths.end()) {
     return engine::Mistake{{}, fmt::format("unknown model '{}'", row.text("model_path")), ""};
   }

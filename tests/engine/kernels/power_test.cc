@@ -67,8 +67,35 @@ TEST(Power, EnergyIsWhatThePartsDrawAndNeverMoreThanTheLimit) {
   const Joules waiting = sustain(narrow, kNarrow, device);
   const double arithmetic = narrow.compute.value, peak = narrow.flops.value / 1e15;
   EXPECT_DOUBLE_EQ(waiting.value, 300 * arithmetic + 300 * peak + 50 * narrow.bytes.value / 1e12 +
-                                      40 * (narrow.time.value - arithmetic));
+                                      300 * (narrow.time.value - arithmetic));
   EXPECT_EQ(power_at_rest(device).value, 40);
+}
+
+// Kernels that wait for memory, repeated without rest on an H200 (specs/calibration/h200-sxm/kernel_details.csv.gz): they drew 552 to
+// 686 W at the full clock.
+TEST(Power, KernelsThatWaitForMemoryDrawWhatBusyDevicesDraw) {
+  Device device = toys::gpu();
+  device.memory_bandwidth = BytesPerSecond{4.8e12};
+  device.peak.bf16 = FlopsPerSecond{989e12};
+  device.power_limit = Watts{700};
+  device.busy_power = Watts{460};
+  device.tensor_power = Watts{450};
+  device.memory_power = Watts{100};
+  struct Measured {
+    double bytes, seconds, flops, watts;
+  };
+  for (const Measured row : {Measured{2.0 * 8192 * 8192, 33e-6, 2.0 * 16 * 8192 * 8192, 598},
+                             Measured{2.0 * 28672 * 4096, 56e-6, 2.0 * 16 * 28672 * 4096, 605},
+                             Measured{96 * 1024 * 4096.0, 98e-6, 96 * 1024 * 16384.0, 630},
+                             Measured{96 * 4096 * 4096.0, 360e-6, 96 * 4096 * 16384.0, 674}}) {
+    KernelTime kernel;
+    kernel.time = Seconds{row.seconds};
+    kernel.bytes = Bytes{row.bytes};
+    kernel.flops = Flops{row.flops};
+    kernel.compute = Seconds{row.flops / 989e12};
+    const double drawn = sustain(kernel, kNarrow, device).value / row.seconds;
+    EXPECT_NEAR(drawn / row.watts, 1, 0.2) << row.seconds;
+  }
 }
 
 TEST(Power, ADeviceThatDoesNotSayWhatItDrawsHasNoEnergy) {
