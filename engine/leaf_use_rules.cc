@@ -355,7 +355,13 @@ std::vector<LeafUse> link_uses() {
       {"device.scale_out",
        "cluster.scale_out.topology is none (this cluster has links of its own in "
        "cluster.scale_out)",
-       {is("cluster.scale_out.topology", {"none"}), on("draft.present")}}};
+       {is("cluster.scale_out.topology", {"none"}), on("draft.present")}},
+      {"cluster.oversubscription",
+       "there are pods (cluster.pod_nodes)",
+       {above("cluster.pod_nodes", 0)}},
+      {"cluster.pod_nodes",
+       "the ways out of a pod are thinner than its adapters (cluster.oversubscription)",
+       {above("cluster.oversubscription", 1)}}};
 }
 
 }  // namespace

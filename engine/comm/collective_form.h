@@ -34,6 +34,7 @@ CollectiveKind kind_of(Pattern pattern);
 struct Spread {
   double nodes = 1;
   double per_node = 1;
+  double step = 1;  // nodes from one of them to the next
 };
 std::optional<CollectiveTime> fitted_between(Pattern pattern, double bytes, const Spread& spread,
                                              const LinkRates& link, const Device& device,

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "engine/comm/collective_form.h"
+#include "engine/comm/pods.h"
 
 namespace engine {
 
@@ -131,13 +132,13 @@ CollectiveTime inside_time(Pattern pattern, double bytes, const Spread& spread,
 // Across nodes by the datasheets: the part inside a node on its own link, then the rest between nodes,
 // where each device has its own adapter.
 CollectiveTime hierarchical_time(Pattern pattern, double bytes, const Spread& spread,
-                                 const CollectiveTime& inside, const Fabric& fabric) {
+                                 const CollectiveTime& inside, const LinkRates& link) {
   CollectiveTime time = inside;
   time.algorithm = Algorithm::hierarchical;
   const bool pair = pattern == Pattern::send_recv;
   // Of an all-to-all the share for other nodes crosses; the others go by shares of the message.
   const double size = pair || pattern == Pattern::all_to_all ? bytes : bytes / spread.per_node;
-  add_part(time, flat_time(pattern, size, pair ? 2 : spread.nodes, fabric.scale_out));
+  add_part(time, flat_time(pattern, size, pair ? 2 : spread.nodes, link));
   return time;
 }
 
@@ -147,18 +148,21 @@ Spread spread_of(const Collective& op, const Fabric& fabric) {
   const double fits = std::floor(double(fabric.devices_per_node) / double(op.stride));
   const double per_node =
       op.per_node > 0 ? double(op.per_node) : std::clamp(fits, 1.0, double(op.ranks));
-  return {.nodes = std::ceil(double(op.ranks) / per_node), .per_node = per_node};
+  const double step = double(op.stride) * per_node / double(fabric.devices_per_node);
+  return {.nodes = std::ceil(double(op.ranks) / per_node),
+          .per_node = per_node,
+          .step = std::max(1.0, step)};
 }
 
 CollectiveTime cluster_time(const Collective& op, const Spread& spread, const Fabric& fabric,
                             const Fits& fits) {
   const CollectiveTime inside = inside_time(op.pattern, op.bytes, spread, fabric, fits);
+  const LinkRates link = between_pods(op.pattern, spread, fabric);
   std::optional<CollectiveTime> fitted;
   if (fits.calibration != nullptr) {
-    fitted = fitted_between(op.pattern, op.bytes, spread, fabric.scale_out, *fits.device,
-                            *fits.calibration);
+    fitted = fitted_between(op.pattern, op.bytes, spread, link, *fits.device, *fits.calibration);
   }
-  if (!fitted) return hierarchical_time(op.pattern, op.bytes, spread, inside, fabric);
+  if (!fitted) return hierarchical_time(op.pattern, op.bytes, spread, inside, link);
   // The way inside the nodes goes on at the same time; on a slow link there it is the longer one.
   fitted->transfer = std::max(fitted->transfer, inside.total() - fitted->latency);
   fitted->extrapolated = fitted->extrapolated || inside.extrapolated;

@@ -6,6 +6,7 @@
 
 #include "engine/comm/collective_form.h"
 #include "engine/comm/collective_time.h"
+#include "engine/comm/pods.h"
 #include "engine/model/expert_places.h"
 
 namespace engine {
@@ -168,7 +169,7 @@ CollectiveTime exchange_time(const ExpertExchange& op, const Fabric& fabric, con
   if (op.ranks <= 1) return {};
   const Spread spread = spread_of(op, fabric);
   const Path inside = path_inside(fabric, spread.per_node);
-  const Path between = path_of(fabric.scale_out, spread.nodes);
+  const Path between = path_of(between_pods(Pattern::all_to_all, spread, fabric), spread.nodes);
   const bool direct =
       (spread.per_node == 1 || inside.any_to_any) && (spread.nodes == 1 || between.any_to_any);
   if (direct) {

@@ -22,6 +22,12 @@ Fabric fabric_of(const Cluster& cluster, const Device& device) {
     fabric.devices_per_node = std::max<std::int64_t>(1, fabric.scale_up.devices);
   }
   fabric.most_devices = cluster.nodes * fabric.devices_per_node;
+  // A single pod has no way out.
+  const bool several = cluster.nodes == 0 || cluster.nodes > cluster.pod_nodes;
+  if (cluster.pod_nodes > 0 && several && cluster.oversubscription > 1) {
+    fabric.pod_nodes = cluster.pod_nodes;
+    fabric.oversubscription = cluster.oversubscription;
+  }
   return fabric;
 }
 

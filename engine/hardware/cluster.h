@@ -21,6 +21,8 @@ struct Cluster {
   std::int64_t nodes = 0;
   Link scale_up;
   Link scale_out;
+  std::int64_t pod_nodes = 0;
+  double oversubscription = 1;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -31,6 +33,12 @@ struct Cluster {
           non_negative.neither());
     visit("scale_up", self.scale_up, "link inside a node; none: the device's own", any_value);
     visit("scale_out", self.scale_out, "link between nodes; none: the device's own", any_value);
+    visit("pod_nodes", self.pod_nodes,
+          "neighbouring nodes that reach one another at the full rate of scale_out; 0: all do",
+          non_negative.neither());
+    visit("oversubscription", self.oversubscription,
+          "what the adapters of a pod could send over what the ways out of it carry",
+          at_least(1).slower());
   }
 };
 
@@ -41,6 +49,9 @@ struct Fabric {
   LinkRates host_link;
   std::int64_t devices_per_node = 1;
   std::int64_t most_devices = 0;  // 0: no limit
+  // Nodes of a pod, and how much thinner the ways out of it are than its adapters; 0: all nodes are one.
+  std::int64_t pod_nodes = 0;
+  double oversubscription = 1;
 
   // The link that joins a group of `ranks` devices of one node: bridged pairs go through the host
   // beyond two, and so do devices with no link of their own.
