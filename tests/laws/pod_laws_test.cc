@@ -23,7 +23,7 @@ Cluster pods(double oversubscription) {
 Device device() {
   Device device = toys::gpu();
   device.architecture = "Hopper";
-  device.scale_up.bandwidth = BytesPerSecond{400e9};
+  device.scale_up.bandwidth = BytesPerSecond{1e14};  // no part of any time below
   device.scale_out = device.scale_up;
   device.scale_out.bandwidth = BytesPerSecond{50e9};
   return device;
