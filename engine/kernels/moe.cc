@@ -105,9 +105,10 @@ FormTime moe_form(const Moe& op, const Routed& work, const DeviceRates& device, 
 
 KernelTime moe_roofline(const Moe& op, const Device& device) {
   const double hidden = double(op.hidden), inner = double(op.intermediate);
-  const double copies = copies_on_a_device(op);
+  const double fuller = op.balanced ? 1 : fullest_device(op, 0);
+  const double copies = copies_on_a_device(op) * fuller;
   const double touched = op.balanced ? std::max(1.0, std::min(copies, double(op.local_experts)))
-                                     : std::max(1.0, experts_touched(op));
+                                     : std::max(1.0, experts_touched(op, fuller));
   const double weights =
       touched * stored_bytes(matrices(op) * hidden * inner, op.weights, op.group);
   // Copies in, between the projections and out, and the sum over a token's experts.
@@ -124,7 +125,7 @@ KernelTime moe_roofline(const Moe& op, const Device& device) {
                         .memory = traffic.memory,
                         .l2 = traffic.l2,
                         .launch = device.launch_latency,
-                        .flops = Flops{2 * matrices(op) * copies * hidden * inner},
+                        .flops = Flops{2 * matrices(op) * copies_on_a_device(op) * hidden * inner},
                         .bytes = Bytes{weights + activations}},
                        weights, peak, device);
 }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "engine/model/expert_places.h"
 #include "engine/model/passes.h"
 
 namespace engine {
@@ -98,7 +99,7 @@ struct Backward {
     add_weights(op);  // the same arithmetic over as many bytes, in other roles
   }
   void operator()(const Moe& op) const {
-    const double copies = copies_on_a_device(op);
+    const double copies = copies_on_the_fullest(op);
     const double hidden = double(op.hidden), inner = double(op.intermediate);
     add_casts({copies, hidden, inner, op.activations, op.group});
     add_casts({copies, (op.gated ? 2 : 1) * inner, hidden, op.activations, op.group});

@@ -72,11 +72,11 @@ double largest_of(double values) {
   return std::max(0.0, std::sqrt(2 * std::log(std::max(values, 1.0))) - 0.6);
 }
 
-// What the fullest device has beyond the mean by chance, as a share of the mean: the largest of Poisson counts, whose spread
-// is the root of their mean, and which lean to the right (Cornish and Fisher's first term).
+// What the fullest device has beyond the mean by chance, as a share of the mean: the largest of binomial counts, which lean to
+// the right (Cornish and Fisher's first term).
 double chance_excess(double mean, double devices) {
   const double z = largest_of(devices);
-  return (z * std::sqrt(mean) + std::max(0.0, z * z - 1) / 6) / mean;
+  return (z * std::sqrt(mean * (1 - 1 / devices)) + std::max(0.0, z * z - 1) / 6) / mean;
 }
 
 }  // namespace
@@ -150,6 +150,10 @@ double fullest_device(const Moe& op, double strength) {
   const double chance = chance_excess(std::max(copies_on_a_device(op), 1e-9), devices);
   return std::min({1 + std::hypot(favoured, chance), devices,
                    std::max(double(op.experts) / double(op.top_k), 1.0)});
+}
+
+double copies_on_the_fullest(const Moe& op) {
+  return copies_on_a_device(op) * fullest_device(op, op.skew);
 }
 
 }  // namespace engine

@@ -46,4 +46,7 @@ double busiest_copy(double largest, double second_copies);
 // by extreme values of a sum of skewed loads. `strength`: how much more or less than a law of exponent 1 says; 0: all alike.
 double fullest_device(const Moe& op, double strength);
 
+// Copies of tokens that reach it, where experts are favoured as the op says.
+double copies_on_the_fullest(const Moe& op);
+
 }  // namespace engine

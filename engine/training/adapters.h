@@ -12,8 +12,9 @@ namespace engine {
 inline constexpr double kFourBitBytes = (4 + 8.0 / 64 + 32.0 / (64 * 256)) / 8;
 
 // Appends a forward operation with what `train` puts beside it: the expansion of its weights from four bits, and its
-// adapters.
-void add_with_adapters(const PlannedOp& planned, const TrainSettings& train, OpList& ops);
+// adapters. The stream between layers is split over `split` devices by sequence.
+void add_with_adapters(const PlannedOp& planned, const TrainSettings& train, double split,
+                       OpList& ops);
 
 // Leaves of the gradients of weights only those that are trained.
 void keep_adapters(OpList& weights);

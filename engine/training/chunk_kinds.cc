@@ -102,8 +102,8 @@ void ChunkKinds::time_passes(ChunkKind& kind) {
   };
   const PassLaunches launches{.forward = launched(ops_.forward, PassWay::forward),
                               .again = launched(ops_.recomputed, PassWay::forward),
-                              .inputs = launched(ops_.inputs, PassWay::backward),
-                              .weights = launched(ops_.weights, PassWay::backward)};
+                              .inputs = launched(ops_.inputs, PassWay::inputs),
+                              .weights = launched(ops_.weights, PassWay::weights)};
   set_clocks(passes, launches, context);
   add_host(passes, launches, context.host);
 }

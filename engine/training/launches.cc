@@ -34,19 +34,33 @@ constexpr double kCastKernels = 2;
 // Into the experts and out of them.
 constexpr double kProductsOfAnExpert = 2;
 
-// One kernel for each expert. Where gradients are cast to narrow formats for it, those are by expert, too.
+// Libraries launch the kernels of experts in a compiled loop, which takes this part of a launch from Python with autograd
+// (17 us against 24 on the host of our H200, specs/calibration/h200-sxm/train_launches.csv).
+constexpr double kLoopedLaunch = 0.7;
+
+// One kernel for each expert. Where gradients are cast to narrow formats for it, those are by expert, too; what the gradients of
+// inputs multiply, those of weights multiply as well.
 double expert_kernels(const Moe& op, PassWay way) {
-  const bool casts = way == PassWay::backward && bytes_of(op.activations) < kActivationBytes;
-  return kProductsOfAnExpert * double(op.local_experts) * (casts ? 1 + kCastKernels : 1);
+  const bool casts = way == PassWay::inputs && bytes_of(op.activations) < kActivationBytes;
+  const double each = kProductsOfAnExpert * (casts ? 1 + kCastKernels : 1);
+  return kLoopedLaunch * each * double(op.local_experts);
+}
+
+// A product that adds to gradients is one kernel.
+bool is_part_of_a_product(const PlannedOp& op, const TrainSettings& train) {
+  return train.fused_gradients && std::holds_alternative<Elementwise>(op.op) &&
+         (op.name == OpName::gradient_sum || op.name == OpName::logits);
 }
 
 double kernels_of(const PlannedOp& op, PassWay way, const TrainSettings& train,
                   double local_experts) {
+  if (is_part_of_a_product(op, train)) return 0;
   if (train.expert_products == ExpertProducts::one_by_one) {
     if (const auto* experts = std::get_if<Moe>(&op.op)) return expert_kernels(*experts, way);
-    if (op.name == OpName::quantize_experts) return local_experts;
+    if (op.name == OpName::quantize_experts) return kLoopedLaunch * local_experts;
   }
-  return train.fused ? 1 : eager_kernels(op.family, way);
+  const bool fused = train.fused && (train.fused_rotation || op.family != Family::rope);
+  return fused ? 1 : eager_kernels(op.family, way);
 }
 
 // The host waits for the numbers of tokens before it can launch experts one by one. The device has nothing to do until it has
@@ -67,7 +81,7 @@ double launches_of(const OpList& ops, PassWay way, const TrainSettings& train) {
   const double local_experts = local_experts_of(ops);
   double launches = 0;
   for (const PlannedOp& op : ops) launches += op.calls * kernels_of(op, way, train, local_experts);
-  return way == PassWay::backward && !train.fused ? kEagerBackwardLaunch * launches : launches;
+  return way != PassWay::forward && !train.fused ? kEagerBackwardLaunch * launches : launches;
 }
 
 double launches_waited_for(const OpList& ops, const TrainSettings& train) {

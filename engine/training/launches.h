@@ -6,7 +6,8 @@
 
 namespace engine {
 
-enum class PassWay : std::uint8_t { forward, backward };
+// Backward, gradients of inputs and of weights are counted apart: they share the casts of what both multiply.
+enum class PassWay : std::uint8_t { forward, inputs, weights };
 
 // In launches of a forward pass; those of a backward pass may take the host less.
 double launches_of(const OpList& ops, PassWay way, const TrainSettings& train);

@@ -1,5 +1,6 @@
 #include "engine/training/recomputed_ops.h"
 
+#include "engine/model/expert_places.h"
 #include "engine/model/passes.h"
 
 namespace engine {
@@ -38,9 +39,9 @@ void add_activation(const PlannedOp& op, OpList& again) {
   if (is_norm_or_activation(op)) return again.add(op);
   const auto* experts = std::get_if<Moe>(&op.op);
   if (experts == nullptr) return;
-  again.add(
-      op.name, Family::act, op.calls,
-      activation_pass(copies_on_a_device(*experts), double(experts->intermediate), experts->gated));
+  again.add(op.name, Family::act, op.calls,
+            activation_pass(copies_on_the_fullest(*experts), double(experts->intermediate),
+                            experts->gated));
 }
 
 }  // namespace

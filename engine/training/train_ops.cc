@@ -5,6 +5,7 @@
 
 #include "engine/model/backward_ops.h"
 #include "engine/model/context_ops.h"
+#include "engine/model/expert_places.h"
 #include "engine/model/passes.h"
 #include "engine/training/adapters.h"
 #include "engine/training/expert_passes.h"
@@ -37,14 +38,19 @@ constexpr Unfused kUnfusedRotation{Family::rope, 28, 25};
 // Of each value that is turned, forward and backward (model/passes.h, model/backward_ops.cc).
 constexpr Unfused kRotationFlops{Family::rope, 3, 6};
 
-void unfuse(double Unfused::*way, bool gated, Family family, Elementwise& pass) {
+// Which passes of a model are several kernels.
+struct Unfusing {
+  bool only_rotations, gated;
+};
+
+void unfuse(double Unfused::*way, const Unfusing& which, Family family, Elementwise& pass) {
   if (family == Family::rope) {
     const double turned = pass.flops / (kRotationFlops.*way);
     pass.resident_bytes = kUnfusedRotation.*way * turned * kActivationBytes;
     pass.cold_bytes = 0;
   }
   // Activations without a gate are one kernel anyway.
-  if (family == Family::act && !gated) return;
+  if (which.only_rotations || (family == Family::act && !which.gated)) return;
   for (const Unfused& entry : kUnfused) {
     if (family != entry.family) continue;
     pass.resident_bytes *= entry.*way;
@@ -52,11 +58,11 @@ void unfuse(double Unfused::*way, bool gated, Family family, Elementwise& pass) 
   }
 }
 
-void unfuse(double Unfused::*way, bool gated, OpList& ops) {
+void unfuse(double Unfused::*way, const Unfusing& which, OpList& ops) {
   OpList unfused;
   for (PlannedOp op : ops) {
     auto* pass = std::get_if<Elementwise>(&op.op);
-    if (pass != nullptr && op.name != OpName::experts) unfuse(way, gated, op.family, *pass);
+    if (pass != nullptr && op.name != OpName::experts) unfuse(way, which, op.family, *pass);
     unfused.add(op);
   }
   ops = unfused;
@@ -142,14 +148,14 @@ class Trained {
       case OpName::shared_down:
         if (train_.expert_overlap) op.beside = {.group = shared_group_of(op.name), .stream = 0};
         if (train_.has_adapters() && op.name != OpName::shared_activation) {
-          return add_with_adapters(op, train_, ops);
+          return add_with_adapters(op, train_, split_, ops);
         }
         return ops.add(op);
       default:
         if (train_.has_adapters() && !std::holds_alternative<Collective>(op.op) &&
             !std::holds_alternative<Elementwise>(op.op)) {
           op.beside = {.group = group_of(op.name), .stream = 0};
-          return add_with_adapters(op, train_, ops);
+          return add_with_adapters(op, train_, split_, ops);
         }
         return split_ > 1 ? add_split(op, ops) : ops.add(op);
     }
@@ -165,7 +171,7 @@ class Trained {
   // listed and counted. An H200 takes some 0.1 ms for it (PyTorch, 4,096 tokens of 2,048 values), mostly for these passes.
   void add_router(const PlannedOp& op, OpList& ops) const {
     if (train_.has_adapters()) {
-      add_with_adapters(op, train_, ops);
+      add_with_adapters(op, train_, split_, ops);
     } else {
       ops.add(op);
     }
@@ -206,7 +212,7 @@ class Trained {
   void add_experts(PlannedOp op, OpList& ops) const {
     auto& experts = std::get<Moe>(op.op);
     experts.skew = train_.routing_skew;
-    const double copies = copies_on_a_device(experts), hidden = double(experts.hidden);
+    const double copies = copies_on_the_fullest(experts), hidden = double(experts.hidden);
     const bool narrow = bytes_of(experts.activations) < kActivationBytes;
     const auto pass = [&](double rows_moved) {
       ops.add(OpName::experts, Family::residual, 2 * op.calls,
@@ -226,7 +232,7 @@ class Trained {
       }
     }
     if (train_.has_adapters()) {
-      add_with_adapters(op, train_, ops);
+      add_with_adapters(op, train_, split_, ops);
     } else {
       ops.add(op);
     }
@@ -354,10 +360,9 @@ void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSetti
   const bool split = train.sequence_parallel && shard.parallel.tp > 1;
   if (split) gather_again(shard, train, ops.inputs, ops.weights);
   if (train.has_adapters()) keep_adapters(ops.weights);
-  if (!train.fused_gradients) {
-    const bool embeds = chunk.trained.first && chunk.has_gradients() && !train.has_adapters();
-    add_sums(train, embeds ? double(shard.vocabulary * shard.model->hidden) : 0, ops.weights);
-  }
+  const bool embeds = chunk.trained.first && chunk.has_gradients() && !train.has_adapters();
+  add_sums(train, shard.parallel.dp, embeds ? double(shard.vocabulary * shard.model->hidden) : 0,
+           ops.weights);
   cast_weights(train, shard.parallel.dp, ops.forward);
   if (split && train.tp_overlap) {
     multiply_in_pieces(shard.parallel.tp, ops.forward);
@@ -368,11 +373,11 @@ void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSetti
     take_exchange(ops.forward, ops.exchange);
     take_exchange(ops.inputs, ops.exchange_back);
   }
-  if (train.fused) return;
-  const bool gated = shard.model->mlp == MlpKind::gated;
-  unfuse(&Unfused::forward, gated, ops.forward);
-  unfuse(&Unfused::forward, gated, ops.recomputed);
-  unfuse(&Unfused::backward, gated, ops.inputs);
+  if (train.fused && train.fused_rotation) return;
+  const Unfusing which{.only_rotations = train.fused, .gated = shard.model->mlp == MlpKind::gated};
+  unfuse(&Unfused::forward, which, ops.forward);
+  unfuse(&Unfused::forward, which, ops.recomputed);
+  unfuse(&Unfused::backward, which, ops.inputs);
 }
 
 Collective stage_transfer(const ModelShard& shard, const TrainSettings& train) {

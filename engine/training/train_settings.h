@@ -151,6 +151,9 @@ struct TrainSettings {
   bool reshard = true;
   std::int64_t collective_multiprocessors = 16;
   bool padded_experts = false;
+  bool joined_adapters = true;
+  bool fused_rotation = true;
+  bool blocking_sends = true;
 
   bool has_adapters() const { return method == Method::lora || method == Method::qlora; }
 
@@ -336,6 +339,18 @@ struct TrainSettings {
     visit("padded_experts", self.padded_experts,
           "in narrow formats the rows of each expert are copied to a multiple of 16 before its "
           "products, and back after them (Megatron without moe_router_padding_for_fp8)",
+          any_value);
+    visit("joined_adapters", self.joined_adapters,
+          "products that one kernel does together (queries, keys and values; gate and up) have one "
+          "adapter, as in Megatron; false: each has its own, as in Hugging Face's PEFT",
+          any_value);
+    visit("fused_rotation", self.fused_rotation,
+          "queries and keys are rotated by one kernel each; false: by plain operations of PyTorch, "
+          "as Megatron does where YaRN scales them (gpt-oss)",
+          any_value);
+    visit("blocking_sends", self.blocking_sends,
+          "schedules gpipe and 1f1b: a stage goes on once what it sends has arrived, as in "
+          "Megatron; false: it sends beside its next pass",
           any_value);
   }
 

@@ -44,7 +44,7 @@ class TrainStep {
     const Pipeline pipeline = pipeline_of();
     pools_.main.charge(work_of(pipeline));
     const PipelineTime time = pipeline_time(pipeline);
-    step.forward_alone = forward_alone(pipeline);
+    step.forward_alone = forward_alone();
     if (passes_ != nullptr) pipeline_time_step_by_step(pipeline, passes_);
     const std::size_t stage = busiest_stage();
     add_passes(stage, step, rows);
@@ -80,12 +80,27 @@ class TrainStep {
            put_off ? passes.recompute_time + passes.inputs_time : passes.backward_time(),
            put_off ? passes.weights_time : Seconds{0}});
     }
+    if (waits_for_sends()) wait_for_sends();
     Pipeline pipeline{.schedule = schedule_of(train_, chunks_per_stage_),
                       .stages = stages_,
                       .micro_batches = micro_batches_,
                       .chunks = times_};
-    if (stages_ > 1) pipeline.send = slowest_send();
+    if (stages_ > 1 && !waits_for_sends()) pipeline.send = slowest_send();
     return pipeline;
+  }
+
+  bool waits_for_sends() const {
+    const Schedule schedule = schedule_of(train_, chunks_per_stage_);
+    return train_.blocking_sends && stages_ > 1 &&
+           (schedule == Schedule::gpipe || schedule == Schedule::one_f_one_b);
+  }
+  // A pass ends when the next stage has what it made. The last stage has nobody to send to, and the first none to send back to.
+  void wait_for_sends() {
+    const Seconds send = slowest_send();
+    for (std::size_t c = 0; c < times_.size(); ++c) {
+      if (c + 1 < times_.size()) times_[c].forward += send;
+      if (c > 0) times_[c].backward += send;
+    }
   }
 
   // Every send takes as long as the slowest: a pipeline waits for it in every round.
@@ -94,7 +109,7 @@ class TrainStep {
     return pools_.tail == nullptr ? send : std::max(send, send_time(*pools_.tail, train_));
   }
 
-  Seconds forward_alone(const Pipeline& pipeline) const {
+  Seconds forward_alone() const {
     Seconds through, slowest;
     for (std::size_t stage = 0; stage < std::size_t(stages_); ++stage) {
       Seconds forward;
@@ -102,7 +117,10 @@ class TrainStep {
       through += forward;
       slowest = std::max(slowest, forward);
     }
-    return through + slowest * double(micro_batches_ - 1) + pipeline.send * double(stages_ - 1);
+    if (stages_ == 1) return slowest * double(micro_batches_);
+    const Seconds send = slowest_send();
+    if (waits_for_sends()) slowest += send;
+    return through + slowest * double(micro_batches_ - 1) + send * double(stages_ - 1);
   }
 
   std::size_t busiest_stage() const {

@@ -9,7 +9,9 @@ namespace engine {
 // What a weight of a narrow product takes to be cast, once a step of so many replicas; frozen ones are narrow already.
 void cast_weights(const TrainSettings& train, std::int64_t replicas, OpList& forward);
 
-// New gradients in 16 bits are read, and those that are there are read and written; `embeddings` of them are those of a table.
-void add_sums(const TrainSettings& train, double embeddings, OpList& weights);
+// New gradients in 16 bits are read, and those that are there are read and written, by a pass or by the product that makes them;
+// `embeddings` of them are those of a table, which only a pass adds up.
+void add_sums(const TrainSettings& train, std::int64_t replicas, double embeddings,
+              OpList& weights);
 
 }  // namespace engine

@@ -35,8 +35,10 @@ constexpr std::array<Names, 5> kMegatronModels = {{
 
 // What the recipes of a model say beside the table's columns (Megatron-Bridge, scripts/performance/configs, releases of
 // 2026, those for H100s). Recipes of all models sum gradients up in 16 bits, and those of mixtures multiply by Transformer
-// Engine, one expert after the other; those of Qwen3 do not pad in their routers (moe_router_padding_for_fp8: False). gpt-oss bounds its gates and adds a bias to each expert, for which that library had no
-// kernel; its norms and activations are computed again.
+// Engine, one expert after the other; those of Qwen3 do not pad in their routers (moe_router_padding_for_fp8: False). gpt-oss
+// bounds its gates and adds a bias to each expert, for which that library had no kernel; its norms and activations are
+// computed again; and its rotations are scaled by YaRN, which that library's kernel for them does not do (Megatron-Core,
+// apply_rotary_pos_emb).
 struct Recipe {
   std::string_view model;
   bool tp_overlap;
@@ -44,17 +46,19 @@ struct Recipe {
   bool batch_overlap;
   bool fused_experts;
   bool padded_experts;
+  bool fused_rotation;
   engine::Recompute recompute;
 };
 constexpr std::array<Recipe, 5> kRecipes = {{
-    {"LLAMA3_70B", true, engine::Dispatcher::deepep, false, true, false, engine::Recompute::none},
-    {"LLAMA3.1_405B", true, engine::Dispatcher::deepep, false, true, false,
+    {"LLAMA3_70B", true, engine::Dispatcher::deepep, false, true, false, true,
      engine::Recompute::none},
-    {"GPT OSS 120B", false, engine::Dispatcher::alltoall, false, false, false,
+    {"LLAMA3.1_405B", true, engine::Dispatcher::deepep, false, true, false, true,
+     engine::Recompute::none},
+    {"GPT OSS 120B", false, engine::Dispatcher::alltoall, false, false, false, false,
      engine::Recompute::activations},
-    {"Qwen3_30B_a3B", false, engine::Dispatcher::deepep, false, true, true,
+    {"Qwen3_30B_a3B", false, engine::Dispatcher::deepep, false, true, true, true,
      engine::Recompute::none},  // HybridEP, which moves tokens as DeepEP does
-    {"Qwen3_235B_a22B", false, engine::Dispatcher::alltoall, true, true, true,
+    {"Qwen3_235B_a22B", false, engine::Dispatcher::alltoall, true, true, true, true,
      engine::Recompute::none},
 }};
 
@@ -114,6 +118,7 @@ void take_megatron_settings(const TableRow& row, TrainingRun& run) {
     train.batch_overlap = recipe->batch_overlap;
     train.fused_experts = recipe->fused_experts;
     train.padded_experts = recipe->padded_experts;
+    train.fused_rotation = recipe->fused_rotation;
     train.recompute = recipe->recompute;
     train.expert_products = engine::ExpertProducts::one_by_one;
   }
@@ -125,6 +130,7 @@ void take_megatron_settings(const TableRow& row, TrainingRun& run) {
   run.not_stated = "format of optimizer states, what a launch takes the host";
   if (row.text("section") == "LoRA Performance") {
     train.method = engine::Method::lora;
+    train.fused_loss = false;  // cross_entropy_loss_fusion: False
     run.not_stated += ", packing";
   } else if (row.text("section") == "SFT Performance") {
     run.not_stated += ", packing";
