@@ -45,12 +45,13 @@ ChunkKind ChunkKinds::placed(const LayerChunk& chunk, const StepContext& on) {
   kind.states.all = chunk_weights(shard, chunk.span);
   if (train_.has_adapters()) {
     pass_ops(shard, chunk, train_, ops_);
-    kind.states.trained.dense = adapter_weights(ops_.forward);
+    kind.states.trained = {.dense = adapter_weights(ops_.forward),
+                           .layers = kind.states.all.layers};
   } else {
     kind.states.trained =
         chunk.trained == chunk.span ? kind.states.all : chunk_weights(shard, chunk.trained);
   }
-  kind.memory = state_memory(kind.states, chunk, shard.parallel, train_);
+  kind.memory = state_memory(kind.states, {shard.parallel, pools_.stages()}, train_);
   kind.activations = kept_activations(shard, chunk, train_);
   return kind;
 }

@@ -56,7 +56,7 @@ struct ChunkKind {
   const StepContext* on = nullptr;  // devices that it lies on
   ChunkStates states;
   ChunkPasses passes;
-  TrainMemory memory;  // of states
+  StateMemory memory;
   KeptActivations activations;
   Seconds scatter, gather;    // between replicas
   double gathered_again = 0;  // share of the weights that a backward pass needs, too

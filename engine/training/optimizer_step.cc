@@ -33,29 +33,39 @@ Seconds on_the_device(const Update& update, const StateBytes& bytes, const StepC
   return time.total();
 }
 
-// Gradients go to the host while the last backward pass makes them, its processors update the weights, which come back
-// (ZeRO-Offload: Ren et al., 2021). A processor's update is bound by its memory.
+KernelRow host_row(OpName name, double bytes, const TrainSettings& train) {
+  const Seconds time{bytes / train.host_memory_bandwidth.value};
+  return {.phase = Phase::optimizer,
+          .op = name,
+          .family = Family::host,
+          .bound = Bound::host,
+          .work = {.calls = 1, .time = time, .low = time, .high = time, .bytes = Bytes{bytes}}};
+}
+
+// Gradients go to the host while a backward pass makes them, where processors add them to those of earlier passes, update the
+// weights after the last one, and send these back (ZeRO-Offload: Ren et al., 2021). Both are bound by the host's memory.
 Seconds on_the_host(const Update& update, const StateBytes& bytes, const TrainSettings& train,
                     const StepContext& context, Breakdown& rows) {
   if (update.weights <= 0) return Seconds{0};
+  const double gradients = update.weights * bytes.gradients;
   KernelRow out = copy_row({OpName::gradient_offload, CopyPath::device_to_host, Phase::optimizer},
-                           update.weights * bytes.gradients, context);
-  if (train.overlap) out.work.hidden = std::min(out.work.time, update.backward);
+                           gradients, context);
+  KernelRow sum = host_row(OpName::gradient_sum, 3 * gradients, train);
+  if (train.overlap) {
+    out.work.hidden = std::min(out.work.time, update.backward);
+    sum.work.hidden = std::min(sum.work.time, std::max(out.work.time, update.backward));
+  }
+  const KernelRow step =
+      host_row(OpName::optimizer, update.weights * optimizer_traffic(bytes), train);
   const KernelRow back =
       copy_row({OpName::weight_upload, CopyPath::host_to_device, Phase::optimizer},
                update.weights * bytes.weights, context);
-  const double moved = update.weights * optimizer_traffic(bytes);
-  const Seconds working{moved / train.host_memory_bandwidth.value};
-  rows.add(out);
-  rows.add(
-      {.phase = Phase::optimizer,
-       .op = OpName::optimizer,
-       .family = Family::host,
-       .bound = Bound::host,
-       .work = {
-           .calls = 1, .time = working, .low = working, .high = working, .bytes = Bytes{moved}}});
+  rows.add(out, update.passes);
+  if (update.passes > 1) rows.add(sum, update.passes - 1);
+  rows.add(step);
   rows.add(back);
-  return out.work.exposed() + working + back.work.exposed();
+  return out.work.exposed() * update.passes + sum.work.exposed() * (update.passes - 1) +
+         step.work.exposed() + back.work.exposed();
 }
 
 }  // namespace

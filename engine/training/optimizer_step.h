@@ -9,11 +9,12 @@
 
 namespace engine {
 
-// How many weights one device updates, how long its last backward pass takes, beside which gradients may leave, and what the
-// rule multiplies.
+// How many weights one device updates, how long a backward pass of its takes, beside which gradients may leave for the host, from
+// how many passes they leave, and what the rule multiplies.
 struct Update {
   double weights = 0;
   Seconds backward;
+  double passes = 1;
   OpList products;
 };
 Seconds optimizer_time(const Update& update, const TrainSettings& train, const StepContext& context,

@@ -22,17 +22,34 @@ struct Groups {
 Groups groups_of(double replicas, double sharers, std::int64_t stride) {
   return {{sharers, stride}, {replicas / sharers, stride * std::int64_t(sharers)}};
 }
-void add(OpName name, Pattern pattern, double bytes, const Sharers& sharers, OpList& ops) {
-  if (sharers.ranks <= 1 || bytes <= 0) return;
+// Bytes that travel in so many calls.
+struct Load {
+  double bytes, calls;
+};
+void add(OpName name, Pattern pattern, const Load& load, const Sharers& sharers, OpList& ops) {
+  if (sharers.ranks <= 1 || load.bytes <= 0) return;
   const Family family = pattern == Pattern::all_reduce       ? Family::all_reduce
                         : pattern == Pattern::reduce_scatter ? Family::reduce_scatter
                                                              : Family::all_gather;
-  ops.add(name, family, 1,
+  ops.add(name, family, load.calls,
           Collective{.pattern = pattern,
-                     .bytes = bytes,
+                     .bytes = load.bytes / load.calls,
                      .ranks = std::int64_t(sharers.ranks),
                      .stride = sharers.stride,
                      .library = Library::general});
+}
+
+// Weights of a bucket of gradients, at least (Megatron's distributed data parallelism).
+constexpr double kBucketWeights = 40e6;
+
+// ZeRO 3 gathers and scatters layer by layer, and each end by itself. Else gradients and updated weights travel in buckets of a
+// layer, or of several small ones; and all at once where nothing goes on beside them.
+double calls_for(double weights, double units, const TrainSettings& train) {
+  if (train.zero == 3) return std::max(1.0, units);
+  return train.overlap ? std::clamp(weights / kBucketWeights, 1.0, std::max(1.0, units)) : 1;
+}
+double dense_units(const ChunkWeights& weights) {
+  return weights.layers + (weights.embedding > 0 ? 1 : 0) + (weights.output > 0 ? 1 : 0);
 }
 
 }  // namespace
@@ -47,19 +64,27 @@ void replica_ops(const Parallelism& parallel, const ChunkStates& states, const T
       groups_of(replicas.experts, sharers.experts, between * std::max(parallel.tp, parallel.ep));
   const StateBytes bytes = state_bytes(train);
   const Pattern sum = train.zero == 0 ? Pattern::all_reduce : Pattern::reduce_scatter;
-  const auto sum_up = [&](double gradients, const Groups& groups) {
-    add(OpName::gradient_sum, sum, bytes.gradients * gradients, groups.inside, ops.scatter);
-    add(OpName::gradient_sum, Pattern::all_reduce,
-        bytes.gradients * gradients / groups.inside.ranks, groups.across, ops.scatter);
+  const auto sum_up = [&](double gradients, double units, const Groups& groups) {
+    const double calls = calls_for(gradients, units, train);
+    const double all = bytes.gradients * gradients;
+    add(OpName::gradient_sum, sum, {all, calls}, groups.inside, ops.scatter);
+    add(OpName::gradient_sum, Pattern::all_reduce, {all / groups.inside.ranks, calls},
+        groups.across, ops.scatter);
   };
-  sum_up(states.trained.dense, dense);
-  sum_up(states.trained.experts, experts);
+  const ChunkWeights& trained = states.trained;
+  sum_up(trained.dense, dense_units(trained), dense);
+  sum_up(trained.experts, trained.mixtures, experts);
   if (train.zero == 0) return;
   // Weights that are kept whole come back updated; those that are shared out come for every pass.
-  ChunkWeights read{bytes.weights * states.trained.dense, bytes.weights * states.trained.experts};
-  if (train.zero == 3) read = weight_bytes(states, train);
-  add(OpName::weight_gather, Pattern::all_gather, read.dense, dense.inside, ops.gather);
-  add(OpName::weight_gather, Pattern::all_gather, read.experts, experts.inside, ops.gather);
+  const bool all = train.zero == 3;
+  const ChunkWeights& come = all ? states.all : trained;
+  const ChunkWeights read = all ? weight_bytes(states, train)
+                                : ChunkWeights{.dense = bytes.weights * trained.dense,
+                                               .experts = bytes.weights * trained.experts};
+  add(OpName::weight_gather, Pattern::all_gather,
+      {read.dense, calls_for(come.dense, dense_units(come), train)}, dense.inside, ops.gather);
+  add(OpName::weight_gather, Pattern::all_gather,
+      {read.experts, calls_for(come.experts, come.mixtures, train)}, experts.inside, ops.gather);
 }
 
 Seconds exposed_traffic(Seconds work, Seconds traffic, double layers, const TrafficPath& path) {

@@ -57,7 +57,7 @@ ChunkWeights chunk_weights(const ModelShard& shard, const StageSpan& span) {
   const double tp = double(shard.parallel.tp), hidden = double(model.hidden);
   const double matrices = model.mlp == MlpKind::gated ? 3 : 2;
   const double layers = double(span.layers.all());
-  ChunkWeights weights;
+  ChunkWeights weights{.layers = layers, .mixtures = double(span.layers.mixture)};
   weights.dense = layers * counts.attention / double(model.layers) / tp +
                   layers * double(model.norms_per_layer) * hidden +
                   double(span.layers.dense) * matrices * hidden * double(shard.intermediate);
@@ -68,13 +68,11 @@ ChunkWeights chunk_weights(const ModelShard& shard, const StageSpan& span) {
     weights.experts = double(span.layers.mixture) * double(shard.experts.local) * matrices *
                       hidden * double(shard.expert_intermediate);
   }
-  if (span.first) weights.ends += counts.embedding / tp;
-  if (span.last) {
-    // A tied output is the same matrix where one stage has both ends, and a copy of it elsewhere.
-    const bool copied = model.tied_embeddings && !span.first;
-    weights.ends += (copied ? counts.embedding : counts.output) / tp + hidden;
-  }
-  weights.dense += weights.ends;
+  // A tied matrix is the output where one stage has both ends, and a copy of the embedding elsewhere.
+  const bool tied_here = model.tied_embeddings && span.last;
+  if (span.first && !tied_here) weights.embedding = counts.embedding / tp;
+  if (span.last) weights.output = (tied_here ? counts.embedding : counts.output) / tp + hidden;
+  weights.dense += weights.ends();
   return weights;
 }
 

@@ -31,10 +31,20 @@ void cut_into_chunks(const ModelSpec& model, const TrainSettings& train, const C
 
 // Weights that one device holds of a chunk.
 struct ChunkWeights {
-  double dense = 0;    // copied to every data-parallel replica
-  double experts = 0;  // copied to every replica that does not share them
-  double ends = 0;     // of the dense ones: embedding and output
+  double dense = 0;      // copied to every data-parallel replica
+  double experts = 0;    // copied to every replica that does not share them
+  double embedding = 0;  // of the dense ones
+  double output = 0;     // of the dense ones
+  double layers = 0;     // that the others lie in,
+  double mixtures = 0;   // and the experts
+
   double total() const { return dense + experts; }
+  double ends() const { return embedding + output; }
+  // Of the largest layer: experts lie in mixtures only.
+  ChunkWeights layer() const {
+    return {.dense = layers > 0 ? (dense - ends()) / layers : 0,
+            .experts = mixtures > 0 ? experts / mixtures : 0};
+  }
 };
 ChunkWeights chunk_weights(const ModelShard& shard, const StageSpan& span);
 

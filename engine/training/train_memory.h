@@ -15,12 +15,10 @@ struct TrainMemory {
   Bytes activations;  // of all passes that wait for their backward pass
   Bytes at_work;      // activations of the pass at work besides these
   Bytes logits;
-  Bytes
-      gathered;  // weights of other replicas, while a layer needs them or until its backward pass (ZeRO 3)
-  Bytes context;  // keys and values of devices that share the sequence, while a layer needs them
+  Bytes gathered;  // weights of other replicas, and gradients that are not yet theirs (ZeRO 3)
+  Bytes context;   // keys and values of devices that share the sequence, while a layer needs them
   Bytes reserved;
-  Bytes host;                   // in the host's memory, for this device
-  bool stays_gathered = false;  // what is gathered lies there until its backward pass
+  Bytes host;  // in the host's memory, for this device
   Bytes total() const {
     return weights + gradients + optimizer + activations + at_work + logits + gathered + context +
            reserved;
@@ -49,12 +47,40 @@ ChunkWeights weight_bytes(const ChunkStates& states, const TrainSettings& train)
 // scatter those of a stage after its last pass.
 bool scatters_each_pass(const TrainSettings& train, std::int64_t stages);
 
-// Weights, gradients, optimizer states and gathered weights of one chunk.
-TrainMemory state_memory(const ChunkStates& states, const LayerChunk& chunk,
-                         const Parallelism& parallel, const TrainSettings& train);
+// How a chunk's devices lie among others.
+struct ChunkPlace {
+  const Parallelism& parallel;
+  std::int64_t stages = 1;
+};
 
-// Of a stage: another of its chunks, with so many passes of it that wait at once.
-void add_chunk(const TrainMemory& states, const KeptActivations& activations, double passes,
-               TrainMemory& sum);
+// With the optimizer on the host gradients leave for it as a backward pass makes them (ZeRO-Offload), unless replicas have yet to
+// sum them up once the last pass is done.
+bool gradients_leave(const ChunkPlace& place, const TrainSettings& train);
+
+// What ZeRO 3 gathers of one chunk: until its backward pass is done, and besides that while a layer, the output or the embedding
+// is at work: its weights, those of the layer beside it, and its gradients.
+struct Gathered {
+  double kept = 0;
+  double layer = 0, output = 0, embedding = 0;
+};
+
+// Weights, gradients and optimizer states of one chunk.
+struct StateMemory {
+  Bytes weights, gradients, optimizer, host;
+  Gathered gathered;
+};
+StateMemory state_memory(const ChunkStates& states, const ChunkPlace& place,
+                         const TrainSettings& train);
+
+// Of a stage: all its chunks, each with so many passes that wait at once.
+class StageMemory {
+ public:
+  void add(const StateMemory& states, const KeptActivations& activations, double passes);
+  TrainMemory sum() const;
+
+ private:
+  TrainMemory sum_;
+  Bytes kept_;  // of what is gathered
+};
 
 }  // namespace engine

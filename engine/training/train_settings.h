@@ -231,7 +231,9 @@ struct TrainSettings {
     visit("trained_layers", self.trained_layers, "layers, from the last one, that are trained",
           at_least(1));
     visit("offload_optimizer", self.offload_optimizer,
-          "optimizer states lie in the host's memory and its processors update the weights",
+          "optimizer states lie in the host's memory, gradients leave for it as they are made, and "
+          "its "
+          "processors update the weights",
           any_value);
     visit("host_memory_bandwidth", self.host_memory_bandwidth,
           "bandwidth of the host's memory, the share of one device", positive.faster());

@@ -195,14 +195,16 @@ class TrainStep {
     add_newton_schulz(ops.forward, sharers, products);
     return products;
   }
-  Seconds last_backward(std::size_t stage) const {
+  Seconds a_backward_pass(std::size_t stage) const {
     Seconds time;
     each_chunk(stage, [&](std::size_t c) { time += chunks_[c].passes.backward_time(); });
     return time;
   }
   Update update_of(std::size_t stage) const {
+    const bool leaves = gradients_leave({context_of(stage).shard.parallel, stages_}, train_);
     return {.weights = updated_weights(stage),
-            .backward = last_backward(stage),
+            .backward = a_backward_pass(stage),
+            .passes = leaves ? double(micro_batches_) : 1,
             .products = products_of_update(stage)};
   }
 
@@ -303,11 +305,12 @@ class TrainStep {
                             .chunks = times_};
     Bytes least_free;
     for (std::int64_t stage = 0; stage < stages_; ++stage) {
-      TrainMemory sum;
+      StageMemory memory;
       const double held = double(passes_held(pipeline, stage)) / double(chunks_per_stage_);
       each_chunk(std::size_t(stage), [&](std::size_t c) {
-        add_chunk(chunks_[c].memory, chunks_[c].activations, held, sum);
+        memory.add(chunks_[c].memory, chunks_[c].activations, held);
       });
+      TrainMemory sum = memory.sum();
       sum.reserved = train_.reserved_memory;
       const Bytes capacity = pools_.of(stage).device.memory_capacity;
       const Bytes free = capacity - sum.total();

@@ -130,7 +130,9 @@ struct TrainFigures {
     visit("logit_memory", self.logit_memory,
           "task train: logits and their gradients on the device whose memory is fullest");
     visit("gathered_memory", self.gathered_memory,
-          "task train: weights of other replicas gathered for the layer at work (zero 3)");
+          "task train: weights of other replicas gathered for the layer, embedding or output at "
+          "work, and "
+          "its gradients (zero 3)");
     visit(
         "context_memory", self.context_memory,
         "task train: keys and values of devices that share a sequence, held for the layer at work");

@@ -1,0 +1,140 @@
+// Weights, gradients and optimizer states of a training step: where they lie, and in which pieces they travel.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "engine/evaluate.h"
+#include "tests/support/toys.h"
+#include "tests/support/training_toy.h"
+
+namespace engine {
+namespace {
+
+using toys::figures_of;
+using toys::training;
+
+Scenario with_host_link(Scenario scenario) {
+  scenario.device.host_link.bandwidth = BytesPerSecond{50e9};
+  return scenario;
+}
+
+Work work_of(const Scenario& scenario, OpName op) {
+  Work sum;
+  for (const KernelRow& row : evaluate(scenario).kernels) {
+    if (row.op == op) sum.add(row.work);
+  }
+  return sum;
+}
+
+// ZeRO-Offload (Ren et al., 2021): the device keeps the gradients of one layer, or of an end, and the host all of them once.
+TEST(OffloadedOptimizer, TakesGradientsAlong) {
+  Scenario scenario = with_host_link(training());
+  scenario.model.layers = 8;
+  const Metrics here = figures_of(scenario);
+  scenario.train.offload_optimizer = true;
+  const Metrics there = figures_of(scenario);
+  EXPECT_GE(there.gradient_memory, here.gradient_memory / 16);
+  EXPECT_LE(there.gradient_memory, here.gradient_memory / 2);
+  EXPECT_NEAR(there.host_memory.value, (12 + 4) * here.parameters, 1e-6 * here.parameters);
+}
+
+// Replicas that sum up gradients once a step keep them until then; those that scatter them in each pass, or have one, do not.
+TEST(OffloadedOptimizer, WaitsForReplicas) {
+  Scenario scenario = with_host_link(training());
+  scenario.parallel.dp = 4;
+  scenario.train.offload_optimizer = true;
+  const auto gradients = [&](std::int64_t zero, std::int64_t micro_batches) {
+    scenario.train.zero = zero;
+    scenario.train.global_batch = 4 * micro_batches;
+    return figures_of(scenario).gradient_memory.value;
+  };
+  const double all = 4 * figures_of(scenario).parameters;
+  EXPECT_NEAR(gradients(1, 8) / all, 1, 1e-6);
+  EXPECT_LT(gradients(1, 1), 0.7 * all);
+  EXPECT_LT(gradients(2, 8), 0.26 * all);
+}
+
+// Every micro-batch sends its gradients, and the host adds those of all but the first to what is there.
+TEST(OffloadedOptimizer, SendsGradientsOfEveryMicroBatch) {
+  Scenario scenario = with_host_link(training());
+  scenario.train.offload_optimizer = true;
+  const double gradients = 4 * figures_of(scenario).parameters;
+  for (const std::int64_t count : {1, 2, 16}) {
+    scenario.train.global_batch = count;
+    EXPECT_NEAR(work_of(scenario, OpName::gradient_offload).bytes.value / gradients, double(count),
+                1e-6);
+    EXPECT_NEAR(work_of(scenario, OpName::gradient_sum).bytes.value / gradients,
+                3 * double(count - 1), 1e-6);
+  }
+}
+
+TEST(OffloadedOptimizer, NeverTakesMoreOfTheDevice) {
+  for (std::int64_t zero = 0; zero <= 3; ++zero) {
+    for (const std::int64_t replicas : {1, 2, 16}) {
+      Scenario scenario = with_host_link(training());
+      scenario.parallel.dp = replicas;
+      scenario.train.zero = zero;
+      const Bytes here = figures_of(scenario).peak_memory;
+      scenario.train.offload_optimizer = true;
+      EXPECT_LT(figures_of(scenario).peak_memory, here) << zero << ' ' << replicas;
+    }
+  }
+}
+
+// With ZeRO 3 a device holds the weights of the unit at work and of the layer beside it, and the former's gradients. Worked out
+// by hand for an output that is far larger than a layer: 2 bytes of weights and 4 of gradients.
+TEST(SharedWeights, TheLargestUnitDecides) {
+  Scenario scenario = training();
+  scenario.parallel.dp = 8;
+  scenario.train.zero = 3;
+  scenario.model.layers = 8;
+  scenario.model.tied_embeddings = false;
+  scenario.model.vocabulary = 2'000'000;
+  const double matrix = double(scenario.model.vocabulary) * double(scenario.model.hidden);
+  const Metrics figures = figures_of(scenario);
+  const double layer = (figures.parameters - 2 * matrix) / 8;
+  EXPECT_NEAR(figures.gathered_memory.value / (6 * matrix + 2 * layer), 1, 1e-3);
+  scenario.model.vocabulary = 256;
+  EXPECT_NEAR(figures_of(scenario).gathered_memory.value / (8 * layer), 1, 0.01);
+}
+
+// Weights that are shared out are gathered layer by layer: twice a micro-batch, and the ends by themselves.
+TEST(SharedWeights, TravelLayerByLayer) {
+  for (const std::int64_t layers : {1, 4, 16}) {
+    Scenario scenario = training();
+    scenario.parallel.dp = 8;
+    scenario.train = {.sequence = 1024, .micro_batch = 1, .global_batch = 16, .zero = 3};
+    scenario.model.layers = layers;
+    scenario.model.tied_embeddings = false;
+    EXPECT_NEAR(work_of(scenario, OpName::weight_gather).calls, 2 * 2 * double(layers + 2), 1e-9);
+    EXPECT_NEAR(work_of(scenario, OpName::gradient_sum).calls, 2 * double(layers + 2), 1e-9);
+  }
+}
+
+// Sixteen layers take as long as sixteen of one: nothing is saved by sending them together.
+TEST(SharedWeights, TakeAsLongAsTheirLayers) {
+  const auto exposed = [](std::int64_t layers) {
+    Scenario scenario = training();
+    scenario.parallel.dp = 8;
+    scenario.train.zero = 3;
+    scenario.train.overlap = false;
+    scenario.model.layers = layers;
+    return figures_of(scenario).replica_exposed_time.value;
+  };
+  EXPECT_NEAR((exposed(32) - exposed(16)) / (exposed(17) - exposed(1)), 1, 0.02);
+}
+
+// Gradients that are summed once a step travel in buckets, a layer or forty million weights each; together where nothing goes on
+// beside them.
+TEST(GradientBuckets, AreThereForOverlap) {
+  Scenario scenario = training();
+  scenario.parallel.dp = 8;
+  const auto calls = [&] { return work_of(scenario, OpName::gradient_sum).calls; };
+  const double weights = figures_of(scenario).parameters;
+  EXPECT_NEAR(calls(), std::clamp(weights / 40e6, 1.0, double(scenario.model.layers + 2)), 1e-6);
+  scenario.train.overlap = false;
+  EXPECT_EQ(calls(), 1);
+}
+
+}  // namespace
+}  // namespace engine
