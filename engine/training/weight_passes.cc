@@ -19,12 +19,11 @@ double passes_of_a_step(const TrainSettings& train, std::int64_t replicas) {
   return double(train.global_batch / (train.micro_batch * replicas));
 }
 
-// Bytes that products move for each gradient they add to what is there, as those of a plain pass. The first micro-batch of a
-// step has nothing to add to, and replicas that share gradients out add up their own parts.
+// Bytes that products move for each gradient they add to what is there, as those of a plain pass. A single micro-batch has
+// nothing to add to, and replicas that share gradients out add up their own parts.
 double bytes_of_a_fused_sum(const TrainSettings& train, std::int64_t replicas) {
-  if (train.zero >= 2) return 0;
-  const double more = 2 * bytes_of(train.gradients) - kActivationBytes;
-  return kFusedSum * more * (1 - 1 / passes_of_a_step(train, replicas));
+  if (train.zero >= 2 || passes_of_a_step(train, replicas) <= 1) return 0;
+  return kFusedSum * (2 * bytes_of(train.gradients) - kActivationBytes);
 }
 
 double weights_made(const PlannedOp& planned) {

@@ -163,7 +163,7 @@ TEST(LongRuns, ChanceMakesADeadlineLikely) {
   Scenario scenario = training();
   scenario.train.tokens = 1e9;
   scenario.train.jitter = 0.1;
-  scenario.train.device_mtbf = Seconds{1e4};
+  scenario.train.device_mtbf = figures_of(scenario).run_time * 2.0;  // half of a failure a run
   const Metrics figures = figures_of(scenario);
   EXPECT_GT(figures.run_time_p95, figures.run_time);
   double before = 0;
