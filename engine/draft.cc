@@ -40,7 +40,11 @@ std::optional<Refusal> draft_model_problem(const Scenario& scenario) {
                     "means nothing to the other",
                     draft.model.vocabulary, scenario.model.vocabulary));
   }
-  if (draft.parallel.pp > 1) return unsupported("a draft in stages (draft.parallel.pp > 1)");
+  // Beside the main model it is whole on the last stage, and as many stages as that has are taken for none stated.
+  const bool inherited = !drafts_apart(scenario) && draft.parallel.pp == scenario.parallel.pp;
+  if (draft.parallel.pp > 1 && !inherited) {
+    return unsupported("a draft in stages (draft.parallel.pp > 1)");
+  }
   if (draft.parallel.dp != scenario.parallel.dp) {
     return Refusal{ReasonClass::divisibility,
                    fmt::format("draft.parallel.dp is {} and parallel.dp {}: every replica has a "
@@ -58,10 +62,10 @@ std::optional<Refusal> draft_model_problem(const Scenario& scenario) {
 
 std::optional<Refusal> speculation_problem(const Scenario& scenario) {
   const Speculation& settings = scenario.speculation;
-  if (scenario.parallel.pp > 1) {
+  if (scenario.parallel.pp > 1 && settings.dynamic && scenario.task == Task::serve) {
     return unsupported(
-        "speculation in a pipeline (parallel.pp > 1) is not modelled: whose stage a batch's draft "
-        "would hold up while other batches are in flight depends on the engine");
+        "speculation.dynamic in a pipeline (parallel.pp > 1) is not modelled: what a batch should "
+        "propose depends on the batches that its draft holds up in the last stage");
   }
   if (settings.acceptance.empty() && settings.acceptance_file.empty()) {
     return unsupported(
@@ -168,6 +172,7 @@ Deployment proposing_model(const Scenario& scenario) {
   Deployment draft = scenario;
   if (settings.method == SpeculationMethod::mtp) draft = added_layer(scenario);
   if (settings.method == SpeculationMethod::draft_model) draft = draft_model(scenario);
+  if (settings.method != SpeculationMethod::self) draft.parallel.pp = 1;
   if (settings.draft_window > 0) {
     ModelSpec& model = draft.model;
     model.window =
@@ -193,9 +198,10 @@ Bytes weights_beside(const Draft& draft, const Deployed& main) {
   if (!draft.deployed || draft.apart || draft.is_main) return weights;
   weights += weights_of(*draft.deployed);
   if (draft.products.joins > 0) {
-    // An added layer shares both ends of the main model.
+    // An added layer shares both ends of the main model, or in a pipeline the one that lies on its stage.
     const ParameterCounts counts = parameter_counts(draft.own->model);
-    weights -= Bytes{2 * (counts.embedding + counts.output) / tp};
+    const double embedding = main.shard.parallel.pp > 1 ? 0 : counts.embedding;
+    weights -= Bytes{2 * (embedding + counts.output) / tp};
   }
   return weights;
 }
@@ -251,6 +257,7 @@ bool drafts_apart(const Scenario& scenario) {
 DraftStep Draft::step(const Deployed& main, WorkMeter& work, std::int64_t positions) const {
   DraftStep step;
   step.reads_prompts = !is_main;
+  step.place = place();
   if (deployed) {
     const Deployed& ready = *deployed;
     step.model.emplace(

@@ -48,6 +48,10 @@ struct Draft {
   Draft(const Draft&) = delete;
   Draft& operator=(const Draft&) = delete;
 
+  DraftPlace place() const {
+    if (apart) return DraftPlace::elsewhere;
+    return is_main ? DraftPlace::every_stage : DraftPlace::last_stage;
+  }
   // What it takes to propose so many positions.
   DraftStep step(const Deployed& main, WorkMeter& work, std::int64_t positions) const;
   DraftStep step(const Deployed& main, WorkMeter& work) const { return step(main, work, depth); }

@@ -14,12 +14,12 @@
 #include "engine/draft.h"
 #include "engine/feasibility.h"
 #include "engine/memory/footprint.h"
-#include "engine/model/adapters.h"
 #include "engine/neighbours.h"
 #include "engine/scan_problem.h"
 #include "engine/shared_prompts.h"
 #include "engine/sound_figures.h"
 #include "engine/tasks/serve/image_encoder.h"
+#include "engine/tasks/serve/served_adapters.h"
 #include "engine/tasks/task_table.h"
 
 namespace engine {
@@ -40,17 +40,6 @@ void report_memory(const Footprint& footprint, const Deployed& main, const Memor
   const double fit = std::max(0.0, footprint.left() / sequence);
   metrics.kv_capacity_tokens = std::floor(fit * double(demand.context));
   metrics.max_batch = std::floor(fit);
-}
-
-// Low-rank adapters that lie beside the main model.
-Bytes adapter_memory(const Scenario& scenario, const ModelShard& shard) {
-  std::int64_t asked = 0;
-  if (scenario.task == Task::serve) asked = scenario.load.adapters;
-  if (scenario.task == Task::step) asked = scenario.step.adapters;
-  if (asked == 0) return Bytes{0};
-  const std::int64_t slots = scenario.serving.lora.slots;
-  const bool fewer = slots > 0 && (slots < asked || scenario.task == Task::step);
-  return adapter_bytes(shard) * double(fewer ? slots : asked);
 }
 
 // Its memory is used again.
@@ -93,7 +82,7 @@ void evaluate_point(const Scenario& scenario, const Resources& resources, WorkMe
       return outcome.refuse(std::move(*problem));
     }
   }
-  main.guest.weights += adapter_memory(scenario, main.shard);
+  main.guest.weights += adapter_memory(scenario, scenario.serving.lora, main.shard);
   if (!scenario.prefill.present) {
     main.guest.weights += encoder_weights_beside(scenario, scenario.parallel);
   }

@@ -45,9 +45,6 @@ std::vector<LeafUse> adapter_uses() {
        "load.adapters (task step: step.adapters) is above 0",
        {above("load.adapters", 0), above("step.adapters", 0)}},
       {"load.adapter_skew", "load.adapters is above 1", {above("load.adapters", 1)}},
-      {"prefill.serving.lora",
-       "adapters are served by one deployment: prompts read elsewhere are not modelled",
-       {}},
   };
   for (const std::string_view path : {"serving.lora.load_bandwidth", "serving.lora.load_latency"}) {
     uses.push_back(of_serving(path));

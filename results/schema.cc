@@ -23,6 +23,23 @@ struct MetricVisitor {
   }
 };
 
+// Figures that are plain numbers, and whose names have the unit in them: no type stands for it.
+std::string_view unit_in_name(std::string_view name) {
+  struct Named {
+    std::string_view begin, unit;
+  };
+  constexpr Named all[] = {{"tokens_per_s", "tok/s"},
+                           {"rollout_tokens_per_s", "tok/s"},
+                           {"samples_per_s", "1/s"},
+                           {"device_hours", "h"},
+                           {"energy_j_per_output_token", "J/tok"},
+                           {"price_usd_per_mtok", "USD/Mtok"}};
+  for (const Named& one : all) {
+    if (name.starts_with(one.begin)) return one.unit;
+  }
+  return "";
+}
+
 ColumnType type_of(engine::LeafKind kind) {
   switch (kind) {
     case engine::LeafKind::quantity:
@@ -132,7 +149,9 @@ void add_metrics(std::vector<Column>& columns) {
     columns.push_back({.name = metric.column,
                        .type = ColumnType::float64,
                        .role = ColumnRole::metric,
-                       .unit = metric.unit.symbol,
+                       .unit = metric.unit.symbol[0] != '\0'
+                                   ? std::string(metric.unit.symbol)
+                                   : std::string(unit_in_name(metric.column)),
                        .description = std::string(metric.meaning),
                        .nullable = true,
                        .source = i});

@@ -13,6 +13,7 @@ void AdapterCache::reset(const Setup& setup) {
 }
 
 double AdapterCache::need(std::int64_t adapter, double now) {
+  if (setup_.slots == 0) return now;
   if (const auto found = entries_.find(adapter); found != entries_.end()) {
     Entry& entry = found->second;
     if (entry.requests++ == 0) unused_.erase(entry.unused);
@@ -29,6 +30,7 @@ double AdapterCache::need(std::int64_t adapter, double now) {
 }
 
 void AdapterCache::release(std::int64_t adapter) {
+  if (setup_.slots == 0) return;
   Entry& entry = entries_.at(adapter);
   if (--entry.requests > 0) return;
   unused_.push_back(adapter);

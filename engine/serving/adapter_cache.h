@@ -13,7 +13,7 @@ namespace engine {
 class AdapterCache {
  public:
   struct Setup {
-    std::int64_t slots = 1;
+    std::int64_t slots = 1;   // 0: as many as there are adapters
     double load_seconds = 0;  // of one adapter; one load follows another
     double latency = 0;
   };

@@ -18,19 +18,20 @@ CapacityEstimate capacity_estimate(const PoolSetup& pool, const MeanLengths& len
   BatchShape decode;
   add_decode(decode, whole(estimate.batch), whole(lengths.prompt + lengths.output / 2), window);
   const std::int64_t middle = whole(lengths.prompt + lengths.output / 2);
-  // Seconds a token of one sequence takes with so many proposals.
+  const double stages = double(context.shard.parallel.pp);
+  // Seconds a token of one sequence takes with so many proposals, while other batches are in other stages.
   const auto token_seconds = [&](std::int64_t queries, const DraftStep* draft, double made) {
     BatchShape verified = decode;
     verified.decode_queries = queries;
     verified.sampled = verified.decode_tokens();
-    Seconds step = step_time(verified, context, Phase::decode, nullptr).total();
+    double step = step_time(verified, context, Phase::decode, nullptr).total().value;
     if (draft != nullptr) {
       Breakdown unused;
-      step +=
-          draft_time(*draft, {.sequences = verified.decode_sequences, .context = middle}, unused)
-              .total();
+      const DecodeRun run{.sequences = verified.decode_sequences, .context = middle};
+      const double drafting = draft_time(*draft, run, unused).total().value;
+      step = stages * stage_seconds(draft->place, stages, step + drafting, drafting);
     }
-    return step.value / (double(verified.decode_sequences) * made);
+    return step / (double(verified.decode_sequences) * made);
   };
   double each = token_seconds(pool.pace.queries, pool.draft, pool.made_in_a_step());
   for (const DraftLength& length : pool.lengths) {
@@ -57,8 +58,7 @@ CapacityEstimate capacity_estimate(const PoolSetup& pool, const MeanLengths& len
   const double seconds = duty == Duty::reads    ? reading
                          : duty == Duty::writes ? std::max(write, 1e-3 * reading)
                                                 : reading + write;
-  const double pipelined = double(context.shard.parallel.pp);
-  estimate.requests = double(pool.replicas) * pipelined * pool.turns.share() / seconds;
+  estimate.requests = double(pool.replicas) * stages * pool.turns.share() / seconds;
   return estimate;
 }
 

@@ -47,6 +47,12 @@ class Encoders {
     double arrival = 0;
   };
   void enqueue(const Request& request) { waiting_.push_back(request); }
+  // It is not to go there any more: its replica has failed before an encoder took its images.
+  void withdraw(std::size_t replica, std::int32_t slot) {
+    std::erase_if(waiting_, [&](const Request& request) {
+      return request.replica == replica && request.slot == slot;
+    });
+  }
   // The next batch, if somebody waits and an encoder is free: calls `done(request, when it is there)` with each, and returns
   // when the encoder is free again; 0: there is none.
   template <class Done>

@@ -10,6 +10,7 @@
 #include "engine/base/deployment_role.h"
 #include "engine/memory/kv_tier.h"
 #include "engine/serving/adapter_cache.h"
+#include "engine/serving/draft_investment.h"
 #include "engine/serving/sequence_paces.h"
 #include "engine/serving/serving_settings.h"
 #include "engine/serving/turns.h"
@@ -53,7 +54,8 @@ struct PoolSetup {
       {};  // of proposals, where steps pick one; none: they do not
   // Where sequences make different numbers of tokens in a step; null: all make as many.
   const SequencePaces* own_paces = nullptr;
-  bool draft_reads_late = false;  // a prompt only when tokens are first proposed for it
+  // The draft reads a prompt only when tokens are first proposed for it; null: with the main model.
+  const LateReading* late_reading = nullptr;
 
   // Where replicas encode images themselves: of those of 1, 2, ... requests together; none: they do not.
   std::span<const double> encode_seconds = {};

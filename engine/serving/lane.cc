@@ -1,6 +1,7 @@
 #include "engine/serving/lane.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/base/check.h"
 
@@ -18,6 +19,7 @@ void Lane::reset(ReplicaState& replica) {
   steady_ = Steady::no;
   chunks_.clear();
   length_ = -1;
+  saves_ = 0;
 }
 
 // ---- what runs ------------------------------------------------------------------------------------
@@ -103,7 +105,7 @@ void Lane::plan(double now) {
     begin_work(now);
     start(plan, now);
   }
-  if (replica.lanes > 1) replica.stage_free = now + (end_ - now) / double(replica.lanes);
+  if (replica.lanes > 1 && working()) take_stage(now);
 }
 
 void Lane::begin_work(double now) {
@@ -231,7 +233,7 @@ void Lane::end_stretch() {
   sequences_.gaps.all_decoded(end_);
   const double made = stretch_.tokens(n) * stretch_.sequences;
   replica.tokens_made += made;
-  if (length_ >= 0) count_verified(n * stretch_.sequences, made);
+  if (length_ >= 0) count_verified(stretch_.steps, stretch_.sequences, made);
   sequences_.set.advance(stretch_.steps, stretch_.sequences);
   sequences_.finish_due();
 }
@@ -259,7 +261,7 @@ void Lane::start_step(const StepPlan& plan, double now) {
   steady_ = Steady::no;
   left_ = 0;
   const bool reads = !plan.chunks.empty() || !plan.admissions.empty();
-  if (length_ > 0 && plan.decodes > 0 && reads) pick_beside_prompts();
+  if (length_ >= 0 && plan.decodes > 0 && reads) pick_beside_prompts();
   const double drafting = plan.decodes > 0 ? draft_reading() : 0;
   step_decodes_ = plan.decodes;
   all_decode_ = plan.decodes == running().decoding;
@@ -315,8 +317,9 @@ void Lane::start_step(const StepPlan& plan, double now) {
   replica.pool.take(blocks);
   std::size_t with_images = 0;
   for (const Admission& admission : plan.admissions) {
-    // Images are encoded once, when their prompt is first begun.
-    if (!replica.encode_seconds.empty() && at(admission.slot).scheduled < 0) ++with_images;
+    // Images are encoded once in a replica, when their prompt is first begun.
+    const bool encodes = !replica.encode_seconds.empty();
+    if (encodes && !std::exchange(at(admission.slot).encoded, true)) ++with_images;
     sequences_.admit(admission, now);
     if (admission.tokens > 0) chunks_.push_back({admission.slot, admission.tokens});
   }
@@ -376,7 +379,7 @@ void Lane::end_step() {
     if (all_decode_) sequences_.gaps.all_decoded(end_);
     replica.tokens_made += double(step_tokens_);
     if (length_ >= 0 || replica.own_paces != nullptr) {
-      count_verified(double(step_decodes_), double(step_tokens_));
+      count_verified(1, double(step_decodes_), double(step_tokens_));
     }
     sequences_.set.advance(1, double(step_decodes_));
   }

@@ -73,13 +73,17 @@ class Lane {
   void pick_length();
   void pick_beside_prompts();
   void change_length(int picked);
+  // What the load at hand makes one expect of reading a prompt.
+  void begin_investment();
   // The draft reads whatever it has not seen of those that decode, where it is about to propose for them. Returns how long
   // that takes.
-  double draft_reading() { return replica_->draft_reads_late ? late_draft_reading() : 0; }
+  double draft_reading() { return replica_->late_reading != nullptr ? late_draft_reading() : 0; }
   double late_draft_reading();
   // Nothing else is done for so long.
   void wait_for_draft(double now, double seconds);
   void begin_work(double now);
+  // In a pipeline: from now until the next batch may follow.
+  void take_stage(double now);
   void start(const StepPlan& plan, double now);
 
   // Stretches
@@ -102,8 +106,8 @@ class Lane {
   void list_own_steps(std::int64_t decodes);
   void draw_own_steps();
   void count_by_class();
-  // Tokens that decodes made of so many proposals, where either varies.
-  void count_verified(double sequence_steps, double made);
+  // Tokens that decodes made in so many steps, where these or their proposals vary.
+  void count_verified(std::int64_t steps, double sequences, double made);
   double step_seconds(const BatchShape& batch);
   void end_step();
 
@@ -125,7 +129,8 @@ class Lane {
   std::int64_t step_tokens_ = 0;               // that its decodes make
   std::vector<DecodeSet::OwnStep> own_steps_;  // where they differ in that,
   Draws draws_;                                // and draw it
-  int length_ = -1;                            // of proposals, where it is picked
+  int length_ = -1;                            // of proposals, where it is picked,
+  std::int64_t saves_ = 0;  // and picoseconds that proposals save in each step, or would
 };
 
 }  // namespace engine

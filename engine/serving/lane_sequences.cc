@@ -24,6 +24,7 @@ void LaneSequences::reset(ReplicaState& replica) {
                             .pipeline = replica.lanes > 1,
                             .pace = replica.pace});
   gaps.reset();
+  investment.reset();
   makes_way_ = replica.settings->makes_way();
   urgency_.clear();
   adapters.clear();

@@ -22,6 +22,7 @@ class LaneSequences {
   TokenGaps gaps;
   AdapterCount adapters;         // of those that run
   bool unread_by_draft = false;  // somebody has begun to decode since the draft last read
+  DraftInvestment investment;    // where it reads late
   // Steps propose another number of tokens from now on.
   void change_pace(const Pace& pace) {
     set.change_pace(pace);
@@ -62,6 +63,12 @@ class LaneSequences {
   // The reference: sums over the lane, counted again.
   void recount();
 
+  // Of one that decodes: a prefix that was in the cache is known to the draft as well.
+  std::int64_t unread_tokens(const Sequence& sequence) const {
+    const std::int64_t context = set.context(sequence);
+    return context - std::min(sequence.cached, context - 1);
+  }
+
   template <class Visit>
   void each_decode(Visit visit) {
     for (std::int32_t slot = set.running().first; slot >= 0; slot = at(slot).after) {
@@ -71,9 +78,17 @@ class LaneSequences {
 
  private:
   void begin(std::int32_t slot) {
-    at(slot).drafted = false;
-    unread_by_draft = true;
     set.begin(slot);
+    if (replica_->late_reading != nullptr) await_draft(at(slot));
+  }
+  // The draft has not read it, and may have to.
+  void await_draft(Sequence& sequence) {
+    sequence.drafted = false;
+    unread_by_draft = true;
+    const LateReading& reading = *replica_->late_reading;
+    const double again = sequence.preemptions > 0 ? reading.again_per_token : 0;
+    investment.join(reading, double(unread_tokens(sequence)), again * double(set.context(sequence)),
+                    set.running().decoding);
   }
   void join(std::int32_t slot) {
     const Sequence& sequence = at(slot);

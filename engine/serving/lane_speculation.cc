@@ -1,20 +1,53 @@
-// Speculation that varies from step to step: how many tokens are proposed, and how many of them hold.
+// Speculation that varies from step to step: how many tokens are proposed, and how many of them hold; and whom it holds up.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "engine/serving/lane.h"
 
 namespace engine {
 
+// Where the draft's reading of prompts does not pay, nothing is proposed.
 void Lane::pick_length() {
-  change_length(replica_->table->pick(
-      {.sequences = running().decoding, .context = sequences_.set.contexts()}));
+  const Decodes decodes{.sequences = running().decoding, .context = sequences_.set.contexts()};
+  StepTable& table = *replica_->table;
+  if (replica_->late_reading == nullptr) return change_length(table.pick(decodes));
+  if (!sequences_.investment.begun()) begin_investment();
+  const bool proposes = sequences_.investment.pays();
+  const DraftLengths::Saving& saving = table.saving(decodes);
+  saves_ = proposes ? saving.proposing : saving.otherwise;
+  const int picked = table.pick(decodes);
+  const double made = table.length(picked).expected;
+  sequences_.investment.begin_work(proposes ? made - 1 : 1 - 1 / made);
+  change_length(proposes ? picked : 0);
 }
 
 // The plan has left room for as many as were picked before: with fewer some of it is not used.
 void Lane::pick_beside_prompts() {
-  change_length(replica_->table->pick_beside_prompts(
-      {.sequences = running().decoding, .context = sequences_.set.contexts()}, length_));
+  const Decodes decodes{.sequences = running().decoding, .context = sequences_.set.contexts()};
+  StepTable& table = *replica_->table;
+  if (length_ > 0) change_length(table.pick_beside_prompts(decodes, length_));
+  if (replica_->late_reading == nullptr) return;
+  const DraftLengths::Saving& saving = table.saving_beside_prompts(decodes);
+  saves_ = sequences_.investment.pays() ? saving.proposing : saving.otherwise;
+}
+
+// As many as are inside and have room decode together, halfway through their answers.
+void Lane::begin_investment() {
+  const ReplicaState& replica = *replica_;
+  const LateReading& typical = *replica.late_reading;
+  const double room = double(replica.pool.total() * replica.pool.block_size());
+  const double fit =
+      std::min(room / (typical.prompt + typical.output), double(replica.settings->max_num_seqs));
+  const double together =
+      std::max(1.0, std::min(double(replica.outstanding), fit) / double(replica.lanes));
+  const DraftLengths::Saving& saving = replica.table->saving(
+      {.sequences = std::int64_t(together),
+       .context = std::floor(together) * (typical.prompt + typical.output / 2)});
+  // As many as come while each of them makes a token are read together.
+  const double coming = std::max(1.0, together / typical.output);
+  sequences_.investment.begin(1e-12 * double(saving.otherwise) * typical.output / together,
+                              std::max(typical.least / coming, typical.per_token * typical.prompt));
 }
 
 void Lane::change_length(int picked) {
@@ -30,10 +63,8 @@ double Lane::late_draft_reading() {
   BatchShape unread;
   sequences_.each_decode([&](Sequence& sequence) {
     if (std::exchange(sequence.drafted, true)) return;
-    // A prefix that was in the cache is known to the draft as well.
-    const std::int64_t context = sequences_.set.context(sequence);
-    const std::int64_t known = std::min(sequence.cached, context - 1);
-    add_prefill(unread, 1, context - known, known, replica_->window);
+    const std::int64_t tokens = sequences_.unread_tokens(sequence);
+    add_prefill(unread, 1, tokens, sequences_.set.context(sequence) - tokens, replica_->window);
   });
   return unread.prefill_tokens > 0 ? replica_->table->read_by_draft(unread) : 0;
 }
@@ -51,6 +82,15 @@ void Lane::wait_for_draft(double now, double seconds) {
   const double held = sequences_.set.contexts() - double(running().decoding) +
                       double(sequences_.set.prompt_tokens());
   replica.sums->ran(0, seconds, 0, tokens_held(held * seconds, seconds));
+}
+
+void Lane::take_stage(double now) {
+  ReplicaState& replica = *replica_;
+  const double drafting = work_ == Work::stretch
+                              ? stretch_.line.proposals(stretch_.context, stretch_.window)
+                              : replica.table->drafting();
+  replica.stage_free =
+      now + stage_seconds(replica.draft_place, double(replica.lanes), end_ - now, drafting);
 }
 
 // The first so many of those that decode: what each makes of its step.
@@ -114,8 +154,10 @@ void Lane::count_by_class() {
   }
 }
 
-void Lane::count_verified(double sequence_steps, double made) {
+void Lane::count_verified(std::int64_t steps, double sequences, double made) {
   PoolSums& sums = *replica_->sums;
+  const double sequence_steps = double(steps) * sequences;
+  sequences_.investment.save(steps * saves_);
   sums.verifications += sequence_steps;
   sums.verified_tokens += made;
   sums.proposed_tokens += sequence_steps * double(sequences_.set.pace().queries - 1);

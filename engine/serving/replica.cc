@@ -45,7 +45,8 @@ void Replica::reset(const Setup& setup) {
   lower_.reset(setup.tiers, setup.settings->tiers.write, setup.store, state_.pool);
   seconds_to_read_a_token_ = setup.seconds_to_read_a_token;
   state_.own_paces = setup.own_paces;
-  state_.draft_reads_late = setup.draft_reads_late;
+  state_.late_reading = setup.late_reading;
+  if (setup.draft != nullptr) state_.draft_place = setup.draft->place;
   state_.encode_seconds = setup.encode_seconds;
   state_.turns = setup.turns;
   state_.seed = setup.seed;
@@ -66,7 +67,7 @@ void Replica::empty_queues() {
   const Ordering ordering = state_.settings->ordering;
   state_.waiting.reset(ordering != Ordering::fcfs && ordering != Ordering::longest_prefix);
   state_.arriving.reset(false);
-  state_.awaiting_adapters = 0;
+  state_.awaiting = 0;
   state_.landed.clear();
   state_.departed.clear();
   state_.unused.clear();
@@ -184,19 +185,24 @@ void begin(Sequence& sequence, const Request& request) {
   if (sequence.prefix.size() + request.prefix.size() > 0) sequence.prefix = request.prefix;
 }
 
-std::int32_t Replica::enqueue(const Request& request, std::int64_t output, Adapter adapter) {
+std::int32_t Replica::enqueue(const Request& request, std::int64_t output, Awaited awaits) {
   const std::int32_t slot = new_slot();
   Sequence& sequence = state_.sequences[std::size_t(slot)];
   begin(sequence, request);
   count_in(sequence, output);
   sequence.order = enter_queue(sequence, sequence.target);
-  sequence.awaits_adapter = adapter == Adapter::awaited;
-  if (sequence.awaits_adapter) {
-    ++state_.awaiting_adapters;
-  } else {
-    join_queue(slot, request.arrival);
-  }
+  queue_up(slot, awaits, request.arrival);
   return slot;
+}
+
+void Replica::queue_up(std::int32_t slot, Awaited awaits, double now) {
+  Sequence& sequence = state_.sequences[std::size_t(slot)];
+  sequence.encoded = false;
+  sequence.awaits = Awaited::nothing;
+  if (awaits == Awaited::nothing) return join_queue(slot, now);
+  sequence.awaits = awaits;
+  sequence.whereabouts = Whereabouts::awaiting;
+  ++state_.awaiting;
 }
 
 void Replica::count_in(Sequence& sequence, std::int64_t output) {

@@ -43,7 +43,8 @@ class Replica {
     TierSetups tiers = {};
     SharedStore* store = nullptr;                 // of its pool; null: there is none
     const SequencePaces* own_paces = nullptr;     // as in PoolSetup
-    bool draft_reads_late = false;                // likewise
+    const LateReading* late_reading = nullptr;    // likewise
+    const DraftStep* draft = nullptr;             // likewise
     std::span<const double> encode_seconds = {};  // as in PoolSetup
     Turns turns = {};                             // likewise
     double seconds_to_read_a_token = 0;           // what is not worth loading is read again
@@ -79,14 +80,13 @@ class Replica {
     return prompt + output <= most_tokens_;
   }
   std::int64_t most_tokens() const { return most_tokens_; }
-  // Takes a request that fits, of which `output` tokens are made here. It is not served before its adapter is there, where
-  // it waits for one (`join_queue`). Returns its slot.
-  enum class Adapter : std::uint8_t { there, awaited };
-  std::int32_t enqueue(const Request& request, std::int64_t output, Adapter adapter);
+  // Takes a request that fits, of which `output` tokens are made here. It is not served before what it waits for is there
+  // (`join_queue`). Returns its slot.
+  std::int32_t enqueue(const Request& request, std::int64_t output, Awaited awaits);
   [[gnu::always_inline]] void join_queue(std::int32_t slot, double now) {
     Sequence& sequence = state_.sequences[std::size_t(slot)];
-    if (sequence.awaits_adapter) --state_.awaiting_adapters;
-    sequence.awaits_adapter = false;
+    if (sequence.awaits != Awaited::nothing) --state_.awaiting;
+    sequence.awaits = Awaited::nothing;
     sequence.whereabouts = Whereabouts::waiting;
     state_.waiting.push(slot, state_.sequences);
     for (Lane& lane : lanes_) {
@@ -152,7 +152,7 @@ class Replica {
   // It takes requests again.
   void restart(double now);
   // One that was stranded elsewhere begins again here, to make tokens up to its `output`-th.
-  std::int32_t take_over(const Sequence& sequence, std::int64_t output, double now);
+  std::int32_t take_over(const Sequence& sequence, std::int64_t output, double now, Awaited awaits);
   // One that is expected here, or whose KV is under way, will not come.
   void expect_no_more(std::int32_t slot, double now);
 
@@ -164,7 +164,7 @@ class Replica {
   // Prompt tokens of a request that its cache holds at `time`, inside stretches, too.
   std::int64_t cached_tokens(const Request& request, double time);
   std::int64_t waiting() const {
-    return state_.waiting.size() + state_.arriving.size() + state_.awaiting_adapters;
+    return state_.waiting.size() + state_.arriving.size() + state_.awaiting;
   }
   const KvPool& pool() const { return state_.pool; }
   // Of all lanes; work that is not done yet counts neither as idle nor as busy.
@@ -200,6 +200,8 @@ class Replica {
   }
   double place_by_order(const Sequence& sequence, std::int64_t tokens);
   // It is one of those inside, of which `output` tokens are made here.
+  // It goes to the queue, or waits outside it.
+  void queue_up(std::int32_t slot, Awaited awaits, double now);
   void count_in(Sequence& sequence, std::int64_t output);
   void empty_queues();
   std::int64_t predicted_output(std::int64_t number, std::int64_t output) const;

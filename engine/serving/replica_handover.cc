@@ -143,7 +143,8 @@ void Replica::restart(double now) {
   for (Lane& lane : lanes_) lane.clear(now);
 }
 
-std::int32_t Replica::take_over(const Sequence& sequence, std::int64_t output, double now) {
+std::int32_t Replica::take_over(const Sequence& sequence, std::int64_t output, double now,
+                                Awaited awaits) {
   const std::int32_t slot = new_slot();
   Sequence& here = state_.sequences[std::size_t(slot)];
   here = sequence;
@@ -154,7 +155,7 @@ std::int32_t Replica::take_over(const Sequence& sequence, std::int64_t output, d
   here.decoding = false;
   count_in(here, output);
   here.order = enter_queue(here, here.target);
-  join_queue(slot, now);
+  queue_up(slot, awaits, now);
   return slot;
 }
 

@@ -8,6 +8,7 @@
 
 #include "engine/serving/admission_pace.h"
 #include "engine/serving/batch_policy.h"
+#include "engine/serving/draft_investment.h"
 #include "engine/serving/fair_share.h"
 #include "engine/serving/sequence_paces.h"
 #include "engine/serving/serving_stats.h"
@@ -30,8 +31,9 @@ struct ReplicaState {
   std::int64_t longest = 1;  // tokens of the longest sequence
   std::int64_t window = 0;   // 0: no sliding window
   Pace pace;
-  const SequencePaces* own_paces = nullptr;  // as in PoolSetup
-  bool draft_reads_late = false;             // likewise
+  const SequencePaces* own_paces = nullptr;   // as in PoolSetup
+  const LateReading* late_reading = nullptr;  // likewise
+  DraftPlace draft_place = DraftPlace::last_stage;
   std::uint64_t seed = 0;
   std::span<const double> encode_seconds = {};  // as in PoolSetup
   Turns turns;                                  // likewise
@@ -57,9 +59,9 @@ struct ReplicaState {
   // blocks, shared ones not counted.
   std::int64_t parked = 0;
   std::int64_t parked_blocks = 0;
-  std::int64_t awaiting_adapters = 0;  // not in the queue before theirs is there
-  WaitingQueue arriving;               // prompts were read elsewhere: they wait for blocks
-  std::vector<std::int32_t> landed;    // their KV has come: they decode from the next step on
+  std::int64_t awaiting = 0;         // not in the queue before their adapters or images are there
+  WaitingQueue arriving;             // prompts were read elsewhere: they wait for blocks
+  std::vector<std::int32_t> landed;  // their KV has come: they decode from the next step on
   double tokens_made = 0;
   double idle_seconds = 0;  // of all lanes
   AdmissionPace admissions;

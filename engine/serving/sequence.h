@@ -15,6 +15,7 @@ namespace engine {
 enum class Whereabouts : std::uint8_t {
   nowhere,
   waiting,   // in the queue
+  awaiting,  // not in it before its images, or its adapter, have come
   loading,   // for KV from a tier below
   running,   // in a lane
   expected,  // read elsewhere: it waits for blocks
@@ -22,6 +23,9 @@ enum class Whereabouts : std::uint8_t {
   landed,    // read elsewhere: it waits for its first step here
   leaving,   // read here: it holds its blocks until its KV has been carried away
 };
+
+// What a sequence is out of the queue for.
+enum class Awaited : std::uint8_t { nothing, images, adapter };
 
 // Times are plain seconds. What changes while it runs stands together, before what is only asked when it comes or goes: with
 // many replicas every line of memory has to be fetched anew.
@@ -39,13 +43,14 @@ struct Sequence {
   bool drafted = false;          // decoding: the draft has read it, too
   bool waited_for_room = false;  // before its KV was carried here; then, for a seat
   bool closes = true;            // the last of its session
-  bool awaits_adapter = false;   // out of the queue until its adapter, or its images, have come
+  bool encoded = false;          // its images, where those who read prompts do that
+  Awaited awaits = Awaited::nothing;
   RequestClass service_class = RequestClass::normal;
   Whereabouts whereabouts = Whereabouts::nowhere;
   std::int64_t output = 1;  // tokens it makes here
   std::int64_t prompt = 1;
   double last_token = 0;  // or the time decoding began; later ones are the lane's last decode
-  double joined = -1;     // when it began to decode here
+  double joined = -1;     // when it began to decode here; before, to wait for its adapter
   KvHolding kv;
   std::vector<PrefixExtent> prefix;
   std::int64_t predicted = 1;  // output tokens, as far as the router knows

@@ -121,6 +121,9 @@ void ServingSim::move_on(std::size_t index, const Replica::Stranded& stranded,
     case Whereabouts::expected:
       // Its KV is still where it was read.
       return hand_over(std::size_t(sequence.from_replica), sequence.from_slot);
+    case Whereabouts::awaiting:
+      encoders_.withdraw(index, stranded.slot);
+      [[fallthrough]];
     case Whereabouts::loading:
       transfers_.cancel(now_, index, stranded.slot);
       break;
@@ -178,7 +181,10 @@ void ServingSim::send(const Sequence& sequence) {
   ask_for(sequence);
   const std::size_t target = route(0, request_, now_);
   const std::int64_t output = stages()[0].writes ? sequence.asked : sequence.generated + 1;
-  replicas_[target].take_over(sequence, output, now_);
+  // What became of its images was lost with the replica that had them: they are encoded again.
+  const Awaited awaits = encoders_.any() ? Awaited::images : Awaited::nothing;
+  const std::int32_t slot = replicas_[target].take_over(sequence, output, now_, awaits);
+  if (awaits == Awaited::images) await_images(target, slot, now_);
   start_loads(target);
   note(target);
 }

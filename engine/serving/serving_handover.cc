@@ -13,6 +13,7 @@ void ServingSim::ask_for(const Sequence& sequence) {
   request_.output = sequence.asked;
   request_.prefix = sequence.prefix;
   request_.service_class = sequence.service_class;
+  request_.adapter = sequence.adapter;
 }
 
 // The prompt has been read: a replica of the next pool is to go on, as soon as it has room.
@@ -51,7 +52,7 @@ void ServingSim::dispatch(std::size_t index, std::int32_t slot) {
   passed_on_.kv.forget();
   ask_for(reserved);
   const std::size_t reader = route(0, request_, now_);
-  const std::int32_t there = replicas_[reader].take_over(passed_on_, 1, now_);
+  const std::int32_t there = replicas_[reader].take_over(passed_on_, 1, now_, Awaited::nothing);
   replicas_[reader].leads_to(there, std::int32_t(index), slot);
   start_loads(reader);
   note(reader);
@@ -116,7 +117,8 @@ void ServingSim::take_delivery() {
   const Transfers::Arrived done = transfers_.take();
   if (done.shipment.to == kToEncoders) return start_encoders();
   if (done.shipment.from == kFromBelow) {
-    if (replicas_[done.shipment.to].sequence(done.shipment.slot).awaits_adapter) {
+    const Sequence& sequence = replicas_[done.shipment.to].sequence(done.shipment.slot);
+    if (sequence.awaits != Awaited::nothing) {
       return take_awaited(done.shipment.to, done.shipment.slot);
     }
     replicas_[done.shipment.to].finish_load(done.shipment.slot, now_);
@@ -131,7 +133,11 @@ void ServingSim::deliver(std::size_t index, std::int32_t slot) {
   const std::size_t from = std::size_t(sequence.from_replica);
   replicas_[from].release(sequence.from_slot, now_);
   note(from);
-  replicas_[index].receive(slot, now_);
+  if (adapters_.empty()) {
+    replicas_[index].receive(slot, now_);
+  } else {
+    await_adapter(index, slot, now_);  // engines ask for it when the sequence could go on
+  }
   note(index);
 }
 

@@ -86,8 +86,7 @@ struct RequestRow {
           "arrived inside the measured window: latencies of the point count it");
     visit("arrival", self.arrival,
           "when it arrived and was queued, by the engine's clock like all times here: ttft and e2e "
-          "of "
-          "the point have host.request_latency besides");
+          "of the point have host.request_latency besides");
     visit("scheduled", self.scheduled, "when it left the queue: first part of a step");
     visit("first_token", self.first_token, "when its first token came");
     visit("finish", self.finish, "when its last token came");

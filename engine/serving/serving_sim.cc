@@ -83,7 +83,8 @@ Replica::Setup ServingSim::replica_setup(std::size_t index) {
                        .tells_first_token = stage.carry.tells_first_token,
                        .tiers = from.tiers,
                        .own_paces = from.own_paces,
-                       .draft_reads_late = from.draft_reads_late,
+                       .late_reading = from.late_reading,
+                       .draft = from.draft,
                        .encode_seconds = from.encode_seconds,
                        .turns = from.turns,
                        .audit = problem_->audit,
@@ -283,11 +284,13 @@ void ServingSim::arrive(RequestSource& source) {
   }
   const std::int64_t output = local || stages()[0].writes ? request_.output : 1;
   if (encoders_.any()) {
-    enqueue_with_images(target, output);
+    await_images(target, replicas_[target].enqueue(request_, output, Awaited::images),
+                 request_.arrival);
   } else if (adapters_.empty()) {
-    replicas_[target].enqueue(request_, output, Replica::Adapter::there);
+    replicas_[target].enqueue(request_, output, Awaited::nothing);
   } else {
-    enqueue_with_adapter(target, output);
+    await_adapter(target, replicas_[target].enqueue(request_, output, Awaited::adapter),
+                  request_.arrival);
   }
   start_loads(target);
   note(target);
@@ -353,6 +356,7 @@ bool ServingSim::depart(std::size_t index, RequestSource& source) {
       continue;
     }
     if (sequence.output < sequence.asked) {
+      if (!adapters_.empty()) adapters_[index].release(sequence.adapter);
       hand_over(index, slot);
       continue;
     }

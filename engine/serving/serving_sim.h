@@ -107,8 +107,11 @@ class ServingSim {
   void start_loads(std::size_t replica);
   void fork(std::size_t replica, const RequestSource& source);
   void start_adapters();
-  void enqueue_with_adapter(std::size_t replica, std::int64_t output);
-  void enqueue_with_images(std::size_t replica, std::int64_t output);
+  // A sequence waits for its adapter, where that is not on the devices, or for its images.
+  void await_adapter(std::size_t replica, std::int32_t slot, double now);
+  void await_images(std::size_t replica, std::int32_t slot, double now);
+  // It has all that it waited for.
+  void go_on(std::size_t replica, std::int32_t slot, double now);
   void start_encoders();
   void find_room_for_adapters(std::size_t replica);
   void take_awaited(std::size_t replica, std::int32_t slot);

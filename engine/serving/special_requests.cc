@@ -1,4 +1,6 @@
 // Parts of the simulation for requests with an adapter or with images, and for those with several answers.
+#include <algorithm>
+
 #include "engine/serving/serving_sim.h"
 
 namespace engine {
@@ -30,29 +32,42 @@ void ServingSim::fork(std::size_t index, const RequestSource& source) {
 
 // Where all adapters fit nobody waits for any.
 void ServingSim::start_adapters() {
-  const PoolSetup& pool = problem_->pools[0];
-  const bool some = pool.adapters.slots > 0 && pool.adapters.slots < problem_->load.adapters;
-  adapters_.resize(some ? replicas_.size() : 0);
-  for (AdapterCache& cache : adapters_) cache.reset(pool.adapters);
+  const std::int64_t asked = problem_->load.adapters;
+  const auto some = [asked](const PoolSetup& pool) {
+    return pool.adapters.slots > 0 && pool.adapters.slots < asked;
+  };
+  adapters_.resize(std::ranges::any_of(problem_->pools, some) ? replicas_.size() : 0);
+  for (std::size_t i = 0; i < adapters_.size(); ++i) {
+    const PoolSetup& pool = problem_->pools[pool_of_[i]];
+    adapters_[i].reset(some(pool) ? pool.adapters : AdapterCache::Setup{.slots = 0});
+  }
 }
 
-void ServingSim::enqueue_with_adapter(std::size_t index, std::int64_t output) {
+void ServingSim::await_adapter(std::size_t index, std::int32_t slot, double now) {
   AdapterCache& cache = adapters_[index];
   PoolSums& sums = stats_.pool(pool_of_[index]);
-  const double now = request_.arrival;
-  const double ready = cache.need(request_.adapter, now);
+  Sequence& sequence = replicas_[index].sequence(slot);
+  const double ready = cache.need(sequence.adapter, now);
   sums.adapters_asked += 1;
   if (ready <= now + kSameMoment) {
     sums.adapters_there += 1;
-    replicas_[index].enqueue(request_, output, Replica::Adapter::there);
-    return;
+    return go_on(index, slot, now);
   }
-  const std::int32_t slot = replicas_[index].enqueue(request_, output, Replica::Adapter::awaited);
+  sequence.awaits = Awaited::adapter;
+  sequence.joined = now;
   if (ready < AdapterCache::kNoRoom) {
     transfers_.start_from_below(ready, index, slot);
   } else {
     cache.waiting.push_back(slot);
   }
+}
+
+void ServingSim::go_on(std::size_t index, std::int32_t slot, double now) {
+  Replica& replica = replicas_[index];
+  Sequence& sequence = replica.sequence(slot);
+  if (sequence.whereabouts != Whereabouts::fetched) return replica.join_queue(slot, now);
+  sequence.awaits = Awaited::nothing;
+  replica.receive(slot, now);
 }
 
 // Requests have left: those that waited for a place for their adapter may have one now, in the order in which they came.
@@ -68,14 +83,13 @@ void ServingSim::find_room_for_adapters(std::size_t index) {
   cache.waiting.erase(cache.waiting.begin(), cache.waiting.begin() + std::ptrdiff_t(found));
 }
 
-// It queues up once its images have come; its replica is known from the start.
-void ServingSim::enqueue_with_images(std::size_t index, std::int64_t output) {
-  const std::int32_t slot = replicas_[index].enqueue(request_, output, Replica::Adapter::awaited);
+// Its replica is known from the start.
+void ServingSim::await_images(std::size_t index, std::int32_t slot, double now) {
   if (encoders_.batches()) {
-    encoders_.enqueue({.replica = index, .slot = slot, .arrival = request_.arrival});
+    encoders_.enqueue({.replica = index, .slot = slot, .arrival = now});
     return start_encoders();
   }
-  transfers_.start_from_below(encoders_.take(request_.arrival), index, slot);
+  transfers_.start_from_below(encoders_.take(now), index, slot);
 }
 
 // Encoders that are free take those whose images wait.
@@ -88,10 +102,17 @@ void ServingSim::start_encoders() {
   }
 }
 
+// Whoever has images asks for its adapter once they are there, as engines do that get them with the request.
 void ServingSim::take_awaited(std::size_t index, std::int32_t slot) {
-  Replica& replica = replicas_[index];
-  stats_.pool(pool_of_[index]).adapter_wait += now_ - replica.sequence(slot).arrival;
-  replica.join_queue(slot, now_);
+  const Sequence& sequence = replicas_[index].sequence(slot);
+  if (sequence.awaits == Awaited::images && !adapters_.empty()) {
+    await_adapter(index, slot, now_);
+  } else {
+    if (sequence.awaits == Awaited::adapter) {
+      stats_.pool(pool_of_[index]).adapter_wait += now_ - sequence.joined;
+    }
+    go_on(index, slot, now_);
+  }
   start_loads(index);
   note(index);
 }

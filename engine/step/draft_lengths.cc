@@ -1,6 +1,7 @@
 #include "engine/step/draft_lengths.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/step/octave_grid.h"
 #include "engine/step/step_table.h"
@@ -9,6 +10,8 @@ namespace engine {
 namespace {
 
 using Contexts = OctaveGrid<4>;
+
+std::int64_t picoseconds(double seconds) { return std::llround(seconds * 1e12); }
 
 }  // namespace
 
@@ -34,10 +37,11 @@ void DraftLengths::reset(const StepContext& context, const ByPhase& scale,
   }
 }
 
-std::int8_t& DraftLengths::chosen(Choices& choices, std::int64_t sequences, std::int64_t place) {
+DraftLengths::Choice& DraftLengths::chosen(Choices& choices, std::int64_t sequences,
+                                           std::int64_t place) {
   if (std::size_t(sequences) >= choices.size()) choices.resize(std::size_t(sequences) + 1);
-  std::vector<std::int8_t>& known = choices[std::size_t(sequences)];
-  if (std::size_t(place) >= known.size()) known.resize(std::size_t(place) + 1, -1);
+  std::vector<Choice>& known = choices[std::size_t(sequences)];
+  if (std::size_t(place) >= known.size()) known.resize(std::size_t(place) + 1);
   return known[std::size_t(place)];
 }
 
@@ -49,51 +53,72 @@ Decodes DraftLengths::middle(std::int64_t sequences, std::int64_t place) const {
           .longest = context / double(sequences)};
 }
 
-// Most tokens a second, where the draft's reading of prompts counts with each token that it is used for.
-int DraftLengths::choice(std::int64_t sequences, std::int64_t place) {
-  std::int8_t& best = chosen(alone_, sequences, place);
-  if (best >= 0) return best;
+double DraftLengths::step_seconds(int length, const Decodes& decodes) {
+  DecodeLine line;
+  table(length).decode_line(decodes, line);
+  return line.step(decodes.context, decodes.window);
+}
+
+double DraftLengths::proposing_seconds(int length, const Decodes& decodes) {
+  DecodeLine line;
+  table(length).decode_line(decodes, line);
+  return line.proposals(decodes.context, decodes.window);
+}
+
+// Most tokens a second.
+const DraftLengths::Choice& DraftLengths::alone(std::int64_t sequences, std::int64_t place) {
+  Choice& best = chosen(alone_, sequences, place);
+  if (best.length >= 0) return best;
   const Decodes decodes = middle(sequences, place);
-  double most = 0;
-  for (int i = 0; i < int(lengths_.size()); ++i) {
-    DecodeLine line;
-    table(i).decode_line(decodes, line);
-    const double tokens = double(sequences) * at(i).expected;
-    const double seconds = line.step(decodes.context, decodes.window) + tokens * at(i).reading;
-    if (tokens / seconds <= most) continue;
-    best = std::int8_t(i);
-    most = tokens / seconds;
+  const double plain = step_seconds(0, decodes);
+  double least = plain;
+  best.length = 0;
+  for (int i = 1; i < int(lengths_.size()); ++i) {
+    const double seconds = step_seconds(i, decodes) / at(i).expected;
+    if (seconds >= least) continue;
+    best.length = std::int8_t(i);
+    least = seconds;
   }
+  const double otherwise = plain - least;
+  best.saving = {picoseconds(otherwise * at(best.length).expected), picoseconds(otherwise)};
   return best;
 }
 
 // A token more of a step with prompts takes as long as one of a prompt; one that holds is worth what it takes in a step
-// without prompts.
-int DraftLengths::beside_prompts(std::int64_t sequences, std::int64_t place) {
-  std::int8_t& best = chosen(beside_, sequences, place);
-  if (best >= 0) return best;
-  const int alone = choice(sequences, place);
+// without prompts, with proposals where they are made there, and without where they are not.
+const DraftLengths::Choice& DraftLengths::beside_prompts(std::int64_t sequences,
+                                                         std::int64_t place) {
+  Choice& best = chosen(beside_, sequences, place);
+  if (best.length >= 0) return best;
+  const int most = alone(sequences, place).length;
   const Decodes decodes = middle(sequences, place);
   const double all = double(sequences), row = table(0).prompt_token_seconds();
-  DecodeLine line;
-  table(alone).decode_line(decodes, line);
-  const double worth = line.step(decodes.context, decodes.window) / at(alone).expected;
-  double least = 0;
-  best = 0;
-  for (int i = 1; i <= alone; ++i) {
-    table(i).decode_line(decodes, line);
-    const double proposing = line.after_proposals(0, decodes.context, decodes.window) - line.least;
-    const double more =
-        all * double(at(i).pace.queries - 1) * row + proposing - worth * (at(i).expected - 1);
-    if (more >= least) continue;
-    best = std::int8_t(i);
-    least = more;
+  const double worth = step_seconds(most, decodes) / at(most).expected;
+  double least = 0, taken = 0;
+  best.length = 0;
+  for (int i = 1; i <= most; ++i) {
+    const double more = all * double(at(i).pace.queries - 1) * row + proposing_seconds(i, decodes);
+    if (more - worth * (at(i).expected - 1) >= least) continue;
+    best.length = std::int8_t(i);
+    taken = more;
+    least = more - worth * (at(i).expected - 1);
   }
+  const double saved = step_seconds(0, decodes) * (at(best.length).expected - 1) - taken;
+  best.saving = {picoseconds(saved), picoseconds(-least)};
   return best;
 }
 
 int DraftLengths::pick_beside_prompts(const Decodes& decodes, int picked) {
-  return std::min(picked, beside_prompts(decodes.sequences, Contexts::place(decodes.context)));
+  const std::int64_t place = Contexts::place(decodes.context);
+  return std::min(picked, int(beside_prompts(decodes.sequences, place).length));
+}
+
+const DraftLengths::Saving& DraftLengths::saving(const Decodes& decodes) {
+  return alone(decodes.sequences, Contexts::place(decodes.context)).saving;
+}
+
+const DraftLengths::Saving& DraftLengths::saving_beside_prompts(const Decodes& decodes) {
+  return beside_prompts(decodes.sequences, Contexts::place(decodes.context)).saving;
 }
 
 double DraftLengths::read(const BatchShape& prompts) {
@@ -101,7 +126,7 @@ double DraftLengths::read(const BatchShape& prompts) {
 }
 
 int DraftLengths::pick(const Decodes& decodes) {
-  return choice(decodes.sequences, Contexts::place(decodes.context));
+  return alone(decodes.sequences, Contexts::place(decodes.context)).length;
 }
 
 void DraftLengths::line(int length, const Decodes& decodes, DecodeLine& line) {
@@ -109,7 +134,8 @@ void DraftLengths::line(int length, const Decodes& decodes, DecodeLine& line) {
   line.length = length;
   std::int64_t place = Contexts::place(decodes.context);
   double end = Contexts::point(place + 1);
-  while (end < line.context_end && choice(decodes.sequences, place + 1) == length) {
+  while (!at(length).reads_late && end < line.context_end &&
+         alone(decodes.sequences, place + 1).length == length) {
     ++place;
     end = Contexts::point(place + 1);
   }

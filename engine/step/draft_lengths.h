@@ -22,7 +22,8 @@ struct DraftLength {
   Pace pace;
   double expected = 1;  // tokens that a step makes of a sequence, on average
   DraftStep draft;
-  double reading = 0;  // seconds that the draft reads prompts for each token made, on average
+  bool reads_late =
+      false;  // the draft reads prompts when it first proposes: whether that pays is asked
 };
 
 class DraftLengths {
@@ -44,7 +45,14 @@ class DraftLengths {
   // up to that picked, whose proposals save more time of steps without prompts than they take in this one.
   int pick_beside_prompts(const Decodes& decodes, int picked);
   const DraftLength& at(int length) const { return lengths_[std::size_t(length)]; }
-  // The line of that length, which holds no further than the choice.
+  // What proposals save in a step of these decodes, in picoseconds: of a step that makes them, against making its tokens
+  // without; and of one that does not, if its tokens were made with them. Whole numbers add up alike in any order.
+  struct Saving {
+    std::int64_t proposing = 0, otherwise = 0;
+  };
+  const Saving& saving(const Decodes& decodes);
+  const Saving& saving_beside_prompts(const Decodes& decodes);
+  // The line of that length, which holds no further than the choice, or than what it saves where that is asked for.
   void line(int length, const Decodes& decodes, DecodeLine& line);
   StepTable& table(int length) { return *tables_[std::size_t(length)]; }
   // Prompts that the draft reads by itself: counted. Returns their seconds.
@@ -54,11 +62,18 @@ class DraftLengths {
   void report(Breakdown& rows, StepTable& all);
 
  private:
-  // Lengths that were chosen, by sequences and place of the context; -1: not yet.
-  using Choices = std::vector<std::vector<std::int8_t>>;
-  static std::int8_t& chosen(Choices& choices, std::int64_t sequences, std::int64_t place);
-  int choice(std::int64_t sequences, std::int64_t place);
-  int beside_prompts(std::int64_t sequences, std::int64_t place);
+  struct Choice {
+    std::int8_t length = -1;  // not yet
+    Saving saving;
+  };
+  // By sequences and place of the context.
+  using Choices = std::vector<std::vector<Choice>>;
+  static Choice& chosen(Choices& choices, std::int64_t sequences, std::int64_t place);
+  const Choice& alone(std::int64_t sequences, std::int64_t place);
+  const Choice& beside_prompts(std::int64_t sequences, std::int64_t place);
+  // Seconds of a step of that length; and of proposing in it, where only that is asked for.
+  double step_seconds(int length, const Decodes& decodes);
+  double proposing_seconds(int length, const Decodes& decodes);
   // Decodes in the middle of the contexts that share a place.
   Decodes middle(std::int64_t sequences, std::int64_t place) const;
 

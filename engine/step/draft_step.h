@@ -2,6 +2,7 @@
 // products beside the main model, the host.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -29,12 +30,33 @@ struct DraftRound {
 void product_ops(const ModelShard& shard, const DraftProducts& products, std::int64_t rows,
                  OpList& ops);
 
+// What proposals keep busy in a pipeline. An added layer, output heads and a lookup want what the last stage makes, so engines
+// (vLLM) keep whatever proposes there, and batches behind it wait; the main model, proposing for itself, passes through every
+// stage; and a draft on other devices has batches of its own in turn.
+enum class DraftPlace : std::uint8_t { last_stage, every_stage, elsewhere };
+
+// How long after a batch the next one may follow it through as many equal stages: a step takes `seconds`, of which so many
+// are `drafting`.
+inline double stage_seconds(DraftPlace place, double stages, double seconds, double drafting) {
+  const double verifying = (seconds - drafting) / stages;
+  switch (place) {
+    case DraftPlace::last_stage:
+      return verifying + drafting;
+    case DraftPlace::every_stage:
+      return seconds / stages;
+    case DraftPlace::elsewhere:
+      return std::max(verifying, drafting);
+  }
+  return seconds;
+}
+
 struct DraftStep {
   std::optional<StepContext> model;  // is asked in rounds
   std::vector<DraftRound> rounds;
   bool reads_prompts = true;          // unless it is the main model, which does anyway
   std::optional<StepContext> beside;  // the main model, where there are products
   DraftProducts products;
+  DraftPlace place = DraftPlace::last_stage;
   Seconds fixed, per_sequence;  // of the host
 
   Seconds host(std::int64_t sequences) const { return fixed + per_sequence * double(sequences); }

@@ -57,6 +57,7 @@ void DraftTable::extend_by(std::size_t number, const Decodes& decodes, DecodeLin
   Decodes own = decodes;
   own.context += later;
   own.longest += double(round.middle(0));
+  own.adapters = 0;  // they are the main model's
   DecodeLine draft;
   models_[number]->decode_line(own, draft);
   const double times = double(round.steps);
@@ -150,7 +151,7 @@ double DraftTable::run(const BatchShape& batch) {
   if (draft_->model && draft_->reads_prompts && batch.prefill_tokens > 0) {
     BatchShape prompts = batch;
     prompts.decode_sequences = 0;
-    prompts.sampled = 0;
+    prompts.sampled = prompts.adapters = 0;
     seconds += read(prompts);
   }
   if (batch.decode_sequences > 0) {

@@ -36,7 +36,7 @@ void StepTable::reset(const StepContext& context, const StepScale& scale,
   context_ = &context;
   scale_ = scale;
   verification_ = verification;
-  mixed_decodes_ = overlapped_ = 0;
+  mixed_decodes_ = overlapped_ = drafting_ = 0;
   decode_sums_ = {};
   clock_varies_ = clock.varies();
   if (clock_varies_) clocks_.reset(context, scale, verification, clock);
@@ -166,7 +166,8 @@ void StepTable::count_decode(const DecodeLine& line, double steps, double contex
   if (line.window_cell >= 0) attention_.use(line.window_cell, phase, steps, window_sum);
   if (line.adapter_cell >= 0) adapters_.use(line.adapter_cell, phase, steps);
   if (verification_.draft != nullptr) {
-    seconds -= draft_.count(line, steps, context_sum, window_sum);
+    drafting_ = draft_.count(line, steps, context_sum, window_sum);
+    seconds -= drafting_;
   }
   seconds_[std::size_t(phase)] += seconds;
   steps_[std::size_t(phase)] += steps;
@@ -228,8 +229,8 @@ double StepTable::run_verification(const BatchShape& batch) {
   wider.decode_queries = verification_.queries;
   wider.sampled += batch.decode_sequences * (verification_.queries - 1);
   mixed_decodes_ += double(batch.decode_sequences);
-  const double proposed = verification_.draft != nullptr ? draft_.run(batch) : 0;
-  return proposed + run_step(wider);
+  drafting_ = verification_.draft != nullptr ? draft_.run(batch) : 0;
+  return drafting_ + run_step(wider);
 }
 
 double StepTable::run_step(const BatchShape& batch) {

@@ -66,8 +66,10 @@ struct DecodeLine {
   }
   // The same, where the device's and the host's time of a step are known.
   double after_proposals(double busy, double context, double window) const {
-    return (busy > least ? busy : least) +
-           (proposing + proposing_slope * context + proposing_window_slope * window);
+    return (busy > least ? busy : least) + proposals(context, window);
+  }
+  double proposals(double context, double window) const {
+    return proposing + proposing_slope * context + proposing_window_slope * window;
   }
 };
 
@@ -111,6 +113,11 @@ class StepTable {
     return lengths_.pick_beside_prompts(decodes, picked);
   }
   const DraftLength& length(int picked) const { return lengths_.at(picked); }
+  // What proposals save in a step of these decodes, without prompts in it and with.
+  const DraftLengths::Saving& saving(const Decodes& decodes) { return lengths_.saving(decodes); }
+  const DraftLengths::Saving& saving_beside_prompts(const Decodes& decodes) {
+    return lengths_.saving_beside_prompts(decodes);
+  }
   // Prompts that the draft reads when it is first asked to propose: counted. Returns their seconds.
   double read_by_draft(const BatchShape& prompts) { return lengths_.read(prompts); }
 
@@ -132,6 +139,9 @@ class StepTable {
     if (length >= 0) return lengths_.table(length).run_mixed(batch);
     return verification_.plain() ? run_step(batch) : run_verification(batch);
   }
+
+  // Seconds that the draft took of what was counted last.
+  double drafting() const { return drafting_; }
 
   // Device time a token of a long prompt takes, attention left out: a scale for estimates.
   double prompt_token_seconds();
@@ -217,6 +227,7 @@ class StepTable {
   StepScale scale_ = kAsPredicted;
   Verification verification_;
   DraftTable draft_;
+  double drafting_ = 0;
   ClockLevels clocks_;
   bool clock_varies_ = false;
   DraftLengths lengths_;

@@ -1,5 +1,6 @@
 #include "engine/tasks/report_speculation.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace engine {
@@ -9,6 +10,13 @@ StepTime propose(const TaskPoint& point, const DecodeRun& run, std::vector<Kerne
   const StepTime time = draft_time(point.draft->step(point.main, point.work), run, proposals);
   for (KernelRow& row : std::move(proposals).take()) rows.push_back(row);
   return time;
+}
+
+double batches_in_flight(const TaskPoint& point, Seconds total, Seconds drafting) {
+  const double stages = double(point.scenario.parallel.pp);
+  if (point.draft == nullptr || stages == 1) return stages;
+  const DraftPlace place = point.draft->place();
+  return std::min(stages, total.value / stage_seconds(place, stages, total.value, drafting.value));
 }
 
 void report_speculation(const Speculated& speculated, Metrics& metrics) {

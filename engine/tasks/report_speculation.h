@@ -12,6 +12,10 @@ namespace engine {
 // Time of the proposals for decode steps of the main model; their rows are appended.
 StepTime propose(const TaskPoint& point, const DecodeRun& run, std::vector<KernelRow>& rows);
 
+// Batches of a replica in flight: one in each stage, or fewer where a draft holds up those behind it for `drafting` of the
+// time `total` that a batch takes.
+double batches_in_flight(const TaskPoint& point, Seconds total, Seconds drafting);
+
 // What came of it, in the step, the request or the run.
 struct Speculated {
   double proposed = 0;        // tokens of a sequence in a step, on average

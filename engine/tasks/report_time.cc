@@ -9,8 +9,8 @@ void report_time(const Scenario& scenario, const StepTime& time, const TokenCoun
                  Outcome& outcome) {
   Metrics& metrics = outcome.metrics;
   const Seconds total = time.total();
-  // Replicas work side by side, and a full pipeline has one batch in every stage.
-  const double copies = double(scenario.parallel.dp * scenario.parallel.pp);
+  // Replicas work side by side, and a pipeline has several batches in flight.
+  const double copies = double(scenario.parallel.dp) * tokens.in_flight;
   metrics.compute_time = time.device.compute.exposed();
   metrics.attention_time = time.device.attention.exposed();
   metrics.communication_time = time.device.communication.exposed();
@@ -20,12 +20,13 @@ void report_time(const Scenario& scenario, const StepTime& time, const TokenCoun
   metrics.output = TokensPerSecond{tokens.generated * copies / total.value};
   metrics.total = TokensPerSecond{tokens.all * copies / total.value};
   metrics.per_device = metrics.total / metrics.devices;
-  // The kernels of the stages in turn add up to one device's work over the pipeline's latency.
+  // The kernels of the stages in turn add up to one device's work over the pipeline's latency, where a batch is in each.
+  const double full = tokens.in_flight / double(scenario.parallel.pp);
   const Dtype dtype = compute_dtype(scenario.quant.weights, scenario.quant.activations);
   metrics.model_flops_utilization =
-      time.device.flops() / total / matrix_peak(scenario.device, dtype);
+      full * (time.device.flops() / total / matrix_peak(scenario.device, dtype));
   metrics.memory_bandwidth_utilization =
-      time.device.memory_bytes() / total / scenario.device.memory_bandwidth;
+      full * (time.device.memory_bytes() / total / scenario.device.memory_bandwidth);
   report_price(scenario, TokensPerSecond{tokens.prompt * copies / total.value}, metrics);
   outcome.bound = time.saved.largest();
   outcome.tier = time.device.tier;

@@ -202,5 +202,65 @@ TEST(ServedAdapters, EveryStepOnItsOwnIsTheSame) {
   EXPECT_NEAR(fast.adapters_per_step, slow.adapters_per_step, 1e-9);
 }
 
+// Prompts that are read elsewhere need their adapters there, and again where answers are written.
+Scenario with_readers(std::int64_t slots) {
+  Scenario scenario = served(20);
+  scenario.load.adapter_skew = 1;
+  scenario.serving.lora.slots = slots;
+  scenario.prefill.present = true;
+  fill_roles(scenario);
+  return scenario;
+}
+
+TEST(ServedAdapters, AreLoadedWhereverTheirRequestsGo) {
+  const Metrics all = figures(with_readers(0));
+  EXPECT_EQ(all.adapter_hit_rate, 1);
+  Scenario readers_have_few = with_readers(0);
+  readers_have_few.prefill.deployment.serving.lora.slots = 4;
+  Scenario writers_have_few = with_readers(4);
+  writers_have_few.prefill.deployment.serving.lora.slots = 0;
+  const Metrics here = figures(readers_have_few), there = figures(writers_have_few);
+  const Metrics both = figures(with_readers(4));
+  for (const Metrics& few : {here, there, both}) {
+    EXPECT_LT(few.adapter_hit_rate, 1);
+    EXPECT_EQ(few.requests_finished, all.requests_finished);
+    EXPECT_GT(few.e2e, all.e2e);
+  }
+  EXPECT_LT(both.adapter_hit_rate, std::max(here.adapter_hit_rate, there.adapter_hit_rate));
+  Scenario stepped = with_readers(4);
+  stepped.serving.stepping = true;
+  EXPECT_NEAR(figures(stepped).e2e.value, both.e2e.value, 1e-9 * both.e2e.value);
+  // Bytes of a reader's adapters lie in its memory, and both pools have the same adapters.
+  Scenario unlike = with_readers(4);
+  unlike.prefill.deployment.serving.lora.rank = 8;
+  EXPECT_NE(evaluate(unlike).reason.find("the same adapters"), std::string::npos);
+  Scenario pushed = with_readers(4);
+  pushed.transfer.initiative = TransferInitiative::push;
+  EXPECT_NE(evaluate(pushed).reason.find("push with load.adapters"), std::string::npos);
+}
+
+// A draft has none: adapters cost what they cost the main model, which verifies several tokens of each sequence.
+TEST(ServedAdapters, OfTheMainModelLeaveTheDraftAsItIs) {
+  Scenario scenario = served(6);
+  scenario.speculation = {
+      .method = SpeculationMethod::draft_model, .tokens = 3, .acceptance = "0.7"};
+  scenario.draft.present = true;
+  fill_roles(scenario);
+  scenario.draft.deployment.model.layers = 2;
+  const Outcome adapted = evaluate(scenario);
+  ASSERT_EQ(adapted.status, Status::ok) << adapted.reason;
+  for (const KernelRow& row : adapted.kernels) {
+    EXPECT_FALSE(row.op == OpName::adapter && row.role == DeploymentRole::draft);
+  }
+  Scenario plain = scenario;
+  plain.load.adapters = 0;
+  EXPECT_GT(adapted.metrics.tpot, figures(plain).tpot);
+  scenario.serving.stepping = true;
+  EXPECT_NEAR(figures(scenario).e2e.value, adapted.metrics.e2e.value, 1e-9);
+  scenario.speculation.method = SpeculationMethod::self;
+  scenario.speculation.draft_window = 32;
+  EXPECT_NE(evaluate(scenario).reason.find("with its adapters or without"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace engine

@@ -216,8 +216,7 @@ const Points& points() {
         }
         if (name == "roofline") add("tight, prompts elsewhere", with_tight_reader(point.scenario));
       }
-      if (point.scenario.task == engine::Task::serve && name != "adapters" && name != "answers" &&
-          name != "swapped") {
+      if (point.scenario.task == engine::Task::serve && name != "answers" && name != "swapped") {
         Scenario read = with_readers(point.scenario);
         add(name + ", prompts elsewhere", read);
         if (name == "classes" || name == "branches") {

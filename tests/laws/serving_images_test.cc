@@ -207,14 +207,71 @@ TEST(ServingImages, EncodersDrawPower) {
   EXPECT_LT(with.energy.value, without.energy.value + 5 * at_rest);
 }
 
+// What a replica had of images is lost with it: whoever goes on elsewhere has them encoded once more, by encoders or by the
+// replica that reads the prompt again, and nobody is lost.
+TEST(ServingImages, AreEncodedAgainAfterAFailure) {
+  for (const bool themselves : {false, true}) {
+    for (const std::int64_t together : {1, 4}) {
+      Scenario scenario = with_images(2);
+      scenario.serving.encodes_images = themselves;
+      fill_roles(scenario);
+      scenario.encode.deployment.model.layers = 1;
+      scenario.encode.deployment.serving.replicas = 2;
+      scenario.load.image_batch = together;
+      scenario.serving.replicas = 3;
+      const Outcome without = sound(scenario);
+      scenario.serving.failures = {.mean_time_to_failure = Seconds{2},
+                                   .mean_time_to_repair = Seconds{0.5},
+                                   .attempts = 1000};
+      const Outcome failing = sound(scenario);
+      EXPECT_EQ(failing.metrics.requests_finished, 200);
+      EXPECT_GT(failing.metrics.requests_retried, 5);
+      EXPECT_GT(failing.metrics.e2e, without.metrics.e2e);
+      const auto encoding = [](const Outcome& outcome) {
+        double seconds = 0;
+        for (const KernelRow& row : outcome.kernels) {
+          if (row.role == DeploymentRole::encode) seconds += row.work.exposed().value;
+        }
+        return seconds;
+      };
+      EXPECT_GT(encoding(failing), encoding(without)) << themselves << together;
+      if (together == 1) {
+        const double each = encoding(without) / 200;
+        const double again = encoding(failing) / each - 200;
+        EXPECT_GT(again, 0);
+        EXPECT_LE(again, failing.metrics.requests_retried + 1e-6);
+      }
+      scenario.serving.stepping = true;
+      expect_same_figures(failing, sound(scenario), 1e-9);
+    }
+  }
+}
+
+// Whoever has images asks for its adapter when they are there; where all adapters are, images are all it waits for.
+TEST(ServingImages, WaitBesideAdapters) {
+  Scenario scenario = with_images(2);
+  scenario.load.adapters = 20;
+  scenario.load.adapter_skew = 1;
+  const Outcome all = sound(scenario);
+  scenario.serving.lora.slots = 4;
+  scenario.serving.lora.load_bandwidth = BytesPerSecond{1e9};
+  const Outcome few = sound(scenario);
+  EXPECT_EQ(all.metrics.adapter_hit_rate, 1);
+  EXPECT_LT(few.metrics.adapter_hit_rate, 1);
+  EXPECT_EQ(few.metrics.requests_finished, 200);
+  EXPECT_NEAR(few.metrics.encode.value, all.metrics.encode.value, 1e-9);
+  EXPECT_GT(few.metrics.ttft, all.metrics.ttft);
+  // A load takes its latency and its bytes, and waits for those before it.
+  EXPECT_GT(few.metrics.adapter_load, scenario.serving.lora.load_latency);
+  scenario.serving.stepping = true;
+  expect_same_figures(few, sound(scenario), 1e-9);
+}
+
 TEST(ServingImages, SayWhatTheyNeed) {
   const auto reason = [](const Scenario& scenario) { return evaluate(scenario).reason; };
   Scenario blind = with_images(1);
   blind.encode.present = false;
   EXPECT_NE(reason(blind).find("load.images needs an encoder"), std::string::npos);
-  Scenario failing = with_images(1);
-  failing.serving.failures.mean_time_to_failure = Seconds{10};
-  EXPECT_NE(reason(failing).find("are images encoded again"), std::string::npos);
   Scenario far = with_images(1);
   far.device.scale_out = {};
   far.encode.deployment.device.scale_out = {};

@@ -25,6 +25,7 @@ struct Fleet {
   TierSetups below{};
   SequencePaces own_paces;
   std::vector<DraftLength> lengths;
+  LateReading late_reading = {.least = 1e-4, .per_token = 1e-6, .prompt = 50, .output = 50};
   Turns turns;
   AdapterCache::Setup adapters{.slots = 0};
   ClockChoice clock;
@@ -52,7 +53,7 @@ struct Fleet {
     if (!lengths.empty()) {
       writing.lengths = lengths;
       writing.draft = &lengths.back().draft;
-      writing.draft_reads_late = true;
+      writing.late_reading = &late_reading;
     }
     std::vector<PoolSetup> pools{writing};
     if (two_pools) {
@@ -61,6 +62,7 @@ struct Fleet {
                        .kv_blocks = readers.kv_blocks,
                        .replicas = readers.replicas,
                        .tiers = below,
+                       .adapters = adapters,
                        .longest = lab.made.scenario.model.max_context,
                        .role = DeploymentRole::prefill});
     }
@@ -158,13 +160,13 @@ const std::vector<Mechanism>& mechanisms() {
                   switch_on_own_paces(fleet);
                   fleet.own_paces.drawn = true;
                 },
-                {"speculation", "adapters"}},
+                {"speculation"}},
       Mechanism{"acceptance by class",
                 [](Fleet& fleet) {
                   switch_on_own_paces(fleet);
                   fleet.own_paces.by_class = true;
                 },
-                {"speculation", "adapters"}},
+                {"speculation"}},
       Mechanism{"length by load",
                 [](Fleet& fleet) {
                   const bool own = fleet.own_paces.drawn || fleet.own_paces.by_class;
@@ -177,14 +179,12 @@ const std::vector<Mechanism>& mechanisms() {
                     const double expected = 1 + 0.8 * double(depth);
                     const Pace pace =
                         own ? Pace{depth + 1, 1, depth + 1, 3} : changing_pace(expected, depth, 3);
-                    fleet.lengths.push_back({.pace = pace,
-                                             .expected = expected,
-                                             .draft = draft,
-                                             .reading = depth > 0 ? 1e-6 : 0});
+                    fleet.lengths.push_back(
+                        {.pace = pace, .expected = expected, .draft = draft, .reads_late = true});
                   }
                   fleet.pace = fleet.lengths.back().pace;
                 },
-                {"speculation", "adapters", "clock"}},
+                {"speculation", "clock"}},
       Mechanism{"turns",
                 [](Fleet& fleet) {
                   const double period = fleet.dice.between(0.05, 0.5);
@@ -199,14 +199,13 @@ const std::vector<Mechanism>& mechanisms() {
                                         .sending = 1e-3,
                                         .latency = 1e-4};
                   if (fleet.dice.chance(0.5)) fleet.lab.encoders.seconds = {0.01, 0.015, 0.018};
-                },
-                {"failures", "adapters"}},
+                }},
       Mechanism{"adapters",
                 [](Fleet& fleet) {
                   fleet.lab.made.scenario.load.adapters = 6;
                   fleet.adapters = {.slots = 3, .load_seconds = 0.01, .latency = 1e-4};
                 },
-                {"prefill pool", "speculation", "failures"}},
+                {"failures"}},
       Mechanism{"retention",
                 [](Fleet& fleet) {
                   fleet.main().prefix_caching = true;

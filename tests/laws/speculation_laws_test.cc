@@ -198,8 +198,69 @@ TEST(Speculation, WhatCannotBeSaysWhy) {
   foreign.draft.deployment.model.vocabulary = 50000;
   EXPECT_NE(reason(foreign).find("vocabulary"), std::string::npos);
   Scenario staged = speculative(SpeculationMethod::ngram, 2, "0.5");
+  staged.task = Task::serve;
   staged.parallel.pp = 2;
-  EXPECT_EQ(evaluate(staged).status, Status::unsupported);
+  staged.speculation.dynamic = true;
+  EXPECT_NE(reason(staged).find("in a pipeline"), std::string::npos);
+  Scenario of_stages = with_draft(speculative(SpeculationMethod::draft_model, 2, "0.5"));
+  of_stages.draft.deployment.parallel.pp = 2;
+  EXPECT_NE(reason(of_stages).find("a draft in stages"), std::string::npos);
+}
+
+// A batch is followed by the next as soon as every stage has done with it: the last one proposes, too; a model that proposes
+// for itself passes through all of them; a draft elsewhere is one stage more, for as many batches as there are stages.
+TEST(SpeculationInPipelines, TheBusiestStageSetsTheRate) {
+  for (const std::int64_t stages : {1, 2, 5}) {
+    const auto step_of = [&](Scenario scenario) {
+      scenario.parallel.pp = stages;
+      return sound(scenario).metrics;
+    };
+    const double batch = double(toys::scenario().step.batch);
+    const auto expect_rate = [&](const Metrics& figures, double seconds) {
+      const double rate = batch * figures.accepted_tokens_per_step / seconds;
+      EXPECT_NEAR(figures.output.value, rate, 1e-9 * rate) << stages;
+    };
+    const double all = double(stages);
+    const Metrics last = step_of(with_draft(speculative(SpeculationMethod::draft_model, 3, "0.6")));
+    const double drafting = last.draft_time.value, verified = last.step_time.value - drafting;
+    expect_rate(last, verified / all + drafting);
+    Scenario self = speculative(SpeculationMethod::self, 3, "0.6");
+    self.speculation.draft_window = 64;
+    const Metrics every = step_of(self);
+    expect_rate(every, every.step_time.value / all);
+    Scenario apart = with_draft(speculative(SpeculationMethod::draft_model, 3, "0.6"));
+    apart.draft.deployment.device.memory_bandwidth = BytesPerSecond{1e11};
+    const Metrics elsewhere = step_of(apart);
+    const double proposing = elsewhere.draft_time.value;
+    expect_rate(elsewhere, std::max(elsewhere.step_time.value / all, proposing));
+  }
+}
+
+// Steps of a second, and lookups of a quarter that keep the last stage: a batch comes round in 1 + 1 / 4 seconds, or two of
+// them, where they wait for one another, in twice the time of the last stage.
+TEST(SpeculationInPipelines, BatchesWaitForOneAnothersProposals) {
+  for (const AcceptanceDraws draws : {AcceptanceDraws::expected, AcceptanceDraws::drawn}) {
+    for (const std::int64_t stages : {1, 2, 5}) {
+      for (const std::int64_t clients : {std::int64_t{1}, std::min<std::int64_t>(2, stages)}) {
+        Scenario scenario = speculative(SpeculationMethod::ngram, 1, "1");
+        scenario.task = Task::serve;
+        scenario.parallel.pp = stages;
+        scenario.host = toys::no_host();
+        scenario.host.step_overhead = Seconds{1};
+        scenario.speculation.lookup_time = Seconds{0.25};
+        scenario.speculation.draws = draws;
+        scenario.load.arrivals = ArrivalKind::closed;
+        scenario.load.clients = clients;
+        scenario.load.requests = clients;
+        scenario.load.lengths = {.prompt = 8, .output = 401};
+        scenario.load.measure = MeasureKind::whole;
+        // Two tokens a step; lanes take some rounds to fall into step.
+        const double round = std::max(1.25, double(clients) * (1 / double(stages) + 0.25));
+        EXPECT_NEAR(sound(scenario).metrics.tpot.value, round / 2, 0.02 * round)
+            << stages << " " << clients;
+      }
+    }
+  }
 }
 
 TEST(Speculation, ADraftOnOtherDevicesCountsThem) {
@@ -220,7 +281,6 @@ toys::RandomCase random_speculation(std::uint64_t number) {
   toys::RandomCase made = toys::random_case(number);
   Dice dice(77'000'000 + number);
   Scenario& scenario = made.scenario;
-  scenario.parallel.pp = 1;
   scenario.speculation.method = SpeculationMethod(dice.whole(1, 4));
   scenario.speculation.tokens = dice.whole(1, 6);
   scenario.speculation.acceptance = dice.chance(0.1)   ? "0"
@@ -230,7 +290,10 @@ toys::RandomCase random_speculation(std::uint64_t number) {
   if (scenario.speculation.method == SpeculationMethod::draft_model) {
     scenario = with_draft(scenario);
     if (dice.chance(0.3)) scenario.draft.deployment.parallel.tp = 1;
-    if (dice.chance(0.2)) scenario.draft.deployment.device.clock = Hertz{2e9};
+    if (dice.chance(0.2)) {
+      scenario.draft.deployment.device.clock = Hertz{2e9};
+      scenario.draft.deployment.parallel.pp = 1;
+    }
   }
   if (dice.chance(0.2)) {
     scenario.prefill.present = true;
@@ -282,7 +345,8 @@ TEST(Speculation, TheRowsAddUpToTheBusyTime) {
     if (outcome.status != Status::ok) continue;
     double rows = 0;
     for (const KernelRow& row : outcome.kernels) rows += row.work.exposed().value;
-    const double busy = outcome.metrics.utilization * outcome.metrics.makespan.value;
+    const double stages = double(made.scenario.parallel.pp);
+    const double busy = outcome.metrics.utilization * outcome.metrics.makespan.value * stages;
     if (std::isnan(busy)) continue;
     EXPECT_NEAR(rows, busy, 1e-6 * busy + 1e-9) << number;
   }

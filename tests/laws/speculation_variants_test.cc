@@ -191,6 +191,32 @@ TEST(DynamicLength, IsNeverWorseThanAnyFixedOne) {
   EXPECT_GT(shorter, 4);
 }
 
+// Near the load at which a draft just pays, and whatever a round of requests does to the batch: what the draft reads comes
+// back, or it reads nothing.
+TEST(DynamicLength, LosesLittleWhereADraftHardlyPays) {
+  for (const LengthKind distribution : {LengthKind::fixed, LengthKind::lognormal}) {
+    for (const char* acceptance : {"0.8", "0.6 0.5", "0.4"}) {
+      for (const std::int64_t prompt : {1000, 4000}) {
+        for (const std::int64_t clients : {1, 8, 32, 64, 128, 512}) {
+          const auto output = [&](std::int64_t tokens, bool dynamic) {
+            Scenario scenario = busy(clients, tokens, acceptance, prompt);
+            scenario.speculation.dynamic = dynamic;
+            scenario.load.lengths.distribution = distribution;
+            scenario.load.lengths.output = 100;
+            return sound(scenario).metrics.output.value;
+          };
+          const double chosen = output(3, true), none = output(0, false);
+          const double best = std::max({none, output(1, false), output(3, false)});
+          EXPECT_GE(chosen, none * (1 - 0.02))
+              << name_of(distribution) << " " << acceptance << " " << prompt << " " << clients;
+          EXPECT_GE(chosen, best * (1 - 0.04))
+              << name_of(distribution) << " " << acceptance << " " << prompt << " " << clients;
+        }
+      }
+    }
+  }
+}
+
 TEST(DynamicLength, WithoutHopeIsPlainDecoding) {
   Scenario off = busy(16, 0, "0");
   off.speculation.method = SpeculationMethod::ngram;
@@ -210,11 +236,10 @@ toys::RandomCase random_variant(std::uint64_t number) {
   Dice dice(91'000'000 + number);
   Scenario& scenario = made.scenario;
   Speculation& settings = scenario.speculation;
-  scenario.parallel.pp = 1;
   settings.method = SpeculationMethod(dice.whole(1, 5));
   settings.tokens = dice.whole(1, 5);
   settings.acceptance = std::to_string(dice.unit());
-  settings.dynamic = dice.chance(0.5);
+  settings.dynamic = scenario.parallel.pp == 1 && dice.chance(0.5);
   settings.draws = dice.chance(0.4) ? AcceptanceDraws::drawn : AcceptanceDraws::expected;
   if (settings.method != SpeculationMethod::ngram && dice.chance(0.5)) {
     settings.tree = dice.chance(0.5) ? "2 2" : "3 1 2";

@@ -48,6 +48,23 @@ TEST(Schema, LeavesKeepTheirPathsAndUnits) {
   EXPECT_EQ(find(columns, "device.rent")->unit, "USD/s");
 }
 
+// Figures for whose unit there is no type have it in their names, and say it all the same.
+TEST(Schema, EveryFigureNamedAfterAUnitStatesOne) {
+  const auto columns = point_columns({});
+  const auto unit = [&](std::string_view name) { return find(columns, name)->unit; };
+  EXPECT_EQ(unit("tokens_per_s"), "tok/s");
+  EXPECT_EQ(unit("tokens_per_s_per_device"), "tok/s");
+  EXPECT_EQ(unit("rollout_tokens_per_s"), "tok/s");
+  EXPECT_EQ(unit("device_hours"), "h");
+  EXPECT_EQ(unit("energy_j_per_output_token"), "J/tok");
+  for (const Metric& metric : metric_table()) {
+    const std::string& name = metric.column;
+    const bool named = name.ends_with("_per_s") || name.ends_with("_s") ||
+                       name.ends_with("_bytes") || name.starts_with("price_usd");
+    if (named) EXPECT_NE(unit(name), "") << name;
+  }
+}
+
 TEST(Schema, ANameStandsForItsSection) {
   const auto columns = point_columns({});
   for (const char* section : {"device", "model", "cluster", "device.scale_up"}) {

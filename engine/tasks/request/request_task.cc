@@ -273,7 +273,9 @@ void run_request(const TaskPoint& point, Outcome& outcome) {
   report_time(scenario, all,
               {.prompt = batch * double(request.prompt),
                .generated = batch * double(request.output),
-               .all = batch * double(request.output + request.prompt)},
+               .all = batch * double(request.output + request.prompt),
+               .in_flight = batches_in_flight(point, all.total(),
+                                              answer.read.total() + answer.proposed.total())},
               outcome);
   report_shares(point, prompt, answer, all.total(), metrics);
 }

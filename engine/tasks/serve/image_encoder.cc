@@ -64,12 +64,6 @@ std::optional<Refusal> images_problem(const Scenario& scenario) {
   if (scenario.encode.deployment.parallel.pp > 1) {
     return unsupported("an encoder in stages: state encode.parallel.pp: 1");
   }
-  const Deployment& readers = reading(scenario);
-  if (scenario.serving.failures.any() || readers.serving.failures.any()) {
-    return unsupported(
-        "serving.failures with load.images is not modelled: are images encoded again?");
-  }
-  if (scenario.load.adapters > 0) return unsupported("load.adapters with load.images");
   return std::nullopt;
 }
 

@@ -24,9 +24,16 @@ void report_answers(const Scenario& scenario, const ServingSim& sim, Metrics& me
 void report_adapters(const Scenario& scenario, const ServingSim& sim, Metrics& metrics) {
   if (scenario.load.adapters == 0) return;
   const PoolSums& sums = sim.stats().pool(0);
-  const double missed = sums.adapters_asked - sums.adapters_there;
-  metrics.adapter_hit_rate = sums.adapters_asked > 0 ? 1 - missed / sums.adapters_asked : 1;
-  if (missed > 0) metrics.adapter_load = Seconds{sums.adapter_wait / missed};
+  // Whoever reads prompts elsewhere asks there, too.
+  double asked = 0, missed = 0, waited = 0;
+  for (std::size_t i = 0; i < (scenario.prefill.present ? 2 : 1); ++i) {
+    const PoolSums& pool = sim.stats().pool(i);
+    asked += pool.adapters_asked;
+    missed += pool.adapters_asked - pool.adapters_there;
+    waited += pool.adapter_wait;
+  }
+  metrics.adapter_hit_rate = asked > 0 ? 1 - missed / asked : 1;
+  if (missed > 0) metrics.adapter_load = Seconds{waited / missed};
   if (sums.steps > 0) metrics.adapters_per_step = sums.adapter_steps / sums.steps;
 }
 

@@ -6,11 +6,11 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/model/adapters.h"
 #include "engine/serving/scaler.h"
 #include "engine/tasks/handover.h"
 #include "engine/tasks/serve/kv_room.h"
 #include "engine/tasks/serve/serve_report.h"
+#include "engine/tasks/serve/served_adapters.h"
 
 namespace engine {
 namespace {
@@ -81,10 +81,6 @@ std::optional<Refusal> without_blocks(const PoolSetup& pool) {
   return Refusal{ReasonClass::memory, "not one KV block fits beside the model"};
 }
 
-BytesPerSecond adapter_link(const LoraSettings& lora, const Fabric& fabric) {
-  return lora.load_bandwidth.value > 0 ? lora.load_bandwidth : fabric.host_link.bandwidth;
-}
-
 // Several answers and adapters need some settings of the engine.
 std::optional<Refusal> specialised_refusal(const TaskPoint& point) {
   const Scenario& scenario = point.scenario;
@@ -106,17 +102,12 @@ std::optional<Refusal> specialised_refusal(const TaskPoint& point) {
         "answers that have begun, and of adapters that were loaded?");
   }
   if (load.adapters == 0) return std::nullopt;
-  if (scenario.prefill.present) {
-    return unsupported("load.adapters with a prefill deployment is not modelled");
+  if (point.draft != nullptr && point.draft->is_main) {
+    return unsupported(
+        "load.adapters with speculation.method self is not modelled: does the model propose with "
+        "its adapters or without?");
   }
-  if (point.draft != nullptr) return unsupported("load.adapters with speculation is not modelled");
-  if (scenario.serving.lora.slots > 0 &&
-      adapter_link(scenario.serving.lora, point.main.fabric).value <= 0) {
-    return Refusal{ReasonClass::links,
-                   "no link brings adapters from the host: state device.host_link or "
-                   "serving.lora.load_bandwidth"};
-  }
-  return std::nullopt;
+  return adapter_link_problem(scenario.serving.lora, point.main.fabric);
 }
 
 // How many tokens of a proposal hold, for each class and each number of positions.
@@ -175,6 +166,7 @@ std::optional<Refusal> push_refusal(const Scenario& scenario) {
     return unsupported("serving.admission (requests wait for blocks before any queue is seen)");
   }
   if (scenario.load.images > 0) return unsupported("load.images");
+  if (scenario.load.adapters > 0) return unsupported("load.adapters");
   return std::nullopt;
 }
 
@@ -222,13 +214,7 @@ ServePools::ServePools(const TaskPoint& point, const TypicalRequest& typical, do
       pool_of(point.scenario, main_context_, {fit, double(demand.context)}, DeploymentRole::main));
   pools_[0].clock = clock_of(point.scenario);
   pools_[0].turns = point.beside.turns;
-  const LoraSettings& lora = point.scenario.serving.lora;
-  if (point.scenario.load.adapters > 0 && lora.slots > 0) {
-    const BytesPerSecond link = adapter_link(lora, main_context_.fabric);
-    pools_[0].adapters = {.slots = lora.slots,
-                          .load_seconds = (adapter_bytes(point.main.shard) / link).value,
-                          .latency = lora.load_latency.value};
-  }
+  pools_[0].adapters = adapters_of(point.scenario.load, point.scenario.serving.lora, main_context_);
   if (point.draft != nullptr) add_draft(*point.draft);
 }
 
@@ -253,9 +239,10 @@ void ServePools::add_draft(const Draft& draft) {
 void ServePools::add_lengths(const Draft& draft) {
   PoolSetup& pool = pools_[0];
   // A model of its own can read a prompt at any time; an added layer reads what the main model has at hand while it does.
-  pool.draft_reads_late =
+  const bool late =
       point_.scenario.speculation.method == SpeculationMethod::draft_model && draft.deployed;
-  draft_->reads_prompts = draft_->reads_prompts && !pool.draft_reads_late;
+  if (late) pool.late_reading = &late_reading_;
+  draft_->reads_prompts = draft_->reads_prompts && !late;
   for (std::int64_t depth = 0; depth <= draft.depth; ++depth) {
     const double expected = draft.classes_differ
                                 ? expected_over_classes(draft, point_.scenario.load, depth)
@@ -265,26 +252,34 @@ void ServePools::add_lengths(const Draft& draft) {
         pool.own_paces != nullptr
             ? Pace{.tokens = depth + 1, .steps = 1, .queries = tokens + 1, .room = draft.tokens}
             : changing_pace(expected, tokens, draft.tokens);
-    lengths_.push_back(
-        {.pace = pace, .expected = expected, .draft = draft.step(point_.main, point_.work, depth)});
+    lengths_.push_back({.pace = pace,
+                        .expected = expected,
+                        .draft = draft.step(point_.main, point_.work, depth),
+                        .reads_late = late});
     lengths_.back().draft.reads_prompts = draft_->reads_prompts;
   }
   pool.pace = lengths_.back().pace;
   pool.lengths = lengths_;
 }
 
-// What a draft that reads prompts when it is first asked takes for that, by the tokens of an answer.
+// What a draft that reads prompts when it is first asked takes for that.
 void ServePools::price_draft_reading(const TypicalRequest& typical) {
-  if (!pools_[0].draft_reads_late) return;
+  if (pools_[0].late_reading == nullptr) return;
   BatchShape prompts;
   const auto tokens = std::max<std::int64_t>(1, std::int64_t(typical.prompt));
   // Where it matters several come at a time, and weights are read once for all of them.
   const std::int64_t together = std::max<std::int64_t>(1, 2048 / tokens);
   add_prefill(prompts, together, tokens, 0, pools_[0].window);
   const Seconds read = step_time(prompts, *draft_->model, Phase::prefill, nullptr).total();
-  for (std::size_t i = 1; i < lengths_.size(); ++i) {
-    lengths_[i].reading = read.value / double(together) / std::max(1.0, typical.output);
-  }
+  const Seconds again = step_time(prompts, main_context_, Phase::prefill, nullptr).total();
+  const double all = double(together * tokens);
+  BatchShape one;
+  add_prefill(one, 1, 1, 0, pools_[0].window);
+  late_reading_ = {.least = step_time(one, *draft_->model, Phase::prefill, nullptr).total().value,
+                   .per_token = read.value / all,
+                   .again_per_token = again.value / all,
+                   .prompt = std::max(1.0, typical.prompt),
+                   .output = std::max(1.0, typical.output)};
 }
 
 std::optional<Refusal> ServePools::complete(const TypicalRequest& typical) {
@@ -319,7 +314,10 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
   if (auto problem = deploy(on, scenario.calibration, point_.resources.calibrations,
                             double(on.serving.replicas), readers_))
     return in_role("prefill", std::move(*problem));
-  readers_.guest.weights += encoder_weights_beside(scenario, on.parallel);
+  if (auto problem = reader_adapter_problem(scenario, readers_.fabric))
+    return in_role("prefill", std::move(*problem));
+  readers_.guest.weights += encoder_weights_beside(scenario, on.parallel) +
+                            adapter_memory(scenario, on.serving.lora, readers_.shard);
   const double here = devices_in(on), there = devices_in(scenario);
   if (auto problem = cluster_problem(readers_, here, point_.main, there)) return problem;
 
@@ -332,8 +330,9 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
   const double context = double(demand.context);
   pools_.push_back(
       pool_of(on, *reader_context_, {sequences * context, context}, DeploymentRole::prefill));
+  pools_[1].adapters = adapters_of(scenario.load, on.serving.lora, *reader_context_);
   // The draft reads every prompt, too, beside whoever does, unless it does so when it is first asked.
-  if (draft_ && !pools_[0].draft_reads_late) {
+  if (draft_ && pools_[0].late_reading == nullptr) {
     pools_[1].draft = &*draft_;
     pools_[1].window = pools_[0].window;
   }

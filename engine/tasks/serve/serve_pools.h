@@ -56,6 +56,7 @@ class ServePools {
 
   std::optional<DraftStep> draft_;
   std::vector<DraftLength> lengths_;  // where steps pick one
+  LateReading late_reading_;          // where the draft reads prompts when it is first asked
   SequencePaces own_paces_;           // where sequences have paces of their own
   Deployed readers_;
   std::optional<StepContext> reader_context_;

@@ -166,7 +166,7 @@ std::optional<Refusal> none_answered(const ServePools& pools, const ServingSim& 
   return Refusal{
       ReasonClass::memory,
       fmt::format("none of the {} requests fits: they have {:.0f} tokens on average, the "
-                  "{} KV blocks of a replica hold {}, and its model reads up to {}",
+                  "{} KV blocks hold {}, the model reads {}: load.lengths.prompt_max cuts prompts",
                   summary.refused, summary.tokens_refused / summary.refused, main.kv_blocks,
                   main.kv_blocks * main.settings.block_size, main.longest)};
 }

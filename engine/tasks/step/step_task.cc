@@ -98,9 +98,9 @@ void run_step(const TaskPoint& point, Outcome& outcome) {
   StepTime time = step_time(batch, point.main.context(point.work),
                             decode ? Phase::decode : Phase::prefill, &outcome.kernels);
   const double made = double(step.batch) * (point.draft == nullptr ? 1 : point.draft->expected);
-  const TokenCounts tokens{.prompt = decode ? 0 : double(batch.tokens()),
-                           .generated = made,
-                           .all = decode ? made : double(batch.tokens())};
+  TokenCounts tokens{.prompt = decode ? 0 : double(batch.tokens()),
+                     .generated = made,
+                     .all = decode ? made : double(batch.tokens())};
   const DeviceTime verified = time.device;
   StepTime proposed;
   if (point.draft != nullptr) {
@@ -115,6 +115,7 @@ void run_step(const TaskPoint& point, Outcome& outcome) {
   metrics.step_time = time.total();
   metrics.step_time_low = interval.low;
   metrics.step_time_high = interval.high;
+  tokens.in_flight = batches_in_flight(point, time.total(), proposed.total() * point.beside.slower);
   report_time(point.scenario, time, tokens, outcome);
   if (point.draft == nullptr) return;
   if (point.draft->apart) {

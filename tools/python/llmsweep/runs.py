@@ -160,7 +160,11 @@ def run(
             # JSON is YAML.
             file = pathlib.Path(scratch) / "sweep.yaml"
             file.write_text(json.dumps(spec, default=plain))
-            call("run", file, "-o", place, *words, good=(0, NO_POINT_WORKS), show=progress)
+            try:
+                call("run", file, "-o", place, *words, good=(0, NO_POINT_WORKS), show=progress)
+            except LlmsweepError as error:
+                # Nobody wrote that file, and it is gone: what is wrong is the value that was given.
+                raise LlmsweepError(str(error).replace(str(file), "spec"), error.exit_code) from None
     else:
         place = pathlib.Path(folder) if folder is not None else pathlib.Path("runs") / pathlib.Path(spec).stem
         call("run", spec, "-o", place, *words, good=(0, NO_POINT_WORKS), show=progress)
