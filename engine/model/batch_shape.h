@@ -22,6 +22,8 @@ struct BatchShape {
   std::int64_t sampled = 0;  // tokens whose successor is chosen in this step
   std::int64_t padding = 0;  // rows added to reach a captured batch size
   std::int64_t adapters = 0;  // different low-rank adapters among the sequences; 0: none has one
+  std::int64_t expert_tokens =
+      0;  // that meet at shared experts, of all replicas; 0: each of them brings as many as this one
 
   std::int64_t decode_tokens() const { return decode_sequences * decode_queries; }
   std::int64_t tokens() const { return prefill_tokens + decode_tokens(); }

@@ -47,6 +47,12 @@ struct Builder : OpBuilder {
     ops.add(down, Family::gemm, calls, gemm(model.hidden, width));
   }
 
+  // Of every replica that shares them, in all rows or in one half of them.
+  double tokens_at_experts() const {
+    if (batch.expert_tokens == 0) return rows * double(shard.expert_replicas);
+    return double(batch.expert_tokens) * rows / double(batch.tokens() + batch.padding);
+  }
+
   void mixture() const {
     const MoeSpec& moe = model.moe;
     const double layers = double(counts.mixture);
@@ -77,7 +83,7 @@ struct Builder : OpBuilder {
       ops.add(OpName::expert_dispatch, Family::all_to_all, layers, travel, Grows::exchanged);
     }
     ops.add(OpName::experts, Family::moe, layers,
-            Moe{.tokens = rows * double(shard.expert_replicas),
+            Moe{.tokens = tokens_at_experts(),
                 .hidden = model.hidden,
                 .intermediate = shard.expert_intermediate,
                 .top_k = moe.top_k,

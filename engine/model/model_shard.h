@@ -29,6 +29,7 @@ struct ModelShard {
   std::int64_t expert_intermediate = 0;
   ExpertPlaces experts;
   std::int64_t expert_replicas = 1;  // data-parallel replicas that share one set of experts
+  bool lockstep = false;             // served: these step together, each with a batch of its own
   std::int64_t vocabulary = 1;
   Sampling sampling = Sampling::greedy;
   bool joined_attention = false;  // prompts and decodes of a step in one kernel, that for prompts

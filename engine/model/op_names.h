@@ -167,8 +167,9 @@ enum class OpName : std::uint8_t {
   scan,
   scan_norm,
   scan_out,
+  lockstep,
 };
-constexpr std::array<std::string_view, 61> enum_names(OpName) {
+constexpr std::array<std::string_view, 62> enum_names(OpName) {
   return {"embedding",
           "input_norm",
           "qkv",
@@ -229,7 +230,8 @@ constexpr std::array<std::string_view, 61> enum_names(OpName) {
           "scan_convolution",
           "scan",
           "scan_norm",
-          "scan_out"};
+          "scan_out",
+          "lockstep"};
 }
 
 }  // namespace engine

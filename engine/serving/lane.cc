@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/base/check.h"
+#include "engine/serving/lockstep_group.h"
 
 namespace engine {
 
@@ -118,7 +119,8 @@ void Lane::begin_work(double now) {
   for (const std::int32_t slot : plan.preempted) sequences_.preempt(slot, plan.retracted_last);
   if (replica.pool.caches_prefixes()) sequences_.hold_prefixes(plan);
   const bool only_decodes = plan.chunks.empty() && plan.admissions.empty() && plan.decodes > 0;
-  if (only_decodes && plan.decodes == running().decoding && replica.own_paces == nullptr) {
+  const bool as_one = replica.own_paces == nullptr && replica.group == nullptr;
+  if (only_decodes && plan.decodes == running().decoding && as_one) {
     steady_ = replica.settings->stepping ? Steady::no : plan.steady;
     start_steady(now);
   } else if (!plan.chunks.empty() || !plan.admissions.empty() || plan.decodes > 0) {
@@ -276,21 +278,27 @@ void Lane::start_step(const StepPlan& plan, double now) {
   batch.adapters = sequences_.adapters.different();
   replica.sums->peak(replica.pool.used());
   replica.stats->step_began(now);
-  const double seconds = step_seconds(batch) + encoding + drafting;
-  end_ = now + seconds;
+  if (replica.group != nullptr) return replica.group->join(*this, batch, encoding + drafting);
+  run_step(batch, step_seconds(batch) + encoding + drafting);
+}
+
+// It has its blocks and its sequences; now it is known how long it takes.
+void Lane::run_step(const BatchShape& batch, double seconds) {
+  ReplicaState& replica = *replica_;
+  end_ = start_ + seconds;
   if (replica.log != nullptr) {
     replica.log->add({.role = replica.role,
                       .replica = replica.number,
-                      .start = now,
+                      .start = start_,
                       .end = end_,
                       .batch = batch});
   }
   const double held = sequences_.set.contexts() - double(running().decoding) +
                       double(sequences_.set.prompt_tokens());
-  replica.sums->ran(1, seconds, double(plan.decodes) + double(chunks_.size()),
+  replica.sums->ran(1, seconds, double(step_decodes_) + double(chunks_.size()),
                     tokens_held(held * seconds, seconds));
   replica.sums->adapter_steps += double(batch.adapters);
-  if (plan.decodes > 0) add_gaps(seconds);
+  if (step_decodes_ > 0) add_gaps(seconds);
 }
 
 [[gnu::always_inline]] inline void Lane::add_decodes(std::int64_t decodes, BatchShape& batch) {
@@ -359,14 +367,10 @@ std::int64_t Lane::leave_out(std::int64_t count, BatchShape& batch) {
 double Lane::step_seconds(const BatchShape& batch) {
   StepTable& table = *replica_->table;
   if (!chunks_.empty()) return table.run_mixed(batch, step_decodes_ > 0 ? length_ : -1);
+  Decodes decodes = decodes_of(batch);
+  decodes.length = length_;
   DecodeLine line;
-  table.decode_line({.sequences = batch.decode_sequences,
-                     .context = batch.decode_kv_tokens,
-                     .window = batch.decode_window_kv_tokens,
-                     .longest = batch.decode_longest,
-                     .adapters = batch.adapters,
-                     .length = length_},
-                    line);
+  table.decode_line(decodes, line);
   const double seconds = line.step(batch.decode_kv_tokens, batch.decode_window_kv_tokens);
   table.count_decode(line, 1, batch.decode_kv_tokens, batch.decode_window_kv_tokens, seconds);
   return seconds;

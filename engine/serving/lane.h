@@ -45,8 +45,11 @@ class Lane {
   bool working() const { return work_ != Work::none; }
   // What ran until `end()` is done; those that depart are listed. False where nothing ran.
   bool end_work();
-  // Begins what the policy says.
+  // Begins what the policy says; with others it joins them, and begins when all have planned (`run_step`).
   void plan(double now);
+  void run_step(const BatchShape& batch, double seconds);
+  // Others step, and it could not begin before.
+  void wait_until(double time) { end_ = time; }
 
   const RunningSet& running() const { return sequences_.set.running(); }
   // That those that read their prompts here will take before they have.

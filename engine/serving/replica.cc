@@ -24,6 +24,7 @@ void Replica::reset(const Setup& setup) {
   state_.tells_first_token = setup.tells_first_token;
   state_.role = setup.role;
   state_.uneven = setup.table->uneven();
+  state_.group = setup.group;
   state_.audit = setup.audit;
   state_.log = setup.log;
   state_.halted = false;
@@ -81,6 +82,13 @@ bool Replica::end_work() {
   now_ = next_event_;
   turn_ = next_lane_;
   return lanes_[turn_].end_work();
+}
+
+// The others do not wait for who has to plan again because a plan put everybody back.
+void Replica::plan_in_group() {
+  do {
+    plan();
+  } while (!lanes_[0].working() && lanes_[0].end() <= now_);
 }
 
 bool Replica::others_wait_until_after(double now) const {

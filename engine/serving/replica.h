@@ -48,6 +48,7 @@ class Replica {
     std::span<const double> encode_seconds = {};  // as in PoolSetup
     Turns turns = {};                             // likewise
     double seconds_to_read_a_token = 0;           // what is not worth loading is read again
+    LockstepGroup* group = nullptr;               // it steps with; null: with nobody
     bool audit = false;
     StepLog* log = nullptr;
   };
@@ -69,6 +70,16 @@ class Replica {
     return work && (state_.lanes == 1 || others_wait_until_after(now_));
   }
   void plan() { lanes_[turn_].plan(now_); }
+  // Where others step with it: a turn for which it is asked, in which it may join them, and the wait for one.
+  void begin_turn(double now) {
+    now_ = now;
+    turn_ = 0;
+  }
+  void plan_in_group();
+  void wait_until(double time) {
+    lanes_[0].wait_until(time);
+    find_next();
+  }
   void end_turn(bool ran) {
     if (ran && state_.lanes > 1 && !state_.waiting.empty()) wake_all();
     find_next();

@@ -19,6 +19,8 @@
 
 namespace engine {
 
+class LockstepGroup;
+
 struct ReplicaState {
   const ServingSettings* settings = nullptr;
   Plan* plan = nullptr;
@@ -42,9 +44,10 @@ struct ReplicaState {
   bool hands_over = false;         // who departs keeps its blocks until its KV is carried away
   bool tells_first_token = false;  // of sequences that come from another pool, when they come
   DeploymentRole role = DeploymentRole::main;
-  bool audit = false;      // recount everything at every step
-  StepLog* log = nullptr;  // where work is written down; null: nowhere
-  bool halted = false;     // it has failed: no lane plans
+  LockstepGroup* group = nullptr;  // as in Replica::Setup
+  bool audit = false;              // recount everything at every step
+  StepLog* log = nullptr;          // where work is written down; null: nowhere
+  bool halted = false;             // it has failed: no lane plans
 
   std::vector<Sequence> sequences;
   std::int32_t slots = 0;            // of `sequences`, in use or

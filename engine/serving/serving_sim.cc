@@ -37,7 +37,7 @@ void ServingSim::start(const ServingProblem& problem) {
   weighs_ = false;
   sheds_ = std::ranges::any_of(problem.pools,
                                [](const PoolSetup& pool) { return pool.settings.admission.any(); });
-  scales_ = fails_ = false;
+  scales_ = fails_ = steps_together_ = false;
   held_.clear();
   held_back_.clear();
   for (std::size_t i = 0; i < pools_.size(); ++i) {
@@ -119,13 +119,15 @@ void ServingSim::start_pool(std::size_t index) {
   pool.store.tier.reset(from.tiers[std::size_t(TierName::store)].blocks);
   pool.store.free = 0;
   pool.holders.clear();
+  start_groups(index);
   Replica::Setup setup = replica_setup(index);
   for (std::size_t i = pool.first; i < pool.first + pool.count; ++i) {
+    pool_of_[i] = std::uint8_t(index);
+    setup.group = group_of(i);
     setup.number = std::int32_t(i);
     setup.place = std::int32_t(i - pool.first);
     setup.lanes = {lanes_.data() + pool.first_lane + (i - pool.first) * pool.lanes, pool.lanes};
     replicas_[i].reset(setup);
-    pool_of_[i] = std::uint8_t(index);
   }
   const RouterEntry& router = router_of(from.settings.router);
   pool.route = router.route;
@@ -334,6 +336,11 @@ bool ServingSim::is_short(std::size_t& replica) {
       find_interruptions();  // its repair
     }
     return;
+  }
+  if (steps_together_) {
+    LockstepGroup* group = group_of(index);
+    if (group != nullptr && !ran) return plan_together(*group, index);
+    if (group != nullptr) next_event = now_;  // others may end at this moment, too
   }
   if (!ran || (!told && replica.plans_now(next_event))) {
     if (replica.expects()) fetch(index);

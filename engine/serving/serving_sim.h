@@ -13,6 +13,7 @@
 #include "engine/serving/event_queue.h"
 #include "engine/serving/failures.h"
 #include "engine/serving/journey.h"
+#include "engine/serving/lockstep_group.h"
 #include "engine/serving/referee.h"
 #include "engine/serving/replica.h"
 #include "engine/serving/router.h"
@@ -68,7 +69,8 @@ class ServingSim {
     LeastOf<std::int64_t> weights;
     Scaler scaler;
     Failures failures;
-    SharedStore store;  // of KV caches, where the replicas share one
+    SharedStore store;                  // of KV caches, where the replicas share one
+    std::vector<LockstepGroup> groups;  // of replicas that step together; none: each steps alone
     std::int64_t routed = 0;
   };
 
@@ -92,6 +94,10 @@ class ServingSim {
   void find_interruptions();
   void arrive(RequestSource& source);
   void advance(std::size_t replica, double next_event, RequestSource& source);
+  // Replicas that share experts (serving_lockstep.cc): their groups; that of a replica, or null; and a step that they plan.
+  void start_groups(std::size_t pool);
+  LockstepGroup* group_of(std::size_t replica);
+  void plan_together(LockstepGroup& group, std::size_t replica);
   // Sees to those that are done in a replica, of which there are some; true where a client was told.
   bool depart(std::size_t replica, RequestSource& source);
   void ask_for(const Sequence& sequence);
@@ -174,11 +180,13 @@ class ServingSim {
   std::int64_t fits_everywhere_ = 0;  // tokens of a prompt and its output
   double now_ = 0;
   double makespan_ = 0;
-  double marked_ = kNever;        // the next mark,
-  double interruption_ = kNever;  // or anything else that happens by the clock alone
-  bool scales_ = false;           // some pool follows the load
-  bool fails_ = false;            // replicas of some pool fail
-  bool sheds_ = false;            // some pool turns requests away
+  double marked_ = kNever;            // the next mark,
+  double interruption_ = kNever;      // or anything else that happens by the clock alone
+  bool scales_ = false;               // some pool follows the load
+  bool fails_ = false;                // replicas of some pool fail
+  bool sheds_ = false;                // some pool turns requests away
+  bool steps_together_ = false;       // replicas of some pool share experts
+  std::vector<std::size_t> planned_;  // of these, with the present event
   // While all replicas that could take them have failed: requests, and sequences whose KV is to be carried.
   struct HeldBack {
     std::size_t replica = 0;

@@ -10,6 +10,7 @@ void PoolSums::add(const PoolSums& other) {
   steps += other.steps;
   sequence_steps += other.sequence_steps;
   kv_token_seconds += other.kv_token_seconds;
+  empty_seconds += other.empty_seconds;
   preemptions += other.preemptions;
   lost_tokens += other.lost_tokens;
   looked_up += other.looked_up;

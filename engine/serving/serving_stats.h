@@ -53,6 +53,7 @@ struct MeasuredSums {
 // What the replicas of a pool did in the whole run.
 struct PoolSums {
   double busy = 0, steps = 0, sequence_steps = 0, kv_token_seconds = 0;
+  double empty_seconds = 0;  // of replicas in steps of others, whose experts they share; not busy
   double preemptions = 0, lost_tokens = 0;
   double looked_up = 0, found = 0;  // tokens of prompts, and those of them that were in the cache
   double waste = 0, held = 0;  // token-steps of room that held nothing, and in all, while decoding
@@ -99,6 +100,7 @@ struct PoolSums {
     sequence_steps += count * sequences;
     kv_token_seconds += held_seconds;
   }
+  double stepping() const { return busy + empty_seconds; }
   void loaded(const std::array<double, kTiers>& tokens, double seconds) {
     for (std::size_t i = 0; i < kTiers; ++i) tier_tokens[i] += tokens[i];
     loads += 1;

@@ -6,7 +6,6 @@
 #include <span>
 #include <utility>
 
-#include "engine/kernels/power.h"
 #include "engine/step/together.h"
 
 namespace engine {
@@ -45,7 +44,9 @@ void StepTable::reset(const StepContext& context, const StepScale& scale,
     draft_.reset(*verification.draft, scale[std::size_t(Phase::decode)]);
   }
   prompt_rows_.clear();
-  for (ByPhase* sums : {&seconds_, &steps_, &gaps_, &launches_}) sums->fill(0);
+  for (ByPhase* sums : {&seconds_, &steps_, &gaps_, &launches_, &waited_, &hidden_}) sums->fill(0);
+  idle_seconds_ = idle_steps_ = 0;
+  decodes_shared_ = {};
   saved_ = {};
   StepInputs inputs(context);
   const bool known = same && inputs.recognisable() && inputs == inputs_;
@@ -62,7 +63,14 @@ void StepTable::reset(const StepContext& context, const StepScale& scale,
   batch_index_.clear();
   batches_.clear();
   decode_products_ = has_decode_products(context.shard);
-  exchanges_ = context.shard.expert_replicas > 1;
+  lockstep_ = context.shard.lockstep;
+  halves_ = lockstep_ && context.shard.two_halves;
+  exchanges_ = context.shard.expert_replicas > 1 && !lockstep_;
+  if (lockstep_) {
+    const std::int64_t some = 2 * context.shard.expert_replicas;
+    shared_launches_ = tokens_.at(tokens_.spot(Part::experts, some)).launches +
+                       tokens_.at(Part::exchange, 2).launches;
+  }
   inputs_ = std::move(inputs);
 }
 
@@ -75,6 +83,12 @@ void StepTable::add_batch(std::int64_t sequences) {
   if (exchanges_) batch.fixed.add(tokens_.at(Part::decode_exchange, batch.rows));
   batch.fixed.add(tokens_.at(Part::head, tokens));
   if (decode_products_) batch.fixed.add(tokens_.at(Part::absorb, batch.rows));
+  if (halves_) {
+    const KernelSums& beside = tokens_.at(Part::beside, batch.rows);
+    batch.beside = beside.time;
+    batch.fixed.add(beside);
+  }
+  if (lockstep_) batch.fixed.launches += shared_launches_;
   const HostLine host =
       host_line({.launches = batch.fixed.launches + attention_.launches(),
                  .sequences = sequences,
@@ -224,19 +238,26 @@ void StepTable::run_overlapped(const BatchShape& batch, Phase phase, KernelSums&
 }
 
 // A step in which sequences have several new tokens, all of which need logits, and before which they were proposed.
-double StepTable::run_verification(const BatchShape& batch) {
+BatchShape StepTable::wider(const BatchShape& batch) const {
   BatchShape wider = batch;
   wider.decode_queries = verification_.queries;
   wider.sampled += batch.decode_sequences * (verification_.queries - 1);
-  mixed_decodes_ += double(batch.decode_sequences);
-  drafting_ = verification_.draft != nullptr ? draft_.run(batch) : 0;
-  return drafting_ + run_step(wider);
+  return wider;
 }
 
-double StepTable::run_step(const BatchShape& batch) {
+double StepTable::propose(const BatchShape& batch) {
+  mixed_decodes_ += double(batch.decode_sequences);
+  drafting_ = verification_.draft != nullptr ? draft_.run(batch) : 0;
+  return drafting_;
+}
+
+StepTable::PricedStep StepTable::price_step(const BatchShape& batch) {
   const Phase phase = batch.decode_sequences > 0 ? Phase::mixed : Phase::prefill;
-  KernelSums kernels = tokens_.use(Part::body, batch.tokens(), phase);
+  PricedStep priced{.kernels = tokens_.use(Part::body, batch.tokens(), phase), .phase = phase};
+  KernelSums& kernels = priced.kernels;
   if (exchanges_) kernels.add(tokens_.use(Part::exchange, batch.tokens(), phase));
+  if (halves_) kernels.add(tokens_.use(Part::beside, batch.tokens(), phase));
+  if (lockstep_) kernels.launches += shared_launches_;
   if (batch.sampled > 0) kernels.add(tokens_.use(Part::head, batch.sampled, phase));
   run_attention(batch, phase, kernels);
   if (batch.adapters > 0) {
@@ -244,142 +265,35 @@ double StepTable::run_step(const BatchShape& batch) {
     kernels.add(adapters_.at(cell));
     adapters_.use(cell, phase, 1);
   }
-  const HostLine host = host_line({.launches = kernels.launches,
-                                   .sequences = batch.prefill_sequences + batch.decode_sequences,
-                                   .streamed = streamed(batch)},
-                                  LaunchMode::eager, context_->host);
-  saved_.add(step_savings(kernels.saved, Seconds{kernels.time}, host));
+  priced.host = host_line({.launches = kernels.launches,
+                           .sequences = batch.prefill_sequences + batch.decode_sequences,
+                           .streamed = streamed(batch)},
+                          LaunchMode::eager, context_->host);
   const std::size_t in_phase = std::size_t(phase);
-  const double seconds =
-      std::max(kernels.time + host.added.value, host.least.value) * scale_[in_phase];
-  gaps_[in_phase] += host.gap.value;
+  gaps_[in_phase] += priced.host.gap.value;
   launches_[in_phase] += kernels.launches;
-  seconds_[in_phase] += seconds;
   steps_[in_phase] += 1;
+  return priced;
+}
+
+double StepTable::run_step(const BatchShape& batch) {
+  const auto [kernels, host, phase] = price_step(batch);
+  saved_.add(step_savings(kernels.saved, Seconds{kernels.time}, host));
+  const double seconds =
+      std::max(kernels.time + host.added.value, host.least.value) * scale_[std::size_t(phase)];
+  seconds_[std::size_t(phase)] += seconds;
   return seconds;
 }
 
 double StepTable::prompt_token_seconds() {
   constexpr std::int64_t tokens = 2048;
-  return tokens_.at(Part::body, tokens).time / double(tokens);
-}
-
-// Decode steps are counted by batch; the counts of tokens they have follow here, once.
-void StepTable::count_decode_tokens() {
-  constexpr Phase phase = Phase::decode;
-  for (std::size_t sequences = 0; sequences < batch_index_.size(); ++sequences) {
-    if (batch_index_[sequences] < 0) continue;
-    const DecodeBatch& batch = batches_[std::size_t(batch_index_[sequences])];
-    tokens_.use(Part::body, batch.rows, phase, batch.steps);
-    if (exchanges_) tokens_.use(Part::decode_exchange, batch.rows, phase, batch.steps);
-    tokens_.use(Part::head, std::int64_t(sequences) * verification_.queries, phase, batch.steps);
-    decode_sums_.sequence_steps += double(sequences) * batch.steps;
-    if (decode_products_) tokens_.use(Part::absorb, batch.rows, phase, batch.steps);
-    gaps_[std::size_t(phase)] += batch.gap * batch.steps;
-    launches_[std::size_t(phase)] += (batch.fixed.launches + attention_.launches()) * batch.steps;
+  double seconds = tokens_.at(Part::body, tokens).time;
+  if (halves_) seconds += tokens_.at(Part::beside, tokens).time;
+  if (lockstep_) {
+    const std::int64_t all = tokens * context_->shard.expert_replicas;
+    seconds += tokens_.at(tokens_.spot(Part::experts, all)).time;
   }
-}
-
-// What decode steps would save. The host's maximum is taken of the mean step of each batch size: its steps differ in
-// context only.
-void StepTable::save_decodes() {
-  std::vector<KernelSums> sums(batches_.size());
-  attention_.sum_by_batch(Phase::decode, sums);
-  for (const std::int32_t index : batch_index_) {
-    if (index < 0 || batches_[std::size_t(index)].steps <= 0) continue;
-    const DecodeBatch& batch = batches_[std::size_t(index)];
-    KernelSums mean = batch.fixed;
-    mean.add(sums[std::size_t(index)], 1 / batch.steps);
-    const HostLine line{.added = Seconds{batch.added}, .least = Seconds{batch.least}};
-    saved_.add(step_savings(mean.saved, Seconds{mean.time}, line), batch.steps);
-  }
-  adapters_.save(Phase::decode, saved_);
-}
-
-// What the host took of a phase whose kernels took `device` seconds.
-HostTime StepTable::host_rest(Phase phase, double device) const {
-  const double seconds = seconds_[std::size_t(phase)] / scale_[std::size_t(phase)];
-  HostTime host;
-  host.low = inputs_->host.low;
-  host.high = inputs_->host.high;
-  host.gap = Seconds{gaps_[std::size_t(phase)]};
-  host.between = Seconds{std::max(0.0, seconds - device - host.gap.value)};
-  // Rounding leaves crumbs where the host takes nothing.
-  if (host.between.value < 1e-12 * seconds) host.between = Seconds{0};
-  return host;
-}
-
-void StepTable::report(std::vector<KernelRow>& rows) {
-  count_decode_tokens();
-  decode_sums_.sequence_steps += mixed_decodes_;
-  decode_sums_.seconds = seconds_[std::size_t(Phase::decode)] + seconds_[std::size_t(Phase::mixed)];
-  std::vector<std::int32_t> batches;
-  std::ranges::copy_if(batch_index_, std::back_inserter(batches),
-                       [](std::int32_t index) { return index >= 0; });
-  tokens_.weigh();
-  attention_.order(batches);
-  save_decodes();
-  Breakdown sums;
-  for (std::size_t p = 0; p < seconds_.size(); ++p) {
-    const Phase phase = static_cast<Phase>(p);
-    const std::size_t first = sums.rows().size();
-    tokens_.report(phase, sums);
-    attention_.report(phase, sums);
-    adapters_.report(phase, sums);
-    for (const KernelRow& row : prompt_rows_.rows()) {
-      if (row.phase == phase) sums.add(row);
-    }
-    double device = phase == Phase::mixed ? -overlapped_ : 0;
-    for (const KernelRow& row : std::span(sums.rows()).subspan(first)) {
-      device += row.work.exposed().value;
-    }
-    scratch_rows_.clear();
-    add_host_rows(host_rest(phase, device), {.launches = launches_[p], .steps = steps_[p]},
-                  power_at_rest(context_->device), phase, scratch_rows_);
-    add_wait_row(Seconds{seconds_[p] * (1 - 1 / scale_[p])}, steps_[p], phase, scratch_rows_);
-    for (const KernelRow& row : scratch_rows_) sums.add(row);
-  }
-  if (verification_.draft != nullptr) {
-    draft_.report(sums, saved_);
-    decode_sums_.proposing = draft_.seconds();
-    decode_sums_.seconds += draft_.seconds();
-  }
-  if (clock_varies_) clocks_.report(sums, *this);
-  if (lengths_.any()) lengths_.report(sums, *this);
-  rows = std::move(sums).take();
-  if (overlapped_ > 0) hide_overlapped(rows);
-}
-
-void StepTable::add_sums(const StepTable& other) {
-  saved_.add(other.saved_);
-  decode_sums_.sequence_steps += other.decode_sums_.sequence_steps;
-  decode_sums_.seconds += other.decode_sums_.seconds;
-  decode_sums_.proposing += other.decode_sums_.proposing;
-}
-
-double StepTable::clock_mean() const {
-  const ClockLevels::Sums lower = clock_varies_ ? clocks_.sums() : ClockLevels::Sums{};
-  const double all = seconds() + lower.seconds;
-  return all > 0 ? (seconds() + lower.clock_seconds) / all : 1;
-}
-
-// Attention of prompts and that of decodes hide one another alike.
-void StepTable::hide_overlapped(std::vector<KernelRow>& rows) const {
-  const auto concerned = [](const KernelRow& row) {
-    return row.phase == Phase::mixed && is_attention(row.family) &&
-           row.role == DeploymentRole::main;
-  };
-  Seconds all;
-  for (const KernelRow& row : rows) {
-    if (concerned(row)) all += row.work.time;
-  }
-  for (KernelRow& row : rows) {
-    if (!concerned(row)) continue;
-    const double share = overlapped_ / all.value;
-    row.work.hidden = row.work.time * share;
-    row.work.low = row.work.low * (1 - share);
-    row.work.high = row.work.high * (1 - share);
-  }
+  return seconds / double(tokens);
 }
 
 }  // namespace engine

@@ -22,6 +22,7 @@
 #include "engine/step/clock_levels.h"
 #include "engine/step/draft_lengths.h"
 #include "engine/step/draft_table.h"
+#include "engine/step/lockstep.h"
 #include "engine/step/step_inputs.h"
 #include "engine/step/token_table.h"
 
@@ -84,6 +85,14 @@ struct Decodes {
   int length = -1;            // that was picked for them; -1: there is nothing to pick
 };
 
+inline Decodes decodes_of(const BatchShape& batch) {
+  return {.sequences = batch.decode_sequences,
+          .context = batch.decode_kv_tokens,
+          .window = batch.decode_window_kv_tokens,
+          .longest = batch.decode_longest,
+          .adapters = batch.adapters};
+}
+
 // What decode steps verify: tokens that somebody proposed.
 struct Verification {
   std::int64_t queries = 1;  // new tokens of each sequence, proposed ones and the one before them
@@ -142,6 +151,11 @@ class StepTable {
 
   // Seconds that the draft took of what was counted last.
   double drafting() const { return drafting_; }
+  // Where replicas that share experts step together (lockstep.cc): the local part of a step with this batch, which is
+  // counted but for its time. A step with prompts has its decodes as above.
+  MemberStep own_step(const BatchShape& batch);
+  // A step of those that have something to do, while `idle` others have not. Counts what is left, and returns its seconds.
+  double run_together(std::span<const MemberStep> steps, std::size_t idle);
 
   // Device time a token of a long prompt takes, attention left out: a scale for estimates.
   double prompt_token_seconds();
@@ -171,6 +185,8 @@ class StepTable {
   struct DecodeBatch {
     KernelSums fixed;  // kernels other than attention
     double added = 0, least = 0, gap = 0;
+    double beside =
+        0;  // of `fixed`, while an exchange may be under way, where replicas step together
     std::int64_t rows = 0;  // tokens its kernels work on, padding included
     double steps = 0;
   };
@@ -186,8 +202,25 @@ class StepTable {
   void own_line(const Decodes& decodes, DecodeLine& line);
   void count_chosen(DecodeLine line, double steps, double context_sum, double window_sum,
                     double seconds);
+  // A step with prompts whose kernels are counted.
+  struct PricedStep {
+    KernelSums kernels;
+    HostLine host;
+    Phase phase = Phase::prefill;
+  };
+  PricedStep price_step(const BatchShape& batch);
   double run_step(const BatchShape& batch);
-  double run_verification(const BatchShape& batch);
+  double run_verification(const BatchShape& batch) {
+    return propose(batch) + run_step(wider(batch));
+  }
+  // The batch with all tokens that are verified. Those proposed for it take so long.
+  BatchShape wider(const BatchShape& batch) const;
+  double propose(const BatchShape& batch);
+  // Of a step with prompts, and of decodes alone.
+  MemberStep own_mixed(const BatchShape& batch);
+  MemberStep own_decodes(const BatchShape& batch);
+  void count_member(const MemberStep& own, SharedPart shared, const KernelSums& experts,
+                    double seconds);
   // Tokens of a step that go to clients.
   std::int64_t streamed(const BatchShape& batch) const {
     if (verification_.queries == 1) return batch.sampled;
@@ -212,6 +245,8 @@ class StepTable {
   void count_decode_tokens();
   void save_decodes();
   void hide_overlapped(std::vector<KernelRow>& rows) const;
+  void hide_exchange(std::vector<KernelRow>& rows) const;
+  void add_lockstep_row(Phase phase);
   HostTime host_rest(Phase phase, double device) const;
 
   const StepContext* context_ = nullptr;
@@ -220,6 +255,10 @@ class StepTable {
   AttentionTable attention_;
   AdapterTable adapters_;
   bool decode_products_ = false, exchanges_ = false;
+  // Replicas step together, perhaps in two halves; and the launches of what they share.
+  bool lockstep_ = false, halves_ = false;
+  TokenTable::Part exchange_part_ = TokenTable::Part::exchange;  // of the present step
+  double shared_launches_ = 0;
   std::vector<std::int32_t> batch_index_;  // by sequences; -1: not yet
   std::vector<DecodeBatch> batches_;       // numbered as in attention_
   Breakdown prompt_rows_;                  // of prompt attention that is in no table
@@ -235,6 +274,11 @@ class StepTable {
   double overlapped_ = 0;     // seconds of attention in these that other attention hid
   DecodeSums decode_sums_;
   ByPhase seconds_{}, steps_{}, gaps_{}, launches_{};
+  // Where replicas step together: waited for others, exchanged beside other kernels; seconds of those that had nothing to
+  // do; and what decodes shared.
+  ByPhase waited_{}, hidden_{};
+  double idle_seconds_ = 0, idle_steps_ = 0;
+  KernelSums decodes_shared_;
   Savings saved_;
 };
 

@@ -20,10 +20,13 @@ std::int64_t place_of_node(std::int64_t point) {
   return 2 * place + (CountGrid::point(place) == double(point) ? 0 : 1);
 }
 
-// The part that an op belongs to, in a list made for the table of `wanted`. What runs beside an exchange is timed with it.
-Part part_of(const PlannedOp& op, Part wanted) {
+// The part that an op belongs to, in a list made for the table of `wanted`. What runs beside an exchange is timed with it,
+// but where replicas step together: there the exchange is as long as it is for the one that sends most.
+Part part_of(const PlannedOp& op, Part wanted, bool lockstep) {
   // But attention to prompts that several devices read, whose exchange is beside it, is the prompts'.
   const bool beside = op.beside.group > 0 && op.grows != Grows::context;
+  if (lockstep && op.name == OpName::experts) return Part::experts;
+  if (lockstep && beside && op.grows == Grows::tokens) return Part::beside;
   switch (beside ? Grows::exchanged : op.grows) {
     case Grows::tokens:
       return Part::body;
@@ -40,11 +43,12 @@ Part part_of(const PlannedOp& op, Part wanted) {
 }
 
 // A step that has `point` of what a part grows with.
-BatchShape batch_with(Part part, std::int64_t point, std::int64_t window) {
+BatchShape batch_with(Part part, std::int64_t point, const ModelShard& shard) {
   BatchShape batch;
   switch (part) {
     case Part::body:
     case Part::exchange:
+    case Part::beside:
       batch.prefill_tokens = point;
       break;
     case Part::head:
@@ -56,7 +60,12 @@ BatchShape batch_with(Part part, std::int64_t point, std::int64_t window) {
       batch.decode_sequences = point;
       break;
     case Part::prompt:
-      add_prefill(batch, 1, point, 0, window);
+      add_prefill(batch, 1, point, 0, shard.model->window);
+      break;
+    case Part::experts:
+      // One token has no two halves.
+      batch.prefill_tokens = point > shard.expert_replicas ? 2 : 1;
+      batch.expert_tokens = point;
       break;
   }
   return batch;
@@ -69,6 +78,7 @@ void TokenTable::reset(const StepContext& context) {
   for (Counts& counts : counts_) {
     for (Count& count : counts.met) count.steps.fill(0);
   }
+  for (Node& node : nodes_) node.steps.fill(0);
 }
 
 void TokenTable::forget(const StepContext& context) {
@@ -85,7 +95,7 @@ void TokenTable::forget(const StepContext& context) {
 
 void TokenTable::part_ops(Part part, std::int64_t point, OpList& ops) const {
   const ModelShard& shard = context_->shard;
-  const BatchShape batch = batch_with(part, point, shard.model->window);
+  const BatchShape batch = batch_with(part, point, shard);
   OpList all;
   if (part == Part::prompt) {
     attention_ops(shard, batch, all);
@@ -93,7 +103,7 @@ void TokenTable::part_ops(Part part, std::int64_t point, OpList& ops) const {
     token_ops(shard, batch, all);
   }
   for (const PlannedOp& op : all) {
-    if (part_of(op, part) == part) ops.add(op);
+    if (part_of(op, part, shard.lockstep) == part) ops.add(op);
   }
 }
 
@@ -114,26 +124,38 @@ std::int32_t TokenTable::node_at(Part part, std::int64_t point) {
   return node_index = std::int32_t(nodes_.size() - 1);
 }
 
-void TokenTable::add_count(Part part, std::int64_t tokens) {
+TokenTable::Spot TokenTable::spot(Part part, std::int64_t tokens) {
   const double x = double(tokens);
   const std::int64_t place = CountGrid::place(x);
   const double full = CountGrid::point(place), high = CountGrid::point(place + 1);
   const double low = full + 1;
-  Count count;
+  Spot spot;
   // Below 16 every whole number is a grid point, and so are most captured batch sizes.
   if (part == Part::prompt || x == full || x == low) {
-    count.low = count.high = node_at(part, tokens);
+    spot.low = spot.high = node_at(part, tokens);
   } else {
-    count.low = node_at(part, std::int64_t(low));
-    count.high = node_at(part, std::int64_t(high));
-    count.share = (x - low) / (high - low);
+    spot.low = node_at(part, std::int64_t(low));
+    spot.high = node_at(part, std::int64_t(high));
+    spot.share = (x - low) / (high - low);
   }
-  const KernelSums& below = nodes_[std::size_t(count.low)].sums;
-  const KernelSums& above = nodes_[std::size_t(count.high)].sums;
-  count.sums.time = below.time + count.share * (above.time - below.time);
-  count.sums.launches = below.launches;
-  count.sums.saved.add(below.saved, 1 - count.share);
-  count.sums.saved.add(above.saved, count.share);
+  return spot;
+}
+
+KernelSums TokenTable::at(const Spot& spot) const {
+  const KernelSums& below = nodes_[std::size_t(spot.low)].sums;
+  const KernelSums& above = nodes_[std::size_t(spot.high)].sums;
+  KernelSums sums;
+  sums.time = below.time + spot.share * (above.time - below.time);
+  sums.launches = below.launches;
+  sums.saved.add(below.saved, 1 - spot.share);
+  sums.saved.add(above.saved, spot.share);
+  return sums;
+}
+
+void TokenTable::add_count(Part part, std::int64_t tokens) {
+  Count count;
+  count.spot = spot(part, tokens);
+  count.sums = at(count.spot);
   Counts& counts = counts_[std::size_t(part)];
   if (std::size_t(tokens) >= counts.index.size()) counts.index.resize(std::size_t(tokens) + 1, -1);
   counts.index[std::size_t(tokens)] = std::int32_t(counts.met.size());
@@ -150,14 +172,15 @@ void TokenTable::weigh() {
                            [](std::int32_t index) { return index >= 0; });
     }
   }
-  for (Node& node : nodes_) node.weight.fill(0);
+  for (Node& node : nodes_) node.weight = node.steps;
   for (const Counts& counts : counts_) {
     for (const std::int32_t index : counts.index) {
       if (index < 0) continue;
       const Count& count = counts.met[std::size_t(index)];
       for (std::size_t p = 0; p < count.steps.size(); ++p) {
-        nodes_[std::size_t(count.low)].weight[p] += count.steps[p] * (1 - count.share);
-        nodes_[std::size_t(count.high)].weight[p] += count.steps[p] * count.share;
+        const Spot& spot = count.spot;
+        nodes_[std::size_t(spot.low)].weight[p] += count.steps[p] * (1 - spot.share);
+        nodes_[std::size_t(spot.high)].weight[p] += count.steps[p] * spot.share;
       }
     }
   }

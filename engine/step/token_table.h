@@ -14,8 +14,18 @@ namespace engine {
 class TokenTable {
  public:
   // All kernels but those that follow; logits and sampling; products around latent attention; the exchange of tokens
-  // with their experts, in steps with prompts and in others; attention of one prompt read from its start on.
-  enum class Part : std::uint8_t { body, head, absorb, exchange, decode_exchange, prompt };
+  // with their experts, in steps with prompts and in others; attention of one prompt read from its start on. Where replicas
+  // step together, apart from the first: shared experts, by the tokens of all, and what runs beside an exchange.
+  enum class Part : std::uint8_t {
+    body,
+    head,
+    absorb,
+    exchange,
+    decode_exchange,
+    prompt,
+    experts,
+    beside,
+  };
 
   // Nothing is counted. The context outlives the use; times stay, as it is no other than before.
   void reset(const StepContext& context);
@@ -31,23 +41,35 @@ class TokenTable {
     return count.sums;
   }
 
+  // The same of a part that has too many counts to keep each: the grid points that one lies between.
+  struct Spot {
+    std::int32_t low = 0, high = 0;
+    double share = 0;  // of high
+  };
+  Spot spot(Part part, std::int64_t tokens);
+  KernelSums at(const Spot& spot) const;
+  void use(const Spot& spot, Phase phase, double steps) {
+    nodes_[std::size_t(spot.low)].steps[std::size_t(phase)] += steps * (1 - spot.share);
+    nodes_[std::size_t(spot.high)].steps[std::size_t(phase)] += steps * spot.share;
+  }
+
   // Adds the rows of everything counted in a phase; `weigh` comes first, once all is counted.
   void weigh();
   void report(Phase phase, Breakdown& rows) const;
   std::size_t rows() const { return rows_.size(); }
 
  private:
-  static constexpr std::size_t kParts = 6;
+  static constexpr std::size_t kParts = 8;
 
   struct Node {
     KernelSums sums;
     std::uint32_t first_row = 0, last_row = 0;  // in rows_
+    ByPhase steps{};                            // counted here, and not by tokens
     ByPhase weight{};                           // while reporting: steps it stands for
   };
   struct Count {
     KernelSums sums;
-    std::int32_t low = 0, high = 0;  // nodes
-    double share = 0;                // of high
+    Spot spot;
     ByPhase steps{};
   };
   struct Counts {

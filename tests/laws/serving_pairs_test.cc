@@ -55,12 +55,17 @@ struct Fleet {
       writing.draft = &lengths.back().draft;
       writing.late_reading = &late_reading;
     }
+    // Replicas that share experts come together.
+    const std::int64_t unit = lab.shard.lockstep ? lab.shard.expert_replicas : 1;
+    writing.unit = unit;
+    writing.replicas *= unit;
     std::vector<PoolSetup> pools{writing};
     if (two_pools) {
       pools.push_back({.settings = readers,
                        .context = lab.context,
                        .kv_blocks = readers.kv_blocks,
-                       .replicas = readers.replicas,
+                       .replicas = readers.replicas * unit,
+                       .unit = unit,
                        .tiers = below,
                        .adapters = adapters,
                        .longest = lab.made.scenario.model.max_context,
@@ -215,6 +220,17 @@ const std::vector<Mechanism>& mechanisms() {
       Mechanism{
           "clock",
           [](Fleet& fleet) { fleet.clock = {.lowest = 0.5, .power_exponent = 2, .limit = 0.01}; }},
+      Mechanism{"shared experts",
+                [](Fleet& fleet) {
+                  Scenario& scenario = fleet.lab.made.scenario;
+                  const std::int64_t devices = fleet.dice.chance(0.5) ? 2 : 4;
+                  scenario.model = toys::mixture();
+                  scenario.parallel = {.dp = devices, .ep = devices};
+                  fleet.lab.shard = shard_of(scenario.model, scenario.parallel, scenario.quant);
+                  fleet.lab.shard.lockstep = true;
+                  fleet.lab.shard.two_halves = fleet.dice.chance(0.3);
+                },
+                {"length by load", "clock"}},
       Mechanism{"fair share",
                 [](Fleet& fleet) {
                   fleet.main().ordering = Ordering::fair_share;

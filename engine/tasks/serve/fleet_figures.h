@@ -35,6 +35,9 @@ struct FleetFigures {
   double transfer_slowdown = kNoValue;
   double collective_slowdown = kNoValue;
   double encode_batch = kNoValue;
+  double idle_rank_share = kNoValue;
+  double prefill_idle_rank_share = kNoValue;
+  Seconds lockstep_time{kNoValue};
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -116,6 +119,18 @@ struct FleetFigures {
     visit("encode_batch", self.encode_batch,
           "task serve with encoders of their own and load.image_batch above 1: requests whose "
           "images an encoder takes together, mean");
+    visit("idle_rank_share", self.idle_rank_share,
+          "task serve with parallel.ep above parallel.tp: share of the replicas of a group that "
+          "steps which have nothing to do in the step, mean over the time of steps of the whole "
+          "run; such steps are part of utilization, not of steps and batch_mean; with prefill, of "
+          "the main deployment");
+    visit("prefill_idle_rank_share", self.prefill_idle_rank_share,
+          "task serve with prefill.parallel.ep above prefill.parallel.tp: that share in the "
+          "deployment that reads prompts");
+    visit("lockstep_time", self.lockstep_time,
+          "task serve with parallel.ep above parallel.tp: time of steps in which replicas wait for "
+          "others that share their experts, those with nothing to do included, over all replicas "
+          "and the whole run");
   }
 };
 

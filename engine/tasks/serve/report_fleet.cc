@@ -68,11 +68,22 @@ void report_tenants(const GroupSums& groups, bool limits, Metrics& metrics) {
   metrics.tenant_fairness = sum * sum / (count * squares);
 }
 
+// Replicas that had nothing to do while others with whom they share experts did.
+void report_lockstep(std::span<const PoolSetup> pools, ServingSim& sim, Metrics& metrics) {
+  for (std::size_t i = 0; i < pools.size(); ++i) {
+    const PoolSums& sums = sim.stats().pool(i);
+    if (!pools[i].context.shard.lockstep || sums.stepping() <= 0) continue;
+    double& share = i == 0 ? metrics.idle_rank_share : metrics.prefill_idle_rank_share;
+    share = sums.empty_seconds / sums.stepping();
+  }
+}
+
 }  // namespace
 
 void report_fleet(const Scenario& scenario, std::span<const PoolSetup> pools, ServingSim& sim,
                   Metrics& metrics) {
   report_failures(pools, sim, metrics);
+  report_lockstep(pools, sim, metrics);
   GroupSums& groups = sim.stats().groups;
   const Load& load = scenario.load;
   const bool sheds = std::ranges::any_of(

@@ -124,7 +124,7 @@ void report_energy(const ServePools& pools, ServingSim& sim, Outcome& outcome) {
     // Of all stages of a pipeline: rows are of each in turn, and it has as many lanes that wait as stages. Replicas that
     // are off draw nothing.
     const double on = replica_seconds(sim, pool, i) * double(layout.pp);
-    const Seconds idle{std::max(0.0, on - sim.stats().pool(i).busy)};
+    const Seconds idle{std::max(0.0, on - sim.stats().pool(i).stepping())};
     const double devices_of_stage = double(layout.devices_of_replica() / layout.pp);
     energy += (of_one + power_at_rest(pool.context.device) * idle) * devices_of_stage;
   }

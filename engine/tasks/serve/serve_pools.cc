@@ -9,6 +9,7 @@
 #include "engine/serving/scaler.h"
 #include "engine/tasks/handover.h"
 #include "engine/tasks/serve/kv_room.h"
+#include "engine/tasks/serve/serve_lockstep.h"
 #include "engine/tasks/serve/serve_report.h"
 #include "engine/tasks/serve/served_adapters.h"
 
@@ -207,7 +208,9 @@ MemoryDemand engine_demand(const ServingSettings& serving, const TypicalRequest&
 }
 
 ServePools::ServePools(const TaskPoint& point, const TypicalRequest& typical, double fit)
-    : point_(point), main_context_(point.main.context(point.work)) {
+    : point_(point),
+      main_shard_(in_lockstep(point.main.shard)),
+      main_context_(with_shard(point.main.context(point.work), main_shard_)) {
   pools_.reserve(2);
   const MemoryDemand demand = engine_demand(point.scenario.serving, typical);
   pools_.push_back(
@@ -287,6 +290,7 @@ std::optional<Refusal> ServePools::complete(const TypicalRequest& typical) {
   if (auto problem = engine_problem(main().settings)) return problem;
   if (auto problem = specialised_refusal(point_)) return problem;
   if (auto problem = clock_refusal(point_.scenario)) return problem;
+  if (auto problem = lockstep_refusal(point_.scenario, point_.scenario)) return problem;
   price_draft_reading(typical);
   const Scenario& scenario = point_.scenario;
   if (scenario.prefill.present) {
@@ -326,6 +330,7 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
   if (auto problem = memory_problem(readers_, footprint, demand))
     return in_role("prefill", std::move(*problem));
   const double sequences = footprint.left() / kv_bytes(readers_.shard, double(demand.context));
+  readers_.shard = in_lockstep(readers_.shard);
   reader_context_.emplace(readers_.context(point_.work));
   const double context = double(demand.context);
   pools_.push_back(
@@ -338,6 +343,7 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
   }
   if (auto problem = without_blocks(pools_[1])) return in_role("prefill", std::move(*problem));
   if (auto problem = engine_problem(on.serving)) return in_role("prefill", std::move(*problem));
+  if (auto problem = lockstep_refusal(scenario, on)) return in_role("prefill", std::move(*problem));
 
   journey_ = {.stages = {Stage{.pool = 1, .reads = true, .writes = false},
                          Stage{.pool = 0, .reads = false, .writes = true}},

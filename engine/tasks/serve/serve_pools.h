@@ -49,6 +49,7 @@ class ServePools {
   std::optional<Refusal> add_readers(const TypicalRequest& typical);
 
   const TaskPoint& point_;
+  ModelShard main_shard_;
   StepContext main_context_;
   void add_draft(const Draft& draft);
   void add_lengths(const Draft& draft);

@@ -88,13 +88,15 @@ void report_kernels(Outcome& outcome) {
   metrics.compute_time = metrics.attention_time = metrics.communication_time = Seconds{0};
   metrics.host_time = metrics.gap_time = Seconds{0};
   std::optional<Tier> least;
-  Seconds waited;
+  Seconds waited, in_lockstep;
   for (const KernelRow& row : outcome.kernels) {
     const Seconds time = row.work.exposed();
     if (row.family == Family::gap) {
       metrics.gap_time += time;
     } else if (row.op == OpName::neighbour) {
       waited += time;
+    } else if (row.op == OpName::lockstep) {
+      in_lockstep += time;
     } else if (row.family == Family::host) {
       metrics.host_time += time;
     } else if (row.bound == Bound::network) {
@@ -107,6 +109,7 @@ void report_kernels(Outcome& outcome) {
   }
   if (least) outcome.tier = *least;
   if (waited.value > 0) metrics.sharing_time = waited;
+  if (in_lockstep.value > 0) metrics.lockstep_time = in_lockstep;
 }
 
 // How much of what their devices could do the pools did.
@@ -139,7 +142,7 @@ void report_device_use(const ServePools& pools, const ServingSim& sim, Outcome& 
 }
 
 double busy_share(const ServingSim& sim, const PoolSetup& pool, std::size_t index) {
-  const double busy = sim.stats().pool(index).busy;
+  const double busy = sim.stats().pool(index).stepping();
   const double pipelined = double(pool.context.shard.parallel.pp);
   return busy / (replica_seconds(sim, pool, index) * pipelined);
 }

@@ -1,0 +1,30 @@
+// Rows of a report of which some time passes beside other kernels.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/step/kernel_row.h"
+
+namespace engine {
+
+// `seconds` in all of those rows of the main model that are `concerned`: of each the same share.
+template <class Concerned>
+void hide_rows(double seconds, std::vector<KernelRow>& rows, const Concerned& concerned) {
+  const auto hides = [&](const KernelRow& row) {
+    return row.role == DeploymentRole::main && concerned(row);
+  };
+  Seconds all;
+  for (const KernelRow& row : rows) {
+    if (hides(row)) all += row.work.time;
+  }
+  for (KernelRow& row : rows) {
+    if (!hides(row)) continue;
+    const double share = std::min(1.0, seconds / all.value);  // but for rounding
+    row.work.hidden = row.work.time * share;
+    row.work.low = row.work.low * (1 - share);
+    row.work.high = row.work.high * (1 - share);
+  }
+}
+
+}  // namespace engine
