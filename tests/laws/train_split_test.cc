@@ -179,7 +179,7 @@ TEST(PaddedExperts, AreCopiedThereAndBack) {
   const Metrics plain = figures_of(scenario);
   // 1,024 tokens twice, in and out of 4,096 values of 16 bits; ten layers of two micro-batches; half as much again backward.
   const double fullest =
-      fullest_by_chance({.tokens = 8 * 1024, .top_k = 2, .experts = 16, .local_experts = 2});
+      fullest_device({.tokens = 8 * 1024, .top_k = 2, .experts = 16, .local_experts = 2}, 0);
   const double pass = fullest * 2 * 2 * 1024 * 4096 * 2.0;
   const double bytes = 2 * pass * 10 * 2;
   const double least = bytes / scenario.device.memory_bandwidth.value;
