@@ -51,7 +51,7 @@ ChunkKind ChunkKinds::placed(const LayerChunk& chunk, const StepContext& on) {
     kind.states.trained =
         chunk.trained == chunk.span ? kind.states.all : chunk_weights(shard, chunk.trained);
   }
-  kind.memory = state_memory(kind.states, {shard.parallel, pools_.stages()}, train_);
+  kind.memory = state_memory(kind.states, {shard, pools_.stages()}, train_);
   kind.activations = kept_activations(shard, chunk, train_);
   return kind;
 }

@@ -4,6 +4,7 @@
 
 #include "engine/training/adapters.h"
 #include "engine/training/state_bytes.h"
+#include "engine/training/weight_passes.h"
 
 namespace engine {
 
@@ -43,8 +44,8 @@ bool scatters_each_pass(const TrainSettings& train, std::int64_t stages) {
 
 bool gradients_leave(const ChunkPlace& place, const TrainSettings& train) {
   if (!train.offload_optimizer) return false;
-  const bool one_pass = train.global_batch == train.micro_batch * place.parallel.dp;
-  return one_pass || replicas_of(place.parallel).dense == 1 ||
+  const bool one_pass = train.global_batch == train.micro_batch * place.shard.parallel.dp;
+  return one_pass || replicas_of(place.shard.parallel).dense == 1 ||
          scatters_each_pass(train, place.stages);
 }
 
@@ -83,7 +84,7 @@ Gathered gathered_memory(const ChunkWeights& read, const ChunkStates& states,
 
 StateMemory state_memory(const ChunkStates& states, const ChunkPlace& place,
                          const TrainSettings& train) {
-  const StateSharing replicas = sharers_of(place.parallel, train);
+  const StateSharing replicas = sharers_of(place.shard.parallel, train);
   const StateBytes bytes = state_bytes(train);
   const auto shared = [&](const ChunkWeights& weights, bool out) {
     return weights.dense / (out ? replicas.dense : 1) +
@@ -105,6 +106,7 @@ StateMemory state_memory(const ChunkStates& states, const ChunkPlace& place,
     memory.gradients = std::min(memory.gradients, one_unit);
   }
   if (train.zero == 3) memory.gathered = gathered_memory(read, states, replicas, train);
+  memory.weights += Bytes{copy_bytes(states.all, place.shard, train)};
   return memory;
 }
 

@@ -49,7 +49,7 @@ bool scatters_each_pass(const TrainSettings& train, std::int64_t stages);
 
 // How a chunk's devices lie among others.
 struct ChunkPlace {
-  const Parallelism& parallel;
+  const ModelShard& shard;
   std::int64_t stages = 1;
 };
 

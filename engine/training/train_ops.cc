@@ -363,7 +363,7 @@ void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSetti
   const bool embeds = chunk.trained.first && chunk.has_gradients() && !train.has_adapters();
   add_sums(train, shard.parallel.dp, embeds ? double(shard.vocabulary * shard.model->hidden) : 0,
            ops.weights);
-  cast_weights(train, shard.parallel.dp, ops.forward);
+  cast_weights(train, shard.parallel, kept, ops);
   if (split && train.tp_overlap) {
     multiply_in_pieces(shard.parallel.tp, ops.forward);
     multiply_in_pieces(shard.parallel.tp, ops.recomputed);

@@ -201,7 +201,7 @@ class TrainStep {
     return time;
   }
   Update update_of(std::size_t stage) const {
-    const bool leaves = gradients_leave({context_of(stage).shard.parallel, stages_}, train_);
+    const bool leaves = gradients_leave({context_of(stage).shard, stages_}, train_);
     return {.weights = updated_weights(stage),
             .backward = a_backward_pass(stage),
             .passes = leaves ? double(micro_batches_) : 1,

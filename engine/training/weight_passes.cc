@@ -2,13 +2,20 @@
 
 #include "engine/model/passes.h"
 #include "engine/training/state_bytes.h"
+#include "engine/training/train_memory.h"
 
 namespace engine {
 namespace {
 
-// Weights in 16 bits become narrow ones, and narrow ones along the other side, once a step: they are read for their
-// maximum, read and written to be cast, and turned round, which takes half as long again as a plain pass.
-constexpr double kCastBytes = 2 + (2 + 1) + 1.5 * (1 + 1);
+// Weights in 16 bits become narrow ones, and narrow ones along the other side: they are read for their maximum, read and written
+// to be cast, and turned round, which takes half as long again as a plain pass.
+constexpr double kNarrowBytes = 2 + (2 + 1), kTurnBytes = 1.5 * (1 + 1);
+constexpr double kCastBytes = kNarrowBytes + kTurnBytes;
+
+double expert_weights(const Moe& experts) {
+  return double(experts.local_experts) * (experts.gated ? 3 : 2) * double(experts.hidden) *
+         double(experts.intermediate);
+}
 
 // Products that add to what is there take longer than those that write 16 bits, by this part of a plain pass over what they read
 // and write beyond that: what results in 32 bits take longer than in 16 (median of 21 shapes on an H200,
@@ -27,31 +34,73 @@ double bytes_of_a_fused_sum(const TrainSettings& train, std::int64_t replicas) {
 }
 
 double weights_made(const PlannedOp& planned) {
-  if (const auto* experts = std::get_if<Moe>(&planned.op)) {
-    return double(experts->local_experts) * (experts->gated ? 3 : 2) * double(experts->hidden) *
-           double(experts->intermediate);
-  }
+  if (const auto* experts = std::get_if<Moe>(&planned.op)) return expert_weights(*experts);
   const auto* product = std::get_if<Gemm>(&planned.op);
   return product == nullptr ? 0 : double(product->m) * double(product->n * product->batch);
 }
 
-}  // namespace
+bool is_narrow(Dtype format) { return bytes_of(format) < kActivationBytes; }
 
-void cast_weights(const TrainSettings& train, std::int64_t replicas, OpList& forward) {
-  if (train.has_adapters()) return;
-  const double passes = passes_of_a_step(train, replicas);
+struct Matrix {
+  double rows = 0, weights = 0;
+};
+Matrix narrow_matrix(const PlannedOp& planned) {
+  if (const auto* experts = std::get_if<Moe>(&planned.op)) {
+    if (!is_narrow(experts->activations)) return {};
+    const double weights = expert_weights(*experts);
+    return {weights / double(experts->hidden), weights};
+  }
+  const auto* product = std::get_if<Gemm>(&planned.op);
+  if (product == nullptr || !is_narrow(product->activations)) return {};
+  return {double(product->n), double(product->n) * double(product->k) * double(product->batch)};
+}
+
+// `share`: of a cast that also turns what it cast, for each pass.
+void add_weight_casts(const OpList& products, double share, OpList& ops) {
   OpList casts;
-  for (const PlannedOp& op : forward) {
-    const auto* product = std::get_if<Gemm>(&op.op);
-    if (product == nullptr || bytes_of(product->activations) >= kActivationBytes) continue;
-    const double weights = double(product->n) * double(product->k) * double(product->batch);
-    casts.add(OpName::cast_transpose, Family::residual, op.calls / passes,
-              Elementwise{.rows = double(product->n),
+  for (const PlannedOp& op : products) {
+    const Matrix matrix = narrow_matrix(op);
+    if (matrix.weights <= 0) continue;
+    casts.add(OpName::cast_transpose, Family::residual, op.calls * share,
+              Elementwise{.rows = matrix.rows,
                           .resident_bytes = 0,
-                          .cold_bytes = kCastBytes * weights,
+                          .cold_bytes = kCastBytes * matrix.weights,
                           .flops = 0});
   }
-  for (const PlannedOp& op : casts) forward.add(op);
+  for (const PlannedOp& op : casts) ops.add(op);
+}
+
+}  // namespace
+
+NarrowCopies narrow_copies(const Parallelism& parallel, const TrainSettings& train) {
+  const bool gathers = train.zero == 3 && sharers_of(parallel, train).dense > 1;
+  if (gathers) return train.reshard ? NarrowCopies::a_pass : NarrowCopies::a_micro_batch;
+  return passes_of_a_step(train, parallel.dp) > 1 ? NarrowCopies::a_step
+                                                  : NarrowCopies::a_micro_batch;
+}
+
+double copy_bytes(const ChunkWeights& weights, const ModelShard& shard,
+                  const TrainSettings& train) {
+  if (train.has_adapters() || narrow_copies(shard.parallel, train) != NarrowCopies::a_step) {
+    return 0;
+  }
+  const auto bytes = [](Dtype format) { return is_narrow(format) ? 2 * bytes_of(format) : 0; };
+  return bytes(shard.dense.activations) * (weights.dense - weights.ends()) +
+         bytes(shard.quant.activations) * weights.experts;
+}
+
+void cast_weights(const TrainSettings& train, const Parallelism& parallel, const OpList& backward,
+                  PassOps& ops) {
+  if (train.has_adapters()) return;
+  switch (narrow_copies(parallel, train)) {
+    case NarrowCopies::a_step:
+      return add_weight_casts(ops.forward, 1 / passes_of_a_step(train, parallel.dp), ops.forward);
+    case NarrowCopies::a_micro_batch:
+      return add_weight_casts(ops.forward, 1, ops.forward);
+    case NarrowCopies::a_pass:
+      add_weight_casts(ops.forward, kNarrowBytes / kCastBytes, ops.forward);
+      return add_weight_casts(backward, 1, ops.inputs);
+  }
 }
 
 void add_sums(const TrainSettings& train, std::int64_t replicas, double embeddings,

@@ -1,13 +1,28 @@
 // Passes over weights and their gradients beside the products of a micro-batch.
 #pragma once
 
+#include <cstdint>
+
 #include "engine/model/model_ops.h"
+#include "engine/training/stages.h"
+#include "engine/training/train_ops.h"
 #include "engine/training/train_settings.h"
 
 namespace engine {
 
-// What a weight of a narrow product takes to be cast, once a step of so many replicas; frozen ones are narrow already.
-void cast_weights(const TrainSettings& train, std::int64_t replicas, OpList& forward);
+// How long narrow copies of weights live: for a step, from a forward pass to its backward pass, or for a layer's turn in either
+// (ZeRO 3 drops what it gathered, and its copies with it).
+enum class NarrowCopies : std::uint8_t { a_step, a_micro_batch, a_pass };
+NarrowCopies narrow_copies(const Parallelism& parallel, const TrainSettings& train);
+
+// Bytes of the narrow copies of a chunk's weights that stay for a step: as they are, and turned round. Others are gone after their
+// layer's turn, as compilers make them again from weights in 16 bits for the backward pass. Frozen weights are narrow already.
+double copy_bytes(const ChunkWeights& weights, const ModelShard& shard, const TrainSettings& train);
+
+// Weights of narrow products are cast, and turned round for gradients, as often as their copies are made. `backward`: those that
+// gradients pass through.
+void cast_weights(const TrainSettings& train, const Parallelism& parallel, const OpList& backward,
+                  PassOps& ops);
 
 // New gradients in 16 bits are read, and those that are there are read and written, by a pass or by the product that makes them;
 // `embeddings` of them are those of a table, which only a pass adds up.

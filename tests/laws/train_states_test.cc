@@ -124,6 +124,56 @@ TEST(SharedWeights, TakeAsLongAsTheirLayers) {
   EXPECT_NEAR((exposed(32) - exposed(16)) / (exposed(17) - exposed(1)), 1, 0.02);
 }
 
+Scenario narrow_training() {
+  Scenario scenario = training();
+  scenario.quant.weights = scenario.quant.activations = Dtype::fp8;
+  return scenario;
+}
+
+// Weights are cast once a step where their copies stay, and for each pass of each micro-batch where they are gathered for it: 5
+// bytes forward, where they are not turned round, and 8 backward.
+TEST(NarrowWeights, AreCastAsOftenAsTheyCome) {
+  Scenario scenario = narrow_training();
+  scenario.parallel.dp = 4;
+  const auto casts = [&](std::int64_t zero, bool reshard, std::int64_t micro_batches) {
+    scenario.train.zero = zero;
+    scenario.train.reshard = reshard;
+    scenario.train.global_batch = 4 * micro_batches;
+    double bytes = 0;
+    for (const KernelRow& row : evaluate(scenario).kernels) {
+      if (row.op == OpName::cast_transpose && row.phase == Phase::forward) {
+        bytes += row.work.bytes.value;
+      }
+    }
+    return bytes;
+  };
+  const double once = casts(1, true, 1);
+  EXPECT_GT(once, 0);
+  EXPECT_NEAR(casts(1, true, 8) / once, 1, 1e-9);
+  EXPECT_NEAR(casts(3, false, 8) / once, 8, 1e-9);
+  EXPECT_NEAR(casts(3, true, 8) / once, 8 * 5.0 / 8, 1e-9);
+  const auto time = [&](bool reshard) {
+    casts(3, reshard, 8);
+    return figures_of(scenario).cast_time;
+  };
+  EXPECT_GT(time(true), time(false));
+}
+
+// Copies that stay for a step, as they are and turned round, are two bytes of every weight of a layer, experts included.
+TEST(NarrowWeights, StayForAStepInMemory) {
+  for (const ModelSpec& model : {toys::scenario().model, toys::mixture()}) {
+    Scenario scenario = narrow_training();
+    scenario.model = model;
+    const auto weights = [&](std::int64_t micro_batches) {
+      scenario.train.global_batch = micro_batches;
+      return figures_of(scenario).weights.value;
+    };
+    const double ends = 2 * double(scenario.model.vocabulary) * double(scenario.model.hidden);
+    const double in_layers = figures_of(scenario).parameters - ends;
+    EXPECT_NEAR((weights(2) - weights(1)) / (2 * in_layers), 1, 0.01);
+  }
+}
+
 // Gradients that are summed once a step travel in buckets, a layer or forty million weights each; together where nothing goes on
 // beside them.
 TEST(GradientBuckets, AreThereForOverlap) {
