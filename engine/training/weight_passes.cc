@@ -27,9 +27,10 @@ double passes_of_a_step(const TrainSettings& train, std::int64_t replicas) {
 }
 
 // Bytes that products move for each gradient they add to what is there, as those of a plain pass. A single micro-batch has
-// nothing to add to, and replicas that share gradients out add up their own parts.
+// nothing to add to, replicas that share gradients out add up their own parts, and what leaves for the host is added up there.
 double bytes_of_a_fused_sum(const TrainSettings& train, std::int64_t replicas) {
   if (train.zero >= 2 || passes_of_a_step(train, replicas) <= 1) return 0;
+  if (train.offload_optimizer && replicas == 1) return 0;
   return kFusedSum * (2 * bytes_of(train.gradients) - kActivationBytes);
 }
 

@@ -138,7 +138,7 @@ TEST(ExpertLaws, AtConstantWorkADeviceWiderIsNeverSlower) {
             op.weights = op.activations = format;
             const double time = moe_time(op, device, calibration).total().value;
             const double least = time / fullest_device(op, 0);
-            EXPECT_LE(least, before * (1 + 1e-9))
+            EXPECT_LE(least, before * (1 + 1e-3))
                 << architecture << " " << tokens << " tokens, " << devices << " devices";
             before = least;
           }

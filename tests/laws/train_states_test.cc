@@ -179,6 +179,7 @@ TEST(NarrowWeights, StayForAStepInMemory) {
 TEST(GradientBuckets, AreThereForOverlap) {
   Scenario scenario = training();
   scenario.parallel.dp = 8;
+  scenario.train.global_batch = 8;  // nothing is added up before
   const auto calls = [&] { return work_of(scenario, OpName::gradient_sum).calls; };
   const double weights = figures_of(scenario).parameters;
   EXPECT_NEAR(calls(), std::clamp(weights / 40e6, 1.0, double(scenario.model.layers + 2)), 1e-6);
