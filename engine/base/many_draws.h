@@ -1,25 +1,19 @@
 // Many random numbers at once, in a quarter of the time that one by one takes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <span>
 
 #include "engine/base/random.h"
 
 namespace engine {
 
-// The n-th uniform numbers of their owners, one after the other: `uniform(mixed_seed(seed, owner), stream, n)`.
-struct Draws {
-  std::vector<std::uint64_t> owner, n;
-  std::vector<double> u;
+// So many are drawn side by side: a multiple of it leaves none to be drawn one by one.
+constexpr std::size_t kDrawnTogether = 4;
 
-  std::size_t size() const { return u.size(); }
-  void resize(std::size_t size) {
-    owner.resize(size);
-    n.resize(size);
-    u.resize(size);
-  }
-};
-void draw(std::uint64_t seed, Stream stream, Draws& draws);
+// `u[i]` becomes `uniform(seeds[i], stream, n[i])`. All three are as long.
+void draw(Stream stream, std::span<const std::uint64_t> seeds, std::span<const std::uint64_t> n,
+          std::span<double> u);
 
 }  // namespace engine

@@ -180,11 +180,15 @@ class KvPool {
   void unlink(std::int32_t extent);
   void link_last(std::int32_t extent, bool pinned);
 
+  // What every step asks for stands together, in one line of memory.
   std::int64_t total_ = 0, block_size_ = 1;
-  int shift_ = 0;  // of a block size that is a power of two; -1: it is not
-  std::int64_t empty_ = 0, idle_ = 0, held_ = 0, evicted_ = 0;
+  std::int64_t empty_ = 0, idle_ = 0, held_ = 0;
   std::int64_t uses_ = 0;  // of blocks of extents, by all holders
+  double kept_for_ = 0;    // cache that nobody uses; 0: until blocks run out
+  int shift_ = 0;          // of a block size that is a power of two; -1: it is not
   bool caching_ = false;
+  std::int64_t evicted_ = 0;
+  double now_ = 0;
   std::vector<Extent> extents_;
   std::int32_t extent_count_ = 0;     // of extents_, in use or
   std::vector<std::int32_t> unused_;  // to be used again
@@ -193,7 +197,6 @@ class KvPool {
   };
   UseOrder plain_, pinned_;
   UseOrder& order_of(const Extent& extent) { return extent.pinned ? pinned_ : plain_; }
-  double kept_for_ = 0, now_ = 0;     // 0: cache is kept until blocks run out
   KeyTable table_;                    // extents by key
   PrefixHolders* holders_ = nullptr;  // who wants to know what it holds, if somebody does,
   std::int32_t number_ = 0;           // and its number there

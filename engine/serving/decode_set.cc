@@ -5,10 +5,16 @@
 #include <functional>
 
 #include "engine/base/check.h"
+#include "engine/base/random.h"
 
 namespace engine {
 
 void DecodeSet::reset(const Setup& setup) {
+  // Together, and room for a dozen: with many replicas what one of them needs stands side by side.
+  if (running_.prefilling.capacity() == 0) {
+    running_.prefilling.reserve(4);
+    finishes_.reserve(16);
+  }
   setup_ = setup;
   pace_ = setup.pace;
   running_.prefilling.clear();
@@ -20,11 +26,13 @@ void DecodeSet::reset(const Setup& setup) {
   const bool power_of_two = (size & (size - 1)) == 0;
   blocks_ = {.size = size, .shift = power_of_two ? std::countr_zero(std::uint64_t(size)) : -1};
   contexts_ = windows_ = 0;
-  filling_ = prompt_tokens_ = due_ = 0;
+  filling_ = prompt_tokens_ = 0;
   finishes_.reset();
   crossings_.reset();
   longest_.reset();
   longest_stale_ = false;
+  own_.clear();
+  behind_ = {};
   done_.clear();
   look_ahead();
 }
@@ -50,13 +58,19 @@ void DecodeSet::begin(std::int32_t slot) {
   }
   const std::int64_t attended = sequence.target + 1;
   contexts_ += double(attended);
-  if (!setup_.own_paces) finishes_.insert(slot, sequence.finish_token, earliest_due());
+  if (setup_.own_paces == nullptr) {
+    finishes_.insert(slot, sequence.finish_token);
+  } else {
+    std::int32_t before = sequence.before;
+    while (before >= 0 && !at(before).decoding) before = at(before).before;
+    own_.insert(slot, before, sequence, mixed_seed(setup_.seed, std::uint64_t(sequence.number)));
+  }
   if (setup_.uneven) longest_.insert(sequence.context_base, sequence.finish_token);
   if (setup_.window > 0) {
     windows_ += double(std::min(attended, setup_.window));
     if (attended < setup_.window) {
       ++filling_;
-      if (crosses(sequence)) crossings_.insert(slot, crossing_of(sequence), running_.tokens);
+      if (crosses(sequence)) crossings_.insert(slot, crossing_of(sequence));
     }
   }
   look_ahead();
@@ -73,7 +87,11 @@ void DecodeSet::stop(std::int32_t slot) {
       if (crosses(sequence)) crossings_.remove(slot, crossing_of(sequence));
     }
   }
-  if (!setup_.own_paces) finishes_.remove(slot, sequence.finish_token);
+  if (setup_.own_paces == nullptr) {
+    finishes_.remove(slot, sequence.finish_token);
+  } else {
+    own_.erase(slot);
+  }
   if (sequence.finish_token > running_.tokens) longest_stale_ = true;
   if (sequence.reserved == 0) {
     --running_.growing;
@@ -91,50 +109,57 @@ void DecodeSet::stop(std::int32_t slot) {
 void DecodeSet::skip(std::int64_t count) {
   longest_stale_ = true;
   const std::int64_t made = running_.next_tokens;
+  const bool own_paces = setup_.own_paces != nullptr;
+  if (own_paces) own_.leave_out(count, made);
   for (std::int32_t slot = running_.last; count > 0; slot = at(slot).before) {
     Sequence& sequence = at(slot);
     if (!sequence.decoding) continue;
     --count;
-    if (!setup_.own_paces) finishes_.remove(slot, sequence.finish_token);
+    if (!own_paces) finishes_.remove(slot, sequence.finish_token);
     lag(sequence, slot, made);
-    if (!setup_.own_paces) finishes_.insert(slot, sequence.finish_token, earliest_due());
+    if (!own_paces) finishes_.insert(slot, sequence.finish_token);
     running_.base_sum -= made;
     running_.finish_sum += made;
   }
 }
 
 // What is the same for all is read once, and not behind a pointer: there are some hundred sequences in every step.
-std::int64_t DecodeSet::step_apart(std::span<const OwnStep> steps, const ReplicaView& view) {
+DecodeSet::Fewer DecodeSet::step_apart(std::int64_t decodes, const ReplicaView& view) {
   const std::int64_t all = running_.next_tokens, end = running_.tokens + all;
-  const std::int64_t ahead = setup_.pace.ahead(), ahead_now = view.pace.ahead();
+  const std::int64_t ahead = setup_.pace.ahead();
   const Blocks blocks = blocks_;
   std::int64_t* const phases = blocks_by_phase_.data();
   Sequence* const sequences = setup_.sequences->data();
-  const bool windows = setup_.window > 0;
-  std::int64_t fewer_blocks = 0, fewer_tokens = 0;
+  behind_ =
+      own_.behind({.decodes = std::size_t(decodes), .lane_tokens = running_.tokens, .tokens = all},
+                  *setup_.own_paces, *setup_.sequences);
+  Fewer fewer{.blocks = own_.fewer_blocks(end + view.pace.ahead(), blocks.size)};
+  const std::size_t count = behind_.size();
+  const std::int64_t* const behind = behind_.data();
+  const std::int32_t* const slots = own_.slots().data();
+  std::int64_t* const bases = own_.bases().data();
+  if (setup_.window > 0) {
+    for (std::size_t i = 0; i < count; ++i) lag_in_window(at(slots[i]), slots[i], behind[i]);
+  }
+  const bool all_grow = running_.growing == running_.decoding;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!all_grow && sequences[std::size_t(slots[i])].reserved > 0) continue;
+    --phases[blocks.phase(bases[i] + ahead)];
+    ++phases[blocks.phase(bases[i] + ahead - behind[i])];
+  }
   done_.clear();
-  for (const OwnStep& step : steps) {
-    Sequence& sequence = sequences[std::size_t(step.slot)];
-    const std::int64_t behind = all - step.tokens, base = sequence.context_base;
-    fewer_tokens += behind;
-    if (windows) lag_in_window(sequence, step.slot, behind);
-    if (sequence.reserved == 0) {
-      const std::int64_t least = std::max(sequence.kv.shared, sequence.taken);
-      const std::int64_t room = base + end + ahead_now;
-      fewer_blocks += std::max(blocks.to_hold(room), least);
-      fewer_blocks -= std::max(blocks.to_hold(room - behind), least);
-      --phases[blocks.phase(base + ahead)];
-      ++phases[blocks.phase(base + ahead - behind)];
-    }
-    sequence.context_base = base - behind;
-    sequence.finish_token += behind;
-    if (sequence.finish_token <= end) note_done(step.slot, sequence.finish_token);
+  for (std::size_t i = 0; i < count; ++i) {
+    Sequence& sequence = sequences[std::size_t(slots[i])];
+    fewer.tokens += behind[i];
+    sequence.context_base = bases[i] -= behind[i];
+    sequence.finish_token += behind[i];
+    if (sequence.finish_token <= end) note_done(slots[i], sequence.finish_token);
   }
   longest_stale_ = true;
-  contexts_ -= double(fewer_tokens);
-  running_.base_sum -= fewer_tokens;
-  running_.finish_sum += fewer_tokens;
-  return fewer_blocks;
+  contexts_ -= double(fewer.tokens);
+  running_.base_sum -= fewer.tokens;
+  running_.finish_sum += fewer.tokens;
+  return fewer;
 }
 
 // Who is done first stands last; of equals, who came first.
@@ -164,7 +189,7 @@ void DecodeSet::lag_in_window(Sequence& sequence, std::int32_t slot, std::int64_
   // Both dates move alike, so this stays as it is.
   if (!crosses(sequence)) return;
   crossings_.remove(slot, crossing_of(sequence));
-  crossings_.insert(slot, crossing_of(sequence) + tokens, running_.tokens);
+  crossings_.insert(slot, crossing_of(sequence) + tokens);
 }
 
 void DecodeSet::change_pace(const Pace& pace) {
@@ -177,31 +202,24 @@ void DecodeSet::change_pace(const Pace& pace) {
 
 void DecodeSet::advance(std::int64_t steps, double sequences) {
   const std::int64_t made = pace_.made(running_.step, steps);
-  const std::int64_t before = running_.tokens;
-  // Nobody is done before the last of these steps.
-  due_ = before + pace_.made(running_.step, steps - 1) + 1;
   running_.step += steps;
   running_.tokens += made;
   contexts_ += double(made) * sequences;
   if (setup_.window > 0) {
     windows_ += double(made) * double(filling_);
-    cross_windows(before);
+    cross_windows();
   }
   look_ahead();
 }
 
 std::int32_t DecodeSet::first_done() {
-  if (setup_.own_paces) {
+  if (setup_.own_paces != nullptr) {
     if (done_.empty()) return -1;
     const std::int32_t slot = done_.back();
     done_.pop_back();
     return slot;
   }
-  for (; due_ <= running_.tokens; ++due_) {
-    const std::int32_t slot = finishes_.first_at(due_);
-    if (slot >= 0) return slot;
-  }
-  return -1;
+  return finishes_.first_by(running_.tokens);
 }
 
 double DecodeSet::longest() {
@@ -217,13 +235,11 @@ double DecodeSet::longest() {
 }
 
 // Whoever's window was full before the last of the tokens made meanwhile grew by fewer than the others.
-void DecodeSet::cross_windows(std::int64_t before) {
+void DecodeSet::cross_windows() {
   const std::int64_t now = running_.tokens;
-  for (std::int64_t full; (full = crossings_.next(before)) <= now;) {
-    for (std::int32_t slot; (slot = crossings_.first_at(full)) >= 0; --filling_) {
-      crossings_.remove(slot, full);
-      windows_ -= double(now - full);
-    }
+  for (std::int64_t full; (full = crossings_.next()) <= now; --filling_) {
+    crossings_.remove(crossings_.first_by(full), full);
+    windows_ -= double(now - full);
   }
 }
 

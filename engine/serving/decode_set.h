@@ -10,6 +10,7 @@
 
 #include "engine/serving/batch_policy.h"
 #include "engine/serving/longest_context.h"
+#include "engine/serving/own_paced.h"
 #include "engine/serving/step_calendar.h"
 #include "engine/step/pace.h"
 
@@ -22,7 +23,9 @@ class DecodeSet {
     std::int64_t block_size = 1;
     std::int64_t window = 0;  // 0: no sliding window
     bool uneven = false;      // step times depend on the longest context
-    bool own_paces = false;   // sequences differ in how many tokens a step makes of them
+    const SequencePaces* own_paces =
+        nullptr;             // where sequences differ in what a step makes of them
+    std::uint64_t seed = 0;  // by which they draw it
     Pace pace;
   };
   void reset(const Setup& setup);
@@ -36,9 +39,7 @@ class DecodeSet {
   double windows() const { return windows_; }
   // Decodes that still fill their window, and the fewest tokens until one of them has.
   std::int64_t filling() const { return filling_; }
-  std::int64_t tokens_to_full_window() const {
-    return crossings_.next(running_.tokens) - running_.tokens;
-  }
+  std::int64_t tokens_to_full_window() const { return crossings_.next() - running_.tokens; }
   // KV tokens of prompts being read.
   std::int64_t prompt_tokens() const { return prompt_tokens_; }
   // Tokens that the next decode of the longest sequence attends to; somebody decodes, and unequal
@@ -76,20 +77,26 @@ class DecodeSet {
 
   // The next step leaves the newest `count` decodes out: they stay where they are.
   void skip(std::int64_t count);
-  // Where sequences have paces of their own: so many tokens each make these of the next step, no more than the lane does.
-  // Those that are done with it are known from here on. Returns how many blocks fewer that takes.
-  struct OwnStep {
-    std::int32_t slot = -1;
-    std::int32_t tokens = 0;
+  // Where sequences have paces of their own: the first `decodes` of them take the next step apart, none further than the
+  // lane does, and those that are done with it are known from here on. How many tokens, and blocks, fewer that takes.
+  struct Fewer {
+    std::int64_t tokens = 0, blocks = 0;
   };
-  std::int64_t step_apart(std::span<const OwnStep> steps, const ReplicaView& view);
+  Fewer step_apart(std::int64_t decodes, const ReplicaView& view);
+  // Of one of those in the next step: whose it is, and the tokens it makes.
+  template <class Visit>
+  void each_apart(Visit visit) {
+    for (std::size_t i = 0; i < behind_.size(); ++i) {
+      visit(at(own_.slots()[i]), running_.next_tokens - behind_[i]);
+    }
+  }
   // So many of those decoding take part in `steps` steps, of which only the last may end a sequence.
   void advance(std::int64_t steps, double sequences);
   // The next of those that have made their last token; -1: nobody.
   std::int32_t first_done();
   // Steps until somebody has.
   std::int64_t steps_to_next_end() const {
-    return pace_.steps_for(running_.step, finishes_.next(running_.tokens) - running_.tokens);
+    return pace_.steps_for(running_.step, finishes_.next() - running_.tokens);
   }
 
   // Blocks that the decodes take over the next `steps` steps.
@@ -138,9 +145,7 @@ class DecodeSet {
   bool crosses(const Sequence& sequence) const {
     return crossing_of(sequence) < sequence.finish_token + setup_.pace.most();
   }
-  void cross_windows(std::int64_t before);
-  // Nobody is due before this, in tokens of the lane: those that end now are still in the calendar.
-  std::int64_t earliest_due() const { return due_ < running_.tokens ? due_ : running_.tokens; }
+  void cross_windows();
 
   void note_done(std::int32_t slot, std::int64_t finish_token);
   void lag(Sequence& sequence, std::int32_t slot, std::int64_t tokens);
@@ -155,13 +160,14 @@ class DecodeSet {
   double windows_ = 0;
   std::int64_t filling_ = 0;
   std::int64_t prompt_tokens_ = 0;
-  StepCalendar finishes_;   // last tokens, by the lane's tokens
-  StepCalendar crossings_;  // windows that are full
-  std::int64_t due_ = 0;    // ends before this have been seen to
-  std::vector<std::int32_t>
-      done_;                    // after the present step, where sequences have paces of their own
+  StepCalendar finishes_;       // last tokens, by the lane's tokens
   LongestContext longest_;      // among the decodes ...
   bool longest_stale_ = false;  // ... but somebody left or was left out before time
+  StepCalendar crossings_;      // windows that are full
+  // where sequences have paces of their own
+  OwnPaced own_;
+  std::span<const std::int64_t> behind_;  // those of the present step
+  std::vector<std::int32_t> done_;        // after it
 };
 
 }  // namespace engine

@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/base/many_draws.h"
 #include "engine/serving/lane_sequences.h"
 #include "engine/serving/stretch.h"
 
 namespace engine {
 
-class Lane {
+// With many replicas every line of memory has to be fetched anew: it begins with one.
+class alignas(64) Lane {
  public:
   void reset(ReplicaState& replica);
 
@@ -106,34 +106,30 @@ class Lane {
   std::int64_t leave_out(std::int64_t count, BatchShape& batch);
   // The first so many decodes draw how many tokens they make in this step. Returns the blocks they do not take.
   std::int64_t draw(std::int64_t decodes);
-  void list_own_steps(std::int64_t decodes);
-  void draw_own_steps();
-  void count_by_class();
   // Tokens that decodes made in so many steps, where these or their proposals vary.
   void count_verified(std::int64_t steps, double sequences, double made);
   double step_seconds(const BatchShape& batch);
   void end_step();
 
+  // In one line of memory, before what is larger
   ReplicaState* replica_ = nullptr;
-  LaneSequences sequences_;
-  double free_since_ = 0;  // end of the last work
-
-  Work work_ = Work::none;
   double start_ = 0, end_ = kNever;
-  // of a stretch
-  Stretch stretch_;         // this part
-  std::int64_t left_ = 0;   // steps after this part
-  std::int64_t taken_ = 0;  // blocks of this part that are gone already
-  Steady steady_ = Steady::no;
+  double free_since_ = 0;  // end of the last work
+  Work work_ = Work::none;
+  Steady steady_ = Steady::no;  // of a stretch,
+  bool all_decode_ = false;     // or of a step
+  int length_ = -1;             // of proposals, where it is picked
+  std::int64_t left_ = 0;       // steps of a stretch after this part
+  std::int64_t taken_ = 0;      // blocks of this part that are gone already
+
+  Stretch stretch_;  // this part of it
   // of a step
   std::vector<Chunk> chunks_;
   std::int64_t step_decodes_ = 0;
-  bool all_decode_ = false;
-  std::int64_t step_tokens_ = 0;               // that its decodes make
-  std::vector<DecodeSet::OwnStep> own_steps_;  // where they differ in that,
-  Draws draws_;                                // and draw it
-  int length_ = -1;                            // of proposals, where it is picked,
-  std::int64_t saves_ = 0;  // and picoseconds that proposals save in each step, or would
+  std::int64_t step_tokens_ = 0;  // that its decodes make
+  std::int64_t saves_ =
+      0;  // picoseconds that proposals save in each step, or would, where their length is picked
+  LaneSequences sequences_;
 };
 
 }  // namespace engine

@@ -12,7 +12,8 @@ void LaneSequences::reset(ReplicaState& replica) {
              .block_size = replica.settings->block_size,
              .window = replica.window,
              .uneven = replica.uneven,
-             .own_paces = replica.own_paces != nullptr,
+             .own_paces = replica.own_paces,
+             .seed = replica.seed,
              .pace = replica.pace});
   view_.emplace(ReplicaView{.settings = *replica.settings,
                             .sequences = replica.sequences,

@@ -18,11 +18,11 @@ class LaneSequences {
  public:
   void reset(ReplicaState& replica);
 
-  DecodeSet set;
   TokenGaps gaps;
   AdapterCount adapters;         // of those that run
   bool unread_by_draft = false;  // somebody has begun to decode since the draft last read
   DraftInvestment investment;    // where it reads late
+  DecodeSet set;
   // Steps propose another number of tokens from now on.
   void change_pace(const Pace& pace) {
     set.change_pace(pace);

@@ -93,65 +93,16 @@ void Lane::take_stage(double now) {
       now + stage_seconds(replica.draft_place, double(replica.lanes), end_ - now, drafting);
 }
 
-// The first so many of those that decode: what each makes of its step.
-void Lane::list_own_steps(std::int64_t decodes) {
-  const SequencePaces& paces = *replica_->own_paces;
-  const std::int64_t positions = running().next_tokens - 1, lane_tokens = running().tokens;
-  own_steps_.resize(std::size_t(decodes));
-  draws_.resize(paces.drawn ? std::size_t(decodes) : 0);
-  Sequence* const sequences = replica_->sequences.data();
-  std::int32_t slot = running().first;
-  for (std::size_t i = 0; i < own_steps_.size();) {
-    const Sequence& sequence = sequences[slot];
-    const std::int32_t listed = std::exchange(slot, sequence.after);
-    if (!sequence.decoding) continue;
-    const std::int64_t made = sequence.output - (sequence.finish_token - lane_tokens);
-    own_steps_[i].slot = listed;
-    if (paces.drawn) {
-      draws_.owner[i] = std::uint64_t(sequence.number);
-      draws_.n[i] = std::uint64_t(made);
-    } else {
-      own_steps_[i].tokens =
-          std::int32_t(paces.of(sequence.service_class).mean_tokens(positions, made));
-    }
-    ++i;
-  }
-}
-
-// What holds of each by what it drew.
-void Lane::draw_own_steps() {
-  const SequencePaces& paces = *replica_->own_paces;
-  const std::int64_t positions = running().next_tokens - 1;
-  engine::draw(replica_->seed, Stream::acceptance, draws_);
-  if (!paces.by_class) {
-    const SequencePaces::OfClass& all = paces.of(RequestClass::normal);
-    for (std::size_t i = 0; i < draws_.size(); ++i) {
-      own_steps_[i].tokens = all.drawn_tokens(positions, draws_.u[i]);
-    }
-    return;
-  }
-  for (std::size_t i = 0; i < draws_.size(); ++i) {
-    const RequestClass service_class = at(own_steps_[i].slot).service_class;
-    own_steps_[i].tokens = paces.of(service_class).drawn_tokens(positions, draws_.u[i]);
-  }
-}
-
 std::int64_t Lane::draw(std::int64_t decodes) {
-  const SequencePaces& paces = *replica_->own_paces;
-  list_own_steps(decodes);
-  if (paces.drawn) draw_own_steps();
-  std::int64_t tokens = 0;
-  for (const DecodeSet::OwnStep& step : own_steps_) tokens += step.tokens;
-  step_tokens_ = tokens;
-  if (paces.by_class) count_by_class();
-  return sequences_.set.step_apart(own_steps_, sequences_.blocks());
-}
-
-void Lane::count_by_class() {
-  for (const DecodeSet::OwnStep& step : own_steps_) {
-    const auto service_class = std::size_t(at(step.slot).service_class);
-    replica_->sums->by_class[service_class].verified(step.tokens);
+  DecodeSet& set = sequences_.set;
+  const DecodeSet::Fewer fewer = set.step_apart(decodes, sequences_.blocks());
+  step_tokens_ -= fewer.tokens;
+  if (replica_->own_paces->by_class) {
+    set.each_apart([this](const Sequence& sequence, std::int64_t tokens) {
+      replica_->sums->by_class[std::size_t(sequence.service_class)].verified(tokens);
+    });
   }
+  return fewer.blocks;
 }
 
 void Lane::count_verified(std::int64_t steps, double sequences, double made) {

@@ -29,6 +29,7 @@ void Replica::reset(const Setup& setup) {
   state_.log = setup.log;
   state_.halted = false;
   state_.admissions.reset();
+  take_room();
   // The sequences stay: what they hold in memory is used again. Not what they held of the KV pool, where a run was ended
   // before they were.
   for (std::int32_t slot = 0; slot < state_.slots; ++slot) {
@@ -61,6 +62,16 @@ void Replica::reset(const Setup& setup) {
   class_limits_ = setup.class_limits;
   seed_ = setup.seed;
   seconds_per_prompt_token_ = setup.seconds_per_prompt_token;
+}
+
+// What a replica with a dozen requests needs, side by side: vectors that grow one by one leave holes in memory behind, and
+// with many replicas every line and every page of memory has to be fetched anew.
+void Replica::take_room() {
+  if (state_.sequences.capacity() > 0) return;
+  state_.unused.reserve(16);
+  state_.departed.reserve(4);
+  state_.waiting.reserve(8);
+  state_.sequences.reserve(20);
 }
 
 void Replica::empty_queues() {
@@ -148,8 +159,6 @@ std::int64_t Replica::predicted_output(std::int64_t number, std::int64_t output)
 }
 
 void Replica::add_slot() {
-  // A dozen to begin with: growing one by one leaves holes in memory behind that a fleet cannot fill.
-  if (state_.sequences.capacity() == 0) state_.sequences.reserve(12);
   state_.unused.push_back(state_.slots++);
   if (state_.sequences.size() < std::size_t(state_.slots)) state_.sequences.emplace_back();
 }

@@ -16,7 +16,8 @@ namespace engine {
 // A request as a sequence that nobody has begun.
 void begin(Sequence& sequence, const Request& request);
 
-class Replica {
+// With many replicas every line of memory has to be fetched anew: what is asked for together stands in few.
+class alignas(64) Replica {
  public:
   struct Setup {
     const ServingSettings* settings = nullptr;
@@ -214,6 +215,7 @@ class Replica {
   // It goes to the queue, or waits outside it.
   void queue_up(std::int32_t slot, Awaited awaits, double now);
   void count_in(Sequence& sequence, std::int64_t output);
+  void take_room();
   void empty_queues();
   std::int64_t predicted_output(std::int64_t number, std::int64_t output) const;
   std::int32_t new_slot() {

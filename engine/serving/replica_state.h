@@ -49,29 +49,30 @@ struct ReplicaState {
   StepLog* log = nullptr;          // where work is written down; null: nowhere
   bool halted = false;             // it has failed: no lane plans
 
+  // What every event looks at, before what few do: with many replicas every line of memory has to be fetched anew.
   std::vector<Sequence> sequences;
   std::int32_t slots = 0;            // of `sequences`, in use or
   std::vector<std::int32_t> unused;  // to be used again
   WaitingQueue waiting;
-  FairShare shares;
-  KvPool pool;
+  std::vector<std::int32_t> landed;    // their KV has come: they decode from the next step on
+  std::vector<std::int32_t> departed;  // slots of those that are done here with the last event
+  std::vector<std::int32_t>
+      forking;                   // their prompts were read with the last event, for several answers
+  WaitingQueue arriving;         // prompts were read elsewhere: they wait for blocks
   std::int64_t running = 0;      // over all lanes
   std::int64_t outstanding = 0;  // requests inside
   std::int64_t outstanding_tokens = 0;
+  double tokens_made = 0;
+  double idle_seconds = 0;  // of all lanes
+  KvPool pool;
   // Sequences whose KV is carried from here or to here: those that hold blocks and do not run, and their
   // blocks, shared ones not counted.
   std::int64_t parked = 0;
   std::int64_t parked_blocks = 0;
-  std::int64_t awaiting = 0;         // not in the queue before their adapters or images are there
-  WaitingQueue arriving;             // prompts were read elsewhere: they wait for blocks
-  std::vector<std::int32_t> landed;  // their KV has come: they decode from the next step on
-  double tokens_made = 0;
-  double idle_seconds = 0;  // of all lanes
+  std::int64_t awaiting = 0;  // not in the queue before their adapters or images are there
+  double stage_free = 0;      // when the first pipeline stage takes the next batch
+  FairShare shares;
   AdmissionPace admissions;
-  double stage_free = 0;               // when the first pipeline stage takes the next batch
-  std::vector<std::int32_t> departed;  // slots of those that are done here with the last event
-  std::vector<std::int32_t>
-      forking;  // their prompts were read with the last event, for several answers
 
   // Whether the cache of a sequence that leaves is given up after that of others.
   bool pins(const Sequence& sequence) const {

@@ -90,6 +90,7 @@ class WaitingQueue {
     head_ = 0;
     ordered_ = ordered;
   }
+  void reserve(std::size_t count) { slots_.reserve(count); }
   std::int64_t size() const { return std::int64_t(slots_.size() - head_); }
   bool empty() const { return head_ == slots_.size(); }
   bool ordered() const { return ordered_; }
@@ -137,9 +138,12 @@ class WaitingQueue {
   }
   void remove(std::int32_t slot) {
     if (slots_[head_] == slot) {
-      ++head_;
-      // Memory follows the queue: the part already served is dropped now and then.
-      if (head_ > 1024 && 2 * head_ > slots_.size()) {
+      if (++head_ == slots_.size()) {
+        // Who comes next stands where the first one stood: that line of memory is at hand.
+        slots_.clear();
+        head_ = 0;
+      } else if (head_ > 1024 && 2 * head_ > slots_.size()) {
+        // Memory follows the queue: the part already served is dropped now and then.
         slots_.erase(slots_.begin(), slots_.begin() + std::ptrdiff_t(head_));
         head_ = 0;
       }

@@ -50,7 +50,6 @@ void ServingSim::start(const ServingProblem& problem) {
   }
   events_.reset(replicas);
   transfers_.reset(replicas);
-  longest_output_ = 0;
   now_ = 0;
   answers_.reset();
   start_adapters();
@@ -262,13 +261,7 @@ std::size_t ServingSim::route_among(Pool& pool, const Request& request, double n
 
 void ServingSim::arrive(RequestSource& source) {
   source.take(request_);
-  const StepContext& context = problem_->pools[0].context;
-  context.charge(kWorkOfAnArrival);
-  if (request_.output > longest_output_) {
-    // Calendars have a day for every step until the last token.
-    context.charge(4 * double(request_.output - longest_output_));
-    longest_output_ = request_.output;
-  }
+  problem_->pools[0].context.charge(kWorkOfAnArrival);
   stats_.arrived(request_);
   std::size_t target = 0;
   const bool local = stays_local(target);

@@ -176,7 +176,6 @@ class ServingSim {
   AnswerGroups answers_;
   RequestMemory memory_;
   Request request_;
-  std::int64_t longest_output_ = 0;   // of those that arrived
   std::int64_t fits_everywhere_ = 0;  // tokens of a prompt and its output
   double now_ = 0;
   double makespan_ = 0;

@@ -14,6 +14,7 @@ class TokenGaps {
  public:
   void reset() {
     newcomers_.clear();
+    if (newcomers_.capacity() == 0) newcomers_.reserve(4);
     last_decode_ = 0;
     uneven_ = false;
   }

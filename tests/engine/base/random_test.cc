@@ -23,17 +23,16 @@ TEST(Random, MatchesThePublishedPhilox) {
 }
 
 TEST(Random, ManyAtOnceAreThoseOneByOne) {
-  for (const std::size_t count : {0, 1, 2, 3, 4, 5, 7, 64}) {
-    Draws draws;
-    draws.resize(count);
+  for (const std::size_t count : {0, 1, 2, 3, 4, 5, 7, 64, 20'000}) {
+    std::vector<std::uint64_t> seeds(count), n(count);
+    std::vector<double> u(count);
     for (std::size_t i = 0; i < count; ++i) {
-      draws.owner[i] = i * 0x123456789abcdefull;
-      draws.n[i] = (i << 33) + 7 * i;
+      seeds[i] = i * 0x123456789abcdefull;
+      n[i] = (i << 33) + 7 * i;
     }
-    draw(11, Stream::acceptance, draws);
+    draw(Stream::acceptance, seeds, n, u);
     for (std::size_t i = 0; i < count; ++i) {
-      EXPECT_EQ(draws.u[i],
-                uniform(mixed_seed(11, draws.owner[i]), Stream::acceptance, draws.n[i]));
+      EXPECT_EQ(u[i], uniform(seeds[i], Stream::acceptance, n[i]));
     }
   }
 }

@@ -8,32 +8,33 @@ namespace {
 TEST(StepCalendar, TheSoonestComesFirstAndThenWhoEnteredFirst) {
   StepCalendar calendar;
   calendar.reset();
-  EXPECT_EQ(calendar.next(0), StepCalendar::kNever);
-  calendar.insert(4, 70, 0);
-  calendar.insert(2, 9, 0);
-  calendar.insert(7, 9, 0);
-  EXPECT_EQ(calendar.next(0), 9);
-  EXPECT_EQ(calendar.first_at(9), 2);
+  EXPECT_EQ(calendar.next(), StepCalendar::kNever);
+  calendar.insert(4, 70);
+  calendar.insert(2, 9);
+  calendar.insert(7, 9);
+  EXPECT_EQ(calendar.next(), 9);
+  EXPECT_EQ(calendar.first_by(8), -1);
+  EXPECT_EQ(calendar.first_by(9), 2);
   calendar.remove(2, 9);
-  EXPECT_EQ(calendar.first_at(9), 7);
+  EXPECT_EQ(calendar.first_by(9), 7);
   calendar.remove(7, 9);
-  EXPECT_EQ(calendar.first_at(9), -1);
-  EXPECT_EQ(calendar.next(9), 70);
+  EXPECT_EQ(calendar.first_by(9), -1);
+  EXPECT_EQ(calendar.next(), 70);
 }
 
-TEST(StepCalendar, StepsFarAheadAndFarOnAreKept) {
+TEST(StepCalendar, WhoLeavesBeforeTheirStepLeavesTheOthersInOrder) {
   StepCalendar calendar;
   calendar.reset();
-  const std::int64_t now = 1'000'000'007;
-  calendar.insert(0, now + 1000, now);
-  calendar.insert(1, now + 5000, now);  // further than the first table reaches
-  calendar.insert(2, now, now);
-  EXPECT_EQ(calendar.next(now), now);
-  calendar.remove(2, now);
-  EXPECT_EQ(calendar.next(now), now + 1000);
-  calendar.remove(0, now + 1000);
-  EXPECT_EQ(calendar.next(now + 1000), now + 5000);
-  EXPECT_EQ(calendar.first_at(now + 5000), 1);
+  const std::int64_t far = 1'000'000'000'007;
+  for (const std::int32_t slot : {0, 1, 2, 3}) calendar.insert(slot, far);
+  calendar.insert(4, 5);
+  calendar.remove(2, far);
+  calendar.insert(2, far);
+  for (const std::int32_t slot : {4, 0, 1, 3, 2}) {
+    EXPECT_EQ(calendar.first_by(far), slot);
+    calendar.remove(slot, slot == 4 ? 5 : far);
+  }
+  EXPECT_EQ(calendar.next(), StepCalendar::kNever);
 }
 
 }  // namespace
