@@ -97,6 +97,33 @@ std::string words_of(const Rule& rule, std::string_view value) {
   return "";
 }
 
+// What no such command says, by a column and its value where there is none of it.
+struct Mechanism {
+  const char* column;
+  const char* without;
+  const char* name;
+};
+constexpr Mechanism kNotSaid[] = {
+    {"speculation.method", "none", "speculation"},
+    {"prefill.present", "false", "the prefill deployment"},
+    {"encode.present", "false", "the encoder"},
+    {"neighbour.present", "false", "the neighbour and its share of the memory"},
+    {"load.adapters", "0", "adapters"},
+    {"serving.replicas", "1", "replicas"},
+    {"serving.kv_blocks", "0", "serving.kv_blocks"},
+    {"serving.tiers.host", "0", "KV tiers"},
+    {"serving.tiers.disk", "0", "KV tiers"},
+    {"serving.tiers.peer", "0", "KV tiers"},
+    {"serving.tiers.store", "0", "KV tiers"},
+    {"serving.scaling.policy", "fixed", "scaling"},
+    {"serving.clock.mode", "full", "the clock"},
+};
+
+void add_name(std::string& names, std::string_view name) {
+  if (names.ends_with(name)) return;
+  names += (names.empty() ? "" : ", ") + std::string(name);
+}
+
 }  // namespace
 
 std::vector<std::string> launch_commands(const RunRows& run, const std::vector<std::uint32_t>& rows,
@@ -113,6 +140,18 @@ std::vector<std::string> launch_commands(const RunRows& run, const std::vector<s
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (values.codes[rows[i]] != Coded::kNone) lines[i] += words_of(rule, values[rows[i]]);
     }
+  }
+  std::vector<std::string> left_out(rows.size());
+  for (const auto& [column, without, name] : kNotSaid) {
+    if (run.find(column) == nullptr) continue;
+    const Coded values = run.texts(column);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const bool stated = values.codes[rows[i]] != Coded::kNone;
+      if (stated && values[rows[i]] != without) add_name(left_out[i], name);
+    }
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!left_out[i].empty()) lines[i] += "  # not in this command: " + left_out[i];
   }
   return lines;
 }

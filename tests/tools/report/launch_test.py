@@ -52,6 +52,19 @@ class Launch(unittest.TestCase):
                 # One pipeline stage and one replica need no flag.
                 self.assertNotRegex(" ".join(words), "pipeline|pp[-_]size|data-parallel|dp-size")
 
+    def test_what_the_command_leaves_out_is_named_behind_it(self):
+        with_draft = SPEC.replace("  load:", "  speculation: {method: ngram, tokens: 3, acceptance: 0.5}\n  prefill: {}\n  load:")
+        with tempfile.TemporaryDirectory(prefix="llmsweep-launch-") as scratch:
+            home = pathlib.Path(scratch)
+            for name, text, left_out in (("plain", SPEC, ""), ("draft", with_draft, "speculation, the prefill deployment")):
+                (home / f"{name}.yaml").write_text(text)
+                ran = subprocess.run([BINARY, "run", home / f"{name}.yaml", "-o", home / name], capture_output=True, text=True)
+                self.assertEqual(ran.returncode, 0, ran.stderr)
+                done = subprocess.run([BINARY, "top", home / name, "--by", "e2e_s", "--launch", "vllm", "--format", "csv"],
+                                      capture_output=True, text=True)
+                line = next(csv.DictReader(io.StringIO(done.stdout)))["launch"]
+                self.assertEqual(line.partition("  # not in this command: ")[2], left_out)
+
     def test_a_training_job_is_no_engine(self):
         with tempfile.TemporaryDirectory(prefix="llmsweep-launch-") as scratch:
             home = pathlib.Path(scratch)
