@@ -133,7 +133,7 @@ DecodeSet::Fewer DecodeSet::step_apart(std::int64_t decodes, const ReplicaView& 
   behind_ =
       own_.behind({.decodes = std::size_t(decodes), .lane_tokens = running_.tokens, .tokens = all},
                   *setup_.own_paces, *setup_.sequences);
-  Fewer fewer{.blocks = own_.fewer_blocks(end + view.pace.ahead(), blocks.size)};
+  const std::int64_t fewer_blocks = own_.fewer_blocks(end + view.pace.ahead(), blocks.size);
   const std::size_t count = behind_.size();
   const std::int64_t* const behind = behind_.data();
   const std::int32_t* const slots = own_.slots().data();
@@ -144,22 +144,26 @@ DecodeSet::Fewer DecodeSet::step_apart(std::int64_t decodes, const ReplicaView& 
   const bool all_grow = running_.growing == running_.decoding;
   for (std::size_t i = 0; i < count; ++i) {
     if (!all_grow && sequences[std::size_t(slots[i])].reserved > 0) continue;
-    --phases[blocks.phase(bases[i] + ahead)];
-    ++phases[blocks.phase(bases[i] + ahead - behind[i])];
+    const std::int64_t room = bases[i] + ahead, less = room - behind[i];
+    --phases[blocks.phase(room)];
+    ++phases[blocks.phase(less)];
   }
   done_.clear();
+  std::int64_t fewer_tokens = 0;
   for (std::size_t i = 0; i < count; ++i) {
     Sequence& sequence = sequences[std::size_t(slots[i])];
-    fewer.tokens += behind[i];
-    sequence.context_base = bases[i] -= behind[i];
-    sequence.finish_token += behind[i];
-    if (sequence.finish_token <= end) note_done(slots[i], sequence.finish_token);
+    const std::int64_t tokens = behind[i], base = bases[i] - tokens;
+    const std::int64_t finish = sequence.finish_token + tokens;
+    fewer_tokens += tokens;
+    sequence.context_base = bases[i] = base;
+    sequence.finish_token = finish;
+    if (finish <= end) note_done(slots[i], finish);
   }
   longest_stale_ = true;
-  contexts_ -= double(fewer.tokens);
-  running_.base_sum -= fewer.tokens;
-  running_.finish_sum += fewer.tokens;
-  return fewer;
+  contexts_ -= double(fewer_tokens);
+  running_.base_sum -= fewer_tokens;
+  running_.finish_sum += fewer_tokens;
+  return {.tokens = fewer_tokens, .blocks = fewer_blocks};
 }
 
 // Who is done first stands last; of equals, who came first.

@@ -19,7 +19,6 @@ void Lane::reset(ReplicaState& replica) {
   left_ = 0;
   steady_ = Steady::no;
   chunks_.clear();
-  if (chunks_.capacity() == 0) chunks_.reserve(4);
   length_ = -1;
   saves_ = 0;
 }

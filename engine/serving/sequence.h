@@ -138,12 +138,9 @@ class WaitingQueue {
   }
   void remove(std::int32_t slot) {
     if (slots_[head_] == slot) {
-      if (++head_ == slots_.size()) {
-        // Who comes next stands where the first one stood: that line of memory is at hand.
-        slots_.clear();
-        head_ = 0;
-      } else if (head_ > 1024 && 2 * head_ > slots_.size()) {
-        // Memory follows the queue: the part already served is dropped now and then.
+      ++head_;
+      // Memory follows the queue: the part already served is dropped now and then.
+      if (head_ > 1024 && 2 * head_ > slots_.size()) {
         slots_.erase(slots_.begin(), slots_.begin() + std::ptrdiff_t(head_));
         head_ = 0;
       }
