@@ -61,7 +61,9 @@ TEST(Schema, EveryFigureNamedAfterAUnitStatesOne) {
     const std::string& name = metric.column;
     const bool named = name.ends_with("_per_s") || name.ends_with("_s") ||
                        name.ends_with("_bytes") || name.starts_with("price_usd");
-    if (named) EXPECT_NE(unit(name), "") << name;
+    if (named) {
+      EXPECT_NE(unit(name), "") << name;
+    }
   }
 }
 
