@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <stdexcept>
 #include <vector>
 
 namespace engine {
@@ -18,6 +19,10 @@ class StepCalendar {
   void reserve(std::size_t count) { due_.reserve(count); }
   // Each slot at most once.
   void insert(std::int32_t slot, std::int64_t step) {
+    if (slot >> kSlotBits != 0 || step >= kMostSteps) [[unlikely]] {
+      throw std::length_error(
+          "a replica with more than 16 million sequences, or 500 billion steps");
+    }
     due_.insert(due_.begin() + first_no_later(step), step << kSlotBits | slot);
   }
   void remove(std::int32_t slot, std::int64_t step) {
@@ -37,6 +42,7 @@ class StepCalendar {
  private:
   // A step and a slot in one number, half as much to move: 16 million sequences in a replica, 500 billion steps.
   static constexpr int kSlotBits = 24;
+  static constexpr std::int64_t kMostSteps = kNever >> kSlotBits;
   std::ptrdiff_t first_no_later(std::int64_t step) const {
     const std::int64_t later = (step + 1) << kSlotBits;
     return std::ranges::partition_point(due_, [later](std::int64_t one) { return one >= later; }) -

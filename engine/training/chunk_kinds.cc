@@ -43,6 +43,7 @@ ChunkKind ChunkKinds::placed(const LayerChunk& chunk, const StepContext& on) {
   const ModelShard& shard = on.shard;
   ChunkKind kind{.chunk = chunk, .on = &on};
   kind.states.all = chunk_weights(shard, chunk.span);
+  kind.states.wide = trains_wide(shard);
   if (train_.has_adapters()) {
     pass_ops(shard, chunk, train_, ops_);
     kind.states.trained = {.dense = adapter_weights(ops_.forward),

@@ -7,7 +7,6 @@
 #include "engine/model/context_ops.h"
 #include "engine/model/expert_places.h"
 #include "engine/model/mixers/mixer.h"
-#include "engine/model/passes.h"
 #include "engine/training/adapters.h"
 
 namespace engine {
@@ -27,9 +26,10 @@ class LayerBytes {
         model_(*shard.model),
         train_(train),
         widths_(mean_widths(shard)),
-        split_(train.sequence_parallel ? double(shard.parallel.tp) : 1) {}
+        split_(train.sequence_parallel ? double(shard.parallel.tp) : 1),
+        value_(value_bytes(shard)) {}
 
-  double stream() const { return double(model_.hidden) / split_ * kActivationBytes; }
+  double stream() const { return double(model_.hidden) / split_ * value_; }
 
   double of_layer(bool mixture) const {
     return 2 * stream() + attention() + (mixture ? experts() : mlp(double(shard_.intermediate)));
@@ -37,13 +37,13 @@ class LayerBytes {
   // A 32-bit number per head, which attention that is computed again does without.
   double statistics() const { return 4 * double(shard_.heads); }
 
-  double key_bytes() const { return widths_.keys * kActivationBytes; }
+  double key_bytes() const { return widths_.keys * value_; }
 
  private:
   // The input of a product: nothing where its weights are frozen and no adapter stands beside it.
   double product_input(double values, OpName product, Dtype format) const {
     if (train_.has_adapters() && !has_adapter(product, train_.lora_targets)) return 0;
-    return values * std::min(kActivationBytes, bytes_of(format));
+    return values * std::min(value_, bytes_of(format));
   }
   double dense_input(double values, OpName product) const {
     return product_input(values, product, shard_.dense.activations);
@@ -59,11 +59,11 @@ class LayerBytes {
 
   double attention() const {
     double kept = normed_input(OpName::qkv) + statistics();
-    kept += (widths_.query + widths_.keys + widths_.positions + widths_.output) * kActivationBytes;
+    kept += (widths_.query + widths_.keys + widths_.positions + widths_.output) * value_;
     kept += dense_input(widths_.compressed, OpName::q_up);
-    if (!train_.fused) kept += widths_.unfused * kActivationBytes;
+    if (!train_.fused) kept += widths_.unfused * value_;
     // In 16 bits what attention keeps is what the product needs.
-    if (bytes_of(shard_.dense.activations) < kActivationBytes) {
+    if (bytes_of(shard_.dense.activations) < value_) {
       kept += dense_input(widths_.output, OpName::attention_out);
     }
     return kept;
@@ -71,7 +71,7 @@ class LayerBytes {
 
   double activated(double width, OpName product, Dtype format) const {
     const double inputs = model_.mlp == MlpKind::gated ? (train_.fused ? 2 : 3) : 1;
-    return inputs * width * kActivationBytes + made_input(width, product, format);
+    return inputs * width * value_ + made_input(width, product, format);
   }
 
   double mlp(double width) const {
@@ -95,7 +95,7 @@ class LayerBytes {
   double experts() const {
     const double hidden = double(model_.hidden);
     const double dispatched = product_input(hidden, OpName::experts, shard_.quant.activations);
-    const double returned = hidden * kActivationBytes;  // to weigh them
+    const double returned = hidden * value_;  // to weigh them
     double kept = copies() * (dispatched + returned +
                               activated(double(shard_.expert_intermediate), OpName::experts,
                                         shard_.quant.activations));
@@ -112,6 +112,7 @@ class LayerBytes {
   const TrainSettings& train_;
   MixerWidths widths_;
   double split_;  // devices that the residual stream is split over
+  double value_;  // bytes
 };
 
 }  // namespace
@@ -141,8 +142,9 @@ KeptActivations kept_activations(const ModelShard& shard, const LayerChunk& chun
     activations.offloaded = std::exchange(activations.kept, 0);
   }
   if (chunk.span.last) {
-    // In 16 and 32 bits, or these and their gradients in both.
-    activations.logits = (train.fused_loss ? 6 : 12) * tokens * double(shard.vocabulary);
+    // In 16 and 32 bits, or these and their gradients in both; or in 32 bits throughout.
+    const double formats = trains_wide(shard) ? 4 : 2 + 4;
+    activations.logits = (train.fused_loss ? 1 : 2) * formats * tokens * double(shard.vocabulary);
   }
   if (layers.all() > 0) {
     activations.context =

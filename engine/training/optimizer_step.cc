@@ -5,6 +5,7 @@
 
 #include "engine/step/pass_clock.h"
 #include "engine/training/host_copy.h"
+#include "engine/training/stages.h"
 #include "engine/training/state_bytes.h"
 
 namespace engine {
@@ -72,7 +73,7 @@ Seconds on_the_host(const Update& update, const StateBytes& bytes, const TrainSe
 
 Seconds optimizer_time(const Update& update, const TrainSettings& train, const StepContext& context,
                        Breakdown& rows) {
-  const StateBytes bytes = state_bytes(train);
+  const StateBytes bytes = state_bytes(train, trains_wide(context.shard));
   return train.offload_optimizer ? on_the_host(update, bytes, train, context, rows)
                                  : on_the_device(update, bytes, context, rows);
 }

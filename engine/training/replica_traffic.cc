@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "engine/comm/collective_time.h"
+#include "engine/training/kept_activations.h"
 #include "engine/training/state_bytes.h"
 #include "engine/training/train_memory.h"
-#include "engine/training/train_ops.h"
 
 namespace engine {
 namespace {
@@ -52,6 +52,19 @@ double dense_units(const ChunkWeights& weights) {
   return weights.layers + (weights.embedding > 0 ? 1 : 0) + (weights.output > 0 ? 1 : 0);
 }
 
+// What one stage sends to the next for a micro-batch.
+Collective stage_transfer(const ModelShard& shard, const TrainSettings& train) {
+  const Parallelism& parallel = shard.parallel;
+  return {
+      .pattern = Pattern::send_recv,
+      .bytes = tokens_of_a_pass(train, parallel) * double(shard.model->hidden) *
+               value_bytes(shard) / double(parallel.tp),
+      .ranks = 2,
+      // Devices that share layers lie next to one another, then those that share sequences, then replicas and stages.
+      .stride = parallel.tp * parallel.cp *
+                (train.order == DeviceOrder::replicas_inside ? parallel.dp : 1)};
+}
+
 }  // namespace
 
 void replica_ops(const Parallelism& parallel, const ChunkStates& states, const TrainSettings& train,
@@ -62,7 +75,7 @@ void replica_ops(const Parallelism& parallel, const ChunkStates& states, const T
   const Groups dense = groups_of(replicas.dense, sharers.dense, between * parallel.tp);
   const Groups experts =
       groups_of(replicas.experts, sharers.experts, between * std::max(parallel.tp, parallel.ep));
-  const StateBytes bytes = state_bytes(train);
+  const StateBytes bytes = state_bytes(train, states.wide);
   const Pattern sum = train.zero == 0 ? Pattern::all_reduce : Pattern::reduce_scatter;
   const auto sum_up = [&](double gradients, double units, const Groups& groups) {
     const double calls = calls_for(gradients, units, train);

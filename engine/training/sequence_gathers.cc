@@ -4,6 +4,7 @@
 
 #include "engine/model/backward_ops.h"
 #include "engine/model/passes.h"
+#include "engine/training/stages.h"
 
 namespace engine {
 namespace {
@@ -50,6 +51,7 @@ class SplitBackward {
   SplitBackward(const ModelShard& shard, const TrainSettings& train)
       : sharers_(shard.parallel.tp),
         taken_(std::uint16_t(train.collective_multiprocessors)),
+        value_(value_bytes(shard)),
         narrow_(std::min(kActivationBytes, bytes_of(shard.dense.activations)) / kActivationBytes),
         frozen_(train.has_adapters()),
         put_off_(train.schedule == Schedule::zero_bubble) {}
@@ -127,7 +129,7 @@ class SplitBackward {
     gather.family = Family::all_gather;
     gather.beside = beside(op.name);
     gather.op = Collective{.pattern = Pattern::all_gather,
-                           .bytes = double(product->m * product->n) * kActivationBytes * narrow_,
+                           .bytes = double(product->m * product->n) * value_ * narrow_,
                            .ranks = sharers_,
                            .library = Library::general};
     inputs_.add(gather);
@@ -135,6 +137,7 @@ class SplitBackward {
 
   std::int64_t sharers_;
   std::uint16_t taken_;
+  double value_;   // bytes of a summed one
   double narrow_;  // bytes of a gathered value over those of a summed one
   bool frozen_;    // products' weights have no gradients
   bool put_off_;   // gradients of weights come later

@@ -18,10 +18,15 @@ struct StateBytes {
   double optimizer() const { return master + moments; }
 };
 
-constexpr StateBytes state_bytes(const TrainSettings& train) {
+// Weights in 32 bits are the optimizer's own.
+constexpr StateBytes state_bytes(const TrainSettings& train, bool wide) {
   const double moment = bytes_of(train.moments);
   StateBytes bytes{.gradients = bytes_of(train.gradients),
                    .master = bytes_of(train.master_weights)};
+  if (wide) {
+    bytes.weights = 4;
+    bytes.master = 0;
+  }
   switch (train.optimizer) {
     case Optimizer::adamw:
       bytes.moments = 2 * moment;

@@ -23,7 +23,7 @@ StateSharing sharers_of(const Parallelism& parallel, const TrainSettings& train)
 }
 
 ChunkWeights weight_bytes(const ChunkStates& states, const TrainSettings& train) {
-  const double wide = state_bytes(train).weights;
+  const double wide = state_bytes(train, states.wide).weights;
   const ChunkWeights& all = states.all;
   ChunkWeights bytes{.dense = wide * all.dense,
                      .experts = wide * all.experts,
@@ -70,7 +70,8 @@ Gathered gathered_memory(const ChunkWeights& read, const ChunkStates& states,
   const auto of_others = [&](const ChunkWeights& weights) {
     return (replicas.dense > 1 ? weights.dense : 0) + (replicas.experts > 1 ? weights.experts : 0);
   };
-  const UnitBytes gradients = units_of(states.trained, state_bytes(train).gradients, of_others);
+  const UnitBytes gradients =
+      units_of(states.trained, state_bytes(train, states.wide).gradients, of_others);
   if (!train.reshard) {
     return {of_others(read), gradients.layer, gradients.output, gradients.embedding};
   }
@@ -85,7 +86,7 @@ Gathered gathered_memory(const ChunkWeights& read, const ChunkStates& states,
 StateMemory state_memory(const ChunkStates& states, const ChunkPlace& place,
                          const TrainSettings& train) {
   const StateSharing replicas = sharers_of(place.shard.parallel, train);
-  const StateBytes bytes = state_bytes(train);
+  const StateBytes bytes = state_bytes(train, states.wide);
   const auto shared = [&](const ChunkWeights& weights, bool out) {
     return weights.dense / (out ? replicas.dense : 1) +
            weights.experts / (out ? replicas.experts : 1);

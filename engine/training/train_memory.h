@@ -38,6 +38,7 @@ StateSharing sharers_of(const Parallelism& parallel, const TrainSettings& train)
 struct ChunkStates {
   ChunkWeights all;
   ChunkWeights trained;
+  bool wide = false;  // they are in 32 bits
 };
 
 // Bytes of the weights that passes read, frozen ones in their format, before replicas share anything out.

@@ -101,9 +101,11 @@ class Trained {
       : shard_(shard),
         train_(train),
         tokens_(tokens_of_a_pass(train, shard.parallel)),
-        split_(train.sequence_parallel ? double(shard.parallel.tp) : 1) {}
+        split_(train.sequence_parallel ? double(shard.parallel.tp) : 1),
+        value_(value_bytes(shard)) {}
 
   void add(PlannedOp op, OpList& ops) const {
+    widen(op);
     switch (op.name) {
       case OpName::stage_transfer:
         return;
@@ -162,6 +164,17 @@ class Trained {
   }
 
  private:
+  // Passes and sums of a served step are in 16 bits.
+  void widen(PlannedOp& op) const {
+    const double wider = value_ / kActivationBytes;
+    if (auto* pass = std::get_if<Elementwise>(&op.op)) {
+      pass->resident_bytes *= wider;
+      pass->cold_bytes *= wider;
+    } else if (auto* sum = std::get_if<Collective>(&op.op)) {
+      sum->bytes *= wider;
+    }
+  }
+
   void set_pace(AttentionPrefill& attention) const {
     attention.slower = shard_.attention_slower;
     attention.backward_slower = shard_.attention_backward_slower;
@@ -190,7 +203,7 @@ class Trained {
   // Libraries cast tokens to narrow formats after they have arrived, unless they say otherwise.
   void add_exchange(PlannedOp op, OpList& ops) const {
     auto& travel = std::get<ExpertExchange>(op.op);
-    if (!train_.narrow_dispatch) travel.value_bytes = kActivationBytes;
+    if (!train_.narrow_dispatch) travel.value_bytes = value_;
     if (train_.expert_overlap) {
       op.beside = {.group = shared_group_of(op.name),
                    .stream = 1,
@@ -218,7 +231,7 @@ class Trained {
       ops.add(OpName::experts, Family::residual, 2 * op.calls,
               Elementwise{.rows = copies,
                           .resident_bytes = 0,
-                          .cold_bytes = rows_moved * hidden * kActivationBytes,
+                          .cold_bytes = rows_moved * hidden * value_,
                           .flops = 0});
     };
     if (narrow) {
@@ -320,6 +333,7 @@ class Trained {
   const TrainSettings& train_;
   double tokens_;
   double split_;  // devices that norms are split over
+  double value_;  // bytes
 };
 
 bool is_exchange(const PlannedOp& op) {
@@ -378,19 +392,6 @@ void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSetti
   unfuse(&Unfused::forward, which, ops.forward);
   unfuse(&Unfused::forward, which, ops.recomputed);
   unfuse(&Unfused::backward, which, ops.inputs);
-}
-
-Collective stage_transfer(const ModelShard& shard, const TrainSettings& train) {
-  constexpr double value_bytes = 2;
-  const Parallelism& parallel = shard.parallel;
-  return {
-      .pattern = Pattern::send_recv,
-      .bytes = tokens_of_a_pass(train, parallel) * double(shard.model->hidden) * value_bytes /
-               double(parallel.tp),
-      .ranks = 2,
-      // Devices that share layers lie next to one another, then those that share sequences, then replicas and stages.
-      .stride = parallel.tp * parallel.cp *
-                (train.order == DeviceOrder::replicas_inside ? parallel.dp : 1)};
 }
 
 }  // namespace engine

@@ -21,7 +21,4 @@ struct PassOps {
 void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSettings& train,
               PassOps& ops);
 
-// What one stage sends to the next for a micro-batch.
-Collective stage_transfer(const ModelShard& shard, const TrainSettings& train);
-
 }  // namespace engine

@@ -232,8 +232,7 @@ struct TrainSettings {
           at_least(1));
     visit("offload_optimizer", self.offload_optimizer,
           "optimizer states lie in the host's memory, gradients leave for it as they are made, and "
-          "its "
-          "processors update the weights",
+          "its processors update the weights",
           any_value);
     visit("host_memory_bandwidth", self.host_memory_bandwidth,
           "bandwidth of the host's memory, the share of one device", positive.faster());

@@ -329,7 +329,7 @@ class TrainStep {
       const ChunkWeights& trained = chunks_[c].states.trained;
       step.trained_weights += trained.dense * double(parallel.tp) + trained.experts * owners;
     }
-    const StateBytes bytes = state_bytes(train_);
+    const StateBytes bytes = state_bytes(train_, trains_wide(pools_.main.shard));
     step.checkpoint = Bytes{step.trained_weights * (bytes.weights + bytes.optimizer())};
   }
 

@@ -174,6 +174,36 @@ TEST(NarrowWeights, StayForAStepInMemory) {
   }
 }
 
+// In 32 bits weights are the optimizer's own, and activations and what devices exchange of them twice as large.
+TEST(WideTraining, TakesTwiceTheRoom) {
+  Scenario scenario = training();
+  scenario.device.peak.fp32 = FlopsPerSecond{5e14};
+  scenario.parallel = {.tp = 2, .dp = 2};
+  scenario.train.sequence_parallel = true;
+  const auto bytes = [&](OpName op) { return work_of(scenario, op).bytes.value; };
+  const Metrics narrow = figures_of(scenario);
+  const double exchanged = bytes(OpName::mlp_reduce);
+  scenario.quant.weights = scenario.quant.activations = Dtype::fp32;
+  const Metrics wide = figures_of(scenario);
+  EXPECT_NEAR(wide.weights / narrow.weights, 2, 1e-9);
+  EXPECT_NEAR(wide.optimizer_memory / narrow.optimizer_memory, 8.0 / 12, 1e-9);
+  EXPECT_EQ(wide.gradient_memory, narrow.gradient_memory);
+  EXPECT_NEAR(wide.kept_activation_memory / narrow.kept_activation_memory, 2, 0.02);
+  EXPECT_NEAR(bytes(OpName::mlp_reduce) / exchanged, 2, 1e-9);
+  EXPECT_GT(wide.tensor_exchange_time, narrow.tensor_exchange_time);
+}
+
+// Weights that are narrower than what they are multiplied with are frozen ones.
+TEST(NarrowWeights, AloneAreNotTrained) {
+  for (const Dtype weights : {Dtype::fp4, Dtype::int4, Dtype::fp8}) {
+    Scenario scenario = training();
+    scenario.quant.weights = weights;
+    EXPECT_EQ(evaluate(scenario).status, Status::unsupported);
+    scenario.train.method = Method::qlora;
+    EXPECT_EQ(evaluate(scenario).status, Status::ok);
+  }
+}
+
 // Gradients that are summed once a step travel in buckets, a layer or forty million weights each; together where nothing goes on
 // beside them.
 TEST(GradientBuckets, AreThereForOverlap) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 
 #include "engine/kernels/gemm.h"
@@ -308,6 +309,14 @@ bool meets(const Slo& slo, ServingStats& stats) {
          (no_tpot || within(slo.tpot, stats.tpot, given_up)) &&
          (no_gaps || !limited(slo.itl) || within(slo.itl, gap_latency(stats))) &&
          within(slo.e2e, stats.e2e, given_up);
+}
+
+void report_blocks(const Scenario& scenario, const PoolSetup& pool, Metrics& metrics) {
+  metrics.kv_blocks = double(pool.kv_blocks);
+  if (scenario.serving.kv_blocks == 0) return;
+  const double tokens = double(pool.kv_blocks) * double(pool.settings.block_size);
+  metrics.max_batch = std::floor(metrics.max_batch * tokens / metrics.kv_capacity_tokens);
+  metrics.kv_capacity_tokens = tokens;
 }
 
 void report_serving(const Scenario& scenario, const ServePools& pools, ServingSim& sim,

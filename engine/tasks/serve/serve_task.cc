@@ -344,13 +344,6 @@ std::string serve_headline(const Scenario& scenario) {
   return text;
 }
 
-// A stated number of blocks takes the place of what memory leaves.
-void report_stated_blocks(const PoolSetup& pool, Metrics& metrics) {
-  const double tokens = double(pool.kv_blocks) * double(pool.settings.block_size);
-  metrics.max_batch = std::floor(metrics.max_batch * tokens / metrics.kv_capacity_tokens);
-  metrics.kv_capacity_tokens = tokens;
-}
-
 void run_serve(const TaskPoint& point, Outcome& outcome) {
   const Scenario& scenario = point.scenario;
   const auto refuse = [&outcome](ReasonClass why, std::string reason) {
@@ -363,8 +356,7 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
   ServePools pools(point, typical,
                    tokens_that_fit(point, typical, outcome.metrics.kv_capacity_tokens));
   if (auto problem = pools.complete(typical)) return outcome.refuse(std::move(*problem));
-  outcome.metrics.kv_blocks = double(pools.main().kv_blocks);
-  if (scenario.serving.kv_blocks > 0) report_stated_blocks(pools.main(), outcome.metrics);
+  report_blocks(scenario, pools.main(), outcome.metrics);
   PointLog* log = point.scratch.log();
   StepLog work{.most = log != nullptr ? log->most_steps : 0};
   Contention contention;

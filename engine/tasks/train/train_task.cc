@@ -297,6 +297,21 @@ StepContext training_context(const Deployed& deployed, WorkMeter& work) {
   return context;
 }
 
+// Trained weights are kept in 16 bits at least and cast as narrow as products take both sides.
+std::optional<Refusal> format_problem(const Scenario& scenario) {
+  const Quantization& quant = scenario.quant;
+  if (scenario.train.has_adapters() || bytes_of(quant.weights) >= bytes_of(quant.activations)) {
+    return std::nullopt;
+  }
+  return Refusal{
+      ReasonClass::unsupported,
+      fmt::format("quant.weights {} are narrower than quant.activations {}: such weights "
+                  "are frozen, and train.method {} trains them; state equal formats, or "
+                  "train.method lora or qlora",
+                  name_of(quant.weights), name_of(quant.activations),
+                  name_of(scenario.train.method))};
+}
+
 }  // namespace
 
 std::optional<Refusal> train_task_problem(const Scenario& scenario) {
@@ -308,6 +323,7 @@ std::optional<Refusal> train_task_problem(const Scenario& scenario) {
           train_problem(scenario.model, layout_of_all_stages(scenario), scenario.train)) {
     return problem;
   }
+  if (auto problem = format_problem(scenario)) return problem;
   if (auto problem = rollout_problem(scenario)) return problem;
   const TrainSettings& train = scenario.train;
   if ((train.offload_activations || train.offload_optimizer) &&

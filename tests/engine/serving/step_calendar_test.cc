@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+
 namespace engine {
 namespace {
 
@@ -20,6 +22,12 @@ TEST(StepCalendar, TheSoonestComesFirstAndThenWhoEnteredFirst) {
   calendar.remove(7, 9);
   EXPECT_EQ(calendar.first_by(9), -1);
   EXPECT_EQ(calendar.next(), 70);
+}
+
+TEST(StepCalendar, RefusesWhatItHasNoRoomFor) {
+  StepCalendar calendar;
+  EXPECT_THROW(calendar.insert(1 << 24, 5), std::length_error);
+  EXPECT_THROW(calendar.insert(3, std::int64_t{1} << 40), std::length_error);
 }
 
 TEST(StepCalendar, WhoLeavesBeforeTheirStepLeavesTheOthersInOrder) {
