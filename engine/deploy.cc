@@ -23,6 +23,12 @@ std::string missing(const CalibrationWish& wish) {
                            : tier + "there is no calibration '" + std::string(wish.name) + "'";
 }
 
+std::string guests_part(const Deployed& deployed) {
+  if (deployed.guest.weights.value <= 0) return "";
+  return fmt::format(" (of them {} of adapters, a draft or an encoder)",
+                     in_gb(deployed.guest.weights));
+}
+
 }  // namespace
 
 std::optional<Refusal> deploy(const Deployment& deployment, const CalibrationSettings& calibration,
@@ -58,9 +64,9 @@ std::optional<Refusal> memory_problem(const Deployed& deployed, const Footprint&
   if (left.value < 0) {
     return Refusal{
         ReasonClass::memory,
-        fmt::format("the model does not fit: weights {}, activations {} and reserve {} exceed the "
+        fmt::format("the model does not fit: weights {}{}, activations {} and reserve {} exceed the "
                     "budget of {} by {}",
-                    in_gb(footprint.weights), in_gb(footprint.activations),
+                    in_gb(footprint.weights), guests_part(deployed), in_gb(footprint.activations),
                     in_gb(footprint.reserved), in_gb(footprint.budget), in_gb(left * -1.0))};
   }
   const Bytes used = deployed.kv_of(double(demand.context)) * double(demand.sequences);

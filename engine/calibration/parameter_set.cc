@@ -20,6 +20,8 @@ constexpr Generation kGenerations[] = {
     {"Turing", ParameterSet::synchronous},
     {"Volta", ParameterSet::synchronous},
     {"Pascal", ParameterSet::synchronous},
+    {"CDNA 3", ParameterSet::cdna},
+    {"CDNA 4", ParameterSet::cdna},
     // Few large processors: nothing that was learned on GPUs speaks for them.
     {"TPU", ParameterSet::none},
     {"Gaudi", ParameterSet::none},

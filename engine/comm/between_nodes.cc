@@ -76,8 +76,7 @@ std::optional<CollectiveTime> fitted_between(Pattern pattern, double bytes, cons
   const double doublings = std::log2(spread.nodes * spread.per_node);
   CollectiveTime time =
       between_ways(load, doublings, rate, scale, set->fit).fastest(set->fit.softness);
-  time.extrapolated =
-      measured == nullptr || (chosen == ParameterSet::pooled && set->tier != Tier::measured);
+  time.extrapolated = measured == nullptr || (is_foreign(chosen) && set->tier != Tier::measured);
   label(time, load.least / rate, *set, coordinates(bytes, spread.nodes, spread.per_node));
   return time;
 }

@@ -118,7 +118,7 @@ std::optional<CollectiveTime> fitted_collective(Pattern pattern, double bytes, d
             ? custom_ways(bytes, ranks, rate, scale, path.in_network, set->fit)
             : general_ways(kind, bytes, ranks, rate, scale, path.in_network, set->fit);
     CollectiveTime time = ways.fastest(set->fit.softness);
-    time.extrapolated = chosen == ParameterSet::pooled && set->tier != Tier::measured;
+    time.extrapolated = is_foreign(chosen) && set->tier != Tier::measured;
     label(time, least, *set, shape);
     if (!best || time.total() < best->total()) best = time;
   };

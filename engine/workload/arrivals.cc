@@ -49,7 +49,11 @@ std::optional<std::vector<RateStep>> parse_timetable(std::string_view text, std:
 
 std::optional<std::vector<RateStep>> parse_rate_curve(std::string_view text, std::string& reason) {
   auto steps = parse_timetable(text, "load.curve", "req/s", reason);
-  if (steps && (steps->empty() || steps->back().rate <= 0)) {
+  if (steps && steps->empty()) {
+    reason = "load.curve is empty; as in '0:2, 28800:10' (second:req/s)";
+    return std::nullopt;
+  }
+  if (steps && steps->back().rate <= 0) {
     reason = "load.curve: the last rate must be above 0";
     return std::nullopt;
   }

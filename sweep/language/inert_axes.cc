@@ -58,6 +58,12 @@ class Possibilities {
     return possible;
   }
 
+  engine::CanBe can_be() const {
+    return [this](int leaf, const std::function<bool(double)>& predicate) {
+      return of(leaf).any(predicate);
+    };
+  }
+
  private:
   // Axes that are part of every point: not in a sub-sweep, and without a condition.
   void find_constant(const SpaceNode& node) {
@@ -134,9 +140,7 @@ void check_inert_axes(const SpaceParts& parts, const std::vector<engine::Locatio
                       Reading& reading) {
   const Possibilities possibilities(parts);
   const PossibleValues tasks = possibilities.of(table().find_leaf("task"));
-  const engine::CanBe can_be = [&](int leaf, const std::function<bool(double)>& predicate) {
-    return possibilities.of(leaf).any(predicate);
-  };
+  const engine::CanBe can_be = possibilities.can_be();
   for (std::size_t i = 0; i < parts.axes.size(); ++i) {
     const Axis& axis = parts.axes[i];
     // Overrides of a sub-sweep's base are no axes, though they are kept as such.
@@ -149,6 +153,23 @@ void check_inert_axes(const SpaceParts& parts, const std::vector<engine::Locatio
                     "'" + axis.path + "' changes nothing here: it counts only where " +
                         std::string(reason->where),
                     hint);
+  }
+}
+
+void check_inert_roles(const SpaceParts& parts, const std::map<int, engine::Location>& roles,
+                       Reading& reading) {
+  const Possibilities possibilities(parts);
+  for (const auto& [present, place] : roles) {
+    const bool stated = possibilities.of(present).any([](double value) { return value != 0; });
+    const LeafUse* reason = stated ? engine::why_inert(present, possibilities.can_be()) : nullptr;
+    // Others wait for what an axis, or a user's next edit, may bring: images, drafts.
+    if (reason == nullptr || !reason->where.starts_with("task is ")) continue;
+    const std::string& path = engine::leaf_at(present).path;
+    const std::string role = path.substr(0, path.rfind('.'));
+    reading.mistake(
+        place,
+        "'" + role + "' changes nothing here: it counts only where " + std::string(reason->where),
+        "remove it");
   }
 }
 

@@ -1,6 +1,7 @@
-// Axes that change nothing: `step.batch` where every point serves a load.
+// What changes nothing: an axis `step.batch` where every point serves a load, a pool of readers where every point trains.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "engine/base/result.h"
@@ -14,5 +15,9 @@ namespace sweep {
 // so an axis that counts in some point is never refused.
 void check_inert_axes(const SpaceParts& parts, const std::vector<engine::Location>& places,
                       Reading& reading);
+
+// Notes a mistake for each role of the base (by its leaf `present`, with its place) that no task of the sweep has.
+void check_inert_roles(const SpaceParts& parts, const std::map<int, engine::Location>& roles,
+                       Reading& reading);
 
 }  // namespace sweep

@@ -39,6 +39,7 @@ constexpr Stem kStems[] = {
     {"s", "s", "time", small},
     {"min", "s", "time", none, 60},
     {"h", "s", "time", none, 3600},
+    {"d", "s", "time", none, 86400},
     {"Hz", "Hz", "frequency", large},
     {"B", "B", "memory", large | binary},
     {"B/s", "B/s", "bandwidth", large | binary},
@@ -312,6 +313,14 @@ std::string format_quantity(double value, const engine::Unit& unit) {
     if (scaled / unit.per_base == value) return format_number(scaled) + " " + std::string(symbol);
   }
   return format_number(value) + " USD/s";
+}
+
+std::vector<std::string> units_of(const engine::Unit& unit) {
+  std::vector<std::string> units;
+  for (const Stem& stem : kStems) {
+    if (stem.symbol == unit.symbol) units.emplace_back(stem.text);
+  }
+  return units;
 }
 
 std::string_view example_of(const engine::Unit& unit) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/base/units.h"
 
@@ -54,5 +55,7 @@ std::string format_quantity(double value, const engine::Unit& unit);
 
 // "80 GB": how a value of this unit may be written.
 std::string_view example_of(const engine::Unit& unit);
+// "s", "min", "h", "d": what measures the same, without prefixes.
+std::vector<std::string> units_of(const engine::Unit& unit);
 
 }  // namespace sweep

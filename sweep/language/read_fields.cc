@@ -7,6 +7,7 @@
 #include "sweep/language/hf_config.h"
 #include "sweep/language/load_resources.h"
 #include "sweep/language/load_spec.h"
+#include "sweep/language/other_words.h"
 #include "sweep/language/read_value.h"
 #include "sweep/language/suggest.h"
 #include "sweep/space/roles.h"
@@ -40,8 +41,11 @@ std::vector<std::string> keys_under(const Section* section) {
   return keys;
 }
 
-// The nearest key at this level; failing that, the path elsewhere that ends in this key.
+// What is meant in other words, or the nearest key at this level; failing that, the path elsewhere that ends in this key.
 std::string key_hint(const std::string& key, const Section* section) {
+  const std::string_view advice =
+      advice_on_word(section == nullptr ? key : section->path + "." + key);
+  if (!advice.empty()) return std::string(advice);
   const std::vector<std::string> keys = keys_under(section);
   std::string near = nearest(key, keys);
   if (!near.empty()) return "did you mean '" + near + "'?";
@@ -52,6 +56,9 @@ std::string key_hint(const std::string& key, const Section* section) {
     if (paths.emplace(end, path).second) ends.push_back(end);
   }
   near = key.find('.') == std::string::npos ? nearest(key, ends) : nearest(key, all_paths());
+  // Beside a section's own keys, short ones of another section are alike by chance.
+  constexpr std::size_t telling = 4;
+  if (section != nullptr && near != key && key.size() < telling) near.clear();
   const std::string elsewhere = paths.contains(near) ? paths[near] : near;
   if (elsewhere == key && section != nullptr) {
     return "'" + key + "' is written beside '" + section->path +

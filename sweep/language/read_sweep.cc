@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "sweep/language/expectation.h"
+#include "sweep/language/inert_axes.h"
 #include "sweep/language/load_resources.h"
 #include "sweep/language/read_value.h"
 #include "sweep/language/space_reader.h"
@@ -64,7 +65,10 @@ engine::Result<SweepSpec> SweepReader::run(engine::Result<Node> root) {
     reading_.mistake(root_where_, "the sweep has more than 2^64 positions",
                      "shorten an axis, or draw from them with 'sample'");
   }
-  if (reading_.mistakes.empty() && inert_ == InertAxes::refused) reader.check_inert();
+  if (reading_.mistakes.empty() && inert_ == InertAxes::refused) {
+    reader.check_inert();
+    check_inert_roles(parts_, roles_in_base_, reading_);
+  }
   if (!reading_.mistakes.empty()) return mistakes();
 
   const std::string body = space_yaml(parts_);

@@ -7,6 +7,7 @@
 
 #include "sweep/input/utf8.h"
 #include "sweep/language/load_spec.h"
+#include "sweep/language/other_words.h"
 #include "sweep/language/parse_quantity.h"
 #include "sweep/language/suggest.h"
 
@@ -37,7 +38,9 @@ std::optional<double> read_quantity(const Leaf& leaf, const Node& node, std::str
   } else if (parts && find_unit(parts->unit)) {
     hint = kBeyond;
   } else if (parts && !parts->unit.empty()) {
+    const std::vector<std::string> units = units_of(leaf.unit);
     hint = in_quotes(parts->unit) + " is not a unit; " + advice;
+    if (units.size() > 1) hint += "; units: " + listing(units);
   }
   reading.mistake(node.where, what, hint);
   return std::nullopt;
@@ -50,8 +53,14 @@ std::optional<LeafValue> read_name(const Leaf& leaf, const Node& node, std::stri
     if (leaf.names[i] == node.text) return std::int64_t(i);
     names.emplace_back(leaf.names[i]);
   }
+  const std::string what = std::string(said) + ": unknown name " + in_quotes(node.text);
+  const std::string_view advice = advice_on_word(leaf.path + ": " + node.text);
+  if (!advice.empty()) {
+    reading.mistake(node.where, what, std::string(advice));
+    return std::nullopt;
+  }
   const std::string near = nearest(node.text, names);
-  reading.mistake(node.where, std::string(said) + ": unknown name " + in_quotes(node.text),
+  reading.mistake(node.where, what,
                   (near.empty() ? "" : "did you mean " + in_quotes(near) + "? ") +
                       "one of: " + listing(names, names.size()));
   return std::nullopt;

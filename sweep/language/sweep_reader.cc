@@ -11,6 +11,7 @@
 #include "sweep/language/read_value.h"
 #include "sweep/language/suggest.h"
 #include "sweep/language/yaml_file.h"
+#include "sweep/space/roles.h"
 
 namespace sweep {
 
@@ -132,7 +133,12 @@ void SweepReader::read_base(const Node* seed) {
     for (const Assignment& assignment : read_fields(node, {}, reading_)) {
       if (assignment.path == "seed") seed_in_base = assignment.where;
       base_paths_.push_back(assignment.path);
-      for (const Edit& edit : assignment.edits) take_into_base(edit);
+      for (const Edit& edit : assignment.edits) {
+        if (const int role = role_of(engine::leaf_at(edit.leaf).path); role != kNone) {
+          roles_in_base_.emplace(role, assignment.where);
+        }
+        take_into_base(edit);
+      }
     }
   });
   if (seed != nullptr) {

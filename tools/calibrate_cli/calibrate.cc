@@ -295,6 +295,17 @@ int calibrate_transfer(const CalibrateArguments& arguments) {
   fit.calibration.name = "transfer";
   fit.calibration.tier = engine::Tier::transfer;
   fit.calibration.fit_error = left_out_line(fit.left_out);
+  if (!arguments.others.empty()) {
+    const auto others = load_calibration_file(arguments.others);
+    if (!others) {
+      complain(others.mistakes());
+      return kMistake;
+    }
+    const std::string errors = others->device->fit_error + "; " + fit.calibration.fit_error;
+    fit.calibration = engine::completed_by(*others->device, fit.calibration);
+    fit.calibration.fit_error = errors;
+    fit.calibration.reworded = false;
+  }
   write_out({fit.calibration}, arguments.output, arguments);
   return kOk;
 }
@@ -343,7 +354,7 @@ void add_calibrate(CLI::App& app, int& exit_code) {
       ->type_name("FILE");
   verb->add_option("--others", arguments->others,
                    "with --engine and --sections: all other sections as this file has them, for "
-                   "--output")
+                   "--output; else: generations that this file has are as it has them")
       ->type_name("FILE");
   verb->callback([arguments, &exit_code] {
     if (arguments->output.empty() && (arguments->rows.empty() || arguments->engine.empty())) {

@@ -21,6 +21,9 @@ TEST(ParameterSet, FollowsTheGeneration) {
   EXPECT_EQ(choose_set(built("Ampere RTX")), ParameterSet::synchronous);  // A40
   EXPECT_EQ(choose_set(built("Ada")), ParameterSet::synchronous);
   EXPECT_EQ(choose_set(built("Blackwell RTX")), ParameterSet::synchronous);
+  for (const char* amd : {"CDNA 3", "cdna 3", "CDNA 4"}) {
+    EXPECT_EQ(choose_set(built(amd)), ParameterSet::cdna) << amd;
+  }
   for (const char* hopper : {"hopper", "HOPPER", "NVIDIA Hopper", "nvidia hopper"}) {
     EXPECT_EQ(choose_set(built(hopper)), ParameterSet::hopper) << hopper;
   }
@@ -36,7 +39,7 @@ TEST(ParameterSet, GenerationsWithoutATableAreFlagged) {
 }
 
 TEST(ParameterSet, ForeignGpusGetThePooledOneAndLargeCoresNone) {
-  EXPECT_EQ(choose_set(built("CDNA 3")), ParameterSet::pooled);
+  EXPECT_EQ(choose_set(built("CDNA 2")), ParameterSet::pooled);
   EXPECT_EQ(choose_set(built("Something new")), ParameterSet::pooled);
   for (const char* large : {"TPU v5e", "Gaudi 3", "NeuronCore-v3", "systolic"}) {
     EXPECT_EQ(choose_set(built(large)), ParameterSet::none) << large;
@@ -47,6 +50,7 @@ TEST(ParameterSet, AMissingSetIsLookedForInWiderOnes) {
   EXPECT_EQ(wider_set(ParameterSet::hopper), ParameterSet::asynchronous);
   EXPECT_EQ(wider_set(ParameterSet::ampere), ParameterSet::synchronous);
   EXPECT_EQ(wider_set(ParameterSet::asynchronous), ParameterSet::pooled);
+  EXPECT_EQ(wider_set(ParameterSet::cdna), ParameterSet::pooled);
 }
 
 }  // namespace

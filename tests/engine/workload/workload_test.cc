@@ -72,6 +72,8 @@ TEST(Arrivals, ABadCurveSaysWhatIsWrong) {
   EXPECT_EQ(reason, "load.curve: times must rise from 0; '0:3' does not");
   EXPECT_FALSE(parse_rate_curve("0:2, 60:0", reason));
   EXPECT_EQ(reason, "load.curve: the last rate must be above 0");
+  EXPECT_FALSE(parse_rate_curve("", reason));
+  EXPECT_EQ(reason, "load.curve is empty; as in '0:2, 28800:10' (second:req/s)");
   EXPECT_TRUE(parse_rate_curve("0:2,60:10", reason));
 }
 

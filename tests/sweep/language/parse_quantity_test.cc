@@ -28,6 +28,7 @@ TEST(Quantity, PrefixesScaleToBaseUnits) {
   EXPECT_EQ(value_of("2.4 us"), 2.4e-6);
   EXPECT_EQ(value_of("5 \u00b5s"), 5e-6);
   EXPECT_EQ(value_of("90 min"), 5400);
+  EXPECT_EQ(value_of("2 d"), 172800);
   EXPECT_EQ(value_of("1.83 GHz"), 1.83e9);
   EXPECT_EQ(value_of("700 W"), 700);
   EXPECT_EQ(value_of("1_000 W"), 1000);

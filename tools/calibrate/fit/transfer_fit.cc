@@ -26,7 +26,7 @@ constexpr double kRelative = 1.25;
 constexpr std::size_t kLeastScored = 20;  // fewer calls say nothing about a device
 
 constexpr std::array kGenerations = {ParameterSet::ampere, ParameterSet::hopper,
-                                     ParameterSet::blackwell};
+                                     ParameterSet::blackwell, ParameterSet::cdna};
 
 bool is_generation(ParameterSet set) {
   return std::ranges::find(kGenerations, set) != kGenerations.end();

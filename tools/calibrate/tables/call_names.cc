@@ -72,8 +72,8 @@ bool says_nothing(std::string_view cell) {
 }
 
 bool is_kernel_library(std::string_view impl) {
-  constexpr std::array libraries = {"torch", "pytorch", "triton", "cublas",
-                                    "cudnn", "cutlass", "flash",  "deepgemm"};
+  constexpr std::array libraries = {"torch",   "pytorch", "triton",   "cublas", "cudnn",
+                                    "cutlass", "flash",   "deepgemm", "aiter"};
   const std::string lower = lower_case(impl);
   return std::ranges::any_of(libraries,
                              [&](std::string_view name) { return lower.starts_with(name); });

@@ -1,0 +1,69 @@
+#include "sweep/language/other_words.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace sweep {
+namespace {
+
+struct OtherWord {
+  std::string_view said, advice;
+};
+constexpr OtherWord kOtherWords[] = {
+    {"train.seq_length", "write train.sequence"},
+    {"train.seq_len", "write train.sequence"},
+    {"train.sequence_length", "write train.sequence"},
+    {"train.max_seq_length", "write train.sequence"},
+    {"train.gradient_accumulation",
+     "it follows: train.global_batch / (train.micro_batch x parallel.dp)"},
+    {"train.gradient_accumulation_steps",
+     "it follows: train.global_batch / (train.micro_batch x parallel.dp)"},
+    {"train.fsdp", "write train.zero: 3; train.zero_group shards inside a node only"},
+    {"train.zero_stage", "write train.zero"},
+    {"train.distributed_optimizer", "write train.zero: 1"},
+    {"train.gradient_checkpointing", "write train.recompute: full"},
+    {"train.activation_checkpointing", "write train.recompute: full"},
+    {"train.recompute: selective", "write attention, which is what Megatron calls selective"},
+    {"train.recompute: core_attn", "write attention"},
+    {"train.schedule: zb", "write zero_bubble"},
+    {"train.schedule: zb_h1", "write zero_bubble"},
+    {"train.method: sft", "write full; train.document_length packs samples"},
+    {"parallel.fsdp", "write train.zero: 3; parallel.dp says how many devices share"},
+    {"parallel.sp", "write train.sequence_parallel: true"},
+    {"serving.router: least_loaded", "write least_outstanding, or least_tokens"},
+    {"serving.router: session_affine", "write sticky"},
+    {"serving.router: session_affinity", "write sticky"},
+    {"serving.gpu_memory_utilization", "write serving.memory_utilization"},
+    {"serving.tensor_parallel_size", "write parallel.tp"},
+    {"serving.enable_prefix_caching", "write serving.prefix_caching"},
+    {"serving.tiers.cpu", "write serving.tiers.host"},
+    {"serving.tiers.remote", "write serving.tiers.store"},
+    {"serving.failures.mttf", "write mean_time_to_failure"},
+    {"serving.failures.mtbf", "write mean_time_to_failure"},
+    {"serving.failures.mttr", "write mean_time_to_repair"},
+    {"sharing.mode: mps", "write spatial"},
+    {"sharing.mode: time_slicing", "write time_slices"},
+    {"speculation.method: eagle", "write heads"},
+    {"speculation.method: eagle3", "write heads"},
+    {"speculation.method: medusa", "write heads"},
+    {"quant.weights: mxfp8", "write fp8 with quant.group: 32"},
+    {"quant.weights: mxfp4", "write fp4 with quant.group: 32"},
+    {"quant.weights: nvfp4", "write fp4 with quant.group: 16"},
+    {"quant.weights: awq", "write int4 and leave quant.activations in 16 bits"},
+    {"quant.weights: gptq", "write int4 and leave quant.activations in 16 bits"},
+    {"quant.activations: mxfp8", "write fp8 with quant.group: 32"},
+    {"quant.activations: mxfp4", "write fp4 with quant.group: 32"},
+    {"quant.activations: nvfp4", "write fp4 with quant.group: 16"},
+};
+
+}  // namespace
+
+std::string_view advice_on_word(std::string_view said) {
+  const auto* const found = std::ranges::find_if(kOtherWords, [said](const OtherWord& word) {
+    return said == word.said ||
+           (said.ends_with(word.said) && said[said.size() - word.said.size() - 1] == '.');
+  });
+  return found == std::end(kOtherWords) ? std::string_view{} : found->advice;
+}
+
+}  // namespace sweep
