@@ -64,10 +64,11 @@ std::optional<Refusal> memory_problem(const Deployed& deployed, const Footprint&
   if (left.value < 0) {
     return Refusal{
         ReasonClass::memory,
-        fmt::format("the model does not fit: weights {}{}, activations {} and reserve {} exceed the "
-                    "budget of {} by {}",
-                    in_gb(footprint.weights), guests_part(deployed), in_gb(footprint.activations),
-                    in_gb(footprint.reserved), in_gb(footprint.budget), in_gb(left * -1.0))};
+        fmt::format(
+            "the model does not fit: weights {}{}, activations {} and reserve {} exceed the "
+            "budget of {} by {}",
+            in_gb(footprint.weights), guests_part(deployed), in_gb(footprint.activations),
+            in_gb(footprint.reserved), in_gb(footprint.budget), in_gb(left * -1.0))};
   }
   const Bytes used = deployed.kv_of(double(demand.context)) * double(demand.sequences);
   if (used > left) {
