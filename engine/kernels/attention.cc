@@ -74,9 +74,17 @@ OwnSlot slot_of(const AttentionDecode& op, const SlotContext& context) {
   return slot_in(sets, sets, context);
 }
 
+namespace {
+
+// Queries and what comes of them are in 16 bits at least.
+double query_bytes(Dtype activations) { return std::max(2.0, bytes_of(activations)); }
+
+}  // namespace
+
 Dtype attention_dtype(const Device& device, Dtype kv, Dtype activations) {
-  const Dtype wide =
-      activations == Dtype::fp16 || device.peak.bf16.value <= 0 ? Dtype::fp16 : Dtype::bf16;
+  if (activations == Dtype::fp32 && device.peak.fp32.value > 0) return Dtype::fp32;
+  const bool fp16 = activations == Dtype::fp16 && device.peak.fp16.value > 0;
+  const Dtype wide = fp16 || device.peak.bf16.value <= 0 ? Dtype::fp16 : Dtype::bf16;
   // Devices that are no faster in the narrow format expand it to 16 bits, as kernels for them do.
   const bool narrow = kv == Dtype::fp8 && activations == Dtype::fp8 &&
                       matrix_peak(device, Dtype::fp8) > matrix_peak(device, wide);
@@ -112,7 +120,7 @@ KernelTime forward_prefill_time(const AttentionPrefill& op, const Device& device
   const double width = double(op.key_dim + op.value_dim);
   const Flops useful{2 * width * heads * op.pairs};
   const double kv = op.kv_tokens * double(op.kv_heads) * width * bytes_of(op.kv);
-  const double queries = op.tokens * heads * width * 2;
+  const double queries = op.tokens * heads * width * query_bytes(op.activations);
   const FlopsPerSecond peak = matrix_peak(device, attention_dtype(device, op.kv, op.activations));
   if (calibration != nullptr) {
     const ParameterSet chosen = choose_set(device);
@@ -162,7 +170,8 @@ KernelTime attention_decode_time(const AttentionDecode& op, const Device& device
   const Flops useful{2 * width * double(op.heads) * op.pairs()};
   const double stored = op.values_in_keys ? double(op.key_dim) : width;
   const double kv = op.kv_tokens * double(op.kv_heads) * stored * bytes_of(op.kv);
-  const double queries = double(op.sequences * op.queries) * double(op.heads) * width * 2;
+  const double queries =
+      double(op.sequences * op.queries) * double(op.heads) * width * query_bytes(op.activations);
   const FlopsPerSecond peak = matrix_peak(device, attention_dtype(device, op.kv, op.activations));
   if (calibration != nullptr) {
     const ParameterSet chosen = choose_set(device);

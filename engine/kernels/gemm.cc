@@ -154,10 +154,15 @@ Dtype compute_dtype(Dtype weights, Dtype activations) {
 
 Dtype compute_dtype(const Device& device, Dtype weights, Dtype activations) {
   const Dtype wanted = compute_dtype(weights, activations);
-  const Dtype wide = device.peak.bf16.value > 0 ? Dtype::bf16 : Dtype::fp16;
-  // Narrow values are expanded to 16 bits where that is no slower.
-  const double least = bytes_of(wanted) < 2 ? matrix_peak(device, wide).value : 0;
-  return matrix_peak(device, wanted).value > least ? wanted : wide;
+  if (matrix_peak(device, wanted).value > 0) return wanted;
+  return device.peak.bf16.value > 0 ? Dtype::bf16 : Dtype::fp16;
+}
+
+FlopsPerSecond peak_in_use(const Device& device, Dtype weights, Dtype activations) {
+  const Dtype dtype = compute_dtype(device, weights, activations);
+  const FlopsPerSecond peak = matrix_peak(device, dtype);
+  if (bytes_of(dtype) >= 2) return peak;
+  return std::max({peak, matrix_peak(device, Dtype::bf16), matrix_peak(device, Dtype::fp16)});
 }
 
 bool has_gemm_format(Dtype weights, Dtype activations) {

@@ -125,8 +125,8 @@ void report_device_use(const ServePools& pools, const ServingSim& sim, Outcome& 
     const double devices_of_stage = double(shard.parallel.devices_of_replica() / shard.parallel.pp);
     const double seconds =
         double(shard.parallel.devices_of_replica()) * replica_seconds(sim, pool, i);
-    const Dtype dtype = compute_dtype(shard.quant.weights, shard.quant.activations);
-    could_flops += matrix_peak(device, dtype) * Seconds{seconds};
+    could_flops +=
+        peak_in_use(device, shard.quant.weights, shard.quant.activations) * Seconds{seconds};
     could_bytes += device.memory_bandwidth * Seconds{seconds};
     for (const KernelRow& row : outcome.kernels) {
       const bool computes =

@@ -62,7 +62,7 @@ std::optional<Refusal> memory_problem(const TrainStepTime& step) {
 FlopsPerSecond all_peaks(const Scenario& scenario) {
   FlopsPerSecond sum;
   each_deployment(scenario, [&sum](const Deployment& on, double devices) {
-    sum += matrix_peak(on.device, compute_dtype(on.quant.weights, on.quant.activations)) * devices;
+    sum += peak_in_use(on.device, on.quant.weights, on.quant.activations) * devices;
   });
   return sum;
 }
