@@ -154,6 +154,15 @@ Spread spread_of(const Collective& op, const Fabric& fabric) {
           .step = std::max(1.0, step)};
 }
 
+// Libraries have one ring for gathers and scatters, where a piece passes every device and every node before it is everywhere;
+// sums have trees, whose depth is in their fit.
+Seconds way_round(const Collective& op, const Spread& spread, const LinkRates& link,
+                  const Fabric& fabric) {
+  if (op.pattern != Pattern::all_gather && op.pattern != Pattern::reduce_scatter) return {};
+  const Seconds inside = spread.per_node > 1 ? fabric.inside(spread.per_node).latency : Seconds{0};
+  return link.latency * (spread.nodes - 1) + inside * (spread.nodes * (spread.per_node - 1));
+}
+
 CollectiveTime cluster_time(const Collective& op, const Spread& spread, const Fabric& fabric,
                             const Fits& fits) {
   const CollectiveTime inside = inside_time(op.pattern, op.bytes, spread, fabric, fits);
@@ -163,6 +172,7 @@ CollectiveTime cluster_time(const Collective& op, const Spread& spread, const Fa
     fitted = fitted_between(op.pattern, op.bytes, spread, link, *fits.device, *fits.calibration);
   }
   if (!fitted) return hierarchical_time(op.pattern, op.bytes, spread, inside, link);
+  fitted->latency = std::max(fitted->latency, way_round(op, spread, link, fabric));
   // The way inside the nodes goes on at the same time; on a slow link there it is the longer one.
   fitted->transfer = std::max(fitted->transfer, inside.total() - fitted->latency);
   fitted->extrapolated = fitted->extrapolated || inside.extrapolated;

@@ -59,6 +59,22 @@ TEST(BetweenNodes, PatternsNobodyMeasuredAreHalfAnAllReduceAndSaySo) {
   EXPECT_TRUE(time.extrapolated);
 }
 
+// A gather of many nodes waits for its ring; a sum has a tree.
+TEST(BetweenNodes, GathersGoRoundAllNodes) {
+  const Calibration fit = by_hand();
+  const Fabric fabric = two_nodes();
+  const auto latency = [&](Pattern pattern, std::int64_t ranks) {
+    return collective_time(call(pattern, 1e6, ranks), fabric, toys::gpu(), &fit).latency;
+  };
+  for (const std::int64_t nodes : {25, 50, 100}) {
+    EXPECT_GE(latency(Pattern::all_gather, 4 * nodes),
+              fabric.scale_out.latency * double(nodes - 1));
+    EXPECT_GE(latency(Pattern::reduce_scatter, 4 * nodes),
+              fabric.scale_out.latency * double(nodes - 1));
+    EXPECT_LT(latency(Pattern::all_reduce, 4 * nodes), fabric.scale_out.latency * 10.0);
+  }
+}
+
 TEST(BetweenNodes, ASlowLinkInsideTheNodesBoundsTheWhole) {
   const Calibration fit = by_hand();
   Fabric fabric = two_nodes();
