@@ -32,6 +32,14 @@ std::vector<LeafUse> training_layout_uses() {
       {"train.order", "parallel.dp is above 1", {above("parallel.dp", 1)}},
       {"train.zero_group", "train.zero is above 0", {above("train.zero", 0)}},
       {"train.reshard", "train.zero is 3", {above("train.zero", 2)}},
+      {"train.prefetch", "train.zero is 3", {above("train.zero", 2)}},
+      {"train.root_unit", "train.zero is 3", {above("train.zero", 2)}},
+      {"train.first_stage_layers",
+       "parallel.pp is above 1 or tail is present",
+       {above("parallel.pp", 1), on("tail.present")}},
+      {"train.last_stage_layers",
+       "parallel.pp is above 1 or tail is present",
+       {above("parallel.pp", 1), on("tail.present")}},
       {"train.collective_multiprocessors",
        "parallel.tp, dp, cp or ep is above 1",
        {above("parallel.tp", 1), above("parallel.dp", 1), above("parallel.cp", 1),
@@ -92,6 +100,12 @@ std::vector<LeafUse> training_uses() {
        "train.method is lora or qlora",
        {is("train.method", {"lora", "qlora"})}},
       {"train.fused_rotation", "train.fused is true", {on("train.fused")}},
+      {"train.loading",
+       "samples are not made by the model itself",
+       {zero("train.rollout.prompts")}},
+      {"train.loading.workers",
+       "train.loading.sequence_time is above 0",
+       {above("train.loading.sequence_time", 0)}},
       {"train.trained_layers",
        "train.method is last_layers",
        {is("train.method", {"last_layers"})}},
@@ -121,6 +135,9 @@ std::vector<LeafUse> rollout_uses() {
       {"train.rollout.offload_states",
        "train.rollout.colocated is true",
        {on("train.rollout.colocated")}},
+      {"train.rollout.reference_models",
+       "train.rollout.scoring_passes is above 0",
+       {above("train.rollout.scoring_passes", 0)}},
       {"train.rollout.lengths.correlation",
        "train.rollout.lengths.distribution is lognormal",
        {is("train.rollout.lengths.distribution", {"lognormal"})}},
@@ -136,8 +153,8 @@ std::vector<LeafUse> rollout_uses() {
   }
   for (const std::string_view path :
        {"train.rollout.samples", "train.rollout.lengths", "train.rollout.scoring_passes",
-        "train.rollout.epochs", "train.rollout.colocated", "train.rollout.asynchronous",
-        "train.rollout.offload_states"}) {
+        "train.rollout.epochs", "train.rollout.reference_models", "train.rollout.colocated",
+        "train.rollout.asynchronous", "train.rollout.offload_states"}) {
     uses.push_back({path, "train.rollout.prompts is above 0", {above("train.rollout.prompts", 0)}});
   }
   for (const std::string_view path : {"rollout.device", "rollout.cluster",

@@ -168,8 +168,9 @@ enum class OpName : std::uint8_t {
   scan_norm,
   scan_out,
   lockstep,
+  data_loading,
 };
-constexpr std::array<std::string_view, 62> enum_names(OpName) {
+constexpr std::array<std::string_view, 63> enum_names(OpName) {
   return {"embedding",
           "input_norm",
           "qkv",
@@ -231,7 +232,8 @@ constexpr std::array<std::string_view, 62> enum_names(OpName) {
           "scan",
           "scan_norm",
           "scan_out",
-          "lockstep"};
+          "lockstep",
+          "data_loading"};
 }
 
 }  // namespace engine

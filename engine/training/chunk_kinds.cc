@@ -28,7 +28,8 @@ ChunkKinds::ChunkKinds(const StagePools& pools, const TrainSettings& train,
   std::vector<LayerChunk> cut;
   const std::int64_t stages = pools.stages();
   cut_into_chunks(*pools.main.shard.model, train,
-                  {.all = stages * chunks_per_stage, .tail = pools.tail_stages()}, cut);
+                  {.all = stages * chunks_per_stage, .stages = stages, .tail = pools.tail_stages()},
+                  cut);
   kind_of_.reserve(cut.size());
   for (std::size_t c = 0; c < cut.size(); ++c) {
     const StepContext& on = pools.of(std::int64_t(c) % stages);
@@ -193,29 +194,43 @@ void ChunkKinds::add_traffic(ChunkKind& kind) const {
   replica_ops(parallel, kind.states, train_, ops);
   kind.scatter = device_time(ops.scatter, context, Phase::gradients, nullptr).total();
   kind.gather = device_time(ops.gather, context, Phase::gradients, nullptr).total();
-  if (!scatters_each_pass(train_, pools_.stages())) return;
+  const double scatters = scatters_per_pass(train_, pools_.stages());
+  if (scatters == 0) return;
   ChunkPasses& passes = kind.passes;
   const double layers = layers_in_turn(kind);
   const auto exposed_beside = [&](Seconds work, Seconds takes) {
     const Seconds exposed = exposed_traffic(
         work, takes, layers, {train_.overlap, train_.collective_multiprocessors, context.device});
-    passes.waiting += exposed;
-    passes.hidden += takes - std::min(takes, exposed);
-    return exposed;
+    passes.waiting += exposed * scatters;
+    passes.hidden += (takes - std::min(takes, exposed)) * scatters;
+    return exposed * scatters;
   };
   const auto go_beside = [&](Seconds takes, Seconds& work) { work += exposed_beside(work, takes); };
   if (train_.zero == 2) {
-    passes.inputs_time += exposed_beside(passes.backward_time(), kind.scatter);
+    Seconds& made = puts_off_weights() ? passes.weights_time : passes.inputs_time;
+    made += exposed_beside(passes.backward_time(), kind.scatter);
     return;
   }
-  go_beside(kind.gather, passes.forward_time);
+  // Nothing goes on beside what is not gathered ahead, nor beside a root, which comes first and stays.
+  const auto wait_for = [&](Seconds takes, Seconds& work) {
+    passes.waiting += takes;
+    work += takes;
+  };
+  const ChunkWeights &all = kind.states.all, &trained = kind.states.trained;
+  const double root = train_.root_unit ? all.ends() / all.total() : 0;
+  const Seconds first = kind.gather * (train_.prefetch > 0 ? root : 1);
+  go_beside(kind.gather - first, passes.forward_time);
+  wait_for(first, passes.forward_time);
   if (!kind.chunk.has_gradients()) return;
   // Adapters send gradients through every layer; layers before the first trained one see none.
   if (train_.reshard) {
-    kind.gathered_again =
-        train_.has_adapters() ? 1 : kind.states.trained.total() / kind.states.all.total();
+    const double needed = train_.has_adapters() ? 1 : trained.total() / all.total();
+    kind.gathered_again = std::max(0.0, needed - root);
   }
-  go_beside(kind.gather * kind.gathered_again + kind.scatter, passes.inputs_time);
+  const Seconds again = kind.gather * kind.gathered_again;
+  const Seconds waited = train_.prefetch > 0 ? Seconds{0} : again;
+  go_beside(again - waited + kind.scatter, passes.inputs_time);
+  wait_for(waited, passes.inputs_time);
 }
 
 void ChunkKinds::add_copies(ChunkKind& kind) const {

@@ -42,14 +42,16 @@ void add(OpName name, Pattern pattern, const Load& load, const Sharers& sharers,
 // Weights of a bucket of gradients, at least (Megatron's distributed data parallelism).
 constexpr double kBucketWeights = 40e6;
 
-// ZeRO 3 gathers and scatters layer by layer, and each end by itself. Else gradients and updated weights travel in buckets of a
+// ZeRO 3 gathers and scatters layer by layer, and each end by itself or both together. Else gradients and updated weights travel in buckets of a
 // layer, or of several small ones; and all at once where nothing goes on beside them.
 double calls_for(double weights, double units, const TrainSettings& train) {
   if (train.zero == 3) return std::max(1.0, units);
   return train.overlap ? std::clamp(weights / kBucketWeights, 1.0, std::max(1.0, units)) : 1;
 }
-double dense_units(const ChunkWeights& weights) {
-  return weights.layers + (weights.embedding > 0 ? 1 : 0) + (weights.output > 0 ? 1 : 0);
+double dense_units(const ChunkWeights& weights, const TrainSettings& train) {
+  const double ends = (weights.embedding > 0 ? 1 : 0) + (weights.output > 0 ? 1 : 0);
+  const bool together = train.zero == 3 && train.root_unit;
+  return weights.layers + (together ? std::min(ends, 1.0) : ends);
 }
 
 // What one stage sends to the next for a micro-batch.
@@ -85,7 +87,7 @@ void replica_ops(const Parallelism& parallel, const ChunkStates& states, const T
         groups.across, ops.scatter);
   };
   const ChunkWeights& trained = states.trained;
-  sum_up(trained.dense, dense_units(trained), dense);
+  sum_up(trained.dense, dense_units(trained, train), dense);
   sum_up(trained.experts, trained.mixtures, experts);
   if (train.zero == 0) return;
   // Weights that are kept whole come back updated; those that are shared out come for every pass.
@@ -95,7 +97,8 @@ void replica_ops(const Parallelism& parallel, const ChunkStates& states, const T
                                 : ChunkWeights{.dense = bytes.weights * trained.dense,
                                                .experts = bytes.weights * trained.experts};
   add(OpName::weight_gather, Pattern::all_gather,
-      {read.dense, calls_for(come.dense, dense_units(come), train)}, dense.inside, ops.gather);
+      {read.dense, calls_for(come.dense, dense_units(come, train), train)}, dense.inside,
+      ops.gather);
   add(OpName::weight_gather, Pattern::all_gather,
       {read.experts, calls_for(come.experts, come.mixtures, train)}, experts.inside, ops.gather);
 }

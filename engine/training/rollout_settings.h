@@ -13,6 +13,7 @@ struct RolloutSettings {
   std::int64_t samples = 8;
   Lengths lengths{.prompt = 512, .output = 1024};
   double scoring_passes = 1;
+  double reference_models = 1;
   std::int64_t epochs = 1;
   bool colocated = true;
   bool asynchronous = false;
@@ -33,6 +34,11 @@ struct RolloutSettings {
         "forward passes over all samples besides the update, in the layout of training: reference "
         "model, old policy, reward model; one of a smaller model counts as its share of the "
         "parameters",
+        non_negative);
+    visit(
+        "reference_models", self.reference_models,
+        "models besides the trained one whose weights scoring_passes need (reference, reward), in "
+        "sizes of the trained one; they lie beside it, or in the host's memory (offload_states)",
         non_negative);
     visit("epochs", self.epochs, "times that an update goes over all samples", at_least(1));
     visit("colocated", self.colocated,

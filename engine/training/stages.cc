@@ -25,13 +25,37 @@ struct EvenCut {
   }
 };
 
+// Stated numbers of layers of the first and the last stage; 0: these are like the others.
+struct StatedEnds {
+  std::int64_t first, last, stages, turns;
+
+  std::int64_t stated() const { return (first > 0 ? 1 : 0) + (last > 0 ? 1 : 0); }
+  EvenCut others(std::int64_t layers) const {
+    return {layers - first - last, (stages - stated()) * turns};
+  }
+  std::int64_t layers_of(std::int64_t chunk, const EvenCut& even) const {
+    const std::int64_t stage = chunk % stages, turn = chunk / stages;
+    if (stage == 0 && first > 0) return (first + turn) / turns;
+    if (stage == stages - 1 && last > 0) return (last + turns - 1 - turn) / turns;
+    return even.layers_of(turn * (stages - stated()) + stage - (first > 0 ? 1 : 0));
+  }
+};
+
 }  // namespace
+
+std::int64_t chunks_per_stage(const TrainSettings& train, std::int64_t stages) {
+  return train.schedule == Schedule::interleaved && stages > 1 ? train.virtual_stages : 1;
+}
 
 void cut_into_chunks(const ModelSpec& model, const TrainSettings& train, const ChunkCounts& chunks,
                      std::vector<LayerChunk>& cut) {
   cut.assign(std::size_t(chunks.all), {});
   const bool stated = chunks.tail > 0 && train.tail_layers > 0;
   const std::int64_t tail = stated ? chunks.tail : 0, tail_layers = stated ? train.tail_layers : 0;
+  const StatedEnds ends{chunks.stages > 1 ? train.first_stage_layers : 0,
+                        chunks.stages > 1 ? train.last_stage_layers : 0, chunks.stages,
+                        chunks.all / chunks.stages};
+  const EvenCut between = ends.others(model.layers);
   const EvenCut head{model.layers - tail_layers, chunks.all - tail}, rest{tail_layers, tail};
   const std::int64_t first_trained =
       train.method == Method::last_layers ? model.layers - train.trained_layers : 0;
@@ -42,7 +66,9 @@ void cut_into_chunks(const ModelSpec& model, const TrainSettings& train, const C
     chunk.span.last = chunk.trained.last = c == chunks.all - 1;
     // Only who trains all weights trains the embedding.
     chunk.trained.first = chunk.span.first && train.method == Method::full;
-    const std::int64_t own = c < head.chunks ? head.layers_of(c) : rest.layers_of(c - head.chunks);
+    const std::int64_t own = ends.stated() > 0 ? ends.layers_of(c, between)
+                             : c < head.chunks ? head.layers_of(c)
+                                               : rest.layers_of(c - head.chunks);
     for (std::int64_t i = 0; i < own; ++i, ++layer) {
       add_layer(model, layer, chunk.span.layers);
       if (layer >= first_trained) add_layer(model, layer, chunk.trained.layers);

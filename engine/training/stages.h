@@ -21,17 +21,22 @@ struct LayerChunk {
   StageSpan span;
   StageSpan trained;
 
-  bool has_gradients() const { return trained.layers.all() > 0 || trained.last; }
+  bool has_gradients() const { return trained.layers.all() > 0 || trained.first || trained.last; }
   bool operator==(const LayerChunk&) const = default;
 };
 
-// How many chunks there are; of these, the last ones have train.tail_layers together, where that is stated.
+// Chunks of layers on each of so many stages: without a pipeline there is nothing to interleave.
+std::int64_t chunks_per_stage(const TrainSettings& train, std::int64_t stages);
+
+// How many chunks there are, on how many stages in turn; of these, the last ones have train.tail_layers together, where that is stated.
 struct ChunkCounts {
   std::int64_t all = 1;
+  std::int64_t stages = 1;
   std::int64_t tail = 0;
 };
 // Cuts the layers into chunks as equal as can be, the longer ones in the middle: the first chunk has the embedding and
-// the last one the logits beside its layers.
+// the last one the logits beside its layers. Where the first or the last stage has a stated number of layers
+// (train.first_stage_layers), so have its chunks, and that with the embedding or the logits has least.
 void cut_into_chunks(const ModelSpec& model, const TrainSettings& train, const ChunkCounts& chunks,
                      std::vector<LayerChunk>& cut);
 

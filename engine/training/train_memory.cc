@@ -38,8 +38,10 @@ ChunkWeights weight_bytes(const ChunkStates& states, const TrainSettings& train)
   return bytes;
 }
 
-bool scatters_each_pass(const TrainSettings& train, std::int64_t stages) {
-  return train.zero == 3 || (train.zero == 2 && stages == 1);
+double scatters_per_pass(const TrainSettings& train, std::int64_t stages) {
+  if (train.zero < 2) return 0;
+  const bool in_rows = train.zero == 2 && chunks_per_stage(train, stages) > 1;
+  return in_rows ? 1 / double(stages) : 1;
 }
 
 bool gradients_leave(const ChunkPlace& place, const TrainSettings& train) {
@@ -65,20 +67,43 @@ UnitBytes units_of(const ChunkWeights& weights, double each, Count&& count) {
           .embedding = each * count({.dense = weights.embedding})};
 }
 
+// Those that several replicas have.
+double of_others(const ChunkWeights& weights, const StateSharing& replicas) {
+  return (replicas.dense > 1 ? weights.dense : 0) + (replicas.experts > 1 ? weights.experts : 0);
+}
+
 Gathered gathered_memory(const ChunkWeights& read, const ChunkStates& states,
                          const StateSharing& replicas, const TrainSettings& train) {
-  const auto of_others = [&](const ChunkWeights& weights) {
-    return (replicas.dense > 1 ? weights.dense : 0) + (replicas.experts > 1 ? weights.experts : 0);
-  };
+  const auto shared = [&](const ChunkWeights& weights) { return of_others(weights, replicas); };
   const UnitBytes gradients =
-      units_of(states.trained, state_bytes(train, states.wide).gradients, of_others);
-  if (!train.reshard) {
-    return {of_others(read), gradients.layer, gradients.output, gradients.embedding};
+      units_of(states.trained, state_bytes(train, states.wide).gradients, shared);
+  const Gathered made{0, gradients.layer, gradients.output, gradients.embedding};
+  if (train.zero == 2) return made;
+  const UnitBytes weights = units_of(read, 1, shared);
+  const double ahead =
+      train.reshard ? weights.layer * std::min(double(train.prefetch), std::max(1.0, read.layers))
+                    : 0;
+  Gathered gathered = made;
+  if (train.reshard) {
+    gathered.layer += weights.layer + ahead;
+    gathered.output += weights.output + ahead;
+    gathered.embedding += weights.embedding + ahead;
+  } else {
+    gathered.kept = shared(read);
   }
-  const UnitBytes weights = units_of(read, 1, of_others);
-  return {.layer = weights.layer + weights.layer + gradients.layer,
-          .output = weights.output + weights.layer + gradients.output,
-          .embedding = weights.embedding + weights.layer + gradients.embedding};
+  if (!train.root_unit) return gathered;
+  // One tensor holds the weights of both ends, and one their gradients, from the output's turn to the embedding's.
+  if (train.reshard) gathered.kept = weights.output + weights.embedding;
+  gathered.kept += gradients.output + gradients.embedding;
+  gathered.output = gathered.embedding = ahead;
+  return gathered;
+}
+
+// Models whose weights only scoring needs. Where adapters are trained the frozen weights are those of the first.
+double reference_models(const TrainSettings& train) {
+  const RolloutSettings& rollout = train.rollout;
+  if (!rollout.any() || rollout.scoring_passes <= 0) return 0;
+  return std::max(0.0, rollout.reference_models - (train.has_adapters() ? 1 : 0));
 }
 
 }  // namespace
@@ -102,11 +127,20 @@ StateMemory state_memory(const ChunkStates& states, const ChunkPlace& place,
     memory.optimizer = Bytes{0};
   }
   if (gradients_leave(place, train)) {
-    const auto of_device = [&](const ChunkWeights& unit) { return shared(unit, train.zero == 3); };
+    const auto of_device = [&](const ChunkWeights& unit) { return shared(unit, train.zero >= 2); };
     const Bytes one_unit{units_of(states.trained, bytes.gradients, of_device).largest()};
     memory.gradients = std::min(memory.gradients, one_unit);
   }
-  if (train.zero == 3) memory.gathered = gathered_memory(read, states, replicas, train);
+  const double scatters = scatters_per_pass(train, place.stages);
+  if (scatters == 1) {
+    memory.gathered = gathered_memory(read, states, replicas, train);
+  } else if (scatters > 0) {
+    memory.row = Bytes{bytes.gradients * of_others(states.trained, replicas)};
+  }
+  const Bytes reference{reference_models(train) * bytes.weights *
+                        shared(states.all, train.zero == 3)};
+  const bool away = train.rollout.colocated && train.rollout.offload_states;
+  (away ? memory.host_reference : memory.reference) = reference;
   memory.weights += Bytes{copy_bytes(states.all, place.shard, train)};
   return memory;
 }
@@ -117,10 +151,14 @@ void StageMemory::add(const StateMemory& states, const KeptActivations& activati
   sum_.gradients += states.gradients;
   sum_.optimizer += states.optimizer;
   sum_.activations += Bytes{passes * activations.kept};
-  sum_.host += states.host + Bytes{passes * activations.offloaded};
+  sum_.reference += states.reference;
+  sum_.host_reference += states.host_reference;
+  sum_.host += states.host + states.host_reference + Bytes{passes * activations.offloaded};
   sum_.logits += Bytes{activations.logits};
   sum_.context = std::max(sum_.context, Bytes{activations.context});
   kept_ += Bytes{states.gathered.kept};
+  other_row_ = std::max(other_row_, std::min(row_, states.row));
+  row_ = std::max(row_, states.row);
   // The output is at work beside its logits, which are gone when the first layer is computed again; the embedding when nothing of
   // its pass is left.
   const Gathered& gathered = states.gathered;
@@ -133,9 +171,11 @@ void StageMemory::add(const StateMemory& states, const KeptActivations& activati
   sum_.gathered = std::max(sum_.gathered, Bytes{layer_takes_most ? gathered.layer : at_an_end});
 }
 
-TrainMemory StageMemory::sum() const {
+TrainMemory StageMemory::sum(const TrainSettings& train) const {
   TrainMemory all = sum_;
   all.gathered += kept_;
+  // Gradients of one chunk travel while those of the next are summed up.
+  all.gradients += row_ + (train.overlap ? other_row_ : Bytes{0});
   return all;
 }
 

@@ -15,13 +15,15 @@ struct TrainMemory {
   Bytes activations;  // of all passes that wait for their backward pass
   Bytes at_work;      // activations of the pass at work besides these
   Bytes logits;
-  Bytes gathered;  // weights of other replicas, and gradients that are not yet theirs (ZeRO 3)
-  Bytes context;   // keys and values of devices that share the sequence, while a layer needs them
+  Bytes gathered;   // weights of other replicas, and gradients that are not yet theirs (ZeRO 3)
+  Bytes context;    // keys and values of devices that share the sequence, while a layer needs them
+  Bytes reference;  // weights of models that only score
   Bytes reserved;
-  Bytes host;  // in the host's memory, for this device
+  Bytes host;            // in the host's memory, for this device
+  Bytes host_reference;  // of that: models that only score
   Bytes total() const {
     return weights + gradients + optimizer + activations + at_work + logits + gathered + context +
-           reserved;
+           reference + reserved;
   }
 };
 
@@ -44,9 +46,13 @@ struct ChunkStates {
 // Bytes of the weights that passes read, frozen ones in their format, before replicas share anything out.
 ChunkWeights weight_bytes(const ChunkStates& states, const TrainSettings& train);
 
-// Gradients that replicas share out are scattered after each pass, since nobody keeps a sum of all of them. Pipelines with ZeRO 2
-// scatter those of a stage after its last pass.
-bool scatters_each_pass(const TrainSettings& train, std::int64_t stages);
+// How often gradients are scattered, for each backward pass of a chunk. 0: once a step, since every replica keeps a sum of all (ZeRO 0
+// and 1). 1: after each pass, since nobody does (ZeRO 2 and 3). Between: where chunks of a stage take turns, as many micro-batches as
+// there are stages pass one in a row, and ZeRO 2 keeps the sum of that row until it ends.
+double scatters_per_pass(const TrainSettings& train, std::int64_t stages);
+inline bool scatters_each_pass(const TrainSettings& train, std::int64_t stages) {
+  return scatters_per_pass(train, stages) == 1;
+}
 
 // How a chunk's devices lie among others.
 struct ChunkPlace {
@@ -59,7 +65,7 @@ struct ChunkPlace {
 bool gradients_leave(const ChunkPlace& place, const TrainSettings& train);
 
 // What ZeRO 3 gathers of one chunk: until its backward pass is done, and besides that while a layer, the output or the embedding
-// is at work: its weights, those of the layer beside it, and its gradients.
+// is at work: its weights, those of the layers ahead of it, and its gradients. ZeRO 2 has the gradients only.
 struct Gathered {
   double kept = 0;
   double layer = 0, output = 0, embedding = 0;
@@ -68,6 +74,8 @@ struct Gathered {
 // Weights, gradients and optimizer states of one chunk.
 struct StateMemory {
   Bytes weights, gradients, optimizer, host;
+  Bytes reference, host_reference;
+  Bytes row;  // whole gradients, while a row of micro-batches passes the chunk (ZeRO 2)
   Gathered gathered;
 };
 StateMemory state_memory(const ChunkStates& states, const ChunkPlace& place,
@@ -77,11 +85,12 @@ StateMemory state_memory(const ChunkStates& states, const ChunkPlace& place,
 class StageMemory {
  public:
   void add(const StateMemory& states, const KeptActivations& activations, double passes);
-  TrainMemory sum() const;
+  TrainMemory sum(const TrainSettings& train) const;
 
  private:
   TrainMemory sum_;
-  Bytes kept_;  // of what is gathered
+  Bytes kept_;             // of what is gathered
+  Bytes row_, other_row_;  // whole gradients of the chunk that has most, and of the next one
 };
 
 }  // namespace engine

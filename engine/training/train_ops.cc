@@ -374,9 +374,7 @@ void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSetti
   const bool split = train.sequence_parallel && shard.parallel.tp > 1;
   if (split) gather_again(shard, train, ops.inputs, ops.weights);
   if (train.has_adapters()) keep_adapters(ops.weights);
-  const bool embeds = chunk.trained.first && chunk.has_gradients() && !train.has_adapters();
-  add_sums(train, shard.parallel.dp, embeds ? double(shard.vocabulary * shard.model->hidden) : 0,
-           ops.weights);
+  add_sums(shard, chunk, train, ops.weights);
   cast_weights(train, shard.parallel, kept, ops);
   if (split && train.tp_overlap) {
     multiply_in_pieces(shard.parallel.tp, ops.forward);

@@ -8,6 +8,7 @@
 
 #include "engine/model/context_ops.h"
 #include "engine/training/scaling_law.h"
+#include "engine/training/stages.h"
 
 namespace engine {
 namespace {
@@ -25,6 +26,28 @@ Problem batch_problem(const Parallelism& parallel, const TrainSettings& train) {
                   train.global_batch, pass));
 }
 
+// The first and the last stage have the layers that are stated; each chunk but those with the embedding and the output needs one.
+Problem ends_problem(const ModelSpec& model, const Parallelism& parallel,
+                     const TrainSettings& train) {
+  const std::int64_t turns = chunks_per_stage(train, parallel.pp);
+  const std::int64_t first = train.first_stage_layers, last = train.last_stage_layers;
+  for (const std::int64_t end : {first, last}) {
+    if (end > 0 && end < turns - 1) {
+      return refused(
+          fmt::format("{} layers of the first or last stage leave one of its {} chunks "
+                      "without layers (train.virtual_stages)",
+                      end, turns));
+    }
+  }
+  const std::int64_t others = parallel.pp - (first > 0 ? 1 : 0) - (last > 0 ? 1 : 0);
+  const std::int64_t left = model.layers - first - last;
+  if (others == 0 ? left == 0 : left >= others * turns) return std::nullopt;
+  return refused(
+      fmt::format("train.first_stage_layers {} and train.last_stage_layers {} leave {} of {} "
+                  "layers to {} chunks of other stages",
+                  first, last, left, model.layers, others * turns));
+}
+
 Problem pipeline_problem(const ModelSpec& model, const Parallelism& parallel,
                          const TrainSettings& train) {
   if (parallel.pp == 1) return std::nullopt;
@@ -33,7 +56,9 @@ Problem pipeline_problem(const ModelSpec& model, const Parallelism& parallel,
     return refused("train.virtual_stages needs train.schedule: interleaved");
   }
   const std::int64_t chunks = parallel.pp * (interleaved ? train.virtual_stages : 1);
-  if (chunks > model.layers) {
+  if (train.first_stage_layers > 0 || train.last_stage_layers > 0) {
+    if (auto problem = ends_problem(model, parallel, train)) return problem;
+  } else if (chunks > model.layers) {
     return refused(
         fmt::format("{} chunks of layers (parallel.pp x train.virtual_stages) exceed "
                     "model.layers {}",

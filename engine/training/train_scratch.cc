@@ -32,6 +32,11 @@ TrainSettings settings_of_passes(TrainSettings train) {
   train.expert_products = any.expert_products;
   train.order = any.order;
   train.reshard = any.reshard;
+  train.loading = any.loading;
+  train.first_stage_layers = any.first_stage_layers;
+  train.last_stage_layers = any.last_stage_layers;
+  train.prefetch = any.prefetch;
+  train.root_unit = any.root_unit;
   return train;
 }
 

@@ -10,6 +10,7 @@
 #include "engine/base/units.h"
 #include "engine/model/context_sharing.h"
 #include "engine/model/lora_targets.h"
+#include "engine/training/loading_settings.h"
 #include "engine/training/rollout_settings.h"
 
 namespace engine {
@@ -154,6 +155,11 @@ struct TrainSettings {
   bool joined_adapters = true;
   bool fused_rotation = true;
   bool blocking_sends = true;
+  LoadingSettings loading;
+  std::int64_t first_stage_layers = 0;
+  std::int64_t last_stage_layers = 0;
+  std::int64_t prefetch = 1;
+  bool root_unit = false;
 
   bool has_adapters() const { return method == Method::lora || method == Method::qlora; }
 
@@ -352,6 +358,20 @@ struct TrainSettings {
     visit("blocking_sends", self.blocking_sends,
           "schedules gpipe and 1f1b: a stage goes on once what it sends has arrived, as in "
           "Megatron; false: it sends beside its next pass",
+          any_value);
+    visit("loading", self.loading, "how sequences get to the devices", any_value);
+    visit("first_stage_layers", self.first_stage_layers,
+          "layers of the first pipeline stage, beside the embedding; 0: as many as others",
+          non_negative);
+    visit("last_stage_layers", self.last_stage_layers,
+          "layers of the last pipeline stage, beside the output; 0: as many as others",
+          non_negative);
+    visit("prefetch", self.prefetch,
+          "zero 3: layers that are gathered ahead of the one at work; 0: each is waited for",
+          non_negative);
+    visit("root_unit", self.root_unit,
+          "zero 3: embedding and output are gathered together and kept to the end of the backward "
+          "pass, as the root of plain FSDP is; false: each by itself",
           any_value);
   }
 

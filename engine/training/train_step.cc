@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/training/chunk_kinds.h"
+#include "engine/training/data_loading.h"
 #include "engine/training/newton_schulz.h"
 #include "engine/training/optimizer_step.h"
 #include "engine/training/pipeline_schedule.h"
@@ -13,12 +14,7 @@
 namespace engine {
 namespace {
 
-// Without a pipeline there is nothing to interleave.
-std::int64_t chunks_per_stage_of(const TrainSettings& train, std::int64_t stages) {
-  return train.schedule == Schedule::interleaved && stages > 1 ? train.virtual_stages : 1;
-}
-
-// And one chunk a stage is 1F1B.
+// One chunk a stage is 1F1B.
 Schedule schedule_of(const TrainSettings& train, std::int64_t chunks_per_stage) {
   const bool one_chunk = train.schedule == Schedule::interleaved && chunks_per_stage == 1;
   return one_chunk ? Schedule::one_f_one_b : train.schedule;
@@ -31,7 +27,7 @@ class TrainStep {
         train_(train),
         parallel_(pools.main.shard.parallel),
         stages_(pools.stages()),
-        chunks_per_stage_(chunks_per_stage_of(train, stages_)),
+        chunks_per_stage_(chunks_per_stage(train, stages_)),
         micro_batches_(train.global_batch / (train.micro_batch * parallel_.dp)),
         chunks_(pools, train, chunks_per_stage_, scratch),
         passes_(scratch.passes) {}
@@ -54,6 +50,7 @@ class TrainStep {
     step.iteration = time.total + std::max(closing, longest_closing());
     step.bubble = std::max(Seconds{0}, step.iteration - closing - step.forward - step.backward);
     add_traffic(stage, step, rows);
+    add_loading(step, rows);
     add_states(step);
     add_flops(step);
     step.saved = step.device.saved();
@@ -244,7 +241,7 @@ class TrainStep {
   // Gradients travel behind the last backward pass, and updated weights ahead of the first forward pass; gradients and
   // weights that are shared out travel in every pass, whose time has it.
   Wait for_gradients(const ChunkKind& kind) const {
-    if (scatters_each_pass(train_, stages_)) return {};
+    if (scatters_per_pass(train_, stages_) > 0) return {};
     return wait_for(kind, kind.passes.backward_time(), kind.scatter);
   }
   Wait for_weights(const ChunkKind& kind) const {
@@ -276,9 +273,10 @@ class TrainStep {
       const Wait gradients = for_gradients(kind), weights = for_weights(kind);
       step.exposed += gradients.exposed + weights.exposed;
       step.hidden += gradients.hidden() + weights.hidden();
-      if (scatters_each_pass(train_, stages_)) {
-        const double hidden = kind.scatter.value > 0 ? kind.passes.hidden / kind.scatter : 0;
-        add_rows(kind, ops.scatter, {double(micro_batches_), hidden}, rows);
+      if (const double scatters = scatters_per_pass(train_, stages_); scatters > 0) {
+        const Seconds takes = kind.scatter * scatters;
+        const double hidden = takes.value > 0 ? kind.passes.hidden / takes : 0;
+        add_rows(kind, ops.scatter, {double(micro_batches_) * scatters, hidden}, rows);
       } else {
         add_rows(kind, ops.scatter, {1, gradients.hidden_share()}, rows);
       }
@@ -297,6 +295,14 @@ class TrainStep {
     }
   }
 
+  void add_loading(TrainStepTime& step, Breakdown& rows) const {
+    step.loading = loading_wait(train_, parallel_.dp, step.iteration);
+    if (step.loading.value <= 0) return;
+    step.iteration += step.loading;
+    step.host += step.loading;
+    rows.add(loading_row(step.loading));
+  }
+
   void add_memory(TrainStepTime& step) {
     times_.resize(chunks_.size());
     const Pipeline pipeline{.schedule = schedule_of(train_, chunks_per_stage_),
@@ -310,7 +316,7 @@ class TrainStep {
       each_chunk(std::size_t(stage), [&](std::size_t c) {
         memory.add(chunks_[c].memory, chunks_[c].activations, held);
       });
-      TrainMemory sum = memory.sum();
+      TrainMemory sum = memory.sum(train_);
       sum.reserved = train_.reserved_memory;
       const Bytes capacity = pools_.of(stage).device.memory_capacity;
       const Bytes free = capacity - sum.total();

@@ -27,6 +27,7 @@ struct TrainStepTime {
   Seconds hidden;
   Seconds host;        // passes wait for launches
   Seconds gaps;        // between kernels
+  Seconds loading;     // the step waits for its sequences; part of host
   Seconds copied;      // passes wait for activations on their way to and from the host
   TrainMemory memory;  // where least is free
   Bytes capacity;      // of the devices of that stage

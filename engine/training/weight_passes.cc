@@ -1,5 +1,7 @@
 #include "engine/training/weight_passes.h"
 
+#include <algorithm>
+
 #include "engine/model/passes.h"
 #include "engine/training/state_bytes.h"
 #include "engine/training/train_memory.h"
@@ -26,11 +28,19 @@ double passes_of_a_step(const TrainSettings& train, std::int64_t replicas) {
   return double(train.global_batch / (train.micro_batch * replicas));
 }
 
+// Stages on devices of another kind are not known here; whoever has a part of the model is one of two at least.
+std::int64_t stages_around(const Parallelism& parallel, const LayerChunk& chunk) {
+  const bool whole = chunk.span.first && chunk.span.last;
+  return whole ? 1 : std::max<std::int64_t>(2, parallel.pp);
+}
+
 // Bytes that products move for each gradient they add to what is there, as those of a plain pass. A single micro-batch has
 // nothing to add to, replicas that share gradients out add up their own parts, and what leaves for the host is added up there.
-double bytes_of_a_fused_sum(const TrainSettings& train, std::int64_t replicas) {
-  if (train.zero >= 2 || passes_of_a_step(train, replicas) <= 1) return 0;
-  if (train.offload_optimizer && replicas == 1) return 0;
+double bytes_of_a_fused_sum(const Parallelism& parallel, const LayerChunk& chunk,
+                            const TrainSettings& train) {
+  if (scatters_each_pass(train, stages_around(parallel, chunk))) return 0;
+  if (passes_of_a_step(train, parallel.dp) <= 1) return 0;
+  if (train.offload_optimizer && parallel.dp == 1) return 0;
   return kFusedSum * (2 * bytes_of(train.gradients) - kActivationBytes);
 }
 
@@ -104,7 +114,7 @@ void cast_weights(const TrainSettings& train, const Parallelism& parallel, const
   }
 }
 
-void add_sums(const TrainSettings& train, std::int64_t replicas, double embeddings,
+void add_sums(const ModelShard& shard, const LayerChunk& chunk, const TrainSettings& train,
               OpList& weights) {
   OpList sums;
   const auto add = [&](OpName name, double made, double calls, double bytes) {
@@ -114,7 +124,7 @@ void add_sums(const TrainSettings& train, std::int64_t replicas, double embeddin
   };
   const bool fused = train.fused_gradients;
   const double sum = kActivationBytes + 2 * bytes_of(train.gradients);
-  const double of_product = fused ? bytes_of_a_fused_sum(train, replicas) : sum;
+  const double of_product = fused ? bytes_of_a_fused_sum(shard.parallel, chunk, train) : sum;
   // Those of embedding and logits, which some chunks have and others do not, go by their own names (CallRows).
   for (const PlannedOp& planned : weights) {
     const bool at_the_end = planned.name == OpName::logits;
@@ -122,7 +132,9 @@ void add_sums(const TrainSettings& train, std::int64_t replicas, double embeddin
         of_product);
   }
   // Most rows of a table of embeddings have no gradient: it is zeros first.
-  if (!fused) add(OpName::embedding, embeddings, 1, kActivationBytes + sum);
+  const bool embeds = chunk.trained.first && chunk.has_gradients() && !train.has_adapters();
+  const double embeddings = double(shard.vocabulary) * double(shard.model->hidden);
+  if (!fused && embeds) add(OpName::embedding, embeddings, 1, kActivationBytes + sum);
   for (const PlannedOp& planned : sums) weights.add(planned);
 }
 

@@ -25,8 +25,8 @@ void cast_weights(const TrainSettings& train, const Parallelism& parallel, const
                   PassOps& ops);
 
 // New gradients in 16 bits are read, and those that are there are read and written, by a pass or by the product that makes them;
-// `embeddings` of them are those of a table, which only a pass adds up.
-void add_sums(const TrainSettings& train, std::int64_t replicas, double embeddings,
+// those of embeddings only by a pass.
+void add_sums(const ModelShard& shard, const LayerChunk& chunk, const TrainSettings& train,
               OpList& weights);
 
 }  // namespace engine

@@ -67,7 +67,7 @@ axes:
       - {name: parts, base: {parallel.cp: 4, step: {phase: prefill, batch: 1, prompt: 9000}}}
       - {name: parts elsewhere, base: {task: request, request: {batch: 1, prompt: 9000, output: 5}, prefill: {parallel: {cp: 4}}}}
       - {name: request, base: {task: request, request: {batch: 2, prompt: 9000, cached: 100, output: 20}}}
-      - {name: train, base: {task: train, parallel: {tp: 2, pp: 4, dp: 4}, cluster: {devices_per_node: 8}, train: {sequence: 2048, global_batch: 64, zero: 1, sequence_parallel: true, tokens: 1e12}}}
+      - {name: train, base: {task: train, parallel: {tp: 2, pp: 4, dp: 4}, cluster: {devices_per_node: 8}, train: {sequence: 2048, global_batch: 64, zero: 1, sequence_parallel: true, tokens: 1e12, first_stage_layers: 7, last_stage_layers: 7, loading: {sequence_time: 10 s, workers: 2}}}}
       - {name: rounds, base: {task: train, parallel: {pp: 4, dp: 2}, train: {sequence: 2048, global_batch: 32, schedule: interleaved, virtual_stages: 2, recompute: full, zero: 3, fused: false}}}
       - {name: shared, base: {task: train, parallel: {tp: 2, cp: 4, dp: 2}, train: {sequence: 8192, global_batch: 8, document_length: 1000, document_cv: 0.5, method: lora, device_mtbf: 1e8 s, jitter: 0.02}}}
       - {name: groups, base: {task: train, model: deepseek-v3, parallel: {dp: 64, ep: 16, pp: 4}, train: {sequence: 1024, global_batch: 64, method: lora, zero: 2, zero_group: 16, offload_activations: true, expert_overlap: true, recompute: full, recompute_layers: 2}}}

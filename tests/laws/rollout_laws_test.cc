@@ -165,9 +165,54 @@ TEST(Rollout, WeightsTravelBetweenLayouts) {
   EXPECT_NEAR(halves.weight_transfer_time.value, halves.parameters * 2 / 2 / 100e9, 1e-3);
   scenario.train.rollout.offload_states = true;
   const Metrics moved = figures_of(scenario);
-  // The other half and its states to the host and back, over 20 GB/s.
+  // The other half and its states to the host and back, and half of a reference from there, over 20 GB/s.
   EXPECT_NEAR((moved.weight_transfer_time - halves.weight_transfer_time).value,
-              2 * moved.parameters * (2 + 12) / 2 / 20e9, 1e-3);
+              moved.parameters * (2 * (2 + 12) + 2) / 2 / 20e9, 1e-3);
+}
+
+// Weights that samples are made with are those that are trained, where both layouts are the same: only states leave.
+TEST(Rollout, EqualLayoutsShareTheirWeights) {
+  Scenario scenario = learning();
+  scenario.train.rollout.scoring_passes = 0;
+  const Metrics shared = figures_of(scenario);
+  EXPECT_NEAR(shared.weight_transfer_time.value, 2 * shared.parameters * 12 / 20e9, 1e-3);
+  scenario.rollout.deployment.quant.weights = Dtype::fp8;  // another copy
+  const Metrics apart = figures_of(scenario);
+  EXPECT_NEAR(apart.weight_transfer_time.value, 2 * apart.parameters * (12 + 2) / 20e9, 1e-3);
+}
+
+// States that stay take their room, and no more: gradients are of no use meanwhile, equal layouts have one copy of the weights, and
+// models that only score lie there as well. Fewer seats make answers take longer, so equal times are equal room.
+TEST(Rollout, WhatStaysIsWhatIsNeeded) {
+  Scenario scenario = learning();
+  scenario.train.sequence = 4224;
+  scenario.train.rollout.lengths.output = 4000;
+  scenario.train.rollout.prompts = 1024;
+  const double parameters = figures_of(scenario).parameters;
+  const auto time_with = [&](bool offload, double references, double bytes_less) {
+    scenario.train.rollout.offload_states = offload;
+    scenario.train.rollout.reference_models = references;
+    scenario.device.memory_capacity = Bytes{60e9 - bytes_less * parameters};
+    scenario.rollout.deployment.device = scenario.device;
+    return figures_of(scenario).rollout_time.value;
+  };
+  for (const double references : {0.0, 1.0, 2.0}) {
+    EXPECT_NEAR(time_with(false, references, 0) / time_with(true, 0, 12 + 2 * references), 1, 1e-9);
+  }
+  EXPECT_GT(time_with(false, 2, 0), time_with(false, 0, 0));
+}
+
+// Models that only score take memory beside training where nothing is moved away.
+TEST(Rollout, ReferencesLieSomewhere) {
+  Scenario scenario = apart();
+  scenario.train.rollout.reference_models = 1.5;
+  const Metrics there = figures_of(scenario);
+  EXPECT_NEAR(there.reference_memory.value / (1.5 * 2 * there.parameters), 1, 1e-6);
+  scenario.train.rollout.scoring_passes = 0;
+  EXPECT_EQ(figures_of(scenario).peak_memory, there.peak_memory - there.reference_memory);
+  scenario = learning();
+  const Metrics away = figures_of(scenario);
+  EXPECT_NEAR(away.host_memory.value / (2 * away.parameters), 1, 1e-6);
 }
 
 TEST(Rollout, StatesThatStayLeaveLessForTheCache) {

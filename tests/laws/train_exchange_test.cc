@@ -4,6 +4,7 @@
 #include <array>
 
 #include "engine/evaluate.h"
+#include "tests/support/shipped.h"
 #include "tests/support/toys.h"
 #include "tests/support/training_toy.h"
 
@@ -30,6 +31,25 @@ TEST(Dispatcher, SingleCopiesNeverTravelFaster) {
     const Metrics copies = figures_of(scenario);
     EXPECT_GE(copies.expert_exchange_time, once.expert_exchange_time) << devices;
     EXPECT_GT(copies.iteration_time, once.iteration_time) << devices;
+  }
+}
+
+// A steeper law fills one device more, also past the exponents that tables have: in time as in memory.
+TEST(RoutingSkew, GoesOnPastTheTables) {
+  const auto routed = [](double skew) {
+    Scenario scenario = mixture_over(8);
+    scenario.device = toys::shipped("devices", "h200-sxm").device;
+    scenario.train.routing_skew = skew;
+    const Outcome outcome = evaluate(scenario, toys::transfer_resources());
+    EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+    return outcome.metrics;
+  };
+  Metrics before = routed(0);
+  for (const double skew : {0.5, 1.0, 1.2, 1.5, 2.0}) {
+    const Metrics now = routed(skew);
+    EXPECT_GT(now.compute_time, before.compute_time) << skew;
+    EXPECT_GT(now.kept_activation_memory, before.kept_activation_memory) << skew;
+    before = now;
   }
 }
 

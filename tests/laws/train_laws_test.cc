@@ -313,8 +313,9 @@ TEST(TrainLaws, StepsWaitForTheSlowest) {
 
 // Published: 16,384 H100s of 80 GB train Llama 3 405B at 400 TFLOP/s each (Llama Team, The Llama 3 Herd of Models, table
 // 4: TP 8, PP 16, DP 128, 8,192 tokens, 16 million tokens a batch; section 3.3: gradients and optimizer states are shared
-// out, stages interleave, the first and the last chunk have a layer less, nothing is computed again). How many chunks a
-// stage has is not published: with four, those between the ends have two layers.
+// out, stages interleave, the first and the last stage have a layer less, nothing is computed again). The 16 micro-batches of a
+// replica pass each chunk in a row, so its gradients are scattered once a step. How many chunks a stage has is not published:
+// with eight, each has one layer, and the first and the last have none.
 TEST(TrainLaws, Llama405BRunsAsPublished) {
   Scenario scenario = toys::shipped("models", "llama-3.1-405b");
   scenario.device = toys::shipped("devices", "h100-sxm").device;
@@ -325,13 +326,15 @@ TEST(TrainLaws, Llama405BRunsAsPublished) {
                     .global_batch = 2048,
                     .schedule = Schedule::interleaved,
                     .zero = 2,
-                    .sequence_parallel = true};
+                    .sequence_parallel = true,
+                    .first_stage_layers = 7,
+                    .last_stage_layers = 7};
   scenario.cluster.scale_out = toys::shipped("links", "infiniband-ndr-400").device.scale_up;
-  for (const std::int64_t chunks : {4, 5, 6, 7}) {
+  for (const std::int64_t chunks : {4, 6, 8}) {
     scenario.train.virtual_stages = chunks;
     const Outcome outcome = evaluate(scenario, toys::transfer_resources());
     ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
-    EXPECT_LT(outcome.metrics.peak_memory.value, 80e9);
+    EXPECT_LT(outcome.metrics.peak_memory, scenario.device.memory_capacity);
     EXPECT_NEAR(outcome.metrics.model_flops_utilization * 989, 400, 40) << chunks;
   }
 }

@@ -2,7 +2,10 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "engine/evaluate.h"
+#include "engine/training/stages.h"
 #include "tests/support/shipped.h"
 #include "tests/support/toys.h"
 #include "tests/support/training_toy.h"
@@ -48,6 +51,76 @@ TEST(TailStages, OnEqualDevicesChangeNothing) {
       }
     }
   }
+}
+
+std::vector<LayerChunk> cut(std::int64_t layers, std::int64_t stages, std::int64_t turns,
+                            const TrainSettings& train) {
+  ModelSpec model = toys::model();
+  model.layers = layers;
+  std::vector<LayerChunk> chunks;
+  cut_into_chunks(model, train, {.all = stages * turns, .stages = stages}, chunks);
+  return chunks;
+}
+
+// Llama 3 405B: 126 layers in 16 x 8 chunks; embedding and output take the place of a layer.
+TEST(StatedEnds, LeaveRoomForEmbeddingAndOutput) {
+  const auto chunks = cut(126, 16, 8, {.first_stage_layers = 7, .last_stage_layers = 7});
+  for (std::size_t c = 0; c < chunks.size(); ++c) {
+    const bool end = c == 0 || c + 1 == chunks.size();
+    EXPECT_EQ(chunks[c].span.layers.all(), end ? 0 : 1) << c;
+    EXPECT_TRUE(chunks[c].has_gradients());
+  }
+}
+
+TEST(StatedEnds, AreWhatIsStated) {
+  for (const std::int64_t turns : {1, 2, 3}) {
+    for (const std::int64_t first : {0, 2, 3, 7}) {
+      for (const std::int64_t last : {0, 2, 5}) {
+        const auto chunks =
+            cut(40, 4, turns, {.first_stage_layers = first, .last_stage_layers = last});
+        std::int64_t of_stage[4] = {};
+        for (std::size_t c = 0; c < chunks.size(); ++c) {
+          of_stage[c % 4] += chunks[c].span.layers.all();
+        }
+        EXPECT_EQ(of_stage[0] + of_stage[1] + of_stage[2] + of_stage[3], 40);
+        EXPECT_EQ(of_stage[0], first > 0 ? first : of_stage[0]);
+        EXPECT_EQ(of_stage[3], last > 0 ? last : of_stage[3]);
+      }
+    }
+  }
+}
+
+// A stage with as many layers as others is like them; one with fewer waits for them, and takes less memory.
+TEST(StatedEnds, CountWhereTheyDiffer) {
+  Scenario scenario = toys::training();
+  scenario.model.layers = 16;
+  scenario.parallel.pp = 4;
+  const Outcome even = evaluate(scenario);
+  scenario.train.first_stage_layers = scenario.train.last_stage_layers = 4;
+  const Outcome stated = evaluate(scenario);
+  EXPECT_EQ(stated.metrics.iteration_time, even.metrics.iteration_time);
+  EXPECT_EQ(stated.metrics.peak_memory, even.metrics.peak_memory);
+  EXPECT_EQ(stated.kernels, even.kernels);
+  scenario.train.first_stage_layers = 2;
+  scenario.train.last_stage_layers = 2;
+  EXPECT_GT(figures_of(scenario).iteration_time, even.metrics.iteration_time);
+}
+
+// A stage of one end and no layers still has the end's passes, gradients and weights: the work of all stages is the model's.
+TEST(StatedEnds, OfNoLayersHaveTheirEnd) {
+  Scenario scenario = toys::training();
+  scenario.model.layers = 14;
+  scenario.parallel.pp = 4;
+  scenario.train.schedule = Schedule::interleaved;
+  scenario.train.virtual_stages = 2;
+  const Metrics even = figures_of(scenario);
+  scenario.train.virtual_stages = 4;
+  scenario.train.first_stage_layers = scenario.train.last_stage_layers = 3;
+  const Metrics uneven = figures_of(scenario);
+  EXPECT_NEAR(uneven.model_flops_utilization * uneven.iteration_time.value /
+                  (even.model_flops_utilization * even.iteration_time.value),
+              1, 1e-9);
+  EXPECT_EQ(uneven.trained_parameters, even.trained_parameters);
 }
 
 // A stage that takes twice as long sets the pace of all micro-batches.

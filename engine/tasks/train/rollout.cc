@@ -62,6 +62,23 @@ double weight_share(const Parallelism& parallel, const TrainSettings& train) {
   return weight_share(parallel) / sharers;
 }
 
+// Samples are made with the very weights that are trained: both layouts and formats are the same.
+bool same_copy(const Scenario& scenario, const Deployment& on) {
+  const TrainSettings& train = scenario.train;
+  const Parallelism &from = scenario.parallel, &to = on.parallel;
+  const bool wide =
+      scenario.quant.weights == Dtype::fp32 && scenario.quant.activations == Dtype::fp32;
+  return train.rollout.colocated && train.zero < 3 && !train.has_adapters() && from.tp == to.tp &&
+         from.pp == to.pp && from.ep == to.ep && from.redundant_experts == to.redundant_experts &&
+         chunks_per_stage(train, from.pp) == 1 && train.first_stage_layers == 0 &&
+         train.last_stage_layers == 0 && bytes_of(on.quant.weights) == (wide ? 4 : 2);
+}
+
+// What training alone keeps while samples are made. Gradients are of no use then.
+Bytes own_states(const Scenario& scenario, const Deployment& on, const TrainMemory& memory) {
+  return same_copy(scenario, on) ? memory.optimizer : memory.weights + memory.optimizer;
+}
+
 // The link over which each of so many devices sends and receives.
 const LinkRates& link_among(const Fabric& fabric, double devices) {
   return devices <= double(fabric.devices_per_node) ? fabric.inside(devices) : fabric.scale_out;
@@ -190,12 +207,14 @@ double sample_length(const TaskPoint& point) {
   return mean.prompt + mean.output;
 }
 
-std::optional<Refusal> make_rollout(const TaskPoint& point, Bytes states, Rollout& rollout) {
+std::optional<Refusal> make_rollout(const TaskPoint& point, const TrainMemory& memory,
+                                    Rollout& rollout) {
   const Scenario& scenario = point.scenario;
   const RolloutSettings& settings = scenario.train.rollout;
   rollout.on = deployment_of(scenario);
   if (settings.colocated && !settings.offload_states) {
-    rollout.on.device.memory_capacity = rollout.on.device.memory_capacity - states;
+    rollout.on.device.memory_capacity = rollout.on.device.memory_capacity -
+                                        own_states(scenario, rollout.on, memory) - memory.reference;
     if (rollout.on.device.memory_capacity.value <= 0) {
       return Refusal{ReasonClass::memory,
                      "rollout: states of training leave no memory; train.rollout.offload_states "
@@ -259,7 +278,8 @@ std::optional<Refusal> weight_transfer(const TaskPoint& point, const TrainMemory
     return Refusal{ReasonClass::links,
                    "train.rollout.offload_states needs a link to the host: state device.host_link"};
   }
-  time += (memory.weights + memory.optimizer) * 2.0 / host;
+  time += own_states(point.scenario, rollout.on, memory) * 2.0 / host;
+  time += memory.host_reference / host;
   return std::nullopt;
 }
 

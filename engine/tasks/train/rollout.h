@@ -29,10 +29,12 @@ struct Rollout {
   Bytes weights;  // on one device
   std::vector<KernelRow> kernels;
 };
-// `states`: what training keeps in a device's memory meanwhile. Uses the point's scratch and work meter from the start.
-std::optional<Refusal> make_rollout(const TaskPoint& point, Bytes states, Rollout& rollout);
+// `memory`: what training keeps, some of it also meanwhile. Uses the point's scratch and work meter from the start.
+std::optional<Refusal> make_rollout(const TaskPoint& point, const TrainMemory& memory,
+                                    Rollout& rollout);
 
-// Weights from the layout of training to that of rollouts, and states to the host and back; or why no link carries them.
+// Weights from the layout of training to that of rollouts, states to the host and back, and models that score from there; or why no
+// link carries them.
 std::optional<Refusal> weight_transfer(const TaskPoint& point, const TrainMemory& memory,
                                        const Rollout& rollout, Seconds& time);
 

@@ -58,10 +58,7 @@ void rescale(const IterationPhases& phases, bool asynchronous, Ends sampling, do
 std::optional<Refusal> sample(const TaskPoint& point, const TrainStepTime& step,
                               SampledIteration& sampled) {
   const TrainMemory& memory = step.memory;
-  if (auto problem = make_rollout(point, memory.weights + memory.gradients + memory.optimizer,
-                                  sampled.rollout)) {
-    return problem;
-  }
+  if (auto problem = make_rollout(point, memory, sampled.rollout)) return problem;
   const TrainSettings& train = point.scenario.train;
   const double length = sampled.rollout.length, tokens = sampled.rollout.tokens;
   if (length > double(train.sequence)) {

@@ -51,6 +51,11 @@ std::optional<Refusal> tail_problem(const Scenario& scenario) {
   }
   const std::int64_t layers = scenario.train.tail_layers;
   if (layers == 0) return std::nullopt;
+  if (scenario.train.first_stage_layers > 0 || scenario.train.last_stage_layers > 0) {
+    return refused(
+        "train.tail_layers spreads layers over its stages evenly; train.first_stage_layers and "
+        "train.last_stage_layers do not");
+  }
   if (scenario.train.schedule == Schedule::interleaved) {
     return refused(
         "train.tail_layers needs one chunk of layers on each stage, which the "

@@ -62,6 +62,8 @@ struct TrainFigures {
   double update_steps = kNoValue;
   double rollout_tokens_per_s = kNoValue;
   double samples_per_s = kNoValue;
+  Seconds loading_time{kNoValue};
+  Bytes reference_memory{kNoValue};
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -96,7 +98,7 @@ struct TrainFigures {
           "to the last backward pass");
     visit("replica_exposed_time", self.replica_exposed_time,
           "task train: time in which a step waits for gradients or weights of other replicas; with "
-          "train.zero 3, and with train.zero 2 without a pipeline, it is part of forward_time and "
+          "train.zero 2 and 3 those that travel with each pass are part of forward_time and "
           "backward_time");
     visit("replica_hidden_time", self.replica_hidden_time,
           "task train: traffic between replicas that passes beside other work");
@@ -131,8 +133,7 @@ struct TrainFigures {
           "task train: logits and their gradients on the device whose memory is fullest");
     visit("gathered_memory", self.gathered_memory,
           "task train: weights of other replicas gathered for the layer, embedding or output at "
-          "work, and "
-          "its gradients (zero 3)");
+          "work (zero 3), and its gradients that are not yet shared out (zero 2 and 3)");
     visit(
         "context_memory", self.context_memory,
         "task train: keys and values of devices that share a sequence, held for the layer at work");
@@ -198,6 +199,11 @@ struct TrainFigures {
     visit("samples_per_s", self.samples_per_s,
           "task train with train.rollout: samples made and learned from, per second of "
           "iteration_time");
+    visit("loading_time", self.loading_time,
+          "task train: time in which a step waits for its sequences (train.loading)");
+    visit("reference_memory", self.reference_memory,
+          "task train with train.rollout: weights of models that only score, on the device whose "
+          "memory is fullest");
   }
 };
 

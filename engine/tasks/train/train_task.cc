@@ -40,6 +40,7 @@ void report_memory(const TrainStepTime& step, Metrics& metrics) {
   metrics.logit_memory = memory.logits;
   metrics.gathered_memory = memory.gathered;
   metrics.context_memory = memory.context;
+  if (memory.reference.value > 0) metrics.reference_memory = memory.reference;
   if (memory.host.value > 0) metrics.host_memory = memory.host;
   metrics.peak_stage = double(step.peak_stage);
   if (memory.total() <= step.capacity) metrics.memory_free = step.capacity - memory.total();
@@ -54,7 +55,8 @@ std::optional<Refusal> memory_problem(const TrainStepTime& step) {
                   "logits {} and the rest {} exceed {} by {}",
                   step.peak_stage, in_gb(memory.weights), in_gb(memory.gradients),
                   in_gb(memory.optimizer), in_gb(memory.activations + memory.at_work),
-                  in_gb(memory.logits), in_gb(memory.gathered + memory.context + memory.reserved),
+                  in_gb(memory.logits),
+                  in_gb(memory.gathered + memory.context + memory.reference + memory.reserved),
                   in_gb(step.capacity), in_gb(memory.total() - step.capacity))};
 }
 
@@ -85,6 +87,7 @@ void report_times(const Scenario& scenario, const TrainStepTime& step, Outcome& 
   metrics.communication_time = step.device.communication.exposed() + step.exposed;
   metrics.host_time = step.host;
   metrics.gap_time = step.gaps;
+  if (scenario.train.loading.sequence_time.value > 0) metrics.loading_time = step.loading;
   const double tokens = double(scenario.train.global_batch) * double(scenario.train.sequence);
   metrics.tokens_per_s = tokens / step.iteration.value;
   metrics.tokens_per_s_per_device = metrics.tokens_per_s / metrics.devices;
@@ -272,10 +275,12 @@ void refuse_samples(const Refusal& problem, Outcome& outcome) {
   outcome.refuse(problem);
 }
 
-// Samples are packed into sequences, and see themselves only.
+// Samples are there when they are made. They are packed into sequences, and see themselves only.
 TrainSettings trained_on(const TaskPoint& point) {
   TrainSettings train = point.scenario.train;
-  if (!train.rollout.any() || train.document_length > 0) return train;
+  if (!train.rollout.any()) return train;
+  train.loading = {};
+  if (train.document_length > 0) return train;
   train.document_length = std::max<std::int64_t>(1, std::llround(sample_length(point)));
   return train;
 }

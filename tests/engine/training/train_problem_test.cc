@@ -38,6 +38,21 @@ TEST(TrainProblem, IsARowWithAReason) {
             "divisibility: 16 chunks of layers (parallel.pp x train.virtual_stages) exceed "
             "model.layers 10");
   EXPECT_EQ(reason([](Scenario& s) {
+              s.parallel.pp = 4;
+              s.train.first_stage_layers = 7;
+              s.train.last_stage_layers = 2;
+            }),
+            "divisibility: train.first_stage_layers 7 and train.last_stage_layers 2 leave 1 of 10 "
+            "layers to 2 chunks of other stages");
+  EXPECT_EQ(reason([](Scenario& s) {
+              s.parallel.pp = 2;
+              s.train.schedule = Schedule::interleaved;
+              s.train.virtual_stages = 4;
+              s.train.first_stage_layers = 2;
+            }),
+            "divisibility: 2 layers of the first or last stage leave one of its 4 chunks without "
+            "layers (train.virtual_stages)");
+  EXPECT_EQ(reason([](Scenario& s) {
               s.parallel.cp = 3;
               s.train.global_batch = 48;
             }),
