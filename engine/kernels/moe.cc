@@ -22,14 +22,15 @@ double passed_tokens(const Moe& op) { return op.exchanged ? 0 : op.tokens; }
 
 // How strongly popular experts fill single devices, over what the power law of exponent 1 says.
 double skew_strength(const Moe& op, const MoeFit& fit) {
+  // Calls of the tables pass over all tokens, and the fitted strength makes up for that where devices
+  // are many. After an exchange nothing is left to make up for.
+  if (op.exchanged) return op.skew;
   const double second = fit.strong_skew_strength / std::max(fit.skew_strength, 1e-9);
   const double relative =
       op.skew <= kFirstSkew
           ? op.skew / kFirstSkew
           : 1 + (second - 1) * std::min(1.0, (op.skew - kFirstSkew) / (kSecondSkew - kFirstSkew));
-  // Calls of the tables pass over all tokens, and the fitted strength makes up for that where devices
-  // are many. After an exchange nothing is left to make up for.
-  return op.exchanged ? relative : fit.skew_strength * relative;
+  return fit.skew_strength * relative;
 }
 
 // What the work is made of once routing is drawn.
