@@ -125,8 +125,10 @@ struct MemoryFigures {
     visit("reserved", self.reserved, "context, graphs and communication buffers on one device");
     visit("memory_used", self.memory_used, "everything on the fullest device");
     visit("memory_free", self.memory_free, "left of the share the engine may fill");
-    visit("kv_capacity_tokens", self.kv_capacity_tokens,
-          "tokens the KV cache can hold, per replica");
+    visit(
+        "kv_capacity_tokens", self.kv_capacity_tokens,
+        "tokens the KV cache can hold, per replica, in sequences of the mean length: states that a "
+        "sequence keeps whatever its length take their room");
     visit("max_batch", self.max_batch, "sequences of this length that fit, per replica");
   }
 };

@@ -179,15 +179,16 @@ CollectiveTime cluster_time(const Collective& op, const Spread& spread, const Fa
   return *fitted;
 }
 
-CollectiveTime group_time(const Collective& op, const Fabric& fabric, Seconds launch,
-                          const Fits& fits) {
+CollectiveTime group_time(Collective op, const Fabric& fabric, Seconds launch, const Fits& fits) {
   if (op.ranks <= 1) return {};
+  op.bytes *= op.fullest;
   const Spread spread = spread_of(op, fabric);
   CollectiveTime time = spread.nodes > 1 ? cluster_time(op, spread, fabric, fits)
                                          : node_time(op.pattern, op.bytes, double(op.ranks), fabric,
                                                      op.library, fits);
   // A fitted time has the kernel in it.
   if (time.tier == Tier::roofline) time.latency += launch;
+  time.bytes = time.bytes / op.fullest;
   return time;
 }
 

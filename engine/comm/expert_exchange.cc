@@ -12,6 +12,8 @@
 namespace engine {
 namespace {
 
+constexpr std::int64_t kTableRanks = 8;  // of the fitted tables, on one node
+
 // A device that is alone on its node has nobody to send to there.
 constexpr double kNothingTravels = std::numeric_limits<double>::infinity();
 
@@ -38,20 +40,45 @@ struct Traffic {
   double between = 0;
 };
 
+// What the device and the node that are sent most are sent, over the mean of all. Others wait for them, there and back.
+struct Fullest {
+  double device = 1;
+  double node = 1;
+};
+
+Fullest fullest(const ExpertExchange& op, const Spread& spread) {
+  return {.device = fullest_of(op, op.ranks), .node = fullest_of(op, std::int64_t(spread.nodes))};
+}
+
+// Over what is in the fits: tokens of the tables chose at random among experts on eight devices.
+Fullest beyond_tables(const ExpertExchange& op, Fullest fullest) {
+  ExpertExchange table = op;
+  table.ranks = kTableRanks;
+  table.redundant = 0;
+  table.skew = 0;
+  fullest.device = std::max(1.0, fullest.device / fullest_of(table, kTableRanks));
+  return fullest;
+}
+
 // Every copy of a token goes straight to its expert.
-Traffic single_copies(const ExpertExchange& op, const Spread& spread) {
-  const double bytes = op.tokens * double(op.top_k * op.hidden) * travelling_bytes(op);
+Traffic single_copies(const ExpertExchange& op, const Spread& spread, const Fullest& fullest) {
+  const double bytes =
+      op.tokens * double(op.top_k * op.hidden) * travelling_bytes(op) * fullest.device;
   return {.inside = bytes / spread.nodes, .between = bytes * (1 - 1 / spread.nodes)};
 }
 
 // A token goes once to each node that holds one of its experts, and from there once to each device
 // that does.
-Traffic copies_per_node(const ExpertExchange& op, const Spread& spread) {
+Traffic copies_per_node(const ExpertExchange& op, const Spread& spread, const Fullest& fullest) {
   const double bytes = op.tokens * double(op.hidden) * travelling_bytes(op);
   const double choices = double(op.top_k);
   const double nodes = nodes_within_limit(spread.nodes, {double(op.groups), double(op.top_groups)});
-  return {.inside = bytes * places_reached(nodes * spread.per_node, choices),
-          .between = bytes * places_reached(nodes, choices) * (1 - 1 / spread.nodes)};
+  const FullestPlace device{.places = spread.nodes * spread.per_node,
+                            .open = nodes * spread.per_node,
+                            .fuller = fullest.device};
+  const FullestPlace node{.places = spread.nodes, .open = nodes, .fuller = fullest.node};
+  return {.inside = bytes * tokens_on_the_fullest(device, choices),
+          .between = bytes * tokens_on_the_fullest(node, choices) * (1 - 1 / spread.nodes)};
 }
 
 // What a device reaches of its links, in bytes a microsecond, and the latency of the one between nodes.
@@ -68,36 +95,37 @@ double moving_time(const Traffic& traffic, const Rates& rates, double inside_sha
   return std::max(inside, between);
 }
 
-CollectiveTime timed(double start, double moving, const Traffic& traffic, Algorithm algorithm) {
+// `sent`: by a device on average.
+CollectiveTime timed(double start, double moving, const Traffic& sent, Algorithm algorithm) {
   return {.latency = Seconds{start * 1e-6},
           .transfer = Seconds{moving * 1e-6},
-          .bytes = Bytes{traffic.inside + traffic.between},
+          .bytes = Bytes{sent.inside + sent.between},
           .algorithm = algorithm};
 }
 
-CollectiveTime low_latency(const ExpertExchange& op, const Spread& spread, const Rates& rates,
-                           const ExchangeFit& fit) {
-  const Traffic traffic = single_copies(op, spread);
+CollectiveTime low_latency(const ExpertExchange& op, const Spread& spread, const Fullest& fullest,
+                           const Rates& rates, const ExchangeFit& fit) {
+  const Traffic traffic = single_copies(op, spread, fullest);
   const double start = fit.start + fit.expert_start * double(op.experts) / 100 + rates.hop;
   const double moving = moving_time(traffic, rates, fit.link_share);
-  return timed(start, overlapped(start, moving, fit.overlap_power) - start, traffic,
-               Algorithm::low_latency);
+  return timed(start, overlapped(start, moving, fit.overlap_power) - start,
+               single_copies(op, spread, {}), Algorithm::low_latency);
 }
 
 Algorithm forwarding(const Spread& spread) {
   return spread.nodes > 1 ? Algorithm::hierarchical : Algorithm::direct;
 }
 
-CollectiveTime normal(const ExpertExchange& op, const Spread& spread, const Rates& rates,
-                      const ExchangeFit& fit) {
-  const Traffic traffic = copies_per_node(op, spread);
+CollectiveTime normal(const ExpertExchange& op, const Spread& spread, const Fullest& fullest,
+                      const Rates& rates, const ExchangeFit& fit) {
+  const Traffic traffic = copies_per_node(op, spread, fullest);
   const double senders = double(op.multiprocessors);
   // Between nodes a token is received, then forwarded.
   const double start = fit.start + fit.token_time * op.tokens / senders / 100 + 2 * rates.hop;
   const double sending = (traffic.inside + traffic.between) / (senders * fit.sender_rate * 1e3);
   const double moving =
       overlapped(sending, moving_time(traffic, rates, fit.link_share), fit.overlap_power);
-  return timed(start, moving, traffic, forwarding(spread));
+  return timed(start, moving, copies_per_node(op, spread, {}), forwarding(spread));
 }
 
 CollectiveTime faster(const CollectiveTime& a, const CollectiveTime& b) {
@@ -105,16 +133,21 @@ CollectiveTime faster(const CollectiveTime& a, const CollectiveTime& b) {
 }
 
 // By the links' datasheets; what a device keeps does not travel.
-CollectiveTime datasheet_time(const ExpertExchange& op, const Spread& spread, const Rates& rates,
-                              const Path& inside, Seconds launch) {
+CollectiveTime datasheet_time(const ExpertExchange& op, const Spread& spread,
+                              const Fullest& fullest, const Rates& rates, const Path& inside,
+                              Seconds launch) {
   const double near = spread.per_node > 1 ? inside.latency * 1e6 : 0;
-  const auto way = [&](Traffic traffic, double hops, Algorithm algorithm) {
-    traffic.inside *= 1 - 1 / spread.per_node;
+  const auto way = [&](auto traffic_of, double hops, Algorithm algorithm) {
+    const auto travelling = [&](const Fullest& load) {
+      Traffic traffic = traffic_of(op, spread, load);
+      traffic.inside *= 1 - 1 / spread.per_node;
+      return traffic;
+    };
     const double start = launch.value * 1e6 + std::max(near, hops * rates.hop);
-    return timed(start, moving_time(traffic, rates, 1), traffic, algorithm);
+    return timed(start, moving_time(travelling(fullest), rates, 1), travelling({}), algorithm);
   };
-  const CollectiveTime straight = way(single_copies(op, spread), 1, Algorithm::low_latency);
-  const CollectiveTime forwarded = way(copies_per_node(op, spread), 2, forwarding(spread));
+  const CollectiveTime straight = way(single_copies, 1, Algorithm::low_latency);
+  const CollectiveTime forwarded = way(copies_per_node, 2, forwarding(spread));
   switch (op.kernels) {
     case ExpertExchange::Kernels::low_latency:
       return straight;
@@ -137,8 +170,8 @@ double adapter_share(const Device& device, const Calibration& calibration) {
 }
 
 std::optional<CollectiveTime> fitted_time(const ExpertExchange& op, const Spread& spread,
-                                          Rates rates, const Path& inside, const Device& device,
-                                          const Calibration& calibration) {
+                                          const Fullest& fullest, Rates rates, const Path& inside,
+                                          const Device& device, const Calibration& calibration) {
   const ParameterSet chosen = link_set(device, inside);
   rates.between *= adapter_share(device, calibration);
   const bool combine = op.way == ExpertExchange::Way::combine;
@@ -147,8 +180,8 @@ std::optional<CollectiveTime> fitted_time(const ExpertExchange& op, const Spread
   const auto consider = [&](ExchangeKind kind, auto form) {
     const auto* set = find_set(calibration.exchange[static_cast<std::size_t>(kind)], chosen);
     if (set == nullptr) return;
-    CollectiveTime time = form(op, spread, rates, set->fit);
-    time.extrapolated = op.ranks != 8 || spread.nodes > 1;  // the tables have eight on one node
+    CollectiveTime time = form(op, spread, fullest, rates, set->fit);
+    time.extrapolated = op.ranks != kTableRanks || spread.nodes > 1;
     label(time, 0, *set, shape);
     best = best ? faster(*best, time) : time;
   };
@@ -162,12 +195,10 @@ std::optional<CollectiveTime> fitted_time(const ExpertExchange& op, const Spread
   return best;
 }
 
-}  // namespace
-
-CollectiveTime exchange_time(const ExpertExchange& op, const Fabric& fabric, const Device& device,
-                             const Calibration* calibration) {
-  if (op.ranks <= 1) return {};
-  const Spread spread = spread_of(op, fabric);
+// With so much for the fullest of them.
+CollectiveTime loaded_time(const ExpertExchange& op, const Spread& spread, const Fullest& fullest,
+                           const Fabric& fabric, const Device& device,
+                           const Calibration* calibration) {
   const Path inside = path_inside(fabric, spread.per_node);
   const Path between = path_of(between_pods(Pattern::all_to_all, spread, fabric), spread.nodes);
   const bool direct =
@@ -177,16 +208,40 @@ CollectiveTime exchange_time(const ExpertExchange& op, const Fabric& fabric, con
                       .between = between.bandwidth / 1e6,
                       .hop = spread.nodes > 1 ? between.latency * 1e6 : 0};
     if (calibration != nullptr) {
-      if (const auto fitted = fitted_time(op, spread, rates, inside, device, *calibration)) {
+      const Fullest beyond = beyond_tables(op, fullest);
+      if (const auto fitted =
+              fitted_time(op, spread, beyond, rates, inside, device, *calibration)) {
         return *fitted;
       }
     }
-    return datasheet_time(op, spread, rates, inside, device.launch_latency);
+    return datasheet_time(op, spread, fullest, rates, inside, device.launch_latency);
   }
   // Where devices reach one another only through neighbours, copies pass from one to the next.
   const double bytes = op.tokens * double(op.top_k * op.hidden) * travelling_bytes(op);
-  return collective_time({.pattern = Pattern::all_to_all, .bytes = bytes, .ranks = op.ranks},
+  return collective_time({.pattern = Pattern::all_to_all,
+                          .bytes = bytes,
+                          .ranks = op.ranks,
+                          .fullest = fullest.device},
                          fabric, device, calibration);
+}
+
+}  // namespace
+
+CollectiveTime exchange_time(const ExpertExchange& op, const Fabric& fabric, const Device& device,
+                             const Calibration* calibration) {
+  if (op.ranks <= 1) return {};
+  const Spread spread = spread_of(op, fabric);
+  const auto with = [&](const Fullest& load) {
+    return loaded_time(op, spread, load, fabric, device, calibration);
+  };
+  if (op.receiver == ExpertExchange::Receiver::mean) return with({});
+  CollectiveTime time = with(fullest(op, spread));
+  if (op.receiver == ExpertExchange::Receiver::excess) {
+    time.transfer = std::max(Seconds{0}, time.total() - with({}).total());
+    time.latency = Seconds{0};
+    time.bytes = Bytes{0};
+  }
+  return time;
 }
 
 }  // namespace engine

@@ -91,17 +91,26 @@ Dtype attention_dtype(const Device& device, Dtype kv, Dtype activations) {
   return narrow ? Dtype::fp8 : wide;
 }
 
+namespace {
+
+// Kernels do not see a window that is longer than what there is to attend to.
+double window_seen(std::int64_t window, double keys) {
+  return keys < double(window) ? 0 : double(window);
+}
+
+}  // namespace
+
 Coordinates prefill_coordinates(const AttentionPrefill& op) {
   const double sequences = double(op.sequences);
-  const double query = op.tokens / sequences;
-  return coordinates(query, op.kv_tokens / sequences - query, sequences, op.heads, op.kv_heads,
-                     double(op.key_dim + op.value_dim) / 2, op.window);
+  const double query = op.tokens / sequences, keys = op.kv_tokens / sequences;
+  return coordinates(query, keys - query, sequences, op.heads, op.kv_heads,
+                     double(op.key_dim + op.value_dim) / 2, window_seen(op.window, keys));
 }
 
 Coordinates decode_coordinates(const AttentionDecode& op) {
-  const double sequences = double(op.sequences);
-  return coordinates(op.kv_tokens / sequences, sequences, op.heads, op.kv_heads, op.key_dim,
-                     op.window);
+  const double sequences = double(op.sequences), keys = op.kv_tokens / sequences;
+  return coordinates(keys, sequences, op.heads, op.kv_heads, op.key_dim,
+                     window_seen(op.window, keys));
 }
 
 // A backward kernel keeps more in registers and sums gradients of keys and values in memory, so its products run slower than

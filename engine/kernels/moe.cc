@@ -22,15 +22,16 @@ double passed_tokens(const Moe& op) { return op.exchanged ? 0 : op.tokens; }
 
 // How strongly popular experts fill single devices, over what the power law of exponent 1 says.
 double skew_strength(const Moe& op, const MoeFit& fit) {
+  // Calls of the tables pass over all tokens, and the fitted strength makes up for that where devices
+  // are many. After an exchange nothing is left to make up for.
+  if (op.exchanged) return op.skew;
   const double second = fit.strong_skew_strength / std::max(fit.skew_strength, 1e-9);
   // Steeper laws than the tables have go on in proportion to their exponent.
   const double relative = op.skew <= kFirstSkew    ? op.skew / kFirstSkew
                           : op.skew <= kSecondSkew ? 1 + (second - 1) * (op.skew - kFirstSkew) /
                                                              (kSecondSkew - kFirstSkew)
                                                    : second * op.skew / kSecondSkew;
-  // Calls of the tables pass over all tokens, and the fitted strength makes up for that where devices
-  // are many. After an exchange nothing is left to make up for.
-  return op.exchanged ? relative : fit.skew_strength * relative;
+  return fit.skew_strength * relative;
 }
 
 // What the work is made of once routing is drawn.

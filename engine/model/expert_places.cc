@@ -122,6 +122,13 @@ double places_reached(double places, double draws) {
   return -places * std::expm1(draws * std::log1p(-1 / places));
 }
 
+double tokens_on_the_fullest(const FullestPlace& place, double draws) {
+  const double chosen = place.fuller / place.open;  // by a token that may choose it
+  if (chosen < 1) return -place.open * std::expm1(draws * std::log1p(-chosen));
+  // All that may choose it do; if it gets still more, more tokens may.
+  return std::min(place.places, place.open * chosen);
+}
+
 double nodes_within_limit(double nodes, const GroupLimit& limit) {
   return std::min(nodes, limit.top_groups * std::max(1.0, nodes / limit.groups));
 }
@@ -150,6 +157,15 @@ double fullest_device(const Moe& op, double strength) {
   const double chance = chance_excess(std::max(copies_on_a_device(op), 1e-9), devices);
   return std::min({1 + std::hypot(favoured, chance), devices,
                    std::max(double(op.experts) / double(op.top_k), 1.0)});
+}
+
+double fullest_of(const ExpertExchange& op, std::int64_t places) {
+  return fullest_device({.tokens = op.tokens * double(op.ranks),
+                         .top_k = op.top_k,
+                         .experts = op.experts,
+                         .redundant = op.redundant,
+                         .local_experts = std::max<std::int64_t>(1, op.experts / places)},
+                        op.skew);
 }
 
 double copies_on_the_fullest(const Moe& op) {

@@ -28,6 +28,16 @@ ExpertPlaces expert_places(const ModelSpec& model, const Parallelism& parallel);
 // How many of `places` equal places `draws` independent choices reach, on average.
 double places_reached(double places, double draws);
 
+// Tokens of all that reach the fullest place at least once, over those that a place starts from: tokens make `draws` choices
+// each, among `open` of `places`, and the place is chosen `fuller` times as often as the mean. 1: as `places_reached(open)`.
+// Never more than all tokens.
+struct FullestPlace {
+  double places = 1;
+  double open = 1;
+  double fuller = 1;
+};
+double tokens_on_the_fullest(const FullestPlace& place, double draws);
+
 // Nodes, of `nodes`, that the experts of one token may lie on. Groups of experts lie on as few nodes as
 // they can, so a token that keeps to `top_groups` of `groups` keeps to their nodes.
 struct GroupLimit {
@@ -45,6 +55,9 @@ double busiest_copy(double largest, double second_copies);
 // the fewer copies there are; and where routers favour some experts by a power law, some devices hold more of the popular ones,
 // by extreme values of a sum of skewed loads. `strength`: how much more or less than a law of exponent 1 says; 0: all alike.
 double fullest_device(const Moe& op, double strength);
+
+// The same of an exchange between `places` that share the experts evenly: its devices, or nodes of them.
+double fullest_of(const ExpertExchange& op, std::int64_t places);
 
 // Copies of tokens that reach it, where experts are favoured as the op says.
 double copies_on_the_fullest(const Moe& op);

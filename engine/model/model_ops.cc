@@ -69,10 +69,12 @@ struct Builder : OpBuilder {
     // Dispatch sends matrix inputs, which may be narrower; combine returns 16 bits.
     ExpertExchange travel{.way = ExpertExchange::Way::dispatch,
                           // Devices that share a layer's attention share the sending, too.
-                          .tokens = rows / double(shard.parallel.tp),
+                          .tokens = tokens_at_experts() / double(shard.parallel.ep),
                           .hidden = model.hidden,
                           .top_k = moe.top_k,
                           .experts = shard.experts.placed,
+                          .redundant = shard.experts.redundant,
+                          .skew = moe.skew,
                           .groups = moe.groups,
                           .top_groups = moe.top_groups,
                           .ranks = shard.parallel.ep,

@@ -221,6 +221,8 @@ struct Collective {
   Library library = Library::fastest;
   std::int64_t per_node =
       0;  // ranks that share a node; 0: as many as its size and the stride allow
+  // Of an all-to-all of unequal messages: what the device that gets most gets, over the mean of all, which `bytes` is.
+  double fullest = 1;
 };
 
 // Whether a call says by itself that its ranks lie on several nodes.
@@ -232,16 +234,22 @@ constexpr bool between_nodes(const Collective& op) {
 struct ExpertExchange {
   enum class Way : std::uint8_t { dispatch, combine };
   enum class Kernels : std::uint8_t { fastest, low_latency, normal };
+  // An exchange lasts as long as it does for the device whose experts are sent most. Or, where devices have unequal numbers of
+  // tokens: as long as if all were sent as much; and what it lasts longer for the fullest of them.
+  enum class Receiver : std::uint8_t { fullest, mean, excess };
   Way way = Way::dispatch;
   double tokens = 1;  // of one device
   std::int64_t hidden = 1;
   std::int64_t top_k = 1;
-  std::int64_t experts = 1;
+  std::int64_t experts = 1;     // on all devices, second copies included
+  std::int64_t redundant = 0;   // of these: second copies of popular ones
+  double skew = 0;              // exponent by which tokens favour experts, as above
   std::int64_t groups = 1;      // that the experts are divided into
   std::int64_t top_groups = 1;  // of these, a token's experts lie in at most so many
   std::int64_t ranks = 1;
   double value_bytes = 2;  // of one number on the way
   Kernels kernels = Kernels::fastest;
+  Receiver receiver = Receiver::fullest;
   std::int64_t multiprocessors = 20;  // that the normal kernels occupy
 };
 

@@ -198,12 +198,13 @@ void Lane::settle(double time) {
 }
 
 // Blocks that several sequences share hold their tokens once. Of a pipeline's lanes none knows for how long the others
-// shared what, nor who came from elsewhere meanwhile.
+// shared what, nor who came from elsewhere meanwhile. States are everybody's own.
 double Lane::tokens_held(double token_seconds, double seconds) const {
-  if (replica_->lanes > 1 || replica_->carries) return token_seconds;
+  const double states = seconds * double(running().count) * double(replica_->state);
+  if (replica_->lanes > 1 || replica_->carries) return token_seconds + states;
   const KvPool& pool = replica_->pool;
   const double once_more = double(pool.saved_by_sharing() * pool.block_size());
-  return std::max(0.0, token_seconds - seconds * once_more);
+  return std::max(0.0, token_seconds - seconds * once_more) + states;
 }
 
 void Lane::end_stretch() {

@@ -19,6 +19,7 @@ void Replica::reset(const Setup& setup) {
   state_.longest = setup.longest;
   state_.window = setup.window;
   state_.pace = setup.pace;
+  state_.state = setup.state;
   state_.hands_over = setup.hands_over;
   state_.carries = setup.carries;
   state_.tells_first_token = setup.tells_first_token;

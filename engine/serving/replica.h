@@ -34,6 +34,7 @@ class alignas(64) Replica {
     std::int64_t longest = 1;  // tokens of the longest sequence the model is made for
     std::int64_t window = 0;
     Pace pace;
+    std::int64_t state = 0;               // of a sequence, in tokens, as in PoolSetup
     bool carries = false;                 // there is another pool that KV comes from or goes to
     bool hands_over = false;              // answers are written by another pool
     bool tells_first_token = false;       // of sequences that were read elsewhere, when they come

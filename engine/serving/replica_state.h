@@ -33,6 +33,7 @@ struct ReplicaState {
   std::int64_t longest = 1;  // tokens of the longest sequence
   std::int64_t window = 0;   // 0: no sliding window
   Pace pace;
+  std::int64_t state = 0;                     // of a sequence, in tokens, as in PoolSetup
   const SequencePaces* own_paces = nullptr;   // as in PoolSetup
   const LateReading* late_reading = nullptr;  // likewise
   DraftPlace draft_place = DraftPlace::last_stage;

@@ -77,6 +77,7 @@ Replica::Setup ServingSim::replica_setup(std::size_t index) {
                        .longest = from.longest,
                        .window = std::max(shard.model->window, from.window),
                        .pace = from.pace,
+                       .state = from.state,
                        .carries = stages().size() > 1,
                        .hands_over = !stage.writes,
                        .tells_first_token = stage.carry.tells_first_token,

@@ -38,7 +38,8 @@ struct SharingSettings {
           any_value);
     visit("share", self.share,
           "the main deployment's share of the time (time_slices) or of the multiprocessors "
-          "(spatial; mig: of everything); the neighbour has the rest",
+          "(spatial; mig: of everything); the neighbour has the rest. Any share is taken; devices "
+          "divide multiprocessors into sevenths and memory into eighths for mig",
           between(0.01, 0.99));
     visit("memory", self.memory,
           "the main deployment's share of the memory; the neighbour has the rest",

@@ -58,22 +58,25 @@ double StepTable::run_together(std::span<const MemberStep> steps, std::size_t id
   // The kernels for many tokens are chosen by all for all: a prompt anywhere is one everywhere.
   exchange_part_ = reads ? Part::exchange : Part::decode_exchange;
   const TokenTable::Spot spot = tokens_.spot(Part::experts, tokens);
-  const KernelSums experts = tokens_.at(spot);
-  SharedPart shared{.experts = experts.time,
+  const TokenTable::Spot fuller = tokens_.spot(reads ? Part::fuller : Part::decode_fuller, tokens);
+  const MetExperts met{.experts = tokens_.at(spot), .fuller = tokens_.at(fuller)};
+  SharedPart shared{.experts = met.experts.time,
                     .halves = halves_ && tokens > context_->shard.expert_replicas};
   for (const MemberStep& own : steps) {
     shared.exchange = std::max(shared.exchange, tokens_.at(exchange_part_, own.rows).time);
   }
+  shared.exchange += met.fuller.time;
   double seconds = 0;
   for (const MemberStep& own : steps) seconds = std::max(seconds, member_seconds(own, shared));
   for (const MemberStep& own : steps) {
     tokens_.use(spot, own.phase, 1);
-    count_member(own, shared, experts, seconds);
+    tokens_.use(fuller, own.phase, 1);
+    count_member(own, shared, met, seconds);
   }
   if (idle == 0) return seconds;
   // Those that have nothing to do hold experts for the others, and wait.
   const std::size_t decodes = std::size_t(Phase::decode);
-  const double others = double(idle), working = experts.time * scale_[decodes];
+  const double others = double(idle), working = met.experts.time * scale_[decodes];
   tokens_.use(spot, Phase::decode, others);
   seconds_[decodes] += others * seconds;
   idle_seconds_ += others * seconds;
@@ -83,15 +86,16 @@ double StepTable::run_together(std::span<const MemberStep> steps, std::size_t id
 }
 
 // One step of a member, which lasts `seconds` because somebody takes so long.
-void StepTable::count_member(const MemberStep& own, SharedPart shared, const KernelSums& experts,
+void StepTable::count_member(const MemberStep& own, SharedPart shared, const MetExperts& met,
                              double seconds) {
   const std::size_t phase = std::size_t(own.phase);
   const KernelSums& exchange = tokens_.use(exchange_part_, own.rows, own.phase);
-  shared.exchange = exchange.time;
+  shared.exchange = exchange.time + met.fuller.time;
   waited_[phase] += seconds - member_seconds(own, shared);
   seconds_[phase] += seconds - own.before;
-  KernelSums both = experts;
+  KernelSums both = met.experts;
   both.add(exchange);
+  both.add(met.fuller);
   const double apart = both.time;
   both.time = shared_seconds(own, shared) / own.scale;
   hidden_[phase] += apart - both.time;

@@ -219,7 +219,11 @@ class StepTable {
   // Of a step with prompts, and of decodes alone.
   MemberStep own_mixed(const BatchShape& batch);
   MemberStep own_decodes(const BatchShape& batch);
-  void count_member(const MemberStep& own, SharedPart shared, const KernelSums& experts,
+  // By the tokens of all: the experts, and what the exchange takes longer for the fullest device.
+  struct MetExperts {
+    KernelSums experts, fuller;
+  };
+  void count_member(const MemberStep& own, SharedPart shared, const MetExperts& met,
                     double seconds);
   // Tokens of a step that go to clients.
   std::int64_t streamed(const BatchShape& batch) const {

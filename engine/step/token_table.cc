@@ -20,6 +20,11 @@ std::int64_t place_of_node(std::int64_t point) {
   return 2 * place + (CountGrid::point(place) == double(point) ? 0 : 1);
 }
 
+bool is_fuller(Part part) { return part == Part::fuller || part == Part::decode_fuller; }
+
+// All exchanges are one of these: whoever asks knows which.
+bool is_exchange(Part part) { return part == Part::decode_exchange || is_fuller(part); }
+
 // The part that an op belongs to, in a list made for the table of `wanted`. What runs beside an exchange is timed with it,
 // but where replicas step together: there the exchange is as long as it is for the one that sends most.
 Part part_of(const PlannedOp& op, Part wanted, bool lockstep) {
@@ -35,7 +40,7 @@ Part part_of(const PlannedOp& op, Part wanted, bool lockstep) {
     case Grows::decodes:
       return Part::absorb;
     case Grows::exchanged:
-      return wanted == Part::decode_exchange ? wanted : Part::exchange;
+      return is_exchange(wanted) ? wanted : Part::exchange;
     case Grows::context:
       return Part::prompt;
   }
@@ -63,8 +68,11 @@ BatchShape batch_with(Part part, std::int64_t point, const ModelShard& shard) {
       add_prefill(batch, 1, point, 0, shard.model->window);
       break;
     case Part::experts:
+    case Part::fuller:
+    case Part::decode_fuller:
       // One token has no two halves.
-      batch.prefill_tokens = point > shard.expert_replicas ? 2 : 1;
+      (part == Part::decode_fuller ? batch.decode_sequences : batch.prefill_tokens) =
+          point > shard.expert_replicas ? 2 : 1;
       batch.expert_tokens = point;
       break;
   }
@@ -102,8 +110,13 @@ void TokenTable::part_ops(Part part, std::int64_t point, OpList& ops) const {
   } else {
     token_ops(shard, batch, all);
   }
-  for (const PlannedOp& op : all) {
-    if (part_of(op, part, shard.lockstep) == part) ops.add(op);
+  for (PlannedOp op : all) {
+    if (part_of(op, part, shard.lockstep) != part) continue;
+    if (auto* travel = std::get_if<ExpertExchange>(&op.op); travel != nullptr && shard.lockstep) {
+      using Receiver = ExpertExchange::Receiver;
+      travel->receiver = is_fuller(part) ? Receiver::excess : Receiver::mean;
+    }
+    ops.add(op);
   }
 }
 
@@ -120,6 +133,11 @@ std::int32_t TokenTable::node_at(Part part, std::int64_t point) {
   node.first_row = std::uint32_t(rows_.size());
   node.sums = sums_of(device_time(ops, *context_, Phase::decode, &rows_));
   node.last_row = std::uint32_t(rows_.size());
+  if (is_fuller(part)) {
+    // The calls are the exchange's own.
+    node.sums.launches = 0;
+    for (std::size_t i = node.first_row; i < node.last_row; ++i) rows_[i].work.calls = 0;
+  }
   nodes_.push_back(node);
   return node_index = std::int32_t(nodes_.size() - 1);
 }

@@ -15,7 +15,8 @@ class TokenTable {
  public:
   // All kernels but those that follow; logits and sampling; products around latent attention; the exchange of tokens
   // with their experts, in steps with prompts and in others; attention of one prompt read from its start on. Where replicas
-  // step together, apart from the first: shared experts, by the tokens of all, and what runs beside an exchange.
+  // step together, apart from the first: shared experts, by the tokens of all, what runs beside an exchange, and what an
+  // exchange lasts longer for the device whose experts are sent most, by the tokens of all, in steps with prompts and in others.
   enum class Part : std::uint8_t {
     body,
     head,
@@ -25,6 +26,8 @@ class TokenTable {
     prompt,
     experts,
     beside,
+    fuller,
+    decode_fuller,
   };
 
   // Nothing is counted. The context outlives the use; times stay, as it is no other than before.
@@ -59,7 +62,7 @@ class TokenTable {
   std::size_t rows() const { return rows_.size(); }
 
  private:
-  static constexpr std::size_t kParts = 8;
+  static constexpr std::size_t kParts = 10;
 
   struct Node {
     KernelSums sums;

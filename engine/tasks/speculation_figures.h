@@ -17,7 +17,8 @@ struct SpeculationFigures {
   static void fields(Self& self, Visit&& visit) {
     visit("accepted_tokens_per_step", self.accepted_tokens_per_step,
           "with speculation: tokens that a decode step makes of a sequence, the one that the model "
-          "itself adds included");
+          "itself adds included; requests and served loads make the expected number to the nearest "
+          "sixtieth");
     visit("proposed_tokens_per_step", self.proposed_tokens_per_step,
           "with speculation: tokens proposed for a sequence in a decode step, all candidates of a "
           "tree; the mean where speculation.dynamic changes it");

@@ -204,6 +204,7 @@ class Trained {
   void add_exchange(PlannedOp op, OpList& ops) const {
     auto& travel = std::get<ExpertExchange>(op.op);
     if (!train_.narrow_dispatch) travel.value_bytes = value_;
+    travel.skew = train_.routing_skew;
     if (train_.expert_overlap) {
       op.beside = {.group = shared_group_of(op.name),
                    .stream = 1,
@@ -214,7 +215,8 @@ class Trained {
       op.op = Collective{.pattern = Pattern::all_to_all,
                          .bytes = copies * double(travel.hidden) * travel.value_bytes,
                          .ranks = travel.ranks,
-                         .library = Library::general};
+                         .library = Library::general,
+                         .fullest = fullest_of(travel, travel.ranks)};
     }
     ops.add(op);
   }

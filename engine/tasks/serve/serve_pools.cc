@@ -69,6 +69,7 @@ PoolSetup pool_of(const Deployment& on, const StepContext& context, KvRoom room,
                  .longest = longest_of(on.model),
                  .role = role};
   const double fit = set_state_aside(room, context.shard, serving.block_size, pool.pace);
+  pool.state = pool.pace.room;
   const double blocks = std::min(fit / double(serving.block_size), kMostBlocks);
   pool.kv_blocks = serving.kv_blocks > 0 ? serving.kv_blocks : std::int64_t(blocks);
   if (serving.prefix_caching) add_tiers(serving.tiers, pool);

@@ -142,15 +142,13 @@ LoadLevel level_of(const Setting& setting, const TypicalRequest& typical) {
   return level;
 }
 
-// Stated settings may leave nothing to measure; automatic ones do so only where every request is refused,
-// which the row says.
+// Stated settings may leave nothing to measure; automatic ones do so only where every request is refused, which the row says.
 bool nothing_measured(const Load& load, const ServingSim& sim) {
   const bool stated = load.warmup.value > 0 || load.window.value > 0;
   return stated && sim.stats().measured().requests == 0;
 }
 
-// Requests that no replica could hold, that were shed or that failed are counted; where that is all of them there are no
-// figures to give.
+// Requests that no replica could hold, that were shed or that failed are counted; if that is all of them there are no figures.
 std::optional<Refusal> none_answered(const ServePools& pools, const ServingSim& sim) {
   const ServingStats::Summary summary = sim.stats().summary();
   const double given_up = summary.shed + summary.failed;
@@ -163,11 +161,13 @@ std::optional<Refusal> none_answered(const ServePools& pools, const ServingSim& 
                     given_up + summary.refused, summary.refused, summary.shed, summary.failed)};
   }
   const PoolSetup& main = pools.main();
+  const std::string state =
+      main.state > 0 ? fmt::format(" and a state as large as {} more", main.state) : "";
   return Refusal{
       ReasonClass::memory,
-      fmt::format("none of the {} requests fits: they have {:.0f} tokens on average, the "
+      fmt::format("none of the {} requests fits: they have {:.0f} tokens on average{}, the "
                   "{} KV blocks hold {}, the model reads {}: load.lengths.prompt_max cuts prompts",
-                  summary.refused, summary.tokens_refused / summary.refused, main.kv_blocks,
+                  summary.refused, summary.tokens_refused / summary.refused, state, main.kv_blocks,
                   main.kv_blocks * main.settings.block_size, main.longest)};
 }
 

@@ -163,10 +163,9 @@ struct ServingFigures {
           "the "
           "main deployment");
     visit("kv_blocks", self.kv_blocks, "KV blocks of a replica");
-    visit(
-        "kv_use", self.kv_use,
-        "task serve: share of the KV cache with tokens in it, mean over the whole run; tokens that "
-        "several requests share count once");
+    visit("kv_use", self.kv_use,
+          "task serve: share of the KV cache with tokens or states in it, mean over the whole run; "
+          "tokens that several requests share count once");
     visit("kv_peak", self.kv_peak,
           "task serve: largest share of KV blocks in use, over the whole run");
     visit("kv_waste", self.kv_waste,
