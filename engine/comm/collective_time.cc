@@ -172,7 +172,8 @@ CollectiveTime cluster_time(const Collective& op, const Spread& spread, const Fa
     fitted = fitted_between(op.pattern, op.bytes, spread, link, *fits.device, *fits.calibration);
   }
   if (!fitted) return hierarchical_time(op.pattern, op.bytes, spread, inside, link);
-  fitted->latency = std::max(fitted->latency, way_round(op, spread, link, fabric));
+  const Seconds round = way_round(op, spread, link, fabric) + fitted->bytes / link.bandwidth;
+  fitted->latency += std::max(Seconds{0}, round - fitted->total());
   // The way inside the nodes goes on at the same time; on a slow link there it is the longer one.
   fitted->transfer = std::max(fitted->transfer, inside.total() - fitted->latency);
   fitted->extrapolated = fitted->extrapolated || inside.extrapolated;

@@ -6,6 +6,7 @@
 
 #include "engine/base/rounding.h"
 #include "engine/kernels/absorbed.h"
+#include "engine/kernels/attention.h"
 #include "engine/kernels/gemm_form.h"
 #include "engine/kernels/kernel_models.h"
 #include "engine/kernels/traffic.h"
@@ -159,10 +160,8 @@ Dtype compute_dtype(const Device& device, Dtype weights, Dtype activations) {
 }
 
 FlopsPerSecond peak_in_use(const Device& device, Dtype weights, Dtype activations) {
-  const Dtype dtype = compute_dtype(device, weights, activations);
-  const FlopsPerSecond peak = matrix_peak(device, dtype);
-  if (bytes_of(dtype) >= 2) return peak;
-  return std::max({peak, matrix_peak(device, Dtype::bf16), matrix_peak(device, Dtype::fp16)});
+  return std::max(matrix_peak(device, compute_dtype(device, weights, activations)),
+                  matrix_peak(device, attention_dtype(device, Dtype::bf16, activations)));
 }
 
 bool has_gemm_format(Dtype weights, Dtype activations) {

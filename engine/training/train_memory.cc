@@ -121,8 +121,9 @@ StateMemory state_memory(const ChunkStates& states, const ChunkPlace& place,
       .weights = Bytes{shared(read, train.zero == 3)},
       .gradients = Bytes{bytes.gradients * shared(states.trained, train.zero >= 2)},
       .optimizer = Bytes{bytes.optimizer() * shared(states.trained, train.zero > 0)}};
-  // ZeRO 3 gathers weights from the optimizer's copy, where that is at hand: it shares out no other.
-  if (train.zero == 3 && bytes.master > 0 && !train.offload_optimizer) {
+  // Weights are gathered from the optimizer's copy, where that is at hand: replicas share out no other.
+  const bool gathers = train.zero == 3 && replicas.dense > 1;
+  if (gathers && bytes.master > 0 && !train.offload_optimizer) {
     const double trained = shared(states.trained, true);
     memory.weights += Bytes{(bytes.master - bytes.weights) * trained};
     memory.optimizer -= Bytes{bytes.master * trained};
