@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "engine/base/rounding.h"
@@ -211,10 +212,13 @@ namespace {
 
 // Kernels that expand narrow weights do the same product as in 16 bits, and the expanding besides: in the tables of A100 they
 // take 1.06 to 1.1 times as long from 2,048 rows on. Narrow weights save time of the memory only, and of that nothing is left
-// where arithmetic takes twice as long: this takes the product in 16 bits, its memory at half its arithmetic, for the least.
+// where arithmetic takes twice as long: the least is the product in 16 bits, its memory at no more than half its arithmetic.
 void expand_weights(const KernelTime& wide, KernelTime& time) {
-  constexpr double hidden_memory = 0.04;  // cbrt(1 + 1/8) - 1, as the form overlaps the two
-  const Seconds least = std::min(wide.time, wide.launch + wide.compute * (1 + hidden_memory));
+  const double compute = wide.compute.value, memory = wide.memory.value;
+  const auto together = [compute](double traffic) {
+    return Seconds{std::cbrt(compute * compute * compute + traffic * traffic * traffic)};
+  };
+  const Seconds least = wide.time - (together(memory) - together(std::min(memory, compute / 2)));
   if (time.time >= least) return;
   const Seconds more = least - time.time;
   time.compute += more;

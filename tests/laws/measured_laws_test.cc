@@ -130,6 +130,30 @@ TEST(MeasuredLaws, TimeIsContinuousWhereTheShapeIs) {
   }
 }
 
+// No kernel sees a window that is longer than all there is to attend to.
+TEST(MeasuredLaws, AWindowThatCutsNothingMovesNothing) {
+  int compared = 0;
+  for (std::uint64_t n = 0; n < 4000; ++n) {
+    const Call plain = random_call(n);
+    Call windowed = plain;
+    double keys = 0;
+    if (auto* op = std::get_if<AttentionPrefill>(&windowed.op); op != nullptr && op->window == 0) {
+      keys = op->kv_tokens / double(op->sequences);
+      op->window = std::int64_t(keys) + 2;
+    }
+    if (auto* op = std::get_if<AttentionDecode>(&windowed.op); op != nullptr && op->window == 0) {
+      keys = op->kv_tokens / double(op->sequences);
+      op->window = std::int64_t(keys) + 2;
+    }
+    if (keys <= 0) continue;
+    ++compared;
+    for (const Calibration* calibration : {&sweep(), &toys::transfer()}) {
+      EXPECT_EQ(seconds(windowed, *calibration), seconds(plain, *calibration)) << name(plain, n);
+    }
+  }
+  EXPECT_GT(compared, 200);
+}
+
 // A swept device with another memory is no longer what was measured, and must still be physical.
 TEST(MeasuredLaws, AlteredDevicesAreFlaggedAndNeverSlowerForMore) {
   Calibration swept = sweep();

@@ -63,5 +63,30 @@ TEST(NarrowWeights, DecodeIsNeverSlowerInFp8ThanInSixteenBits) {
   EXPECT_GT(compared, 500u);
 }
 
+// Weights that are expanded on their way to 16-bit units save time of the memory: a long prompt has none to save.
+TEST(NarrowWeights, AloneTheyMakeNoLongPromptFaster) {
+  const Resources resources = toys::transfer_resources();
+  for (const Device& device : toys::shipped_devices()) {
+    Scenario point = toys::shipped("models", "llama-3.1-8b");
+    point.device = device;
+    point.calibration.tier = TierChoice::transfer;
+    const auto step_time = [&](Dtype weights, StepShape step) {
+      point.quant.weights = weights;
+      point.step = step;
+      const Outcome outcome = evaluate(point, resources);
+      return outcome.status == Status::ok ? outcome.metrics.step_time.value : 0;
+    };
+    for (const Dtype weights : {Dtype::fp8, Dtype::int8, Dtype::int4, Dtype::fp4}) {
+      for (const std::int64_t prompt : {4096, 16384}) {
+        const StepShape read{.phase = StepPhase::prefill, .batch = 1, .prompt = prompt};
+        const double wide = step_time(Dtype::bf16, read);
+        if (wide <= 0) continue;
+        EXPECT_GE(step_time(weights, read), wide * (1 - 1e-3))
+            << device.name << " " << name_of(weights) << " " << prompt;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace engine

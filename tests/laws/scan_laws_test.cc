@@ -139,6 +139,28 @@ TEST(ScanLaws, NoMoreSequencesRunThanHaveRoomForTheirStates) {
   }
 }
 
+// Seven clients, each always with a request of 300 to 500 tokens inside: what is in use does not change much.
+TEST(ScanLaws, StatesAreInUseAsTokensAre) {
+  Scenario point = hybrid();
+  point.task = Task::serve;
+  point.serving.kv_blocks = 5000;
+  point.load.arrivals = ArrivalKind::closed;
+  point.load.clients = 7;
+  point.load.requests = 300;
+  point.load.lengths = {.distribution = LengthKind::fixed, .prompt = 300, .output = 200};
+  const Outcome outcome = outcome_of(point);
+  ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+  EXPECT_LE(outcome.metrics.kv_use, outcome.metrics.kv_peak);
+  EXPECT_GT(outcome.metrics.kv_use, 0.9 * outcome.metrics.kv_peak);
+  // Where a state does not fit, the row says so.
+  point.serving.kv_blocks = 300;
+  const Outcome none = outcome_of(point);
+  EXPECT_EQ(none.status, Status::infeasible);
+  EXPECT_NE(none.reason.find("they have 500 tokens on average and a state as large as"),
+            std::string::npos)
+      << none.reason;
+}
+
 TEST(ScanLaws, WhatIsNotModelledIsRefused) {
   const auto refused = [](const Scenario& point, const char* word) {
     const Outcome outcome = outcome_of(point);

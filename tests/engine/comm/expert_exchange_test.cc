@@ -11,9 +11,14 @@
 namespace engine {
 namespace {
 
-// 1000 tokens of 1000 numbers, two bytes each: two megabytes a copy.
+// 1000 tokens of 1000 numbers, two bytes each: two megabytes a copy. Nobody is sent more than others.
 ExpertExchange tokens_to(std::int64_t ranks) {
-  return {.tokens = 1000, .hidden = 1000, .top_k = 2, .experts = 64, .ranks = ranks};
+  return {.tokens = 1000,
+          .hidden = 1000,
+          .top_k = 2,
+          .experts = 64,
+          .ranks = ranks,
+          .receiver = ExpertExchange::Receiver::mean};
 }
 
 TEST(ExpertExchange, InsideANodeATokenGoesOnceToEachDevice) {
