@@ -38,7 +38,7 @@ AdapterLoad adapter_load(Pattern pattern, double bytes, const Spread& spread, bo
 }
 
 // The fits between nodes are of few machines, whose networks reach half to two thirds of what their adapters could carry.
-// Large messages of others reach most of it (46 to 48 of 50 GB/s between nodes of H100s, NVIDIA/nccl-tests issue 290).
+// Large messages of others may reach what headers of packets and waiting for credits leave of it.
 constexpr double kMostOfAnAdapter = 0.925;
 
 // A time beyond what the set was fitted to: it may be as short as adapters allow.
