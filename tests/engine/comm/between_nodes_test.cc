@@ -88,6 +88,22 @@ TEST(BetweenNodes, PatternsNobodyMeasuredAreHalfAnAllReduceAndSaySo) {
   EXPECT_TRUE(time.extrapolated);
 }
 
+// Nobody measured sums between nodes of H100s: their large messages are as fast as their sends.
+TEST(BetweenNodes, LargeMessagesOfRingsReachWhatSendsDo) {
+  Device hopper = toys::gpu();
+  hopper.architecture = "Hopper";
+  const Fabric fabric = two_nodes();
+  const auto rate = [&](Pattern pattern, double travelling) {
+    const double bytes = 64e9;
+    const CollectiveTime time =
+        collective_time({.pattern = pattern, .bytes = bytes, .ranks = 8, .per_node = 1}, fabric,
+                        hopper, &toys::transfer());
+    return travelling * bytes / time.transfer.value / fabric.scale_out.bandwidth.value;
+  };
+  EXPECT_NEAR(rate(Pattern::all_gather, 7.0 / 8), rate(Pattern::send_recv, 1), 0.02);
+  EXPECT_NEAR(rate(Pattern::all_reduce, 2 * 7.0 / 8), rate(Pattern::send_recv, 1), 0.02);
+}
+
 // A gather of many nodes waits for its ring; a sum has a tree.
 TEST(BetweenNodes, GathersGoRoundAllNodes) {
   const Calibration fit = by_hand();
