@@ -100,8 +100,8 @@ TEST(BetweenNodes, LargeMessagesOfRingsReachWhatSendsDo) {
                         hopper, &toys::transfer());
     return travelling * bytes / time.transfer.value / fabric.scale_out.bandwidth.value;
   };
-  EXPECT_NEAR(rate(Pattern::all_gather, 7.0 / 8), rate(Pattern::send_recv, 1), 0.02);
-  EXPECT_NEAR(rate(Pattern::all_reduce, 2 * 7.0 / 8), rate(Pattern::send_recv, 1), 0.02);
+  EXPECT_NEAR(rate(Pattern::all_gather, 7.0 / 8), rate(Pattern::send_recv, 1), 0.04);
+  EXPECT_NEAR(rate(Pattern::all_reduce, 2 * 7.0 / 8), rate(Pattern::send_recv, 1), 0.04);
 }
 
 // A gather of many nodes waits for its ring; a sum has a tree.
