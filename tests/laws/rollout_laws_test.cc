@@ -192,7 +192,7 @@ TEST(Rollout, WhatStaysIsWhatIsNeeded) {
   const auto time_with = [&](bool offload, double references, double bytes_less) {
     scenario.train.rollout.offload_states = offload;
     scenario.train.rollout.reference_models = references;
-    scenario.device.memory_capacity = Bytes{60e9 - bytes_less * parameters};
+    scenario.device.memory_capacity = Bytes{75e9 - bytes_less * parameters};
     scenario.rollout.deployment.device = scenario.device;
     return figures_of(scenario).rollout_time.value;
   };

@@ -55,5 +55,17 @@ TEST(Loading, IsTimeOfTheHost) {
   EXPECT_EQ(waited, late.metrics.loading_time);
 }
 
+// Samples that the model makes itself are there when they are made.
+TEST(Loading, IsNotOfSamples) {
+  Scenario scenario = fed(Seconds{0}, 1);
+  scenario.train.sequence = 2048;
+  scenario.train.rollout = {.prompts = 16, .samples = 4, .lengths = {.prompt = 200, .output = 400}};
+  const Metrics without = figures_of(scenario);
+  scenario.train.loading.sequence_time = Seconds{10};
+  const Metrics with = figures_of(scenario);
+  EXPECT_EQ(with.iteration_time, without.iteration_time);
+  EXPECT_FALSE(with.loading_time.value >= 0);
+}
+
 }  // namespace
 }  // namespace engine

@@ -87,8 +87,10 @@ void report_times(const Scenario& scenario, const TrainStepTime& step, Outcome& 
   metrics.communication_time = step.device.communication.exposed() + step.exposed;
   metrics.host_time = step.host;
   metrics.gap_time = step.gaps;
-  if (scenario.train.loading.sequence_time.value > 0) metrics.loading_time = step.loading;
-  const double tokens = double(scenario.train.global_batch) * double(scenario.train.sequence);
+  const TrainSettings& train = scenario.train;
+  const bool loads = train.loading.sequence_time.value > 0 && !train.rollout.any();
+  if (loads) metrics.loading_time = step.loading;
+  const double tokens = double(train.global_batch) * double(train.sequence);
   metrics.tokens_per_s = tokens / step.iteration.value;
   metrics.tokens_per_s_per_device = metrics.tokens_per_s / metrics.devices;
   metrics.total = TokensPerSecond{metrics.tokens_per_s};
