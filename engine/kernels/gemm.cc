@@ -32,9 +32,16 @@ template <class Product>
 const FittedSet<GemmFit>* gemm_set(const Product& gemm, const Calibration& calibration,
                                    ParameterSet chosen) {
   if (!has_gemm_format(gemm.weights, gemm.activations)) return nullptr;
-  const std::size_t format =
-      static_cast<std::size_t>(gemm_format(gemm.weights, gemm.activations, gemm.group));
-  return find_set(calibration.gemm[format], chosen);
+  const auto sets_of = [&](GemmFormat format) -> const auto& {
+    return calibration.gemm[static_cast<std::size_t>(format)];
+  };
+  const GemmFormat format = gemm_format(gemm.weights, gemm.activations, gemm.group);
+  const auto* set = find_set(sets_of(format), chosen);
+  if (format != GemmFormat::int8 || is_own(sets_of(format), set)) return set;
+  // Of a generation whose integer products nobody measured, those in the other format of eight bits say more than integer ones
+  // of another generation.
+  const auto* other = sets_of(GemmFormat::fp8).find(chosen);
+  return sets_of(format).find(chosen) == nullptr && other != nullptr ? other : set;
 }
 
 // Both kinds of product, as `groups` of one shape.

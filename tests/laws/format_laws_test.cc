@@ -51,6 +51,26 @@ TEST(FormatLaws, ProductsInAFormatThatWasCutShortTakeLonger) {
             prompt_on(device, Dtype::bf16, Dtype::bf16).metrics.step_time * 3.0);
 }
 
+// The same bytes, and the same peak: where nobody measured integers, they take what the other format of eight bits does.
+TEST(FormatLaws, EightBitsAreEightBits) {
+  for (const char* name : {"h100-sxm", "b200-sxm"}) {
+    const Device device = toys::shipped("devices", name).device;
+    ASSERT_EQ(device.peak.int8.value, device.peak.fp8.value) << name;
+    Scenario scenario = toys::scenario();
+    scenario.device = device;
+    scenario.model = toys::shipped("models", "llama-3.1-8b").model;
+    scenario.quant.group = 1024;  // a scale a row, as integers have
+    for (const std::int64_t batch : {1, 64, 1024}) {
+      scenario.step.batch = batch;
+      const auto time_in = [&](Dtype format) {
+        scenario.quant.weights = scenario.quant.activations = format;
+        return evaluate(scenario, toys::transfer_resources()).metrics.step_time.value;
+      };
+      EXPECT_NEAR(time_in(Dtype::int8) / time_in(Dtype::fp8), 1, 0.1) << name << " " << batch;
+    }
+  }
+}
+
 TEST(FormatLaws, AttentionInFp32TakesLongerThanIn16Bits) {
   const Device device = toys::shipped("devices", "h100-sxm").device;
   EXPECT_GT(prompt_on(device, Dtype::fp32, Dtype::fp32).metrics.attention_time,
