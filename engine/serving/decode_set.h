@@ -4,10 +4,12 @@
 // many take part in it; only a step that leaves decodes out does not.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "engine/base/fetch_lines.h"
 #include "engine/serving/batch_policy.h"
 #include "engine/serving/longest_context.h"
 #include "engine/serving/own_paced.h"
@@ -29,6 +31,16 @@ class DecodeSet {
     Pace pace;
   };
   void reset(const Setup& setup);
+  // Where what few events look at begins.
+  const void* seldom_used() const { return &crossings_; }
+  // Every event looks at how decodes fill blocks (of the usual size), and at who is done next.
+  void fetch_lists() const {
+    constexpr std::size_t usual = 16;
+    const std::int64_t* const phases = blocks_by_phase_.data();
+    fetch_lines(phases, phases + std::min(usual, blocks_by_phase_.size()));
+    const std::int64_t* const next = finishes_.soonest();
+    fetch_lines(next, next + 1);
+  }
 
   const RunningSet& running() const { return running_; }
   const Pace& pace() const { return pace_; }
@@ -151,8 +163,6 @@ class DecodeSet {
   void lag(Sequence& sequence, std::int32_t slot, std::int64_t tokens);
   void lag_in_window(Sequence& sequence, std::int32_t slot, std::int64_t tokens);
 
-  Setup setup_;
-  Pace pace_;  // now; that of the setup makes the most tokens and takes the most room
   RunningSet running_;
   Blocks blocks_;
   std::vector<std::int64_t> blocks_by_phase_;  // growing decodes by context modulo block size
@@ -163,7 +173,9 @@ class DecodeSet {
   StepCalendar finishes_;       // last tokens, by the lane's tokens
   LongestContext longest_;      // among the decodes ...
   bool longest_stale_ = false;  // ... but somebody left or was left out before time
-  StepCalendar crossings_;      // windows that are full
+  Setup setup_;
+  Pace pace_;               // now; that of the setup makes the most tokens and takes the most room
+  StepCalendar crossings_;  // windows that are full
   // where sequences have paces of their own
   OwnPaced own_;
   std::span<const std::int64_t> behind_;  // those of the present step

@@ -27,18 +27,30 @@ class EventQueue {
     ends_.set(replica, work_ends ? time : kNever);
     plans_.set(replica, work_ends ? kNever : time);
   }
+  struct Turn {
+    std::size_t replica = 0;
+    double time = kNever;
+    double others = kNever;  // the earliest event of all other replicas
+  };
   // The replica whose turn it is; any, where nobody has anything to do.
-  std::size_t next() const {
-    if (alone_) return 0;
-    const double moment = std::min(ends_.least(), plans_.least()) + kSameMoment;
-    return ends_.least() <= moment ? ends_.first_at_most(moment) : plans_.first_at_most(moment);
+  Turn next() const {
+    if (alone_) return {.replica = 0, .time = only_, .others = kNever};
+    const double end = ends_.least(), plan = plans_.least();
+    const double moment = std::min(end, plan) + kSameMoment;
+    const bool ends = end <= moment;
+    const LeastOf<double>& events = ends ? ends_ : plans_;
+    std::size_t replica = events.first();
+    double others = events.least_but(replica);
+    if (others <= moment) {  // several at one moment
+      replica = events.first_at_most(moment);
+      others = events.least_but(replica);
+    }
+    return {.replica = replica,
+            .time = events.at(replica),
+            .others = std::min(others, ends ? plan : end)};
   }
   double time_of(std::size_t replica) const {
     return alone_ ? only_ : std::min(ends_.at(replica), plans_.at(replica));
-  }
-  // The earliest event of all other replicas.
-  double earliest_but(std::size_t replica) const {
-    return alone_ ? kNever : std::min(ends_.least_but(replica), plans_.least_but(replica));
   }
 
  private:

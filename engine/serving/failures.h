@@ -27,7 +27,7 @@ class Failures {
   const FailureSettings& settings() const { return setup_.settings; }
   // When a unit fails or has been repaired next, and which one.
   double next() const { return any() ? events_.least() : kNever; }
-  std::size_t next_unit() const { return events_.first_at_most(events_.least()); }
+  std::size_t next_unit() const { return events_.first(); }
   bool under_repair(std::size_t unit) const { return units_[unit].down_since >= 0; }
 
   // The unit fails now; it is down once its replicas have come to rest.

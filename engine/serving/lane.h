@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/base/fetch_lines.h"
 #include "engine/serving/lane_sequences.h"
 #include "engine/serving/stretch.h"
 
@@ -14,6 +15,8 @@ namespace engine {
 class alignas(64) Lane {
  public:
   void reset(ReplicaState& replica);
+  void fetch_own_lines() const { fetch_lines(this, sequences_.set.seldom_used()); }
+  void fetch_lists() const { sequences_.set.fetch_lists(); }
 
   // When something happens next; never, when there is nothing to do.
   double end() const { return end_; }

@@ -18,11 +18,19 @@ class LaneSequences {
  public:
   void reset(ReplicaState& replica);
 
-  TokenGaps gaps;
-  AdapterCount adapters;         // of those that run
+ private:
+  // What every event looks at comes first: with many replicas every line of memory has to be fetched anew.
+  ReplicaState* replica_ = nullptr;
+  std::optional<ReplicaView> view_;  // of the present run
+  bool makes_way_ = false;           // who runs, for who is more urgent
+
+ public:
   bool unread_by_draft = false;  // somebody has begun to decode since the draft last read
-  DraftInvestment investment;    // where it reads late
+  TokenGaps gaps;
+  AdapterCount adapters;  // of those that run
   DecodeSet set;
+  DraftInvestment investment;  // where the draft reads late
+
   // Steps propose another number of tokens from now on.
   void change_pace(const Pace& pace) {
     set.change_pace(pace);
@@ -123,10 +131,7 @@ class LaneSequences {
   // Blocks that those that run take in their next step.
   std::int64_t blocks_to_go_on();
 
-  ReplicaState* replica_ = nullptr;
-  std::optional<ReplicaView> view_;  // of the present run
-  bool makes_way_ = false;           // who runs, for who is more urgent
-  UrgencyLists urgency_;             // of those that run, where they do
+  UrgencyLists urgency_;  // of those that run, where they make way
 };
 
 }  // namespace engine

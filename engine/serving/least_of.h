@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace engine {
@@ -17,8 +18,13 @@ class LeastOf {
     leaves_ = std::bit_ceil(count);
     greatest_ = greatest;
     nodes_.assign(2 * leaves_, greatest);
+    winners_.assign(leaves_, 0);
     std::fill_n(nodes_.begin() + std::ptrdiff_t(leaves_), count, value);
-    for (std::size_t node = leaves_; --node > 0;) nodes_[node] = of_children(node);
+    for (std::size_t node = leaves_; --node > 0;) {
+      const std::size_t lesser = lesser_child(node);
+      nodes_[node] = nodes_[lesser];
+      winners_[node] = winner_of(lesser);
+    }
   }
   void set(std::size_t index, Value value) {
     std::size_t node = leaves_ + index;
@@ -26,13 +32,18 @@ class LeastOf {
     nodes_[node] = value;
     while (node > 1) {
       node /= 2;
-      const Value least = of_children(node);
-      if (nodes_[node] == least) return;
+      const std::size_t lesser = lesser_child(node);
+      const Value least = nodes_[lesser];
+      const std::uint32_t winner = winner_of(lesser);
+      if (nodes_[node] == least && winners_[node] == winner) return;
       nodes_[node] = least;
+      winners_[node] = winner;
     }
   }
   Value at(std::size_t index) const { return nodes_[leaves_ + index]; }
   Value least() const { return nodes_[1]; }
+  // The lowest index that has it.
+  std::size_t first() const { return leaves_ > 1 ? winners_[1] : 0; }
   // The least of all others.
   Value least_but(std::size_t index) const {
     std::size_t node = leaves_ + index;
@@ -49,14 +60,19 @@ class LeastOf {
   }
 
  private:
-  Value of_children(std::size_t node) const {
-    return std::min(nodes_[2 * node], nodes_[2 * node + 1]);
+  // The one to the left where they are equal.
+  std::size_t lesser_child(std::size_t node) const {
+    return 2 * node + (nodes_[2 * node + 1] < nodes_[2 * node] ? 1 : 0);
+  }
+  std::uint32_t winner_of(std::size_t node) const {
+    return node < leaves_ ? winners_[node] : std::uint32_t(node - leaves_);
   }
 
   std::size_t leaves_ = 1;
   Value greatest_{};
   std::vector<Value>
       nodes_;  // the root at 1, children of n at 2n and 2n + 1, values from leaves_ on
+  std::vector<std::uint32_t> winners_;  // whose value a node above them has
 };
 
 }  // namespace engine

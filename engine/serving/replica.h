@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/base/fetch_lines.h"
 #include "engine/serving/journey.h"
 #include "engine/serving/lane.h"
 #include "engine/serving/lower_tiers.h"
@@ -55,6 +56,7 @@ class alignas(64) Replica {
     StepLog* log = nullptr;
   };
   void reset(const Setup& setup);
+  void fetch_own_lines() const { fetch_lines(this, &state_.shares); }
 
   // When one of its lanes has something to do.
   double next_event() const { return next_event_; }

@@ -21,6 +21,7 @@ namespace engine {
 
 class LockstepGroup;
 
+// What every event looks at, before what few do: with many replicas every line of memory has to be fetched anew.
 struct ReplicaState {
   const ServingSettings* settings = nullptr;
   Plan* plan = nullptr;
@@ -28,29 +29,22 @@ struct ReplicaState {
   ServingStats* stats = nullptr;
   PoolSums* sums = nullptr;
   StepPlan* scratch_plan = nullptr;  // of all replicas: it is made and carried out in one turn
-  std::int32_t number = 0;
   std::int64_t lanes = 1;
-  std::int64_t longest = 1;  // tokens of the longest sequence
-  std::int64_t window = 0;   // 0: no sliding window
-  Pace pace;
+  std::int64_t window = 0;                    // 0: no sliding window
   std::int64_t state = 0;                     // of a sequence, in tokens, as in PoolSetup
   const SequencePaces* own_paces = nullptr;   // as in PoolSetup
   const LateReading* late_reading = nullptr;  // likewise
-  DraftPlace draft_place = DraftPlace::last_stage;
-  std::uint64_t seed = 0;
-  std::span<const double> encode_seconds = {};  // as in PoolSetup
-  Turns turns;                                  // likewise
-  bool uneven = false;                          // step times depend on the longest context
-  bool carries = false;                         // KV comes from another pool, or goes to one
+  LockstepGroup* group = nullptr;             // as in Replica::Setup
+  StepLog* log = nullptr;                     // where work is written down; null: nowhere
+  Turns turns;                                // as in PoolSetup
+  std::int32_t number = 0;
+  bool uneven = false;             // step times depend on the longest context
+  bool carries = false;            // KV comes from another pool, or goes to one
   bool hands_over = false;         // who departs keeps its blocks until its KV is carried away
   bool tells_first_token = false;  // of sequences that come from another pool, when they come
-  DeploymentRole role = DeploymentRole::main;
-  LockstepGroup* group = nullptr;  // as in Replica::Setup
   bool audit = false;              // recount everything at every step
-  StepLog* log = nullptr;          // where work is written down; null: nowhere
   bool halted = false;             // it has failed: no lane plans
 
-  // What every event looks at, before what few do: with many replicas every line of memory has to be fetched anew.
   std::vector<Sequence> sequences;
   std::int32_t slots = 0;            // of `sequences`, in use or
   std::vector<std::int32_t> unused;  // to be used again
@@ -71,9 +65,15 @@ struct ReplicaState {
   std::int64_t parked = 0;
   std::int64_t parked_blocks = 0;
   std::int64_t awaiting = 0;  // not in the queue before their adapters or images are there
-  double stage_free = 0;      // when the first pipeline stage takes the next batch
-  FairShare shares;
+  FairShare shares;           // from here on, what few events look at
   AdmissionPace admissions;
+  double stage_free = 0;     // when the first pipeline stage takes the next batch
+  std::int64_t longest = 1;  // tokens of the longest sequence
+  Pace pace;
+  DraftPlace draft_place = DraftPlace::last_stage;
+  DeploymentRole role = DeploymentRole::main;
+  std::uint64_t seed = 0;
+  std::span<const double> encode_seconds = {};  // as in PoolSetup
 
   // Whether the cache of a sequence that leaves is given up after that of others.
   bool pins(const Sequence& sequence) const {

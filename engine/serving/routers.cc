@@ -16,9 +16,7 @@ std::size_t draw(const RouterView& view, std::size_t count, std::uint64_t n, std
 }
 
 // The replica of the least weight; the first of equals.
-std::size_t lightest(const RouterView& view) {
-  return view.weights.first_at_most(view.weights.least());
-}
+std::size_t lightest(const RouterView& view) { return view.weights.first(); }
 
 // The one of two that has fewer requests.
 std::size_t lighter_of_two(const RouterView& view, std::span<const std::int32_t> among) {

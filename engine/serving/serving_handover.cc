@@ -105,7 +105,7 @@ void ServingSim::ship(std::size_t index, std::int32_t slot) {
 }
 
 // Whoever has become the first in a replica's queue may have KV below the cache.
-void ServingSim::start_loads(std::size_t index) {
+void ServingSim::load_from_below(std::size_t index) {
   Replica& replica = replicas_[index];
   if (!replica.has_tiers()) return;
   for (const std::int32_t slot : replica.start_loads(now_)) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "engine/base/large_pages.h"
+
 namespace engine {
 
 // ---- setting up -----------------------------------------------------------------------------------
@@ -26,6 +28,11 @@ void ServingSim::start(const ServingProblem& problem) {
     lanes += std::size_t(pool.replicas * pool.context.shard.parallel.pp);
   }
   pools_.resize(problem.pools.size());
+  many_ = replicas >= kManyReplicas && lanes == replicas;
+  if (many_) {
+    reserve_large_pages(replicas_, replicas);
+    reserve_large_pages(lanes_, lanes);
+  }
   replicas_.resize(replicas);
   lanes_.resize(lanes);
   pool_of_.resize(replicas);
@@ -37,7 +44,7 @@ void ServingSim::start(const ServingProblem& problem) {
   weighs_ = false;
   sheds_ = std::ranges::any_of(problem.pools,
                                [](const PoolSetup& pool) { return pool.settings.admission.any(); });
-  scales_ = fails_ = steps_together_ = false;
+  scales_ = fails_ = steps_together_ = loads_ = false;
   held_.clear();
   held_back_.clear();
   for (std::size_t i = 0; i < pools_.size(); ++i) {
@@ -129,6 +136,7 @@ void ServingSim::start_pool(std::size_t index) {
     setup.lanes = {lanes_.data() + pool.first_lane + (i - pool.first) * pool.lanes, pool.lanes};
     replicas_[i].reset(setup);
   }
+  loads_ = loads_ || replicas_[pool.first].has_tiers();
   const RouterEntry& router = router_of(from.settings.router);
   pool.route = router.route;
   pool.weight = router.weight;
@@ -181,8 +189,9 @@ void ServingSim::run(const ServingProblem& problem) {
   if (problem_->before_event != nullptr) (*problem_->before_event)(*this);
   const StepContext& context = problem_->pools[0].context;
   context.charge(kWorkOfAnEvent);
-  const std::size_t next = events_.next();
-  const double event = events_.time_of(next);
+  const EventQueue::Turn turn = events_.next();
+  const double event = turn.time;
+  if (many_) fetch_lines_of(turn.replica);
   const double arrival = source.next_arrival();
   const double carried = transfers_.next();
   const double soonest = std::min(std::min(event, arrival), carried);
@@ -197,8 +206,9 @@ void ServingSim::run(const ServingProblem& problem) {
     take_delivery();
   } else {
     now_ = event;
+    if (many_) lanes_[turn.replica].fetch_lists();
     const double elsewhere = std::min(std::min(arrival, carried), marked_);
-    advance(next, std::min(elsewhere, events_.earliest_but(next)), source);
+    advance(turn.replica, std::min(elsewhere, turn.others), source);
   }
   return true;
 }
@@ -273,6 +283,7 @@ void ServingSim::arrive(RequestSource& source) {
   const Pool& first = pools_[stages()[0].pool];
   const bool nobody = !local && first.scaler.open() == 0;  // all have failed
   if (!local) target = nobody ? first.first : route(0, request_, request_.arrival);
+  if (many_) fetch_lines_of(target);
   if (!ever_fits(local)) return turn_away(RequestEnd::refused, target, source);
   if (nobody) return hold(request_);
   if (sheds_ && replicas_[target].sheds(request_)) {

@@ -30,6 +30,8 @@ namespace engine {
 // Kept from one run to the next, its memory is used again; results do not depend on what ran before.
 // Units of work (engine/base/work_meter.h). An arrival stays in memory until it is answered.
 constexpr double kWorkOfAnEvent = 1, kWorkOfAnArrival = 32;
+// From here on what their turns look at, some 4 KB each, does not stay in a core's own cache.
+constexpr std::size_t kManyReplicas = 256;
 
 class ServingSim {
  public:
@@ -110,7 +112,10 @@ class ServingSim {
   void ship(std::size_t replica, std::int32_t slot);
   void fetch(std::size_t replica);
   void take_delivery();
-  void start_loads(std::size_t replica);
+  void start_loads(std::size_t replica) {
+    if (loads_) load_from_below(replica);
+  }
+  void load_from_below(std::size_t replica);
   void fork(std::size_t replica, const RequestSource& source);
   void start_adapters();
   // A sequence waits for its adapter, where that is not on the devices, or for its images.
@@ -128,6 +133,11 @@ class ServingSim {
     if (weighs_ || scales_ || fails_) weigh(replica);
   }
   void weigh(std::size_t replica);
+  // What its turn looks at, before it does.
+  void fetch_lines_of(std::size_t replica) const {
+    replicas_[replica].fetch_own_lines();
+    lanes_[replica].fetch_own_lines();
+  }
   // Whether the last stage reads a short prompt itself, and the replica that does.
   bool stays_local(std::size_t& replica) {
     return problem_->journey.short_prompt > 0 && stages().size() > 1 && is_short(replica);
@@ -179,12 +189,14 @@ class ServingSim {
   std::int64_t fits_everywhere_ = 0;  // tokens of a prompt and its output
   double now_ = 0;
   double makespan_ = 0;
-  double marked_ = kNever;            // the next mark,
-  double interruption_ = kNever;      // or anything else that happens by the clock alone
-  bool scales_ = false;               // some pool follows the load
-  bool fails_ = false;                // replicas of some pool fail
-  bool sheds_ = false;                // some pool turns requests away
-  bool steps_together_ = false;       // replicas of some pool share experts
+  double marked_ = kNever;        // the next mark,
+  double interruption_ = kNever;  // or anything else that happens by the clock alone
+  bool scales_ = false;           // some pool follows the load
+  bool fails_ = false;            // replicas of some pool fail
+  bool sheds_ = false;            // some pool turns requests away
+  bool steps_together_ = false;   // replicas of some pool share experts
+  bool loads_ = false;            // replicas of some pool have KV below their caches
+  bool many_ = false;  // replicas, of a lane each: their memory is fetched anew at every turn
   std::vector<std::size_t> planned_;  // of these, with the present event
   // While all replicas that could take them have failed: requests, and sequences whose KV is to be carried.
   struct HeldBack {

@@ -31,6 +31,8 @@ class StepCalendar {
     if (due_.back() == one) return due_.pop_back();
     due_.erase(std::find(due_.begin() + first_no_later(step), due_.end(), one));
   }
+  // Where the soonest stands, or would.
+  const std::int64_t* soonest() const { return due_.data() + (due_.empty() ? 0 : due_.size() - 1); }
   // The soonest step that somebody is due at.
   std::int64_t next() const { return due_.empty() ? kNever : due_.back() >> kSlotBits; }
   // The first of those due by a step, and of them the first to have entered; -1: nobody.

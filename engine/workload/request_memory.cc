@@ -7,6 +7,8 @@ void RequestMemory::prepare(const Load& load, std::uint64_t seed) {
   // Rows drawn from a trace are quick to look up, and belong to the trace.
   const bool same = load.arrivals == kind_ && load.cv == cv_ && load.lengths == drawn_ &&
                     seed == seed_ && load.lengths.distribution != LengthKind::empirical;
+  if (!same || load.samples != samples_) answers_.clear();
+  samples_ = load.samples;
   if (same) return;
   kind_ = load.arrivals;
   cv_ = load.cv;
@@ -23,6 +25,12 @@ LengthPair RequestMemory::draw_lengths(std::size_t n, const LengthSampler& sampl
   if (n >= lengths_.size()) lengths_.resize(n + 1, LengthPair{0, 0});
   lengths_[n] = pair;
   return pair;
+}
+
+std::int64_t RequestMemory::keep_answer(std::size_t place, std::int64_t tokens) {
+  if (place >= kMost) return tokens;
+  if (place >= answers_.size()) answers_.resize(place + 1, 0);
+  return answers_[place] = tokens;
 }
 
 double RequestMemory::draw_arrival(std::size_t n, ArrivalClock& clock) {

@@ -241,9 +241,11 @@ std::int64_t RequestSource::output_of(std::int64_t number, std::int64_t sample,
                                       std::int64_t first) const {
   const bool drawn = load_.arrivals != ArrivalKind::trace;
   if (!drawn || load_.lengths.distribution == LengthKind::fixed) return first;
-  const std::uint64_t draw =
-      random_bits(options_.seed, Stream::samples, std::uint64_t(number), std::uint32_t(sample));
-  return lengths_(std::int64_t(draw >> 2)).output;
+  return memory_.answer_of(number, sample, [&] {
+    const std::uint64_t draw =
+        random_bits(options_.seed, Stream::samples, std::uint64_t(number), std::uint32_t(sample));
+    return lengths_(std::int64_t(draw >> 2)).output;
+  });
 }
 
 void RequestSource::fill_from_trace(Request& out, std::int64_t number) const {

@@ -40,6 +40,13 @@ class RequestMemory {
     const std::size_t n = std::size_t(number);
     return n < lengths_.size() && lengths_[n].prompt > 0 ? lengths_[n] : draw_lengths(n, sampler);
   }
+  // Output tokens of the `sample`-th answer to a request, which `draw` says where they are not known.
+  template <class Draw>
+  std::int64_t answer_of(std::int64_t number, std::int64_t sample, Draw draw) {
+    const auto place = std::size_t(number * (samples_ - 1) + sample - 1);
+    if (place < answers_.size() && answers_[place] > 0) return answers_[place];
+    return keep_answer(place, draw());
+  }
   // Time of the `count`-th arrival of a clock that stretches, all before it known or taken.
   double arrival(std::int64_t count, ArrivalClock& clock) {
     const std::size_t n = std::size_t(count);
@@ -48,10 +55,14 @@ class RequestMemory {
 
  private:
   double draw_arrival(std::size_t n, ArrivalClock& clock);
+  std::int64_t keep_answer(std::size_t place, std::int64_t tokens);
   LengthPair draw_lengths(std::size_t n, const LengthSampler& sampler);
 
   std::vector<double> arrivals_;     // in mean gaps: the rate does not matter
   std::vector<LengthPair> lengths_;  // a prompt of 0: not drawn yet
+  std::vector<std::int64_t>
+      answers_;               // beside the first, request by request; 0 tokens: not drawn yet
+  std::int64_t samples_ = 1;  // answers to a request
   ArrivalKind kind_ = ArrivalKind::poisson;
   double cv_ = 0;
   Lengths drawn_;

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <string>
 
 #include "engine/base/random.h"
 #include "engine/evaluate.h"
@@ -216,24 +217,49 @@ void ServingClocks(benchmark::State& state) {
 }
 BENCHMARK(ServingClocks)->Unit(benchmark::kMillisecond);
 
+// Trees of proposals: two candidates for the first two positions.
+void ServingTrees(benchmark::State& state) {
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
+  scenario.speculation = {
+      .method = SpeculationMethod::mtp, .tokens = 3, .acceptance = "0.8 0.7 0.6", .tree = "2 2 1"};
+  run(state, scenario, *served().resources);
+}
+BENCHMARK(ServingTrees)->Unit(benchmark::kMillisecond);
+
+void ServingAsWritten(benchmark::State& state, const char* base) {
+  auto read =
+      sweep::read_sweep_text(std::string("base: {task: serve, ") + base + "}\naxes: []\n",
+                             paths::specs("benchmark.yaml"), sweep::Library({paths::specs()}));
+  if (!read) return state.SkipWithError(to_text(read.mistakes()).c_str());
+  run(state, read->space.base(), *read->resources);
+}
+// Images that encoders beside the replica turn into tokens of prompts.
+BENCHMARK_CAPTURE(ServingAsWritten, images,
+                  R"(device: h100-sxm, model: llama-3.1-8b, serving: vllm-v1,
+  host: vllm-v1, load: {rate: 4 req/s, requests: 5000, images: 6, image_tokens: 576, image_patches: 2304,
+  lengths: {distribution: lognormal, prompt: 200, output: 200}}, encode: {device: l40s, serving: {replicas: 4},
+  model: {layers: 27, hidden: 1152, heads: 16, kv_heads: 16, head_dim: 72, intermediate: 4304, mlp: plain,
+  vocabulary: 1, tied_embeddings: true, rotary: false, max_context: unlimited}})")
+    ->Unit(benchmark::kMillisecond);
+// A second model on the same device.
+BENCHMARK_CAPTURE(ServingAsWritten, neighbour,
+                  R"(device: h200-sxm, model: llama-3.1-8b, host: vllm-v1,
+  serving: vllm-v1, load: {from: chat, rate: 8 req/s, requests: 5000}, neighbour: {model: llama-3.2-3b},
+  sharing: {share: 0.6, memory: 0.6})")
+    ->Unit(benchmark::kMillisecond);
+// Thirty-two replicas that share experts: no stretch is longer than a step.
+BENCHMARK_CAPTURE(ServingAsWritten, lockstep,
+                  R"(device: h100-sxm, cluster: dgx-h100-32-nodes, model: deepseek-v3,
+  quant: {weights: fp8, activations: fp8}, parallel: {dp: 32, ep: 32}, host: sglang, serving: {from: sglang,
+  router: least_tokens}, load: {rate: 4 req/s, requests: 1000, lengths: {distribution: lognormal, prompt: 500,
+  output: 200}})")
+    ->Unit(benchmark::kMillisecond);
 // A day of 512 H100s: 64 replicas of eight, Llama 3.1 70B, ten million requests. Takes most of a minute:
 //   build/release/llmsweep_bench --benchmark_filter=ServingFleetDay --benchmark_min_time=1x
 void ServingFleetDay(benchmark::State& state) {
-  auto read =
-      sweep::read_sweep_text(R"(
-base:
-  task: serve
-  device: h100-sxm
-  model: llama-3.1-70b
-  parallel: {tp: 8}
-  host: vllm-v1
-  serving: {from: vllm-v1, replicas: 64, router: least_outstanding}
-  load: {from: chat, arrivals: curve, requests: 10000000, curve: "0:60, 21600:100, 32400:170, 68400:120, 79200:80"}
-axes: []
-)",
-                             paths::specs("fleet_day.yaml"), sweep::Library({paths::specs()}));
-  if (!read) return state.SkipWithError(to_text(read.mistakes()).c_str());
-  run(state, read->space.base(), *read->resources);
+  ServingAsWritten(state, R"(device: h100-sxm, model: llama-3.1-70b, parallel: {tp: 8},
+  host: vllm-v1, serving: {from: vllm-v1, replicas: 64, router: least_outstanding}, load: {from: chat,
+  arrivals: curve, requests: 10000000, curve: "0:60, 21600:100, 32400:170, 68400:120, 79200:80"})");
 }
 BENCHMARK(ServingFleetDay)->Unit(benchmark::kMillisecond)->Iterations(1);
 

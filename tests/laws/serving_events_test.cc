@@ -34,14 +34,14 @@ struct Scanner {
     const double others = toys::earliest_but_by_scan(events, next);
     ++looked;
     if (events[next].time < kNever) {
-      ASSERT_EQ(sim.events().next(), next);
+      ASSERT_EQ(sim.events().next().replica, next);
       together += others <= events[next].time + kSameMoment;
     }
     ASSERT_EQ(sim.events().time_of(next), events[next].time);
-    ASSERT_EQ(sim.events().earliest_but(next), others);
+    ASSERT_EQ(sim.events().next().time, events[next].time);
+    ASSERT_EQ(sim.events().next().others, others);
     if (weight == ReplicaWeight::none) return;
-    ASSERT_EQ(sim.weights().first_at_most(sim.weights().least()),
-              toys::first_least_by_scan(weights));
+    ASSERT_EQ(sim.weights().first(), toys::first_least_by_scan(weights));
   }
 };
 
@@ -88,6 +88,7 @@ TEST(ServingLaws, TheIndexOfTheLeastIsThatOfALinearScan) {
       const std::size_t first = toys::first_least_by_scan(values);
       ASSERT_EQ(index.least(), values[first]);
       ASSERT_EQ(index.first_at_most(index.least()), first);
+      ASSERT_EQ(index.first(), first);
       std::vector<std::int64_t> others = values;
       others[place] = std::numeric_limits<std::int64_t>::max();
       ASSERT_EQ(index.least_but(place), others[toys::first_least_by_scan(others)]);

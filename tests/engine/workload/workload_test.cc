@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 
 #include "engine/workload/arrivals.h"
@@ -288,6 +289,28 @@ TEST(RequestSource, ASessionSendsItsHistoryAgain) {
   EXPECT_EQ(requests[2].prefix[1].key, requests[0].prefix[1].key);
   EXPECT_EQ(requests[3].prefix[0].key, requests[0].prefix[0].key);
   EXPECT_NE(requests[3].prefix[1].key, requests[0].prefix[1].key);
+}
+
+TEST(RequestSource, WhatIsRememberedOfOtherAnswersIsWhatWouldBeDrawn) {
+  RequestMemory kept;
+  constexpr int loads[][3] = {{4, 1, 200}, {4, 1, 200}, {3, 1, 200},
+                              {3, 2, 200}, {4, 2, 100}, {4, 1, 200}};
+  for (const auto& [samples, seed, output] : loads) {
+    Load load;
+    load.requests = 50;
+    load.samples = samples;
+    load.lengths.distribution = LengthKind::lognormal;
+    load.lengths.output = output;
+    load.lengths.output_cv = 1;
+    RequestMemory fresh;
+    const RequestSource::Options options{.level = {.rate = 1}, .seed = std::uint64_t(seed)};
+    const RequestSource source(load, nullptr, kept, options), anew(load, nullptr, fresh, options);
+    for (std::int64_t number : {0, 49, 7, 7, 40'000'000}) {
+      for (std::int64_t sample = 1; sample < samples; ++sample) {
+        EXPECT_EQ(source.output_of(number, sample, 10), anew.output_of(number, sample, 10));
+      }
+    }
+  }
 }
 
 TEST(RequestSource, ABadLoadSaysWhatIsMissing) {
