@@ -130,7 +130,7 @@ class KvPool {
   // Blocks of extents that somebody holds.
   std::int64_t held_in_extents() const { return held_; }
   // Blocks that there would be more of if everybody had their own.
-  std::int64_t saved_by_sharing() const { return uses_ - held_; }
+  double tokens_saved_by_sharing() const { return double((uses_ - held_) * block_size()); }
   // Blocks in cache that nobody uses, and evictions so far.
   std::int64_t idle() const { return idle_; }
   std::int64_t evicted() const { return evicted_; }

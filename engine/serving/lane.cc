@@ -12,9 +12,8 @@ void Lane::reset(ReplicaState& replica) {
   replica_ = &replica;
   sequences_.reset(replica);
   stretch_.pace = sequences_.set.pace();
-  free_since_ = 0;
+  free_since_ = start_ = 0;
   work_ = Work::none;
-  start_ = 0;
   end_ = kNever;
   left_ = 0;
   steady_ = Steady::no;
@@ -202,8 +201,7 @@ void Lane::settle(double time) {
 double Lane::tokens_held(double token_seconds, double seconds) const {
   const double states = seconds * double(running().count) * double(replica_->state);
   if (replica_->lanes > 1 || replica_->carries) return token_seconds + states;
-  const KvPool& pool = replica_->pool;
-  const double once_more = double(pool.saved_by_sharing() * pool.block_size());
+  const double once_more = replica_->pool.tokens_saved_by_sharing();
   return std::max(0.0, token_seconds - seconds * once_more) + states;
 }
 
