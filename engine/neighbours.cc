@@ -10,7 +10,7 @@
 
 #include "engine/deploy.h"
 #include "engine/hardware/cluster.h"
-#include "engine/kernels/gemm.h"
+#include "engine/kernels/peak_in_use.h"
 #include "engine/sharing/shared_device.h"
 
 namespace engine {
@@ -79,8 +79,7 @@ void give_part(Scenario& alone, const SharingSettings& sharing, double share, do
 }
 
 Demand demand_of(const Outcome& outcome, const Scenario& scenario) {
-  const Dtype dtype = compute_dtype(scenario.quant.weights, scenario.quant.activations);
-  return demand_of(outcome.kernels, scenario.device, matrix_peak(scenario.device, dtype));
+  return demand_of(outcome.kernels, scenario.device, peak_in_use(scenario.device, scenario.quant));
 }
 
 // One of the two models: alone on the devices, alone on its part of them, and beside the other.

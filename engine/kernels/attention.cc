@@ -74,13 +74,6 @@ OwnSlot slot_of(const AttentionDecode& op, const SlotContext& context) {
   return slot_in(sets, sets, context);
 }
 
-namespace {
-
-// Queries and what comes of them are in 16 bits at least.
-double query_bytes(Dtype activations) { return std::max(2.0, bytes_of(activations)); }
-
-}  // namespace
-
 Dtype attention_dtype(const Device& device, Dtype kv, Dtype activations) {
   if (activations == Dtype::fp32 && device.peak.fp32.value > 0) return Dtype::fp32;
   const bool fp16 = activations == Dtype::fp16 && device.peak.fp16.value > 0;
@@ -92,6 +85,9 @@ Dtype attention_dtype(const Device& device, Dtype kv, Dtype activations) {
 }
 
 namespace {
+
+// Queries and what comes of them are in 16 bits at least.
+double query_bytes(Dtype activations) { return std::max(2.0, bytes_of(activations)); }
 
 // Kernels do not see a window that is longer than what there is to attend to.
 double window_seen(std::int64_t window, double keys) {

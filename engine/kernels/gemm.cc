@@ -6,7 +6,6 @@
 
 #include "engine/base/rounding.h"
 #include "engine/kernels/absorbed.h"
-#include "engine/kernels/attention.h"
 #include "engine/kernels/gemm_form.h"
 #include "engine/kernels/kernel_models.h"
 #include "engine/kernels/traffic.h"
@@ -164,11 +163,6 @@ Dtype compute_dtype(const Device& device, Dtype weights, Dtype activations) {
   const Dtype wanted = compute_dtype(weights, activations);
   if (matrix_peak(device, wanted).value > 0) return wanted;
   return device.peak.bf16.value > 0 ? Dtype::bf16 : Dtype::fp16;
-}
-
-FlopsPerSecond peak_in_use(const Device& device, Dtype weights, Dtype activations) {
-  return std::max(matrix_peak(device, compute_dtype(device, weights, activations)),
-                  matrix_peak(device, attention_dtype(device, Dtype::bf16, activations)));
 }
 
 bool has_gemm_format(Dtype weights, Dtype activations) {

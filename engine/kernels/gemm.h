@@ -14,9 +14,6 @@ Dtype compute_dtype(Dtype weights, Dtype activations);
 // The same on a device that may lack the format: then its 16-bit one, as kernels for it do.
 Dtype compute_dtype(const Device& device, Dtype weights, Dtype activations);
 
-// What utilizations are of: the peak of products, or that of attention where it is higher.
-FlopsPerSecond peak_in_use(const Device& device, Dtype weights, Dtype activations);
-
 // Which fitted format a product belongs to; false: none (fp32).
 bool has_gemm_format(Dtype weights, Dtype activations);
 GemmFormat gemm_format(Dtype weights, Dtype activations, std::int64_t group);

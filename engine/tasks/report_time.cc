@@ -1,6 +1,6 @@
 #include "engine/tasks/report_time.h"
 
-#include "engine/kernels/gemm.h"
+#include "engine/kernels/peak_in_use.h"
 #include "engine/tasks/report_price.h"
 
 namespace engine {
@@ -22,8 +22,7 @@ void report_time(const Scenario& scenario, const StepTime& time, const TokenCoun
   metrics.per_device = metrics.total / metrics.devices;
   // The kernels of the stages in turn add up to one device's work over the pipeline's latency, where a batch is in each.
   const double full = tokens.in_flight / double(scenario.parallel.pp);
-  const FlopsPerSecond peak =
-      peak_in_use(scenario.device, scenario.quant.weights, scenario.quant.activations);
+  const FlopsPerSecond peak = peak_in_use(scenario.device, scenario.quant);
   metrics.model_flops_utilization = full * (time.device.flops() / total / peak);
   metrics.memory_bandwidth_utilization =
       full * (time.device.memory_bytes() / total / scenario.device.memory_bandwidth);
@@ -43,7 +42,7 @@ void report_shared_work(std::initializer_list<DeploymentWork> work, Seconds tota
     const double devices = double(on.parallel.devices());
     flops += done.flops() * devices;
     bytes += done.memory_bytes() * devices;
-    peak += peak_in_use(on.device, on.quant.weights, on.quant.activations) * devices;
+    peak += peak_in_use(on.device, on.quant) * devices;
     bandwidth += on.device.memory_bandwidth * devices;
   }
   metrics.model_flops_utilization = flops / total / peak;

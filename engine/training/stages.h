@@ -11,9 +11,10 @@
 namespace engine {
 
 // Weights and activations are in 32 bits, and stay so. Else activations between products are in 16 bits.
-inline bool trains_wide(const ModelShard& shard) {
-  return shard.quant.weights == Dtype::fp32 && shard.quant.activations == Dtype::fp32;
+inline bool trains_wide(const Quantization& quant) {
+  return quant.weights == Dtype::fp32 && quant.activations == Dtype::fp32;
 }
+inline bool trains_wide(const ModelShard& shard) { return trains_wide(shard.quant); }
 inline double value_bytes(const ModelShard& shard) { return trains_wide(shard) ? 4 : 2; }
 
 // A chunk of layers, and the part of it that gradients pass through.

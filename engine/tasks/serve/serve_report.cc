@@ -5,7 +5,7 @@
 #include <cmath>
 #include <optional>
 
-#include "engine/kernels/gemm.h"
+#include "engine/kernels/peak_in_use.h"
 #include "engine/tasks/report_price.h"
 #include "engine/tasks/report_speculation.h"
 #include "engine/tasks/serve/report_fleet.h"
@@ -125,8 +125,7 @@ void report_device_use(const ServePools& pools, const ServingSim& sim, Outcome& 
     const double devices_of_stage = double(shard.parallel.devices_of_replica() / shard.parallel.pp);
     const double seconds =
         double(shard.parallel.devices_of_replica()) * replica_seconds(sim, pool, i);
-    could_flops +=
-        peak_in_use(device, shard.quant.weights, shard.quant.activations) * Seconds{seconds};
+    could_flops += peak_in_use(device, shard.quant) * Seconds{seconds};
     could_bytes += device.memory_bandwidth * Seconds{seconds};
     for (const KernelRow& row : outcome.kernels) {
       const bool computes =

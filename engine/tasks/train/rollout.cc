@@ -10,6 +10,7 @@
 #include "engine/serving/serving_sim.h"
 #include "engine/tasks/serve/serve_task.h"
 #include "engine/tasks/train/tail_stages.h"
+#include "engine/training/stages.h"
 #include "engine/workload/request_source.h"
 
 namespace engine {
@@ -66,12 +67,11 @@ double weight_share(const Parallelism& parallel, const TrainSettings& train) {
 bool same_copy(const Scenario& scenario, const Deployment& on) {
   const TrainSettings& train = scenario.train;
   const Parallelism &from = scenario.parallel, &to = on.parallel;
-  const bool wide =
-      scenario.quant.weights == Dtype::fp32 && scenario.quant.activations == Dtype::fp32;
   return train.rollout.colocated && train.zero < 3 && !train.has_adapters() && from.tp == to.tp &&
          from.pp == to.pp && from.ep == to.ep && from.redundant_experts == to.redundant_experts &&
          chunks_per_stage(train, from.pp) == 1 && train.first_stage_layers == 0 &&
-         train.last_stage_layers == 0 && bytes_of(on.quant.weights) == (wide ? 4 : 2);
+         train.last_stage_layers == 0 &&
+         bytes_of(on.quant.weights) == (trains_wide(scenario.quant) ? 4 : 2);
 }
 
 // What training alone keeps while samples are made. Gradients are of no use then.

@@ -10,7 +10,7 @@
 #include "engine/base/random.h"
 #include "engine/comm/links_needed.h"
 #include "engine/feasibility.h"
-#include "engine/kernels/gemm.h"
+#include "engine/kernels/peak_in_use.h"
 #include "engine/kernels/power.h"
 #include "engine/memory/footprint.h"
 #include "engine/point_log.h"
@@ -64,7 +64,7 @@ std::optional<Refusal> memory_problem(const TrainStepTime& step) {
 FlopsPerSecond all_peaks(const Scenario& scenario) {
   FlopsPerSecond sum;
   each_deployment(scenario, [&sum](const Deployment& on, double devices) {
-    sum += peak_in_use(on.device, on.quant.weights, on.quant.activations) * devices;
+    sum += peak_in_use(on.device, on.quant) * devices;
   });
   return sum;
 }
