@@ -65,8 +65,7 @@ class SweepReader {
   engine::Location root_where_;
   std::vector<std::unique_ptr<const Node>> documents_;  // conditions point into them while we read
   std::vector<std::string> base_paths_;
-  std::map<int, engine::Location>
-      roles_in_base_;                  // by their leaves `present`, where first spoken of
+  std::map<int, engine::Location> roles_in_base_;  // by their leaves `present`
   std::size_t published_in_base_ = 0;  // of reading_.published, those that the base named
 };
 
