@@ -176,7 +176,7 @@ void Lane::start_stretch(double now) {
 
 void Lane::cut(std::int64_t steps) {
   left_ += stretch_.steps - steps;
-  stretch_.steps = steps;
+  stretch_.take(steps);
   end_ = stretch_.end();
 }
 
@@ -199,6 +199,7 @@ void Lane::settle(double time) {
 // Blocks that several sequences share hold their tokens once. Of a pipeline's lanes none knows for how long the others
 // shared what, nor who came from elsewhere meanwhile. States are everybody's own.
 double Lane::tokens_held(double token_seconds, double seconds) const {
+  if (replica_->state == 0 && !replica_->pool.caches_prefixes()) return token_seconds;
   const double states = seconds * double(running().count) * double(replica_->state);
   if (replica_->lanes > 1 || replica_->carries) return token_seconds + states;
   const double once_more = replica_->pool.tokens_saved_by_sharing();
@@ -208,7 +209,7 @@ double Lane::tokens_held(double token_seconds, double seconds) const {
 void Lane::end_stretch() {
   ReplicaState& replica = *replica_;
   const double n = double(stretch_.steps);
-  const double seconds = stretch_.seconds(stretch_.steps);
+  const double seconds = stretch_.lasts;
   replica.stats->step_began(start_);
   if (replica.log != nullptr) {
     replica.log->add({.role = replica.role,
@@ -219,12 +220,9 @@ void Lane::end_stretch() {
   }
   replica.pool.take(sequences_.set.blocks_needed(stretch_.steps) - taken_);
   replica.sums->peak(replica.pool.used());
-  const double before = stretch_.tokens_before();
-  replica.table->count_decode(stretch_.line, n, stretch_.context_sum(before),
-                              stretch_.window_sum(before), seconds);
-  replica.sums->ran(
-      n, seconds, stretch_.sequences,
-      tokens_held(stretch_.held_seconds(double(sequences_.set.prompt_tokens()), before), seconds));
+  const Stretch::Sums sums = stretch_.sums(double(sequences_.set.prompt_tokens()));
+  replica.table->count_decode(stretch_.line, n, sums.context, sums.window, seconds);
+  replica.sums->ran(n, seconds, stretch_.sequences, tokens_held(sums.held_seconds, seconds));
   replica.sums->adapter_steps += n * double(sequences_.adapters.different());
   sequences_.gaps.add_all(start_, stretch_.first_step, stretch_.sequences, *replica.stats,
                           [this](auto visit) { sequences_.each_decode(visit); });

@@ -43,7 +43,7 @@ void ServingSim::plan_together(LockstepGroup& group, std::size_t index) {
     start_loads(i);
   }
   const std::size_t working = group.begin(now);
-  problem_->pools[0].context.charge(kWorkOfAnEvent * double(working));
+  charge(kWorkOfAnEvent * double(working));
   for (const std::size_t i : planned_) {
     replicas_[i].end_turn(false);
     note(i);
