@@ -11,8 +11,7 @@ void LogHistogram::clear() {
   count_ = 0;
 }
 
-void LogHistogram::make_room(double value, double weight) {
-  const std::int64_t at = place(value);
+void LogHistogram::make_room(std::int64_t at, double weight) {
   const std::int64_t last = first_ + std::int64_t(buckets_.size());
   if (buckets_.empty()) {
     first_ = at;
@@ -29,7 +28,7 @@ void LogHistogram::make_room(double value, double weight) {
 
 void LogHistogram::add(const LogHistogram& other) {
   for (std::size_t i = 0; i < other.buckets_.size(); ++i) {
-    if (other.buckets_[i] > 0) add(other.edge(other.first_ + std::int64_t(i)), other.buckets_[i]);
+    if (other.buckets_[i] > 0) add_to(other.first_ + std::int64_t(i), other.buckets_[i]);
   }
 }
 
@@ -71,18 +70,24 @@ void Samples::spill(double value) {
 
 void Samples::spread() {
   constexpr int bits = 6;  // of 5,000 latencies, some tens share a bucket
-  const auto [least, most] = std::minmax_element(values_.begin(), values_.end());
-  const std::int64_t first = LogHistogram::place(*least, bits);
-  bucket_ends_.assign(std::size_t(LogHistogram::place(*most, bits) - first + 1), 0);
-  const auto bucket = [&](double value) {
-    return std::size_t(LogHistogram::place(value, bits) - first);
-  };
-  for (const double value : values_) ++bucket_ends_[bucket(value)];
+  const std::size_t count = values_.size();
+  buckets_.resize(count);
+  std::uint32_t first = std::numeric_limits<std::uint32_t>::max(), last = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto bucket = std::uint32_t(LogHistogram::place(values_[i], bits));
+    buckets_[i] = bucket;
+    first = std::min(first, bucket);
+    last = std::max(last, bucket);
+  }
+  bucket_ends_.assign(last - first + 1, 0);
+  for (const std::uint32_t bucket : buckets_) ++bucket_ends_[bucket - first];
   std::uint32_t begin = 0;
   for (std::uint32_t& end : bucket_ends_) end = std::exchange(begin, begin + end);
   // Where each begins, until its values have come: then that is where it ends.
-  scratch_.resize(values_.size());
-  for (const double value : values_) scratch_[bucket_ends_[bucket(value)]++] = value;
+  scratch_.resize(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    scratch_[bucket_ends_[buckets_[i] - first]++] = values_[i];
+  }
   values_.swap(scratch_);
   spread_ = values_.size();
 }

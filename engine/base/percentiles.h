@@ -16,9 +16,10 @@ class LogHistogram {
   explicit LogHistogram(int bits) : bits_(bits) {}
 
   void clear();
-  void add(double value, double weight) {
-    const std::int64_t at = place(value) - first_;
-    if (at < 0 || at >= std::int64_t(buckets_.size())) return make_room(value, weight);
+  void add(double value, double weight) { add_to(bucket(value), weight); }
+  void add_to(std::int64_t bucket, double weight) {
+    const std::int64_t at = bucket - first_;
+    if (at < 0 || at >= std::int64_t(buckets_.size())) return make_room(bucket, weight);
     buckets_[std::size_t(at)] += weight;
     count_ += weight;
   }
@@ -27,10 +28,11 @@ class LogHistogram {
   double count() const { return count_; }
   double percentile(double share) const;
 
-  // The lowest value of this one's bucket, and the lowest above it.
-  double bucket_begin(double value) const { return edge(place(value)); }
-  double bucket_end(double value) const { return edge(place(value) + 1); }
-  bool same_bucket(double a, double b) const { return place(a) == place(b); }
+  // The bucket of a value, and the lowest value of a bucket; the next higher one is that of the next number.
+  std::int64_t bucket(double value) const { return place(value, bits_); }
+  double edge(std::int64_t bucket) const {
+    return std::bit_cast<double>(std::uint64_t(bucket) << (52 - bits_));
+  }
 
   static std::int64_t place(double value, int bits) {
     // Zero and less share the lowest bucket: times are positive but for rounding.
@@ -39,11 +41,7 @@ class LogHistogram {
   }
 
  private:
-  std::int64_t place(double value) const { return place(value, bits_); }
-  double edge(std::int64_t place) const {
-    return std::bit_cast<double>(std::uint64_t(place) << (52 - bits_));
-  }
-  void make_room(double value, double weight);
+  void make_room(std::int64_t bucket, double weight);
 
   int bits_;
   std::vector<double> buckets_;
@@ -82,7 +80,8 @@ class Samples {
   // Once a percentile was asked for, the values stand in buckets, in any order inside each: a few
   // passes without surprises to the processor, where selecting among all would be one at every value.
   std::vector<std::uint32_t> bucket_ends_;
-  std::size_t spread_ = 0;  // values that do; others came since where there are more
+  std::size_t spread_ = 0;              // values that do; others came since where there are more
+  std::vector<std::uint32_t> buckets_;  // of values_, while they are spread
   std::vector<double> scratch_;
   LogHistogram rest_{10};
   double sum_ = 0;

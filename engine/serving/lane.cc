@@ -12,6 +12,7 @@ void Lane::reset(ReplicaState& replica) {
   replica_ = &replica;
   sequences_.reset(replica);
   stretch_.pace = sequences_.set.pace();
+  stretch_.line = {};
   free_since_ = start_ = 0;
   work_ = Work::none;
   end_ = kNever;
@@ -156,13 +157,13 @@ void Lane::start_stretch(double now) {
   stretch_.sequences = double(running().decoding);
   stretch_.growing = double(sequences_.set.filling());
   stretch_.from = running().step;
-  replica_->table->decode_line({.sequences = running().decoding,
-                                .context = stretch_.context,
-                                .window = stretch_.window,
-                                .longest = replica_->uneven ? sequences_.set.longest() : 0,
-                                .adapters = sequences_.adapters.different(),
-                                .length = length_},
-                               stretch_.line);
+  replica_->table->decode_line_again({.sequences = running().decoding,
+                                      .context = stretch_.context,
+                                      .window = stretch_.window,
+                                      .longest = replica_->uneven ? sequences_.set.longest() : 0,
+                                      .adapters = sequences_.adapters.different(),
+                                      .length = length_},
+                                     stretch_.line);
   const bool windows = left_ > 1 && sequences_.set.filling() > 0;
   stretch_.begin(now, left_, windows ? double(sequences_.set.tokens_to_full_window()) : kNever);
   // Where a length is picked, the next part may have another.

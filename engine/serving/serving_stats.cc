@@ -287,20 +287,22 @@ void ServingStats::add_gaps(const Stretch& stretch, std::int64_t first, std::int
   Gaps& gaps = gaps_[segment_];
   gaps.sum += seconds * stretch.sequences;
   // Step times rise (or fall) evenly along a stretch: find where they leave a bucket, not each one.
+  const LogHistogram& lengths = gaps.lengths;
   const double end = double(count), last = stretch.step(end - 1);
+  const std::int64_t last_bucket = lengths.bucket(last);
   for (double i = double(first); i < end;) {
     const double value = stretch.step(i);
+    const std::int64_t bucket = lengths.bucket(value);
     double next = end;
-    if (!gaps.lengths.same_bucket(last, value)) {
-      const double edge =
-          last > value ? gaps.lengths.bucket_end(value) : gaps.lengths.bucket_begin(value);
+    if (bucket != last_bucket) {
+      const double edge = lengths.edge(last > value ? bucket + 1 : bucket);
       const double share = std::max(0.0, (edge - value) / (last - value));
       next = std::min(i + 1 + double(std::int64_t(share * (end - 1 - i))), end - 1);
       // But for rounding it is found. A pace that is not plain makes steps of unequal height.
-      while (next > i + 1 && !gaps.lengths.same_bucket(stretch.step(next - 1), value)) next -= 1;
-      while (gaps.lengths.same_bucket(stretch.step(next), value)) next += 1;
+      while (next > i + 1 && lengths.bucket(stretch.step(next - 1)) != bucket) next -= 1;
+      while (lengths.bucket(stretch.step(next)) == bucket) next += 1;
     }
-    gaps.lengths.add(value, (next - i) * stretch.sequences);
+    gaps.lengths.add_to(bucket, (next - i) * stretch.sequences);
     i = next;
   }
 }

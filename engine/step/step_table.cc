@@ -38,6 +38,7 @@ void StepTable::reset(const StepContext& context, const StepScale& scale,
   mixed_decodes_ = overlapped_ = drafting_ = 0;
   decode_sums_ = {};
   clock_varies_ = clock.varies();
+  lines_recur_ = !clock_varies_ && lengths.empty() && verification.draft == nullptr;
   if (clock_varies_) clocks_.reset(context, scale, verification, clock);
   if (!lengths.empty() || lengths_.any()) lengths_.reset(context, scale, lengths);
   if (verification.draft != nullptr) {
@@ -124,6 +125,7 @@ void StepTable::own_line(const Decodes& decodes, DecodeLine& line) {
   line.sequences = decodes.sequences;
   line.cell = line.window_cell = line.adapter_cell = -1;
   line.context_end = line.window_end = std::numeric_limits<double>::infinity();
+  line.context_begin = line.window_begin = -line.context_end;
   if (attention_.uneven()) {
     overhang = std::max(0.0, decodes.longest - decodes.context / double(decodes.sequences));
     fixed += attention_.overhang(number, false).per_key.time * overhang;
@@ -133,6 +135,7 @@ void StepTable::own_line(const Decodes& decodes, DecodeLine& line) {
     const AttentionTable::Cell& cell = attention_.cell(line.cell);
     slope = cell.per_token.time;
     fixed += cell.at_low.time - slope * cell.low;
+    line.context_begin = cell.low;
     line.context_end = cell.high;
   }
   if (attention_.windowed()) {
@@ -140,6 +143,7 @@ void StepTable::own_line(const Decodes& decodes, DecodeLine& line) {
     const AttentionTable::Cell& cell = attention_.cell(line.window_cell);
     window_slope = cell.per_token.time;
     fixed += cell.at_low.time - window_slope * cell.low;
+    line.window_begin = cell.low;
     line.window_end = cell.high;
   }
   if (decodes.adapters > 0) {

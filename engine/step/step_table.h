@@ -36,6 +36,8 @@ struct DecodeLine {
   double window_slope = 0;  // a token attended to by layers with one
   double context_end = 0;   // the line holds below these
   double window_end = 0;
+  double context_begin = 0;  // and above these
+  double window_begin = 0;
   double added = 0;
   double least = 0;
   double overhang = 0;     // keys of the longest context beyond the mean: its time is in `fixed`
@@ -136,6 +138,11 @@ class StepTable {
       own_line(decodes, line);
     }
   }
+  // The same, where `line` is what this table said last or nothing yet: step after step it is the same line.
+  void decode_line_again(const Decodes& decodes, DecodeLine& line) {
+    if (line.sequences == decodes.sequences && holds(line, decodes)) return;
+    decode_line(decodes, line);
+  }
   // Unequal contexts take longer than equal ones.
   bool uneven() const { return attention_.uneven(); }
   // Counts `steps` steps on a line: the sums over them of context, window and time.
@@ -197,6 +204,12 @@ class StepTable {
     return batch_index_[place];
   }
   void add_batch(std::int64_t sequences);
+  // Whether a line of as many sequences is that of these decodes, too.
+  bool holds(const DecodeLine& line, const Decodes& decodes) const {
+    return lines_recur_ && !attention_.uneven() && decodes.context > line.context_begin &&
+           decodes.context < line.context_end && decodes.window > line.window_begin &&
+           decodes.window < line.window_end && decodes.adapters == 0 && line.adapter_cell < 0;
+  }
   // The line of another clock or another number of proposals, where one of these is chosen.
   bool chosen_line(const Decodes& decodes, DecodeLine& line);
   void own_line(const Decodes& decodes, DecodeLine& line);
@@ -273,6 +286,7 @@ class StepTable {
   double drafting_ = 0;
   ClockLevels clocks_;
   bool clock_varies_ = false;
+  bool lines_recur_ = false;  // they follow from the batch and its context, and nothing else
   DraftLengths lengths_;
   double mixed_decodes_ = 0;  // sequences that decoded in steps with prompts
   double overlapped_ = 0;     // seconds of attention in these that other attention hid
