@@ -176,7 +176,7 @@ MeasuredPart RunWatch::part(double last_finish) const {
   const Length& length = lengths_[std::size_t(length_)];
   const std::int64_t seen = length.finished_by_end - length.finished_by_half;
   const bool enough = part.settled || plan_.kind != RunKind::open || summing_ ||
-                      20 * seen >= units() * plan_.unit_size;
+                      (plan_.endless && 20 * seen >= units() * plan_.unit_size);
   if (!part.empty() && part.until < kNever && enough) return part;
   if (plan_.kind == RunKind::whole || plan_.warmup > 0) return {};
   return {.from = first_arrival_, .until = last_finish, .all = true};

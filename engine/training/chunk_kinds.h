@@ -84,6 +84,7 @@ class ChunkKinds {
   ChunkKind placed(const LayerChunk& chunk, const StepContext& on);
   PassCalls& calls_of(const ChunkKind& kind);
   bool puts_off_weights() const;
+  double devices() const;  // of the job
   void time_passes(ChunkKind& kind);
   void set_clocks(ChunkPasses& passes, const PassLaunches& launches,
                   const StepContext& context) const;

@@ -46,6 +46,7 @@ struct Lengths {
   double zipf_exponent = 1.2;
   std::int64_t prompt_max = 0;
   std::int64_t output_max = 0;
+  std::int64_t total_max = 0;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -69,6 +70,8 @@ struct Lengths {
           positive);
     visit("prompt_max", self.prompt_max, "longer prompts are cut to this", non_negative_or("none"));
     visit("output_max", self.output_max, "longer outputs are cut to this", non_negative_or("none"));
+    visit("total_max", self.total_max,
+          "prompt and output together are cut to this, the output first", non_negative_or("none"));
   }
 
   bool operator==(const Lengths&) const = default;
@@ -201,7 +204,7 @@ struct Load {
           "nothing "
           "out): until twice as many requests (with "
           "turns, sessions) have finished as are inside, and a twentieth of all; where that never "
-          "happens the second half is measured",
+          "happens the second half is measured, or all of a stated number of requests",
           non_negative_or("auto"));
     visit("window", self.window,
           "only this long after the warm-up is measured; auto: to the last arrival",

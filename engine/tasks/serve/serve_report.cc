@@ -250,7 +250,10 @@ void report_rates(const Scenario& scenario, const ServePools& pools, const Servi
   if (!(span > 0)) return;
   const MeasuredSums& sums = stats.measured();
   const ServedMeans means = served_means(stats);
-  metrics.offered = RequestsPerSecond{sums.arrived / span};
+  // Where all of a run is measured, its last answers come after its last arrival; what comes at once comes at no rate.
+  const double arriving =
+      stats.part().all ? stats.watch().last_arrival() - stats.watch().first_arrival() : span;
+  if (arriving > 0) metrics.offered = RequestsPerSecond{sums.arrived / arriving};
   metrics.throughput = means.throughput;
   metrics.goodput = RequestsPerSecond{sums.good / span};
   metrics.output = means.output;

@@ -118,7 +118,8 @@ struct ServingFigures {
           "task serve: from arrival to the first step it is part of, p95");
     visit("queue_p99", self.queue_p99,
           "task serve: from arrival to the first step it is part of, p99");
-    visit("offered", self.offered, "task serve: requests that arrive in the measured part");
+    visit("offered", self.offered,
+          "task serve: requests that arrive in the measured part, over the time in which they do");
     visit("throughput", self.throughput, "task serve: requests finished in the measured part");
     visit(
         "throughput_low", self.throughput_low,
