@@ -55,7 +55,12 @@ struct GroupTable {
     table.reset(here);
     std::vector<MemberStep> steps;
     for (const BatchShape& batch : batches) steps.push_back(table.own_step(batch));
-    return table.run_together(steps, std::size_t(shard.expert_replicas) - batches.size());
+    const StepTable::SharedStep shared = table.shared_step(steps, {});
+    double longest = 0;
+    for (const MemberStep& own : steps) {
+      longest = std::max(longest, member_seconds(own, shared.part));
+    }
+    return longest;
   }
 };
 
