@@ -68,6 +68,8 @@ StepTable::SharedStep StepTable::shared_step(std::span<const MemberStep> steps,
   shared.fuller_at = tokens_.spot(reads ? Part::fuller : Part::decode_fuller, shared.tokens);
   shared.experts = tokens_.at(shared.experts_at);
   shared.fuller = tokens_.at(shared.fuller_at);
+  shared.fullest =
+      tokens_.at(tokens_.spot(reads ? Part::fullest : Part::decode_fullest, shared.tokens)).time;
   shared.part = {.experts = shared.experts.time,
                  .halves = halves_ && shared.tokens > context_->shard.expert_replicas};
   for (const MemberStep& own : steps) {
@@ -88,10 +90,15 @@ StepTable::SharedStep StepTable::shared_step(std::span<const MemberStep> steps,
 KernelSums StepTable::count_sent(const SharedStep& shared, std::int64_t rows, Phase phase,
                                  double steps, double time) {
   tokens_.use(shared.experts_at, phase, steps);
-  tokens_.use(shared.fuller_at, phase, steps);
   KernelSums both = shared.experts;
-  both.add(tokens_.use(shared.exchange, rows, phase, steps));
-  both.add(shared.fuller);
+  const KernelSums& sending = tokens_.use(shared.exchange, rows, phase, steps);
+  both.add(sending);
+  const double longer = exchange_time(shared, rows) - sending.time;
+  if (longer > 0) {
+    const double share = longer / shared.fuller.time;
+    tokens_.use(shared.fuller_at, phase, steps * share);
+    both.add(shared.fuller, share);
+  }
   hidden_[std::size_t(phase)] += (both.time - time) * steps;
   both.time = time;
   return both;

@@ -1,6 +1,6 @@
 // A step that replicas which share experts take together: each has a batch of its own, their tokens meet at the experts, and
 // nobody goes on before all are done. What each does for itself is its local part; experts are as busy as all tokens make
-// them, and the exchange lasts as long as it does for the one that sends most.
+// them, and the exchange lasts as long as it does for the one that sends most or for the one that is sent most.
 #pragma once
 
 #include <algorithm>

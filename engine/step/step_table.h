@@ -9,6 +9,7 @@
 // keys, it adds T_b o; all contexts of a stretch grow alike, so that is a constant of it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -162,6 +163,7 @@ class StepTable {
     TokenTable::Part exchange = TokenTable::Part::exchange;
     TokenTable::Spot experts_at, fuller_at;
     KernelSums experts, fuller;
+    double fullest = 0;  // how long the exchange lasts for the device whose experts are sent most
     SharedPart part;
   };
   SharedStep shared_step(std::span<const MemberStep> steps, std::span<Senders> senders);
@@ -235,9 +237,11 @@ class StepTable {
   // Of a step with prompts, and of decodes alone.
   MemberStep own_mixed(const BatchShape& batch);
   MemberStep own_decodes(const BatchShape& batch);
-  // The exchange of a member that sends so many tokens, as predicted.
+  // The exchange of a member that sends so many tokens, as predicted: devices send and receive at the same time. Where it
+  // is done with sending it waits for the device that is sent most, as far as that is sent more than the mean.
   double exchange_time(const SharedStep& shared, std::int64_t rows) {
-    return tokens_.at(shared.exchange, rows).time + shared.fuller.time;
+    const double sending = tokens_.at(shared.exchange, rows).time;
+    return sending + std::clamp(shared.fullest - sending, 0.0, shared.fuller.time);
   }
   // Of so many steps of a phase in which so many tokens are sent: the shared part of a member, whose kernels take `time` of
   // it as the others run beside them.
