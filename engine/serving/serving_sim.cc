@@ -179,6 +179,7 @@ void ServingSim::run(const ServingProblem& problem) {
     goes_on = referee_.goes_on(stats_, source);
   }
   makespan_ = now_;
+  if (steps_together_) settle_groups();
   if (goes_on) referee_.end(stats_);
   stats_.measure(makespan_);
   problem_ = nullptr;
@@ -328,6 +329,10 @@ bool ServingSim::is_short(std::size_t& replica) {
 
 [[gnu::always_inline]] inline void ServingSim::advance(std::size_t index, double next_event,
                                                        RequestSource& source) {
+  if (steps_together_) {
+    LockstepGroup* group = group_of(index);
+    if (group != nullptr) return advance_group(*group, next_event, source);
+  }
   Replica& replica = replicas_[index];
   const bool ran = replica.end_work();
   // Whoever is told of an answer at this moment may ask again at once: plan after that.
@@ -341,11 +346,6 @@ bool ServingSim::is_short(std::size_t& replica) {
       find_interruptions();  // its repair
     }
     return;
-  }
-  if (steps_together_) {
-    LockstepGroup* group = group_of(index);
-    if (group != nullptr && !ran) return plan_together(*group, index);
-    if (group != nullptr) next_event = now_;  // others may end at this moment, too
   }
   if (!ran || (!told && replica.plans_now(next_event))) {
     if (replica.expects()) fetch(index);
