@@ -111,9 +111,11 @@ void evaluate_any(const Scenario& scenario, const Resources& resources, WorkMete
   count_devices(scenario, outcome.metrics);
   evaluate_neighbours(
       scenario,
-      [&](const Scenario& alone, const NeighbourEffect& beside, Outcome& made) {
+      [&](const OneOfTwo& one, const NeighbourEffect& beside, Outcome& made) {
         clear(made);
-        evaluate_point(alone, resources, work, scratch, beside, made);
+        const bool guest = one.role == DeploymentRole::neighbour;
+        evaluate_point(one.scenario, resources, work, guest ? scratch.neighbour() : scratch, beside,
+                       made);
       },
       outcome);
 }

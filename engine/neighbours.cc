@@ -84,6 +84,7 @@ Demand demand_of(const Outcome& outcome, const Scenario& scenario) {
 
 // One of the two models: alone on the devices, alone on its part of them, and beside the other.
 struct Side {
+  DeploymentRole role = DeploymentRole::main;
   Scenario whole, part;
   Outcome alone, on_part, shared;
   double slower = 1;  // than alone on its part
@@ -145,9 +146,9 @@ void report_neighbour(const Side& main, const Side& other, Outcome& outcome) {
 
 // False where a model cannot work on its own: the outcome says why.
 bool ready(Side& side, const EvaluateAlone& evaluate, std::string_view role, Outcome& outcome) {
-  evaluate(side.part, {}, side.on_part);
+  evaluate({side.role, side.part}, {}, side.on_part);
   if (side.on_part.status == Status::ok) {
-    evaluate(side.whole, {}, side.alone);
+    evaluate({side.role, side.whole}, {}, side.alone);
     side.shared = side.on_part;
     return true;
   }
@@ -168,8 +169,8 @@ void slow_down(Side& main, Side& other, const SharingSettings& sharing, Seconds 
     const double moved =
         std::max(std::abs(main.slower / before - 1), std::abs(other.slower / other_before - 1));
     if (moved < kAgreed) return;
-    evaluate(main.part, {.slower = main.slower}, main.shared);
-    evaluate(other.part, {.slower = other.slower}, other.shared);
+    evaluate({main.role, main.part}, {.slower = main.slower}, main.shared);
+    evaluate({other.role, other.part}, {.slower = other.slower}, other.shared);
   }
 }
 
@@ -192,12 +193,12 @@ void slow_down_at_capacity(Side& main, Side& other, const SharingSettings& shari
   double rate = main.shared.metrics.capacity.value;
   for (int round = 0; round < kMostRounds; ++round) {
     Side tried{.whole = at_rate(main.whole, rate), .part = at_rate(main.part, rate)};
-    evaluate(tried.part, {}, tried.on_part);
-    evaluate(tried.whole, {}, tried.alone);
+    evaluate({tried.role, tried.part}, {}, tried.on_part);
+    evaluate({tried.role, tried.whole}, {}, tried.alone);
     tried.shared = tried.on_part;
     slow_down(tried, other, sharing, change, evaluate);
     main.alone = std::move(tried.alone);
-    evaluate(main.part, {.slower = tried.slower}, main.shared);
+    evaluate({main.role, main.part}, {.slower = tried.slower}, main.shared);
     // Beside one that is kept this busy no rate will do; beside one that is kept less busy it may.
     const bool works = main.shared.status == Status::ok;
     const double found = works ? main.shared.metrics.capacity.value : rate / 4;
@@ -220,7 +221,7 @@ bool take_turns(Side& main, Side& other, const SharingSettings& sharing,
   const double other_turn = 2 * sharing.slice.value * (1 - sharing.share);
   const double period = turn + to_other + other_turn + to_main;
   const auto in_turns = [&](Side& side, const Turns& turns, std::string_view role) {
-    evaluate(side.part, {.turns = turns}, side.shared);
+    evaluate({side.role, side.part}, {.turns = turns}, side.shared);
     if (side.shared.status == Status::ok) return true;
     outcome = std::move(side.shared);
     if (!role.empty()) outcome.reason = fmt::format("{}: {}", role, outcome.reason);
@@ -243,7 +244,9 @@ void evaluate_neighbours(const Scenario& scenario, const EvaluateAlone& evaluate
   const SharingSettings& sharing = scenario.sharing;
   if (auto problem = neighbour_problem(scenario)) return outcome.refuse(std::move(*problem));
   Side main{.whole = without_neighbour(scenario), .part = without_neighbour(scenario)};
-  Side other{.whole = as_neighbour(scenario), .part = as_neighbour(scenario)};
+  Side other{.role = DeploymentRole::neighbour,
+             .whole = as_neighbour(scenario),
+             .part = as_neighbour(scenario)};
   give_part(main.part, sharing, sharing.share, sharing.memory);
   give_part(other.part, sharing, 1 - sharing.share, 1 - sharing.memory);
   if (!ready(main, evaluate, "", outcome) || !ready(other, evaluate, "neighbour", outcome)) return;
@@ -255,7 +258,8 @@ void evaluate_neighbours(const Scenario& scenario, const EvaluateAlone& evaluate
   if (sharing.swap && scenario.task == Task::serve) {
     if (!take_turns(main, other, sharing, evaluate, outcome)) return;
     if (looks_for_rate(scenario)) {
-      evaluate(at_rate(main.whole, main.shared.metrics.capacity.value), {}, main.alone);
+      const Scenario at_capacity = at_rate(main.whole, main.shared.metrics.capacity.value);
+      evaluate({main.role, at_capacity}, {}, main.alone);
     }
   } else if (looks_for_rate(scenario)) {
     slow_down_at_capacity(main, other, sharing, change, evaluate);

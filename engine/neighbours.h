@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "engine/base/deployment_role.h"
 #include "engine/outcome.h"
 #include "engine/scenario.h"
 #include "engine/serving/turns.h"
@@ -18,9 +19,15 @@ struct NeighbourEffect {
   Turns turns = {};
 };
 
-// Evaluates a scenario that has no neighbour beside what there would be.
+// One of the two models: a scenario that has no neighbour, and which of them it is.
+struct OneOfTwo {
+  DeploymentRole role = DeploymentRole::main;
+  const Scenario& scenario;
+};
+
+// Evaluates it beside what there would be.
 using EvaluateAlone =
-    std::function<void(const Scenario& scenario, const NeighbourEffect& beside, Outcome& outcome)>;
+    std::function<void(const OneOfTwo& one, const NeighbourEffect& beside, Outcome& outcome)>;
 
 // Task serve: each is slowed down by the share of the time in which the other has a step to run, which is found by turns
 // until both agree. So either meets the other's mean, not its bursts. Where weights are swapped, turns are long: they go by the

@@ -18,9 +18,16 @@ TrainScratch& Scratch::training() {
   return *training_;
 }
 
+Scratch& Scratch::neighbour() {
+  if (!neighbour_) neighbour_ = std::make_unique<Scratch>();
+  neighbour_->write_down(log_);
+  return *neighbour_;
+}
+
 void Scratch::forget() {
   serving_.reset();
   training_.reset();
+  neighbour_.reset();
 }
 
 }  // namespace engine

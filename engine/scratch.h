@@ -19,6 +19,8 @@ class Scratch {
 
   ServingSim& serving();
   TrainScratch& training();
+  // Of a second model on the same devices: the two are evaluated by turns, and either finds its step times again.
+  Scratch& neighbour();
 
   // After a point that broke off it may be large.
   void forget();
@@ -30,6 +32,7 @@ class Scratch {
  private:
   std::unique_ptr<ServingSim> serving_;     // made by the first served point
   std::unique_ptr<TrainScratch> training_;  // made by the first one that trains
+  std::unique_ptr<Scratch> neighbour_;      // made by the first point that has one
   PointLog* log_ = nullptr;
 };
 

@@ -6,21 +6,35 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <set>
 #include <span>
 #include <tuple>
+#include <vector>
 
 #include "engine/base/prefix_extent.h"
+#include "engine/memory/key_table.h"
 
 namespace engine {
 
 class PrefixHolders {
  public:
-  void clear() { holders_.clear(); }
+  PrefixHolders() { clear(); }
+  void clear() {
+    places_.clear();
+    extents_.clear();
+    unused_.clear();
+  }
   // What a cache holds of an extent has grown or shrunk.
   void change(std::uint64_t key, std::int32_t cache, std::int64_t before, std::int64_t blocks) {
-    if (before > 0) holders_.erase({key, before, cache});
-    if (blocks > 0) holders_.insert({key, blocks, cache});
+    std::int32_t place = places_.find(key);
+    if (place < 0) place = add_extent(key);
+    HeldExtent& extent = extents_[std::size_t(place)];
+    if (before > 0) extent.remove({before, cache});
+    if (blocks > 0) extent.add({blocks, cache});
+    if (!extent.empty()) return;
+    places_.erase(key);
+    unused_.push_back(place);
   }
 
   struct Most {
@@ -50,9 +64,8 @@ class PrefixHolders {
       const std::int64_t before = last > 1 ? prefix[last - 2].end / block_size : 0;
       const std::int64_t wanted = extent.end / block_size - before;
       // `held` may change what is known of that one cache, so places are looked up anew.
-      Holder at{extent.key, std::numeric_limits<std::int64_t>::max(), kLowest};
-      for (auto next = holders_.lower_bound(at); next != holders_.end() && next->key == extent.key;
-           next = holders_.upper_bound(at)) {
+      Holder at{std::numeric_limits<std::int64_t>::max(), kLowest};
+      while (const Holder* next = after(extent.key, at)) {
         at = *next;
         const std::int64_t bound = tokens_in(before + std::min(at.blocks, wanted));
         const bool promising = better(bound, at.cache);
@@ -70,15 +83,59 @@ class PrefixHolders {
   static constexpr std::int32_t kHighest = std::numeric_limits<std::int32_t>::max();
 
   struct Holder {
-    std::uint64_t key;
-    std::int64_t blocks;
-    std::int32_t cache;
-    // Holders of one extent together, those of most blocks first.
+    std::int64_t blocks = 0;
+    std::int32_t cache = 0;
+    // Those of most blocks first.
     bool operator<(const Holder& other) const {
-      return std::tie(key, other.blocks, cache) < std::tie(other.key, blocks, other.cache);
+      return std::tie(other.blocks, cache) < std::tie(blocks, other.cache);
     }
   };
-  std::set<Holder> holders_;
+  // Who holds some of an extent: mostly one, who stands here; all of them in a tree where there are or were several.
+  struct HeldExtent {
+    Holder only;
+    std::unique_ptr<std::set<Holder>> several;
+
+    bool empty() const { return several ? several->empty() : only.blocks == 0; }
+    void add(const Holder& holder) {
+      if (!several && only.blocks == 0) {
+        only = holder;
+        return;
+      }
+      if (!several) several = std::make_unique<std::set<Holder>>(std::set<Holder>{only});
+      several->insert(holder);
+    }
+    void remove(const Holder& holder) {
+      if (several) {
+        several->erase(holder);
+      } else {
+        only = {};
+      }
+    }
+  };
+  std::int32_t add_extent(std::uint64_t key) {
+    if (unused_.empty()) {
+      unused_.push_back(std::int32_t(extents_.size()));
+      extents_.emplace_back();
+    }
+    const std::int32_t place = unused_.back();
+    unused_.pop_back();
+    extents_[std::size_t(place)] = {};
+    places_.insert(key, place);
+    return place;
+  }
+  // The first holder of an extent that stands after `at`; null: there is none.
+  const Holder* after(std::uint64_t key, const Holder& at) const {
+    const std::int32_t place = places_.find(key);
+    if (place < 0) return nullptr;
+    const HeldExtent& extent = extents_[std::size_t(place)];
+    if (!extent.several) return at < extent.only ? &extent.only : nullptr;
+    const auto next = extent.several->upper_bound(at);
+    return next == extent.several->end() ? nullptr : &*next;
+  }
+
+  KeyTable places_;
+  std::vector<HeldExtent> extents_;
+  std::vector<std::int32_t> unused_;  // of these
 };
 
 }  // namespace engine

@@ -73,7 +73,7 @@ void DecodeSet::begin(std::int32_t slot) {
       if (crosses(sequence)) crossings_.insert(slot, crossing_of(sequence));
     }
   }
-  look_ahead();
+  look_at_blocks();
 }
 
 void DecodeSet::stop(std::int32_t slot) {
@@ -103,7 +103,7 @@ void DecodeSet::stop(std::int32_t slot) {
   sequence.computed = attended - 1;
   sequence.generated = sequence.output - (sequence.finish_token - running_.tokens);
   sequence.decoding = false;
-  look_ahead();
+  look_at_blocks();
 }
 
 void DecodeSet::skip(std::int64_t count) {

@@ -113,7 +113,7 @@ class DecodeSet {
 
   // Blocks that the decodes take over the next `steps` steps.
   std::int64_t blocks_needed(std::int64_t steps) const {
-    return blocks_for_tokens(pace_.made(running_.step, steps));
+    return steps == 1 ? running_.next_blocks : blocks_for_tokens(pace_.made(running_.step, steps));
   }
   // The most steps, up to `most`, for which `free` blocks suffice; one at least.
   std::int64_t steps_that_fit(std::int64_t most, std::int64_t free) const;
@@ -147,6 +147,10 @@ class DecodeSet {
   // What the next decode of all makes and takes.
   void look_ahead() {
     running_.next_tokens = pace_.made(running_.step, 1);
+    look_at_blocks();
+  }
+  // The same, where only who takes part has changed.
+  void look_at_blocks() {
     running_.next_blocks = running_.next_tokens == 1 ? blocks_by_phase_[phase(-running_.tokens)]
                                                      : blocks_for_tokens(running_.next_tokens);
   }

@@ -179,6 +179,7 @@ void Lane::start_stretch(double now) {
 // Blocks that several sequences share hold their tokens once. Of a pipeline's lanes none knows for how long the others
 // shared what, nor who came from elsewhere meanwhile. States are everybody's own.
 double Lane::tokens_held(double token_seconds, double seconds) const {
+  if (replica_->state == 0 && !replica_->pool.caches_prefixes()) return token_seconds;
   const double states = seconds * double(running().count) * double(replica_->state);
   if (replica_->lanes > 1 || replica_->carries) return token_seconds + states;
   const double once_more = replica_->pool.tokens_saved_by_sharing();
@@ -189,11 +190,8 @@ void Lane::end_stretch() {
   ReplicaState& replica = *replica_;
   const bool alone = replica.group == nullptr;
   const double n = double(stretch_.steps);
-  const double before = stretch_.tokens_before();
   if (!alone) leave_group();
-  const double seconds = alone ? stretch_.seconds(stretch_.steps) : end_ - start_;
-  const double held =
-      alone ? stretch_.held_seconds(double(sequences_.set.prompt_tokens()), before) : held_seconds_;
+  const double seconds = alone ? stretch_.lasts : end_ - start_;
   replica.stats->step_began(start_);
   if (alone && replica.log != nullptr) {
     replica.log->add({.role = replica.role,
@@ -204,8 +202,9 @@ void Lane::end_stretch() {
   }
   replica.pool.take(sequences_.set.blocks_needed(stretch_.steps) - taken_);
   replica.sums->peak(replica.pool.used());
-  replica.table->count_decode(stretch_.line, n, stretch_.context_sum(before),
-                              stretch_.window_sum(before), seconds);
+  const Stretch::Sums sums = stretch_.sums(double(sequences_.set.prompt_tokens()));
+  const double held = alone ? sums.held_seconds : held_seconds_;
+  replica.table->count_decode(stretch_.line, n, sums.context, sums.window, seconds);
   replica.sums->ran(n, seconds, stretch_.sequences, tokens_held(held, seconds));
   replica.sums->adapter_steps += n * double(sequences_.adapters.different());
   sequences_.gaps.add_all(start_, stretch_.first_step, stretch_.sequences, *replica.stats,

@@ -6,7 +6,7 @@ namespace engine {
 
 void Lane::cut(std::int64_t steps) {
   left_ += stretch_.steps - steps;
-  stretch_.steps = steps;
+  stretch_.take(steps);
   end_ = stretch_.end();
 }
 

@@ -1,11 +1,11 @@
-// The least of many values that change one at a time, and the first that is small enough: a tournament
-// over their indices, so a change and a question each take as many comparisons as the tree is high.
+// The least of many values that change one at a time, and the first that is small enough: a tree of lines of memory. Each
+// line holds eight values, the next level the least of each line, so that with thousands of values a change and a question
+// each look at five lines, of which but the lowest are at hand.
 #pragma once
 
 #include <algorithm>
-#include <bit>
+#include <array>
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
 namespace engine {
@@ -15,64 +15,87 @@ class LeastOf {
  public:
   // `count` values, at least one, all `value`; `greatest` is no less than any value there will be.
   void reset(std::size_t count, Value value, Value greatest) {
-    leaves_ = std::bit_ceil(count);
     greatest_ = greatest;
-    nodes_.assign(2 * leaves_, greatest);
-    winners_.assign(leaves_, 0);
-    std::fill_n(nodes_.begin() + std::ptrdiff_t(leaves_), count, value);
-    for (std::size_t node = leaves_; --node > 0;) {
-      const std::size_t lesser = lesser_child(node);
-      nodes_[node] = nodes_[lesser];
-      winners_[node] = winner_of(lesser);
+    levels_ = 0;
+    lines_.clear();
+    for (;; count = (count + kWidth - 1) / kWidth) {
+      first_line_[levels_++] = lines_.size();
+      const std::size_t whole = count / kWidth;
+      lines_.resize(lines_.size() + whole, all_of(value));
+      if (whole * kWidth == count) continue;
+      lines_.push_back(all_of(greatest));
+      std::fill_n(lines_.back().values.begin(), count % kWidth, value);
+      if (count == 1) return;
     }
   }
   void set(std::size_t index, Value value) {
-    std::size_t node = leaves_ + index;
-    if (nodes_[node] == value) return;
-    nodes_[node] = value;
-    while (node > 1) {
-      node /= 2;
-      const std::size_t lesser = lesser_child(node);
-      const Value least = nodes_[lesser];
-      const std::uint32_t winner = winner_of(lesser);
-      if (nodes_[node] == least && winners_[node] == winner) return;
-      nodes_[node] = least;
-      winners_[node] = winner;
+    for (std::size_t level = 0;; ++level) {
+      Line& line = lines_[first_line_[level] + index / kWidth];
+      Value& there = line.values[index % kWidth];
+      const Value before = there;
+      if (before == value) return;
+      there = value;
+      if (level + 1 == levels_) return;
+      index /= kWidth;
+      const Value least = at(level + 1, index);
+      if (value >= least) {
+        if (before > least) return;
+        value = least_in(line);
+      }
     }
   }
-  Value at(std::size_t index) const { return nodes_[leaves_ + index]; }
-  Value least() const { return nodes_[1]; }
+  Value at(std::size_t index) const { return at(0, index); }
+  Value least() const { return lines_.back().values[0]; }
   // The lowest index that has it.
-  std::size_t first() const { return leaves_ > 1 ? winners_[1] : 0; }
+  std::size_t first() const { return first_at_most(least()); }
   // The least of all others.
   Value least_but(std::size_t index) const {
-    std::size_t node = leaves_ + index;
-    if (nodes_[node] != nodes_[1]) return nodes_[1];
-    Value least = greatest_;
-    for (; node > 1; node /= 2) least = std::min(least, nodes_[node ^ 1]);
-    return least;
+    if (at(index) != least()) return least();
+    Value others = greatest_;
+    for (std::size_t level = 0; level + 1 < levels_; ++level, index /= kWidth) {
+      Line line = lines_[first_line_[level] + index / kWidth];
+      line.values[index % kWidth] = greatest_;
+      others = std::min(others, least_in(line));
+    }
+    return others;
   }
   // The lowest index whose value is at most `limit`; there is one.
   std::size_t first_at_most(Value limit) const {
-    std::size_t node = 1;
-    while (node < leaves_) node = 2 * node + (nodes_[2 * node] <= limit ? 0 : 1);
-    return node - leaves_;
+    std::size_t index = 0;
+    for (std::size_t level = levels_ - 1; level-- > 0;) {
+      const Line& line = lines_[first_line_[level] + index];
+      std::size_t place = 0;
+      while (line.values[place] > limit) ++place;
+      index = index * kWidth + place;
+    }
+    return index;
   }
 
  private:
-  // The one to the left where they are equal.
-  std::size_t lesser_child(std::size_t node) const {
-    return 2 * node + (nodes_[2 * node + 1] < nodes_[2 * node] ? 1 : 0);
+  static constexpr std::size_t kWidth = 8;
+  static constexpr std::size_t kMostLevels = 22;  // of 2^64 values
+
+  struct alignas(64) Line {
+    std::array<Value, kWidth> values;
+  };
+  static Line all_of(Value value) {
+    Line line;
+    line.values.fill(value);
+    return line;
   }
-  std::uint32_t winner_of(std::size_t node) const {
-    return node < leaves_ ? winners_[node] : std::uint32_t(node - leaves_);
+  static Value least_in(const Line& line) {
+    const auto& v = line.values;
+    const Value left = std::min(std::min(v[0], v[1]), std::min(v[2], v[3]));
+    return std::min(left, std::min(std::min(v[4], v[5]), std::min(v[6], v[7])));
+  }
+  Value at(std::size_t level, std::size_t index) const {
+    return lines_[first_line_[level] + index / kWidth].values[index % kWidth];
   }
 
-  std::size_t leaves_ = 1;
+  std::size_t levels_ = 0;
   Value greatest_{};
-  std::vector<Value>
-      nodes_;  // the root at 1, children of n at 2n and 2n + 1, values from leaves_ on
-  std::vector<std::uint32_t> winners_;  // whose value a node above them has
+  std::array<std::size_t, kMostLevels + 1> first_line_{};  // of each level; the last has one value
+  std::vector<Line> lines_;
 };
 
 }  // namespace engine

@@ -36,6 +36,19 @@ void ServingSim::takers_changed(Pool& pool) {
   }
 }
 
+void ServingSim::weigh(std::size_t replica) {
+  Pool& pool = pools_[pool_of_[replica]];
+  const Replica& changed = replicas_[replica];
+  if (scales_ || fails_) {
+    switch_off_if_empty(pool, replica);
+    if (!pool.scaler.takes(replica - pool.first)) return;
+  }
+  if (pool.weight == ReplicaWeight::none) return;
+  pool.weights.set(replica - pool.first, pool.weight == ReplicaWeight::tokens
+                                             ? changed.outstanding_tokens()
+                                             : changed.outstanding());
+}
+
 void ServingSim::switch_off_if_empty(Pool& pool, std::size_t replica) {
   const std::size_t place = replica - pool.first;
   if (!pool.scaler.unwanted(place)) return;
@@ -93,6 +106,15 @@ void ServingSim::repair(Pool& pool, std::size_t unit) {
   std::vector<HeldBack> back;
   back.swap(held_back_);
   for (const HeldBack& one : back) hand_over(one.replica, one.slot);
+}
+
+// It has failed: nothing is planned, and what there is of it goes elsewhere once its lanes are at rest.
+void ServingSim::rest(std::size_t index, bool ran, RequestSource& source) {
+  replicas_[index].end_turn(ran);
+  note(index);
+  if (!replicas_[index].at_rest()) return;
+  abandon(index, source);
+  find_interruptions();  // its repair
 }
 
 // A replica that has come to rest after its failure: everybody in it goes on elsewhere, or is given up.

@@ -100,7 +100,7 @@ void ServingSim::ship(std::size_t index, std::int32_t slot) {
     deliver(index, slot);
   } else {
     const std::size_t sharing = transfers_.start(now_, shipment);
-    problem_->pools[0].context.charge(kWorkOfAnEvent * double(sharing));
+    charge(kWorkOfAnEvent * double(sharing));
   }
 }
 

@@ -77,7 +77,7 @@ void ServingSim::plan_together(LockstepGroup& group) {
     start_loads(i);
   }
   group.begin(now);
-  problem_->pools[0].context.charge(kWorkOfAnEvent * double(planned_.size()));
+  charge(kWorkOfAnEvent * double(planned_.size()));
   for (const std::size_t i : planned_) {
     replicas_[i].end_turn(false);
     note_member(group, i);

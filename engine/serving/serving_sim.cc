@@ -13,6 +13,7 @@ void ServingSim::start(const ServingProblem& problem) {
   problem_ = &problem;
   check_journey(problem.journey);
   const StepContext& answers = problem.pools[stages().back().pool].context;
+  work_ = problem.pools[0].context.work;
   if (answers.work != nullptr) answers.work->charge_bytes(bytes_at_start(problem));
   stats_.reset({.slo = problem.slo,
                 .load = &problem.load,
@@ -55,6 +56,7 @@ void ServingSim::start(const ServingProblem& problem) {
     lanes += pools_[i].count * pools_[i].lanes;
     weighs_ = weighs_ || pools_[i].weight != ReplicaWeight::none;
   }
+  keeps_turns_ = !loads_ && problem.before_event == nullptr;
   events_.reset(replicas);
   transfers_.reset(replicas);
   now_ = 0;
@@ -188,8 +190,7 @@ void ServingSim::run(const ServingProblem& problem) {
 // Inlined: a call of its own would be a tenth of what an event costs.
 [[gnu::always_inline]] inline bool ServingSim::take_event(RequestSource& source) {
   if (problem_->before_event != nullptr) (*problem_->before_event)(*this);
-  const StepContext& context = problem_->pools[0].context;
-  context.charge(kWorkOfAnEvent);
+  charge(kWorkOfAnEvent);
   const EventQueue::Turn turn = events_.next();
   const double event = turn.time;
   if (many_) fetch_lines_of(turn.replica);
@@ -216,17 +217,16 @@ void ServingSim::run(const ServingProblem& problem) {
 
 // At one moment failures come before scaling, and that before marks.
 void ServingSim::interrupt(double soonest, RequestSource& source) {
-  const StepContext& context = problem_->pools[0].context;
   const double scaling = scales_ ? next_scaling() : kNever;
   const double failing = fails_ ? next_failure() : kNever;
   if (fails_ && failing <= std::min(std::min(soonest, marked_), scaling)) {
-    context.charge(kWorkOfAnEvent * double(replicas_.size()));
+    charge(kWorkOfAnEvent * double(replicas_.size()));
     fail_or_repair(failing, source);
   } else if (scales_ && scaling <= std::min(soonest, marked_)) {
-    context.charge(kWorkOfAnEvent * double(replicas_.size()));
+    charge(kWorkOfAnEvent * double(replicas_.size()));
     scale(scaling);
   } else {
-    context.charge(kWorkOfAnArrival * double(replicas_.size()));
+    charge(kWorkOfAnArrival * double(replicas_.size()));
     mark(marked_);
   }
   find_interruptions();
@@ -246,19 +246,6 @@ void ServingSim::mark(double time) {
   stats_.add_edge(time);
 }
 
-void ServingSim::weigh(std::size_t replica) {
-  Pool& pool = pools_[pool_of_[replica]];
-  const Replica& changed = replicas_[replica];
-  if (scales_ || fails_) {
-    switch_off_if_empty(pool, replica);
-    if (!pool.scaler.takes(replica - pool.first)) return;
-  }
-  if (pool.weight == ReplicaWeight::none) return;
-  pool.weights.set(replica - pool.first, pool.weight == ReplicaWeight::tokens
-                                             ? changed.outstanding_tokens()
-                                             : changed.outstanding());
-}
-
 std::size_t ServingSim::route_among(Pool& pool, const Request& request, double now) {
   return pool.first + pool.route({.replicas = {replicas_.data() + pool.first, pool.count},
                                   .takers = pool.scaler.takers(),
@@ -273,7 +260,7 @@ std::size_t ServingSim::route_among(Pool& pool, const Request& request, double n
 
 void ServingSim::arrive(RequestSource& source) {
   source.take(request_);
-  problem_->pools[0].context.charge(kWorkOfAnArrival);
+  charge(kWorkOfAnArrival);
   stats_.arrived(request_);
   std::size_t target = 0;
   const bool local = stays_local(target);
@@ -333,27 +320,35 @@ bool ServingSim::is_short(std::size_t& replica) {
     LockstepGroup* group = group_of(index);
     if (group != nullptr) return advance_group(*group, next_event, source);
   }
+  while (take_turn(index, next_event, source)) {
+    charge(kWorkOfAnEvent);
+    now_ = replicas_[index].next_event();
+  }
+  note(index);
+}
+
+[[gnu::always_inline]] inline bool ServingSim::take_turn(std::size_t index, double next_event,
+                                                         RequestSource& source) {
   Replica& replica = replicas_[index];
   const bool ran = replica.end_work();
   // Whoever is told of an answer at this moment may ask again at once: plan after that.
-  if (!replica.forking().empty()) fork(index, source);
-  const bool told = !replica.departed().empty() && depart(index, source);
+  const bool forks = !replica.forking().empty(), departs = !replica.departed().empty();
+  if (forks) fork(index, source);
+  const bool told = departs && depart(index, source);
   if (replica.halted()) {
-    replica.end_turn(ran);
-    note(index);
-    if (replica.at_rest()) {
-      abandon(index, source);
-      find_interruptions();  // its repair
-    }
-    return;
+    rest(index, ran, source);
+    return false;
   }
+  const bool expects = replica.expects();
   if (!ran || (!told && replica.plans_now(next_event))) {
-    if (replica.expects()) fetch(index);
+    if (expects) fetch(index);
     replica.plan();
     start_loads(index);
   }
   replica.end_turn(ran);
-  note(index);
+  const double again = replica.next_event();
+  return again + kSameMoment < next_event && again < interruption_ && keeps_turns_ &&
+         !(forks || departs || expects);
 }
 
 bool ServingSim::depart(std::size_t index, RequestSource& source) {

@@ -90,12 +90,19 @@ class ServingSim {
   }
   std::size_t route_among(Pool& pool, const Request& request, double now);
 
+  void charge(double units) {
+    if (work_ != nullptr) work_->charge(units);
+  }
   // One event; false when there is none.
   bool take_event(RequestSource& source);
   void interrupt(double soonest, RequestSource& source);
   void find_interruptions();
   void arrive(RequestSource& source);
+  // A replica's turn, and its next ones as long as nothing happens elsewhere before `next_event`.
   void advance(std::size_t replica, double next_event, RequestSource& source);
+  // True where it has the next event again, and this turn changed nothing for anybody else.
+  bool take_turn(std::size_t replica, double next_event, RequestSource& source);
+  void rest(std::size_t replica, bool ran, RequestSource& source);
   // Replicas that share experts (serving_lockstep.cc): their groups, and that of a replica, or null.
   void start_groups(std::size_t pool);
   LockstepGroup* group_of(std::size_t replica);
@@ -185,6 +192,7 @@ class ServingSim {
   double next_mark() const { return std::min(stats_.watch().next_edge(), timeline_.next()); }
 
   const ServingProblem* problem_ = nullptr;  // while it runs
+  WorkMeter* work_ = nullptr;                // likewise, counts what is done; null: nobody does
   ServingStats stats_;
   std::vector<Pool> pools_;
   std::vector<Replica> replicas_;
@@ -210,6 +218,7 @@ class ServingSim {
   bool sheds_ = false;            // some pool turns requests away
   bool steps_together_ = false;   // replicas of some pool share experts
   bool loads_ = false;            // replicas of some pool have KV below their caches
+  bool keeps_turns_ = false;      // a turn may be followed by the next without a look elsewhere
   bool many_ = false;  // replicas, of a lane each: their memory is fetched anew at every turn
   std::vector<std::size_t> planned_;  // of these, with the present event
   // While all replicas that could take them have failed: requests, and sequences whose KV is to be carried.

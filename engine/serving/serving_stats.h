@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "engine/base/percentiles.h"
@@ -157,8 +156,10 @@ class ServingStats {
   void add_edge(double time);
   // Whether there was such a moment since this was asked last, and when.
   bool take_edge(double& time) {
-    time = edges_.empty() ? 0 : edges_.back();
-    return std::exchange(new_edge_, false);
+    if (!new_edge_) return false;
+    time = edges_.back();
+    new_edge_ = false;
+    return true;
   }
   RunWatch& watch() { return watch_; }
   const RunWatch& watch() const { return watch_; }

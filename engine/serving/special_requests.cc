@@ -16,7 +16,7 @@ void ServingSim::fork(std::size_t index, const RequestSource& source) {
   Replica& replica = replicas_[index];
   for (const std::int32_t slot : replica.forking()) {
     const std::int64_t count = replica.sequence(slot).branches;
-    problem_->pools[0].context.charge(kWorkOfAnAnswer * double(count));
+    charge(kWorkOfAnAnswer * double(count));
     const std::int32_t answers = answers_.open(replica.sequence(slot), count);
     replica.sequence(slot).answers = answers;
     for (std::int64_t i = 1; i < count; ++i) {

@@ -27,6 +27,7 @@ struct Stretch {
   bool on_floor = false;  // the host sets the pace
   bool even = false;      // all steps take as long
   std::int64_t steps = 0;
+  double lasts = 0;  // seconds of all steps
 
   // Lines and windows that are known; `most` steps at most, and no window fills up in fewer tokens than
   // `filling`.
@@ -41,32 +42,37 @@ struct Stretch {
     rise = on_floor ? proposals_rise : device_rise + proposals_rise;
     even = rise == 0;
     first_step = line.after_proposals(busy, context, window);
-    steps = most > 1 ? steps_on_line(most, above, device_rise, filling) : 1;
+    take(most > 1 ? steps_on_line(most, above, device_rise, filling) : 1);
+  }
+  void take(std::int64_t count) {
+    steps = count;
+    lasts = count == 1 ? first_step : seconds(count);
   }
 
   double tokens(double step) const {
     return pace.plain() ? step : double(pace.made(from, std::int64_t(step)));
   }
   double step(double i) const { return even ? first_step : first_step + rise * tokens(i); }
-  // Sums over all steps; `made` is tokens_before().
-  double context_sum(double made) const { return double(steps) * context + sequences * made; }
-  double window_sum(double made) const { return double(steps) * window + growing * made; }
-  // The sum over all steps of the tokens that a sequence made before each.
-  double tokens_before() const { return sum(double(steps)); }
   double seconds(std::int64_t count) const {
     const double n = double(count);
     return even ? n * first_step : n * first_step + rise * sum(n);
   }
-  double end() const { return start + seconds(steps); }
-  // Integral over the stretch of the KV held: what is attended to, less the token each sequence adds in
-  // the step, and `others` beside.
-  double held_seconds(double others, double made) const {
-    const double n = double(steps);
-    double held = (context_sum(made) - n * sequences + n * others) * first_step;
-    if (even) return held;
+  double end() const { return start + lasts; }
+  // Over all steps: what is attended to, and the integral of the KV held, which is that less the token each sequence adds
+  // in the step, and `others` beside.
+  struct Sums {
+    double context = 0, window = 0, held_seconds = 0;
+  };
+  Sums sums(double others) const {
+    if (steps == 1) return {context, window, (context - sequences + others) * first_step};
+    const double n = double(steps), made = sum(n);
+    Sums all{n * context + sequences * made, n * window + growing * made, 0};
+    all.held_seconds = (all.context - n * sequences + n * others) * first_step;
+    if (even) return all;
     // Step i holds (held_0 + sequences * i) for (first_step + rise * i).
     const double squares = pace.squares(from, steps);
-    return held + rise * ((context - sequences + others) * made + sequences * squares);
+    all.held_seconds += rise * ((context - sequences + others) * made + sequences * squares);
+    return all;
   }
 
   // The fewest steps after which `time` is past, between one and all.
@@ -89,6 +95,7 @@ struct Stretch {
   }
 
  private:
+  // Over so many steps, of the tokens that a sequence made before each.
   double sum(double n) const {
     return pace.plain() ? n * (n - 1) / 2 : pace.sum(from, std::int64_t(n));
   }

@@ -7,6 +7,8 @@ StepInputs::StepInputs(const StepContext& context) {
   const auto& [its_device, its_fabric, its_shard, its_host, its_calibration, work, limit] = context;
   static_cast<void>(work);
   device = its_device;
+  // How much fits has no part in how long a step takes: a part of a device's memory has the step times of all of it.
+  device.memory_capacity = Bytes{0};
   fabric = its_fabric;
   model = *its_shard.model;
   shard = its_shard;

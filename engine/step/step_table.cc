@@ -113,45 +113,45 @@ bool StepTable::chosen_line(const Decodes& decodes, DecodeLine& line) {
   return true;
 }
 
+// Its figures are worked out beside the line, which may lie anywhere, and written once.
 void StepTable::own_line(const Decodes& decodes, DecodeLine& line) {
+  const std::int32_t number = batch_of(decodes.sequences);
+  const DecodeBatch& batch = batches_[std::size_t(number)];
+  const double scale = scale_[std::size_t(Phase::decode)];
+  double fixed = batch.fixed.time, overhang = 0, slope = 0, window_slope = 0;
   line.clock_level = line.length = -1;
-  line.batch = batch_of(decodes.sequences);
+  line.batch = number;
   line.sequences = decodes.sequences;
-  const DecodeBatch& batch = batches_[std::size_t(line.batch)];
-  line.fixed = batch.fixed.time;
-  line.added = batch.added;
-  line.least = batch.least;
-  line.overhang = line.slope = line.window_slope = 0;
   line.cell = line.window_cell = line.adapter_cell = -1;
-  if (attention_.uneven()) {
-    line.overhang = std::max(0.0, decodes.longest - decodes.context / double(decodes.sequences));
-    line.fixed += attention_.overhang(line.batch, false).per_key.time * line.overhang;
-  }
   line.context_end = line.window_end = std::numeric_limits<double>::infinity();
+  if (attention_.uneven()) {
+    overhang = std::max(0.0, decodes.longest - decodes.context / double(decodes.sequences));
+    fixed += attention_.overhang(number, false).per_key.time * overhang;
+  }
   if (attention_.full()) {
-    line.cell = attention_.cell_at(line.batch, decodes.context, {});
+    line.cell = attention_.cell_at(number, decodes.context, {});
     const AttentionTable::Cell& cell = attention_.cell(line.cell);
-    line.slope = cell.per_token.time;
-    line.fixed += cell.at_low.time - line.slope * cell.low;
+    slope = cell.per_token.time;
+    fixed += cell.at_low.time - slope * cell.low;
     line.context_end = cell.high;
   }
   if (attention_.windowed()) {
-    line.window_cell = attention_.cell_at(line.batch, decodes.window, {.window = true});
+    line.window_cell = attention_.cell_at(number, decodes.window, {.window = true});
     const AttentionTable::Cell& cell = attention_.cell(line.window_cell);
-    line.window_slope = cell.per_token.time;
-    line.fixed += cell.at_low.time - line.window_slope * cell.low;
+    window_slope = cell.per_token.time;
+    fixed += cell.at_low.time - window_slope * cell.low;
     line.window_end = cell.high;
   }
   if (decodes.adapters > 0) {
     line.adapter_cell = adapters_.cell_at(batch.rows, decodes.adapters);
-    line.fixed += adapters_.at(line.adapter_cell).time;
+    fixed += adapters_.at(line.adapter_cell).time;
   }
-  const double scale = scale_[std::size_t(Phase::decode)];
-  line.fixed *= scale;
-  line.slope *= scale;
-  line.window_slope *= scale;
-  line.added *= scale;
-  line.least *= scale;
+  line.overhang = overhang;
+  line.fixed = fixed * scale;
+  line.slope = slope * scale;
+  line.window_slope = window_slope * scale;
+  line.added = batch.added * scale;
+  line.least = batch.least * scale;
   line.proposing = line.proposing_slope = line.proposing_window_slope = 0;
   if (verification_.draft != nullptr) draft_.extend(decodes, line);
 }

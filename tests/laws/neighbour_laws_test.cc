@@ -162,6 +162,28 @@ TEST(ServedNeighbours, AnIdleOneIsNotNoticedAndABusyOneIs) {
   EXPECT_GT(before, 1.3);
 }
 
+// Either model keeps its step times from one evaluation to the next; that must not show in a single bit.
+TEST(ServedNeighbours, DoNotShowWhatRanBefore) {
+  Scratch scratch;
+  WorkMeter work;
+  for (const SharingMode mode : {SharingMode::time_slices, SharingMode::spatial}) {
+    const Scenario scenario = served_twins(mode);
+    const Outcome fresh = evaluate(scenario);
+    Scenario other = scenario;
+    other.load.rate = other.load.rate * 1.5;
+    other.neighbour.load.lengths.prompt += 7;
+    for (const Scenario& before : {other, scenario}) {
+      Outcome outcome;
+      evaluate_into(before, {}, outcome, work, scratch);
+      evaluate_into(scenario, {}, outcome, work, scratch);
+      EXPECT_EQ(outcome.kernels, fresh.kernels);
+      EXPECT_EQ(outcome.metrics.ttft_p99.value, fresh.metrics.ttft_p99.value);
+      EXPECT_EQ(outcome.metrics.sharing_slowdown, fresh.metrics.sharing_slowdown);
+      EXPECT_EQ(outcome.metrics.neighbour_tpot.value, fresh.metrics.neighbour_tpot.value);
+    }
+  }
+}
+
 // The highest rate is one at which both were slow together: who asks for that rate is told the same.
 TEST(ServedNeighbours, AtItsCapacityARunSaysWhatTheSearchSaid) {
   for (const SharingMode mode :

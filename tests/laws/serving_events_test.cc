@@ -75,9 +75,34 @@ TEST(ServingLaws, EveryTurnIsThatOfALinearScan) {
   EXPECT_GT(together, 1'000);
 }
 
+// A replica goes on without a look elsewhere as long as nothing can happen there. Somebody who looks at every event sees the
+// same run.
+TEST(ServingLaws, TurnsInARowAreThoseOfTheQueue) {
+  const std::function<void(const ServingSim&)> look = [](const ServingSim&) {};
+  int pipelines = 0;
+  for (std::uint64_t number = 0; number < 200; ++number) {
+    toys::Laboratory alone(toys::random_case(number)), watched(toys::random_case(number));
+    watched.before_event = &look;
+    const ServingStats::Summary one = alone.run(), other = watched.run();
+    ASSERT_EQ(alone.sim.makespan(), watched.sim.makespan()) << number;
+    ASSERT_EQ(one.steps, other.steps) << number;
+    ASSERT_EQ(one.busy, other.busy) << number;
+    ASSERT_EQ(one.kv_token_seconds, other.kv_token_seconds) << number;
+    ASSERT_EQ(one.in_system_seconds, other.in_system_seconds) << number;
+    ASSERT_EQ(alone.rows.size(), watched.rows.size()) << number;
+    for (std::size_t i = 0; i < alone.rows.size(); ++i) {
+      ASSERT_EQ(alone.rows[i].number, watched.rows[i].number) << number;
+      if (alone.rows[i].end != RequestEnd::finished) continue;
+      ASSERT_EQ(alone.rows[i].finish.value, watched.rows[i].finish.value) << number;
+    }
+    pipelines += alone.made.scenario.parallel.pp > 1;
+  }
+  EXPECT_GT(pipelines, 10);
+}
+
 TEST(ServingLaws, TheIndexOfTheLeastIsThatOfALinearScan) {
   toys::Dice dice(3);
-  for (std::int64_t count = 1; count <= 70; ++count) {
+  for (std::int64_t count = 1; count <= 5000; count += count < 70 ? 1 : 997) {
     LeastOf<std::int64_t> index;
     index.reset(std::size_t(count), 0, std::numeric_limits<std::int64_t>::max());
     std::vector<std::int64_t> values(std::size_t(count), 0);

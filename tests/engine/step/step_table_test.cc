@@ -26,11 +26,14 @@ TEST(StepTable, RowsDoNotDependOnWhoUsedTheTableBefore) {
   for (std::uint64_t number = 5000; number < 5060; ++number) {
     toys::RandomCase made = toys::random_case(number);
     const Outcome alone = evaluate(made.scenario, made.resources);
-    // The same machine under another load, then the point itself.
+    // The same machine, or one with more memory, under another load, then the point itself.
     toys::RandomCase other = made;
     other.scenario.seed += 1;
     other.scenario.load.rate = other.scenario.load.rate * 1.7;
     other.scenario.load.lengths.prompt += 5;
+    if (number % 2 == 0) {
+      other.scenario.device.memory_capacity = other.scenario.device.memory_capacity * 1.5;
+    }
     evaluate_after(scratch, other.scenario, other.resources);
     const Outcome after = evaluate_after(scratch, made.scenario, made.resources);
     EXPECT_EQ(std::bit_cast<Values>(alone.metrics), std::bit_cast<Values>(after.metrics)) << number;
