@@ -15,6 +15,7 @@
 #include "engine/point_log.h"
 #include "engine/step/interval.h"
 #include "engine/tasks/train/attention_pace.h"
+#include "engine/tasks/train/memory_problem.h"
 #include "engine/tasks/train/rollout.h"
 #include "engine/tasks/train/rollout_report.h"
 #include "engine/tasks/train/run_report.h"
@@ -40,20 +41,6 @@ void report_memory(const TrainStepTime& step, Metrics& metrics) {
   if (memory.host.value > 0) metrics.host_memory = memory.host;
   metrics.peak_stage = double(step.peak_stage);
   if (memory.total() <= step.capacity) metrics.memory_free = step.capacity - memory.total();
-}
-
-std::optional<Refusal> memory_problem(const TrainStepTime& step) {
-  const TrainMemory& memory = step.memory;
-  if (memory.total() <= step.capacity) return std::nullopt;
-  return Refusal{
-      ReasonClass::memory,
-      fmt::format("stage {} does not fit: weights {}, gradients {}, optimizer {}, activations {}, "
-                  "logits {} and the rest {} exceed {} by {}",
-                  step.peak_stage, in_gb(memory.weights), in_gb(memory.gradients),
-                  in_gb(memory.optimizer), in_gb(memory.activations + memory.at_work),
-                  in_gb(memory.logits),
-                  in_gb(memory.gathered + memory.context + memory.reference + memory.reserved),
-                  in_gb(step.capacity), in_gb(memory.total() - step.capacity))};
 }
 
 // Of all devices, those that make samples among them, in the format that their products have.
@@ -260,7 +247,7 @@ void run_train(const TaskPoint& point, Outcome& outcome) {
   const TrainStepTime step = train_step_time({on_main, on_tail ? &*on_tail : nullptr},
                                              trained_on(point), point.scratch.training(), rows);
   report_memory(step, outcome.metrics);
-  if (auto problem = memory_problem(step)) {
+  if (auto problem = memory_problem(step, scenario.train)) {
     return outcome.refuse(std::move(*problem));
   }
   SampledIteration sampled;
