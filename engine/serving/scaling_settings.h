@@ -31,6 +31,12 @@ struct ScalingSettings {
   Seconds cooldown{300};
   std::string schedule;
 
+  // Until a fleet that follows a steady load has grown, worked off what came meanwhile, and given up what it has too much of.
+  Seconds settling() const {
+    const bool follows = policy == ScalingPolicy::reactive || policy == ScalingPolicy::predictive;
+    return follows ? 2.0 * interval + cold_start + cooldown : Seconds{0};
+  }
+
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("policy", self.policy,

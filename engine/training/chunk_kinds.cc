@@ -202,6 +202,7 @@ void ChunkKinds::add_traffic(ChunkKind& kind) const {
   ReplicaOps ops;
   replica_ops(parallel, kind.states, train_, ops);
   kind.scatter = device_time(ops.scatter, context, Phase::gradients, nullptr).total();
+  kind.across = device_time(ops.across, context, Phase::gradients, nullptr).total();
   kind.gather = device_time(ops.gather, context, Phase::gradients, nullptr).total();
   const double scatters = scatters_per_pass(train_, pools_.stages());
   if (scatters == 0) return;

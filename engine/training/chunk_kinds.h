@@ -59,6 +59,7 @@ struct ChunkKind {
   StateMemory memory;
   KeptActivations activations;
   Seconds scatter, gather;    // between replicas
+  Seconds across;             // and between their groups, once a step
   double gathered_again = 0;  // share of the weights that a backward pass needs, too
 };
 

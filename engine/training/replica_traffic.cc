@@ -85,7 +85,7 @@ void replica_ops(const Parallelism& parallel, const ChunkStates& states, const T
     const double all = bytes.gradients * gradients;
     add(OpName::gradient_sum, sum, {all, calls}, groups.inside, ops.scatter);
     add(OpName::gradient_sum, Pattern::all_reduce, {all / groups.inside.ranks, calls},
-        groups.across, ops.scatter);
+        groups.across, train.zero >= 2 ? ops.across : ops.scatter);
   };
   const ChunkWeights& trained = states.trained;
   sum_up(trained.dense, dense_units(trained, train), dense);

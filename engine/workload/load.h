@@ -146,7 +146,7 @@ struct Load {
         "requests", self.requests,
         "requests in all; auto: 1,000, 2,000 and so on to 64,000, until the throughput is known to "
         "2% and every limit of slo as well, or clearly met or missed; of a trace all, of a curve "
-        "1,000",
+        "what comes until its last rate has held as long as the one before it, 1,000 at least",
         non_negative_or("auto"));
     visit("lengths", self.lengths, "tokens of prompts and outputs", any_value);
     visit("trace", self.trace, "file with recorded requests", a_file);

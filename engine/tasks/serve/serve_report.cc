@@ -209,14 +209,19 @@ OnShare on_share(const Scenario& scenario, const ServePools& pools, const Servin
   };
 }
 
+// In the mean over the run.
+double devices_on(const Scenario& scenario, const ServePools& pools, const ServingSim& sim) {
+  const OnShare share = on_share(scenario, pools, sim);
+  double on = 0;
+  each_deployment(scenario, [&](const Deployment& deployment, double devices) {
+    on += devices * share(deployment);
+  });
+  return on;
+}
+
 void report_scaling(const Scenario& scenario, const ServePools& pools, const ServingSim& sim,
                     Metrics& metrics) {
-  const OnShare share = on_share(scenario, pools, sim);
-  double devices_on = 0;
-  each_deployment(scenario, [&](const Deployment& deployment, double devices) {
-    devices_on += devices * share(deployment);
-  });
-  metrics.device_hours = devices_on * sim.makespan() / 3600;
+  metrics.device_hours = devices_on(scenario, pools, sim) * sim.makespan() / 3600;
   if (!sim.scaler(0).follows_load()) return;
   metrics.replicas_mean = pool_on_share(pools, sim, 0) * double(pools.main().settings.replicas);
   metrics.replica_starts = sim.scaler(0).starts();
@@ -261,7 +266,7 @@ void report_rates(const Scenario& scenario, const ServePools& pools, const Servi
   metrics.per_device = metrics.total / metrics.devices;
   metrics.output_per_device = metrics.output / metrics.devices;
   report_price(scenario, metrics.total - metrics.output, metrics, on_share(scenario, pools, sim));
-  metrics.goodput_per_device = metrics.goodput / metrics.devices;
+  metrics.goodput_per_device = metrics.goodput / devices_on(scenario, pools, sim);
   if (metrics.rent.value > 0) metrics.goodput_per_usd = metrics.goodput.value / metrics.rent.value;
 }
 
