@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
 
 #include "engine/evaluate.h"
 #include "engine/training/scaling_law.h"
