@@ -108,7 +108,7 @@ void LockstepGroup::split(double time) {
 }
 
 void LockstepGroup::cut(std::int64_t steps) {
-  piece_.steps = steps;
+  piece_.take(steps);
   until_ = piece_.end();
 }
 
@@ -167,8 +167,9 @@ void LockstepGroup::find_piece(double now) {
   }
   // Where steps make unequal numbers of tokens, lines are not straight.
   const bool plain = !followers_.empty() && followers_[0].stretch->pace.plain();
-  piece_.steps = joined_.empty() && plain && most > 1 ? steps_of_longest(most) : 1;
-  piece_.even = piece_.steps == 1 || piece_.rise == 0;
+  const std::int64_t steps = joined_.empty() && plain && most > 1 ? steps_of_longest(most) : 1;
+  piece_.even = steps == 1 || piece_.rise == 0;
+  piece_.take(steps);
 }
 
 // Steps before another line, of the device or of the host, is longer than the piece's.

@@ -44,7 +44,9 @@ struct ScalingSettings {
           "need; predictive: what they will need when a cold replica is ready; scheduled: by "
           "time",
           any_value);
-    visit("min_replicas", self.min_replicas, "fewest replicas that are on, and how many at first",
+    visit("min_replicas", self.min_replicas,
+          "fewest replicas that are on; and, under a trace or a curve, how many at first: a steady "
+          "load begins with all, and is measured once too many have been given up",
           between(1, 1 << 20));
     visit("target", self.target, "requests inside a replica that reactive and predictive aim at",
           between(1e-3, 1e9));

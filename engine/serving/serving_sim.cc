@@ -143,8 +143,10 @@ void ServingSim::start_pool(std::size_t index) {
   pool.route = router.route;
   pool.weight = router.weight;
   pool.weights.reset(pool.count, 0, kTakesNone);
+  // What is measured of a steady load is a fleet that has followed it.
+  const bool filled = problem_->plan.kind != RunKind::whole;
   pool.scaler.reset(from.settings.scaling, pool.count / std::size_t(from.unit),
-                    std::size_t(from.unit));
+                    std::size_t(from.unit), filled);
   for (std::size_t i = 0; i < pool.count; ++i) {
     if (!pool.scaler.takes(i)) pool.weights.set(i, kTakesNone);
   }

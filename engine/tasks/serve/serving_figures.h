@@ -239,14 +239,14 @@ struct ServingFigures {
     visit(
         "replicas_mean", self.replicas_mean,
         "task serve with scaling: replicas that are on, warming up or draining included, mean over "
-        "the whole run");
+        "the measured part");
     visit("replica_starts", self.replica_starts,
           "task serve with scaling: replicas that were started in the whole run");
     visit("device_hours", self.device_hours,
           "task serve: hours that devices were on, of all deployments, in the whole run");
-    visit(
-        "goodput_per_device", self.goodput_per_device,
-        "task serve: goodput over the devices of the point that are on, in the mean over the run");
+    visit("goodput_per_device", self.goodput_per_device,
+          "task serve: goodput over the devices of the point that are on, in the mean over the "
+          "measured part");
     visit("goodput_per_usd", self.goodput_per_usd,
           "task serve: requests within the limits of slo for each dollar of rent");
     visit("answer_tokens", self.answer_tokens,

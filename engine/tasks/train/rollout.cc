@@ -199,11 +199,14 @@ std::optional<Refusal> rollout_problem(const Scenario& scenario) {
   const std::int64_t layout = layout_devices(stated_rollout(scenario).parallel);
   const std::int64_t devices = scenario.parallel.devices();
   if (devices % layout == 0) return std::nullopt;
+  const std::int64_t copies = stated_rollout(scenario).parallel.dp;
+  const bool taken_over = copies > 1 && copies == scenario.parallel.dp;
   return Refusal{
       ReasonClass::divisibility,
       fmt::format("the rollout's layout of {} devices (tp x pp x dp) does not divide the "
-                  "{} that train; unless rollout.parallel.dp is stated, it is training's ({})",
-                  layout, devices, scenario.parallel.dp)};
+                  "{} that train{}",
+                  layout, devices,
+                  taken_over ? "; state rollout.parallel.dp, which is training's" : "")};
 }
 
 double sample_length(const TaskPoint& point) {
