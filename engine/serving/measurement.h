@@ -67,9 +67,8 @@ struct Snapshot {
 // Follows a run and knows its measured part. The warm-up ends at the first completion at which twice as
 // many units have finished as are inside, and a twentieth of all; not before all clients and, by its own clock, the
 // fleet have come. Where that never happens, the second
-// half is measured if arrivals go on meanwhile and enough of them are finished; otherwise, because a stated
-// number of requests ends before the system is full, everything came at once or takes very long, all of
-// the run. In a closed loop parts begin and end with whole rounds, because clients
+// half is measured if enough is finished there; otherwise, because a stated number of requests ends before the
+// system is full, everything came at once or takes very long, all of the run. In a closed loop parts begin and end with whole rounds, because clients
 // that started together finish together.
 class RunWatch {
  public:

@@ -204,7 +204,7 @@ struct Load {
           "nothing "
           "out): until twice as many requests (with "
           "turns, sessions) have finished as are inside, and a twentieth of all; where that never "
-          "happens the second half is measured, or all of a stated number of requests",
+          "happens the second half is measured, or all where too little is finished there",
           non_negative_or("auto"));
     visit("window", self.window,
           "only this long after the warm-up is measured; auto: to the last arrival",
