@@ -76,6 +76,21 @@ TEST(Settling, AFleetCarriesWhatItsReplicasDo) {
   EXPECT_GT(figures(scaled).capacity.value, 0.8 * all);
 }
 
+// Also where a thousand requests come in less time than one of them takes.
+TEST(Settling, CapacityGrowsWithTheReplicas) {
+  for (const std::int64_t replicas : {1, 2, 8, 16}) {
+    Scenario scenario = served_at(1);
+    scenario.serving.max_num_seqs = 160;  // 2 s each: 80 a second
+    scenario.serving.kv_blocks = 100'000;
+    scenario.load.lengths.output = 200;
+    scenario.serving.replicas = replicas;
+    scenario.capacity.slo.ttft.p95 = Seconds{1};
+    const Metrics metrics = figures(scenario);
+    EXPECT_GT(metrics.capacity.value, 0.93 * 80 * double(replicas)) << replicas;
+    EXPECT_LT(metrics.capacity.value, 1.02 * 80 * double(replicas)) << replicas;
+  }
+}
+
 TEST(Settling, CurvesAreGoneAlongToTheirEnd) {
   Scenario scenario = served_at(1);
   scenario.load.arrivals = ArrivalKind::curve;

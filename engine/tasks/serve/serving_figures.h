@@ -196,7 +196,8 @@ struct ServingFigures {
         "its load; 0 for overload, traces, curves and load.measure: whole");
     visit("precision_met", self.precision_met,
           "task serve: 1 when the throughput is known to 2% (95% interval from batch means), and "
-          "each limit of slo to 2% or met or missed beyond doubt; null for whole runs");
+          "each limit of slo to 2% or met or missed beyond doubt, and where replicas fail, 30 "
+          "failures were seen; null for whole runs");
     visit("transfer", self.transfer,
           "task serve with prefill: time from the end of reading a prompt until its KV cache is in "
           "the main deployment, waiting for room included, mean");
