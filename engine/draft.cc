@@ -21,6 +21,7 @@ bool same_device(Device one, const Device& other) {
   one.scale_out.name = other.scale_out.name;
   one.host_link.name = other.host_link.name;
   one.idle_power = other.idle_power;
+  one.power_spread = other.power_spread;
   one.purchase = other.purchase;
   return one == other;
 }

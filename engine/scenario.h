@@ -132,7 +132,7 @@ struct Scenario : Deployment {
           "the deployment that proposes tokens (speculation.method draft_model)", any_value);
     visit("rollout", self.rollout,
           "the deployment that makes samples to train on (train.rollout), where its layout or its "
-          "devices differ",
+          "devices differ; what is not stated of it is as in training, parallel.dp included",
           any_value);
     visit("tail", self.tail,
           "task train: the deployment that has the last pipeline stages, where they lie on other "

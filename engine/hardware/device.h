@@ -64,6 +64,7 @@ struct Device {
   Watts busy_power;
   Watts tensor_power;
   Watts memory_power;
+  double power_spread = 0;
   DollarsPerSecond rent;
   Dollars purchase;
 
@@ -115,6 +116,10 @@ struct Device {
           non_negative.slower());
     visit("memory_power", self.memory_power, "drawn on top by memory at its peak bandwidth",
           non_negative.slower());
+    visit("power_spread", self.power_spread,
+          "how far devices of this kind differ in what they draw for the same work: deviation over "
+          "mean; a training job waits for the one that its power limit slows down most",
+          between(0, 0.5).slower());
     visit("rent", self.rent, "on-demand rent of one device; unknown: there are no prices",
           non_negative_or("unknown").neither());
     visit("purchase", self.purchase, "street price of one device", non_negative.neither());

@@ -208,6 +208,17 @@ void sum_precisely(const Device& device, Dtype format, KernelTime& time) {
   time.saved[Bound::compute] += more;
 }
 
+KernelTime faster_of(const KernelTime& one, const KernelTime& other) {
+  const bool first = one.time <= other.time;
+  const KernelTime& slower = first ? other : one;
+  KernelTime time = first ? one : other;
+  time.tier = Tier::transfer;
+  time.extrapolated = true;
+  time.low = std::min(time.low, slower.low);
+  time.high = std::max(time.high, slower.high * (slower.time / time.time));
+  return time;
+}
+
 namespace {
 
 // Kernels that expand narrow weights do the same product as in 16 bits, and the expanding besides: in the tables of A100 they
@@ -222,6 +233,24 @@ void expand_weights(const KernelTime& wide, double rows, KernelTime& time) {
   time.compute += more;
   time.time += more;
   time.saved[Bound::compute] += more;
+}
+
+bool expands_weights(GemmFormat format) {
+  return format == GemmFormat::int8_wo || format == GemmFormat::int4_wo;
+}
+
+// On a generation whose products with narrow weights nobody measured, another one's kernel speaks for them, with all that it
+// needs to start there. Kernels for wider weights with fewer bytes to read say as much, those of its own 16-bit products among
+// them: the fastest is what an engine runs, and the interval reaches to the slowest.
+void read_narrow_weights(const Product& product, const Device& device,
+                         const Calibration& calibration, const Coordinates& shape,
+                         KernelTime& time) {
+  const ParameterSet chosen = choose_set(device);
+  for (const GemmFormat wider : {GemmFormat::int8_wo, GemmFormat::bf16}) {
+    const auto* set = find_set(calibration.gemm[static_cast<std::size_t>(wider)], chosen);
+    if (set == nullptr) continue;
+    time = faster_of(time, fitted_product(product, device, *set, chosen, wider, shape));
+  }
 }
 
 }  // namespace
@@ -250,8 +279,10 @@ KernelTime gemm_time(const Gemm& gemm, const Device& device, const Calibration* 
       // Products have tables of every generation in most formats; in others another one's kernel speaks.
       const bool of_generation = is_own(sets, set) || sets.find(chosen) == set;
       time.extrapolated = time.extrapolated || !of_generation;
-      const bool weights_only = format == GemmFormat::int8_wo || format == GemmFormat::int4_wo;
-      if (weights_only && time.tier != Tier::measured) {
+      if (expands_weights(format) && time.tier != Tier::measured) {
+        if (!measures_generation(sets, chosen)) {
+          read_narrow_weights(product, device, *calibration, gemm_coordinates(gemm), time);
+        }
         Gemm wide = gemm;
         wide.weights = gemm.activations;
         expand_weights(gemm_time(wide, device, calibration), m, time);

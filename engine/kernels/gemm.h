@@ -18,10 +18,19 @@ Dtype compute_dtype(const Device& device, Dtype weights, Dtype activations);
 bool has_gemm_format(Dtype weights, Dtype activations);
 GemmFormat gemm_format(Dtype weights, Dtype activations, std::int64_t group);
 
+// Calls of the generation itself are behind the set that speaks for it.
+template <class Fit>
+bool measures_generation(const FittedSets<Fit>& sets, ParameterSet chosen) {
+  return !is_unmeasured(chosen) && sets.find(chosen) != nullptr;
+}
+
 KernelTime gemm_time(const Gemm& gemm, const Device& device,
                      const Calibration* calibration = nullptr);
 KernelTime grouped_gemm_time(const GroupedGemm& gemm, const Device& device,
                              const Calibration* calibration = nullptr);
+
+// Two kernels that would do, neither of which was measured on the generation: the faster, with an interval that reaches to the slower.
+KernelTime faster_of(const KernelTime& one, const KernelTime& other);
 
 // What a narrow product takes longer whose sums are kept in 32 bits.
 void sum_precisely(const Device& device, Dtype format, KernelTime& time);

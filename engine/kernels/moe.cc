@@ -107,7 +107,7 @@ FormTime moe_form(const Moe& op, const Routed& work, const DeviceRates& device, 
 
 KernelTime moe_roofline(const Moe& op, const Device& device) {
   const double hidden = double(op.hidden), inner = double(op.intermediate);
-  const double fuller = op.balanced ? 1 : fullest_device(op, 0);
+  const double fuller = op.balanced ? 1 : fullest_device(op, op.skew);
   const double copies = copies_on_a_device(op) * fuller;
   const double touched = op.balanced ? std::max(1.0, std::min(copies, double(op.local_experts)))
                                      : std::max(1.0, experts_touched(op, fuller));
@@ -175,20 +175,55 @@ MoeFormat moe_format(const Moe& op) {
   return op.weights == Dtype::fp4 ? MoeFormat::mxfp4 : MoeFormat::int4_wo;
 }
 
+namespace {
+
+KernelTime fitted_experts(const Moe& op, const Device& device, const FittedSet<MoeFit>& set,
+                          ParameterSet chosen) {
+  const double peak = flop_rate(device, compute_dtype(device, op.weights, op.activations));
+  const Routed work = routed(op, set.fit);
+  const double hidden = double(op.hidden), inner = double(op.intermediate);
+  const double values = matrices(op) * hidden * inner;
+  const double bytes = work.touched * values * weight_bytes(op) +
+                       copies_on_a_device(op) * (2 * hidden + matrices(op) * inner) * 2;
+  return fitted_time(moe_form(op, work, device_rates(device), peak, set),
+                     Flops{2 * copies_on_a_device(op) * values}, Bytes{bytes}, set, chosen,
+                     moe_coordinates(op));
+}
+
+bool expands_weights(MoeFormat format) {
+  return format == MoeFormat::int4_wo || format == MoeFormat::mxfp4;
+}
+
+// Experts of four-bit weights and 16-bit inputs on a generation whose own nobody measured in that format; another one speaks for it
+// in `set`. Kernels that take integers (Marlin) take floating-point weights as well: those of the generation say more. Where it has
+// neither, its 16-bit experts with fewer bytes to read say as much, and an engine runs the faster.
+KernelTime unmeasured_experts(const Moe& op, const Device& device, const Calibration& calibration,
+                              const FittedSet<MoeFit>& set) {
+  const ParameterSet chosen = choose_set(device);
+  const auto sets_of = [&](MoeFormat format) -> const auto& {
+    return calibration.moe[static_cast<std::size_t>(format)];
+  };
+  const auto& integers = sets_of(MoeFormat::int4_wo);
+  if (measures_generation(integers, chosen)) {
+    return fitted_experts(op, device, *integers.find(chosen), chosen);
+  }
+  const KernelTime time = fitted_experts(op, device, set, chosen);
+  const auto* wide = find_shared_set(sets_of(MoeFormat::bf16), chosen);
+  return wide == nullptr ? time : faster_of(time, fitted_experts(op, device, *wide, chosen));
+}
+
+}  // namespace
+
 KernelTime moe_time(const Moe& op, const Device& device, const Calibration* calibration) {
   if (calibration != nullptr && has_gemm_format(op.weights, op.activations)) {
     const ParameterSet chosen = choose_set(device);
-    const auto& sets = calibration->moe[static_cast<std::size_t>(moe_format(op))];
+    const MoeFormat format = moe_format(op);
+    const auto& sets = calibration->moe[static_cast<std::size_t>(format)];
     if (const auto* set = find_set(sets, chosen)) {
-      const double peak = flop_rate(device, compute_dtype(device, op.weights, op.activations));
-      const Routed work = routed(op, set->fit);
-      const double hidden = double(op.hidden), inner = double(op.intermediate);
-      const double values = matrices(op) * hidden * inner;
-      const double bytes = work.touched * values * weight_bytes(op) +
-                           copies_on_a_device(op) * (2 * hidden + matrices(op) * inner) * 2;
-      KernelTime time = fitted_time(moe_form(op, work, device_rates(device), peak, *set),
-                                    Flops{2 * copies_on_a_device(op) * values}, Bytes{bytes}, *set,
-                                    chosen, moe_coordinates(op));
+      const bool measured = is_own(sets, set) || measures_generation(sets, chosen);
+      KernelTime time = measured || !expands_weights(format)
+                            ? fitted_experts(op, device, *set, chosen)
+                            : unmeasured_experts(op, device, *calibration, *set);
       if (op.precise)
         sum_precisely(device, compute_dtype(device, op.weights, op.activations), time);
       return time;

@@ -3,9 +3,9 @@
 namespace engine {
 namespace {
 
-bool of_attention(OpName name) {
+bool into_attention(OpName name) {
   return name == OpName::qkv || name == OpName::q_down || name == OpName::q_up ||
-         name == OpName::kv_down || name == OpName::kv_up || name == OpName::attention_out;
+         name == OpName::kv_down || name == OpName::kv_up;
 }
 
 bool of_mlp(OpName name) {
@@ -22,8 +22,17 @@ double joined_products(OpName name) {
 }
 
 bool has_adapter(OpName name, LoraTargets targets) {
-  return (targets != LoraTargets::mlp && of_attention(name)) ||
-         (targets != LoraTargets::attention && of_mlp(name));
+  switch (targets) {
+    case LoraTargets::qkv:
+      return into_attention(name);
+    case LoraTargets::attention:
+      return into_attention(name) || name == OpName::attention_out;
+    case LoraTargets::mlp:
+      return of_mlp(name);
+    case LoraTargets::all:
+      break;
+  }
+  return into_attention(name) || name == OpName::attention_out || of_mlp(name);
 }
 
 void add_adapter(const PlannedOp& product, LoraTargets targets, std::int64_t rank, double adapters,

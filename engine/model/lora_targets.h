@@ -9,9 +9,9 @@
 
 namespace engine {
 
-enum class LoraTargets : std::uint8_t { attention, mlp, all };
-constexpr std::array<std::string_view, 3> enum_names(LoraTargets) {
-  return {"attention", "mlp", "all"};
+enum class LoraTargets : std::uint8_t { attention, mlp, all, qkv };
+constexpr std::array<std::string_view, 4> enum_names(LoraTargets) {
+  return {"attention", "mlp", "all", "qkv"};
 }
 
 }  // namespace engine

@@ -119,7 +119,8 @@ void Lane::begin_work(double now) {
   for (const std::int32_t slot : plan.preempted) sequences_.preempt(slot, plan.retracted_last);
   if (replica.pool.caches_prefixes()) sequences_.hold_prefixes(plan);
   const bool only_decodes = plan.chunks.empty() && plan.admissions.empty() && plan.decodes > 0;
-  const bool as_one = replica.own_paces == nullptr && replica.group == nullptr;
+  const bool as_one =
+      replica.own_paces == nullptr && (replica.group == nullptr || !replica.turns.any());
   if (only_decodes && plan.decodes == running().decoding && as_one) {
     steady_ = replica.settings->stepping ? Steady::no : plan.steady;
     start_steady(now);
@@ -173,28 +174,7 @@ void Lane::start_stretch(double now) {
   // The first step's blocks are gone from the start on: other lanes plan meanwhile.
   taken_ = running().next_blocks;
   replica_->pool.take(taken_);
-}
-
-void Lane::cut(std::int64_t steps) {
-  left_ += stretch_.steps - steps;
-  stretch_.take(steps);
-  end_ = stretch_.end();
-}
-
-void Lane::split(double time) {
-  if (work_ == Work::stretch && time < end_) cut(stretch_.steps_until(time));
-}
-
-void Lane::stop_at(double time) {
-  split(time);
-  left_ = 0;
-}
-
-void Lane::settle(double time) {
-  if (work_ != Work::stretch || time >= end_) return;
-  const std::int64_t blocks = sequences_.set.blocks_needed(stretch_.steps_until(time));
-  replica_->pool.take(blocks - taken_);
-  taken_ = blocks;
+  if (replica_->group != nullptr) follow_group();
 }
 
 // Blocks that several sequences share hold their tokens once. Of a pipeline's lanes none knows for how long the others
@@ -209,10 +189,12 @@ double Lane::tokens_held(double token_seconds, double seconds) const {
 
 void Lane::end_stretch() {
   ReplicaState& replica = *replica_;
+  const bool alone = replica.group == nullptr;
   const double n = double(stretch_.steps);
-  const double seconds = stretch_.lasts;
+  if (!alone) leave_group();
+  const double seconds = alone ? stretch_.lasts : end_ - start_;
   replica.stats->step_began(start_);
-  if (replica.log != nullptr) {
+  if (alone && replica.log != nullptr) {
     replica.log->add({.role = replica.role,
                       .replica = replica.number,
                       .start = start_,
@@ -222,12 +204,13 @@ void Lane::end_stretch() {
   replica.pool.take(sequences_.set.blocks_needed(stretch_.steps) - taken_);
   replica.sums->peak(replica.pool.used());
   const Stretch::Sums sums = stretch_.sums(double(sequences_.set.prompt_tokens()));
+  const double held = alone ? sums.held_seconds : held_seconds_;
   replica.table->count_decode(stretch_.line, n, sums.context, sums.window, seconds);
-  replica.sums->ran(n, seconds, stretch_.sequences, tokens_held(sums.held_seconds, seconds));
+  replica.sums->ran(n, seconds, stretch_.sequences, tokens_held(held, seconds));
   replica.sums->adapter_steps += n * double(sequences_.adapters.different());
   sequences_.gaps.add_all(start_, stretch_.first_step, stretch_.sequences, *replica.stats,
                           [this](auto visit) { sequences_.each_decode(visit); });
-  if (stretch_.steps > 1) {
+  if (alone && stretch_.steps > 1) {
     replica.stats->add_gaps(stretch_, 1, stretch_.steps, seconds - stretch_.first_step);
   }
   sequences_.gaps.all_decoded(end_);
@@ -236,20 +219,6 @@ void Lane::end_stretch() {
   if (length_ >= 0) count_verified(stretch_.steps, stretch_.sequences, made);
   sequences_.set.advance(stretch_.steps, stretch_.sequences);
   sequences_.finish_due();
-}
-
-// What the present stretch has added by `time`; a step adds all it adds at its end.
-Lane::Moment Lane::at(double time) const {
-  Moment moment;
-  if (work_ == Work::step) moment.sequences = step_decodes_ + std::int64_t(chunks_.size());
-  if (work_ == Work::stretch) moment.sequences = std::int64_t(stretch_.sequences);
-  if (work_ != Work::stretch || time >= end_) return moment;
-  std::int64_t done = stretch_.steps_until(time);
-  if (start_ + stretch_.seconds(done) > time + kSameMoment) --done;
-  if (done <= 0) return moment;
-  moment.blocks = sequences_.set.blocks_needed(done + 1) - taken_;
-  moment.tokens = stretch_.tokens(double(done)) * stretch_.sequences;
-  return moment;
 }
 
 // ---- steps with prompts in them, or with some decodes left out ------------------------------------
@@ -276,7 +245,9 @@ void Lane::start_step(const StepPlan& plan, double now) {
   batch.adapters = sequences_.adapters.different();
   replica.sums->peak(replica.pool.used());
   replica.stats->step_began(now);
-  if (replica.group != nullptr) return replica.group->join(*this, batch, encoding + drafting);
+  if (replica.group != nullptr) {
+    return replica.group->join(*this, member(), batch, encoding + drafting);
+  }
   run_step(batch, step_seconds(batch) + encoding + drafting);
 }
 

@@ -51,8 +51,10 @@ class alignas(64) Lane {
   // Begins what the policy says; with others it joins them, and begins when all have planned (`run_step`).
   void plan(double now);
   void run_step(const BatchShape& batch, double seconds);
-  // Others step, and it could not begin before.
+  // Others step with it, until then.
   void wait_until(double time) { end_ = time; }
+  // Nothing follows: of the present stretch so many steps are over, the last of them at `boundary`.
+  void count_until(double boundary, std::int64_t steps);
 
   const RunningSet& running() const { return sequences_.set.running(); }
   // That those that read their prompts here will take before they have.
@@ -98,6 +100,13 @@ class alignas(64) Lane {
   double tokens_held(double token_seconds, double seconds) const;
   void end_stretch();
   void cut(std::int64_t steps);
+  // With others (lane_in_group.cc): its place among them, and its stretch with theirs.
+  std::size_t member() const;
+  void follow_group();
+  void leave_group();
+  // Steps of the present stretch: the fewest that last until `time`, and those that are over then.
+  std::int64_t steps_until(double time) const;
+  std::int64_t steps_over(double time) const;
   // Steps with prompts in them, or with some decodes left out
   void start_step(const StepPlan& plan, double now);
   // The first so many decodes take part in the batch, and take the blocks of their next tokens.
@@ -125,7 +134,8 @@ class alignas(64) Lane {
   std::int64_t left_ = 0;       // steps of a stretch after this part
   std::int64_t taken_ = 0;      // blocks of this part that are gone already
 
-  Stretch stretch_;  // this part of it
+  Stretch stretch_;          // this part of it
+  double held_seconds_ = 0;  // of KV tokens in it, where others step with it
   // of a step
   std::vector<Chunk> chunks_;
   std::int64_t step_decodes_ = 0;

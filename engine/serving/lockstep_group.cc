@@ -1,38 +1,275 @@
 #include "engine/serving/lockstep_group.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
 #include "engine/serving/lane.h"
 
 namespace engine {
 
 void LockstepGroup::reset(const Setup& setup) {
   setup_ = setup;
+  steps_ = false;
   until_ = 0;
+  taken_ = 0;
+  turns_.assign(setup.members, kNever);
+  follows_.assign(setup.members, -1);
+  due_.clear();
+  followers_.clear();
+  senders_.clear();
+  changed_ = true;
   joined_.clear();
-  steps_.clear();
+  joined_steps_.clear();
 }
 
-void LockstepGroup::join(Lane& lane, const BatchShape& batch, double before) {
-  joined_.push_back({&lane, batch});
-  steps_.push_back(setup_.table->own_step(batch));
-  steps_.back().before += before;
+double LockstepGroup::next_event() const {
+  if (steps_ || !followers_.empty()) return until_;
+  return std::max(until_, *std::ranges::min_element(turns_));
 }
 
-std::size_t LockstepGroup::begin(double now) {
-  const std::size_t working = joined_.size();
-  if (working == 0) return 0;
-  const std::size_t idle = setup_.members - working;
-  const double seconds = setup_.table->run_together(steps_, idle);
-  setup_.sums->empty_seconds += double(idle) * seconds;
-  until_ = now + seconds;
-  std::int64_t tokens = 0;
-  for (const MemberStep& step : steps_) tokens += step.rows;
-  for (Joined& one : joined_) {
-    one.batch.expert_tokens = tokens;
-    one.lane->run_step(one.batch, seconds);
+// ---- members --------------------------------------------------------------------------------------
+
+void LockstepGroup::join(Lane& lane, std::size_t member, const BatchShape& batch, double before) {
+  joined_.push_back({&lane, member, batch});
+  joined_steps_.push_back(setup_.table->own_step(batch));
+  joined_steps_.back().before += before;
+}
+
+std::size_t LockstepGroup::sender_of(const DecodeLine& line) {
+  const Senders like = setup_.table->senders_of(line);
+  std::size_t unused = senders_.size();
+  for (std::size_t i = 0; i < senders_.size(); ++i) {
+    if (senders_[i].members > 0 && senders_[i].rows == like.rows) return i;
+    if (senders_[i].members == 0) unused = i;
   }
+  if (unused == senders_.size()) senders_.emplace_back();
+  senders_[unused] = like;
+  return unused;
+}
+
+void LockstepGroup::follow(Lane& lane, std::size_t member, const Stretch& stretch, double held) {
+  const DecodeLine& line = stretch.line;
+  Follower& one = followers_.emplace_back();
+  follows_[member] = std::int32_t(followers_.size() - 1);
+  one.lane = &lane;
+  one.stretch = &stretch;
+  one.member = member;
+  one.sender = sender_of(line);
+  one.pace = {.busy = line.device(stretch.context, stretch.window) + line.added,
+              .rise = line.slope * stretch.sequences + line.window_slope * stretch.growing,
+              .least = line.least,
+              .before = line.proposals(stretch.context, stretch.window),
+              .before_rise = line.proposing_slope * stretch.sequences +
+                             line.proposing_window_slope * stretch.growing};
+  one.from = taken_;
+  one.due = taken_ + stretch.steps;
+  one.held = held;
+  senders_[one.sender].members += 1;
+  changed_ = true;
+}
+
+void LockstepGroup::remove(std::size_t member) {
+  const auto place = std::size_t(std::exchange(follows_[member], -1));
+  senders_[followers_[place].sender].members -= 1;
+  changed_ = true;
+  if (place + 1 < followers_.size()) {
+    followers_[place] = followers_.back();
+    follows_[followers_[place].member] = std::int32_t(place);
+  }
+  followers_.pop_back();
+}
+
+LockstepGroup::Taken LockstepGroup::leave(std::size_t member) {
+  const Follower& one = follower(member);
+  const Taken taken{.first_step = one.first_step, .held_seconds = one.held_seconds};
+  setup_.table->count_wait(one.waited);
+  remove(member);
+  return taken;
+}
+
+std::int64_t LockstepGroup::stop(std::size_t member, double time) {
+  Follower& one = follower(member);
+  if (steps_) {
+    split(time);
+    one.due = taken_ + piece_.steps;
+  } else if (one.from == taken_) {
+    one.due = taken_ + 1;  // it has planned, and the step has not begun
+  } else if (one.due > taken_) {
+    one.due = taken_;
+    due_.push_back(member);
+  }
+  return one.due - one.from;
+}
+
+void LockstepGroup::split(double time) {
+  if (steps_ && time < until_) cut(piece_.steps_until(time));
+}
+
+void LockstepGroup::cut(std::int64_t steps) {
+  piece_.take(steps);
+  until_ = piece_.end();
+}
+
+std::int64_t LockstepGroup::steps_until(std::size_t member, double time) const {
+  const std::int64_t before = taken_ - follower(member).from;
+  if (!steps_) return std::max<std::int64_t>(before, 1);
+  return before + piece_.steps_until(std::min(time, until_));
+}
+
+// A step adds all it adds at its end, which is looked at after this moment.
+std::int64_t LockstepGroup::steps_over(std::size_t member, double time) const {
+  const std::int64_t before = taken_ - follower(member).from;
+  if (!steps_) return before;
+  std::int64_t over = piece_.steps_until(time);
+  if (over == piece_.steps || piece_.start + piece_.seconds(over) > time + kSameMoment) --over;
+  return before + over;
+}
+
+// ---- pieces ---------------------------------------------------------------------------------------
+
+void LockstepGroup::begin(double now) {
+  if (followers_.empty() && joined_.empty()) return;
+  // A step with prompts is another one next time.
+  if (std::exchange(changed_, !joined_.empty()) || !joined_.empty()) {
+    shared_ = setup_.table->shared_step(joined_steps_, senders_);
+  }
+  find_piece(now);
+  until_ = piece_.end();
+  steps_ = true;
+  for (Joined& one : joined_) {
+    one.batch.expert_tokens = shared_.tokens;
+    one.lane->run_step(one.batch, piece_.first_step);
+  }
+}
+
+// The longest line of the first step; of two that are as long, the steeper one.
+void LockstepGroup::find_piece(double now) {
+  piece_.start = now;
+  piece_.first_step = piece_.rise = 0;
+  for (const MemberStep& own : joined_steps_) {
+    piece_.first_step = std::max(piece_.first_step, member_seconds(own, shared_.part));
+  }
+  std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  for (const Follower& one : followers_) {
+    const MemberPace& pace = one.pace;
+    const double made = one.made(taken_);
+    const double busy = pace.busy + senders_[one.sender].shared + pace.rise * made;
+    const bool on_floor = busy <= pace.least;
+    const double seconds = (on_floor ? pace.least : busy) + pace.before + pace.before_rise * made;
+    const double rise = (on_floor ? 0 : pace.rise) + pace.before_rise;
+    if (seconds > piece_.first_step || (seconds == piece_.first_step && rise > piece_.rise)) {
+      piece_.first_step = seconds;
+      piece_.rise = rise;
+    }
+    most = std::min(most, one.due - taken_);
+  }
+  // Where steps make unequal numbers of tokens, lines are not straight.
+  const bool plain = !followers_.empty() && followers_[0].stretch->pace.plain();
+  const std::int64_t steps = joined_.empty() && plain && most > 1 ? steps_of_longest(most) : 1;
+  piece_.even = steps == 1 || piece_.rise == 0;
+  piece_.take(steps);
+}
+
+// Steps before another line, of the device or of the host, is longer than the piece's.
+std::int64_t LockstepGroup::steps_of_longest(std::int64_t most) const {
+  constexpr double rounding = 1e-13;
+  for (const Follower& one : followers_) {
+    const MemberPace& pace = one.pace;
+    const double shared = senders_[one.sender].shared, made = one.made(taken_);
+    while (most > 1) {
+      const double last = double(most - 1);
+      const double longest = (piece_.first_step + piece_.rise * last) * (1 + rounding);
+      if (pace.step(shared, made + last) <= longest) break;
+      const double before = pace.before + pace.before_rise * made;
+      const bool busy = pace.busy + shared + pace.rise * (made + last) > pace.least;
+      const double first = before + (busy ? pace.busy + shared + pace.rise * made : pace.least);
+      const double rise = pace.before_rise + (busy ? pace.rise : 0);
+      const double crossing = std::floor((piece_.first_step - first) / (rise - piece_.rise)) + 1;
+      most = std::int64_t(std::clamp(crossing, 1.0, last));
+    }
+  }
+  return most;
+}
+
+void LockstepGroup::end() {
+  StepTable& table = *setup_.table;
+  const double steps = double(piece_.steps), seconds = piece_.seconds(piece_.steps);
+  count_followers();
+  for (const Senders& each : senders_) {
+    if (each.members > 0) table.count_senders(each, shared_, steps);
+  }
+  for (const MemberStep& own : joined_steps_) table.count_member(own, shared_, seconds);
+  const double idle = double(setup_.members - followers_.size() - joined_.size());
+  if (idle > 0) {
+    table.count_idle(shared_, idle, steps, seconds);
+    setup_.sums->empty_seconds += idle * seconds;
+  }
+  taken_ += piece_.steps;
+  steps_ = false;
+  for (const Follower& one : followers_) {
+    if (one.due <= taken_) due_.push_back(one.member);
+  }
+  for (const Joined& one : joined_) due_.push_back(one.member);
   joined_.clear();
-  steps_.clear();
-  return working;
+  joined_steps_.clear();
+}
+
+// What followers hold and wait for, and the gaps between their tokens: those of a follower's first step are its own.
+void LockstepGroup::count_followers() {
+  const double n = double(piece_.steps), seconds = piece_.seconds(piece_.steps);
+  const double pairs = n * (n - 1) / 2;
+  // Over the steps of the piece: seconds times the number of steps before.
+  const double moment = piece_.first_step * pairs + piece_.rise * pairs * (2 * n - 1) / 3;
+  double others = 0, all = 0;
+  for (Follower& one : followers_) {
+    const double made = one.made(taken_), sequences = one.stretch->sequences;
+    one.waited += seconds - one.pace.seconds(senders_[one.sender].own_shared, made, n);
+    one.held_seconds += (one.held + sequences * made) * seconds + sequences * moment;
+    all += sequences;
+    if (one.from == taken_) {
+      one.first_step = piece_.first_step;
+    } else {
+      others += sequences;
+    }
+    if (setup_.log != nullptr) write_down(one);
+  }
+  if (all == 0) return;
+  setup_.stats->step_began(piece_.start);
+  if (others > 0) setup_.stats->add_gap(piece_.first_step, others);
+  piece_.sequences = all;
+  if (n > 1) setup_.stats->add_gaps(piece_, 1, piece_.steps, seconds - piece_.first_step);
+}
+
+void LockstepGroup::write_down(const Follower& one) const {
+  const double made = one.made(taken_);
+  Stretch stretch = piece_;
+  stretch.context = one.stretch->context + one.stretch->sequences * made;
+  stretch.window = one.stretch->window + one.stretch->growing * made;
+  stretch.sequences = one.stretch->sequences;
+  stretch.growing = one.stretch->growing;
+  LoggedWork work{.role = setup_.role,
+                  .replica = std::int32_t(setup_.first + one.member),
+                  .start = piece_.start,
+                  .end = until_,
+                  .stretch = stretch};
+  work.batch.expert_tokens = shared_.tokens;
+  setup_.log->add(work);
+}
+
+std::span<const std::size_t> LockstepGroup::take_due() {
+  taken_due_.clear();
+  taken_due_.swap(due_);
+  std::ranges::sort(taken_due_);
+  return taken_due_;
+}
+
+void LockstepGroup::settle() {
+  for (std::size_t i = followers_.size(); i-- > 0;) {
+    const std::int64_t steps = taken_ - followers_[i].from;
+    if (steps > 0) followers_[i].lane->count_until(steps_ ? piece_.start : until_, steps);
+  }
 }
 
 }  // namespace engine

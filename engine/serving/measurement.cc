@@ -11,15 +11,17 @@ constexpr std::int64_t kSnapshots = 40;
 
 }  // namespace
 
-RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace) {
+RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace, double settling) {
+  const bool loop = load.arrivals == ArrivalKind::closed;
   RunPlan plan{.warmup = load.warmup.value,
+               .earliest = loop ? std::max(settling, load.ramp.value) : settling,
                .window = load.window.value,
                .unit_size = load.calls_of_session()};
   const bool changes = load.arrivals == ArrivalKind::trace || load.arrivals == ArrivalKind::curve;
   const std::int64_t requests = total_requests(load, trace);
   if (changes || load.measure == MeasureKind::whole) {
     plan.kind = RunKind::whole;
-  } else if (load.arrivals == ArrivalKind::closed) {
+  } else if (loop) {
     plan.kind = RunKind::closed;
     plan.round = std::max<std::int64_t>(1, level.clients);
   }
@@ -27,6 +29,7 @@ RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace) {
   plan.units = (requests + calls - 1) / calls;
   if (plan.kind != RunKind::whole && load.requests == 0) {
     plan.units = (kFirstLength + calls - 1) / calls;
+    if (!loop) plan.units += std::int64_t(std::min(level.rate * settling, 1e7));
     plan.lengths = kMostLengths;
     plan.endless = true;
   }
@@ -124,6 +127,7 @@ bool RunWatch::counted(std::int64_t count, double time) {
 
 bool RunWatch::filled_up(double time) {
   if (plan_.kind == RunKind::whole || plan_.warmup > 0) return false;
+  if (time < plan_.earliest) return false;
   const bool loop = plan_.kind == RunKind::closed;
   if (loop && closed_ % plan_.round != 0) return false;
   // At the end of a round nobody is inside for a moment: clients count as if they were.
@@ -175,8 +179,13 @@ MeasuredPart RunWatch::part(double last_finish) const {
   const MeasuredPart part = part_until(last_finish);
   const Length& length = lengths_[std::size_t(length_)];
   const std::int64_t seen = length.finished_by_end - length.finished_by_half;
+  // A load that ends is over before a full system has shown its pace, unless it finishes as much late as with its drain.
+  const auto at_pace = [&] {
+    const double all = double(finished_) / (last_finish - first_arrival_);
+    return double(seen) / (length.end - length.half) > 0.9 * all;
+  };
   const bool enough = part.settled || plan_.kind != RunKind::open || summing_ ||
-                      20 * seen >= units() * plan_.unit_size;
+                      (plan_.endless ? 20 * seen >= units() * plan_.unit_size : at_pace());
   if (!part.empty() && part.until < kNever && enough) return part;
   if (plan_.kind == RunKind::whole || plan_.warmup > 0) return {};
   return {.from = first_arrival_, .until = last_finish, .all = true};

@@ -27,6 +27,7 @@ enum class RunKind : std::uint8_t {
 struct RunPlan {
   RunKind kind = RunKind::open;
   double warmup = 0;           // seconds, as stated; 0: until the system has filled up
+  double earliest = 0;         // seconds before which it cannot have: not all of it is switched on
   double window = 0;           // seconds, as stated; 0: to the last arrival
   std::int64_t round = 1;      // closed: units that finish together
   std::int64_t units = 1;      // of the first length
@@ -35,7 +36,8 @@ struct RunPlan {
   bool endless = false;        // arrivals go on until what is measured has finished
 };
 constexpr int kMostLengths = 7;  // 1,000 to 64,000 requests
-RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace);
+// `settling`: seconds that a fleet takes to follow its load.
+RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace, double settling = 0);
 
 struct MeasuredPart {
   double from = 0;
@@ -63,9 +65,10 @@ struct Snapshot {
 };
 
 // Follows a run and knows its measured part. The warm-up ends at the first completion at which twice as
-// many units have finished as are inside, and a twentieth of all. Where that never happens, the second
-// half is measured; where too little is finished even there, because everything came at once or takes
-// very long, all of the run. In a closed loop parts begin and end with whole rounds, because clients
+// many units have finished as are inside, and a twentieth of all; not before all clients and, by its own clock, the
+// fleet have come. Where that never happens, the second
+// half is measured if enough is finished there; otherwise, because a stated number of requests ends before the
+// system is full, everything came at once or takes very long, all of the run. In a closed loop parts begin and end with whole rounds, because clients
 // that started together finish together.
 class RunWatch {
  public:

@@ -52,11 +52,14 @@ RunVerdict Referee::judge(ServingStats& stats) {
   const MeasuredPart part = stats.watch().part(stats.summary().last_finish);
   const std::span<const Snapshot> snapshots = stats.watch().snapshots(part);
   const bool limits = setup_.slo->any();
-  double queued = 0, inside = 0;
+  double queued = 0, inside = 0, stay = 0, stayed = 0;
   LatencySamples& samples = samples_;
   for (std::vector<double>* values : {&samples.ttft, &samples.tpot, &samples.e2e}) values->clear();
   for (const ServedRequest& request : stats.served()) {
-    if (request.output <= 0 || !part.holds_arrival(request.arrival)) continue;
+    if (request.output <= 0) continue;
+    stay += request.finish - request.scheduled;
+    stayed += 1;
+    if (!part.holds_arrival(request.arrival)) continue;
     queued += request.scheduled - request.arrival;
     inside += request.finish - request.scheduled;
     if (!limits) continue;
@@ -68,6 +71,10 @@ RunVerdict Referee::judge(ServingStats& stats) {
                         .settled = part.settled,
                         .snapshots = snapshots,
                         .queue_share = inside > 0 ? queued / inside : 0};
+  if (!snapshots.empty()) {
+    const double since = snapshots.back().time - stats.watch().first_arrival();
+    evidence.stays = stay > 0 ? since / (stay / stayed) : 0;
+  }
   if (snapshots.size() > 1 && setup_.capacity > 0) {
     const double arrived = snapshots.back().arrived - snapshots.front().arrived;
     const double seconds = snapshots.back().time - snapshots.front().time;

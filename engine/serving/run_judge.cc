@@ -187,6 +187,9 @@ Saturation saturation_of(const LoadEvidence& evidence) {
   if (!evidence.settled) {
     // Still filling up, or never able to: then as much is finished early as late.
     if (evidence.snapshots.size() < kFewestBatches) return Saturation::undecided;
+    // Before those that came first are done, short ones apart, any system looks as if it never would be.
+    constexpr double long_enough = 4;
+    if (evidence.stays < long_enough) return Saturation::undecided;
     const bool flat = quickening(evidence.snapshots) < 1.1;
     const bool far_beyond = evidence.offered_share > 1.5;
     const bool behind = growth.share() > growing && growth.rise > calm;

@@ -46,17 +46,23 @@ std::optional<std::string> scaling_problem(const ScalingSettings& settings, std:
   return std::nullopt;
 }
 
-void Scaler::reset(const ScalingSettings& settings, std::size_t units, std::size_t unit) {
+void Scaler::reset(const ScalingSettings& settings, std::size_t units, std::size_t unit,
+                   bool filled) {
   settings_ = settings;
   unit_ = unit;
   units_.assign(units, {});
   wishes_.clear();
   schedule_.clear();
-  spent_ = starts_ = now_ = level_ = trend_ = 0;
+  spans_.clear();
+  starts_ = now_ = level_ = trend_ = 0;
   looked_ = false;
   next_look_ = settings.interval.value;
   wanted_ = units;
-  if (follows_load()) wanted_ = std::min<std::size_t>(units, std::size_t(settings.min_replicas));
+  if (follows_load() && filled) {
+    wishes_.push_back({0, units});
+  } else if (follows_load()) {
+    wanted_ = std::min<std::size_t>(units, std::size_t(settings.min_replicas));
+  }
   if (settings.policy == ScalingPolicy::scheduled) {
     std::string none;
     schedule_ = parse_timetable(settings.schedule, "", "", none).value();
@@ -148,16 +154,20 @@ void Scaler::repair(std::size_t replica, double now) {
 
 void Scaler::switch_off(std::size_t replica, double now) {
   Unit& unit = units_[replica / unit_];
-  spent_ += double(unit_) * (now - unit.on_since);
+  spans_.push_back({unit.on_since, now});
   unit.on_since = -1;
 }
 
-double Scaler::on_seconds(double until) const {
-  double seconds = spent_;
+double Scaler::on_seconds(double from, double until) const {
+  double seconds = 0;
+  const auto add = [&](double since, double to) {
+    seconds += std::max(0.0, std::min(to, until) - std::max(since, from));
+  };
+  for (const Span& span : spans_) add(span.since, span.until);
   for (const Unit& unit : units_) {
-    if (unit.on_since >= 0) seconds += double(unit_) * (until - unit.on_since);
+    if (unit.on_since >= 0) add(unit.on_since, until);
   }
-  return seconds;
+  return double(unit_) * seconds;
 }
 
 }  // namespace engine

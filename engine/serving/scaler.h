@@ -24,8 +24,10 @@ std::optional<std::string> scaling_problem(const ScalingSettings& settings, std:
 // cooldown. Predictions are Holt's: a level and a trend, each smoothed.
 class Scaler {
  public:
-  // Units of `unit` replicas each that are only on together.
-  void reset(const ScalingSettings& settings, std::size_t units, std::size_t unit);
+  // Units of `unit` replicas each that are only on together. `filled`: all are on at first, as if they had been for as long as
+  // it takes to give them up.
+  void reset(const ScalingSettings& settings, std::size_t units, std::size_t unit,
+             bool filled = false);
 
   bool follows_load() const { return settings_.policy != ScalingPolicy::fixed; }
   // When there is something to do: a look at the load, or a replica that is warm.
@@ -48,8 +50,9 @@ class Scaler {
   void fail(std::size_t replica, double now);
   void repair(std::size_t replica, double now);
 
-  // Over all replicas, from the start until `until`.
-  double on_seconds(double until) const;
+  // Over all replicas, from the start until `until`, or between two moments.
+  double on_seconds(double until) const { return on_seconds(0, until); }
+  double on_seconds(double from, double until) const;
   double starts() const { return starts_; }
 
  private:
@@ -79,7 +82,10 @@ class Scaler {
   };
   std::deque<Wish> wishes_;  // of the cooldown
   std::vector<RateStep> schedule_;
-  double spent_ = 0;  // seconds of replicas that are off again
+  struct Span {
+    double since, until;
+  };
+  std::vector<Span> spans_;  // of units that are off again
   double starts_ = 0;
 };
 

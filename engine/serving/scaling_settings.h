@@ -31,6 +31,12 @@ struct ScalingSettings {
   Seconds cooldown{300};
   std::string schedule;
 
+  // Until a fleet that follows a steady load has grown, worked off what came meanwhile, and given up what it has too much of.
+  Seconds settling() const {
+    const bool follows = policy == ScalingPolicy::reactive || policy == ScalingPolicy::predictive;
+    return follows ? 2.0 * interval + cold_start + cooldown : Seconds{0};
+  }
+
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("policy", self.policy,
@@ -38,7 +44,9 @@ struct ScalingSettings {
           "need; predictive: what they will need when a cold replica is ready; scheduled: by "
           "time",
           any_value);
-    visit("min_replicas", self.min_replicas, "fewest replicas that are on, and how many at first",
+    visit("min_replicas", self.min_replicas,
+          "fewest replicas that are on; and, under a trace or a curve, how many at first: a steady "
+          "load begins with all, and is measured once too many have been given up",
           between(1, 1 << 20));
     visit("target", self.target, "requests inside a replica that reactive and predictive aim at",
           between(1e-3, 1e9));

@@ -14,39 +14,79 @@ void ServingSim::start_groups(std::size_t index) {
   for (std::size_t i = 0; i < pool.groups.size(); ++i) {
     pool.groups[i].reset({.table = &pool.table,
                           .sums = &stats_.pool(index),
+                          .stats = &stats_,
+                          .log = problem_->step_log,
                           .first = pool.first + i * members,
-                          .members = members});
+                          .members = members,
+                          .role = problem_->pools[index].role});
   }
 }
 
 LockstepGroup* ServingSim::group_of(std::size_t replica) {
   Pool& pool = pools_[pool_of_[replica]];
   if (pool.groups.empty()) return nullptr;
-  return &pool.groups[(replica - pool.first) * pool.groups.size() / pool.count];
+  return &pool.groups[(replica - pool.first) / pool.groups[0].members()];
 }
 
-// Nobody's work is under way, and whatever comes at this moment has come: work ends and requests arrive before anybody
-// plans. Whoever gets something while the others step waits for them.
-void ServingSim::plan_together(LockstepGroup& group, std::size_t index) {
-  if (group.steps_at(now_)) {
-    replicas_[index].wait_until(group.until());
-    return note(index);
+void ServingSim::note_member(LockstepGroup& group, std::size_t index) {
+  const Replica& replica = replicas_[index];
+  group.wants_turn(index - group.first(), replica.working() ? kNever : replica.next_event());
+  if (weighs_ || scales_ || fails_) weigh(index);
+}
+
+// Work ends and requests arrive before anybody plans: whatever else comes at this moment comes first.
+void ServingSim::advance_group(LockstepGroup& group, double next_event, RequestSource& source) {
+  const bool ended = group.steps();
+  if (ended) group.end();
+  const bool told = end_together(group, source);
+  if (!ended || (!told && next_event > now_ + kSameMoment)) plan_together(group);
+  note_group(group);
+}
+
+// True where a client was told.
+bool ServingSim::end_together(LockstepGroup& group, RequestSource& source) {
+  bool told = false;
+  for (const std::size_t member : group.take_due()) {
+    const std::size_t index = group.first() + member;
+    Replica& replica = replicas_[index];
+    replica.wait_until(group.until());
+    replica.end_work();
+    if (!replica.forking().empty()) fork(index, source);
+    told = (!replica.departed().empty() && depart(index, source)) || told;
+    replica.end_turn(true);
+    note_member(group, index);
+    if (replica.halted() && replica.at_rest()) {
+      abandon(index, source);
+      find_interruptions();  // its repair
+    }
   }
+  return told;
+}
+
+// Whoever has something to plan does, and the others go on as they were.
+void ServingSim::plan_together(LockstepGroup& group) {
   const double now = std::max(now_, group.until());
   planned_.clear();
-  for (std::size_t i = group.first(); i < group.end(); ++i) {
-    if (events_.time_of(i) > now + kSameMoment) continue;
+  for (std::size_t member = 0; member < group.members(); ++member) {
+    if (!group.has_turn(member, now + kSameMoment)) continue;
+    const std::size_t i = group.first() + member;
     planned_.push_back(i);
     replicas_[i].begin_turn(now);
     if (replicas_[i].expects()) fetch(i);
     replicas_[i].plan_in_group();
     start_loads(i);
   }
-  const std::size_t working = group.begin(now);
-  charge(kWorkOfAnEvent * double(working));
+  group.begin(now);
+  charge(kWorkOfAnEvent * double(planned_.size()));
   for (const std::size_t i : planned_) {
     replicas_[i].end_turn(false);
-    note(i);
+    note_member(group, i);
+  }
+}
+
+void ServingSim::settle_groups() {
+  for (Pool& pool : pools_) {
+    for (LockstepGroup& group : pool.groups) group.settle();
   }
 }
 

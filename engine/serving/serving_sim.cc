@@ -143,8 +143,10 @@ void ServingSim::start_pool(std::size_t index) {
   pool.route = router.route;
   pool.weight = router.weight;
   pool.weights.reset(pool.count, 0, kTakesNone);
+  // What is measured of a steady load is a fleet that has followed it.
+  const bool filled = problem_->plan.kind != RunKind::whole;
   pool.scaler.reset(from.settings.scaling, pool.count / std::size_t(from.unit),
-                    std::size_t(from.unit));
+                    std::size_t(from.unit), filled);
   for (std::size_t i = 0; i < pool.count; ++i) {
     if (!pool.scaler.takes(i)) pool.weights.set(i, kTakesNone);
   }
@@ -181,6 +183,7 @@ void ServingSim::run(const ServingProblem& problem) {
     goes_on = referee_.goes_on(stats_, source);
   }
   makespan_ = now_;
+  if (steps_together_) settle_groups();
   if (goes_on) referee_.end(stats_);
   stats_.measure(makespan_);
   problem_ = nullptr;
@@ -315,6 +318,10 @@ bool ServingSim::is_short(std::size_t& replica) {
 
 [[gnu::always_inline]] inline void ServingSim::advance(std::size_t index, double next_event,
                                                        RequestSource& source) {
+  if (steps_together_) {
+    LockstepGroup* group = group_of(index);
+    if (group != nullptr) return advance_group(*group, next_event, source);
+  }
   while (take_turn(index, next_event, source)) {
     charge(kWorkOfAnEvent);
     now_ = replicas_[index].next_event();
@@ -333,14 +340,6 @@ bool ServingSim::is_short(std::size_t& replica) {
   if (replica.halted()) {
     rest(index, ran, source);
     return false;
-  }
-  if (steps_together_) {
-    LockstepGroup* group = group_of(index);
-    if (group != nullptr && !ran) {
-      plan_together(*group, index);
-      return false;
-    }
-    if (group != nullptr) next_event = now_;  // others may end at this moment, too
   }
   const bool expects = replica.expects();
   if (!ran || (!told && replica.plans_now(next_event))) {

@@ -103,10 +103,18 @@ class ServingSim {
   // True where it has the next event again, and this turn changed nothing for anybody else.
   bool take_turn(std::size_t replica, double next_event, RequestSource& source);
   void rest(std::size_t replica, bool ran, RequestSource& source);
-  // Replicas that share experts (serving_lockstep.cc): their groups; that of a replica, or null; and a step that they plan.
+  // Replicas that share experts (serving_lockstep.cc): their groups, and that of a replica, or null.
   void start_groups(std::size_t pool);
   LockstepGroup* group_of(std::size_t replica);
-  void plan_together(LockstepGroup& group, std::size_t replica);
+  // A group takes its turn as one, at its first replica's place among the events.
+  void advance_group(LockstepGroup& group, double next_event, RequestSource& source);
+  bool end_together(LockstepGroup& group, RequestSource& source);
+  void plan_together(LockstepGroup& group);
+  void note_member(LockstepGroup& group, std::size_t replica);
+  void note_group(const LockstepGroup& group) {
+    events_.set(group.first(), group.next_event(), group.steps());
+  }
+  void settle_groups();
   // Sees to those that are done in a replica, of which there are some; true where a client was told.
   bool depart(std::size_t replica, RequestSource& source);
   void ask_for(const Sequence& sequence);
@@ -136,6 +144,12 @@ class ServingSim {
   void deliver(std::size_t replica, std::int32_t slot);
   // After anything that may have changed when a replica has something to do, or how much it has.
   void note(std::size_t replica) {
+    if (steps_together_) {
+      if (LockstepGroup* group = group_of(replica)) {
+        note_member(*group, replica);
+        return note_group(*group);
+      }
+    }
     events_.set(replica, replicas_[replica].next_event(), replicas_[replica].working());
     if (weighs_ || scales_ || fails_) weigh(replica);
   }

@@ -16,7 +16,7 @@ struct LoggedWork {
   std::int32_t replica = 0;
   double start = 0;
   double end = 0;
-  BatchShape batch;  // of a step
+  BatchShape batch;  // of a step; of a stretch, only the tokens that its experts met
   Stretch stretch;   // of a stretch; one without steps: it is a step
 };
 

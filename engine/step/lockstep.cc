@@ -48,57 +48,70 @@ MemberStep StepTable::own_decodes(const BatchShape& batch) {
           .rows = known.rows};
 }
 
-double StepTable::run_together(std::span<const MemberStep> steps, std::size_t idle) {
-  std::int64_t tokens = 0;
-  bool reads = false;
-  for (const MemberStep& own : steps) {
-    tokens += own.rows;
-    reads = reads || own.phase != Phase::decode;
-  }
-  // The kernels for many tokens are chosen by all for all: a prompt anywhere is one everywhere.
-  exchange_part_ = reads ? Part::exchange : Part::decode_exchange;
-  const TokenTable::Spot spot = tokens_.spot(Part::experts, tokens);
-  const TokenTable::Spot fuller = tokens_.spot(reads ? Part::fuller : Part::decode_fuller, tokens);
-  const MetExperts met{.experts = tokens_.at(spot), .fuller = tokens_.at(fuller)};
-  SharedPart shared{.experts = met.experts.time,
-                    .halves = halves_ && tokens > context_->shard.expert_replicas};
-  for (const MemberStep& own : steps) {
-    shared.exchange = std::max(shared.exchange, tokens_.at(exchange_part_, own.rows).time);
-  }
-  shared.exchange += met.fuller.time;
-  double seconds = 0;
-  for (const MemberStep& own : steps) seconds = std::max(seconds, member_seconds(own, shared));
-  for (const MemberStep& own : steps) {
-    tokens_.use(spot, own.phase, 1);
-    tokens_.use(fuller, own.phase, 1);
-    count_member(own, shared, met, seconds);
-  }
-  if (idle == 0) return seconds;
-  // Those that have nothing to do hold experts for the others, and wait.
-  const std::size_t decodes = std::size_t(Phase::decode);
-  const double others = double(idle), working = met.experts.time * scale_[decodes];
-  tokens_.use(spot, Phase::decode, others);
-  seconds_[decodes] += others * seconds;
-  idle_seconds_ += others * seconds;
-  idle_steps_ += others;
-  waited_[decodes] += others * (seconds - working);
-  return seconds;
+Senders StepTable::senders_of(const DecodeLine& line) const {
+  const DecodeBatch& batch = batches_[std::size_t(line.batch)];
+  return {.rows = batch.rows, .beside = batch.beside * scale_[std::size_t(Phase::decode)]};
 }
 
-// One step of a member, which lasts `seconds` because somebody takes so long.
-void StepTable::count_member(const MemberStep& own, SharedPart shared, const MetExperts& met,
-                             double seconds) {
+StepTable::SharedStep StepTable::shared_step(std::span<const MemberStep> steps,
+                                             std::span<Senders> senders) {
+  SharedStep shared;
+  bool reads = false;
+  for (const MemberStep& own : steps) {
+    shared.tokens += own.rows;
+    reads = reads || own.phase != Phase::decode;
+  }
+  for (const Senders& each : senders) shared.tokens += each.rows * std::int64_t(each.members);
+  // The kernels for many tokens are chosen by all for all: a prompt anywhere is one everywhere.
+  shared.exchange = reads ? Part::exchange : Part::decode_exchange;
+  shared.experts_at = tokens_.spot(Part::experts, shared.tokens);
+  shared.fuller_at = tokens_.spot(reads ? Part::fuller : Part::decode_fuller, shared.tokens);
+  shared.experts = tokens_.at(shared.experts_at);
+  shared.fuller = tokens_.at(shared.fuller_at);
+  shared.fullest =
+      tokens_.at(tokens_.spot(reads ? Part::fullest : Part::decode_fullest, shared.tokens)).time;
+  shared.part = {.experts = shared.experts.time,
+                 .halves = halves_ && shared.tokens > context_->shard.expert_replicas};
+  for (const MemberStep& own : steps) {
+    shared.part.exchange = std::max(shared.part.exchange, exchange_time(shared, own.rows));
+  }
+  const double scale = scale_[std::size_t(Phase::decode)];
+  SharedPart alone = shared.part;
+  for (Senders& each : senders) {
+    if (each.members == 0) continue;
+    alone.exchange = exchange_time(shared, each.rows);
+    each.own_shared = shared_seconds(each.beside, scale, alone);
+    shared.part.exchange = std::max(shared.part.exchange, alone.exchange);
+  }
+  for (Senders& each : senders) each.shared = shared_seconds(each.beside, scale, shared.part);
+  return shared;
+}
+
+KernelSums StepTable::count_sent(const SharedStep& shared, std::int64_t rows, Phase phase,
+                                 double steps, double time) {
+  tokens_.use(shared.experts_at, phase, steps);
+  KernelSums both = shared.experts;
+  const KernelSums& sending = tokens_.use(shared.exchange, rows, phase, steps);
+  both.add(sending);
+  const double longer = exchange_time(shared, rows) - sending.time;
+  if (longer > 0) {
+    const double share = longer / shared.fuller.time;
+    tokens_.use(shared.fuller_at, phase, steps * share);
+    both.add(shared.fuller, share);
+  }
+  hidden_[std::size_t(phase)] += (both.time - time) * steps;
+  both.time = time;
+  return both;
+}
+
+void StepTable::count_member(const MemberStep& own, const SharedStep& shared, double seconds) {
   const std::size_t phase = std::size_t(own.phase);
-  const KernelSums& exchange = tokens_.use(exchange_part_, own.rows, own.phase);
-  shared.exchange = exchange.time + met.fuller.time;
-  waited_[phase] += seconds - member_seconds(own, shared);
+  SharedPart part = shared.part;
+  part.exchange = exchange_time(shared, own.rows);
+  waited_[phase] += seconds - member_seconds(own, part);
   seconds_[phase] += seconds - own.before;
-  KernelSums both = met.experts;
-  both.add(exchange);
-  both.add(met.fuller);
-  const double apart = both.time;
-  both.time = shared_seconds(own, shared) / own.scale;
-  hidden_[phase] += apart - both.time;
+  const double time = shared_seconds(own.beside, own.scale, part) / own.scale;
+  KernelSums both = count_sent(shared, own.rows, own.phase, 1, time);
   if (own.phase == Phase::decode)
     return decodes_shared_.add(both);  // `save_decodes` knows the rest
   both.saved.add(own.saved);
@@ -106,6 +119,22 @@ void StepTable::count_member(const MemberStep& own, SharedPart shared, const Met
   const HostLine host{.added = Seconds{own.added / own.scale},
                       .least = Seconds{own.least / own.scale}};
   saved_.add(step_savings(both.saved, Seconds{both.time}, host));
+}
+
+void StepTable::count_senders(const Senders& senders, const SharedStep& shared, double steps) {
+  const double time = senders.own_shared / scale_[std::size_t(Phase::decode)];
+  const double times = senders.members * steps;
+  decodes_shared_.add(count_sent(shared, senders.rows, Phase::decode, times, time), times);
+}
+
+// Those that have nothing to do hold experts for the others, and wait.
+void StepTable::count_idle(const SharedStep& shared, double idle, double steps, double seconds) {
+  const std::size_t decodes = std::size_t(Phase::decode);
+  tokens_.use(shared.experts_at, Phase::decode, idle * steps);
+  seconds_[decodes] += idle * seconds;
+  idle_seconds_ += idle * seconds;
+  idle_steps_ += idle * steps;
+  waited_[decodes] += idle * (seconds - steps * shared.experts.time * scale_[decodes]);
 }
 
 }  // namespace engine

@@ -1,9 +1,10 @@
 // A step that replicas which share experts take together: each has a batch of its own, their tokens meet at the experts, and
 // nobody goes on before all are done. What each does for itself is its local part; experts are as busy as all tokens make
-// them, and the exchange lasts as long as it does for the one that sends most.
+// them, and the exchange lasts as long as it does for the one that sends most or for the one that is sent most.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "engine/base/savings.h"
@@ -31,16 +32,51 @@ struct SharedPart {
       false;  // the exchange of one half of the tokens runs beside the kernels of the other
 };
 
-// What the shared part adds to the kernels of a member.
-inline double shared_seconds(const MemberStep& own, const SharedPart& shared) {
-  const double experts = shared.experts * own.scale, exchange = shared.exchange * own.scale;
-  return shared.halves ? std::max(experts, exchange - own.beside) : experts + exchange;
+// What the shared part adds to the kernels of a member that has so much to do beside an exchange.
+inline double shared_seconds(double beside, double scale, const SharedPart& shared) {
+  const double experts = shared.experts * scale, exchange = shared.exchange * scale;
+  return shared.halves ? std::max(experts, exchange - beside) : experts + exchange;
 }
 
 // How long a member takes whose tokens are exchanged in `shared.exchange`.
 inline double member_seconds(const MemberStep& own, const SharedPart& shared) {
-  const double busy = own.device + shared_seconds(own, shared) + own.added;
+  const double busy = own.device + shared_seconds(own.beside, own.scale, shared) + own.added;
   return std::max(busy, own.least) + own.before;
 }
+
+// The local part of a member that decodes on: in its first step, and what every token that its sequences make adds to it.
+struct MemberPace {
+  double busy = 0, rise = 0;  // of the device, with what the host adds
+  double least = 0;           // by the host
+  double before = 0, before_rise = 0;
+
+  // A step before which so many tokens were made, to which the shared part adds `shared`.
+  double step(double shared, double made) const {
+    return std::max(busy + shared + rise * made, least) + before + before_rise * made;
+  }
+  // As many steps of one token each.
+  double seconds(double shared, double made, double steps) const {
+    if (steps == 1) return step(shared, made);
+    const double first = busy + shared + rise * made, last = first + rise * (steps - 1);
+    const double pairs = steps * (steps - 1) / 2;
+    const double proposals = steps * (before + before_rise * made) + before_rise * pairs;
+    if (first >= least && last >= least) return steps * first + rise * pairs + proposals;
+    if (first <= least && last <= least) return steps * least + proposals;
+    // The host sets the pace in the first steps, or in the last ones.
+    const double until = std::clamp(std::ceil((least - first) / rise), 0.0, steps);
+    const double early = until * first + rise * until * (until - 1) / 2;
+    const double all = steps * first + rise * pairs;
+    return (rise > 0 ? until * least + all - early : early + (steps - until) * least) + proposals;
+  }
+};
+
+// Members that send as many tokens to the experts, in steps of decodes alone.
+struct Senders {
+  std::int64_t rows = 0;  // of each of them
+  double beside = 0;      // as in MemberStep
+  double members = 0;
+  double shared = 0;      // what the shared part adds to their kernels,
+  double own_shared = 0;  // and would if nobody sent more
+};
 
 }  // namespace engine

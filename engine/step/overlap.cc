@@ -32,8 +32,8 @@ class StreamGroup {
     if (taken_ <= 0 || streams_[0].time.value <= 0) return 1;
     Seconds others;
     for (std::size_t i = 1; i < streams_.size(); ++i) others = std::max(others, streams_[i].time);
-    const double share = std::min(0.5, taken_ / multiprocessors_);
-    return 1 + share * (std::min(others, streams_[0].time) / streams_[0].time);
+    return 1 + longer_beside(taken_, multiprocessors_) *
+                   (std::min(others, streams_[0].time) / streams_[0].time);
   }
 
   void compose() {
@@ -80,6 +80,11 @@ void slow_down(double times, Work& work) {
 }
 
 }  // namespace
+
+double longer_beside(double taken, double multiprocessors) {
+  const double share = std::min(0.5, taken / multiprocessors);
+  return share / (1 - share);
+}
 
 void overlap(std::span<StreamRow> rows, double multiprocessors) {
   std::uint8_t groups = 0;

@@ -24,7 +24,7 @@ void slow_work_down(double times, const Device& device, Work& work) {
 }  // namespace
 
 double pass_slowdown(std::initializer_list<const DeviceTime*> parts, Seconds idle,
-                     const Device& device) {
+                     const Device& device, double hungrier) {
   ClockedWork sum{.at_rest = idle};
   for (const DeviceTime* part : parts) {
     for (const Work* work : {&part->compute, &part->attention}) {
@@ -35,6 +35,7 @@ double pass_slowdown(std::initializer_list<const DeviceTime*> parts, Seconds idl
     }
     sum.at_rest += part->communication.exposed();
   }
+  sum.energy += (sum.energy - sum.memory) * (hungrier - 1);
   return clock_slowdown(sum, device);
 }
 

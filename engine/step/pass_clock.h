@@ -9,9 +9,10 @@
 namespace engine {
 
 // How many times longer the arithmetic of `parts` takes for it, which were timed at the full clock (PowerLimit::passes); the
-// device waits for collectives, and `idle` between kernels.
+// device waits for collectives, and `idle` between kernels. `hungrier`: how many times as much as the mean the device draws, but
+// for its memory.
 double pass_slowdown(std::initializer_list<const DeviceTime*> parts, Seconds idle,
-                     const Device& device);
+                     const Device& device, double hungrier = 1);
 
 // Makes of kernels at the full clock those at a lower one.
 void slow_down(double times, const Device& device, DeviceTime& part);

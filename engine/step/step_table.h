@@ -9,6 +9,7 @@
 // keys, it adds T_b o; all contexts of a stretch grow alike, so that is a constant of it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -161,8 +162,25 @@ class StepTable {
   // Where replicas that share experts step together (lockstep.cc): the local part of a step with this batch, which is
   // counted but for its time. A step with prompts has its decodes as above.
   MemberStep own_step(const BatchShape& batch);
-  // A step of those that have something to do, while `idle` others have not. Counts what is left, and returns its seconds.
-  double run_together(std::span<const MemberStep> steps, std::size_t idle);
+  // What members that take steps on this line send.
+  Senders senders_of(const DecodeLine& line) const;
+  // What they share in a step: members with steps of their own, and senders, of whom it says what the shared part adds.
+  struct SharedStep {
+    std::int64_t tokens = 0;  // of all
+    TokenTable::Part exchange = TokenTable::Part::exchange;
+    TokenTable::Spot experts_at, fuller_at;
+    KernelSums experts, fuller;
+    double fullest = 0;  // how long the exchange lasts for the device whose experts are sent most
+    SharedPart part;
+  };
+  SharedStep shared_step(std::span<const MemberStep> steps, std::span<Senders> senders);
+  // Counts the shared part: of a step of a member, which lasts `seconds` because somebody takes so long; of steps of
+  // senders, whose time is counted when they stop (`count_decode`) with what they waited for others; and the steps of those
+  // that have nothing to do.
+  void count_member(const MemberStep& own, const SharedStep& shared, double seconds);
+  void count_senders(const Senders& senders, const SharedStep& shared, double steps);
+  void count_wait(double seconds) { waited_[std::size_t(Phase::decode)] += seconds; }
+  void count_idle(const SharedStep& shared, double idle, double steps, double seconds);
 
   // Device time a token of a long prompt takes, attention left out: a scale for estimates.
   double prompt_token_seconds();
@@ -232,12 +250,16 @@ class StepTable {
   // Of a step with prompts, and of decodes alone.
   MemberStep own_mixed(const BatchShape& batch);
   MemberStep own_decodes(const BatchShape& batch);
-  // By the tokens of all: the experts, and what the exchange takes longer for the fullest device.
-  struct MetExperts {
-    KernelSums experts, fuller;
-  };
-  void count_member(const MemberStep& own, SharedPart shared, const MetExperts& met,
-                    double seconds);
+  // The exchange of a member that sends so many tokens, as predicted: devices send and receive at the same time. Where it
+  // is done with sending it waits for the device that is sent most, as far as that is sent more than the mean.
+  double exchange_time(const SharedStep& shared, std::int64_t rows) {
+    const double sending = tokens_.at(shared.exchange, rows).time;
+    return sending + std::clamp(shared.fullest - sending, 0.0, shared.fuller.time);
+  }
+  // Of so many steps of a phase in which so many tokens are sent: the shared part of a member, whose kernels take `time` of
+  // it as the others run beside them.
+  KernelSums count_sent(const SharedStep& shared, std::int64_t rows, Phase phase, double steps,
+                        double time);
   // Tokens of a step that go to clients.
   std::int64_t streamed(const BatchShape& batch) const {
     if (verification_.queries == 1) return batch.sampled;
@@ -274,7 +296,6 @@ class StepTable {
   bool decode_products_ = false, exchanges_ = false;
   // Replicas step together, perhaps in two halves; and the launches of what they share.
   bool lockstep_ = false, halves_ = false;
-  TokenTable::Part exchange_part_ = TokenTable::Part::exchange;  // of the present step
   double shared_launches_ = 0;
   std::vector<std::int32_t> batch_index_;  // by sequences; -1: not yet
   std::vector<DecodeBatch> batches_;       // numbered as in attention_

@@ -21,9 +21,18 @@ std::int64_t place_of_node(std::int64_t point) {
 }
 
 bool is_fuller(Part part) { return part == Part::fuller || part == Part::decode_fuller; }
+bool is_fullest(Part part) { return part == Part::fullest || part == Part::decode_fullest; }
 
 // All exchanges are one of these: whoever asks knows which.
-bool is_exchange(Part part) { return part == Part::decode_exchange || is_fuller(part); }
+bool is_exchange(Part part) {
+  return part == Part::decode_exchange || is_fuller(part) || is_fullest(part);
+}
+
+ExpertExchange::Receiver receiver_of(Part part) {
+  using Receiver = ExpertExchange::Receiver;
+  if (is_fuller(part)) return Receiver::excess;
+  return is_fullest(part) ? Receiver::fullest : Receiver::mean;
+}
 
 // The part that an op belongs to, in a list made for the table of `wanted`. What runs beside an exchange is timed with it,
 // but where replicas step together: there the exchange is as long as it is for the one that sends most.
@@ -47,6 +56,11 @@ Part part_of(const PlannedOp& op, Part wanted, bool lockstep) {
   return Part::body;
 }
 
+// Tokens of a step that has so many at its experts: one token has no two halves.
+std::int64_t smallest_step(std::int64_t expert_tokens, const ModelShard& shard) {
+  return expert_tokens > shard.expert_replicas ? 2 : 1;
+}
+
 // A step that has `point` of what a part grows with.
 BatchShape batch_with(Part part, std::int64_t point, const ModelShard& shard) {
   BatchShape batch;
@@ -67,12 +81,15 @@ BatchShape batch_with(Part part, std::int64_t point, const ModelShard& shard) {
     case Part::prompt:
       add_prefill(batch, 1, point, 0, shard.model->window);
       break;
-    case Part::experts:
-    case Part::fuller:
+    case Part::decode_fullest:
     case Part::decode_fuller:
-      // One token has no two halves.
-      (part == Part::decode_fuller ? batch.decode_sequences : batch.prefill_tokens) =
-          point > shard.expert_replicas ? 2 : 1;
+      batch.decode_sequences = smallest_step(point, shard);
+      batch.expert_tokens = point;
+      break;
+    case Part::experts:
+    case Part::fullest:
+    case Part::fuller:
+      batch.prefill_tokens = smallest_step(point, shard);
       batch.expert_tokens = point;
       break;
   }
@@ -113,8 +130,7 @@ void TokenTable::part_ops(Part part, std::int64_t point, OpList& ops) const {
   for (PlannedOp op : all) {
     if (part_of(op, part, shard.lockstep) != part) continue;
     if (auto* travel = std::get_if<ExpertExchange>(&op.op); travel != nullptr && shard.lockstep) {
-      using Receiver = ExpertExchange::Receiver;
-      travel->receiver = is_fuller(part) ? Receiver::excess : Receiver::mean;
+      travel->receiver = receiver_of(part);
     }
     ops.add(op);
   }

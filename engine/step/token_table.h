@@ -15,8 +15,9 @@ class TokenTable {
  public:
   // All kernels but those that follow; logits and sampling; products around latent attention; the exchange of tokens
   // with their experts, in steps with prompts and in others; attention of one prompt read from its start on. Where replicas
-  // step together, apart from the first: shared experts, by the tokens of all, what runs beside an exchange, and what an
-  // exchange lasts longer for the device whose experts are sent most, by the tokens of all, in steps with prompts and in others.
+  // step together, apart from the first: shared experts, by the tokens of all; what runs beside an exchange; and, by the tokens
+  // of all, how long an exchange lasts for the device whose experts are sent most, and how much of that is because it is, in
+  // steps with prompts and in others.
   enum class Part : std::uint8_t {
     body,
     head,
@@ -26,6 +27,8 @@ class TokenTable {
     prompt,
     experts,
     beside,
+    fullest,
+    decode_fullest,
     fuller,
     decode_fuller,
   };
@@ -62,7 +65,7 @@ class TokenTable {
   std::size_t rows() const { return rows_.size(); }
 
  private:
-  static constexpr std::size_t kParts = 10;
+  static constexpr std::size_t kParts = 12;
 
   struct Node {
     KernelSums sums;

@@ -111,20 +111,29 @@ void ChunkKinds::time_passes(ChunkKind& kind) {
   add_host(passes, launches, context.host);
 }
 
-// Passes that follow one another directly have one clock.
+double ChunkKinds::devices() const {
+  const double tail = pools_.tail == nullptr ? 0 : double(pools_.tail->shard.parallel.devices());
+  return double(pools_.main.shard.parallel.devices()) + tail;
+}
+
+// Passes that follow one another directly have one clock: that of the device that draws most for them, for which all others wait.
 void ChunkKinds::set_clocks(ChunkPasses& passes, const PassLaunches& launches,
                             const StepContext& context) const {
   const Device& device = context.device;
+  const double hungriest = known_.hungriest.of(device.power_spread, devices());
   const auto idle = [&](const Launches& of) { return total(idle_time(of, context.host)); };
-  passes.forward_clock = pass_slowdown({&passes.forward}, idle(launches.forward), device);
+  const auto slowdown = [&](std::initializer_list<const DeviceTime*> parts, Seconds at_rest) {
+    return pass_slowdown(parts, at_rest, device, hungriest);
+  };
+  passes.forward_clock = slowdown({&passes.forward}, idle(launches.forward));
   if (puts_off_weights()) {
-    passes.backward_clock = pass_slowdown({&passes.recomputed, &passes.inputs},
-                                          idle(launches.again) + idle(launches.inputs), device);
-    passes.weights_clock = pass_slowdown({&passes.weights}, idle(launches.weights), device);
+    passes.backward_clock = slowdown({&passes.recomputed, &passes.inputs},
+                                     idle(launches.again) + idle(launches.inputs));
+    passes.weights_clock = slowdown({&passes.weights}, idle(launches.weights));
   } else {
-    passes.backward_clock = passes.weights_clock = pass_slowdown(
-        {&passes.recomputed, &passes.inputs, &passes.weights},
-        idle(launches.again) + idle(launches.inputs) + idle(launches.weights), device);
+    passes.backward_clock = passes.weights_clock =
+        slowdown({&passes.recomputed, &passes.inputs, &passes.weights},
+                 idle(launches.again) + idle(launches.inputs) + idle(launches.weights));
   }
   slow_down(passes.forward_clock, device, passes.forward);
   slow_down(passes.backward_clock, device, passes.recomputed);
@@ -193,6 +202,7 @@ void ChunkKinds::add_traffic(ChunkKind& kind) const {
   ReplicaOps ops;
   replica_ops(parallel, kind.states, train_, ops);
   kind.scatter = device_time(ops.scatter, context, Phase::gradients, nullptr).total();
+  kind.across = device_time(ops.across, context, Phase::gradients, nullptr).total();
   kind.gather = device_time(ops.gather, context, Phase::gradients, nullptr).total();
   const double scatters = scatters_per_pass(train_, pools_.stages());
   if (scatters == 0) return;

@@ -59,6 +59,7 @@ struct ChunkKind {
   StateMemory memory;
   KeptActivations activations;
   Seconds scatter, gather;    // between replicas
+  Seconds across;             // and between their groups, once a step
   double gathered_again = 0;  // share of the weights that a backward pass needs, too
 };
 
@@ -84,6 +85,7 @@ class ChunkKinds {
   ChunkKind placed(const LayerChunk& chunk, const StepContext& on);
   PassCalls& calls_of(const ChunkKind& kind);
   bool puts_off_weights() const;
+  double devices() const;  // of the job
   void time_passes(ChunkKind& kind);
   void set_clocks(ChunkPasses& passes, const PassLaunches& launches,
                   const StepContext& context) const;

@@ -89,7 +89,7 @@ class LayerBytes {
         .local_experts = shard_.experts.local};
     const double mean = double(model_.moe.top_k) * double(shard_.experts.local) /
                         double(shard_.experts.placed) * double(shard_.expert_replicas);
-    return train_.routing_skew > 0 ? mean * fullest_device(meeting, train_.routing_skew) : mean;
+    return mean * fullest_device(meeting, train_.routing_skew);
   }
 
   double experts() const {

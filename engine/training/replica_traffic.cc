@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/comm/collective_time.h"
+#include "engine/step/overlap.h"
 #include "engine/training/kept_activations.h"
 #include "engine/training/state_bytes.h"
 #include "engine/training/train_memory.h"
@@ -84,7 +85,7 @@ void replica_ops(const Parallelism& parallel, const ChunkStates& states, const T
     const double all = bytes.gradients * gradients;
     add(OpName::gradient_sum, sum, {all, calls}, groups.inside, ops.scatter);
     add(OpName::gradient_sum, Pattern::all_reduce, {all / groups.inside.ranks, calls},
-        groups.across, ops.scatter);
+        groups.across, train.zero >= 2 ? ops.across : ops.scatter);
   };
   const ChunkWeights& trained = states.trained;
   sum_up(trained.dense, dense_units(trained, train), dense);
@@ -107,9 +108,9 @@ Seconds exposed_traffic(Seconds work, Seconds traffic, double layers, const Traf
   if (!path.overlap) return traffic;
   const Seconds first = traffic / std::max(1.0, layers);
   const Seconds beside = traffic - first;
-  const double taken =
-      std::min(0.5, double(path.multiprocessors) / double(path.device.multiprocessors));
-  const Seconds slowed = std::min(work, beside) * taken;
+  const double longer =
+      longer_beside(double(path.multiprocessors), double(path.device.multiprocessors));
+  const Seconds slowed = std::min(work, beside) * longer;
   return first + std::max(Seconds{0}, beside - work) + slowed;
 }
 

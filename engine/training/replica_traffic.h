@@ -11,6 +11,7 @@ namespace engine {
 
 struct ReplicaOps {
   OpList scatter;  // gradients are summed: once, or scattered to who keeps them
+  OpList across;   // of what each group scattered pass by pass, the sum of all groups: once a step
   OpList gather;   // weights are gathered from who keeps them
 };
 void replica_ops(const Parallelism& parallel, const ChunkStates& states, const TrainSettings& train,

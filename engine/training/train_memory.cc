@@ -121,10 +121,12 @@ StateMemory state_memory(const ChunkStates& states, const ChunkPlace& place,
       .weights = Bytes{shared(read, train.zero == 3)},
       .gradients = Bytes{bytes.gradients * shared(states.trained, train.zero >= 2)},
       .optimizer = Bytes{bytes.optimizer() * shared(states.trained, train.zero > 0)}};
-  // Weights are gathered from the optimizer's copy, where that is at hand: replicas share out no other.
+  // Weights are gathered from the optimizer's copy, where that is at hand: replicas share out no other. Adapters that every device
+  // has whole are in the optimizer's format and cast on their way into a product (as PEFT keeps them).
   const bool gathers = train.zero == 3 && replicas.dense > 1;
-  if (gathers && bytes.master > 0 && !train.offload_optimizer) {
-    const double trained = shared(states.trained, true);
+  const bool casts = train.has_adapters() && (train.zero == 0 || replicas.dense == 1);
+  if ((gathers || casts) && bytes.master > 0 && !train.offload_optimizer) {
+    const double trained = shared(states.trained, gathers);
     memory.weights += Bytes{(bytes.master - bytes.weights) * trained};
     memory.optimizer -= Bytes{bytes.master * trained};
   }

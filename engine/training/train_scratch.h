@@ -6,6 +6,7 @@
 
 #include "engine/step/call_rows.h"
 #include "engine/step/step_inputs.h"
+#include "engine/training/long_run.h"
 #include "engine/training/pipeline_schedule.h"
 #include "engine/training/train_settings.h"
 
@@ -48,8 +49,25 @@ class KnownCalls {
   TrainSettings trained_as_;
 };
 
+// How many times as much as the mean the device draws that draws most for the same work: points have it in common.
+class Hungriest {
+ public:
+  double of(double spread, double devices) {
+    if (spread != spread_ || devices != devices_) {
+      times_ = devices > 1 ? mean_slowest_factor(spread, devices) : 1;
+      spread_ = spread;
+      devices_ = devices;
+    }
+    return times_;
+  }
+
+ private:
+  double spread_ = 0, devices_ = 1, times_ = 1;
+};
+
 struct TrainScratch {
   KnownCalls main, tail;
+  Hungriest hungriest;
   std::vector<PipelinePass>* passes =
       nullptr;  // where the passes of a point are written down; null: nowhere
 };

@@ -231,8 +231,8 @@ struct TrainSettings {
         any_value);
     visit("lora_rank", self.lora_rank, "rank of each adapter", between(1, 1 << 14));
     visit("lora_targets", self.lora_targets,
-          "products that have adapters: those of attention, those of the dense MLP, or all; routed "
-          "experts have none",
+          "products that have adapters: those that make queries, keys and values (qkv), all of "
+          "attention, those of the dense MLP, or all; routed experts have none",
           any_value);
     visit("trained_layers", self.trained_layers, "layers, from the last one, that are trained",
           at_least(1));

@@ -244,6 +244,10 @@ class TrainStep {
     if (scatters_per_pass(train_, stages_) > 0) return {};
     return wait_for(kind, kind.passes.backward_time(), kind.scatter);
   }
+  // What groups scattered pass by pass they sum up with one another once a step, behind the last backward pass.
+  Wait for_groups(const ChunkKind& kind) const {
+    return wait_for(kind, kind.passes.backward_time(), kind.across);
+  }
   Wait for_weights(const ChunkKind& kind) const {
     return train_.zero < 3 ? wait_for(kind, kind.passes.forward_time, kind.gather) : Wait{};
   }
@@ -251,7 +255,8 @@ class TrainStep {
     Seconds sum;
     if (parallel_.dp * parallel_.cp == 1) return sum;
     each_chunk(stage, [&](std::size_t c) {
-      sum += for_gradients(chunks_[c]).exposed + for_weights(chunks_[c]).exposed;
+      const ChunkKind& kind = chunks_[c];
+      sum += for_gradients(kind).exposed + for_groups(kind).exposed + for_weights(kind).exposed;
     });
     return sum;
   }
@@ -262,6 +267,10 @@ class TrainStep {
       const ChunkKind& kind = chunks_[c];
       ReplicaOps ops;
       replica_ops(kind.on->shard.parallel, kind.states, train_, ops);
+      const Wait groups = for_groups(kind);
+      step.exposed += groups.exposed;
+      step.hidden += groups.hidden();
+      add_rows(kind, ops.across, {1, groups.hidden_share()}, rows);
       if (train_.zero == 3) {
         const double gathers = 1 + kind.gathered_again;
         const Seconds all = kind.gather * gathers + kind.scatter;

@@ -58,7 +58,14 @@ LengthSampler::LengthSampler(const Lengths& lengths, std::uint64_t seed, const T
 }
 
 LengthPair LengthSampler::cut(double prompt, double output) const {
-  return {whole_length(prompt, lengths_.prompt_max), whole_length(output, lengths_.output_max)};
+  LengthPair pair{whole_length(prompt, lengths_.prompt_max),
+                  whole_length(output, lengths_.output_max)};
+  if (lengths_.total_max > 0) {
+    pair.prompt = std::min(pair.prompt, std::max<std::int64_t>(1, lengths_.total_max - 1));
+    pair.output =
+        std::min(pair.output, std::max<std::int64_t>(1, lengths_.total_max - pair.prompt));
+  }
+  return pair;
 }
 
 LengthPair LengthSampler::operator()(std::int64_t number) const {

@@ -46,6 +46,7 @@ struct Lengths {
   double zipf_exponent = 1.2;
   std::int64_t prompt_max = 0;
   std::int64_t output_max = 0;
+  std::int64_t total_max = 0;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -69,6 +70,8 @@ struct Lengths {
           positive);
     visit("prompt_max", self.prompt_max, "longer prompts are cut to this", non_negative_or("none"));
     visit("output_max", self.output_max, "longer outputs are cut to this", non_negative_or("none"));
+    visit("total_max", self.total_max,
+          "prompt and output together are cut to this, the output first", non_negative_or("none"));
   }
 
   bool operator==(const Lengths&) const = default;
@@ -143,7 +146,7 @@ struct Load {
         "requests", self.requests,
         "requests in all; auto: 1,000, 2,000 and so on to 64,000, until the throughput is known to "
         "2% and every limit of slo as well, or clearly met or missed; of a trace all, of a curve "
-        "1,000",
+        "what comes until its last rate has held as long as the one before it, 1,000 at least",
         non_negative_or("auto"));
     visit("lengths", self.lengths, "tokens of prompts and outputs", any_value);
     visit("trace", self.trace, "file with recorded requests", a_file);
@@ -201,7 +204,7 @@ struct Load {
           "nothing "
           "out): until twice as many requests (with "
           "turns, sessions) have finished as are inside, and a twentieth of all; where that never "
-          "happens the second half is measured",
+          "happens the second half is measured, or all where too little is finished there",
           non_negative_or("auto"));
     visit("window", self.window,
           "only this long after the warm-up is measured; auto: to the last arrival",

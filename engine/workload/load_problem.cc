@@ -3,12 +3,29 @@
 
 #include <algorithm>
 
+#include "engine/workload/arrivals.h"
 #include "engine/workload/request_source.h"
 
 namespace engine {
 namespace {
 
 constexpr std::int64_t kDefaultRequests = 1000;
+constexpr double kMostOfACurve = 1e9;
+
+// Requests that a curve brings until its last rate has held as long as the one before it.
+std::int64_t requests_of_curve(const Load& load) {
+  std::string reason;
+  const auto steps = parse_rate_curve(load.curve, reason);
+  if (!steps || steps->size() < 2) return kDefaultRequests;
+  double requests = 0, held = 0;
+  for (std::size_t i = 0; i + 1 < steps->size(); ++i) {
+    held = (*steps)[i + 1].time - (*steps)[i].time;
+    requests += held * (*steps)[i].rate;
+  }
+  requests += held * steps->back().rate;
+  requests *= double(load.calls_of_session());
+  return std::int64_t(std::clamp(requests, double(kDefaultRequests), kMostOfACurve));
+}
 
 std::optional<std::string> class_problem(const Load& load) {
   const LoadClasses& classes = load.classes;
@@ -33,7 +50,10 @@ std::optional<std::string> class_problem(const Load& load) {
 
 std::int64_t total_requests(const Load& load, const Trace* trace) {
   const bool recorded = load.arrivals == ArrivalKind::trace && trace != nullptr;
-  if (!recorded) return load.requests > 0 ? load.requests : kDefaultRequests;
+  if (!recorded && load.requests > 0) return load.requests;
+  if (!recorded) {
+    return load.arrivals == ArrivalKind::curve ? requests_of_curve(load) : kDefaultRequests;
+  }
   const std::int64_t rows = std::int64_t(trace->size());
   return load.requests > 0 ? std::min(load.requests, rows) : rows;
 }

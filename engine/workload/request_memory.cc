@@ -46,9 +46,9 @@ namespace {
 MeanLengths lengths_of_all(const Load& load, const Trace* trace, std::uint64_t seed,
                            RequestMemory& memory) {
   const Lengths& lengths = load.lengths;
-  const bool cut = lengths.prompt_max > 0 || lengths.output_max > 0;
-  const bool exact = lengths.distribution == LengthKind::fixed ||
-                     (lengths.distribution == LengthKind::lognormal && !cut);
+  const bool cut = lengths.prompt_max > 0 || lengths.output_max > 0 || lengths.total_max > 0;
+  const bool exact = !cut && (lengths.distribution == LengthKind::fixed ||
+                              lengths.distribution == LengthKind::lognormal);
   if (exact) return {double(lengths.prompt), double(lengths.output)};
   // The first requests themselves: what the point will meet, to a few per cent.
   constexpr std::int64_t draws = 256;

@@ -8,6 +8,7 @@
 
 #include "engine/comm/collective_time.h"
 #include "engine/evaluate.h"
+#include "engine/kernels/moe.h"
 #include "engine/model/expert_places.h"
 #include "tests/support/calibrations.h"
 #include "tests/support/toys.h"
@@ -195,6 +196,41 @@ TEST(FullestExchange, StepsAndTrainingWaitForSkewedExperts) {
     }
     bytes = sent;
   }
+}
+
+// What is exchanged by favour is computed by favour, on the datasheet's rates as on fitted ones.
+TEST(FullestExchange, SkewedExpertsTakeLongerByTheDatasheet) {
+  Moe op{.tokens = 65536,
+         .hidden = 4096,
+         .intermediate = 2048,
+         .top_k = 8,
+         .experts = 256,
+         .local_experts = 8,
+         .exchanged = true};
+  const double even = moe_time(op, hopper(), nullptr).total().value;
+  double before = even;
+  for (const double skew : {0.5, 1.0, 2.0}) {
+    op.skew = skew;
+    const double time = moe_time(op, hopper(), nullptr).total().value;
+    EXPECT_GT(time, 1.05 * before) << skew;
+    EXPECT_LE(time, even * copies_on_the_fullest(op) / copies_on_a_device(op) * 1.05) << skew;
+    before = time;
+  }
+}
+
+// Copies that meet on a device are kept there: by chance alone some device has more of few tokens than of many, each.
+TEST(FullestExchange, FewTokensLeaveADeviceWithMoreToKeep) {
+  Scenario scenario = toys::training();
+  scenario.model = toys::mixture();
+  scenario.parallel = {.dp = 16, .ep = 16};
+  const auto kept_of_a_token = [&](std::int64_t tokens) {
+    scenario.train.sequence = tokens;
+    return toys::figures_of(scenario).kept_activation_memory.value / double(tokens);
+  };
+  const double many = kept_of_a_token(8192), some = kept_of_a_token(256), few = kept_of_a_token(16);
+  EXPECT_GT(some, many * 1.001);
+  EXPECT_GT(few, some * 1.01);
+  EXPECT_LT(few, many * 2);
 }
 
 }  // namespace

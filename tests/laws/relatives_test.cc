@@ -50,5 +50,25 @@ TEST(Relatives, BandwidthDecidesDecodesOfFewSequences) {
   }
 }
 
+// GDDR has no bits of its own for error correction: where it is on, a sixteenth of what is read are check bits. Cards of data
+// centres have it on; GeForce and workstation cards, which have it off, reach what their pins carry.
+TEST(Relatives, ErrorCorrectionTakesASixteenthOfGddr) {
+  struct Card {
+    const char* name;
+    double pins, gigabits;
+    bool corrected;
+  };
+  for (const Card& card :
+       {Card{"a10", 384, 12.5, true}, Card{"a40", 384, 14.5, true}, Card{"l4", 192, 12.5, true},
+        Card{"l40", 384, 18, true}, Card{"l40s", 384, 18, true}, Card{"t4", 256, 10, true},
+        Card{"rtx-a6000", 384, 16, false}, Card{"rtx-4090", 384, 21, false},
+        Card{"rtx-5090", 512, 28, false}}) {
+    const double raw = card.pins * card.gigabits * 1e9 / 8;
+    EXPECT_NEAR(toys::shipped("devices", card.name).device.memory_bandwidth.value,
+                card.corrected ? raw * 15 / 16 : raw, raw * 2e-3)
+        << card.name;
+  }
+}
+
 }  // namespace
 }  // namespace engine

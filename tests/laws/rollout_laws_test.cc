@@ -118,6 +118,26 @@ TEST(Rollout, IsAServedBatch) {
   EXPECT_NEAR(figures_of(scenario).rollout_tokens_per_s / figures.output.value, 1, 1e-9);
 }
 
+// No sample is longer than a sequence that is trained on, however widely lengths are spread.
+TEST(Rollout, SamplesEndWhereSequencesDo) {
+  Scenario longest = learning();
+  longest.train.rollout.lengths.output = longest.train.sequence - 200;
+  const Seconds most = figures_of(longest).rollout_time;
+  Scenario scenario = learning();
+  scenario.train.rollout.lengths = {.distribution = LengthKind::lognormal,
+                                    .prompt = 200,
+                                    .output = 2000,
+                                    .prompt_cv = 0,
+                                    .output_cv = 3};
+  const Metrics figures = figures_of(scenario);
+  EXPECT_LE(figures.rollout_time, most);
+  EXPECT_LE(figures.tokens_per_s * figures.iteration_time.value, 64.0 * 2048);
+  // And where something shorter is stated, there.
+  scenario.train.rollout.lengths.total_max = 900;
+  EXPECT_LE(figures_of(scenario).tokens_per_s * figures_of(scenario).iteration_time.value,
+            64.0 * 900);
+}
+
 TEST(Rollout, DevicesAreCountedWhereTheyAre) {
   EXPECT_EQ(figures_of(learning()).devices, 8);
   EXPECT_EQ(figures_of(apart()).devices, 12);

@@ -27,8 +27,9 @@ void expect_same_metrics(const Metrics& a, const Metrics& b) {
       a, [&](std::string_view name, const auto&, std::string_view) { names.emplace_back(name); });
   ASSERT_EQ(names.size(), left.size());
   for (std::size_t i = 0; i < left.size(); ++i) {
-    // A queue time of nothing is a difference of two sums: held to 1e-9 of the whole run.
-    const bool time = names[i].starts_with("queue") || names[i] == "host_time";
+    // A queue time of nothing is a difference of two sums: held to 1e-9 of the whole run. So is waiting for one another.
+    const bool time =
+        names[i].starts_with("queue") || names[i] == "host_time" || names[i] == "lockstep_time";
     expect_near(left[i], right[i], time ? a.makespan.value : 0, names[i]);
   }
 }
@@ -73,23 +74,30 @@ void expect_same_requests(const Outcome& a, const Outcome& b) {
   for (std::size_t i = 0; i < a.timeline.size(); ++i) EXPECT_EQ(a.timeline[i], b.timeline[i]) << i;
 }
 
+// The outcome of the closed form, which equals that of every step taken on its own.
+Outcome expect_equality(toys::RandomCase made, std::uint64_t number) {
+  Outcome fast = evaluate(made.scenario, made.resources);
+  made.scenario.serving.stepping = true;
+  const Outcome slow = evaluate(made.scenario, made.resources);
+  EXPECT_EQ(fast.status, slow.status) << fast.reason << slow.reason;
+  EXPECT_EQ(fast.saturation, slow.saturation);
+  expect_same_metrics(fast.metrics, slow.metrics);
+  expect_same_kernels(fast, slow);
+  expect_same_requests(fast, slow);
+  EXPECT_FALSE(testing::Test::HasFailure())
+      << "case " << number << ", policy " << name_of(made.scenario.serving.policy);
+  return fast;
+}
+
 TEST(ServingLaws, TheClosedFormEqualsStepping) {
   std::array<int, enum_names(PolicyName{}).size()> seen{};
   double preemptions = 0, hits = 0;
   int measured = 0;  // in the others a stated window is empty
   for (std::uint64_t number = 0; number < 1000; ++number) {
-    toys::RandomCase made = toys::random_case(number);
-    const Outcome fast = evaluate(made.scenario, made.resources);
-    made.scenario.serving.stepping = true;
-    const Outcome slow = evaluate(made.scenario, made.resources);
-    ASSERT_EQ(fast.status, slow.status) << fast.reason << slow.reason;
+    const toys::RandomCase made = toys::random_case(number);
+    const Outcome fast = expect_equality(made, number);
+    ASSERT_FALSE(HasFailure());
     measured += fast.status == Status::ok;
-    EXPECT_EQ(fast.saturation, slow.saturation);
-    expect_same_metrics(fast.metrics, slow.metrics);
-    expect_same_kernels(fast, slow);
-    expect_same_requests(fast, slow);
-    ASSERT_FALSE(HasFailure()) << "case " << number << ", policy "
-                               << name_of(made.scenario.serving.policy);
     ++seen[std::size_t(made.scenario.serving.policy)];
     if (fast.status != Status::ok) continue;
     preemptions += fast.metrics.preemptions;
@@ -100,6 +108,31 @@ TEST(ServingLaws, TheClosedFormEqualsStepping) {
   // The cases are worth something: they preempt and they hit.
   EXPECT_GT(preemptions, 500);
   EXPECT_GT(hits, 100);
+}
+
+// Where replicas step together, the time of a stretch is the sum over its steps of the longest of their times.
+TEST(ServingLaws, TheClosedFormEqualsSteppingWhereReplicasStepTogether) {
+  double preemptions = 0, waited = 0;
+  for (std::uint64_t number = 0; number < 400; ++number) {
+    toys::RandomCase made = toys::random_case(number);
+    toys::Dice dice(67'000'000 + number);
+    Scenario& scenario = made.scenario;
+    scenario.model = toys::mixture();
+    if (dice.chance(0.3)) {
+      scenario.model.window = dice.whole(8, 120);
+      scenario.model.full_attention_every = dice.whole(0, 3);
+    }
+    const std::int64_t tp = dice.chance(0.3) ? 2 : 1;
+    scenario.parallel = {.tp = tp, .dp = 8, .ep = dice.chance(0.5) ? 4 * tp : 8 * tp};
+    scenario.serving.two_batch_overlap = dice.chance(0.3);
+    const Outcome fast = expect_equality(made, number);
+    ASSERT_FALSE(HasFailure());
+    if (fast.status != Status::ok) continue;
+    preemptions += fast.metrics.preemptions;
+    waited += fast.metrics.lockstep_time.value > 0;
+  }
+  EXPECT_GT(preemptions, 100);
+  EXPECT_GT(waited, 300);
 }
 
 }  // namespace

@@ -50,12 +50,20 @@ struct GroupTable {
     shard.two_halves = halves;
   }
   StepContext context() const { return {scenario.device, fabric, shard, scenario.host}; }
-  double seconds(const std::vector<BatchShape>& batches) {
+  // The local parts of members with these batches, and what all share.
+  std::vector<MemberStep> steps;
+  StepTable::SharedStep meet(const std::vector<BatchShape>& batches) {
     const StepContext here = context();
     table.reset(here);
-    std::vector<MemberStep> steps;
+    steps.clear();
     for (const BatchShape& batch : batches) steps.push_back(table.own_step(batch));
-    return table.run_together(steps, std::size_t(shard.expert_replicas) - batches.size());
+    return table.shared_step(steps, {});
+  }
+  double seconds(const std::vector<BatchShape>& batches) {
+    const SharedPart shared = meet(batches).part;
+    double longest = 0;
+    for (const MemberStep& own : steps) longest = std::max(longest, member_seconds(own, shared));
+    return longest;
   }
 };
 
@@ -108,6 +116,22 @@ TEST(Lockstep, AStepIsNeverShorterForWhatOthersBring) {
       }
       EXPECT_GT(before, alone);
     }
+  }
+}
+
+// Devices send and receive at the same time. One of eight that sends alone sends more than anybody is sent, whichever experts
+// its tokens favour; eight that send alike wait for the device that is sent most.
+TEST(Lockstep, AnExchangeLastsAsLongAsForWhoSendsMostOrIsSentMost) {
+  const auto exchange = [](double skew, const std::vector<BatchShape>& batches) {
+    GroupTable group(toys::gpu(), 8);
+    group.scenario.model.moe.skew = skew;
+    return group.meet(batches).part.exchange;
+  };
+  for (const BatchShape& batch : {prompt(4000), decodes(200, 100)}) {
+    EXPECT_DOUBLE_EQ(exchange(0.5, {batch}), exchange(0, {batch}));
+    const std::vector<BatchShape> all(8, batch);
+    EXPECT_GT(exchange(0.5, all), exchange(0, all));
+    EXPECT_GE(exchange(0, all), exchange(0, {batch}));
   }
 }
 

@@ -194,6 +194,24 @@ TEST(ServingMeasurement, OverloadIsSeenOfASystemThatIsFull) {
   }
 }
 
+// A stated number of requests that ends before the system is full is measured with its drain; what is offered is the stated rate.
+TEST(ServingMeasurement, NoOverloadOfFewRequestsLooksSlowerThanAnother) {
+  for (const std::int64_t requests : {200, 1000}) {
+    for (const double share : {1.2, 1.5, 2.0, 3.0, 5.0, 20.0}) {
+      Scenario scenario = served_at(80 * share);
+      scenario.serving.max_num_seqs = 160;  // and 2 s each
+      scenario.serving.kv_blocks = 100'000;
+      scenario.load.lengths.output = 200;
+      scenario.load.requests = requests;
+      const Metrics metrics = evaluated(scenario).metrics;
+      // At worst two rounds and a half of 2 s for what takes as long as 1.25 of them.
+      EXPECT_GT(metrics.throughput.value, requests == 200 ? 35 : 60) << requests << " at " << share;
+      EXPECT_LE(metrics.throughput.value, 84) << requests << " at " << share;
+      EXPECT_NEAR(metrics.offered.value / (80 * share), 1, 0.25) << requests << " at " << share;
+    }
+  }
+}
+
 // One in a hundred cannot be served: that breaks a limit on 99.5% of the requests, and none on 95%.
 TEST(ServingMeasurement, RefusedRequestsAreLateForTheirShare) {
   Scenario scenario = served_at(20);

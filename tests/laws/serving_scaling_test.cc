@@ -62,7 +62,7 @@ TEST(ServingScaling, NothingIsLostWithAReplicaThatGoes) {
     cases_below += on < 0.9 * makespan * double(scenario.serving.replicas) ? 1 : 0;
     ASSERT_FALSE(HasFailure());
   }
-  EXPECT_GT(starts, 150);
+  EXPECT_GT(starts, 80);
   EXPECT_GT(cases_below, 50);
 }
 

@@ -122,12 +122,31 @@ TEST(Jitter, MakesRunsOfMeansNotMedians) {
   Scenario scenario = training();
   scenario.parallel.dp = 8;
   scenario.train.tokens = 1e9;
-  const Seconds even = figures_of(scenario).run_time;
+  const Metrics even = figures_of(scenario);
   scenario.train.jitter = 0.3;
   const Metrics figures = figures_of(scenario);
-  const double steps = even / figures.iteration_time;
+  const double steps = even.run_time / even.iteration_time;
   EXPECT_GT(figures.run_time, figures.iteration_time_p50 * steps);
   EXPECT_LT(figures.run_time, figures.iteration_time_p95 * steps);
+}
+
+// Whatever a step waits for is in its time, its rate and its utilizations alike.
+TEST(Jitter, IsInEveryFigureOfASpeed) {
+  Scenario scenario = training();
+  scenario.parallel.dp = 8;
+  scenario.train.tokens = 1e9;
+  const Metrics even = figures_of(scenario);
+  scenario.train.jitter = 0.1;
+  scenario.train.link_jitter = 0.5;
+  const Metrics figures = figures_of(scenario);
+  const double longer = figures.iteration_time / even.iteration_time;
+  EXPECT_GT(longer, 1.1);
+  EXPECT_NEAR(figures.run_tokens / figures.run_time.value / figures.tokens_per_s, 1, 1e-12);
+  EXPECT_NEAR(figures.run_time / even.run_time, longer, 1e-9);
+  EXPECT_NEAR(even.tokens_per_s / figures.tokens_per_s, longer, 1e-9);
+  EXPECT_NEAR(even.total / figures.total, longer, 1e-9);
+  EXPECT_NEAR(even.model_flops_utilization / figures.model_flops_utilization, longer, 1e-9);
+  EXPECT_NEAR(figures.iteration_time_high / even.iteration_time_high, longer, 1e-9);
 }
 
 TEST(PackedDocuments, NeverSeeMoreThanOneThatFillsTheSequence) {

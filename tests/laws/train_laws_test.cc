@@ -238,7 +238,7 @@ TEST(TrainLaws, FrozenWeightsHaveNoGradients) {
   EXPECT_GT(lora.forward_time, full.forward_time);
   EXPECT_LT(lora.backward_time, full.backward_time * 0.65);
   EXPECT_LT(lora.trained_parameters, full.parameters * 0.02);
-  EXPECT_NEAR(lora.optimizer_memory.value, 12 * lora.trained_parameters, 1e-3);
+  EXPECT_NEAR(lora.optimizer_memory.value, 8 * lora.trained_parameters, 1e-3);
   scenario.train.method = Method::qlora;
   const Metrics qlora = figures_of(scenario);
   EXPECT_GT(qlora.iteration_time, lora.iteration_time);
@@ -310,7 +310,8 @@ TEST(TrainLaws, StepsWaitForTheSlowest) {
   EXPECT_GT(one.iteration_time_p99, one.iteration_time_p95);
   scenario.parallel.dp = 16;
   const Metrics many = figures_of(scenario);
-  EXPECT_GT(many.iteration_time_p50 / many.iteration_time, 1.05);
+  scenario.train.jitter = 0;
+  EXPECT_GT(many.iteration_time_p50 / figures_of(scenario).iteration_time, 1.05);
   EXPECT_LT(many.iteration_time_p99 / many.iteration_time_p50,
             one.iteration_time_p99 / one.iteration_time_p50);
 }

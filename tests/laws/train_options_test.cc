@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
 
 #include "engine/evaluate.h"
 #include "engine/training/scaling_law.h"
@@ -55,6 +56,30 @@ TEST(HybridSharding, SparesASlowNetwork) {
   const Seconds all = figures_of(scenario).replica_exposed_time;
   scenario.train.zero_group = 8;
   EXPECT_LT(figures_of(scenario).replica_exposed_time, all);
+}
+
+// Gradients add up inside a group, pass by pass; groups sum up once, however many micro-batches there were.
+TEST(HybridSharding, GroupsSumUpOnceAStep) {
+  for (const std::int64_t zero : {2, 3}) {
+    const auto summed = [zero](std::int64_t micro_batches) {
+      Scenario scenario = training();
+      scenario.parallel.dp = 16;
+      scenario.train.zero = zero;
+      scenario.train.zero_group = 8;
+      scenario.train.global_batch = 16 * micro_batches * scenario.train.micro_batch;
+      double across = 0, inside = 0;
+      for (const KernelRow& row : evaluate(scenario).kernels) {
+        if (row.op != OpName::gradient_sum || row.phase != Phase::gradients) continue;
+        (row.family == Family::all_reduce ? across : inside) += row.work.bytes.value;
+      }
+      return std::pair(across, inside);
+    };
+    const auto [across, inside] = summed(1);
+    const auto [across_8, inside_8] = summed(8);
+    EXPECT_GT(across, 0) << zero;
+    EXPECT_NEAR(across_8 / across, 1, 1e-12) << zero;
+    EXPECT_NEAR(inside_8 / inside, 8, 1e-9) << zero;
+  }
 }
 
 // What the device no longer keeps the host does, but for two layers on their way.

@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 
 #include "engine/evaluate.h"
+#include "tests/support/shipped.h"
 #include "tests/support/toys.h"
 #include "tests/support/training_toy.h"
 
@@ -201,6 +203,64 @@ TEST(NarrowWeights, AloneAreNotTrained) {
     EXPECT_EQ(evaluate(scenario).status, Status::unsupported);
     scenario.train.method = Method::qlora;
     EXPECT_EQ(evaluate(scenario).status, Status::ok);
+  }
+}
+
+// PEFT keeps adapters in 32 bits, as the optimizer does: 4 bytes of weight, 4 of gradient and two moments, for each device that
+// has them whole. Replicas that share the optimizer's copy out have one in 16 bits beside it.
+TEST(Adapters, AreKeptOnce) {
+  for (const Method method : {Method::lora, Method::qlora}) {
+    Scenario scenario = training();
+    scenario.train.method = method;
+    const auto bytes_of_rank = [&](std::int64_t rank) {
+      scenario.train.lora_rank = rank;
+      const Metrics figures = figures_of(scenario);
+      return figures.weights + figures.gradient_memory + figures.optimizer_memory;
+    };
+    const auto weights_of_rank = [&](std::int64_t rank) {
+      scenario.train.lora_rank = rank;
+      return figures_of(scenario).trained_parameters;
+    };
+    const auto of_each = [&] {
+      return (bytes_of_rank(64) - bytes_of_rank(32)).value /
+             (weights_of_rank(64) - weights_of_rank(32));
+    };
+    EXPECT_NEAR(of_each(), 4 + 4 + 8, 1e-6);
+    scenario.train.gradients = StateFormat::bf16;
+    scenario.train.master_weights = StateFormat::none;
+    EXPECT_NEAR(of_each(), 2 + 2 + 8, 1e-6);
+    scenario.train.gradients = scenario.train.master_weights = StateFormat::fp32;
+    scenario.train.zero = 1;
+    scenario.parallel.dp = 4;
+    EXPECT_NEAR(of_each(), 2 + 4 + 12.0 / 4, 1e-6);
+  }
+}
+
+// The first headline of QLoRA (Dettmers et al., 2023): 33B on 24 GB and 65B on 48 GB, whose adapters are in 16 bits.
+TEST(Adapters, OfQloraFitWithItsSettings) {
+  struct Run {
+    const char *model, *device;
+  };
+  for (const Run& run : {Run{"llama-33b", "rtx-3090"}, Run{"llama-33b", "rtx-4090"},
+                         Run{"llama-65b", "l40s"}, Run{"llama-65b", "rtx-a6000"}}) {
+    Scenario scenario = toys::shipped("models", run.model);
+    scenario.device = toys::shipped("devices", run.device).device;
+    scenario.task = Task::train;
+    scenario.train.method = Method::qlora;
+    scenario.train.lora_rank = 64;
+    scenario.train.global_batch = 16;
+    scenario.train.sequence = 512;
+    scenario.train.recompute = Recompute::full;
+    const Outcome wide = evaluate(scenario);
+    if (wide.status != Status::ok) {
+      EXPECT_NE(wide.reason.find("; with adapters in 16 bits they fit (train.gradients: bf16 and "
+                                 "train.master_weights: none)"),
+                std::string::npos)
+          << wide.reason;
+    }
+    scenario.train.gradients = StateFormat::bf16;
+    scenario.train.master_weights = StateFormat::none;
+    EXPECT_EQ(evaluate(scenario).status, Status::ok) << run.model << " on " << run.device;
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "tests/support/calibrations.h"
 #include "tests/support/paths.h"
+#include "tools/validate_serving/argonne_cases.h"
 #include "tools/validate_serving/compare.h"
 #include "tools/validate_serving/overview_cases.h"
 #include "tools/validate_serving/silicon_cases.h"
@@ -73,20 +74,39 @@ TEST_F(ServingRuns, ClosedLoopsOnH100) {
   EXPECT_LT(median_error(llama_70b, "output_tokens_per_s"), 0.05);
 }
 
-TEST_F(ServingRuns, SaturatedThroughputOfDenseModels) {
+TEST_F(ServingRuns, SaturatedThroughput) {
   const auto cases = overview_cases(data_ / "trtllm_perf_overview", kLibrary);
   ASSERT_TRUE(cases) << engine::to_text(cases.mistakes());
   const auto resources = transfer_resources(kLibrary);
   ASSERT_TRUE(resources) << engine::to_text(resources.mistakes());
-  std::vector<ComparedCase> dense;
+  std::vector<ComparedCase> dense, mixtures;
   for (const ServedCase& served : *cases) {
     EXPECT_EQ(served.left_out, "") << served.id;
-    if (served.scenario.model.is_moe()) continue;  // far off: the README says how far
-    dense.push_back(compare_throughput(served, *resources));
-    EXPECT_EQ(dense.back().failure, "") << served.id;
+    auto& group = served.scenario.model.is_moe() ? mixtures : dense;
+    group.push_back(compare_throughput(served, *resources));
+    EXPECT_EQ(group.back().failure, "") << served.id;
   }
   EXPECT_EQ(dense.size(), 22u);
   EXPECT_LT(median_error(dense, "output_tokens_per_s"), 0.07);
+  EXPECT_EQ(mixtures.size(), 35u);
+  EXPECT_LT(median_error(mixtures, "output_tokens_per_s"), 0.16);
+}
+
+TEST_F(ServingRuns, BatchesOfTwoEnginesOnTwoGenerations) {
+  const auto cases =
+      argonne_cases(data_ / "argonne_llm_inference_bench" / "results_a100_h100.csv", kLibrary);
+  ASSERT_TRUE(cases) << engine::to_text(cases.mistakes());
+  const auto resources = transfer_resources(kLibrary);
+  ASSERT_TRUE(resources) << engine::to_text(resources.mistakes());
+  std::vector<ComparedCase> compared;
+  for (const ServedCase& served : *cases) {
+    if (!served.left_out.empty()) continue;
+    compared.push_back(compare_throughput(served, *resources));
+    EXPECT_EQ(compared.back().failure, "") << served.id;
+  }
+  EXPECT_EQ(cases->size(), 1786u);
+  EXPECT_EQ(compared.size(), 1018u);
+  EXPECT_LT(median_error(compared, "output_tokens_per_s"), 0.09);
 }
 
 TEST_F(ServingRuns, RecordedLoads) {

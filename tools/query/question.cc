@@ -10,10 +10,11 @@
 namespace tools {
 namespace {
 
-constexpr std::array<std::string_view, 12> kHighIsBetter = {
-    "_per_s",      "utilization", "attainment",         "slo_met",
-    "probability", "max_batch",   "kv_capacity_tokens", "free_bytes",
-    "hit_rate",    "steady",      "precision_met",      "goodput"};
+constexpr std::array<std::string_view, 16> kHighIsBetter = {
+    "_per_s",       "utilization", "attainment",         "slo_met",
+    "probability",  "max_batch",   "kv_capacity_tokens", "free_bytes",
+    "hit_rate",     "steady",      "precision_met",      "goodput",
+    "availability", "fairness",    "kv_blocks",          "hidden_time"};
 // Load that arrives is not speed.
 constexpr std::array<std::string_view, 1> kLowAllTheSame = {"offered"};
 

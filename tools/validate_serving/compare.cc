@@ -159,6 +159,29 @@ std::string group_lines(const std::vector<ComparedCase>& cases, const GroupOf& g
   return text;
 }
 
+std::string rate_lines(std::string_view what, const std::vector<ComparedCase>& cases,
+                       const GroupOf& group) {
+  std::map<std::string, std::vector<const ComparedCase*>> groups;
+  std::vector<const ComparedCase*> all;
+  for (const ComparedCase& compared : cases) {
+    if (compared.figures.empty()) continue;
+    groups[group(*compared.served)].push_back(&compared);
+    all.push_back(&compared);
+  }
+  std::string text = fmt::format("{:<32}{:>5}{:>8}{:>8}{:>8}{:>8}{:>8}\n", what, "rows", "mean %",
+                                 "median", "p90", "bias", "rank");
+  const auto add = [&text](std::string_view label,
+                           const std::vector<const ComparedCase*>& members) {
+    const ErrorSummary errors = error_summary(scored(members, kRate));
+    text += fmt::format("{:<32}{:>5}{:>8.1f}{:>8.1f}{:>8.1f}{:>+8.1f}{:>8.3f}\n", label,
+                        errors.rows, 100 * errors.mean, 100 * errors.median, 100 * errors.p90,
+                        100 * errors.bias, errors.rank_correlation);
+  };
+  for (const auto& [label, members] : groups) add(label, members);
+  add("all", all);
+  return text;
+}
+
 double median_error(const std::vector<ComparedCase>& cases, std::string_view figure) {
   std::vector<const ComparedCase*> all;
   for (const ComparedCase& compared : cases) all.push_back(&compared);

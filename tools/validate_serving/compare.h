@@ -33,6 +33,10 @@ using GroupOf = std::function<std::string(const ServedCase&)>;
 std::string group_heading(std::string_view what);
 std::string group_lines(const std::vector<ComparedCase>& cases, const GroupOf& group);
 
+// The same of throughput alone, with the rank correlation, under a heading of its own; a last line has all groups.
+std::string rate_lines(std::string_view what, const std::vector<ComparedCase>& cases,
+                       const GroupOf& group);
+
 // Share by which a prediction is off, at the median of the cases' absolute errors of one figure.
 double median_error(const std::vector<ComparedCase>& cases, std::string_view figure);
 

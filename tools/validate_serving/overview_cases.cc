@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -41,7 +42,8 @@ constexpr std::array<Machine, 5> kMachines = {{
     {"GB200", "gb200", "gb200-nvl72"},
 }};
 
-// "TP4PP2": tensor and pipeline parallel; "DEP4": attention on four replicas, experts spread over them.
+// "TP4PP2": tensor and pipeline parallel; "DEP4": attention on four replicas, experts spread over them. The published
+// options set `enable_attention_dp` for every mixture, so "TP8" of one is eight such replicas, too.
 std::optional<engine::Parallelism> parallel_of(std::string_view text, bool mixture) {
   const auto number_after = [&](std::string_view word) -> std::optional<std::int64_t> {
     const std::size_t place = text.find(word);
@@ -58,23 +60,37 @@ std::optional<engine::Parallelism> parallel_of(std::string_view text, bool mixtu
   }
   const auto tensor = number_after("TP");
   if (!tensor) return std::nullopt;
-  parallel.tp = *tensor;
   parallel.pp = number_after("PP").value_or(1);
-  if (mixture) parallel.ep = *tensor;
+  if (mixture) {
+    parallel.dp = parallel.ep = *tensor;
+  } else {
+    parallel.tp = *tensor;
+  }
   return parallel;
 }
 
-std::optional<engine::Quantization> quant_of(std::string_view format, std::string_view model) {
+bool is_gpt_oss(std::string_view model) { return model.starts_with("GPT-OSS"); }
+
+// Formats of the published checkpoint. The KV cache is `auto`: fp8 where the checkpoint carries scales for it, as those of
+// dense models do. gpt-oss has none (on Blackwell the options ask for fp8 by name), and the rows of the other mixtures
+// hold no more sequences than a cache of 16 bits does.
+std::optional<engine::Quantization> quant_of(std::string_view format, std::string_view model,
+                                             bool mixture) {
   using engine::Dtype;
   constexpr std::int64_t whole_matrix = 1'000'000;
   // Published in MXFP4, experts only; the rest, and the arithmetic before Blackwell, has 16 bits.
-  if (model.starts_with("GPT-OSS")) {
-    return engine::Quantization{
-        .weights = Dtype::fp4, .kv = Dtype::fp8, .group = 32, .scope = engine::QuantScope::experts};
+  if (is_gpt_oss(model)) {
+    const bool blackwell = format == "FP4" || format == "NVFP4";
+    return engine::Quantization{.weights = Dtype::fp4,
+                                .kv = blackwell ? Dtype::fp8 : Dtype::bf16,
+                                .group = 32,
+                                .scope = engine::QuantScope::experts};
   }
   if (format == "FP8") {
-    return engine::Quantization{
-        .weights = Dtype::fp8, .activations = Dtype::fp8, .kv = Dtype::fp8, .group = whole_matrix};
+    return engine::Quantization{.weights = Dtype::fp8,
+                                .activations = Dtype::fp8,
+                                .kv = mixture ? Dtype::bf16 : Dtype::fp8,
+                                .group = whole_matrix};
   }
   if (format == "FP4" || format == "NVFP4") {
     return engine::Quantization{
@@ -82,6 +98,52 @@ std::optional<engine::Quantization> quant_of(std::string_view format, std::strin
   }
   if (format == "BF16" || format == "FP16") return engine::Quantization{};
   return std::nullopt;
+}
+
+// Seats and tokens a step that trtllm-bench sets where nobody states them (tensorrt_llm/bench/build/tuning.py): as many
+// requests as the memory beside the weights would hold, every layer's cache in full, rounded up. Prompts are not cut.
+void set_bench_limits(std::string_view model_name, engine::Scenario& scenario) {
+  const engine::ModelSpec& model = scenario.model;
+  const engine::ParameterCounts counts = engine::parameter_counts(model);
+  const engine::Parallelism& layout = scenario.parallel;
+  const double devices = double(layout.tp * layout.dp * layout.pp);
+  // It takes an element of MXFP4, of which two share a byte and 32 a scale, for one of 16 bits.
+  const double weights =
+      is_gpt_oss(model_name)
+          ? 2 * (counts.total() - counts.experts) + counts.experts * (1 + 1 / 16.)
+          : counts.total() * engine::bytes_of(scenario.quant.weights);
+  const double token = 2 * double(model.layers) *
+                       std::max(devices / double(layout.pp), double(model.kv_heads)) *
+                       double(model.head_dim) * engine::bytes_of(scenario.quant.kv);
+  const double free = devices * scenario.device.memory_capacity.value - weights;
+  const double prompt = double(scenario.load.lengths.prompt);
+  const double output = double(scenario.load.lengths.output);
+  const double requests =
+      std::min(4096., free * scenario.serving.memory_utilization / (token * (prompt + output))) /
+      double(layout.pp);
+  const double tokens = std::min(32768., requests * (1 + prompt / output));
+  const auto up_to = [](double value, double step) {
+    return std::int64_t(step * std::ceil(value / step));
+  };
+  engine::ServingSettings& serving = scenario.serving;
+  serving.max_num_seqs = std::max<std::int64_t>(64, up_to(requests, requests < 256    ? 32
+                                                                    : requests < 1024 ? 128
+                                                                                      : 256));
+  serving.max_num_batched_tokens = std::max({std::int64_t(2048),
+                                             up_to(tokens, tokens < 4096   ? 256
+                                                           : tokens < 8192 ? 512
+                                                                           : 1024),
+                                             scenario.load.lengths.prompt + serving.max_num_seqs});
+}
+
+// Decodes are padded up to the next size of the published options; sizes beyond the seats become as many as there are.
+std::string captured_sizes(std::int64_t seats) {
+  std::string sizes;
+  for (const std::int64_t size :
+       {1, 2, 4, 8, 16, 32, 64, 128, 256, 384, 512, 1024, 2048, 4096, 8192}) {
+    if (size < seats) sizes += fmt::format("{} ", size);
+  }
+  return sizes + std::to_string(seats);
 }
 
 struct Row {
@@ -95,10 +157,8 @@ engine::Result<engine::Scenario> scenario_of(const Row& row, std::string& left_o
   const std::string_view model_name = row.cells.text("model");
   const auto model = std::ranges::find(kModels, model_name, &Names::first);
   const auto machine = std::ranges::find(kMachines, row.cells.text("gpu"), &Machine::name);
-  const auto quant = quant_of(row.cells.text("weight_dtype"), model_name);
   if (model == kModels.end()) left_out = fmt::format("model '{}'", model_name);
   if (machine == kMachines.end()) left_out = fmt::format("device '{}'", row.cells.text("gpu"));
-  if (!quant) left_out = fmt::format("format '{}'", row.cells.text("weight_dtype"));
   if (!left_out.empty()) return scenario;
   const engine::Scenario* model_spec = row.specs.find("models", model->second);
   const engine::Scenario* device = row.specs.find("devices", machine->device);
@@ -106,11 +166,12 @@ engine::Result<engine::Scenario> scenario_of(const Row& row, std::string& left_o
   const engine::Scenario* serving = row.specs.find("serving", "tensorrt-llm");
   const engine::Scenario* host = row.specs.find("hosts", "tensorrt-llm-offline");
   if (!model_spec || !device || !cluster || !serving || !host) return row.specs.mistakes();
-  const auto parallel = parallel_of(row.cells.text("parallel"), model_spec->model.is_moe());
-  if (!parallel) {
-    left_out = fmt::format("layout '{}'", row.cells.text("parallel"));
-    return scenario;
-  }
+  const bool mixture = model_spec->model.is_moe();
+  const auto quant = quant_of(row.cells.text("weight_dtype"), model_name, mixture);
+  const auto parallel = parallel_of(row.cells.text("parallel"), mixture);
+  if (!quant) left_out = fmt::format("format '{}'", row.cells.text("weight_dtype"));
+  if (!parallel) left_out = fmt::format("layout '{}'", row.cells.text("parallel"));
+  if (!left_out.empty()) return scenario;
   scenario.task = engine::Task::serve;
   scenario.model = model_spec->model;
   scenario.device = device->device;
@@ -125,9 +186,11 @@ engine::Result<engine::Scenario> scenario_of(const Row& row, std::string& left_o
   scenario.load.measure = engine::MeasureKind::whole;  // as its client counts
   scenario.load.lengths.prompt = row.cells.count("isl");
   scenario.load.lengths.output = row.cells.count("osl");
-  // Prompts are not cut: one has to fit beside the decodes.
-  std::int64_t& budget = scenario.serving.max_num_batched_tokens;
-  budget = std::max(budget, scenario.load.lengths.prompt + scenario.serving.max_num_seqs);
+  scenario.serving.memory_utilization =
+      0.95;  // their usual choice; they fell back to 0.90 or less where memory ran out
+  set_bench_limits(model_name, scenario);
+  scenario.host.captured_sizes = captured_sizes(scenario.serving.max_num_seqs);
+  scenario.host.largest_graph = scenario.serving.max_num_seqs;
   return scenario;
 }
 

@@ -11,6 +11,7 @@
 #include "tools/calibrate/fit/error_summary.h"
 #include "tools/calibrate/fit/measured_fit.h"
 #include "tools/calibrate/tables/profile_table.h"
+#include "tools/validate_serving/argonne_cases.h"
 #include "tools/validate_serving/compare.h"
 #include "tools/validate_serving/overview_cases.h"
 #include "tools/validate_serving/silicon_cases.h"
@@ -40,29 +41,35 @@ void note_left_out(const std::vector<ServedCase>& cases, const std::vector<Compa
   }
 }
 
-// Errors of the throughput, a line a model.
 std::string overview_text(const std::vector<ServedCase>& cases,
                           const std::vector<ComparedCase>& compared) {
   std::string text =
       "\n## trtllm_perf_overview: many requests at once, output tokens a second, transfer\n";
-  std::map<std::string, std::vector<Scored>> groups;
-  for (const ComparedCase& one : compared) {
-    for (const Figure& figure : one.figures) {
-      const Scored scored{figure.measured, figure.predicted};
-      groups[one.served->scenario.device.name + " " + one.served->scenario.model.name].push_back(
-          scored);
-      groups["~all"].push_back(scored);  // sorts last
-    }
-  }
-  text += fmt::format("{:<32}{:>5}{:>8}{:>8}{:>8}{:>8}{:>8}\n", "device, model", "rows", "mean %",
-                      "median", "p90", "bias", "rank");
-  for (const auto& [name, scored] : groups) {
-    const ErrorSummary errors = error_summary(scored);
-    text += fmt::format("{:<32}{:>5}{:>8.1f}{:>8.1f}{:>8.1f}{:>+8.1f}{:>8.3f}\n",
-                        name == "~all" ? "all" : name, errors.rows, 100 * errors.mean,
-                        100 * errors.median, 100 * errors.p90, 100 * errors.bias,
-                        errors.rank_correlation);
-  }
+  text += rate_lines("device, model", compared, [](const ServedCase& served) {
+    return served.scenario.device.name + " " + served.scenario.model.name;
+  });
+  note_left_out(cases, compared, text);
+  return text;
+}
+
+std::string argonne_text(const std::vector<ServedCase>& cases,
+                         const std::vector<ComparedCase>& compared) {
+  std::string text =
+      "\n## argonne_llm_inference_bench: one batch at once, output tokens a second, transfer\n";
+  const auto platform = [](const ServedCase& served) {
+    return served.engine + " " + served.scenario.device.name;
+  };
+  text += rate_lines("engine, device", compared, platform);
+  text += "\n" + rate_lines("engine, device, model", compared, [&](const ServedCase& served) {
+            return platform(served) + " " + served.scenario.model.name;
+          });
+  text +=
+      "\n" + rate_lines("engine, device, tensor parallel", compared, [&](const ServedCase& served) {
+        return fmt::format("{} {}", platform(served), served.scenario.parallel.tp);
+      });
+  text += "\n" + rate_lines("engine, device, batch", compared, [&](const ServedCase& served) {
+            return fmt::format("{} {:>2}", platform(served), served.scenario.load.requests);
+          });
   note_left_out(cases, compared, text);
   return text;
 }
@@ -174,6 +181,9 @@ engine::Result<ServingValidation> validate_serving(const std::filesystem::path& 
   if (!cases) return cases.mistakes();
   const auto overview = overview_cases(data / "trtllm_perf_overview", library);
   if (!overview) return overview.mistakes();
+  const auto batches =
+      argonne_cases(data / "argonne_llm_inference_bench" / "results_a100_h100.csv", library);
+  if (!batches) return batches.mistakes();
   const auto resources = transfer_resources(library);
   if (!resources) return resources.mistakes();
 
@@ -196,9 +206,12 @@ engine::Result<ServingValidation> validate_serving(const std::filesystem::path& 
   };
   const std::vector<ComparedCase> loops = compare(*cases, compare_means);
   const std::vector<ComparedCase> saturated = compare(*overview, compare_throughput);
-  validation.text += silicon_text(*cases, loops) + overview_text(*overview, saturated);
-  replayed.insert(replayed.end(), loops.begin(), loops.end());
-  replayed.insert(replayed.end(), saturated.begin(), saturated.end());
+  const std::vector<ComparedCase> at_once = compare(*batches, compare_throughput);
+  validation.text += silicon_text(*cases, loops) + overview_text(*overview, saturated) +
+                     argonne_text(*batches, at_once);
+  for (const auto* compared : {&loops, &saturated, &at_once}) {
+    replayed.insert(replayed.end(), compared->begin(), compared->end());
+  }
   validation.table = figure_table(replayed);
   return validation;
 }

@@ -18,6 +18,9 @@ void report_failures(std::span<const PoolSetup> pools, const ServingSim& sim, Me
   if (!any) return;
   const ServingStats::Summary summary = sim.stats().summary();
   metrics.failures = count;
+  // What failures do to figures is known once there were many of them.
+  constexpr double enough = 30;
+  if (count < enough && metrics.precision_met > 0) metrics.precision_met = 0;
   metrics.requests_retried = summary.retried;
   metrics.requests_failed = summary.failed;
   metrics.lost_tokens = summary.failure_lost_tokens;

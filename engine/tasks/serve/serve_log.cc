@@ -24,6 +24,7 @@ void add_steps(const LoggedWork& work, std::vector<TracedStep>& steps) {
     TracedStep& step =
         steps.emplace_back(at(work, Seconds{work.start + begin}, Seconds{work.start + end}));
     const double made = stretch.tokens(double(i));
+    step.batch.expert_tokens = work.batch.expert_tokens;
     step.batch.decode_sequences = step.batch.sampled = std::int64_t(stretch.sequences);
     step.batch.decode_kv_tokens = stretch.context + made * stretch.sequences;
     step.batch.decode_window_kv_tokens = stretch.window + made * stretch.growing;

@@ -368,6 +368,14 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
   return std::nullopt;
 }
 
+double ServePools::settling() const {
+  Seconds longest{0};
+  for (const PoolSetup& pool : pools_) {
+    longest = std::max(longest, pool.settings.scaling.settling());
+  }
+  return longest.value;
+}
+
 CapacityEstimate ServePools::capacity(const TypicalRequest& typical) const {
   const MeanLengths lengths{typical.prompt, typical.output * double(point_.scenario.load.samples)};
   CapacityEstimate estimate =

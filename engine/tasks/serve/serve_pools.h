@@ -44,6 +44,8 @@ class ServePools {
   bool drafts_apart() const { return point_.draft != nullptr && point_.draft->apart; }
   // What they could serve, the slower of those that read and those that write.
   CapacityEstimate capacity(const TypicalRequest& typical) const;
+  // Seconds until the last of those that follow the load has come to rest.
+  double settling() const;
 
  private:
   std::optional<Refusal> add_readers(const TypicalRequest& typical);

@@ -196,29 +196,46 @@ void report_pools(const ServePools& pools, const ServingSim& sim, Metrics& metri
   metrics.transfer_share = measured.transfer_seconds / (metrics.e2e.value * measured.requests);
 }
 
-double pool_on_share(const ServePools& pools, const ServingSim& sim, std::size_t pool) {
-  const double whole = sim.makespan() * double(pools.pools()[pool].replicas);
-  return whole > 0 ? sim.scaler(pool).on_seconds(sim.makespan()) / whole : 1;
+struct Span {
+  double from, until;
+};
+Span whole_run(const ServingSim& sim) { return {0, sim.makespan()}; }
+Span measured_span(const ServingSim& sim) {
+  const MeasuredPart& part = sim.stats().part();
+  return part.all || part.empty() ? whole_run(sim) : Span{part.from, part.until};
+}
+
+// The share of a span in which a pool's replicas are on.
+double pool_on_share(const ServePools& pools, const ServingSim& sim, std::size_t pool,
+                     const Span& span) {
+  const double all = (span.until - span.from) * double(pools.pools()[pool].replicas);
+  return all > 0 ? sim.scaler(pool).on_seconds(span.from, span.until) / all : 1;
 }
 
 // Replicas that come and go are paid for while they are on. A draft goes with the main deployment's; encoders are always on.
-OnShare on_share(const Scenario& scenario, const ServePools& pools, const ServingSim& sim) {
-  return [&](const Deployment& deployment) {
+OnShare on_share(const Scenario& scenario, const ServePools& pools, const ServingSim& sim,
+                 const Span& span) {
+  return [&, span](const Deployment& deployment) {
     if (&deployment == &scenario.encode.deployment) return 1.0;
-    return pool_on_share(pools, sim, &deployment == &scenario.prefill.deployment ? 1 : 0);
+    return pool_on_share(pools, sim, &deployment == &scenario.prefill.deployment ? 1 : 0, span);
   };
+}
+
+double devices_on(const Scenario& scenario, const OnShare& share) {
+  double on = 0;
+  each_deployment(scenario, [&](const Deployment& deployment, double devices) {
+    on += devices * share(deployment);
+  });
+  return on;
 }
 
 void report_scaling(const Scenario& scenario, const ServePools& pools, const ServingSim& sim,
                     Metrics& metrics) {
-  const OnShare share = on_share(scenario, pools, sim);
-  double devices_on = 0;
-  each_deployment(scenario, [&](const Deployment& deployment, double devices) {
-    devices_on += devices * share(deployment);
-  });
-  metrics.device_hours = devices_on * sim.makespan() / 3600;
+  metrics.device_hours =
+      devices_on(scenario, on_share(scenario, pools, sim, whole_run(sim))) * sim.makespan() / 3600;
   if (!sim.scaler(0).follows_load()) return;
-  metrics.replicas_mean = pool_on_share(pools, sim, 0) * double(pools.main().settings.replicas);
+  metrics.replicas_mean =
+      pool_on_share(pools, sim, 0, measured_span(sim)) * double(pools.main().settings.replicas);
   metrics.replica_starts = sim.scaler(0).starts();
 }
 
@@ -250,15 +267,19 @@ void report_rates(const Scenario& scenario, const ServePools& pools, const Servi
   if (!(span > 0)) return;
   const MeasuredSums& sums = stats.measured();
   const ServedMeans means = served_means(stats);
-  metrics.offered = RequestsPerSecond{sums.arrived / span};
+  // Where all of a run is measured, its last answers come after its last arrival; what comes at once comes at no rate.
+  const double arriving =
+      stats.part().all ? stats.watch().last_arrival() - stats.watch().first_arrival() : span;
+  if (arriving > 0) metrics.offered = RequestsPerSecond{sums.arrived / arriving};
   metrics.throughput = means.throughput;
   metrics.goodput = RequestsPerSecond{sums.good / span};
   metrics.output = means.output;
   metrics.total = TokensPerSecond{(sums.output_tokens + sums.prompt_tokens) / span};
   metrics.per_device = metrics.total / metrics.devices;
   metrics.output_per_device = metrics.output / metrics.devices;
-  report_price(scenario, metrics.total - metrics.output, metrics, on_share(scenario, pools, sim));
-  metrics.goodput_per_device = metrics.goodput / metrics.devices;
+  const OnShare on = on_share(scenario, pools, sim, measured_span(sim));
+  report_price(scenario, metrics.total - metrics.output, metrics, on);
+  metrics.goodput_per_device = metrics.goodput / devices_on(scenario, on);
   if (metrics.rent.value > 0) metrics.goodput_per_usd = metrics.goodput.value / metrics.rent.value;
 }
 

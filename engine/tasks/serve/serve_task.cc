@@ -229,7 +229,7 @@ std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, 
         const LoadLevel tried{.rate = rate};
         simulate(setting,
                  {.level = tried,
-                  .plan = run_plan(load, tried, setting.trace),
+                  .plan = run_plan(load, tried, setting.trace, setting.pools.settling()),
                   .purpose = RunPurpose::verdict},
                  sim);
         if (nothing_measured(load, sim) && rate < lowest_unseen) {
@@ -374,7 +374,7 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
     auto problem = search_capacity(setting, sim, outcome.metrics, level);
     if (problem) return refuse(problem->reason_class, std::move(problem->text));
   }
-  RunPlan plan = run_plan(scenario.load, level, trace);
+  RunPlan plan = run_plan(scenario.load, level, trace, pools.settling());
   simulate(setting, {.level = level, .plan = plan, .rows = &outcome}, sim);
   if (auto problem = none_answered(pools, sim)) return outcome.refuse(std::move(*problem));
   if (nothing_measured(scenario.load, sim)) {

@@ -118,7 +118,8 @@ struct ServingFigures {
           "task serve: from arrival to the first step it is part of, p95");
     visit("queue_p99", self.queue_p99,
           "task serve: from arrival to the first step it is part of, p99");
-    visit("offered", self.offered, "task serve: requests that arrive in the measured part");
+    visit("offered", self.offered,
+          "task serve: requests that arrive in the measured part, over the time in which they do");
     visit("throughput", self.throughput, "task serve: requests finished in the measured part");
     visit(
         "throughput_low", self.throughput_low,
@@ -195,7 +196,8 @@ struct ServingFigures {
         "its load; 0 for overload, traces, curves and load.measure: whole");
     visit("precision_met", self.precision_met,
           "task serve: 1 when the throughput is known to 2% (95% interval from batch means), and "
-          "each limit of slo to 2% or met or missed beyond doubt; null for whole runs");
+          "each limit of slo to 2% or met or missed beyond doubt, and where replicas fail, 30 "
+          "failures were seen; null for whole runs");
     visit("transfer", self.transfer,
           "task serve with prefill: time from the end of reading a prompt until its KV cache is in "
           "the main deployment, waiting for room included, mean");
@@ -238,13 +240,14 @@ struct ServingFigures {
     visit(
         "replicas_mean", self.replicas_mean,
         "task serve with scaling: replicas that are on, warming up or draining included, mean over "
-        "the whole run");
+        "the measured part");
     visit("replica_starts", self.replica_starts,
           "task serve with scaling: replicas that were started in the whole run");
     visit("device_hours", self.device_hours,
           "task serve: hours that devices were on, of all deployments, in the whole run");
     visit("goodput_per_device", self.goodput_per_device,
-          "task serve: goodput over all devices of the point");
+          "task serve: goodput over the devices of the point that are on, in the mean over the "
+          "measured part");
     visit("goodput_per_usd", self.goodput_per_usd,
           "task serve: requests within the limits of slo for each dollar of rent");
     visit("answer_tokens", self.answer_tokens,

@@ -42,12 +42,18 @@ Deployment deployment_of(const Scenario& scenario) {
   return on;
 }
 
-// All samples at once. Those of one prompt share it where the engine caches prefixes.
-Load load_of(const RolloutSettings& rollout, const ServingSettings& serving) {
+// All samples at once. Those of one prompt share it where the engine caches prefixes. Longer ones than sequences that are trained
+// on end there, as in libraries that have a longest response.
+Load load_of(const TrainSettings& train, const ServingSettings& serving) {
+  const RolloutSettings& rollout = train.rollout;
   Load load;
   load.arrivals = ArrivalKind::closed;
   load.clients = load.requests = rollout.prompts * rollout.samples;
   load.lengths = rollout.lengths;
+  if (rollout.lengths.distribution != LengthKind::fixed) {
+    const std::int64_t stated = rollout.lengths.total_max;
+    load.lengths.total_max = stated > 0 ? std::min(stated, train.sequence) : train.sequence;
+  }
   load.measure = MeasureKind::whole;
   if (serving.prefix_caching) {
     load.shared_prefix = rollout.lengths.prompt;
@@ -193,15 +199,18 @@ std::optional<Refusal> rollout_problem(const Scenario& scenario) {
   const std::int64_t layout = layout_devices(stated_rollout(scenario).parallel);
   const std::int64_t devices = scenario.parallel.devices();
   if (devices % layout == 0) return std::nullopt;
+  const std::int64_t copies = stated_rollout(scenario).parallel.dp;
+  const bool taken_over = copies > 1 && copies == scenario.parallel.dp;
   return Refusal{
       ReasonClass::divisibility,
       fmt::format("the rollout's layout of {} devices (tp x pp x dp) does not divide the "
-                  "{} that train",
-                  layout, devices)};
+                  "{} that train{}",
+                  layout, devices,
+                  taken_over ? "; state rollout.parallel.dp, which is training's" : "")};
 }
 
 double sample_length(const TaskPoint& point) {
-  const Load load = load_of(point.scenario.train.rollout, stated_rollout(point.scenario).serving);
+  const Load load = load_of(point.scenario.train, stated_rollout(point.scenario).serving);
   const MeanLengths mean =
       mean_lengths(load, nullptr, load_seed(point.scenario), point.scratch.serving().memory());
   return mean.prompt + mean.output;
@@ -227,7 +236,7 @@ std::optional<Refusal> make_rollout(const TaskPoint& point, const TrainMemory& m
   served.calibration = scenario.calibration;
   served.seed = scenario.seed;
   served.replicate = scenario.replicate;
-  served.load = load_of(settings, rollout.on.serving);
+  served.load = load_of(scenario.train, rollout.on.serving);
   Outcome outcome;
   evaluate_into(served, point.resources, outcome, point.work, point.scratch);
   if (outcome.status != Status::ok) {

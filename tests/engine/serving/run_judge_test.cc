@@ -31,6 +31,15 @@ Saturation judged(const std::vector<Snapshot>& snapshots, bool settled = true,
                         .offered_share = offered_share});
 }
 
+TEST(RunJudge, NothingIsOverloadedBeforeTheFirstAreDone) {
+  const std::vector<Snapshot> behind = even_run(100, 20, 50);
+  LoadEvidence evidence{
+      .kind = RunKind::open, .settled = false, .snapshots = behind, .offered_share = 2};
+  EXPECT_EQ(saturation_of(evidence), Saturation::overloaded);
+  evidence.stays = 2;
+  EXPECT_EQ(saturation_of(evidence), Saturation::undecided);
+}
+
 TEST(RunJudge, BatchMeansCoverTheMean) {
   // Twenty numbers around 10: the interval of nineteen in twenty such runs holds it.
   int covered = 0;

@@ -69,7 +69,9 @@ TEST(TrainingSuite, T2_2_ReplicasCostOnlyTheirGradients) {
   const auto own = [](const TrainingRun& run) {
     return run.metrics().forward_time + run.metrics().backward_time;
   };
-  EXPECT_NEAR(own(runs[2]) / own(runs[0]), 1, 1e-9);
+  // And that the hungriest of eight devices and more is waited for (device.power_spread).
+  EXPECT_GE(own(runs[2]), own(runs[0]));
+  EXPECT_LT(own(runs[2]) / own(runs[0]), 1.05);
   for (const TrainingRun& run : runs) {
     EXPECT_GT(run.metrics().model_flops_utilization, 0.2);
     EXPECT_LT(run.metrics().model_flops_utilization, 0.6);

@@ -1,0 +1,109 @@
+// What is measured is a system that is all there: clients have come, fleets have followed their load, curves have been gone along.
+#include <gtest/gtest.h>
+
+#include "engine/workload/request_source.h"
+#include "tests/support/serving_toys.h"
+
+namespace engine {
+namespace {
+
+// Steps of 10 ms and outputs of 20 tokens: a request takes 0.2 s, sixteen at a time, 80 a second.
+Scenario served_at(double rate) {
+  Scenario scenario = toys::served(policy_named("vllm_v1"));
+  scenario.serving.max_num_seqs = 16;
+  scenario.load.arrivals = ArrivalKind::poisson;
+  scenario.load.trace.clear();
+  scenario.load.rate = RequestsPerSecond{rate};
+  scenario.load.lengths.prompt = 8;
+  scenario.load.lengths.output = 20;
+  scenario.output.requests = false;
+  return scenario;
+}
+
+Metrics figures(const Scenario& scenario) {
+  const Outcome outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+  return outcome.metrics;
+}
+
+TEST(Settling, ClientsThatComeOneByOneAreMeasuredOnceAllHave) {
+  Scenario scenario = served_at(1);
+  scenario.load.arrivals = ArrivalKind::closed;
+  scenario.load.clients = 12;
+  const double all = figures(scenario).throughput.value;
+  for (const double ramp : {3.0, 10.0, 60.0}) {
+    scenario.load.ramp = Seconds{ramp};
+    const Metrics metrics = figures(scenario);
+    EXPECT_NEAR(metrics.throughput.value / all, 1, 0.02) << ramp;
+    EXPECT_GE(metrics.measured_from.value, ramp);
+    EXPECT_EQ(metrics.steady, 1) << ramp;
+  }
+  // Nor does a run count as steady that is over before.
+  scenario.load.requests = 400;
+  EXPECT_EQ(figures(scenario).steady, 0);
+}
+
+TEST(Settling, FleetsAreMeasuredOnceTheyFollowTheirLoad) {
+  Scenario fixed = served_at(150);
+  fixed.serving.replicas = 4;
+  const Metrics all = figures(fixed);
+  for (const ScalingPolicy policy : {ScalingPolicy::reactive, ScalingPolicy::predictive}) {
+    Scenario scenario = fixed;
+    scenario.serving.scaling = {.policy = policy,
+                                .target = 8,
+                                .interval = Seconds{1},
+                                .cold_start = Seconds{20},
+                                .cooldown = Seconds{30}};
+    const Metrics metrics = figures(scenario);
+    EXPECT_GE(metrics.measured_from.value, 52);
+    EXPECT_EQ(metrics.steady, 1);
+    EXPECT_NEAR(metrics.throughput.value / all.throughput.value, 1, 0.05);
+    EXPECT_LT(metrics.ttft_p95.value, 2);  // with one replica alone: 20 s and more
+  }
+}
+
+TEST(Settling, AFleetCarriesWhatItsReplicasDo) {
+  Scenario fixed = served_at(1);
+  fixed.serving.replicas = 4;
+  fixed.capacity.slo.ttft.p95 = Seconds{1};
+  const double all = figures(fixed).capacity.value;
+  Scenario scaled = fixed;
+  scaled.serving.scaling = {.policy = ScalingPolicy::reactive,
+                            .target = 8,
+                            .interval = Seconds{1},
+                            .cold_start = Seconds{20},
+                            .cooldown = Seconds{30}};
+  EXPECT_GT(figures(scaled).capacity.value, 0.8 * all);
+}
+
+// Also where a thousand requests come in less time than one of them takes.
+TEST(Settling, CapacityGrowsWithTheReplicas) {
+  for (const std::int64_t replicas : {1, 2, 8, 16}) {
+    Scenario scenario = served_at(1);
+    scenario.serving.max_num_seqs = 160;  // 2 s each: 80 a second
+    scenario.serving.kv_blocks = 100'000;
+    scenario.load.lengths.output = 200;
+    scenario.serving.replicas = replicas;
+    scenario.capacity.slo.ttft.p95 = Seconds{1};
+    const Metrics metrics = figures(scenario);
+    EXPECT_GT(metrics.capacity.value, 0.93 * 80 * double(replicas)) << replicas;
+    EXPECT_LT(metrics.capacity.value, 1.02 * 80 * double(replicas)) << replicas;
+  }
+}
+
+TEST(Settling, CurvesAreGoneAlongToTheirEnd) {
+  Scenario scenario = served_at(1);
+  scenario.load.arrivals = ArrivalKind::curve;
+  scenario.load.curve = "0:2, 600:50, 1200:2";
+  EXPECT_EQ(total_requests(scenario.load, nullptr), 600 * (2 + 50 + 2));
+  EXPECT_GT(figures(scenario).makespan.value, 1500);
+  // A stated number counts, and short ones last on.
+  scenario.load.requests = 200;
+  EXPECT_EQ(total_requests(scenario.load, nullptr), 200);
+  scenario.load.requests = 0;
+  scenario.load.curve = "0:2, 10:5";
+  EXPECT_EQ(total_requests(scenario.load, nullptr), 1000);
+}
+
+}  // namespace
+}  // namespace engine

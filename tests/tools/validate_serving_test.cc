@@ -1,0 +1,84 @@
+// Rows of serving tables become scenarios, and what cannot be predicted says why.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tests/support/paths.h"
+#include "tools/validate_serving/argonne_cases.h"
+#include "tools/validate_serving/overview_cases.h"
+
+namespace tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+const sweep::Library kLibrary({paths::specs()});
+
+fs::path folder_of_this_test() {
+  const fs::path folder = fs::path(testing::TempDir()) / "serving_tables" /
+                          testing::UnitTest::GetInstance()->current_test_info()->name();
+  fs::create_directories(folder);
+  return folder;
+}
+
+// What trtllm-bench sets for 1,000 + 1,000 tokens of Llama 3.3 70B on two H100s: 170 GB less 71 GB of weights, of which 95%
+// hold 287 requests of 2,000 tokens at 164 kB. Rounded up to 128s that is 384 seats, and 574 tokens a step are raised
+// to 2,048.
+TEST(ValidateServing, SeatsFollowFromMemoryAsTheBenchmarkSetsThem) {
+  const fs::path folder = folder_of_this_test();
+  std::ofstream(folder / "rows.csv")
+      << "doc,model,gpu,parallel,weight_dtype,isl,osl,num_requests,output_tps_total\n"
+         "v1.0,Llama-3.3-70B,H100,TP2PP1,FP8,1000,1000,3000,4000\n"
+         "v1.0,Llama-3.3-70B,H100,TP2PP1,FP8,20000,2000,1000,400\n"
+         "v1.0,Llama-4-Scout-17B-16E,H100,TP4PP1,FP8,1000,1000,3000,12000\n"
+         "v1.2,GPT-OSS-120B,H100,DEP4,FP8,1000,1000,3000,18000\n";
+  const auto cases = overview_cases(folder, kLibrary);
+  ASSERT_TRUE(cases) << engine::to_text(cases.mistakes());
+  ASSERT_EQ(cases->size(), 4u);
+  const engine::Scenario& dense = cases->front().scenario;
+  EXPECT_EQ(dense.serving.max_num_seqs, 384);
+  EXPECT_EQ(dense.serving.max_num_batched_tokens, 2048);
+  EXPECT_EQ(dense.host.captured_sizes, "1 2 4 8 16 32 64 128 256 384");
+  EXPECT_EQ(dense.parallel.tp, 2);
+  EXPECT_EQ(dense.quant.kv, engine::Dtype::fp8);
+  // A prompt is not cut: it has room beside all seats.
+  const engine::ServingSettings& long_prompts = cases->at(1).scenario.serving;
+  EXPECT_EQ(long_prompts.max_num_batched_tokens, 20000 + long_prompts.max_num_seqs);
+  // Mixtures have attention on replicas, whatever the layout is called, and a cache of 16 bits.
+  for (const std::size_t mixture : {std::size_t(2), std::size_t(3)}) {
+    const engine::Scenario& scenario = cases->at(mixture).scenario;
+    EXPECT_EQ(scenario.parallel.tp, 1);
+    EXPECT_EQ(scenario.parallel.dp, 4);
+    EXPECT_EQ(scenario.parallel.ep, 4);
+    EXPECT_EQ(scenario.quant.kv, engine::Dtype::bf16);
+  }
+}
+
+TEST(ValidateServing, BatchesSayWhyTheyAreNotCompared) {
+  const fs::path file = folder_of_this_test() / "rows.csv";
+  std::ofstream(file)
+      << "Hardware,Num of Hardware,Framework,Model,Input Output Length,Batch "
+         "Size,Latency,Throughput\n"
+         "Nvidia H100 GPU,2,vLLM,meta-llama/Llama-2-7b-hf,128,16,1.0,4096\n"
+         "Nvidia H100 GPU,1,vLLM,meta-llama/Llama-2-7b-hf,128,1,0.1,2560\n"
+         "Nvidia A100 GPU,4,TensorRT-LLM,mistralai/Mixtral-8x7B-v0.1,128,16,1.5,2700\n"
+         "Nvidia A100 GPU,1,llama.cpp,meta-llama/Llama-2-7b-hf,128,16,9.0,455\n";
+  const auto cases = argonne_cases(file, kLibrary);
+  ASSERT_TRUE(cases) << engine::to_text(cases.mistakes());
+  ASSERT_EQ(cases->size(), 4u);
+  const ServedCase& first = cases->front();
+  EXPECT_EQ(first.left_out, "");
+  EXPECT_EQ(first.output_rate, 2048);  // prompts are not counted
+  EXPECT_EQ(first.scenario.host.name, "vllm-v0-workers");
+  EXPECT_EQ(first.scenario.cluster.name, "hgx-h100-4gpu");
+  EXPECT_EQ(first.scenario.serving.max_num_batched_tokens, 4096);  // as its context
+  // 128 times 13 GB at 3.35 TB/s take half a second.
+  EXPECT_EQ(cases->at(1).left_out, "faster than weights can be read");
+  EXPECT_EQ(cases->at(2).left_out, "sequences of one text, which meet the same experts");
+  EXPECT_EQ(cases->at(3).left_out, "engine 'llama.cpp'");
+}
+
+}  // namespace
+}  // namespace tools
