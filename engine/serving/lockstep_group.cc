@@ -56,6 +56,8 @@ void LockstepGroup::follow(Lane& lane, std::size_t member, const Stretch& stretc
   one.lane = &lane;
   one.stretch = &stretch;
   one.member = member;
+  one.plain = stretch.pace.plain();
+  one.sequences = stretch.sequences;
   one.sender = sender_of(line);
   one.pace = {.busy = line.device(stretch.context, stretch.window) + line.added,
               .rise = line.slope * stretch.sequences + line.window_slope * stretch.growing,
@@ -166,7 +168,7 @@ void LockstepGroup::find_piece(double now) {
     most = std::min(most, one.due - taken_);
   }
   // Where steps make unequal numbers of tokens, lines are not straight.
-  const bool plain = !followers_.empty() && followers_[0].stretch->pace.plain();
+  const bool plain = !followers_.empty() && followers_[0].plain;
   piece_.steps = joined_.empty() && plain && most > 1 ? steps_of_longest(most) : 1;
   piece_.even = piece_.steps == 1 || piece_.rise == 0;
 }
@@ -223,7 +225,7 @@ void LockstepGroup::count_followers() {
   const double moment = piece_.first_step * pairs + piece_.rise * pairs * (2 * n - 1) / 3;
   double others = 0, all = 0;
   for (Follower& one : followers_) {
-    const double made = one.made(taken_), sequences = one.stretch->sequences;
+    const double made = one.made(taken_), sequences = one.sequences;
     one.waited += seconds - one.pace.seconds(senders_[one.sender].own_shared, made, n);
     one.held_seconds += (one.held + sequences * made) * seconds + sequences * moment;
     all += sequences;
