@@ -96,7 +96,6 @@ class LockstepGroup {
     std::int64_t from = 0, due = 0;  // steps of the group
     double held = 0;                 // KV tokens, in its first step
     double held_seconds = 0;         // of KV tokens, in pieces that are over
-    double waited = 0;               // likewise, for others
     double first_step = 0;           // seconds
 
     // Tokens that each of its sequences made in as many steps of the group, less those before it came.
