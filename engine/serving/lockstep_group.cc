@@ -56,6 +56,8 @@ void LockstepGroup::follow(Lane& lane, std::size_t member, const Stretch& stretc
   one.lane = &lane;
   one.stretch = &stretch;
   one.member = member;
+  one.plain = stretch.pace.plain();
+  one.sequences = stretch.sequences;
   one.sender = sender_of(line);
   one.pace = {.busy = line.device(stretch.context, stretch.window) + line.added,
               .rise = line.slope * stretch.sequences + line.window_slope * stretch.growing,
@@ -84,7 +86,6 @@ void LockstepGroup::remove(std::size_t member) {
 LockstepGroup::Taken LockstepGroup::leave(std::size_t member) {
   const Follower& one = follower(member);
   const Taken taken{.first_step = one.first_step, .held_seconds = one.held_seconds};
-  setup_.table->count_wait(one.waited);
   remove(member);
   return taken;
 }
@@ -146,27 +147,30 @@ void LockstepGroup::begin(double now) {
 
 // The longest line of the first step; of two that are as long, the steeper one.
 void LockstepGroup::find_piece(double now) {
-  piece_.start = now;
-  piece_.first_step = piece_.rise = 0;
+  const std::int64_t taken = taken_;
+  const Senders* const senders = senders_.data();
+  double longest = 0, longest_rise = 0;
   for (const MemberStep& own : joined_steps_) {
-    piece_.first_step = std::max(piece_.first_step, member_seconds(own, shared_.part));
+    longest = std::max(longest, member_seconds(own, shared_.part));
   }
-  std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  std::int64_t due = std::numeric_limits<std::int64_t>::max();
   for (const Follower& one : followers_) {
     const MemberPace& pace = one.pace;
-    const double made = one.made(taken_);
-    const double busy = pace.busy + senders_[one.sender].shared + pace.rise * made;
-    const bool on_floor = busy <= pace.least;
-    const double seconds = (on_floor ? pace.least : busy) + pace.before + pace.before_rise * made;
+    const double made = one.made(taken);
+    due = std::min(due, one.due);
+    const double seconds = pace.step(senders[one.sender].shared, made);
+    if (seconds < longest) continue;
+    const bool on_floor = pace.busy + senders[one.sender].shared + pace.rise * made <= pace.least;
     const double rise = (on_floor ? 0 : pace.rise) + pace.before_rise;
-    if (seconds > piece_.first_step || (seconds == piece_.first_step && rise > piece_.rise)) {
-      piece_.first_step = seconds;
-      piece_.rise = rise;
-    }
-    most = std::min(most, one.due - taken_);
+    longest_rise = seconds > longest ? rise : std::max(longest_rise, rise);
+    longest = seconds;
   }
+  piece_.start = now;
+  piece_.first_step = longest;
+  piece_.rise = longest_rise;
+  const std::int64_t most = due - taken;
   // Where steps make unequal numbers of tokens, lines are not straight.
-  const bool plain = !followers_.empty() && followers_[0].stretch->pace.plain();
+  const bool plain = !followers_.empty() && followers_[0].plain;
   const std::int64_t steps = joined_.empty() && plain && most > 1 ? steps_of_longest(most) : 1;
   piece_.even = steps == 1 || piece_.rise == 0;
   piece_.take(steps);
@@ -175,19 +179,23 @@ void LockstepGroup::find_piece(double now) {
 // Steps before another line, of the device or of the host, is longer than the piece's.
 std::int64_t LockstepGroup::steps_of_longest(std::int64_t most) const {
   constexpr double rounding = 1e-13;
+  const Stretch piece = piece_;
+  const Senders* const senders = senders_.data();
+  const std::int64_t taken = taken_;
+  double last = double(most - 1);
+  double longest = (piece.first_step + piece.rise * last) * (1 + rounding);
   for (const Follower& one : followers_) {
     const MemberPace& pace = one.pace;
-    const double shared = senders_[one.sender].shared, made = one.made(taken_);
-    while (most > 1) {
-      const double last = double(most - 1);
-      const double longest = (piece_.first_step + piece_.rise * last) * (1 + rounding);
-      if (pace.step(shared, made + last) <= longest) break;
+    const double shared = senders[one.sender].shared, made = one.made(taken);
+    while (pace.step(shared, made + last) > longest && most > 1) {
       const double before = pace.before + pace.before_rise * made;
       const bool busy = pace.busy + shared + pace.rise * (made + last) > pace.least;
       const double first = before + (busy ? pace.busy + shared + pace.rise * made : pace.least);
       const double rise = pace.before_rise + (busy ? pace.rise : 0);
-      const double crossing = std::floor((piece_.first_step - first) / (rise - piece_.rise)) + 1;
+      const double crossing = std::floor((piece.first_step - first) / (rise - piece.rise)) + 1;
       most = std::int64_t(std::clamp(crossing, 1.0, last));
+      last = double(most - 1);
+      longest = (piece.first_step + piece.rise * last) * (1 + rounding);
     }
   }
   return most;
@@ -208,36 +216,38 @@ void LockstepGroup::end() {
   }
   taken_ += piece_.steps;
   steps_ = false;
-  for (const Follower& one : followers_) {
-    if (one.due <= taken_) due_.push_back(one.member);
-  }
   for (const Joined& one : joined_) due_.push_back(one.member);
   joined_.clear();
   joined_steps_.clear();
 }
 
-// What followers hold and wait for, and the gaps between their tokens: those of a follower's first step are its own.
+// What followers hold and wait for, who of them is due, and the gaps between their tokens: those of a follower's first step
+// are its own.
 void LockstepGroup::count_followers() {
   const double n = double(piece_.steps), seconds = piece_.seconds(piece_.steps);
   const double pairs = n * (n - 1) / 2;
   // Over the steps of the piece: seconds times the number of steps before.
   const double moment = piece_.first_step * pairs + piece_.rise * pairs * (2 * n - 1) / 3;
-  double others = 0, all = 0;
+  const std::int64_t before = taken_, after = taken_ + piece_.steps;
+  const Senders* const senders = senders_.data();
+  double own = 0, newcomers = 0, all = 0;
   for (Follower& one : followers_) {
-    const double made = one.made(taken_), sequences = one.stretch->sequences;
-    one.waited += seconds - one.pace.seconds(senders_[one.sender].own_shared, made, n);
+    const double made = one.made(before), sequences = one.sequences;
+    own += one.pace.seconds(senders[one.sender].own_shared, made, n);
     one.held_seconds += (one.held + sequences * made) * seconds + sequences * moment;
     all += sequences;
-    if (one.from == taken_) {
-      one.first_step = piece_.first_step;
-    } else {
-      others += sequences;
-    }
-    if (setup_.log != nullptr) write_down(one);
+    if (one.due <= after) due_.push_back(one.member);
+    if (one.from != before) continue;
+    one.first_step = piece_.first_step;
+    newcomers += sequences;
   }
   if (all == 0) return;
+  if (setup_.log != nullptr) {
+    for (const Follower& one : followers_) write_down(one);
+  }
+  setup_.table->count_wait(double(followers_.size()) * seconds - own);
   setup_.stats->step_began(piece_.start);
-  if (others > 0) setup_.stats->add_gap(piece_.first_step, others);
+  if (all > newcomers) setup_.stats->add_gap(piece_.first_step, all - newcomers);
   piece_.sequences = all;
   if (n > 1) setup_.stats->add_gaps(piece_, 1, piece_.steps, seconds - piece_.first_step);
 }

@@ -90,15 +90,18 @@ class LockstepGroup {
     const Stretch* stretch = nullptr;
     std::size_t member = 0;
     std::size_t sender = 0;  // of senders_
+    bool plain = true;       // its sequences make a token in each step
+    double sequences = 0;
     MemberPace pace;
     std::int64_t from = 0, due = 0;  // steps of the group
     double held = 0;                 // KV tokens, in its first step
     double held_seconds = 0;         // of KV tokens, in pieces that are over
-    double waited = 0;               // likewise, for others
     double first_step = 0;           // seconds
 
     // Tokens that each of its sequences made in as many steps of the group, less those before it came.
-    double made(std::int64_t step) const { return stretch->tokens(double(step - from)); }
+    double made(std::int64_t step) const {
+      return plain ? double(step - from) : stretch->tokens(double(step - from));
+    }
   };
 
   std::size_t sender_of(const DecodeLine& line);

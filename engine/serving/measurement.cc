@@ -179,10 +179,11 @@ MeasuredPart RunWatch::part(double last_finish) const {
   const MeasuredPart part = part_until(last_finish);
   const Length& length = lengths_[std::size_t(length_)];
   const std::int64_t seen = length.finished_by_end - length.finished_by_half;
-  // A load that ends is over before a full system has shown its pace, unless it finishes as much late as with its drain.
+  // A load that ends is over before a full system has shown its pace, unless it finishes about as much late as with its drain.
   const auto at_pace = [&] {
     const double all = double(finished_) / (last_finish - first_arrival_);
-    return double(seen) / (length.end - length.half) > 0.9 * all;
+    const double late = double(seen) / (length.end - length.half);
+    return late > 0.9 * all && late < 1.2 * all;
   };
   const bool enough = part.settled || plan_.kind != RunKind::open || summing_ ||
                       (plan_.endless ? 20 * seen >= units() * plan_.unit_size : at_pace());

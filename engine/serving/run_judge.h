@@ -67,8 +67,8 @@ struct LoadEvidence {
   std::span<const Snapshot> snapshots;  // of the measured part
   double queue_share = 0;               // mean time in the queue over the mean time in service
   double offered_share = 0;             // rate of arrivals over the estimated capacity; 0: unknown
-  double stays =
-      kNever;  // time since the first arrival over the mean time in service of those finished
+  // Time since the first arrival over the mean time in service of those finished, of a run that may go on.
+  double stays = kNever;
 };
 Saturation saturation_of(const LoadEvidence& evidence);
 

@@ -69,7 +69,7 @@ StepTable::SharedStep StepTable::shared_step(std::span<const MemberStep> steps,
   shared.experts = tokens_.at(shared.experts_at);
   shared.fuller = tokens_.at(shared.fuller_at);
   shared.fullest =
-      tokens_.at(tokens_.spot(reads ? Part::fullest : Part::decode_fullest, shared.tokens)).time;
+      tokens_.time_at(tokens_.spot(reads ? Part::fullest : Part::decode_fullest, shared.tokens));
   shared.part = {.experts = shared.experts.time,
                  .halves = halves_ && shared.tokens > context_->shard.expert_replicas};
   for (const MemberStep& own : steps) {

@@ -175,7 +175,7 @@ class StepTable {
   };
   SharedStep shared_step(std::span<const MemberStep> steps, std::span<Senders> senders);
   // Counts the shared part: of a step of a member, which lasts `seconds` because somebody takes so long; of steps of
-  // senders, whose time is counted when they stop (`count_decode`) with what they waited for others; and the steps of those
+  // senders, whose time is counted when they stop (`count_decode`); what they waited for others in them; and the steps of those
   // that have nothing to do.
   void count_member(const MemberStep& own, const SharedStep& shared, double seconds);
   void count_senders(const Senders& senders, const SharedStep& shared, double steps);

@@ -179,7 +179,7 @@ KernelSums TokenTable::at(const Spot& spot) const {
   const KernelSums& below = nodes_[std::size_t(spot.low)].sums;
   const KernelSums& above = nodes_[std::size_t(spot.high)].sums;
   KernelSums sums;
-  sums.time = below.time + spot.share * (above.time - below.time);
+  sums.time = time_at(spot);
   sums.launches = below.launches;
   sums.saved.add(below.saved, 1 - spot.share);
   sums.saved.add(above.saved, spot.share);

@@ -54,6 +54,10 @@ class TokenTable {
   };
   Spot spot(Part part, std::int64_t tokens);
   KernelSums at(const Spot& spot) const;
+  double time_at(const Spot& spot) const {
+    const double below = nodes_[std::size_t(spot.low)].sums.time;
+    return below + spot.share * (nodes_[std::size_t(spot.high)].sums.time - below);
+  }
   void use(const Spot& spot, Phase phase, double steps) {
     nodes_[std::size_t(spot.low)].steps[std::size_t(phase)] += steps * (1 - spot.share);
     nodes_[std::size_t(spot.high)].steps[std::size_t(phase)] += steps * spot.share;

@@ -46,12 +46,12 @@ TEST(Measurement, BeginsWithATwentiethOfAllAtLeast) {
 
 TEST(Measurement, IsTheSecondHalfWhereTheSystemNeverFillsUp) {
   RunWatch watch;
-  watch.reset({.units = 100});
-  const MeasuredPart part = open_run(watch, 45, 100);
+  watch.reset({.units = 100, .endless = true});
+  const MeasuredPart part = open_run(watch, 80, 100);
   EXPECT_FALSE(part.settled);
   EXPECT_EQ(part.from, 49);
   EXPECT_EQ(part.until, 99);
-  // Unless it finishes less there than with its drain.
+  // Of a load that ends, unless it finishes less there than with its drain.
   watch.reset({.units = 100});
   EXPECT_TRUE(open_run(watch, 80, 100).all);
 }
