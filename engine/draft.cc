@@ -311,6 +311,7 @@ std::optional<Refusal> ready_draft(const Scenario& scenario, const Resources& re
   }
   draft.host.step_overhead = settings.draft_overhead;
   draft.host.step_per_sequence = draft.host.front_end_per_token = Seconds{0};
+  draft.host.step_per_kv_token = Seconds{0};
   if (draft.apart) {
     // Tokens go there and proposals come back: too small to count, but for the way.
     const LinkRates& there = draft.deployed->fabric.scale_out;

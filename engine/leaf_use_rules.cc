@@ -63,6 +63,7 @@ constexpr std::string_view kNotInTraining[] = {
     "host.captured_sizes",
     "host.step_overhead",
     "host.step_per_sequence",
+    "host.step_per_kv_token",
     "host.asynchronous",
     "host.low",
     "host.high",

@@ -16,6 +16,7 @@ constexpr std::string_view kNotInDrafts[] = {
     "draft.serving",
     "draft.host.step_overhead",
     "draft.host.step_per_sequence",
+    "draft.host.step_per_kv_token",
     "draft.host.request_latency",
     "draft.host.front_end_per_token",
     "draft.model.max_context",

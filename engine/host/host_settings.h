@@ -34,6 +34,7 @@ struct HostSettings {
   std::string captured_sizes;
   Seconds step_overhead{300e-6};
   Seconds step_per_sequence{3e-6};
+  Seconds step_per_kv_token{0};
   Seconds front_end_per_token{0};
   bool asynchronous = true;
   Seconds request_latency{0};
@@ -61,6 +62,10 @@ struct HostSettings {
           "scheduling, input preparation, sampling and output of one step", non_negative.slower());
     visit("step_per_sequence", self.step_per_sequence,
           "scheduling, input preparation, sampling and output of one step, per sequence in it",
+          non_negative.slower());
+    visit("step_per_kv_token", self.step_per_kv_token,
+          "input preparation of one step, per token in the KV caches of its sequences: engines "
+          "that list every block anew. Hidden behind the device where `asynchronous`",
           non_negative.slower());
     visit("front_end_per_token", self.front_end_per_token,
           "task serve: time of the process that streams tokens to clients, per token. It works "

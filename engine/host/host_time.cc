@@ -49,22 +49,23 @@ LaunchMode launch_mode(bool decode_only, std::int64_t batch, const HostSettings&
   return captured ? LaunchMode::replay : LaunchMode::eager;
 }
 
-HostTime host_time(Seconds device_time, double launches, std::int64_t sequences, LaunchMode mode,
+HostTime host_time(Seconds device_time, const StepWork& step, LaunchMode mode,
                    const HostSettings& host) {
   HostTime time;
   time.low = host.low;
   time.high = host.high;
-  time.gap = host.kernel_gap * std::max(0.0, launches - 1);
+  time.gap = host.kernel_gap * std::max(0.0, step.launches - 1);
   if (mode == LaunchMode::replay) {
     time.launch = host.graph_launch;
   } else {
     // The device cannot run ahead of the launches; the first one is never hidden.
-    const Seconds launching = host.launch_cost * launches;
+    const Seconds launching = host.launch_cost * step.launches;
     time.launch = host.launch_cost + std::max(Seconds{0}, launching - device_time - time.gap);
   }
-  const Seconds work = host.step_overhead + host.step_per_sequence * double(sequences);
+  const Seconds work = host.step_overhead + host.step_per_sequence * double(step.sequences);
   const Seconds busy = device_time + time.gap + time.launch;
   time.between = host.asynchronous ? std::max(Seconds{0}, work - busy) : work;
+  time.between += time_per_kv_token(host) * step.kv_tokens;
   return time;
 }
 
@@ -84,6 +85,9 @@ HostLine host_line(const StepWork& work, LaunchMode mode, const HostSettings& ho
     line.added += between;
     if (line.least.value > 0) line.least += between;
   }
+  const Seconds listing = time_per_kv_token(host) * work.kv_tokens;
+  line.added += listing;
+  if (line.least.value > 0) line.least += listing;
   line.least = std::max(line.least, host.front_end_per_token * double(work.streamed));
   return line;
 }

@@ -33,10 +33,21 @@ struct HostTime {
   }
 };
 
-// `device_time` is the time of the step's kernels, `launches` their number. What streams tokens to clients is no part
-// of a step on its own.
-HostTime host_time(Seconds device_time, double launches, std::int64_t sequences, LaunchMode mode,
+struct StepWork {
+  double launches = 0;
+  std::int64_t sequences = 0;
+  std::int64_t streamed = 0;  // tokens that go to clients: the front end takes its time for them
+  double kv_tokens = 0;       // in the caches of its sequences
+};
+
+// `device_time` is the time of the step's kernels. What streams tokens to clients is no part of a step on its own.
+HostTime host_time(Seconds device_time, const StepWork& work, LaunchMode mode,
                    const HostSettings& host);
+
+// What a step waits for longer for every token in its sequences' caches, whatever else it waits for.
+inline Seconds time_per_kv_token(const HostSettings& host) {
+  return host.asynchronous ? Seconds{0} : host.step_per_kv_token;
+}
 
 // The same as a line: whatever the device time D, the whole step takes max(D + added, least) and
 // `gap` of it is idle between kernels. What makes long stretches of steps summable.
@@ -44,11 +55,6 @@ struct HostLine {
   Seconds added;
   Seconds least;
   Seconds gap;
-};
-struct StepWork {
-  double launches = 0;
-  std::int64_t sequences = 0;
-  std::int64_t streamed = 0;  // tokens that go to clients: the front end takes its time for them
 };
 HostLine host_line(const StepWork& work, LaunchMode mode, const HostSettings& host);
 

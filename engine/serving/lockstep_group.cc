@@ -62,8 +62,9 @@ void LockstepGroup::follow(Lane& lane, std::size_t member, const Stretch& stretc
   one.pace = {.busy = line.device(stretch.context, stretch.window) + line.added,
               .rise = line.slope * stretch.sequences + line.window_slope * stretch.growing,
               .least = line.least,
-              .before = line.proposals(stretch.context, stretch.window),
-              .before_rise = line.proposing_slope * stretch.sequences +
+              .before = line.proposals(stretch.context, stretch.window) +
+                        line.listing_slope * stretch.context,
+              .before_rise = (line.proposing_slope + line.listing_slope) * stretch.sequences +
                              line.proposing_window_slope * stretch.growing};
   one.from = taken_;
   one.due = taken_ + stretch.steps;

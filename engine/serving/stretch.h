@@ -39,7 +39,8 @@ struct Stretch {
     const double device_rise = line.slope * sequences + line.window_slope * growing;
     const double proposals_rise =
         line.proposing_slope * sequences + line.proposing_window_slope * growing;
-    rise = on_floor ? proposals_rise : device_rise + proposals_rise;
+    const double waiting_rise = line.listing_slope * sequences + proposals_rise;
+    rise = on_floor ? waiting_rise : device_rise + waiting_rise;
     even = rise == 0;
     first_step = line.after_proposals(busy, context, window);
     take(most > 1 ? steps_on_line(most, above, device_rise, filling) : 1);

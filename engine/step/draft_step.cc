@@ -37,7 +37,8 @@ void product_ops(const ModelShard& shard, const DraftProducts& products, std::in
 HostTime product_host(const DraftStep& draft, const DeviceTime& device, std::int64_t sequences) {
   const HostSettings& host = draft.beside->host;
   if (draft.products.heads > 0) {
-    return host_time(device.total(), device.launches(), sequences, LaunchMode::replay, host);
+    return host_time(device.total(), {.launches = device.launches(), .sequences = sequences},
+                     LaunchMode::replay, host);
   }
   HostTime time;
   time.gap = host.kernel_gap * device.launches();

@@ -36,13 +36,14 @@ MemberStep StepTable::own_decodes(const BatchShape& batch) {
   decode_line(decodes_of(batch), line);
   const DecodeBatch& known = batches_[std::size_t(line.batch)];
   const double before = line.proposals(context, window);
+  const double listing = line.listing_slope * context;
   // Its proposals are counted with it; the rest of its time is not known yet.
   count_decode(line, 1, context, window, before);
   const double scale = scale_[std::size_t(Phase::decode)];
   return {.device = line.device(context, window),
           .beside = known.beside * scale,
-          .added = line.added,
-          .least = line.least,
+          .added = line.added + listing,
+          .least = line.least > 0 ? line.least + listing : 0,
           .before = before,
           .scale = scale,
           .rows = known.rows};

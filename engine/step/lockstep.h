@@ -46,9 +46,9 @@ inline double member_seconds(const MemberStep& own, const SharedPart& shared) {
 
 // The local part of a member that decodes on: in its first step, and what every token that its sequences make adds to it.
 struct MemberPace {
-  double busy = 0, rise = 0;  // of the device, with what the host adds
-  double least = 0;           // by the host
-  double before = 0, before_rise = 0;
+  double busy = 0, rise = 0;           // of the device, with what the host adds
+  double least = 0;                    // by the host
+  double before = 0, before_rise = 0;  // whoever sets the pace: proposals, and lists of caches
 
   // A step before which so many tokens were made, to which the shared part adds `shared`.
   double step(double shared, double made) const {

@@ -40,7 +40,9 @@ void StepTable::save_decodes() {
     KernelSums mean = batch.fixed;
     mean.add(sums[std::size_t(index)], 1 / batch.steps);
     if (lockstep_) mean.add(decodes_shared_, 1 / steps_[std::size_t(Phase::decode)]);
-    const HostLine line{.added = Seconds{batch.added}, .least = Seconds{batch.least}};
+    const Seconds listing = time_per_kv_token(inputs_->host) * (batch.kv_tokens / batch.steps);
+    HostLine line{.added = Seconds{batch.added} + listing, .least = Seconds{batch.least}};
+    if (batch.least > 0) line.least += listing;
     saved_.add(step_savings(mean.saved, Seconds{mean.time}, line), batch.steps);
   }
   adapters_.save(Phase::decode, saved_);

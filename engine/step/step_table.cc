@@ -156,6 +156,7 @@ void StepTable::own_line(const Decodes& decodes, DecodeLine& line) {
   line.window_slope = window_slope * scale;
   line.added = batch.added * scale;
   line.least = batch.least * scale;
+  line.listing_slope = time_per_kv_token(context_->host).value * scale;
   line.proposing = line.proposing_slope = line.proposing_window_slope = 0;
   if (verification_.draft != nullptr) draft_.extend(decodes, line);
 }
@@ -177,6 +178,7 @@ void StepTable::count_decode(const DecodeLine& line, double steps, double contex
   }
   constexpr Phase phase = Phase::decode;
   batches_[std::size_t(line.batch)].steps += steps;
+  batches_[std::size_t(line.batch)].kv_tokens += context_sum;
   if (line.overhang > 0) {
     attention_.use_overhang(line.batch, false, phase, steps * line.overhang);
   }
@@ -271,7 +273,8 @@ StepTable::PricedStep StepTable::price_step(const BatchShape& batch) {
   }
   priced.host = host_line({.launches = kernels.launches,
                            .sequences = batch.prefill_sequences + batch.decode_sequences,
-                           .streamed = streamed(batch)},
+                           .streamed = streamed(batch),
+                           .kv_tokens = batch.prefill_kv_tokens + batch.decode_kv_tokens},
                           LaunchMode::eager, context_->host);
   const std::size_t in_phase = std::size_t(phase);
   gaps_[in_phase] += priced.host.gap.value;

@@ -41,8 +41,9 @@ struct DecodeLine {
   double window_begin = 0;
   double added = 0;
   double least = 0;
-  double overhang = 0;     // keys of the longest context beyond the mean: its time is in `fixed`
-  std::int32_t batch = 0;  // cells its steps are counted in
+  double listing_slope = 0;  // what the host adds for a token in the caches, whoever sets the pace
+  double overhang = 0;       // keys of the longest context beyond the mean: its time is in `fixed`
+  std::int32_t batch = 0;    // cells its steps are counted in
   std::int32_t cell = -1;
   std::int32_t window_cell = -1;
   std::int32_t adapter_cell = -1;
@@ -70,7 +71,7 @@ struct DecodeLine {
   }
   // The same, where the device's and the host's time of a step are known.
   double after_proposals(double busy, double context, double window) const {
-    return (busy > least ? busy : least) + proposals(context, window);
+    return (busy > least ? busy : least) + listing_slope * context + proposals(context, window);
   }
   double proposals(double context, double window) const {
     return proposing + proposing_slope * context + proposing_window_slope * window;
@@ -214,6 +215,7 @@ class StepTable {
         0;  // of `fixed`, while an exchange may be under way, where replicas step together
     std::int64_t rows = 0;  // tokens its kernels work on, padding included
     double steps = 0;
+    double kv_tokens = 0;  // in the caches of its sequences, summed over steps
   };
 
   std::int32_t batch_of(std::int64_t sequences) {

@@ -124,22 +124,20 @@ void each_row(const OpList& ops, const StepContext& context, Phase phase, CallRo
 }
 
 // What the host adds to a step whose kernels are timed, and what the whole step would save.
-void add_host(StepTime& step, std::int64_t sequences, LaunchMode mode, const HostSettings& host) {
+void add_host(StepTime& step, StepWork work, LaunchMode mode, const HostSettings& host) {
   const Seconds device = step.device.total();
-  const double launches = step.device.launches();
-  step.host = host_time(device, launches, sequences, mode, host);
-  step.saved = step_savings(step.device.saved(), device,
-                            host_line({.launches = launches, .sequences = sequences}, mode, host));
+  work.launches = step.device.launches();
+  step.host = host_time(device, work, mode, host);
+  step.saved = step_savings(step.device.saved(), device, host_line(work, mode, host));
 }
 
 // What `steps` steps would save that differ in context only: the host's maximum is taken of their mean.
-Savings mean_step_savings(const DeviceTime& all, double steps, std::int64_t sequences,
-                          LaunchMode mode, const HostSettings& host) {
+Savings mean_step_savings(const DeviceTime& all, double steps, StepWork work, LaunchMode mode,
+                          const HostSettings& host) {
   Savings mean, saved;
   mean.add(all.saved(), 1 / steps);
-  const HostLine line =
-      host_line({.launches = all.launches() / steps, .sequences = sequences}, mode, host);
-  saved.add(step_savings(mean, all.total() / steps, line), steps);
+  work.launches = all.launches() / steps;
+  saved.add(step_savings(mean, all.total() / steps, host_line(work, mode, host)), steps);
   return saved;
 }
 
@@ -218,7 +216,8 @@ StepTime step_time(BatchShape batch, const StepContext& context, Phase phase,
   StepTime time;
   if (rows != nullptr) rows->reserve(rows->size() + ops.size() + 2);  // two rows of the host
   time.device = device_time(ops, context, phase, rows);
-  add_host(time, sequences, mode, context.host);
+  const double kv_tokens = batch.prefill_kv_tokens + batch.decode_kv_tokens;
+  add_host(time, {.sequences = sequences, .kv_tokens = kv_tokens}, mode, context.host);
   if (rows != nullptr) {
     add_host_rows(time.host, {.launches = time.device.launches(), .steps = 1},
                   power_at_rest(context.device), phase, *rows);
@@ -247,6 +246,7 @@ StepTime decode_time(const DecodeRun& run, const StepContext& step, Breakdown& r
   for (const KernelRow& row : one_step) rows.add(row, steps);
 
   Breakdown attention;
+  double kv_tokens = 0;  // of one step of each kind, summed
   for (std::int64_t i = 0; i < run.steps; ++i) {
     step.charge(kWorkOfAStep);
     BatchShape growing;
@@ -255,20 +255,24 @@ StepTime decode_time(const DecodeRun& run, const StepContext& step, Breakdown& r
     ops.clear();
     attention_ops(step.shard, growing, ops);
     Seconds time = fixed_time;
-    double launches = fixed.launches();
+    StepWork work{.launches = fixed.launches(),
+                  .sequences = run.sequences,
+                  .kv_tokens = growing.decode_kv_tokens};
+    kv_tokens += work.kv_tokens;
     each_row(ops, step, Phase::decode, nullptr, [&](const KernelRow& row) {
       time += row.work.exposed();
-      launches += row.work.calls;
+      work.launches += row.work.calls;
       attention.add(row, run.times);
     });
-    sum.host.add(host_time(time, launches, run.sequences, mode, step.host), run.times);
+    sum.host.add(host_time(time, work, mode, step.host), run.times);
   }
   sum.device.add(fixed, steps);
   for (const KernelRow& row : attention.rows()) {
     sum.device.add(row);
     rows.add(row);
   }
-  sum.saved = mean_step_savings(sum.device, steps, run.sequences, mode, step.host);
+  const StepWork mean{.sequences = run.sequences, .kv_tokens = kv_tokens / double(run.steps)};
+  sum.saved = mean_step_savings(sum.device, steps, mean, mode, step.host);
   one_step.clear();
   add_host_rows(sum.host, {.launches = sum.device.launches(), .steps = steps},
                 power_at_rest(step.device), Phase::decode, one_step);

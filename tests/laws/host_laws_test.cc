@@ -62,15 +62,48 @@ TEST(HostLaws, TheLineOfAStepIsTheSumOfItsParts) {
       for (const double device : {0.0, 1e-4, 1e-3, 3e-3, 1e-2, 1.0}) {
         for (const double launches : {1.0, 100.0, 1000.0}) {
           for (const std::int64_t sequences : {1, 64, 1024}) {
-            const HostLine line =
-                host_line({.launches = launches, .sequences = sequences}, mode, host);
-            const Seconds sum = Seconds{device} +
-                                host_time(Seconds{device}, launches, sequences, mode, host).total();
+            const StepWork work{.launches = launches,
+                                .sequences = sequences,
+                                .kv_tokens = 1000 * double(sequences)};
+            const HostLine line = host_line(work, mode, host);
+            const Seconds sum =
+                Seconds{device} + host_time(Seconds{device}, work, mode, host).total();
             EXPECT_NEAR(sum.value, std::max(device + line.added.value, line.least.value),
                         1e-12 * sum.value)
                 << host.name;
           }
         }
+      }
+    }
+  }
+}
+
+// A prompt of 100 tokens and 49 decodes that attend to 101 to 149: 100 + 49 x 125 tokens are listed, for a request on its own
+// as for one that is served, whoever sets the pace. A host that is not waited for lists them meanwhile.
+TEST(HostLaws, TokensInCachesAreListedInEveryStep) {
+  constexpr double per_token = 1e-6;
+  for (const Task task : {Task::request, Task::serve}) {
+    for (const HostMode mode : {HostMode::eager, HostMode::graph}) {
+      for (const double overhead : {0.0, 20e-3}) {
+        Scenario scenario = toys::scenario();
+        scenario.task = task;
+        scenario.request.prompt = scenario.load.lengths.prompt = 100;
+        scenario.request.output = scenario.load.lengths.output = 50;
+        scenario.load.requests = 1;
+        scenario.load.measure = MeasureKind::whole;
+        scenario.host.mode = mode;
+        scenario.host.step_overhead = Seconds{overhead};
+        scenario.host.asynchronous = false;
+        const double without = evaluated(scenario).metrics.e2e.value;
+        scenario.host.step_per_kv_token = Seconds{per_token};
+        EXPECT_NEAR(evaluated(scenario).metrics.e2e.value - without, per_token * (100 + 49 * 125),
+                    1e-9)
+            << name_of(task) << " " << name_of(mode);
+        scenario.host.asynchronous = true;
+        scenario.host.step_per_kv_token = Seconds{0};
+        const double beside = evaluated(scenario).metrics.e2e.value;
+        scenario.host.step_per_kv_token = Seconds{per_token};
+        EXPECT_EQ(evaluated(scenario).metrics.e2e.value, beside);
       }
     }
   }

@@ -139,6 +139,7 @@ inline RandomCase random_case(std::uint64_t number) {
     serving.mixed_attention = dice.one_of<MixedAttention>();
     made.resources.calibrations.by_name["transfer"] = shared_transfer();
   }
+  if (dice.chance(0.3)) scenario.host.step_per_kv_token = Seconds{dice.between(0, 2e-6)};
   return made;
 }
 

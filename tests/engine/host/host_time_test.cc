@@ -18,34 +18,53 @@ HostSettings round_host() {
 
 TEST(HostTime, EagerShortKernelsWaitForTheirLaunches) {
   // 100 launches of 10 us take a millisecond; the kernels only 0.4 ms of it.
-  const HostTime time = host_time(Seconds{400e-6}, 100, 0, LaunchMode::eager, round_host());
+  const HostTime time = host_time(Seconds{400e-6}, {.launches = 100, .sequences = 0},
+                                  LaunchMode::eager, round_host());
   // ... and the 99 gaps between them 99 us.
   EXPECT_NEAR(time.gap.value, 99e-6, 1e-12);
   EXPECT_NEAR(time.launch.value, 10e-6 + 501e-6, 1e-12);
 }
 
 TEST(HostTime, EagerLongKernelsHideAllLaunchesButTheFirst) {
-  const HostTime time = host_time(Seconds{5e-3}, 100, 0, LaunchMode::eager, round_host());
+  const HostTime time =
+      host_time(Seconds{5e-3}, {.launches = 100, .sequences = 0}, LaunchMode::eager, round_host());
   EXPECT_NEAR(time.launch.value, 10e-6, 1e-15);
 }
 
 TEST(HostTime, ReplayPaysOneLaunchAndAGapBetweenKernels) {
-  const HostTime time = host_time(Seconds{400e-6}, 100, 0, LaunchMode::replay, round_host());
+  const HostTime time = host_time(Seconds{400e-6}, {.launches = 100, .sequences = 0},
+                                  LaunchMode::replay, round_host());
   EXPECT_NEAR(time.launch.value, 20e-6, 1e-15);
   EXPECT_NEAR(time.gap.value, 99e-6, 1e-15);
 }
 
 TEST(HostTime, WorkBetweenStepsCountsSequences) {
-  const HostTime time = host_time(Seconds{1e-3}, 1, 50, LaunchMode::replay, round_host());
+  const HostTime time =
+      host_time(Seconds{1e-3}, {.launches = 1, .sequences = 50}, LaunchMode::replay, round_host());
   EXPECT_NEAR(time.between.value, 150e-6, 1e-15);
+}
+
+// 64 sequences of 1,000 tokens at 17 ns each: 1.1 ms in which the device waits, unless the next step is prepared meanwhile.
+TEST(HostTime, ListsOfCachesGrowWithWhatIsInThem) {
+  HostSettings host = round_host();
+  host.step_per_kv_token = Seconds{17e-9};
+  const StepWork work{.launches = 1, .sequences = 64, .kv_tokens = 64e3};
+  for (const LaunchMode mode : {LaunchMode::eager, LaunchMode::replay}) {
+    EXPECT_NEAR(host_time(Seconds{1e-3}, work, mode, host).between.value, 164e-6 + 1088e-6, 1e-12);
+  }
+  host.asynchronous = true;
+  EXPECT_EQ(host_time(Seconds{1e-3}, work, LaunchMode::replay, host).between.value, 0);
 }
 
 TEST(HostTime, AsynchronousWorkShowsOnlyBeyondTheDevice) {
   HostSettings host = round_host();
   host.asynchronous = true;
-  EXPECT_EQ(host_time(Seconds{1e-3}, 1, 50, LaunchMode::replay, host).between.value, 0);
-  EXPECT_NEAR(host_time(Seconds{30e-6}, 1, 50, LaunchMode::replay, host).between.value, 100e-6,
-              1e-12);
+  EXPECT_EQ(host_time(Seconds{1e-3}, {.launches = 1, .sequences = 50}, LaunchMode::replay, host)
+                .between.value,
+            0);
+  EXPECT_NEAR(host_time(Seconds{30e-6}, {.launches = 1, .sequences = 50}, LaunchMode::replay, host)
+                  .between.value,
+              100e-6, 1e-12);
 }
 
 TEST(CapturedBatch, IsTheNextCapturedSizeUpToTheLargest) {
