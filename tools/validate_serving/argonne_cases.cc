@@ -16,7 +16,7 @@ namespace {
 
 using Names = std::pair<std::string_view, std::string_view>;  // in the table, in our library
 
-constexpr std::array<Names, 11> kModels = {{
+constexpr std::array<Names, 11> kBatchModels = {{
     {"meta-llama/Llama-2-7b-hf", "llama-2-7b"},
     {"meta-llama/Llama-2-70b-hf", "llama-2-70b"},
     {"meta-llama/Meta-Llama-3-8B", "llama-3-8b"},
@@ -30,23 +30,23 @@ constexpr std::array<Names, 11> kModels = {{
     {"facebook/opt-6.7b", "opt-6.7b"},
 }};
 
-struct Machine {
+struct BatchMachine {
   std::string_view name, device, cluster;
 };
 // Four GPUs a node, joined pair by pair. The A100s have 40 GB: 70 B parameters leave room for few sequences there.
-constexpr std::array<Machine, 2> kMachines = {{
+constexpr std::array<BatchMachine, 2> kBatchMachines = {{
     {"Nvidia A100 GPU", "a100-40gb-sxm", "hgx-a100-4gpu"},
     {"Nvidia H100 GPU", "h100-sxm", "hgx-h100-4gpu"},
 }};
 
-struct Engine {
+struct BatchEngine {
   std::string_view name;
   std::string_view label;  // as other tables call it
   std::string_view serving;
   std::string_view host;           // on one device
   std::string_view host_of_group;  // on several
 };
-constexpr std::array<Engine, 2> kEngines = {{
+constexpr std::array<BatchEngine, 2> kBatchEngines = {{
     {"TensorRT-LLM", "trtllm", "tensorrt-llm-2024", "tensorrt-llm-2024", "tensorrt-llm-2024"},
     {"vLLM", "vllm", "vllm-v0", "vllm-v0", "vllm-v0-workers"},
 }};
@@ -54,7 +54,7 @@ constexpr std::array<Engine, 2> kEngines = {{
 // vLLM before V1 lets as many tokens into a step as the model's context has; beyond this it cuts prompts.
 constexpr std::int64_t kLongestWholePrompt = 32768;
 
-engine::Load load_of(const TableRow& row) {
+engine::Load batch_load(const TableRow& row) {
   engine::Load load;
   load.arrivals = engine::ArrivalKind::deterministic;
   load.rate = engine::RequestsPerSecond{1e6};  // all at once
@@ -76,12 +76,14 @@ double least_time(const engine::Scenario& scenario) {
 engine::Result<engine::Scenario> scenario_of(const TableRow& row, NamedSpecs& specs,
                                              std::string& left_out) {
   engine::Scenario scenario;
-  const auto model = std::ranges::find(kModels, row.text("Model"), &Names::first);
-  const auto machine = std::ranges::find(kMachines, row.text("Hardware"), &Machine::name);
-  const auto framework = std::ranges::find(kEngines, row.text("Framework"), &Engine::name);
-  if (model == kModels.end()) left_out = fmt::format("model '{}'", row.text("Model"));
-  if (machine == kMachines.end()) left_out = fmt::format("device '{}'", row.text("Hardware"));
-  if (framework == kEngines.end()) left_out = fmt::format("engine '{}'", row.text("Framework"));
+  const auto model = std::ranges::find(kBatchModels, row.text("Model"), &Names::first);
+  const auto machine = std::ranges::find(kBatchMachines, row.text("Hardware"), &BatchMachine::name);
+  const auto framework =
+      std::ranges::find(kBatchEngines, row.text("Framework"), &BatchEngine::name);
+  if (model == kBatchModels.end()) left_out = fmt::format("model '{}'", row.text("Model"));
+  if (machine == kBatchMachines.end()) left_out = fmt::format("device '{}'", row.text("Hardware"));
+  if (framework == kBatchEngines.end())
+    left_out = fmt::format("engine '{}'", row.text("Framework"));
   if (!left_out.empty()) return scenario;
   const std::int64_t devices = row.count("Num of Hardware");
   const engine::Scenario* model_spec = specs.find("models", model->second);
@@ -101,7 +103,7 @@ engine::Result<engine::Scenario> scenario_of(const TableRow& row, NamedSpecs& sp
                     .activations = engine::Dtype::fp16,
                     .kv = engine::Dtype::fp16};
   scenario.parallel.tp = devices;
-  scenario.load = load_of(row);
+  scenario.load = batch_load(row);
   if (framework->label == "vllm") {
     scenario.serving.max_num_batched_tokens =
         std::clamp(scenario.model.max_context, std::int64_t(2048), kLongestWholePrompt);
@@ -130,14 +132,15 @@ engine::Result<std::vector<ServedCase>> argonne_cases(const std::filesystem::pat
   std::vector<ServedCase> cases;
   for (std::size_t i = 0; i < table->rows(); ++i) {
     const TableRow row(*table, i);
-    const auto framework = std::ranges::find(kEngines, row.text("Framework"), &Engine::name);
+    const auto framework =
+        std::ranges::find(kBatchEngines, row.text("Framework"), &BatchEngine::name);
     ServedCase served{
         .source = "argonne_llm_inference_bench",
         .id =
             fmt::format("{} x{} {} {} batch {}", row.text("Hardware"), row.text("Num of Hardware"),
                         row.text("Model"), row.text("Input Output Length"), row.text("Batch Size")),
-        .engine =
-            std::string(framework == kEngines.end() ? row.text("Framework") : framework->label),
+        .engine = std::string(framework == kBatchEngines.end() ? row.text("Framework")
+                                                               : framework->label),
         // Tokens that were written, over the time of the batch; the table's own throughput counts prompts, too.
         .output_rate =
             row.number("Input Output Length") * row.number("Batch Size") / row.number("Latency")};
