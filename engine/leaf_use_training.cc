@@ -74,6 +74,9 @@ std::vector<LeafUse> training_uses() {
        "task is step, request or serve, or train.rollout.prompts is above 0 (routers that train: "
        "train.routing_skew)",
        {is("task", {"step", "request", "serve"}), above("train.rollout.prompts", 0)}},
+      {"model.moe.drift",
+       "task is step, request or serve, or train.rollout.prompts is above 0",
+       {is("task", {"step", "request", "serve"}), above("train.rollout.prompts", 0)}},
       {"train.fused_experts", "the model has experts", {above("model.moe.experts", 0)}},
       {"train.padded_experts", "the model has experts", {above("model.moe.experts", 0)}},
       {"train.padded_experts",

@@ -96,7 +96,8 @@ bool same_kernels(const Device& a, const Device& b) {
          a.peak == b.peak && a.vector_peak == b.vector_peak &&
          a.memory_bandwidth == b.memory_bandwidth && a.l2_capacity == b.l2_capacity &&
          a.l2_bandwidth == b.l2_bandwidth && a.shared_memory == b.shared_memory &&
-         a.launch_latency == b.launch_latency && rates_of(a.host_link) == rates_of(b.host_link);
+         a.launch_latency == b.launch_latency && a.host_link.bandwidth == b.host_link.bandwidth &&
+         a.host_link.latency == b.host_link.latency;
 }
 
 bool same_links(const Device& a, const Device& b) {

@@ -16,6 +16,7 @@ Path path_of(const LinkRates& link, double ranks) {
     case Topology::pairs:
       break;
     case Topology::fabric:
+    case Topology::bus:
       path.any_to_any = true;
       path.in_network = link.in_network_reduction;
       break;
@@ -33,7 +34,7 @@ Path path_of(const LinkRates& link, double ranks) {
 Path path_inside(const Fabric& fabric, double ranks) {
   const LinkRates& link = fabric.inside(ranks);
   Path path = path_of(link, ranks);
-  path.bus = &link == &fabric.host_link;
+  path.bus = &link == &fabric.bus;
   return path;
 }
 

@@ -47,6 +47,7 @@ struct Fabric {
   LinkRates scale_up;
   LinkRates scale_out;
   LinkRates host_link;
+  LinkRates bus;  // the host link as devices of a node use it between them
   std::int64_t devices_per_node = 1;
   std::int64_t most_devices = 0;  // 0: no limit
   // Nodes of a pod, and how much thinner the ways out of it are than its adapters; 0: all nodes are one.
@@ -58,7 +59,7 @@ struct Fabric {
   const LinkRates& inside(double ranks) const {
     const bool own =
         scale_up.topology != Topology::none && (scale_up.topology != Topology::pairs || ranks <= 2);
-    return own ? scale_up : host_link;
+    return own ? scale_up : bus;
   }
 
   bool operator==(const Fabric&) const = default;

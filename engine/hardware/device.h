@@ -59,6 +59,7 @@ struct Device {
   Link scale_up;
   Link scale_out;
   Link host_link;
+  bool peer_access = true;
   Watts idle_power;
   Watts power_limit;
   Watts busy_power;
@@ -107,6 +108,10 @@ struct Device {
     visit("scale_up", self.scale_up, "link to devices of the same node or domain", any_value);
     visit("scale_out", self.scale_out, "link to other nodes, per device", any_value);
     visit("host_link", self.host_link, "link to the host", any_value);
+    visit("peer_access", self.peer_access,
+          "devices reach one another's memory over the bus; false: what they send goes through the "
+          "host's memory, as with GeForce cards",
+          any_value);
     visit("idle_power", self.idle_power, "board power when nothing runs", non_negative.neither());
     visit("power_limit", self.power_limit, "board power limit", non_negative.faster());
     visit("busy_power", self.busy_power, "drawn by any busy kernel, before the two below",

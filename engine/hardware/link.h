@@ -18,10 +18,11 @@ enum class Topology : std::uint8_t {
   mesh,    // every pair has its own share of the links
   ring,    // neighbours only (also a torus, seen along one dimension)
   pairs,   // bridges of two devices; beyond the pair, the host link
+  bus,  // slots of a host: any device to any other, each at no more than its own link to the host
 };
 
-constexpr std::array<std::string_view, 5> enum_names(Topology) {
-  return {"none", "fabric", "mesh", "ring", "pairs"};
+constexpr std::array<std::string_view, 6> enum_names(Topology) {
+  return {"none", "fabric", "mesh", "ring", "pairs", "bus"};
 }
 
 struct Link {

@@ -58,15 +58,6 @@ std::optional<std::string> sharing_problem(const Parallelism& parallel) {
 // law. They end at 16384 tokens: favourites do not grow with all that is sent to them.
 double largest_load(const Moe& op) { return std::clamp(0.8 * op.tokens, 1.1, 0.8 * 16384); }
 
-// What the fullest device has beyond the mean where second copies of popular experts are placed by somebody who knows the
-// loads: the device with the busiest copy has next to nothing else.
-double planned_excess(const Moe& op) {
-  const double experts = double(op.experts - op.redundant);
-  const double devices = double(op.experts) / double(op.local_experts);
-  const double busiest = busiest_copy(largest_load(op), double(op.redundant) / experts);
-  return std::max(0.0, busiest * devices / experts - 1);
-}
-
 // The largest of so many normal values, on average: within 4% from two values on.
 double largest_of(double values) {
   return std::max(0.0, std::sqrt(2 * std::log(std::max(values, 1.0))) - 0.6);
@@ -77,6 +68,21 @@ double largest_of(double values) {
 double chance_excess(double mean, double devices) {
   const double z = largest_of(devices);
   return (z * std::sqrt(mean * (1 - 1 / devices)) + std::max(0.0, z * z - 1) / 6) / mean;
+}
+
+// What the fullest device has beyond the mean where second copies of popular experts are placed by somebody who knows loads of
+// the past. By these the device with the busiest copy has next to nothing else, and all others the mean. Loads have moved since,
+// each by itself, and some device has the most of those that grew: with copies of unequal loads as if it had fewer of them. Loads
+// evenly spread in their logarithm up to the busiest copy have half of it, over their mean, as mean of squares.
+double planned_excess(const Moe& op) {
+  const double experts = double(op.experts - op.redundant);
+  const double devices = double(op.experts) / double(op.local_experts);
+  const double busiest = busiest_copy(largest_load(op), double(op.redundant) / experts);
+  const double planned = std::max(0.0, busiest * devices / experts - 1);
+  const double uneven = std::max(1.0, busiest / 2);
+  const double moved =
+      op.drift * largest_of(devices) * std::sqrt(uneven / double(op.local_experts));
+  return std::hypot(planned, moved);
 }
 
 }  // namespace
@@ -164,7 +170,8 @@ double fullest_of(const ExpertExchange& op, std::int64_t places) {
                          .top_k = op.top_k,
                          .experts = op.experts,
                          .redundant = op.redundant,
-                         .local_experts = std::max<std::int64_t>(1, op.experts / places)},
+                         .local_experts = std::max<std::int64_t>(1, op.experts / places),
+                         .drift = op.drift},
                         op.skew);
 }
 

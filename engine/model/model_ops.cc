@@ -75,6 +75,7 @@ struct Builder : OpBuilder {
                           .experts = shard.experts.placed,
                           .redundant = shard.experts.redundant,
                           .skew = moe.skew,
+                          .drift = moe.drift,
                           .groups = moe.groups,
                           .top_groups = moe.top_groups,
                           .ranks = shard.parallel.ep,
@@ -96,6 +97,7 @@ struct Builder : OpBuilder {
                 .gated = model.mlp == MlpKind::gated,
                 .balanced = false,
                 .skew = moe.skew,
+                .drift = moe.drift,
                 .weights = shard.quant.weights,
                 .activations = shard.quant.activations,
                 .group = shard.quant.group});

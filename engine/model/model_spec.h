@@ -28,6 +28,8 @@ struct MoeSpec {
   std::int64_t groups = 1;
   std::int64_t top_groups = 1;
   double skew = 1;  // trained routers have favourites: runs of three models fit 0.8 to 1.2
+  // Assumed: with eight experts a device it leaves the fullest of 32 devices with a tenth more than the mean.
+  double drift = 0.1;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -49,6 +51,10 @@ struct MoeSpec {
           at_least(1));
     visit("skew", self.skew,
           "exponent of the power law by which tokens choose experts; 0: all alike", non_negative);
+    visit("drift", self.drift,
+          "deviation of an expert's load from the one that second copies were placed for, over its "
+          "mean (parallel.redundant_experts); 0: loads are known when copies are placed",
+          non_negative);
   }
 
   bool operator==(const MoeSpec&) const = default;

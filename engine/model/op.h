@@ -66,6 +66,8 @@ struct Moe {
   // a power law of exponent `skew`; 0: all experts alike.
   bool balanced = false;
   double skew = 0;
+  double drift =
+      0;  // deviation of an expert's load from the one that second copies were placed for
   Dtype weights = Dtype::bf16;
   Dtype activations = Dtype::bf16;
   std::int64_t group = 128;
@@ -244,6 +246,7 @@ struct ExpertExchange {
   std::int64_t experts = 1;     // on all devices, second copies included
   std::int64_t redundant = 0;   // of these: second copies of popular ones
   double skew = 0;              // exponent by which tokens favour experts, as above
+  double drift = 0;             // as above
   std::int64_t groups = 1;      // that the experts are divided into
   std::int64_t top_groups = 1;  // of these, a token's experts lie in at most so many
   std::int64_t ranks = 1;

@@ -11,6 +11,7 @@ namespace engine {
 // One model, whatever its routers favour.
 inline bool same_weights(ModelSpec one, const ModelSpec& other) {
   one.moe.skew = other.moe.skew;
+  one.moe.drift = other.moe.drift;
   return one == other;
 }
 
