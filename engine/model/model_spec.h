@@ -29,7 +29,7 @@ struct MoeSpec {
   std::int64_t top_groups = 1;
   double skew = 1;  // trained routers have favourites: runs of three models fit 0.8 to 1.2
   // Assumed: with eight experts a device it leaves the fullest of 32 devices with a tenth more than the mean.
-  double drift = 0.1;
+  double drift = 0;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -53,7 +53,9 @@ struct MoeSpec {
           "exponent of the power law by which tokens choose experts; 0: all alike", non_negative);
     visit("drift", self.drift,
           "deviation of an expert's load from the one that second copies were placed for, over its "
-          "mean (parallel.redundant_experts); 0: loads are known when copies are placed",
+          "mean (parallel.redundant_experts); 0: loads are known when copies are placed, which "
+          "takes a "
+          "few copies to even out any skew",
           non_negative);
   }
 

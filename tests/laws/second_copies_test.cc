@@ -62,6 +62,7 @@ TEST(SecondCopies, OfTheLibraryLieBetween) {
   scenario.parallel = {.dp = 32, .ep = 32};
   scenario.quant.weights = scenario.quant.activations = Dtype::fp8;
   scenario.step = {.phase = StepPhase::prefill, .batch = 4, .prompt = 4096};
+  scenario.model.moe.drift = 0.1;
   const auto time = [&] {
     const Outcome outcome = evaluate(scenario, toys::transfer_resources());
     EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;

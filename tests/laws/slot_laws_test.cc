@@ -34,9 +34,10 @@ TEST(Slots, CarryNoMoreThanTheCardDoes) {
   EXPECT_EQ(in_server("rtx-pro-6000", "l40s-server").inside(8).bandwidth.value, 32e9);
 }
 
-// Eight RTX 5090s sum at 28 GB/s (NVIDIA/nccl issue 1639): all they send goes through the host's memory.
+// All they send goes through the host's memory, in and out by turns.
 TEST(Slots, OfGeForceCardsGoThroughTheHost) {
-  EXPECT_NEAR(bus_bandwidth("rtx-5090", "pcie-5-8gpu-server", 8), 28e9, 2e9);
+  const double with_access = bus_bandwidth("rtx-pro-6000", "pcie-5-8gpu-server", 8);
+  EXPECT_NEAR(bus_bandwidth("rtx-5090", "pcie-5-8gpu-server", 8) / with_access, 0.5, 0.03);
   EXPECT_GT(bus_bandwidth("rtx-pro-6000", "pcie-5-8gpu-server", 8), 40e9);
 }
 
