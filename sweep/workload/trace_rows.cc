@@ -43,6 +43,7 @@ const NamedColumn kColumns[] = {
     // Vidur
     {"num_prefill_tokens", {.field = TraceField::prompt}},
     {"num_decode_tokens", {.field = TraceField::output}},
+    {"arrived_at", {.field = TraceField::arrival}},
     // LLMServingSim
     {"input_toks", {.field = TraceField::prompt}},
     {"output_toks", {.field = TraceField::output}},
@@ -173,7 +174,8 @@ void TraceBuilder::check_present(Checked& checked) {
 void TraceBuilder::check_arrival(Checked& checked) {
   const double arrival = checked.row.arrival;
   if (!(arrival >= 0 && arrival <= kMostSeconds)) {
-    wrong(checked, TraceField::arrival, "the arrival is not a time from 0 to 1e9 s");
+    wrong(checked, TraceField::arrival, "the arrival is not a time from 0 to 1e9 s",
+          "times are seconds from the first row on, and rows in their order");
   } else if (arrival < last_arrival_) {
     wrong(checked, TraceField::arrival, "the arrival is before that of the row above",
           "sort the rows by arrival");

@@ -25,7 +25,8 @@ const BrokenTrace kBroken[] = {
      "t.csv:3:1: error: the arrival is before that of the row above\n"
      "  hint: sort the rows by arrival\n"},
     {"NegativeArrival", "t.csv", kHeader + "-1,10,5\n",
-     "t.csv:2:1: error: the arrival is not a time from 0 to 1e9 s\n"},
+     "t.csv:2:1: error: the arrival is not a time from 0 to 1e9 s\n"
+     "  hint: times are seconds from the first row on, and rows in their order\n"},
     {"NegativeTokens", "t.csv", kHeader + "1,-10,5\n",
      "t.csv:2:3: error: prompt_tokens is not a whole number from 1 to 100000000\n"},
     {"NoTokens", "t.csv", kHeader + "1,10,0\n",
@@ -35,7 +36,9 @@ const BrokenTrace kBroken[] = {
     {"NotANumber", "t.csv", kHeader + "1,nan,5\nnan,10,5\ninf,10,5\n",
      "t.csv:2:3: error: prompt_tokens is not a whole number from 1 to 100000000\n"
      "t.csv:3:1: error: the arrival is not a time from 0 to 1e9 s\n"
-     "t.csv:4:1: error: the arrival is not a time from 0 to 1e9 s\n"},
+     "  hint: times are seconds from the first row on, and rows in their order\n"
+     "t.csv:4:1: error: the arrival is not a time from 0 to 1e9 s\n"
+     "  hint: times are seconds from the first row on, and rows in their order\n"},
     {"Words", "t.csv", kHeader + "1,10,many\nsoon,10,5\n,10,5\n",
      "t.csv:2:6: error: 'many' is not a value of output_tokens\n"
      "t.csv:3:1: error: 'soon' is not a value of arrival_s\n"
@@ -44,6 +47,7 @@ const BrokenTrace kBroken[] = {
      "t.csv:2:6: error: output_tokens is not a whole number from 1 to 100000000\n"
      "t.csv:3:3: error: prompt_tokens is not a whole number from 1 to 100000000\n"
      "t.csv:4:1: error: the arrival is not a time from 0 to 1e9 s\n"
+     "  hint: times are seconds from the first row on, and rows in their order\n"
      "t.csv:5:1: error: '1e999' is not a value of arrival_s\n"},
     {"HugeSession", "t.csv", "prompt_tokens,output_tokens,session,priority\n10,5,1e300,-1\n",
      "t.csv:2:6: error: session is not a whole number from 0 to 1000000000000000\n"

@@ -46,6 +46,14 @@ TEST(TraceFile, ABlockStandsForEverythingBeforeIt) {
   EXPECT_NE(trace.blocks[1], trace.blocks[3]);
 }
 
+TEST(TraceFile, ReadsVidursArrivals) {
+  const TraceResult result =
+      parse_trace("arrived_at,num_prefill_tokens,num_decode_tokens\n0.5,100,5\n2,200,6\n", "t.csv");
+  ASSERT_TRUE(result.ok()) << mistakes_of(result);
+  EXPECT_EQ((**result).arrival, (std::vector<double>{0.5, 2}));
+  EXPECT_EQ((**result).output, (std::vector<std::int32_t>{5, 6}));
+}
+
 TEST(TraceFile, ReadsDatesAndTimes) {
   const TraceResult result = parse_trace(
       "TIMESTAMP,ContextTokens,GeneratedTokens\n"
