@@ -195,7 +195,7 @@ Saturation saturation_of(const LoadEvidence& evidence) {
     return behind && (flat || far_beyond) ? Saturation::overloaded : Saturation::undecided;
   }
   // The longest answers come in long after the others, and what is inside grows until they end.
-  if (grows) return evidence.stays < 10 ? Saturation::undecided : Saturation::overloaded;
+  if (grows) return evidence.stays < 30 ? Saturation::undecided : Saturation::overloaded;
   if (!growth.seen()) return Saturation::undecided;
   // Nothing grew that would have been seen to grow.
   const bool long_enough = restless < growing * growth.arrived;
