@@ -14,18 +14,7 @@
 namespace engine {
 namespace {
 
-// Steps of 10 ms and outputs of 20 tokens: a request takes 0.2 s, sixteen at a time.
-Scenario served_at(double rate) {
-  Scenario scenario = toys::served(policy_named("vllm_v1"));
-  scenario.serving.max_num_seqs = 16;  // 80 requests a second
-  scenario.load.arrivals = ArrivalKind::poisson;
-  scenario.load.trace.clear();
-  scenario.load.rate = RequestsPerSecond{rate};
-  scenario.load.lengths.prompt = 8;
-  scenario.load.lengths.output = 20;
-  scenario.output.requests = false;
-  return scenario;
-}
+using toys::served_at;
 
 Outcome evaluated(const Scenario& scenario) {
   Outcome outcome = evaluate(scenario);

@@ -26,6 +26,19 @@ inline engine::Scenario served(engine::PolicyName policy) {
   return scenario;
 }
 
+// Outputs of 20 tokens, sixteen at a time: a request takes 0.2 s, and 80 a second are served.
+inline engine::Scenario served_at(double rate) {
+  engine::Scenario scenario = served(engine::policy_named("vllm_v1"));
+  scenario.serving.max_num_seqs = 16;
+  scenario.load.arrivals = engine::ArrivalKind::poisson;
+  scenario.load.trace.clear();
+  scenario.load.rate = engine::RequestsPerSecond{rate};
+  scenario.load.lengths.prompt = 8;
+  scenario.load.lengths.output = 20;
+  scenario.output.requests = false;
+  return scenario;
+}
+
 struct TraceRow {
   double arrival;
   std::int32_t prompt;

@@ -9,12 +9,10 @@
 
 #include "results/text_table.h"
 #include "tools/calibrate/tables/table_row.h"
-#include "tools/validate_serving/named_specs.h"
+#include "tools/validate_serving/served_parts.h"
 
 namespace tools {
 namespace {
-
-using Names = std::pair<std::string_view, std::string_view>;  // in the table, in our library
 
 constexpr std::array<Names, 11> kBatchModels = {{
     {"meta-llama/Llama-2-7b-hf", "llama-2-7b"},
@@ -30,11 +28,8 @@ constexpr std::array<Names, 11> kBatchModels = {{
     {"facebook/opt-6.7b", "opt-6.7b"},
 }};
 
-struct BatchMachine {
-  std::string_view name, device, cluster;
-};
 // Four GPUs a node, joined pair by pair. The A100s have 40 GB: 70 B parameters leave room for few sequences there.
-constexpr std::array<BatchMachine, 2> kBatchMachines = {{
+constexpr std::array<NamedMachine, 2> kBatchMachines = {{
     {"Nvidia A100 GPU", "a100-40gb-sxm", "hgx-a100-4gpu"},
     {"Nvidia H100 GPU", "h100-sxm", "hgx-h100-4gpu"},
 }};
@@ -54,16 +49,6 @@ constexpr std::array<BatchEngine, 2> kBatchEngines = {{
 // vLLM before V1 lets as many tokens into a step as the model's context has; beyond this it cuts prompts.
 constexpr std::int64_t kLongestWholePrompt = 32768;
 
-engine::Load batch_load(const TableRow& row) {
-  engine::Load load;
-  load.arrivals = engine::ArrivalKind::deterministic;
-  load.rate = engine::RequestsPerSecond{1e6};  // all at once
-  load.requests = row.count("Batch Size");
-  load.measure = engine::MeasureKind::whole;
-  load.lengths.prompt = load.lengths.output = row.count("Input Output Length");
-  return load;
-}
-
 // Seconds in which the devices could at best read the weights of every token, one sequence at a time.
 double least_time(const engine::Scenario& scenario) {
   const double bytes =
@@ -77,7 +62,7 @@ engine::Result<engine::Scenario> scenario_of(const TableRow& row, NamedSpecs& sp
                                              std::string& left_out) {
   engine::Scenario scenario;
   const auto model = std::ranges::find(kBatchModels, row.text("Model"), &Names::first);
-  const auto machine = std::ranges::find(kBatchMachines, row.text("Hardware"), &BatchMachine::name);
+  const auto machine = std::ranges::find(kBatchMachines, row.text("Hardware"), &NamedMachine::name);
   const auto framework =
       std::ranges::find(kBatchEngines, row.text("Framework"), &BatchEngine::name);
   if (model == kBatchModels.end()) left_out = fmt::format("model '{}'", row.text("Model"));
@@ -86,24 +71,20 @@ engine::Result<engine::Scenario> scenario_of(const TableRow& row, NamedSpecs& sp
     left_out = fmt::format("engine '{}'", row.text("Framework"));
   if (!left_out.empty()) return scenario;
   const std::int64_t devices = row.count("Num of Hardware");
-  const engine::Scenario* model_spec = specs.find("models", model->second);
-  const engine::Scenario* device = specs.find("devices", machine->device);
-  const engine::Scenario* cluster = specs.find("clusters", machine->cluster);
-  const engine::Scenario* serving = specs.find("serving", framework->serving);
-  const engine::Scenario* host =
-      specs.find("hosts", devices > 1 ? framework->host_of_group : framework->host);
-  if (!model_spec || !device || !cluster || !serving || !host) return specs.mistakes();
-  scenario.task = engine::Task::serve;
-  scenario.model = model_spec->model;
-  scenario.device = device->device;
-  scenario.cluster = cluster->cluster;
-  scenario.serving = serving->serving;
-  scenario.host = host->host;
+  auto parts =
+      served_scenario(specs, {.model = model->second,
+                              .device = machine->device,
+                              .cluster = machine->cluster,
+                              .serving = framework->serving,
+                              .host = devices > 1 ? framework->host_of_group : framework->host});
+  if (!parts) return parts.mistakes();
+  scenario = std::move(parts).value();
   scenario.quant = {.weights = engine::Dtype::fp16,
                     .activations = engine::Dtype::fp16,
                     .kv = engine::Dtype::fp16};
   scenario.parallel.tp = devices;
-  scenario.load = batch_load(row);
+  const std::int64_t length = row.count("Input Output Length");
+  scenario.load = all_at_once(row.count("Batch Size"), length, length);
   if (framework->label == "vllm") {
     scenario.serving.max_num_batched_tokens =
         std::clamp(scenario.model.max_context, std::int64_t(2048), kLongestWholePrompt);

@@ -12,13 +12,12 @@
 
 #include "results/text_table.h"
 #include "tools/calibrate/tables/table_row.h"
-#include "tools/validate_serving/named_specs.h"
+#include "tools/validate_serving/served_parts.h"
 
 namespace tools {
 namespace {
 
 namespace fs = std::filesystem;
-using Names = std::pair<std::string_view, std::string_view>;  // in the table, in our library
 
 constexpr std::array<Names, 8> kModels = {{
     {"Llama-3.1-8B", "llama-3.1-8b"},
@@ -31,10 +30,7 @@ constexpr std::array<Names, 8> kModels = {{
     {"GPT-OSS-120B", "gpt-oss-120b"},
 }};
 
-struct Machine {
-  std::string_view name, device, cluster;
-};
-constexpr std::array<Machine, 5> kMachines = {{
+constexpr std::array<NamedMachine, 5> kMachines = {{
     {"A100", "a100-80gb-sxm", "dgx-a100"},
     {"H100", "h100-sxm", "dgx-h100"},
     {"H200", "h200-sxm", "dgx-h200"},
@@ -156,36 +152,27 @@ engine::Result<engine::Scenario> scenario_of(const Row& row, std::string& left_o
   engine::Scenario scenario;
   const std::string_view model_name = row.cells.text("model");
   const auto model = std::ranges::find(kModels, model_name, &Names::first);
-  const auto machine = std::ranges::find(kMachines, row.cells.text("gpu"), &Machine::name);
+  const auto machine = std::ranges::find(kMachines, row.cells.text("gpu"), &NamedMachine::name);
   if (model == kModels.end()) left_out = fmt::format("model '{}'", model_name);
   if (machine == kMachines.end()) left_out = fmt::format("device '{}'", row.cells.text("gpu"));
   if (!left_out.empty()) return scenario;
-  const engine::Scenario* model_spec = row.specs.find("models", model->second);
-  const engine::Scenario* device = row.specs.find("devices", machine->device);
-  const engine::Scenario* cluster = row.specs.find("clusters", machine->cluster);
-  const engine::Scenario* serving = row.specs.find("serving", "tensorrt-llm");
-  const engine::Scenario* host = row.specs.find("hosts", "tensorrt-llm-offline");
-  if (!model_spec || !device || !cluster || !serving || !host) return row.specs.mistakes();
-  const bool mixture = model_spec->model.is_moe();
+  auto parts = served_scenario(row.specs, {.model = model->second,
+                                           .device = machine->device,
+                                           .cluster = machine->cluster,
+                                           .serving = "tensorrt-llm",
+                                           .host = "tensorrt-llm-offline"});
+  if (!parts) return parts.mistakes();
+  const bool mixture = parts->model.is_moe();
   const auto quant = quant_of(row.cells.text("weight_dtype"), model_name, mixture);
   const auto parallel = parallel_of(row.cells.text("parallel"), mixture);
   if (!quant) left_out = fmt::format("format '{}'", row.cells.text("weight_dtype"));
   if (!parallel) left_out = fmt::format("layout '{}'", row.cells.text("parallel"));
   if (!left_out.empty()) return scenario;
-  scenario.task = engine::Task::serve;
-  scenario.model = model_spec->model;
-  scenario.device = device->device;
-  scenario.cluster = cluster->cluster;
-  scenario.serving = serving->serving;
-  scenario.host = host->host;
+  scenario = std::move(parts).value();
   scenario.quant = *quant;
   scenario.parallel = *parallel;
-  scenario.load.arrivals = engine::ArrivalKind::deterministic;
-  scenario.load.rate = engine::RequestsPerSecond{1e6};  // all at once
-  scenario.load.requests = row.cells.count("num_requests");
-  scenario.load.measure = engine::MeasureKind::whole;  // as its client counts
-  scenario.load.lengths.prompt = row.cells.count("isl");
-  scenario.load.lengths.output = row.cells.count("osl");
+  scenario.load =
+      all_at_once(row.cells.count("num_requests"), row.cells.count("isl"), row.cells.count("osl"));
   scenario.serving.memory_utilization =
       0.95;  // their usual choice; they fell back to 0.90 or less where memory ran out
   set_bench_limits(model_name, scenario);

@@ -13,7 +13,7 @@
 
 #include "results/text_table.h"
 #include "tools/calibrate/tables/table_row.h"
-#include "tools/validate_serving/named_specs.h"
+#include "tools/validate_serving/served_parts.h"
 
 namespace tools {
 namespace {
@@ -164,20 +164,14 @@ engine::Result<engine::Scenario> scenario_of(const TableRow& row, const engine::
   if (model == kModelPaths.end()) {
     return engine::Mistake{{}, fmt::format("unknown model '{}'", row.text("model_path")), ""};
   }
-  const engine::Scenario* device = specs.find("devices", "h100-sxm");
-  const engine::Scenario* cluster =
-      specs.find("clusters", disaggregated(row) ? "dgx-h100-32-nodes" : "dgx-h100");
-  const engine::Scenario* model_spec = specs.find("models", model->name);
-  const engine::Scenario* serving = specs.find("serving", engine_name);
-  const engine::Scenario* host = specs.find("hosts", host_name);
-  if (!device || !cluster || !model_spec || !serving || !host) return specs.mistakes();
-  engine::Scenario scenario;
-  scenario.task = engine::Task::serve;
-  scenario.device = device->device;
-  scenario.cluster = cluster->cluster;
-  scenario.model = model_spec->model;
-  scenario.serving = serving->serving;
-  scenario.host = host->host;
+  auto parts =
+      served_scenario(specs, {.model = model->name,
+                              .device = "h100-sxm",
+                              .cluster = disaggregated(row) ? "dgx-h100-32-nodes" : "dgx-h100",
+                              .serving = engine_name,
+                              .host = host_name});
+  if (!parts) return parts.mistakes();
+  engine::Scenario scenario = std::move(parts).value();
   scenario.quant = quant;
   scenario.load = load_of(row);
   scenario.parallel = layout_of(row, disaggregated(row) ? "decode_" : "", scenario.model);
