@@ -155,6 +155,7 @@ std::optional<Refusal> read_proposals(const Scenario& scenario, const Resources&
 Deployment added_layer(const Scenario& scenario) {
   Deployment layer = scenario;
   layer.model.layers = 1;
+  layer.model.mlp_layers = 0;
   layer.model.moe.first_dense_layers = 0;
   layer.model.moe.every = 1;
   layer.model.window = 0;

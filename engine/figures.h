@@ -92,9 +92,8 @@ struct RateFigures {
           "tokens included, recomputed ones once");
     visit("per_device", self.per_device, "prompt and generated tokens, per device");
     visit("model_flops_utilization", self.model_flops_utilization,
-          "arithmetic of the model over the devices' peak; with speculation drafts and proposals "
-          "that do "
-          "not hold count, too");
+          "arithmetic of the model over the devices' peak; task train: nothing that is computed "
+          "again; with speculation drafts and proposals that do not hold count, too");
     visit("memory_bandwidth_utilization", self.memory_bandwidth_utilization,
           "bytes moved over the devices' peak");
   }

@@ -35,14 +35,13 @@ std::optional<Refusal> scan_problem(const Scenario& scenario) {
                    "not modelled where a model has scan layers (model.scan.state above 0): " +
                        std::string(what)};
   };
-  if (scenario.task == Task::train) return unsupported("training");
   if (speculates(scenario)) {
     return unsupported(
         "speculation, after which a state has to go back to the last token that held");
   }
   if (shares_prompts(scenario)) {
     return unsupported(
-        "a prompt read by several devices (parallel.cp > 1), who would pass states on");
+        "a sequence read by several devices (parallel.cp > 1), who would pass states on");
   }
   if (scenario.task == Task::serve && keeps_prefixes(scenario)) {
     return unsupported(

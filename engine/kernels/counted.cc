@@ -15,9 +15,10 @@ KernelTime counted_time(const OpCounts& counts, const Device& device) {
   const FlopsPerSecond peak = counts.unit == OpCounts::Unit::matrix
                                   ? matrix_peak(device, Dtype::bf16)
                                   : device.vector_peak * device.on_chip_scale();
+  const FlopsPerSecond reached = peak * counts.of_peak;
   // A device file without such a rate is charged for traffic only.
-  if (peak.value > 0) time.compute = time.flops / peak;
-  return roofline_time(time, counts.cold_bytes, peak, device);
+  if (peak.value > 0) time.compute = time.flops / reached;
+  return roofline_time(time, counts.cold_bytes, reached, device);
 }
 
 }  // namespace engine

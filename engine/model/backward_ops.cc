@@ -108,13 +108,12 @@ struct Backward {
     add_both(products);
   }
 
-  // The scores are computed again, and four products with them give the gradients of queries, keys and values: five
-  // products where there were two. Passes beside it: one reads the output with its gradient, one turns the gradient of
+  // Passes beside the products: one reads the output with its gradient, one turns the gradient of
   // queries from 32 to 16 bits, and where heads share keys and values, their gradients are summed up over those heads. They
   // take as long as so many plain passes over the queries' values (cuDNN on an H200).
   void operator()(const AttentionPrefill& op) const {
     AttentionPrefill products = op;
-    products.pairs *= 2.5;
+    products.pairs *= kAttentionBackward;
     products.stores_kv = false;
     products.backward = true;
     products.slower = op.backward_slower;
@@ -139,6 +138,16 @@ struct Backward {
     pass.cold_bytes *= op.backward;
     pass.flops *= 2;
     add(pass);
+  }
+
+  // Twice the products of a scan, and states that are computed again: 3.4 to 3.9 times as long (scans.csv). It has no weights.
+  void operator()(const Scan& op) const {
+    PlannedOp products = forward;
+    Scan twice = op;
+    twice.slower = 3.6 / 2;
+    products.op = twice;
+    products.calls *= 2;
+    inputs.add(products);
   }
 
   void operator()(const Lora& op) const { add_both(op); }

@@ -5,6 +5,10 @@
 
 namespace engine {
 
+// Attention's products backward over those forward: four give the gradients of queries, keys and values, where there were two, and
+// one computes the scores again, which is this part of them.
+constexpr double kAttentionBackward = 2.5, kScoresAgain = 0.2;
+
 // Appends what the operations of `forward` need for their gradients, last operation first: for those of what came in, and
 // for those of weights, which may wait. Sampling has none, and neither have decodes: nobody trains on them.
 void backward_ops(const OpList& forward, OpList& inputs, OpList& weights);

@@ -31,7 +31,7 @@ struct Builder : OpBuilder {
   void mixers() const {
     const double layers = double(counts.all());
     // Inputs of the mixer and of the MLP.
-    quantize(OpName::quantize_input, 2 * layers, double(model.hidden));
+    quantize(OpName::quantize_input, layers + double(counts.mlps()), double(model.hidden));
     for (const Mixer* mixer : kMixers) {
       if (const std::int64_t own = mixer->layers(model, counts))
         mixer->token_ops(*this, double(own));
@@ -140,18 +140,16 @@ struct Builder : OpBuilder {
 void layer_ops(const Builder& build) {
   const LayerCounts& counts = build.counts;
   const ModelSpec& model = build.model;
-  const double layers = double(counts.all());
-  const double after_attention = layers * double(model.norms_per_layer / 2);
-  build.norm(OpName::input_norm, layers * double(model.norms_per_layer) - after_attention);
+  build.norm(OpName::input_norm, double(counts.all() * model.mixer_norms()));
   build.mixers();
-  build.norm(OpName::mlp_norm, after_attention);
+  build.norm(OpName::mlp_norm, double(counts.mlps() * model.mlp_norms()));
   if (counts.dense > 0) {
     const bool gated = model.mlp == MlpKind::gated;
     build.mlp(double(counts.dense), build.shard.intermediate, gated ? OpName::gate_up : OpName::up,
               OpName::activation, OpName::down);
   }
   if (counts.mixture > 0) build.mixture();
-  build.all_reduce(OpName::mlp_reduce, layers);
+  build.all_reduce(OpName::mlp_reduce, double(counts.mlps()));
 }
 
 // Layers once for each half of the tokens: the exchange of one runs beside what the other computes. Latent attention's

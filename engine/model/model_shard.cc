@@ -36,6 +36,10 @@ std::optional<std::string> shard_problem(const ModelSpec& model, const Paralleli
     return fmt::format("model.scan.attention_layers {} exceeds model.layers {}",
                        model.scan.attention_layers, model.layers);
   }
+  if (model.mlp_layers > model.layers) {
+    return fmt::format("model.mlp_layers {} exceeds model.layers {}", model.mlp_layers,
+                       model.layers);
+  }
   if (parallel.pp > model.layers) {
     return "parallel.pp " + std::to_string(parallel.pp) + " exceeds model.layers " +
            std::to_string(model.layers);

@@ -15,10 +15,10 @@ LayerCounts layer_counts(const ModelSpec& model) {
   LayerCounts counts;
   if (model.is_moe()) {
     const std::int64_t rest =
-        std::max<std::int64_t>(0, model.layers - model.moe.first_dense_layers);
+        std::max<std::int64_t>(0, model.mlps() - model.moe.first_dense_layers);
     counts.mixture = rest / std::max<std::int64_t>(1, model.moe.every);
   }
-  counts.dense = model.layers - counts.mixture;
+  counts.dense = model.mlps() - counts.mixture;
   if (model.scans()) {
     counts.scanning = std::max<std::int64_t>(0, model.layers - model.scan.attention_layers);
   }
@@ -53,7 +53,8 @@ ParameterCounts parameter_counts(const ModelSpec& model) {
   counts.embedding = double(model.vocabulary) * hidden;
   if (!model.rotary) counts.embedding += double(model.max_context) * hidden;
   counts.output = model.tied_embeddings ? 0 : double(model.vocabulary) * hidden;
-  counts.norms = double(model.layers * model.norms_per_layer + 1) * hidden;
+  counts.norms =
+      double(layers.all() * model.mixer_norms() + layers.mlps() * model.mlp_norms() + 1) * hidden;
   return counts;
 }
 

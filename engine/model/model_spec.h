@@ -132,6 +132,7 @@ struct ModelSpec {
   std::int64_t max_context = 0;
   std::int64_t window = 0;
   std::int64_t full_attention_every = 0;
+  std::int64_t mlp_layers = 0;
   MoeSpec moe;
   MlaSpec mla;
   ScanSpec scan;
@@ -162,6 +163,10 @@ struct ModelSpec {
     visit("full_attention_every", self.full_attention_every,
           "with a window: one layer in this many attends to everything; 0: none does",
           non_negative);
+    visit("mlp_layers", self.mlp_layers,
+          "layers that have an MLP or experts, spread evenly, where others are attention or a scan "
+          "alone (Nemotron); 0: all",
+          non_negative);
     visit("moe", self.moe, "mixture of experts", any_value);
     visit("mla", self.mla, "latent attention", any_value);
     visit("scan", self.scan, "layers with a state in place of attention", any_value);
@@ -170,6 +175,10 @@ struct ModelSpec {
   bool is_moe() const { return moe.experts > 0; }
   bool is_mla() const { return mla.kv_rank > 0; }
   bool scans() const { return scan.state > 0; }
+  std::int64_t mlps() const { return mlp_layers > 0 ? mlp_layers : layers; }
+  // Norms before or after a mixer; the others are around an MLP.
+  std::int64_t mixer_norms() const { return norms_per_layer - mlp_norms(); }
+  std::int64_t mlp_norms() const { return norms_per_layer / 2; }
 
   bool operator==(const ModelSpec&) const = default;
 };
@@ -182,6 +191,7 @@ struct LayerCounts {
   std::int64_t windowed = 0;  // attention over the window
   std::int64_t scanning = 0;  // a state in place of attention
 
+  std::int64_t mlps() const { return dense + mixture; }
   std::int64_t attending() const { return full + windowed; }
   std::int64_t all() const { return attending() + scanning; }
   bool operator==(const LayerCounts&) const = default;

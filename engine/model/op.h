@@ -18,6 +18,7 @@ struct OpCounts {
   double cold_bytes = 0;      // from or to memory in any case
   double resident_bytes = 0;  // activations, which the kernel before left in the cache if they fit
   Unit unit = Unit::vector;   // that does the arithmetic
+  double of_peak = 1;         // which kernels reach of that unit's rate
 };
 
 // C[m, n] = A[m, k] W[k, n], `batch` times over. Weights narrower than the activations are
@@ -180,6 +181,11 @@ struct Scan {
   std::int64_t state = 128;
   std::int64_t groups = 0;   // of heads that share what is written and read; 0: each has its own
   std::int64_t chunk = 256;  // tokens handled as one matrix product; decodes have one
+  double slower = 1;         // than a prompt's scan, as gradients are
+
+  // Scans of prompts are several kernels with small products between them (Mamba-2's in Triton on an H200: 8.6 to 9.4% of its peak,
+  // specs/calibration/h200-sxm/scans.csv).
+  static constexpr double kOfPeak = 0.088;
 
   // Within a chunk tokens meet pairwise, as in attention; between chunks they meet through the state.
   OpCounts counts() const {
@@ -192,7 +198,8 @@ struct Scan {
             // The state is kept in 32 bits, read and written once a step.
             .cold_bytes = double(sequences) * all * dim * width * 4 * 2,
             .resident_bytes = tokens * (all * 2 * dim + apart * 2 * width) * 2,
-            .unit = OpCounts::Unit::matrix};
+            .unit = OpCounts::Unit::matrix,
+            .of_peak = tokens > double(sequences) ? kOfPeak / slower : 1};
   }
 };
 

@@ -9,10 +9,16 @@ namespace {
 constexpr std::int64_t kFirstLength = 1000;  // requests
 constexpr std::int64_t kSnapshots = 40;
 
+// Later turns of sessions are missing until the first sessions are through: pauses are drawn, and twice their mean has most of them.
+double until_later_turns(const Load& load) {
+  return 2 * double(load.turns - 1) * load.think_time.value;
+}
+
 }  // namespace
 
-RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace, double settling) {
+RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace, double fleet) {
   const bool loop = load.arrivals == ArrivalKind::closed;
+  const double settling = std::max(fleet, until_later_turns(load));
   RunPlan plan{.warmup = load.warmup.value,
                .earliest = loop ? std::max(settling, load.ramp.value) : settling,
                .window = load.window.value,

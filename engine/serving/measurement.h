@@ -36,8 +36,8 @@ struct RunPlan {
   bool endless = false;        // arrivals go on until what is measured has finished
 };
 constexpr int kMostLengths = 7;  // 1,000 to 64,000 requests
-// `settling`: seconds that a fleet takes to follow its load.
-RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace, double settling = 0);
+// `fleet`: seconds that a fleet takes to follow its load.
+RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace, double fleet = 0);
 
 struct MeasuredPart {
   double from = 0;

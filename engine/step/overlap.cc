@@ -82,6 +82,7 @@ void slow_down(double times, Work& work) {
 }  // namespace
 
 double longer_beside(double taken, double multiprocessors) {
+  if (taken >= multiprocessors) return 0;
   const double share = std::min(0.5, taken / multiprocessors);
   return share / (1 - share);
 }

@@ -208,17 +208,24 @@ void ChunkKinds::add_traffic(ChunkKind& kind) const {
   if (scatters == 0) return;
   ChunkPasses& passes = kind.passes;
   const double layers = layers_in_turn(kind);
-  const auto exposed_beside = [&](Seconds work, Seconds takes) {
-    const Seconds exposed = exposed_traffic(
-        work, takes, layers, {train_.overlap, train_.collective_multiprocessors, context.device});
+  const TrafficPath path{train_.overlap, train_.collective_multiprocessors, context.device};
+  const auto told = [&](Seconds takes, Seconds exposed) {
     passes.waiting += exposed * scatters;
     passes.hidden += (takes - std::min(takes, exposed)) * scatters;
     return exposed * scatters;
   };
+  const auto exposed_beside = [&](Seconds work, Seconds takes) {
+    return told(takes, exposed_traffic(work, takes, layers, path));
+  };
   const auto go_beside = [&](Seconds takes, Seconds& work) { work += exposed_beside(work, takes); };
   if (train_.zero == 2) {
     Seconds& made = puts_off_weights() ? passes.weights_time : passes.inputs_time;
-    made += exposed_beside(passes.backward_time(), kind.scatter);
+    const double row = 1 / scatters;
+    const double sent = double(chunks_per_stage_) * std::max(1.0, micro_batches(kind) / row);
+    made += row > 1 ? told(kind.scatter,
+                           exposed_in_turn(passes.backward_time(), kind.scatter,
+                                           double(kind.chunk.span.layers.all()), {sent, row}, path))
+                    : exposed_beside(passes.backward_time(), kind.scatter);
     return;
   }
   // Nothing goes on beside what is not gathered ahead, nor beside a root, which comes first and stays.

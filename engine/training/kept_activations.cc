@@ -31,8 +31,13 @@ class LayerBytes {
 
   double stream() const { return double(model_.hidden) / split_ * value_; }
 
-  double of_layer(bool mixture) const {
-    return 2 * stream() + attention() + (mixture ? experts() : mlp(double(shard_.intermediate)));
+  // Every norm keeps its input; what no norm precedes keeps the stream once.
+  double of_mixer() const {
+    return std::max(1.0, double(model_.mixer_norms())) * stream() + attention();
+  }
+  double of_mlp(bool mixture) const {
+    return double(model_.mlp_norms()) * stream() +
+           (mixture ? experts() : mlp(double(shard_.intermediate)));
   }
   // A 32-bit number per head, which attention that is computed again does without.
   double statistics() const { return 4 * double(shard_.heads); }
@@ -61,6 +66,8 @@ class LayerBytes {
     double kept = normed_input(OpName::qkv) + statistics();
     kept += (widths_.query + widths_.keys + widths_.positions + widths_.output) * value_;
     kept += dense_input(widths_.compressed, OpName::q_up);
+    // Norms of heads keep queries and keys as they were before them.
+    if (model_.qk_norm) kept += (widths_.query + widths_.keys / 2) * value_;
     if (!train_.fused) kept += widths_.unfused * value_;
     // In 16 bits what attention keeps is what the product needs.
     if (bytes_of(shard_.dense.activations) < value_) {
@@ -74,8 +81,12 @@ class LayerBytes {
     return inputs * width * value_ + made_input(width, product, format);
   }
 
+  // An MLP beside attention has its input.
+  double mlp_input(OpName product) const {
+    return model_.mlp_norms() > 0 ? normed_input(product) : 0;
+  }
   double mlp(double width) const {
-    return normed_input(OpName::gate_up) + activated(width, OpName::down, shard_.dense.activations);
+    return mlp_input(OpName::gate_up) + activated(width, OpName::down, shard_.dense.activations);
   }
 
   // Copies of tokens that meet on the fullest device, for each token of a device. Routers that favour some experts fill it in
@@ -95,11 +106,12 @@ class LayerBytes {
   double experts() const {
     const double hidden = double(model_.hidden);
     const double dispatched = product_input(hidden, OpName::experts, shard_.quant.activations);
-    const double returned = hidden * value_;  // to weigh them
+    // Rows are weighed in the activation, whose inputs are kept anyway, or once they are back, which keeps them.
+    const double returned = train_.fused_experts ? 0 : hidden * value_;
     double kept = copies() * (dispatched + returned +
                               activated(double(shard_.expert_intermediate), OpName::experts,
                                         shard_.quant.activations));
-    kept += normed_input(OpName::shared_gate_up);
+    kept += mlp_input(OpName::shared_gate_up);
     if (shard_.shared_intermediate > 0) {
       kept += activated(double(shard_.shared_intermediate), OpName::shared_down,
                         shard_.dense.activations);
@@ -122,19 +134,20 @@ KeptActivations kept_activations(const ModelShard& shard, const LayerChunk& chun
   const double tokens = tokens_of_a_pass(train, shard.parallel);
   const LayerCounts& layers = chunk.trained.layers;
   const LayerBytes bytes(shard, train);
-  const double dense = layers.dense > 0 ? tokens * bytes.of_layer(false) : 0;
-  const double mixture = layers.mixture > 0 ? tokens * bytes.of_layer(true) : 0;
+  const double mixer = tokens * bytes.of_mixer();
+  const double dense = layers.dense > 0 ? tokens * bytes.of_mlp(false) : 0;
+  const double mixture = layers.mixture > 0 ? tokens * bytes.of_mlp(true) : 0;
   KeptActivations activations;
   if (train.recompute == Recompute::full) {
     const double together = double(std::min(train.recompute_layers, layers.all()));
     activations.kept = layers.all() == 0
                            ? 0
                            : std::ceil(double(layers.all()) / together) * tokens * bytes.stream();
-    activations.at_work = together * std::max(dense, mixture);
+    activations.at_work = together * (mixer + std::max(dense, mixture));
   } else {
     const double spared = train.recompute == Recompute::attention ? bytes.statistics() : 0;
-    activations.kept = double(layers.dense) * dense + double(layers.mixture) * mixture -
-                       double(layers.all()) * tokens * spared;
+    activations.kept = double(layers.all()) * (mixer - tokens * spared) +
+                       double(layers.dense) * dense + double(layers.mixture) * mixture;
   }
   if (train.offload_activations && layers.all() > 0) {
     // A layer's leave while the next one's are made, and come back while those of the layer after it are used.

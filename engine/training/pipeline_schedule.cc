@@ -35,7 +35,7 @@ class StageOrder {
 
   PassKind next() const {
     // The gradients of weights follow as many backward passes late as there are stages before this one: so late
-    // that earlier stages get their gradients sooner, and so early that no more activations are held.
+    // that earlier stages get their gradients sooner, and so early that no stage holds more activations than the first.
     if (weights_ < backward_ - lag_) return PassKind::weights;
     if (forward_ < std::min(ahead_ + backward_ + 1, passes_)) return PassKind::forward;
     if (backward_ < passes_) return PassKind::backward;
@@ -48,8 +48,14 @@ class StageOrder {
   void advance(PassKind kind) {
     (kind == PassKind::forward ? forward_ : kind == PassKind::backward ? backward_ : weights_) += 1;
   }
-  // Forward passes ahead of the backward passes, in the steady state.
-  std::int64_t ahead() const { return ahead_; }
+  // Passes that are begun and not done with, gradients of weights included, when one more goes forward in the steady state. Chunks in
+  // turn have slack for passes side by side, but for one.
+  std::int64_t held(const Pipeline& pipeline) const {
+    const bool in_turn = pipeline.schedule == Schedule::interleaved;
+    const std::int64_t longer = pipeline.side_by_side ? (in_turn ? 1 : ahead_) : 0;
+    const std::int64_t put_off = lag_ < kNoWeights ? lag_ : 0;
+    return std::min(ahead_ + 1 + longer + put_off, passes_);
+  }
 
  private:
   static constexpr std::int64_t kNoWeights = std::int64_t{1} << 62;
@@ -176,10 +182,12 @@ double work_of(const Pipeline& pipeline) {
 }
 
 std::int64_t passes_held(const Pipeline& pipeline, std::int64_t stage) {
-  // Alone, a stage takes one micro-batch through all its chunks and back before the next.
-  if (pipeline.stages == 1) return pipeline.chunks_per_stage();
-  const std::int64_t passes = pipeline.chunks_per_stage() * pipeline.micro_batches;
-  return std::min(StageOrder(pipeline, stage).ahead() + 1, passes);
+  // Alone, a stage takes one micro-batch through all its chunks and back before the next, or beside it.
+  if (pipeline.stages == 1) {
+    const bool two = pipeline.side_by_side && pipeline.micro_batches > 1;
+    return (two ? 2 : 1) * pipeline.chunks_per_stage();
+  }
+  return StageOrder(pipeline, stage).held(pipeline);
 }
 
 }  // namespace engine

@@ -29,6 +29,7 @@ struct Pipeline {
   std::int64_t micro_batches = 1;
   Seconds send;  // from a stage to the next, beside the work of both
   std::span<const ChunkTime> chunks;
+  bool side_by_side = false;  // a forward pass goes on beside each backward pass
 
   std::int64_t chunks_per_stage() const { return std::int64_t(chunks.size()) / stages; }
 };
@@ -59,7 +60,9 @@ double work_of(const Pipeline& pipeline);
 PipelineTime pipeline_time_step_by_step(const Pipeline& pipeline,
                                         std::vector<PipelinePass>* passes = nullptr);
 
-// The most passes whose activations a stage holds at once: forward passes that wait for their backward pass.
+// The most passes whose activations a stage holds at once: those that wait for their backward pass, or for gradients of weights
+// that are put off, which need as much (inputs of products and gradients of their outputs, where there were activations). Passes side
+// by side last as long as two, so that a micro-batch comes back to a stage after twice as many others.
 std::int64_t passes_held(const Pipeline& pipeline, std::int64_t stage);
 
 }  // namespace engine

@@ -1,6 +1,7 @@
 #include "engine/training/replica_traffic.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "engine/comm/collective_time.h"
 #include "engine/step/overlap.h"
@@ -112,6 +113,15 @@ Seconds exposed_traffic(Seconds work, Seconds traffic, double layers, const Traf
       longer_beside(double(path.multiprocessors), double(path.device.multiprocessors));
   const Seconds slowed = std::min(work, beside) * longer;
   return first + std::max(Seconds{0}, beside - work) + slowed;
+}
+
+Seconds exposed_in_turn(Seconds pass, Seconds traffic, double layers, const ChunkTurns& turns,
+                        const TrafficPath& path) {
+  const Seconds last = exposed_traffic(pass, traffic, layers, path);
+  if (turns.sent <= 1) return last;
+  constexpr double nothing_first = std::numeric_limits<double>::infinity();
+  const Seconds others = exposed_traffic(pass * turns.row, traffic, nothing_first, path);
+  return (last + others * (turns.sent - 1)) / turns.sent;
 }
 
 void hide(double share, KernelRow& row) {

@@ -26,6 +26,16 @@ struct TrafficPath {
 };
 Seconds exposed_traffic(Seconds work, Seconds traffic, double layers, const TrafficPath& path);
 
+// Where chunks of a stage take turns, what one of them sends goes on beside a row of passes of the next one. Only the last of all
+// has nothing but its own pass beside it (and the first that is gathered).
+struct ChunkTurns {
+  double sent = 1;  // how often something is sent: by all chunks, in a step
+  double row = 1;   // passes of a chunk in a row
+};
+// The mean of all that are sent; `pass` is one of the chunk, of so many layers.
+Seconds exposed_in_turn(Seconds pass, Seconds traffic, double layers, const ChunkTurns& turns,
+                        const TrafficPath& path);
+
 // A share of a row's time passes beside other work.
 void hide(double share, KernelRow& row);
 

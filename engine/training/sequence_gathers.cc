@@ -163,6 +163,30 @@ void multiply_gathered_in_pieces(std::int64_t pieces, OpList& inputs) {
   cut(pieces, inputs, writes_scattered);
 }
 
+void sum_beside_weights(const ModelShard& shard, const TrainSettings& train, OpList& inputs,
+                        OpList& weights) {
+  // Plain PyTorch waits; frozen weights have no gradients to go beside, and those that are put off come later.
+  const bool put_off = train.schedule == Schedule::zero_bubble && shard.parallel.pp > 1;
+  if (shard.parallel.tp == 1 || !train.fused || train.has_adapters() || put_off) return;
+  const auto taken = std::uint16_t(train.collective_multiprocessors);
+  OpList others, sums;
+  for (PlannedOp op : inputs) {
+    if (!std::holds_alternative<Collective>(op.op) || group_of(op.name) == 0) {
+      others.add(op);
+      continue;
+    }
+    op.beside = {.group = group_of(op.name), .stream = 1, .multiprocessors = taken};
+    sums.add(op);
+  }
+  for (PlannedOp op : weights) {
+    const bool beside = std::holds_alternative<Gemm>(op.op) && reads_gathered(op.name);
+    if (beside) op.beside = {.group = group_of(op.name), .stream = 0};
+    sums.add(op);
+  }
+  inputs = others;
+  weights = sums;
+}
+
 void gather_again(const ModelShard& shard, const TrainSettings& train, OpList& inputs,
                   OpList& weights) {
   SplitBackward split(shard, train);

@@ -12,6 +12,11 @@ namespace engine {
 void gather_again(const ModelShard& shard, const TrainSettings& train, OpList& inputs,
                   OpList& weights);
 
+// Without a split sequence, gradients of inputs are summed up over devices while those of weights are computed (Megatron, Transformer
+// Engine).
+void sum_beside_weights(const ModelShard& shard, const TrainSettings& train, OpList& inputs,
+                        OpList& weights);
+
 // The largest of the largest values, of which each device knows its own part's; nothing where blocks have scales of their own.
 void agree_on_scale(const PlannedOp& cast, std::int64_t sharers, OpList& ops);
 

@@ -2,16 +2,40 @@
 
 #include <algorithm>
 
+#include "engine/model/mixers/mixer.h"
+
 namespace engine {
 namespace {
 
-void add_layer(const ModelSpec& model, std::int64_t layer, LayerCounts& counts) {
-  const std::int64_t after = layer - model.moe.first_dense_layers;
+// Some of the layers have something, spread evenly: which of those this one is, where it is one.
+struct Spread {
+  std::int64_t some, layers;
+
+  std::int64_t before(std::int64_t layer) const { return layer * some / layers; }
+  bool has(std::int64_t layer) const { return before(layer + 1) > before(layer); }
+};
+
+void add_mlp(const ModelSpec& model, std::int64_t number, LayerCounts& counts) {
+  const std::int64_t after = number - model.moe.first_dense_layers;
   const bool mixture = model.is_moe() && after >= 0 && (after + 1) % model.moe.every == 0;
   (mixture ? counts.mixture : counts.dense) += 1;
+}
+
+void add_attention(const ModelSpec& model, std::int64_t number, LayerCounts& counts) {
   const bool full = model.window == 0 || (model.full_attention_every > 0 &&
-                                          (layer + 1) % model.full_attention_every == 0);
+                                          (number + 1) % model.full_attention_every == 0);
   (full ? counts.full : counts.windowed) += 1;
+}
+
+void add_layer(const ModelSpec& model, std::int64_t layer, LayerCounts& counts) {
+  const Spread mlps{model.mlps(), model.layers};
+  if (mlps.has(layer)) add_mlp(model, mlps.before(layer), counts);
+  const Spread attending{model.scans() ? model.scan.attention_layers : model.layers, model.layers};
+  if (attending.has(layer)) {
+    add_attention(model, attending.before(layer), counts);
+  } else {
+    counts.scanning += 1;
+  }
 }
 
 // So many layers over so many chunks.
@@ -84,9 +108,15 @@ ChunkWeights chunk_weights(const ModelShard& shard, const StageSpan& span) {
   const double matrices = model.mlp == MlpKind::gated ? 3 : 2;
   const double layers = double(span.layers.all());
   ChunkWeights weights{.layers = layers, .mixtures = double(span.layers.mixture)};
-  weights.dense = layers * counts.attention / double(model.layers) / tp +
-                  layers * double(model.norms_per_layer) * hidden +
-                  double(span.layers.dense) * matrices * hidden * double(shard.intermediate);
+  weights.dense =
+      double(span.layers.all() * model.mixer_norms() + span.layers.mlps() * model.mlp_norms()) *
+          hidden +
+      double(span.layers.dense) * matrices * hidden * double(shard.intermediate);
+  for (const Mixer* mixer : kMixers) {
+    if (const std::int64_t own = mixer->layers(model, span.layers)) {
+      weights.dense += double(own) * mixer->parameters(model) / tp;
+    }
+  }
   if (all.mixture > 0) {
     weights.dense +=
         double(span.layers.mixture) * (matrices * hidden * double(shard.shared_intermediate) +

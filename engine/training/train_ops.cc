@@ -79,7 +79,9 @@ BatchShape batch_of(const TrainSettings& train, const ModelShard& shard, bool la
     const auto unequal = [&](double seen) {
       return length_around_a_token(train, seen) / length_of_equal(double(length), seen);
     };
-    batch.prefill_sequences = std::max<std::int64_t>(1, std::llround(documents));
+    // As many as there would be if all were as long as the one around a token: short ones have few of the pairs.
+    batch.prefill_sequences = std::max<std::int64_t>(
+        1, std::llround(documents * double(length) / length_around_a_token(train, 0)));
     batch.prefill_tokens = train.micro_batch * train.sequence;
     batch.prefill_pairs *= documents * unequal(0);
     batch.prefill_kv_tokens *= documents;
@@ -130,6 +132,9 @@ class Trained {
                                      .devices = shard_.parallel.cp,
                                      .stride = shard_.parallel.tp},
                                     ops);
+      case OpName::rope:
+        // Served keys are written to a cache as they are turned; where nothing is turned, nothing is done here.
+        return shard_.model->rotary ? add_layer_op(op, ops) : void();
       case OpName::quantize_input:
         // Devices cast their own tokens, by the largest value of all of them where there is one scale, and gather narrow ones.
         std::get<Quantize>(op.op).rows /= split_;
@@ -154,16 +159,20 @@ class Trained {
         }
         return ops.add(op);
       default:
-        if (train_.has_adapters() && !std::holds_alternative<Collective>(op.op) &&
-            !std::holds_alternative<Elementwise>(op.op)) {
-          op.beside = {.group = group_of(op.name), .stream = 0};
-          return add_with_adapters(op, train_, split_, ops);
-        }
-        return split_ > 1 ? add_split(op, ops) : ops.add(op);
+        return add_layer_op(op, ops);
     }
   }
 
  private:
+  void add_layer_op(PlannedOp op, OpList& ops) const {
+    if (train_.has_adapters() && !std::holds_alternative<Collective>(op.op) &&
+        !std::holds_alternative<Elementwise>(op.op)) {
+      op.beside = {.group = group_of(op.name), .stream = 0};
+      return add_with_adapters(op, train_, split_, ops);
+    }
+    return split_ > 1 ? add_split(op, ops) : ops.add(op);
+  }
+
   // Passes and sums of a served step are in 16 bits.
   void widen(PlannedOp& op) const {
     const double wider = value_ / kActivationBytes;
@@ -374,7 +383,11 @@ void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSetti
   recomputed_ops(kept, train, ops.recomputed);
   backward_ops(kept, ops.inputs, ops.weights);
   const bool split = train.sequence_parallel && shard.parallel.tp > 1;
-  if (split) gather_again(shard, train, ops.inputs, ops.weights);
+  if (split) {
+    gather_again(shard, train, ops.inputs, ops.weights);
+  } else {
+    sum_beside_weights(shard, train, ops.inputs, ops.weights);
+  }
   if (train.has_adapters()) keep_adapters(ops.weights);
   add_sums(shard, chunk, train, ops.weights);
   cast_weights(train, shard.parallel, kept, ops);

@@ -21,10 +21,11 @@ struct PassCalls {
     return recomputed_[std::size_t(train.recompute) * 2 + (stops ? 1 : 0)];
   }
   void clear() {
-    for (CallRows* rows : {&forward, &inputs, &weights}) rows->clear();
-    for (CallRows& rows : recomputed_) {
+    const auto forget = [](CallRows& rows) {
       if (!rows.empty()) rows.clear();
-    }
+    };
+    for (CallRows* rows : {&forward, &inputs, &weights}) forget(*rows);
+    for (CallRows& rows : recomputed_) forget(rows);
   }
 
  private:
@@ -40,11 +41,12 @@ class KnownCalls {
 
   // Of chunks that have the same kinds of layers, and so the same operations in the same order.
   PassCalls& of(const LayerCounts& layers) {
-    return calls_[(layers.dense > 0 ? 1 : 0) + (layers.mixture > 0 ? 2 : 0)];
+    return calls_[(layers.dense > 0 ? 1 : 0) + (layers.mixture > 0 ? 2 : 0) +
+                  (layers.attending() > 0 ? 4 : 0) + (layers.scanning > 0 ? 8 : 0)];
   }
 
  private:
-  std::array<PassCalls, 4> calls_;
+  std::array<PassCalls, 16> calls_;
   StepInputs of_;
   TrainSettings trained_as_;
 };

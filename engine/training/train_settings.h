@@ -160,6 +160,7 @@ struct TrainSettings {
   std::int64_t last_stage_layers = 0;
   std::int64_t prefetch = 1;
   bool root_unit = false;
+  bool transpose_cache = true;
 
   bool has_adapters() const { return method == Method::lora || method == Method::qlora; }
 
@@ -373,6 +374,11 @@ struct TrainSettings {
           "zero 3: embedding and output are gathered together and kept to the end of the backward "
           "pass, as the root of plain FSDP is; false: each by itself",
           any_value);
+    visit(
+        "transpose_cache", self.transpose_cache,
+        "narrow weights are also kept turned round, as gradients of inputs need them; false: they "
+        "are turned round in every backward pass (Megatron's disable_parameter_transpose_cache)",
+        any_value);
   }
 
   bool operator==(const TrainSettings&) const = default;

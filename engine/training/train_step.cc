@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "engine/model/backward_ops.h"
 #include "engine/training/chunk_kinds.h"
 #include "engine/training/data_loading.h"
 #include "engine/training/newton_schulz.h"
@@ -68,7 +69,7 @@ class TrainStep {
   const StepContext& context_of(std::size_t stage) const { return pools_.of(std::int64_t(stage)); }
 
   Pipeline pipeline_of() {
-    const bool put_off = train_.schedule == Schedule::zero_bubble && stages_ > 1;
+    const bool put_off = puts_off_weights();
     times_.clear();
     for (std::size_t c = 0; c < chunks_.size(); ++c) {
       const ChunkPasses& passes = chunks_[c].passes;
@@ -86,6 +87,7 @@ class TrainStep {
     return pipeline;
   }
 
+  bool puts_off_weights() const { return train_.schedule == Schedule::zero_bubble && stages_ > 1; }
   bool waits_for_sends() const {
     const Schedule schedule = schedule_of(train_, chunks_per_stage_);
     return train_.blocking_sends && stages_ > 1 &&
@@ -181,6 +183,7 @@ class TrainStep {
       layers.layers.mixture += more.mixture;
       layers.layers.full += more.full;
       layers.layers.windowed += more.windowed;
+      layers.layers.scanning += more.scanning;
     });
     const ModelShard& shard = context_of(stage).shard;
     PassOps ops;
@@ -235,18 +238,24 @@ class TrainStep {
   Wait wait_for(const ChunkKind& kind, Seconds work, Seconds takes) const {
     if (takes.value <= 0) return {};
     return {takes,
-            exposed_traffic(work, takes, chunks_.layers_in_turn(kind),
+            exposed_in_turn(work, takes, double(kind.chunk.span.layers.all()),
+                            {.sent = double(chunks_per_stage_),
+                             .row = double(std::min(stages_, micro_batches_))},
                             {train_.overlap, train_.collective_multiprocessors, kind.on->device})};
+  }
+  // Gradients of weights that are put off are not there while those of inputs are made.
+  Seconds makes_gradients(const ChunkKind& kind) const {
+    return puts_off_weights() ? kind.passes.weights_time : kind.passes.backward_time();
   }
   // Gradients travel behind the last backward pass, and updated weights ahead of the first forward pass; gradients and
   // weights that are shared out travel in every pass, whose time has it.
   Wait for_gradients(const ChunkKind& kind) const {
     if (scatters_per_pass(train_, stages_) > 0) return {};
-    return wait_for(kind, kind.passes.backward_time(), kind.scatter);
+    return wait_for(kind, makes_gradients(kind), kind.scatter);
   }
   // What groups scattered pass by pass they sum up with one another once a step, behind the last backward pass.
   Wait for_groups(const ChunkKind& kind) const {
-    return wait_for(kind, kind.passes.backward_time(), kind.across);
+    return wait_for(kind, makes_gradients(kind), kind.across);
   }
   Wait for_weights(const ChunkKind& kind) const {
     return train_.zero < 3 ? wait_for(kind, kind.passes.forward_time, kind.gather) : Wait{};
@@ -317,7 +326,8 @@ class TrainStep {
     const Pipeline pipeline{.schedule = schedule_of(train_, chunks_per_stage_),
                             .stages = stages_,
                             .micro_batches = micro_batches_,
-                            .chunks = times_};
+                            .chunks = times_,
+                            .side_by_side = train_.batch_overlap && parallel_.ep > 1};
     Bytes least_free;
     for (std::int64_t stage = 0; stage < stages_; ++stage) {
       StageMemory memory;
@@ -348,17 +358,20 @@ class TrainStep {
     step.checkpoint = Bytes{step.trained_weights * (bytes.weights + bytes.optimizer())};
   }
 
+  // Scores that attention computes again are no arithmetic of the model, as nothing is that a step computes twice.
   void add_flops(TrainStepTime& step) const {
-    Flops once, done;
+    Flops once, again;
     for (std::size_t c = 0; c < chunks_.size(); ++c) {
       const ChunkPasses& passes = chunks_[c].passes;
       const double sharers = double(chunks_[c].on->shard.parallel.tp);
-      once += (passes.forward.flops() + passes.inputs.flops() + passes.weights.flops()) * sharers;
-      done += passes.recomputed.flops() * sharers;
+      const Flops all = passes.forward.flops() + passes.inputs.flops() + passes.weights.flops();
+      const Flops scores = passes.inputs.attention.flops * kScoresAgain;
+      once += (all - scores) * sharers;
+      again += (passes.recomputed.flops() + scores) * sharers;
     }
     const double passes = double(micro_batches_ * parallel_.dp * parallel_.cp);
     step.model_flops = once * passes;
-    step.device_flops = (once + done) * passes;
+    step.device_flops = (once + again) * passes;
   }
 
   StagePools pools_;

@@ -66,19 +66,27 @@ Matrix narrow_matrix(const PlannedOp& planned) {
   return {double(product->n), double(product->n) * double(product->k) * double(product->batch)};
 }
 
-// `share`: of a cast that also turns what it cast, for each pass.
-void add_weight_casts(const OpList& products, double share, OpList& ops) {
+// Passes over the weights of narrow products: `bytes` for each, so many `times` a pass of the product.
+struct WeightPass {
+  double bytes, times = 1;
+};
+void add_weight_passes(const OpList& products, WeightPass pass, OpList& ops) {
   OpList casts;
   for (const PlannedOp& op : products) {
     const Matrix matrix = narrow_matrix(op);
     if (matrix.weights <= 0) continue;
-    casts.add(OpName::cast_transpose, Family::residual, op.calls * share,
+    casts.add(OpName::cast_transpose, Family::residual, op.calls * pass.times,
               Elementwise{.rows = matrix.rows,
                           .resident_bytes = 0,
-                          .cold_bytes = kCastBytes * matrix.weights,
+                          .cold_bytes = pass.bytes * matrix.weights,
                           .flops = 0});
   }
   for (const PlannedOp& op : casts) ops.add(op);
+}
+
+// Frozen weights are narrow, and stay; so do copies that outlast a micro-batch.
+bool copies_stay(const Parallelism& parallel, const TrainSettings& train) {
+  return train.has_adapters() || narrow_copies(parallel, train) == NarrowCopies::a_step;
 }
 
 }  // namespace
@@ -92,25 +100,32 @@ NarrowCopies narrow_copies(const Parallelism& parallel, const TrainSettings& tra
 
 double copy_bytes(const ChunkWeights& weights, const ModelShard& shard,
                   const TrainSettings& train) {
-  if (train.has_adapters() || narrow_copies(shard.parallel, train) != NarrowCopies::a_step) {
-    return 0;
-  }
-  const auto bytes = [](Dtype format) { return is_narrow(format) ? 2 * bytes_of(format) : 0; };
+  if (!copies_stay(shard.parallel, train)) return 0;
+  const double copies = (train.has_adapters() ? 0 : 1) + (train.transpose_cache ? 1 : 0);
+  const auto bytes = [&](Dtype format) {
+    return is_narrow(format) ? copies * bytes_of(format) : 0;
+  };
   return bytes(shard.dense.activations) * (weights.dense - weights.ends()) +
          bytes(shard.quant.activations) * weights.experts;
 }
 
 void cast_weights(const TrainSettings& train, const Parallelism& parallel, const OpList& backward,
                   PassOps& ops) {
+  if (copies_stay(parallel, train) && !train.transpose_cache) {
+    add_weight_passes(backward, {kTurnBytes}, ops.inputs);
+  }
   if (train.has_adapters()) return;
   switch (narrow_copies(parallel, train)) {
     case NarrowCopies::a_step:
-      return add_weight_casts(ops.forward, 1 / passes_of_a_step(train, parallel.dp), ops.forward);
+      return add_weight_passes(ops.forward,
+                               {.bytes = train.transpose_cache ? kCastBytes : kNarrowBytes,
+                                .times = 1 / passes_of_a_step(train, parallel.dp)},
+                               ops.forward);
     case NarrowCopies::a_micro_batch:
-      return add_weight_casts(ops.forward, 1, ops.forward);
+      return add_weight_passes(ops.forward, {kCastBytes}, ops.forward);
     case NarrowCopies::a_pass:
-      add_weight_casts(ops.forward, kNarrowBytes / kCastBytes, ops.forward);
-      return add_weight_casts(backward, 1, ops.inputs);
+      add_weight_passes(ops.forward, {kNarrowBytes}, ops.forward);
+      return add_weight_passes(backward, {kCastBytes}, ops.inputs);
   }
 }
 

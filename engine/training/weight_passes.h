@@ -15,11 +15,12 @@ namespace engine {
 enum class NarrowCopies : std::uint8_t { a_step, a_micro_batch, a_pass };
 NarrowCopies narrow_copies(const Parallelism& parallel, const TrainSettings& train);
 
-// Bytes of the narrow copies of a chunk's weights that stay for a step: as they are, and turned round. Others are gone after their
-// layer's turn, as compilers make them again from weights in 16 bits for the backward pass. Frozen weights are narrow already.
+// Bytes of the narrow copies of a chunk's weights that stay for a step: as they are, and turned round (train.transpose_cache). Others
+// are gone after their layer's turn, as compilers make them again from weights in 16 bits for the backward pass. Frozen weights are
+// narrow already, and have a copy turned round only.
 double copy_bytes(const ChunkWeights& weights, const ModelShard& shard, const TrainSettings& train);
 
-// Weights of narrow products are cast, and turned round for gradients, as often as their copies are made. `backward`: those that
+// Weights of narrow products are cast, and turned round for gradients, as often as their copies are made; without a cache, turned round for each pass. `backward`: those that
 // gradients pass through.
 void cast_weights(const TrainSettings& train, const Parallelism& parallel, const OpList& backward,
                   PassOps& ops);

@@ -43,6 +43,7 @@ axes:
       - {name: hot, base: {device: {from: l4, power_limit: 30 W}, step: {phase: prefill, prompt: 2000}}}
       - {name: latent, base: {device: h200-sxm, model: deepseek-v3, parallel: {tp: 8, pp: 2, ep: 8}, quant: {weights: fp8, activations: fp8}}}
       - {name: scans, base: {model: {from: bamba-9b, scan: {groups: 2}}, step: {batch: 8, context: 900}}}
+      - {name: bare, base: {model: {from: bamba-9b, mlp_layers: 20}, step: {batch: 8, context: 900}}}
       - {name: mixture, base: {model: mixtral-8x7b, parallel: {tp: 2, dp: 2, ep: 2}, step.batch: 16, quant: {weights: int4}}}
       - {name: exchange, base: {model: mixtral-8x7b, parallel: {dp: 4, ep: 4}, step: {batch: 64, context: 900}}}
       - {name: copies, base: {model: qwen3-30b-a3b, parallel: {dp: 8, ep: 8, redundant_experts: 8}, step: {batch: 64, context: 900}}}

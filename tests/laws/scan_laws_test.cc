@@ -161,6 +161,73 @@ TEST(ScanLaws, StatesAreInUseAsTokensAre) {
       << none.reason;
 }
 
+Scenario trained_hybrid() {
+  Scenario point = hybrid();
+  point.task = Task::train;
+  point.device.memory_capacity = Bytes{1e13};
+  point.model.max_context = 0;
+  point.train = {.sequence = 4096, .micro_batch = 1, .global_batch = 4};
+  return point;
+}
+Metrics trained(const Scenario& point) {
+  const Outcome outcome = outcome_of(point);
+  EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+  return outcome.metrics;
+}
+
+// Long sequences cost a token of layers that scan no more than short ones, and of layers that attend ever more.
+TEST(ScanLaws, TrainingTakesATokenAsLongAtAnyLength) {
+  Scenario point = trained_hybrid();
+  const auto of_a_token = [&](std::int64_t attending, std::int64_t length) {
+    point.model.scan.attention_layers = attending;
+    point.train.sequence = length;
+    return 1 / trained(point).tokens_per_s;
+  };
+  EXPECT_NEAR(of_a_token(0, 65536) / of_a_token(0, 16384), 1, 0.05);
+  EXPECT_GT(of_a_token(32, 65536) / of_a_token(32, 16384), 1.3);
+}
+
+// However layers are dealt out to stages, they are those of the model: weights, and work of the pipeline's stages together.
+TEST(ScanLaws, StagesShareOutLayersOfAllKinds) {
+  for (const char* model : {"bamba-9b", "nemotron-nano-9b-v2"}) {
+    Scenario point = trained_hybrid();
+    point.model = toys::shipped("models", model).model;
+    const auto flops = [&](std::int64_t stages) {
+      point.parallel.pp = stages;
+      const Metrics figures = trained(point);
+      return figures.model_flops_utilization * figures.iteration_time.value * double(stages);
+    };
+    const double alone = flops(1);
+    for (const std::int64_t stages : {2, 4, 7}) EXPECT_NEAR(flops(stages) / alone, 1, 1e-3);
+  }
+}
+
+// A layer without an MLP has the weights, the work and the activations of its mixer alone.
+TEST(ScanLaws, LayersWithoutAnMlpAreTheirMixers) {
+  Scenario point = trained_hybrid();
+  const auto of = [&](std::int64_t mlps) {
+    point.model.mlp_layers = mlps;
+    return trained(point);
+  };
+  const Metrics all = of(32), half = of(16), one = of(1);
+  const double mlp = 3 * 4096.0 * 14336 + 4096;
+  EXPECT_NEAR((all.parameters - half.parameters) / (16 * mlp), 1, 1e-6);
+  EXPECT_NEAR((half.parameters - one.parameters) / (15 * mlp), 1, 1e-6);
+  EXPECT_NEAR(
+      (all.iteration_time - half.iteration_time) / (half.iteration_time - one.iteration_time),
+      16.0 / 15, 0.01);
+  EXPECT_NEAR((all.kept_activation_memory - half.kept_activation_memory) /
+                  (half.kept_activation_memory - one.kept_activation_memory),
+              16.0 / 15, 1e-6);
+}
+
+TEST(ScanLaws, NemotronsHaveTheirPublishedSizes) {
+  EXPECT_NEAR(parameter_counts(toys::shipped("models", "nemotron-3-nano-30b-a3b").model).total(),
+              31.6e9, 0.05e9);
+  EXPECT_NEAR(parameter_counts(toys::shipped("models", "nemotron-nano-9b-v2").model).total(), 8.9e9,
+              0.05e9);
+}
+
 TEST(ScanLaws, WhatIsNotModelledIsRefused) {
   const auto refused = [](const Scenario& point, const char* word) {
     const Outcome outcome = outcome_of(point);
@@ -169,7 +236,8 @@ TEST(ScanLaws, WhatIsNotModelledIsRefused) {
   };
   Scenario point = hybrid();
   point.task = Task::train;
-  refused(point, "training");
+  point.parallel.cp = 2;
+  refused(point, "parallel.cp");
   point = hybrid();
   point.task = Task::serve;
   point.serving.prefix_caching = true;

@@ -80,6 +80,26 @@ TEST(Settling, CapacityGrowsWithTheReplicas) {
   }
 }
 
+// Until the first sessions have come back there are first turns only, which are the cheapest: whatever the pause between turns, a
+// system carries as many sessions, and those that it is said to carry it does.
+TEST(Settling, SessionsAreMeasuredOnceLaterTurnsHaveCome) {
+  Scenario scenario = served_at(1);
+  scenario.load.turns = 4;
+  scenario.capacity.slo.ttft.p95 = Seconds{1};
+  const double at_once = figures(scenario).capacity.value;
+  for (const double pause : {5.0, 30.0}) {
+    scenario.load.think_time = Seconds{pause};
+    for (const std::uint64_t seed : {1, 2, 3}) {
+      scenario.seed = seed;
+      const Metrics metrics = figures(scenario);
+      EXPECT_NEAR(metrics.capacity.value / at_once, 1, 0.1) << pause;
+      EXPECT_EQ(metrics.capacity_decided, 1) << pause;
+      EXPECT_GE(metrics.measured_from.value, 6 * pause);
+      EXPECT_LE(metrics.ttft_p95.value, 1);
+    }
+  }
+}
+
 TEST(Settling, CurvesAreGoneAlongToTheirEnd) {
   Scenario scenario = served_at(1);
   scenario.load.arrivals = ArrivalKind::curve;

@@ -69,6 +69,23 @@ TEST(SharedGradients, OfChunksInTurnTravelOnceARow) {
   }
 }
 
+// What a chunk sends goes on beside the next one's row of passes, and only the last one's beside nothing but its own pass.
+TEST(SharedGradients, OfChunksGoOnBesideOthers) {
+  for (const std::int64_t zero : {1, 2}) {
+    const auto exposed = [&](std::int64_t chunks) {
+      Scenario scenario = pipeline(Schedule::interleaved, chunks, kStages);
+      scenario.train.zero = zero;
+      scenario.train.collective_multiprocessors = 0;
+      scenario.device.scale_up.bandwidth = BytesPerSecond{2e11};
+      return figures_of(scenario).replica_exposed_time.value;
+    };
+    const double two = exposed(2);
+    EXPECT_GT(two, 0);
+    EXPECT_LT(exposed(4), 0.75 * two);
+    EXPECT_LT(exposed(8), 0.75 * exposed(4));
+  }
+}
+
 // What is not summed up in place has to travel: nobody has the memory of the one and the time of the other.
 TEST(SharedGradients, AreNeverFreeOfBoth) {
   for (const Schedule schedule :

@@ -176,6 +176,27 @@ TEST(NarrowWeights, StayForAStepInMemory) {
   }
 }
 
+// Without a cache of weights turned round, they are turned in every backward pass and take one byte less; frozen ones likewise.
+TEST(NarrowWeights, AreTurnedRoundInEveryPassWithoutACache) {
+  for (const Method method : {Method::full, Method::lora}) {
+    Scenario scenario = narrow_training();
+    scenario.train.method = method;
+    const auto of = [&](bool cache, std::int64_t micro_batches) {
+      scenario.train.transpose_cache = cache;
+      scenario.train.global_batch = micro_batches;
+      return figures_of(scenario);
+    };
+    const auto again = [&](std::int64_t micro_batches) {
+      return of(false, micro_batches).cast_time - of(true, micro_batches).cast_time;
+    };
+    EXPECT_GT(again(4).value, 0);
+    EXPECT_NEAR((again(16) - again(8)) / (again(8) - again(4)), 2, 1e-6);
+    const double ends = 2 * double(scenario.model.vocabulary) * double(scenario.model.hidden);
+    const double in_layers = of(true, 4).parameters - ends;
+    EXPECT_NEAR((of(true, 4).weights - of(false, 4).weights).value / in_layers, 1, 0.01);
+  }
+}
+
 // In 32 bits weights are the optimizer's own, and activations and what devices exchange of them twice as large.
 TEST(WideTraining, TakesTwiceTheRoom) {
   Scenario scenario = training();

@@ -25,12 +25,13 @@ constexpr std::int64_t kOneScale = 1 << 20;
 // The host of our H200: no table says what other hosts take for a launch.
 constexpr std::string_view kHost = "pytorch-training";
 
-constexpr std::array<Names, 5> kMegatronModels = {{
+constexpr std::array<Names, 6> kMegatronModels = {{
     {"LLAMA3_70B", "llama-3-70b"},
     {"LLAMA3.1_405B", "llama-3.1-405b"},
     {"GPT OSS 120B", "gpt-oss-120b"},
     {"Qwen3_30B_a3B", "qwen3-30b-a3b"},
     {"Qwen3_235B_a22B", "qwen3-235b-a22b"},
+    {"Nemotron_3_Nano", "nemotron-3-nano-30b-a3b"},
 }};
 
 // What the recipes of a model say beside the table's columns (Megatron-Bridge, scripts/performance/configs, releases of
@@ -49,7 +50,7 @@ struct Recipe {
   bool fused_rotation;
   engine::Recompute recompute;
 };
-constexpr std::array<Recipe, 5> kRecipes = {{
+constexpr std::array<Recipe, 6> kRecipes = {{
     {"LLAMA3_70B", true, engine::Dispatcher::deepep, false, true, false, true,
      engine::Recompute::none},
     {"LLAMA3.1_405B", true, engine::Dispatcher::deepep, false, true, false, true,
@@ -60,6 +61,9 @@ constexpr std::array<Recipe, 5> kRecipes = {{
      engine::Recompute::none},  // HybridEP, which moves tokens as DeepEP does
     {"Qwen3_235B_a22B", false, engine::Dispatcher::alltoall, true, true, true, true,
      engine::Recompute::none},
+    {"Nemotron_3_Nano", false, engine::Dispatcher::deepep, false, true, true, true,
+     engine::Recompute::
+         none},  // norms are computed again; scans and attention are launched as graphs
 }};
 
 // A machine of eight devices a node.
@@ -128,6 +132,8 @@ void take_megatron_settings(const TableRow& row, TrainingRun& run) {
     scenario.quant.group = kOneScale;
   }
   run.not_stated = "format of optimizer states, what a launch takes the host";
+  // disable_parameter_transpose_cache: True in all recipes of fine-tuning.
+  train.transpose_cache = row.text("section") == "Pre-Training Performance";
   if (row.text("section") == "LoRA Performance") {
     train.method = engine::Method::lora;
     train.lora_targets = engine::LoraTargets::qkv;  // peft.target_modules
@@ -146,12 +152,13 @@ Result<bool> add_megatron_runs(const fs::path& data, NamedSpecs& specs,
     const TableRow row(*table, i);
     TrainingRun run{.table = "train_megatron_bridge"};
     run.model = row.text("model");
-    run.name = fmt::format("{}, {} {} GPUs, {}", run.model, row.text("Precision"),
-                           row.text("#-GPUs"), row.text("section"));
+    run.name = fmt::format("{}, {} {} GPUs, TP {} PP {} EP {}, {}", run.model,
+                           row.text("Precision"), row.text("#-GPUs"), row.text("TP"),
+                           row.text("PP"), row.text("EP"), row.text("section"));
     run.tokens_per_s_per_device = row.number("Tokens / sec / GPU");
     const auto model = std::ranges::find(kMegatronModels, run.model, &Names::first);
     if (model == kMegatronModels.end()) {
-      run.left_out = "a model with state-space layers, which model files cannot state";
+      run.left_out = "a model that the library does not have";
     } else if (!take_parts(specs, row.text("System"), model->second, run.scenario)) {
       return specs.mistakes();
     } else {

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <utility>
@@ -54,6 +55,12 @@ std::string length_of(const TrainingRun& run) {
   return tokens <= 2048 ? "up to 2,048 tokens" : tokens <= 8192 ? "4,096 and 8,192" : "longer";
 }
 
+std::string error_line(std::string_view name, const ErrorSummary& errors) {
+  return fmt::format("{:<38}{:>5}{:>9.1f}{:>8.1f}{:>+8.1f}{:>8.3f}\n", name, errors.rows,
+                     100 * errors.median, 100 * errors.p90, 100 * errors.bias,
+                     errors.rank_correlation);
+}
+
 // One line per group: errors of the time that a token takes.
 std::string group_text(const std::vector<Prediction>& predictions, std::string_view table,
                        std::string_view heading, const GroupOf& group) {
@@ -63,15 +70,48 @@ std::string group_text(const std::vector<Prediction>& predictions, std::string_v
     groups[group(*one.run)].push_back(
         {1 / one.run->tokens_per_s_per_device, 1 / one.tokens_per_s_per_device});
   }
-  std::string text = fmt::format("{:<34}{:>5}{:>9}{:>8}{:>8}{:>8}\n", heading, "rows", "median %",
+  std::string text = fmt::format("{:<38}{:>5}{:>9}{:>8}{:>8}{:>8}\n", heading, "rows", "median %",
                                  "p90", "bias", "rank");
   for (const auto& [name, scored] : groups) {
-    const ErrorSummary errors = error_summary(scored);
-    text += fmt::format("{:<34}{:>5}{:>9.1f}{:>8.1f}{:>+8.1f}{:>8.3f}\n", name, errors.rows,
-                        100 * errors.median, 100 * errors.p90, 100 * errors.bias,
-                        errors.rank_correlation);
+    text += error_line(name, error_summary(scored));
   }
   return text;
+}
+
+double median_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+// A recipe that several releases ran has one prediction and several measurements: errors against their median, and the highest
+// rank correlation by rows that one figure a recipe can have.
+std::string recipes_text(const std::vector<Prediction>& predictions, std::string_view table) {
+  struct Releases {
+    std::vector<double> measured;
+    double predicted = 0;
+  };
+  std::map<std::string, Releases> recipes;
+  std::size_t rows = 0;
+  for (const Prediction& one : predictions) {
+    if (!one.failure.empty() || one.run->table != table) continue;
+    Releases& recipe = recipes[one.run->name];
+    recipe.measured.push_back(1 / one.run->tokens_per_s_per_device);
+    recipe.predicted = 1 / one.tokens_per_s_per_device;
+    ++rows;
+  }
+  if (recipes.size() == rows) return "";
+  std::vector<Scored> scored;
+  std::vector<double> measured, best;
+  for (const auto& [name, recipe] : recipes) {
+    const double median = median_of(recipe.measured);
+    scored.push_back({median, recipe.predicted});
+    measured.insert(measured.end(), recipe.measured.begin(), recipe.measured.end());
+    best.insert(best.end(), recipe.measured.size(), median);
+  }
+  return error_line("recipes, the median of their releases", error_summary(scored)) +
+         fmt::format("(one figure a recipe ranks all {} rows with at most {:.3f})\n", rows,
+                     rank_correlation(measured, best));
 }
 
 std::string table_text(const std::vector<Prediction>& predictions, std::string_view table) {
@@ -86,6 +126,7 @@ std::string table_text(const std::vector<Prediction>& predictions, std::string_v
     return run.scenario.device.name + " " + length_of(run);
   });
   text += group_text(predictions, table, "", [](const TrainingRun&) { return std::string("all"); });
+  text += recipes_text(predictions, table);
   std::map<std::string, int> not_stated, left_out;
   int too_large = 0, tried = 0;
   for (const Prediction& one : predictions) {
@@ -150,13 +191,10 @@ std::string steps_text(const std::vector<MeasuredStep>& steps,
   std::string text = fmt::format(
       "## steps of PyTorch models on one H200; optimizers and attention's backward kernel were "
       "fitted to the first\n"
-      "{:<34}{:>5}{:>9}{:>8}{:>8}{:>8}\n",
+      "{:<38}{:>5}{:>9}{:>8}{:>8}{:>8}\n",
       "what, mode", "rows", "median %", "p90", "bias", "rank");
   for (const auto& [name, scored] : groups) {
-    const ErrorSummary errors = error_summary(scored);
-    text += fmt::format("{:<34}{:>5}{:>9.1f}{:>8.1f}{:>+8.1f}{:>8.3f}\n", name, errors.rows,
-                        100 * errors.median, 100 * errors.p90, 100 * errors.bias,
-                        errors.rank_correlation);
+    text += error_line(name, error_summary(scored));
   }
   return text + "(small: the host's launches may bound them)\n";
 }

@@ -66,7 +66,8 @@ double buffer(const ModelShard& shard) {
 
 MixerWidths widths(const ModelShard& shard) {
   const Widths own = widths_of(shard);
-  return {.query = double(own.projected()), .output = double(own.inner)};
+  // What is projected, and the scan's output, which its norm needs; then the norm's.
+  return {.query = double(own.projected() + own.inner), .output = double(own.inner)};
 }
 
 std::optional<Indivisible> indivisible(const ModelSpec& model, std::int64_t ways) {

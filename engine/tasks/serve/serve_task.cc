@@ -224,21 +224,21 @@ std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, 
   double lowest_unseen = kNever;
   std::string unseen;
   std::vector<RateTrial> trials;
-  const CapacityResult found =
-      highest_rate(setting.capacity.requests, scenario.capacity.tolerance, [&](double rate) {
-        const LoadLevel tried{.rate = rate};
-        simulate(setting,
-                 {.level = tried,
-                  .plan = run_plan(load, tried, setting.trace, setting.pools.settling()),
-                  .purpose = RunPurpose::verdict},
-                 sim);
-        if (nothing_measured(load, sim) && rate < lowest_unseen) {
-          lowest_unseen = rate;
-          unseen = why_nothing(load, sim);
-        }
-        trials.push_back(trial_of(rate, scenario.capacity.slo, sim));
-        return trials.back().holds;
-      });
+  const double guess = setting.capacity.requests / double(load.calls_of_session());
+  const CapacityResult found = highest_rate(guess, scenario.capacity.tolerance, [&](double rate) {
+    const LoadLevel tried{.rate = rate};
+    simulate(setting,
+             {.level = tried,
+              .plan = run_plan(load, tried, setting.trace, setting.pools.settling()),
+              .purpose = RunPurpose::verdict},
+             sim);
+    if (nothing_measured(load, sim) && rate < lowest_unseen) {
+      lowest_unseen = rate;
+      unseen = why_nothing(load, sim);
+    }
+    trials.push_back(trial_of(rate, scenario.capacity.slo, sim));
+    return trials.back().holds;
+  });
   // A rate at which nothing was seen says nothing about the rates below it.
   const double next = found.rate * (1 + scenario.capacity.tolerance);
   if (lowest_unseen <= next * (1 + 1e-9) || (found.rate <= 0 && lowest_unseen < kNever)) {

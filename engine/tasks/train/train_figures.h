@@ -119,8 +119,10 @@ struct TrainFigures {
     visit("tokens_per_s", self.tokens_per_s, "task train: tokens trained on a second, all devices");
     visit("tokens_per_s_per_device", self.tokens_per_s_per_device,
           "task train: tokens trained on a second, per device");
-    visit("hardware_flops_utilization", self.hardware_flops_utilization,
-          "task train: arithmetic done, recomputation included, over the devices' peak");
+    visit(
+        "hardware_flops_utilization", self.hardware_flops_utilization,
+        "task train: arithmetic done, recomputation and the scores that attention's backward pass "
+        "computes again included, over the devices' peak");
     visit("peak_memory", self.peak_memory,
           "task train: everything in memory where most is, on one device of that stage");
     visit("gradient_memory", self.gradient_memory,
