@@ -129,6 +129,17 @@ class Loops:
         for _ in range(count):
             self.optimizer.zero_grad(set_to_none=False)
 
+    def computed_again(self, count, call=None):
+        """Layers under torch.utils.checkpoint, forward and backward or a part of that."""
+        if not hasattr(self.model, "set_recompute"):
+            return
+        self.model.set_recompute("full")
+        (call or self.whole)(count)
+        self.model.set_recompute("none")
+
+    def forward_to_be_again(self, count):
+        self.computed_again(count, self.forward)
+
     def phases(self, count):
         """Waited for after each phase, as train_host_phases.csv was measured."""
         for _ in range(count):
@@ -142,7 +153,8 @@ class Loops:
 
     def ways(self):
         return {name: getattr(self, name) for name in ("whole", "watched", "uncollected", "kept", "dropped", "looked_at", "clipped", "phases",
-                                                       "forward", "forward_backward", "update", "clear")}
+                                                       "forward", "forward_backward", "update", "clear", "computed_again",
+                                                       "forward_to_be_again")}
 
 
 def python_probe(count):
