@@ -23,32 +23,20 @@ class Chunks {
         chunks_(pipeline.chunks_per_stage()),
         passes_(chunks_ * pipeline.micro_batches),
         lead_(2 * (stages_ - 1) + (chunks_ - 1) * stages_),
-        send_(pipeline.send.value) {
-    const std::size_t size = std::size_t(stages_) + 1;
-    for (std::vector<double>* values : {&forward_end_, &forward_end_before_, &backward_end_,
-                                        &backward_end_before_, &forward_time_, &backward_time_}) {
-      values->assign(size, 0);
-    }
-    free_.assign(std::size_t(stages_), 0);
-  }
+        last_full_(passes_ - 1 - lead_),
+        free_(std::size_t(stages_), 0),
+        ends_(2 * std::size_t(stages_ + 1), 0),
+        ends_before_(ends_.size(), 0),
+        times_(3 * std::size_t(stages_), 0) {}
 
   double run() {
     const std::int64_t group = stages_ * chunks_;
-    // From wave 0 to this one, all stages do both passes.
-    const std::int64_t last_full = passes_ - 1 - lead_;
-    std::vector<double> before;
+    Repetition repetition(group);
     for (std::int64_t wave = -lead_; wave < passes_; ++wave) {
-      if (wave >= 0 && wave % group == 0 && wave <= last_full) {
-        double passed = 0;
-        if (stands_as(before, times_, passed)) {
-          const std::int64_t times = (last_full + 1 - wave) / group;
-          move_on(times_, double(times) * passed);
-          wave += times * group;
-        }
-        remember(times_, before);
+      if (is_full(wave)) {
+        wave += repetition.left_out(last_full_ + 1 - wave, {&free_, &ends_});
       }
-      do_forward(wave);
-      do_backward(wave);
+      do_passes(wave);
     }
     return *std::max_element(free_.begin(), free_.end());
   }
@@ -56,63 +44,72 @@ class Chunks {
  private:
   static constexpr double kNothing = -std::numeric_limits<double>::infinity();
 
-  // The chunk that a stage's n-th pass of a kind is of: as many passes of one as there are stages, then of the next.
-  std::int64_t chunk_of(std::int64_t number) const { return number / stages_ % chunks_; }
+  // In every wave one stage begins with another chunk, after as many passes of one as there are stages: forward the
+  // next stage, backward the one before. A group is over when all chunks have had their turn.
+  struct Turn {
+    std::int64_t stage = 0;
+    std::int64_t chunk = 0;  // how many this stage has done of the group
+  };
+  void next_turn(Turn& turn, std::int64_t step) const {
+    turn.stage += step;
+    if (turn.stage >= 0 && turn.stage < stages_) return;
+    turn.stage = step > 0 ? 0 : stages_ - 1;
+    turn.chunk = turn.chunk + 1 == chunks_ ? 0 : turn.chunk + 1;
+  }
   const ChunkTime& chunk_time(std::int64_t stage, std::int64_t chunk) const {
     return pipeline_.chunks[std::size_t(chunk * stages_ + stage)];
   }
 
-  // Stage s has place s + 1; what comes round from the last stage lies before the first.
-  void do_forward(std::int64_t wave) {
-    // Stage s does forward pass `first` - s: one stage begins with another chunk.
-    const std::int64_t first = wave + lead_;
-    const std::int64_t from = std::max<std::int64_t>(0, first - passes_ + 1);
-    const std::int64_t upto = std::min(stages_, first + 1);
-    if (from >= upto) return;
-    const std::int64_t changing = first % stages_;
-    if (changing < upto) {
-      forward_time_[std::size_t(changing + 1)] =
-          chunk_time(changing, chunk_of(first - changing)).forward.value;
+  // The forward pass of stage s has place s + 1: what comes round from the last stage lies before the first. Its backward
+  // pass has place s: what comes round from the first stage lies after the last.
+  void do_passes(std::int64_t wave) {
+    ends_.swap(ends_before_);
+    double *inputs = ends_before_.data(), *gradients = inputs + stages_ + 1;
+    double *forward = times_.data(), *backward = forward + stages_;
+    const Wave passes{.free = free_.data(),
+                      .weights = backward + stages_,
+                      .forward = {ends_.data() + 1, inputs, forward},
+                      .backward = {ends_.data() + stages_ + 1, gradients + 1, backward},
+                      .send = pipeline_.send.value};
+    if (wave + lead_ < passes_ + stages_ - 1) {
+      const Turn turn = forward_turn_;
+      forward[turn.stage] = chunk_time(turn.stage, turn.chunk).forward.value;
+      inputs[0] = turn.chunk > 0 ? inputs[stages_] : kNothing;
+      next_turn(forward_turn_, 1);
     }
-    forward_end_.swap(forward_end_before_);
-    forward_end_before_[0] = chunk_of(first) > 0 ? forward_end_before_.back() : kNothing;
-    do_passes({.free = free_.data(),
-               .end = forward_end_.data() + 1,
-               .awaited = forward_end_before_.data(),
-               .time = forward_time_.data() + 1},
-              send_, {from, upto});
+    if (wave > -stages_) {
+      // Backward passes come in the opposite order of chunks. Nothing is put off.
+      const Turn turn = backward_turn_;
+      const ChunkTime& time = chunk_time(turn.stage, chunks_ - 1 - turn.chunk);
+      backward[turn.stage] = time.backward.value + time.weights.value;
+      gradients[stages_] = turn.chunk > 0 ? gradients[0] : kNothing;
+      next_turn(backward_turn_, -1);
+    }
+    if (is_full(wave)) {
+      do_full_wave(passes, {0, stages_});
+    } else {
+      do_wave(passes, ranges(wave));
+    }
   }
 
-  // Stage s has place s; what comes round from the first stage lies after the last.
-  void do_backward(std::int64_t wave) {
-    const std::int64_t from = std::max<std::int64_t>(0, -wave);
-    const std::int64_t upto = std::min(stages_, passes_ - wave);
-    if (from >= upto) return;
-    const std::int64_t changing = ((-wave) % stages_ + stages_) % stages_;
-    if (changing >= from && changing < upto) {
-      // Backward passes come in the opposite order of chunks. Nothing is put off.
-      const ChunkTime& time = chunk_time(changing, chunks_ - 1 - chunk_of(wave + changing));
-      backward_time_[std::size_t(changing)] = time.backward.value + time.weights.value;
-    }
-    backward_end_.swap(backward_end_before_);
-    backward_end_before_.back() =
-        chunk_of(wave + stages_ - 1) > 0 ? backward_end_before_[0] : kNothing;
-    do_passes({.free = free_.data(),
-               .end = backward_end_.data(),
-               .awaited = backward_end_before_.data() + 1,
-               .time = backward_time_.data()},
-              send_, {from, upto});
+  bool is_full(std::int64_t wave) const { return wave >= 0 && wave <= last_full_; }
+  WaveRanges ranges(std::int64_t wave) const {
+    constexpr std::int64_t none = 0;
+    return {.weights = {},
+            .forward = {std::max(none, wave + lead_ - passes_ + 1),
+                        std::min(stages_, wave + lead_ + 1)},
+            .backward = {std::max(none, -wave), std::min(stages_, passes_ - wave)}};
   }
 
   const Pipeline& pipeline_;
   std::int64_t stages_, chunks_, passes_;
-  std::int64_t lead_;  // forward passes of the first stage before its first backward pass
-  double send_;
+  std::int64_t lead_;         // forward passes of the first stage before its first backward pass
+  std::int64_t last_full_;    // from wave 0 to this one, all stages do both passes
   std::vector<double> free_;  // when a stage has done what it began
-  // Of this wave and of the one before.
-  std::vector<double> forward_end_, forward_end_before_, backward_end_, backward_end_before_;
-  std::vector<double> forward_time_, backward_time_;  // of the chunks that stages are at
-  std::array<std::vector<double>*, 3> times_{&free_, &forward_end_, &backward_end_};
+  std::vector<double> ends_, ends_before_;  // of passes of this wave and of the one before
+  std::vector<double>
+      times_;  // of the chunks that stages are at, forward and backward; of what is put off: none
+  Turn forward_turn_, backward_turn_{stages_ - 1, 0};
 };
 
 }  // namespace

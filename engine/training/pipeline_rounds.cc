@@ -41,49 +41,38 @@ class Rounds {
       : pipeline_(pipeline),
         stages_(pipeline.stages),
         micro_batches_(pipeline.micro_batches),
-        send_(pipeline.send.value),
-        puts_off_weights_(pipeline.schedule == Schedule::zero_bubble) {
-    const std::size_t size = std::size_t(stages_ / 2 + 2);
-    for (const std::int64_t odd : {0, 1}) {
-      Half& half = halves_[std::size_t(odd)];
-      for (std::vector<double>* times : {&half.forward, &half.backward, &half.weights}) {
-        times->assign(size, 0);
-      }
-      // From beyond the ends nothing comes.
-      for (std::vector<double>* times : {&half.free, &half.forward_end, &half.backward_end}) {
-        times->assign(size, kNothing);
-      }
-      for (std::int64_t s = odd; s < stages_; s += 2) {
-        const ChunkTime& chunk = pipeline.chunks[std::size_t(s)];
-        const std::size_t place = std::size_t(s / 2 + odd);
-        half.free[place] = 0;
-        half.forward[place] = chunk.forward.value;
-        half.backward[place] = chunk.backward.value;
-        half.weights[place] = chunk.weights.value;
-      }
+        puts_off_weights_(pipeline.schedule == Schedule::zero_bubble),
+        places_(stages_ / 2 + 2),
+        // From beyond the ends nothing comes.
+        moments_(std::size_t(6 * places_), kNothing),
+        times_(moments_.size(), 0),
+        halves_{half(0), half(1)} {
+    for (std::int64_t s = 0; s < stages_; ++s) {
+      const ChunkTime& chunk = pipeline.chunks[std::size_t(s)];
+      moments_[std::size_t(place_of(s))] = 0;
+      double* times = times_.data() + place_of(s);
+      times[0] = chunk.forward.value;
+      times[places_] = chunk.backward.value;
+      times[2 * places_] = puts_off_weights_ ? chunk.weights.value : 0;
     }
   }
 
   double run() {
-    const std::int64_t cycle = stages_of_slowest_loop(pipeline_);
     // Before, some stages have no gradients of weights to follow up; after, some run out of forward passes.
-    const std::int64_t first_like = puts_off_weights_ ? (stages_ + 1) / 2 : 0;
-    const std::int64_t last_like = micro_batches_ - stages_;
-    std::vector<std::vector<double>> history(std::size_t(cycle), std::vector<double>{});
+    const std::int64_t first_full = puts_off_weights_ ? (stages_ + 1) / 2 : 0;
+    const std::int64_t full_until = micro_batches_ - stages_;
+    Repetition repetition(period(full_until - first_full));
     for (std::int64_t step = 1 - stages_; step < micro_batches_; ++step) {
-      if (step >= first_like && step < last_like) {
-        for (const std::int64_t back : {std::int64_t{1}, cycle}) {
-          double passed = 0;
-          if (step - first_like < back) continue;
-          if (!stands_as(history[std::size_t((step - back) % cycle)], times_, passed)) continue;
-          const std::int64_t times = (last_like - step) / back;
-          move_on(times_, double(times) * passed);
-          step += times * back;
-        }
-        remember(times_, history[std::size_t(step % cycle)]);
+      if (step >= first_full && step < full_until) {
+        step += repetition.left_out(full_until - step, {&moments_});
       }
-      do_wave(2 * step);
-      do_wave(2 * step + 1);
+      if (step >= first_full && step < full_until) {
+        do_full_wave(halves_[0], every_other(0, stages_ - 1, 0));
+        do_full_wave(halves_[1], every_other(0, stages_ - 1, 1));
+      } else {
+        do_wave(halves_[0], ranges(2 * step));
+        do_wave(halves_[1], ranges(2 * step + 1));
+      }
     }
     return end();
   }
@@ -91,69 +80,73 @@ class Rounds {
  private:
   static constexpr double kNothing = -std::numeric_limits<double>::infinity();
 
-  // The even stages or the odd ones. Stage s has place s / 2, and one more where it is odd.
-  struct Half {
-    std::vector<double> free;  // when a stage has done what it began
-    std::vector<double> forward_end, backward_end;
-    std::vector<double> forward, backward, weights;
-  };
+  // Values of even stages lie together, and of odd ones: three rows of `places_` for either.
+  std::int64_t rows_of(std::int64_t odd) const { return odd * 3 * places_; }
+  std::int64_t place_of(std::int64_t stage) const { return rows_of(stage & 1) + (stage + 1) / 2; }
 
-  // Places of the stages from `first` to `last` that this wave is about.
-  WaveRange places(std::int64_t first, std::int64_t last, std::int64_t odd) const {
+  // Beside an even stage lie the odd ones of the same place and of the next, beside an odd one the even ones of the place
+  // before and of the same.
+  Wave half(std::int64_t odd) {
+    double* moments = moments_.data() + rows_of(odd);
+    const double* other = moments_.data() + rows_of(1 - odd);
+    const double* times = times_.data() + rows_of(odd);
+    return {.free = moments,
+            .weights = times + 2 * places_,
+            .forward = {moments + places_, other + places_ - odd, times},
+            .backward = {moments + 2 * places_, other + 2 * places_ + 1 - odd, times + places_},
+            .send = pipeline_.send.value};
+  }
+
+  // Some multiple of the rounds in which everything repeats: to look takes as long as a round.
+  std::int64_t period(std::int64_t rounds) const {
+    constexpr std::int64_t kRoundsPerLook = 4;
+    if (rounds <= kRoundsPerLook) return kRoundsPerLook;
+    const std::int64_t cycle = stages_of_slowest_loop(pipeline_);
+    return (kRoundsPerLook + cycle - 1) / cycle * cycle;
+  }
+
+  // Of the stages from `first` to `last`, the even or the odd ones.
+  WaveRange every_other(std::int64_t first, std::int64_t last, std::int64_t odd) const {
     first = std::max(first, std::int64_t{0});
     last = std::min(last, stages_ - 1);
     if (first > last) return {};
     return {(first + 1 - odd) / 2 + odd, (last - odd + 2) / 2 + odd};
   }
 
-  void do_wave(std::int64_t wave) {
+  WaveRanges ranges(std::int64_t wave) const {
     const std::int64_t odd = wave & 1;
-    Half& half = halves_[std::size_t(odd)];
-    const Half& other = halves_[std::size_t(1 - odd)];
     // A stage does one forward pass more ahead of its backward passes for every stage that follows it.
-    const WaveRange forward =
-        places(wave - 2 * (micro_batches_ - stages_), wave + 2 * (stages_ - 1), odd);
-    const WaveRange backward = places(-wave, 2 * (micro_batches_ - 1) - wave, odd);
+    WaveRanges ranges{.weights = {},
+                      .forward = every_other(wave - 2 * (micro_batches_ - stages_),
+                                             wave + 2 * (stages_ - 1), odd),
+                      .backward = every_other(-wave, 2 * (micro_batches_ - 1) - wave, odd)};
     if (puts_off_weights_) {
       // The gradients of weights follow as many backward passes late as there are stages before this one: so late
       // that earlier stages get their gradients sooner, and so early that no more activations are held.
-      const WaveRange weights = places(0, wave - 1, odd);
-      const std::int64_t upto = std::min(weights.upto, backward.upto);
-      for (std::int64_t i = std::max(weights.from, backward.from); i < upto; ++i) {
-        half.free[std::size_t(i)] += half.weights[std::size_t(i)];
-      }
+      ranges.weights = {ranges.backward.from,
+                        std::min(ranges.backward.upto, every_other(0, wave - 1, odd).upto)};
     }
-    do_passes({.free = half.free.data(),
-               .end = half.forward_end.data(),
-               .awaited = other.forward_end.data() - odd,
-               .time = half.forward.data()},
-              send_, forward);
-    do_passes({.free = half.free.data(),
-               .end = half.backward_end.data(),
-               .awaited = other.backward_end.data() + 1 - odd,
-               .time = half.backward.data()},
-              send_, backward);
+    return ranges;
   }
 
   double end() const {
     double end = 0;
     for (std::int64_t s = 0; s < stages_; ++s) {
-      const Half& half = halves_[std::size_t(s & 1)];
-      const std::size_t place = std::size_t(s / 2 + (s & 1));
       const double left = double(std::min(s + 1, micro_batches_));
-      end = std::max(end, half.free[place] + (puts_off_weights_ ? left * half.weights[place] : 0));
+      const double weights = times_[std::size_t(place_of(s) + 2 * places_)];
+      end = std::max(end, moments_[std::size_t(place_of(s))] + left * weights);
     }
     return end;
   }
 
   const Pipeline& pipeline_;
   std::int64_t stages_, micro_batches_;
-  double send_;
   bool puts_off_weights_;
-  std::array<Half, 2> halves_;
-  std::array<std::vector<double>*, 6> times_{&halves_[0].free,         &halves_[0].forward_end,
-                                             &halves_[0].backward_end, &halves_[1].free,
-                                             &halves_[1].forward_end,  &halves_[1].backward_end};
+  std::int64_t places_;
+  std::vector<double>
+      moments_;  // when stages are free, when forward passes ended, when backward passes did
+  std::vector<double> times_;  // of forward passes, of backward passes, of weights that are put off
+  std::array<Wave, 2> halves_;
 };
 
 }  // namespace

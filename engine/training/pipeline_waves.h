@@ -2,42 +2,53 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <initializer_list>
 #include <vector>
 
 namespace engine {
 
-// A pass of each stage: it begins when the stage is free and what it waits for has been sent.
+// Passes of one kind, one of each stage: a pass begins when the stage is free and what it waits for has been sent.
 struct WavePasses {
-  double* free = nullptr;
   double* end = nullptr;
   const double* awaited = nullptr;  // ends of passes that others did in the wave before
   const double* time = nullptr;
 };
+// What a stage does in a wave, in this order: gradients of weights that were put off, a forward pass, a backward pass.
+struct Wave {
+  double* free = nullptr;  // when a stage has done what it began
+  const double* weights = nullptr;
+  WavePasses forward, backward;
+  double send = 0;
+};
+
 struct WaveRange {
   std::int64_t from = 0, upto = 0;
 };
+// Which stages do so. Near the ends of a batch some have nothing to do yet, or any more.
+struct WaveRanges {
+  WaveRange weights, forward, backward;
+};
 
-// A loop without order over values that lie apart, which compilers turn into vector instructions.
-inline void do_passes(const WavePasses& passes, double send, WaveRange range) {
-  double* __restrict free = passes.free;
-  double* __restrict end = passes.end;
-  const double* __restrict awaited = passes.awaited;
-  const double* __restrict time = passes.time;
-  for (std::int64_t i = range.from; i < range.upto; ++i) {
-    const double arrives = awaited[i] + send;
-    const double begins = free[i] > arrives ? free[i] : arrives;
-    free[i] = end[i] = begins + time[i];
-  }
-}
+void do_wave(const Wave& wave, const WaveRanges& ranges);
+// Where they all do all three.
+void do_full_wave(const Wave& wave, WaveRange stages);
 
-// Moments of all stages: when they are free (of the first stage in front), and when passes ended.
-using StageTimes = std::span<std::vector<double>* const>;
+// Leaves out what is repeated. Every `period` steps it looks whether all stages stand as they stood a period ago, only
+// later: what follows depends on nothing else, so that all periods to come take as long.
+class Repetition {
+ public:
+  explicit Repetition(std::int64_t period) : period_(period) {}
 
-// How all stages stand: what follows depends on nothing else.
-void remember(StageTimes times, std::vector<double>& state);
-// Whether all stages stand as they stood then, `passed` later.
-bool stands_as(const std::vector<double>& state, StageTimes times, double& passed);
-void move_on(StageTimes times, double passed);
+  // How many of the next `alike` steps are left out at this one. Moments (when stages are free, of the first in front, and
+  // when passes ended) are then those after them.
+  using Moments = std::initializer_list<std::vector<double>*>;
+  std::int64_t left_out(std::int64_t alike, Moments moments);
+
+ private:
+  bool stand_as_before(Moments moments, double passed) const;
+
+  std::int64_t period_, steps_ = 0;
+  std::vector<double> before_;
+};
 
 }  // namespace engine

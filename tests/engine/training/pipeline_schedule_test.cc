@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <vector>
 
 #include "engine/base/random.h"
@@ -123,6 +124,37 @@ TEST(PipelineSchedule, SkippedRoundsEqualSingleSteps) {
             << send << " " << last;
       }
     }
+  }
+}
+
+// The same where every chunk takes its own time, of as many stages as vector instructions take several times over: odd and
+// even numbers of stages, ends that are longer than the rest, sends of all lengths, and virtual stages.
+TEST(PipelineSchedule, LongPipelinesOfUnequalStagesEqualSingleSteps) {
+  for (std::uint64_t number = 0; number < 60; ++number) {
+    const auto draw = [&](std::uint64_t what) { return uniform(number, Stream::sampling, what); };
+    const Schedule schedule =
+        std::array{Schedule::one_f_one_b, Schedule::zero_bubble, Schedule::interleaved}[number % 3];
+    const bool in_turn = schedule == Schedule::interleaved;
+    const std::int64_t stages = 13 + std::int64_t(draw(0) * 30);
+    const std::int64_t batches = std::int64_t(draw(1) * 300);
+    Case made =
+        equal_stages(schedule, stages, in_turn ? stages * (1 + batches / stages) : stages + batches,
+                     in_turn ? 1 + std::int64_t(draw(2) * 4) : 1);
+    const double spread = draw(3) < 0.3 ? 0 : draw(3);
+    for (std::size_t i = 0; i < made.chunks.size(); ++i) {
+      ChunkTime& chunk = made.chunks[i];
+      chunk.forward = chunk.forward * (1 + spread * draw(1000 + i));
+      chunk.backward = chunk.backward * (1 + spread * draw(2000 + i));
+      chunk.weights = chunk.weights * (1 + spread * draw(3000 + i));
+    }
+    made.chunks.front().forward = made.chunks.front().forward * (1 + draw(4) / 2);
+    made.chunks.back().backward = made.chunks.back().backward * (1 + draw(5));
+    made.pipeline.send = Seconds{draw(6) < 0.3 ? 0 : draw(6) * draw(7)};
+    made.pipeline.chunks = made.chunks;
+    EXPECT_NEAR(
+        pipeline_time(made.pipeline).total / pipeline_time_step_by_step(made.pipeline).total, 1,
+        1e-9)
+        << name_of(schedule) << " " << number;
   }
 }
 
