@@ -82,6 +82,13 @@ class DecodeSet {
   }
   void read(std::int64_t tokens) { prompt_tokens_ += tokens; }
   void stop_reading(std::int32_t slot);
+  // It has read up to its target: those that have stop reading together, when the step is over.
+  void has_read(std::int32_t slot) { prompt_tokens_ -= at(slot).computed; }
+  void drop_readers() {
+    std::erase_if(running_.prefilling, [this](std::int32_t slot) {
+      return at(slot).computed == at(slot).target;
+    });
+  }
   // The sequence has read up to its target and made `generated` tokens.
   void begin(std::int32_t slot);
   // It stops before its end, or at it; what it has computed and generated is noted in it.

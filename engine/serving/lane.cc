@@ -248,11 +248,13 @@ void Lane::start_step(const StepPlan& plan, double now) {
   if (replica.group != nullptr) {
     return replica.group->join(*this, member(), batch, encoding + drafting);
   }
-  run_step(batch, step_seconds(batch) + encoding + drafting);
+  take_time(batch, step_seconds(batch) + encoding + drafting);
 }
 
+void Lane::run_step(const BatchShape& batch, double seconds) { take_time(batch, seconds); }
+
 // It has its blocks and its sequences; now it is known how long it takes.
-void Lane::run_step(const BatchShape& batch, double seconds) {
+[[gnu::always_inline]] inline void Lane::take_time(const BatchShape& batch, double seconds) {
   ReplicaState& replica = *replica_;
   end_ = start_ + seconds;
   if (replica.log != nullptr) {
@@ -363,6 +365,7 @@ void Lane::end_step() {
     replica.pool.publish(sequence.prefix, sequence.computed, sequence.kv);
     if (sequence.computed == sequence.target) sequences_.begin_decoding(chunk.slot, end_);
   }
+  if (!chunks_.empty()) sequences_.set.drop_readers();
   chunks_.clear();
   if (step_decodes_ > 0) sequences_.finish_due();
 }

@@ -121,6 +121,7 @@ class alignas(64) Lane {
   // Tokens that decodes made in so many steps, where these or their proposals vary.
   void count_verified(std::int64_t steps, double sequences, double made);
   double step_seconds(const BatchShape& batch);
+  void take_time(const BatchShape& batch, double seconds);
   void end_step();
 
   // In one line of memory, before what is larger

@@ -213,16 +213,6 @@ std::int32_t Replica::enqueue(const Request& request, std::int64_t output, Await
   return slot;
 }
 
-void Replica::queue_up(std::int32_t slot, Awaited awaits, double now) {
-  Sequence& sequence = state_.sequences[std::size_t(slot)];
-  sequence.encoded = false;
-  sequence.awaits = Awaited::nothing;
-  if (awaits == Awaited::nothing) return join_queue(slot, now);
-  sequence.awaits = awaits;
-  sequence.whereabouts = Whereabouts::awaiting;
-  ++state_.awaiting;
-}
-
 void Replica::count_in(Sequence& sequence, std::int64_t output) {
   sequence.output = output;
   sequence.predicted = predicted_output(sequence.number, output);

@@ -214,9 +214,17 @@ class alignas(64) Replica {
     return state_.waiting.ordered() ? place_by_order(sequence, tokens) : sequence.arrival;
   }
   double place_by_order(const Sequence& sequence, std::int64_t tokens);
-  // It is one of those inside, of which `output` tokens are made here.
   // It goes to the queue, or waits outside it.
-  void queue_up(std::int32_t slot, Awaited awaits, double now);
+  [[gnu::always_inline]] void queue_up(std::int32_t slot, Awaited awaits, double now) {
+    Sequence& sequence = state_.sequences[std::size_t(slot)];
+    sequence.encoded = false;
+    sequence.awaits = Awaited::nothing;
+    if (awaits == Awaited::nothing) return join_queue(slot, now);
+    sequence.awaits = awaits;
+    sequence.whereabouts = Whereabouts::awaiting;
+    ++state_.awaiting;
+  }
+  // It is one of those inside, of which `output` tokens are made here.
   void count_in(Sequence& sequence, std::int64_t output);
   void take_room();
   void empty_queues();

@@ -56,6 +56,7 @@ void ServingSim::start(const ServingProblem& problem) {
     lanes += pools_[i].count * pools_[i].lanes;
     weighs_ = weighs_ || pools_[i].weight != ReplicaWeight::none;
   }
+  compares_ = weighs_ || scales_ || fails_;
   keeps_turns_ = !loads_ && problem.before_event == nullptr;
   events_.reset(replicas);
   transfers_.reset(replicas);

@@ -143,16 +143,13 @@ class ServingSim {
   void take_awaited(std::size_t replica, std::int32_t slot);
   void deliver(std::size_t replica, std::int32_t slot);
   // After anything that may have changed when a replica has something to do, or how much it has.
-  void note(std::size_t replica) {
-    if (steps_together_) {
-      if (LockstepGroup* group = group_of(replica)) {
-        note_member(*group, replica);
-        return note_group(*group);
-      }
-    }
+  [[gnu::always_inline]] void note(std::size_t replica) {
+    if (steps_together_ && note_in_group(replica)) return;
     events_.set(replica, replicas_[replica].next_event(), replicas_[replica].working());
-    if (weighs_ || scales_ || fails_) weigh(replica);
+    if (compares_) weigh(replica);
   }
+  // False where it steps alone.
+  bool note_in_group(std::size_t replica);
   void weigh(std::size_t replica);
   // What its turn looks at, before it does.
   void fetch_lines_of(std::size_t replica) const {
@@ -201,6 +198,7 @@ class ServingSim {
   std::vector<std::uint8_t> pool_of_;        // by replica
   std::vector<std::uint8_t> stage_of_pool_;  // the stage of the journey that a pool serves
   bool weighs_ = false;                      // some router compares how much replicas have to do
+  bool compares_ = false;                    // it, or who scales the fleet or sees to its failures
   EventQueue events_;
   Transfers transfers_;
   std::vector<AdapterCache> adapters_;  // by replica; empty: nobody waits for an adapter
