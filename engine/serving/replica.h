@@ -89,6 +89,10 @@ class alignas(64) Replica {
     find_next();
   }
 
+  // Turns of a pipeline whose lanes only decode on, as long as nothing else happens: before `until`. Returns how many.
+  std::int64_t decode_on(double until);
+  double now() const { return now_; }
+
   // ---- requests ---------------------------------------------------------------------------------
   // False where a request could never be served: prompt and output are longer than the model or the KV pool allows.
   bool fits(std::int64_t prompt, std::int64_t output) const {
@@ -187,12 +191,18 @@ class alignas(64) Replica {
   TimelineRow row_at(double time, double& tokens_before) const;
 
  private:
-  void find_next() {
-    next_lane_ = 0;
+  // Which of its lanes has something to do next. Returns when the first of the others has.
+  double find_next() {
+    std::size_t next = 0;
+    double soonest = lanes_[0].end(), others = kNever;
     for (std::size_t i = 1; i < std::size_t(state_.lanes); ++i) {
-      if (lanes_[i].end() < lanes_[next_lane_].end()) next_lane_ = i;
+      const double end = lanes_[i].end();
+      others = std::min(others, std::max(soonest, end));
+      if (end < soonest) soonest = end, next = i;
     }
-    next_event_ = lanes_[next_lane_].end();
+    next_lane_ = next;
+    next_event_ = soonest;
+    return others;
   }
   // Nothing happens at this moment in the other lanes of a pipeline, nor could they take anybody who waits.
   bool others_wait_until_after(double now) const;
