@@ -93,13 +93,14 @@ HostLine host_line(const StepWork& work, LaunchMode mode, const HostSettings& ho
 }
 
 Savings step_savings(const Savings& kernels, Seconds device_time, const HostLine& line) {
-  const Seconds busy = device_time + line.added;
-  const Seconds step = std::max(busy, line.least);
+  // Plain numbers: asked in every step with prompts, and gcc compares those with one instruction.
+  const double busy = (device_time + line.added).value, least = line.least.value;
+  const double step = std::max(busy, least);
   Savings saved;
   for (std::size_t i = 0; i < saved.by_part.size(); ++i) {
-    saved.by_part[i] = step - std::max(busy - kernels.by_part[i], line.least);
+    saved.by_part[i] = Seconds{step - std::max(busy - kernels.by_part[i].value, least)};
   }
-  saved[Bound::host] = step - device_time;
+  saved[Bound::host] = Seconds{step} - device_time;
   return saved;
 }
 

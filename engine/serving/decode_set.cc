@@ -204,18 +204,6 @@ void DecodeSet::change_pace(const Pace& pace) {
   look_ahead();
 }
 
-void DecodeSet::advance(std::int64_t steps, double sequences) {
-  const std::int64_t made = pace_.made(running_.step, steps);
-  running_.step += steps;
-  running_.tokens += made;
-  contexts_ += double(made) * sequences;
-  if (setup_.window > 0) {
-    windows_ += double(made) * double(filling_);
-    cross_windows();
-  }
-  look_ahead();
-}
-
 std::int32_t DecodeSet::first_done() {
   if (setup_.own_paces != nullptr) {
     if (done_.empty()) return -1;
@@ -239,8 +227,9 @@ double DecodeSet::longest() {
 }
 
 // Whoever's window was full before the last of the tokens made meanwhile grew by fewer than the others.
-void DecodeSet::cross_windows() {
+void DecodeSet::cross_windows(std::int64_t made) {
   const std::int64_t now = running_.tokens;
+  windows_ += double(made) * double(filling_);
   for (std::int64_t full; (full = crossings_.next()) <= now; --filling_) {
     crossings_.remove(crossings_.first_by(full), full);
     windows_ -= double(now - full);

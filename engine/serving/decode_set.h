@@ -82,6 +82,12 @@ class DecodeSet {
   }
   void read(std::int64_t tokens) { prompt_tokens_ += tokens; }
   void stop_reading(std::int32_t slot);
+  // It has read up to its target: those that have stop reading together, when the step is over.
+  void has_read(std::int32_t slot) { prompt_tokens_ -= at(slot).computed; }
+  void drop_readers() {
+    std::erase_if(running_.prefilling,
+                  [this](std::int32_t slot) { return at(slot).computed == at(slot).target; });
+  }
   // The sequence has read up to its target and made `generated` tokens.
   void begin(std::int32_t slot);
   // It stops before its end, or at it; what it has computed and generated is noted in it.
@@ -103,7 +109,14 @@ class DecodeSet {
     }
   }
   // So many of those decoding take part in `steps` steps, of which only the last may end a sequence.
-  void advance(std::int64_t steps, double sequences);
+  [[gnu::always_inline]] void advance(std::int64_t steps, double sequences) {
+    const std::int64_t made = pace_.made(running_.step, steps);
+    running_.step += steps;
+    running_.tokens += made;
+    contexts_ += double(made) * sequences;
+    if (setup_.window > 0) cross_windows(made);
+    look_ahead();
+  }
   // The next of those that have made their last token; -1: nobody.
   std::int32_t first_done();
   // Steps until somebody has.
@@ -161,7 +174,7 @@ class DecodeSet {
   bool crosses(const Sequence& sequence) const {
     return crossing_of(sequence) < sequence.finish_token + setup_.pace.most();
   }
-  void cross_windows();
+  void cross_windows(std::int64_t made);
 
   void note_done(std::int32_t slot, std::int64_t finish_token);
   void lag(Sequence& sequence, std::int32_t slot, std::int64_t tokens);

@@ -57,13 +57,6 @@ void Lane::clear(double now) {
   free_since_ = now;
 }
 
-// Nothing to decide: everybody decoded and the queue is empty, so everybody who is left decodes on.
-bool Lane::goes_on() const {
-  return steady_ == Steady::until_arrival && replica_->own_paces == nullptr &&
-         replica_->waiting.empty() && running().decoding > 0 &&
-         running().next_blocks <= replica_->pool.free();
-}
-
 void Lane::plan(double now) {
   ReplicaState& replica = *replica_;
   replica.pool.pass(now);
@@ -109,11 +102,6 @@ void Lane::plan(double now) {
   if (replica.lanes > 1 && working()) take_stage(now);
 }
 
-void Lane::begin_work(double now) {
-  replica_->idle_seconds += now - free_since_;
-  free_since_ = now;
-}
-
 [[gnu::always_inline]] inline void Lane::start(const StepPlan& plan, double now) {
   ReplicaState& replica = *replica_;
   for (const std::int32_t slot : plan.preempted) sequences_.preempt(slot, plan.retracted_last);
@@ -151,36 +139,20 @@ void Lane::start_steady(double now) {
 
 // A part of it on one straight line.
 void Lane::start_stretch(double now) {
-  work_ = Work::stretch;
-  start_ = now;
-  stretch_.context = sequences_.set.contexts();
-  stretch_.window = sequences_.set.windows();
-  stretch_.sequences = double(running().decoding);
-  stretch_.growing = double(sequences_.set.filling());
-  stretch_.from = running().step;
-  replica_->table->decode_line_again({.sequences = running().decoding,
-                                      .context = stretch_.context,
-                                      .window = stretch_.window,
-                                      .longest = replica_->uneven ? sequences_.set.longest() : 0,
-                                      .adapters = sequences_.adapters.different(),
-                                      .length = length_},
-                                     stretch_.line);
+  find_line(now);
   const bool windows = left_ > 1 && sequences_.set.filling() > 0;
   stretch_.begin(now, left_, windows ? double(sequences_.set.tokens_to_full_window()) : kNever);
   // Where a length is picked, the next part may have another.
   left_ = length_ < 0 ? left_ - stretch_.steps : 0;
   end_ = stretch_.end();
   if (replica_->turns.any() && replica_->turns.ends(now) < end_) stop_at(replica_->turns.ends(now));
-  // The first step's blocks are gone from the start on: other lanes plan meanwhile.
-  taken_ = running().next_blocks;
-  replica_->pool.take(taken_);
+  take_first_blocks();
   if (replica_->group != nullptr) follow_group();
 }
 
 // Blocks that several sequences share hold their tokens once. Of a pipeline's lanes none knows for how long the others
 // shared what, nor who came from elsewhere meanwhile. States are everybody's own.
-double Lane::tokens_held(double token_seconds, double seconds) const {
-  if (replica_->state == 0 && !replica_->pool.caches_prefixes()) return token_seconds;
+double Lane::held_with_states(double token_seconds, double seconds) const {
   const double states = seconds * double(running().count) * double(replica_->state);
   if (replica_->lanes > 1 || replica_->carries) return token_seconds + states;
   const double once_more = replica_->pool.tokens_saved_by_sharing();
@@ -203,13 +175,9 @@ void Lane::end_stretch() {
   }
   replica.pool.take(sequences_.set.blocks_needed(stretch_.steps) - taken_);
   replica.sums->peak(replica.pool.used());
-  const Stretch::Sums sums = stretch_.sums(double(sequences_.set.prompt_tokens()));
-  const double held = alone ? sums.held_seconds : held_seconds_;
-  replica.table->count_decode(stretch_.line, n, sums.context, sums.window, seconds);
-  replica.sums->ran(n, seconds, stretch_.sequences, tokens_held(held, seconds));
-  replica.sums->adapter_steps += n * double(sequences_.adapters.different());
-  sequences_.gaps.add_all(start_, stretch_.first_step, stretch_.sequences, *replica.stats,
-                          [this](auto visit) { sequences_.each_decode(visit); });
+  Stretch::Sums sums = stretch_.sums(double(sequences_.set.prompt_tokens()));
+  if (!alone) sums.held_seconds = held_seconds_;
+  count_steps(n, sums, seconds);
   if (alone && stretch_.steps > 1) {
     replica.stats->add_gaps(stretch_, 1, stretch_.steps, seconds - stretch_.first_step);
   }
@@ -248,11 +216,13 @@ void Lane::start_step(const StepPlan& plan, double now) {
   if (replica.group != nullptr) {
     return replica.group->join(*this, member(), batch, encoding + drafting);
   }
-  run_step(batch, step_seconds(batch) + encoding + drafting);
+  take_time(batch, step_seconds(batch) + encoding + drafting);
 }
 
+void Lane::run_step(const BatchShape& batch, double seconds) { take_time(batch, seconds); }
+
 // It has its blocks and its sequences; now it is known how long it takes.
-void Lane::run_step(const BatchShape& batch, double seconds) {
+[[gnu::always_inline]] inline void Lane::take_time(const BatchShape& batch, double seconds) {
   ReplicaState& replica = *replica_;
   end_ = start_ + seconds;
   if (replica.log != nullptr) {
@@ -363,6 +333,7 @@ void Lane::end_step() {
     replica.pool.publish(sequence.prefix, sequence.computed, sequence.kv);
     if (sequence.computed == sequence.target) sequences_.begin_decoding(chunk.slot, end_);
   }
+  if (!chunks_.empty()) sequences_.set.drop_readers();
   chunks_.clear();
   if (step_decodes_ > 0) sequences_.finish_due();
 }

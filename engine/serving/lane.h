@@ -51,6 +51,13 @@ class alignas(64) Lane {
   // Begins what the policy says; with others it joins them, and begins when all have planned (`run_step`).
   void plan(double now);
   void run_step(const BatchShape& batch, double seconds);
+  // In a pipeline (pipeline_turns.cc): nobody comes or goes with what happens at `end()`, and whoever decodes does so
+  // again; then that, and the next step.
+  bool decodes_on() const {
+    if (work_ == Work::step || length_ >= 0 || steady_ != Steady::until_arrival) return false;
+    return work_ == Work::none ? goes_on() : sequences_.set.steps_to_next_end() > 1;
+  }
+  void decode_on();
   // Others step with it, until then.
   void wait_until(double time) { end_ = time; }
   // Nothing follows: of the present stretch so many steps are over, the last of them at `boundary`.
@@ -75,7 +82,12 @@ class alignas(64) Lane {
   enum class Work : std::uint8_t { none, stretch, step };
 
   Sequence& at(std::int32_t slot) { return sequences_.at(slot); }
-  bool goes_on() const;
+  // Nothing to decide: everybody decoded and the queue is empty, so everybody who is left decodes on.
+  bool goes_on() const {
+    return steady_ == Steady::until_arrival && replica_->own_paces == nullptr &&
+           replica_->waiting.empty() && running().decoding > 0 &&
+           running().next_blocks <= replica_->pool.free();
+  }
   // Where steps propose more or fewer tokens: from now on as many as are best for those that decode, and in a step that
   // also reads prompts perhaps fewer.
   void pick_length();
@@ -89,15 +101,62 @@ class alignas(64) Lane {
   double late_draft_reading();
   // Nothing else is done for so long.
   void wait_for_draft(double now, double seconds);
-  void begin_work(double now);
+  void begin_work(double now) {
+    replica_->idle_seconds += now - free_since_;
+    free_since_ = now;
+  }
   // In a pipeline: from now until the next batch may follow.
-  void take_stage(double now);
+  [[gnu::always_inline]] void take_stage(double now) {
+    ReplicaState& replica = *replica_;
+    const double drafting = work_ == Work::stretch
+                                ? stretch_.line.proposals(stretch_.context, stretch_.window)
+                                : replica.table->drafting();
+    replica.stage_free =
+        now + stage_seconds(replica.draft_place, double(replica.lanes), end_ - now, drafting);
+  }
+  void start_single_step(double now);
+  void end_single_step();
   void start(const StepPlan& plan, double now);
 
   // Stretches
   void start_steady(double now);
   void start_stretch(double now);
-  double tokens_held(double token_seconds, double seconds) const;
+  // Of a stretch that begins: who takes part, and the line that its steps lie on.
+  [[gnu::always_inline]] void find_line(double now) {
+    work_ = Work::stretch;
+    start_ = now;
+    stretch_.context = sequences_.set.contexts();
+    stretch_.window = sequences_.set.windows();
+    stretch_.sequences = double(running().decoding);
+    stretch_.growing = double(sequences_.set.filling());
+    stretch_.from = running().step;
+    replica_->table->decode_line_again({.sequences = running().decoding,
+                                        .context = stretch_.context,
+                                        .window = stretch_.window,
+                                        .longest = replica_->uneven ? sequences_.set.longest() : 0,
+                                        .adapters = sequences_.adapters.different(),
+                                        .length = length_},
+                                       stretch_.line);
+  }
+  // The first step's blocks are gone from the start on: other lanes plan meanwhile.
+  void take_first_blocks() {
+    taken_ = running().next_blocks;
+    replica_->pool.take(taken_);
+  }
+  double tokens_held(double token_seconds, double seconds) const {
+    const bool plain = replica_->state == 0 && !replica_->pool.caches_prefixes();
+    return plain ? token_seconds : held_with_states(token_seconds, seconds);
+  }
+  double held_with_states(double token_seconds, double seconds) const;
+  // So many steps of the present stretch are over: their sums, and the gaps that the first of them ends.
+  void count_steps(double count, const Stretch::Sums& sums, double seconds) {
+    ReplicaState& replica = *replica_;
+    replica.table->count_decode(stretch_.line, count, sums.context, sums.window, seconds);
+    replica.sums->ran(count, seconds, stretch_.sequences, tokens_held(sums.held_seconds, seconds));
+    replica.sums->adapter_steps += count * double(sequences_.adapters.different());
+    sequences_.gaps.add_all(start_, stretch_.first_step, stretch_.sequences, *replica.stats,
+                            [this](auto visit) { sequences_.each_decode(visit); });
+  }
   void end_stretch();
   void cut(std::int64_t steps);
   // With others (lane_in_group.cc): its place among them, and its stretch with theirs.
@@ -121,6 +180,7 @@ class alignas(64) Lane {
   // Tokens that decodes made in so many steps, where these or their proposals vary.
   void count_verified(std::int64_t steps, double sequences, double made);
   double step_seconds(const BatchShape& batch);
+  void take_time(const BatchShape& batch, double seconds);
   void end_step();
 
   // In one line of memory, before what is larger

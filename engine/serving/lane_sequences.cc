@@ -129,7 +129,7 @@ void LaneSequences::begin_decoding(std::int32_t slot, double now) {
   }
   sequence.last_token = now;
   ++sequence.generated;
-  set.stop_reading(slot);
+  set.has_read(slot);
   if (sequence.generated == sequence.output) return finish(slot);
   gaps.join(sequence, now);
   begin(slot);
@@ -149,7 +149,7 @@ std::int64_t LaneSequences::blocks_to_read() const {
 }
 
 // Room held and not used while it decoded, step by step, as a sum over its contexts.
-void LaneSequences::count_waste(const Sequence& sequence) {
+[[gnu::always_inline]] inline void LaneSequences::count_waste(const Sequence& sequence) {
   const double size = double(replica_->pool.block_size());
   const double first = double(sequence.decode_start), last = double(set.context(sequence));
   const double used = (last - first) * (first + last + 1) / 2;

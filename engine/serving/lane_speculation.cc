@@ -84,15 +84,6 @@ void Lane::wait_for_draft(double now, double seconds) {
   replica.sums->ran(0, seconds, 0, tokens_held(held * seconds, seconds));
 }
 
-void Lane::take_stage(double now) {
-  ReplicaState& replica = *replica_;
-  const double drafting = work_ == Work::stretch
-                              ? stretch_.line.proposals(stretch_.context, stretch_.window)
-                              : replica.table->drafting();
-  replica.stage_free =
-      now + stage_seconds(replica.draft_place, double(replica.lanes), end_ - now, drafting);
-}
-
 std::int64_t Lane::draw(std::int64_t decodes) {
   DecodeSet& set = sequences_.set;
   const DecodeSet::Fewer fewer = set.step_apart(decodes, sequences_.blocks());

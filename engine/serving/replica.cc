@@ -52,6 +52,8 @@ void Replica::reset(const Setup& setup) {
   if (setup.draft != nullptr) state_.draft_place = setup.draft->place;
   state_.encode_seconds = setup.encode_seconds;
   state_.turns = setup.turns;
+  state_.plain = setup.late_reading == nullptr && setup.group == nullptr && !setup.turns.any() &&
+                 setup.log == nullptr;
   state_.seed = setup.seed;
   lanes_ = setup.lanes;
   for (Lane& lane : lanes_) lane.reset(state_);
@@ -211,16 +213,6 @@ std::int32_t Replica::enqueue(const Request& request, std::int64_t output, Await
   sequence.order = enter_queue(sequence, sequence.target);
   queue_up(slot, awaits, request.arrival);
   return slot;
-}
-
-void Replica::queue_up(std::int32_t slot, Awaited awaits, double now) {
-  Sequence& sequence = state_.sequences[std::size_t(slot)];
-  sequence.encoded = false;
-  sequence.awaits = Awaited::nothing;
-  if (awaits == Awaited::nothing) return join_queue(slot, now);
-  sequence.awaits = awaits;
-  sequence.whereabouts = Whereabouts::awaiting;
-  ++state_.awaiting;
 }
 
 void Replica::count_in(Sequence& sequence, std::int64_t output) {

@@ -89,6 +89,10 @@ class alignas(64) Replica {
     find_next();
   }
 
+  // Turns of a pipeline whose lanes only decode on, as long as nothing else happens: before `until`. Returns how many.
+  std::int64_t decode_on(double until);
+  double now() const { return now_; }
+
   // ---- requests ---------------------------------------------------------------------------------
   // False where a request could never be served: prompt and output are longer than the model or the KV pool allows.
   bool fits(std::int64_t prompt, std::int64_t output) const {
@@ -187,12 +191,18 @@ class alignas(64) Replica {
   TimelineRow row_at(double time, double& tokens_before) const;
 
  private:
-  void find_next() {
-    next_lane_ = 0;
+  // Which of its lanes has something to do next. Returns when the first of the others has.
+  double find_next() {
+    std::size_t next = 0;
+    double soonest = lanes_[0].end(), others = kNever;
     for (std::size_t i = 1; i < std::size_t(state_.lanes); ++i) {
-      if (lanes_[i].end() < lanes_[next_lane_].end()) next_lane_ = i;
+      const double end = lanes_[i].end();
+      others = std::min(others, std::max(soonest, end));
+      if (end < soonest) soonest = end, next = i;
     }
-    next_event_ = lanes_[next_lane_].end();
+    next_lane_ = next;
+    next_event_ = soonest;
+    return others;
   }
   // Nothing happens at this moment in the other lanes of a pipeline, nor could they take anybody who waits.
   bool others_wait_until_after(double now) const;
@@ -214,9 +224,17 @@ class alignas(64) Replica {
     return state_.waiting.ordered() ? place_by_order(sequence, tokens) : sequence.arrival;
   }
   double place_by_order(const Sequence& sequence, std::int64_t tokens);
-  // It is one of those inside, of which `output` tokens are made here.
   // It goes to the queue, or waits outside it.
-  void queue_up(std::int32_t slot, Awaited awaits, double now);
+  [[gnu::always_inline]] void queue_up(std::int32_t slot, Awaited awaits, double now) {
+    Sequence& sequence = state_.sequences[std::size_t(slot)];
+    sequence.encoded = false;
+    sequence.awaits = Awaited::nothing;
+    if (awaits == Awaited::nothing) return join_queue(slot, now);
+    sequence.awaits = awaits;
+    sequence.whereabouts = Whereabouts::awaiting;
+    ++state_.awaiting;
+  }
+  // It is one of those inside, of which `output` tokens are made here.
   void count_in(Sequence& sequence, std::int64_t output);
   void take_room();
   void empty_queues();

@@ -31,7 +31,15 @@ LockstepGroup* ServingSim::group_of(std::size_t replica) {
 void ServingSim::note_member(LockstepGroup& group, std::size_t index) {
   const Replica& replica = replicas_[index];
   group.wants_turn(index - group.first(), replica.working() ? kNever : replica.next_event());
-  if (weighs_ || scales_ || fails_) weigh(index);
+  if (compares_) weigh(index);
+}
+
+bool ServingSim::note_in_group(std::size_t replica) {
+  LockstepGroup* const group = group_of(replica);
+  if (group == nullptr) return false;
+  note_member(*group, replica);
+  note_group(*group);
+  return true;
 }
 
 // Work ends and requests arrive before anybody plans: whatever else comes at this moment comes first.

@@ -56,7 +56,9 @@ void ServingSim::start(const ServingProblem& problem) {
     lanes += pools_[i].count * pools_[i].lanes;
     weighs_ = weighs_ || pools_[i].weight != ReplicaWeight::none;
   }
+  compares_ = weighs_ || scales_ || fails_;
   keeps_turns_ = !loads_ && problem.before_event == nullptr;
+  pipelines_ = keeps_turns_ && lanes > replicas;
   events_.reset(replicas);
   transfers_.reset(replicas);
   now_ = 0;
@@ -318,15 +320,25 @@ bool ServingSim::is_short(std::size_t& replica) {
 
 [[gnu::always_inline]] inline void ServingSim::advance(std::size_t index, double next_event,
                                                        RequestSource& source) {
-  if (steps_together_) {
-    LockstepGroup* group = group_of(index);
-    if (group != nullptr) return advance_group(*group, next_event, source);
-  }
-  while (take_turn(index, next_event, source)) {
-    charge(kWorkOfAnEvent);
-    now_ = replicas_[index].next_event();
+  LockstepGroup* const group = steps_together_ ? group_of(index) : nullptr;
+  if (group != nullptr) return advance_group(*group, next_event, source);
+  for (bool again = true; again;) {
+    if (pipelines_ && !decode_on(index, next_event)) break;
+    again = take_turn(index, next_event, source);
+    if (again) begin_turn(index);
   }
   note(index);
+}
+
+bool ServingSim::decode_on(std::size_t index, double next_event) {
+  Replica& replica = replicas_[index];
+  const std::int64_t turns = replica.decode_on(std::min(next_event, interruption_));
+  if (turns == 0) return true;
+  charge(kWorkOfAnEvent * double(turns - 1));
+  now_ = replica.now();
+  if (!is_next(replica, next_event)) return false;
+  begin_turn(index);
+  return true;
 }
 
 [[gnu::always_inline]] inline bool ServingSim::take_turn(std::size_t index, double next_event,
@@ -348,9 +360,7 @@ bool ServingSim::is_short(std::size_t& replica) {
     start_loads(index);
   }
   replica.end_turn(ran);
-  const double again = replica.next_event();
-  return again + kSameMoment < next_event && again < interruption_ && keeps_turns_ &&
-         !(forks || departs || expects);
+  return keeps_turns_ && is_next(replica, next_event) && !(forks || departs || expects);
 }
 
 bool ServingSim::depart(std::size_t index, RequestSource& source) {

@@ -102,6 +102,17 @@ class ServingSim {
   void advance(std::size_t replica, double next_event, RequestSource& source);
   // True where it has the next event again, and this turn changed nothing for anybody else.
   bool take_turn(std::size_t replica, double next_event, RequestSource& source);
+  // Its next event comes before anything that could happen elsewhere; and it is that event's turn.
+  bool is_next(const Replica& replica, double next_event) const {
+    const double event = replica.next_event();
+    return event + kSameMoment < next_event && event < interruption_;
+  }
+  void begin_turn(std::size_t replica) {
+    charge(kWorkOfAnEvent);
+    now_ = replicas_[replica].next_event();
+  }
+  // Turns of a pipeline in which its lanes only decode on. True where another turn of its own comes next, and has begun.
+  bool decode_on(std::size_t replica, double next_event);
   void rest(std::size_t replica, bool ran, RequestSource& source);
   // Replicas that share experts (serving_lockstep.cc): their groups, and that of a replica, or null.
   void start_groups(std::size_t pool);
@@ -143,16 +154,13 @@ class ServingSim {
   void take_awaited(std::size_t replica, std::int32_t slot);
   void deliver(std::size_t replica, std::int32_t slot);
   // After anything that may have changed when a replica has something to do, or how much it has.
-  void note(std::size_t replica) {
-    if (steps_together_) {
-      if (LockstepGroup* group = group_of(replica)) {
-        note_member(*group, replica);
-        return note_group(*group);
-      }
-    }
+  [[gnu::always_inline]] void note(std::size_t replica) {
+    if (steps_together_ && note_in_group(replica)) return;
     events_.set(replica, replicas_[replica].next_event(), replicas_[replica].working());
-    if (weighs_ || scales_ || fails_) weigh(replica);
+    if (compares_) weigh(replica);
   }
+  // False where it steps alone.
+  bool note_in_group(std::size_t replica);
   void weigh(std::size_t replica);
   // What its turn looks at, before it does.
   void fetch_lines_of(std::size_t replica) const {
@@ -201,6 +209,7 @@ class ServingSim {
   std::vector<std::uint8_t> pool_of_;        // by replica
   std::vector<std::uint8_t> stage_of_pool_;  // the stage of the journey that a pool serves
   bool weighs_ = false;                      // some router compares how much replicas have to do
+  bool compares_ = false;                    // it, or who scales the fleet or sees to its failures
   EventQueue events_;
   Transfers transfers_;
   std::vector<AdapterCache> adapters_;  // by replica; empty: nobody waits for an adapter
@@ -219,6 +228,7 @@ class ServingSim {
   bool steps_together_ = false;   // replicas of some pool share experts
   bool loads_ = false;            // replicas of some pool have KV below their caches
   bool keeps_turns_ = false;      // a turn may be followed by the next without a look elsewhere
+  bool pipelines_ = false;        // likewise, and some replicas are pipelines
   bool many_ = false;  // replicas, of a lane each: their memory is fetched anew at every turn
   std::vector<std::size_t> planned_;  // of these, with the present event
   // While all replicas that could take them have failed: requests, and sequences whose KV is to be carried.

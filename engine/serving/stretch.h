@@ -64,8 +64,11 @@ struct Stretch {
   struct Sums {
     double context = 0, window = 0, held_seconds = 0;
   };
+  Sums single_step(double others) const {
+    return {context, window, (context - sequences + others) * first_step};
+  }
   Sums sums(double others) const {
-    if (steps == 1) return {context, window, (context - sequences + others) * first_step};
+    if (steps == 1) return single_step(others);
     const double n = double(steps), made = sum(n);
     Sums all{n * context + sequences * made, n * window + growing * made, 0};
     all.held_seconds = (all.context - n * sequences + n * others) * first_step;

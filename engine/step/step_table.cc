@@ -193,7 +193,8 @@ void StepTable::count_decode(const DecodeLine& line, double steps, double contex
   steps_[std::size_t(phase)] += steps;
 }
 
-void StepTable::run_decodes(const BatchShape& batch, Phase phase, KernelSums& kernels) {
+[[gnu::always_inline]] inline void StepTable::run_decodes(const BatchShape& batch, Phase phase,
+                                                          KernelSums& kernels) {
   const std::int32_t number = batch_of(batch.decode_sequences);
   const bool joined = attention_.joined();
   const auto attend = [&](double context, bool window) {
@@ -212,7 +213,8 @@ void StepTable::run_decodes(const BatchShape& batch, Phase phase, KernelSums& ke
   attention_.use_overhang(number, joined, phase, keys);
 }
 
-void StepTable::run_prompts(const BatchShape& batch, Phase phase, KernelSums& kernels) {
+[[gnu::always_inline]] inline void StepTable::run_prompts(const BatchShape& batch, Phase phase,
+                                                          KernelSums& kernels) {
   // One prompt read from its start on is what most steps with prompts have, and lengths recur.
   const bool fresh = batch.prefill_kv_tokens == double(batch.prefill_tokens);
   if (fresh && batch.prefill_sequences == 1) {

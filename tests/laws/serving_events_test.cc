@@ -88,6 +88,13 @@ TEST(ServingLaws, TurnsInARowAreThoseOfTheQueue) {
     ASSERT_EQ(one.steps, other.steps) << number;
     ASSERT_EQ(one.busy, other.busy) << number;
     ASSERT_EQ(one.kv_token_seconds, other.kv_token_seconds) << number;
+    ASSERT_EQ(one.kv_peak, other.kv_peak) << number;
+    ASSERT_EQ(alone.sim.idle_seconds(), watched.sim.idle_seconds()) << number;
+    ASSERT_EQ(alone.sim.table().seconds(), watched.sim.table().seconds()) << number;
+    ASSERT_EQ(alone.sim.stats().gap_count(), watched.sim.stats().gap_count()) << number;
+    if (alone.sim.stats().gap_count() > 0) {
+      ASSERT_EQ(alone.sim.stats().gap_mean(), watched.sim.stats().gap_mean()) << number;
+    }
     ASSERT_EQ(one.in_system_seconds, other.in_system_seconds) << number;
     ASSERT_EQ(alone.rows.size(), watched.rows.size()) << number;
     for (std::size_t i = 0; i < alone.rows.size(); ++i) {
