@@ -23,6 +23,8 @@ struct PolicyEntry {
   Plan* plan;
   StepBudget budget = StepBudget::max_num_batched_tokens;
   bool reserves = false;  // room for a whole answer is set aside with the prompt's
+  // Further answers to a request are asked for when its prompt has been read; others stand in the queue from the start.
+  bool answers_come_later = false;
 };
 
 // Keys of points hold the position: new ones go to the end.
@@ -30,7 +32,7 @@ inline constexpr std::array kPolicies{
     PolicyEntry{"vllm_v1", plan_vllm_v1},
     PolicyEntry{"vllm_v0", plan_vllm_v0},
     PolicyEntry{"sarathi", plan_sarathi, StepBudget::chunk},
-    PolicyEntry{"sglang", plan_sglang, StepBudget::chunk},
+    PolicyEntry{"sglang", plan_sglang, StepBudget::chunk, false, true},
     PolicyEntry{"orca", plan_orca, StepBudget::max_num_batched_tokens, true},
     PolicyEntry{"no_evict", plan_no_evict, StepBudget::max_num_batched_tokens, true},
     PolicyEntry{"static", plan_static, StepBudget::max_num_batched_tokens, true},

@@ -10,6 +10,7 @@ namespace engine {
 void Replica::reset(const Setup& setup) {
   state_.settings = setup.settings;
   state_.plan = policy_of(setup.settings->policy).plan;
+  answers_come_later_ = policy_of(setup.settings->policy).answers_come_later;
   state_.table = setup.table;
   state_.stats = setup.stats;
   state_.sums = setup.sums;
@@ -235,7 +236,18 @@ void Replica::fork(std::int32_t slot, std::int64_t output, std::int32_t answers,
   sequence.answers = answers;
   begin_anew(sequence);
   count_in(sequence, output);
-  join_queue(other, now);
+  if (answers_come_later_) return join_queue(other, now);
+  go_first(other, now);
+}
+
+void Replica::go_first(std::int32_t slot, double now) {
+  state_.sequences[std::size_t(slot)].whereabouts = Whereabouts::waiting;
+  state_.waiting.push_front(slot, state_.sequences);
+  for (Lane& lane : lanes_) {
+    lane.wake(now);
+    lane.interrupt(now);
+  }
+  find_next();
 }
 
 // ---- tiers below the cache --------------------------------------------------------------------------
@@ -277,13 +289,7 @@ void Replica::finish_load(std::int32_t slot, double now) {
   state_.pool.pass(now);
   // What was given up below meanwhile is read again.
   lower_.bring_up(sequence.prefix, sequence.prompt - 1);
-  sequence.whereabouts = Whereabouts::waiting;
-  state_.waiting.push_front(slot, state_.sequences);
-  for (Lane& lane : lanes_) {
-    lane.wake(now);
-    lane.interrupt(now);
-  }
-  find_next();
+  go_first(slot, now);
 }
 
 void Replica::stop_lanes(double now) {

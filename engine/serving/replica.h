@@ -236,6 +236,8 @@ class alignas(64) Replica {
   }
   // It is one of those inside, of which `output` tokens are made here.
   void count_in(Sequence& sequence, std::int64_t output);
+  // It is the first in the queue, or of those as urgent.
+  void go_first(std::int32_t slot, double now);
   void take_room();
   void empty_queues();
   std::int64_t predicted_output(std::int64_t number, std::int64_t output) const;
@@ -259,9 +261,10 @@ class alignas(64) Replica {
   std::span<Lane> lanes_;
   double next_event_ = kNever;
   std::size_t next_lane_ = 0;
-  double now_ = 0;                // when its present turn is,
-  std::size_t turn_ = 0;          // and whose of its lanes
-  std::int64_t most_tokens_ = 0;  // of a prompt and its output
+  double now_ = 0;                   // when its present turn is,
+  std::size_t turn_ = 0;             // and whose of its lanes
+  bool answers_come_later_ = false;  // PolicyEntry
+  std::int64_t most_tokens_ = 0;     // of a prompt and its output
   ReplicaState state_;
   double ttft_limit_ = 0;
   const std::array<double, kRequestClasses>* class_limits_ = nullptr;

@@ -47,6 +47,26 @@ TEST(Answers, ARequestIsAnsweredOnceWithAllItsTokens) {
   EXPECT_GT(four.prefix_hit_rate, 0.7);
 }
 
+// Answers to one request stand side by side in the queue, however long it is: apart, its last one would wait for all who came
+// meanwhile, and the prompt be read again. SGLang asks for them once the prompt has been read.
+TEST(Answers, StandSideBySideInALongQueue) {
+  const auto of_a_token = [](PolicyName policy, std::int64_t requests) {
+    Scenario scenario = sampled(4);
+    scenario.serving.policy = policy;
+    scenario.serving.max_num_seqs = 16;
+    scenario.load.rate = RequestsPerSecond{1000};
+    scenario.load.requests = requests;
+    scenario.load.measure = MeasureKind::whole;
+    return figures(scenario).tpot.value;
+  };
+  for (const PolicyName policy :
+       {policy_named("vllm_v1"), policy_named("vllm_v0"), policy_named("sarathi")}) {
+    EXPECT_NEAR(of_a_token(policy, 1600) / of_a_token(policy, 400), 1, 0.1);
+  }
+  const PolicyName later = policy_named("sglang");
+  EXPECT_GT(of_a_token(later, 1600) / of_a_token(later, 400), 2);
+}
+
 // By hand: every step takes 10 ms and blocks hold 4 tokens. A prompt of 8 tokens and 5 answers of 4: the prompt's two
 // blocks once, and one block of each answer.
 TEST(Answers, HoldThePromptOnceAndTheirOutputsEach) {
