@@ -30,7 +30,6 @@ namespace engine {
 [[gnu::always_inline]] inline Lane::Decoded Lane::decode_on(double others) {
   const ReplicaState& replica = *replica_;
   const double now = end_, stage_free = replica.stage_free;
-  replica_->pool.pass(now);
   if (work_ == Work::stretch) {
     end_single_step();
     work_ = Work::none;
@@ -39,7 +38,6 @@ namespace engine {
   if (now + kSameMoment < stage_free) {
     end_ = stage_free;
     if (stage_free + kSameMoment >= others || !has_blocks()) return {.last = now};
-    replica_->pool.pass(stage_free);
     start_single_step(stage_free);
     return {.last = stage_free, .turns = 2};
   }

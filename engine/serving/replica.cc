@@ -53,7 +53,8 @@ void Replica::reset(const Setup& setup) {
   state_.encode_seconds = setup.encode_seconds;
   state_.turns = setup.turns;
   state_.plain = setup.own_paces == nullptr && setup.late_reading == nullptr &&
-                 setup.group == nullptr && !setup.turns.any() && setup.log == nullptr;
+                 setup.group == nullptr && !setup.turns.any() && setup.log == nullptr &&
+                 setup.settings->retention.policy != Retention::ttl;
   state_.seed = setup.seed;
   lanes_ = setup.lanes;
   for (Lane& lane : lanes_) lane.reset(state_);
