@@ -55,9 +55,14 @@ class alignas(64) Lane {
   // again; then that, and the next step.
   bool decodes_on() const {
     if (work_ == Work::step || length_ >= 0 || steady_ != Steady::until_arrival) return false;
-    return work_ == Work::none ? goes_on() : sequences_.set.steps_to_next_end() > 1;
+    return work_ == Work::none ? has_blocks() : sequences_.set.steps_to_next_end() > 1;
   }
-  void decode_on();
+  // Nothing happens elsewhere in the pipeline before `others`. Says when the last of its turns was, and how many these were.
+  struct Decoded {
+    double last = 0;
+    std::int64_t turns = 1;
+  };
+  Decoded decode_on(double others);
   // Others step with it, until then.
   void wait_until(double time) { end_ = time; }
   // Nothing follows: of the present stretch so many steps are over, the last of them at `boundary`.
@@ -85,8 +90,10 @@ class alignas(64) Lane {
   // Nothing to decide: everybody decoded and the queue is empty, so everybody who is left decodes on.
   bool goes_on() const {
     return steady_ == Steady::until_arrival && replica_->own_paces == nullptr &&
-           replica_->waiting.empty() && running().decoding > 0 &&
-           running().next_blocks <= replica_->pool.free();
+           replica_->waiting.empty() && has_blocks();
+  }
+  bool has_blocks() const {
+    return running().decoding > 0 && running().next_blocks <= replica_->pool.free();
   }
   // Where steps propose more or fewer tokens: from now on as many as are best for those that decode, and in a step that
   // also reads prompts perhaps fewer.
@@ -149,7 +156,7 @@ class alignas(64) Lane {
   }
   double held_with_states(double token_seconds, double seconds) const;
   // So many steps of the present stretch are over: their sums, and the gaps that the first of them ends.
-  void count_steps(double count, const Stretch::Sums& sums, double seconds) {
+  [[gnu::always_inline]] void count_steps(double count, const Stretch::Sums& sums, double seconds) {
     ReplicaState& replica = *replica_;
     replica.table->count_decode(stretch_.line, count, sums.context, sums.window, seconds);
     replica.sums->ran(count, seconds, stretch_.sequences, tokens_held(sums.held_seconds, seconds));

@@ -11,7 +11,7 @@ namespace engine {
   replica.sums->peak(replica.pool.used());
   count_steps(1, stretch_.single_step(double(sequences_.set.prompt_tokens())), stretch_.first_step);
   sequences_.gaps.all_decoded(end_);
-  replica.tokens_made += stretch_.tokens(1) * stretch_.sequences;
+  replica.tokens_made += double(running().next_tokens) * stretch_.sequences;
   sequences_.set.advance(1, stretch_.sequences);
   if (replica.audit) sequences_.recount();
 }
@@ -20,44 +20,53 @@ namespace engine {
 [[gnu::always_inline]] inline void Lane::start_single_step(double now) {
   begin_work(now);
   find_line(now);
-  stretch_.begin(now, 1, kNever);
+  stretch_.begin_single(now);
   left_ = 0;
   end_ = stretch_.end();
   take_first_blocks();
   take_stage(now);
 }
 
-[[gnu::always_inline]] inline void Lane::decode_on() {
+[[gnu::always_inline]] inline Lane::Decoded Lane::decode_on(double others) {
   const ReplicaState& replica = *replica_;
-  const double now = end_;
-  replica_->pool.pass(now);
+  const double now = end_, stage_free = replica.stage_free;
   if (work_ == Work::stretch) {
     end_single_step();
     work_ = Work::none;
     free_since_ = now;
   }
-  if (now + kSameMoment < replica.stage_free) {
-    end_ = replica.stage_free;
-  } else if (goes_on()) {
+  if (now + kSameMoment < stage_free) {
+    end_ = stage_free;
+    if (stage_free + kSameMoment >= others || !has_blocks()) return {.last = now};
+    start_single_step(stage_free);
+    return {.last = stage_free, .turns = 2};
+  }
+  if (has_blocks()) {
     start_single_step(now);
   } else {
     plan(now);
   }
+  return {.last = now};
 }
 
 std::int64_t Replica::decode_on(double until) {
   std::int64_t turns = 0;
   if (state_.lanes == 1 || !state_.plain || state_.more_to_come() || state_.halted) return turns;
-  for (double others = find_next();; ++turns) {
-    const double moment = next_event_ + kSameMoment;
-    const bool alone = moment < until && moment < others && state_.waiting.empty();
-    if (!alone || !lanes_[next_lane_].decodes_on()) return turns;
-    now_ = next_event_;
+  while (state_.waiting.empty()) {
+    const double others = std::min(until, find_next());
+    Lane& lane = lanes_[next_lane_];
+    if (next_event_ + kSameMoment >= others || !lane.decodes_on()) return turns;
     turn_ = next_lane_;
-    lanes_[turn_].decode_on();
-    if (!state_.waiting.empty()) wake_all();
-    others = find_next();
+    const Lane::Decoded taken = lane.decode_on(others);
+    now_ = taken.last;
+    turns += taken.turns;
   }
+  // Somebody had to make room, and waits.
+  if (turns > 0) {
+    wake_all();
+    find_next();
+  }
+  return turns;
 }
 
 }  // namespace engine

@@ -53,8 +53,9 @@ void Replica::reset(const Setup& setup) {
   if (setup.draft != nullptr) state_.draft_place = setup.draft->place;
   state_.encode_seconds = setup.encode_seconds;
   state_.turns = setup.turns;
-  state_.plain = setup.late_reading == nullptr && setup.group == nullptr && !setup.turns.any() &&
-                 setup.log == nullptr;
+  state_.plain = setup.own_paces == nullptr && setup.late_reading == nullptr &&
+                 setup.group == nullptr && !setup.turns.any() && setup.log == nullptr &&
+                 setup.settings->retention.policy != Retention::ttl;
   state_.seed = setup.seed;
   lanes_ = setup.lanes;
   for (Lane& lane : lanes_) lane.reset(state_);

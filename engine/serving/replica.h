@@ -193,10 +193,11 @@ class alignas(64) Replica {
  private:
   // Which of its lanes has something to do next. Returns when the first of the others has.
   double find_next() {
+    const Lane* lane = lanes_.data();
     std::size_t next = 0;
-    double soonest = lanes_[0].end(), others = kNever;
+    double soonest = lane->end(), others = kNever;
     for (std::size_t i = 1; i < std::size_t(state_.lanes); ++i) {
-      const double end = lanes_[i].end();
+      const double end = (++lane)->end();
       others = std::min(others, std::max(soonest, end));
       if (end < soonest) soonest = end, next = i;
     }

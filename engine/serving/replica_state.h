@@ -44,8 +44,9 @@ struct ReplicaState {
   bool tells_first_token = false;  // of sequences that come from another pool, when they come
   bool audit = false;              // recount everything at every step
   bool halted = false;             // it has failed: no lane plans
-  bool plain =
-      true;  // no draft reads late, nobody steps or takes turns with it, no step is written down
+  // Paces are not drawn, no draft reads late, no cache grows old, nobody steps or takes turns with it, and no step is written
+  // down.
+  bool plain = true;
 
   std::vector<Sequence> sequences;
   std::int32_t slots = 0;            // of `sequences`, in use or

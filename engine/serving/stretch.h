@@ -45,6 +45,14 @@ struct Stretch {
     first_step = line.after_proposals(busy, context, window);
     take(most > 1 ? steps_on_line(most, above, device_rise, filling) : 1);
   }
+  // One step, of which nobody asks where its line goes.
+  void begin_single(double now) {
+    start = now;
+    first_step = lasts = line.step(context, window);
+    rise = 0;
+    even = true;
+    steps = 1;
+  }
   void take(std::int64_t count) {
     steps = count;
     lasts = count == 1 ? first_step : seconds(count);
