@@ -4,7 +4,6 @@
 
 #include "engine/model/backward_ops.h"
 #include "engine/model/passes.h"
-#include "engine/training/stages.h"
 
 namespace engine {
 namespace {
@@ -163,11 +162,12 @@ void multiply_gathered_in_pieces(std::int64_t pieces, OpList& inputs) {
   cut(pieces, inputs, writes_scattered);
 }
 
-void sum_beside_weights(const ModelShard& shard, const TrainSettings& train, OpList& inputs,
+void sum_beside_weights(const LayerChunk& chunk, const TrainSettings& train, OpList& inputs,
                         OpList& weights) {
   // Plain PyTorch waits; frozen weights have no gradients to go beside, and those that are put off come later.
-  const bool put_off = train.schedule == Schedule::zero_bubble && shard.parallel.pp > 1;
-  if (shard.parallel.tp == 1 || !train.fused || train.has_adapters() || put_off) return;
+  const bool alone = chunk.span.first && chunk.span.last;
+  const bool put_off = train.schedule == Schedule::zero_bubble && !alone;
+  if (!train.fused || train.has_adapters() || put_off) return;
   const auto taken = std::uint16_t(train.collective_multiprocessors);
   OpList others, sums;
   for (PlannedOp op : inputs) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/model/model_ops.h"
+#include "engine/training/stages.h"
 #include "engine/training/train_settings.h"
 
 namespace engine {
@@ -14,7 +15,7 @@ void gather_again(const ModelShard& shard, const TrainSettings& train, OpList& i
 
 // Without a split sequence, gradients of inputs are summed up over devices while those of weights are computed (Megatron, Transformer
 // Engine).
-void sum_beside_weights(const ModelShard& shard, const TrainSettings& train, OpList& inputs,
+void sum_beside_weights(const LayerChunk& chunk, const TrainSettings& train, OpList& inputs,
                         OpList& weights);
 
 // The largest of the largest values, of which each device knows its own part's; nothing where blocks have scales of their own.

@@ -385,8 +385,8 @@ void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSetti
   const bool split = train.sequence_parallel && shard.parallel.tp > 1;
   if (split) {
     gather_again(shard, train, ops.inputs, ops.weights);
-  } else {
-    sum_beside_weights(shard, train, ops.inputs, ops.weights);
+  } else if (shard.parallel.tp > 1) {
+    sum_beside_weights(chunk, train, ops.inputs, ops.weights);
   }
   if (train.has_adapters()) keep_adapters(ops.weights);
   add_sums(shard, chunk, train, ops.weights);
