@@ -91,12 +91,6 @@ class Loops:
         self.whole(count)
         watch.mean()
 
-    def uncollected(self, count):
-        gc.collect()
-        gc.disable()
-        self.whole(count)
-        gc.enable()
-
     def kept(self, count):
         self.whole(count, clear=lambda optimizer: None)
 
@@ -152,7 +146,7 @@ class Loops:
             torch.cuda.synchronize()
 
     def ways(self):
-        return {name: getattr(self, name) for name in ("whole", "watched", "uncollected", "kept", "dropped", "looked_at", "clipped", "phases",
+        return {name: getattr(self, name) for name in ("whole", "watched", "kept", "dropped", "looked_at", "clipped", "phases",
                                                        "forward", "forward_backward", "update", "clear", "computed_again",
                                                        "forward_to_be_again")}
 
