@@ -13,6 +13,7 @@
 #include "engine/training/packed_documents.h"
 #include "engine/training/recomputed_ops.h"
 #include "engine/training/sequence_gathers.h"
+#include "engine/training/unfused_passes.h"
 #include "engine/training/weight_passes.h"
 
 namespace engine {
@@ -24,49 +25,6 @@ constexpr double kLossBytes = 6, kLossBackward = 4;
 // Written as PyTorch's operations: widened to 32 bits (6 bytes, at half the rate of other passes), read three times and written;
 // backward, zeros are written, gradient and output are read twice, the result is written, and narrowed to 16 bits.
 constexpr double kPlainLossBytes = 12 + 16, kPlainLossBackward = 4 + 20 + 6;
-
-// Where a pass is several kernels (PyTorch 2.11, eager), it takes so many times as long as one fused kernel: kernels of eager
-// steps with 1 and 8 billion weights on an H200 (specs/calibration/h200-sxm/train_phase_kernels.csv.gz).
-struct Unfused {
-  Family family;
-  double forward, backward;
-};
-constexpr Unfused kUnfused[] = {{Family::norm, 1.5, 1.3}, {Family::act, 3.8, 2.1}};
-// Rotations are written as slices, products, sums and concatenations, with heads in another order than in memory: so many
-// transfers of each value that is turned.
-constexpr Unfused kUnfusedRotation{Family::rope, 28, 25};
-// Of each value that is turned, forward and backward (model/passes.h, model/backward_ops.cc).
-constexpr Unfused kRotationFlops{Family::rope, 3, 6};
-
-// Which passes of a model are several kernels.
-struct Unfusing {
-  bool only_rotations, gated;
-};
-
-void unfuse(double Unfused::*way, const Unfusing& which, Family family, Elementwise& pass) {
-  if (family == Family::rope) {
-    const double turned = pass.flops / (kRotationFlops.*way);
-    pass.resident_bytes = kUnfusedRotation.*way * turned * kActivationBytes;
-    pass.cold_bytes = 0;
-  }
-  // Activations without a gate are one kernel anyway.
-  if (which.only_rotations || (family == Family::act && !which.gated)) return;
-  for (const Unfused& entry : kUnfused) {
-    if (family != entry.family) continue;
-    pass.resident_bytes *= entry.*way;
-    pass.cold_bytes *= entry.*way;
-  }
-}
-
-void unfuse(double Unfused::*way, const Unfusing& which, OpList& ops) {
-  OpList unfused;
-  for (PlannedOp op : ops) {
-    auto* pass = std::get_if<Elementwise>(&op.op);
-    if (pass != nullptr && op.name != OpName::experts) unfuse(way, which, op.family, *pass);
-    unfused.add(op);
-  }
-  ops = unfused;
-}
 
 // The tokens of a micro-batch that one device has, and its share of the query-key pairs. Packed documents see themselves only.
 BatchShape batch_of(const TrainSettings& train, const ModelShard& shard, bool last) {
@@ -400,11 +358,7 @@ void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSetti
     take_exchange(ops.forward, ops.exchange);
     take_exchange(ops.inputs, ops.exchange_back);
   }
-  if (train.fused && train.fused_rotation) return;
-  const Unfusing which{.only_rotations = train.fused, .gated = shard.model->mlp == MlpKind::gated};
-  unfuse(&Unfused::forward, which, ops.forward);
-  unfuse(&Unfused::forward, which, ops.recomputed);
-  unfuse(&Unfused::backward, which, ops.inputs);
+  unfuse_passes(*shard.model, train, ops);
 }
 
 }  // namespace engine
