@@ -57,8 +57,8 @@ TEST(TrainingSuite, T2_1_TensorParallelismTakesItsShare) {
   ASSERT_EQ(runs.size(), 2u);
   for (const TrainingRun& run : runs) {
     const double eight_batches = 8 * 34e-3;
-    // Backward, sums go on beside gradients of weights.
-    EXPECT_GT(run.metrics().tensor_exchange_time.value, 0.75 * eight_batches);
+    // Backward, half of it, sums may go on beside gradients of weights.
+    EXPECT_GT(run.metrics().tensor_exchange_time.value, 0.5 * eight_batches);
     EXPECT_LT(run.metrics().tensor_exchange_time.value, 2.5 * eight_batches);
   }
   EXPECT_LT(runs[1].metrics().kept_activation_memory, runs[0].metrics().kept_activation_memory);
