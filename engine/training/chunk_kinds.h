@@ -80,11 +80,11 @@ class ChunkKinds {
 
   // Rows of the passes of one chunk, `count` times.
   void add_rows(std::size_t chunk, double count, Breakdown& rows);
+  bool puts_off_weights() const;
 
  private:
   ChunkKind placed(const LayerChunk& chunk, const StepContext& on);
   PassCalls& calls_of(const ChunkKind& kind);
-  bool puts_off_weights() const;
   double devices() const;  // of the job
   void time_passes(ChunkKind& kind);
   void set_clocks(ChunkPasses& passes, const PassLaunches& launches,

@@ -66,8 +66,12 @@ class LayerBytes {
     double kept = normed_input(OpName::qkv) + statistics();
     kept += (widths_.query + widths_.keys + widths_.positions + widths_.output) * value_;
     kept += dense_input(widths_.compressed, OpName::q_up);
-    // Norms of heads keep queries and keys as they were before them.
-    if (model_.qk_norm) kept += (widths_.query + widths_.keys / 2) * value_;
+    // Norms of heads keep queries and keys as they were before them; those of an average layer.
+    if (model_.qk_norm) {
+      const double attending = double(shard_.layers.attending()) / double(shard_.layers.all());
+      const auto heads = double((shard_.heads + shard_.kv_heads) * model_.head_dim);
+      kept += attending * heads * value_;
+    }
     if (!train_.fused) kept += widths_.unfused * value_;
     // In 16 bits what attention keeps is what the product needs.
     if (bytes_of(shard_.dense.activations) < value_) {

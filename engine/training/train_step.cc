@@ -69,7 +69,7 @@ class TrainStep {
   const StepContext& context_of(std::size_t stage) const { return pools_.of(std::int64_t(stage)); }
 
   Pipeline pipeline_of() {
-    const bool put_off = puts_off_weights();
+    const bool put_off = chunks_.puts_off_weights();
     times_.clear();
     for (std::size_t c = 0; c < chunks_.size(); ++c) {
       const ChunkPasses& passes = chunks_[c].passes;
@@ -87,7 +87,6 @@ class TrainStep {
     return pipeline;
   }
 
-  bool puts_off_weights() const { return train_.schedule == Schedule::zero_bubble && stages_ > 1; }
   bool waits_for_sends() const {
     const Schedule schedule = schedule_of(train_, chunks_per_stage_);
     return train_.blocking_sends && stages_ > 1 &&
@@ -245,7 +244,7 @@ class TrainStep {
   }
   // Gradients of weights that are put off are not there while those of inputs are made.
   Seconds makes_gradients(const ChunkKind& kind) const {
-    return puts_off_weights() ? kind.passes.weights_time : kind.passes.backward_time();
+    return chunks_.puts_off_weights() ? kind.passes.weights_time : kind.passes.backward_time();
   }
   // Gradients travel behind the last backward pass, and updated weights ahead of the first forward pass; gradients and
   // weights that are shared out travel in every pass, whose time has it.

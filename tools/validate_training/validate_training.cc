@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <functional>
 #include <map>
 #include <utility>
@@ -10,6 +9,7 @@
 
 #include "engine/evaluate.h"
 #include "tools/calibrate/fit/error_summary.h"
+#include "tools/calibrate/tables/quantile.h"
 #include "tools/validate_serving/validate_serving.h"
 #include "tools/validate_training/training_runs.h"
 
@@ -78,12 +78,6 @@ std::string group_text(const std::vector<Prediction>& predictions, std::string_v
   return text;
 }
 
-double median_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
 // A recipe that several releases ran has one prediction and several measurements: errors against their median, and the highest
 // rank correlation by rows that one figure a recipe can have.
 std::string recipes_text(const std::vector<Prediction>& predictions, std::string_view table) {
@@ -103,8 +97,8 @@ std::string recipes_text(const std::vector<Prediction>& predictions, std::string
   if (recipes.size() == rows) return "";
   std::vector<Scored> scored;
   std::vector<double> measured, best;
-  for (const auto& [name, recipe] : recipes) {
-    const double median = median_of(recipe.measured);
+  for (auto& [name, recipe] : recipes) {
+    const double median = quantile(recipe.measured, 0.5);
     scored.push_back({median, recipe.predicted});
     measured.insert(measured.end(), recipe.measured.begin(), recipe.measured.end());
     best.insert(best.end(), recipe.measured.size(), median);
