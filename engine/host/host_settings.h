@@ -30,6 +30,7 @@ struct HostSettings {
   Seconds launch_cost{10e-6};
   Seconds graph_launch{10e-6};
   Seconds kernel_gap{1e-6};
+  Seconds layer_cost{0};
   std::int64_t largest_graph = 512;
   std::string captured_sizes;
   Seconds step_overhead{300e-6};
@@ -50,6 +51,10 @@ struct HostSettings {
     visit("graph_launch", self.graph_launch, "host time to replay one graph",
           non_negative.slower());
     visit("kernel_gap", self.kernel_gap, "idle time between two kernels", non_negative.slower());
+    visit("layer_cost", self.layer_cost,
+          "task train: host time that a library's own code takes for the forward pass of one "
+          "layer, beside its launches; backward passes and mixtures of experts in proportion",
+          non_negative.slower());
     visit("largest_graph", self.largest_graph,
           "largest decode batch with a captured graph; larger ones run eagerly",
           non_negative.neither());
