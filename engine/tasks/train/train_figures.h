@@ -185,7 +185,7 @@ struct TrainFigures {
           "task train: loss after run_tokens by train.scaling_law, in nats per token of that law's "
           "data");
     visit("rollout_time", self.rollout_time,
-          "task train with train.rollout: from the first prompt to the last answer of one "
+          "task train with train.rollout: time from the first prompt to the last answer of one "
           "iteration");
     visit("scoring_time", self.scoring_time,
           "task train with train.rollout: forward passes over all samples besides the update");
