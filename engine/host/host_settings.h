@@ -64,9 +64,11 @@ struct HostSettings {
           "and of 16 above 256",
           any_value);
     visit("step_overhead", self.step_overhead,
-          "scheduling, input preparation, sampling and output of one step", non_negative.slower());
+          "host time of one step: scheduling, input preparation, sampling and output",
+          non_negative.slower());
     visit("step_per_sequence", self.step_per_sequence,
-          "scheduling, input preparation, sampling and output of one step, per sequence in it",
+          "host time of one step for each sequence in it: scheduling, input preparation, sampling "
+          "and output",
           non_negative.slower());
     visit("step_per_kv_token", self.step_per_kv_token,
           "input preparation of one step, per token in the KV caches of its sequences: engines "
@@ -80,7 +82,8 @@ struct HostSettings {
     visit("asynchronous", self.asynchronous,
           "the next step is prepared while the device works on this one", any_value);
     visit("request_latency", self.request_latency,
-          "front end: a request's way from its client into the queue and of its first token back",
+          "time of the front end: a request's way from its client into the queue, and of its first "
+          "token back",
           non_negative.slower());
     visit("low", self.low, "nine steps in ten need at least this many times the host time",
           fraction.neither());
