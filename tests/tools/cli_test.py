@@ -292,6 +292,23 @@ axes:
         )
         self.assertFalse((self.home / "out").exists())
 
+    def test_a_run_does_not_go_on_with_another_trace(self):
+        trace = self.home / "requests.csv"
+        of = {"base": "{arrivals: trace, trace: requests.csv}}", "axis": "{arrivals: trace}}\naxes: [load.trace: [requests.csv]]"}
+        for name, load in of.items():
+            trace.write_text("arrival_s,prompt_tokens,output_tokens\n0,100,10\n")
+            spec = self.spec(f"base: {{task: serve, device: h100-sxm, model: llama-3.1-8b, load: {load}\n")
+            run = self.home / name
+            self.assertEqual(llmsweep("run", spec, "-o", run).returncode, 0)
+            self.assertEqual(llmsweep("run", run / "run.yaml", "-o", run).returncode, 0)
+            trace.write_text("arrival_s,prompt_tokens,output_tokens\n0,100,20\n")
+            # Neither the sweep nor what was made of it.
+            for again in (spec, run / "run.yaml"):
+                done = llmsweep("run", again, "-o", run)
+                self.assertEqual(done.returncode, 2, done.stdout)
+                self.assertRegex(done.stderr, "another spec|is not what it was when this sweep was resolved")
+            self.assertNotEqual(llmsweep("explain", run, "--point", 0).returncode, 0)
+
     def test_explain_shows_a_served_load(self):
         text = llmsweep("explain", SOURCE / "specs" / "sweeps" / "serving_load.yaml", "--point", 59).stdout
         self.assertRegex(text, r"served load chat: poisson arrivals, policy vllm_v0, 1 replica")
