@@ -147,6 +147,14 @@ TEST(Schema, LeavesOutOtherTasks) {
   EXPECT_NE(find(point_columns(inputs), "request.batch"), nullptr);
 }
 
+TEST(Schema, SaysWhichSettingsASampleDraws) {
+  SchemaInputs inputs;
+  inputs.varied_leaves = leaves({"step.batch", "step.context"});
+  inputs.sampled_leaves = leaves({"step.context"});
+  EXPECT_FALSE(find(point_columns(inputs), "step.batch")->sampled);
+  EXPECT_TRUE(find(point_columns(inputs), "step.context")->sampled);
+}
+
 TEST(Schema, KeepsAVariedLeafOfAnotherTask) {
   SchemaInputs inputs;
   inputs.varied_leaves = leaves({"request.output"});

@@ -173,8 +173,7 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
   sweep::RunReport report;
   const auto start = std::chrono::steady_clock::now();
   {
-    results::ParquetSink sink(*folder,
-                              {space.base(), space.varied_leaves(), space.label_columns()});
+    results::ParquetSink sink(*folder, results::schema_inputs(space));
     const ProgressDisplay display(progress, work.before, work.expected);
     report = sweep::run_points(space, work.supply, sink,
                                {.resources = spec.resources.get(),
@@ -255,12 +254,12 @@ void add_run(CLI::App& app, int& exit_code, const std::string& program) {
       ->type_name("DIR");
   verb->add_option("--limit", arguments->limit,
                    "most positions to run (default: the spec's, or 20,000,000)")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->type_name("N");
   verb->add_option("--point-budget", arguments->point_budget,
                    "units of work after which a point is given up, as a row with status 'failed'; "
                    "the default is minutes of one core (2e9)")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->type_name("N");
   verb->add_flag("--dry-run", arguments->dry_run, "only say what would run, as 'check' does");
   verb->callback([arguments, &exit_code, verb, program] {
