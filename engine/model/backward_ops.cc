@@ -23,10 +23,6 @@ constexpr Pattern reversed(Pattern pattern) {
   return pattern;
 }
 
-// Kernels that turn a matrix of 8-bit values round move their bytes at two thirds of the rate of those that leave it as it is:
-// 2.7 to 2.9 TB/s against 4.1 (compiled steps on an H200).
-constexpr double kTransposePace = 1.5;
-
 // Passes before a product that make its input narrow; gradients pass through them as they are.
 bool is_cast(OpName name) {
   return name == OpName::quantize_input || name == OpName::quantize_attention ||
@@ -36,6 +32,7 @@ bool is_cast(OpName name) {
 // Appends the backward operations of one forward operation, which differ from it in shape only.
 struct Backward {
   const PlannedOp& forward;
+  NarrowTurn turn;
   OpList& inputs;
   OpList& weights;
 
@@ -69,7 +66,7 @@ struct Backward {
     summed.weights = op.activations;
     add_weights(summed);
   }
-  // The gradient of Y is an input of narrow products, too. That of W needs X and the gradient of Y transposed: narrow
+  // The gradient of Y is an input of narrow products, too. That of W needs X and the gradient of Y transposed where narrow
   // matrix units take their operands in one layout only (Hopper), or with scales along the other side (block formats).
   struct NarrowProduct {
     double rows, n, k;
@@ -83,13 +80,14 @@ struct Backward {
     cast.family = Family::quantize;
     cast.op = Quantize{.rows = op.rows, .width = op.n, .format = op.format, .group = op.group};
     add_cast(cast, inputs);
+    const double turning = turning_bytes(op.format, turn);
+    if (turning <= 0) return;
     cast.name = OpName::cast_transpose;
     cast.family = Family::residual;
-    cast.op = Elementwise{
-        .rows = op.rows,
-        .resident_bytes = 0,
-        .cold_bytes = kTransposePace * 2 * op.rows * (op.n + op.k) * bytes_of(op.format),
-        .flops = 0};
+    cast.op = Elementwise{.rows = op.rows,
+                          .resident_bytes = 0,
+                          .cold_bytes = turning * op.rows * (op.n + op.k),
+                          .flops = 0};
     weights.add(cast);
   }
   void operator()(const GroupedGemm& op) const {
@@ -191,11 +189,24 @@ struct Backward {
 // Kernels that look for the largest value of a tensor read at two thirds of the rate of plain passes (compiled steps on an H200).
 constexpr double kLargestPace = 1.5;
 
-bool has_one_scale(const Quantize& cast) { return cast.group > kLargestBlock; }
+double turning_bytes(Dtype format, NarrowTurn turn) {
+  // Kernels that turn a matrix of 8-bit values round move their bytes at two thirds of the rate of those that leave it as it is:
+  // 2.7 to 2.9 TB/s against 4.1 (compiled steps on an H200).
+  constexpr double pace = 1.5;
+  switch (turn) {
+    case NarrowTurn::apart:
+      return pace * 2 * bytes_of(format);
+    case NarrowTurn::in_the_cast:
+      return bytes_of(format);
+    case NarrowTurn::never:
+      break;
+  }
+  return 0;
+}
 
 void add_cast(const PlannedOp& cast, OpList& ops) {
   const auto& op = std::get<Quantize>(cast.op);
-  if (has_one_scale(op)) {
+  if (has_one_scale(op.format, op.group)) {
     PlannedOp largest = cast;
     largest.family = Family::residual;
     largest.op = Elementwise{.rows = op.rows,
@@ -207,10 +218,10 @@ void add_cast(const PlannedOp& cast, OpList& ops) {
   ops.add(cast);
 }
 
-void backward_ops(const OpList& forward, OpList& inputs, OpList& weights) {
+void backward_ops(const OpList& forward, NarrowTurn turn, OpList& inputs, OpList& weights) {
   for (const PlannedOp* op = forward.end(); op != forward.begin();) {
     --op;
-    std::visit(Backward{*op, inputs, weights}, op->op);
+    std::visit(Backward{*op, turn, inputs, weights}, op->op);
   }
 }
 
