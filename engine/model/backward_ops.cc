@@ -23,10 +23,6 @@ constexpr Pattern reversed(Pattern pattern) {
   return pattern;
 }
 
-// Kernels that turn a matrix of 8-bit values round move their bytes at two thirds of the rate of those that leave it as it is:
-// 2.7 to 2.9 TB/s against 4.1 (compiled steps on an H200).
-constexpr double kTransposePace = 1.5;
-
 // Passes before a product that make its input narrow; gradients pass through them as they are.
 bool is_cast(OpName name) {
   return name == OpName::quantize_input || name == OpName::quantize_attention ||
@@ -36,6 +32,7 @@ bool is_cast(OpName name) {
 // Appends the backward operations of one forward operation, which differ from it in shape only.
 struct Backward {
   const PlannedOp& forward;
+  NarrowTurn turn;
   OpList& inputs;
   OpList& weights;
 
@@ -69,7 +66,7 @@ struct Backward {
     summed.weights = op.activations;
     add_weights(summed);
   }
-  // The gradient of Y is an input of narrow products, too. That of W needs X and the gradient of Y transposed: narrow
+  // The gradient of Y is an input of narrow products, too. That of W needs X and the gradient of Y transposed where narrow
   // matrix units take their operands in one layout only (Hopper), or with scales along the other side (block formats).
   struct NarrowProduct {
     double rows, n, k;
@@ -86,13 +83,14 @@ struct Backward {
     const double rows = op.rows / op.parts;
     cast.op = Quantize{.rows = rows, .width = op.n, .format = op.format, .group = op.group};
     add_cast(cast, inputs);
+    const double turning = turning_bytes(op.format, turn);
+    if (turning <= 0) return;
     cast.name = OpName::cast_transpose;
     cast.family = Family::residual;
-    cast.op =
-        Elementwise{.rows = rows,
-                    .resident_bytes = 0,
-                    .cold_bytes = kTransposePace * 2 * rows * (op.n + op.k) * bytes_of(op.format),
-                    .flops = 0};
+    cast.op = Elementwise{.rows = rows,
+                          .resident_bytes = 0,
+                          .cold_bytes = turning * rows * (op.n + op.k),
+                          .flops = 0};
     weights.add(cast);
   }
   void operator()(const GroupedGemm& op) const {
@@ -198,11 +196,24 @@ constexpr double kLargestPace = 1.5;
 // The largest value is set to zero before, and made a scale of after it was found.
 constexpr double kScaleKernels = 2;
 
-bool has_one_scale(const Quantize& cast) { return cast.group > kLargestBlock; }
+double turning_bytes(Dtype format, NarrowTurn turn) {
+  // Kernels that turn a matrix of 8-bit values round move their bytes at two thirds of the rate of those that leave it as it is:
+  // 2.7 to 2.9 TB/s against 4.1 (compiled steps on an H200).
+  constexpr double pace = 1.5;
+  switch (turn) {
+    case NarrowTurn::apart:
+      return pace * 2 * bytes_of(format);
+    case NarrowTurn::in_the_cast:
+      return bytes_of(format);
+    case NarrowTurn::never:
+      break;
+  }
+  return 0;
+}
 
 void add_cast(const PlannedOp& cast, OpList& ops) {
   const auto& op = std::get<Quantize>(cast.op);
-  if (has_one_scale(op)) {
+  if (has_one_scale(op.format, op.group)) {
     PlannedOp largest = cast;
     largest.family = Family::residual;
     largest.calls *= kScaleKernels;
@@ -218,10 +229,10 @@ void add_cast(const PlannedOp& cast, OpList& ops) {
   ops.add(cast);
 }
 
-void backward_ops(const OpList& forward, OpList& inputs, OpList& weights) {
+void backward_ops(const OpList& forward, NarrowTurn turn, OpList& inputs, OpList& weights) {
   for (const PlannedOp* op = forward.end(); op != forward.begin();) {
     --op;
-    std::visit(Backward{*op, inputs, weights}, op->op);
+    std::visit(Backward{*op, turn, inputs, weights}, op->op);
   }
 }
 

@@ -46,6 +46,8 @@ ChunkKind ChunkKinds::placed(const LayerChunk& chunk, const StepContext& on) {
   ChunkKind kind{.chunk = chunk, .on = &on};
   kind.states.all = chunk_weights(shard, chunk.span);
   kind.states.wide = trains_wide(shard);
+  kind.states.kept = kept_narrow(shard, train_);
+  kind.states.sent = sent_narrow(shard, train_);
   if (train_.has_adapters()) {
     pass_ops(shard, chunk, train_, ops_);
     kind.states.trained = {.dense = adapter_weights(ops_.forward),
@@ -257,7 +259,14 @@ void ChunkKinds::add_traffic(ChunkKind& kind) const {
   }
   const Seconds again = kind.gather * kind.gathered_again;
   const Seconds waited = train_.prefetch > 0 ? Seconds{0} : again;
-  go_beside(again - waited + kind.scatter, passes.inputs_time);
+  // All of a backward pass goes on beside both, unless it is in two: the latter makes the gradients that are scattered.
+  if (puts_off_weights()) {
+    const Seconds work = passes.recompute_time + passes.inputs_time;
+    passes.inputs_time += exposed_beside(work, again - waited);
+    go_beside(kind.scatter, passes.weights_time);
+  } else {
+    passes.inputs_time += exposed_beside(passes.backward_time(), again - waited + kind.scatter);
+  }
   wait_for(waited, passes.inputs_time);
 }
 

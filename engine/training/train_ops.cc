@@ -352,7 +352,7 @@ void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSetti
   if (partly && chunk.has_gradients()) forward_ops(shard, chunk.trained, train, trained);
   const OpList& kept = partly ? trained : ops.forward;
   recomputed_ops(kept, train, ops.recomputed);
-  backward_ops(kept, ops.inputs, ops.weights);
+  backward_ops(kept, shard.narrow_turn, ops.inputs, ops.weights);
   const bool split = train.sequence_parallel && shard.parallel.tp > 1;
   if (split) {
     gather_again(shard, train, ops.inputs, ops.weights);
@@ -361,7 +361,7 @@ void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSetti
   }
   if (train.has_adapters()) keep_adapters(ops.weights);
   add_sums(shard, chunk, train, ops.weights);
-  cast_weights(train, shard.parallel, kept, ops);
+  cast_weights(shard, train, kept, ops);
   if (split && train.tp_overlap) {
     multiply_in_pieces(shard.parallel.tp, ops.forward);
     multiply_in_pieces(shard.parallel.tp, ops.recomputed);

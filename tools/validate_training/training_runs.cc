@@ -132,6 +132,7 @@ void take_megatron_settings(const TableRow& row, TrainingRun& run) {
   if (row.text("Precision") == "FP8") {
     scenario.quant.weights = scenario.quant.activations = engine::Dtype::fp8;
     scenario.quant.group = kOneScale;
+    train.narrow_parameters = true;  // fp8_param_gather: True in its recipe of one scale a tensor
   }
   run.not_stated = "format of optimizer states, what a launch takes the host";
   // disable_parameter_transpose_cache: True in all recipes of fine-tuning.
