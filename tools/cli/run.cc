@@ -239,15 +239,15 @@ void add_run(CLI::App& app, int& exit_code, const std::string& program) {
   verb->add_option("spec", arguments->spec, "the sweep")->required()->type_name("SPEC");
   verb->add_option("-o,--output", arguments->folder, "run folder (default: runs/NAME of the spec)")
       ->type_name("DIR");
-  verb->add_option("-j,--threads", arguments->threads, "threads (default: all)")
+  verb->add_option("-j,--threads", arguments->threads, "threads to use (default: one per core)")
       ->check(CLI::Range(1, 4096))
       ->type_name("N");
-  CLI::Option* fixed =
-      verb->add_option("--shard", arguments->shard, "only the K-th of N equal shares")
-          ->type_name("K/N");
+  CLI::Option* fixed = verb->add_option("--shard", arguments->shard,
+                                        "run only the K-th of N fixed, equal shares of the sweep")
+                           ->type_name("K/N");
   verb->add_option("--worker", arguments->worker,
-                   "the K-th of N that share the work: each takes the next piece when it is done "
-                   "with one")
+                   "run as worker K of N that share the sweep: each takes the next piece when it "
+                   "is done with one")
       ->type_name("K/N")
       ->excludes(fixed);
   verb->add_option("--reuse", arguments->reuse, "run folder whose finished points are taken over")
