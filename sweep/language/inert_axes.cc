@@ -220,6 +220,37 @@ void check_shadowed_values(const SpaceParts& parts, const std::vector<engine::Lo
   }
 }
 
+void check_lost_fields(const SpaceParts& parts, const std::vector<StatedField>& base,
+                       Reading& reading) {
+  const Possibilities possibilities(parts);
+  const auto stated = [&base](const std::string& path) {
+    return std::ranges::find(base, path, &StatedField::path) != base.end();
+  };
+  const auto has_axis = [&parts](const std::string& path) {
+    return std::ranges::find(parts.axes, path, &Axis::path) != parts.axes.end();
+  };
+  for (std::size_t i = 0; i < parts.axes.size(); ++i) {
+    const Axis& axis = parts.axes[i];
+    const int number = table().find_section(axis.path);
+    if (number < 0 || !possibilities.always(i) || stated(axis.path + ".name")) continue;
+    const engine::Section& section = table().sections[std::size_t(number)];
+    const bool whole =
+        !section.library.empty() &&
+        std::ranges::all_of(axis.settings, [&section](const Setting& setting) {
+          return setting.last_edit - setting.first_edit == section.last_leaf - section.first_leaf;
+        });
+    for (const StatedField& field : base) {
+      if (!whole || !field.path.starts_with(axis.path + ".") || has_axis(field.path)) continue;
+      const std::string name = field.path.substr(axis.path.size() + 1);
+      reading.mistake(field.where,
+                      "'" + field.path + "' of the base is in no point: the values of the axis '" +
+                          axis.path + "' are whole specs, which set it",
+                      "state it in these, as in '{from: NAME, " + name +
+                          ": ...}', or for all of them as an axis, '- " + field.path + ": [...]'");
+    }
+  }
+}
+
 void check_inert_axes(const SpaceParts& parts, const std::vector<engine::Location>& places,
                       Reading& reading) {
   const Possibilities possibilities(parts);

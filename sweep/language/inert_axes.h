@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <string>
 #include <vector>
 
 #include "engine/base/result.h"
@@ -21,6 +22,18 @@ void check_inert_axes(const SpaceParts& parts, const std::vector<engine::Locatio
 // every point twice, under labels that do not hold.
 void check_shadowed_values(const SpaceParts& parts, const std::vector<engine::Location>& places,
                            Reading& reading);
+
+// A field that the base states.
+struct StatedField {
+  std::string path;
+  engine::Location where;
+};
+
+// Notes a mistake for each field of the base that no point has, because every value of an axis is a whole spec, which
+// sets it: `device: {from: h100-sxm, rent: 2 USD/h}` beside an axis over `device`. A base that states a
+// spec's name too is one that was written out, as in run.yaml.
+void check_lost_fields(const SpaceParts& parts, const std::vector<StatedField>& base,
+                       Reading& reading);
 
 // Notes a mistake for each role of the base (by its leaf `present`, with its place) that no task of the sweep has.
 void check_inert_roles(const SpaceParts& parts, const std::map<int, engine::Location>& roles,

@@ -68,6 +68,7 @@ engine::Result<SweepSpec> SweepReader::run(engine::Result<Node> root) {
   }
   if (reading_.mistakes.empty() && inert_ == InertAxes::refused) {
     reader.check_inert();
+    check_lost_fields(parts_, base_fields_, reading_);
     check_inert_roles(parts_, roles_in_base_, reading_);
   }
   if (!reading_.mistakes.empty()) return mistakes();

@@ -132,7 +132,7 @@ void SweepReader::read_base(const Node* seed) {
     }
     for (const Assignment& assignment : read_fields(node, {}, reading_)) {
       if (assignment.path == "seed") seed_in_base = assignment.where;
-      base_paths_.push_back(assignment.path);
+      base_fields_.push_back({assignment.path, assignment.where});
       for (const Edit& edit : assignment.edits) {
         if (const int role = role_of(engine::leaf_at(edit.leaf).path); role != kNone) {
           roles_in_base_.emplace(role, assignment.where);
@@ -140,6 +140,7 @@ void SweepReader::read_base(const Node* seed) {
         take_into_base(edit);
       }
     }
+    note_overrides(node);
   });
   if (seed != nullptr) {
     if (seed_in_base.line > 0) {
@@ -154,6 +155,19 @@ void SweepReader::read_base(const Node* seed) {
   for (const engine::Section& section : table.sections) {
     if (!engine::of_role(table.leaves[section.first_leaf])) {
       engine::complete_section(parts_.base, section);
+    }
+  }
+}
+
+// Fields beside a `from`, which are one assignment with it.
+void SweepReader::note_overrides(const Node& base) {
+  for (const NodeEntry& section : base.entries) {
+    if (section.value.find("from") == nullptr && section.value.find("hf_config") == nullptr)
+      continue;
+    for (const NodeEntry& field : section.value.entries) {
+      const std::string& key = field.key.text;
+      if (key == "from" || key == "hf_config" || key == "name") continue;
+      base_fields_.push_back({meant_by(section.key.text) + "." + key, field.key.where});
     }
   }
 }
@@ -176,7 +190,7 @@ bool SweepReader::states(std::string_view path) const {
   const auto covers = [path](std::string_view said) {
     return said == path || path.starts_with(std::string(said) + ".");
   };
-  return std::ranges::any_of(base_paths_, covers) ||
+  return std::ranges::any_of(base_fields_, covers, &StatedField::path) ||
          std::ranges::any_of(parts_.axes, [&](const Axis& axis) { return covers(axis.path); }) ||
          std::ranges::any_of(parts_.derivations, [&](const Derivation& derivation) {
            return covers(engine::leaf_table().leaves[std::size_t(derivation.leaf)].path);
@@ -242,7 +256,7 @@ void SweepReader::check_whole() {
     const auto is_about = [&](const std::string& path) {
       return path == prefix || path.starts_with(prefix + ".");
     };
-    const bool given = std::any_of(base_paths_.begin(), base_paths_.end(), is_about) ||
+    const bool given = std::ranges::any_of(base_fields_, is_about, &StatedField::path) ||
                        std::any_of(parts_.axes.begin(), parts_.axes.end(),
                                    [&](const Axis& axis) { return is_about(axis.path); });
     if (given) continue;

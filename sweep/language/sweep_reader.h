@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sweep/language/batch_reader.h"
+#include "sweep/language/inert_axes.h"
 #include "sweep/language/node.h"
 #include "sweep/language/reading.h"
 #include "sweep/language/sweep_spec.h"
@@ -51,6 +52,7 @@ class SweepReader {
   void read_replicates(const Node& node, SpaceReader& reader);
   // What is said of a role waits until its point is known; that anything is said makes the role be there.
   void take_into_base(const Edit& edit);
+  void note_overrides(const Node& base);
   // Whether the sweep says something about a path, in the base, on an axis or by derivation.
   bool states(std::string_view path) const;
   // Number formats that a model's config.json states count where the sweep itself states none.
@@ -64,7 +66,7 @@ class SweepReader {
   SpaceParts parts_;
   engine::Location root_where_;
   std::vector<std::unique_ptr<const Node>> documents_;  // conditions point into them while we read
-  std::vector<std::string> base_paths_;
+  std::vector<StatedField> base_fields_;
   std::map<int, engine::Location> roles_in_base_;  // by their leaves `present`
   std::size_t published_in_base_ = 0;  // of reading_.published, those that the base named
 };
