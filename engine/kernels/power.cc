@@ -29,6 +29,14 @@ struct MatrixPeakOf {
   }
 };
 
+// A device's file states powers for the clock of its peaks; set to another, the processor draws in proportion to it. What the
+// board draws at rest is in it and stays.
+Watts busy_power(const Device& device) {
+  const Watts at_rest = std::min(device.idle_power, device.busy_power);
+  return at_rest + (device.busy_power - at_rest) * device.on_chip_scale();
+}
+Watts tensor_power(const Device& device) { return device.tensor_power * device.on_chip_scale(); }
+
 }  // namespace
 
 Watts power_at_rest(const Device& device) {
@@ -54,9 +62,10 @@ FullClock at_full_clock(const KernelTime& kernel, const Op& op, const Device& de
   if (peak.value > 0) {
     full.arithmetic = std::min(kernel.compute, kernel.time);
     by_arithmetic =
-        device.busy_power * full.arithmetic + device.tensor_power * (kernel.flops / peak);
+        busy_power(device) * full.arithmetic + tensor_power(device) * (kernel.flops / peak);
   }
-  full.energy = kAtFullClock * by_arithmetic + device.busy_power * (kernel.time - full.arithmetic) +
+  full.energy = kAtFullClock * by_arithmetic +
+                busy_power(device) * (kernel.time - full.arithmetic) +
                 drawn_by_memory(kernel.bytes, device);
   return full;
 }
@@ -82,12 +91,12 @@ Joules sustain(KernelTime& kernel, const Op& op, const Device& device) {
   const FlopsPerSecond peak = std::visit(MatrixPeakOf{device}, op);
   const Seconds traffic = std::min(kernel.bytes / device.memory_bandwidth, kernel.time);
   const Seconds arithmetic = std::min(kernel.compute, kernel.time);
-  Joules by_arithmetic = device.busy_power * arithmetic;
-  if (peak.value > 0) by_arithmetic += device.tensor_power * (kernel.flops / peak);
+  Joules by_arithmetic = busy_power(device) * arithmetic;
+  if (peak.value > 0) by_arithmetic += tensor_power(device) * (kernel.flops / peak);
   const Joules by_traffic = device.memory_power * traffic;
   const Seconds limited = (by_arithmetic + by_traffic) / device.power_limit;
   if (peak.value <= 0 || limited <= kernel.time) {
-    const Joules waiting = device.busy_power * (kernel.time - arithmetic);
+    const Joules waiting = busy_power(device) * (kernel.time - arithmetic);
     return std::min(by_arithmetic + by_traffic + waiting, device.power_limit * kernel.time);
   }
   // Without one kind of work its energy is saved, too; parts that draw nothing save nothing any more.

@@ -34,8 +34,10 @@ ClockLevels& ClockLevels::operator=(ClockLevels&&) noexcept = default;
 
 Device at_clock(const Device& device, double share, double power_exponent) {
   Device slower = device;
-  const double drawn = std::pow(share, power_exponent);
   slower.clock = device.clock * share;
+  // Less what follows the clock anyway (kernels/power.cc).
+  const double followed = slower.on_chip_scale() / device.on_chip_scale();
+  const double drawn = std::pow(share, power_exponent) / followed;
   // What a board draws at rest is in it and stays.
   const Watts at_rest = std::min(device.idle_power, device.busy_power);
   slower.busy_power = at_rest + (device.busy_power - at_rest) * drawn;

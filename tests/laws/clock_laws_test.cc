@@ -42,6 +42,30 @@ Metrics figures(const Scenario& scenario) {
   return outcome.metrics;
 }
 
+// A processor that is set to a lower clock than the one its powers are stated for draws less while it waits for memory, and never
+// more for the same work than at a higher clock and what rests draw meanwhile.
+TEST(SetClock, DrawsInProportion) {
+  Scenario scenario = toys::scenario();
+  scenario.task = Task::serve;
+  scenario.device = powered();
+  scenario.device.peak.bf16 = FlopsPerSecond{1e15};
+  scenario.device.rated_clock = scenario.device.clock;
+  scenario.load.rate = RequestsPerSecond{2};
+  scenario.load.requests = 300;
+  scenario.load.lengths = {.prompt = 100, .output = 60};
+  const Hertz full = scenario.device.clock;
+  double before = 0, power_before = 0;
+  for (const double share : {0.3, 0.5, 0.7, 1.0, 1.2}) {
+    scenario.device.clock = full * share;
+    const Metrics at = figures(scenario);
+    const double power = at.energy.value / at.makespan.value;
+    EXPECT_GT(at.energy.value, before) << share;
+    EXPECT_GT(power, power_before) << share;
+    before = at.energy.value;
+    power_before = power;
+  }
+}
+
 TEST(ClockBySlo, DrawsNoMoreAndKeepsALimitWithRoomForPrompts) {
   const double full_tpot = figures(clocked(ClockMode::full, 1)).tpot_p99.value;
   for (const double slack : {1.0, 1.2, 1.5, 2.0, 4.0}) {
