@@ -52,6 +52,7 @@ bool is_part_of_a_product(const PlannedOp& op, const TrainSettings& train) {
          (op.name == OpName::gradient_sum || op.name == OpName::logits);
 }
 
+// In launches from Python with autograd.
 double kernels_of(const PlannedOp& op, PassWay way, const TrainSettings& train,
                   double local_experts) {
   if (is_part_of_a_product(op, train)) return 0;
@@ -60,7 +61,8 @@ double kernels_of(const PlannedOp& op, PassWay way, const TrainSettings& train,
     if (op.name == OpName::quantize_experts) return kLoopedLaunch * local_experts;
   }
   const bool fused = train.fused && (train.fused_rotation || op.family != Family::rope);
-  return fused ? 1 : eager_kernels(op.family, way);
+  const double kernels = fused ? 1 : eager_kernels(op.family, way);
+  return way != PassWay::forward && !train.fused ? kEagerBackwardLaunch * kernels : kernels;
 }
 
 // The host waits for the numbers of tokens before it can launch experts one by one. The device has nothing to do until it has
@@ -81,7 +83,7 @@ double launches_of(const OpList& ops, PassWay way, const TrainSettings& train) {
   const double local_experts = local_experts_of(ops);
   double launches = 0;
   for (const PlannedOp& op : ops) launches += op.calls * kernels_of(op, way, train, local_experts);
-  return way != PassWay::forward && !train.fused ? kEagerBackwardLaunch * launches : launches;
+  return launches;
 }
 
 double launches_waited_for(const OpList& ops, const TrainSettings& train) {

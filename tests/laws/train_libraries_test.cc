@@ -198,5 +198,23 @@ TEST(RecomputedActivations, LeaveBiasesOfOutputs) {
   }
 }
 
+// Plain PyTorch has more kernels to launch, none of them for less than a loop in C++ takes: where the host binds, it is never faster
+// than fused kernels, whatever else is launched.
+TEST(Launches, OfPlainPyTorchAreNoFewer) {
+  for (const ModelSpec& model : {toys::model(), toys::mixture()}) {
+    for (const ExpertProducts products : {ExpertProducts::grouped, ExpertProducts::one_by_one}) {
+      Scenario scenario = training();
+      scenario.model = model;
+      scenario.model.moe.intermediate /= 8;
+      scenario.model.moe.experts *= 8;
+      scenario.train.expert_products = products;
+      scenario.host.launch_cost = Seconds{1e-3};
+      const Seconds fused = figures_of(scenario).iteration_time;
+      scenario.train.fused = false;
+      EXPECT_GE(figures_of(scenario).iteration_time, fused) << model.name;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace engine
