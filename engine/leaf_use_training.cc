@@ -67,8 +67,9 @@ std::vector<LeafUse> training_uses() {
       {"train.early_stop", "train.recompute is full", {is("train.recompute", {"full"})}},
       {"train.expert_products", "the model has experts", {above("model.moe.experts", 0)}},
       {"train.expert_products",
-       "host.launch_cost or host.kernel_gap is above 0",
-       {above("host.launch_cost", 0), above("host.kernel_gap", 0)}},
+       "host.launch_cost or host.kernel_gap is above 0, or experts are narrower than 16 bits",
+       {above("host.launch_cost", 0), above("host.kernel_gap", 0),
+        is("quant.activations", {"fp8", "int8", "fp4"})}},
       {"train.routing_skew", "the model has experts", {above("model.moe.experts", 0)}},
       {"model.moe.skew",
        "task is step, request or serve, or train.rollout.prompts is above 0 (routers that train: "

@@ -72,21 +72,24 @@ struct Backward {
     double rows, n, k;
     Dtype format;
     std::int64_t group;
+    double parts = 1;  // of its rows, each with kernels of its own
   };
   void add_casts(const NarrowProduct& op) const {
     if (bytes_of(op.format) >= kActivationBytes) return;
     PlannedOp cast = forward;
     cast.name = OpName::quantize_gradient;
     cast.family = Family::quantize;
-    cast.op = Quantize{.rows = op.rows, .width = op.n, .format = op.format, .group = op.group};
+    cast.calls *= op.parts;
+    const double rows = op.rows / op.parts;
+    cast.op = Quantize{.rows = rows, .width = op.n, .format = op.format, .group = op.group};
     add_cast(cast, inputs);
     const double turning = turning_bytes(op.format, turn);
     if (turning <= 0) return;
     cast.name = OpName::cast_transpose;
     cast.family = Family::residual;
-    cast.op = Elementwise{.rows = op.rows,
+    cast.op = Elementwise{.rows = rows,
                           .resident_bytes = 0,
-                          .cold_bytes = turning * op.rows * (op.n + op.k),
+                          .cold_bytes = turning * rows * (op.n + op.k),
                           .flops = 0};
     weights.add(cast);
   }
@@ -99,8 +102,9 @@ struct Backward {
   void operator()(const Moe& op) const {
     const double copies = copies_on_the_fullest(op);
     const double hidden = double(op.hidden), inner = double(op.intermediate);
-    add_casts({copies, hidden, inner, op.activations, op.group});
-    add_casts({copies, (op.gated ? 2 : 1) * inner, hidden, op.activations, op.group});
+    const double up = (op.gated ? 2 : 1) * inner, parts = parts_of(op);
+    add_casts({copies, hidden, inner, op.activations, op.group, parts});
+    add_casts({copies, up, hidden, op.activations, op.group, parts});
     Moe products = op;
     products.precise = true;
     add_both(products);
@@ -189,6 +193,9 @@ struct Backward {
 // Kernels that look for the largest value of a tensor read at two thirds of the rate of plain passes (compiled steps on an H200).
 constexpr double kLargestPace = 1.5;
 
+// The largest value is set to zero before, and made a scale of after it was found.
+constexpr double kScaleKernels = 2;
+
 double turning_bytes(Dtype format, NarrowTurn turn) {
   // Kernels that turn a matrix of 8-bit values round move their bytes at two thirds of the rate of those that leave it as it is:
   // 2.7 to 2.9 TB/s against 4.1 (compiled steps on an H200).
@@ -209,6 +216,10 @@ void add_cast(const PlannedOp& cast, OpList& ops) {
   if (has_one_scale(op.format, op.group)) {
     PlannedOp largest = cast;
     largest.family = Family::residual;
+    largest.calls *= kScaleKernels;
+    largest.op = Elementwise{.rows = 1, .resident_bytes = 0, .cold_bytes = 0, .flops = 0};
+    ops.add(largest);
+    largest.calls = cast.calls;
     largest.op = Elementwise{.rows = op.rows,
                              .resident_bytes = kLargestPace * op.rows * op.width * kActivationBytes,
                              .cold_bytes = 0,

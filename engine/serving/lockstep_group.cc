@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "engine/serving/lane.h"
@@ -15,17 +14,24 @@ void LockstepGroup::reset(const Setup& setup) {
   until_ = 0;
   taken_ = 0;
   turns_.assign(setup.members, kNever);
-  follows_.assign(setup.members, -1);
+  asking_.assign((setup.members + kWord - 1) / kWord, 0);
   due_.clear();
-  followers_.clear();
+  followers_.assign(setup.members, {});
+  following_ = unequal_ = 0;
+  sequences_ = 0;
+  dues_.reset();
+  newcomers_.clear();
+  base_ = 0;
+  seconds_ = moments_ = 0;
   senders_.clear();
+  alike_.clear();
   changed_ = true;
   joined_.clear();
   joined_steps_.clear();
 }
 
 double LockstepGroup::next_event() const {
-  if (steps_ || !followers_.empty()) return until_;
+  if (steps_ || any_follow()) return until_;
   return std::max(until_, *std::ranges::min_element(turns_));
 }
 
@@ -44,21 +50,26 @@ std::size_t LockstepGroup::sender_of(const DecodeLine& line) {
     if (senders_[i].members > 0 && senders_[i].rows == like.rows) return i;
     if (senders_[i].members == 0) unused = i;
   }
-  if (unused == senders_.size()) senders_.emplace_back();
+  if (unused == senders_.size()) {
+    senders_.emplace_back();
+    alike_.emplace_back(followers_);
+  }
   senders_[unused] = like;
   return unused;
 }
 
 void LockstepGroup::follow(Lane& lane, std::size_t member, const Stretch& stretch, double held) {
   const DecodeLine& line = stretch.line;
-  Follower& one = followers_.emplace_back();
-  follows_[member] = std::int32_t(followers_.size() - 1);
+  Follower& one = followers_[member];
   one.lane = &lane;
   one.stretch = &stretch;
-  one.member = member;
-  one.plain = stretch.pace.plain();
-  one.sequences = stretch.sequences;
   one.sender = sender_of(line);
+  one.follows = true;
+  one.is_due = false;
+  one.plain = stretch.pace.plain();
+  one.from = taken_;
+  one.due = taken_ + stretch.steps;
+  one.sequences = stretch.sequences;
   one.pace = {.busy = line.device(stretch.context, stretch.window) + line.added,
               .rise = line.slope * stretch.sequences + line.window_slope * stretch.growing,
               .least = line.least,
@@ -66,41 +77,85 @@ void LockstepGroup::follow(Lane& lane, std::size_t member, const Stretch& stretc
                         line.listing_slope * stretch.context,
               .before_rise = (line.proposing_slope + line.listing_slope) * stretch.sequences +
                              line.proposing_window_slope * stretch.growing};
-  one.from = taken_;
-  one.due = taken_ + stretch.steps;
   one.held = held;
+  one.held_seconds = 0;
+  one.since = seconds_;
+  one.since_moments = moments_;
+  ++following_;
+  if (!one.plain) ++unequal_;
+  sequences_ += one.sequences;
+  dues_.insert(std::int32_t(member), one.due);
+  newcomers_.push_back(member);
   senders_[one.sender].members += 1;
+  alike_[one.sender].add(member);
   changed_ = true;
 }
 
 void LockstepGroup::remove(std::size_t member) {
-  const auto place = std::size_t(std::exchange(follows_[member], -1));
-  senders_[followers_[place].sender].members -= 1;
+  Follower& one = followers_[member];
+  one.follows = false;
+  --following_;
+  if (!one.plain) --unequal_;
+  sequences_ -= one.sequences;
+  if (!one.is_due) dues_.remove(std::int32_t(member), one.due);
+  if (one.from == taken_) std::erase(newcomers_, member);
+  senders_[one.sender].members -= 1;
+  alike_[one.sender].remove(member);
   changed_ = true;
-  if (place + 1 < followers_.size()) {
-    followers_[place] = followers_.back();
-    follows_[followers_[place].member] = std::int32_t(place);
-  }
-  followers_.pop_back();
 }
 
 LockstepGroup::Taken LockstepGroup::leave(std::size_t member) {
-  const Follower& one = follower(member);
-  const Taken taken{.first_step = one.first_step, .held_seconds = one.held_seconds};
+  const Follower& one = followers_[member];
+  const Taken taken{.first_step = one.first_step, .held_seconds = held_seconds(one)};
   remove(member);
   return taken;
 }
 
+// In its step of number i it holds the tokens of its first step, and one more of each sequence for every step since.
+double LockstepGroup::held_seconds(const Follower& one) const {
+  if (!one.plain) return one.held_seconds;
+  const double seconds = seconds_ - one.since, moments = moments_ - one.since_moments;
+  return one.held_seconds + one.held * seconds +
+         one.sequences * (moments - double(one.from - base_) * seconds);
+}
+
+// From here on sums are small again, and so are their differences' errors of rounding.
+void LockstepGroup::sum_up_held() {
+  each_follower([this](Follower& one, std::size_t) {
+    one.held_seconds = held_seconds(one);
+    one.since = one.since_moments = 0;
+  });
+  base_ = taken_;
+  seconds_ = moments_ = 0;
+}
+
+void LockstepGroup::change_due(std::size_t member, std::int64_t due) {
+  Follower& one = followers_[member];
+  if (one.is_due) return;
+  dues_.remove(std::int32_t(member), one.due);
+  one.due = due;
+  dues_.insert(std::int32_t(member), due);
+}
+
+void LockstepGroup::take_dues(std::int64_t step) {
+  for (std::int32_t member; (member = dues_.first_by(step)) >= 0;) {
+    Follower& one = followers_[std::size_t(member)];
+    dues_.remove(member, one.due);
+    one.is_due = true;
+    due_.push_back(std::size_t(member));
+  }
+}
+
 std::int64_t LockstepGroup::stop(std::size_t member, double time) {
-  Follower& one = follower(member);
+  const Follower& one = followers_[member];
   if (steps_) {
     split(time);
-    one.due = taken_ + piece_.steps;
+    change_due(member, taken_ + piece_.steps);
   } else if (one.from == taken_) {
-    one.due = taken_ + 1;  // it has planned, and the step has not begun
+    change_due(member, taken_ + 1);  // it has planned, and the step has not begun
   } else if (one.due > taken_) {
-    one.due = taken_;
-    due_.push_back(member);
+    change_due(member, taken_);
+    take_dues(taken_);
   }
   return one.due - one.from;
 }
@@ -115,14 +170,14 @@ void LockstepGroup::cut(std::int64_t steps) {
 }
 
 std::int64_t LockstepGroup::steps_until(std::size_t member, double time) const {
-  const std::int64_t before = taken_ - follower(member).from;
+  const std::int64_t before = taken_ - followers_[member].from;
   if (!steps_) return std::max<std::int64_t>(before, 1);
   return before + piece_.steps_until(std::min(time, until_));
 }
 
 // A step adds all it adds at its end, which is looked at after this moment.
 std::int64_t LockstepGroup::steps_over(std::size_t member, double time) const {
-  const std::int64_t before = taken_ - follower(member).from;
+  const std::int64_t before = taken_ - followers_[member].from;
   if (!steps_) return before;
   std::int64_t over = piece_.steps_until(time);
   if (over == piece_.steps || piece_.start + piece_.seconds(over) > time + kSameMoment) --over;
@@ -132,7 +187,7 @@ std::int64_t LockstepGroup::steps_over(std::size_t member, double time) const {
 // ---- pieces ---------------------------------------------------------------------------------------
 
 void LockstepGroup::begin(double now) {
-  if (followers_.empty() && joined_.empty()) return;
+  if (!any_follow() && joined_.empty()) return;
   // A step with prompts is another one next time.
   if (std::exchange(changed_, !joined_.empty()) || !joined_.empty()) {
     shared_ = setup_.table->shared_step(joined_steps_, senders_);
@@ -148,55 +203,59 @@ void LockstepGroup::begin(double now) {
 
 // The longest line of the first step; of two that are as long, the steeper one.
 void LockstepGroup::find_piece(double now) {
-  const std::int64_t taken = taken_;
-  const Senders* const senders = senders_.data();
   double longest = 0, longest_rise = 0;
   for (const MemberStep& own : joined_steps_) {
     longest = std::max(longest, member_seconds(own, shared_.part));
   }
-  std::int64_t due = std::numeric_limits<std::int64_t>::max();
-  for (const Follower& one : followers_) {
-    const MemberPace& pace = one.pace;
-    const double made = one.made(taken);
-    due = std::min(due, one.due);
-    const double seconds = pace.step(senders[one.sender].shared, made);
-    if (seconds < longest) continue;
-    const bool on_floor = pace.busy + senders[one.sender].shared + pace.rise * made <= pace.least;
-    const double rise = (on_floor ? 0 : pace.rise) + pace.before_rise;
-    longest_rise = seconds > longest ? rise : std::max(longest_rise, rise);
-    longest = seconds;
+  for (std::size_t i = 0; i < senders_.size(); ++i) {
+    if (senders_[i].members == 0) continue;
+    const double shared = senders_[i].shared;
+    for (const std::uint32_t member : alike_[i].rivals(taken_, taken_)) {
+      const MemberPace& pace = followers_[member].pace;
+      const double made = followers_[member].made(taken_);
+      const double seconds = pace.step(shared, made);
+      if (seconds < longest) continue;
+      const bool on_floor = pace.busy + shared + pace.rise * made <= pace.least;
+      const double rise = (on_floor ? 0 : pace.rise) + pace.before_rise;
+      longest_rise = seconds > longest ? rise : std::max(longest_rise, rise);
+      longest = seconds;
+    }
   }
   piece_.start = now;
   piece_.first_step = longest;
   piece_.rise = longest_rise;
-  const std::int64_t most = due - taken;
+  const std::int64_t most = dues_.next() - taken_;
   // Where steps make unequal numbers of tokens, lines are not straight.
-  const bool plain = !followers_.empty() && followers_[0].plain;
-  const std::int64_t steps = joined_.empty() && plain && most > 1 ? steps_of_longest(most) : 1;
+  const bool straight = joined_.empty() && unequal_ == 0;
+  const std::int64_t steps = straight && most > 1 ? steps_of_longest(most) : 1;
   piece_.even = steps == 1 || piece_.rise == 0;
   piece_.take(steps);
 }
 
 // Steps before another line, of the device or of the host, is longer than the piece's.
-std::int64_t LockstepGroup::steps_of_longest(std::int64_t most) const {
+std::int64_t LockstepGroup::steps_of_longest(std::int64_t most) {
   constexpr double rounding = 1e-13;
-  const Stretch piece = piece_;
-  const Senders* const senders = senders_.data();
-  const std::int64_t taken = taken_;
-  double last = double(most - 1);
-  double longest = (piece.first_step + piece.rise * last) * (1 + rounding);
-  for (const Follower& one : followers_) {
-    const MemberPace& pace = one.pace;
-    const double shared = senders[one.sender].shared, made = one.made(taken);
-    while (pace.step(shared, made + last) > longest && most > 1) {
-      const double before = pace.before + pace.before_rise * made;
-      const bool busy = pace.busy + shared + pace.rise * (made + last) > pace.least;
-      const double first = before + (busy ? pace.busy + shared + pace.rise * made : pace.least);
-      const double rise = pace.before_rise + (busy ? pace.rise : 0);
-      const double crossing = std::floor((piece.first_step - first) / (rise - piece.rise)) + 1;
-      most = std::int64_t(std::clamp(crossing, 1.0, last));
-      last = double(most - 1);
-      longest = (piece.first_step + piece.rise * last) * (1 + rounding);
+  const Stretch& piece = piece_;
+  const auto longest_after = [&piece](double more) {
+    return (piece.first_step + piece.rise * more) * (1 + rounding);
+  };
+  double last = double(most - 1), longest = longest_after(last);
+  for (std::size_t i = 0; i < senders_.size(); ++i) {
+    if (senders_[i].members == 0) continue;
+    const double shared = senders_[i].shared;
+    for (const std::uint32_t member : alike_[i].rivals(taken_, taken_ + most)) {
+      const MemberPace& pace = followers_[member].pace;
+      const double made = followers_[member].made(taken_);
+      while (pace.step(shared, made + last) > longest && most > 1) {
+        const double before = pace.before + pace.before_rise * made;
+        const bool busy = pace.busy + shared + pace.rise * (made + last) > pace.least;
+        const double first = before + (busy ? pace.busy + shared + pace.rise * made : pace.least);
+        const double rise = pace.before_rise + (busy ? pace.rise : 0);
+        const double crossing = std::floor((piece.first_step - first) / (rise - piece.rise)) + 1;
+        most = std::int64_t(std::clamp(crossing, 1.0, last));
+        last = double(most - 1);
+        longest = longest_after(last);
+      }
     }
   }
   return most;
@@ -210,12 +269,13 @@ void LockstepGroup::end() {
     if (each.members > 0) table.count_senders(each, shared_, steps);
   }
   for (const MemberStep& own : joined_steps_) table.count_member(own, shared_, seconds);
-  const double idle = double(setup_.members - followers_.size() - joined_.size());
+  const double idle = double(setup_.members - following_ - joined_.size());
   if (idle > 0) {
     table.count_idle(shared_, idle, steps, seconds);
     setup_.sums->empty_seconds += idle * seconds;
   }
   taken_ += piece_.steps;
+  if (taken_ - base_ > kLongSums) sum_up_held();
   steps_ = false;
   for (const Joined& one : joined_) due_.push_back(one.member);
   joined_.clear();
@@ -225,35 +285,48 @@ void LockstepGroup::end() {
 // What followers hold and wait for, who of them is due, and the gaps between their tokens: those of a follower's first step
 // are its own.
 void LockstepGroup::count_followers() {
+  if (!any_follow()) return;
   const double n = double(piece_.steps), seconds = piece_.seconds(piece_.steps);
   const double pairs = n * (n - 1) / 2;
   // Over the steps of the piece: seconds times the number of steps before.
   const double moment = piece_.first_step * pairs + piece_.rise * pairs * (2 * n - 1) / 3;
-  const std::int64_t before = taken_, after = taken_ + piece_.steps;
-  const Senders* const senders = senders_.data();
-  double own = 0, newcomers = 0, all = 0;
-  for (Follower& one : followers_) {
-    const double made = one.made(before), sequences = one.sequences;
-    own += one.pace.seconds(senders[one.sender].own_shared, made, n);
-    one.held_seconds += (one.held + sequences * made) * seconds + sequences * moment;
-    all += sequences;
-    if (one.due <= after) due_.push_back(one.member);
-    if (one.from != before) continue;
-    one.first_step = piece_.first_step;
-    newcomers += sequences;
+  seconds_ += seconds;
+  moments_ += double(taken_ - base_) * seconds + moment;
+  if (unequal_ > 0) {
+    each_follower([&](Follower& one, std::size_t) {
+      if (!one.plain) one.held_seconds += (one.held + one.sequences * one.made(taken_)) * seconds;
+    });
   }
-  if (all == 0) return;
+  take_dues(taken_ + piece_.steps);
+  double own = 0;
+  for (std::size_t i = 0; i < senders_.size(); ++i) {
+    if (senders_[i].members > 0) {
+      own += alike_[i].seconds(senders_[i].own_shared, taken_, piece_.steps);
+    }
+  }
+  const double later = sequences_ - take_newcomers();
   if (setup_.log != nullptr) {
-    for (const Follower& one : followers_) write_down(one);
+    each_follower([this](const Follower& one, std::size_t member) { write_down(one, member); });
   }
-  setup_.table->count_wait(double(followers_.size()) * seconds - own);
+  setup_.table->count_wait(double(following_) * seconds - own);
   setup_.stats->step_began(piece_.start);
-  if (all > newcomers) setup_.stats->add_gap(piece_.first_step, all - newcomers);
-  piece_.sequences = all;
+  if (later > 0) setup_.stats->add_gap(piece_.first_step, later);
+  piece_.sequences = sequences_;
   if (n > 1) setup_.stats->add_gaps(piece_, 1, piece_.steps, seconds - piece_.first_step);
 }
 
-void LockstepGroup::write_down(const Follower& one) const {
+// Of those whose first step is over: how many sequences they have.
+double LockstepGroup::take_newcomers() {
+  double sequences = 0;
+  for (const std::size_t member : newcomers_) {
+    followers_[member].first_step = piece_.first_step;
+    sequences += followers_[member].sequences;
+  }
+  newcomers_.clear();
+  return sequences;
+}
+
+void LockstepGroup::write_down(const Follower& one, std::size_t member) const {
   const double made = one.made(taken_);
   Stretch stretch = piece_;
   stretch.context = one.stretch->context + one.stretch->sequences * made;
@@ -261,7 +334,7 @@ void LockstepGroup::write_down(const Follower& one) const {
   stretch.sequences = one.stretch->sequences;
   stretch.growing = one.stretch->growing;
   LoggedWork work{.role = setup_.role,
-                  .replica = std::int32_t(setup_.first + one.member),
+                  .replica = std::int32_t(setup_.first + member),
                   .start = piece_.start,
                   .end = until_,
                   .stretch = stretch};
@@ -277,10 +350,10 @@ std::span<const std::size_t> LockstepGroup::take_due() {
 }
 
 void LockstepGroup::settle() {
-  for (std::size_t i = followers_.size(); i-- > 0;) {
-    const std::int64_t steps = taken_ - followers_[i].from;
-    if (steps > 0) followers_[i].lane->count_until(steps_ ? piece_.start : until_, steps);
-  }
+  each_follower([this](const Follower& one, std::size_t) {
+    const std::int64_t steps = taken_ - one.from;
+    if (steps > 0) one.lane->count_until(steps_ ? piece_.start : until_, steps);
+  });
 }
 
 }  // namespace engine

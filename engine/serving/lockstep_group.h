@@ -6,21 +6,22 @@
 // known from a straight line. As long as one line is the longest, so are the group's steps on it: a piece.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "engine/model/batch_shape.h"
+#include "engine/serving/lockstep_followers.h"
 #include "engine/serving/measurement.h"
 #include "engine/serving/serving_stats.h"
+#include "engine/serving/step_calendar.h"
 #include "engine/serving/step_log.h"
 #include "engine/serving/stretch.h"
 #include "engine/step/step_table.h"
 
 namespace engine {
-
-class Lane;
 
 class LockstepGroup {
  public:
@@ -48,9 +49,23 @@ class LockstepGroup {
   // A member has something to plan from `time` on, at the next boundary; never: it has not, or it works.
   void wants_turn(std::size_t member, double time) {
     turns_[member] = time;
+    const std::uint64_t bit = std::uint64_t{1} << member % kWord;
+    std::uint64_t& word = asking_[member / kWord];
+    word = time < kNever ? word | bit : word & ~bit;
     if (time < until_) split(time);
   }
-  bool has_turn(std::size_t member, double now) const { return turns_[member] <= now; }
+  // The first member from `from` on that has something to plan by `now`; members(): nobody.
+  std::size_t next_turn(std::size_t from, double now) const {
+    std::uint64_t later = ~std::uint64_t{0} << from % kWord;
+    for (std::size_t word = from / kWord; word < asking_.size(); ++word) {
+      for (std::uint64_t bits = asking_[word] & later; bits != 0; bits &= bits - 1) {
+        const std::size_t member = word * kWord + std::size_t(std::countr_zero(bits));
+        if (turns_[member] <= now) return member;
+      }
+      later = ~std::uint64_t{0};
+    }
+    return setup_.members;
+  }
   // The piece is over.
   void end();
   // Members whose work is over, in their order; asked once.
@@ -85,36 +100,30 @@ class LockstepGroup {
     std::size_t member = 0;
     BatchShape batch;
   };
-  struct Follower {
-    Lane* lane = nullptr;
-    const Stretch* stretch = nullptr;
-    std::size_t member = 0;
-    std::size_t sender = 0;  // of senders_
-    bool plain = true;       // its sequences make a token in each step
-    double sequences = 0;
-    MemberPace pace;
-    std::int64_t from = 0, due = 0;  // steps of the group
-    double held = 0;                 // KV tokens, in its first step
-    double held_seconds = 0;         // of KV tokens, in pieces that are over
-    double first_step = 0;           // seconds
-
-    // Tokens that each of its sequences made in as many steps of the group, less those before it came.
-    double made(std::int64_t step) const {
-      return plain ? double(step - from) : stretch->tokens(double(step - from));
-    }
-  };
+  static constexpr std::size_t kWord = 64;         // bits
+  static constexpr std::int64_t kLongSums = 4096;  // steps
 
   std::size_t sender_of(const DecodeLine& line);
-  Follower& follower(std::size_t member) { return followers_[std::size_t(follows_[member])]; }
-  const Follower& follower(std::size_t member) const {
-    return followers_[std::size_t(follows_[member])];
+  bool any_follow() const { return following_ > 0; }
+  template <class Visit>
+  void each_follower(Visit visit) {
+    for (std::size_t member = 0; member < followers_.size(); ++member) {
+      if (followers_[member].follows) visit(followers_[member], member);
+    }
   }
+  // Of KV tokens that a follower held, to the end of the last piece.
+  double held_seconds(const Follower& one) const;
+  void sum_up_held();
+  void change_due(std::size_t member, std::int64_t due);
+  // Those that are due by a step are listed.
+  void take_dues(std::int64_t step);
   void remove(std::size_t member);
   void find_piece(double now);
-  std::int64_t steps_of_longest(std::int64_t most) const;
+  std::int64_t steps_of_longest(std::int64_t most);
   void cut(std::int64_t steps);
   void count_followers();
-  void write_down(const Follower& follower) const;
+  double take_newcomers();
+  void write_down(const Follower& follower, std::size_t member) const;
 
   Setup setup_;
   bool steps_ = false;
@@ -122,10 +131,20 @@ class LockstepGroup {
   std::int64_t taken_ = 0;  // steps, before the present piece
   Stretch piece_;
   std::vector<double> turns_;                 // by member
+  std::vector<std::uint64_t> asking_;         // a bit for each member: it has a turn at some time
   std::vector<std::size_t> due_, taken_due_;  // members
-  std::vector<std::int32_t> follows_;         // by member: its place among the followers; -1: none
-  std::vector<Follower> followers_;
-  std::vector<Senders> senders_;  // some of them without members
+  std::vector<Follower> followers_;           // by member, whether or not it follows
+  std::size_t following_ = 0,
+              unequal_ =
+                  0;      // how many do; of these, some whose steps make unequal numbers of tokens
+  double sequences_ = 0;  // of all of them
+  StepCalendar dues_;     // of followers
+  std::vector<std::size_t> newcomers_;  // followers from the next piece on
+  // Of pieces that are over, since a step `base_`: their seconds, and the sum of those of each step times its number.
+  std::int64_t base_ = 0;
+  double seconds_ = 0, moments_ = 0;
+  std::vector<Senders> senders_;       // some of them without members
+  std::vector<AlikeFollowers> alike_;  // those of each sender
   StepTable::SharedStep shared_;
   bool changed_ = true;  // since what is shared was found
   // Of the step that is planned, or of the present one.

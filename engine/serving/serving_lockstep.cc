@@ -75,8 +75,9 @@ bool ServingSim::end_together(LockstepGroup& group, RequestSource& source) {
 void ServingSim::plan_together(LockstepGroup& group) {
   const double now = std::max(now_, group.until());
   planned_.clear();
-  for (std::size_t member = 0; member < group.members(); ++member) {
-    if (!group.has_turn(member, now + kSameMoment)) continue;
+  const double latest = now + kSameMoment;
+  for (std::size_t member = group.next_turn(0, latest); member < group.members();
+       member = group.next_turn(member + 1, latest)) {
     const std::size_t i = group.first() + member;
     planned_.push_back(i);
     replicas_[i].begin_turn(now);

@@ -54,6 +54,27 @@ Senders StepTable::senders_of(const DecodeLine& line) const {
   return {.rows = batch.rows, .beside = batch.beside * scale_[std::size_t(Phase::decode)]};
 }
 
+StepTable::AtExperts StepTable::at_experts(std::int64_t tokens, bool reads) {
+  AtExperts there;
+  there.experts_at = tokens_.spot(Part::experts, tokens);
+  there.fuller_at = tokens_.spot(reads ? Part::fuller : Part::decode_fuller, tokens);
+  there.experts = tokens_.at(there.experts_at);
+  there.fuller = tokens_.at(there.fuller_at);
+  there.fullest =
+      tokens_.time_at(tokens_.spot(reads ? Part::fullest : Part::decode_fullest, tokens));
+  return there;
+}
+
+const StepTable::AtExperts& StepTable::decodes_at_experts(std::int64_t tokens) {
+  const std::size_t place = std::size_t(tokens);
+  if (place >= at_experts_index_.size()) at_experts_index_.resize(place + 1, -1);
+  if (at_experts_index_[place] < 0) {
+    at_experts_.push_back(at_experts(tokens, false));
+    at_experts_index_[place] = std::int32_t(at_experts_.size() - 1);
+  }
+  return at_experts_[std::size_t(at_experts_index_[place])];
+}
+
 StepTable::SharedStep StepTable::shared_step(std::span<const MemberStep> steps,
                                              std::span<Senders> senders) {
   SharedStep shared;
@@ -65,12 +86,8 @@ StepTable::SharedStep StepTable::shared_step(std::span<const MemberStep> steps,
   for (const Senders& each : senders) shared.tokens += each.rows * std::int64_t(each.members);
   // The kernels for many tokens are chosen by all for all: a prompt anywhere is one everywhere.
   shared.exchange = reads ? Part::exchange : Part::decode_exchange;
-  shared.experts_at = tokens_.spot(Part::experts, shared.tokens);
-  shared.fuller_at = tokens_.spot(reads ? Part::fuller : Part::decode_fuller, shared.tokens);
-  shared.experts = tokens_.at(shared.experts_at);
-  shared.fuller = tokens_.at(shared.fuller_at);
-  shared.fullest =
-      tokens_.time_at(tokens_.spot(reads ? Part::fullest : Part::decode_fullest, shared.tokens));
+  static_cast<AtExperts&>(shared) =
+      reads ? at_experts(shared.tokens, true) : decodes_at_experts(shared.tokens);
   shared.part = {.experts = shared.experts.time,
                  .halves = halves_ && shared.tokens > context_->shard.expert_replicas};
   for (const MemberStep& own : steps) {

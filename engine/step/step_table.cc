@@ -59,6 +59,8 @@ void StepTable::reset(const StepContext& context, const StepScale& scale,
     return;
   }
   tokens_.forget(context);
+  at_experts_index_.clear();
+  at_experts_.clear();
   attention_.forget(context, verification.queries);
   adapters_.forget(context);
   batch_index_.clear();

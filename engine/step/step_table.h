@@ -166,12 +166,14 @@ class StepTable {
   // What members that take steps on this line send.
   Senders senders_of(const DecodeLine& line) const;
   // What they share in a step: members with steps of their own, and senders, of whom it says what the shared part adds.
-  struct SharedStep {
-    std::int64_t tokens = 0;  // of all
-    TokenTable::Part exchange = TokenTable::Part::exchange;
+  struct AtExperts {  // follows from the tokens of all
     TokenTable::Spot experts_at, fuller_at;
     KernelSums experts, fuller;
     double fullest = 0;  // how long the exchange lasts for the device whose experts are sent most
+  };
+  struct SharedStep : AtExperts {
+    std::int64_t tokens = 0;  // of all
+    TokenTable::Part exchange = TokenTable::Part::exchange;
     SharedPart part;
   };
   SharedStep shared_step(std::span<const MemberStep> steps, std::span<Senders> senders);
@@ -252,6 +254,9 @@ class StepTable {
   // Of a step with prompts, and of decodes alone.
   MemberStep own_mixed(const BatchShape& batch);
   MemberStep own_decodes(const BatchShape& batch);
+  // Of steps without prompts all numbers of tokens are kept: they are few, and come again and again.
+  AtExperts at_experts(std::int64_t tokens, bool reads);
+  const AtExperts& decodes_at_experts(std::int64_t tokens);
   // The exchange of a member that sends so many tokens, as predicted: devices send and receive at the same time. Where it
   // is done with sending it waits for the device that is sent most, as far as that is sent more than the mean.
   double exchange_time(const SharedStep& shared, std::int64_t rows) {
@@ -320,6 +325,8 @@ class StepTable {
   ByPhase waited_{}, hidden_{};
   double idle_seconds_ = 0, idle_steps_ = 0;
   KernelSums decodes_shared_;
+  std::vector<std::int32_t> at_experts_index_;  // by tokens; -1: not yet
+  std::vector<AtExperts> at_experts_;
   Savings saved_;
 };
 

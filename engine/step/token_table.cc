@@ -14,11 +14,9 @@ using Part = TokenTable::Part;
 // points are: between two of them a line begins one token behind the lower one, on the stair that it is part of.
 using CountGrid = OctaveGrid<3>;
 
-// Where a count is kept among the nodes: grid points, and behind each the count that follows it.
-std::int64_t place_of_node(std::int64_t point) {
-  const std::int64_t place = CountGrid::place(double(point));
-  return 2 * place + (CountGrid::point(place) == double(point) ? 0 : 1);
-}
+// Where counts are kept among the nodes: grid points, and behind each the count that follows it.
+std::int64_t node_of_point(std::int64_t place) { return 2 * place; }
+std::int64_t node_behind(std::int64_t place) { return 2 * place + 1; }
 
 bool is_fuller(Part part) { return part == Part::fuller || part == Part::decode_fuller; }
 bool is_fullest(Part part) { return part == Part::fullest || part == Part::decode_fullest; }
@@ -136,13 +134,9 @@ void TokenTable::part_ops(Part part, std::int64_t point, OpList& ops) const {
   }
 }
 
-std::int32_t TokenTable::node_at(Part part, std::int64_t point) {
+std::int32_t TokenTable::add_node(Part part, std::int64_t place, std::int64_t point) {
   std::vector<std::int32_t>& index = counts_[std::size_t(part)].node;
-  // Attention of a prompt grows with its square: every length is a grid point of its own.
-  const std::int64_t place = part == Part::prompt ? point : place_of_node(point);
   if (place >= std::int64_t(index.size())) index.resize(std::size_t(place) + 1, -1);
-  std::int32_t& node_index = index[std::size_t(place)];
-  if (node_index >= 0) return node_index;
   OpList ops;
   part_ops(part, point, ops);
   Node node;
@@ -155,21 +149,27 @@ std::int32_t TokenTable::node_at(Part part, std::int64_t point) {
     for (std::size_t i = node.first_row; i < node.last_row; ++i) rows_[i].work.calls = 0;
   }
   nodes_.push_back(node);
-  return node_index = std::int32_t(nodes_.size() - 1);
+  return index[std::size_t(place)] = std::int32_t(nodes_.size() - 1);
 }
 
 TokenTable::Spot TokenTable::spot(Part part, std::int64_t tokens) {
+  Spot spot;
+  // Attention of a prompt grows with its square: every length is a grid point of its own.
+  if (part == Part::prompt) {
+    spot.low = spot.high = node_at(part, tokens, tokens);
+    return spot;
+  }
   const double x = double(tokens);
   const std::int64_t place = CountGrid::place(x);
   const double full = CountGrid::point(place), high = CountGrid::point(place + 1);
   const double low = full + 1;
-  Spot spot;
   // Below 16 every whole number is a grid point, and so are most captured batch sizes.
-  if (part == Part::prompt || x == full || x == low) {
-    spot.low = spot.high = node_at(part, tokens);
+  if (x == full || x == low) {
+    const std::int64_t node = x == full ? node_of_point(place) : node_behind(place);
+    spot.low = spot.high = node_at(part, node, tokens);
   } else {
-    spot.low = node_at(part, std::int64_t(low));
-    spot.high = node_at(part, std::int64_t(high));
+    spot.low = node_at(part, node_behind(place), std::int64_t(low));
+    spot.high = node_at(part, node_of_point(place + 1), std::int64_t(high));
     spot.share = (x - low) / (high - low);
   }
   return spot;
@@ -177,6 +177,7 @@ TokenTable::Spot TokenTable::spot(Part part, std::int64_t tokens) {
 
 KernelSums TokenTable::at(const Spot& spot) const {
   const KernelSums& below = nodes_[std::size_t(spot.low)].sums;
+  if (spot.low == spot.high) return below;
   const KernelSums& above = nodes_[std::size_t(spot.high)].sums;
   KernelSums sums;
   sums.time = time_at(spot);

@@ -95,7 +95,13 @@ class TokenTable {
     return counts.met[std::size_t(counts.index[place])];
   }
   void add_count(Part part, std::int64_t tokens);
-  std::int32_t node_at(Part part, std::int64_t point);
+  // The node of a count that is kept there.
+  std::int32_t node_at(Part part, std::int64_t place, std::int64_t point) {
+    const std::vector<std::int32_t>& known = counts_[std::size_t(part)].node;
+    const bool is_known = place < std::int64_t(known.size()) && known[std::size_t(place)] >= 0;
+    return is_known ? known[std::size_t(place)] : add_node(part, place, point);
+  }
+  std::int32_t add_node(Part part, std::int64_t place, std::int64_t point);
   // The ops of a part in a step that has `point` of what it grows with.
   void part_ops(Part part, std::int64_t point, OpList& ops) const;
 

@@ -250,18 +250,20 @@ struct TrainSettings {
     visit("host_memory_bandwidth", self.host_memory_bandwidth,
           "bandwidth of the host's memory, the share of one device", positive.faster());
     visit("jitter", self.jitter,
-          "deviation of one device's time of a step over its mean; all wait for the slowest",
+          "standard deviation of the time that one device takes for a step, over its mean; all "
+          "wait for the slowest",
           non_negative);
     visit("device_mtbf", self.device_mtbf,
           "mean time between failures of one device that stop the run; 0: nothing fails",
           non_negative);
     visit("checkpoint_bandwidth", self.checkpoint_bandwidth,
           "rate at which the whole job writes a checkpoint", positive);
-    visit("checkpoint_interval", self.checkpoint_interval,
-          "time from one checkpoint to the next; 0: the one with which the run takes least",
-          non_negative);
+    visit(
+        "checkpoint_interval", self.checkpoint_interval,
+        "time from one checkpoint to the next; 0: the interval with which the run takes least time",
+        non_negative);
     visit("restart_time", self.restart_time,
-          "from a failure until the run goes on from its last checkpoint", non_negative);
+          "time from a failure until the run goes on from its last checkpoint", non_negative);
     visit("recompute_layers", self.recompute_layers,
           "recompute full: layers that are computed again together, from the input of their first "
           "one, which alone is kept",
@@ -277,8 +279,8 @@ struct TrainSettings {
     visit("expert_overlap", self.expert_overlap,
           "tokens travel to routed experts and back while the shared expert computes", any_value);
     visit("link_jitter", self.link_jitter,
-          "deviation of the time that one device's exposed communication takes over its mean; all "
-          "wait for the slowest",
+          "standard deviation of the time that one device's exposed communication takes, over its "
+          "mean; all wait for the slowest",
           non_negative);
     visit("deadline", self.deadline,
           "time that the run may take: finish_probability says how likely it does; 0: none",
@@ -380,11 +382,10 @@ struct TrainSettings {
           "zero 3: embedding and output are gathered together and kept to the end of the backward "
           "pass, as the root of plain FSDP is; false: each by itself",
           any_value);
-    visit(
-        "transpose_cache", self.transpose_cache,
-        "narrow weights are also kept turned round, as gradients of inputs need them; false: they "
-        "are turned round in every backward pass (Megatron's disable_parameter_transpose_cache)",
-        any_value);
+    visit("transpose_cache", self.transpose_cache,
+          "narrow weights are also kept transposed, as gradients of inputs need them; false: they "
+          "are transposed in every backward pass (Megatron's disable_parameter_transpose_cache)",
+          any_value);
     visit("narrow_parameters", self.narrow_parameters,
           "layers' weights are kept and gathered in the format of products, without a copy in 16 "
           "bits (Megatron's fp8_param_gather, torchao's float8 all-gather)",
