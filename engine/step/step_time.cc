@@ -69,7 +69,7 @@ KernelRow op_row(const PlannedOp& planned, const StepContext& context) {
 // All calls of an op, of which one may be known.
 KernelRow row_of_calls(const PlannedOp& planned, const StepContext& context, CallRows* known) {
   if (known == nullptr) return op_row(planned, context);
-  KernelRow row = known->next(planned.name, [&] {
+  KernelRow row = known->next(planned, [&] {
     PlannedOp one = planned;
     one.calls = 1;
     return op_row(one, context);

@@ -120,19 +120,29 @@ bool keeps_turned(const TrainSettings& train) {
 
 bool is_kept(const NarrowBytes& narrow) { return narrow.dense > 0 || narrow.experts > 0; }
 
-// Frozen weights are narrow, and stay, as do parameters that replicas do not share out; so do copies that outlast a micro-batch.
+bool gathers_weights(const Parallelism& parallel, const TrainSettings& train) {
+  return train.zero == 3 && sharers_of(parallel, train).dense > 1;
+}
+
+// Where replicas share weights out, nothing of what was gathered outlasts its use. Else frozen weights and narrow parameters stay, and
+// copies that outlast a micro-batch.
 bool copies_stay(const ModelShard& shard, const TrainSettings& train) {
-  if (train.has_adapters()) return true;
-  const NarrowCopies live = narrow_copies(shard.parallel, train);
-  const bool gathered = train.zero == 3 && sharers_of(shard.parallel, train).dense > 1;
-  return live == NarrowCopies::a_step || (!gathered && is_kept(kept_narrow(shard, train)));
+  if (gathers_weights(shard.parallel, train)) return false;
+  return train.has_adapters() || is_kept(kept_narrow(shard, train)) ||
+         narrow_copies(shard.parallel, train) == NarrowCopies::a_step;
+}
+
+// Narrow weights are turned round where they are needed so: no copy of them stays that is.
+bool turns_in_every_pass(const ModelShard& shard, const TrainSettings& train) {
+  const bool stay = copies_stay(shard, train);
+  return stay ? !keeps_turned(train) : train.has_adapters();
 }
 
 }  // namespace
 
 NarrowCopies narrow_copies(const Parallelism& parallel, const TrainSettings& train) {
-  const bool gathers = train.zero == 3 && sharers_of(parallel, train).dense > 1;
-  if (gathers) return train.reshard ? NarrowCopies::a_pass : NarrowCopies::a_micro_batch;
+  if (gathers_weights(parallel, train))
+    return train.reshard ? NarrowCopies::a_pass : NarrowCopies::a_micro_batch;
   return passes_of_a_step(train, parallel.dp) > 1 ? NarrowCopies::a_step
                                                   : NarrowCopies::a_micro_batch;
 }
@@ -159,7 +169,7 @@ void cast_parameters(const ModelShard& shard, const TrainSettings& train, const 
   const auto own = [&](const Matrix& matrix) { return casts.own_share(matrix); };
   const auto turned = [&](const Matrix& matrix) { return casts.turned_apart(matrix); };
   casts.add(ops.forward, own, once, ops.forward);
-  if (copies_stay(shard, train) && !train.transpose_cache) return;
+  if (turns_in_every_pass(shard, train)) return;
   switch (narrow_copies(shard.parallel, train)) {
     case NarrowCopies::a_step:
       return casts.add(backward, turned, once, ops.forward);
@@ -178,7 +188,7 @@ void cast_weights(const ModelShard& shard, const TrainSettings& train, const OpL
   const auto narrow = [&](const Matrix& matrix) { return casts.narrow(matrix); };
   const auto turned = [&](const Matrix& matrix) { return casts.turned(matrix); };
   const auto both = [&](const Matrix& matrix) { return narrow(matrix) + turned(matrix); };
-  if (copies_stay(shard, train) && !keeps_turned(train)) {
+  if (turns_in_every_pass(shard, train)) {
     const auto apart = [&](const Matrix& matrix) { return casts.turned_apart(matrix); };
     casts.add(backward, apart, 1, ops.inputs);
   }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/evaluate.h"
+#include "engine/scratch.h"
 #include "tests/support/shipped.h"
 #include "tests/support/toys.h"
 #include "tests/support/training_toy.h"
@@ -160,6 +161,32 @@ TEST(NarrowParameters, TravelNarrowWhereOneCopyIsEnough) {
   }
 }
 
+// What a thread keeps from point to point changes no figure, also where points cast different numbers of bytes, or sum up gradients of
+// some weights only.
+TEST(NarrowWeights, DoNotRememberOtherPoints) {
+  Scratch scratch;
+  for (const ModelSpec& model : {toys::model(), toys::mixture()}) {
+    for (const bool narrow_parameters : {false, true}) {
+      for (const std::int64_t replicas : {4, 8}) {
+        for (const std::int64_t zero : {1, 3, 2, 0, 3}) {
+          Scenario scenario = narrow(kOneScale);
+          scenario.model = model;
+          scenario.parallel = {.dp = replicas, .ep = model.is_moe() ? replicas : 1};
+          scenario.train.zero = zero;
+          scenario.train.global_batch = 4 * replicas;
+          scenario.train.narrow_parameters = narrow_parameters;
+          Outcome after;
+          WorkMeter work;
+          evaluate_into(scenario, {}, after, work, scratch);
+          const Metrics alone = figures_of(scenario);
+          EXPECT_EQ(after.metrics.iteration_time, alone.iteration_time) << model.name << zero;
+          EXPECT_EQ(after.metrics.cast_time, alone.cast_time) << model.name << zero;
+        }
+      }
+    }
+  }
+}
+
 // With ZeRO 3 the optimizer's copy is all that a replica keeps; what it gathers takes half the room, and is not cast again.
 TEST(NarrowParameters, OfReplicasThatShareThemOut) {
   const Scenario scenario = kept_narrow_by(4, 3, kOneScale);
@@ -187,6 +214,24 @@ TEST(FrozenWeights, TakeTheBytesOfTheirFormat) {
   EXPECT_NEAR(
       bytes(Method::qlora, Dtype::fp8, Dtype::fp8) / bytes(Method::qlora, Dtype::bf16, Dtype::bf16),
       1, 1e-9);
+}
+
+// Replicas that share frozen weights out keep their share, and turn round what they gathered.
+TEST(FrozenWeights, ThatAreSharedOutHaveNoWholeCopy) {
+  const auto figures = [](std::int64_t zero, Dtype format) {
+    Scenario scenario = on("Hopper", training());
+    scenario.quant = {.weights = format, .activations = format, .group = kOneScale};
+    scenario.parallel.dp = 8;
+    scenario.train.method = Method::lora;
+    scenario.train.zero = zero;
+    return figures_of(scenario);
+  };
+  const Metrics whole = figures(1, Dtype::fp8), shared = figures(3, Dtype::fp8);
+  const double layers = in_layers(training());
+  EXPECT_GT(whole.weights.value, 2 * layers);
+  EXPECT_LT(shared.weights.value, 0.5 * layers);
+  EXPECT_LT(shared.weights, figures(3, Dtype::bf16).weights);
+  EXPECT_GT(shared.cast_time, whole.cast_time);
 }
 
 // Layers before the first trained one are multiplied one way only: their narrow weights are not turned round.
