@@ -29,6 +29,14 @@ Problem format_problem(const Deployment& deployment) {
                    fmt::format("the device has no {0} matrix arithmetic (device.peak.{0} is 0)",
                                name_of(dtype))};
   }
+  if (is_microscaled(deployment.quant) && matrix_peak(device, Dtype::fp4).value <= 0) {
+    return Refusal{
+        ReasonClass::format,
+        fmt::format("fp8 with a scale for {} values (quant.group; MXFP8) needs matrix units that "
+                    "scale blocks, which came with fp4 (device.peak.fp4 is 0); quant.group: 128 "
+                    "scales square blocks, 1048576 a tensor",
+                    deployment.quant.group)};
+  }
   const Dtype wide = matrix_peak(device, Dtype::bf16).value > 0 ? Dtype::bf16 : Dtype::fp16;
   if (matrix_peak(device, wide).value > 0) return std::nullopt;
   return Refusal{ReasonClass::format,

@@ -35,7 +35,7 @@ struct TimeFigures {
     visit("step_time", self.step_time, "time of the step");
     visit("ttft", self.ttft, "time to first token");
     visit("tpot", self.tpot, "time per output token after the first, mean");
-    visit("e2e", self.e2e, "from arrival to the last token");
+    visit("e2e", self.e2e, "time from arrival to the last token");
     visit("step_time_low", self.step_time_low,
           "lower end of the 90% interval of the time of the step");
     visit("step_time_high", self.step_time_high,
@@ -122,8 +122,9 @@ struct MemoryFigures {
     visit("kv_per_token", self.kv_per_token, "KV cache of one token on one device");
     visit("activations", self.activations, "activation peak on one device");
     visit("reserved", self.reserved, "context, graphs and communication buffers on one device");
-    visit("memory_used", self.memory_used, "everything on the fullest device");
-    visit("memory_free", self.memory_free, "left of the share the engine may fill");
+    visit("memory_used", self.memory_used, "all memory in use on the fullest device");
+    visit("memory_free", self.memory_free,
+          "memory that is free on the fullest device, of the share that the engine may fill");
     visit(
         "kv_capacity_tokens", self.kv_capacity_tokens,
         "tokens the KV cache can hold, per replica, in sequences of the mean length: states that a "

@@ -75,6 +75,7 @@ std::vector<LeafUse> task_uses() {
       of_task("request", "task is request", {"request"}),
       of_task("train", "task is train", {"train"}),
       of_task("device.power_spread", "task is train", {"train"}),
+      of_task("host.layer_cost", "task is train", {"train"}),
       of_task("device.idle_power", "task is serve or train, which add energy up",
               {"serve", "train"}),
       of_task("serving.max_num_batched_tokens", "task is request or serve", {"request", "serve"}),

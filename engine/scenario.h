@@ -47,7 +47,8 @@ struct CalibrationSettings {
         "such a device, if there is one",
         a_label);
     visit("checksum", self.checksum,
-          "of all calibrations that were loaded; filled in, so that a resumed run can compare",
+          "checksum of all calibrations that were loaded; filled in, so that a resumed run can "
+          "compare",
           a_label);
   }
 };

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
   } else if (error == EROFS || error == EACCES || error == EPERM) {
     hint = "choose a folder you may write to with -o DIR";
   } else if (error == ENOENT || error == ENOTDIR) {
-    hint = "the run folder was moved or removed while the sweep ran";
+    hint = "there is no such folder to write to, or it was moved or removed meanwhile";
   } else if (error == EMFILE || error == ENFILE) {
     hint =
         "allow more open files ('ulimit -n'), then run the same command again; a sweep goes on "

@@ -33,7 +33,8 @@ struct RowFormat<engine::KernelRow> {
     add(columns, none.bound, "bound",
         "the part without which the kernel would take the least time");
     add(columns, none.tier, "tier", "how well founded the time is");
-    add(columns, none.extrapolated, "extrapolated", "outside what was measured");
+    add(columns, none.extrapolated, "extrapolated",
+        "whether the call lies outside what was measured");
     add(columns, none.role, "role",
         "deployment that runs the kernel: main, or one beside it by its name in the sweep");
     return columns;

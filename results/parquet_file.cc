@@ -68,6 +68,7 @@ std::shared_ptr<arrow::Schema> arrow_schema(const std::vector<Column>& columns,
     if (!column.unit.empty()) about->Append("unit", column.unit);
     about->Append("description", column.description);
     about->Append("role", std::string(engine::name_of(column.role)));
+    if (column.sampled) about->Append("axis", std::string(kSampled));
     fields.push_back(arrow::field(column.name, arrow_type(column.type), column.nullable, about));
   }
   auto about = std::make_shared<arrow::KeyValueMetadata>();

@@ -171,7 +171,8 @@ std::vector<Column> ParquetReader::columns() const {
                   .type = column_type(*field->type()),
                   .unit = value_of(field->metadata(), "unit"),
                   .description = value_of(field->metadata(), "description"),
-                  .nullable = field->nullable()};
+                  .nullable = field->nullable(),
+                  .sampled = value_of(field->metadata(), "axis") == kSampled};
     const auto role = engine::from_name<ColumnRole>(value_of(field->metadata(), "role"));
     if (!role) fail(impl_->file, "column '" + column.name + "' does not say what it is");
     column.role = *role;

@@ -103,14 +103,16 @@ void add_settings(const SchemaInputs& inputs, std::vector<Column>& columns) {
       if (engine::of_role(leaf) && !role_stated(leaf)) continue;
       if (of_an_absent_task(leaf.path, tasks)) continue;
     }
-    columns.push_back({.name = leaf_column(leaf.path),
-                       .type = type_of(leaf.kind),
-                       .role = ColumnRole::setting,
-                       .unit = base_unit(leaf.unit),
-                       .description = std::string(leaf.meaning),
-                       // Of a role that some points lack.
-                       .nullable = leaf.presence >= 0 && is_varied(inputs, leaf.presence),
-                       .source = i});
+    columns.push_back(
+        {.name = leaf_column(leaf.path),
+         .type = type_of(leaf.kind),
+         .role = ColumnRole::setting,
+         .unit = base_unit(leaf.unit),
+         .description = std::string(leaf.meaning),
+         // Of a role that some points lack.
+         .nullable = leaf.presence >= 0 && is_varied(inputs, leaf.presence),
+         .sampled = std::ranges::find(inputs.sampled_leaves, i) != inputs.sampled_leaves.end(),
+         .source = i});
   }
 }
 
@@ -193,6 +195,13 @@ std::string leaf_column(const std::string& path) {
   const engine::LeafTable& table = engine::leaf_table();
   const int found = table.find_section(section);
   return found >= 0 && !table.sections[std::size_t(found)].library.empty() ? section : path;
+}
+
+SchemaInputs schema_inputs(const sweep::Space& space) {
+  return {.base = space.base(),
+          .varied_leaves = space.varied_leaves(),
+          .labels = space.label_columns(),
+          .sampled_leaves = space.sampled_leaves()};
 }
 
 std::vector<Column> point_columns(const SchemaInputs& inputs) {

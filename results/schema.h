@@ -17,13 +17,14 @@
 
 namespace results {
 
-// What the columns of a run follow from. Of a space:
-// `SchemaInputs{space.base(), space.varied_leaves(), space.label_columns()}`.
+// What the columns of a run follow from.
 struct SchemaInputs {
   engine::Scenario base;
   std::vector<int> varied_leaves;  // positions in engine::leaf_table()
   std::vector<sweep::LabelColumn> labels;
+  std::vector<int> sampled_leaves = {};  // of the varied ones those that no label tells
 };
+SchemaInputs schema_inputs(const sweep::Space& space);
 
 enum class ColumnType : std::uint8_t { int64, float64, boolean, text };
 constexpr std::array<std::string_view, 4> enum_names(ColumnType) {
@@ -40,6 +41,9 @@ constexpr std::array<std::string_view, 6> enum_names(ColumnRole) {
   return {"identity", "label", "setting", "result", "metric", "provenance"};
 }
 
+// What a field's metadata say under "axis" of a setting that a sample draws.
+inline constexpr std::string_view kSampled = "sampled";
+
 struct Column {
   std::string name;
   ColumnType type = ColumnType::float64;
@@ -49,6 +53,8 @@ struct Column {
   // All that a column of names may say, where that is known; rows then have numbers into it.
   std::span<const std::string_view> names;
   bool nullable = false;
+  // A setting that is an axis by itself: a sample draws it from an interval, so that it has no label.
+  bool sampled = false;
   // Files state the least and the greatest value, so that a query may skip them. Not worth its time
   // for figures that every point spreads over many orders of magnitude.
   bool has_range = true;

@@ -114,12 +114,15 @@ struct Device {
           any_value);
     visit("idle_power", self.idle_power, "board power when nothing runs", non_negative.neither());
     visit("power_limit", self.power_limit, "board power limit", non_negative.faster());
-    visit("busy_power", self.busy_power, "drawn by any busy kernel, before the two below",
+    visit("busy_power", self.busy_power,
+          "power that any running kernel draws, besides tensor_power and memory_power",
           non_negative.slower());
     visit("tensor_power", self.tensor_power,
-          "drawn on top by matrix units at their peak; 0: not known, and nothing slows down",
+          "power that matrix units draw on top of busy_power at their peak; 0: not known, and "
+          "nothing slows down",
           non_negative.slower());
-    visit("memory_power", self.memory_power, "drawn on top by memory at its peak bandwidth",
+    visit("memory_power", self.memory_power,
+          "power that memory draws on top of busy_power at its peak bandwidth",
           non_negative.slower());
     visit("power_spread", self.power_spread,
           "how far devices of this kind differ in what they draw for the same work: deviation over "

@@ -39,14 +39,15 @@ struct Link {
   static void fields(Self& self, Visit&& visit) {
     visit("name", self.name, "name of the link", a_label);
     visit("topology", self.topology, "how the link joins its devices", any_value);
-    visit("bandwidth", self.bandwidth, "per device and direction, all lanes together",
+    visit("bandwidth", self.bandwidth, "bandwidth per device and direction, all lanes together",
           non_negative.faster());
-    visit("latency", self.latency, "one small message between two devices", non_negative.slower());
+    visit("latency", self.latency, "time of one small message between two devices",
+          non_negative.slower());
     // A larger switch keeps more of a group inside; a larger mesh divides its lanes among more pairs.
-    visit("devices", self.devices, "most devices that one such domain joins",
+    visit("devices", self.devices, "most devices that one domain of the link joins",
           at_least(1).neither());
-    visit("in_network_reduction", self.in_network_reduction, "switches can sum (as NVLink SHARP)",
-          any_value);
+    visit("in_network_reduction", self.in_network_reduction,
+          "switches of the link can sum (as NVLink SHARP)", any_value);
   }
 
   bool operator==(const Link&) const = default;

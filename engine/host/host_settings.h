@@ -30,6 +30,7 @@ struct HostSettings {
   Seconds launch_cost{10e-6};
   Seconds graph_launch{10e-6};
   Seconds kernel_gap{1e-6};
+  Seconds layer_cost{0};
   std::int64_t largest_graph = 512;
   std::string captured_sizes;
   Seconds step_overhead{300e-6};
@@ -50,6 +51,10 @@ struct HostSettings {
     visit("graph_launch", self.graph_launch, "host time to replay one graph",
           non_negative.slower());
     visit("kernel_gap", self.kernel_gap, "idle time between two kernels", non_negative.slower());
+    visit("layer_cost", self.layer_cost,
+          "task train: host time that a library's own code takes for the forward pass of one "
+          "layer, beside its launches; backward passes and mixtures of experts in proportion",
+          non_negative.slower());
     visit("largest_graph", self.largest_graph,
           "largest decode batch with a captured graph; larger ones run eagerly",
           non_negative.neither());
@@ -59,9 +64,11 @@ struct HostSettings {
           "and of 16 above 256",
           any_value);
     visit("step_overhead", self.step_overhead,
-          "scheduling, input preparation, sampling and output of one step", non_negative.slower());
+          "host time of one step: scheduling, input preparation, sampling and output",
+          non_negative.slower());
     visit("step_per_sequence", self.step_per_sequence,
-          "scheduling, input preparation, sampling and output of one step, per sequence in it",
+          "host time of one step for each sequence in it: scheduling, input preparation, sampling "
+          "and output",
           non_negative.slower());
     visit("step_per_kv_token", self.step_per_kv_token,
           "input preparation of one step, per token in the KV caches of its sequences: engines "
@@ -75,7 +82,8 @@ struct HostSettings {
     visit("asynchronous", self.asynchronous,
           "the next step is prepared while the device works on this one", any_value);
     visit("request_latency", self.request_latency,
-          "front end: a request's way from its client into the queue and of its first token back",
+          "time of the front end: a request's way from its client into the queue, and of its first "
+          "token back",
           non_negative.slower());
     visit("low", self.low, "nine steps in ten need at least this many times the host time",
           fraction.neither());

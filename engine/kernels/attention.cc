@@ -119,6 +119,25 @@ double backward_slowdown(const AttentionPrefill& op, const Device& device) {
   return std::min(op.key_dim, op.value_dim) > 128 ? wide : narrow;
 }
 
+namespace {
+
+// The share of the peak that products of a generation reach, beside those of the wider set that speaks for its attention: both
+// multiply on the same units, at the same clock. 1 where attention was measured on the generation, or products were not.
+double pace_of_products(const FittedSets<PrefillFit>& attention,
+                        const FittedSets<GemmFit>& products, ParameterSet chosen) {
+  const auto* own = products.find(chosen);
+  if (own == nullptr || attention.find(ParameterSet::own) != nullptr) return 1;
+  ParameterSet speaks = chosen;
+  while (attention.find(speaks) == nullptr) {
+    if (speaks == ParameterSet::pooled) return 1;
+    speaks = wider_set(speaks);
+  }
+  const auto* wider = products.find(speaks);
+  return wider == nullptr ? 1 : std::min(1.0, own->fit.compute_share / wider->fit.compute_share);
+}
+
+}  // namespace
+
 KernelTime forward_prefill_time(const AttentionPrefill& op, const Device& device, Family family,
                                 const Calibration* calibration) {
   const double heads = double(op.heads);
@@ -126,13 +145,19 @@ KernelTime forward_prefill_time(const AttentionPrefill& op, const Device& device
   const Flops useful{2 * width * heads * op.pairs};
   const double kv = op.kv_tokens * double(op.kv_heads) * width * bytes_of(op.kv);
   const double queries = op.tokens * heads * width * query_bytes(op.activations);
-  const FlopsPerSecond peak = matrix_peak(device, attention_dtype(device, op.kv, op.activations));
+  const Dtype arithmetic = attention_dtype(device, op.kv, op.activations);
+  const FlopsPerSecond peak = matrix_peak(device, arithmetic);
   if (calibration != nullptr) {
     const ParameterSet chosen = choose_set(device);
-    if (const auto* set = find_set(speaking_prefill_sets(op, family, *calibration), chosen)) {
+    const FittedSets<PrefillFit>& sets = speaking_prefill_sets(op, family, *calibration);
+    if (const auto* set = find_set(sets, chosen)) {
+      const GemmFormat format = narrow(arithmetic) ? GemmFormat::fp8 : GemmFormat::bf16;
+      const double pace =
+          pace_of_products(sets, calibration->gemm[static_cast<std::size_t>(format)], chosen);
+      FormTime form = prefill_form(op, device_rates(device), peak.value / 1e6 * pace, *set);
+      form.least *= pace;  // physics knows the peak
       KernelTime time =
-          fitted_time(prefill_form(op, device_rates(device), peak.value / 1e6, *set), useful,
-                      Bytes{kv + queries}, *set, chosen, prefill_coordinates(op));
+          fitted_time(form, useful, Bytes{kv + queries}, *set, chosen, prefill_coordinates(op));
       add_overhang(op, device, time);
       return time;
     }

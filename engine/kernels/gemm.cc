@@ -170,10 +170,11 @@ bool has_gemm_format(Dtype weights, Dtype activations) {
 }
 
 GemmFormat gemm_format(Dtype weights, Dtype activations, std::int64_t group) {
-  constexpr std::int64_t largest_block = 256;  // scales shared by more are one a row or tensor
   switch (compute_dtype(weights, activations)) {
     case Dtype::fp8:
-      return group <= largest_block ? GemmFormat::fp8_block : GemmFormat::fp8;
+      // Scales of blocks are applied to sums, between products; those of a few values by the matrix units themselves, and scales
+      // shared by more than a block are one a row or tensor.
+      return group > 32 && group <= kLargestBlock ? GemmFormat::fp8_block : GemmFormat::fp8;
     case Dtype::fp4:
       return GemmFormat::nvfp4;
     case Dtype::int8:

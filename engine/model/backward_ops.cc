@@ -23,10 +23,6 @@ constexpr Pattern reversed(Pattern pattern) {
   return pattern;
 }
 
-// Kernels that turn a matrix of 8-bit values round move their bytes at two thirds of the rate of those that leave it as it is:
-// 2.7 to 2.9 TB/s against 4.1 (compiled steps on an H200).
-constexpr double kTransposePace = 1.5;
-
 // Passes before a product that make its input narrow; gradients pass through them as they are.
 bool is_cast(OpName name) {
   return name == OpName::quantize_input || name == OpName::quantize_attention ||
@@ -36,6 +32,7 @@ bool is_cast(OpName name) {
 // Appends the backward operations of one forward operation, which differ from it in shape only.
 struct Backward {
   const PlannedOp& forward;
+  NarrowTurn turn;
   OpList& inputs;
   OpList& weights;
 
@@ -69,27 +66,31 @@ struct Backward {
     summed.weights = op.activations;
     add_weights(summed);
   }
-  // The gradient of Y is an input of narrow products, too. That of W needs X and the gradient of Y transposed: narrow
+  // The gradient of Y is an input of narrow products, too. That of W needs X and the gradient of Y transposed where narrow
   // matrix units take their operands in one layout only (Hopper), or with scales along the other side (block formats).
   struct NarrowProduct {
     double rows, n, k;
     Dtype format;
     std::int64_t group;
+    double parts = 1;  // of its rows, each with kernels of its own
   };
   void add_casts(const NarrowProduct& op) const {
     if (bytes_of(op.format) >= kActivationBytes) return;
     PlannedOp cast = forward;
     cast.name = OpName::quantize_gradient;
     cast.family = Family::quantize;
-    cast.op = Quantize{.rows = op.rows, .width = op.n, .format = op.format, .group = op.group};
+    cast.calls *= op.parts;
+    const double rows = op.rows / op.parts;
+    cast.op = Quantize{.rows = rows, .width = op.n, .format = op.format, .group = op.group};
     add_cast(cast, inputs);
+    const double turning = turning_bytes(op.format, turn);
+    if (turning <= 0) return;
     cast.name = OpName::cast_transpose;
     cast.family = Family::residual;
-    cast.op = Elementwise{
-        .rows = op.rows,
-        .resident_bytes = 0,
-        .cold_bytes = kTransposePace * 2 * op.rows * (op.n + op.k) * bytes_of(op.format),
-        .flops = 0};
+    cast.op = Elementwise{.rows = rows,
+                          .resident_bytes = 0,
+                          .cold_bytes = turning * rows * (op.n + op.k),
+                          .flops = 0};
     weights.add(cast);
   }
   void operator()(const GroupedGemm& op) const {
@@ -101,8 +102,9 @@ struct Backward {
   void operator()(const Moe& op) const {
     const double copies = copies_on_the_fullest(op);
     const double hidden = double(op.hidden), inner = double(op.intermediate);
-    add_casts({copies, hidden, inner, op.activations, op.group});
-    add_casts({copies, (op.gated ? 2 : 1) * inner, hidden, op.activations, op.group});
+    const double up = (op.gated ? 2 : 1) * inner, parts = parts_of(op);
+    add_casts({copies, hidden, inner, op.activations, op.group, parts});
+    add_casts({copies, up, hidden, op.activations, op.group, parts});
     Moe products = op;
     products.precise = true;
     add_both(products);
@@ -191,13 +193,33 @@ struct Backward {
 // Kernels that look for the largest value of a tensor read at two thirds of the rate of plain passes (compiled steps on an H200).
 constexpr double kLargestPace = 1.5;
 
-bool has_one_scale(const Quantize& cast) { return cast.group > kLargestBlock; }
+// The largest value is set to zero before, and made a scale of after it was found.
+constexpr double kScaleKernels = 2;
+
+double turning_bytes(Dtype format, NarrowTurn turn) {
+  // Kernels that turn a matrix of 8-bit values round move their bytes at two thirds of the rate of those that leave it as it is:
+  // 2.7 to 2.9 TB/s against 4.1 (compiled steps on an H200).
+  constexpr double pace = 1.5;
+  switch (turn) {
+    case NarrowTurn::apart:
+      return pace * 2 * bytes_of(format);
+    case NarrowTurn::in_the_cast:
+      return bytes_of(format);
+    case NarrowTurn::never:
+      break;
+  }
+  return 0;
+}
 
 void add_cast(const PlannedOp& cast, OpList& ops) {
   const auto& op = std::get<Quantize>(cast.op);
-  if (has_one_scale(op)) {
+  if (has_one_scale(op.format, op.group)) {
     PlannedOp largest = cast;
     largest.family = Family::residual;
+    largest.calls *= kScaleKernels;
+    largest.op = Elementwise{.rows = 1, .resident_bytes = 0, .cold_bytes = 0, .flops = 0};
+    ops.add(largest);
+    largest.calls = cast.calls;
     largest.op = Elementwise{.rows = op.rows,
                              .resident_bytes = kLargestPace * op.rows * op.width * kActivationBytes,
                              .cold_bytes = 0,
@@ -207,10 +229,10 @@ void add_cast(const PlannedOp& cast, OpList& ops) {
   ops.add(cast);
 }
 
-void backward_ops(const OpList& forward, OpList& inputs, OpList& weights) {
+void backward_ops(const OpList& forward, NarrowTurn turn, OpList& inputs, OpList& weights) {
   for (const PlannedOp* op = forward.end(); op != forward.begin();) {
     --op;
-    std::visit(Backward{*op, inputs, weights}, op->op);
+    std::visit(Backward{*op, turn, inputs, weights}, op->op);
   }
 }
 

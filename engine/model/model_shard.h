@@ -15,6 +15,13 @@
 
 namespace engine {
 
+// How narrow matrices come by the layout that products of gradients need, where their units want one layout.
+enum class NarrowTurn : std::uint8_t {
+  apart,        // by a pass of its own
+  in_the_cast,  // which writes both: scales of blocks are of rows or of columns
+  never,        // units take either layout
+};
+
 // Under the tensor and expert parallelism at hand.
 struct ModelShard {
   const ModelSpec* model = nullptr;
@@ -41,6 +48,7 @@ struct ModelShard {
   // Training: attention's kernels take so many times as long as the fastest ones of the GPU.
   float attention_slower = 1;
   float attention_backward_slower = 1;
+  NarrowTurn narrow_turn = NarrowTurn::apart;
   bool even_parts = false;  // of decodes: a long one is split into no more parts than others
 
   // Of the adapters that a batch brings.

@@ -146,7 +146,8 @@ struct ModelSpec {
     visit("kv_heads", self.kv_heads, "key/value heads", at_least(1));
     visit("head_dim", self.head_dim, "width of one head", at_least(1));
     visit("intermediate", self.intermediate, "width of the dense MLP", non_negative);
-    visit("mlp", self.mlp, "gated (three matrices) or plain (two)", any_value);
+    visit("mlp", self.mlp, "form of the dense MLP: gated (three matrices) or plain (two)",
+          any_value);
     visit("vocabulary", self.vocabulary, "tokens in the vocabulary", at_least(1));
     visit("tied_embeddings", self.tied_embeddings, "input and output embeddings are one matrix",
           any_value);

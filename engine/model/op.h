@@ -73,13 +73,17 @@ struct Moe {
   Dtype activations = Dtype::bf16;
   std::int64_t group = 128;
   bool quantizes_input = false;
-  bool precise = false;  // as above
+  bool precise = false;     // as above
+  bool one_by_one = false;  // each expert has kernels of its own, casts as well
 };
 
 // Copies of tokens that reach a device, on average over those that share the experts.
 constexpr double copies_on_a_device(const Moe& op) {
   return op.tokens * double(op.top_k) * double(op.local_experts) / double(op.experts);
 }
+
+// Parts of a device's rows that have kernels of their own.
+constexpr double parts_of(const Moe& op) { return op.one_by_one ? double(op.local_experts) : 1; }
 
 // Attention of prompt chunks over cached and new keys.
 struct AttentionPrefill {

@@ -73,4 +73,9 @@ struct Quantization {
   bool operator==(const Quantization&) const = default;
 };
 
+// Products of 8-bit values with a scale for a few of them (MXFP8: 32), which matrix units apply as they multiply.
+constexpr bool is_microscaled(const Quantization& quant) {
+  return quant.weights == Dtype::fp8 && quant.activations == Dtype::fp8 && quant.group <= 32;
+}
+
 }  // namespace engine

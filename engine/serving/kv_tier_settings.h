@@ -36,11 +36,14 @@ struct KvTierSettings {
     visit("host", self.host, "host memory of a replica for KV caches of prefixes",
           non_negative_or("none"));
     visit("host_bandwidth", self.host_bandwidth,
-          "of each device from host memory; auto: its link to the host", non_negative_or("auto"));
+          "bandwidth of each device from host memory; auto: that of its link to the host",
+          non_negative_or("auto"));
     visit("disk", self.disk, "disk of a replica for KV caches of prefixes",
           non_negative_or("none"));
-    visit("disk_bandwidth", self.disk_bandwidth, "of a replica from its disk", between(1, 1e18));
-    visit("disk_latency", self.disk_latency, "until the first byte comes from there", non_negative);
+    visit("disk_bandwidth", self.disk_bandwidth, "bandwidth of a replica from its disk",
+          between(1, 1e18));
+    visit("disk_latency", self.disk_latency, "time until the first byte comes from the disk",
+          non_negative);
     visit(
         "write", self.write,
         "what is copied down; through: all that can be shared; eviction: what the device gives up",
@@ -50,17 +53,18 @@ struct KvTierSettings {
           "its host's",
           non_negative_or("none"));
     visit("peer_bandwidth", self.peer_bandwidth,
-          "of each device from its peers; auto: the links inside a node", non_negative_or("auto"));
+          "bandwidth of each device from its peers; auto: that of the links inside a node",
+          non_negative_or("auto"));
     visit("store", self.store,
           "remote store for KV caches of prefixes that all replicas of the deployment share, asked "
           "last: what one has written others find",
           non_negative_or("none"));
     visit("store_bandwidth", self.store_bandwidth,
-          "of the store, shared by all loads from it at a time", between(1, 1e18));
+          "bandwidth of the store, shared by all loads from it at a time", between(1, 1e18));
     visit("store_link", self.store_link,
-          "most that one load from the store gets; none: as much as the store has",
+          "highest rate that one load from the store gets; none: all that the store has",
           non_negative_or("none"));
-    visit("store_latency", self.store_latency, "until the first byte comes from the store",
+    visit("store_latency", self.store_latency, "time until the first byte comes from the store",
           non_negative);
   }
 };

@@ -29,7 +29,8 @@ struct LoraSettings {
           "host link",
           non_negative_or("auto"));
     visit("load_latency", self.load_latency,
-          "what the engine needs to make room and start a load, before the first byte",
+          "time that the engine needs to make room and start to load an adapter, before the first "
+          "byte",
           non_negative);
   }
 };

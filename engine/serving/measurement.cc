@@ -63,7 +63,7 @@ void RunWatch::reset(const RunPlan& plan) {
   }
   length_ = next_begin_ = 0;
   next_count_ = 1;
-  opened_ = closed_ = arrived_ = finished_ = pending_ = 0;
+  opened_ = closed_ = arrived_ = finished_ = 0;
   first_arrival_ = kNever;
   last_arrival_ = 0;
   summing_ = false;
@@ -86,10 +86,7 @@ bool RunWatch::arrived(double time, bool opens) {
   first_arrival_ = std::min(first_arrival_, time);
   last_arrival_ = time;
   ++arrived_;
-  // At the very moment at which the present length ends.
-  if (time <= lengths_[std::size_t(length_)].end && lengths_[std::size_t(length_)].end < kNever) {
-    ++pending_;
-  }
+  add_pending(time, 1);  // at the very moment at which a length ends
   if (!opens) return false;
   ++opened_;
   return plan_.kind != RunKind::closed && counted(opened_, time);
@@ -97,12 +94,18 @@ bool RunWatch::arrived(double time, bool opens) {
 
 bool RunWatch::finished(double arrival, double time, bool closes) {
   ++finished_;
-  const Length& length = lengths_[std::size_t(length_)];
-  if (length.end < kNever && arrival <= length.end) --pending_;
+  add_pending(arrival, -1);
   if (!closes) return false;
   ++closed_;
   const bool edge = plan_.kind == RunKind::closed && counted(closed_, time);
   return filled_up(time) || edge;
+}
+
+// To the lengths that have ended since it arrived. While one that stays long is waited for, longer ones may end.
+void RunWatch::add_pending(double arrival, std::int64_t requests) {
+  for (int k = length_; k < plan_.lengths && lengths_[std::size_t(k)].end < kNever; ++k) {
+    if (arrival <= lengths_[std::size_t(k)].end) lengths_[std::size_t(k)].pending += requests;
+  }
 }
 
 // The `count`-th unit has come, or in a closed loop gone.
@@ -122,7 +125,7 @@ bool RunWatch::counted(std::int64_t count, double time) {
     if (count == length.end_count) {
       length.end = time, edge = true;
       length.finished_by_end = finished_;
-      if (k == length_) pending_ = arrived_ - finished_;
+      length.pending = arrived_ - finished_;
     }
     for (const std::int64_t mark : {length.half_count, length.end_count}) {
       if (mark > count) next_count_ = std::min(next_count_, mark);
@@ -154,7 +157,6 @@ void RunWatch::lengthen() {
   std::size_t kept = 0;
   for (std::size_t i = 1; i < snapshots_.size(); i += 2) snapshots_[kept++] = snapshots_[i];
   snapshots_.resize(kept);
-  pending_ = arrived_ - finished_;
 }
 
 bool RunWatch::too_short() const {

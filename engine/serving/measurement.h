@@ -89,7 +89,7 @@ class RunWatch {
   State state() const {
     if (!plan_.endless) return State::running;
     const Length& length = lengths_[std::size_t(length_)];
-    if (length.end < kNever && pending_ == 0) return State::complete;
+    if (length.end < kNever && length.pending == 0) return State::complete;
     const bool twice = plan_.kind == RunKind::open && opened_ >= 2 * length.end_count;
     return twice ? State::overrun : State::running;
   }
@@ -116,9 +116,11 @@ class RunWatch {
     std::int64_t half_count = 0;  // units after which half is over
     std::int64_t end_count = 0;   // and all
     double begin = kNever, half = kNever, end = kNever;
+    std::int64_t pending = 0;  // requests that arrived until its end and have not finished
     std::int64_t finished_by_half = 0, finished_by_end = 0;  // requests
   };
   bool counted(std::int64_t count, double time);
+  void add_pending(double arrival, std::int64_t requests);
   bool filled_up(double time);
   MeasuredPart part_until(double last_finish) const;
   void add_clock_edge(double time);
@@ -130,7 +132,6 @@ class RunWatch {
   std::int64_t next_count_ = 0;
   std::int64_t opened_ = 0, closed_ = 0;
   std::int64_t arrived_ = 0, finished_ = 0;
-  std::int64_t pending_ = 0;  // of the present length, not finished
   double first_arrival_ = kNever, last_arrival_ = 0;
   std::vector<double> clock_edges_;  // latest first
   std::vector<Snapshot> snapshots_;

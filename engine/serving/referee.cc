@@ -1,9 +1,22 @@
 #include "engine/serving/referee.h"
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
 namespace engine {
+namespace {
+
+void add_to(LoopSums& loop, const ServedRequest& request, const MeasuredPart& part) {
+  const double within = std::min(request.finish, part.until) - std::max(request.arrival, part.from);
+  loop.inside += std::max(within, 0.0);
+  if (part.holds_answer(request.finish)) loop.answered += 1;
+  if (!part.holds_arrival(request.arrival)) return;
+  loop.arrived += 1;
+  loop.stays += request.finish - request.arrival;
+}
+
+}  // namespace
 
 void Referee::start(const Setup& setup) {
   setup_ = setup;
@@ -53,12 +66,14 @@ RunVerdict Referee::judge(ServingStats& stats) {
   const std::span<const Snapshot> snapshots = stats.watch().snapshots(part);
   const bool limits = setup_.slo->any();
   double queued = 0, inside = 0, stay = 0, stayed = 0;
+  LoopSums loop;
   LatencySamples& samples = samples_;
   for (std::vector<double>* values : {&samples.ttft, &samples.tpot, &samples.e2e}) values->clear();
   for (const ServedRequest& request : stats.served()) {
     if (request.output <= 0) continue;
     stay += request.finish - request.scheduled;
     stayed += 1;
+    add_to(loop, request, part);
     if (!part.holds_arrival(request.arrival)) continue;
     queued += request.scheduled - request.arrival;
     inside += request.finish - request.scheduled;
@@ -83,6 +98,9 @@ RunVerdict Referee::judge(ServingStats& stats) {
   }
   RunVerdict verdict{.saturation = saturation_of(evidence),
                      .throughput_error = finished_rate(snapshots).relative()};
+  if (evidence.kind == RunKind::closed) {
+    verdict.throughput_error = std::max(verdict.throughput_error, little_error(loop));
+  }
   if (!limits) return verdict;
   if (request_limit(setup_.slo->itl).value < kNever) stats.look_at_gaps(part);
   verdict.slo = judge_slo(*setup_.slo, samples, [&stats](double share) {

@@ -1,5 +1,5 @@
-// What policies share that set room aside when they admit: decodes and whole prompts in one step, a
-// prompt longer than the budget in pieces.
+// What policies share that set room aside when they admit: decodes and whole prompts in one step; in pieces a
+// prompt that no step could hold beside the decodes, which would wait for all of them to end, and everybody behind it too.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +15,7 @@ void plan_reserving(const ReplicaView& view, StepPlan& plan, Room room) {
   std::int64_t budget =
       std::max(view.settings.max_num_batched_tokens, view.step_tokens(plan.decodes)) -
       view.step_tokens(plan.decodes);
+  const std::int64_t beside_decodes = budget;
   for (const std::int32_t slot : view.running.prefilling) {
     const Sequence& sequence = view.at(slot);
     const std::int64_t tokens = std::min(sequence.target - sequence.computed, budget);
@@ -35,8 +36,7 @@ void plan_reserving(const ReplicaView& view, StepPlan& plan, Room room) {
         view.blocks_to_admit(hit, std::min(reserved, most) - view.pace.ahead());
     const std::int64_t wanted = sequence.target - hit.tokens;
     const std::int64_t tokens = std::min(wanted, budget);
-    // Whole prompts, unless even an empty step could not hold this one.
-    const bool fits = tokens == wanted || wanted > view.settings.max_num_batched_tokens;
+    const bool fits = tokens == wanted || wanted > beside_decodes;
     if (blocks > free || !fits) break;
     plan.admissions.push_back({.slot = slot, .tokens = tokens, .reserved_tokens = reserved});
     free -= blocks;

@@ -112,6 +112,11 @@ BatchMean finished_rate(std::span<const Snapshot> snapshots) {
   return batch_mean({rates.data(), batches});
 }
 
+double little_error(const LoopSums& sums) {
+  if (!(sums.inside > 0) || !(sums.arrived > 0)) return kNever;
+  return std::abs(sums.answered * sums.stays / sums.arrived / sums.inside - 1);
+}
+
 double half_width_of(std::span<const double> samples, double share) {
   // A percentile of a batch needs a few samples beyond it.
   const double beyond = share == kMeanShare ? 1 : 1 - share;

@@ -29,6 +29,17 @@ constexpr double kPrecise = 0.02;
 // Requests finished a second, between snapshots.
 BatchMean finished_rate(std::span<const Snapshot> snapshots);
 
+// Of a closed loop, over its measured part. Clients that wait for seats finish in bursts of as many as there are seats, and a part that begins
+// early in a burst and ends late in one holds more answers than its time; batches of whole rounds are all off alike.
+struct LoopSums {
+  double inside = 0;    // seconds that requests spent in the system during the part
+  double stays = 0;     // seconds that those who arrived in it stayed, to their answers
+  double arrived = 0;   // in it
+  double answered = 0;  // in it
+};
+// How far answers, times and clients are from Little's law, over what the law says: answers a second times a stay are those inside.
+double little_error(const LoopSums& sums);
+
 // A percentile (or with `kMeanShare` the mean) of samples in the order of time: how far it may be off.
 // Batches that follow one another alike count as fewer.
 double half_width_of(std::span<const double> samples, double share);

@@ -24,10 +24,11 @@ struct OutputSettings {
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
-    visit("requests", self.requests, "task serve: one row a request in requests/*.parquet",
+    visit("requests", self.requests, "task serve: one row per request in requests/*.parquet",
           any_value);
     visit("timeline", self.timeline,
-          "task serve: one row a replica every so often in timeline/*.parquet",
+          "task serve: time between two rows of a replica in timeline/*.parquet; one row per "
+          "replica each time",
           non_negative_or("none"));
     visit("timeline_moments", self.timeline_moments,
           "most moments of a timeline; one that gets longer goes on at twice the distance",
@@ -83,7 +84,7 @@ struct RequestRow {
           "finished; refused: could never fit; failed: its replicas failed too often; shed: turned "
           "away");
     visit("measured", self.measured,
-          "arrived inside the measured window: latencies of the point count it");
+          "whether it arrived inside the measured window: latencies of the point count it");
     visit("arrival", self.arrival,
           "when it arrived and was queued, by the engine's clock like all times here: ttft and e2e "
           "of the point have host.request_latency besides");
@@ -125,13 +126,14 @@ struct TimelineRow {
     visit("replica", self.replica, "replica it describes");
     visit("running", self.running,
           "sequences admitted and not finished: a request, or each of its answers (load.samples)");
-    visit("waiting", self.waiting, "sequences in the queue, likewise");
-    visit("decoding", self.decoding, "of those running, past their prompt");
+    visit("waiting", self.waiting,
+          "sequences in the queue: a request, or each of its answers (load.samples)");
+    visit("decoding", self.decoding, "running sequences that are past their prompt");
     visit("batch", self.batch,
           "sequences in the present step; in a pipeline, in all steps in flight; 0: no step");
     visit("kv_blocks", self.kv_blocks, "KV blocks in use");
     visit("kv_use", self.kv_use, "share of the KV blocks in use");
-    visit("output", self.output, "tokens generated since the row before");
+    visit("output", self.output, "rate of tokens generated since the row before");
     visit(
         "role", self.role,
         "deployment that the replica belongs to: main, or one beside it by its name in the sweep");

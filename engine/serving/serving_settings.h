@@ -100,7 +100,7 @@ struct ServingSettings {
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
-    visit("name", self.name, "name of these settings", a_label);
+    visit("name", self.name, "name of the engine settings", a_label);
     visit("policy", self.policy, "which requests run in a step", any_value);
     visit("ordering", self.ordering, "who is first in the queue", any_value);
     visit("max_num_batched_tokens", self.max_num_batched_tokens, "most tokens in one step",
@@ -128,15 +128,15 @@ struct ServingSettings {
     visit("memory_utilization", self.memory_utilization,
           "share of the device's memory the engine may fill", between(0.01, 1));
     visit("memory_share", self.memory_share,
-          "what that is a share of: the whole memory, or the rest that the model and its buffers "
-          "leave",
+          "what serving.memory_utilization is a share of: the whole memory, or the rest that the "
+          "model and its buffers leave",
           any_value);
     visit("reserved_memory", self.reserved_memory,
           "memory outside tensors that counts against memory_utilization, besides communication "
           "buffers",
           non_negative);
     visit("logit_memory", self.logit_memory,
-          "set aside for each logit of max_num_seqs sequences; sorting them takes 38 B",
+          "memory set aside for each logit of max_num_seqs sequences; sorting them takes 38 B",
           non_negative);
     visit(
         "attention", self.attention,
@@ -170,7 +170,7 @@ struct ServingSettings {
         any_value);
     visit("kernels", self.kernels,
           "engine whose kernels run on a device that was not measured, as in calibration/engines; "
-          "empty: well-made ones",
+          "empty: well-made kernels of no engine",
           any_value);
     visit("sampling", self.sampling, "how tokens are chosen from the logits", any_value);
     visit("stepping", self.stepping,

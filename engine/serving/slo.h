@@ -33,26 +33,28 @@ struct Slo {
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
-    visit("ttft_mean", self.ttft.mean, "most mean time to first token", non_negative_or("none"));
-    visit("ttft_p50", self.ttft.p50, "most median time to first token", non_negative_or("none"));
-    visit("ttft_p90", self.ttft.p90, "most p90 time to first token", non_negative_or("none"));
-    visit("ttft_p95", self.ttft.p95, "most p95 time to first token", non_negative_or("none"));
-    visit("ttft_p99", self.ttft.p99, "most p99 time to first token", non_negative_or("none"));
-    visit("tpot_mean", self.tpot.mean, "most mean time per token", non_negative_or("none"));
-    visit("tpot_p50", self.tpot.p50, "most median time per token", non_negative_or("none"));
-    visit("tpot_p90", self.tpot.p90, "most p90 time per token", non_negative_or("none"));
-    visit("tpot_p95", self.tpot.p95, "most p95 time per token", non_negative_or("none"));
-    visit("tpot_p99", self.tpot.p99, "most p99 time per token", non_negative_or("none"));
-    visit("itl_mean", self.itl.mean, "most mean time between tokens", non_negative_or("none"));
-    visit("itl_p50", self.itl.p50, "most median time between tokens", non_negative_or("none"));
-    visit("itl_p90", self.itl.p90, "most p90 time between tokens", non_negative_or("none"));
-    visit("itl_p95", self.itl.p95, "most p95 time between tokens", non_negative_or("none"));
-    visit("itl_p99", self.itl.p99, "most p99 time between tokens", non_negative_or("none"));
-    visit("e2e_mean", self.e2e.mean, "most mean end-to-end time", non_negative_or("none"));
-    visit("e2e_p50", self.e2e.p50, "most median end-to-end time", non_negative_or("none"));
-    visit("e2e_p90", self.e2e.p90, "most p90 end-to-end time", non_negative_or("none"));
-    visit("e2e_p95", self.e2e.p95, "most p95 end-to-end time", non_negative_or("none"));
-    visit("e2e_p99", self.e2e.p99, "most p99 end-to-end time", non_negative_or("none"));
+    visit("ttft_mean", self.ttft.mean, "limit on mean time to first token",
+          non_negative_or("none"));
+    visit("ttft_p50", self.ttft.p50, "limit on median time to first token",
+          non_negative_or("none"));
+    visit("ttft_p90", self.ttft.p90, "limit on p90 time to first token", non_negative_or("none"));
+    visit("ttft_p95", self.ttft.p95, "limit on p95 time to first token", non_negative_or("none"));
+    visit("ttft_p99", self.ttft.p99, "limit on p99 time to first token", non_negative_or("none"));
+    visit("tpot_mean", self.tpot.mean, "limit on mean time per token", non_negative_or("none"));
+    visit("tpot_p50", self.tpot.p50, "limit on median time per token", non_negative_or("none"));
+    visit("tpot_p90", self.tpot.p90, "limit on p90 time per token", non_negative_or("none"));
+    visit("tpot_p95", self.tpot.p95, "limit on p95 time per token", non_negative_or("none"));
+    visit("tpot_p99", self.tpot.p99, "limit on p99 time per token", non_negative_or("none"));
+    visit("itl_mean", self.itl.mean, "limit on mean time between tokens", non_negative_or("none"));
+    visit("itl_p50", self.itl.p50, "limit on median time between tokens", non_negative_or("none"));
+    visit("itl_p90", self.itl.p90, "limit on p90 time between tokens", non_negative_or("none"));
+    visit("itl_p95", self.itl.p95, "limit on p95 time between tokens", non_negative_or("none"));
+    visit("itl_p99", self.itl.p99, "limit on p99 time between tokens", non_negative_or("none"));
+    visit("e2e_mean", self.e2e.mean, "limit on mean end-to-end time", non_negative_or("none"));
+    visit("e2e_p50", self.e2e.p50, "limit on median end-to-end time", non_negative_or("none"));
+    visit("e2e_p90", self.e2e.p90, "limit on p90 end-to-end time", non_negative_or("none"));
+    visit("e2e_p95", self.e2e.p95, "limit on p95 end-to-end time", non_negative_or("none"));
+    visit("e2e_p99", self.e2e.p99, "limit on p99 end-to-end time", non_negative_or("none"));
   }
 
   bool any() const;
@@ -69,7 +71,10 @@ struct CapacitySearch {
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("slo", self.slo, "limits the highest rate must meet", any_value);
-    visit("tolerance", self.tolerance, "relative width of the last bracket", between(1e-4, 0.5));
+    visit("tolerance", self.tolerance,
+          "how closely the capacity is searched: relative distance of the last rate that meets the "
+          "SLO and the last that does not",
+          between(1e-4, 0.5));
   }
 };
 

@@ -62,7 +62,7 @@ struct Speculation {
           "also workload; takes the place of acceptance",
           a_file);
     visit("acceptance_checksum", self.acceptance_checksum,
-          "content of that file; filled in when it is read", any_value);
+          "checksum of the file speculation.acceptance_file; filled in when it is read", any_value);
     visit("workload", self.workload,
           "rows of acceptance_file that count, by their column workload; empty: the file has one",
           any_value);

@@ -16,8 +16,9 @@ HostWait idle_time(const Launches& launches, const HostSettings& host) {
 Seconds total(const HostWait& wait) { return wait.gaps + wait.launches; }
 
 // The device cannot run ahead of the launches: how long it waits for them.
-Seconds behind_launches(Seconds device, double launches, const HostSettings& host) {
-  return std::max(Seconds{0}, host.launch_cost * launches - device);
+Seconds behind_launches(Seconds device, const Launches& launches, const HostSettings& host) {
+  const Seconds busy = host.launch_cost * launches.all + host.layer_cost * launches.layers;
+  return std::max(Seconds{0}, busy - device);
 }
 
 }  // namespace
@@ -45,6 +46,8 @@ ChunkKind ChunkKinds::placed(const LayerChunk& chunk, const StepContext& on) {
   ChunkKind kind{.chunk = chunk, .on = &on};
   kind.states.all = chunk_weights(shard, chunk.span);
   kind.states.wide = trains_wide(shard);
+  kind.states.kept = kept_narrow(shard, train_);
+  kind.states.sent = sent_narrow(shard, train_);
   if (train_.has_adapters()) {
     pass_ops(shard, chunk, train_, ops_);
     kind.states.trained = {.dense = adapter_weights(ops_.forward),
@@ -100,8 +103,9 @@ void ChunkKinds::time_passes(ChunkKind& kind) {
   passes.inputs = timed(ops_.inputs, Phase::backward, known.inputs);
   passes.weights = timed(ops_.weights, Phase::backward, known.weights);
   const auto launched = [&](const OpList& ops, PassWay way) {
-    return Launches{launches_of(ops, way, train_),
-                    way == PassWay::forward ? launches_waited_for(ops, train_) : 0};
+    return Launches{.all = launches_of(ops, way, train_),
+                    .layers = layers_gone_through(ops, way),
+                    .waited_for = way == PassWay::forward ? launches_waited_for(ops, train_) : 0};
   };
   const PassLaunches launches{.forward = launched(ops_.forward, PassWay::forward),
                               .again = launched(ops_.recomputed, PassWay::forward),
@@ -109,6 +113,12 @@ void ChunkKinds::time_passes(ChunkKind& kind) {
                               .weights = launched(ops_.weights, PassWay::weights)};
   set_clocks(passes, launches, context);
   add_host(passes, launches, context.host);
+}
+
+void Launches::add(const Launches& other) {
+  all += other.all;
+  layers += other.layers;
+  waited_for += other.waited_for;
 }
 
 double ChunkKinds::devices() const {
@@ -150,25 +160,28 @@ void ChunkKinds::add_host(ChunkPasses& passes, const PassLaunches& launches,
     of_host.launches += idle.launches;
     return device.total() + total(idle);
   };
-  const auto wait = [&](Seconds& time, Seconds device, double launched, HostWait& of_host) {
+  const auto wait = [&](Seconds& time, Seconds device, const Launches& launched,
+                        HostWait& of_host) {
     const Seconds behind = behind_launches(device, launched, host);
     time += behind;
     of_host.launches += behind;
   };
   passes.forward_host = passes.backward_host = {};
   passes.forward_time = pass(passes.forward, forward, passes.forward_host);
-  wait(passes.forward_time, passes.forward_time, forward.all, passes.forward_host);
+  wait(passes.forward_time, passes.forward_time, forward, passes.forward_host);
   passes.recompute_time = pass(passes.recomputed, again, passes.backward_host);
   passes.inputs_time = pass(passes.inputs, inputs, passes.backward_host);
   passes.weights_time = pass(passes.weights, weights, passes.backward_host);
   // Over a backward pass the host may run ahead; over gradients of weights that are put off it may not.
+  Launches backward = again;
+  backward.add(inputs);
   if (puts_off_weights()) {
-    wait(passes.inputs_time, passes.recompute_time + passes.inputs_time, again.all + inputs.all,
+    wait(passes.inputs_time, passes.recompute_time + passes.inputs_time, backward,
          passes.backward_host);
-    wait(passes.weights_time, passes.weights_time, weights.all, passes.backward_host);
+    wait(passes.weights_time, passes.weights_time, weights, passes.backward_host);
   } else {
-    wait(passes.inputs_time, passes.backward_time(), again.all + inputs.all + weights.all,
-         passes.backward_host);
+    backward.add(weights);
+    wait(passes.inputs_time, passes.backward_time(), backward, passes.backward_host);
   }
 }
 
@@ -246,7 +259,14 @@ void ChunkKinds::add_traffic(ChunkKind& kind) const {
   }
   const Seconds again = kind.gather * kind.gathered_again;
   const Seconds waited = train_.prefetch > 0 ? Seconds{0} : again;
-  go_beside(again - waited + kind.scatter, passes.inputs_time);
+  // All of a backward pass goes on beside both, unless it is in two: the latter makes the gradients that are scattered.
+  if (puts_off_weights()) {
+    const Seconds work = passes.recompute_time + passes.inputs_time;
+    passes.inputs_time += exposed_beside(work, again - waited);
+    go_beside(kind.scatter, passes.weights_time);
+  } else {
+    passes.inputs_time += exposed_beside(passes.backward_time(), again - waited + kind.scatter);
+  }
   wait_for(waited, passes.inputs_time);
 }
 

@@ -43,9 +43,11 @@ struct ChunkPasses {
   Seconds time() const { return forward_time + backward_time(); }
 };
 
-// Kernels that the host launches, and launches that the device waits for.
+// Kernels that the host launches, layers whose code it goes through for them, and launches that the device waits for.
 struct Launches {
-  double all = 0, waited_for = 0;
+  double all = 0, layers = 0, waited_for = 0;
+
+  void add(const Launches& other);
 };
 struct PassLaunches {
   Launches forward, again, inputs, weights;

@@ -55,7 +55,7 @@ class LayerBytes {
   }
   // What norms and activations give, unless they are done again.
   double made_input(double values, OpName product, Dtype format) const {
-    if (train_.recompute == Recompute::activations) return 0;
+    if (does_activations_again(train_.recompute)) return 0;
     return product_input(values, product, format);
   }
   double normed_input(OpName product) const {
@@ -64,7 +64,16 @@ class LayerBytes {
 
   double attention() const {
     double kept = normed_input(OpName::qkv) + statistics();
-    kept += (widths_.query + widths_.keys + widths_.positions + widths_.output) * value_;
+    const bool expands_again = train_.recompute == Recompute::up_projections;
+    kept += widths_.positions * value_;
+    if (!expands_again) kept += (widths_.query + widths_.keys) * value_;
+    // Attention keeps what it gave, unless it is done again; the product that follows keeps it as it multiplies it. In 16 bits
+    // that is the same.
+    const bool attends_again = train_.recompute == Recompute::attention;
+    if (!attends_again) kept += widths_.output * value_;
+    if (attends_again || bytes_of(shard_.dense.activations) < value_) {
+      kept += dense_input(widths_.output, OpName::attention_out);
+    }
     kept += dense_input(widths_.compressed, OpName::q_up);
     // Norms of heads keep queries and keys as they were before them; those of an average layer.
     if (model_.qk_norm) {
@@ -73,10 +82,6 @@ class LayerBytes {
       kept += attending * heads * value_;
     }
     if (!train_.fused) kept += widths_.unfused * value_;
-    // In 16 bits what attention keeps is what the product needs.
-    if (bytes_of(shard_.dense.activations) < value_) {
-      kept += dense_input(widths_.output, OpName::attention_out);
-    }
     return kept;
   }
 

@@ -34,6 +34,11 @@ void add_layer_op(PlannedOp op, const TrainSettings& train, OpList& again) {
   if (op.calls > 0) again.add(op);
 }
 
+// Queries, keys and values, from latents.
+bool expands_latents(OpName name) {
+  return name == OpName::q_up || name == OpName::kv_up || name == OpName::rope;
+}
+
 // Experts activate within their kernels, which are not done again as a whole.
 void add_activation(const PlannedOp& op, OpList& again) {
   if (is_norm_or_activation(op)) return again.add(op);
@@ -54,6 +59,9 @@ void recomputed_ops(const OpList& forward, const TrainSettings& train, OpList& a
       case Recompute::attention:
         if (is_attention(op.name)) again.add(op);
         break;
+      case Recompute::up_projections:
+        if (expands_latents(op.name)) again.add(op);
+        [[fallthrough]];
       case Recompute::activations:
         add_activation(op, again);
         break;

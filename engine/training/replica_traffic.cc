@@ -95,14 +95,12 @@ void replica_ops(const Parallelism& parallel, const ChunkStates& states, const T
   // Weights that are kept whole come back updated; those that are shared out come for every pass.
   const bool all = train.zero == 3;
   const ChunkWeights& come = all ? states.all : trained;
-  const ChunkWeights read = all ? weight_bytes(states, train)
-                                : ChunkWeights{.dense = bytes.weights * trained.dense,
-                                               .experts = bytes.weights * trained.experts};
+  const ChunkWeights sent = all ? sent_bytes(states, train) : updated_bytes(states, train);
   add(OpName::weight_gather, Pattern::all_gather,
-      {read.dense, calls_for(come.dense, dense_units(come, train), train)}, dense.inside,
+      {sent.dense, calls_for(come.dense, dense_units(come, train), train)}, dense.inside,
       ops.gather);
   add(OpName::weight_gather, Pattern::all_gather,
-      {read.experts, calls_for(come.experts, come.mixtures, train)}, experts.inside, ops.gather);
+      {sent.experts, calls_for(come.experts, come.mixtures, train)}, experts.inside, ops.gather);
 }
 
 Seconds exposed_traffic(Seconds work, Seconds traffic, double layers, const TrafficPath& path) {

@@ -147,7 +147,7 @@ class SplitBackward {
 
 void agree_on_scale(const PlannedOp& cast, std::int64_t sharers, OpList& ops) {
   const auto* values = std::get_if<Quantize>(&cast.op);
-  if (values == nullptr || !has_one_scale(*values)) return;
+  if (values == nullptr || !has_one_scale(values->format, values->group)) return;
   PlannedOp largest = cast;
   largest.family = Family::all_reduce;
   largest.op = Collective{

@@ -22,17 +22,64 @@ StateSharing sharers_of(const Parallelism& parallel, const TrainSettings& train)
   return {group, std::clamp(group * all.experts / all.dense, 1.0, all.experts)};
 }
 
+namespace {
+
+constexpr double kWide = 2;
+
+// Of matrices that products take as they are.
+NarrowBytes narrow_bytes(const ModelShard& shard) {
+  const auto narrow = [](Dtype format) { return bytes_of(format) < kWide ? bytes_of(format) : 0; };
+  return {narrow(shard.dense.activations), narrow(shard.quant.activations)};
+}
+// Of matrices as they are stored, with their scales.
+NarrowBytes stored_narrow(const ModelShard& shard) {
+  const auto narrow = [](const Quantization& quant) {
+    const bool is_narrow = bytes_of(quant.weights) < kWide;
+    return is_narrow ? stored_bytes(1, quant.weights, quant.group) : 0;
+  };
+  return {narrow(shard.dense), narrow(shard.quant)};
+}
+
+// Of so many weights, each of them `wide` but for those of layers that are narrow.
+ChunkWeights bytes_of_all(const ChunkWeights& weights, double wide, const NarrowBytes& narrow) {
+  const double dense = narrow.dense > 0 ? narrow.dense : wide;
+  const double experts = narrow.experts > 0 ? narrow.experts : wide;
+  return {.dense = dense * (weights.dense - weights.ends()) + wide * weights.ends(),
+          .experts = experts * weights.experts,
+          .embedding = wide * weights.embedding,
+          .output = wide * weights.output,
+          .layers = weights.layers,
+          .mixtures = weights.mixtures};
+}
+
+}  // namespace
+
+NarrowBytes kept_narrow(const ModelShard& shard, const TrainSettings& train) {
+  if (train.has_adapters()) return stored_narrow(shard);
+  return train.narrow_parameters ? narrow_bytes(shard) : NarrowBytes{};
+}
+
+NarrowBytes sent_narrow(const ModelShard& shard, const TrainSettings& train) {
+  const bool wide = train.has_adapters() || is_microscaled(shard.quant);
+  return wide ? NarrowBytes{} : kept_narrow(shard, train);
+}
+
+ChunkWeights sent_bytes(const ChunkStates& states, const TrainSettings& train) {
+  if (train.has_adapters()) return weight_bytes(states, train);
+  return bytes_of_all(states.all, state_bytes(train, states.wide).weights, states.sent);
+}
+
+ChunkWeights updated_bytes(const ChunkStates& states, const TrainSettings& train) {
+  return bytes_of_all(states.trained, state_bytes(train, states.wide).weights, states.sent);
+}
+
 ChunkWeights weight_bytes(const ChunkStates& states, const TrainSettings& train) {
   const double wide = state_bytes(train, states.wide).weights;
   const ChunkWeights& all = states.all;
-  ChunkWeights bytes{.dense = wide * all.dense,
-                     .experts = wide * all.experts,
-                     .embedding = wide * all.embedding,
-                     .output = wide * all.output,
-                     .layers = all.layers,
-                     .mixtures = all.mixtures};
-  if (!train.has_adapters()) return bytes;
-  const double frozen = train.method == Method::qlora ? kFourBitBytes : wide;
+  ChunkWeights bytes = bytes_of_all(all, wide, states.kept);
+  if (train.method == Method::lora) bytes.dense += wide * states.trained.dense;
+  if (train.method != Method::qlora) return bytes;
+  const double frozen = kFourBitBytes;
   bytes.dense = frozen * (all.dense - all.ends()) + wide * (all.ends() + states.trained.dense);
   bytes.experts = frozen * all.experts;
   return bytes;
@@ -127,7 +174,9 @@ StateMemory state_memory(const ChunkStates& states, const ChunkPlace& place,
   const bool casts = train.has_adapters() && (train.zero == 0 || replicas.dense == 1);
   if ((gathers || casts) && bytes.master > 0 && !train.offload_optimizer) {
     const double trained = shared(states.trained, gathers);
-    memory.weights += Bytes{(bytes.master - bytes.weights) * trained};
+    const NarrowBytes narrow = train.has_adapters() ? NarrowBytes{} : states.kept;
+    const double as_read = shared(bytes_of_all(states.trained, bytes.weights, narrow), gathers);
+    memory.weights += Bytes{bytes.master * trained - as_read};
     memory.optimizer -= Bytes{bytes.master * trained};
   }
   if (train.offload_optimizer) {
@@ -142,7 +191,7 @@ StateMemory state_memory(const ChunkStates& states, const ChunkPlace& place,
   }
   const double scatters = scatters_per_pass(train, place.stages);
   if (scatters == 1) {
-    memory.gathered = gathered_memory(read, states, replicas, train);
+    memory.gathered = gathered_memory(sent_bytes(states, train), states, replicas, train);
   } else if (scatters > 0) {
     memory.row = Bytes{bytes.gradients * of_others(states.trained, replicas)};
   }
@@ -150,7 +199,7 @@ StateMemory state_memory(const ChunkStates& states, const ChunkPlace& place,
                         shared(states.all, train.zero == 3)};
   const bool away = train.rollout.colocated && train.rollout.offload_states;
   (away ? memory.host_reference : memory.reference) = reference;
-  memory.weights += Bytes{copy_bytes(states.all, place.shard, train)};
+  memory.weights += Bytes{copy_bytes(states, place.shard, train)};
   return memory;
 }
 

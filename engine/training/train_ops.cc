@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "engine/model/backward_ops.h"
 #include "engine/model/context_ops.h"
@@ -147,8 +148,9 @@ class Trained {
     attention.backward_slower = shard_.attention_backward_slower;
   }
 
-  // Routers work in 32 bits: tokens are widened, and the product reads them so; then the largest are found, weighed,
-  // listed and counted. An H200 takes some 0.1 ms for it (PyTorch, 4,096 tokens of 2,048 values), mostly for these passes.
+  // Routers work in 32 bits: tokens are widened, and the product reads them so. Then the largest are found and scored, once to
+  // choose and once for the loss that balances experts, and copies are listed by expert, once for each way: kernels that
+  // go copy by copy, as long as passes over so many bytes of each (Megatron on an H200, megatron_kernels.csv.gz).
   void add_router(const PlannedOp& op, OpList& ops) const {
     if (train_.has_adapters()) {
       add_with_adapters(op, train_, split_, ops);
@@ -157,14 +159,20 @@ class Trained {
     }
     const auto& product = std::get<Gemm>(op.op);
     const double tokens = tokens_ / split_;
-    const auto pass = [&](double calls, double bytes) {
+    const auto pass = [&](double calls, double bytes, double backward) {
       ops.add(OpName::router, Family::residual, calls * op.calls,
-              Elementwise{
-                  .rows = tokens, .resident_bytes = 0, .cold_bytes = tokens * bytes, .flops = 0});
+              Elementwise{.rows = tokens,
+                          .resident_bytes = 0,
+                          .cold_bytes = tokens * bytes,
+                          .flops = 0,
+                          .backward = backward});
     };
-    constexpr double wide = 4, narrow = 2;
-    pass(1, double(product.k) * (narrow + wide + wide));
-    pass(4, double(product.n) * wide * 2);
+    constexpr double wide = 4, narrow = 2, chosen = 5600, listed = 2700;
+    constexpr double widened_back = 1.5, scored_back = 0.1, listed_back = 0;
+    const double copies = double(shard_.model->moe.top_k);
+    pass(1, double(product.k) * (narrow + wide + wide), widened_back);
+    pass(2, copies * chosen, scored_back);
+    pass(2, copies * listed, listed_back);
   }
 
   // Libraries cast tokens to narrow formats after they have arrived, unless they say otherwise.
@@ -194,6 +202,8 @@ class Trained {
   void add_experts(PlannedOp op, OpList& ops) const {
     auto& experts = std::get<Moe>(op.op);
     experts.skew = train_.routing_skew;
+    experts.one_by_one = train_.expert_products == ExpertProducts::one_by_one;
+    const bool travels = std::exchange(experts.exchanged, true);
     const double copies = copies_on_the_fullest(experts), hidden = double(experts.hidden);
     const bool narrow = bytes_of(experts.activations) < kActivationBytes;
     const auto pass = [&](double rows_moved) {
@@ -208,8 +218,11 @@ class Trained {
         PlannedOp cast = op;
         cast.name = OpName::quantize_experts;
         cast.family = Family::quantize;
-        cast.op = Quantize{
-            .rows = copies, .width = width, .format = experts.activations, .group = experts.group};
+        cast.calls *= parts_of(experts);
+        cast.op = Quantize{.rows = copies / parts_of(experts),
+                           .width = width,
+                           .format = experts.activations,
+                           .group = experts.group};
         add_cast(cast, ops);
       }
     }
@@ -220,10 +233,10 @@ class Trained {
     }
     if (!train_.fused_experts) add_expert_passes(op, ops);
     if (narrow && train_.padded_experts) pass(2 * copies);
-    if (!experts.exchanged) return;
-    pass(2 * copies);
+    if (travels) pass(2 * copies);
     const double sent = tokens_ / double(shard_.parallel.tp);
-    if (train_.dispatcher == Dispatcher::alltoall) pass(sent * double(1 + experts.top_k));
+    const bool copied = !travels || train_.dispatcher == Dispatcher::alltoall;
+    if (copied) pass(sent * double(1 + experts.top_k));
   }
 
   Elementwise loss() const {
@@ -339,7 +352,7 @@ void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSetti
   if (partly && chunk.has_gradients()) forward_ops(shard, chunk.trained, train, trained);
   const OpList& kept = partly ? trained : ops.forward;
   recomputed_ops(kept, train, ops.recomputed);
-  backward_ops(kept, ops.inputs, ops.weights);
+  backward_ops(kept, shard.narrow_turn, ops.inputs, ops.weights);
   const bool split = train.sequence_parallel && shard.parallel.tp > 1;
   if (split) {
     gather_again(shard, train, ops.inputs, ops.weights);
@@ -348,7 +361,7 @@ void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSetti
   }
   if (train.has_adapters()) keep_adapters(ops.weights);
   add_sums(shard, chunk, train, ops.weights);
-  cast_weights(train, shard.parallel, kept, ops);
+  cast_weights(shard, train, kept, ops);
   if (split && train.tp_overlap) {
     multiply_in_pieces(shard.parallel.tp, ops.forward);
     multiply_in_pieces(shard.parallel.tp, ops.recomputed);

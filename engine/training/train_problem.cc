@@ -103,6 +103,11 @@ Problem method_problem(const ModelSpec& model, const TrainSettings& train) {
 }
 
 Problem recompute_problem(const ModelSpec& model, const TrainSettings& train) {
+  if (train.recompute == Recompute::up_projections && !model.is_mla()) {
+    return Refusal{ReasonClass::unsupported,
+                   "train.recompute up_projections: this model expands no latents (model.mla); "
+                   "activations does norms and activations again"};
+  }
   if (train.recompute != Recompute::full || train.recompute_layers <= model.layers) {
     return std::nullopt;
   }

@@ -29,12 +29,16 @@ constexpr std::array<std::string_view, 4> enum_names(Schedule) {
 // What is computed again in the backward pass instead of kept.
 enum class Recompute : std::uint8_t {
   none,
-  attention,    // the attention kernel, from queries, keys and values
-  full,         // whole layers, from their inputs
-  activations,  // norms and activations, from their inputs
+  attention,       // the attention kernel, from queries, keys and values
+  full,            // whole layers, from their inputs
+  activations,     // norms and activations, from their inputs
+  up_projections,  // these, and products that expand latents to queries, keys and values
 };
-constexpr std::array<std::string_view, 4> enum_names(Recompute) {
-  return {"none", "attention", "full", "activations"};
+constexpr std::array<std::string_view, 5> enum_names(Recompute) {
+  return {"none", "attention", "full", "activations", "up_projections"};
+}
+constexpr bool does_activations_again(Recompute recompute) {
+  return recompute == Recompute::activations || recompute == Recompute::up_projections;
 }
 
 // Which weights are trained.
@@ -161,6 +165,7 @@ struct TrainSettings {
   std::int64_t prefetch = 1;
   bool root_unit = false;
   bool transpose_cache = true;
+  bool narrow_parameters = false;
 
   bool has_adapters() const { return method == Method::lora || method == Method::qlora; }
 
@@ -179,7 +184,8 @@ struct TrainSettings {
           between(1, 1 << 10));
     visit("recompute", self.recompute,
           "what is computed again in the backward pass: nothing (none), attention, norms and "
-          "activations (activations), or whole layers (full)",
+          "activations (activations), these and what latent attention expands (up_projections), or "
+          "whole layers (full)",
           any_value);
     visit("optimizer", self.optimizer, "the rule that turns gradients into weights", any_value);
     visit("gradients", self.gradients, "format in which gradients are summed and kept", any_value);
@@ -225,11 +231,11 @@ struct TrainSettings {
     visit("document_cv", self.document_cv,
           "how unequal packed documents are: deviation of their length over its mean",
           non_negative);
-    visit(
-        "method", self.method,
-        "what is trained: all weights (full), adapters beside frozen weights in 16 bits (lora) or "
-        "in 4 bits (qlora), or the last layers and the output (last_layers)",
-        any_value);
+    visit("method", self.method,
+          "what is trained: all weights (full), adapters beside frozen weights in the format of "
+          "quant.weights (lora) or in 4 bits (qlora), or the last layers and the output "
+          "(last_layers)",
+          any_value);
     visit("lora_rank", self.lora_rank, "rank of each adapter", between(1, 1 << 14));
     visit("lora_targets", self.lora_targets,
           "products that have adapters: those that make queries, keys and values (qkv), all of "
@@ -244,18 +250,20 @@ struct TrainSettings {
     visit("host_memory_bandwidth", self.host_memory_bandwidth,
           "bandwidth of the host's memory, the share of one device", positive.faster());
     visit("jitter", self.jitter,
-          "deviation of one device's time of a step over its mean; all wait for the slowest",
+          "standard deviation of the time that one device takes for a step, over its mean; all "
+          "wait for the slowest",
           non_negative);
     visit("device_mtbf", self.device_mtbf,
           "mean time between failures of one device that stop the run; 0: nothing fails",
           non_negative);
     visit("checkpoint_bandwidth", self.checkpoint_bandwidth,
           "rate at which the whole job writes a checkpoint", positive);
-    visit("checkpoint_interval", self.checkpoint_interval,
-          "time from one checkpoint to the next; 0: the one with which the run takes least",
-          non_negative);
+    visit(
+        "checkpoint_interval", self.checkpoint_interval,
+        "time from one checkpoint to the next; 0: the interval with which the run takes least time",
+        non_negative);
     visit("restart_time", self.restart_time,
-          "from a failure until the run goes on from its last checkpoint", non_negative);
+          "time from a failure until the run goes on from its last checkpoint", non_negative);
     visit("recompute_layers", self.recompute_layers,
           "recompute full: layers that are computed again together, from the input of their first "
           "one, which alone is kept",
@@ -271,8 +279,8 @@ struct TrainSettings {
     visit("expert_overlap", self.expert_overlap,
           "tokens travel to routed experts and back while the shared expert computes", any_value);
     visit("link_jitter", self.link_jitter,
-          "deviation of the time that one device's exposed communication takes over its mean; all "
-          "wait for the slowest",
+          "standard deviation of the time that one device's exposed communication takes, over its "
+          "mean; all wait for the slowest",
           non_negative);
     visit("deadline", self.deadline,
           "time that the run may take: finish_probability says how likely it does; 0: none",
@@ -374,11 +382,14 @@ struct TrainSettings {
           "zero 3: embedding and output are gathered together and kept to the end of the backward "
           "pass, as the root of plain FSDP is; false: each by itself",
           any_value);
-    visit(
-        "transpose_cache", self.transpose_cache,
-        "narrow weights are also kept turned round, as gradients of inputs need them; false: they "
-        "are turned round in every backward pass (Megatron's disable_parameter_transpose_cache)",
-        any_value);
+    visit("transpose_cache", self.transpose_cache,
+          "narrow weights are also kept transposed, as gradients of inputs need them; false: they "
+          "are transposed in every backward pass (Megatron's disable_parameter_transpose_cache)",
+          any_value);
+    visit("narrow_parameters", self.narrow_parameters,
+          "layers' weights are kept and gathered in the format of products, without a copy in 16 "
+          "bits (Megatron's fp8_param_gather, torchao's float8 all-gather)",
+          any_value);
   }
 
   bool operator==(const TrainSettings&) const = default;

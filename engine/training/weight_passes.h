@@ -5,6 +5,7 @@
 
 #include "engine/model/model_ops.h"
 #include "engine/training/stages.h"
+#include "engine/training/train_memory.h"
 #include "engine/training/train_ops.h"
 #include "engine/training/train_settings.h"
 
@@ -16,13 +17,13 @@ enum class NarrowCopies : std::uint8_t { a_step, a_micro_batch, a_pass };
 NarrowCopies narrow_copies(const Parallelism& parallel, const TrainSettings& train);
 
 // Bytes of the narrow copies of a chunk's weights that stay for a step: as they are, and turned round (train.transpose_cache). Others
-// are gone after their layer's turn, as compilers make them again from weights in 16 bits for the backward pass. Frozen weights are
-// narrow already, and have a copy turned round only.
-double copy_bytes(const ChunkWeights& weights, const ModelShard& shard, const TrainSettings& train);
+// are gone after their layer's turn, as compilers make them again from weights in 16 bits for the backward pass. Frozen weights beside
+// adapters, and parameters that are kept narrow, have a copy turned round only; layers before the first trained one have none.
+double copy_bytes(const ChunkStates& states, const ModelShard& shard, const TrainSettings& train);
 
 // Weights of narrow products are cast, and turned round for gradients, as often as their copies are made; without a cache, turned round for each pass. `backward`: those that
 // gradients pass through.
-void cast_weights(const TrainSettings& train, const Parallelism& parallel, const OpList& backward,
+void cast_weights(const ModelShard& shard, const TrainSettings& train, const OpList& backward,
                   PassOps& ops);
 
 // New gradients in 16 bits are read, and those that are there are read and written, by a pass or by the product that makes them;

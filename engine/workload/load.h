@@ -51,8 +51,8 @@ struct Lengths {
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("distribution", self.distribution,
-          "fixed; uniform or lognormal about the mean; zipf from prompt to prompt_max; empirical: "
-          "rows of load.trace drawn at random",
+          "how lengths are distributed: fixed; uniform or lognormal about the mean; zipf from "
+          "prompt to prompt_max; empirical: rows of load.trace drawn at random",
           any_value);
     visit("prompt", self.prompt, "mean prompt tokens (zipf: the fewest)", at_least(1));
     visit("output", self.output, "mean output tokens (zipf: the fewest)", at_least(1));
@@ -64,14 +64,18 @@ struct Lengths {
           "standard deviation of outputs over their mean; uniform: 0.577 (from one token to "
           "twice the mean) where more is stated",
           non_negative);
-    visit("correlation", self.correlation, "lognormal: of the logarithms of prompt and output",
-          between(-1, 1));
+    visit("correlation", self.correlation,
+          "lognormal: correlation of the logarithms of prompt and output lengths", between(-1, 1));
     visit("zipf_exponent", self.zipf_exponent, "zipf: the density falls with this power of length",
           positive);
-    visit("prompt_max", self.prompt_max, "longer prompts are cut to this", non_negative_or("none"));
-    visit("output_max", self.output_max, "longer outputs are cut to this", non_negative_or("none"));
-    visit("total_max", self.total_max,
-          "prompt and output together are cut to this, the output first", non_negative_or("none"));
+    visit("prompt_max", self.prompt_max, "longest prompt in tokens: longer ones are cut to it",
+          non_negative_or("none"));
+    visit("output_max", self.output_max, "longest output in tokens: longer ones are cut to it",
+          non_negative_or("none"));
+    visit(
+        "total_max", self.total_max,
+        "most tokens of prompt and output together: what is more is cut off, from the output first",
+        non_negative_or("none"));
   }
 
   bool operator==(const Lengths&) const = default;
@@ -150,8 +154,8 @@ struct Load {
         non_negative_or("auto"));
     visit("lengths", self.lengths, "tokens of prompts and outputs", any_value);
     visit("trace", self.trace, "file with recorded requests", a_file);
-    visit("trace_checksum", self.trace_checksum, "content of that file; filled in when it is read",
-          any_value);
+    visit("trace_checksum", self.trace_checksum,
+          "checksum of the file load.trace; filled in when it is read", any_value);
     visit("trace_speed", self.trace_speed, "the trace is replayed this many times faster",
           positive);
     visit("turns", self.turns, "requests of one session; each re-sends the history before it",

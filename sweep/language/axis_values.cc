@@ -4,7 +4,9 @@
 #include <cmath>
 #include <set>
 #include <span>
+#include <string_view>
 #include <tuple>
+#include <unordered_set>
 
 #include "sweep/language/load_resources.h"
 #include "sweep/language/parse_quantity.h"
@@ -190,9 +192,16 @@ class FormReader {
           });
     };
     std::set<std::size_t, decltype(before)> seen(before);
+    std::unordered_set<std::string_view> labels;
     for (std::size_t i = 0; i < form_.settings.size() && i < node.items.size(); ++i) {
+      const bool labelled = !labels.insert(form_.labels[i]).second;
       const auto [first, fresh] = seen.insert(i);
-      if (fresh || form_.whens[i] != nullptr || edits(i).empty()) continue;
+      if (form_.whens[i] != nullptr || edits(i).empty()) continue;
+      if (fresh && labelled) {
+        wrong(node.items[i], said_ + ": another value has the label '" + form_.labels[i] + "'",
+              "rows are told apart by it; change one");
+      }
+      if (fresh) continue;
       const std::string &label = form_.labels[i], &before_it = form_.labels[*first];
       wrong(node.items[i],
             said_ + ": '" + label + "' is " +

@@ -117,7 +117,7 @@ class Tokenizer {
     const std::string word(text_.substr(at_, end - at_));
     if (word == "and") return void(push(Token::Kind::logic, word.size(), "&&"));
     if (word == "or") return void(push(Token::Kind::logic, word.size(), "||"));
-    if (word == "not") return void(push(Token::Kind::logic, word.size(), "~"));
+    if (word == "not") return void(push(Token::Kind::logic, word.size(), "!"));
     if (word == "true") return void(push(Token::Kind::number, word.size(), "1"));
     if (word == "false") return void(push(Token::Kind::number, word.size(), "0"));
     std::size_t next = end;

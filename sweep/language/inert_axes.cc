@@ -58,6 +58,8 @@ class Possibilities {
     return possible;
   }
 
+  bool always(std::size_t axis) const { return always_[axis]; }
+
   engine::CanBe can_be() const {
     return [this](int leaf, const std::function<bool(double)>& predicate) {
       return of(leaf).any(predicate);
@@ -134,7 +136,89 @@ std::string counterpart_hint(std::string_view path, const PossibleValues& tasks)
   return "";
 }
 
+// Axes whose every value is a position of its own; members of a zip may repeat.
+std::vector<int> crossed_axes(const SpaceNode& node) {
+  if (node.kind == SpaceNode::Kind::values) return {node.axis};
+  std::vector<int> axes;
+  const auto add = [&axes](const SpaceNode& child) {
+    const std::vector<int> more = crossed_axes(child);
+    axes.insert(axes.end(), more.begin(), more.end());
+  };
+  if (node.kind == SpaceNode::Kind::product) std::ranges::for_each(node.children, add);
+  for (const Branch& branch : node.branches) add(branch.node);
+  return axes;
+}
+
+// Leaves that an axis sets at every position.
+std::vector<int> leaves_always_set(const Axis& axis) {
+  std::vector<int> leaves = leaves_of(axis);
+  std::erase_if(leaves, [&axis](int leaf) {
+    const auto times = std::ranges::count(axis.edits, leaf, &Edit::leaf);
+    return leaf != axis.interval.leaf && std::size_t(times) < axis.settings.size();
+  });
+  return leaves;
+}
+
+// Axes over narrower paths, and what of `axis` they set in every point.
+struct Narrower {
+  std::vector<int> leaves;
+  std::string paths;
+};
+Narrower narrower_axes(const SpaceParts& parts, const Axis& axis,
+                       const Possibilities& possibilities) {
+  Narrower narrower;
+  for (std::size_t i = 0; i < parts.axes.size(); ++i) {
+    const Axis& other = parts.axes[i];
+    if (!other.path.starts_with(axis.path + ".") || !possibilities.always(i)) continue;
+    const std::vector<int> leaves = leaves_always_set(other);
+    narrower.leaves.insert(narrower.leaves.end(), leaves.begin(), leaves.end());
+    narrower.paths += (narrower.paths.empty() ? "'" : ", '") + other.path + "'";
+  }
+  return narrower;
+}
+
+using LeafValues = std::vector<std::pair<int, engine::LeafValue>>;
+
+// What a value of an axis sets, but for `shadowed` leaves.
+LeafValues values_beside(const Axis& axis, const Setting& setting,
+                         const std::vector<int>& shadowed) {
+  LeafValues values;
+  for (std::uint32_t i = setting.first_edit; i < setting.last_edit; ++i) {
+    const Edit& edit = axis.edits[i];
+    if (std::ranges::find(shadowed, edit.leaf) == shadowed.end()) {
+      values.emplace_back(edit.leaf, edit.value);
+    }
+  }
+  return values;
+}
+
 }  // namespace
+
+void check_shadowed_values(const SpaceParts& parts, const std::vector<engine::Location>& places,
+                           Reading& reading) {
+  const Possibilities possibilities(parts);
+  for (const int number : crossed_axes(parts.root)) {
+    const Axis& axis = parts.axes[std::size_t(number)];
+    if (!axis.holds_narrower) continue;
+    const Narrower narrower = narrower_axes(parts, axis, possibilities);
+    const auto& labels = parts.label_columns[std::size_t(axis.label_column)].values;
+    std::map<LeafValues, const Setting*> seen;
+    for (const Setting& setting : axis.settings) {
+      if (setting.when != kNone) continue;
+      const auto [first, fresh] =
+          seen.emplace(values_beside(axis, setting, narrower.leaves), &setting);
+      // Two names may stand for the same device or model today.
+      if (fresh || values_beside(axis, setting, {}) == values_beside(axis, *first->second, {})) {
+        continue;
+      }
+      reading.mistake(places[std::size_t(number)],
+                      axis.path + ": '" + labels[std::size_t(setting.label)] + "' is '" +
+                          labels[std::size_t(first->second->label)] + "' again: " + narrower.paths +
+                          " sets what they differ in",
+                      "every point would be computed twice; remove one of the axes");
+    }
+  }
+}
 
 void check_inert_axes(const SpaceParts& parts, const std::vector<engine::Location>& places,
                       Reading& reading) {

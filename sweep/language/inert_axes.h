@@ -16,6 +16,12 @@ namespace sweep {
 void check_inert_axes(const SpaceParts& parts, const std::vector<engine::Location>& places,
                       Reading& reading);
 
+// Notes a mistake for each value of an axis that comes to the same as another one, because what they differ in is
+// set by an axis over a narrower path: with `step.batch` an axis too, `step: [{batch: 4}, {batch: 5}]` makes
+// every point twice, under labels that do not hold.
+void check_shadowed_values(const SpaceParts& parts, const std::vector<engine::Location>& places,
+                           Reading& reading);
+
 // Notes a mistake for each role of the base (by its leaf `present`, with its place) that no task of the sweep has.
 void check_inert_roles(const SpaceParts& parts, const std::map<int, engine::Location>& roles,
                        Reading& reading);

@@ -32,12 +32,14 @@ Library Library::with(const fs::path& folder) const {
   return Library(std::move(folders));
 }
 
-std::optional<fs::path> Library::find(std::string_view library, std::string_view name) const {
+std::optional<fs::path> Library::find(std::string_view library, std::string_view name,
+                                      const fs::path& other_than) const {
   // A name is one file name: no way out of the folder.
   if (name.empty() || name.find('/') != std::string_view::npos) return std::nullopt;
   for (const fs::path& folder : folders_) {
     const fs::path file = folder / library / (std::string(name) + ".yaml");
     std::error_code error;
+    if (!other_than.empty() && fs::equivalent(file, other_than, error)) continue;
     if (fs::is_regular_file(file, error)) return file;
   }
   return std::nullopt;

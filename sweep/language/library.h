@@ -25,7 +25,9 @@ class Library {
   // The same library with one more folder asked first; a folder that is not there changes nothing.
   Library with(const std::filesystem::path& folder) const;
 
-  std::optional<std::filesystem::path> find(std::string_view library, std::string_view name) const;
+  // The file of a name; with `other_than` the first one that is another file.
+  std::optional<std::filesystem::path> find(std::string_view library, std::string_view name,
+                                            const std::filesystem::path& other_than = {}) const;
   // Every name of a library ("devices"), sorted, each once.
   std::vector<std::string> names(std::string_view library) const;
   // Every library that has a name: "devices", "models", ...; sorted.

@@ -81,6 +81,14 @@ std::string acceptance_checksum(const std::string& path, const engine::Location&
   return reading.resources->acceptances.emplace(path, *table).first->second.checksum;
 }
 
+// What a value of an axis sets a leaf to; empty where it does not.
+std::string text_set(const Axis& axis, const Setting& setting, int leaf) {
+  for (std::uint32_t i = setting.first_edit; i < setting.last_edit; ++i) {
+    if (axis.edits[i].leaf == leaf) return std::get<std::string>(axis.edits[i].value);
+  }
+  return "";
+}
+
 }  // namespace
 
 std::vector<Edit> leaf_edits(int leaf, engine::LeafValue value, const engine::Location& where,
@@ -103,6 +111,46 @@ std::vector<Edit> leaf_edits(int leaf, engine::LeafValue value, const engine::Lo
   }
   edits.insert(edits.begin(), {leaf, std::move(value)});
   return edits;
+}
+
+bool is_checksum(int leaf) { return leaf == checksum_leaf() || leaf == acceptance_checksum_leaf(); }
+
+void check_contents(const SpaceParts& parts, const engine::Location& where, Reading& reading) {
+  struct Named {
+    int path, checksum;  // leaves
+    std::string (*content)(const std::string& path, const engine::Resources& resources);
+  };
+  // Empty of a file that could not be read, which is a mistake already.
+  const Named all[] = {
+      {trace_leaf(), checksum_leaf(),
+       [](const std::string& path, const engine::Resources& resources) {
+         const engine::Trace* trace = resources.find_trace(path);
+         return trace == nullptr ? "" : trace->checksum;
+       }},
+      {acceptance_leaf(), acceptance_checksum_leaf(),
+       [](const std::string& path, const engine::Resources& resources) {
+         const auto table = resources.acceptances.find(path);
+         return table == resources.acceptances.end() ? "" : table->second.checksum;
+       }},
+  };
+  for (const Named& named : all) {
+    const auto check = [&](const std::string& path, const std::string& stated) {
+      const std::string found = named.content(path, *reading.resources);
+      if (found.empty() || found == stated) return;
+      reading.mistake(where,
+                      "'" + path + "' is not what it was when this sweep was resolved (" + stated +
+                          ", now " + found + ")",
+                      "bring the file back, or run a sweep that names it into another folder");
+    };
+    check(engine::leaf_text(parts.base, engine::leaf_at(named.path)),
+          engine::leaf_text(parts.base, engine::leaf_at(named.checksum)));
+    for (const Axis& axis : parts.axes) {
+      if (std::ranges::count(axis.edits, named.path, &Edit::leaf) == 0) continue;
+      for (const Setting& setting : axis.settings) {
+        check(text_set(axis, setting, named.path), text_set(axis, setting, named.checksum));
+      }
+    }
+  }
 }
 
 void load_calibrations(engine::Scenario& base, const engine::Location& where, Reading& reading) {

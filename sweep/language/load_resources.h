@@ -5,6 +5,7 @@
 
 #include "engine/leaves.h"
 #include "sweep/language/reading.h"
+#include "sweep/space/space_parts.h"
 
 namespace sweep {
 
@@ -13,6 +14,13 @@ namespace sweep {
 // A rate curve is read, so that what is wrong with it is said here and not by every point.
 std::vector<Edit> leaf_edits(int leaf, engine::LeafValue value, const engine::Location& where,
                              Reading& reading);
+
+// Whether a leaf says what a file holds that another leaf names.
+bool is_checksum(int leaf);
+
+// Notes a mistake for each trace or file of acceptances that does not hold what the sweep says it does: it has
+// changed since the sweep was resolved, and points would have the identity of others.
+void check_contents(const SpaceParts& parts, const engine::Location& where, Reading& reading);
 
 // Loads every calibration of the library (calibration/*.calibration; the first folder that has a name
 // wins) and writes their common checksum into the base. A sweep resolved with others is refused.

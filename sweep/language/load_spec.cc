@@ -102,9 +102,10 @@ std::vector<Edit> named_spec(const Section& section, const Node& name, std::stri
                     [&] { return similar_file_hint(file); });
     return {};
   }
-  if (const auto file = reading.library.find(section.library, name.text)) {
-    return spec_file(section, *file, name.where, reading);
-  }
+  // A file made from its own name alters the spec of that name in a later folder.
+  auto file = reading.library.find(section.library, name.text, name.where.file);
+  if (!file) file = reading.library.find(section.library, name.text);
+  if (file) return spec_file(section, *file, name.where, reading);
   // One says "the devices", but not "the serving".
   const std::string library =
       section.library == "serving" ? "serving settings" : std::string(section.library);

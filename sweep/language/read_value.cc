@@ -22,6 +22,27 @@ constexpr const char* kBeyond = "it is too large, or too near to zero, for a num
 
 std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
 
+// "4k", "15T", "15 trillion": numbers have no suffixes here, as a thousand may be 1024. What to write for one that has.
+std::string advice_on_suffix(std::string_view text) {
+  struct Suffix {
+    std::string_view letter, word;
+    int zeros;
+  };
+  constexpr Suffix suffixes[] = {{"k", "thousand", 3}, {"K", "thousand", 3}, {"M", "million", 6},
+                                 {"B", "billion", 9},  {"G", "billion", 9},  {"T", "trillion", 12}};
+  const auto parts = split_quantity(text);
+  if (!parts) return {};
+  for (const Suffix& suffix : suffixes) {
+    if (parts->unit != suffix.letter && parts->unit != suffix.word) continue;
+    const auto value = parse_number(parts->number + "e" + std::to_string(suffix.zeros));
+    if (!value) return {};
+    const bool thousands = suffix.zeros == 3;
+    return "numbers have no suffix: write '" + format_number(*value) + "'" +
+           (thousands ? ", or '" + format_number(*value / 1000 * 1024) + "'" : "");
+  }
+  return {};
+}
+
 std::optional<double> read_quantity(const Leaf& leaf, const Node& node, std::string_view said,
                                     Reading& reading) {
   const std::string advice =
@@ -186,8 +207,11 @@ std::optional<LeafValue> read_value(const Leaf& leaf, const Node& node, std::str
     case LeafKind::number: {
       const auto value = parse_number(node.text);
       if (!value) {
+        const std::string suffix = advice_on_suffix(node.text);
         reading.mistake(node.where, name + ": " + in_quotes(node.text) + " is not a number",
-                        is_digits(node.text) ? kBeyond : "write a plain number, as in '0.9'");
+                        is_digits(node.text) ? kBeyond
+                        : suffix.empty()     ? "write a plain number, as in '0.9'"
+                                             : suffix);
         return std::nullopt;
       }
       if (!check_range(leaf, *value, node, said, reading)) return std::nullopt;
@@ -197,9 +221,11 @@ std::optional<LeafValue> read_value(const Leaf& leaf, const Node& node, std::str
       const auto value = parse_integer(node.text);
       if (!value) {
         const bool large = is_digits(node.text) && node.text.find('.') == std::string::npos;
-        reading.mistake(
-            node.where, name + ": " + in_quotes(node.text) + " is not a whole number",
-            large ? "it is too large for one" : "write digits only, as in '64' or '1_000_000'");
+        const std::string suffix = advice_on_suffix(node.text);
+        reading.mistake(node.where, name + ": " + in_quotes(node.text) + " is not a whole number",
+                        large            ? "it is too large for one"
+                        : suffix.empty() ? "write digits only, as in '64' or '1_000_000'"
+                                         : suffix);
         return std::nullopt;
       }
       if (!check_range(leaf, double(*value), node, said, reading)) return std::nullopt;

@@ -288,9 +288,8 @@ SpaceNode SpaceReader::read_concat(const NodeEntry& entry) {
     after.merge(taken_);
   }
   taken_ = std::move(after);
-  const bool named = std::any_of(names.begin(), names.end(),
-                                 [](const std::string& name) { return !name.empty(); });
-  if (named) {
+  // Without a label, rows of different sub-sweeps could not be told apart.
+  if (names.size() > 1 || !names.front().empty()) {
     node.label_column = label_column(number == 1 ? "concat" : "concat_" + std::to_string(number));
     for (std::size_t i = 0; i < names.size(); ++i) {
       const std::string label = names[i].empty() ? std::to_string(i + 1) : names[i];

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/base/enum_names.h"
+#include "sweep/language/load_resources.h"
 #include "sweep/language/read_value.h"
 #include "sweep/language/write_yaml.h"
 #include "sweep/space/roles.h"
@@ -112,11 +113,23 @@ class SpaceWriter {
     return whole ? "{from: {" + fields + "}}" : "{" + fields + "}";
   }
 
+  // What the file that a value names holds, as a comment: a sweep over the same names of other files is another
+  // one. A section says it as one of its fields.
+  std::string content(const Axis& axis, const Setting& setting) const {
+    if (engine::leaf_table().find_section(axis.path) >= 0) return "";
+    for (std::uint32_t i = setting.first_edit; i < setting.last_edit; ++i) {
+      if (!is_checksum(axis.edits[i].leaf)) continue;
+      return "  # content " + std::get<std::string>(axis.edits[i].value);
+    }
+    return "";
+  }
+
   // "[1, 2, 4]" where nothing more needs saying.
   bool is_simple(const Axis& axis) const {
     if (axis.when != kNone) return false;
     for (const Setting& setting : axis.settings) {
-      if (setting.when != kNone || yaml_scalar(label(axis, setting)) != value(axis, setting))
+      if (setting.when != kNone || yaml_scalar(label(axis, setting)) != value(axis, setting) ||
+          !content(axis, setting).empty())
         return false;
     }
     return true;
@@ -139,7 +152,7 @@ class SpaceWriter {
       std::string item =
           "{value: " + value(axis, setting) + ", label: " + quoted(label(axis, setting));
       if (setting.when != kNone) item += ", when: " + formula(setting.when);
-      line(indent + 2, "- " + item + "}");
+      line(indent + 2, "- " + item + "}" + content(axis, setting));
     }
   }
 
@@ -202,7 +215,8 @@ class SpaceWriter {
     if (!branch.fixed.empty()) line(inside, "base:");
     for (const int number : branch.fixed) {
       const Axis& axis = parts_.axes[std::size_t(number)];
-      line(inside + 2, axis.path + ": " + value(axis, axis.settings[0]));
+      const Setting& setting = axis.settings[0];
+      line(inside + 2, axis.path + ": " + value(axis, setting) + content(axis, setting));
     }
     requirements(branch.requirements, inside);
     line(inside, branch.node.children.empty() ? "axes: []" : "axes:");

@@ -42,9 +42,8 @@ void define_language(mu::Parser& parser) {
   parser.DefineFun("mod", remainder_of);
   parser.DefineFun("round", round_of);
   parser.DefineFun("sqrt", sqrt_of);
-  parser.DefineInfixOprt("!", not_of);
-  // The word `not` binds more loosely than a comparison: `not a == b` denies the comparison.
-  parser.DefineInfixOprt("~", not_of, mu::prLAND + 1);
+  // It binds more loosely than a comparison: `!a == b`, as `not a == b`, denies the comparison.
+  parser.DefineInfixOprt("!", not_of, mu::prLAND + 1);
   parser.DefineOprt("%", remainder_of, mu::prMUL_DIV);
 }
 

@@ -76,4 +76,12 @@ const std::vector<LabelColumn>& Space::label_columns() const { return parts_->la
 const std::vector<std::string>& Space::requirements() const { return parts_->reasons; }
 const std::vector<int>& Space::varied_leaves() const { return parts_->varied_leaves; }
 
+std::vector<int> Space::sampled_leaves() const {
+  std::vector<int> leaves;
+  for (const Axis& axis : parts_->axes) {
+    if (axis.interval.leaf != kNone) leaves.push_back(axis.interval.leaf);
+  }
+  return leaves;
+}
+
 }  // namespace sweep

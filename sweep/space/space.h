@@ -31,6 +31,8 @@ class Space {
   const std::vector<std::string>& requirements() const;
   // Leaves (positions in engine::leaf_table()) that an axis or a `derive` may change.
   const std::vector<int>& varied_leaves() const;
+  // Leaves that a sample draws from an interval: no label says what they are, only their value does.
+  std::vector<int> sampled_leaves() const;
 
   const SpaceParts& parts() const { return *parts_; }
 

@@ -1,6 +1,7 @@
 // Traces as comma-separated values: a line of names, then a row a line.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -33,8 +34,28 @@ struct Timestamp {
   double second = 0;     // of the day
 };
 
-// "2023-11-16 18:15:46.6805900"
+// Takes the time zone off the end of a timestamp, "Z" or "+05:30", as seconds ahead of UTC.
+bool take_zone(std::string_view& text, double& ahead) {
+  const std::size_t start = text.find_first_of("Z+-", std::min<std::size_t>(text.size(), 19));
+  ahead = 0;
+  if (start == std::string_view::npos) return true;
+  const std::string_view zone = text.substr(start);
+  text = trimmed(text.substr(0, start));
+  if (zone == "Z") return true;
+  double hours = 0, minutes = 0;
+  const bool shaped = zone.size() == 3 || (zone.size() == 6 && zone[3] == ':');
+  if (!shaped || !read_number(zone.substr(1, 2), hours) || hours > 14 ||
+      (zone.size() == 6 && (!read_number(zone.substr(4), minutes) || minutes > 59))) {
+    return false;
+  }
+  ahead = (zone[0] == '-' ? -1 : 1) * (hours * 3600 + minutes * 60);
+  return true;
+}
+
+// "2023-11-16 18:15:46.6805900", "2024-05-10 00:00:00.009930+00:00"
 bool read_timestamp(std::string_view text, Timestamp& timestamp) {
+  double ahead = 0;
+  if (!take_zone(text, ahead)) return false;
   double year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;
   const auto number = [&text](std::size_t at, double& value, double low, double high) {
     return read_number(text.substr(at, at == 0 ? 4 : 2), value) && value >= low && value <= high;
@@ -52,7 +73,7 @@ bool read_timestamp(std::string_view text, Timestamp& timestamp) {
   const std::int64_t m = std::int64_t(month);
   const std::int64_t of_year = (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + std::int64_t(day) - 1;
   timestamp.day = era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year;
-  timestamp.second = hour * 3600 + minute * 60 + second;
+  timestamp.second = hour * 3600 + minute * 60 + second - ahead;
   return true;
 }
 

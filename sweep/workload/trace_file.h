@@ -3,7 +3,7 @@
 // Columns: arrival_s, prompt_tokens, output_tokens; optional session, priority, tenant, model, request_id
 // (no two alike), and hash_ids (CSV: separated by spaces or semicolons; JSON lines: a list). The names of
 // public traces are understood too: TIMESTAMP/ContextTokens/GeneratedTokens (Azure), timestamp/input_length/output_length in
-// milliseconds (Mooncake), num_prefill_tokens/num_decode_tokens/arrived_at (Vidur; often without arrivals),
+// milliseconds (Mooncake), Timestamp/Request tokens/Response tokens in seconds (BurstGPT), num_prefill_tokens/num_decode_tokens/arrived_at (Vidur; often without arrivals),
 // input_toks/output_toks/arrival_time_ns (LLMServingSim).
 #pragma once
 

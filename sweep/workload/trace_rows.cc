@@ -40,6 +40,10 @@ const NamedColumn kColumns[] = {
     {"timestamp", {.field = TraceField::arrival, .scale = 1e-3, .block_tokens = 512}},
     {"input_length", {.field = TraceField::prompt}},
     {"output_length", {.field = TraceField::output}},
+    // BurstGPT
+    {"Timestamp", {.field = TraceField::arrival}},
+    {"Request tokens", {.field = TraceField::prompt}},
+    {"Response tokens", {.field = TraceField::output}},
     // Vidur
     {"num_prefill_tokens", {.field = TraceField::prompt}},
     {"num_decode_tokens", {.field = TraceField::output}},

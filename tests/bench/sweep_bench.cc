@@ -65,8 +65,7 @@ void SweepToParquet(benchmark::State& state) {
                                                  .spec_hash = spec.digest,
                                                  .shard = {},
                                                  .positions = spec.space.size()});
-    results::ParquetSink sink(
-        *run, {spec.space.base(), spec.space.varied_leaves(), spec.space.label_columns()});
+    results::ParquetSink sink(*run, results::schema_inputs(spec.space));
     run_once(spec, sink, int(state.range(0)));
   }
   std::filesystem::remove_all(folder);

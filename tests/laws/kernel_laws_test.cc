@@ -14,6 +14,7 @@
 #include "engine/model/batch_shape.h"
 #include "tests/support/calibrations.h"
 #include "tests/support/random_calls.h"
+#include "tests/support/shipped.h"
 #include "tests/support/toys.h"
 
 namespace engine {
@@ -235,6 +236,29 @@ TEST(KernelLaws, CollectivesObeyThemToo) {
             << where;
       }
     }
+  }
+}
+
+// Attention multiplies on the units that products multiply on: it reaches no more of their peak than large products do, whoever
+// measured either. (To a tenth: a set that is of several generations has the mean of each.)
+TEST(KernelLaws, AttentionIsNoFasterThanProducts) {
+  const AttentionPrefill attention{.sequences = 8,
+                                   .tokens = 8 * 8192.0,
+                                   .pairs = 8 * 8192.0 * 8193 / 2,
+                                   .kv_tokens = 8 * 8192.0,
+                                   .heads = 32,
+                                   .kv_heads = 8,
+                                   .key_dim = 128,
+                                   .value_dim = 128};
+  const Gemm product{.m = 8192, .n = 16384, .k = 16384};
+  const auto rate = [](Family family, const Op& op, const Device& device) {
+    const KernelTime time = kernel_time(family, op, device, &toys::transfer());
+    return time.flops / time.total();
+  };
+  for (const Device& device : toys::shipped_devices()) {
+    EXPECT_LE(rate(Family::attn_prefill, attention, device).value,
+              rate(Family::gemm, product, device).value * 1.1)
+        << device.name;
   }
 }
 

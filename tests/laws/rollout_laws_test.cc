@@ -190,6 +190,21 @@ TEST(Rollout, WeightsTravelBetweenLayouts) {
               moved.parameters * (2 * (2 + 12) + 2) / 2 / 20e9, 1e-3);
 }
 
+// Devices that hold some experts whole have of each expert's part what they hold of all experts: an eighth of an eighth. Dense
+// weights that all of them have whole stay.
+TEST(Rollout, ExpertsTravelBetweenLayouts) {
+  Scenario scenario = learning();
+  scenario.model = scenario.rollout.deployment.model = toys::mixture();
+  scenario.train.rollout.offload_states = false;
+  scenario.parallel.ep = 8;
+  scenario.rollout.deployment.parallel.tp = 8;
+  const Metrics moved = figures_of(scenario);
+  const double experts = parameter_counts(scenario.model).experts;
+  EXPECT_NEAR(moved.weight_transfer_time.value, experts * 2 / 8 * 7 / 8 / 100e9, 1e-4);
+  scenario.rollout.deployment.parallel = {.dp = 8, .ep = 8};
+  EXPECT_EQ(figures_of(scenario).weight_transfer_time.value, 0);
+}
+
 // Weights that samples are made with are those that are trained, where both layouts are the same: only states leave.
 TEST(Rollout, EqualLayoutsShareTheirWeights) {
   Scenario scenario = learning();
@@ -281,6 +296,13 @@ TEST(Rollout, WhatCannotBeIsARowWithAReason) {
             "rollout.model differs from model: samples are made by the model that learns");
   EXPECT_EQ(reason(learning(), [](Scenario& s) { s.rollout.deployment.parallel.tp = 3; }),
             "the rollout's layout of 3 devices (tp x pp x dp) does not divide the 8 that train");
+  EXPECT_EQ(reason(learning(),
+                   [](Scenario& s) {
+                     s.model = s.rollout.deployment.model = toys::mixture();
+                     s.parallel.ep = s.rollout.deployment.parallel.ep = 8;
+                   }),
+            "rollout.parallel.ep is training's 8, more than the 1 devices that make samples "
+            "together (rollout.parallel.tp x dp); state rollout.parallel.ep");
   EXPECT_EQ(reason(apart(), [](Scenario& s) { s.rollout.present = false; }),
             "train.rollout.colocated is false, and no deployment rollout says where samples are "
             "made");

@@ -1,9 +1,11 @@
-// A load of one request asks for the steps that the request alone asks for, whatever its length: times between the points
-// of a table lie on the stairs that tiles make, not below them.
+// Prompts of served loads. A load of one request asks for the steps that the request alone asks for, whatever its length: times
+// between the points of a table lie on the stairs that tiles make, not below them.
 #include <gtest/gtest.h>
 
 #include "engine/evaluate.h"
+#include "engine/serving/policy_table.h"
 #include "tests/support/calibrations.h"
+#include "tests/support/serving_toys.h"
 #include "tests/support/shipped.h"
 
 namespace engine {
@@ -32,6 +34,32 @@ TEST(ServedPrompts, TakeWhatTheyTakeAlone) {
       ASSERT_EQ(one.status, Status::ok) << one.reason;
       ASSERT_EQ(other.status, Status::ok) << other.reason;
       EXPECT_NEAR(other.metrics.ttft / one.metrics.ttft, 1, 0.02) << device << ", " << prompt;
+    }
+  }
+}
+
+// Around the most tokens of a step: a prompt that decodes leave no room for in any step waits for none of them to end, whatever
+// the policy.
+TEST(ServedPrompts, OneTokenMoreIsNeverServedSooner) {
+  for (std::size_t policy = 0; policy < kPolicies.size(); ++policy) {
+    const auto throughput = [&](std::int64_t prompt) {
+      Scenario scenario = toys::served_at(1);
+      scenario.serving.policy = static_cast<PolicyName>(policy);
+      scenario.serving.max_num_batched_tokens = scenario.serving.chunk = 100;
+      scenario.serving.kv_blocks = 10'000;
+      scenario.model.max_context = 400;
+      scenario.load.arrivals = ArrivalKind::closed;
+      scenario.load.clients = 12;
+      scenario.load.lengths = {.prompt = prompt, .output = 50};
+      const Outcome outcome = evaluate(scenario);
+      EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+      return outcome.metrics.throughput.value;
+    };
+    double longer = throughput(110);
+    for (std::int64_t prompt = 109; prompt >= 80; --prompt) {
+      const double shorter = throughput(prompt);
+      EXPECT_GE(shorter, 0.95 * longer) << kPolicies[policy].name << ", " << prompt;
+      longer = shorter;
     }
   }
 }

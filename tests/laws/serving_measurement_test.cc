@@ -303,6 +303,22 @@ TEST(ServingMeasurement, AClosedLoopIsMeasuredInWholeRounds) {
   }
 }
 
+TEST(ServingMeasurement, ClientsWhoWaitForSeatsObeyLittlesLaw) {
+  // Equal requests on few seats finish in bursts of as many as there are seats, prompts of a burst in several steps.
+  for (const std::int64_t clients : {32, 33, 34, 35, 36, 38, 40, 48}) {
+    Scenario scenario = served_at(1);
+    scenario.load.arrivals = ArrivalKind::closed;
+    scenario.load.clients = clients;
+    scenario.load.lengths.output = 200;
+    scenario.serving.max_num_seqs = 32;
+    scenario.serving.max_num_batched_tokens = 100;
+    scenario.serving.kv_blocks = 10'000;
+    const Metrics metrics = evaluated(scenario).metrics;
+    EXPECT_NEAR(metrics.throughput.value * metrics.e2e.value / double(clients), 1, 0.02) << clients;
+    EXPECT_EQ(metrics.precision_met, 1) << clients;
+  }
+}
+
 TEST(ServingMeasurement, SessionsAreMeasuredWhileOthersBegin) {
   Scenario scenario = served_at(5);
   scenario.load.turns = 4;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "engine/evaluate.h"
 #include "engine/model/expert_places.h"
@@ -172,18 +173,71 @@ TEST(ChanceOfRouting, IsTimeAndNoArithmetic) {
   EXPECT_NEAR(flops / (alone.model_flops_utilization * alone.iteration_time.value), 1, 1e-9);
 }
 
-// Gradients of inputs and of weights multiply the same narrow gradient, which is cast once for each expert.
-TEST(ExpertLaunches, CastGradientsOnce) {
-  TrainSettings train;
-  train.expert_products = ExpertProducts::one_by_one;
+Scenario narrow_mixture(ExpertProducts products, std::int64_t group) {
+  Scenario scenario = training();
+  scenario.model = toys::mixture();
+  scenario.quant.weights = scenario.quant.activations = Dtype::fp8;
+  scenario.quant.group = group;
+  scenario.train.expert_products = products;
+  return scenario;
+}
+
+double calls_of(const Scenario& scenario, OpName op, Phase phase) {
+  double calls = 0;
+  for (const KernelRow& row : evaluate(scenario).kernels) {
+    if (row.op == op && row.phase == phase) calls += row.work.calls;
+  }
+  return calls;
+}
+
+// What goes into an expert's two products is cast by kernels of its own: four where a tensor has one scale (zeroed, largest value,
+// scale, cast), one where blocks have theirs. Gradients are cast once for both products that multiply them.
+TEST(ExpertsOneByOne, HaveCastsOfTheirOwn) {
+  for (const auto& [group, kernels] : {std::pair<std::int64_t, double>{1 << 20, 4}, {128, 1}}) {
+    const Scenario grouped = narrow_mixture(ExpertProducts::grouped, group);
+    const Scenario single = narrow_mixture(ExpertProducts::one_by_one, group);
+    const double layers = 10, micro_batches = 16, experts = 16;
+    const double products = 2 * layers * micro_batches;
+    EXPECT_EQ(calls_of(grouped, OpName::quantize_experts, Phase::forward), products * kernels);
+    EXPECT_EQ(calls_of(single, OpName::quantize_experts, Phase::forward),
+              products * kernels * experts);
+    EXPECT_EQ(calls_of(single, OpName::quantize_gradient, Phase::backward) -
+                  calls_of(grouped, OpName::quantize_gradient, Phase::backward),
+              products * kernels * (experts - 1));
+    // As many bytes, in more kernels.
+    EXPECT_GT(figures_of(single).forward_time, figures_of(grouped).forward_time);
+  }
+}
+
+TEST(ExpertLaunches, AreTwoProductsOfEach) {
+  const TrainSettings train;
   OpList experts;
-  experts.add(OpName::experts, Family::moe, 1, Moe{.local_experts = 16, .activations = Dtype::fp8});
-  const double products = launches_of(experts, PassWay::forward, train);
-  EXPECT_EQ(launches_of(experts, PassWay::inputs, train), products * (2 + 4) / 2);
-  EXPECT_EQ(launches_of(experts, PassWay::weights, train), products);
-  // From a compiled loop two products an expert take less than two launches from Python, and more than one.
-  EXPECT_LT(products, 2 * 16);
-  EXPECT_GT(products, 16);
+  experts.add(OpName::experts, Family::moe, 1, Moe{.local_experts = 16, .one_by_one = true});
+  for (const PassWay way : {PassWay::forward, PassWay::inputs, PassWay::weights}) {
+    EXPECT_EQ(launches_of(experts, way, train), 2 * 16);
+  }
+}
+
+// Where a library's own code takes the host long enough, steps take as long as that code: twice the cost, twice the time. Layers
+// with experts take more of it, and backward passes less.
+TEST(LayerCost, BoundsAStepInTheEnd) {
+  Scenario dense = training(), mixture = training();
+  mixture.model = toys::mixture();
+  Seconds before = figures_of(dense).forward_time;
+  const auto with = [](Scenario scenario, double seconds) {
+    scenario.host.layer_cost = Seconds{seconds};
+    return figures_of(scenario);
+  };
+  for (const double seconds : {1e-6, 1e-4, 1e-2, 1.0}) {
+    const Seconds now = with(dense, seconds).forward_time;
+    EXPECT_GE(now, before) << seconds;
+    before = now;
+  }
+  const Metrics slow = with(dense, 1), slower = with(dense, 2);
+  EXPECT_NEAR(slower.forward_time / slow.forward_time, 2, 1e-6);
+  EXPECT_NEAR(slow.forward_time.value, 10 * 16.0, 1e-3);  // layers, micro-batches
+  EXPECT_LT(slow.backward_time, slow.forward_time);
+  EXPECT_GT(with(mixture, 1).forward_time, 2 * slow.forward_time);
 }
 
 // Biases of experts' outputs are no activation: `activations` computes none of them again.

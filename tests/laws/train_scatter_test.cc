@@ -179,5 +179,38 @@ TEST(RootUnit, KeepsBothEnds) {
   EXPECT_NEAR(gathered(scenario) / twice, 1 - 0.5 * ends / root.parameters, 1e-3);
 }
 
+// Weights that stay from their forward to their backward pass travel once, as updated ones do, and gradients as with ZeRO 2: both go
+// on beside the same passes, whatever the network is worth.
+TEST(SharedWeights, GoOnBesideAllOfABackwardPass) {
+  for (const double gigabytes : {5, 20, 40, 80, 400}) {
+    Scenario scenario = toys::training();
+    scenario.device.scale_up.bandwidth = BytesPerSecond{gigabytes * 1e9};
+    scenario.parallel.dp = 8;
+    scenario.train.global_batch = 8;
+    scenario.train.sequence = 4096;
+    const auto time = [&](std::int64_t zero) {
+      scenario.train.zero = zero;
+      scenario.train.reshard = false;
+      return figures_of(scenario).iteration_time.value;
+    };
+    EXPECT_NEAR(time(3) / time(2), 1, 0.03) << gigabytes;
+  }
+}
+
+// Whoever is alone shares nothing out.
+TEST(SharedStates, OfOneReplicaAreItsOwn) {
+  for (const ModelSpec& model : {toys::model(), toys::mixture()}) {
+    Scenario scenario = toys::training();
+    scenario.model = model;
+    const Metrics whole = figures_of(scenario);
+    for (const std::int64_t zero : {1, 2, 3}) {
+      scenario.train.zero = zero;
+      const Metrics shared = figures_of(scenario);
+      EXPECT_NEAR(shared.iteration_time / whole.iteration_time, 1, 1e-9) << zero;
+      EXPECT_NEAR(shared.peak_memory / whole.peak_memory, 1, 1e-9) << zero;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace engine

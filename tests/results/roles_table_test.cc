@@ -16,8 +16,7 @@ namespace {
 ParquetReader points_table(const sweep::SweepSpec& spec, const std::filesystem::path& folder) {
   auto run = RunFolder::open(
       folder, {.run_yaml = "roles", .spec_hash = "roles", .positions = spec.space.size()});
-  ParquetSink sink(*run,
-                   {spec.space.base(), spec.space.varied_leaves(), spec.space.label_columns()});
+  ParquetSink sink(*run, results::schema_inputs(spec.space));
   auto chunk = sink.start_chunk();
   sweep::Tally tally;
   for (const sweep::BuiltPoint& built : sweep::all_points(spec)) {

@@ -67,6 +67,36 @@ TEST(Schema, EveryFigureNamedAfterAUnitStatesOne) {
   }
 }
 
+// A description is read without its neighbours, in the metadata of a file: it begins with what the column holds, not with the rest
+// of a sentence ("of each device", "that share").
+bool stands_alone(std::string_view text) {
+  const std::size_t colon = text.find(": ");
+  const std::string_view condition = text.substr(0, colon);
+  const bool has_condition =
+      colon != std::string_view::npos && condition.find_first_of(";(") == std::string_view::npos;
+  const std::string_view body = has_condition ? text.substr(colon + 2) : text;
+  constexpr std::string_view kFragments[] = {"of ", "from ", "until ", "per ", "and ", "that "};
+  return std::ranges::none_of(kFragments,
+                              [&](std::string_view begin) { return body.starts_with(begin); }) &&
+         text.find("likewise") == std::string_view::npos;
+}
+
+TEST(Schema, DescriptionsStandAlone) {
+  EXPECT_FALSE(stands_alone("lognormal: of the logarithms of prompt and output"));
+  EXPECT_TRUE(stands_alone("time from arrival to the last token"));
+  for (const engine::Leaf& leaf : engine::leaf_table().leaves) {
+    EXPECT_TRUE(stands_alone(leaf.meaning)) << leaf.path << ": " << leaf.meaning;
+  }
+  for (const Metric& metric : metric_table()) {
+    EXPECT_TRUE(stands_alone(metric.meaning)) << metric.column << ": " << metric.meaning;
+  }
+  for (std::size_t table = 1; table < kTables; ++table) {
+    for (const Column& column : detail_columns(Table(table))) {
+      EXPECT_TRUE(stands_alone(column.description)) << column.name << ": " << column.description;
+    }
+  }
+}
+
 TEST(Schema, ANameStandsForItsSection) {
   const auto columns = point_columns({});
   for (const char* section : {"device", "model", "cluster", "device.scale_up"}) {
@@ -115,6 +145,14 @@ TEST(Schema, LeavesOutOtherTasks) {
   inputs.varied_leaves = leaves({"task"});
   EXPECT_NE(find(point_columns(inputs), "step.batch"), nullptr);
   EXPECT_NE(find(point_columns(inputs), "request.batch"), nullptr);
+}
+
+TEST(Schema, SaysWhichSettingsASampleDraws) {
+  SchemaInputs inputs;
+  inputs.varied_leaves = leaves({"step.batch", "step.context"});
+  inputs.sampled_leaves = leaves({"step.context"});
+  EXPECT_FALSE(find(point_columns(inputs), "step.batch")->sampled);
+  EXPECT_TRUE(find(point_columns(inputs), "step.context")->sampled);
 }
 
 TEST(Schema, KeepsAVariedLeafOfAnotherTask) {

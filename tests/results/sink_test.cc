@@ -330,9 +330,10 @@ TEST_F(Sink, ARemovedFolderIsAClearFailure) {
       sink.flush();
       FAIL() << "a flush into nothing";
     } catch (const Failure& failure) {
-      EXPECT_EQ(failure.what(), "cannot create " + folder_of_kernels +
-                                    ": No such file or directory\n  hint: the run folder was moved "
-                                    "or removed while the sweep ran");
+      EXPECT_EQ(failure.what(),
+                "cannot create " + folder_of_kernels +
+                    ": No such file or directory\n  hint: there is no such folder to "
+                    "write to, or it was moved or removed meanwhile");
     }
   }
   EXPECT_THROW(tests::add_chunk(toy, sink, {100, 200}), Failure);

@@ -150,6 +150,41 @@ class CommandLine(unittest.TestCase):
         for name in ("h100-sxm", "h100-pcie", "h100-nvl"):
             self.assertIn(f"'{name}'", said)
 
+    def test_a_spec_made_from_its_own_name_alters_the_one_that_ships(self):
+        (self.home / "specs" / "devices").mkdir(parents=True)
+        (self.home / "specs" / "devices" / "h100-sxm.yaml").write_text("from: h100-sxm\nrent: 1 USD/h\n")
+        (self.home / "specs" / "devices" / "mine.yaml").write_text("from: mine\n")
+        spec = self.spec("base: {device: h100-sxm, model: llama-3.1-8b}\naxes: [device: [h100-sxm, h200-sxm]]\n")
+        done = llmsweep("run", spec, "-o", self.home / "run")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        points = pd.read_parquet(self.home / "run" / "points").set_index("device")
+        self.assertAlmostEqual(points["device.rent"]["h100-sxm"] * 3600, 1)
+        self.assertEqual(points["device.memory_bandwidth"]["h100-sxm"], 3.35e12)
+        # There is none that it could alter.
+        self.assertEqual(self.said_about("base: {device: mine, model: llama-3.1-8b}\n"),
+                         "specs/devices/mine.yaml:1:7: error: 'mine' is made from itself\n  hint: break the circle of 'from'\n")
+
+    def test_a_number_that_is_not_above_zero_is_said_in_one_line(self):
+        for option in ("--limit", "--point-budget"):
+            for number in ("0", "-1", "x"):
+                done = llmsweep("run", FIRST, "-o", self.home / "run", option, number)
+                self.assertEqual(done.returncode, 2)
+                self.assertEqual(done.stderr.splitlines()[0], f"{option}: '{number}' is not a number above 0")
+        self.assertFalse((self.home / "run").exists())
+
+    def test_check_tells_what_points_are_not_every_field_of_their_devices(self):
+        spec = self.spec("""
+base: {device: h100-sxm, model: llama-3.1-8b}
+axes:
+  - model: [llama-3.1-8b, llama-3.2-1b]
+  - concat: [{base: {device: h200-sxm, step.batch: 2}}, {base: {device: h100-sxm, step.batch: 3}}]
+  - sample: {random: 2, of: {device.clock: [1 GHz, 2 GHz], model.layers: [8, 16]}}
+""")
+        said = llmsweep("check", spec)
+        self.assertEqual(said.returncode, 0, said.stderr)
+        first = said.stdout.split("first points:\n")[1].splitlines()[0]
+        self.assertRegex(first, r"^ +0  model=llama-3.1-8b  concat=1  device.name=h200-sxm  device.clock=1.\d+ GHz  model.layers=\d+  step.batch=2$")
+
     def test_an_engine_without_calibration_is_a_mistake(self):
         said = self.said_about("base: {device: h100-sxm, model: llama-3.1-8b, serving.kernels: vllm}\n")
         self.assertRegex(said, "1:64: error: serving.kernels: there is no 'vllm' among the calibrations of engines\n"
@@ -256,6 +291,23 @@ class CommandLine(unittest.TestCase):
             f"{self.home}/requests.csv:4:8: error: output_tokens is not a whole number from 1 to 100000000\n",
         )
         self.assertFalse((self.home / "out").exists())
+
+    def test_a_run_does_not_go_on_with_another_trace(self):
+        trace = self.home / "requests.csv"
+        of = {"base": "{arrivals: trace, trace: requests.csv}}", "axis": "{arrivals: trace}}\naxes: [load.trace: [requests.csv]]"}
+        for name, load in of.items():
+            trace.write_text("arrival_s,prompt_tokens,output_tokens\n0,100,10\n")
+            spec = self.spec(f"base: {{task: serve, device: h100-sxm, model: llama-3.1-8b, load: {load}\n")
+            run = self.home / name
+            self.assertEqual(llmsweep("run", spec, "-o", run).returncode, 0)
+            self.assertEqual(llmsweep("run", run / "run.yaml", "-o", run).returncode, 0)
+            trace.write_text("arrival_s,prompt_tokens,output_tokens\n0,100,20\n")
+            # Neither the sweep nor what was made of it.
+            for again in (spec, run / "run.yaml"):
+                done = llmsweep("run", again, "-o", run)
+                self.assertEqual(done.returncode, 2, done.stdout)
+                self.assertRegex(done.stderr, "another spec|is not what it was when this sweep was resolved")
+            self.assertNotEqual(llmsweep("explain", run, "--point", 0).returncode, 0)
 
     def test_explain_shows_a_served_load(self):
         text = llmsweep("explain", SOURCE / "specs" / "sweeps" / "serving_load.yaml", "--point", 59).stdout

@@ -15,6 +15,7 @@
 #include "engine/leaves.h"
 #include "sweep/language/read_value.h"
 #include "sweep/space/row_sink.h"
+#include "sweep/space/space_parts.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/outcome_summary.h"
 #include "tools/terminal/terminal.h"
@@ -86,11 +87,31 @@ bool follows_main(const engine::Scenario& scenario, const engine::Leaf& leaf) {
   return engine::get_leaf(scenario, leaf) == engine::get_leaf(scenario, main);
 }
 
+// Leaves whose value no label of a point tells: sampled and derived ones.
+std::vector<int> untold_leaves(const sweep::Space& space) {
+  std::vector<int> leaves = space.sampled_leaves();
+  for (const sweep::Derivation& derivation : space.parts().derivations) {
+    leaves.push_back(derivation.leaf);
+  }
+  return leaves;
+}
+
+// Whether a leaf follows from the name of its device, model or other spec, which is told instead.
+bool told_by_name(const engine::Leaf& leaf, const std::vector<int>& varied) {
+  const engine::LeafTable& table = engine::leaf_table();
+  return std::ranges::any_of(table.sections, [&](const engine::Section& section) {
+    const std::string name = section.path + ".name";
+    return !section.library.empty() && leaf.path.starts_with(section.path + ".") &&
+           leaf.path != name && std::ranges::count(varied, table.find_leaf(name)) > 0;
+  });
+}
+
 void show_points(const sweep::Space& space, const Survey& survey, sweep::PointBuilder& builder,
                  sweep::Point& point) {
   if (survey.first.empty()) return;
   print("first points:\n");
   const auto& leaves = engine::leaf_table().leaves;
+  const std::vector<int> untold = untold_leaves(space);
   for (const std::uint64_t index : survey.first) {
     builder.build(index, point);
     std::string line = fmt::format("  {:>10}", index);
@@ -100,13 +121,15 @@ void show_points(const sweep::Space& space, const Survey& survey, sweep::PointBu
       line +=
           fmt::format("  {}={}", columns[i].name, columns[i].values[std::size_t(point.labels[i])]);
     }
-    // What has no label: sampled and derived values.
+    // What has no label: sampled and derived values, and what sub-sweeps state.
     for (const int number : space.varied_leaves()) {
       const engine::Leaf& leaf = leaves[std::size_t(number)];
       const auto labelled = [&](const sweep::LabelColumn& column) {
         return leaf.path == column.name || leaf.path.starts_with(column.name + ".");
       };
-      if (std::any_of(columns.begin(), columns.end(), labelled)) continue;
+      const bool told =
+          std::ranges::any_of(columns, labelled) || told_by_name(leaf, space.varied_leaves());
+      if (told && std::ranges::count(untold, number) == 0) continue;
       if (!engine::is_present(point.scenario, leaf) || follows_main(point.scenario, leaf)) continue;
       line += fmt::format("  {}={}", leaf.path,
                           sweep::value_text(leaf, engine::get_leaf(point.scenario, leaf)));

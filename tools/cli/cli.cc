@@ -6,9 +6,20 @@
 #include <cstdio>
 
 #include "results/run_manifests.h"
+#include "sweep/language/parse_quantity.h"
 #include "tools/terminal/terminal.h"
 
 namespace tools {
+
+CLI::Validator above_zero() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        const auto number = sweep::parse_number(text);
+        return number && *number > 0 ? std::string()
+                                     : fmt::format("'{}' is not a number above 0", text);
+      },
+      "");
+}
 
 std::optional<sweep::SweepSpec> read_or_complain(const std::filesystem::path& file) {
   auto spec = sweep::read_sweep(file, standard_library());

@@ -38,6 +38,9 @@ void add_verify(CLI::App& app, int& exit_code);
 void add_version(CLI::App& app, int& exit_code);
 void add_completion(CLI::App& app, int& exit_code);
 
+// Of an option that takes a number above 0.
+CLI::Validator above_zero();
+
 // Reads a sweep; prints every mistake to stderr and returns nothing if there are any.
 std::optional<sweep::SweepSpec> read_or_complain(const std::filesystem::path& file);
 

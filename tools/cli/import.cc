@@ -50,6 +50,15 @@ std::optional<std::vector<Measured>> read_measured(const VllmArguments& argument
       sound = false;
       continue;
     }
+    const std::string other = contradiction(*result, built.point->scenario.load);
+    if (!other.empty()) {
+      print(stderr,
+            "{}: error: {}, which is not that of point {}\n  hint: files are of points 0, 1, 2 and "
+            "so on in the order given; --points says which points instead\n",
+            arguments.files[i], other, index);
+      sound = false;
+      continue;
+    }
     measured.push_back({std::move(*built.point), std::move(*result)});
   }
   std::ranges::sort(measured, {}, [](const Measured& one) { return one.point.index; });
@@ -85,7 +94,7 @@ int write_measured(const VllmArguments& arguments, const sweep::SweepSpec& spec,
         arguments.folder, one.point.index);
     return kMistake;
   }
-  results::ParquetSink sink(*folder, {space.base(), space.varied_leaves(), space.label_columns()});
+  results::ParquetSink sink(*folder, results::schema_inputs(space));
   std::size_t requests = 0;
   for (const Measured& one : measured) {
     const std::uint64_t index = one.point.index;

@@ -173,8 +173,7 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
   sweep::RunReport report;
   const auto start = std::chrono::steady_clock::now();
   {
-    results::ParquetSink sink(*folder,
-                              {space.base(), space.varied_leaves(), space.label_columns()});
+    results::ParquetSink sink(*folder, results::schema_inputs(space));
     const ProgressDisplay display(progress, work.before, work.expected);
     report = sweep::run_points(space, work.supply, sink,
                                {.resources = spec.resources.get(),
@@ -240,27 +239,27 @@ void add_run(CLI::App& app, int& exit_code, const std::string& program) {
   verb->add_option("spec", arguments->spec, "the sweep")->required()->type_name("SPEC");
   verb->add_option("-o,--output", arguments->folder, "run folder (default: runs/NAME of the spec)")
       ->type_name("DIR");
-  verb->add_option("-j,--threads", arguments->threads, "threads (default: all)")
+  verb->add_option("-j,--threads", arguments->threads, "threads to use (default: one per core)")
       ->check(CLI::Range(1, 4096))
       ->type_name("N");
-  CLI::Option* fixed =
-      verb->add_option("--shard", arguments->shard, "only the K-th of N equal shares")
-          ->type_name("K/N");
+  CLI::Option* fixed = verb->add_option("--shard", arguments->shard,
+                                        "run only the K-th of N fixed, equal shares of the sweep")
+                           ->type_name("K/N");
   verb->add_option("--worker", arguments->worker,
-                   "the K-th of N that share the work: each takes the next piece when it is done "
-                   "with one")
+                   "run as worker K of N that share the sweep: each takes the next piece when it "
+                   "is done with one")
       ->type_name("K/N")
       ->excludes(fixed);
   verb->add_option("--reuse", arguments->reuse, "run folder whose finished points are taken over")
       ->type_name("DIR");
   verb->add_option("--limit", arguments->limit,
                    "most positions to run (default: the spec's, or 20,000,000)")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->type_name("N");
   verb->add_option("--point-budget", arguments->point_budget,
                    "units of work after which a point is given up, as a row with status 'failed'; "
                    "the default is minutes of one core (2e9)")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->type_name("N");
   verb->add_flag("--dry-run", arguments->dry_run, "only say what would run, as 'check' does");
   verb->callback([arguments, &exit_code, verb, program] {

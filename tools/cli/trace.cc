@@ -83,10 +83,8 @@ void say_what_is_left_out(const TraceArgumentsGiven& arguments, const Replay& re
 int write_trace(const TraceArgumentsGiven& arguments, const sweep::SweepSpec& spec,
                 const sweep::Point& point, const Replay& replay) {
   if (!arguments.tables.empty()) {
-    const sweep::Space& space = spec.space;
     const auto files =
-        write_rows(arguments.tables, {space.base(), space.varied_leaves(), space.label_columns()},
-                   point, replay.outcome);
+        write_rows(arguments.tables, results::schema_inputs(spec.space), point, replay.outcome);
     if (files.empty()) {
       print(stderr, "note: only served loads have requests and moments; {} is not written\n",
             arguments.tables);
@@ -155,7 +153,7 @@ void add_trace(CLI::App& app, int& exit_code) {
   verb->add_option("-o,--output", arguments->file, "file to write (default: trace.json)")
       ->type_name("FILE");
   verb->add_option("--requests", arguments->requests, "most requests to show (default: 2000)")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->type_name("N");
   verb->add_option("--steps", arguments->replay.steps,
                    "most steps of replicas, or passes of a pipeline, to show (default: 2000)")
@@ -165,10 +163,10 @@ void add_trace(CLI::App& app, int& exit_code) {
       ->type_name("N");
   verb->add_option("--moments", arguments->replay.moments,
                    "moments of the counters (default: 1000)")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->type_name("N");
   verb->add_option("--every", arguments->replay.every, "seconds between two of these moments")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->type_name("S");
   verb->add_option("--tables", arguments->tables,
                    "folder for requests.parquet and timeline.parquet of the point")

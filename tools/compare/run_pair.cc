@@ -19,29 +19,39 @@ using engine::Mistake;
 
 constexpr const char* kModelVersion = "llmsweep.model_version";
 
-// What identifies a row, and the row. Sorted, equal ones are neighbours.
+// What identifies a row, and the row. Sorted, equal ones are neighbours, in the order of the sweep: that
+// of rows depends on which thread or shard was done first.
 struct Identified {
   Key key;
+  double index = 0;
   std::uint32_t row = 0;
   auto operator<=>(const Identified&) const = default;
 };
 using Identities = std::vector<Identified>;
 
 Identities by_key(const RunRows& run) {
+  const std::vector<double> index = run.numbers("index");
   Identities all;
   all.reserve(run.rows());
   for (const results::ParquetReader& file : run.runs().front().files) {
-    for (const Key& key : file.keys()) all.push_back({key, std::uint32_t(all.size())});
+    for (const Key& key : file.keys()) {
+      all.push_back({key, index[all.size()], std::uint32_t(all.size())});
+    }
   }
   std::ranges::sort(all);
   return all;
 }
 
-// A digest of what `rows` have for each axis; an axis that only the other run has is a setting here.
+// A digest of what `rows` have for each axis: its label, or its value where a sample draws it. An axis that
+// only the other run has is a setting here.
 Identities by_labels(const RunRows& run, const std::vector<std::uint32_t>& rows,
                      const std::set<std::string>& axes) {
+  const std::vector<double> index = run.numbers("index");
   Identities all(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) all[i].row = rows[i];
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    all[i].index = index[rows[i]];
+    all[i].row = rows[i];
+  }
   for (const std::string& axis : axes) {
     const results::Column* column = run.find_axis(axis);
     if (column == nullptr) continue;

@@ -66,7 +66,7 @@ void EvaluationServer::answer(const std::string& line, std::ostream& out) {
   if (!reader) return send_error(reader.mistakes(), out);
   const auto space = (*reader)->read(request->fields);
   if (!space) return send_error(space.mistakes(), out);
-  const results::SchemaInputs inputs{space->base(), space->varied_leaves(), space->label_columns()};
+  const results::SchemaInputs inputs = results::schema_inputs(*space);
   const std::vector<Mistake> unknown = unknown_columns(request->columns, inputs);
   if (!unknown.empty()) return send_error(unknown, out);
 

@@ -1,5 +1,7 @@
 #include "tools/import/vllm_result.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -60,6 +62,8 @@ class ResultReader {
     VllmResult result;
     engine::Metrics& metrics = result.outcome.metrics;
     result.outcome.tier = engine::Tier::measured;
+    result.request_rate = stated("request_rate");
+    result.concurrency = stated("max_concurrency");
     metrics.requests_finished = number("completed");
     metrics.makespan = Seconds{number("duration")};
     metrics.throughput = engine::RequestsPerSecond{number("request_throughput")};
@@ -95,6 +99,12 @@ class ResultReader {
       return found->get<double>();
     }
     return kNotStated;
+  }
+
+  // The same of a setting, which may be a word: "inf".
+  double stated(const std::string& name) {
+    const auto found = root_.find(name);
+    return found == root_.end() || !found->is_number() ? kNotStated : found->get<double>();
   }
 
   void read_summary(const Latency& latency, engine::Metrics& metrics) {
@@ -202,6 +212,24 @@ class ResultReader {
 };
 
 }  // namespace
+
+std::string contradiction(const VllmResult& result, const engine::Load& load) {
+  using engine::ArrivalKind;
+  const auto differ = [](double stated, double expected) {
+    return std::abs(stated - expected) > 1e-3 * expected;  // false where nothing is stated
+  };
+  const bool at_a_rate = load.arrivals == ArrivalKind::poisson ||
+                         load.arrivals == ArrivalKind::gamma ||
+                         load.arrivals == ArrivalKind::deterministic;
+  if (at_a_rate && load.turns == 1 && differ(result.request_rate, load.rate.value)) {
+    return fmt::format("it was measured at {} requests a second", result.request_rate);
+  }
+  if (load.arrivals == ArrivalKind::closed && load.kv_fraction == 0 &&
+      differ(result.concurrency, double(load.clients))) {
+    return fmt::format("it was measured with {} requests at a time", result.concurrency);
+  }
+  return "";
+}
 
 engine::Result<VllmResult> read_vllm_result(const std::filesystem::path& file) {
   const auto root = read_json_file(file);

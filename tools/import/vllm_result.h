@@ -6,6 +6,7 @@
 
 #include "engine/base/result.h"
 #include "engine/outcome.h"
+#include "engine/workload/load.h"
 
 namespace tools {
 
@@ -15,7 +16,13 @@ struct VllmResult {
   bool detailed = false;
   // It has their starts; else every request's times count from its own start.
   bool timed = false;
+  // The load that was offered: requests a second, or how many at a time. NaN: not stated, or no limit.
+  double request_rate = 0;
+  double concurrency = 0;
 };
+
+// What a file says of the load it measured against the load of a point; empty where nothing contradicts.
+std::string contradiction(const VllmResult& result, const engine::Load& load);
 
 // Figures that vLLM does not measure stay null.
 engine::Result<VllmResult> read_vllm_result(const std::filesystem::path& file);

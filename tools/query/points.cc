@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "engine/key.h"
 #include "results/checked_file.h"
 #include "results/failure.h"
 #include "results/run_folder.h"
@@ -107,11 +108,19 @@ class Coder {
 
 std::vector<double> numbers_of(const results::ParquetReader& file, const Column& column) {
   if (column.type != ColumnType::boolean) return file.numbers(column.name);
-  const std::vector<std::uint8_t> flags = file.booleans(column.name);
-  return {flags.begin(), flags.end()};
+  std::vector<double> numbers;
+  for (const std::uint8_t flag : file.booleans(column.name)) {
+    numbers.push_back(flag == results::kNullBoolean ? std::numeric_limits<double>::quiet_NaN()
+                                                    : flag);
+  }
+  return numbers;
 }
 
 void add_texts(const results::ParquetReader& file, const Column& column, Coder& coder) {
+  if (column.name == "key") {
+    for (const engine::Key& key : file.keys()) coder.add(engine::to_hex(key));
+    return;
+  }
   if (column.type == ColumnType::text) return coder.add(file.coded_texts(column.name));
   for (const double value : numbers_of(file, column)) {
     if (value != value) {
@@ -181,6 +190,9 @@ std::vector<Column> RunRows::axes() const {
   std::vector<Column> axes;
   for (const Column& column : columns_) {
     if (column.role == ColumnRole::label) axes.push_back(column);
+  }
+  for (const Column& column : columns_) {
+    if (column.sampled && find_axis(column.name) == find(column.name)) axes.push_back(column);
   }
   return axes;
 }

@@ -54,7 +54,7 @@ class RunRows {
   const results::Column* find(std::string_view name) const;
   // The column of an axis or a setting: "step.batch" finds "axis.step.batch" first.
   const results::Column* find_axis(std::string_view name) const;
-  // Labels of axes, and of runs where there are several.
+  // Labels of axes, and of runs where there are several; then settings that a sample draws.
   std::vector<results::Column> axes() const;
 
   std::vector<double> numbers(std::string_view column) const;  // NaN: null; of a flag 0 or 1

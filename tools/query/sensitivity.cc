@@ -24,11 +24,12 @@ struct Axis {
   std::vector<std::uint32_t> codes;  // of each candidate
   std::vector<std::string> labels;
   std::size_t values = 0;
+  bool sampled = false;         // nearly every row has a value of its own
   std::vector<double> numbers;  // of each candidate, from the setting of the axis's name; or empty
 };
 
 Axis axis_of(const RunRows& rows, const Candidates& candidates, const results::Column& column) {
-  Axis axis{.name = axis_name(column.name)};
+  Axis axis{.name = axis_name(column.name), .sampled = column.sampled};
   Coded labels = rows.texts(column.name);
   std::vector<std::uint8_t> seen(labels.names.size() + 1);
   for (const std::uint32_t row : candidates.rows) {
@@ -67,15 +68,23 @@ std::vector<std::uint32_t> sets_without(const std::vector<Axis>& axes, std::size
   return sets;
 }
 
+// How many levels an axis is cut into: of a sample few enough that each has several rows.
+std::size_t most_levels(const Axis& axis) {
+  if (!axis.sampled) return kMostLevels;
+  const auto root = std::size_t(std::sqrt(double(axis.codes.size())));
+  return std::clamp<std::size_t>(root, 2, kMostLevels);
+}
+
 // Levels to compare means between: the values of the axis, or parts of equal size where they are many.
 std::vector<std::uint32_t> levels_of(const Axis& axis) {
-  if (axis.values <= kMostLevels || axis.numbers.empty()) return axis.codes;
+  const std::size_t most = most_levels(axis);
+  if (axis.values <= most || axis.numbers.empty()) return axis.codes;
   std::vector<std::uint32_t> order(axis.codes.size());
   std::iota(order.begin(), order.end(), 0U);
   std::ranges::stable_sort(order, {}, [&axis](std::uint32_t i) { return axis.numbers[i]; });
   std::vector<std::uint32_t> levels(order.size());
   for (std::size_t rank = 0; rank < order.size(); ++rank) {
-    levels[order[rank]] = std::uint32_t(rank * kMostLevels / order.size());
+    levels[order[rank]] = std::uint32_t(rank * most / order.size());
   }
   return levels;
 }

@@ -267,6 +267,11 @@ class Evaluation {
     const std::size_t offset = at_;
     while (at_ < text_.size() && in_name(text_[at_])) ++at_;
     const std::string name(text_.substr(offset, at_ - offset));
+    if (name == "true" || name == "false") {
+      return {.kind = Value::Kind::literal_number,
+              .numbers = {double(name == "true")},
+              .offset = offset};
+    }
     const results::Column* column = rows_.find(name);
     if (column == nullptr) {
       throw Stop{

@@ -1,11 +1,14 @@
 #include "tools/report/page_data.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "tools/query/question.h"
@@ -81,12 +84,36 @@ Range range_of(const std::vector<double>& values) {
   return range;
 }
 
+// Six digits of numbers that nobody wrote: the page draws by the numbers themselves.
+Coded rounded_labels(const std::vector<double>& numbers) {
+  Coded labels;
+  std::unordered_map<std::string, std::uint32_t> known;
+  for (const double number : numbers) {
+    if (std::isnan(number)) {
+      labels.codes.push_back(Coded::kNone);
+      continue;
+    }
+    const auto [place, fresh] =
+        known.try_emplace(fmt::format("{:.6g}", number), std::uint32_t(known.size()));
+    if (fresh) labels.names.push_back(place->first);
+    labels.codes.push_back(place->second);
+  }
+  return labels;
+}
+
 void add_axes(json& columns, const RunRows& points, const PageRows& rows, Blobs& blobs) {
   for (const Column& column : points.axes()) {
-    json entry = coded_column(column, "axis", points.texts(column.name), rows, blobs);
+    const Coded labels =
+        column.sampled ? rounded_labels(points.numbers(column.name)) : points.texts(column.name);
+    json entry = coded_column(column, "axis", labels, rows, blobs);
+    if (column.sampled) {
+      entry["sampled"] = true;
+      // The setting itself may be in the page too, under its own name.
+      entry["name"] = std::string(kAxisPrefix) + column.name;
+    }
     // An axis over numbers is drawn and sorted by them, not by what was written.
     const Column* setting = points.find(axis_name(column.name));
-    if (setting != nullptr && setting->name != column.name && is_number(*setting)) {
+    if (setting != nullptr && is_number(*setting)) {
       entry["unit"] = setting->unit;
       entry["description"] = setting->description;
       entry["numbers"] = blobs.add(rows.of(points.numbers(setting->name)));

@@ -22,8 +22,8 @@ using Names = std::pair<std::string_view, std::string_view>;  // in the table, i
 // One scale for a whole tensor.
 constexpr std::int64_t kOneScale = 1 << 20;
 
-// The host of our H200: no table says what other hosts take for a launch.
-constexpr std::string_view kHost = "pytorch-training";
+// The host of our H200, and Megatron's code on a faster one: no table says what its hosts take for a launch.
+constexpr std::string_view kHost = "pytorch-training", kMegatronHost = "megatron";
 
 constexpr std::array<Names, 6> kMegatronModels = {{
     {"LLAMA3_70B", "llama-3-70b"},
@@ -37,7 +37,7 @@ constexpr std::array<Names, 6> kMegatronModels = {{
 // What the recipes of a model say beside the table's columns (Megatron-Bridge, scripts/performance/configs, releases of
 // 2026, those for H100s). Recipes of all models sum gradients up in 16 bits, and those of mixtures multiply by Transformer
 // Engine, one expert after the other; those of Qwen3 do not pad in their routers (moe_router_padding_for_fp8: False). gpt-oss
-// bounds its gates and adds a bias to each expert, for which that library had no kernel; its norms and activations are
+// bounds its gates and adds a bias to each expert, for which that library has no kernel; its norms and activations are
 // computed again; and its rotations are scaled by YaRN, which that library's kernel for them does not do (Megatron-Core,
 // apply_rotary_pos_emb).
 struct Recipe {
@@ -77,14 +77,16 @@ constexpr std::array<Machine, 3> kMachines = {{
 }};
 
 // The parts of a scenario that are named in our library; false: one is missing.
-bool take_parts(NamedSpecs& specs, std::string_view machine, std::string_view model,
-                engine::Scenario& scenario) {
-  const auto found = std::ranges::find(kMachines, machine, &Machine::name);
+struct PartNames {
+  std::string_view machine, model, host;
+};
+bool take_parts(NamedSpecs& specs, const PartNames& names, engine::Scenario& scenario) {
+  const auto found = std::ranges::find(kMachines, names.machine, &Machine::name);
   if (found == kMachines.end()) return false;
   const engine::Scenario* device = specs.find("devices", found->device);
   const engine::Scenario* link = specs.find("links", found->link);
-  const engine::Scenario* shape = specs.find("models", model);
-  const engine::Scenario* host = specs.find("hosts", kHost);
+  const engine::Scenario* shape = specs.find("models", names.model);
+  const engine::Scenario* host = specs.find("hosts", names.host);
   if (device == nullptr || link == nullptr || shape == nullptr || host == nullptr) return false;
   scenario.task = engine::Task::train;
   scenario.device = device->device;
@@ -130,6 +132,7 @@ void take_megatron_settings(const TableRow& row, TrainingRun& run) {
   if (row.text("Precision") == "FP8") {
     scenario.quant.weights = scenario.quant.activations = engine::Dtype::fp8;
     scenario.quant.group = kOneScale;
+    train.narrow_parameters = true;  // fp8_param_gather: True in its recipe of one scale a tensor
   }
   run.not_stated = "format of optimizer states, what a launch takes the host";
   // disable_parameter_transpose_cache: True in all recipes of fine-tuning.
@@ -159,7 +162,8 @@ Result<bool> add_megatron_runs(const fs::path& data, NamedSpecs& specs,
     const auto model = std::ranges::find(kMegatronModels, run.model, &Names::first);
     if (model == kMegatronModels.end()) {
       run.left_out = "a model that the library does not have";
-    } else if (!take_parts(specs, row.text("System"), model->second, run.scenario)) {
+    } else if (!take_parts(specs, {row.text("System"), model->second, kMegatronHost},
+                           run.scenario)) {
       return specs.mistakes();
     } else {
       take_megatron_settings(row, run);
@@ -180,7 +184,8 @@ Result<bool> add_mosaic_runs(const fs::path& data, NamedSpecs& specs,
     run.name = fmt::format("{}, {} tokens, {} {}", run.model, row.text("SeqLen (T)"),
                            row.text("# GPUs"), row.text("GPU"));
     run.tokens_per_s_per_device = row.number("Throughput (T/s/GPU)");
-    if (!take_parts(specs, row.text("GPU"), run.model, run.scenario)) return specs.mistakes();
+    if (!take_parts(specs, {row.text("GPU"), run.model, kHost}, run.scenario))
+      return specs.mistakes();
     engine::TrainSettings& train = run.scenario.train;
     run.scenario.parallel.dp = row.count("# GPUs");
     train.sequence = row.count("SeqLen (T)");

@@ -11,6 +11,7 @@
 #include "tools/calibrate/fit/error_summary.h"
 #include "tools/calibrate/tables/quantile.h"
 #include "tools/validate_serving/validate_serving.h"
+#include "tools/validate_training/megatron_layers.h"
 #include "tools/validate_training/training_runs.h"
 
 namespace tools {
@@ -193,6 +194,24 @@ std::string steps_text(const std::vector<MeasuredStep>& steps,
   return text + "(small: the host's launches may bound them)\n";
 }
 
+std::string layers_text(const std::vector<MeasuredLayers>& layers,
+                        const engine::Resources& resources) {
+  Groups groups;
+  for (const MeasuredLayers& one : layers) {
+    const engine::Outcome outcome = engine::evaluate(one.scenario, resources);
+    if (outcome.status != engine::Status::ok) continue;
+    groups[one.what].push_back(
+        {one.seconds, seconds_of_a_micro_batch(one.scenario, outcome.metrics)});
+  }
+  std::string text = fmt::format(
+      "\n## layers of Megatron-Core and Transformer Engine on one H200, forward and backward "
+      "without the host; passes of mixtures were read off them\n"
+      "{:<38}{:>5}{:>9}{:>8}{:>8}{:>8}\n",
+      "what, format", "rows", "median %", "p90", "bias", "rank");
+  for (const auto& [name, scored] : groups) text += error_line(name, error_summary(scored));
+  return text;
+}
+
 results::TextTable runs_table(const std::vector<Prediction>& predictions) {
   results::TextTable table;
   for (const char* name : {"table", "run", "measured_tokens_per_s", "predicted_tokens_per_s",
@@ -233,11 +252,14 @@ engine::Result<TrainingValidation> validate_training(const std::filesystem::path
   const auto loads = measured_loads(
       library.folders().back() / "calibration" / "h200-sxm" / "train_loads.csv", library);
   if (!loads) return loads.mistakes();
+  const auto layers = megatron_layers(
+      library.folders().back() / "calibration" / "h200-sxm" / "megatron_layers.csv", library);
+  if (!layers) return layers.mistakes();
   std::vector<Prediction> predictions;
   for (const TrainingRun& run : *runs) predictions.push_back(predicted(run, *resources));
   TrainingValidation validation;
   validation.text = "goal at the median: 6%, 5% for each phase of measured steps\n\n" +
-                    steps_text(steps, *loads, *resources) +
+                    steps_text(steps, *loads, *resources) + layers_text(*layers, *resources) +
                     table_text(predictions, "train_megatron_bridge") +
                     table_text(predictions, "train_mosaicml_mpt");
   validation.table = runs_table(predictions);

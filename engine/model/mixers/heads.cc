@@ -56,8 +56,9 @@ void head_pass(const OpBuilder& build, double layers) {
   const double query = build.rows * double(build.shard.heads * build.model.head_dim);
   const double key = build.rows * double(build.shard.kv_heads * build.model.head_dim);
   if (build.model.qk_norm) {
-    build.ops.add(OpName::qk_norm, Family::norm, layers,
-                  pass_over(build.rows, query + key, query + key, 4 * (query + key)));
+    Elementwise norm = pass_over(build.rows, query + key, query + key, 4 * (query + key));
+    norm.backward = kHeadNormBackward;
+    build.ops.add(OpName::qk_norm, Family::norm, layers, norm);
   }
   Elementwise rope = rope_pass(build.rows, query, key, bytes_of(build.shard.quant.kv));
   if (!build.model.rotary) rope.flops = 0;

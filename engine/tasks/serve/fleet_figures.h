@@ -61,13 +61,13 @@ struct FleetFigures {
           "over the whole run");
     visit("slo_attainment_high", self.slo_attainment_high,
           "task serve with load.classes: share of the measured requests of class high within their "
-          "limits; those shed or failed are not");
+          "limits; those shed or failed count as outside");
     visit("slo_attainment_normal", self.slo_attainment_normal,
           "task serve with load.classes: share of the measured requests of class normal within "
-          "their limits; those shed or failed are not");
+          "their limits; those shed or failed count as outside");
     visit("slo_attainment_low", self.slo_attainment_low,
           "task serve with load.classes: share of the measured requests of class low within their "
-          "limits; those shed or failed are not");
+          "limits; those shed or failed count as outside");
     visit("ttft_p95_high", self.ttft_p95_high,
           "task serve with load.classes: time to first token of class high, p95");
     visit("ttft_p95_normal", self.ttft_p95_normal,
@@ -81,13 +81,13 @@ struct FleetFigures {
     visit("tpot_p95_low", self.tpot_p95_low,
           "task serve with load.classes: time per output token of class low, p95");
     visit("accepted_tokens_per_step_high", self.accepted_high,
-          "task serve with speculation and an acceptance of its own of a class: tokens that a "
+          "task serve with speculation, where a class has an acceptance of its own: tokens that a "
           "decode step makes of a request of class high, mean");
     visit("accepted_tokens_per_step_normal", self.accepted_normal,
-          "task serve with speculation and an acceptance of its own of a class: tokens that a "
+          "task serve with speculation, where a class has an acceptance of its own: tokens that a "
           "decode step makes of a request of class normal, mean");
     visit("accepted_tokens_per_step_low", self.accepted_low,
-          "task serve with speculation and an acceptance of its own of a class: tokens that a "
+          "task serve with speculation, where a class has an acceptance of its own: tokens that a "
           "decode step makes of a request of class low, mean");
     visit("slo_attainment_worst_tenant", self.slo_attainment_worst_tenant,
           "task serve with tenants: share of the measured requests within their limits, of the "
@@ -111,22 +111,25 @@ struct FleetFigures {
           "task serve with transfer.initiative push: time that a request waits for blocks to be "
           "set aside before its prompt may be read, mean over the whole run");
     visit("transfer_slowdown", self.transfer_slowdown,
-          "task serve with transfer.contention collectives: time of a KV cache on its way over "
-          "that without collectives on the same adapters, as far as the adapters limit it");
+          "task serve with transfer.contention collectives: time that a KV cache is on its way, "
+          "divided by what it would be without collectives on the same adapters, as far as the "
+          "adapters limit it");
     visit("collective_slowdown", self.collective_slowdown,
-          "task serve with transfer.contention collectives: time of collectives of the main "
-          "deployment that leave its nodes over that without KV caches on the same adapters, mean");
+          "task serve with transfer.contention collectives: time of the collectives of the main "
+          "deployment that leave its nodes, divided by what it would be without KV caches on the "
+          "same adapters, mean");
     visit("encode_batch", self.encode_batch,
           "task serve with encoders of their own and load.image_batch above 1: requests whose "
           "images an encoder takes together, mean");
     visit("idle_rank_share", self.idle_rank_share,
-          "task serve with parallel.ep above parallel.tp: share of the replicas of a group that "
-          "steps which have nothing to do in the step, mean over the time of steps of the whole "
-          "run; such steps are part of utilization, not of steps and batch_mean; with prefill, of "
-          "the main deployment");
+          "task serve with parallel.ep above parallel.tp: share of the replicas of a group, which "
+          "step together, that have nothing to do in a step, mean over the time of steps of the "
+          "whole run; such steps are part of utilization, not of steps and batch_mean; with "
+          "prefill, of the main deployment");
     visit("prefill_idle_rank_share", self.prefill_idle_rank_share,
-          "task serve with prefill.parallel.ep above prefill.parallel.tp: that share in the "
-          "deployment that reads prompts");
+          "task serve with prefill.parallel.ep above prefill.parallel.tp: in the deployment that "
+          "reads prompts, share of the replicas of a group, which step together, that have nothing "
+          "to do in a step, mean over the time of steps of the whole run");
     visit("lockstep_time", self.lockstep_time,
           "task serve with parallel.ep above parallel.tp: time of steps in which replicas wait for "
           "others that share their experts, those with nothing to do included, over all replicas "

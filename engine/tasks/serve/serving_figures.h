@@ -105,19 +105,20 @@ struct ServingFigures {
     visit("itl_p90", self.itl_p90, "task serve: time between two tokens, p90");
     visit("itl_p95", self.itl_p95, "task serve: time between two tokens, p95");
     visit("itl_p99", self.itl_p99, "task serve: time between two tokens, p99");
-    visit("e2e_p50", self.e2e_p50, "task serve: from arrival to the last token, p50");
-    visit("e2e_p90", self.e2e_p90, "task serve: from arrival to the last token, p90");
-    visit("e2e_p95", self.e2e_p95, "task serve: from arrival to the last token, p95");
-    visit("e2e_p99", self.e2e_p99, "task serve: from arrival to the last token, p99");
-    visit("queue", self.queue, "task serve: from arrival to the first step it is part of, mean");
+    visit("e2e_p50", self.e2e_p50, "task serve: time from arrival to the last token, p50");
+    visit("e2e_p90", self.e2e_p90, "task serve: time from arrival to the last token, p90");
+    visit("e2e_p95", self.e2e_p95, "task serve: time from arrival to the last token, p95");
+    visit("e2e_p99", self.e2e_p99, "task serve: time from arrival to the last token, p99");
+    visit("queue", self.queue,
+          "task serve: time from arrival to the first step that the request is part of, mean");
     visit("queue_p50", self.queue_p50,
-          "task serve: from arrival to the first step it is part of, p50");
+          "task serve: time from arrival to the first step that the request is part of, p50");
     visit("queue_p90", self.queue_p90,
-          "task serve: from arrival to the first step it is part of, p90");
+          "task serve: time from arrival to the first step that the request is part of, p90");
     visit("queue_p95", self.queue_p95,
-          "task serve: from arrival to the first step it is part of, p95");
+          "task serve: time from arrival to the first step that the request is part of, p95");
     visit("queue_p99", self.queue_p99,
-          "task serve: from arrival to the first step it is part of, p99");
+          "task serve: time from arrival to the first step that the request is part of, p99");
     visit("offered", self.offered,
           "task serve: requests that arrive in the measured part, over the time in which they do");
     visit("throughput", self.throughput, "task serve: requests finished in the measured part");
@@ -137,7 +138,7 @@ struct ServingFigures {
     visit("output_per_device", self.output_per_device, "task serve: generated tokens, per device");
     visit("slo_attainment", self.slo_attainment,
           "task serve: share of the measured requests within the limits of slo; those that were "
-          "refused, shed or failed are not");
+          "refused, shed or failed count as outside");
     visit("slo_met", self.slo_met,
           "task serve: 1 when every stated percentile is within its limit");
     visit("slo_probability", self.slo_probability,
@@ -202,7 +203,8 @@ struct ServingFigures {
           "task serve with prefill: time from the end of reading a prompt until its KV cache is in "
           "the main deployment, waiting for room included, mean");
     visit("transfer_share", self.transfer_share,
-          "task serve with prefill: that time as a share of the time from arrival to last token");
+          "task serve with prefill: time from the end of reading a prompt until its KV cache is in "
+          "the main deployment, as a share of the time from arrival to the last token");
     visit("prefill_devices", self.prefill_devices,
           "task serve with prefill: devices of the deployment that reads prompts");
     visit("prefill_utilization", self.prefill_utilization,
@@ -219,7 +221,7 @@ struct ServingFigures {
           "host memory, over the whole run");
     visit("disk_hit_rate", self.disk_hit_rate,
           "task serve with serving.tiers.disk: share of the prompts' tokens that were loaded from "
-          "the disk or remote store, over the whole run");
+          "the disk, over the whole run");
     visit("peer_hit_rate", self.peer_hit_rate,
           "task serve with serving.tiers.peer: share of prompt tokens that came from the memory of "
           "other devices");
@@ -235,8 +237,8 @@ struct ServingFigures {
     visit("encode_utilization", self.encode_utilization,
           "task serve with encode: share of the time that its replicas encode, over the whole run");
     visit("kv_load", self.kv_load,
-          "task serve with serving.tiers: time that a request which loads waits for it, mean over "
-          "the whole run");
+          "task serve with serving.tiers: time that a request waits for the part of its prompt "
+          "that it loads from a lower tier, mean over the whole run");
     visit(
         "replicas_mean", self.replicas_mean,
         "task serve with scaling: replicas that are on, warming up or draining included, mean over "
@@ -257,8 +259,8 @@ struct ServingFigures {
           "task serve with load.adapters: share of the requests whose adapter was in the devices' "
           "memory when they came, over the whole run");
     visit("adapter_load", self.adapter_load,
-          "task serve with load.adapters: time that the other requests waited for their adapter, "
-          "mean over the whole run");
+          "task serve with load.adapters: time that requests whose adapter was not in the devices' "
+          "memory waited for it, mean over the whole run");
     visit("adapters_per_step", self.adapters_per_step,
           "task serve with load.adapters: different adapters in a step, mean over the steps of the "
           "whole run");
@@ -267,7 +269,8 @@ struct ServingFigures {
           "null: a device does not say what it draws, or a neighbour or a draft elsewhere draws "
           "some of it");
     visit("energy_j_per_output_token", self.energy_j_per_output_token,
-          "task serve: that energy in joules, for each token generated in the whole run");
+          "task serve: energy that all devices draw in the whole run, in joules for each token "
+          "generated in it");
     visit("clock_mean", self.clock_mean,
           "task serve with serving.clock.mode slo: clock of the steps as a share of device.clock, "
           "mean over the time they take");

@@ -30,13 +30,13 @@ struct StepShape {
     visit("context", self.context,
           "decode: tokens a sequence attends to, its new one included; the mean, where they differ",
           at_least(1));
-    visit(
-        "longest_context", self.longest_context,
-        "decode: the same of the longest sequence; it matters where serving.decode_parts are even",
-        non_negative_or("equal"));
+    visit("longest_context", self.longest_context,
+          "decode: tokens that the longest sequence attends to, its new one included; it matters "
+          "where serving.decode_parts are even",
+          non_negative_or("equal"));
     visit("prompt", self.prompt, "prefill: new tokens of each sequence", at_least(1));
-    visit("cached", self.cached, "prefill: tokens before them whose KV is already there",
-          non_negative);
+    visit("cached", self.cached,
+          "prefill: earlier tokens of each sequence whose KV is already there", non_negative);
     visit("adapters", self.adapters,
           "different low-rank adapters (serving.lora) among the sequences of the step",
           non_negative_or("none"));

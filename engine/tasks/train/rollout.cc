@@ -62,11 +62,49 @@ Load load_of(const TrainSettings& train, const ServingSettings& serving) {
   return load;
 }
 
-// The share of the weights that one device holds.
-double weight_share(const Parallelism& parallel) { return 1 / double(parallel.tp * parallel.pp); }
-double weight_share(const Parallelism& parallel, const TrainSettings& train) {
-  const double sharers = train.zero == 3 ? sharers_of(parallel, train).dense : 1;
-  return weight_share(parallel) / sharers;
+// How a layout cuts weights up: by stages, and within them; routed experts one from another, and each of them into parts.
+struct WeightCuts {
+  double stages, dense, experts, parts;
+};
+WeightCuts cuts_of(const Parallelism& parallel) {
+  return {.stages = double(parallel.pp),
+          .dense = double(parallel.tp),
+          .experts = double(parallel.ep),
+          .parts = std::max(1.0, double(parallel.tp) / double(parallel.ep))};
+}
+
+// The share of routed experts among a model's weights.
+double expert_part(const ModelSpec& model) {
+  const ParameterCounts counts = parameter_counts(model);
+  return counts.experts / counts.total();
+}
+
+// The share of all weights that one device holds.
+double weight_share(const ModelSpec& model, const Parallelism& parallel) {
+  const WeightCuts cuts = cuts_of(parallel);
+  const double experts = expert_part(model);
+  return ((1 - experts) / cuts.dense + experts / (cuts.experts * cuts.parts)) / cuts.stages;
+}
+
+// Of what a device needs under one layout, the share that it has under another: cuts of the same kind lie within one another.
+double share_at_hand(const Scenario& scenario, const Parallelism& needs) {
+  const WeightCuts from = cuts_of(scenario.parallel), to = cuts_of(needs);
+  const auto within = [](double need, double have) { return std::min(1.0, need / have); };
+  const StateSharing sharers =
+      scenario.train.zero == 3 ? sharers_of(scenario.parallel, scenario.train) : StateSharing{};
+  const double experts = expert_part(scenario.model);
+  const double needed_experts = experts / (to.experts * to.parts);
+  const double needed_dense = (1 - experts) / to.dense;
+  const double have = needed_dense * within(to.dense, from.dense) / sharers.dense +
+                      needed_experts * within(to.experts, from.experts) *
+                          within(to.parts, from.parts) / sharers.experts;
+  return within(to.stages, from.stages) * have / (needed_dense + needed_experts);
+}
+
+// Bytes of a weight of the layers, as training keeps it.
+double trained_width(const Scenario& scenario) {
+  if (scenario.train.narrow_parameters) return std::min(2.0, bytes_of(scenario.quant.activations));
+  return trains_wide(scenario.quant) ? 4 : 2;
 }
 
 // Samples are made with the very weights that are trained: both layouts and formats are the same.
@@ -76,8 +114,7 @@ bool same_copy(const Scenario& scenario, const Deployment& on) {
   return train.rollout.colocated && train.zero < 3 && !train.has_adapters() && from.tp == to.tp &&
          from.pp == to.pp && from.ep == to.ep && from.redundant_experts == to.redundant_experts &&
          chunks_per_stage(train, from.pp) == 1 && train.first_stage_layers == 0 &&
-         train.last_stage_layers == 0 &&
-         bytes_of(on.quant.weights) == (trains_wide(scenario.quant) ? 4 : 2);
+         train.last_stage_layers == 0 && bytes_of(on.quant.weights) == trained_width(scenario);
 }
 
 // What training alone keeps while samples are made. Gradients are of no use then.
@@ -135,16 +172,17 @@ struct Transfer {
 Transfer resharding(const TaskPoint& point, const Rollout& rollout) {
   const Scenario& scenario = point.scenario;
   const Parallelism& from = scenario.parallel;
-  const double needed = weight_share(rollout.on.parallel), devices = double(from.devices());
+  const double devices = double(from.devices());
   const Fabric there = fabric_of(rollout.on.cluster, rollout.on.device);
   if (scenario.train.rollout.colocated) {
-    const double missing = std::max(0.0, 1 - weight_share(from, scenario.train) / needed);
+    const double missing = 1 - share_at_hand(scenario, rollout.on.parallel);
     const LinkRates& link = link_among(there, devices);
     return {link, link, rollout.weights * missing, rollout.weights * missing};
   }
   const double all = devices + rollout_devices(scenario, rollout.on);
   return {link_among(point.main.fabric, all), link_among(there, all),
-          rollout.weights * (1 / needed / devices), rollout.weights};
+          rollout.weights * (1 / weight_share(scenario.model, rollout.on.parallel) / devices),
+          rollout.weights};
 }
 
 }  // namespace
@@ -196,10 +234,19 @@ std::optional<Refusal> rollout_problem(const Scenario& scenario) {
                     "device that trains ({})",
                     device, scenario.device.name)};
   }
-  const std::int64_t layout = layout_devices(stated_rollout(scenario).parallel);
+  const Parallelism& samples = stated_rollout(scenario).parallel;
+  if (samples.ep > samples.tp * samples.dp && samples.ep == scenario.parallel.ep) {
+    return Refusal{
+        ReasonClass::divisibility,
+        fmt::format("rollout.parallel.ep is training's {}, more than the {} devices that "
+                    "make samples together (rollout.parallel.tp x dp); state "
+                    "rollout.parallel.ep",
+                    samples.ep, samples.tp * samples.dp)};
+  }
+  const std::int64_t layout = layout_devices(samples);
   const std::int64_t devices = scenario.parallel.devices();
   if (devices % layout == 0) return std::nullopt;
-  const std::int64_t copies = stated_rollout(scenario).parallel.dp;
+  const std::int64_t copies = samples.dp;
   const bool taken_over = copies > 1 && copies == scenario.parallel.dp;
   return Refusal{
       ReasonClass::divisibility,

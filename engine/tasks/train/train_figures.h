@@ -153,8 +153,9 @@ struct TrainFigures {
     visit("run_price_usd", self.run_price_usd,
           "task train: rent of all devices for run_time, in dollars");
     visit("run_energy", self.run_energy, "task train: energy of all devices over run_time");
-    visit("checkpoint_size", self.checkpoint_size,
-          "task train: trained weights and optimizer states of the whole job");
+    visit(
+        "checkpoint_size", self.checkpoint_size,
+        "task train: size of a checkpoint: trained weights and optimizer states of the whole job");
     visit("checkpoint_time", self.checkpoint_time,
           "task train: time in which a checkpoint is written");
     visit("checkpoint_every", self.checkpoint_every,
@@ -184,7 +185,7 @@ struct TrainFigures {
           "task train: loss after run_tokens by train.scaling_law, in nats per token of that law's "
           "data");
     visit("rollout_time", self.rollout_time,
-          "task train with train.rollout: from the first prompt to the last answer of one "
+          "task train with train.rollout: time from the first prompt to the last answer of one "
           "iteration");
     visit("scoring_time", self.scoring_time,
           "task train with train.rollout: forward passes over all samples besides the update");

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "engine/calibration/parameter_set.h"
 #include "engine/comm/links_needed.h"
 #include "engine/feasibility.h"
 #include "engine/kernels/peak_in_use.h"
@@ -165,12 +166,20 @@ TrainSettings trained_on(const TaskPoint& point) {
   return train;
 }
 
+// Blocks have scales of rows or of columns, and are cast for both at once. One scale is good for either layout, which units of
+// Blackwell take and earlier ones do not (Transformer Engine transposes for those; elsewhere nobody said).
+NarrowTurn narrow_turn_of(const Device& device, const Quantization& quant) {
+  if (quant.group <= kLargestBlock) return NarrowTurn::in_the_cast;
+  return choose_set(device) == ParameterSet::blackwell ? NarrowTurn::never : NarrowTurn::apart;
+}
+
 // Nothing is cached or sampled.
 std::optional<Refusal> make_trainable(const TrainSettings& train, Deployed& deployed) {
   ModelShard& shard = deployed.shard;
   shard.quant.kv = shard.dense.kv = Dtype::bf16;
   shard.sampling = Sampling::greedy;
   shard.two_halves = false;
+  shard.narrow_turn = narrow_turn_of(deployed.spec->device, shard.quant);
   shard.shared_prompts = {};
   return set_attention_pace(train.attention_kernel, deployed.spec->device, shard);
 }

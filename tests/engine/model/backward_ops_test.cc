@@ -25,7 +25,7 @@ OpList forward_of(const ModelSpec& model, const Parallelism& parallel, const Bat
 
 OpList backward_of(const OpList& forward) {
   OpList backward, weights;
-  backward_ops(forward, backward, weights);
+  backward_ops(forward, NarrowTurn::apart, backward, weights);
   for (const PlannedOp& op : weights) backward.add(op);
   return backward;
 }
@@ -73,7 +73,7 @@ TEST(BackwardOps, NothingIsNegativeAndEverythingTakesTime) {
 TEST(BackwardOps, ComeInTheOppositeOrderAndSampleNothing) {
   const OpList forward = forward_of(toys::model(), {.tp = 2}, prompts(1, 64));
   OpList inputs, weights;
-  backward_ops(forward, inputs, weights);
+  backward_ops(forward, NarrowTurn::apart, inputs, weights);
   EXPECT_EQ(inputs.begin()->name, (forward.end() - 1)->name);
   EXPECT_EQ((inputs.end() - 1)->name, forward.begin()->name);
   for (const PlannedOp& op : inputs) EXPECT_NE(op.name, OpName::sampling);

@@ -172,6 +172,25 @@ TEST(Measurement, AClosedLoopIsMeasuredInWholeRounds) {
   EXPECT_FALSE(part.holds_arrival(90));
 }
 
+TEST(Measurement, WhoStaysLongerThanALengthHoldsUpThatLengthAlone) {
+  // Two clients; one waits for its first answer while the other has 45: lengths of 10, 20 and 40 have ended by then.
+  RunWatch watch;
+  watch.reset({.kind = RunKind::closed, .round = 2, .units = 10, .lengths = 3, .endless = true});
+  watch.arrived(0, true);
+  for (int i = 0; i < 45; ++i) {
+    watch.arrived(i, true);
+    watch.finished(i, i + 1, true);
+    EXPECT_EQ(watch.state(), RunWatch::State::running) << i;
+  }
+  watch.arrived(45, true);  // after all three
+  watch.finished(0, 45.5, true);
+  EXPECT_EQ(watch.state(), RunWatch::State::complete);
+  for (int length = 1; length < 3; ++length) {
+    watch.lengthen();
+    EXPECT_EQ(watch.state(), RunWatch::State::complete) << length;
+  }
+}
+
 TEST(Measurement, SessionsCountAsOne) {
   // Sessions of two requests, a second apart, each over at once: twenty sessions.
   RunWatch watch;

@@ -66,6 +66,17 @@ TEST(RunJudge, AnEvenRunIsPrecise) {
   EXPECT_LT(rate.relative(), 1e-9);
 }
 
+TEST(RunJudge, AnswersTimesAndClientsAgree) {
+  // Twelve clients on ten seats, answers of 10 s: ten come every 10 s, after 12 s each in the mean.
+  const double seconds = 100;
+  LoopSums sums{.inside = 12 * seconds, .stays = 12 * 100, .arrived = 100, .answered = 100};
+  EXPECT_NEAR(little_error(sums), 0, 1e-12);
+  // From early in a burst to late in one ten more come.
+  sums.answered = 110;
+  EXPECT_NEAR(little_error(sums), 0.1, 1e-12);
+  EXPECT_EQ(little_error({}), kNever);
+}
+
 TEST(RunJudge, BatchesThatFollowOneAnotherAlikeCountAsFewer) {
   std::vector<double> independent, drifting;
   for (std::uint64_t i = 0; i < 4000; ++i) {

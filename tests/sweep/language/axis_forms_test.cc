@@ -162,6 +162,17 @@ TEST(Concat, SubSweepsFollowEachOther) {
   EXPECT_EQ(label_of(spec, points[4].point, "step.batch"), "3");
 }
 
+// Rows of different sub-sweeps could not be told apart otherwise.
+TEST(Concat, SubSweepsWithoutNamesAreNumbered) {
+  const SweepSpec spec = toy_sweep(
+      "base: {device: toy, model: tiny}\n"
+      "axes:\n"
+      "  - concat: [{base: {step.batch: 1}}, {base: {step.batch: 2}}]\n");
+  const auto points = all_points(spec);
+  EXPECT_EQ(label_of(spec, points[0].point, "concat"), "1");
+  EXPECT_EQ(label_of(spec, points[1].point, "concat"), "2");
+}
+
 TEST(Concat, ASubSweepHasItsOwnRequirements) {
   const SweepSpec spec = with_axes(
       "  - concat:\n"

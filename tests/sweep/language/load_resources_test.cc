@@ -34,5 +34,42 @@ TEST(LoadResources, ATraceIsReadOnceAndSharedByAllPoints) {
   EXPECT_EQ(outcome.metrics.requests_finished, 2) << outcome.reason;
 }
 
+// The identity of a sweep follows what its traces hold, wherever they are named, and a resolved sweep is refused
+// once they hold something else: its points would have the keys of others.
+TEST(LoadResources, AChangedTraceIsAnotherSweep) {
+  const std::string path = testing::TempDir() + "changing_trace.csv";
+  const auto write = [&path](int output) {
+    std::ofstream(path) << "arrival_s,prompt_tokens,output_tokens\n0,10," << output << "\n";
+  };
+  const std::string base = "base: {task: serve, device: toy, model: tiny, load: {arrivals: trace";
+  const std::string sweeps[] = {
+      base + ", trace: " + path + "}}\n",
+      base + "}}\naxes:\n  - load.trace: [{value: " + path + ", label: recorded}]\n",
+      base + "}}\naxes:\n  - load.trace: [" + path + "]\n",
+      base + "}}\naxes:\n  - load: [{trace: " + path + "}]\n",
+      base + "}}\naxes:\n  - sample: {random: 2, of: {load.trace: [" + path + "]}}\n",
+      base + "}}\naxes:\n  - concat: [{base: {load.trace: " + path + "}}, {base: {seed: 3}}]\n",
+  };
+  for (const std::string& text : sweeps) {
+    write(3);
+    const SweepSpec before = toy_sweep(text);
+    EXPECT_EQ(toy_sweep(resolved_yaml(before)).digest, before.digest) << text;
+    write(4);
+    const SweepSpec after = toy_sweep(text);
+    EXPECT_NE(after.digest, before.digest) << text;
+    // A resolved sweep says what the trace was, so that it is refused or is another sweep.
+    const auto again = read_sweep_text(resolved_yaml(before), "run.yaml", toy_library());
+    if (again) {
+      EXPECT_EQ(again->digest, after.digest) << text;
+      continue;
+    }
+    ASSERT_EQ(again.mistakes().size(), 1u) << engine::to_text(again.mistakes());
+    EXPECT_TRUE(again.mistakes()[0].what.starts_with(
+        "'" + path + "' is not what it was when this sweep was resolved ("))
+        << again.mistakes()[0].what;
+  }
+  std::filesystem::remove(path);
+}
+
 }  // namespace
 }  // namespace sweep

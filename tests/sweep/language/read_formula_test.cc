@@ -76,6 +76,12 @@ TEST(Formula, WordsAreOperators) {
   EXPECT_EQ(value_of("parallel.tp == 8 and not step.batch == 1"), 1);
   EXPECT_EQ(value_of("false or true"), 1);
   EXPECT_EQ(value_of("!(parallel.tp > 4)"), 0);
+  // Both words for it deny what stands behind them, as `--where` reads them.
+  for (const std::string no : {"!", "not "}) {
+    EXPECT_EQ(value_of(no + "step.batch > 100"), 1) << no;
+    EXPECT_EQ(value_of(no + "step.batch == 64 or parallel.tp == 8"), 1) << no;
+    EXPECT_EQ(value_of(no + "step.batch > 100 and parallel.tp == 1"), 0) << no;
+  }
   EXPECT_EQ(value_of("not parallel.tp > 4 or true"), 1);
   EXPECT_EQ(value_of("step.batch > 8 ? 1 : 2"), 1);
 }

@@ -79,6 +79,11 @@ const BrokenTrace kBroken[] = {
      "24:00:00,1,2\n",
      "t.csv:2:1: error: '2023-13-01 00:00:00.0' is not a value of TIMESTAMP\n"
      "t.csv:3:1: error: '2023-12-01 24:00:00' is not a value of TIMESTAMP\n"},
+    {"NoSuchZone", "t.csv",
+     "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-12-01 00:00:00+99:00,1,2\n2023-12-01 "
+     "00:00:00 CET,1,2\n",
+     "t.csv:2:1: error: '2023-12-01 00:00:00+99:00' is not a value of TIMESTAMP\n"
+     "t.csv:3:1: error: '2023-12-01 00:00:00 CET' is not a value of TIMESTAMP\n"},
     {"BadHashes", "t.csv", "prompt_tokens,output_tokens,hash_ids\n10,5,1 -2\n",
      "t.csv:2:6: error: '1 -2' is not a value of hash_ids\n"},
     {"UnknownFormat", "t.txt", kHeader + "1,10,5\n",

@@ -64,6 +64,30 @@ TEST(TraceFile, ReadsDatesAndTimes) {
   EXPECT_EQ((*result)->arrival[1], 1.75);
 }
 
+TEST(TraceFile, TimesMayHaveAZone) {
+  const TraceResult result = parse_trace(
+      "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+      "2024-05-10 00:00:00.500000+00:00,2162,5\n"
+      "2024-05-10T00:00:02Z,2399,6\n"
+      "2024-05-10 05:30:03.25+05:30,76,15\n"
+      "2024-05-09 23:00:04-01,2376,1\n",
+      "azure.csv");
+  ASSERT_TRUE(result.ok()) << mistakes_of(result);
+  EXPECT_EQ((*result)->arrival, (std::vector<double>{0, 1.5, 2.75, 3.5}));
+}
+
+TEST(TraceFile, ReadsSecondsUnderTheNamesOfBurstGpt) {
+  const TraceResult result = parse_trace(
+      "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+      "5,ChatGPT,472,18,490,Conversation log\n"
+      "45,GPT-4,1087,230,1317,API log\n",
+      "burst.csv");
+  ASSERT_TRUE(result.ok()) << mistakes_of(result);
+  EXPECT_EQ((*result)->prompt, (std::vector<std::int32_t>{472, 1087}));
+  EXPECT_EQ((*result)->output, (std::vector<std::int32_t>{18, 230}));
+  EXPECT_EQ((*result)->arrival[1] - (*result)->arrival[0], 40);
+}
+
 TEST(TraceFile, LinesMayEndInEitherWay) {
   const TraceResult unix_lines =
       parse_trace("arrival_s,prompt_tokens,output_tokens\n1,10,5\n2,11,6\n", "t.csv");

@@ -55,6 +55,12 @@ class Nightly(unittest.TestCase):
         self.night(code=0, LLMSWEEP=str(other))
         self.assertNotIn("already done", log.read_text())
 
+    def test_without_a_program_nothing_is_touched(self):
+        self.night(code=0)
+        before = sorted(self.home.rglob("*"))
+        self.night(code=2, LLMSWEEP="/nowhere/llmsweep")
+        self.assertEqual(sorted(self.home.rglob("*")), before)
+
     def test_a_tolerance_is_handed_on(self):
         self.night(code=0)
         self.spec.write_text(self.spec.read_text().replace("llama-3.1-8b", "{from: llama-3.1-8b, vocabulary: 128000}"))

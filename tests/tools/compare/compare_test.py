@@ -67,6 +67,35 @@ class Compare(unittest.TestCase):
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
 
+    def test_points_of_a_sample_are_told_apart_by_what_was_drawn(self):
+        spec = """
+base: {{task: step, model: llama-3.1-8b, step: {{phase: decode, context: {context}}}, device: h100-sxm}}
+axes:
+  - sample: {{random: 3000, of: {{device.memory_bandwidth: [1 TB/s, 8 TB/s], step.batch: [1, 500]}}}}
+require: ["{required}"]
+"""
+        whole = self.run_spec("sampled", spec.format(context=1024, required="true"))
+        shards = self.home / "sampled_shards"
+        for shard in ("1/3", "2/3", "3/3"):
+            llmsweep("run", self.home / "sampled.yaml", "-o", shards, "--shard", shard)
+        self.assertIn("same\n", self.compare(whole, shards, "--by", "labels", "--tolerance", "0", code=0).stdout)
+        # Some of them, with another context: no key is there twice, and each is held to its own.
+        some = self.run_spec("sampled_some", spec.format(context=512, required="step.batch > 250"))
+        said = self.compare(whole, some, "--common", code=1).stdout
+        self.assertIn(f"joined: {len(points_of(some)):,}, ", said)
+        self.assertNotIn("step.batch ", said.split("Settings")[1])
+
+    def test_sub_sweeps_without_names_are_told_apart(self):
+        spec = """
+base: {{task: step, model: llama-3.1-8b, step: {{phase: decode, context: {context}}}, device: h100-sxm}}
+axes: [{{concat: [{{base: {{step.batch: 1}}}}, {{base: {{step.batch: 256}}}}]}}]
+require: ["{required}"]
+"""
+        both = self.run_spec("both", spec.format(context=1024, required="true"))
+        second = self.run_spec("second", spec.format(context=1000, required="step.batch > 1"))
+        said = self.compare(both, second, "--common", code=1).stdout
+        self.assertNotIn("step.batch ", said.split("Settings")[1])
+
     def differences(self, old, new, *options):
         file = self.home / "differences.csv"
         self.compare(old, new, "-o", file, *options, code=1)

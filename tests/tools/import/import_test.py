@@ -27,14 +27,14 @@ def llmsweep(*arguments):
     return subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True)
 
 
-def vllm_result(requests=40, seed=1):
+def vllm_result(requests=40, seed=1, rate=2.0):
     """In the form that 'vllm bench serve --save-result --save-detailed' writes."""
     draw = np.random.default_rng(seed)
     outputs = draw.integers(2, 30, requests)
     itls = [list(draw.uniform(0.01, 0.02, n - 1)) for n in outputs]
     ttfts = list(draw.uniform(0.05, 0.5, requests))
     return {
-        "date": "20260101-000000", "backend": "vllm", "model_id": "m", "num_prompts": requests, "request_rate": 2.0, "duration": 20.0,
+        "date": "20260101-000000", "backend": "vllm", "model_id": "m", "num_prompts": requests, "request_rate": rate, "duration": 20.0,
         "completed": requests, "total_input_tokens": 100 * requests, "total_output_tokens": int(outputs.sum()), "request_throughput": requests / 20,
         "request_goodput": None, "output_throughput": float(outputs.sum() / 20), "total_token_throughput": float((outputs.sum() + 100 * requests) / 20),
         "input_lens": [100] * requests, "output_lens": [int(n) for n in outputs], "ttfts": ttfts, "itls": itls, "errors": [""] * requests,
@@ -121,7 +121,7 @@ class Import(unittest.TestCase):
         return file
 
     def test_a_measured_run_has_the_figures_of_the_file(self):
-        files = [self.write(f"{i}.json", vllm_result(seed=i)) for i in (0, 1)]
+        files = [self.write(f"{i}.json", vllm_result(seed=i, rate=(2, 8)[i])) for i in (0, 1)]
         done = llmsweep("import", "vllm", self.home / "served.yaml", *files, "-o", self.home / "measured")
         self.assertEqual(done.returncode, 0, done.stderr)
         points = pd.read_parquet(self.home / "measured" / "points").set_index("index")
@@ -141,7 +141,7 @@ class Import(unittest.TestCase):
         np.testing.assert_allclose(requests.first_token_s - requests.arrival_s, vllm_result(seed=1)["ttfts"])
 
     def test_it_compares_with_the_simulation_of_the_same_sweep(self):
-        file = self.write("only.json", vllm_result())
+        file = self.write("only.json", vllm_result(rate=8))
         self.assertEqual(llmsweep("import", "vllm", self.home / "served.yaml", file, "--points", 1, "-o", self.home / "one").returncode, 0)
         self.assertIn(llmsweep("run", self.home / "served.yaml", "-o", self.home / "simulated").returncode, (0,))
         done = llmsweep("compare", self.home / "one", self.home / "simulated", "--common", "--tolerance", "1000%")
@@ -157,9 +157,25 @@ class Import(unittest.TestCase):
         self.assertEqual(reused.returncode, 2)
         self.assertIn("the folder holds measured points", reused.stderr)
         # What was measured once stays: another measurement of the point is for another folder.
-        again = llmsweep("import", "vllm", self.home / "served.yaml", self.write("again.json", vllm_result(seed=5)), "--points", 1, "-o", self.home / "one")
+        again = llmsweep("import", "vllm", self.home / "served.yaml", self.write("again.json", vllm_result(seed=5, rate="inf")), "--points", 1, "-o", self.home / "one")
         self.assertEqual(again.returncode, 2)
         self.assertIn("point 1 is there already", again.stderr)
+
+    def test_a_file_of_another_load_is_refused(self):
+        # As a pattern of names sorts them: rate16 before rate2.
+        (self.home / "rates.yaml").write_text(SPEC.replace("8 req/s", "16 req/s"))
+        files = [self.write(f"rate{rate}.json", vllm_result(rate=rate)) for rate in (16, 2)]
+        done = llmsweep("import", "vllm", self.home / "rates.yaml", *files, "-o", self.home / "swapped")
+        self.assertEqual(done.returncode, 2)
+        self.assertTrue(done.stderr.startswith(f"{files[0]}: error: it was measured at 16 requests a second, which is not that of point 0\n"), done.stderr)
+        self.assertFalse((self.home / "swapped").exists())
+        done = llmsweep("import", "vllm", self.home / "rates.yaml", *files, "--points", "1,0", "-o", self.home / "swapped")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        (self.home / "closed.yaml").write_text(SPEC.replace("[load.rate: [2 req/s, 8 req/s]]", "[load.clients: [4, 8]]").replace("load: {", "load: {arrivals: closed, "))
+        for clients, code in ((8, 2), (4, 0)):
+            file = self.write("closed.json", {**vllm_result(rate="inf"), "max_concurrency": clients})
+            done = llmsweep("import", "vllm", self.home / "closed.yaml", file, "-o", self.home / "closed")
+            self.assertEqual(done.returncode, code, done.stderr)
 
     def test_sums_alone_will_do(self):
         result = {name: value for name, value in vllm_result().items() if name not in ("ttfts", "itls", "input_lens", "output_lens")}

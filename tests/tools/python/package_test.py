@@ -109,6 +109,12 @@ class Package(unittest.TestCase):
         with self.assertRaisesRegex(llmsweep.LlmsweepError, "did you mean 'step'"):
             llmsweep.run({"base": {**BASE, "task": "stp"}}, self.home / "wrong", progress=True)
 
+    def test_a_column_that_is_not_there_is_a_mistake_with_what_was_meant(self):
+        points = self.run_of_dict.points
+        for ask in (points.pandas, points.arrow):
+            with self.assertRaisesRegex(llmsweep.LlmsweepError, "there is no column 'step_times_s'\n  hint: did you mean 'step_time_s'"):
+                ask(["index", "step_times_s"])
+
     def test_mistakes_of_a_dict_name_no_file_that_nobody_wrote(self):
         with self.assertRaisesRegex(llmsweep.LlmsweepError, "^spec:1:"):
             llmsweep.run({"base": {**BASE, "task": "stp"}}, self.home / "wrong", progress=False)

@@ -101,6 +101,23 @@ class Report(unittest.TestCase):
         have = {name for name in self.points.columns[list(self.points.columns).index("step_time_s"):-1] if self.points[name].notna().any()}
         self.assertEqual(have, facts.keys() | {column["name"] for column in metrics})
 
+    def test_what_a_sample_draws_is_an_axis(self):
+        (self.home / "sampled.yaml").write_text("""
+base: {task: step, device: h100-sxm, model: llama-3.1-8b, step: {phase: decode}}
+axes: [sample: {random: 30, of: {device.memory_bandwidth: [2 TB/s, 8 TB/s], step.batch: [1, 64]}}]
+""")
+        done = llmsweep("run", self.home / "sampled.yaml", "-o", self.home / "sampled")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        points = pd.read_parquet(self.home / "sampled" / "points").sort_values("index")
+        page = self.made("sampled")
+        for name in ("device.memory_bandwidth", "step.batch"):
+            axis = page.columns[f"axis.{name}"]
+            self.assertEqual((axis["role"], axis["label"], axis["sampled"]), ("axis", name, True))
+            np.testing.assert_array_equal(page.blob(axis["numbers"]), points[name].astype(np.float32))
+            np.testing.assert_allclose([float(label) for label in page.values(f"axis.{name}")], points[name], rtol=1e-5)
+        # The roofline's own bandwidth is there beside the axis of that name.
+        np.testing.assert_array_equal(page.values("device.memory_bandwidth"), points["device.memory_bandwidth"].astype(np.float32))
+
     def test_axes_and_results_are_the_runs(self):
         for name in ("axis.device", "axis.parallel.tp", "axis.step.batch", "status", "reason", "tier"):
             expected = [None if pd.isna(text) else text for text in self.points[name]]

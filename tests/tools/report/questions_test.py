@@ -100,6 +100,11 @@ class Questions(unittest.TestCase):
             "rent_usd_per_hour < 10 USD/h": "rent_usd_per_hour < 10",
             "step.batch % 16 == 0 or extrapolated": '"step.batch" % 16 = 0 or extrapolated',
             "-step.batch < -60": '"step.batch" > 60',
+            "not step.batch > 16": '"step.batch" <= 16',
+            "!step.batch > 16": '"step.batch" <= 16',
+            "extrapolated == true": "extrapolated",
+            "extrapolated != true or false": "not extrapolated",
+            f"key == '{self.ok.key.iloc[3]}'": f"key = '{self.ok.key.iloc[3]}'",
             "ttft_s > 0": "false",  # a step has none: a null passes nothing
         }
         points = self.ok  # noqa: F841  (DuckDB finds it by its name)
@@ -127,6 +132,18 @@ class Questions(unittest.TestCase):
         # Weights are read once a step and shared by the devices: time falls nearly as 1/tp.
         self.assertLess(answer.elasticity["parallel.tp"], -0.5)
         self.assertTrue(math.isnan(answer.elasticity["device"]))
+
+    def test_any_column_can_be_shown(self):
+        shown = self.answer("top", "--by", "step_time_s", "-n", 1000, "--show", ",".join(["key", "status", "extrapolated", "max_batch"]))
+        expected = self.ok.set_index("index").loc[list(shown["index"])]
+        for column in ("key", "status", "extrapolated", "max_batch"):
+            self.assertEqual(list(shown[column]), list(expected[column]), column)
+
+    def test_how_many_is_a_number_above_zero(self):
+        for count in ("0", "-3", "x"):
+            done = llmsweep("top", self.run_folder, "--by", "step_time_s", "-n", count)
+            self.assertEqual(done.returncode, 2, done.stdout)
+            self.assertEqual(done.stderr.splitlines()[0], f"--count: '{count}' is not a number above 0")
 
     def test_every_format_holds_the_same_table(self):
         asked = ["pareto", self.run_folder, "--min", "price_usd_per_mtok", "--min", "step_time_s"]
@@ -186,6 +203,66 @@ class Questions(unittest.TestCase):
         rows = pd.read_csv(io.StringIO(answer.stdout))
         self.assertEqual(list(rows["run"]), [str(self.run_folder), str(other)])
         self.assertEqual(rows["index"][0], rows["index"][1])
+
+
+class Sampled(unittest.TestCase):
+    """What a sample draws is an axis like those that are listed: shown, weighed, and told apart by it."""
+
+    SPEC = """
+base: {task: step, model: llama-3.1-8b, step: {phase: decode}, calibration: {tier: roofline}}
+axes:
+  - device: [h100-sxm, l4]
+  - sample: {latin_hypercube: 60, of: {device.memory_bandwidth: {geometric: [1 TB/s, 4 TB/s]}, device.l2_capacity: [20 MB, 80 MB]}}
+"""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory(prefix="llmsweep-sampled-")
+        cls.home = pathlib.Path(cls.scratch.name)
+        (cls.home / "sweep.yaml").write_text(cls.SPEC)
+        done = llmsweep("run", cls.home / "sweep.yaml", "-o", cls.home / "run")
+        assert done.returncode == 0, done.stderr
+        cls.points = pd.read_parquet(cls.home / "run" / "points").set_index("index")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.scratch.cleanup()
+
+    def answer(self, verb, *options):
+        done = llmsweep(verb, self.home / "run", *options, "--format", "csv")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return pd.read_csv(io.StringIO(done.stdout))
+
+    def test_drawn_values_are_shown(self):
+        for answer in (self.answer("top", "--by", "step_time_s"), self.answer("pareto", "--min", "step_time_s", "--min", "price_usd_per_mtok")):
+            rows = self.points.loc[answer["index"]]
+            for column in ("device", "device.memory_bandwidth", "device.l2_capacity"):
+                self.assertEqual(list(answer[column]), list(rows[column]), column)
+
+    def test_drawn_axes_are_weighed(self):
+        answer = self.answer("sensitivity", "--of", "step_time_s").set_index("axis")
+        self.assertEqual(set(answer.index), {"device", "device.memory_bandwidth", "device.l2_capacity"})
+        # No two points share what was drawn, so all of them together say how the time follows bandwidth.
+        slope = np.polyfit(np.log(self.points["device.memory_bandwidth"]), np.log(self.points.step_time_s), 1)[0]
+        self.assertAlmostEqual(answer.elasticity["device.memory_bandwidth"], slope, delta=1e-3)
+        # A step of one sequence waits for memory: its spread is that of bandwidth, and the size of the cache has no part in it.
+        self.assertGreater(answer.explained_percent["device.memory_bandwidth"], 80)
+        self.assertLess(answer.explained_percent["device.l2_capacity"], 20)
+
+    def test_a_flag_of_a_role_that_is_not_there_is_neither_true_nor_false(self):
+        (self.home / "roles.yaml").write_text("""
+base: {task: request, device: h100-sxm, model: llama-3.1-8b}
+axes: [prefill: [none, {}]]
+""")
+        done = llmsweep("run", self.home / "roles.yaml", "-o", self.home / "roles")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for where, indices in (("prefill.device.peer_access", [1]), ("prefill.device.peer_access == false", [])):
+            done = llmsweep("top", self.home / "roles", "--by", "e2e_s", "--where", where, "--format", "csv")
+            self.assertEqual(list(pd.read_csv(io.StringIO(done.stdout))["index"]) if done.stdout else [], indices, where)
+        done = llmsweep("top", self.home / "roles", "--by", "e2e_s", "--show", "prefill.device.peer_access", "--format", "csv")
+        shown = pd.read_csv(io.StringIO(done.stdout)).set_index("index")["prefill.device.peer_access"]
+        self.assertTrue(pd.isna(shown[0]))
+        self.assertTrue(shown[1])
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import pathlib
@@ -53,6 +54,11 @@ class Table:
         return {column: text for column, text in fields if text}
 
     def arrow(self, columns: list[str] | None = None, filter: Any = None) -> pa.Table:
+        for column in columns or []:
+            if column not in self.dataset.schema.names:
+                near = difflib.get_close_matches(column, self.columns, 1)
+                hint = f"did you mean {near[0]!r}?" if near else "'columns' of the table lists those it has"
+                raise LlmsweepError(f"{self.folder}: error: there is no column {column!r}\n  hint: {hint}", MISTAKE)
         return self.dataset.to_table(columns=columns, filter=filter)
 
     def pandas(self, columns: list[str] | None = None) -> pandas.DataFrame:

@@ -94,12 +94,18 @@ function median(list) {
 
 const MOST_LEVELS = 24;
 
-function levelsOf(rows, codes, numbers, distinct) {
-  if (distinct <= MOST_LEVELS || !numbers) return rows.map((row) => codes[row]);
+// Of a sample, where nearly every row has a value of its own, few enough levels that each has several rows.
+function mostLevels(axis, rows) {
+  return axis.sampled ? Math.min(MOST_LEVELS, Math.max(2, Math.floor(Math.sqrt(rows.length)))) : MOST_LEVELS;
+}
+
+function levelsOf(axis, rows, codes, numbers, distinct) {
+  const most = mostLevels(axis, rows);
+  if (distinct <= most || !numbers) return rows.map((row) => codes[row]);
   const order = rows.map((_, i) => i).sort((a, b) => numbers[rows[a]] - numbers[rows[b]] || a - b);
   const levels = new Array(rows.length);
   order.forEach((i, rank) => {
-    levels[i] = Math.floor(rank * MOST_LEVELS / order.length);
+    levels[i] = Math.floor(rank * most / order.length);
   });
   return levels;
 }
@@ -208,7 +214,7 @@ async function axisEffects(rows, metric) {
       sets: effect.sets,
       ratio: positive ? effect.ratio : NaN,
       best: effect.best < 0 ? '' : nameOf(axis, effect.best),
-      share: explainedShare(figure, levelsOf(used, codes, numbers, distinct)),
+      share: explainedShare(figure, levelsOf(axis, used, codes, numbers, distinct)),
       elasticity: positive && numbers ? slopeWithin(figure, used, numbers, sets) : NaN,
     };
   });

@@ -64,7 +64,15 @@ function setTicked(axis, ticked) {
   view.set(`f.${axis.name}`, all ? '' : [...ticked].sort((a, b) => a - b).join('.') || '.');
 }
 
+// Nobody ticks more boxes than this, and a browser takes seconds to lay out a hundred thousand.
+const MOST_TICKS = 400;
+
 async function axisFilter(axis) {
+  if (axis.names.length > MOST_TICKS) {
+    return element(
+        'p', {class: 'filter', title: axis.description},
+        `${axis.label}: ${grouped(axis.names.length)} values, too many to tick (llmsweep report --where chooses)`);
+  }
   const boxes = [];
   const state = element('span', {class: 'state'});
   const current = () => new Set(boxes.filter(({box}) => box.checked).map(({code}) => code));
