@@ -57,7 +57,7 @@ class LeastOf {
     }
     return others;
   }
-  // One of the others that has it; there is another.
+  // An index that has it; there are others.
   std::size_t first_but(std::size_t index) const {
     if (at(index) != least()) return first();
     std::size_t level_of_least = 0, line_of_least = index / kWidth, left_out = index;
