@@ -62,24 +62,29 @@ void count_devices(const Scenario& scenario, Metrics& metrics) {
   each_deployment(scenario, [&](const Deployment&, double devices) { metrics.devices += devices; });
 }
 
-void evaluate_point(const Scenario& scenario, const Resources& resources, WorkMeter& work,
+// Returns whether it had memory to spare, as far as its task says so.
+bool evaluate_point(const Scenario& scenario, const Resources& resources, WorkMeter& work,
                     Scratch& scratch, const NeighbourEffect& beside, Outcome& outcome) {
   const TaskEntry& task = task_entry(scenario.task);
   const double copies = task.copies(scenario);
   count_devices(scenario, outcome.metrics);
   outcome.metrics.parameters = parameter_counts(scenario.model).total();
-  if (auto problem = scan_problem(scenario)) return outcome.refuse(std::move(*problem));
-  if (auto problem = shared_prompts_problem(scenario)) return outcome.refuse(std::move(*problem));
+  const auto refuse = [&outcome](Refusal&& problem) {
+    outcome.refuse(std::move(problem));
+    return false;
+  };
+  if (auto problem = scan_problem(scenario)) return refuse(std::move(*problem));
+  if (auto problem = shared_prompts_problem(scenario)) return refuse(std::move(*problem));
   Deployed main;
   if (auto problem = deploy(scenario, scenario.calibration, resources.calibrations, copies, main)) {
-    return outcome.refuse(std::move(*problem));
+    return refuse(std::move(*problem));
   }
-  if (auto problem = task.problem(scenario)) return outcome.refuse(std::move(*problem));
+  if (auto problem = task.problem(scenario)) return refuse(std::move(*problem));
   std::unique_ptr<Draft> draft;  // not a value: it is large, and few points have one
   if (speculates(scenario)) {
     draft = std::make_unique<Draft>();
     if (auto problem = ready_draft(scenario, resources, copies, main, *draft)) {
-      return outcome.refuse(std::move(*problem));
+      return refuse(std::move(*problem));
     }
   }
   main.guest.weights += adapter_memory(scenario, scenario.serving.lora, main.shard);
@@ -91,22 +96,26 @@ void evaluate_point(const Scenario& scenario, const Resources& resources, WorkMe
     const Footprint footprint = footprint_of(main, demand);
     report_memory(footprint, main, demand, outcome.metrics);
     if (auto problem = memory_problem(main, footprint, demand)) {
-      return outcome.refuse(std::move(*problem));
+      return refuse(std::move(*problem));
     }
     if (draft && draft->apart) {
       const Deployed& apart = *draft->deployed;
       if (auto problem = memory_problem(apart, footprint_of(apart, demand), demand)) {
-        return outcome.refuse(in_role("draft", std::move(*problem)));
+        return refuse(in_role("draft", std::move(*problem)));
       }
     }
   }
-  task.run({scenario, resources, main, draft.get(), work, scratch, beside}, outcome);
+  bool memory_to_spare = false;
+  task.run({scenario, resources, main, draft.get(), work, scratch, beside, &memory_to_spare},
+           outcome);
+  return memory_to_spare;
 }
 
 void evaluate_any(const Scenario& scenario, const Resources& resources, WorkMeter& work,
                   Scratch& scratch, Outcome& outcome) {
   if (!has_neighbour(scenario)) {
-    return evaluate_point(scenario, resources, work, scratch, {}, outcome);
+    evaluate_point(scenario, resources, work, scratch, {}, outcome);
+    return;
   }
   count_devices(scenario, outcome.metrics);
   evaluate_neighbours(
@@ -114,8 +123,8 @@ void evaluate_any(const Scenario& scenario, const Resources& resources, WorkMete
       [&](const OneOfTwo& one, const NeighbourEffect& beside, Outcome& made) {
         clear(made);
         const bool guest = one.role == DeploymentRole::neighbour;
-        evaluate_point(one.scenario, resources, work, guest ? scratch.neighbour() : scratch, beside,
-                       made);
+        return evaluate_point(one.scenario, resources, work, guest ? scratch.neighbour() : scratch,
+                              beside, made);
       },
       outcome);
 }

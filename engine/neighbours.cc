@@ -87,7 +87,9 @@ struct Side {
   DeploymentRole role = DeploymentRole::main;
   Scenario whole, part;
   Outcome alone, on_part, shared;
-  double slower = 1;  // than alone on its part
+  bool memory_to_spare = false;  // on its part
+  double slower = 1;             // than alone on its part,
+  double shared_at = 1;          // and when it was evaluated beside the other
 
   // The time that sharing is judged by.
   static double time_of(const Scenario& scenario, const Outcome& outcome) {
@@ -144,11 +146,30 @@ void report_neighbour(const Side& main, const Side& other, Outcome& outcome) {
   }
 }
 
+void evaluate_shared(Side& side, const EvaluateAlone& evaluate) {
+  if (side.slower == side.shared_at) return;
+  side.shared_at = side.slower;
+  evaluate({side.role, side.part}, {.slower = side.slower}, side.shared);
+}
+
+// Alone on the devices, which is as on its part where that lacks nothing but memory, of which it has enough.
+void evaluate_whole(Side& side, const EvaluateAlone& evaluate) {
+  const SharingMode mode = side.part.sharing.mode;
+  const bool all_but_memory = mode == SharingMode::time_slices || mode == SharingMode::streams;
+  const bool as_much =
+      side.part.device.memory_capacity.value == side.whole.device.memory_capacity.value;
+  if (all_but_memory && (as_much || side.memory_to_spare)) {
+    side.alone = side.on_part;
+  } else {
+    evaluate({side.role, side.whole}, {}, side.alone);
+  }
+}
+
 // False where a model cannot work on its own: the outcome says why.
 bool ready(Side& side, const EvaluateAlone& evaluate, std::string_view role, Outcome& outcome) {
-  evaluate({side.role, side.part}, {}, side.on_part);
+  side.memory_to_spare = evaluate({side.role, side.part}, {}, side.on_part);
   if (side.on_part.status == Status::ok) {
-    evaluate({side.role, side.whole}, {}, side.alone);
+    evaluate_whole(side, evaluate);
     side.shared = side.on_part;
     return true;
   }
@@ -169,8 +190,8 @@ void slow_down(Side& main, Side& other, const SharingSettings& sharing, Seconds 
     const double moved =
         std::max(std::abs(main.slower / before - 1), std::abs(other.slower / other_before - 1));
     if (moved < kAgreed) return;
-    evaluate({main.role, main.part}, {.slower = main.slower}, main.shared);
-    evaluate({other.role, other.part}, {.slower = other.slower}, other.shared);
+    evaluate_shared(main, evaluate);
+    evaluate_shared(other, evaluate);
   }
 }
 
@@ -193,8 +214,8 @@ void slow_down_at_capacity(Side& main, Side& other, const SharingSettings& shari
   double rate = main.shared.metrics.capacity.value;
   for (int round = 0; round < kMostRounds; ++round) {
     Side tried{.whole = at_rate(main.whole, rate), .part = at_rate(main.part, rate)};
-    evaluate({tried.role, tried.part}, {}, tried.on_part);
-    evaluate({tried.role, tried.whole}, {}, tried.alone);
+    tried.memory_to_spare = evaluate({tried.role, tried.part}, {}, tried.on_part);
+    evaluate_whole(tried, evaluate);
     tried.shared = tried.on_part;
     slow_down(tried, other, sharing, change, evaluate);
     main.alone = std::move(tried.alone);

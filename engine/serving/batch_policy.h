@@ -31,7 +31,7 @@ struct RunningSet {
 
 struct ReplicaView {
   const ServingSettings& settings;
-  const std::vector<Sequence>& sequences;
+  const Sequences& sequences;
   const WaitingQueue& waiting;
   const KvPool& pool;
   const RunningSet& running;

@@ -21,7 +21,7 @@ namespace engine {
 class DecodeSet {
  public:
   struct Setup {
-    std::vector<Sequence>* sequences = nullptr;
+    Sequences* sequences = nullptr;
     std::int64_t block_size = 1;
     std::int64_t window = 0;  // 0: no sliding window
     bool uneven = false;      // step times depend on the longest context
@@ -40,6 +40,17 @@ class DecodeSet {
     fetch_lines(phases, phases + std::min(usual, blocks_by_phase_.size()));
     const std::int64_t* const next = finishes_.soonest();
     fetch_lines(next, next + 1);
+    const std::int32_t* const readers = running_.prefilling.data();
+    fetch_lines(readers, readers + 1);
+  }
+  // Who is done with the next token, and who reads a prompt.
+  void fetch_sequences() const {
+    const Sequence* const all = setup_.sequences->data();
+    const std::int32_t next = finishes_.first_by(running_.tokens + running_.next_tokens);
+    if (next >= 0) fetch_lines(all + next, all + next + 1);
+    if (running_.prefilling.empty()) return;
+    const std::int32_t reader = running_.prefilling.front();
+    fetch_lines(all + reader, all + reader + 1);
   }
 
   const RunningSet& running() const { return running_; }

@@ -47,6 +47,10 @@ class EventQueue {
             .time = events.at(replica),
             .others = std::min(others, ends ? plan : end)};
   }
+  // Who has the earliest event of all others: most likely the next turn. There are others.
+  std::size_t after(const Turn& turn) const {
+    return plans_.least() == turn.others ? plans_.first() : ends_.first_but(turn.replica);
+  }
   double time_of(std::size_t replica) const {
     return alone_ ? only_ : std::min(ends_.at(replica), plans_.at(replica));
   }

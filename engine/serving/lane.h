@@ -16,7 +16,11 @@ class alignas(64) Lane {
  public:
   void reset(ReplicaState& replica);
   void fetch_own_lines() const { fetch_lines(this, sequences_.set.seldom_used()); }
-  void fetch_lists() const { sequences_.set.fetch_lists(); }
+  void fetch_lists() const {
+    sequences_.set.fetch_lists();
+    fetch_lines(chunks_.data(), chunks_.data() + 1);
+  }
+  void fetch_sequences() const { sequences_.set.fetch_sequences(); }
 
   // When something happens next; never, when there is nothing to do.
   double end() const { return end_; }

@@ -53,23 +53,30 @@ class LeastOf {
     if (at(index) != least()) return least();
     Value others = greatest_;
     for (std::size_t level = 0; level + 1 < levels_; ++level, index /= kWidth) {
-      Line line = lines_[first_line_[level] + index / kWidth];
-      line.values[index % kWidth] = greatest_;
-      others = std::min(others, least_in(line));
+      others = std::min(others, least_in(without(level, index)));
     }
     return others;
   }
-  // The lowest index whose value is at most `limit`; there is one.
-  std::size_t first_at_most(Value limit) const {
-    std::size_t index = 0;
-    for (std::size_t level = levels_ - 1; level-- > 0;) {
-      const Line& line = lines_[first_line_[level] + index];
-      std::size_t place = 0;
-      while (line.values[place] > limit) ++place;
-      index = index * kWidth + place;
+  // An index that has it; there are others.
+  std::size_t first_but(std::size_t index) const {
+    if (at(index) != least()) return first();
+    std::size_t level_of_least = 0, line_of_least = index / kWidth, left_out = index;
+    Value others = greatest_;
+    for (std::size_t level = 0; level + 1 < levels_; ++level, index /= kWidth) {
+      const Value here = least_in(without(level, index));
+      if (here >= others && level > 0) continue;
+      others = here;
+      level_of_least = level;
+      line_of_least = index / kWidth;
+      left_out = index;
     }
-    return index;
+    const Line line = without(level_of_least, left_out);
+    std::size_t place = 0;
+    while (line.values[place] > others) ++place;
+    return first_below(level_of_least, line_of_least * kWidth + place, others);
   }
+  // The lowest index whose value is at most `limit`; there is one.
+  std::size_t first_at_most(Value limit) const { return first_below(levels_ - 1, 0, limit); }
 
  private:
   static constexpr std::size_t kWidth = 8;
@@ -87,6 +94,22 @@ class LeastOf {
     const auto& v = line.values;
     const Value left = std::min(std::min(v[0], v[1]), std::min(v[2], v[3]));
     return std::min(left, std::min(std::min(v[4], v[5]), std::min(v[6], v[7])));
+  }
+  // The line of a value, and not that value.
+  Line without(std::size_t level, std::size_t index) const {
+    Line line = lines_[first_line_[level] + index / kWidth];
+    line.values[index % kWidth] = greatest_;
+    return line;
+  }
+  // Of those that a value of some level stands for: the lowest index that has at most `limit`.
+  std::size_t first_below(std::size_t level, std::size_t index, Value limit) const {
+    while (level-- > 0) {
+      const Line& line = lines_[first_line_[level] + index];
+      std::size_t place = 0;
+      while (line.values[place] > limit) ++place;
+      index = index * kWidth + place;
+    }
+    return index;
   }
   Value at(std::size_t level, std::size_t index) const {
     return lines_[first_line_[level] + index / kWidth].values[index % kWidth];

@@ -126,7 +126,7 @@ void OwnPaced::draw(std::size_t decodes) {
 }
 
 std::span<const std::int64_t> OwnPaced::behind(const Step& step, const SequencePaces& paces,
-                                               const std::vector<Sequence>& sequences) {
+                                               const Sequences& sequences) {
   const std::int64_t positions = step.tokens - 1;
   behind_.resize(step.decodes);
   made_.resize(step.decodes);

@@ -33,7 +33,7 @@ class OwnPaced {
   };
   // By how many tokens each of them is to fall behind the lane.
   std::span<const std::int64_t> behind(const Step& step, const SequencePaces& paces,
-                                       const std::vector<Sequence>& sequences);
+                                       const Sequences& sequences);
   // Blocks that they take fewer for it, where a context takes `ahead` more than its tokens and the tokens of the lane.
   std::int64_t fewer_blocks(std::int64_t ahead, std::int64_t block_size) const;
 

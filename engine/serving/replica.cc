@@ -40,6 +40,8 @@ void Replica::reset(const Setup& setup) {
   }
   empty_queues();
   state_.shares.reset();
+  // The last block of each may be nearly empty.
+  state_.rest = setup.settings->block_size + setup.pace.past_end() + setup.state;
   state_.pool.reset(setup.kv_blocks, setup.settings->block_size, setup.settings->prefix_caching);
   if (setup.settings->retention.policy == Retention::ttl) {
     state_.pool.keep_for(setup.settings->retention.ttl.value);
@@ -72,11 +74,11 @@ void Replica::reset(const Setup& setup) {
 // What a replica with a dozen requests needs, side by side: vectors that grow one by one leave holes in memory behind, and
 // with many replicas every line and every page of memory has to be fetched anew.
 void Replica::take_room() {
-  if (state_.sequences.capacity() > 0) return;
+  if (!state_.sequences.has_room()) state_.sequences.take_room(kUsualSequences);
+  if (state_.unused.capacity() > 0) return;
   state_.unused.reserve(16);
   state_.departed.reserve(4);
   state_.waiting.reserve(8);
-  state_.sequences.reserve(20);
 }
 
 void Replica::empty_queues() {
@@ -165,7 +167,7 @@ std::int64_t Replica::predicted_output(std::int64_t number, std::int64_t output)
 
 void Replica::add_slot() {
   state_.unused.push_back(state_.slots++);
-  if (state_.sequences.size() < std::size_t(state_.slots)) state_.sequences.emplace_back();
+  if (state_.sequences.size() < std::size_t(state_.slots)) state_.sequences.add();
 }
 
 namespace {
@@ -223,6 +225,7 @@ void Replica::count_in(Sequence& sequence, std::int64_t output) {
   sequence.loaded = -1;
   ++state_.outstanding;
   state_.outstanding_tokens += sequence.prompt + sequence.predicted;
+  state_.sums->claim(state_.outstanding_tokens + state_.outstanding * state_.rest);
 }
 
 void Replica::fork(std::int32_t slot, std::int64_t output, std::int32_t answers, double now) {

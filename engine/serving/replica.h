@@ -17,6 +17,9 @@ namespace engine {
 // A request as a sequence that nobody has begun.
 void begin(Sequence& sequence, const Request& request);
 
+// There is room for so many in a replica from the start.
+constexpr std::size_t kUsualSequences = 20;
+
 // With many replicas every line of memory has to be fetched anew: what is asked for together stands in few.
 class alignas(64) Replica {
  public:
@@ -55,8 +58,26 @@ class alignas(64) Replica {
     bool audit = false;
     StepLog* log = nullptr;
   };
+  // Before it is reset: its sequences stand here.
+  void use_room(std::span<Sequence> room) {
+    state_.sequences.use(room);
+    state_.slots = std::min(state_.slots, std::int32_t(state_.sequences.size()));
+  }
   void reset(const Setup& setup);
   void fetch_own_lines() const { fetch_lines(this, &state_.shares); }
+  void fetch_lists() const {
+    state_.waiting.fetch_ends();
+    fetch_lines(state_.departed.data(), state_.departed.data() + 1);
+    if (state_.unused.empty()) return;
+    fetch_lines(&state_.unused.back(), &state_.unused.back() + 1);
+  }
+  // Where the next request will stand, and who is the first in the queue.
+  void fetch_new_slot() const {
+    if (!state_.unused.empty()) fetch_slot(state_.unused.back());
+  }
+  void fetch_first_in_queue() const {
+    if (!state_.waiting.empty()) fetch_slot(state_.waiting.at(0));
+  }
 
   // When one of its lanes has something to do.
   double next_event() const { return next_event_; }
@@ -191,6 +212,10 @@ class alignas(64) Replica {
   TimelineRow row_at(double time, double& tokens_before) const;
 
  private:
+  void fetch_slot(std::int32_t slot) const {
+    const Sequence* const there = state_.sequences.data() + slot;
+    fetch_lines(there, there + 1);
+  }
   // Which of its lanes has something to do next. Returns when the first of the others has.
   double find_next() {
     const Lane* lane = lanes_.data();

@@ -48,7 +48,7 @@ struct ReplicaState {
   // down.
   bool plain = true;
 
-  std::vector<Sequence> sequences;
+  Sequences sequences;
   std::int32_t slots = 0;            // of `sequences`, in use or
   std::vector<std::int32_t> unused;  // to be used again
   WaitingQueue waiting;
@@ -60,6 +60,7 @@ struct ReplicaState {
   std::int64_t running = 0;      // over all lanes
   std::int64_t outstanding = 0;  // requests inside
   std::int64_t outstanding_tokens = 0;
+  std::int64_t rest = 0;  // tokens of room that one may take beyond its own
   double tokens_made = 0;
   double idle_seconds = 0;  // of all lanes
   KvPool pool;

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
+#include "engine/base/fetch_lines.h"
 #include "engine/memory/kv_pool.h"
 #include "engine/serving/serving_settings.h"
 #include "engine/workload/request.h"
@@ -82,6 +85,47 @@ struct Sequence {
   std::int64_t carried = 0;                        // tokens of it that were not here already
 };
 
+// The sequences of a replica, by slot. They may stand in room that is lent: with many replicas, side by side with those of the
+// others, in large pages.
+class Sequences {
+ public:
+  Sequences() = default;
+  Sequences(Sequences&&) noexcept = default;
+  Sequences& operator=(Sequences&&) noexcept = default;
+
+  Sequence& operator[](std::size_t slot) { return data_[slot]; }
+  const Sequence& operator[](std::size_t slot) const { return data_[slot]; }
+  Sequence* data() { return data_; }
+  const Sequence* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  bool has_room() const { return room_ > 0; }
+  // From now on it has this room, as long as it is enough, and nobody in it. Once it has it, nothing changes.
+  void use(std::span<Sequence> lent) {
+    if (lent.data() == lent_) return;
+    own_ = {};
+    lent_ = data_ = lent.data();
+    room_ = lent.size();
+    size_ = 0;
+  }
+  void take_room(std::size_t count) {
+    std::vector<Sequence> larger(count);
+    std::move(data_, data_ + size_, larger.begin());
+    own_ = std::move(larger);
+    data_ = own_.data();
+    room_ = count;
+  }
+  void add() {
+    if (size_ == room_) take_room(2 * room_ + 1);
+    ++size_;
+  }
+
+ private:
+  Sequence* data_ = nullptr;
+  std::size_t size_ = 0, room_ = 0;
+  const Sequence* lent_ = nullptr;
+  std::vector<Sequence> own_;
+};
+
 // The queue of a replica: slots in the order they are to be served.
 class WaitingQueue {
  public:
@@ -94,11 +138,16 @@ class WaitingQueue {
   std::int64_t size() const { return std::int64_t(slots_.size() - head_); }
   bool empty() const { return head_ == slots_.size(); }
   bool ordered() const { return ordered_; }
+  void fetch_ends() const {
+    const std::int32_t* const slots = slots_.data();
+    fetch_lines(slots + head_, slots + head_ + 1);
+    fetch_lines(slots + slots_.size(), slots + slots_.size() + 1);
+  }
   std::int32_t at(std::int64_t i) const { return slots_[head_ + std::size_t(i)]; }
   std::int32_t* begin() { return slots_.data() + head_; }
 
   // How many would be before one of this order.
-  std::int64_t place_of(double order, const std::vector<Sequence>& sequences) const {
+  std::int64_t place_of(double order, const Sequences& sequences) const {
     if (!ordered_) return size();
     const auto first = slots_.begin() + std::ptrdiff_t(head_);
     return std::upper_bound(first, slots_.end(), order,
@@ -109,7 +158,7 @@ class WaitingQueue {
   }
 
   // By order where the queue has one (after equals), else to the end.
-  void push(std::int32_t slot, const std::vector<Sequence>& sequences) {
+  void push(std::int32_t slot, const Sequences& sequences) {
     if (!ordered_) {
       slots_.push_back(slot);
       return;
@@ -122,7 +171,7 @@ class WaitingQueue {
     slots_.insert(place, slot);
   }
   // Somebody who was running comes back: before all others that are not more urgent.
-  void push_front(std::int32_t slot, const std::vector<Sequence>& sequences) {
+  void push_front(std::int32_t slot, const Sequences& sequences) {
     if (ordered_) {
       const double order = sequences[std::size_t(slot)].order;
       const auto place = std::lower_bound(slots_.begin() + std::ptrdiff_t(head_), slots_.end(),

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "engine/base/large_pages.h"
-
 namespace engine {
 
 // ---- setting up -----------------------------------------------------------------------------------
@@ -30,12 +28,7 @@ void ServingSim::start(const ServingProblem& problem) {
   }
   pools_.resize(problem.pools.size());
   many_ = replicas >= kManyReplicas && lanes == replicas;
-  if (many_) {
-    reserve_large_pages(replicas_, replicas);
-    reserve_large_pages(lanes_, lanes);
-  }
-  replicas_.resize(replicas);
-  lanes_.resize(lanes);
+  make_replicas(replicas, lanes);
   pool_of_.resize(replicas);
   stage_of_pool_.assign(pools_.size(), 0);
   for (std::size_t i = 0; i < stages().size(); ++i) {
@@ -60,6 +53,8 @@ void ServingSim::start(const ServingProblem& problem) {
   keeps_turns_ = !loads_ && problem.before_event == nullptr;
   pipelines_ = keeps_turns_ && lanes > replicas;
   events_.reset(replicas);
+  next_ = after_next_ = expected_ = 0;
+  events_since_expected_ = 0;
   transfers_.reset(replicas);
   now_ = 0;
   answers_.reset();
@@ -197,7 +192,7 @@ void ServingSim::run(const ServingProblem& problem) {
   charge(kWorkOfAnEvent);
   const EventQueue::Turn turn = events_.next();
   const double event = turn.time;
-  if (many_) fetch_lines_of(turn.replica);
+  if (many_) look_ahead(turn);
   const double arrival = source.next_arrival();
   const double carried = transfers_.next();
   const double soonest = std::min(std::min(event, arrival), carried);
@@ -212,10 +207,11 @@ void ServingSim::run(const ServingProblem& problem) {
     take_delivery();
   } else {
     now_ = event;
-    if (many_) lanes_[turn.replica].fetch_lists();
+    if (many_) fetch_sequences_of(turn.replica);
     const double elsewhere = std::min(std::min(arrival, carried), marked_);
     advance(turn.replica, std::min(elsewhere, turn.others), source);
   }
+  if (many_) look_further_ahead();
   return true;
 }
 
@@ -263,6 +259,7 @@ std::size_t ServingSim::route_among(Pool& pool, const Request& request, double n
 }
 
 void ServingSim::arrive(RequestSource& source) {
+  if (many_) replicas_[expected_].fetch_new_slot();
   source.take(request_);
   charge(kWorkOfAnArrival);
   stats_.arrived(request_);
@@ -275,7 +272,7 @@ void ServingSim::arrive(RequestSource& source) {
   const Pool& first = pools_[stages()[0].pool];
   const bool nobody = !local && first.scaler.open() == 0;  // all have failed
   if (!local) target = nobody ? first.first : route(0, request_, request_.arrival);
-  if (many_) fetch_lines_of(target);
+  if (many_ && target != expected_) fetch_lines_of(target);
   if (!ever_fits(local)) return turn_away(RequestEnd::refused, target, source);
   if (nobody) return hold(request_);
   if (sheds_ && replicas_[target].sheds(request_)) {
@@ -293,6 +290,7 @@ void ServingSim::arrive(RequestSource& source) {
   }
   start_loads(target);
   note(target);
+  if (many_) expect_request(first);
 }
 
 // Whether the pools on its way could serve the request that arrives if they had nothing else to do.

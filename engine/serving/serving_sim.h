@@ -80,6 +80,7 @@ class ServingSim {
   // Of every replica of a pool, but its number; the pool has its step table.
   Replica::Setup replica_setup(std::size_t index);
   void start_pool(std::size_t index);
+  void make_replicas(std::size_t replicas, std::size_t lanes);
   std::size_t stage_of(std::size_t replica) const { return stage_of_pool_[pool_of_[replica]]; }
   // The replica of a stage's pool that a request goes to.
   std::size_t route(std::size_t stage, const Request& request, double now) {
@@ -162,11 +163,23 @@ class ServingSim {
   // False where it steps alone.
   bool note_in_group(std::size_t replica);
   void weigh(std::size_t replica);
-  // What its turn looks at, before it does.
+  // Many replicas: what an event looks at is asked for while the one before it is worked on, in three steps, since each brings
+  // the addresses of the next: the replica itself, the ends of its lists, the sequences that these name.
   void fetch_lines_of(std::size_t replica) const {
     replicas_[replica].fetch_own_lines();
     lanes_[replica].fetch_own_lines();
   }
+  void fetch_lists_of(std::size_t replica) const {
+    replicas_[replica].fetch_lists();
+    lanes_[replica].fetch_lists();
+  }
+  void fetch_sequences_of(std::size_t replica) const {
+    replicas_[replica].fetch_first_in_queue();
+    lanes_[replica].fetch_sequences();
+  }
+  void look_ahead(const EventQueue::Turn& turn);
+  void look_further_ahead();
+  void expect_request(const Pool& pool);
   // Whether the last stage reads a short prompt itself, and the replica that does.
   bool stays_local(std::size_t& replica) {
     return problem_->journey.short_prompt > 0 && stages().size() > 1 && is_short(replica);
@@ -204,6 +217,7 @@ class ServingSim {
   ServingStats stats_;
   std::vector<Pool> pools_;
   std::vector<Replica> replicas_;
+  std::vector<Sequence> sequences_;          // of many replicas, side by side
   std::vector<Lane> lanes_;                  // of all replicas, in their order
   StepPlan scratch_plan_;                    // of the replica that plans
   std::vector<std::uint8_t> pool_of_;        // by replica
@@ -230,6 +244,9 @@ class ServingSim {
   bool keeps_turns_ = false;      // a turn may be followed by the next without a look elsewhere
   bool pipelines_ = false;        // likewise, and some replicas are pipelines
   bool many_ = false;  // replicas, of a lane each: their memory is fetched anew at every turn
+  // Where that is so: whose turn is next, whose comes after it, and where the next request goes, as far as one can tell.
+  std::size_t next_ = 0, after_next_ = 0, expected_ = 0;
+  std::int64_t events_since_expected_ = 0;
   std::vector<std::size_t> planned_;  // of these, with the present event
   // While all replicas that could take them have failed: requests, and sequences whose KV is to be carried.
   struct HeldBack {

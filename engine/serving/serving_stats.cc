@@ -44,6 +44,7 @@ void PoolSums::add(const PoolSums& other) {
   adapters_there += other.adapters_there;
   adapter_wait += other.adapter_wait;
   kv_peak = std::max(kv_peak, other.kv_peak);
+  most_claimed = std::max(most_claimed, other.most_claimed);
 }
 
 void ServingStats::reset(const Setup& setup) {

@@ -76,7 +76,9 @@ struct PoolSums {
   std::array<double, kTiers> tier_tokens{};      // prompt tokens loaded from lower tiers,
   double loads = 0, load_seconds = 0;            // by so many requests, which waited so long
   double kv_peak = 0;                            // blocks of one replica
-  double adapter_steps = 0;                      // different adapters, summed over steps
+  double most_claimed =
+      0;  // tokens that those inside one replica have in the end, each with its rest
+  double adapter_steps = 0;                       // different adapters, summed over steps
   double adapters_asked = 0, adapters_there = 0;  // by requests, and those that were on the device
   double adapter_wait = 0;                        // of the others, until they were
 
@@ -105,6 +107,7 @@ struct PoolSums {
     loads += 1;
     load_seconds += seconds;
   }
+  void claim(std::int64_t tokens) { most_claimed = std::max(most_claimed, double(tokens)); }
   void peak(std::int64_t blocks) { kv_peak = std::max(kv_peak, double(blocks)); }
   void add(const PoolSums& other);
 };

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "engine/evaluate.h"
+#include "engine/neighbours.h"
 #include "engine/serving/turns.h"
 #include "engine/sharing/shared_device.h"
 #include "tests/support/toys.h"
@@ -42,6 +43,37 @@ Metrics figures(const Scenario& scenario) {
 Metrics alone(Scenario scenario) {
   scenario.neighbour.present = false;
   return figures(scenario);
+}
+
+// Alone a model has all of the memory. Where it would not have lacked any on its part, that is known without another simulation.
+TEST(Neighbours, WhoNeverLacksMemoryIsServedAsThoughItHadAllOfIt) {
+  struct Case {
+    SharingMode mode;
+    int evaluations;
+  };
+  // On multiprocessors of its own it is another machine.
+  for (const Case& each : {Case{SharingMode::time_slices, 4}, Case{SharingMode::streams, 4},
+                           Case{SharingMode::spatial, 6}}) {
+    const Scenario scenario = served_twins(each.mode);
+    for (const double memory : {0.5, 0.2, 0.1, 0.05, 0.02}) {  // some of these are too little
+      Scenario other = scenario;
+      other.sharing.memory = memory;
+      const Outcome shared = evaluate(other);
+      if (shared.status != Status::ok) continue;
+      EXPECT_EQ(shared.metrics.sharing_slowdown, shared.metrics.tpot / alone(other).tpot) << memory;
+    }
+    int evaluations = 0;
+    Outcome outcome;
+    evaluate_neighbours(
+        scenario,
+        [&](const OneOfTwo& one, const NeighbourEffect&, Outcome& made) {
+          ++evaluations;
+          evaluate_into(one.scenario, made);
+          return true;
+        },
+        outcome);
+    EXPECT_EQ(evaluations, each.evaluations) << name_of(each.mode);
+  }
 }
 
 TEST(Neighbours, TwinsThatTakeTurnsForFreeAreTwiceAsSlow) {

@@ -124,6 +124,10 @@ TEST(ServingLaws, TheIndexOfTheLeastIsThatOfALinearScan) {
       std::vector<std::int64_t> others = values;
       others[place] = std::numeric_limits<std::int64_t>::max();
       ASSERT_EQ(index.least_but(place), others[toys::first_least_by_scan(others)]);
+      if (count > 1) {
+        ASSERT_NE(index.first_but(place), place);
+        ASSERT_EQ(index.at(index.first_but(place)), index.least_but(place));
+      }
     }
   }
 }
