@@ -86,10 +86,11 @@ struct Device {
         any_value);
     visit("multiprocessors", self.multiprocessors,
           "streaming multiprocessors, compute units or cores", at_least(1).faster());
-    visit("clock", self.clock,
-          "clock the device runs at; peaks, L2 bandwidth and what the processor draws above "
-          "idle_power scale with it",
-          positive.faster());
+    visit(
+        "clock", self.clock,
+        "clock the device runs at; peaks and L2 bandwidth scale with it, and in served steps what "
+        "the processor draws above idle_power",
+        positive.faster());
     visit("rated_multiprocessors", self.rated_multiprocessors,
           "multiprocessors the peaks were stated for; 0: those of the device's file",
           non_negative.slower());

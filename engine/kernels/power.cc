@@ -29,14 +29,6 @@ struct MatrixPeakOf {
   }
 };
 
-// A device's file states powers for the clock of its peaks; set to another, the processor draws in proportion to it. What the
-// board draws at rest is in it and stays.
-Watts busy_power(const Device& device) {
-  const Watts at_rest = std::min(device.idle_power, device.busy_power);
-  return at_rest + (device.busy_power - at_rest) * device.on_chip_scale();
-}
-Watts tensor_power(const Device& device) { return device.tensor_power * device.on_chip_scale(); }
-
 }  // namespace
 
 Watts power_at_rest(const Device& device) {
@@ -62,10 +54,9 @@ FullClock at_full_clock(const KernelTime& kernel, const Op& op, const Device& de
   if (peak.value > 0) {
     full.arithmetic = std::min(kernel.compute, kernel.time);
     by_arithmetic =
-        busy_power(device) * full.arithmetic + tensor_power(device) * (kernel.flops / peak);
+        device.busy_power * full.arithmetic + device.tensor_power * (kernel.flops / peak);
   }
-  full.energy = kAtFullClock * by_arithmetic +
-                busy_power(device) * (kernel.time - full.arithmetic) +
+  full.energy = kAtFullClock * by_arithmetic + device.busy_power * (kernel.time - full.arithmetic) +
                 drawn_by_memory(kernel.bytes, device);
   return full;
 }
@@ -83,6 +74,17 @@ double clock_slowdown(const ClockedWork& work, const Device& device) {
   return (std::sqrt(b * b + 4 * a * c) - b) / (2 * a);
 }
 
+namespace {
+
+// A device's file states powers for the clock of its peaks; set to another, its processor draws in proportion to it, above what the
+// board draws at rest. Only what is reported: the limit goes by the stated powers, so that no higher clock is slower.
+Joules at_present_clock(Joules by_processor, Seconds time, const Device& device) {
+  const Joules at_rest = std::min(device.idle_power, device.busy_power) * time;
+  return at_rest + (by_processor - at_rest) * device.on_chip_scale();
+}
+
+}  // namespace
+
 // Energy over the limit, of parts that each grow with the work: so more bandwidth, peak or power never
 // slows a kernel down. What any busy multiprocessor draws counts against the limit while arithmetic runs: waiting for
 // memory, it may clock down for free. Below the limit it does not, and draws that as long as it runs.
@@ -91,13 +93,14 @@ Joules sustain(KernelTime& kernel, const Op& op, const Device& device) {
   const FlopsPerSecond peak = std::visit(MatrixPeakOf{device}, op);
   const Seconds traffic = std::min(kernel.bytes / device.memory_bandwidth, kernel.time);
   const Seconds arithmetic = std::min(kernel.compute, kernel.time);
-  Joules by_arithmetic = busy_power(device) * arithmetic;
-  if (peak.value > 0) by_arithmetic += tensor_power(device) * (kernel.flops / peak);
+  Joules by_arithmetic = device.busy_power * arithmetic;
+  if (peak.value > 0) by_arithmetic += device.tensor_power * (kernel.flops / peak);
   const Joules by_traffic = device.memory_power * traffic;
   const Seconds limited = (by_arithmetic + by_traffic) / device.power_limit;
   if (peak.value <= 0 || limited <= kernel.time) {
-    const Joules waiting = busy_power(device) * (kernel.time - arithmetic);
-    return std::min(by_arithmetic + by_traffic + waiting, device.power_limit * kernel.time);
+    const Joules waiting = device.busy_power * (kernel.time - arithmetic);
+    const Joules drawn = at_present_clock(by_arithmetic + waiting, kernel.time, device);
+    return std::min(drawn + by_traffic, device.power_limit * kernel.time);
   }
   // Without one kind of work its energy is saved, too; parts that draw nothing save nothing any more.
   const Seconds burst = kernel.time;
