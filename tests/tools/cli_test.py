@@ -1,5 +1,4 @@
 """What a user sees at the command line: verbs, exit codes, messages, and nothing half-done."""
-
 import os
 import pathlib
 import re

@@ -14,6 +14,7 @@
 #include "engine/serving/capacity_search.h"
 #include "engine/serving/serving_sim.h"
 #include "engine/tasks/serve/adapter_contention.h"
+#include "engine/tasks/serve/memory_to_spare.h"
 #include "engine/tasks/serve/serve_interval.h"
 #include "engine/tasks/serve/serve_log.h"
 #include "engine/tasks/serve/serve_pools.h"
@@ -179,22 +180,6 @@ std::string why_nothing(const Load& load, const ServingSim& sim) {
       "is "
       "answered; the last one comes after {:.3g} s; state more load.requests or a shorter warm-up",
       load.warmup.value, until, sim.stats().watch().last_arrival());
-}
-
-// Whether everybody who was inside at one time had fitted in with all tokens they have in the end. Then no step was planned
-// otherwise for lack of blocks. Not where the load, its length or the cache follow from how many blocks there are.
-bool memory_to_spare(const Setting& setting, const RunPlan& plan, const ServingSim& sim) {
-  const Scenario& scenario = setting.scenario;
-  const ServingSettings& serving = scenario.serving;
-  const Load& load = scenario.load;
-  if (load.throughput_fraction > 0 || load.kv_fraction > 0 || plan.lengths > 1) return false;
-  if (scenario.capacity.slo.any() || scenario.prefill.present) return false;
-  if (serving.prefix_caching || policy_of(serving.policy).reserves) return false;
-  if (serving.prediction_error > 0 || serving.new_token_ratio > 1) return false;
-  const PoolSetup& pool = setting.pools.main();
-  const double blocks = double(pool.kv_blocks) * (1 - serving.watermark) - 1;
-  return sim.stats().summary().refused == 0 &&
-         sim.stats().pool(0).most_claimed <= blocks * double(serving.block_size);
 }
 
 struct RateTrial {
@@ -397,7 +382,7 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
     return refuse(ReasonClass::load, why_nothing(scenario.load, sim));
   }
   if (point.memory_to_spare != nullptr) {
-    *point.memory_to_spare = memory_to_spare(setting, plan, sim);
+    *point.memory_to_spare = memory_to_spare(scenario, pools.main(), plan, sim);
   }
   // They come as requests end: two that end within a nanosecond in either order.
   std::ranges::sort(outcome.requests, {}, &RequestRow::number);
