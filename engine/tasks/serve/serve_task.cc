@@ -15,6 +15,7 @@
 #include "engine/serving/serving_sim.h"
 #include "engine/tasks/serve/adapter_contention.h"
 #include "engine/tasks/serve/memory_to_spare.h"
+#include "engine/tasks/serve/nothing_measured.h"
 #include "engine/tasks/serve/serve_interval.h"
 #include "engine/tasks/serve/serve_log.h"
 #include "engine/tasks/serve/serve_pools.h"
@@ -141,45 +142,6 @@ LoadLevel level_of(const Setting& setting, const TypicalRequest& typical) {
     level.clients = std::int64_t(std::clamp(clients, 1.0, kMostCount));
   }
   return level;
-}
-
-// Stated settings may leave nothing to measure; automatic ones do so only where every request is refused, which the row says.
-bool nothing_measured(const Load& load, const ServingSim& sim) {
-  const bool stated = load.warmup.value > 0 || load.window.value > 0;
-  return stated && sim.stats().measured().requests == 0;
-}
-
-// Requests that no replica could hold, that were shed or that failed are counted; if that is all of them there are no figures.
-std::optional<Refusal> none_answered(const ServePools& pools, const ServingSim& sim) {
-  const ServingStats::Summary summary = sim.stats().summary();
-  const double given_up = summary.shed + summary.failed;
-  if (summary.finished > 0 || given_up + summary.refused <= 0) return std::nullopt;
-  if (given_up > 0) {
-    return Refusal{
-        ReasonClass::load,
-        fmt::format("not one of the {} requests is answered: {} do not fit, {} are shed, "
-                    "{} fail with their replicas",
-                    given_up + summary.refused, summary.refused, summary.shed, summary.failed)};
-  }
-  const PoolSetup& main = pools.main();
-  const std::string state =
-      main.state > 0 ? fmt::format(" and a state as large as {} more", main.state) : "";
-  return Refusal{
-      ReasonClass::memory,
-      fmt::format("none of the {} requests fits: they have {:.0f} tokens on average{}, the "
-                  "{} KV blocks hold {}, the model reads {}: load.lengths.prompt_max cuts prompts",
-                  summary.refused, summary.tokens_refused / summary.refused, state, main.kv_blocks,
-                  main.kv_blocks * main.settings.block_size, main.longest)};
-}
-
-std::string why_nothing(const Load& load, const ServingSim& sim) {
-  const std::string until =
-      load.window.value > 0 ? fmt::format(" for {:g} s (load.window)", load.window.value) : "";
-  return fmt::format(
-      "nothing was measured: after the warm-up of {:.3g} s (load.warmup){} no request arrives that "
-      "is "
-      "answered; the last one comes after {:.3g} s; state more load.requests or a shorter warm-up",
-      load.warmup.value, until, sim.stats().watch().last_arrival());
 }
 
 struct RateTrial {
