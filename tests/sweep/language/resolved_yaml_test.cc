@@ -119,7 +119,9 @@ TEST(ResolvedYaml, OtherCalibrationsAreRefused) {
   const auto spec = read_sweep(paths::specs("sweeps/memory_wall.yaml"), Library({paths::specs()}));
   ASSERT_TRUE(spec.ok()) << engine::to_text(spec.mistakes());
   const Library none({paths::specs("sweeps")});  // a folder without calibrations
-  const auto again = read_sweep_text(resolved_yaml(*spec), "run.yaml", none);
+  // Beside it are no specs, wherever the test is started.
+  const std::string elsewhere = paths::specs("sweeps/run.yaml");
+  const auto again = read_sweep_text(resolved_yaml(*spec), elsewhere, none);
   ASSERT_EQ(again.mistakes().size(), 1u);
   const std::string checksum = spec->space.base().calibration.checksum;
   EXPECT_EQ(again.mistakes()[0].what,
