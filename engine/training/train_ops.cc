@@ -197,8 +197,8 @@ class Trained {
   }
 
   // Training libraries multiply each expert's tokens in one grouped product: what an exchange brings is sorted by expert
-  // before, and back into its order after it (Megatron's and DeepEP's dispatchers). Where every copy travels by itself,
-  // copies are made before they leave, and summed up after they have come back.
+  // before, and back into its order after it (Megatron's and DeepEP's dispatchers). Where every copy travels by itself, or
+  // none does, copies are made first and summed up in the end.
   void add_experts(PlannedOp op, OpList& ops) const {
     auto& experts = std::get<Moe>(op.op);
     experts.skew = train_.routing_skew;

@@ -29,7 +29,6 @@ TrainSettings settings_of_passes(TrainSettings train) {
   train.loss = any.loss;
   train.tail_layers = any.tail_layers;
   train.early_stop = any.early_stop;
-  train.expert_products = any.expert_products;
   train.order = any.order;
   train.reshard = any.reshard;
   train.loading = any.loading;

@@ -324,7 +324,8 @@ struct TrainSettings {
         any_value);
     visit("expert_products", self.expert_products,
           "products of the routed experts of a device: one kernel for all (grouped), or one for "
-          "each (one_by_one), which takes the host longer to launch",
+          "each (one_by_one), casts to narrow formats as well, which takes the host longer to "
+          "launch",
           any_value);
     visit("fused_experts", self.fused_experts,
           "bounds, gates and biases of routed experts are one kernel or part of the products; "
