@@ -5,20 +5,20 @@
 #include "results/text_table.h"
 #include "tools/calibrate/tables/table_row.h"
 #include "tools/validate_serving/named_specs.h"
+#include "tools/validate_training/training_runs.h"
 
 namespace tools {
 namespace {
 
 using engine::Scenario;
 
-// One scale for a whole tensor, or one for each block.
-constexpr std::int64_t kWholeTensor = 1 << 20, kBlock = 128;
+constexpr std::int64_t kBlock = 128;
 constexpr std::int64_t kMicroBatches = 8;
 
 void take_format(std::string_view precision, Scenario& scenario) {
   if (precision == "bf16") return;
   scenario.quant.weights = scenario.quant.activations = engine::Dtype::fp8;
-  scenario.quant.group = precision == "fp8_block" ? kBlock : kWholeTensor;
+  scenario.quant.group = precision == "fp8_block" ? kBlock : kOneScale;
 }
 
 // What a model's own code says beside its sizes (CASES of the script).

@@ -19,9 +19,6 @@ namespace fs = std::filesystem;
 using engine::Result;
 using Names = std::pair<std::string_view, std::string_view>;  // in the table, in our library
 
-// One scale for a whole tensor.
-constexpr std::int64_t kOneScale = 1 << 20;
-
 // The host of our H200, and Megatron's code on a faster one: no table says what its hosts take for a launch.
 constexpr std::string_view kHost = "pytorch-training", kMegatronHost = "megatron";
 

@@ -1,6 +1,7 @@
 // Published training runs, as scenarios.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -10,6 +11,9 @@
 #include "sweep/language/library.h"
 
 namespace tools {
+
+// `quant.group` of tensors with one scale.
+inline constexpr std::int64_t kOneScale = 1 << 20;
 
 struct TrainingRun {
   std::string table;  // folder that it is from
