@@ -83,6 +83,11 @@ std::optional<Refusal> without_blocks(const PoolSetup& pool) {
   return Refusal{ReasonClass::memory, "not one KV block fits beside the model"};
 }
 
+bool somebody_fails(const Scenario& scenario) {
+  return scenario.serving.failures.any() ||
+         (scenario.prefill.present && scenario.prefill.deployment.serving.failures.any());
+}
+
 // Several answers and adapters need some settings of the engine.
 std::optional<Refusal> specialised_refusal(const TaskPoint& point) {
   const Scenario& scenario = point.scenario;
@@ -98,7 +103,7 @@ std::optional<Refusal> specialised_refusal(const TaskPoint& point) {
   if (load.samples > 1 && scenario.prefill.present) {
     return unsupported("load.samples > 1 with a prefill deployment is not modelled");
   }
-  if (scenario.serving.failures.any() && (load.samples > 1 || load.adapters > 0)) {
+  if (somebody_fails(scenario) && (load.samples > 1 || load.adapters > 0)) {
     return unsupported(
         "serving.failures with load.samples > 1 or load.adapters is not modelled: what becomes of "
         "answers that have begun, and of adapters that were loaded?");
@@ -161,7 +166,7 @@ std::optional<Refusal> push_refusal(const Scenario& scenario) {
     return Refusal{ReasonClass::unsupported,
                    fmt::format("transfer.initiative push with {} is not modelled: use pull", what)};
   };
-  if (scenario.serving.failures.any() || readers.failures.any()) {
+  if (somebody_fails(scenario)) {
     return unsupported("serving.failures (who frees blocks that were set aside?)");
   }
   if (scenario.serving.admission.any() || readers.admission.any()) {
