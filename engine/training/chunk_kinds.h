@@ -41,7 +41,9 @@ struct ChunkPasses {
   std::optional<OffloadCopies> copies;
 
   Seconds waits_for_tokens() const { return exchange.communication.time * exchange_alone; }
-  Seconds waits_for_tokens_back() const { return exchange_back.communication.time * exchange_alone; }
+  Seconds waits_for_tokens_back() const {
+    return exchange_back.communication.time * exchange_alone;
+  }
 
   Seconds backward_time() const { return recompute_time + inputs_time + weights_time; }
   Seconds time() const { return forward_time + backward_time(); }

@@ -203,9 +203,9 @@ class TrainStep {
     const ChunkPlace place{context_of(stage).shard, stages_};
     const double passes = gradients_leave(place, train_) ? double(micro_batches_) : 1;
     // Gradients that replicas sum up once a step leave for the host as their sums come in.
-    const Seconds sums = passes > 1 ? Seconds{0} : gradients_after_passes(stage);
     return {.weights = updated_weights(stage),
-            .backward = a_backward_pass(stage) + sums,
+            .backward =
+                a_backward_pass(stage) + (passes > 1 ? Seconds{0} : gradients_after_passes(stage)),
             .passes = passes,
             .products = products_of_update(stage)};
   }

@@ -80,9 +80,7 @@ TEST(PassClock, NoDeviceThatCanDoMoreTrainsLonger) {
       Better{"bandwidth",
              [](Device& device) { device.memory_bandwidth = device.memory_bandwidth * 1.5; }},
       Better{"link to the host",
-             [](Device& device) {
-               device.host_link.bandwidth = device.host_link.bandwidth * 2;
-             }},
+             [](Device& device) { device.host_link.bandwidth = device.host_link.bandwidth * 2; }},
       Better{"power", [](Device& device) { device.power_limit = device.power_limit * 1.3; }}};
   toys::Strategies strategies;
   int tried = 0;

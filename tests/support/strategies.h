@@ -45,7 +45,8 @@ class Strategies {
     train.schedule = one_of(std::array{engine::Schedule::one_f_one_b, engine::Schedule::interleaved,
                                        engine::Schedule::zero_bubble, engine::Schedule::gpipe});
     if (train.schedule == engine::Schedule::interleaved) train.virtual_stages = 2;
-    train.recompute = one_of(std::array{engine::Recompute::none, engine::Recompute::full, engine::Recompute::attention});
+    train.recompute = one_of(
+        std::array{engine::Recompute::none, engine::Recompute::full, engine::Recompute::attention});
     train.zero = one_of(std::array{0, 1, 2, 3});
     train.sequence_parallel = scenario.parallel.tp > 1;
     train.tp_overlap = train.sequence_parallel && coin();

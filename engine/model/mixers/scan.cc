@@ -104,8 +104,9 @@ void token_ops(const OpBuilder& build, double layers) {
             scan_of(build.shard, decodes, double(decodes)), Grows::decodes);
   }
   const double values = build.rows * double(own.inner);
-  ops.add(OpName::scan_norm, Family::norm, layers,
-          pass_over(build.rows, 2 * values, values, 6 * values));
+  Elementwise norm = pass_over(build.rows, 2 * values, values, 6 * values);
+  norm.backward = kScanNormBackward;
+  ops.add(OpName::scan_norm, Family::norm, layers, norm);
   build.quantize(OpName::quantize_attention, layers, double(own.inner));
   ops.add(OpName::scan_out, Family::gemm, layers, build.gemm(build.model.hidden, own.inner));
 }

@@ -296,8 +296,7 @@ void run_train(const TaskPoint& point, Outcome& outcome) {
   report_times(scenario, step, outcome);
   report_purposes(scenario, step, outcome);
   if (samples) report_rollout(point, step, sampled, outcome);
-  const Seconds behind =
-      behind_slow_links(point, pools, outcome.metrics.devices, step.iteration);
+  const Seconds behind = behind_slow_links(point, pools, outcome.metrics.devices, step.iteration);
   report_run(scenario, step, in_an_iteration(behind, scenario.train, outcome.metrics),
              outcome.metrics);
 }
