@@ -358,7 +358,7 @@ void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSetti
   backward_ops(kept, shard.narrow_turn, ops.inputs, ops.weights);
   const bool split = train.sequence_parallel && shard.parallel.tp > 1;
   if (split) {
-    gather_again(shard, train, ops.inputs, ops.weights);
+    gather_again(shard, chunk, train, ops.inputs, ops.weights);
   } else if (shard.parallel.tp > 1) {
     sum_beside_weights(chunk, train, ops.inputs, ops.weights);
   }

@@ -313,8 +313,8 @@ struct TrainSettings {
     visit("expert_overlap", self.expert_overlap,
           "tokens travel to routed experts and back while the shared expert computes", any_value);
     visit("link_jitter", self.link_jitter,
-          "standard deviation of the time that one device's exposed communication takes, over its "
-          "mean; all wait for the slowest",
+          "standard deviation of the time that collectives take over the links of one device, over "
+          "its mean; all wait for the slowest, as far as no work hides it",
           non_negative);
     visit("deadline", self.deadline,
           "time that the run may take: finish_probability says how likely it does; 0: none",
