@@ -239,14 +239,6 @@ TEST(ScanLaws, WhatIsNotModelledIsRefused) {
   point.parallel.cp = 2;
   refused(point, "parallel.cp");
   point = hybrid();
-  point.task = Task::serve;
-  point.serving.prefix_caching = true;
-  refused(point, "serving.prefix_caching");
-  point = hybrid();
-  point.speculation.method = SpeculationMethod::ngram;
-  point.speculation.tokens = 2;
-  refused(point, "speculation");
-  point = hybrid();
   point.parallel.cp = 2;
   point.step.phase = StepPhase::prefill;
   refused(point, "parallel.cp");

@@ -23,16 +23,17 @@ std::int64_t longest_of(const ModelSpec& model) {
 
 // Each device loads its share of the KV cache from peers and from the host over its own links; a disk is the replica's, a
 // store everybody's.
-void add_tiers(const KvTierSettings& tiers, PoolSetup& pool) {
+void add_tiers(const KvTierSettings& tiers, double per_device, PoolSetup& pool) {
   const ModelShard& shard = pool.context.shard;
-  const double per_device = kv_bytes(shard, 1).value;
   const double per_token = per_device * double(shard.parallel.devices_of_replica());
   const double per_block = per_token * double(pool.settings.block_size);
   const BytesPerSecond link = tiers.host_bandwidth.value > 0
                                   ? tiers.host_bandwidth
                                   : pool.context.fabric.host_link.bandwidth;
-  const auto blocks = [per_block](Bytes bytes) {
-    return std::int64_t(std::min(bytes.value / per_block, kMostBlocks));
+  // Where a state counts as many blocks, so many more fit.
+  const double most = kMostBlocks * (pool.state > 0 ? 1e3 : 1);
+  const auto blocks = [per_block, most](Bytes bytes) {
+    return std::int64_t(std::min(bytes.value / per_block, most));
   };
   const LinkRates& inside = pool.context.fabric.scale_up;
   const BytesPerSecond peers =
@@ -59,8 +60,9 @@ void add_tiers(const KvTierSettings& tiers, PoolSetup& pool) {
                                tiers.store_link.value > 0 ? per_token / tiers.store_link.value : 0};
 }
 
-PoolSetup pool_of(const Deployment& on, const StepContext& context, KvRoom room,
+PoolSetup pool_of(const Deployed& deployed, const StepContext& context, KvRoom room,
                   DeploymentRole role) {
+  const Deployment& on = *deployed.spec;
   const ServingSettings& serving = on.serving;
   PoolSetup pool{.settings = serving,
                  .context = context,
@@ -68,11 +70,12 @@ PoolSetup pool_of(const Deployment& on, const StepContext& context, KvRoom room,
                  .unit = on.parallel.dp,
                  .longest = longest_of(on.model),
                  .role = role};
-  const double fit = set_state_aside(room, context.shard, serving.block_size, pool.pace);
-  pool.state = pool.pace.room;
-  const double blocks = std::min(fit / double(serving.block_size), kMostBlocks);
+  const TokenRoom fit = set_state_aside(room, deployed);
+  pool.pace = beside_states(pool.pace, fit.states);
+  pool.state = fit.state;
+  const double blocks = std::min(fit.tokens / double(serving.block_size), kMostBlocks);
   pool.kv_blocks = serving.kv_blocks > 0 ? serving.kv_blocks : std::int64_t(blocks);
-  if (serving.prefix_caching) add_tiers(serving.tiers, pool);
+  if (serving.prefix_caching) add_tiers(serving.tiers, fit.token_bytes, pool);
   return pool;
 }
 
@@ -215,7 +218,7 @@ ServePools::ServePools(const TaskPoint& point, const TypicalRequest& typical, do
   pools_.reserve(2);
   const MemoryDemand demand = engine_demand(point.scenario.serving, typical);
   pools_.push_back(
-      pool_of(point.scenario, main_context_, {fit, double(demand.context)}, DeploymentRole::main));
+      pool_of(point.main, main_context_, {fit, double(demand.context)}, DeploymentRole::main));
   pools_[0].clock = clock_of(point.scenario);
   pools_[0].turns = point.beside.turns;
   pools_[0].adapters = adapters_of(point.scenario.load, point.scenario.serving.lora, main_context_);
@@ -225,6 +228,7 @@ ServePools::ServePools(const TaskPoint& point, const TypicalRequest& typical, do
 void ServePools::add_draft(const Draft& draft) {
   PoolSetup& pool = pools_[0];
   const Speculation& settings = point_.scenario.speculation;
+  const std::int64_t states = pool.pace.room;
   draft_.emplace(draft.step(point_.main, point_.work));
   pool.draft = &*draft_;
   pool.pace = draft.pace;
@@ -238,6 +242,8 @@ void ServePools::add_draft(const Draft& draft) {
     pool.pace = {.tokens = draft.depth + 1, .steps = 1, .queries = draft.tokens + 1};
   }
   if (settings.dynamic) add_lengths(draft);
+  pool.pace = beside_states(pool.pace, states);
+  for (DraftLength& length : lengths_) length.pace = beside_states(length.pace, states);
 }
 
 void ServePools::add_lengths(const Draft& draft) {
@@ -335,7 +341,7 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
   reader_context_.emplace(readers_.context(point_.work));
   const double context = double(demand.context);
   pools_.push_back(
-      pool_of(on, *reader_context_, {sequences * context, context}, DeploymentRole::prefill));
+      pool_of(readers_, *reader_context_, {sequences * context, context}, DeploymentRole::prefill));
   pools_[1].adapters = adapters_of(scenario.load, on.serving.lora, *reader_context_);
   // The draft reads every prompt, too, beside whoever does, unless it does so when it is first asked.
   if (draft_ && pools_[0].late_reading == nullptr) {
@@ -361,9 +367,11 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
     return problem;
   if (scenario.transfer.oversubscription > 1) {
     // All adapters of the deployment that can carry less, over what the fabric takes.
-    const double all = std::max(carry.sent_per_token / double(pools_[1].replicas),
-                                carry.received_per_token / double(pools_[0].replicas));
-    carry.fabric_per_token = scenario.transfer.oversubscription * all;
+    for (Carry::Load* load : {&carry.token, &carry.state}) {
+      const double all = std::max(load->sent / double(pools_[1].replicas),
+                                  load->received / double(pools_[0].replicas));
+      load->fabric = scenario.transfer.oversubscription * all;
+    }
   }
   return std::nullopt;
 }

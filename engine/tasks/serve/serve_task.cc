@@ -225,7 +225,7 @@ double tokens_that_fit(const TaskPoint& point, const TypicalRequest& typical, do
   const Deployed& draft = *point.draft->deployed;
   const MemoryDemand demand = engine_demand(point.scenario.serving, typical);
   const double sequences =
-      footprint_of(draft, demand).left() / kv_bytes(draft.shard, double(demand.context));
+      footprint_of(draft, demand).left() / draft.kv_of(double(demand.context));
   return std::min(beside_main, sequences * double(demand.context));
 }
 
