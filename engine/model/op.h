@@ -192,6 +192,9 @@ struct Scan {
   // Scans of prompts are several kernels with small products between them (Mamba-2's in Triton on an H200: 8.6 to 9.4% of its peak,
   // specs/calibration/h200-sxm/scans.csv).
   static constexpr double kOfPeak = 0.088;
+  // Training multiplies by gates within the scan, and reads its inputs from one wide tensor: 1.3 and 1.55 times as long. Its gradients,
+  // with states, gates and scores computed again, take 4.6 and 4.0 times as long as the scan of a prompt (megatron_kernels.csv.gz).
+  static constexpr double kGated = 1.42, kGradients = 4.3;
 
   // Within a chunk tokens meet pairwise, as in attention; between chunks they meet through the state.
   OpCounts counts() const {
@@ -216,10 +219,12 @@ struct Convolution {
   std::int64_t width = 4;
 
   OpCounts counts() const {
+    // It reads and writes each value once, at 0.6 of the pace of other passes (causal_conv1d on an H200, megatron_kernels.csv.gz).
+    constexpr double pace = 0.6;
     const double values = tokens * double(channels);
     return {.flops = 2 * values * double(width),
             .cold_bytes = double(channels * width) * 2,
-            .resident_bytes = values * 2 * 2};
+            .resident_bytes = values * 2 * 2 / pace};
   }
 };
 

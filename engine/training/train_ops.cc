@@ -91,6 +91,9 @@ class Trained {
                                      .devices = shard_.parallel.cp,
                                      .stride = shard_.parallel.tp},
                                     ops);
+      case OpName::scan:
+        std::get<Scan>(op.op).slower = Scan::kGated;
+        return add_layer_op(op, ops);
       case OpName::rope:
         // Served keys are written to a cache as they are turned; where nothing is turned, nothing is done here.
         return shard_.model->rotary ? add_layer_op(op, ops) : void();

@@ -33,12 +33,42 @@ enum class Recompute : std::uint8_t {
   full,            // whole layers, from their inputs
   activations,     // norms and activations, from their inputs
   up_projections,  // these, and products that expand latents to queries, keys and values
+  experts,         // norms and activations, and the whole MLPs of mixtures
+  experts_and_attention,
 };
-constexpr std::array<std::string_view, 5> enum_names(Recompute) {
-  return {"none", "attention", "full", "activations", "up_projections"};
+constexpr std::array<std::string_view, 7> enum_names(Recompute) {
+  return {"none",
+          "attention",
+          "full",
+          "activations",
+          "up_projections",
+          "experts",
+          "experts_and_attention"};
 }
-constexpr bool does_activations_again(Recompute recompute) {
-  return recompute == Recompute::activations || recompute == Recompute::up_projections;
+// Of layers that are not computed again as a whole.
+struct RecomputedParts {
+  bool attention = false;
+  bool activations = false;  // and norms
+  bool latents = false;      // expanded to queries, keys and values
+  bool experts = false;      // with their router, exchange and shared expert
+};
+constexpr RecomputedParts parts_of(Recompute recompute) {
+  switch (recompute) {
+    case Recompute::none:
+    case Recompute::full:
+      return {};
+    case Recompute::attention:
+      return {.attention = true};
+    case Recompute::activations:
+      return {.activations = true};
+    case Recompute::up_projections:
+      return {.activations = true, .latents = true};
+    case Recompute::experts:
+      return {.activations = true, .experts = true};
+    case Recompute::experts_and_attention:
+      return {.attention = true, .activations = true, .experts = true};
+  }
+  return {};
 }
 
 // Which weights are trained.
@@ -185,7 +215,7 @@ struct TrainSettings {
     visit("recompute", self.recompute,
           "what is computed again in the backward pass: nothing (none), attention, norms and "
           "activations (activations), these and what latent attention expands (up_projections), or "
-          "whole layers (full)",
+          "these and the MLPs of mixtures (experts; experts_and_attention), or whole layers (full)",
           any_value);
     visit("optimizer", self.optimizer, "the rule that turns gradients into weights", any_value);
     visit("gradients", self.gradients, "format in which gradients are summed and kept", any_value);

@@ -58,9 +58,9 @@ constexpr std::array<Recipe, 6> kRecipes = {{
      engine::Recompute::none},  // HybridEP, which moves tokens as DeepEP does
     {"Qwen3_235B_a22B", false, engine::Dispatcher::alltoall, true, true, true, true,
      engine::Recompute::none},
-    // Norms are computed again, and scans and attention launched as graphs, which is not said here.
+    // recompute_modules: moe, layernorm, core_attn, moe_act. Scans are launched as graphs, which is not said here.
     {"Nemotron_3_Nano", false, engine::Dispatcher::deepep, false, true, true, true,
-     engine::Recompute::none},
+     engine::Recompute::experts_and_attention},
 }};
 
 // A machine of eight devices a node.

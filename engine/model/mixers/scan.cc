@@ -105,8 +105,9 @@ void token_ops(const OpBuilder& build, double layers) {
     ops.add(OpName::scan, Family::linear_attention, layers, scan, Grows::decodes);
   }
   const double values = build.rows * double(own.inner);
-  ops.add(OpName::scan_norm, Family::norm, layers,
-          pass_over(build.rows, 2 * values, values, 6 * values));
+  Elementwise norm = pass_over(build.rows, 2 * values, values, 6 * values);
+  norm.backward = kScanNormBackward;
+  ops.add(OpName::scan_norm, Family::norm, layers, norm);
   build.quantize(OpName::quantize_attention, layers, double(own.inner));
   ops.add(OpName::scan_out, Family::gemm, layers, build.gemm(build.model.hidden, own.inner));
 }
