@@ -12,9 +12,10 @@ bool shares_prompts(const Scenario& scenario) {
 
 std::optional<Refusal> scan_problem(const Scenario& scenario) {
   if (!scenario.model.scans() || !shares_prompts(scenario)) return std::nullopt;
-  return Refusal{ReasonClass::unsupported,
-                 "not modelled where a model has scan layers (model.scan.state above 0): a sequence "
-                 "read by several devices (parallel.cp > 1), who would pass states on"};
+  return Refusal{
+      ReasonClass::unsupported,
+      "not modelled where a model has scan layers (model.scan.state above 0): a sequence "
+      "read by several devices (parallel.cp > 1), who would pass states on"};
 }
 
 }  // namespace engine

@@ -73,8 +73,8 @@ void LowerTiers::offer_states(std::span<const PrefixExtent> prefix, std::int64_t
 void LowerTiers::take(const Offer& offer, double now) {
   for (std::size_t i = 0; i < kTiers; ++i) {
     if (offer.moved[i] <= 0) continue;
-    const double end = std::max(now, way_free(i)) + ways_[i].latency +
-                       offer.moved[i] * ways_[i].seconds_per_token;
+    const double end =
+        std::max(now, way_free(i)) + ways_[i].latency + offer.moved[i] * ways_[i].seconds_per_token;
     // Not through a reference to either: built by gcc 12 with -O1, the store to the array was lost.
     if (i == std::size_t(TierName::store)) {
       store_->free = end;

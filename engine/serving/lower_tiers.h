@@ -24,7 +24,8 @@ class LowerTiers {
   // What they have of a prefix beyond the cache, and when all of it could be there.
   struct Offer {
     std::array<double, kTiers> tokens{};  // that need not be read
-    std::array<double, kTiers> moved{};   // what is loaded, as so many tokens' KV: a state counts, too
+    std::array<double, kTiers>
+        moved{};  // what is loaded, as so many tokens' KV: a state counts, too
     double end = 0;
     double all() const;
   };

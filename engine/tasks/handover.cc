@@ -78,10 +78,11 @@ std::optional<Refusal> carry_of(const HandoverWay& way, Carry& carry) {
   const auto of_state = [](const ModelShard& shard, const LinkRates& link) {
     return (kv_bytes(shard, 0) / link.bandwidth).value;
   };
-  carry = {.token = {.sent = per_token(way.from.shard, out), .received = per_token(way.to.shard, in)},
-           .state = {.sent = of_state(way.from.shard, out), .received = of_state(way.to.shard, in)},
-           .latency = std::max(out.latency, in.latency).value,
-           .tells_first_token = way.transfer.first_token == FirstToken::decode};
+  carry = {
+      .token = {.sent = per_token(way.from.shard, out), .received = per_token(way.to.shard, in)},
+      .state = {.sent = of_state(way.from.shard, out), .received = of_state(way.to.shard, in)},
+      .latency = std::max(out.latency, in.latency).value,
+      .tells_first_token = way.transfer.first_token == FirstToken::decode};
   if (way.transfer.mode == TransferMode::layers) {
     carry.last_share = 1 / double(way.from.spec->model.layers);
   }

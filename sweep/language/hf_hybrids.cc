@@ -133,7 +133,8 @@ void read_nemotron_h(const HfFields& f, ModelSpec& m) {
 
 std::string_view hf_unmodelled(std::string_view architecture) {
   constexpr std::string_view delta =
-      "gated delta nets (a scan that also takes back what a key wrote before) beside attention with "
+      "gated delta nets (a scan that also takes back what a key wrote before) beside attention "
+      "with "
       "a gate on its output";
   constexpr std::string_view mamba1 =
       "scans as in Mamba-1, with decays for every channel and number of its state";

@@ -173,8 +173,9 @@ TEST(ScanCache, AStateIsCarriedOnce) {
       tokens /= double(outcome.requests.size());
       const LinkRates link = rates_of(point.transfer.link);
       const double bytes = state_bytes(point) + tokens * token_bytes(point);
-      EXPECT_NEAR(outcome.metrics.transfer.value / (bytes / link.bandwidth.value + link.latency.value),
-                  1, 1e-6)
+      EXPECT_NEAR(
+          outcome.metrics.transfer.value / (bytes / link.bandwidth.value + link.latency.value), 1,
+          1e-6)
           << attending;
     }
   }

@@ -48,8 +48,7 @@ double scanned_bytes(const Outcome& outcome) {
 TEST(ScanSpeculation, AStateIsKeptForEveryProposal) {
   for (const std::int64_t tokens : {1, 3, 7}) {
     const Scenario point = proposing(tokens);
-    const double sequence =
-        kept(point, double(1000 + tokens)) + double(tokens) * kept(point, 0);
+    const double sequence = kept(point, double(1000 + tokens)) + double(tokens) * kept(point, 0);
     EXPECT_DOUBLE_EQ(outcome_of(point).metrics.kv_cache.value, 8 * sequence) << tokens;
   }
 }

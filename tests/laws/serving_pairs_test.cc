@@ -132,11 +132,6 @@ const std::vector<Mechanism>& mechanisms() {
                   fleet.pace = paces[fleet.dice.whole(0, 3)];
                 }},
       Mechanism{"prefix caching", [](Fleet& fleet) { fleet.main().prefix_caching = true; }},
-      Mechanism{"states",
-                [](Fleet& fleet) {
-                  fleet.main().prefix_caching = true;
-                  fleet.state = fleet.dice.whole(1, 4);
-                }},
       Mechanism{"tiers",
                 [](Fleet& fleet) {
                   fleet.main().prefix_caching = true;
@@ -324,6 +319,30 @@ TEST(ServingPairs, NothingIsLostAndTheClosedFormEqualsStepping) {
     }
   }
   EXPECT_GT(number, 1000);
+}
+
+// The same of models with scans, whose sequences have states and leave some in the cache.
+TEST(ServingPairs, StatesGoWithEveryMechanism) {
+  constexpr std::uint64_t cases = 16;
+  std::uint64_t number = 500'000;
+  double found = 0;
+  for (const Mechanism& mechanism : mechanisms()) {
+    for (std::uint64_t n = 0; n < cases; ++n) {
+      Fleet fleet(number++);
+      fleet.main().prefix_caching = true;
+      fleet.state = fleet.dice.whole(1, 4);
+      mechanism.switch_on(fleet);
+      const std::string which =
+          "states and " + std::string(mechanism.name) + ", case " + std::to_string(number - 1);
+      expect_conservation(fleet, fleet.run(false), which);
+      const std::vector<RequestRow> rows = fleet.lab.rows;
+      fleet.run(true);
+      expect_same(rows, fleet.lab.rows, which);
+      for (const RequestRow& row : rows) found += double(row.cached_tokens);
+      ASSERT_FALSE(HasFailure());
+    }
+  }
+  EXPECT_GT(found, 10'000);
 }
 
 }  // namespace

@@ -31,4 +31,42 @@ Pace beside_states(Pace pace, std::int64_t states) {
   return pace;
 }
 
+void add_tiers(const KvTierSettings& tiers, const TokenRoom& room, PoolSetup& pool) {
+  const ModelShard& shard = pool.context.shard;
+  const double per_device = room.token_bytes;
+  const double per_token = per_device * double(shard.parallel.devices_of_replica());
+  const double per_block = per_token * double(pool.settings.block_size);
+  const BytesPerSecond link = tiers.host_bandwidth.value > 0
+                                  ? tiers.host_bandwidth
+                                  : pool.context.fabric.host_link.bandwidth;
+  // Where a state counts as many blocks, so many more fit.
+  const double most = kMostBlocks * (pool.state > 0 ? 1e3 : 1);
+  const auto blocks = [per_block, most](Bytes bytes) {
+    return std::int64_t(std::min(bytes.value / per_block, most));
+  };
+  const LinkRates& inside = pool.context.fabric.scale_up;
+  const BytesPerSecond peers =
+      tiers.peer_bandwidth.value > 0 ? tiers.peer_bandwidth : inside.bandwidth;
+  const auto tier = [&pool](TierName name) -> TierSetup& { return pool.tiers[std::size_t(name)]; };
+  // No link: nothing comes up.
+  if (peers.value > 0) {
+    tier(TierName::peer) = {.blocks = blocks(tiers.peer),
+                            .seconds_per_token = per_device / peers.value,
+                            .latency = inside.latency.value};
+  }
+  if (link.value > 0) {
+    tier(TierName::host) = {.blocks = blocks(tiers.host),
+                            .seconds_per_token = per_device / link.value,
+                            .latency = pool.context.fabric.host_link.latency.value};
+  }
+  tier(TierName::disk) = {.blocks = blocks(tiers.disk),
+                          .seconds_per_token = per_token / tiers.disk_bandwidth.value,
+                          .latency = tiers.disk_latency.value};
+  tier(TierName::store) = {.blocks = blocks(tiers.store),
+                           .seconds_per_token = per_token / tiers.store_bandwidth.value,
+                           .latency = tiers.store_latency.value,
+                           .seconds_per_token_alone =
+                               tiers.store_link.value > 0 ? per_token / tiers.store_link.value : 0};
+}
+
 }  // namespace engine

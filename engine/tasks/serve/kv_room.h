@@ -1,8 +1,8 @@
-// What a replica's KV cache has room for.
+// What a replica's KV cache, and the tiers below it, have room for.
 #pragma once
 
 #include "engine/deploy.h"
-#include "engine/step/pace.h"
+#include "engine/serving/journey.h"
 
 namespace engine {
 
@@ -27,5 +27,9 @@ TokenRoom set_state_aside(KvRoom room, const Deployed& deployed);
 
 // A pace of sequences that have room for their states besides.
 Pace beside_states(Pace pace, std::int64_t states);
+
+// Tiers below the cache. Each device loads its share of the KV cache from peers and from the host over its own links; a disk is
+// the replica's, a store everybody's.
+void add_tiers(const KvTierSettings& tiers, const TokenRoom& room, PoolSetup& pool);
 
 }  // namespace engine

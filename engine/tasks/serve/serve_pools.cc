@@ -21,45 +21,6 @@ std::int64_t longest_of(const ModelSpec& model) {
   return model.max_context > 0 ? model.max_context : std::int64_t(kMostCount);
 }
 
-// Each device loads its share of the KV cache from peers and from the host over its own links; a disk is the replica's, a
-// store everybody's.
-void add_tiers(const KvTierSettings& tiers, double per_device, PoolSetup& pool) {
-  const ModelShard& shard = pool.context.shard;
-  const double per_token = per_device * double(shard.parallel.devices_of_replica());
-  const double per_block = per_token * double(pool.settings.block_size);
-  const BytesPerSecond link = tiers.host_bandwidth.value > 0
-                                  ? tiers.host_bandwidth
-                                  : pool.context.fabric.host_link.bandwidth;
-  // Where a state counts as many blocks, so many more fit.
-  const double most = kMostBlocks * (pool.state > 0 ? 1e3 : 1);
-  const auto blocks = [per_block, most](Bytes bytes) {
-    return std::int64_t(std::min(bytes.value / per_block, most));
-  };
-  const LinkRates& inside = pool.context.fabric.scale_up;
-  const BytesPerSecond peers =
-      tiers.peer_bandwidth.value > 0 ? tiers.peer_bandwidth : inside.bandwidth;
-  const auto tier = [&pool](TierName name) -> TierSetup& { return pool.tiers[std::size_t(name)]; };
-  // No link: nothing comes up.
-  if (peers.value > 0) {
-    tier(TierName::peer) = {.blocks = blocks(tiers.peer),
-                            .seconds_per_token = per_device / peers.value,
-                            .latency = inside.latency.value};
-  }
-  if (link.value > 0) {
-    tier(TierName::host) = {.blocks = blocks(tiers.host),
-                            .seconds_per_token = per_device / link.value,
-                            .latency = pool.context.fabric.host_link.latency.value};
-  }
-  tier(TierName::disk) = {.blocks = blocks(tiers.disk),
-                          .seconds_per_token = per_token / tiers.disk_bandwidth.value,
-                          .latency = tiers.disk_latency.value};
-  tier(TierName::store) = {.blocks = blocks(tiers.store),
-                           .seconds_per_token = per_token / tiers.store_bandwidth.value,
-                           .latency = tiers.store_latency.value,
-                           .seconds_per_token_alone =
-                               tiers.store_link.value > 0 ? per_token / tiers.store_link.value : 0};
-}
-
 PoolSetup pool_of(const Deployed& deployed, const StepContext& context, KvRoom room,
                   DeploymentRole role) {
   const Deployment& on = *deployed.spec;
@@ -75,7 +36,7 @@ PoolSetup pool_of(const Deployed& deployed, const StepContext& context, KvRoom r
   pool.state = fit.state;
   const double blocks = std::min(fit.tokens / double(serving.block_size), kMostBlocks);
   pool.kv_blocks = serving.kv_blocks > 0 ? serving.kv_blocks : std::int64_t(blocks);
-  if (serving.prefix_caching) add_tiers(serving.tiers, fit.token_bytes, pool);
+  if (serving.prefix_caching) add_tiers(serving.tiers, fit, pool);
   return pool;
 }
 

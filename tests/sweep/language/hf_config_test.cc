@@ -47,23 +47,21 @@ TEST_P(HfConfig, AgreesWithTheLibrary) {
 
 INSTANTIATE_TEST_SUITE_P(
     Published, HfConfig,
-    testing::Values(Published{"llama-3.1-8b", 8.03}, Published{"llama-3.1-70b", 70.6},
-                    Published{"llama-3.2-1b", 1.24}, Published{"mistral-7b", 7.24},
-                    Published{"mixtral-8x7b", 46.7}, Published{"qwen2.5-7b", 7.62},
-                    Published{"qwen3-8b", 8.19}, Published{"qwen3-30b-a3b", 30.5},
-                    Published{"gemma-2-9b", 9.24}, Published{"gemma-3-27b", 27.0},
-                    Published{"phi-4", 14.66}, Published{"phi-2", 2.78}, Published{"gpt2", 0.124},
-                    Published{"gpt2-xl", 1.558}, Published{"gpt-neox-20b", 20.55},
-                    Published{"opt-6.7b", 6.66}, Published{"falcon-7b", 6.92},
-                    Published{"falcon-40b", 41.3}, Published{"deepseek-v3", 671},
-                    Published{"deepseek-v2-lite", 15.7}, Published{"gpt-oss-120b", 116.8},
-                    Published{"olmo-2-7b", 7.3}, Published{"command-r-35b", 35.0},
-                    Published{"starcoder2-15b", 15.96}, Published{"llama-4-scout", 107.8},
-                    Published{"glm-4.5-air", 106.9}, Published{"gpt-j-6b", 6.05},
-                    Published{"minimax-m2", 229}, Published{"dbrx-132b", 131.6},
-                    Published{"qwen-72b", 72.3}, Published{"bamba-9b", 9.78},
-                    Published{"mamba-codestral-7b", 7.29},
-                    Published{"nemotron-3-nano-30b-a3b", 31.6}),
+    testing::Values(
+        Published{"llama-3.1-8b", 8.03}, Published{"llama-3.1-70b", 70.6},
+        Published{"llama-3.2-1b", 1.24}, Published{"mistral-7b", 7.24},
+        Published{"mixtral-8x7b", 46.7}, Published{"qwen2.5-7b", 7.62}, Published{"qwen3-8b", 8.19},
+        Published{"qwen3-30b-a3b", 30.5}, Published{"gemma-2-9b", 9.24},
+        Published{"gemma-3-27b", 27.0}, Published{"phi-4", 14.66}, Published{"phi-2", 2.78},
+        Published{"gpt2", 0.124}, Published{"gpt2-xl", 1.558}, Published{"gpt-neox-20b", 20.55},
+        Published{"opt-6.7b", 6.66}, Published{"falcon-7b", 6.92}, Published{"falcon-40b", 41.3},
+        Published{"deepseek-v3", 671}, Published{"deepseek-v2-lite", 15.7},
+        Published{"gpt-oss-120b", 116.8}, Published{"olmo-2-7b", 7.3},
+        Published{"command-r-35b", 35.0}, Published{"starcoder2-15b", 15.96},
+        Published{"llama-4-scout", 107.8}, Published{"glm-4.5-air", 106.9},
+        Published{"gpt-j-6b", 6.05}, Published{"minimax-m2", 229}, Published{"dbrx-132b", 131.6},
+        Published{"qwen-72b", 72.3}, Published{"bamba-9b", 9.78},
+        Published{"mamba-codestral-7b", 7.29}, Published{"nemotron-3-nano-30b-a3b", 31.6}),
     [](const testing::TestParamInfo<Published>& tested) {
       std::string name = tested.param.name;
       for (char& c : name) c = c == '-' || c == '.' ? '_' : c;
@@ -90,11 +88,11 @@ TEST(HfConfig, AHybridOfGraniteCountsItsLayers) {
 // A file without `architectures` is read by its `model_type`.
 TEST(HfConfig, ATypeStandsForItsArchitecture) {
   const auto layers = [](const char* kind) {
-    const auto model =
-        parse_hf_config("{" + std::string(kind) +
-                            R"("hidden_size": 64, "num_hidden_layers": 3, "vocab_size": 99, "num_heads": 2, "head_dim": 64,
+    const auto model = parse_hf_config(
+        "{" + std::string(kind) +
+            R"("hidden_size": 64, "num_hidden_layers": 3, "vocab_size": 99, "num_heads": 2, "head_dim": 64,
                                "num_attention_heads": 4, "intermediate_size": 32, "max_position_embeddings": 99})",
-                        "m/config.json");
+        "m/config.json");
     return model ? model->model.layers * (model->model.scans() ? -1 : 1) : 0;
   };
   EXPECT_EQ(layers(R"("architectures": ["Mamba2ForCausalLM"], )"), -3);
@@ -251,9 +249,10 @@ TEST(HfConfigMistakes, BlocksThatAreNotModelledAreNamed) {
   EXPECT_EQ(what(""), "hybrid_override_pattern: it says what each block is, and is missing");
   EXPECT_EQ(what(R"(, "hybrid_override_pattern": "MXM")"),
             "hybrid_override_pattern: blocks are M, *, - or E");
-  EXPECT_EQ(what(R"(, "hybrid_override_pattern": "M-ME")"),
-            "hybrid_override_pattern: blocks of MLPs beside blocks of experts, or more of them than "
-            "of mixers, are not modelled");
+  EXPECT_EQ(
+      what(R"(, "hybrid_override_pattern": "M-ME")"),
+      "hybrid_override_pattern: blocks of MLPs beside blocks of experts, or more of them than "
+      "of mixers, are not modelled");
   EXPECT_EQ(what(R"(, "hybrid_override_pattern": "MEM*", "moe_latent_size": 8)"),
             "moe_latent_size: experts of a narrower latent are not modelled");
 }
