@@ -204,6 +204,8 @@ struct Scan {
   std::int64_t groups = 0;   // of heads that share what is written and read; 0: each has its own
   std::int64_t chunk = 256;  // tokens handled as one matrix product; decodes have one
   double slower = 1;         // than a prompt's scan, as gradients are
+  // States that are written of each sequence: one after each token where some of them may not hold.
+  std::int64_t written = 1;
 
   // Scans of prompts are several kernels with small products between them (Mamba-2's in Triton on an H200: 8.6 to 9.4% of its peak,
   // specs/calibration/h200-sxm/scans.csv).
@@ -220,11 +222,11 @@ struct Scan {
     // Scores and their product with the values in the chunk; update and read of the state.
     const double flops_per_token = together * (apart * width + all * dim) + all * 4 * dim * width;
     return {.flops = tokens * flops_per_token,
-            // The state is kept in 32 bits, read and written once a step.
-            .cold_bytes = double(sequences) * all * dim * width * 4 * 2,
+            // The state is kept in 32 bits, and read once a step.
+            .cold_bytes = double(sequences) * all * dim * width * 4 * double(1 + written),
             .resident_bytes = tokens * (all * 2 * dim + apart * 2 * width) * 2,
             .unit = OpCounts::Unit::matrix,
-            .of_peak = tokens > double(sequences) ? kOfPeak / slower : 1};
+            .of_peak = tokens > double(sequences * written) ? kOfPeak / slower : 1};
   }
 
   bool operator==(const Scan&) const = default;

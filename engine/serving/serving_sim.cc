@@ -122,7 +122,8 @@ void ServingSim::start_pool(std::size_t index) {
       from.context, scale,
       {.queries = from.pace.queries, .made = from.made_in_a_step(), .draft = from.draft},
       from.clock, from.lengths);
-  pool.store.tier.reset(from.tiers[std::size_t(TierName::store)].blocks);
+  pool.store.tier.reset(from.tiers[std::size_t(TierName::store)].blocks,
+                        from.state / from.settings.block_size);
   pool.store.free = 0;
   pool.holders.clear();
   start_groups(index);
