@@ -212,14 +212,14 @@ void ChunkKinds::add_exchange(ChunkKind& kind) const {
   if (takes.value <= 0) return;
   const Seconds alone = takes * passes.exchange_alone, beside = takes - alone;
   const Seconds work = passes.time() - alone;
-  // While a pass waits for its host, it loses nothing to the exchange.
-  const Seconds waiting = passes.forward_host.launches + passes.backward_host.launches;
   const Device& device = kind.on->device;
-  const Seconds longer =
-      longer_beside(work - waiting, beside,
-                    {double(train_.collective_multiprocessors), double(device.multiprocessors)}) -
-      waiting;
-  const Seconds exposed = std::max({Seconds{0}, beside - work, longer});
+  const Seconds slowed = longer_beside(
+      work, beside, {double(train_.collective_multiprocessors), double(device.multiprocessors)});
+  // Without another micro-batch beside it, it would be waited for, but for what hosts take longer anyway.
+  const double others = 1 - passes.exchange_alone;
+  const Seconds waited_for = std::max(Seconds{0}, there * others - passes.forward_host.launches) +
+                             std::max(Seconds{0}, back * others - passes.backward_host.launches);
+  const Seconds exposed = std::min(std::max(beside - work, slowed), waited_for);
   passes.exchange_hidden = (beside - exposed) / takes;
   for (DeviceTime* part : {&passes.exchange, &passes.exchange_back}) {
     part->communication.hidden = part->communication.time * passes.exchange_hidden;
