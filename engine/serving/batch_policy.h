@@ -133,6 +133,10 @@ struct StepPlan {
 std::int64_t plan_running(const ReplicaView& view, std::int64_t budget, std::int64_t most_chunk,
                           StepPlan& plan);
 
+// Tokens that policies with `reserves` set aside for a sequence, wherever its prompt is read: of the longest one that the model
+// is made for (orca), or of its prompt and the most that it may answer.
+std::int64_t tokens_set_aside(const ReplicaView& view, const Sequence& sequence);
+
 // Blocks left when the running part of a plan has taken its own.
 std::int64_t blocks_left(const ReplicaView& view, const StepPlan& plan);
 
