@@ -23,15 +23,9 @@ CapacityEstimate capacity_estimate(const PoolSetup& pool, const MeanLengths& len
   const ServingSettings& settings = pool.settings;
   const StepContext& context = pool.context;
   CapacityEstimate estimate;
-<<<<<<< HEAD
-  // Halfway through its output, on average, and half a block wasted.
   const double states = double(pool.state * pool.pace.queries);
-  const double held =
-      lengths.prompt + lengths.output / 2 + double(settings.block_size) / 2 + states;
+  const double held = tokens_held(pool, lengths) + states;
   const double fit = double(pool.kv_blocks * settings.block_size) / held;
-=======
-  const double fit = double(pool.kv_blocks * settings.block_size) / tokens_held(pool, lengths);
->>>>>>> x_serve
   estimate.batch = std::clamp(fit, 1.0, double(settings.max_num_seqs));
 
   const std::int64_t window = context.shard.model->window;
