@@ -154,6 +154,8 @@ Deployment added_layer(const Scenario& scenario) {
   layer.model.moe.first_dense_layers = 0;
   layer.model.moe.every = 1;
   layer.model.window = 0;
+  // In a hybrid it attends.
+  if (layer.model.scan.attention_layers > 0) layer.model.scan = {};
   return layer;
 }
 
@@ -320,6 +322,8 @@ std::optional<Refusal> ready_draft(const Scenario& scenario, const Resources& re
     draft.fixed = std::max(there.latency, main.fabric.scale_out.latency) * 2;
   }
   main.guest.weights = weights_beside(draft, main);
+  main.states = draft.tokens + 1;
+  if (draft.deployed) draft.deployed->states = main.states;
   if (draft.deployed && !draft.apart && !draft.is_main) main.guest.shard = &draft.deployed->shard;
   return std::nullopt;
 }

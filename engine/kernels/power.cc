@@ -29,10 +29,30 @@ struct MatrixPeakOf {
   }
 };
 
+// Multiprocessors are busy as long as a kernel runs. Engines of their own copy to and from the host, and leave them at rest.
+Watts drawn_while_it_runs(const Op& op, const Device& device) {
+  const auto* copy = std::get_if<Copy>(&op);
+  const bool by_engines = copy != nullptr && copy->path != CopyPath::device;
+  return by_engines ? std::min(device.idle_power, device.busy_power) : device.busy_power;
+}
+
+// A device's file states powers for the clock of its peaks; set to another, its processor draws in proportion to it, above what the
+// board draws at rest.
+Joules at_present_clock(Joules by_processor, Seconds time, const Device& device) {
+  const double scale = device.on_chip_scale();
+  if (scale == 1) return by_processor;
+  const Joules at_rest = std::min(device.idle_power, device.busy_power) * time;
+  return at_rest + (by_processor - at_rest) * scale;
+}
+
 }  // namespace
 
 Watts power_at_rest(const Device& device) {
   return states_power(device) ? device.idle_power : Watts{0};
+}
+
+void draw_beside(Seconds hidden, const Device& device, Joules& energy) {
+  energy = std::max(Joules{0}, energy - power_at_rest(device) * hidden);
 }
 
 // Devices state what arithmetic draws at the clocks that their limit leaves it; the same work draws more at a higher clock and
@@ -56,8 +76,11 @@ FullClock at_full_clock(const KernelTime& kernel, const Op& op, const Device& de
     by_arithmetic =
         device.busy_power * full.arithmetic + device.tensor_power * (kernel.flops / peak);
   }
-  full.energy = kAtFullClock * by_arithmetic + device.busy_power * (kernel.time - full.arithmetic) +
+  const Joules waiting = drawn_while_it_runs(op, device) * (kernel.time - full.arithmetic);
+  full.energy = at_present_clock(kAtFullClock * by_arithmetic + waiting, kernel.time, device) +
                 drawn_by_memory(kernel.bytes, device);
+  // What uses no matrix units clocks down for free, where that would be more than the limit.
+  if (peak.value <= 0) full.energy = std::min(full.energy, device.power_limit * kernel.time);
   return full;
 }
 
@@ -74,20 +97,10 @@ double clock_slowdown(const ClockedWork& work, const Device& device) {
   return (std::sqrt(b * b + 4 * a * c) - b) / (2 * a);
 }
 
-namespace {
-
-// A device's file states powers for the clock of its peaks; set to another, its processor draws in proportion to it, above what the
-// board draws at rest. Only what is reported: the limit goes by the stated powers, so that no higher clock is slower.
-Joules at_present_clock(Joules by_processor, Seconds time, const Device& device) {
-  const Joules at_rest = std::min(device.idle_power, device.busy_power) * time;
-  return at_rest + (by_processor - at_rest) * device.on_chip_scale();
-}
-
-}  // namespace
-
 // Energy over the limit, of parts that each grow with the work: so more bandwidth, peak or power never
 // slows a kernel down. What any busy multiprocessor draws counts against the limit while arithmetic runs: waiting for
-// memory, it may clock down for free. Below the limit it does not, and draws that as long as it runs.
+// memory, it may clock down for free. Below the limit it does not, and draws that as long as it runs. Only what is reported follows
+// from the present clock: the limit goes by the stated powers, so that no higher clock is slower.
 Joules sustain(KernelTime& kernel, const Op& op, const Device& device) {
   if (!states_power(device)) return {};
   const FlopsPerSecond peak = std::visit(MatrixPeakOf{device}, op);
@@ -98,7 +111,7 @@ Joules sustain(KernelTime& kernel, const Op& op, const Device& device) {
   const Joules by_traffic = device.memory_power * traffic;
   const Seconds limited = (by_arithmetic + by_traffic) / device.power_limit;
   if (peak.value <= 0 || limited <= kernel.time) {
-    const Joules waiting = device.busy_power * (kernel.time - arithmetic);
+    const Joules waiting = drawn_while_it_runs(op, device) * (kernel.time - arithmetic);
     const Joules drawn = at_present_clock(by_arithmetic + waiting, kernel.time, device);
     return std::min(drawn + by_traffic, device.power_limit * kernel.time);
   }

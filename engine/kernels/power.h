@@ -41,4 +41,7 @@ inline bool states_power(const Device& device) {
 // Drawn while the device waits for its host or for other devices; zero where it does not say what its kernels draw.
 Watts power_at_rest(const Device& device);
 
+// Work passes beside other work for `hidden`: what the board draws at rest meanwhile is drawn once, and counted there.
+void draw_beside(Seconds hidden, const Device& device, Joules& energy);
+
 }  // namespace engine

@@ -142,14 +142,23 @@ struct Backward {
     add(pass);
   }
 
-  // Twice the products of a scan, and states that are computed again: 3.4 to 3.9 times as long (scans.csv). It has no weights.
+  // Twice the products of a scan. It has no weights.
   void operator()(const Scan& op) const {
     PlannedOp products = forward;
     Scan twice = op;
-    twice.slower = 3.6 / 2;
+    twice.slower = Scan::kGradients / 2;
     products.op = twice;
     products.calls *= 2;
     inputs.add(products);
+  }
+
+  // Once more forward, since its output is not kept, and twice for the gradients of its inputs and filters (megatron_kernels.csv.gz:
+  // 2.8 and 3.1 times as long).
+  void operator()(const Convolution& op) const {
+    PlannedOp passes = forward;
+    passes.op = op;
+    passes.calls *= 3;
+    inputs.add(passes);
   }
 
   void operator()(const Lora& op) const { add_both(op); }

@@ -36,6 +36,8 @@ struct Gemm {
   bool quantizes_input = false;
   // Sums of narrow products are kept in 32 bits throughout, as gradients want them.
   bool precise = false;
+
+  bool operator==(const Gemm&) const = default;
 };
 
 // One projection of the routed experts that live on this device.
@@ -47,6 +49,8 @@ struct GroupedGemm {
   Dtype weights = Dtype::bf16;
   Dtype activations = Dtype::bf16;
   std::int64_t group = 128;
+
+  bool operator==(const GroupedGemm&) const = default;
 };
 
 // All routed experts of this device in one call: routing, both projections, the activation between
@@ -75,6 +79,8 @@ struct Moe {
   bool quantizes_input = false;
   bool precise = false;     // as above
   bool one_by_one = false;  // each expert has kernels of its own, casts as well
+
+  bool operator==(const Moe&) const = default;
 };
 
 // Copies of tokens that reach a device, on average over those that share the experts.
@@ -109,6 +115,8 @@ struct AttentionPrefill {
   bool stores_kv = false;
   Dtype kv = Dtype::bf16;
   Dtype activations = Dtype::bf16;
+
+  bool operator==(const AttentionPrefill&) const = default;
 };
 
 // Attention of one new token a sequence, or of a few that are verified together and share its keys. Latent
@@ -136,6 +144,8 @@ struct AttentionDecode {
     const double count = double(queries);
     return count * kv_tokens - double(sequences) * count * (count - 1) / 2;
   }
+
+  bool operator==(const AttentionDecode&) const = default;
 };
 
 // One pass over data with little arithmetic: norms, activations, copies, sampling.
@@ -147,6 +157,8 @@ struct Elementwise {
   double backward =
       1.5;  // bytes of its backward pass over its own: it reads what this one read and the gradient of
             // what it wrote, and writes the gradient of the former
+
+  bool operator==(const Elementwise&) const = default;
 };
 
 // Matrix inputs from 16 bits to a narrower format.
@@ -156,6 +168,8 @@ struct Quantize {
   Dtype format = Dtype::fp8;
   std::int64_t group = 128;
   bool cold = false;  // its input is not in the cache (a microbenchmark); in a step it is
+
+  bool operator==(const Quantize&) const = default;
 };
 
 // A copy within the device's memory, or between it and the host's.
@@ -163,6 +177,8 @@ enum class CopyPath : std::uint8_t { device, host_to_device, device_to_host };
 struct Copy {
   double bytes = 0;
   CopyPath path = CopyPath::device;
+
+  bool operator==(const Copy&) const = default;
 };
 
 // Low-rank updates of several adapters in one batch: x A B added to a projection's output.
@@ -173,6 +189,8 @@ struct Lora {
   std::int64_t input = 1;
   std::int64_t output = 1;
   Dtype weights = Dtype::bf16;
+
+  bool operator==(const Lora&) const = default;
 };
 
 // Linear attention or a state-space scan: each token updates and reads a state of `head_dim` x `state`
@@ -186,10 +204,15 @@ struct Scan {
   std::int64_t groups = 0;   // of heads that share what is written and read; 0: each has its own
   std::int64_t chunk = 256;  // tokens handled as one matrix product; decodes have one
   double slower = 1;         // than a prompt's scan, as gradients are
+  // States that are written of each sequence: one after each token where some of them may not hold.
+  std::int64_t written = 1;
 
   // Scans of prompts are several kernels with small products between them (Mamba-2's in Triton on an H200: 8.6 to 9.4% of its peak,
   // specs/calibration/h200-sxm/scans.csv).
   static constexpr double kOfPeak = 0.088;
+  // Training multiplies by gates within the scan, and reads its inputs from one wide tensor: 1.3 and 1.55 times as long. Its gradients,
+  // with states, gates and scores computed again, take 4.6 and 4.0 times as long as the scan of a prompt (megatron_kernels.csv.gz).
+  static constexpr double kGated = 1.42, kGradients = 4.3;
 
   // Within a chunk tokens meet pairwise, as in attention; between chunks they meet through the state.
   OpCounts counts() const {
@@ -199,12 +222,14 @@ struct Scan {
     // Scores and their product with the values in the chunk; update and read of the state.
     const double flops_per_token = together * (apart * width + all * dim) + all * 4 * dim * width;
     return {.flops = tokens * flops_per_token,
-            // The state is kept in 32 bits, read and written once a step.
-            .cold_bytes = double(sequences) * all * dim * width * 4 * 2,
+            // The state is kept in 32 bits, and read once a step.
+            .cold_bytes = double(sequences) * all * dim * width * 4 * double(1 + written),
             .resident_bytes = tokens * (all * 2 * dim + apart * 2 * width) * 2,
             .unit = OpCounts::Unit::matrix,
-            .of_peak = tokens > double(sequences) ? kOfPeak / slower : 1};
+            .of_peak = tokens > double(sequences * written) ? kOfPeak / slower : 1};
   }
+
+  bool operator==(const Scan&) const = default;
 };
 
 // A short causal convolution over tokens, one filter a channel.
@@ -214,11 +239,15 @@ struct Convolution {
   std::int64_t width = 4;
 
   OpCounts counts() const {
+    // It reads and writes each value once, at 0.6 of the pace of other passes (causal_conv1d on an H200, megatron_kernels.csv.gz).
+    constexpr double pace = 0.6;
     const double values = tokens * double(channels);
     return {.flops = 2 * values * double(width),
             .cold_bytes = double(channels * width) * 2,
-            .resident_bytes = values * 2 * 2};
+            .resident_bytes = values * 2 * 2 / pace};
   }
+
+  bool operator==(const Convolution&) const = default;
 };
 
 enum class Pattern : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, send_recv };
@@ -236,6 +265,8 @@ struct Collective {
       0;  // ranks that share a node; 0: as many as its size and the stride allow
   // Of an all-to-all of unequal messages: what the device that gets most gets, over the mean of all, which `bytes` is.
   double fullest = 1;
+
+  bool operator==(const Collective&) const = default;
 };
 
 // Whether a call says by itself that its ranks lie on several nodes.
@@ -265,6 +296,8 @@ struct ExpertExchange {
   Kernels kernels = Kernels::fastest;
   Receiver receiver = Receiver::fullest;
   std::int64_t multiprocessors = 20;  // that the normal kernels occupy
+
+  bool operator==(const ExpertExchange&) const = default;
 };
 
 using Op = std::variant<Gemm, GroupedGemm, Moe, AttentionPrefill, AttentionDecode, Elementwise,

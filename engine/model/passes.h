@@ -17,6 +17,9 @@ inline constexpr double kNormBackward = 2.15;
 // Of norms of heads, whose weights are few: sums over so many rows have little to share out (Transformer Engine on an H200, 8 to 11
 // times the forward pass of 36 to 68 heads, specs/calibration/h200-sxm/megatron_kernels.csv.gz).
 inline constexpr double kHeadNormBackward = 9;
+// Of the norm after a scan: sums over rows for each of its groups (Triton on an H200, 2.4 to 4.6 times the forward pass,
+// scans.csv and megatron_kernels.csv.gz).
+inline constexpr double kScanNormBackward = 4;
 // Of a gated activation: five transfers at half the rate, since two gradients are written as one tensor.
 inline constexpr double kGatedBackward = 3.2;
 // Of a rotation: gradients of queries, keys and values are joined into one tensor of another order, at a third of the rate.

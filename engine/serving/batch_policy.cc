@@ -55,7 +55,9 @@ std::int64_t plan_in_order(const ReplicaView& view, std::int64_t budget, std::in
     piece = std::min(piece, settings.long_prefill_threshold);
   }
   const Sequence& head = view.at(view.waiting.at(0));
-  return head.target > piece && view.match(head).idle > 0;
+  if (head.target <= piece) return false;
+  const KvPool::Match hit = view.match(head);
+  return hit.idle > 0 || hit.may_shrink;
 }
 
 }  // namespace

@@ -9,7 +9,9 @@ CapacityEstimate capacity_estimate(const PoolSetup& pool, const MeanLengths& len
   const StepContext& context = pool.context;
   CapacityEstimate estimate;
   // Halfway through its output, on average, and half a block wasted.
-  const double held = lengths.prompt + lengths.output / 2 + double(settings.block_size) / 2;
+  const double states = double(pool.state * pool.pace.queries);
+  const double held =
+      lengths.prompt + lengths.output / 2 + double(settings.block_size) / 2 + states;
   const double fit = double(pool.kv_blocks * settings.block_size) / held;
   estimate.batch = std::clamp(fit, 1.0, double(settings.max_num_seqs));
 

@@ -43,6 +43,7 @@ void Replica::reset(const Setup& setup) {
   // The last block of each may be nearly empty.
   state_.rest = setup.settings->block_size + setup.pace.past_end() + setup.state;
   state_.pool.reset(setup.kv_blocks, setup.settings->block_size, setup.settings->prefix_caching);
+  if (setup.state > 0) state_.pool.keep_states(setup.state / setup.settings->block_size);
   if (setup.settings->retention.policy == Retention::ttl) {
     state_.pool.keep_for(setup.settings->retention.ttl.value);
   }

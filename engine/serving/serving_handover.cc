@@ -95,21 +95,24 @@ void ServingSim::fetch(std::size_t index) {
 void ServingSim::ship(std::size_t index, std::int32_t slot) {
   const Carry& carry = stages()[stage_of(index)].carry;
   const Sequence& sequence = replicas_[index].sequence(slot);
-  const double tokens = double(sequence.carried);
-  stats_.pool(pool_of_[index]).carried_tokens += tokens;
+  const Carry::Load load = carry.of(double(sequence.carried));
+  PoolSums& sums = stats_.pool(pool_of_[index]);
+  sums.carried_tokens += double(sequence.carried);
+  sums.carried_sequences += 1;
   const Shipment shipment{.from = std::size_t(sequence.from_replica),
                           .to = index,
                           .slot = slot,
-                          .sent = tokens * carry.sent_per_token,
-                          .received = tokens * carry.received_per_token,
-                          .fabric = tokens * carry.fabric_per_token,
+                          .sent = load.sent,
+                          .received = load.received,
+                          .fabric = load.fabric,
                           .latency = carry.latency,
                           // Nothing is sent ahead to where there is no room.
                           .last_share = sequence.waited_for_room ? 1 : carry.last_share,
                           .reading_since = sequence.scheduled};
   const double alone =
       std::max({shipment.sent, shipment.received, shipment.fabric}) + shipment.latency;
-  if (sequence.carried == 0 || alone <= kSameMoment) {
+  const bool nothing = sequence.carried == 0 && carry.state.sent + carry.state.received <= 0;
+  if (nothing || alone <= kSameMoment) {
     deliver(index, slot);
   } else {
     const std::size_t sharing = transfers_.start(now_, shipment);

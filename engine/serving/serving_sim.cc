@@ -122,7 +122,8 @@ void ServingSim::start_pool(std::size_t index) {
       from.context, scale,
       {.queries = from.pace.queries, .made = from.made_in_a_step(), .draft = from.draft},
       from.clock, from.lengths);
-  pool.store.tier.reset(from.tiers[std::size_t(TierName::store)].blocks);
+  pool.store.tier.reset(from.tiers[std::size_t(TierName::store)].blocks,
+                        from.state / from.settings.block_size);
   pool.store.free = 0;
   pool.holders.clear();
   start_groups(index);
@@ -308,10 +309,14 @@ void ServingSim::turn_away(RequestEnd why, std::size_t replica, RequestSource& s
 }
 
 bool ServingSim::is_short(std::size_t& replica) {
-  if (pools_[stages().back().pool].scaler.open() == 0) return false;
+  Pool& writers = pools_[stages().back().pool];
+  if (writers.scaler.open() == 0) return false;
   replica = route(stages().size() - 1, request_, request_.arrival);
   const std::int64_t cached = replicas_[replica].cached_tokens(request_, request_.arrival);
-  return request_.prompt - cached <= problem_->journey.short_prompt;
+  const bool stays = request_.prompt - cached <= problem_->journey.short_prompt;
+  // To ask is not to send: routers that count would skip a replica, and of two replicas always the same one.
+  if (!stays) --writers.routed;
+  return stays;
 }
 
 // ---- a replica's turn -----------------------------------------------------------------------------

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <variant>
 #include <vector>
 
 #include "engine/model/op.h"
@@ -12,16 +11,15 @@
 
 namespace engine {
 
-// Lists that share one of these name equal operations alike: the n-th operation of a name is the same in all of them that
-// have so many. Only passes may differ, in what they move (casts of weights that replicas share out or not, sums that are made or
-// not); a row is made again where they do.
+// Lists that share one of these name most of their operations alike: the n-th operation of a name is the same in many of them. A row is
+// made again where it is not.
 class CallRows {
  public:
   CallRows() { clear(); }
   void clear() {
     for (auto& places : places_) places.fill(kNone);
     rows_.clear();
-    sizes_.clear();
+    ops_.clear();
     begin_list();
   }
   bool empty() const { return rows_.empty(); }
@@ -34,29 +32,24 @@ class CallRows {
     const std::size_t op = std::size_t(planned.name), number = seen_[op]++;
     if (number >= kAlike) return extra_ = make();
     std::int16_t& place = places_[op][number];
-    const Size size = size_of(planned.op);
     if (place == kNone) {
       place = std::int16_t(rows_.size());
       rows_.push_back(make());
-      sizes_.push_back(size);
-    } else if (sizes_[std::size_t(place)] != size) {
+      ops_.push_back({planned.family, planned.op});
+    } else if (Timed& timed = ops_[std::size_t(place)]; !timed.is(planned)) {
       rows_[std::size_t(place)] = make();
-      sizes_[std::size_t(place)] = size;
+      timed = {planned.family, planned.op};
     }
     return rows_[std::size_t(place)];
   }
 
  private:
-  struct Size {
-    std::size_t kind = 0;
-    double resident = 0, cold = 0;
-    bool operator==(const Size&) const = default;
+  // All that the time of a call follows from on devices of one kind.
+  struct Timed {
+    Family family;
+    Op op;
+    bool is(const PlannedOp& planned) const { return family == planned.family && op == planned.op; }
   };
-  static Size size_of(const Op& op) {
-    const auto* pass = std::get_if<Elementwise>(&op);
-    return pass == nullptr ? Size{op.index()}
-                           : Size{op.index(), pass->resident_bytes, pass->cold_bytes};
-  }
 
   static constexpr std::size_t kNames = enum_names(OpName{}).size();
   static constexpr std::size_t kAlike = 12;
@@ -64,7 +57,7 @@ class CallRows {
   std::array<std::array<std::int16_t, kAlike>, kNames> places_;
   std::array<std::uint8_t, kNames> seen_;
   std::vector<KernelRow> rows_;
-  std::vector<Size> sizes_;
+  std::vector<Timed> ops_;
   KernelRow extra_;
 };
 

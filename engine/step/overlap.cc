@@ -32,8 +32,8 @@ class StreamGroup {
     if (taken_ <= 0 || streams_[0].time.value <= 0) return 1;
     Seconds others;
     for (std::size_t i = 1; i < streams_.size(); ++i) others = std::max(others, streams_[i].time);
-    return 1 + longer_beside(taken_, multiprocessors_) *
-                   (std::min(others, streams_[0].time) / streams_[0].time);
+    const Seconds longer = longer_beside(streams_[0].time, others, {taken_, multiprocessors_});
+    return 1 + longer / streams_[0].time;
   }
 
   void compose() {
@@ -81,10 +81,11 @@ void slow_down(double times, Work& work) {
 
 }  // namespace
 
-double longer_beside(double taken, double multiprocessors) {
-  if (taken >= multiprocessors) return 0;
-  const double share = std::min(0.5, taken / multiprocessors);
-  return share / (1 - share);
+// While both run, work goes on at the pace that the multiprocessors left to it allow; what remains of it then has all of them.
+Seconds longer_beside(Seconds work, Seconds beside, const Taken& taken) {
+  if (taken.multiprocessors >= taken.of) return Seconds{0};
+  const double share = std::min(0.5, taken.multiprocessors / taken.of);
+  return std::min(work * (share / (1 - share)), beside * share);
 }
 
 void overlap(std::span<StreamRow> rows, double multiprocessors) {

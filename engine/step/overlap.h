@@ -8,11 +8,16 @@
 
 namespace engine {
 
-// How much longer work takes on the multiprocessors that a kernel beside it leaves. Measured on an H200 under unbroken load, beside
-// 2, 8, 16, 24 and 32 of 132 that are taken: products 0.03, 0.06, 0.19, 0.19 and 0.31 (0.02, 0.06, 0.14, 0.22 and 0.32 by this), attention
-// in bursts 0.01, 0.05, 0.10, 0.17 and 0.24, passes over memory a third of that (specs/calibration/h200-sxm/train_beside.csv).
-// Nothing where more would be taken than there are: devices of a few large cores (TPUs, Gaudi, Trainium) send by engines of their own.
-double longer_beside(double taken, double multiprocessors);
+// By how much work takes longer for a kernel that takes some of its multiprocessors and goes on beside it. Measured on an H200 under
+// unbroken load, beside 2, 8, 16, 24 and 32 of 132 that are taken: products 0.03, 0.06, 0.19, 0.19 and 0.31 (0.02, 0.06, 0.14, 0.22 and
+// 0.32 by this), attention in bursts 0.01, 0.05, 0.10, 0.17 and 0.24, passes over memory a third of that
+// (specs/calibration/h200-sxm/train_beside.csv). Nothing where more would be taken than there are: devices of a few large cores (TPUs,
+// Gaudi, Trainium) send by engines of their own.
+struct Taken {
+  double multiprocessors = 0;
+  double of = 1;
+};
+Seconds longer_beside(Seconds work, Seconds beside, const Taken& taken);
 
 struct StreamRow {
   Beside beside;

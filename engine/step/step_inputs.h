@@ -16,6 +16,7 @@ struct StepInputs {
   HostSettings host;
   const Calibration* calibration = nullptr;
   PowerLimit power_limit = PowerLimit::each_kernel;
+  double links_longer = 1;
   std::string checksum;  // of the calibration: another one may come to lie at the same address
 
   StepInputs() = default;

@@ -12,8 +12,8 @@
 namespace engine {
 namespace {
 
-KernelRow collective_row(const CollectiveTime& time, const Device& device, double calls) {
-  const Seconds all_calls = time.total() * calls;
+KernelRow collective_row(const CollectiveTime& time, const StepContext& context, double calls) {
+  const Seconds all_calls = time.total() * (calls * context.links_longer);
   KernelRow row{.algorithm = time.algorithm,
                 .bound = Bound::network,
                 .tier = time.tier,
@@ -23,7 +23,7 @@ KernelRow collective_row(const CollectiveTime& time, const Device& device, doubl
                          .low = all_calls * time.low,
                          .high = all_calls * time.high,
                          .bytes = time.bytes * calls,
-                         .energy = power_at_rest(device) * all_calls}};
+                         .energy = power_at_rest(context.device) * all_calls}};
   row.work.saved[Bound::network] = all_calls;
   return row;
 }
@@ -48,11 +48,11 @@ KernelRow kernel_row(const KernelTime& time, Joules energy, double calls) {
 KernelRow op_row(const PlannedOp& planned, const StepContext& context) {
   const Device& device = context.device;
   if (const auto* op = std::get_if<Collective>(&planned.op)) {
-    return collective_row(collective_time(*op, context.fabric, device, context.calibration), device,
-                          planned.calls);
+    return collective_row(collective_time(*op, context.fabric, device, context.calibration),
+                          context, planned.calls);
   }
   if (const auto* op = std::get_if<ExpertExchange>(&planned.op)) {
-    return collective_row(exchange_time(*op, context.fabric, device, context.calibration), device,
+    return collective_row(exchange_time(*op, context.fabric, device, context.calibration), context,
                           planned.calls);
   }
   KernelTime time = kernel_time(planned.family, planned.op, device, context.calibration);
@@ -104,7 +104,10 @@ void each_stream_row(const OpList& ops, const StepContext& context, Phase phase,
   }
   const std::span<StreamRow> streams(made.data(), count);
   overlap(streams, double(context.device.multiprocessors));
-  for (const StreamRow& stream : streams) take(stream.row);
+  for (StreamRow& stream : streams) {
+    draw_beside(stream.row.work.hidden, context.device, stream.row.work.energy);
+    take(stream.row);
+  }
 }
 
 // Hands the row of each op to take(row), with what it hides behind others taken into account.

@@ -34,6 +34,8 @@ struct StepContext {
   const Calibration* calibration = nullptr;  // nullptr: rooflines
   WorkMeter* work = nullptr;                 // counts what is done; nullptr: nobody does
   PowerLimit power_limit = PowerLimit::each_kernel;
+  double links_longer =
+      1;  // collectives take so many times as long, for the slowest of their links
 
   void charge(double units) const {
     if (work != nullptr) work->charge(units);

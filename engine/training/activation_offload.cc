@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/kernels/power.h"
 #include "engine/training/host_copy.h"
 
 namespace engine {
@@ -9,9 +10,10 @@ namespace {
 
 // Copies take no multiprocessors. Those of the first layer to come back, and of the last one to leave, have no other
 // layer's work beside them.
-void go_beside(Seconds work, double layers, KernelRow& row) {
+void go_beside(Seconds work, double layers, const Device& device, KernelRow& row) {
   const Seconds beside = row.work.time * (1 - 1 / layers);
   row.work.hidden = std::min(beside, work);
+  draw_beside(row.work.hidden, device, row.work.energy);
   row.work.low -= row.work.hidden * (row.work.low / row.work.time);
   row.work.high -= row.work.hidden * (row.work.high / row.work.time);
 }
@@ -26,8 +28,9 @@ OffloadCopies offload_copies(double bytes, const OffloadWork& beside, const Trai
       .back = copy_row({OpName::activation_upload, CopyPath::host_to_device, Phase::backward},
                        bytes, context)};
   if (!train.overlap) return copies;
-  go_beside(beside.forward, std::max(1.0, beside.layers), copies.out);
-  go_beside(beside.backward, std::max(1.0, beside.layers), copies.back);
+  const double layers = std::max(1.0, beside.layers);
+  go_beside(beside.forward, layers, context.device, copies.out);
+  go_beside(beside.backward, layers, context.device, copies.back);
   return copies;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/step/overlap.h"
 #include "engine/step/pass_clock.h"
 #include "engine/training/adapters.h"
 #include "engine/training/launches.h"
@@ -75,8 +76,8 @@ PassCalls& ChunkKinds::calls_of(const ChunkKind& kind) {
 }
 
 void ChunkKinds::find_times() {
-  known_.main.begin(pools_.main, train_);
-  if (pools_.tail != nullptr) known_.tail.begin(*pools_.tail, train_);
+  known_.main.begin(pools_.main);
+  if (pools_.tail != nullptr) known_.tail.begin(*pools_.tail);
   for (ChunkKind& kind : kinds_) {
     kind.on->charge(kWorkOfAStep);
     pass_ops(kind.on->shard, kind.chunk, train_, ops_);
@@ -107,10 +108,13 @@ void ChunkKinds::time_passes(ChunkKind& kind) {
                     .layers = layers_gone_through(ops, way),
                     .waited_for = way == PassWay::forward ? launches_waited_for(ops, train_) : 0};
   };
-  const PassLaunches launches{.forward = launched(ops_.forward, PassWay::forward),
-                              .again = launched(ops_.recomputed, PassWay::forward),
-                              .inputs = launched(ops_.inputs, PassWay::inputs),
-                              .weights = launched(ops_.weights, PassWay::weights)};
+  PassLaunches launches{.forward = launched(ops_.forward, PassWay::forward),
+                        .again = launched(ops_.recomputed, PassWay::forward),
+                        .inputs = launched(ops_.inputs, PassWay::inputs),
+                        .weights = launched(ops_.weights, PassWay::weights)};
+  launches.forward.add(launched(ops_.exchange, PassWay::forward));
+  launches.inputs.add(launched(ops_.exchange_back, PassWay::inputs));
+  time_exchange(kind);
   set_clocks(passes, launches, context);
   add_host(passes, launches, context.host);
 }
@@ -135,15 +139,17 @@ void ChunkKinds::set_clocks(ChunkPasses& passes, const PassLaunches& launches,
   const auto slowdown = [&](std::initializer_list<const DeviceTime*> parts, Seconds at_rest) {
     return pass_slowdown(parts, at_rest, device, hungriest);
   };
-  passes.forward_clock = slowdown({&passes.forward}, idle(launches.forward));
+  passes.forward_clock =
+      slowdown({&passes.forward}, idle(launches.forward) + passes.waits_for_tokens());
+  const Seconds before_weights =
+      idle(launches.again) + idle(launches.inputs) + passes.waits_for_tokens_back();
   if (puts_off_weights()) {
-    passes.backward_clock = slowdown({&passes.recomputed, &passes.inputs},
-                                     idle(launches.again) + idle(launches.inputs));
+    passes.backward_clock = slowdown({&passes.recomputed, &passes.inputs}, before_weights);
     passes.weights_clock = slowdown({&passes.weights}, idle(launches.weights));
   } else {
     passes.backward_clock = passes.weights_clock =
         slowdown({&passes.recomputed, &passes.inputs, &passes.weights},
-                 idle(launches.again) + idle(launches.inputs) + idle(launches.weights));
+                 before_weights + idle(launches.weights));
   }
   slow_down(passes.forward_clock, device, passes.forward);
   slow_down(passes.backward_clock, device, passes.recomputed);
@@ -167,10 +173,12 @@ void ChunkKinds::add_host(ChunkPasses& passes, const PassLaunches& launches,
     of_host.launches += behind;
   };
   passes.forward_host = passes.backward_host = {};
-  passes.forward_time = pass(passes.forward, forward, passes.forward_host);
+  passes.forward_time =
+      pass(passes.forward, forward, passes.forward_host) + passes.waits_for_tokens();
   wait(passes.forward_time, passes.forward_time, forward, passes.forward_host);
   passes.recompute_time = pass(passes.recomputed, again, passes.backward_host);
-  passes.inputs_time = pass(passes.inputs, inputs, passes.backward_host);
+  passes.inputs_time =
+      pass(passes.inputs, inputs, passes.backward_host) + passes.waits_for_tokens_back();
   passes.weights_time = pass(passes.weights, weights, passes.backward_host);
   // Over a backward pass the host may run ahead; over gradients of weights that are put off it may not.
   Launches backward = again;
@@ -187,19 +195,32 @@ void ChunkKinds::add_host(ChunkPasses& passes, const PassLaunches& launches,
 
 // The passes of one micro-batch go on while tokens of another one travel. Those of one micro-batch of all have nothing
 // beside them: while the first one goes forward, and the last one backward.
-void ChunkKinds::add_exchange(ChunkKind& kind) {
+void ChunkKinds::time_exchange(ChunkKind& kind) {
   if (ops_.exchange.size() == 0) return;
   PassCalls& known = calls_of(kind);
   ChunkPasses& passes = kind.passes;
   passes.exchange = device_time(ops_.exchange, *kind.on, Phase::forward, nullptr, &known.forward);
   passes.exchange_back =
       device_time(ops_.exchange_back, *kind.on, Phase::backward, nullptr, &known.inputs);
+  passes.exchange_alone = 1 / micro_batches(kind);
+}
+
+void ChunkKinds::add_exchange(ChunkKind& kind) const {
+  ChunkPasses& passes = kind.passes;
   const Seconds there = passes.exchange.total(), back = passes.exchange_back.total();
   const Seconds takes = there + back;
-  const Seconds exposed =
-      exposed_traffic(passes.time(), takes, micro_batches(kind),
-                      {true, train_.collective_multiprocessors, kind.on->device});
-  passes.exchange_hidden = 1 - exposed / takes;
+  if (takes.value <= 0) return;
+  const Seconds alone = takes * passes.exchange_alone, beside = takes - alone;
+  const Seconds work = passes.time() - alone;
+  // While a pass waits for its host, it loses nothing to the exchange.
+  const Seconds waiting = passes.forward_host.launches + passes.backward_host.launches;
+  const Device& device = kind.on->device;
+  const Seconds longer =
+      longer_beside(work - waiting, beside,
+                    {double(train_.collective_multiprocessors), double(device.multiprocessors)}) -
+      waiting;
+  const Seconds exposed = std::max({Seconds{0}, beside - work, longer});
+  passes.exchange_hidden = (beside - exposed) / takes;
   for (DeviceTime* part : {&passes.exchange, &passes.exchange_back}) {
     part->communication.hidden = part->communication.time * passes.exchange_hidden;
   }
@@ -295,7 +316,7 @@ void ChunkKinds::add_rows(std::size_t chunk, double count, Breakdown& rows) {
     device_time(ops, *kind.on, phase, &row_scratch_, &calls);
     for (KernelRow& row : row_scratch_) {
       slow_down(clock, kind.on->device, row);
-      if (hidden > 0) hide(hidden, row);
+      if (hidden > 0) hide(hidden, kind.on->device, row);
       rows.add(row, count);
     }
   };

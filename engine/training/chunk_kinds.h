@@ -35,9 +35,15 @@ struct ChunkPasses {
   Seconds waiting, hidden;
   // Tokens to their experts and back, where that goes on beside another micro-batch: its exposed part is in the times above.
   DeviceTime exchange, exchange_back;
-  double exchange_hidden = 0;  // share of them
+  double exchange_alone = 0;   // share of them that has no other micro-batch beside it
+  double exchange_hidden = 0;  // share of them that passes beside work
   // Copies of activations to the host and back, if there are any.
   std::optional<OffloadCopies> copies;
+
+  Seconds waits_for_tokens() const { return exchange.communication.time * exchange_alone; }
+  Seconds waits_for_tokens_back() const {
+    return exchange_back.communication.time * exchange_alone;
+  }
 
   Seconds backward_time() const { return recompute_time + inputs_time + weights_time; }
   Seconds time() const { return forward_time + backward_time(); }
@@ -92,7 +98,8 @@ class ChunkKinds {
   void set_clocks(ChunkPasses& passes, const PassLaunches& launches,
                   const StepContext& context) const;
   void add_host(ChunkPasses& passes, const PassLaunches& launches, const HostSettings& host) const;
-  void add_exchange(ChunkKind& kind);
+  void time_exchange(ChunkKind& kind);
+  void add_exchange(ChunkKind& kind) const;
   void add_traffic(ChunkKind& kind) const;
   void add_copies(ChunkKind& kind) const;
 

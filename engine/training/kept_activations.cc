@@ -25,6 +25,7 @@ class LayerBytes {
       : shard_(shard),
         model_(*shard.model),
         train_(train),
+        again_(parts_of(train.recompute)),
         widths_(mean_widths(shard)),
         split_(train.sequence_parallel ? double(shard.parallel.tp) : 1),
         value_(value_bytes(shard)) {}
@@ -36,9 +37,10 @@ class LayerBytes {
     return std::max(1.0, double(model_.mixer_norms())) * stream() + attention();
   }
   double of_mlp(bool mixture) const {
-    return double(model_.mlp_norms()) * stream() +
-           (mixture ? experts() : mlp(double(shard_.intermediate)));
+    return of_mlp_norms() + (mixture ? experts() : mlp(double(shard_.intermediate)));
   }
+  // All that is left of an MLP that is computed again.
+  double of_mlp_norms() const { return double(model_.mlp_norms()) * stream(); }
   // A 32-bit number per head, which attention that is computed again does without.
   double statistics() const { return 4 * double(shard_.heads); }
 
@@ -55,7 +57,7 @@ class LayerBytes {
   }
   // What norms and activations give, unless they are done again.
   double made_input(double values, OpName product, Dtype format) const {
-    if (does_activations_again(train_.recompute)) return 0;
+    if (again_.activations) return 0;
     return product_input(values, product, format);
   }
   double normed_input(OpName product) const {
@@ -64,14 +66,12 @@ class LayerBytes {
 
   double attention() const {
     double kept = normed_input(OpName::qkv) + statistics();
-    const bool expands_again = train_.recompute == Recompute::up_projections;
     kept += widths_.positions * value_;
-    if (!expands_again) kept += (widths_.query + widths_.keys) * value_;
+    if (!again_.latents) kept += (widths_.query + widths_.keys) * value_;
     // Attention keeps what it gave, unless it is done again; the product that follows keeps it as it multiplies it. In 16 bits
     // that is the same.
-    const bool attends_again = train_.recompute == Recompute::attention;
-    if (!attends_again) kept += widths_.output * value_;
-    if (attends_again || bytes_of(shard_.dense.activations) < value_) {
+    if (!again_.attention) kept += widths_.output * value_;
+    if (again_.attention || bytes_of(shard_.dense.activations) < value_) {
       kept += dense_input(widths_.output, OpName::attention_out);
     }
     kept += dense_input(widths_.compressed, OpName::q_up);
@@ -131,6 +131,7 @@ class LayerBytes {
   const ModelShard& shard_;
   const ModelSpec& model_;
   const TrainSettings& train_;
+  RecomputedParts again_;
   MixerWidths widths_;
   double split_;  // devices that the residual stream is split over
   double value_;  // bytes
@@ -154,9 +155,12 @@ KeptActivations kept_activations(const ModelShard& shard, const LayerChunk& chun
                            : std::ceil(double(layers.all()) / together) * tokens * bytes.stream();
     activations.at_work = together * (mixer + std::max(dense, mixture));
   } else {
-    const double spared = train.recompute == Recompute::attention ? bytes.statistics() : 0;
+    const RecomputedParts again = parts_of(train.recompute);
+    const double spared = again.attention ? bytes.statistics() : 0;
+    const double of_mixture = again.experts ? tokens * bytes.of_mlp_norms() : mixture;
     activations.kept = double(layers.all()) * (mixer - tokens * spared) +
-                       double(layers.dense) * dense + double(layers.mixture) * mixture;
+                       double(layers.dense) * dense + double(layers.mixture) * of_mixture;
+    if (again.experts) activations.at_work = mixture;
   }
   if (train.offload_activations && layers.all() > 0) {
     // A layer's leave while the next one's are made, and come back while those of the layer after it are used.

@@ -9,8 +9,8 @@
 
 namespace engine {
 
-// How many weights one device updates, how long a backward pass of its takes, beside which gradients may leave for the host, from
-// how many passes they leave, and what the rule multiplies.
+// How many weights one device updates, how long a backward pass of its takes and sums with other replicas behind it, beside which
+// gradients may leave for the host, from how many passes they leave, and what the rule multiplies.
 struct Update {
   double weights = 0;
   Seconds backward;

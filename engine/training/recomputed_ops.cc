@@ -39,6 +39,42 @@ bool expands_latents(OpName name) {
   return name == OpName::q_up || name == OpName::kv_up || name == OpName::rope;
 }
 
+// From the router to the sum of what experts gave.
+bool is_of_a_mixture(OpName name) {
+  switch (name) {
+    case OpName::router:
+    case OpName::shared_gate_up:
+    case OpName::shared_activation:
+    case OpName::shared_down:
+    case OpName::expert_dispatch:
+    case OpName::quantize_experts:
+    case OpName::experts:
+    case OpName::expert_combine:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Sums between devices follow every MLP, of a mixture or not.
+double share_of_mixtures(const OpList& forward) {
+  double mixtures = 0, dense = 0;
+  for (const PlannedOp& op : forward) {
+    if (std::holds_alternative<Moe>(op.op)) mixtures += op.calls;
+    if (op.name == OpName::down) dense += op.calls;
+  }
+  return mixtures > 0 ? mixtures / (mixtures + dense) : 0;
+}
+
+void add_mixture_op(PlannedOp op, double share_of_sums, OpList& again) {
+  if (op.name == OpName::mlp_reduce) {
+    op.calls *= share_of_sums;
+  } else if (!is_of_a_mixture(op.name)) {
+    return;
+  }
+  if (op.calls > 0) again.add(op);
+}
+
 // Experts activate within their kernels, which are not done again as a whole.
 void add_activation(const PlannedOp& op, OpList& again) {
   if (is_norm_or_activation(op)) return again.add(op);
@@ -52,23 +88,16 @@ void add_activation(const PlannedOp& op, OpList& again) {
 }  // namespace
 
 void recomputed_ops(const OpList& forward, const TrainSettings& train, OpList& again) {
+  const bool layers = train.recompute == Recompute::full;
+  const RecomputedParts parts = parts_of(train.recompute);
+  const double share_of_sums = parts.experts ? share_of_mixtures(forward) : 0;
   for (const PlannedOp& op : forward) {
-    switch (train.recompute) {
-      case Recompute::none:
-        return;
-      case Recompute::attention:
-        if (is_attention(op.name)) again.add(op);
-        break;
-      case Recompute::up_projections:
-        if (expands_latents(op.name)) again.add(op);
-        [[fallthrough]];
-      case Recompute::activations:
-        add_activation(op, again);
-        break;
-      case Recompute::full:
-        add_layer_op(op, train, again);
-        break;
-    }
+    if (layers) add_layer_op(op, train, again);
+    if (parts.attention && is_attention(op.name)) again.add(op);
+    if (parts.latents && expands_latents(op.name)) again.add(op);
+    if (parts.experts) add_mixture_op(op, share_of_sums, again);
+    const bool done = parts.experts && op.name == OpName::shared_activation;
+    if (parts.activations && !done) add_activation(op, again);
   }
 }
 

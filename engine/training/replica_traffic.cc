@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "engine/comm/collective_time.h"
+#include "engine/kernels/power.h"
 #include "engine/step/overlap.h"
 #include "engine/training/kept_activations.h"
 #include "engine/training/state_bytes.h"
@@ -107,10 +108,9 @@ Seconds exposed_traffic(Seconds work, Seconds traffic, double layers, const Traf
   if (!path.overlap) return traffic;
   const Seconds first = traffic / std::max(1.0, layers);
   const Seconds beside = traffic - first;
-  const double longer =
-      longer_beside(double(path.multiprocessors), double(path.device.multiprocessors));
-  const Seconds slowed = std::min(work, beside) * longer;
-  return first + std::max(Seconds{0}, beside - work) + slowed;
+  const Seconds longer = longer_beside(
+      work, beside, {double(path.multiprocessors), double(path.device.multiprocessors)});
+  return first + std::max(longer, beside - work);
 }
 
 Seconds exposed_in_turn(Seconds pass, Seconds traffic, double layers, const ChunkTurns& turns,
@@ -122,8 +122,9 @@ Seconds exposed_in_turn(Seconds pass, Seconds traffic, double layers, const Chun
   return (last + others * (turns.sent - 1)) / turns.sent;
 }
 
-void hide(double share, KernelRow& row) {
+void hide(double share, const Device& device, KernelRow& row) {
   row.work.hidden = row.work.time * share;
+  draw_beside(row.work.hidden, device, row.work.energy);
   row.work.low *= 1 - share;
   row.work.high *= 1 - share;
 }
@@ -131,7 +132,8 @@ void hide(double share, KernelRow& row) {
 Seconds send_time(const StepContext& context, const TrainSettings& train) {
   return collective_time(stage_transfer(context.shard, train), context.fabric, context.device,
                          context.calibration)
-      .total();
+             .total() *
+         context.links_longer;
 }
 
 }  // namespace engine

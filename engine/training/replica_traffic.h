@@ -37,7 +37,7 @@ Seconds exposed_in_turn(Seconds pass, Seconds traffic, double layers, const Chun
                         const TrafficPath& path);
 
 // A share of a row's time passes beside other work.
-void hide(double share, KernelRow& row);
+void hide(double share, const Device& device, KernelRow& row);
 
 // From a pipeline stage to the next.
 Seconds send_time(const StepContext& context, const TrainSettings& train);

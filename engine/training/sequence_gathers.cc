@@ -45,15 +45,21 @@ void cut(std::int64_t pieces, OpList& ops, IsCut&& is_cut) {
   ops = parts;
 }
 
+// A stage that has nobody to wait for puts nothing off.
+bool puts_off_weights(const LayerChunk& chunk, const TrainSettings& train) {
+  const bool alone = chunk.span.first && chunk.span.last;
+  return train.schedule == Schedule::zero_bubble && !alone;
+}
+
 class SplitBackward {
  public:
-  SplitBackward(const ModelShard& shard, const TrainSettings& train)
+  SplitBackward(const ModelShard& shard, const LayerChunk& chunk, const TrainSettings& train)
       : sharers_(shard.parallel.tp),
         taken_(std::uint16_t(train.collective_multiprocessors)),
         value_(value_bytes(shard)),
         narrow_(std::min(kActivationBytes, bytes_of(shard.dense.activations)) / kActivationBytes),
         frozen_(train.has_adapters()),
-        put_off_(train.schedule == Schedule::zero_bubble) {}
+        put_off_(puts_off_weights(chunk, train)) {}
 
   void add_inputs(const OpList& inputs) {
     for (const PlannedOp& op : inputs) {
@@ -67,7 +73,6 @@ class SplitBackward {
       }
     }
     add_casts({});
-    // Last, so that operations of a name are in the same order whatever the schedule (engine/step/call_rows.h).
     for (const PlannedOp& op : scatters_) inputs_.add(op);
   }
   void add_weights(const OpList& weights) {
@@ -165,9 +170,7 @@ void multiply_gathered_in_pieces(std::int64_t pieces, OpList& inputs) {
 void sum_beside_weights(const LayerChunk& chunk, const TrainSettings& train, OpList& inputs,
                         OpList& weights) {
   // Plain PyTorch waits; frozen weights have no gradients to go beside, and those that are put off come later.
-  const bool alone = chunk.span.first && chunk.span.last;
-  const bool put_off = train.schedule == Schedule::zero_bubble && !alone;
-  if (!train.fused || train.has_adapters() || put_off) return;
+  if (!train.fused || train.has_adapters() || puts_off_weights(chunk, train)) return;
   const auto taken = std::uint16_t(train.collective_multiprocessors);
   OpList others, sums;
   for (PlannedOp op : inputs) {
@@ -187,9 +190,9 @@ void sum_beside_weights(const LayerChunk& chunk, const TrainSettings& train, OpL
   weights = sums;
 }
 
-void gather_again(const ModelShard& shard, const TrainSettings& train, OpList& inputs,
-                  OpList& weights) {
-  SplitBackward split(shard, train);
+void gather_again(const ModelShard& shard, const LayerChunk& chunk, const TrainSettings& train,
+                  OpList& inputs, OpList& weights) {
+  SplitBackward split(shard, chunk, train);
   split.add_inputs(inputs);
   split.add_weights(weights);
   inputs = split.inputs();

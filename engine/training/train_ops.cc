@@ -91,6 +91,9 @@ class Trained {
                                      .devices = shard_.parallel.cp,
                                      .stride = shard_.parallel.tp},
                                     ops);
+      case OpName::scan:
+        std::get<Scan>(op.op).slower = Scan::kGated;
+        return add_layer_op(op, ops);
       case OpName::rope:
         // Served keys are written to a cache as they are turned; where nothing is turned, nothing is done here.
         return shard_.model->rotary ? add_layer_op(op, ops) : void();
@@ -355,7 +358,7 @@ void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSetti
   backward_ops(kept, shard.narrow_turn, ops.inputs, ops.weights);
   const bool split = train.sequence_parallel && shard.parallel.tp > 1;
   if (split) {
-    gather_again(shard, train, ops.inputs, ops.weights);
+    gather_again(shard, chunk, train, ops.inputs, ops.weights);
   } else if (shard.parallel.tp > 1) {
     sum_beside_weights(chunk, train, ops.inputs, ops.weights);
   }

@@ -108,6 +108,11 @@ Problem recompute_problem(const ModelSpec& model, const TrainSettings& train) {
                    "train.recompute up_projections: this model expands no latents (model.mla); "
                    "activations does norms and activations again"};
   }
+  if (parts_of(train.recompute).experts && !model.is_moe()) {
+    return Refusal{ReasonClass::unsupported,
+                   fmt::format("train.recompute {}: this model has no experts (model.moe)",
+                               name_of(train.recompute))};
+  }
   if (train.recompute != Recompute::full || train.recompute_layers <= model.layers) {
     return std::nullopt;
   }

@@ -36,8 +36,8 @@ struct PassCalls {
 // recomputation or what is shared out have them in common.
 class KnownCalls {
  public:
-  // Forgets what is of other passes than these.
-  void begin(const StepContext& context, const TrainSettings& train);
+  // Forgets what is of other devices than these.
+  void begin(const StepContext& context);
 
   // Of chunks that have the same kinds of layers, and so the same operations in the same order.
   PassCalls& of(const LayerCounts& layers) {
@@ -48,7 +48,6 @@ class KnownCalls {
  private:
   std::array<PassCalls, 16> calls_;
   StepInputs of_;
-  TrainSettings trained_as_;
 };
 
 // How many times as much as the mean the device draws that draws most for the same work: points have it in common.

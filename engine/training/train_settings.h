@@ -33,12 +33,42 @@ enum class Recompute : std::uint8_t {
   full,            // whole layers, from their inputs
   activations,     // norms and activations, from their inputs
   up_projections,  // these, and products that expand latents to queries, keys and values
+  experts,         // norms and activations, and the whole MLPs of mixtures
+  experts_and_attention,
 };
-constexpr std::array<std::string_view, 5> enum_names(Recompute) {
-  return {"none", "attention", "full", "activations", "up_projections"};
+constexpr std::array<std::string_view, 7> enum_names(Recompute) {
+  return {"none",
+          "attention",
+          "full",
+          "activations",
+          "up_projections",
+          "experts",
+          "experts_and_attention"};
 }
-constexpr bool does_activations_again(Recompute recompute) {
-  return recompute == Recompute::activations || recompute == Recompute::up_projections;
+// Of layers that are not computed again as a whole.
+struct RecomputedParts {
+  bool attention = false;
+  bool activations = false;  // and norms
+  bool latents = false;      // expanded to queries, keys and values
+  bool experts = false;      // with their router, exchange and shared expert
+};
+constexpr RecomputedParts parts_of(Recompute recompute) {
+  switch (recompute) {
+    case Recompute::none:
+    case Recompute::full:
+      return {};
+    case Recompute::attention:
+      return {.attention = true};
+    case Recompute::activations:
+      return {.activations = true};
+    case Recompute::up_projections:
+      return {.activations = true, .latents = true};
+    case Recompute::experts:
+      return {.activations = true, .experts = true};
+    case Recompute::experts_and_attention:
+      return {.attention = true, .activations = true, .experts = true};
+  }
+  return {};
 }
 
 // Which weights are trained.
@@ -101,6 +131,9 @@ constexpr std::array<std::string_view, 3> enum_names(ScalingLaw) {
 }
 
 struct TrainSettings {
+  static constexpr std::string_view library = "training";
+
+  std::string name = "default";
   std::int64_t sequence = 4096;
   std::int64_t micro_batch = 1;
   std::int64_t global_batch = 512;
@@ -171,6 +204,7 @@ struct TrainSettings {
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
+    visit("name", self.name, "name of a training library's settings", a_label);
     visit("sequence", self.sequence, "tokens of one sequence", at_least(1));
     visit("micro_batch", self.micro_batch, "sequences of one pass through the model, per replica",
           at_least(1));
@@ -185,7 +219,7 @@ struct TrainSettings {
     visit("recompute", self.recompute,
           "what is computed again in the backward pass: nothing (none), attention, norms and "
           "activations (activations), these and what latent attention expands (up_projections), or "
-          "whole layers (full)",
+          "these and the MLPs of mixtures (experts; experts_and_attention), or whole layers (full)",
           any_value);
     visit("optimizer", self.optimizer, "the rule that turns gradients into weights", any_value);
     visit("gradients", self.gradients, "format in which gradients are summed and kept", any_value);
@@ -279,8 +313,8 @@ struct TrainSettings {
     visit("expert_overlap", self.expert_overlap,
           "tokens travel to routed experts and back while the shared expert computes", any_value);
     visit("link_jitter", self.link_jitter,
-          "standard deviation of the time that one device's exposed communication takes, over its "
-          "mean; all wait for the slowest",
+          "standard deviation of the time that collectives take over the links of one device, over "
+          "its mean; all wait for the slowest, as far as no work hides it",
           non_negative);
     visit("deadline", self.deadline,
           "time that the run may take: finish_probability says how likely it does; 0: none",

@@ -200,10 +200,13 @@ class TrainStep {
     return time;
   }
   Update update_of(std::size_t stage) const {
-    const bool leaves = gradients_leave({context_of(stage).shard, stages_}, train_);
+    const ChunkPlace place{context_of(stage).shard, stages_};
+    const double passes = gradients_leave(place, train_) ? double(micro_batches_) : 1;
+    // Gradients that replicas sum up once a step leave for the host as their sums come in.
     return {.weights = updated_weights(stage),
-            .backward = a_backward_pass(stage),
-            .passes = leaves ? double(micro_batches_) : 1,
+            .backward =
+                a_backward_pass(stage) + (passes > 1 ? Seconds{0} : gradients_after_passes(stage)),
+            .passes = passes,
             .products = products_of_update(stage)};
   }
 
@@ -259,13 +262,16 @@ class TrainStep {
   Wait for_weights(const ChunkKind& kind) const {
     return train_.zero < 3 ? wait_for(kind, kind.passes.forward_time, kind.gather) : Wait{};
   }
-  Seconds traffic_after_passes(std::size_t stage) const {
+  Seconds gradients_after_passes(std::size_t stage) const {
     Seconds sum;
-    if (parallel_.dp * parallel_.cp == 1) return sum;
     each_chunk(stage, [&](std::size_t c) {
-      const ChunkKind& kind = chunks_[c];
-      sum += for_gradients(kind).exposed + for_groups(kind).exposed + for_weights(kind).exposed;
+      sum += for_gradients(chunks_[c]).exposed + for_groups(chunks_[c]).exposed;
     });
+    return sum;
+  }
+  Seconds traffic_after_passes(std::size_t stage) const {
+    Seconds sum = gradients_after_passes(stage);
+    each_chunk(stage, [&](std::size_t c) { sum += for_weights(chunks_[c]).exposed; });
     return sum;
   }
 
@@ -307,7 +313,7 @@ class TrainStep {
     row_scratch_.clear();
     device_time(ops, *kind.on, Phase::gradients, &row_scratch_);
     for (KernelRow& row : row_scratch_) {
-      hide(traffic.hidden, row);
+      hide(traffic.hidden, kind.on->device, row);
       rows.add(row, traffic.count);
     }
   }

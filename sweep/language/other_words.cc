@@ -25,6 +25,7 @@ constexpr OtherWord kOtherWords[] = {
     {"train.activation_checkpointing", "write train.recompute: full"},
     {"train.recompute: selective", "write attention, which is what Megatron calls selective"},
     {"train.recompute: core_attn", "write attention"},
+    {"train.recompute: moe", "write experts, which does norms and activations again, too"},
     {"train.recompute: mla_up_proj",
      "write up_projections, which does norms and activations again, too"},
     {"train.fp8_param_gather", "write train.narrow_parameters: true"},

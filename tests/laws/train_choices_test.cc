@@ -90,6 +90,36 @@ TEST(RecomputedActivations, AreNoProductsOfExperts) {
   }
 }
 
+// The more is computed again, the less is kept; tokens travel to their experts and back once more.
+TEST(RecomputedExperts, LieBetweenActivationsAndLayers) {
+  Scenario scenario = mixture_over(8);
+  scenario.cluster.devices_per_node = 8;
+  const auto with = [&](Recompute recompute) {
+    scenario.train.recompute = recompute;
+    return figures_of(scenario);
+  };
+  Metrics before = with(Recompute::none);
+  const Seconds exchanged = before.expert_exchange_time;
+  for (const Recompute more : {Recompute::activations, Recompute::experts,
+                               Recompute::experts_and_attention, Recompute::full}) {
+    const Metrics now = with(more);
+    EXPECT_LT(now.kept_activation_memory, before.kept_activation_memory) << name_of(more);
+    EXPECT_GT(now.recompute_time, before.recompute_time) << name_of(more);
+    EXPECT_EQ(now.forward_time, before.forward_time) << name_of(more);
+    before = now;
+  }
+  EXPECT_NEAR(with(Recompute::experts).expert_exchange_time / exchanged, 1.5, 1e-9);
+}
+
+TEST(RecomputedExperts, NeedExperts) {
+  for (const Recompute recompute : {Recompute::experts, Recompute::experts_and_attention}) {
+    const Outcome outcome = evaluate(computed_again(recompute));
+    EXPECT_EQ(outcome.status, Status::unsupported);
+    EXPECT_EQ(outcome.reason, "train.recompute " + std::string(name_of(recompute)) +
+                                  ": this model has no experts (model.moe)");
+  }
+}
+
 // Fewer experts on a device are fewer launches.
 TEST(ExpertProducts, MoreDevicesLaunchFewerEach) {
   constexpr double slow = 1e-2;

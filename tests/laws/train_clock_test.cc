@@ -4,28 +4,17 @@
 
 #include <array>
 #include <map>
-#include <random>
-#include <string>
-#include <vector>
 
 #include "engine/evaluate.h"
 #include "engine/kernels/power.h"
 #include "tests/support/shipped.h"
+#include "tests/support/strategies.h"
 #include "tests/support/toys.h"
 
 namespace engine {
 namespace {
 
-Scenario step_of(const char* model, const char* device) {
-  Scenario scenario = toys::shipped("models", model);
-  scenario.task = Task::train;
-  scenario.device = toys::shipped("devices", device).device;
-  scenario.device.memory_capacity = Bytes{1e14};
-  scenario.host = toys::no_host();
-  scenario.calibration.tier = TierChoice::transfer;
-  scenario.train = {.sequence = 4096, .micro_batch = 1, .global_batch = 4};
-  return scenario;
-}
+using toys::step_of;
 
 struct Drawn {
   Seconds time;
@@ -80,43 +69,6 @@ TEST(PassClock, CountsForAllKernelsTogether) {
   EXPECT_NEAR(drawn / (device.power_limit * time), 1, 1e-12);
 }
 
-// A strategy drawn at random; many do not work.
-class Strategies {
- public:
-  template <class Choice, std::size_t count>
-  Choice one_of(const std::array<Choice, count>& choices) {
-    return choices[draw_() % count];
-  }
-  Scenario next() {
-    static constexpr std::array devices = {"h100-sxm", "h200-sxm", "a100-80gb-sxm", "mi300x",
-                                           "h100-pcie"};
-    static constexpr std::array models = {"llama-3.1-8b", "deepseek-v2-lite", "qwen3-30b-a3b",
-                                          "gemma-2-9b"};
-    Scenario scenario = step_of(one_of(models), one_of(devices));
-    scenario.parallel = {.tp = one_of(kDegrees), .pp = one_of(kDegrees), .dp = one_of(kDegrees)};
-    if (scenario.model.moe.experts > 0) scenario.parallel.ep = one_of(kDegrees);
-    TrainSettings& train = scenario.train;
-    train.sequence = one_of(std::array{512, 1024, 4096});
-    train.micro_batch = one_of(std::array{1, 2});
-    train.global_batch = train.micro_batch * scenario.parallel.dp * one_of(std::array{1, 4, 12});
-    train.schedule = one_of(std::array{Schedule::one_f_one_b, Schedule::interleaved,
-                                       Schedule::zero_bubble, Schedule::gpipe});
-    if (train.schedule == Schedule::interleaved) train.virtual_stages = 2;
-    train.recompute = one_of(std::array{Recompute::none, Recompute::full, Recompute::attention});
-    train.zero = one_of(std::array{0, 1, 2, 3});
-    train.sequence_parallel = scenario.parallel.tp > 1;
-    train.tp_overlap = train.sequence_parallel && coin();
-    train.batch_overlap = scenario.parallel.ep > 1 && coin();
-    train.fused_gradients = coin();
-    return scenario;
-  }
-
- private:
-  static constexpr std::array<std::int64_t, 3> kDegrees = {1, 2, 4};
-  bool coin() { return draw_() % 2 == 0; }
-  std::mt19937 draw_{11};
-};
-
 TEST(PassClock, NoDeviceThatCanDoMoreTrainsLonger) {
   struct Better {
     const char* what;
@@ -127,8 +79,10 @@ TEST(PassClock, NoDeviceThatCanDoMoreTrainsLonger) {
       Better{"clock twice", [](Device& device) { device.clock = device.clock * 2; }},
       Better{"bandwidth",
              [](Device& device) { device.memory_bandwidth = device.memory_bandwidth * 1.5; }},
+      Better{"link to the host",
+             [](Device& device) { device.host_link.bandwidth = device.host_link.bandwidth * 2; }},
       Better{"power", [](Device& device) { device.power_limit = device.power_limit * 1.3; }}};
-  Strategies strategies;
+  toys::Strategies strategies;
   int tried = 0;
   for (int i = 0; i < 500; ++i) {
     const Scenario scenario = strategies.next();

@@ -5,6 +5,7 @@
 
 #include "engine/evaluate.h"
 #include "tests/support/shipped.h"
+#include "tests/support/strategies.h"
 #include "tests/support/toys.h"
 #include "tests/support/training_toy.h"
 
@@ -86,6 +87,26 @@ TEST(BatchOverlap, OneMicroBatchHasNothingBesideIt) {
   const Metrics apart = figures_of(scenario);
   scenario.train.batch_overlap = true;
   EXPECT_NEAR(figures_of(scenario).iteration_time / apart.iteration_time, 1, 1e-12);
+}
+
+// Neither where hosts bound it, nor where the power limit does.
+TEST(BatchOverlap, NeverTakesLonger) {
+  for (const char* model : {"qwen3-30b-a3b", "deepseek-v2-lite"}) {
+    for (const double launch : {0.0, 3e-6, 1e-5, 3e-5}) {
+      for (const std::int64_t micro_batches : {1, 2, 8}) {
+        Scenario scenario = toys::step_of(model, "h100-sxm");
+        scenario.host.launch_cost = Seconds{launch};
+        scenario.parallel = {.dp = 8, .ep = 8};
+        scenario.train.global_batch = 8 * micro_batches;
+        const auto takes = [&](bool overlap) {
+          scenario.train.batch_overlap = overlap;
+          return evaluate(scenario, toys::transfer_resources()).metrics.iteration_time.value;
+        };
+        EXPECT_LE(takes(true), takes(false) * (1 + 1e-9))
+            << model << " " << launch << " " << micro_batches;
+      }
+    }
+  }
 }
 
 TEST(BatchOverlap, RowsAddUp) {

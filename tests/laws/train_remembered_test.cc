@@ -44,11 +44,14 @@ std::vector<Change> changes() {
   return all;
 }
 
-Scenario trained(const ModelSpec& model, Dtype format, std::int64_t stages) {
+Scenario trained(const ModelSpec& model, Dtype format, const Parallelism& parallel) {
   Scenario scenario = toys::training();
   scenario.model = model;
   scenario.quant = {.weights = format, .activations = format, .group = 1 << 20};
-  scenario.parallel = {.pp = stages, .dp = 4, .ep = model.is_moe() ? 4 : 1};
+  scenario.parallel = parallel;
+  scenario.parallel.dp = 4;
+  scenario.parallel.ep = model.is_moe() ? 4 : 1;
+  scenario.train.sequence_parallel = parallel.tp > 1;
   scenario.train.zero = 1;
   scenario.host.launch_cost = Seconds{1e-5};
   return scenario;
@@ -58,8 +61,9 @@ TEST(RememberedPoints, ChangeNoFigure) {
   int compared = 0;
   for (const ModelSpec& model : {toys::model(), toys::mixture()}) {
     for (const Dtype format : {Dtype::bf16, Dtype::fp8}) {
-      for (const std::int64_t stages : {1, 2}) {
-        const Scenario base = trained(model, format, stages);
+      for (const Parallelism& parallel : {Parallelism{}, Parallelism{.pp = 2}, Parallelism{.tp = 2},
+                                          Parallelism{.tp = 2, .pp = 2}, Parallelism{.cp = 2}}) {
+        const Scenario base = trained(model, format, parallel);
         for (const Change& change : changes()) {
           Scenario changed = base;
           change.make(changed.train);
@@ -72,7 +76,9 @@ TEST(RememberedPoints, ChangeNoFigure) {
             ASSERT_EQ(after.status, alone.status) << change.name;
             if (alone.status != Status::ok) continue;
             EXPECT_EQ(after.metrics.iteration_time, alone.metrics.iteration_time)
-                << change.name << " " << model.name << " " << stages;
+                << change.name << " " << model.name << " " << parallel.tp << " " << parallel.pp;
+            EXPECT_EQ(after.metrics.tensor_exchange_time, alone.metrics.tensor_exchange_time)
+                << change.name;
             EXPECT_EQ(after.metrics.cast_time, alone.metrics.cast_time) << change.name;
             EXPECT_EQ(after.metrics.backward_time, alone.metrics.backward_time) << change.name;
             ++compared;

@@ -2,11 +2,13 @@
 // favourite experts and optimizers add: each held to what follows from its definition.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "engine/evaluate.h"
 #include "engine/model/expert_places.h"
+#include "engine/training/replica_traffic.h"
 #include "tests/support/shipped.h"
 #include "tests/support/toys.h"
 #include "tests/support/training_toy.h"
@@ -85,6 +87,34 @@ TEST(SplitSequence, RowsAddUpWhateverTheSchedule) {
       const Metrics figures = figures_of(scenario);
       EXPECT_GT(figures.tensor_exchange_time.value, 0);
       EXPECT_LT(figures.tensor_exchange_time, figures.iteration_time);
+    }
+  }
+}
+
+// Who waits for no other stage puts no gradients off to fill the time.
+TEST(SplitSequence, AStageAlonePutsNothingOff) {
+  for (const bool pieces : {false, true}) {
+    Scenario scenario = split_sequence(4);
+    scenario.train.tp_overlap = pieces;
+    scenario.train.schedule = Schedule::one_f_one_b;
+    const Metrics at_once = figures_of(scenario);
+    scenario.train.schedule = Schedule::zero_bubble;
+    EXPECT_EQ(figures_of(scenario).iteration_time, at_once.iteration_time);
+    EXPECT_EQ(figures_of(scenario).tensor_exchange_time, at_once.tensor_exchange_time);
+  }
+}
+
+// Both take as long together as the longer of them needs: traffic that outlasts the work it slows down is none the longer for it.
+TEST(CollectiveMultiprocessors, DoNotDelayTrafficThatOutlastsTheWork) {
+  const Device device = toys::device();
+  const double layers = 1e12;
+  for (const std::int64_t taken : {0, 4, 16, 40}) {
+    const TrafficPath path{true, taken, device};
+    const double share = double(taken) / double(device.multiprocessors);
+    for (const double work : {0.1, 0.5, 0.8, 1.0, 1.2, 2.0, 8.0}) {
+      const Seconds traffic{1};
+      const Seconds both = Seconds{work} + exposed_traffic(Seconds{work}, traffic, layers, path);
+      EXPECT_NEAR(both.value, std::max(1.0, work + share), 1e-9) << taken << " " << work;
     }
   }
 }

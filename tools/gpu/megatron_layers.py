@@ -2,7 +2,8 @@
 
     python3 tools/gpu/megatron_layers.py --out DIR [--budget-s 250] [--cases qwen3,gpt_oss]
 
-Both packages must be importable (PyPI: megatron-core, transformer-engine with its PyTorch extension). A device of an expert-parallel
+Both packages must be importable (PyPI: megatron-core, transformer-engine with its PyTorch extension), and for hybrids mamba-ssm,
+causal-conv1d and fla-core. A device of an expert-parallel
 job is stood in for by a mixture of as many experts as it would hold, among which each token chooses as many copies as would
 reach one device: same products, same passes, no exchange. Routing is forced to balance, as benchmarks of mixtures do.
 DIR/megatron_layers.csv: one row for each case and way (forward, backward), seconds of one layer in micro-batches after the first:
@@ -27,6 +28,10 @@ LAYERS = ["case", "precision", "hidden", "heads", "kv_heads", "head_dim", "inter
 KERNELS = ["case", "precision", "experts", "way", "kernel", "calls", "seconds"]
 FEW_TOKENS = 256
 
+SCANS = dict(mamba_state_dim=128, mamba_head_dim=64, mamba_num_heads=64, mamba_num_groups=8, is_hybrid_model=True, gated_linear_unit=False,
+             bias_activation_fusion=False, apply_rope_fusion=False)
+NEMOTRON = dict(shape=(2688, 32, 2, 128, 1856), top_k=6, tokens=8192, activation="squared_relu",
+                settings=dict(SCANS, use_fused_weighted_squared_relu=True, moe_shared_expert_intermediate_size=3712))
 # hidden, heads, kv heads, head size, inner size (of an expert); experts of a device; copies of a token among them.
 CASES = {
     "llama3_8b": dict(shape=(4096, 32, 8, 128, 14336), experts=[0], top_k=0, tokens=8192),
@@ -44,6 +49,13 @@ CASES = {
     "nemotron_3_nano": dict(shape=(2688, 32, 2, 128, 1856), experts=[16], top_k=6, tokens=8192, activation="squared_relu",
                             settings=dict(gated_linear_unit=False, bias_activation_fusion=False, use_fused_weighted_squared_relu=True,
                                           apply_rope_fusion=False, moe_shared_expert_intermediate_size=3712)),
+    # Blocks of hybrids, one kind at a time: scans, attention alone and experts alone; then the scans of another hybrid, and delta rules.
+    "nemotron_3_nano_scan": dict(NEMOTRON, pattern="M", experts=[0]),
+    "nemotron_3_nano_attention": dict(NEMOTRON, pattern="*", experts=[0]),
+    "nemotron_3_nano_experts": dict(NEMOTRON, pattern="E", experts=[16]),
+    "nemotron_nano_9b_scan": dict(NEMOTRON, shape=(4480, 40, 8, 128, 15680), pattern="M", experts=[0], settings=dict(SCANS, mamba_num_heads=128, mamba_head_dim=80)),
+    "qwen3_next_delta": dict(shape=(2048, 16, 2, 256, 512), pattern="G", experts=[0], top_k=0, tokens=8192,
+                             settings=dict(linear_num_key_heads=16, linear_num_value_heads=32, linear_key_head_dim=128, linear_value_head_dim=128)),
 }
 
 
@@ -56,6 +68,15 @@ def start():
     torch.distributed.init_process_group("nccl", rank=0, world_size=1)
     parallel_state.initialize_model_parallel()
     model_parallel_cuda_manual_seed(1)
+
+
+def stack_of(config, pattern):
+    """Blocks of a hybrid, a letter each."""
+    from megatron.core.models.mamba.mamba_layer_specs import mamba_stack_spec
+    from megatron.core.process_groups_config import ProcessGroupCollection
+    from megatron.core.ssm.mamba_block import MambaStack
+    return MambaStack(config, mamba_stack_spec.submodules, layer_type_list=list(pattern), post_layer_norm=False,
+                      pg_collection=ProcessGroupCollection.use_mpu_process_groups())
 
 
 def block_of(case, experts, precision, layers):
@@ -80,8 +101,11 @@ def block_of(case, experts, precision, layers):
         settings.update(fp8="hybrid" if precision == "fp8_tensor" else "e4m3", fp8_recipe="tensorwise" if precision == "fp8_tensor" else "blockwise")
     settings.update(case.get("settings", {}))
     config = TransformerConfig(**settings)
-    spec = get_gpt_layer_with_transformer_engine_spec(num_experts=experts or None, moe_grouped_gemm=bool(experts), qk_layernorm=settings.get("qk_layernorm", False))
-    block = TransformerBlock(config, spec, post_layer_norm=False).cuda().to(torch.bfloat16)
+    if "pattern" in case:
+        block = stack_of(config, case["pattern"] * layers).cuda()
+    else:
+        spec = get_gpt_layer_with_transformer_engine_spec(num_experts=experts or None, moe_grouped_gemm=bool(experts), qk_layernorm=settings.get("qk_layernorm", False))
+        block = TransformerBlock(config, spec, post_layer_norm=False).cuda().to(torch.bfloat16)
     for weight in block.parameters():
         weight.main_grad = torch.zeros(weight.shape, dtype=torch.float32, device="cuda")
         weight.grad_added_to_main_grad = False
@@ -107,7 +131,7 @@ class Passes:
         self.x = torch.randn(tokens, 1, hidden, device="cuda", dtype=torch.bfloat16, requires_grad=True)
         self.gradient = torch.randn_like(self.x) * 1e-3
         from megatron.core.models.common.embeddings.rotary_pos_embedding import RotaryEmbedding
-        self.rotary = RotaryEmbedding(head_dim, 1.0)(tokens)
+        self.rotary = None if "pattern" in case else RotaryEmbedding(head_dim, 1.0)(tokens)
 
     def forward(self):
         return self.block(self.x, attention_mask=None, rotary_pos_emb=self.rotary)

@@ -23,6 +23,8 @@ COLUMNS = ["what", "tokens", "sequences", "heads", "head_dim", "state", "groups"
 SHAPES = [(64, 64, 128, 8), (128, 64, 128, 1), (128, 80, 128, 8), (80, 64, 128, 1), (32, 64, 128, 4), (16, 64, 128, 2)]
 TOKENS = [(8192, 1), (2048, 1), (16384, 4)]
 DECODES = (1, 8, 64, 256)
+# heads, channels of a head, state of delta rules: Qwen3-Next 80B, a half and a quarter of it.
+DELTAS = [(32, 128, 128), (16, 128, 128), (8, 128, 128)]
 CHUNKS = (256, 128)
 BF16 = dict(dtype=torch.bfloat16, device="cuda")
 train_kernels.SPIN = 16_000_000  # Triton's own launches of a backward pass take the host some milliseconds
@@ -78,15 +80,43 @@ class Sweep(train_kernels.TimedRows):
         self.row(lambda: self.update(kept, x, dt, a, b, c, D=d, dt_bias=bias, dt_softplus=True), what="decode", tokens=sequences,
                  sequences=sequences, heads=heads, head_dim=head_dim, state=state, groups=groups, chunk=0)
 
+    def deltas(self, heads, head_dim, state, tokens, sequences):
+        """Gated delta rules (fla-core) of whole prompts: each token takes from its state what it puts in."""
+        from fla.ops.gated_delta_rule import chunk_gated_delta_rule
+        length = tokens // sequences
+        q, k = (torch.nn.functional.normalize(torch.randn(sequences, length, heads, state, **BF16), dim=-1) for _ in range(2))
+        v, beta = torch.randn(sequences, length, heads, head_dim, **BF16), torch.rand(sequences, length, heads, **BF16)
+        decay = -torch.rand(sequences, length, heads, device="cuda")
+        with torch.no_grad():
+            self.row(lambda: chunk_gated_delta_rule(q, k, v, decay, beta)[0], what="delta_forward", tokens=tokens, sequences=sequences, heads=heads,
+                     head_dim=head_dim, state=state, groups=heads, chunk=64)
+
+    def delta_decodes(self, heads, head_dim, state, sequences):
+        from fla.ops.gated_delta_rule import fused_recurrent_gated_delta_rule
+        q, k = (torch.nn.functional.normalize(torch.randn(sequences, 1, heads, state, **BF16), dim=-1) for _ in range(2))
+        v, beta = torch.randn(sequences, 1, heads, head_dim, **BF16), torch.rand(sequences, 1, heads, **BF16)
+        decay, kept = -torch.rand(sequences, 1, heads, device="cuda"), torch.randn(sequences, heads, state, head_dim, device="cuda")
+        with torch.no_grad():
+            self.row(lambda: fused_recurrent_gated_delta_rule(q, k, v, decay, beta, initial_state=kept, output_final_state=True)[0], what="delta_decode",
+                     tokens=sequences, sequences=sequences, heads=heads, head_dim=head_dim, state=state, groups=heads, chunk=0)
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--mamba", required=True)
+    parser.add_argument("--deltas", action="store_true", help="delta rules only; fla-core must be importable")
     parser.add_argument("--budget-s", type=float, default=200)
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     sweep = Sweep(arguments)
+    if arguments.deltas:
+        for shape in DELTAS:
+            for sequences in DECODES:
+                sweep.delta_decodes(*shape, sequences)
+            for tokens, sequences in TOKENS:
+                sweep.deltas(*shape, tokens, sequences)
+        return
     for shape in SHAPES:
         for sequences in DECODES:
             sweep.decodes(*shape, sequences)

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "results/text_table.h"
 #include "tools/calibrate/tables/table_row.h"
 #include "tools/validate_serving/named_specs.h"
@@ -65,9 +67,45 @@ Scenario layers_on(const engine::Device& device, const engine::HostSettings& hos
   return scenario;
 }
 
+// Blocks of one hybrid were run kind by kind: as many scans, attentions and mixtures as a model of them has.
+constexpr std::string_view kHybrid = "nemotron_3_nano_";
+// Scans of another one, beside which no MLP was run: their kernels were looked at, and no model is of them alone.
+constexpr std::string_view kScansAlone = "nemotron_nano_9b_scan";
+
+void take_hybrid(Scenario& scenario) {
+  engine::ModelSpec& model = scenario.model;
+  const std::int64_t of_a_kind = model.layers;
+  model.scan = {.state = 128,
+                .heads = 64,
+                .head_dim = 64,
+                .groups = 8,
+                .convolution = 4,
+                .attention_layers = of_a_kind};
+  model.layers = 2 * of_a_kind;
+  model.mlp_layers = of_a_kind;
+  scenario.train.fused_rotation = true;  // it has none
+}
+
 // Hosts keep up with layers without experts, whose kernels slow down under the load; others are known by their kernels alone.
 double seconds_of(const TableRow& row) {
-  return row.number(row.count("experts") > 0 ? "busy_s" : "wall_s") * row.number("layers");
+  const bool kept_up = row.count("experts") == 0 && !row.text("case").starts_with(kHybrid);
+  return row.number(kept_up ? "wall_s" : "busy_s") * row.number("layers");
+}
+
+std::string_view kind_of(const TableRow& row) {
+  if (row.text("case").starts_with(kHybrid)) return "hybrid";
+  return row.count("experts") > 0 ? "mixture" : "dense";
+}
+
+MeasuredLayers& entry_of(const TableRow& row, std::vector<MeasuredLayers>& all) {
+  const std::string what = fmt::format("{}, {}", kind_of(row), row.text("precision"));
+  if (kind_of(row) == "hybrid") {
+    const auto found = std::ranges::find(all, what, &MeasuredLayers::what);
+    if (found != all.end()) return *found;
+  } else if (row.text("way") == "backward") {
+    return all.back();  // the forward pass is in the row before
+  }
+  return all.emplace_back(MeasuredLayers{.what = what});
 }
 
 }  // namespace
@@ -83,15 +121,11 @@ engine::Result<std::vector<MeasuredLayers>> megatron_layers(const std::filesyste
   std::vector<MeasuredLayers> all;
   for (std::size_t i = 0; i < table->rows(); ++i) {
     const TableRow row(*table, i);
-    // A forward pass and the backward pass in the next row.
-    if (row.text("way") == "backward") {
-      all.back().seconds += seconds_of(row);
-      continue;
-    }
-    all.push_back({.what = fmt::format("{}, {}", row.count("experts") > 0 ? "mixture" : "dense",
-                                       row.text("precision")),
-                   .scenario = layers_on(device->device, host->host, row),
-                   .seconds = seconds_of(row)});
+    if (row.text("case") == kScansAlone) continue;
+    MeasuredLayers& entry = entry_of(row, all);
+    entry.seconds += seconds_of(row);
+    entry.scenario = layers_on(device->device, host->host, row);
+    if (kind_of(row) == "hybrid") take_hybrid(entry.scenario);
   }
   return all;
 }

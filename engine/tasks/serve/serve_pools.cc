@@ -21,46 +21,9 @@ std::int64_t longest_of(const ModelSpec& model) {
   return model.max_context > 0 ? model.max_context : std::int64_t(kMostCount);
 }
 
-// Each device loads its share of the KV cache from peers and from the host over its own links; a disk is the replica's, a
-// store everybody's.
-void add_tiers(const KvTierSettings& tiers, PoolSetup& pool) {
-  const ModelShard& shard = pool.context.shard;
-  const double per_device = kv_bytes(shard, 1).value;
-  const double per_token = per_device * double(shard.parallel.devices_of_replica());
-  const double per_block = per_token * double(pool.settings.block_size);
-  const BytesPerSecond link = tiers.host_bandwidth.value > 0
-                                  ? tiers.host_bandwidth
-                                  : pool.context.fabric.host_link.bandwidth;
-  const auto blocks = [per_block](Bytes bytes) {
-    return std::int64_t(std::min(bytes.value / per_block, kMostBlocks));
-  };
-  const LinkRates& inside = pool.context.fabric.scale_up;
-  const BytesPerSecond peers =
-      tiers.peer_bandwidth.value > 0 ? tiers.peer_bandwidth : inside.bandwidth;
-  const auto tier = [&pool](TierName name) -> TierSetup& { return pool.tiers[std::size_t(name)]; };
-  // No link: nothing comes up.
-  if (peers.value > 0) {
-    tier(TierName::peer) = {.blocks = blocks(tiers.peer),
-                            .seconds_per_token = per_device / peers.value,
-                            .latency = inside.latency.value};
-  }
-  if (link.value > 0) {
-    tier(TierName::host) = {.blocks = blocks(tiers.host),
-                            .seconds_per_token = per_device / link.value,
-                            .latency = pool.context.fabric.host_link.latency.value};
-  }
-  tier(TierName::disk) = {.blocks = blocks(tiers.disk),
-                          .seconds_per_token = per_token / tiers.disk_bandwidth.value,
-                          .latency = tiers.disk_latency.value};
-  tier(TierName::store) = {.blocks = blocks(tiers.store),
-                           .seconds_per_token = per_token / tiers.store_bandwidth.value,
-                           .latency = tiers.store_latency.value,
-                           .seconds_per_token_alone =
-                               tiers.store_link.value > 0 ? per_token / tiers.store_link.value : 0};
-}
-
-PoolSetup pool_of(const Deployment& on, const StepContext& context, KvRoom room,
+PoolSetup pool_of(const Deployed& deployed, const StepContext& context, KvRoom room,
                   DeploymentRole role) {
+  const Deployment& on = *deployed.spec;
   const ServingSettings& serving = on.serving;
   PoolSetup pool{.settings = serving,
                  .context = context,
@@ -68,11 +31,12 @@ PoolSetup pool_of(const Deployment& on, const StepContext& context, KvRoom room,
                  .unit = on.parallel.dp,
                  .longest = longest_of(on.model),
                  .role = role};
-  const double fit = set_state_aside(room, context.shard, serving.block_size, pool.pace);
-  pool.state = pool.pace.room;
-  const double blocks = std::min(fit / double(serving.block_size), kMostBlocks);
+  const TokenRoom fit = set_state_aside(room, deployed);
+  pool.pace = beside_states(pool.pace, fit.states);
+  pool.state = fit.state;
+  const double blocks = std::min(fit.tokens / double(serving.block_size), kMostBlocks);
   pool.kv_blocks = serving.kv_blocks > 0 ? serving.kv_blocks : std::int64_t(blocks);
-  if (serving.prefix_caching) add_tiers(serving.tiers, pool);
+  if (serving.prefix_caching) add_tiers(serving.tiers, fit, pool);
   return pool;
 }
 
@@ -81,6 +45,11 @@ double devices_in(const Deployment& on) { return devices_of(on, double(on.servin
 std::optional<Refusal> without_blocks(const PoolSetup& pool) {
   if (pool.kv_blocks >= 1) return std::nullopt;
   return Refusal{ReasonClass::memory, "not one KV block fits beside the model"};
+}
+
+bool somebody_fails(const Scenario& scenario) {
+  return scenario.serving.failures.any() ||
+         (scenario.prefill.present && scenario.prefill.deployment.serving.failures.any());
 }
 
 // Several answers and adapters need some settings of the engine.
@@ -98,7 +67,7 @@ std::optional<Refusal> specialised_refusal(const TaskPoint& point) {
   if (load.samples > 1 && scenario.prefill.present) {
     return unsupported("load.samples > 1 with a prefill deployment is not modelled");
   }
-  if (scenario.serving.failures.any() && load.samples > 1) {
+  if (somebody_fails(scenario) && load.samples > 1) {
     return unsupported(
         "serving.failures with load.samples > 1 is not modelled: what becomes of answers that have "
         "begun?");
@@ -199,7 +168,7 @@ ServePools::ServePools(const TaskPoint& point, const TypicalRequest& typical, do
   pools_.reserve(2);
   const MemoryDemand demand = engine_demand(point.scenario.serving, typical);
   pools_.push_back(
-      pool_of(point.scenario, main_context_, {fit, double(demand.context)}, DeploymentRole::main));
+      pool_of(point.main, main_context_, {fit, double(demand.context)}, DeploymentRole::main));
   pools_[0].clock = clock_of(point.scenario);
   pools_[0].turns = point.beside.turns;
   pools_[0].adapters = adapters_of(point.scenario.load, point.scenario.serving.lora, main_context_);
@@ -209,6 +178,7 @@ ServePools::ServePools(const TaskPoint& point, const TypicalRequest& typical, do
 void ServePools::add_draft(const Draft& draft) {
   PoolSetup& pool = pools_[0];
   const Speculation& settings = point_.scenario.speculation;
+  const std::int64_t states = pool.pace.room;
   draft_.emplace(draft.step(point_.main, point_.work));
   pool.draft = &*draft_;
   pool.pace = draft.pace;
@@ -222,6 +192,8 @@ void ServePools::add_draft(const Draft& draft) {
     pool.pace = {.tokens = draft.depth + 1, .steps = 1, .queries = draft.tokens + 1};
   }
   if (settings.dynamic) add_lengths(draft);
+  pool.pace = beside_states(pool.pace, states);
+  for (DraftLength& length : lengths_) length.pace = beside_states(length.pace, states);
 }
 
 void ServePools::add_lengths(const Draft& draft) {
@@ -323,7 +295,7 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
   reader_context_.emplace(readers_.context(point_.work));
   const double context = double(demand.context);
   pools_.push_back(
-      pool_of(on, *reader_context_, {sequences * context, context}, DeploymentRole::prefill));
+      pool_of(readers_, *reader_context_, {sequences * context, context}, DeploymentRole::prefill));
   pools_[1].adapters = adapters_of(scenario.load, on.serving.lora, *reader_context_);
   // The draft reads every prompt, too, beside whoever does, unless it does so when it is first asked.
   if (draft_ && pools_[0].late_reading == nullptr) {
@@ -349,9 +321,11 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
     return problem;
   if (scenario.transfer.oversubscription > 1) {
     // All adapters of the deployment that can carry less, over what the fabric takes.
-    const double all = std::max(carry.sent_per_token / double(pools_[1].replicas),
-                                carry.received_per_token / double(pools_[0].replicas));
-    carry.fabric_per_token = scenario.transfer.oversubscription * all;
+    for (Carry::Load* load : {&carry.token, &carry.state}) {
+      const double all = std::max(load->sent / double(pools_[1].replicas),
+                                  load->received / double(pools_[0].replicas));
+      load->fabric = scenario.transfer.oversubscription * all;
+    }
   }
   return std::nullopt;
 }

@@ -47,12 +47,13 @@ void report_failures(const TrainSettings& train, const TrainStepTime& step, Seco
 bool jitters(const TrainSettings& train) { return train.jitter > 0 || train.link_jitter > 0; }
 
 // A step waits for the slowest device, and for the slowest of their links beside it.
-void report_jitter(const TrainSettings& train, Metrics& metrics) {
+void report_jitter(const TrainSettings& train, Seconds behind_links, Metrics& metrics) {
   if (!jitters(train)) return;
+  const double mean = slowest_link(train, metrics.devices) - 1;
   const auto at = [&](double quantile) {
     const double links = slowest_factor(train.link_jitter, metrics.devices, quantile) - 1;
     return metrics.iteration_time * slowest_factor(train.jitter, metrics.devices, quantile) +
-           metrics.communication_time * links;
+           behind_links * (mean > 0 ? links / mean : 0);
   };
   metrics.iteration_time_p50 = at(0.5);
   metrics.iteration_time_p95 = at(0.95);
@@ -60,13 +61,12 @@ void report_jitter(const TrainSettings& train, Metrics& metrics) {
 }
 
 // The mean of many steps, each of which waits for its slowest device and link.
-void wait_for_the_slowest(const Scenario& scenario, Metrics& metrics) {
+void wait_for_the_slowest(const Scenario& scenario, Seconds behind_links, Metrics& metrics) {
   const TrainSettings& train = scenario.train;
   if (!jitters(train)) return;
-  const double links = mean_slowest_factor(train.link_jitter, metrics.devices) - 1;
   const Seconds undisturbed = metrics.iteration_time;
-  const Seconds mean = undisturbed * mean_slowest_factor(train.jitter, metrics.devices) +
-                       metrics.communication_time * links;
+  const Seconds mean =
+      undisturbed * mean_slowest_factor(train.jitter, metrics.devices) + behind_links;
   const double longer = mean / undisturbed;
   metrics.iteration_time = mean;
   metrics.iteration_time_low *= longer;
@@ -106,10 +106,15 @@ double tokens_of_run(const TrainSettings& train, double parameters) {
 
 }  // namespace
 
-void report_run(const Scenario& scenario, const TrainStepTime& step, Metrics& metrics) {
+double slowest_link(const TrainSettings& train, double devices) {
+  return mean_slowest_factor(train.link_jitter, devices);
+}
+
+void report_run(const Scenario& scenario, const TrainStepTime& step, Seconds behind_links,
+                Metrics& metrics) {
   const TrainSettings& train = scenario.train;
-  report_jitter(train, metrics);
-  wait_for_the_slowest(scenario, metrics);
+  report_jitter(train, behind_links, metrics);
+  wait_for_the_slowest(scenario, behind_links, metrics);
   metrics.output = TokensPerSecond{0};
   report_price(scenario, metrics.total, metrics);
   metrics.output = TokensPerSecond{kNoValue};

@@ -191,6 +191,33 @@ StepContext training_context(const Deployed& deployed, WorkMeter& work) {
   return context;
 }
 
+// By how much a step takes longer where every collective takes as long as over the slowest of its links. Work hides of that what it
+// can, so that no device that computes faster takes longer.
+Seconds behind_slow_links(const TaskPoint& point, const StagePools& pools, double devices,
+                          Seconds step) {
+  const TrainSettings& train = point.scenario.train;
+  if (train.link_jitter <= 0) return Seconds{0};
+  StepContext main = pools.main;
+  main.links_longer = slowest_link(train, devices);
+  std::optional<StepContext> tail;
+  if (pools.tail != nullptr) tail.emplace(*pools.tail).links_longer = main.links_longer;
+  Breakdown nobody_looks;
+  point.scratch.training().passes = nullptr;
+  return train_step_time({main, tail ? &*tail : nullptr}, trained_on(point),
+                         point.scratch.training(), nobody_looks)
+             .iteration -
+         step;
+}
+
+// Of all optimizer steps of an iteration. Where samples are made meanwhile, those that take longer hide some of it.
+Seconds in_an_iteration(Seconds behind, const TrainSettings& train, const Metrics& metrics) {
+  if (!train.rollout.any()) return behind;
+  const Seconds all = behind * metrics.update_steps;
+  if (!train.rollout.asynchronous) return all;
+  const Seconds trains = metrics.scoring_time + metrics.update_time;
+  return std::max(Seconds{0}, all - std::max(Seconds{0}, metrics.rollout_time - trains));
+}
+
 // Trained weights are kept in 16 bits at least and cast as narrow as products take both sides.
 std::optional<Refusal> format_problem(const Scenario& scenario) {
   const Quantization& quant = scenario.quant;
@@ -253,8 +280,9 @@ void run_train(const TaskPoint& point, Outcome& outcome) {
   Breakdown rows;
   PointLog* log = point.scratch.log();
   point.scratch.training().passes = log != nullptr ? &log->passes : nullptr;
-  const TrainStepTime step = train_step_time({on_main, on_tail ? &*on_tail : nullptr},
-                                             trained_on(point), point.scratch.training(), rows);
+  const StagePools pools{on_main, on_tail ? &*on_tail : nullptr};
+  const TrainStepTime step =
+      train_step_time(pools, trained_on(point), point.scratch.training(), rows);
   report_memory(step, outcome.metrics);
   if (auto problem = memory_problem(step, scenario.train)) {
     return outcome.refuse(std::move(*problem));
@@ -268,7 +296,9 @@ void run_train(const TaskPoint& point, Outcome& outcome) {
   report_times(scenario, step, outcome);
   report_purposes(scenario, step, outcome);
   if (samples) report_rollout(point, step, sampled, outcome);
-  report_run(scenario, step, outcome.metrics);
+  const Seconds behind = behind_slow_links(point, pools, outcome.metrics.devices, step.iteration);
+  report_run(scenario, step, in_an_iteration(behind, scenario.train, outcome.metrics),
+             outcome.metrics);
 }
 
 std::string train_headline(const Scenario& scenario) {
