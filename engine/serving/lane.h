@@ -101,6 +101,7 @@ class alignas(64) Lane {
   }
   // Where steps propose more or fewer tokens: from now on as many as are best for those that decode, and in a step that
   // also reads prompts perhaps fewer.
+  Decodes picked_for() const;
   void pick_length();
   void pick_beside_prompts();
   void change_length(int picked);
@@ -110,7 +111,9 @@ class alignas(64) Lane {
   // that takes.
   double draft_reading() { return replica_->late_reading != nullptr ? late_draft_reading() : 0; }
   double late_draft_reading();
-  // Nothing else is done for so long.
+  // True where the draft has to read before anybody decodes on: nothing else is done for so long, or a single step is taken
+  // together with it.
+  bool read_by_draft_first(double now);
   void wait_for_draft(double now, double seconds);
   void begin_work(double now) {
     replica_->idle_seconds += now - free_since_;
@@ -121,7 +124,7 @@ class alignas(64) Lane {
     ReplicaState& replica = *replica_;
     const double drafting = work_ == Work::stretch
                                 ? stretch_.line.proposals(stretch_.context, stretch_.window)
-                                : replica.table->drafting();
+                                : drafting_;
     replica.stage_free =
         now + stage_seconds(replica.draft_place, double(replica.lanes), end_ - now, drafting);
   }
@@ -190,7 +193,7 @@ class alignas(64) Lane {
   std::int64_t draw(std::int64_t decodes);
   // Tokens that decodes made in so many steps, where these or their proposals vary.
   void count_verified(std::int64_t steps, double sequences, double made);
-  double step_seconds(const BatchShape& batch);
+  double step_seconds(const BatchShape& batch, int length);
   void take_time(const BatchShape& batch, double seconds);
   void end_step();
 
@@ -211,6 +214,7 @@ class alignas(64) Lane {
   std::vector<Chunk> chunks_;
   std::int64_t step_decodes_ = 0;
   std::int64_t step_tokens_ = 0;  // that its decodes make
+  double drafting_ = 0;           // seconds of it, in a pipeline
   std::int64_t saves_ =
       0;  // picoseconds that proposals save in each step, or would, where their length is picked
   LaneSequences sequences_;

@@ -37,17 +37,18 @@ double LockstepGroup::next_event() const {
 
 // ---- members --------------------------------------------------------------------------------------
 
-void LockstepGroup::join(Lane& lane, std::size_t member, const BatchShape& batch, double before) {
-  joined_.push_back({&lane, member, batch});
-  joined_steps_.push_back(setup_.table->own_step(batch));
-  joined_steps_.back().before += before;
+void LockstepGroup::join(Lane& lane, std::size_t member, const SingleStep& step) {
+  joined_.push_back({&lane, member, step.batch});
+  joined_steps_.push_back(setup_.table->own_step(step.batch, step.length));
+  joined_steps_.back().before += step.before;
 }
 
 std::size_t LockstepGroup::sender_of(const DecodeLine& line) {
   const Senders like = setup_.table->senders_of(line);
   std::size_t unused = senders_.size();
   for (std::size_t i = 0; i < senders_.size(); ++i) {
-    if (senders_[i].members > 0 && senders_[i].rows == like.rows) return i;
+    const bool alike = senders_[i].rows == like.rows && senders_[i].length == like.length;
+    if (senders_[i].members > 0 && alike) return i;
     if (senders_[i].members == 0) unused = i;
   }
   if (unused == senders_.size()) {
@@ -298,17 +299,16 @@ void LockstepGroup::count_followers() {
     });
   }
   take_dues(taken_ + piece_.steps);
-  double own = 0;
   for (std::size_t i = 0; i < senders_.size(); ++i) {
-    if (senders_[i].members > 0) {
-      own += alike_[i].seconds(senders_[i].own_shared, taken_, piece_.steps);
-    }
+    const Senders& each = senders_[i];
+    if (each.members == 0) continue;
+    const double own = alike_[i].seconds(each.own_shared, taken_, piece_.steps);
+    setup_.table->count_wait(each.members * seconds - own, each.length);
   }
   const double later = sequences_ - take_newcomers();
   if (setup_.log != nullptr) {
     each_follower([this](const Follower& one, std::size_t member) { write_down(one, member); });
   }
-  setup_.table->count_wait(double(following_) * seconds - own);
   setup_.stats->step_began(piece_.start);
   if (later > 0) setup_.stats->add_gap(piece_.first_step, later);
   piece_.sequences = sequences_;

@@ -76,8 +76,13 @@ class LockstepGroup {
   void settle();
 
   // ---- its members ------------------------------------------------------------------------------
-  // One that plans has this batch in the next step alone, for which it does something else before that takes so long.
-  void join(Lane& lane, std::size_t member, const BatchShape& batch, double before);
+  // One that plans has a batch in the next step alone, for which it does something else before that takes so long.
+  struct SingleStep {
+    BatchShape batch;
+    double before = 0;
+    int length = -1;  // of proposals, where it is picked
+  };
+  void join(Lane& lane, std::size_t member, const SingleStep& step);
   // One that plans decodes on for the steps of a stretch, with so many KV tokens held in the first of them.
   void follow(Lane& lane, std::size_t member, const Stretch& stretch, double held);
   // A follower stops at the first boundary from `time` on. Returns the steps it will have taken.

@@ -61,6 +61,7 @@ void Replica::reset(const Setup& setup) {
                  setup.settings->retention.policy != Retention::ttl;
   state_.seed = setup.seed;
   lanes_ = setup.lanes;
+  state_.first_lane = lanes_.data();
   for (Lane& lane : lanes_) lane.reset(state_);
   next_event_ = kNever;
   next_lane_ = 0;

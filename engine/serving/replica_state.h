@@ -19,6 +19,7 @@
 
 namespace engine {
 
+class Lane;
 class LockstepGroup;
 
 // What every event looks at, before what few do: with many replicas every line of memory has to be fetched anew.
@@ -74,6 +75,7 @@ struct ReplicaState {
   double stage_free = 0;     // when the first pipeline stage takes the next batch
   std::int64_t longest = 1;  // tokens of the longest sequence
   Pace pace;
+  const Lane* first_lane = nullptr;  // of `lanes` that stand side by side
   DraftPlace draft_place = DraftPlace::last_stage;
   DeploymentRole role = DeploymentRole::main;
   std::uint64_t seed = 0;

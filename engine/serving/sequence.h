@@ -53,7 +53,8 @@ struct Sequence {
   std::int64_t output = 1;  // tokens it makes here
   std::int64_t prompt = 1;
   double last_token = 0;  // or the time decoding began; later ones are the lane's last decode
-  double joined = -1;     // when it began to decode here; before, to wait for its adapter
+  double joined =
+      -1;  // when it began to decode here; before, to wait for its adapter or for blocks
   KvHolding kv;
   std::vector<PrefixExtent> prefix;
   std::int64_t predicted = 1;  // output tokens, as far as the router knows

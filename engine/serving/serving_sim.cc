@@ -379,7 +379,7 @@ bool ServingSim::depart(std::size_t index, RequestSource& source) {
     }
     if (sequence.output < sequence.asked) {
       if (!adapters_.empty()) adapters_[index].release(sequence.adapter);
-      hand_over(index, slot);
+      hand_over(index, slot, source);
       continue;
     }
     stats_.finished(sequence, now_, std::int32_t(index));

@@ -130,10 +130,14 @@ class ServingSim {
   // Sees to those that are done in a replica, of which there are some; true where a client was told.
   bool depart(std::size_t replica, RequestSource& source);
   void ask_for(const Sequence& sequence);
-  void hand_over(std::size_t replica, std::int32_t slot);
+  void hand_over(std::size_t replica, std::int32_t slot, RequestSource& source);
   // Where blocks are set aside before a prompt is read: a replica that writes is asked for them, the request goes to one that
   // reads once it has them, and its KV goes where they are.
   void reserve();
+  void reserve_for(const Sequence& sequence, double time);
+  bool reserves(const Sequence& sequence) const {
+    return problem_->journey.pushes && sequence.asked > sequence.generated + 1;
+  }
   void dispatch(std::size_t replica, std::int32_t slot);
   void push(std::size_t replica, std::int32_t slot);
   void ship(std::size_t replica, std::int32_t slot);
@@ -145,6 +149,8 @@ class ServingSim {
   void load_from_below(std::size_t replica);
   void fork(std::size_t replica, const RequestSource& source);
   void start_adapters();
+  // A request comes to a replica from elsewhere, and waits there for what one that arrives waits for.
+  std::int32_t take_in(std::size_t replica, const Sequence& sequence, std::int64_t output);
   // A sequence waits for its adapter, where that is not on the devices, or for its images.
   void await_adapter(std::size_t replica, std::int32_t slot, double now);
   void await_images(std::size_t replica, std::int32_t slot, double now);
@@ -202,10 +208,16 @@ class ServingSim {
   double next_failure() const;
   void fail_or_repair(double time, RequestSource& source);
   void fail(Pool& pool, std::size_t unit, RequestSource& source);
-  void repair(Pool& pool, std::size_t unit);
+  void repair(Pool& pool, std::size_t unit, RequestSource& source);
   void abandon(std::size_t replica, RequestSource& source);
   void move_on(std::size_t replica, const Replica::Stranded& stranded, RequestSource& source);
   void call_back(std::size_t replica, std::int32_t slot, Sequence& sequence);
+  void hold_back_no_more(std::size_t replica, std::int32_t slot);
+  // Whose blocks were set aside by a replica that has failed: before its prompt was read, and after it.
+  void move_reservation(std::size_t replica, const Replica::Stranded& stranded);
+  void read_in_vain(std::size_t replica, std::int32_t slot, RequestSource& source);
+  // What was made of a sequence in a replica is lost.
+  void try_again(std::size_t replica, Sequence& sequence, RequestSource& source);
   void take_back_first_token(Sequence& sequence) const;
   void send(const Sequence& sequence);
   void hold(const Request& request);
@@ -254,7 +266,7 @@ class ServingSim {
     std::int32_t slot = -1;
   };
   std::vector<Sequence> held_;
-  Sequence passed_on_;  // from who sets blocks aside to who reads
+  Sequence passed_on_;  // to who sets blocks aside, and from there to who reads
   std::vector<HeldBack> held_back_;
   Referee referee_;
   Timeline timeline_;

@@ -9,8 +9,11 @@ namespace engine {
 
 using Part = TokenTable::Part;
 
-MemberStep StepTable::own_step(const BatchShape& batch) {
-  return batch.prefill_tokens > 0 ? own_mixed(batch) : own_decodes(batch);
+MemberStep StepTable::own_step(const BatchShape& batch, int length) {
+  StepTable& own = of_length(length);
+  MemberStep step = batch.prefill_tokens > 0 ? own.own_mixed(batch) : own.own_decodes(batch);
+  step.length = length;
+  return step;
 }
 
 MemberStep StepTable::own_mixed(const BatchShape& batch) {
@@ -49,9 +52,25 @@ MemberStep StepTable::own_decodes(const BatchShape& batch) {
           .rows = known.rows};
 }
 
-Senders StepTable::senders_of(const DecodeLine& line) const {
-  const DecodeBatch& batch = batches_[std::size_t(line.batch)];
-  return {.rows = batch.rows, .beside = batch.beside * scale_[std::size_t(Phase::decode)]};
+Senders StepTable::senders_of(const DecodeLine& line) {
+  const DecodeBatch& batch = of_length(line.length).batches_[std::size_t(line.batch)];
+  return {.rows = batch.rows,
+          .length = line.length,
+          .beside = batch.beside * scale_[std::size_t(Phase::decode)]};
+}
+
+StepTable::StepSeconds StepTable::seconds_among_alike(const Decodes& decodes) {
+  DecodeLine line;
+  own_line(decodes, line);
+  double busy = line.device(decodes.context, decodes.window) + line.added;
+  if (lockstep_) {
+    Senders all = senders_of(line);
+    all.members = double(context_->shard.expert_replicas);
+    shared_step({}, {&all, 1});
+    busy += all.shared;
+  }
+  return {.all = line.after_proposals(busy, decodes.context, decodes.window),
+          .proposing = line.proposals(decodes.context, decodes.window)};
 }
 
 StepTable::AtExperts StepTable::at_experts(std::int64_t tokens, bool reads) {
@@ -122,7 +141,20 @@ KernelSums StepTable::count_sent(const SharedStep& shared, std::int64_t rows, Ph
   return both;
 }
 
+StepTable::SharedStep StepTable::found_here(SharedStep shared) {
+  const bool reads = shared.exchange == Part::exchange;
+  static_cast<AtExperts&>(shared) =
+      reads ? at_experts(shared.tokens, true) : decodes_at_experts(shared.tokens);
+  return shared;
+}
+
 void StepTable::count_member(const MemberStep& own, const SharedStep& shared, double seconds) {
+  if (own.length >= 0) {
+    StepTable& table = lengths_.table(own.length);
+    MemberStep there = own;
+    there.length = -1;
+    return table.count_member(there, table.found_here(shared), seconds);
+  }
   const std::size_t phase = std::size_t(own.phase);
   SharedPart part = shared.part;
   part.exchange = exchange_time(shared, own.rows);
@@ -140,6 +172,12 @@ void StepTable::count_member(const MemberStep& own, const SharedStep& shared, do
 }
 
 void StepTable::count_senders(const Senders& senders, const SharedStep& shared, double steps) {
+  if (senders.length >= 0) {
+    StepTable& table = lengths_.table(senders.length);
+    Senders there = senders;
+    there.length = -1;
+    return table.count_senders(there, table.found_here(shared), steps);
+  }
   const double time = senders.own_shared / scale_[std::size_t(Phase::decode)];
   const double times = senders.members * steps;
   decodes_shared_.add(count_sent(shared, senders.rows, Phase::decode, times, time), times);

@@ -235,6 +235,7 @@ StepTime decode_time(const DecodeRun& run, const StepContext& step, Breakdown& r
   BatchShape batch;
   batch.decode_sequences = run.sequences;
   batch.decode_queries = run.pace.queries;
+  batch.adapters = run.adapters;
   const std::int64_t decodes = batch.sampled = batch.decode_tokens();
   const LaunchMode mode = launch_mode(true, decodes, step.host);
   if (mode == LaunchMode::replay) batch.padding = captured_batch(decodes, step.host) - decodes;

@@ -172,7 +172,7 @@ const std::vector<Mechanism>& mechanisms() {
                   switch_on_prefill(fleet);
                   fleet.journey.pushes = true;
                 },
-                {"failures", "shedding", "images", "adapters"}},
+                {"shedding"}},
       Mechanism{"drawn acceptance",
                 [](Fleet& fleet) {
                   switch_on_own_paces(fleet);
@@ -202,7 +202,7 @@ const std::vector<Mechanism>& mechanisms() {
                   }
                   fleet.pace = fleet.lengths.back().pace;
                 },
-                {"speculation", "clock"}},
+                {"speculation"}},
       Mechanism{"turns",
                 [](Fleet& fleet) {
                   const double period = fleet.dice.between(0.05, 0.5);
@@ -222,8 +222,7 @@ const std::vector<Mechanism>& mechanisms() {
                 [](Fleet& fleet) {
                   fleet.lab.made.scenario.load.adapters = 6;
                   fleet.adapters = {.slots = 3, .load_seconds = 0.01, .latency = 1e-4};
-                },
-                {"failures"}},
+                }},
       Mechanism{"retention",
                 [](Fleet& fleet) {
                   fleet.main().prefix_caching = true;
@@ -243,7 +242,7 @@ const std::vector<Mechanism>& mechanisms() {
                   fleet.lab.shard.lockstep = true;
                   fleet.lab.shard.two_halves = fleet.dice.chance(0.3);
                 },
-                {"length by load", "clock"}},
+                {"clock"}},
       Mechanism{"fair share",
                 [](Fleet& fleet) {
                   fleet.main().ordering = Ordering::fair_share;

@@ -67,17 +67,12 @@ std::optional<Refusal> specialised_refusal(const TaskPoint& point) {
   if (load.samples > 1 && scenario.prefill.present) {
     return unsupported("load.samples > 1 with a prefill deployment is not modelled");
   }
-  if (somebody_fails(scenario) && (load.samples > 1 || load.adapters > 0)) {
+  if (somebody_fails(scenario) && load.samples > 1) {
     return unsupported(
-        "serving.failures with load.samples > 1 or load.adapters is not modelled: what becomes of "
-        "answers that have begun, and of adapters that were loaded?");
+        "serving.failures with load.samples > 1 is not modelled: what becomes of answers that have "
+        "begun?");
   }
   if (load.adapters == 0) return std::nullopt;
-  if (point.draft != nullptr && point.draft->is_main) {
-    return unsupported(
-        "load.adapters with speculation.method self is not modelled: does the model propose with "
-        "its adapters or without?");
-  }
   return adapter_link_problem(scenario.serving.lora, point.main.fabric);
 }
 
@@ -110,12 +105,6 @@ ClockChoice clock_of(const Scenario& scenario) {
 }
 
 std::optional<Refusal> clock_refusal(const Scenario& scenario) {
-  const bool varies = scenario.serving.clock.mode != ClockMode::full;
-  if (varies && speculates(scenario) && scenario.speculation.dynamic) {
-    return Refusal{ReasonClass::unsupported,
-                   "serving.clock.mode slo with speculation.dynamic is not modelled: each would "
-                   "choose by what the other leaves"};
-  }
   const bool unlimited = !(token_limit(scenario) < kNever);
   if (scenario.serving.clock.mode == ClockMode::full || !unlimited) return std::nullopt;
   return Refusal{ReasonClass::slo,
@@ -130,14 +119,9 @@ std::optional<Refusal> push_refusal(const Scenario& scenario) {
     return Refusal{ReasonClass::unsupported,
                    fmt::format("transfer.initiative push with {} is not modelled: use pull", what)};
   };
-  if (somebody_fails(scenario)) {
-    return unsupported("serving.failures (who frees blocks that were set aside?)");
-  }
   if (scenario.serving.admission.any() || readers.admission.any()) {
     return unsupported("serving.admission (requests wait for blocks before any queue is seen)");
   }
-  if (scenario.load.images > 0) return unsupported("load.images");
-  if (scenario.load.adapters > 0) return unsupported("load.adapters");
   return std::nullopt;
 }
 
@@ -248,11 +232,15 @@ void ServePools::price_draft_reading(const TypicalRequest& typical) {
   add_prefill(prompts, together, tokens, 0, pools_[0].window);
   const Seconds read = step_time(prompts, *draft_->model, Phase::prefill, nullptr).total();
   const Seconds again = step_time(prompts, main_context_, Phase::prefill, nullptr).total();
+  // In a pipeline every batch waits while the last stage reads.
+  const bool holds_up = draft_->place == DraftPlace::last_stage;
+  const double batches = holds_up ? double(point_.scenario.parallel.pp) : 1;
   const double all = double(together * tokens);
   BatchShape one;
   add_prefill(one, 1, 1, 0, pools_[0].window);
-  late_reading_ = {.least = step_time(one, *draft_->model, Phase::prefill, nullptr).total().value,
-                   .per_token = read.value / all,
+  const Seconds least = step_time(one, *draft_->model, Phase::prefill, nullptr).total();
+  late_reading_ = {.least = least.value * batches,
+                   .per_token = read.value * batches / all,
                    .again_per_token = again.value / all,
                    .prompt = std::max(1.0, typical.prompt),
                    .output = std::max(1.0, typical.output)};
@@ -263,7 +251,7 @@ std::optional<Refusal> ServePools::complete(const TypicalRequest& typical) {
   if (auto problem = engine_problem(main().settings)) return problem;
   if (auto problem = specialised_refusal(point_)) return problem;
   if (auto problem = clock_refusal(point_.scenario)) return problem;
-  if (auto problem = lockstep_refusal(point_.scenario, point_.scenario)) return problem;
+  if (auto problem = lockstep_refusal(point_.scenario)) return problem;
   price_draft_reading(typical);
   const Scenario& scenario = point_.scenario;
   if (scenario.prefill.present) {
@@ -316,7 +304,7 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
   }
   if (auto problem = without_blocks(pools_[1])) return in_role("prefill", std::move(*problem));
   if (auto problem = engine_problem(on.serving)) return in_role("prefill", std::move(*problem));
-  if (auto problem = lockstep_refusal(scenario, on)) return in_role("prefill", std::move(*problem));
+  if (auto problem = lockstep_refusal(on)) return in_role("prefill", std::move(*problem));
 
   journey_ = {.stages = {Stage{.pool = 1, .reads = true, .writes = false},
                          Stage{.pool = 0, .reads = false, .writes = true}},
