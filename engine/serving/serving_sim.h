@@ -122,7 +122,12 @@ class ServingSim {
   void advance_group(LockstepGroup& group, double next_event, RequestSource& source);
   bool end_together(LockstepGroup& group, RequestSource& source);
   void plan_together(LockstepGroup& group);
-  void note_member(LockstepGroup& group, std::size_t replica);
+  // A member may have something to do at another time than before; and it may have more or less of it.
+  void note_turn(LockstepGroup& group, std::size_t replica);
+  void note_member(LockstepGroup& group, std::size_t replica) {
+    note_turn(group, replica);
+    if (compares_) weigh(replica);
+  }
   void note_group(const LockstepGroup& group) {
     events_.set(group.first(), group.next_event(), group.steps());
   }

@@ -75,6 +75,7 @@ struct Senders {
   std::int64_t rows = 0;  // of each of them
   double beside = 0;      // as in MemberStep
   double members = 0;
+  double exchange = 0;    // of each, as predicted
   double shared = 0;      // what the shared part adds to their kernels,
   double own_shared = 0;  // and would if nobody sent more
 };
