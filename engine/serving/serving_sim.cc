@@ -209,7 +209,6 @@ void ServingSim::run(const ServingProblem& problem) {
     take_delivery();
   } else {
     now_ = event;
-    if (many_) fetch_sequences_of(turn.replica);
     const double elsewhere = std::min(std::min(arrival, carried), marked_);
     advance(turn.replica, std::min(elsewhere, turn.others), source);
   }
@@ -261,7 +260,6 @@ std::size_t ServingSim::route_among(Pool& pool, const Request& request, double n
 }
 
 void ServingSim::arrive(RequestSource& source) {
-  if (many_) replicas_[expected_].fetch_new_slot();
   source.take(request_);
   charge(kWorkOfAnArrival);
   stats_.arrived(request_);

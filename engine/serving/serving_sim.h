@@ -168,15 +168,11 @@ class ServingSim {
   // False where it steps alone.
   bool note_in_group(std::size_t replica);
   void weigh(std::size_t replica);
-  // Many replicas: what an event looks at is asked for while the one before it is worked on, in three steps, since each brings
-  // the addresses of the next: the replica itself, the ends of its lists, the sequences that these name.
+  // Many replicas: what an event looks at is asked for while the one before it is worked on, in two steps, since the first
+  // brings the addresses of the second: the replica with its lists, and the sequences that these name.
   void fetch_lines_of(std::size_t replica) const {
     replicas_[replica].fetch_own_lines();
     lanes_[replica].fetch_own_lines();
-  }
-  void fetch_lists_of(std::size_t replica) const {
-    replicas_[replica].fetch_lists();
-    lanes_[replica].fetch_lists();
   }
   void fetch_sequences_of(std::size_t replica) const {
     replicas_[replica].fetch_first_in_queue();
