@@ -66,7 +66,8 @@ StepTable::StepSeconds StepTable::seconds_among_alike(const Decodes& decodes) {
   if (lockstep_) {
     Senders all = senders_of(line);
     all.members = double(context_->shard.expert_replicas);
-    shared_step({}, {&all, 1});
+    SharedStep shared;
+    find_shared({}, {&all, 1}, shared);
     busy += all.shared;
   }
   return {.all = line.after_proposals(busy, decodes.context, decodes.window),
