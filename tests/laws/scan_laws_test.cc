@@ -161,6 +161,25 @@ TEST(ScanLaws, StatesAreInUseAsTokensAre) {
       << none.reason;
 }
 
+// Blocks that are stated hold states, too.
+TEST(ScanLaws, AsManySequencesFitIntoStatedBlocks) {
+  for (const std::int64_t attending : {0, 3, 16}) {
+    Scenario point = hybrid();
+    point.model.scan.attention_layers = attending;
+    point.task = Task::serve;
+    point.load.requests = 20;
+    point.load.lengths = {.distribution = LengthKind::fixed, .prompt = 300, .output = 200};
+    const Metrics all = outcome_of(point).metrics;
+    for (const double part : {1.0, 0.5}) {
+      point.serving.kv_blocks = std::int64_t(part * all.kv_blocks);
+      const Metrics some = outcome_of(point).metrics;
+      // States are counted in whole blocks.
+      EXPECT_NEAR(some.max_batch / all.max_batch, part, 0.01) << attending;
+      EXPECT_NEAR(some.kv_capacity_tokens / all.kv_capacity_tokens, part, 0.01) << attending;
+    }
+  }
+}
+
 // A cache that is to be half full holds states, too.
 TEST(ScanLaws, AShareOfTheCacheCountsStates) {
   Scenario point = hybrid();

@@ -336,8 +336,10 @@ void report_blocks(const Scenario& scenario, const PoolSetup& pool, Metrics& met
   metrics.kv_blocks = double(pool.kv_blocks);
   if (scenario.serving.kv_blocks == 0) return;
   const double tokens = double(pool.kv_blocks) * double(pool.settings.block_size);
-  metrics.max_batch = std::floor(metrics.max_batch * tokens / metrics.kv_capacity_tokens);
-  metrics.kv_capacity_tokens = tokens;
+  const double states = metrics.max_batch * double(pool.state * pool.pace.queries);
+  const double all = metrics.kv_capacity_tokens + states, kept = metrics.kv_capacity_tokens / all;
+  metrics.max_batch = std::floor(metrics.max_batch * tokens / all);
+  metrics.kv_capacity_tokens = std::floor(tokens * kept);
 }
 
 void report_serving(const Scenario& scenario, const ServePools& pools, ServingSim& sim,
