@@ -42,10 +42,6 @@ Watts power_at_rest(const Device& device) {
   return states_power(device) ? device.idle_power : Watts{0};
 }
 
-void draw_beside(Seconds hidden, const Device& device, Joules& energy) {
-  energy = std::max(Joules{0}, energy - power_at_rest(device) * hidden);
-}
-
 // Devices state what arithmetic draws at the clocks that their limit leaves it; the same work draws more at a higher clock and
 // voltage. Three training steps on an H200 that wait for their host, and so run at the full clock, draw as much as if their
 // arithmetic drew 1.21, 1.21 and 1.21 times those figures (specs/calibration/h200-sxm/train_loads.csv).

@@ -45,7 +45,4 @@ Watts power_at_rest(const Device& device);
 // what the board draws at rest.
 Joules at_clock(double scale, Joules by_processor, Seconds time, const Device& device);
 
-// Work passes beside other work for `hidden`: what the board draws at rest meanwhile is drawn once, and counted there.
-void draw_beside(Seconds hidden, const Device& device, Joules& energy);
-
 }  // namespace engine

@@ -8,6 +8,7 @@
 #include "engine/kernels/kernel_time.h"
 #include "engine/kernels/power.h"
 #include "engine/step/overlap.h"
+#include "engine/step/pass_clock.h"
 
 namespace engine {
 namespace {
@@ -105,7 +106,7 @@ void each_stream_row(const OpList& ops, const StepContext& context, Phase phase,
   const std::span<StreamRow> streams(made.data(), count);
   overlap(streams, double(context.device.multiprocessors));
   for (StreamRow& stream : streams) {
-    draw_beside(stream.row.work.hidden, context.device, stream.row.work.energy);
+    pass_beside(stream.row.work.hidden, context.device, stream.row.work);
     take(stream.row);
   }
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "engine/kernels/power.h"
 #include "engine/step/pass_clock.h"
 #include "engine/training/host_copy.h"
 #include "engine/training/stages.h"
@@ -56,8 +55,7 @@ Seconds on_the_host(const Update& update, const StateBytes& bytes, const TrainSe
                            gradients, context);
   KernelRow sum = host_row(OpName::gradient_sum, 3 * gradients, train);
   if (train.overlap) {
-    out.work.hidden = std::min(out.work.time, update.backward);
-    draw_beside(out.work.hidden, context.device, out.work.energy);
+    pass_beside(std::min(out.work.time, update.backward), context.device, out.work);
     sum.work.hidden = std::min(sum.work.time, std::max(out.work.time, update.backward));
   }
   const KernelRow step =

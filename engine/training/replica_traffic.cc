@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "engine/comm/collective_time.h"
-#include "engine/kernels/power.h"
 #include "engine/step/overlap.h"
+#include "engine/step/pass_clock.h"
 #include "engine/training/kept_activations.h"
 #include "engine/training/state_bytes.h"
 #include "engine/training/train_memory.h"
@@ -123,8 +123,7 @@ Seconds exposed_in_turn(Seconds pass, Seconds traffic, double layers, const Chun
 }
 
 void hide(double share, const Device& device, KernelRow& row) {
-  row.work.hidden = row.work.time * share;
-  draw_beside(row.work.hidden, device, row.work.energy);
+  pass_beside(row.work.time * share, device, row.work);
   row.work.low *= 1 - share;
   row.work.high *= 1 - share;
 }
