@@ -40,14 +40,21 @@ struct Deployed {
   ModelShard shard;
   const Calibration* calibration = nullptr;  // null: rooflines
   Guest guest;
+  std::int64_t states = 1;  // that a sequence has of a scan: one for each token that may not hold
 
   // KV of one sequence of `context` tokens on the fullest device.
   Bytes kv_of(double context) const {
-    const Bytes own = kv_bytes(shard, context);
-    return guest.shard == nullptr ? own : own + kv_bytes(*guest.shard, context);
+    const Bytes own = kv_in(shard, context);
+    return guest.shard == nullptr ? own : own + kv_in(*guest.shard, context);
   }
   StepContext context(WorkMeter& work) const {
     return {spec->device, fabric, shard, spec->host, calibration, &work};
+  }
+
+ private:
+  Bytes kv_in(const ModelShard& part, double context) const {
+    const Bytes one = kv_bytes(part, context);
+    return states > 1 ? one + kv_bytes(part, 0) * double(states - 1) : one;
   }
 };
 

@@ -63,11 +63,6 @@ std::optional<Refusal> draft_model_problem(const Scenario& scenario) {
 
 std::optional<Refusal> speculation_problem(const Scenario& scenario) {
   const Speculation& settings = scenario.speculation;
-  if (scenario.parallel.pp > 1 && settings.dynamic && scenario.task == Task::serve) {
-    return unsupported(
-        "speculation.dynamic in a pipeline (parallel.pp > 1) is not modelled: what a batch should "
-        "propose depends on the batches that its draft holds up in the last stage");
-  }
   if (settings.acceptance.empty() && settings.acceptance_file.empty()) {
     return unsupported(
         "speculation.acceptance is not stated: it depends on the draft and on what is written; "
@@ -159,6 +154,8 @@ Deployment added_layer(const Scenario& scenario) {
   layer.model.moe.first_dense_layers = 0;
   layer.model.moe.every = 1;
   layer.model.window = 0;
+  // In a hybrid it attends.
+  if (layer.model.scan.attention_layers > 0) layer.model.scan = {};
   return layer;
 }
 
@@ -259,6 +256,7 @@ bool drafts_apart(const Scenario& scenario) {
 DraftStep Draft::step(const Deployed& main, WorkMeter& work, std::int64_t positions) const {
   DraftStep step;
   step.reads_prompts = !is_main;
+  step.has_adapters = is_main;
   step.place = place();
   if (deployed) {
     const Deployed& ready = *deployed;
@@ -324,6 +322,8 @@ std::optional<Refusal> ready_draft(const Scenario& scenario, const Resources& re
     draft.fixed = std::max(there.latency, main.fabric.scale_out.latency) * 2;
   }
   main.guest.weights = weights_beside(draft, main);
+  main.states = draft.tokens + 1;
+  if (draft.deployed) draft.deployed->states = main.states;
   if (draft.deployed && !draft.apart && !draft.is_main) main.guest.shard = &draft.deployed->shard;
   return std::nullopt;
 }

@@ -142,9 +142,7 @@ void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome
       fail(outcome, std::move(*problem));
     return;
   } catch (const WorkExceeded&) {
-    fail(outcome, {ReasonClass::budget,
-                   fmt::format("takes more than {:g} units of work; --point-budget allows more",
-                               work.budget())});
+    fail(outcome, {ReasonClass::budget, given_up_reason(work.budget())});
   } catch (const std::bad_alloc&) {
     fail(outcome, {ReasonClass::error, "this machine has not enough memory to evaluate the point"});
   } catch (const std::exception& error) {

@@ -23,12 +23,6 @@ constexpr std::string_view kNotInDrafts[] = {
     "draft.device.idle_power",
 };
 
-// A draft with scan layers is refused (engine/scan_problem.h), whatever these are.
-constexpr std::string_view kScansOfDrafts[] = {
-    "draft.model.scan.heads",       "draft.model.scan.head_dim",         "draft.model.scan.groups",
-    "draft.model.scan.convolution", "draft.model.scan.attention_layers",
-};
-
 }  // namespace
 
 std::vector<LeafUse> speculation_uses() {
@@ -85,9 +79,6 @@ std::vector<LeafUse> draft_uses() {
       {"draft", "speculation.tokens is above 0", {above("speculation.tokens", 0)}}};
   for (const std::string_view path : kNotInDrafts) {
     uses.push_back({path, "the deployment serves requests, which a draft does not", {}});
-  }
-  for (const std::string_view path : kScansOfDrafts) {
-    uses.push_back({path, "the model does not propose tokens, which one with scans cannot", {}});
   }
   return uses;
 }

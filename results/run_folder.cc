@@ -7,12 +7,14 @@
 #include <system_error>
 
 #include "engine/base/version.h"
+#include "engine/base/work_meter.h"
 #include "results/checked_file.h"
 #include "results/claims.h"
 #include "results/compaction.h"
 #include "results/durable_file.h"
 #include "results/failure.h"
 #include "results/measured.h"
+#include "results/reader.h"
 #include "results/run_manifests.h"
 #include "results/seal.h"
 
@@ -62,6 +64,17 @@ std::optional<Mistake> not_for_a_run(const fs::path& folder) {
   if (!inspect_run(folder).empty()) return std::nullopt;
   return mistake(folder, "the folder is not empty and not a run folder (it has no run.yaml)",
                  "choose another one with -o DIR");
+}
+
+// How many points of a part were given up with less work than this run allows. Reasons name budgets to six digits.
+std::uint64_t given_up_too_soon(const fs::path& folder, const PartRecord& part, double budget) {
+  const bool any = part.tally.by_class[std::size_t(engine::ReasonClass::budget)] > 0;
+  if (!any || budget <= 0) return 0;
+  const ParquetReader points(folder / part.files[Table::points].name);
+  return std::uint64_t(std::ranges::count_if(points.texts("reason"), [budget](const auto& reason) {
+    const double given = engine::budget_given_up(reason.value_or(""));
+    return given > 0 && budget > given * (1 + 1e-5);
+  }));
 }
 
 }  // namespace
@@ -126,15 +139,28 @@ void RunFolder::State::write_run_yaml(bool first) {
   if (!first) notices.push_back("run.yaml was missing or damaged, and was written again");
 }
 
-// Drops parts that are gone or cut short, and deletes what a kill left of this shard.
+// Drops parts that are gone, cut short, or have points that may do better now, and deletes what a kill left of this shard.
 void RunFolder::State::repair(const Shard& shard, Manifest& manifest) {
+  std::vector<fs::path> outdated;
   const std::size_t lost = std::erase_if(manifest.parts, [&](const PartRecord& part) {
     const std::string trouble = trouble_with(folder, part, Look::length);
-    if (trouble.empty()) return false;
-    notices.push_back(trouble + ": its points are done again");
+    if (!trouble.empty()) {
+      notices.push_back(trouble + ": its points are done again");
+      return true;
+    }
+    const std::uint64_t given_up = given_up_too_soon(folder, part, identity.point_budget);
+    if (given_up == 0) return false;
+    notices.push_back(
+        fmt::format("{}: {} of its {} points were given up with a smaller --point-budget: they are "
+                    "done again, with those beside them",
+                    part.files[Table::points].name, given_up, part.files[Table::points].rows));
+    for (const PartFile& file : part.files) {
+      if (!file.name.empty()) outdated.push_back(folder / file.name);
+    }
     return true;
   });
   if (lost > 0) rewrite_manifest(folder, shard, manifest);
+  for (const fs::path& file : outdated) fs::remove(file);
   const std::vector<fs::path> unfinished = unnamed_files(folder, shard, manifest);
   for (const fs::path& file : unfinished) fs::remove(file);
   if (!unfinished.empty()) {

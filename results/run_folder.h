@@ -25,6 +25,7 @@ struct RunIdentity {
   Shard shard;
   std::uint64_t positions = 0;  // of the whole grid
   Sharing sharing = Sharing::fixed;
+  double point_budget = 0;  // points that were given up with less work are done again; 0: none are
 };
 
 // Holds the lock of its shard: one process writes a shard at a time.

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <atomic>
+#include <string>
+#include <string_view>
 
 namespace engine {
 
@@ -41,5 +43,10 @@ class WorkMeter {
   double unwatched_ = 0;  // nobody looks until this much is used
   const std::atomic<bool>* stop_;
 };
+
+// The reason of a point that took more than its budget; and the budget, to six digits, that such a reason names
+// (0 for any other text).
+std::string given_up_reason(double budget);
+double budget_given_up(std::string_view reason);
 
 }  // namespace engine

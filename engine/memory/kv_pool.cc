@@ -15,6 +15,7 @@ void KvPool::reset(std::int64_t blocks, std::int64_t block_size, bool prefix_cac
   caching_ = prefix_caching;
   evicted_ = 0;
   kept_for_ = now_ = 0;
+  state_blocks_ = 0;
   empty_out();
   holders_ = nullptr;
   tier_ = other_tier_ = nullptr;
@@ -51,6 +52,9 @@ void KvPool::look_below(std::span<const PrefixExtent> prefix, std::int64_t most_
                         std::span<KvTier* const, kTiers> tiers, Below& below) const {
   below.blocks.clear();
   below.from.fill(0);
+  below.resume = {};
+  std::size_t extents_to_state = 0;
+  std::array<std::int64_t, kTiers> from_to_state{};
   std::int64_t start = 0;
   for (const PrefixExtent& part : prefix) {
     const std::int64_t wanted = full_blocks(start, part.end);
@@ -65,12 +69,24 @@ void KvPool::look_below(std::span<const PrefixExtent> prefix, std::int64_t most_
       found += more;
     }
     below.blocks.push_back(found);
+    if (state_blocks_ > 0) {
+      const Below::Resume resume = find_state(part.key, {start, found, most_tokens}, tiers);
+      if (resume.tokens > below.resume.tokens) {
+        below.resume = resume;
+        extents_to_state = below.blocks.size();
+        from_to_state = below.from;
+      }
+    }
     start = part.end;
     if (found < wanted || part.end >= most_tokens) break;
   }
+  if (state_blocks_ == 0) return;
+  below.blocks.resize(extents_to_state);
+  below.from = from_to_state;
 }
 
-void KvPool::restore(std::span<const PrefixExtent> prefix, std::span<const std::int64_t> blocks) {
+void KvPool::restore(std::span<const PrefixExtent> prefix, const Below& below) {
+  const std::span<const std::int64_t> blocks = below.blocks;
   // What is there of it already is not given up for the rest.
   std::int64_t own = 0;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -94,6 +110,7 @@ void KvPool::restore(std::span<const PrefixExtent> prefix, std::span<const std::
     idle_ += brought;
     if (here + brought < blocks[i]) break;
   }
+  if (below.resume.from >= 0) restore_state(prefix[blocks.size() - 1].key, below.resume, room);
   // Used last, its start last of all: that is given up last.
   for (std::size_t i = blocks.size(); i-- > 0;) {
     const std::int32_t index = table_.find(prefix[i].key);
@@ -110,6 +127,13 @@ void KvPool::take_from_cache(std::int64_t blocks) {
   while (missing > 0) {
     const std::int32_t index = plain_.first >= 0 ? plain_.first : pinned_.first;
     check(index >= 0, "blocks are taken only when they are free");
+    if (extents_[std::size_t(index)].state_blocks > 0) {
+      give_up_state(index);
+      const std::int64_t taken = std::min(missing, empty_);
+      empty_ -= taken;
+      missing -= taken;
+      continue;
+    }
     const std::int64_t given = std::min(missing, extents_[std::size_t(index)].unused());
     missing -= given;
     give_up(index, given);
@@ -131,6 +155,10 @@ void KvPool::drop_unused(double now) {
   for (std::int32_t index; (index = plain_.first) >= 0;) {
     const Extent& oldest = extents_[std::size_t(index)];
     if (oldest.used + kept_for_ > now) return;
+    if (oldest.state_blocks > 0) {
+      give_up_state(index);
+      continue;
+    }
     give(oldest.unused());
     give_up(index, oldest.unused());
   }
@@ -168,18 +196,23 @@ void KvPool::hold(std::span<const PrefixExtent> prefix, const Match& match, KvHo
         i + 1 == match.extents ? match.last : full_blocks(start, prefix[i].end);
     start = prefix[i].end;
     add_holder(index, blocks);
+    if (extents_[std::size_t(index)].listed && state_blocks_ > 0) {
+      const bool pinned = extents_[std::size_t(index)].pinned;
+      unlink(index);
+      link_last(index, pinned);
+    }
     holding.parts.push_back({index, blocks});
     holding.shared += blocks;
   }
   holding.next_extent = match.extents - (match.whole ? 0 : 1);
 }
 
-void KvPool::share(std::span<const PrefixExtent> prefix, std::int64_t tokens, bool ends_here,
+void KvPool::share(std::span<const PrefixExtent> prefix, std::int64_t tokens, Sharing how,
                    KvHolding& holding) {
   while (holding.next_extent < prefix.size()) {
     const std::size_t i = holding.next_extent;
     const std::int64_t start = i == 0 ? 0 : prefix[i - 1].end;
-    const bool in_part = ends_here && start < tokens;
+    const bool in_part = how.ends_here && start < tokens;
     const std::int64_t end = in_part ? std::min(prefix[i].end, tokens) : prefix[i].end;
     if (end > tokens) return;
     ++holding.next_extent;
@@ -188,8 +221,13 @@ void KvPool::share(std::span<const PrefixExtent> prefix, std::int64_t tokens, bo
     const bool known = found >= 0;
     const std::int32_t index = known ? found : insert(prefix[i].key);
     Extent& extent = extents_[std::size_t(index)];
+    const Reached reached{index, start, end, known && extent.blocks >= computed};
+    const bool keeps = state_blocks_ > 0 && how.has_states && wants_state(prefix, i, reached);
     // Somebody computed as much meanwhile: their copy stays theirs, and ours private.
-    if (known && extent.blocks >= computed) continue;
+    if (reached.known) {
+      if (keeps) keep_state(reached, holding);
+      continue;
+    }
     // We know more of it than the cache. What the cache had already is there once from now on.
     const bool ours = !holding.parts.empty() && holding.parts.back().extent == index;
     const std::int64_t held = ours ? holding.parts.back().blocks : 0;
@@ -203,6 +241,7 @@ void KvPool::share(std::span<const PrefixExtent> prefix, std::int64_t tokens, bo
     add_holder(index, computed);
     holding.parts.push_back({index, computed});
     holding.shared += computed - held;
+    if (keeps) keep_state(reached, holding);
   }
 }
 
@@ -277,6 +316,8 @@ std::int32_t KvPool::insert(std::uint64_t key) {
   Extent& extent = extents_[std::size_t(index)];
   extent.key = key;
   extent.blocks = extent.reach = extent.longest = 0;
+  extent.state = {};
+  extent.state_blocks = 0;
   extent.less.clear();
   extent.before = extent.after = -1;
   extent.listed = extent.pinned = false;

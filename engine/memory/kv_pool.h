@@ -8,6 +8,9 @@
 // longest request that uses it; beyond that it is cache, given up from its end, least recently used
 // first, when blocks run out. Extents make the price of a long prompt the number of its parts, not of
 // its blocks.
+//
+// A model with scans goes on only from a place whose state was kept, so there a prefix is found up to its
+// last state (kv_pool_states.cc).
 #pragma once
 
 #include <array>
@@ -49,6 +52,10 @@ class KvPool {
     number_ = number;
   }
 
+  // Likewise, sequences have states of so many blocks: a prefix counts up to a state that was kept of it.
+  void keep_states(std::int64_t blocks) { state_blocks_ = blocks; }
+  std::int64_t state_blocks() const { return state_blocks_; }
+
   // Likewise, cache that nobody used for `seconds` is given up: `pass` says what time it is.
   void keep_for(double seconds) { kept_for_ = seconds; }
   void pass(double now) {
@@ -65,6 +72,9 @@ class KvPool {
   }
   // Likewise at once to this one, too.
   void also_copy_to(KvTier& tier) { other_tier_ = &tier; }
+
+  // Where what few steps look at begins.
+  const void* seldom_used() const { return &evicted_; }
 
   std::int64_t total() const { return total_; }
   // Blocks that can be taken: empty ones and cache that nobody uses.
@@ -92,20 +102,31 @@ class KvPool {
     std::size_t extents = 0;  // of the prefix, the last one perhaps in part
     std::int64_t last = 0;    // blocks of the last one
     bool whole = true;        // the last one is there as far as the prefix follows it
+    bool may_shrink = false;  // what it counts may be given up although somebody holds its blocks
   };
   // At most `most_tokens` count: the last token of a prompt is always computed.
   Match match(std::span<const PrefixExtent> prefix, std::int64_t most_tokens) const {
+    if (!caching_) return {};
+    return state_blocks_ == 0 ? look_up(prefix, most_tokens) : look_up_states(prefix, most_tokens);
+  }
+  // The same whatever is kept of states: for a request that brings its own.
+  Match match_without_state(std::span<const PrefixExtent> prefix, std::int64_t most_tokens) const {
     return caching_ ? look_up(prefix, most_tokens) : Match{};
   }
   void hold(std::span<const PrefixExtent> prefix, const Match& match, KvHolding& holding);
 
   // The request has computed `tokens`: extents that end there or before can be shared from now on.
   void publish(std::span<const PrefixExtent> prefix, std::int64_t tokens, KvHolding& holding) {
-    if (caching_) share(prefix, tokens, false, holding);
+    if (caching_) share(prefix, tokens, {}, holding);
+  }
+  // The same of a request that was computed elsewhere, where its states were left.
+  void publish_carried(std::span<const PrefixExtent> prefix, std::int64_t tokens,
+                       KvHolding& holding) {
+    if (caching_) share(prefix, tokens, {.has_states = false}, holding);
   }
   // It computes no more here: what there is of an extent that goes on elsewhere can be shared, too.
   void publish_all(std::span<const PrefixExtent> prefix, std::int64_t tokens, KvHolding& holding) {
-    if (caching_) share(prefix, tokens, true, holding);
+    if (caching_) share(prefix, tokens, {.ends_here = true}, holding);
   }
 
   // What the tiers below have of a prefix beyond the cache, in the order of its extents: blocks that each extent would
@@ -113,11 +134,18 @@ class KvPool {
   struct Below {
     std::vector<std::int64_t> blocks;
     std::array<std::int64_t, kTiers> from{};
+    // Of a model with scans: the tokens after which a request would go on, and who has the state of that place.
+    struct Resume {
+      std::int64_t tokens = 0;
+      KeptState state;
+      int from = -1;  // tier; -1: the cache itself
+    };
+    Resume resume;
   };
   void look_below(std::span<const PrefixExtent> prefix, std::int64_t most_tokens,
                   std::span<KvTier* const, kTiers> tiers, Below& below) const;
   // Brings that into the cache, as far as there is room that nobody else holds.
-  void restore(std::span<const PrefixExtent> prefix, std::span<const std::int64_t> blocks);
+  void restore(std::span<const PrefixExtent> prefix, const Below& below);
 
   // Blocks that would come free if a holder of `blocks` in all let go.
   std::int64_t freed_by(const KvHolding& holding, std::int64_t blocks) const;
@@ -146,8 +174,10 @@ class KvPool {
     bool listed = false;                   // it is one of those,
     bool pinned = false;                   // of those that are given up last,
     double used = 0;                       // and was used by somebody until then
+    KeptState state;                       // where one is kept,
+    std::int64_t state_blocks = 0;         // and the blocks that it takes: nobody holds those
 
-    std::int64_t unused() const { return blocks - reach; }
+    std::int64_t unused() const { return blocks - reach + state_blocks; }
     // What `reach` falls to when a holder of `held` blocks leaves.
     std::int64_t reach_without(std::int64_t held) const;
   };
@@ -166,8 +196,37 @@ class KvPool {
   // Those who follow what is held hear that an extent is about to have so many blocks.
   void tell(const Extent& extent, std::int64_t blocks);
   Match look_up(std::span<const PrefixExtent> prefix, std::int64_t most_tokens) const;
-  void share(std::span<const PrefixExtent> prefix, std::int64_t tokens, bool ends_here,
+  struct Sharing {
+    bool ends_here = false;  // what is there of an extent that goes on elsewhere is shared, too
+    bool has_states = true;  // of the places that it passed
+  };
+  void share(std::span<const PrefixExtent> prefix, std::int64_t tokens, Sharing how,
              KvHolding& holding);
+  // What a request has of an extent of its prefix, that may or may not be in the cache already.
+  struct Reached {
+    std::int32_t extent = -1;
+    std::int64_t start = 0, end = 0;  // tokens
+    bool known = false;               // others have computed it, too
+  };
+  // ---- states (kv_pool_states.cc) ----
+  Match look_up_states(std::span<const PrefixExtent> prefix, std::int64_t most_tokens) const;
+  // Whether a request keeps a state at the end of the extent of its prefix that it has reached.
+  bool wants_state(std::span<const PrefixExtent> prefix, std::size_t part,
+                   const Reached& reached) const;
+  void keep_state(const Reached& reached, const KvHolding& holding);
+  void place_state(Extent& extent, KeptState state);
+  // Its blocks are empty from now on.
+  void clear_state(Extent& extent);
+  void drop_earlier_states(const KvHolding& holding, std::int32_t extent);
+  void give_up_state(std::int32_t extent);
+  struct Found {
+    std::int64_t start = 0;  // tokens before the extent
+    std::int64_t blocks = 0;
+    std::int64_t most_tokens = 0;  // that count of the prefix
+  };
+  Below::Resume find_state(std::uint64_t key, const Found& found,
+                           std::span<KvTier* const, kTiers> tiers) const;
+  void restore_state(std::uint64_t key, const Below::Resume& resume, std::int64_t room);
   void let_go(KvHolding& holding, bool pinned);
   void drop_unused(double now);
   // Gives up blocks of the one that is first in its list.
@@ -188,6 +247,7 @@ class KvPool {
   int shift_ = 0;          // of a block size that is a power of two; -1: it is not
   bool caching_ = false;
   std::int64_t evicted_ = 0;
+  std::int64_t state_blocks_ = 0;  // of a state; 0: sequences have none
   double now_ = 0;
   std::vector<Extent> extents_;
   std::int32_t extent_count_ = 0;     // of extents_, in use or

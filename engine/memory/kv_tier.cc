@@ -4,8 +4,9 @@
 
 namespace engine {
 
-void KvTier::reset(std::int64_t blocks) {
+void KvTier::reset(std::int64_t blocks, std::int64_t state_blocks) {
   total_ = blocks;
+  state_blocks_ = state_blocks;
   used_ = 0;
   extents_.clear();
   unused_.clear();
@@ -39,7 +40,7 @@ void KvTier::unlink(std::int32_t index) {
   (extent.after >= 0 ? extents_[std::size_t(extent.after)].before : last_) = extent.before;
 }
 
-void KvTier::store(std::uint64_t key, std::int64_t blocks) {
+void KvTier::store(std::uint64_t key, std::int64_t blocks, KeptState state) {
   blocks = std::min(blocks, total_);
   if (blocks <= 0) return;
   std::int32_t index = places_.find(key);
@@ -52,11 +53,20 @@ void KvTier::store(std::uint64_t key, std::int64_t blocks) {
   Extent& stored = extents_[std::size_t(index)];
   used_ += std::max<std::int64_t>(0, blocks - stored.blocks);
   stored.blocks = std::max(stored.blocks, blocks);
+  if (state.at > stored.state.at && state.at <= stored.blocks) {
+    if (stored.state.at == 0) used_ += state_blocks_;
+    stored.state = state;
+  }
   while (used_ > total_) {
     const std::int32_t first = first_;
     Extent& oldest = extents_[std::size_t(first)];
+    if (lower_ != nullptr) lower_->store(oldest.key, oldest.blocks, oldest.state);
+    if (oldest.state.at > 0) {
+      used_ -= state_blocks_;
+      oldest.state = {};
+      continue;
+    }
     const std::int64_t given = std::min(used_ - total_, oldest.blocks);
-    if (lower_ != nullptr) lower_->store(oldest.key, oldest.blocks);
     used_ -= given;
     oldest.blocks -= given;  // from its end
     if (oldest.blocks > 0) break;
@@ -64,6 +74,13 @@ void KvTier::store(std::uint64_t key, std::int64_t blocks) {
     places_.erase(oldest.key);
     unused_.push_back(first);
   }
+}
+
+void KvTier::drop_state(std::uint64_t key) {
+  const std::int32_t index = places_.find(key);
+  if (index < 0 || extents_[std::size_t(index)].state.at == 0) return;
+  used_ -= state_blocks_;
+  extents_[std::size_t(index)].state = {};
 }
 
 void KvTier::touch(std::uint64_t key) {

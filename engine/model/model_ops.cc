@@ -143,13 +143,15 @@ void layer_ops(const Builder& build) {
   build.norm(OpName::input_norm, double(counts.all() * model.mixer_norms()));
   build.mixers();
   build.norm(OpName::mlp_norm, double(counts.mlps() * model.mlp_norms()));
-  if (counts.dense > 0) {
+  // An MLP of no width is none: layers that are a mixer alone.
+  const std::int64_t dense = build.shard.intermediate > 0 ? counts.dense : 0;
+  if (dense > 0) {
     const bool gated = model.mlp == MlpKind::gated;
-    build.mlp(double(counts.dense), build.shard.intermediate, gated ? OpName::gate_up : OpName::up,
+    build.mlp(double(dense), build.shard.intermediate, gated ? OpName::gate_up : OpName::up,
               OpName::activation, OpName::down);
   }
   if (counts.mixture > 0) build.mixture();
-  build.all_reduce(OpName::mlp_reduce, double(counts.mlps()));
+  build.all_reduce(OpName::mlp_reduce, double(dense + counts.mixture));
 }
 
 // Layers once for each half of the tokens: the exchange of one runs beside what the other computes. Latent attention's

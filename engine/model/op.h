@@ -18,7 +18,8 @@ struct OpCounts {
   double cold_bytes = 0;      // from or to memory in any case
   double resident_bytes = 0;  // activations, which the kernel before left in the cache if they fit
   Unit unit = Unit::vector;   // that does the arithmetic
-  double of_peak = 1;         // which kernels reach of that unit's rate
+  double of_peak = 1;         // which kernels reach of that unit's rate,
+  double of_bandwidth = 1;    // and of the memory's or the cache's
 };
 
 // C[m, n] = A[m, k] W[k, n], `batch` times over. Weights narrower than the activations are
@@ -204,6 +205,8 @@ struct Scan {
   std::int64_t groups = 0;   // of heads that share what is written and read; 0: each has its own
   std::int64_t chunk = 256;  // tokens handled as one matrix product; decodes have one
   double slower = 1;         // than a prompt's scan, as gradients are
+  // States that are written of each sequence: one after each token where some of them may not hold.
+  std::int64_t written = 1;
 
   // Scans of prompts are several kernels with small products between them (Mamba-2's in Triton on an H200: 8.6 to 9.4% of its peak,
   // specs/calibration/h200-sxm/scans.csv).
@@ -220,11 +223,11 @@ struct Scan {
     // Scores and their product with the values in the chunk; update and read of the state.
     const double flops_per_token = together * (apart * width + all * dim) + all * 4 * dim * width;
     return {.flops = tokens * flops_per_token,
-            // The state is kept in 32 bits, read and written once a step.
-            .cold_bytes = double(sequences) * all * dim * width * 4 * 2,
+            // The state is kept in 32 bits, and read once a step.
+            .cold_bytes = double(sequences) * all * dim * width * 4 * double(1 + written),
             .resident_bytes = tokens * (all * 2 * dim + apart * 2 * width) * 2,
             .unit = OpCounts::Unit::matrix,
-            .of_peak = tokens > double(sequences) ? kOfPeak / slower : 1};
+            .of_peak = tokens > double(sequences * written) ? kOfPeak / slower : 1};
   }
 
   bool operator==(const Scan&) const = default;
@@ -236,13 +239,15 @@ struct Convolution {
   std::int64_t channels = 1;
   std::int64_t width = 4;
 
+  // causal_conv1d on an H200, two widths (specs/calibration/h200-sxm/megatron_kernels.csv.gz).
+  static constexpr double kOfBandwidth = 0.6;
+
   OpCounts counts() const {
-    // It reads and writes each value once, at 0.6 of the pace of other passes (causal_conv1d on an H200, megatron_kernels.csv.gz).
-    constexpr double pace = 0.6;
     const double values = tokens * double(channels);
     return {.flops = 2 * values * double(width),
             .cold_bytes = double(channels * width) * 2,
-            .resident_bytes = values * 2 * 2 / pace};
+            .resident_bytes = values * 2 * 2,
+            .of_bandwidth = kOfBandwidth};
   }
 
   bool operator==(const Convolution&) const = default;

@@ -18,6 +18,8 @@ class AdapterCache {
     double latency = 0;
   };
   void reset(const Setup& setup);
+  // The replica has failed: nothing is there, and nobody waits.
+  void lose_all() { reset(setup_); }
 
   static constexpr double kNoRoom = std::numeric_limits<double>::infinity();
   // A request inside needs the adapter from `now` on: when it is there. `kNoRoom`: every slot is needed by others, and

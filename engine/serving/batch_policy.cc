@@ -55,7 +55,9 @@ std::int64_t plan_in_order(const ReplicaView& view, std::int64_t budget, std::in
     piece = std::min(piece, settings.long_prefill_threshold);
   }
   const Sequence& head = view.at(view.waiting.at(0));
-  return head.target > piece && view.match(head).idle > 0;
+  if (head.target <= piece) return false;
+  const KvPool::Match hit = view.match(head);
+  return hit.idle > 0 || hit.may_shrink;
 }
 
 }  // namespace
@@ -78,6 +80,13 @@ std::int64_t plan_running(const ReplicaView& view, std::int64_t budget, std::int
     plan.chunks.push_back({slot, wanted_chunk(view.at(slot), most_chunk)});
   }
   return budget - tokens;
+}
+
+std::int64_t tokens_set_aside(const ReplicaView& view, const Sequence& sequence) {
+  const std::int64_t answered =
+      sequence.prompt + std::max(view.settings.max_output, sequence.output);
+  const bool longest = view.settings.policy == policy_named("orca");
+  return longest ? std::max(view.longest, answered) : answered;
 }
 
 std::int64_t blocks_left(const ReplicaView& view, const StepPlan& plan) {

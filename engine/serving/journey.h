@@ -71,10 +71,17 @@ struct PoolSetup {
 // KV on its way into a pool. A replica sends or receives with all its adapters at once; sequences that
 // it carries at the same time share them (engine/serving/transfers.h).
 struct Carry {
-  // Of a token's KV over the adapters of a replica that sends, and of one that receives.
-  double sent_per_token = 0, received_per_token = 0;
-  // The same over the fabric between the two pools, which all sequences share; 0: it never limits them.
-  double fabric_per_token = 0;
+  // What takes so many seconds over the adapters of a replica that sends, and of one that receives, and over the fabric
+  // between the two pools, which all sequences share (0: it never limits them).
+  struct Load {
+    double sent = 0, received = 0, fabric = 0;
+  };
+  Load token;  // the KV of one token
+  Load state;  // what a sequence has whatever its length: the state of scans
+  Load of(double tokens) const {
+    return {tokens * token.sent + state.sent, tokens * token.received + state.received,
+            tokens * token.fabric + state.fabric};
+  }
   double latency = 0;
   // The share that has to wait until the prompt has been read: all, or the last layer.
   double last_share = 1;

@@ -128,7 +128,7 @@ void Lane::plan(double now) {
 // Everybody decodes, for as long as the plan would be the same. Lanes of a pipeline share the blocks
 // and take turns in the first stage: they take one step at a time.
 void Lane::start_steady(double now) {
-  if (const double reading = draft_reading(); reading > 0) return wait_for_draft(now, reading);
+  if (replica_->late_reading != nullptr && read_by_draft_first(now)) return;
   left_ = 1;
   if (steady_ != Steady::no && replica_->lanes == 1) {
     left_ =
@@ -213,10 +213,14 @@ void Lane::start_step(const StepPlan& plan, double now) {
   batch.adapters = sequences_.adapters.different();
   replica.sums->peak(replica.pool.used());
   replica.stats->step_began(now);
+  const int length = step_decodes_ > 0 ? length_ : -1;
   if (replica.group != nullptr) {
-    return replica.group->join(*this, member(), batch, encoding + drafting);
+    return replica.group->join(*this, member(),
+                               {.batch = batch, .before = encoding + drafting, .length = length});
   }
-  take_time(batch, step_seconds(batch) + encoding + drafting);
+  const double seconds = step_seconds(batch, length);
+  if (replica.lanes > 1) drafting_ = drafting + replica.table->of_length(length).drafting();
+  take_time(batch, seconds + encoding + drafting);
 }
 
 void Lane::run_step(const BatchShape& batch, double seconds) { take_time(batch, seconds); }
@@ -256,9 +260,10 @@ void Lane::run_step(const BatchShape& batch, double seconds) { take_time(batch, 
 
 [[gnu::always_inline]] inline double Lane::begin_prompts(const StepPlan& plan, double now) {
   ReplicaState& replica = *replica_;
-  chunks_.assign(plan.chunks.begin(), plan.chunks.end());
+  chunks_.clear();
   std::int64_t blocks = 0;
-  for (const Chunk& chunk : chunks_) {
+  for (const Chunk& chunk : plan.chunks) {
+    chunks_.push_back(chunk);
     blocks += sequences_.blocks().blocks_to_add(at(chunk.slot), chunk.tokens);
   }
   replica.pool.take(blocks);
@@ -303,11 +308,11 @@ std::int64_t Lane::leave_out(std::int64_t count, BatchShape& batch) {
   return blocks;
 }
 
-double Lane::step_seconds(const BatchShape& batch) {
+double Lane::step_seconds(const BatchShape& batch, int length) {
   StepTable& table = *replica_->table;
-  if (!chunks_.empty()) return table.run_mixed(batch, step_decodes_ > 0 ? length_ : -1);
+  if (!chunks_.empty()) return table.run_mixed(batch, length);
   Decodes decodes = decodes_of(batch);
-  decodes.length = length_;
+  decodes.length = length;
   DecodeLine line;
   table.decode_line(decodes, line);
   const double seconds = line.step(batch.decode_kv_tokens, batch.decode_window_kv_tokens);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "engine/base/fetch_lines.h"
 #include "engine/serving/lane_sequences.h"
@@ -16,11 +15,10 @@ class alignas(64) Lane {
  public:
   void reset(ReplicaState& replica);
   void fetch_own_lines() const { fetch_lines(this, sequences_.set.seldom_used()); }
-  void fetch_lists() const {
-    sequences_.set.fetch_lists();
-    fetch_lines(chunks_.data(), chunks_.data() + 1);
+  // Who is done with the present work, and who reads in it.
+  void fetch_sequences() const {
+    sequences_.set.fetch_sequences(work_ == Work::stretch ? stretch_.steps : 1);
   }
-  void fetch_sequences() const { sequences_.set.fetch_sequences(); }
 
   // When something happens next; never, when there is nothing to do.
   double end() const { return end_; }
@@ -101,6 +99,7 @@ class alignas(64) Lane {
   }
   // Where steps propose more or fewer tokens: from now on as many as are best for those that decode, and in a step that
   // also reads prompts perhaps fewer.
+  Decodes picked_for() const;
   void pick_length();
   void pick_beside_prompts();
   void change_length(int picked);
@@ -110,7 +109,9 @@ class alignas(64) Lane {
   // that takes.
   double draft_reading() { return replica_->late_reading != nullptr ? late_draft_reading() : 0; }
   double late_draft_reading();
-  // Nothing else is done for so long.
+  // True where the draft has to read before anybody decodes on: nothing else is done for so long, or a single step is taken
+  // together with it.
+  bool read_by_draft_first(double now);
   void wait_for_draft(double now, double seconds);
   void begin_work(double now) {
     replica_->idle_seconds += now - free_since_;
@@ -121,7 +122,7 @@ class alignas(64) Lane {
     ReplicaState& replica = *replica_;
     const double drafting = work_ == Work::stretch
                                 ? stretch_.line.proposals(stretch_.context, stretch_.window)
-                                : replica.table->drafting();
+                                : drafting_;
     replica.stage_free =
         now + stage_seconds(replica.draft_place, double(replica.lanes), end_ - now, drafting);
   }
@@ -190,7 +191,7 @@ class alignas(64) Lane {
   std::int64_t draw(std::int64_t decodes);
   // Tokens that decodes made in so many steps, where these or their proposals vary.
   void count_verified(std::int64_t steps, double sequences, double made);
-  double step_seconds(const BatchShape& batch);
+  double step_seconds(const BatchShape& batch, int length);
   void take_time(const BatchShape& batch, double seconds);
   void end_step();
 
@@ -208,9 +209,10 @@ class alignas(64) Lane {
   Stretch stretch_;          // this part of it
   double held_seconds_ = 0;  // of KV tokens in it, where others step with it
   // of a step
-  std::vector<Chunk> chunks_;
+  SmallList<Chunk, 2> chunks_;
   std::int64_t step_decodes_ = 0;
   std::int64_t step_tokens_ = 0;  // that its decodes make
+  double drafting_ = 0;           // seconds of it, in a pipeline
   std::int64_t saves_ =
       0;  // picoseconds that proposals save in each step, or would, where their length is picked
   LaneSequences sequences_;

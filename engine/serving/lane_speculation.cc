@@ -1,15 +1,27 @@
 // Speculation that varies from step to step: how many tokens are proposed, and how many of them hold; and whom it holds up.
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "engine/serving/lane.h"
 
 namespace engine {
 
+Decodes Lane::picked_for() const {
+  std::int64_t batches = 1;
+  if (replica_->lanes > 1) {
+    const std::span<const Lane> lanes(replica_->first_lane, std::size_t(replica_->lanes));
+    batches =
+        std::ranges::count_if(lanes, [](const Lane& lane) { return lane.running().count > 0; });
+  }
+  return {
+      .sequences = running().decoding, .context = sequences_.set.contexts(), .batches = batches};
+}
+
 // Where the draft's reading of prompts does not pay, nothing is proposed.
 void Lane::pick_length() {
-  const Decodes decodes{.sequences = running().decoding, .context = sequences_.set.contexts()};
+  const Decodes decodes = picked_for();
   StepTable& table = *replica_->table;
   if (replica_->late_reading == nullptr) return change_length(table.pick(decodes));
   if (!sequences_.investment.begun()) begin_investment();
@@ -24,7 +36,7 @@ void Lane::pick_length() {
 
 // The plan has left room for as many as were picked before: with fewer some of it is not used.
 void Lane::pick_beside_prompts() {
-  const Decodes decodes{.sequences = running().decoding, .context = sequences_.set.contexts()};
+  const Decodes decodes = picked_for();
   StepTable& table = *replica_->table;
   if (length_ > 0) change_length(table.pick_beside_prompts(decodes, length_));
   if (replica_->late_reading == nullptr) return;
@@ -43,7 +55,8 @@ void Lane::begin_investment() {
       std::max(1.0, std::min(double(replica.outstanding), fit) / double(replica.lanes));
   const DraftLengths::Saving& saving = replica.table->saving(
       {.sequences = std::int64_t(together),
-       .context = std::floor(together) * (typical.prompt + typical.output / 2)});
+       .context = std::floor(together) * (typical.prompt + typical.output / 2),
+       .batches = std::min(replica.lanes, std::max<std::int64_t>(1, replica.outstanding))});
   // As many as come while each of them makes a token are read together.
   const double coming = std::max(1.0, together / typical.output);
   sequences_.investment.begin(1e-12 * double(saving.otherwise) * typical.output / together,
@@ -67,6 +80,21 @@ double Lane::late_draft_reading() {
     add_prefill(unread, 1, tokens, sequences_.set.context(sequence) - tokens, replica_->window);
   });
   return unread.prefill_tokens > 0 ? replica_->table->read_by_draft(unread) : 0;
+}
+
+// Who steps with others, or takes turns with other batches, would lose a turn by a step in which nobody takes part.
+bool Lane::read_by_draft_first(double now) {
+  if (replica_->group != nullptr || replica_->lanes > 1) {
+    if (length_ <= 0 || !sequences_.unread_by_draft) return false;
+    StepPlan& plan = *replica_->scratch_plan;
+    plan.clear();
+    plan.decodes = running().decoding;
+    start_step(plan, now);
+    return true;
+  }
+  const double reading = draft_reading();
+  if (reading > 0) wait_for_draft(now, reading);
+  return reading > 0;
 }
 
 // A step in which nobody takes part.

@@ -76,8 +76,13 @@ class LockstepGroup {
   void settle();
 
   // ---- its members ------------------------------------------------------------------------------
-  // One that plans has this batch in the next step alone, for which it does something else before that takes so long.
-  void join(Lane& lane, std::size_t member, const BatchShape& batch, double before);
+  // One that plans has a batch in the next step alone, for which it does something else before that takes so long.
+  struct SingleStep {
+    BatchShape batch;
+    double before = 0;
+    int length = -1;  // of proposals, where it is picked
+  };
+  void join(Lane& lane, std::size_t member, const SingleStep& step);
   // One that plans decodes on for the steps of a stretch, with so many KV tokens held in the first of them.
   void follow(Lane& lane, std::size_t member, const Stretch& stretch, double held);
   // A follower stops at the first boundary from `time` on. Returns the steps it will have taken.
@@ -105,6 +110,15 @@ class LockstepGroup {
 
   std::size_t sender_of(const DecodeLine& line);
   bool any_follow() const { return following_ > 0; }
+  // Each kind of senders that has members, and those of them that follow.
+  template <class Visit>
+  void each_kind(Visit visit) {
+    AlikeFollowers* alike = alike_.data();
+    for (const Senders& each : senders_) {
+      if (each.members > 0) visit(each, *alike);
+      ++alike;
+    }
+  }
   template <class Visit>
   void each_follower(Visit visit) {
     for (std::size_t member = 0; member < followers_.size(); ++member) {

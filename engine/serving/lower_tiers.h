@@ -23,7 +23,9 @@ class LowerTiers {
 
   // What they have of a prefix beyond the cache, and when all of it could be there.
   struct Offer {
-    std::array<double, kTiers> tokens{};
+    std::array<double, kTiers> tokens{};  // that need not be read
+    std::array<double, kTiers>
+        moved{};  // what is loaded, as so many tokens' KV: a state counts, too
     double end = 0;
     double all() const;
   };
@@ -39,6 +41,8 @@ class LowerTiers {
   void restart(double now) { free_.fill(now); }
 
  private:
+  void offer_states(std::span<const PrefixExtent> prefix, std::int64_t most_tokens,
+                    Offer& offer) const;
   double way_free(std::size_t tier) const {
     return tier == std::size_t(TierName::store) ? store_->free : free_[tier];
   }

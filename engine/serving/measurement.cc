@@ -125,7 +125,7 @@ bool RunWatch::counted(std::int64_t count, double time) {
     if (count == length.end_count) {
       length.end = time, edge = true;
       length.finished_by_end = finished_;
-      length.pending = arrived_ - finished_;
+      length.pending = length.inside_at_end = arrived_ - finished_;
     }
     for (const std::int64_t mark : {length.half_count, length.end_count}) {
       if (mark > count) next_count_ = std::min(next_count_, mark);
@@ -143,7 +143,9 @@ bool RunWatch::filled_up(double time) {
   if (closed_ < 2 * (loop ? plan_.round : opened_ - closed_)) return false;
   bool edge = false;
   while (next_begin_ < plan_.lengths && closed_ >= lengths_[std::size_t(next_begin_)].least) {
-    lengths_[std::size_t(next_begin_++)].begin = time;
+    Length& begun = lengths_[std::size_t(next_begin_++)];
+    begun.begin = time;
+    begun.finished_by_begin = finished_;
     if (plan_.window > 0) add_clock_edge(time + plan_.window);
     edge = true;
   }
@@ -165,6 +167,14 @@ bool RunWatch::too_short() const {
   return plan_.window > 0 && part.until < part.from + plan_.window - kSameMoment;
 }
 
+// A load that ends soon after the system has filled up: where fewer are answered until then than are inside at its end, that
+// is less than the time that one of them stays (Little), and what comes in it is chance.
+bool RunWatch::shows_its_pace(const Length& length) const {
+  const bool stated = plan_.kind == RunKind::open && !plan_.endless && plan_.window <= 0;
+  if (!stated || summing_ || length.end == kNever) return true;
+  return length.finished_by_end - length.finished_by_begin >= length.inside_at_end;
+}
+
 // As far as it is known; a whole run ends at `last_finish`.
 MeasuredPart RunWatch::part_until(double last_finish) const {
   MeasuredPart part;
@@ -175,7 +185,7 @@ MeasuredPart RunWatch::part_until(double last_finish) const {
     part.until = last_finish;
     part.all = automatic && plan_.window <= 0;
   } else {
-    part.settled = !automatic || length.begin < length.end;
+    part.settled = !automatic || (length.begin < length.end && shows_its_pace(length));
     part.from = !automatic ? plan_.warmup : part.settled ? length.begin : length.half;
     part.until = length.end;
   }

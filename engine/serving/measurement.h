@@ -66,7 +66,8 @@ struct Snapshot {
 
 // Follows a run and knows its measured part. The warm-up ends at the first completion at which twice as
 // many units have finished as are inside, and a twentieth of all; not before all clients and, by its own clock, the
-// fleet have come. Where that never happens, the second
+// fleet have come. Where that never happens, or so late that a stated number of requests ends before one of them has
+// come and gone, the second
 // half is measured if enough is finished there; otherwise, because a stated number of requests ends before the
 // system is full, everything came at once or takes very long, all of the run. In a closed loop parts begin and end with whole rounds, because clients
 // that started together finish together.
@@ -117,11 +118,13 @@ class RunWatch {
     std::int64_t end_count = 0;   // and all
     double begin = kNever, half = kNever, end = kNever;
     std::int64_t pending = 0;  // requests that arrived until its end and have not finished
-    std::int64_t finished_by_half = 0, finished_by_end = 0;  // requests
+    std::int64_t finished_by_begin = 0, finished_by_half = 0, finished_by_end = 0;  // requests
+    std::int64_t inside_at_end = 0;
   };
   bool counted(std::int64_t count, double time);
   void add_pending(double arrival, std::int64_t requests);
   bool filled_up(double time);
+  bool shows_its_pace(const Length& length) const;
   MeasuredPart part_until(double last_finish) const;
   void add_clock_edge(double time);
 

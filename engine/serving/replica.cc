@@ -31,7 +31,7 @@ void Replica::reset(const Setup& setup) {
   state_.log = setup.log;
   state_.halted = false;
   state_.admissions.reset();
-  take_room();
+  if (!state_.sequences.has_room()) state_.sequences.take_room(kUsualSequences);
   // The sequences stay: what they hold in memory is used again. Not what they held of the KV pool, where a run was ended
   // before they were.
   for (std::int32_t slot = 0; slot < state_.slots; ++slot) {
@@ -43,6 +43,7 @@ void Replica::reset(const Setup& setup) {
   // The last block of each may be nearly empty.
   state_.rest = setup.settings->block_size + setup.pace.past_end() + setup.state;
   state_.pool.reset(setup.kv_blocks, setup.settings->block_size, setup.settings->prefix_caching);
+  if (setup.state > 0) state_.pool.keep_states(setup.state / setup.settings->block_size);
   if (setup.settings->retention.policy == Retention::ttl) {
     state_.pool.keep_for(setup.settings->retention.ttl.value);
   }
@@ -60,6 +61,7 @@ void Replica::reset(const Setup& setup) {
                  setup.settings->retention.policy != Retention::ttl;
   state_.seed = setup.seed;
   lanes_ = setup.lanes;
+  state_.first_lane = lanes_.data();
   for (Lane& lane : lanes_) lane.reset(state_);
   next_event_ = kNever;
   next_lane_ = 0;
@@ -69,16 +71,6 @@ void Replica::reset(const Setup& setup) {
   class_limits_ = setup.class_limits;
   seed_ = setup.seed;
   seconds_per_prompt_token_ = setup.seconds_per_prompt_token;
-}
-
-// What a replica with a dozen requests needs, side by side: vectors that grow one by one leave holes in memory behind, and
-// with many replicas every line and every page of memory has to be fetched anew.
-void Replica::take_room() {
-  if (!state_.sequences.has_room()) state_.sequences.take_room(kUsualSequences);
-  if (state_.unused.capacity() > 0) return;
-  state_.unused.reserve(16);
-  state_.departed.reserve(4);
-  state_.waiting.reserve(8);
 }
 
 void Replica::empty_queues() {

@@ -41,10 +41,14 @@ std::int32_t Replica::make_room() {
   // Nor does anybody take what those that read again here are about to need: they would be pushed out time and again.
   for (const Lane& lane : lanes_) left_free += lane.running().growing + lane.blocks_to_read();
   const ReplicaView& view = lanes_[turn_].view();
-  const KvPool::Match hit = pool.match(sequence.prefix, sequence.target);
+  // Its state comes with it.
+  const KvPool::Match hit = pool.match_without_state(sequence.prefix, sequence.target);
   const std::int64_t free = pool.free() - view.margin() - left_free;
   const bool reserves = policy_of(state_.settings->policy).reserves;
-  const std::int64_t room = sequence.prompt + sequence.output - 1 + state_.pace.most() - 1;
+  // Its first token is there already, and its last one leaves no KV; nobody is given more than there is.
+  const std::int64_t most = pool.total() * pool.block_size() - state_.pace.ahead();
+  const std::int64_t room =
+      std::min(tokens_set_aside(view, sequence) - 1 + state_.pace.most() - 1, most);
   if (view.blocks_to_admit(hit, reserves ? room : sequence.target) > free) {
     sequence.waited_for_room = true;
     return -1;
@@ -87,7 +91,7 @@ void Replica::receive(std::int32_t slot, double now) {
   const std::int64_t inside = state_.running + std::int64_t(state_.landed.size());
   sequence.waited_for_room = inside >= state_.settings->max_num_seqs;
   const std::int64_t shared = sequence.kv.shared;
-  state_.pool.publish(sequence.prefix, sequence.computed, sequence.kv);
+  state_.pool.publish_carried(sequence.prefix, sequence.computed, sequence.kv);
   state_.parked_blocks -= sequence.kv.shared - shared;
   state_.landed.push_back(slot);
   stop_lanes(now);

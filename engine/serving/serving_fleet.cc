@@ -72,7 +72,7 @@ void ServingSim::fail_or_repair(double time, RequestSource& source) {
   for (Pool& pool : pools_) {
     if (pool.failures.next() > time) continue;
     const std::size_t unit = pool.failures.next_unit();
-    if (pool.failures.under_repair(unit)) return repair(pool, unit);
+    if (pool.failures.under_repair(unit)) return repair(pool, unit, source);
     return fail(pool, unit, source);
   }
 }
@@ -93,7 +93,7 @@ void ServingSim::fail(Pool& pool, std::size_t unit, RequestSource& source) {
   }
 }
 
-void ServingSim::repair(Pool& pool, std::size_t unit) {
+void ServingSim::repair(Pool& pool, std::size_t unit, RequestSource& source) {
   const std::size_t size = pool.scaler.unit(), place = unit * size;
   pool.failures.repaired(unit, now_);
   for (std::size_t i = place; i < place + size; ++i) replicas_[pool.first + i].restart(now_);
@@ -105,7 +105,13 @@ void ServingSim::repair(Pool& pool, std::size_t unit) {
   for (const Sequence& sequence : held) send(sequence);
   std::vector<HeldBack> back;
   back.swap(held_back_);
-  for (const HeldBack& one : back) hand_over(one.replica, one.slot);
+  for (const HeldBack& one : back) {
+    if (stage_of(one.replica) + 1 < stages().size()) {
+      hand_over(one.replica, one.slot, source);
+    } else {
+      dispatch(one.replica, one.slot);  // it has set blocks aside
+    }
+  }
 }
 
 // It has failed: nothing is planned, and what there is of it goes elsewhere once its lanes are at rest.
@@ -124,6 +130,7 @@ void ServingSim::abandon(std::size_t index, RequestSource& source) {
   std::vector<Replica::Stranded> stranded;
   // KV that is under way to it, or from it, stays where it is.
   replicas_[index].strand(now_, stranded);
+  if (!adapters_.empty()) adapters_[index].lose_all();
   note(index);
   for (const Replica::Stranded& one : stranded) move_on(index, one, source);
   const auto first = replicas_.begin() + std::ptrdiff_t(pool.first + unit * size);
@@ -139,10 +146,16 @@ void ServingSim::move_on(std::size_t index, const Replica::Stranded& stranded,
   switch (sequence.whereabouts) {
     case Whereabouts::fetched:
       transfers_.cancel(now_, index, stranded.slot);
+      if (sequence.awaits == Awaited::adapter) {  // its KV had come
+        take_back_first_token(sequence);
+        break;
+      }
       [[fallthrough]];
     case Whereabouts::expected:
+      if (sequence.from_replica < 0) return move_reservation(index, stranded);
       // Its KV is still where it was read.
-      return hand_over(std::size_t(sequence.from_replica), sequence.from_slot);
+      replicas_[std::size_t(sequence.from_replica)].leads_to(sequence.from_slot, -1, -1);
+      return hand_over(std::size_t(sequence.from_replica), sequence.from_slot, source);
     case Whereabouts::awaiting:
       encoders_.withdraw(index, stranded.slot);
       [[fallthrough]];
@@ -160,6 +173,15 @@ void ServingSim::move_on(std::size_t index, const Replica::Stranded& stranded,
     case Whereabouts::nowhere:
       break;
   }
+  if (problem_->journey.pushes && stage_of(index) == 0 && sequence.to_replica >= 0 &&
+      sequence.whereabouts != Whereabouts::leaving) {
+    replicas_[std::size_t(sequence.to_replica)].expect_no_more(sequence.to_slot, now_);
+    note(std::size_t(sequence.to_replica));
+  }
+  try_again(index, sequence, source);
+}
+
+void ServingSim::try_again(std::size_t index, Sequence& sequence, RequestSource& source) {
   // What is kept of answers is up to the pool that writes them.
   const FailureSettings& settings = pools_[stages().back().pool].failures.settings();
   stats_.lost(sequence.computed);
@@ -176,8 +198,7 @@ void ServingSim::move_on(std::size_t index, const Replica::Stranded& stranded,
 // Whoever expects the KV of a sequence that was read here gets none.
 void ServingSim::call_back(std::size_t index, std::int32_t slot, Sequence& sequence) {
   if (sequence.to_replica < 0) {
-    std::erase_if(held_back_,
-                  [&](const HeldBack& one) { return one.replica == index && one.slot == slot; });
+    hold_back_no_more(index, slot);
   } else {
     const auto there = std::size_t(sequence.to_replica);
     const bool fetched =
@@ -189,24 +210,55 @@ void ServingSim::call_back(std::size_t index, std::int32_t slot, Sequence& seque
   take_back_first_token(sequence);
 }
 
+void ServingSim::hold_back_no_more(std::size_t index, std::int32_t slot) {
+  std::erase_if(held_back_,
+                [&](const HeldBack& one) { return one.replica == index && one.slot == slot; });
+}
+
+// Who reads the prompt does so to its end: nobody takes it out of the steps that it is part of.
+void ServingSim::move_reservation(std::size_t index, const Replica::Stranded& stranded) {
+  const Sequence& sequence = stranded.sequence;
+  if (sequence.whereabouts == Whereabouts::fetched && sequence.to_replica >= 0) {
+    return replicas_[std::size_t(sequence.to_replica)].leads_to(sequence.to_slot, -1, -1);
+  }
+  hold_back_no_more(index, stranded.slot);
+  send(sequence);
+}
+
+// Its KV does not wait here for room elsewhere, where blocks may have been set aside for those that wait for room here.
+void ServingSim::read_in_vain(std::size_t index, std::int32_t slot, RequestSource& source) {
+  Sequence sequence = replicas_[index].sequence(slot);
+  sequence.kv.forget();
+  replicas_[index].release(slot, now_);
+  note(index);
+  take_back_first_token(sequence);
+  try_again(index, sequence, source);
+}
+
 // The token that reading gave was not told where the next pool tells it, once there is a seat.
 void ServingSim::take_back_first_token(Sequence& sequence) const {
   if (stages().back().carry.tells_first_token) --sequence.generated;
 }
 
-// To the pool that reads prompts, from the start or after what it has written.
+// To the pool that reads prompts, from the start or after what it has written, or first to who sets blocks aside.
 void ServingSim::send(const Sequence& sequence) {
-  if (pools_[stages()[0].pool].scaler.open() == 0) {
+  const std::size_t stage = reserves(sequence) ? stages().size() - 1 : 0;
+  if (pools_[stages()[stage].pool].scaler.open() == 0) {
     held_.push_back(sequence);
     return;
   }
   ask_for(sequence);
+  if (stage > 0) {
+    passed_on_ = sequence;
+    passed_on_.target = sequence.prompt + sequence.generated;
+    passed_on_.to_replica = passed_on_.to_slot = -1;
+    passed_on_.received = passed_on_.read = -1;
+    return reserve_for(passed_on_, now_);
+  }
   const std::size_t target = route(0, request_, now_);
   const std::int64_t output = stages()[0].writes ? sequence.asked : sequence.generated + 1;
   // What became of its images was lost with the replica that had them: they are encoded again.
-  const Awaited awaits = encoders_.any() ? Awaited::images : Awaited::nothing;
-  const std::int32_t slot = replicas_[target].take_over(sequence, output, now_, awaits);
-  if (awaits == Awaited::images) await_images(target, slot, now_);
+  take_in(target, sequence, output);
   start_loads(target);
   note(target);
 }

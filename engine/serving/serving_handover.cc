@@ -17,9 +17,11 @@ void ServingSim::ask_for(const Sequence& sequence) {
 }
 
 // The prompt has been read: a replica of the next pool is to go on, as soon as it has room.
-void ServingSim::hand_over(std::size_t index, std::int32_t slot) {
+void ServingSim::hand_over(std::size_t index, std::int32_t slot, RequestSource& source) {
   const Sequence& sequence = replicas_[index].sequence(slot);
-  if (problem_->journey.pushes) return push(index, slot);
+  if (problem_->journey.pushes) {
+    return sequence.to_replica >= 0 ? push(index, slot) : read_in_vain(index, slot, source);
+  }
   ask_for(sequence);
   const std::size_t stage = stage_of(index) + 1;
   if (pools_[stages()[stage].pool].scaler.open() == 0) {
@@ -35,25 +37,36 @@ void ServingSim::hand_over(std::size_t index, std::int32_t slot) {
 
 // The request that arrives waits for blocks where its answer will be written.
 void ServingSim::reserve() {
-  Sequence& sequence = passed_on_;
-  begin(sequence, request_);
-  const std::size_t target = route(stages().size() - 1, request_, request_.arrival);
-  replicas_[target].expect(sequence, -1, -1, now_);
+  if (pools_[stages().back().pool].scaler.open() == 0) return hold(request_);
+  begin(passed_on_, request_);
+  reserve_for(passed_on_, request_.arrival);
+}
+
+void ServingSim::reserve_for(const Sequence& sequence, double time) {
+  const std::size_t target = route(stages().size() - 1, request_, time);
+  const std::int32_t slot = replicas_[target].expect(sequence, -1, -1, now_);
+  replicas_[target].sequence(slot).joined = time;
   note(target);
 }
 
 // Blocks have been set aside in `slot` of a replica: somebody reads the prompt.
 void ServingSim::dispatch(std::size_t index, std::int32_t slot) {
+  if (pools_[stages()[0].pool].scaler.open() == 0) {
+    replicas_[index].leads_to(slot, -1, -1);
+    held_back_.push_back({index, slot});
+    return;
+  }
   const Sequence& reserved = replicas_[index].sequence(slot);
   PoolSums& sums = stats_.pool(pool_of_[index]);
   sums.reservations += 1;
-  sums.reserve_wait += now_ - reserved.arrival;
+  sums.reserve_wait += now_ - reserved.joined;
   passed_on_ = reserved;
   passed_on_.kv.forget();
   ask_for(reserved);
   const std::size_t reader = route(0, request_, now_);
-  const std::int32_t there = replicas_[reader].take_over(passed_on_, 1, now_, Awaited::nothing);
+  const std::int32_t there = take_in(reader, passed_on_, passed_on_.generated + 1);
   replicas_[reader].leads_to(there, std::int32_t(index), slot);
+  replicas_[index].leads_to(slot, std::int32_t(reader), there);
   start_loads(reader);
   note(reader);
 }
@@ -82,21 +95,24 @@ void ServingSim::fetch(std::size_t index) {
 void ServingSim::ship(std::size_t index, std::int32_t slot) {
   const Carry& carry = stages()[stage_of(index)].carry;
   const Sequence& sequence = replicas_[index].sequence(slot);
-  const double tokens = double(sequence.carried);
-  stats_.pool(pool_of_[index]).carried_tokens += tokens;
+  const Carry::Load load = carry.of(double(sequence.carried));
+  PoolSums& sums = stats_.pool(pool_of_[index]);
+  sums.carried_tokens += double(sequence.carried);
+  sums.carried_sequences += 1;
   const Shipment shipment{.from = std::size_t(sequence.from_replica),
                           .to = index,
                           .slot = slot,
-                          .sent = tokens * carry.sent_per_token,
-                          .received = tokens * carry.received_per_token,
-                          .fabric = tokens * carry.fabric_per_token,
+                          .sent = load.sent,
+                          .received = load.received,
+                          .fabric = load.fabric,
                           .latency = carry.latency,
                           // Nothing is sent ahead to where there is no room.
                           .last_share = sequence.waited_for_room ? 1 : carry.last_share,
                           .reading_since = sequence.scheduled};
   const double alone =
       std::max({shipment.sent, shipment.received, shipment.fabric}) + shipment.latency;
-  if (sequence.carried == 0 || alone <= kSameMoment) {
+  const bool nothing = sequence.carried == 0 && carry.state.sent + carry.state.received <= 0;
+  if (nothing || alone <= kSameMoment) {
     deliver(index, slot);
   } else {
     const std::size_t sharing = transfers_.start(now_, shipment);

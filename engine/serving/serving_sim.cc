@@ -52,7 +52,9 @@ void ServingSim::start(const ServingProblem& problem) {
   compares_ = weighs_ || scales_ || fails_;
   keeps_turns_ = !loads_ && problem.before_event == nullptr;
   pipelines_ = keeps_turns_ && lanes > replicas;
-  events_.reset(replicas);
+  // A group takes its turns as one: where it is the whole fleet, it is alone.
+  const bool one_group = pools_.size() == 1 && pools_[0].groups.size() == 1;
+  events_.reset(one_group ? 1 : replicas);
   next_ = after_next_ = expected_ = 0;
   events_since_expected_ = 0;
   transfers_.reset(replicas);
@@ -122,7 +124,8 @@ void ServingSim::start_pool(std::size_t index) {
       from.context, scale,
       {.queries = from.pace.queries, .made = from.made_in_a_step(), .draft = from.draft},
       from.clock, from.lengths);
-  pool.store.tier.reset(from.tiers[std::size_t(TierName::store)].blocks);
+  pool.store.tier.reset(from.tiers[std::size_t(TierName::store)].blocks,
+                        from.state / from.settings.block_size);
   pool.store.free = 0;
   pool.holders.clear();
   start_groups(index);
@@ -207,7 +210,6 @@ void ServingSim::run(const ServingProblem& problem) {
     take_delivery();
   } else {
     now_ = event;
-    if (many_) fetch_sequences_of(turn.replica);
     const double elsewhere = std::min(std::min(arrival, carried), marked_);
     advance(turn.replica, std::min(elsewhere, turn.others), source);
   }
@@ -259,7 +261,6 @@ std::size_t ServingSim::route_among(Pool& pool, const Request& request, double n
 }
 
 void ServingSim::arrive(RequestSource& source) {
-  if (many_) replicas_[expected_].fetch_new_slot();
   source.take(request_);
   charge(kWorkOfAnArrival);
   stats_.arrived(request_);
@@ -308,10 +309,14 @@ void ServingSim::turn_away(RequestEnd why, std::size_t replica, RequestSource& s
 }
 
 bool ServingSim::is_short(std::size_t& replica) {
-  if (pools_[stages().back().pool].scaler.open() == 0) return false;
+  Pool& writers = pools_[stages().back().pool];
+  if (writers.scaler.open() == 0) return false;
   replica = route(stages().size() - 1, request_, request_.arrival);
   const std::int64_t cached = replicas_[replica].cached_tokens(request_, request_.arrival);
-  return request_.prompt - cached <= problem_->journey.short_prompt;
+  const bool stays = request_.prompt - cached <= problem_->journey.short_prompt;
+  // To ask is not to send: routers that count would skip a replica, and of two replicas always the same one.
+  if (!stays) --writers.routed;
+  return stays;
 }
 
 // ---- a replica's turn -----------------------------------------------------------------------------
@@ -374,7 +379,7 @@ bool ServingSim::depart(std::size_t index, RequestSource& source) {
     }
     if (sequence.output < sequence.asked) {
       if (!adapters_.empty()) adapters_[index].release(sequence.adapter);
-      hand_over(index, slot);
+      hand_over(index, slot, source);
       continue;
     }
     stats_.finished(sequence, now_, std::int32_t(index));

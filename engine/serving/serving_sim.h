@@ -122,7 +122,12 @@ class ServingSim {
   void advance_group(LockstepGroup& group, double next_event, RequestSource& source);
   bool end_together(LockstepGroup& group, RequestSource& source);
   void plan_together(LockstepGroup& group);
-  void note_member(LockstepGroup& group, std::size_t replica);
+  // A member may have something to do at another time than before; and it may have more or less of it.
+  void note_turn(LockstepGroup& group, std::size_t replica);
+  void note_member(LockstepGroup& group, std::size_t replica) {
+    note_turn(group, replica);
+    if (compares_) weigh(replica);
+  }
   void note_group(const LockstepGroup& group) {
     events_.set(group.first(), group.next_event(), group.steps());
   }
@@ -130,10 +135,14 @@ class ServingSim {
   // Sees to those that are done in a replica, of which there are some; true where a client was told.
   bool depart(std::size_t replica, RequestSource& source);
   void ask_for(const Sequence& sequence);
-  void hand_over(std::size_t replica, std::int32_t slot);
+  void hand_over(std::size_t replica, std::int32_t slot, RequestSource& source);
   // Where blocks are set aside before a prompt is read: a replica that writes is asked for them, the request goes to one that
   // reads once it has them, and its KV goes where they are.
   void reserve();
+  void reserve_for(const Sequence& sequence, double time);
+  bool reserves(const Sequence& sequence) const {
+    return problem_->journey.pushes && sequence.asked > sequence.generated + 1;
+  }
   void dispatch(std::size_t replica, std::int32_t slot);
   void push(std::size_t replica, std::int32_t slot);
   void ship(std::size_t replica, std::int32_t slot);
@@ -145,6 +154,8 @@ class ServingSim {
   void load_from_below(std::size_t replica);
   void fork(std::size_t replica, const RequestSource& source);
   void start_adapters();
+  // A request comes to a replica from elsewhere, and waits there for what one that arrives waits for.
+  std::int32_t take_in(std::size_t replica, const Sequence& sequence, std::int64_t output);
   // A sequence waits for its adapter, where that is not on the devices, or for its images.
   void await_adapter(std::size_t replica, std::int32_t slot, double now);
   void await_images(std::size_t replica, std::int32_t slot, double now);
@@ -163,15 +174,11 @@ class ServingSim {
   // False where it steps alone.
   bool note_in_group(std::size_t replica);
   void weigh(std::size_t replica);
-  // Many replicas: what an event looks at is asked for while the one before it is worked on, in three steps, since each brings
-  // the addresses of the next: the replica itself, the ends of its lists, the sequences that these name.
+  // Many replicas: what an event looks at is asked for while the one before it is worked on, in two steps, since the first
+  // brings the addresses of the second: the replica with its lists, and the sequences that these name.
   void fetch_lines_of(std::size_t replica) const {
     replicas_[replica].fetch_own_lines();
     lanes_[replica].fetch_own_lines();
-  }
-  void fetch_lists_of(std::size_t replica) const {
-    replicas_[replica].fetch_lists();
-    lanes_[replica].fetch_lists();
   }
   void fetch_sequences_of(std::size_t replica) const {
     replicas_[replica].fetch_first_in_queue();
@@ -202,10 +209,16 @@ class ServingSim {
   double next_failure() const;
   void fail_or_repair(double time, RequestSource& source);
   void fail(Pool& pool, std::size_t unit, RequestSource& source);
-  void repair(Pool& pool, std::size_t unit);
+  void repair(Pool& pool, std::size_t unit, RequestSource& source);
   void abandon(std::size_t replica, RequestSource& source);
   void move_on(std::size_t replica, const Replica::Stranded& stranded, RequestSource& source);
   void call_back(std::size_t replica, std::int32_t slot, Sequence& sequence);
+  void hold_back_no_more(std::size_t replica, std::int32_t slot);
+  // Whose blocks were set aside by a replica that has failed: before its prompt was read, and after it.
+  void move_reservation(std::size_t replica, const Replica::Stranded& stranded);
+  void read_in_vain(std::size_t replica, std::int32_t slot, RequestSource& source);
+  // What was made of a sequence in a replica is lost.
+  void try_again(std::size_t replica, Sequence& sequence, RequestSource& source);
   void take_back_first_token(Sequence& sequence) const;
   void send(const Sequence& sequence);
   void hold(const Request& request);
@@ -254,7 +267,7 @@ class ServingSim {
     std::int32_t slot = -1;
   };
   std::vector<Sequence> held_;
-  Sequence passed_on_;  // from who sets blocks aside to who reads
+  Sequence passed_on_;  // to who sets blocks aside, and from there to who reads
   std::vector<HeldBack> held_back_;
   Referee referee_;
   Timeline timeline_;

@@ -43,6 +43,15 @@ void ServingSim::start_adapters() {
   }
 }
 
+std::int32_t ServingSim::take_in(std::size_t index, const Sequence& sequence, std::int64_t output) {
+  const Awaited adapter = adapters_.empty() ? Awaited::nothing : Awaited::adapter;
+  const Awaited awaits = encoders_.any() ? Awaited::images : adapter;
+  const std::int32_t slot = replicas_[index].take_over(sequence, output, now_, awaits);
+  if (awaits == Awaited::images) await_images(index, slot, now_);
+  if (awaits == Awaited::adapter) await_adapter(index, slot, now_);
+  return slot;
+}
+
 void ServingSim::await_adapter(std::size_t index, std::int32_t slot, double now) {
   AdapterCache& cache = adapters_[index];
   PoolSums& sums = stats_.pool(pool_of_[index]);

@@ -46,6 +46,11 @@ class ClockLevels {
   // Seconds of all steps counted, and the same weighed with their clocks.
   struct Sums {
     double seconds = 0, clock_seconds = 0;
+
+    void add(const Sums& other) {
+      seconds += other.seconds;
+      clock_seconds += other.clock_seconds;
+    }
   };
   Sums sums() const;
 

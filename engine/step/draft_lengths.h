@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/step/breakdown.h"
+#include "engine/step/clock_levels.h"
 #include "engine/step/draft_step.h"
 #include "engine/step/kernel_sums.h"
 #include "engine/step/pace.h"
@@ -34,12 +35,13 @@ class DraftLengths {
   DraftLengths& operator=(DraftLengths&&) noexcept;
 
   // Nothing is counted. Everything referred to outlives the use.
-  void reset(const StepContext& context, const ByPhase& scale,
+  void reset(const StepContext& context, const ByPhase& scale, const ClockChoice& clock,
              std::span<const DraftLength> lengths);
   bool any() const { return !lengths_.empty(); }
 
   // The length that is best for so many decodes of about such a context. It follows from these two alone, so steps of a
-  // stretch and single steps choose alike: contexts that share a sixteenth of an octave share the choice.
+  // stretch and single steps choose alike: contexts that share a sixteenth of an octave share the choice. Other batches of
+  // a pipeline, and replicas that share experts, are taken to be like this one. Clocks are chosen after it.
   int pick(const Decodes& decodes);
   // The same for a step that also reads prompts, which is long enough for its tokens to be worth their arithmetic: the length,
   // up to that picked, whose proposals save more time of steps without prompts than they take in this one.
@@ -58,6 +60,7 @@ class DraftLengths {
   // Prompts that the draft reads by itself: counted. Returns their seconds.
   double read(const BatchShape& prompts);
 
+  ClockLevels::Sums clock_sums() const;
   // Adds rows of everything counted, and its sums.
   void report(Breakdown& rows, StepTable& all);
 
@@ -68,19 +71,20 @@ class DraftLengths {
   };
   // By sequences and place of the context.
   using Choices = std::vector<std::vector<Choice>>;
-  static Choice& chosen(Choices& choices, std::int64_t sequences, std::int64_t place);
-  const Choice& alone(std::int64_t sequences, std::int64_t place);
-  const Choice& beside_prompts(std::int64_t sequences, std::int64_t place);
-  // Seconds of a step of that length; and of proposing in it, where only that is asked for.
-  double step_seconds(int length, const Decodes& decodes);
+  static Choice& chosen(std::vector<Choices>& choices, const Decodes& decodes, std::int64_t place);
+  const Choice& alone(const Decodes& decodes, std::int64_t place);
+  const Choice& beside_prompts(const Decodes& decodes, std::int64_t place);
+  // From a step of that length to the next one of its batch; and what proposing holds up in it, in all batches together.
+  double round_seconds(int length, const Decodes& decodes);
   double proposing_seconds(int length, const Decodes& decodes);
-  // Decodes in the middle of the contexts that share a place.
-  Decodes middle(std::int64_t sequences, std::int64_t place) const;
+  // As many decodes as these, in the middle of the contexts that share a place.
+  Decodes middle(const Decodes& decodes, std::int64_t place) const;
 
   std::span<const DraftLength> lengths_;
   std::vector<std::unique_ptr<StepTable>> tables_;
   std::int64_t window_ = 0;
-  Choices alone_, beside_;  // without prompts, and with
+  double stages_ = 1;
+  std::vector<Choices> alone_, beside_;  // without prompts, and with; by batches in the pipeline
 };
 
 }  // namespace engine

@@ -57,6 +57,7 @@ StepTime draft_time(const DraftStep& draft, const DecodeRun& run, Breakdown& row
       asked.context = round.middle(run.context);
       asked.pace.queries = round.queries;
       asked.times = double(round.steps);
+      if (!draft.has_adapters) asked.adapters = 0;
       sum.add(decode_time(asked, *draft.model, own));
     }
   }

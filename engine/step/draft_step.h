@@ -53,7 +53,8 @@ inline double stage_seconds(DraftPlace place, double stages, double seconds, dou
 struct DraftStep {
   std::optional<StepContext> model;  // is asked in rounds
   std::vector<DraftRound> rounds;
-  bool reads_prompts = true;          // unless it is the main model, which does anyway
+  bool reads_prompts = true;          // unless it is the main model, which does anyway,
+  bool has_adapters = false;          // and has those of its sequences
   std::optional<StepContext> beside;  // the main model, where there are products
   DraftProducts products;
   DraftPlace place = DraftPlace::last_stage;

@@ -57,7 +57,7 @@ void DraftTable::extend_by(std::size_t number, const Decodes& decodes, DecodeLin
   Decodes own = decodes;
   own.context += later;
   own.longest += double(round.middle(0));
-  own.adapters = 0;  // they are the main model's
+  if (!draft_->has_adapters) own.adapters = 0;
   DecodeLine draft;
   models_[number]->decode_line(own, draft);
   const double times = double(round.steps);
@@ -76,6 +76,8 @@ void DraftTable::extend_by(std::size_t number, const Decodes& decodes, DecodeLin
     line.proposal = {.batch = draft.batch,
                      .cell = draft.cell,
                      .window_cell = draft.window_cell,
+                     .adapter_cell = draft.adapter_cell,
+                     .adapters = own.adapters,
                      .overhang = draft.overhang,
                      .later = later};
   }
@@ -103,6 +105,7 @@ double DraftTable::count(const DecodeLine& line, double steps, double context_su
   own.batch = line.proposal.batch;
   own.cell = line.proposal.cell;
   own.window_cell = line.proposal.window_cell;
+  own.adapter_cell = line.proposal.adapter_cell;
   own.overhang = line.proposal.overhang;
   models_[0]->count_decode(own, times * steps, times * (context_sum + steps * line.proposal.later),
                            times * window_sum, seconds - steps * rest.seconds - others);
@@ -122,7 +125,8 @@ double DraftTable::count_later_rounds(const DecodeLine& line, double steps, doub
     models_[i]->decode_line({.sequences = line.sequences,
                              .context = context,
                              .window = window,
-                             .longest = context / sequences + line.proposal.overhang},
+                             .longest = context / sequences + line.proposal.overhang,
+                             .adapters = line.proposal.adapters},
                             own);
     const double seconds = times * steps * own.step(context, window);
     models_[i]->count_decode(own, times * steps, times * steps * context, times * window_sum,
@@ -158,7 +162,8 @@ double DraftTable::run(const BatchShape& batch) {
     seconds += run_decodes({.sequences = batch.decode_sequences,
                             .context = batch.decode_kv_tokens,
                             .window = batch.decode_window_kv_tokens,
-                            .longest = batch.decode_longest});
+                            .longest = batch.decode_longest,
+                            .adapters = std::min(batch.adapters, batch.decode_sequences)});
   }
   return seconds;
 }

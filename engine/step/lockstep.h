@@ -21,7 +21,8 @@ struct MemberStep {
   double scale = 1;             // by which all this is longer than predicted
   std::int64_t rows = 0;        // tokens that it sends to the experts, padding included
   Phase phase = Phase::decode;
-  Savings saved;  // of a step with prompts: by its kernels, as predicted
+  int length = -1;  // of proposals, where several may be picked: counted with others of that length
+  Savings saved;    // of a step with prompts: by its kernels, as predicted
 };
 
 // What comes to it, as predicted: on a device that holds experts, and on the way there and back.
@@ -73,8 +74,10 @@ struct MemberPace {
 // Members that send as many tokens to the experts, in steps of decodes alone.
 struct Senders {
   std::int64_t rows = 0;  // of each of them
-  double beside = 0;      // as in MemberStep
+  int length = -1;        // as in MemberStep, as is
+  double beside = 0;
   double members = 0;
+  double exchange = 0;    // of each, as predicted
   double shared = 0;      // what the shared part adds to their kernels,
   double own_shared = 0;  // and would if nobody sent more
 };

@@ -56,9 +56,4 @@ void slow_down(double times, const Device& device, KernelRow& row) {
   work.energy = memory + at_clock(scale, work.energy - memory, work.time, device);
 }
 
-void pass_beside(Seconds hidden, const Device& device, Work& work) {
-  work.hidden = hidden;
-  work.energy = std::max(Joules{0}, work.energy - power_at_rest(device) * hidden);
-}
-
 }  // namespace engine

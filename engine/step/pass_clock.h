@@ -18,7 +18,4 @@ double pass_slowdown(std::initializer_list<const DeviceTime*> parts, Seconds idl
 void slow_down(double times, const Device& device, DeviceTime& part);
 void slow_down(double times, const Device& device, KernelRow& row);
 
-// Work passes beside other work for `hidden`: what the board draws at rest meanwhile is drawn once, and counted there.
-void pass_beside(Seconds hidden, const Device& device, Work& work);
-
 }  // namespace engine

@@ -63,6 +63,12 @@ HostTime StepTable::host_rest(Phase phase, double device) const {
 }
 
 void StepTable::report(std::vector<KernelRow>& rows) {
+  report_one_by_one(rows);
+  if (overlapped_ > 0) hide_overlapped(rows);
+  if (halves_) hide_exchange(rows);
+}
+
+void StepTable::report_one_by_one(std::vector<KernelRow>& rows) {
   count_decode_tokens();
   decode_sums_.sequence_steps += mixed_decodes_;
   decode_sums_.seconds =
@@ -104,21 +110,22 @@ void StepTable::report(std::vector<KernelRow>& rows) {
   if (clock_varies_) clocks_.report(sums, *this);
   if (lengths_.any()) lengths_.report(sums, *this);
   rows = std::move(sums).take();
-  if (overlapped_ > 0) hide_overlapped(rows);
-  if (halves_) hide_exchange(rows);
 }
 
 void StepTable::add_sums(const StepTable& other) {
   saved_.add(other.saved_);
+  overlapped_ += other.overlapped_;
+  for (std::size_t p = 0; p < hidden_.size(); ++p) hidden_[p] += other.hidden_[p];
   decode_sums_.sequence_steps += other.decode_sums_.sequence_steps;
   decode_sums_.seconds += other.decode_sums_.seconds;
   decode_sums_.proposing += other.decode_sums_.proposing;
 }
 
-double StepTable::clock_mean() const {
-  const ClockLevels::Sums lower = clock_varies_ ? clocks_.sums() : ClockLevels::Sums{};
-  const double all = seconds() + lower.seconds;
-  return all > 0 ? (seconds() + lower.clock_seconds) / all : 1;
+ClockLevels::Sums StepTable::clock_sums() const {
+  ClockLevels::Sums sums{seconds(), seconds()};
+  if (clock_varies_) sums.add(clocks_.sums());
+  if (lengths_.any()) sums.add(lengths_.clock_sums());
+  return sums;
 }
 
 // Attention of prompts and that of decodes hide one another alike.

@@ -40,7 +40,7 @@ void StepTable::reset(const StepContext& context, const StepScale& scale,
   clock_varies_ = clock.varies();
   lines_recur_ = !clock_varies_ && lengths.empty() && verification.draft == nullptr;
   if (clock_varies_) clocks_.reset(context, scale, verification, clock);
-  if (!lengths.empty() || lengths_.any()) lengths_.reset(context, scale, lengths);
+  if (!lengths.empty() || lengths_.any()) lengths_.reset(context, scale, clock, lengths);
   if (verification.draft != nullptr) {
     draft_.reset(*verification.draft, scale[std::size_t(Phase::decode)]);
   }
@@ -165,12 +165,13 @@ void StepTable::own_line(const Decodes& decodes, DecodeLine& line) {
 
 void StepTable::count_chosen(DecodeLine line, double steps, double context_sum, double window_sum,
                              double seconds) {
-  const std::int32_t clock = std::exchange(line.clock_level, -1);
-  if (clock >= 0) {
-    return clocks_.at(clock).count_decode(line, steps, context_sum, window_sum, seconds);
-  }
+  // A length has clocks of its own.
   const std::int32_t length = std::exchange(line.length, -1);
-  lengths_.table(length).count_decode(line, steps, context_sum, window_sum, seconds);
+  if (length >= 0) {
+    return lengths_.table(length).count_decode(line, steps, context_sum, window_sum, seconds);
+  }
+  const std::int32_t clock = std::exchange(line.clock_level, -1);
+  clocks_.at(clock).count_decode(line, steps, context_sum, window_sum, seconds);
 }
 
 void StepTable::count_decode(const DecodeLine& line, double steps, double context_sum,

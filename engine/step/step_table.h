@@ -58,6 +58,8 @@ struct DecodeLine {
     std::int32_t batch = 0;
     std::int32_t cell = -1;
     std::int32_t window_cell = -1;
+    std::int32_t adapter_cell = -1;
+    std::int64_t adapters = 0;
     double overhang = 0;
     double later = 0;  // attended to beyond the main model's context
   };
@@ -87,6 +89,7 @@ struct Decodes {
   double longest = 0;         // not looked at where `uneven()` is false
   std::int64_t adapters = 0;  // different low-rank adapters among them
   int length = -1;            // that was picked for them; -1: there is nothing to pick
+  std::int64_t batches = 1;   // in the pipeline, where a length is picked; with this one
 };
 
 inline Decodes decodes_of(const BatchShape& batch) {
@@ -126,6 +129,8 @@ class StepTable {
     return lengths_.pick_beside_prompts(decodes, picked);
   }
   const DraftLength& length(int picked) const { return lengths_.at(picked); }
+  // Where steps of that length are timed and counted; -1: nothing is picked.
+  StepTable& of_length(int length) { return length < 0 ? *this : lengths_.table(length); }
   // What proposals save in a step of these decodes, without prompts in it and with.
   const DraftLengths::Saving& saving(const Decodes& decodes) { return lengths_.saving(decodes); }
   const DraftLengths::Saving& saving_beside_prompts(const Decodes& decodes) {
@@ -157,14 +162,20 @@ class StepTable {
     if (length >= 0) return lengths_.table(length).run_mixed(batch);
     return verification_.plain() ? run_step(batch) : run_verification(batch);
   }
+  // Of a step of these decodes at the device's own clock, and of proposing in it; replicas that share experts all have as
+  // many.
+  struct StepSeconds {
+    double all = 0, proposing = 0;
+  };
+  StepSeconds seconds_among_alike(const Decodes& decodes);
 
   // Seconds that the draft took of what was counted last.
   double drafting() const { return drafting_; }
   // Where replicas that share experts step together (lockstep.cc): the local part of a step with this batch, which is
   // counted but for its time. A step with prompts has its decodes as above.
-  MemberStep own_step(const BatchShape& batch);
+  MemberStep own_step(const BatchShape& batch, int length = -1);
   // What members that take steps on this line send.
-  Senders senders_of(const DecodeLine& line) const;
+  Senders senders_of(const DecodeLine& line);
   // What they share in a step: members with steps of their own, and senders, of whom it says what the shared part adds.
   struct AtExperts {  // follows from the tokens of all
     TokenTable::Spot experts_at, fuller_at;
@@ -176,13 +187,16 @@ class StepTable {
     TokenTable::Part exchange = TokenTable::Part::exchange;
     SharedPart part;
   };
-  SharedStep shared_step(std::span<const MemberStep> steps, std::span<Senders> senders);
+  void find_shared(std::span<const MemberStep> steps, std::span<Senders> senders,
+                   SharedStep& shared);
   // Counts the shared part: of a step of a member, which lasts `seconds` because somebody takes so long; of steps of
   // senders, whose time is counted when they stop (`count_decode`); what they waited for others in them; and the steps of those
   // that have nothing to do.
   void count_member(const MemberStep& own, const SharedStep& shared, double seconds);
   void count_senders(const Senders& senders, const SharedStep& shared, double steps);
-  void count_wait(double seconds) { waited_[std::size_t(Phase::decode)] += seconds; }
+  void count_wait(double seconds, int length) {
+    of_length(length).waited_[std::size_t(Phase::decode)] += seconds;
+  }
   void count_idle(const SharedStep& shared, double idle, double steps, double seconds);
 
   // Device time a token of a long prompt takes, attention left out: a scale for estimates.
@@ -192,10 +206,16 @@ class StepTable {
 
   // Rows of everything counted, host and gaps included, by phase. Once, at the end.
   void report(std::vector<KernelRow>& rows);
+  // The same, as though no kernel ran beside another: for who adds it up (`add_sums`) and says what is hidden.
+  void report_one_by_one(std::vector<KernelRow>& rows);
   double steps(Phase phase) const { return steps_[std::size_t(phase)]; }
   // Of all steps counted; and the mean clock in that time, as a share of the device's.
   double seconds() const { return seconds_[0] + seconds_[1] + seconds_[2]; }
-  double clock_mean() const;
+  ClockLevels::Sums clock_sums() const;
+  double clock_mean() const {
+    const ClockLevels::Sums sums = clock_sums();
+    return sums.seconds > 0 ? sums.clock_seconds / sums.seconds : 1;
+  }
   // Sums of the report of another table become part of this one's.
   void add_sums(const StepTable& other);
   // What everything counted would save if one part were free, the host's included: after the report.
@@ -257,16 +277,24 @@ class StepTable {
   // Of steps without prompts all numbers of tokens are kept: they are few, and come again and again.
   AtExperts at_experts(std::int64_t tokens, bool reads);
   const AtExperts& decodes_at_experts(std::int64_t tokens);
+  // The shared part of a step that another table with the same kernels has found.
+  SharedStep found_here(SharedStep shared);
   // The exchange of a member that sends so many tokens, as predicted: devices send and receive at the same time. Where it
   // is done with sending it waits for the device that is sent most, as far as that is sent more than the mean.
   double exchange_time(const SharedStep& shared, std::int64_t rows) {
     const double sending = tokens_.at(shared.exchange, rows).time;
     return sending + std::clamp(shared.fullest - sending, 0.0, shared.fuller.time);
   }
-  // Of so many steps of a phase in which so many tokens are sent: the shared part of a member, whose kernels take `time` of
-  // it as the others run beside them.
-  KernelSums count_sent(const SharedStep& shared, std::int64_t rows, Phase phase, double steps,
-                        double time);
+  // Of so many steps of a phase in which a member sends so many tokens: the shared part, whose kernels take `time` of it as
+  // the others run beside them.
+  struct Sent {
+    std::int64_t rows = 0;
+    double exchange = 0;  // how long that lasts
+    Phase phase = Phase::decode;
+    double steps = 1;
+    double time = 0;
+  };
+  KernelSums count_sent(const SharedStep& shared, const Sent& sent);
   // Tokens of a step that go to clients.
   std::int64_t streamed(const BatchShape& batch) const {
     if (verification_.queries == 1) return batch.sampled;

@@ -8,7 +8,6 @@
 #include "engine/kernels/kernel_time.h"
 #include "engine/kernels/power.h"
 #include "engine/step/overlap.h"
-#include "engine/step/pass_clock.h"
 
 namespace engine {
 namespace {
@@ -106,7 +105,7 @@ void each_stream_row(const OpList& ops, const StepContext& context, Phase phase,
   const std::span<StreamRow> streams(made.data(), count);
   overlap(streams, double(context.device.multiprocessors));
   for (StreamRow& stream : streams) {
-    pass_beside(stream.row.work.hidden, context.device, stream.row.work);
+    draw_beside(stream.row.work.hidden, context.device, stream.row.work.energy);
     take(stream.row);
   }
 }
@@ -236,6 +235,7 @@ StepTime decode_time(const DecodeRun& run, const StepContext& step, Breakdown& r
   BatchShape batch;
   batch.decode_sequences = run.sequences;
   batch.decode_queries = run.pace.queries;
+  batch.adapters = run.adapters;
   const std::int64_t decodes = batch.sampled = batch.decode_tokens();
   const LaunchMode mode = launch_mode(true, decodes, step.host);
   if (mode == LaunchMode::replay) batch.padding = captured_batch(decodes, step.host) - decodes;

@@ -100,7 +100,8 @@ struct DecodeRun {
   std::int64_t context = 1;  // that the first new token of the first step attends to
   std::int64_t steps = 1;
   Pace pace = {};
-  double times = 1;  // each step is done so many times over
+  double times = 1;           // each step is done so many times over
+  std::int64_t adapters = 0;  // different low-rank adapters among the sequences
 };
 StepTime decode_time(const DecodeRun& run, const StepContext& step, Breakdown& rows);
 

@@ -72,20 +72,26 @@ std::optional<Refusal> carry_of(const HandoverWay& way, Carry& carry) {
   }
   // Windowed layers keep no more than their window, so a token of a long prompt has less.
   const auto per_token = [&way](const ModelShard& shard, const LinkRates& link) {
-    return (kv_bytes(shard, way.tokens) / link.bandwidth).value / way.tokens;
+    const Bytes tokens = kv_bytes(shard, way.tokens) - kv_bytes(shard, 0);
+    return (tokens / link.bandwidth).value / way.tokens;
   };
-  carry = {.sent_per_token = per_token(way.from.shard, out),
-           .received_per_token = per_token(way.to.shard, in),
-           .latency = std::max(out.latency, in.latency).value,
-           .tells_first_token = way.transfer.first_token == FirstToken::decode};
+  const auto of_state = [](const ModelShard& shard, const LinkRates& link) {
+    return (kv_bytes(shard, 0) / link.bandwidth).value;
+  };
+  carry = {
+      .token = {.sent = per_token(way.from.shard, out), .received = per_token(way.to.shard, in)},
+      .state = {.sent = of_state(way.from.shard, out), .received = of_state(way.to.shard, in)},
+      .latency = std::max(out.latency, in.latency).value,
+      .tells_first_token = way.transfer.first_token == FirstToken::decode};
   if (way.transfer.mode == TransferMode::layers) {
     carry.last_share = 1 / double(way.from.spec->model.layers);
   }
   return std::nullopt;
 }
 
-Seconds exposed_carry(const Carry& carry, double tokens, Seconds reading) {
-  const double alone = tokens * std::max(carry.sent_per_token, carry.received_per_token);
+Seconds exposed_carry(const Carry& carry, const Carried& carried, Seconds reading) {
+  const Carry::Load load = carry.of(carried.tokens);
+  const double alone = carried.sequences * std::max(load.sent, load.received);
   const double left = std::max(alone * carry.last_share, alone - reading.value);
   return Seconds{carry.latency + (carry.last_share < 1 ? left : alone)};
 }

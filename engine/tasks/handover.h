@@ -29,7 +29,11 @@ struct HandoverWay {
 };
 std::optional<Refusal> carry_of(const HandoverWay& way, Carry& carry);
 
-// What is left to wait for of one sequence's KV that has the way to itself, when its prompt took `reading`.
-Seconds exposed_carry(const Carry& carry, double tokens, Seconds reading);
+// What is left to wait for of sequences' KV that have the way to themselves, when their prompts took `reading`.
+struct Carried {
+  double sequences = 1;
+  double tokens = 0;  // of each
+};
+Seconds exposed_carry(const Carry& carry, const Carried& carried, Seconds reading);
 
 }  // namespace engine

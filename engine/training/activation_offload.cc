@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/step/pass_clock.h"
+#include "engine/step/overlap.h"
 #include "engine/training/host_copy.h"
 
 namespace engine {
@@ -12,7 +12,8 @@ namespace {
 // layer's work beside them.
 void go_beside(Seconds work, double layers, const Device& device, KernelRow& row) {
   const Seconds beside = row.work.time * (1 - 1 / layers);
-  pass_beside(std::min(beside, work), device, row.work);
+  row.work.hidden = std::min(beside, work);
+  draw_beside(row.work.hidden, device, row.work.energy);
   row.work.low -= row.work.hidden * (row.work.low / row.work.time);
   row.work.high -= row.work.hidden * (row.work.high / row.work.time);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "engine/step/overlap.h"
 #include "engine/step/pass_clock.h"
 #include "engine/training/host_copy.h"
 #include "engine/training/stages.h"
@@ -55,7 +56,8 @@ Seconds on_the_host(const Update& update, const StateBytes& bytes, const TrainSe
                            gradients, context);
   KernelRow sum = host_row(OpName::gradient_sum, 3 * gradients, train);
   if (train.overlap) {
-    pass_beside(std::min(out.work.time, update.backward), context.device, out.work);
+    out.work.hidden = std::min(out.work.time, update.backward);
+    draw_beside(out.work.hidden, context.device, out.work.energy);
     sum.work.hidden = std::min(sum.work.time, std::max(out.work.time, update.backward));
   }
   const KernelRow step =

@@ -5,7 +5,6 @@
 
 #include "engine/comm/collective_time.h"
 #include "engine/step/overlap.h"
-#include "engine/step/pass_clock.h"
 #include "engine/training/kept_activations.h"
 #include "engine/training/state_bytes.h"
 #include "engine/training/train_memory.h"
@@ -123,7 +122,8 @@ Seconds exposed_in_turn(Seconds pass, Seconds traffic, double layers, const Chun
 }
 
 void hide(double share, const Device& device, KernelRow& row) {
-  pass_beside(row.work.time * share, device, row.work);
+  row.work.hidden = row.work.time * share;
+  draw_beside(row.work.hidden, device, row.work.energy);
   row.work.low *= 1 - share;
   row.work.high *= 1 - share;
 }

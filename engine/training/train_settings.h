@@ -131,6 +131,9 @@ constexpr std::array<std::string_view, 3> enum_names(ScalingLaw) {
 }
 
 struct TrainSettings {
+  static constexpr std::string_view library = "training";
+
+  std::string name = "default";
   std::int64_t sequence = 4096;
   std::int64_t micro_batch = 1;
   std::int64_t global_batch = 512;
@@ -201,6 +204,7 @@ struct TrainSettings {
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
+    visit("name", self.name, "name of a training library's settings", a_label);
     visit("sequence", self.sequence, "tokens of one sequence", at_least(1));
     visit("micro_batch", self.micro_batch, "sequences of one pass through the model, per replica",
           at_least(1));

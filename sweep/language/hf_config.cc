@@ -2,6 +2,9 @@
 #include "sweep/language/hf_config.h"
 
 #include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <optional>
 
 #include "sweep/language/hf_fields.h"
 #include "sweep/language/parse_quantity.h"
@@ -86,6 +89,29 @@ void check_fields(const ModelSpec& model, const Node& root, std::vector<Mistake>
   });
 }
 
+// What a file calls a kind of model ("granitemoehybrid", "qwen3_moe") is the name of its class in small letters.
+bool is_of_type(std::string_view architecture, std::string_view type) {
+  std::string name(architecture), wanted;
+  for (char& c : name) c = char(std::tolower(c));
+  std::erase(name, '_');
+  std::ranges::remove_copy(type, std::back_inserter(wanted), '_');
+  return name == wanted + "forcausallm" || name == wanted + "lmheadmodel" ||
+         name == wanted + "forconditionalgeneration";
+}
+
+// The first of `architectures`; files of converted models may have a `model_type` alone.
+std::optional<Node> architecture_in(const Node& root) {
+  const Node* names = root.find("architectures");
+  if (names != nullptr && names->is_sequence() && !names->items.empty()) return names->items[0];
+  const Node* type = root.find("model_type");
+  if (type == nullptr || !type->is_scalar() || type->text.empty()) return std::nullopt;
+  Node named = *type;
+  for (const HfArchitecture& entry : hf_table()) {
+    if (is_of_type(entry.name, type->text)) named.text = std::string(entry.name);
+  }
+  return named;
+}
+
 }  // namespace
 
 engine::Result<HfModel> parse_hf_config(std::string_view text, const std::string& file_name) {
@@ -101,25 +127,29 @@ engine::Result<HfModel> parse_hf_config(std::string_view text, const std::string
     return Mistake{root->where,
                    "a config.json is an object, not " + std::string(name_of(root->kind)), ""};
   }
-  const Node* names = root->find("architectures");
-  if (names == nullptr || !names->is_sequence() || names->items.empty()) {
+  const std::optional<Node> written = architecture_in(*root);
+  if (!written) {
     return Mistake{root->where, "the key 'architectures' is missing",
                    "it says how to read the others; is this a model's config.json?"};
   }
-  const Node& written = names->items[0];
   const std::vector<HfArchitecture>& table = hf_table();
-  const auto known = std::find_if(table.begin(), table.end(), [&](const HfArchitecture& entry) {
-    return entry.name == written.text;
-  });
+  const auto known = std::ranges::find(table, written->text, &HfArchitecture::name);
   if (known == table.end()) {
+    if (const std::string_view what = hf_unmodelled(written->text); !what.empty()) {
+      return Mistake{
+          written->where,
+          "architecture '" + written->text + "' is not modelled: it has " + std::string(what),
+          "scans that are modelled are those of Mamba-2: Mamba2ForCausalLM, "
+          "BambaForCausalLM, GraniteMoeHybridForCausalLM, NemotronHForCausalLM"};
+    }
     const std::vector<std::string> all = hf_architectures();
-    return Mistake{written.where, "unknown architecture '" + written.text + "'",
+    return Mistake{written->where, "unknown architecture '" + written->text + "'",
                    "known ones: " + listing(all, all.size()) +
                        "; or write the model's fields yourself, as in specs/models"};
   }
   std::vector<Mistake> mistakes;
   ModelSpec model;
-  known->read(HfFields(*root, written.text, mistakes), model);
+  known->read(HfFields(*root, written->text, mistakes), model);
   if (mistakes.empty()) check_fields(model, *root, mistakes);
   if (!mistakes.empty()) return mistakes;
   const std::filesystem::path path(file_name);

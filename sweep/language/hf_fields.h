@@ -44,4 +44,7 @@ struct HfArchitecture {
 };
 const std::vector<HfArchitecture>& hf_table();
 
+// What layers of an architecture have that a model here cannot say; empty: nothing is known of it.
+std::string_view hf_unmodelled(std::string_view architecture);
+
 }  // namespace sweep

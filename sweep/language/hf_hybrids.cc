@@ -1,6 +1,9 @@
 // Architectures of HuggingFace whose layers scan or attend.
 #include <algorithm>
+#include <array>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "sweep/language/hf_readers.h"
 
@@ -64,6 +67,94 @@ void read_granite_hybrid(const HfFields& f, ModelSpec& m) {
   m.moe.intermediate = m.intermediate;
   m.moe.shared_intermediate = shared;
   m.intermediate = 0;
+}
+
+// Layers of nothing but a scan, of texts of any length.
+void read_mamba2(const HfFields& f, ModelSpec& m) {
+  m.layers = f.integer("num_hidden_layers");
+  m.hidden = f.integer("hidden_size");
+  m.vocabulary = f.integer("vocab_size");
+  m.tied_embeddings = f.boolean("tie_word_embeddings", false);
+  m.intermediate = 0;
+  m.norms_per_layer = 1;
+  m.scan.state = f.integer("state_size", 128);
+  m.scan.heads = f.integer("num_heads", 128);
+  m.scan.head_dim = f.integer("head_dim", 64);
+  m.scan.groups = f.integer("n_groups", 8);
+  m.scan.convolution = f.integer("conv_kernel", 4);
+  if (f.boolean("use_bias", false)) f.refuse("use_bias", "biases of projections are not modelled");
+}
+
+// Blocks are a scan (M), attention (*), an MLP (-) or experts (E) alone, each with its norm; an MLP belongs to the mixer before it.
+void read_nemotron_h(const HfFields& f, ModelSpec& m) {
+  const Node* pattern = f.find("hybrid_override_pattern");
+  if (pattern == nullptr || !pattern->is_scalar()) {
+    return f.refuse("hybrid_override_pattern", "it says what each block is, and is missing");
+  }
+  const std::string& blocks = pattern->text;
+  const auto count = [&blocks](char kind) { return std::ranges::count(blocks, kind); };
+  const std::int64_t scans = count('M'), attending = count('*'), dense = count('-');
+  const std::int64_t mixtures = count('E');
+  if (scans + attending + dense + mixtures != std::int64_t(blocks.size())) {
+    return f.refuse("hybrid_override_pattern", "blocks are M, *, - or E");
+  }
+  if ((dense > 0 && mixtures > 0) || dense + mixtures > scans + attending) {
+    return f.refuse("hybrid_override_pattern",
+                    "blocks of MLPs beside blocks of experts, or more of them than of mixers, are "
+                    "not modelled");
+  }
+  if (f.integer("moe_latent_size", 0) > 0) {
+    return f.refuse("moe_latent_size", "experts of a narrower latent are not modelled");
+  }
+  m.layers = scans + attending;
+  m.mlp_layers = dense + mixtures;
+  m.hidden = f.integer("hidden_size");
+  m.heads = f.integer("num_attention_heads");
+  m.kv_heads = f.integer("num_key_value_heads", m.heads);
+  m.head_dim = f.has("head_dim") ? f.integer("head_dim") : f.integer("attention_head_dim", 128);
+  m.intermediate = f.integer("intermediate_size");
+  m.mlp = engine::MlpKind::plain;
+  m.vocabulary = f.integer("vocab_size");
+  m.tied_embeddings = f.boolean("tie_word_embeddings", false);
+  m.max_context = f.integer("max_position_embeddings");
+  m.scan = {.state = f.integer("ssm_state_size", 128),
+            .heads = f.integer("mamba_num_heads", 128),
+            .head_dim = f.integer("mamba_head_dim", 64),
+            .groups = f.integer("n_groups", 8),
+            .convolution = f.integer("conv_kernel", 4),
+            .attention_layers = attending};
+  if (m.mlp_layers == 0) m.intermediate = 0;
+  if (mixtures == 0) return;
+  m.moe.experts = f.integer("n_routed_experts");
+  m.moe.top_k = f.integer("num_experts_per_tok");
+  m.moe.intermediate = f.integer("moe_intermediate_size");
+  m.moe.shared_intermediate = f.integer("moe_shared_expert_intermediate_size", 0);
+}
+
+std::string_view hf_unmodelled(std::string_view architecture) {
+  constexpr std::string_view delta =
+      "gated delta nets (a scan that also takes back what a key wrote before) beside attention "
+      "with "
+      "a gate on its output";
+  constexpr std::string_view mamba1 =
+      "scans as in Mamba-1, with decays for every channel and number of its state";
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 12> all{{
+      {"FalconH1ForCausalLM", "layers that attend and scan side by side"},
+      {"FalconMambaForCausalLM", mamba1},
+      {"JambaForCausalLM", mamba1},
+      {"KimiLinearForCausalLM", "delta nets with a gate for every channel"},
+      {"Lfm2ForCausalLM", "layers that are a short convolution alone"},
+      {"MambaForCausalLM", mamba1},
+      {"MiniMaxText01ForCausalLM", "linear attention with a fixed decay"},
+      {"Qwen3NextForCausalLM", delta},
+      {"Qwen3_5ForConditionalGeneration", delta},
+      {"Qwen3_5MoeForConditionalGeneration", delta},
+      {"RecurrentGemmaForCausalLM", "recurrent layers whose state is one number a channel"},
+      {"Zamba2ForCausalLM", "attention whose weights several layers share"},
+  }};
+  const auto found =
+      std::ranges::find(all, architecture, &std::pair<std::string_view, std::string_view>::first);
+  return found == all.end() ? std::string_view{} : found->second;
 }
 
 }  // namespace sweep

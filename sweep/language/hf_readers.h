@@ -19,6 +19,8 @@ void read_window(const HfFields& fields, engine::ModelSpec& model, std::string_v
 // hf_hybrids.cc
 void read_bamba(const HfFields& fields, engine::ModelSpec& model);
 void read_granite_hybrid(const HfFields& fields, engine::ModelSpec& model);
+void read_mamba2(const HfFields& fields, engine::ModelSpec& model);
+void read_nemotron_h(const HfFields& fields, engine::ModelSpec& model);
 
 // hf_mixtures.cc
 void read_dbrx(const HfFields& fields, engine::ModelSpec& model);

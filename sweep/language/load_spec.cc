@@ -106,9 +106,9 @@ std::vector<Edit> named_spec(const Section& section, const Node& name, std::stri
   auto file = reading.library.find(section.library, name.text, name.where.file);
   if (!file) file = reading.library.find(section.library, name.text);
   if (file) return spec_file(section, *file, name.where, reading);
-  // One says "the devices", but not "the serving".
-  const std::string library =
-      section.library == "serving" ? "serving settings" : std::string(section.library);
+  // One says "the devices", but not "the serving" or "the training".
+  const bool settings = section.library == "serving" || section.library == "training";
+  const std::string library = std::string(section.library) + (settings ? " settings" : "");
   const auto hint = [&] {
     const std::vector<std::string> names = reading.library.names(section.library);
     if (const auto hub = section.library == "models" ? hub_name_hint(name.text, name.where, names)

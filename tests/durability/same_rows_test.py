@@ -11,6 +11,7 @@ import tempfile
 import time
 import unittest
 
+import pyarrow.compute as pc
 import pyarrow.parquet as parquet
 
 BINARY = os.environ["LLMSWEEP_BINARY"]
@@ -134,6 +135,20 @@ class SameRows:
         self.assertEqual(list(plain), list(reused))
         for name, table in plain.items():
             self.assertTrue(table.equals(reused[name]), name)
+
+    def test_points_given_up_are_done_again_with_more_work_allowed(self):
+        folder = self.home / "budget"
+        for budget in ("1", "20"):
+            subprocess.run(command(self.spec, folder, "--point-budget", budget), capture_output=True)  # in which no point may work
+        points = parquet.read_table(folder / "points")
+        reasons = set(points.filter(pc.equal(points["reason_class"], "budget"))["reason"].to_pylist())
+        self.assertEqual(reasons, {"takes more than 20 units of work; --point-budget allows more"})
+        before = {f: f.stat().st_mtime_ns for f in folder.rglob("*.parquet")}
+        for budget in ("20", "7"):
+            subprocess.run(command(self.spec, folder, "--point-budget", budget), capture_output=True)
+        self.assertEqual(before, {f: f.stat().st_mtime_ns for f in folder.rglob("*.parquet")})
+        run(self.spec, folder)
+        self.assert_same(folder)
 
     def test_another_spec_is_refused(self):
         other = self.home / "other.yaml"

@@ -153,7 +153,9 @@ Scenario with_draft(Scenario scenario) {
       .method = engine::SpeculationMethod::draft_model, .tokens = 2, .acceptance = "0.8 0.5"};
   scenario.draft.present = true;
   engine::fill_roles(scenario);
-  scenario.draft.deployment.model.layers = std::min<std::int64_t>(4, scenario.model.layers);
+  engine::ModelSpec& draft = scenario.draft.deployment.model;
+  draft.layers = std::min<std::int64_t>(4, scenario.model.layers);
+  draft.mlp_layers = std::min(draft.mlp_layers, draft.layers);
   return scenario;
 }
 
@@ -213,9 +215,7 @@ const Points& points() {
       if (point.scenario.task == engine::Task::step && point.scenario.parallel.cp == 1 &&
           point.scenario.device.scale_out.bandwidth.value > 0) {
         add(name + ", prompts elsewhere", with_reader(point.scenario));
-        if (!point.scenario.model.scans()) {
-          add(name + ", with a draft", with_draft(point.scenario));
-        }
+        add(name + ", with a draft", with_draft(point.scenario));
         if (name == "roofline") add("tight, prompts elsewhere", with_tight_reader(point.scenario));
       }
       if (point.scenario.task == engine::Task::serve && name != "answers" && name != "swapped") {

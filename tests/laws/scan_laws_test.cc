@@ -161,6 +161,33 @@ TEST(ScanLaws, StatesAreInUseAsTokensAre) {
       << none.reason;
 }
 
+// A cache that is to be half full holds states, too.
+TEST(ScanLaws, AShareOfTheCacheCountsStates) {
+  Scenario point = hybrid();
+  point.task = Task::serve;
+  point.load.arrivals = ArrivalKind::closed;
+  point.load.kv_fraction = 0.5;
+  point.load.requests = 600;
+  point.load.lengths = {.distribution = LengthKind::fixed, .prompt = 300, .output = 200};
+  const Outcome outcome = outcome_of(point);
+  ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+  EXPECT_NEAR(outcome.metrics.kv_use, 0.5, 0.1);
+}
+
+// Layers that are a scan alone: no MLP, no kernels of one, and the published size.
+TEST(ScanLaws, LayersOfAScanAloneHaveNothingElse) {
+  Scenario point = hybrid();
+  point.model = toys::shipped("models", "mamba-codestral-7b").model;
+  const Outcome outcome = outcome_of(point);
+  ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+  EXPECT_NEAR(outcome.metrics.parameters, 7.285e9, 0.01e9);
+  for (const KernelRow& row : outcome.kernels) {
+    EXPECT_NE(row.op, OpName::gate_up);
+    EXPECT_NE(row.op, OpName::activation);
+    EXPECT_NE(row.op, OpName::down);
+  }
+}
+
 Scenario trained_hybrid() {
   Scenario point = hybrid();
   point.task = Task::train;
@@ -238,14 +265,6 @@ TEST(ScanLaws, WhatIsNotModelledIsRefused) {
   point.task = Task::train;
   point.parallel.cp = 2;
   refused(point, "parallel.cp");
-  point = hybrid();
-  point.task = Task::serve;
-  point.serving.prefix_caching = true;
-  refused(point, "serving.prefix_caching");
-  point = hybrid();
-  point.speculation.method = SpeculationMethod::ngram;
-  point.speculation.tokens = 2;
-  refused(point, "speculation");
   point = hybrid();
   point.parallel.cp = 2;
   point.step.phase = StepPhase::prefill;

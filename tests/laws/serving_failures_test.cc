@@ -47,11 +47,11 @@ struct Failing {
     journey = {.stages = {Stage{.pool = 1, .reads = true, .writes = false},
                           Stage{.pool = 0, .reads = false, .writes = true}},
                .short_prompt = dice.chance(0.3) ? 20 : 0};
-    journey.stages[1].carry = {.sent_per_token = dice.between(0, 3e-4),
-                               .received_per_token = dice.between(0, 3e-4),
-                               .latency = dice.between(0, 1e-3),
-                               .last_share = dice.chance(0.5) ? 1 : 0.3,
-                               .tells_first_token = dice.chance(0.5)};
+    journey.stages[1].carry = {
+        .token = {.sent = dice.between(0, 3e-4), .received = dice.between(0, 3e-4)},
+        .latency = dice.between(0, 1e-3),
+        .last_share = dice.chance(0.5) ? 1 : 0.3,
+        .tells_first_token = dice.chance(0.5)};
   }
   ServingStats::Summary run(bool stepping = false) {
     lab.made.scenario.serving.stepping = readers.stepping = stepping;

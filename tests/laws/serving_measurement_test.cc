@@ -201,6 +201,22 @@ TEST(ServingMeasurement, NoOverloadOfFewRequestsLooksSlowerThanAnother) {
   }
 }
 
+// A part that begins just before the last arrival showed no answer at all, or far too few of those that came.
+TEST(ServingMeasurement, HoweverFewRequestsTheirTokensComeAtTheirOwnRate) {
+  for (std::int64_t requests = 5; requests <= 80; requests += 5) {
+    for (const double share : {0.5, 0.8, 0.9, 1.0, 1.1, 1.2, 1.5, 2.0}) {
+      Scenario scenario = served_at(80 * share);
+      scenario.serving.max_num_seqs = 16;  // 0.2 s each
+      scenario.serving.kv_blocks = 100'000;
+      scenario.load.requests = requests;
+      const Metrics metrics = evaluated(scenario).metrics;
+      const double of_a_request = metrics.output.value / metrics.throughput.value;
+      EXPECT_GT(of_a_request, 0.5 * 20) << requests << " at " << share;
+      EXPECT_LT(of_a_request, 2.0 * 20) << requests << " at " << share;
+    }
+  }
+}
+
 // One in a hundred cannot be served: that breaks a limit on 99.5% of the requests, and none on 95%.
 TEST(ServingMeasurement, RefusedRequestsAreLateForTheirShare) {
   Scenario scenario = served_at(20);
@@ -286,6 +302,19 @@ TEST(ServingMeasurement, CapacityOfRunsTooShortToTellIsNotDecided) {
   const Outcome outcome = evaluated(scenario);
   EXPECT_EQ(outcome.metrics.capacity_decided, 0);
   EXPECT_EQ(outcome.metrics.steady, 0);
+}
+
+// The estimate counts the room that a policy sets aside: half of it can be served, whatever that is.
+TEST(ServingMeasurement, HalfOfWhatIsEstimatedIsKeptUp) {
+  for (const char* name : {"vllm_v1", "sarathi", "sglang", "orca", "no_evict"}) {
+    Scenario scenario = served_at(1);
+    scenario.serving.policy = *from_name<PolicyName>(name);
+    scenario.serving.max_output = 200;
+    scenario.load.throughput_fraction = 0.5;
+    const Outcome outcome = evaluated(scenario);
+    EXPECT_EQ(outcome.metrics.steady, 1) << name;
+    EXPECT_NEAR(outcome.metrics.throughput / outcome.metrics.offered, 1, 0.05) << name;
+  }
 }
 
 TEST(ServingMeasurement, AClosedLoopIsMeasuredInWholeRounds) {

@@ -29,6 +29,7 @@ struct Fleet {
   Turns turns;
   AdapterCache::Setup adapters{.slots = 0};
   ClockChoice clock;
+  std::int64_t state = 0;  // blocks of a state of scans
 
   explicit Fleet(std::uint64_t number) : lab(toys::random_case(number)), dice(88'000'000 + number) {
     ServingSettings& serving = lab.made.scenario.serving;
@@ -39,19 +40,28 @@ struct Fleet {
     lab.made.scenario.load.priorities = 1;
   }
   ServingSettings& main() { return lab.made.scenario.serving; }
+  std::int64_t state_tokens() { return state * main().block_size; }
+  // Everybody has room for a state besides.
+  Pace beside_state(Pace one) {
+    if (state > 0) one.room = one.ahead() + state_tokens();
+    return one;
+  }
 
   ServingStats::Summary run(bool stepping) {
     main().stepping = stepping;
     readers = main();
     PoolSetup writing = lab.pool();
-    writing.pace = pace;
+    writing.pace = beside_state(pace);
+    writing.state = state_tokens();
     writing.tiers = below;
     writing.turns = turns;
     writing.adapters = adapters;
     writing.clock = clock;
     if (own_paces.drawn || own_paces.by_class) writing.own_paces = &own_paces;
+    std::vector<DraftLength> longer = lengths;
+    for (DraftLength& length : longer) length.pace = beside_state(length.pace);
     if (!lengths.empty()) {
-      writing.lengths = lengths;
+      writing.lengths = longer;
       writing.draft = &lengths.back().draft;
       writing.late_reading = &late_reading;
     }
@@ -61,6 +71,7 @@ struct Fleet {
     writing.replicas *= unit;
     std::vector<PoolSetup> pools{writing};
     if (two_pools) {
+      if (state > 0) journey.stages[1].carry.state = {.sent = 1e-3, .received = 5e-4};
       pools.push_back({.settings = readers,
                        .context = lab.context,
                        .kv_blocks = readers.kv_blocks,
@@ -69,6 +80,8 @@ struct Fleet {
                        .tiers = below,
                        .adapters = adapters,
                        .longest = lab.made.scenario.model.max_context,
+                       .pace = beside_state({}),
+                       .state = state_tokens(),
                        .role = DeploymentRole::prefill});
     }
     return lab.run(pools, journey);
@@ -86,9 +99,9 @@ void switch_on_prefill(Fleet& fleet) {
   fleet.two_pools = true;
   fleet.journey.stages = {Stage{.pool = 1, .reads = true, .writes = false},
                           Stage{.pool = 0, .reads = false, .writes = true}};
-  fleet.journey.stages[1].carry = {.sent_per_token = fleet.dice.between(0, 1e-3),
-                                   .received_per_token = fleet.dice.between(0, 1e-3),
-                                   .fabric_per_token = fleet.dice.chance(0.5) ? 1e-3 : 0,
+  fleet.journey.stages[1].carry = {.token = {.sent = fleet.dice.between(0, 1e-3),
+                                             .received = fleet.dice.between(0, 1e-3),
+                                             .fabric = fleet.dice.chance(0.5) ? 1e-3 : 0},
                                    .latency = fleet.dice.between(0, 1e-3),
                                    .last_share = fleet.dice.chance(0.5) ? 1 : 0.2,
                                    .tells_first_token = fleet.dice.chance(0.5)};
@@ -159,7 +172,7 @@ const std::vector<Mechanism>& mechanisms() {
                   switch_on_prefill(fleet);
                   fleet.journey.pushes = true;
                 },
-                {"failures", "shedding", "images", "adapters"}},
+                {"shedding"}},
       Mechanism{"drawn acceptance",
                 [](Fleet& fleet) {
                   switch_on_own_paces(fleet);
@@ -189,7 +202,7 @@ const std::vector<Mechanism>& mechanisms() {
                   }
                   fleet.pace = fleet.lengths.back().pace;
                 },
-                {"speculation", "clock"}},
+                {"speculation"}},
       Mechanism{"turns",
                 [](Fleet& fleet) {
                   const double period = fleet.dice.between(0.05, 0.5);
@@ -209,8 +222,7 @@ const std::vector<Mechanism>& mechanisms() {
                 [](Fleet& fleet) {
                   fleet.lab.made.scenario.load.adapters = 6;
                   fleet.adapters = {.slots = 3, .load_seconds = 0.01, .latency = 1e-4};
-                },
-                {"failures"}},
+                }},
       Mechanism{"retention",
                 [](Fleet& fleet) {
                   fleet.main().prefix_caching = true;
@@ -230,7 +242,7 @@ const std::vector<Mechanism>& mechanisms() {
                   fleet.lab.shard.lockstep = true;
                   fleet.lab.shard.two_halves = fleet.dice.chance(0.3);
                 },
-                {"length by load", "clock"}},
+                {"clock"}},
       Mechanism{"fair share",
                 [](Fleet& fleet) {
                   fleet.main().ordering = Ordering::fair_share;
@@ -306,6 +318,30 @@ TEST(ServingPairs, NothingIsLostAndTheClosedFormEqualsStepping) {
     }
   }
   EXPECT_GT(number, 1000);
+}
+
+// The same of models with scans, whose sequences have states and leave some in the cache.
+TEST(ServingPairs, StatesGoWithEveryMechanism) {
+  constexpr std::uint64_t cases = 16;
+  std::uint64_t number = 500'000;
+  double found = 0;
+  for (const Mechanism& mechanism : mechanisms()) {
+    for (std::uint64_t n = 0; n < cases; ++n) {
+      Fleet fleet(number++);
+      fleet.main().prefix_caching = true;
+      fleet.state = fleet.dice.whole(1, 4);
+      mechanism.switch_on(fleet);
+      const std::string which =
+          "states and " + std::string(mechanism.name) + ", case " + std::to_string(number - 1);
+      expect_conservation(fleet, fleet.run(false), which);
+      const std::vector<RequestRow> rows = fleet.lab.rows;
+      fleet.run(true);
+      expect_same(rows, fleet.lab.rows, which);
+      for (const RequestRow& row : rows) found += double(row.cached_tokens);
+      ASSERT_FALSE(HasFailure());
+    }
+  }
+  EXPECT_GT(found, 10'000);
 }
 
 }  // namespace

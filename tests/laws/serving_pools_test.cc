@@ -39,8 +39,7 @@ struct TwoPools {
     readers.prefix_caching = dice.chance(0.5);
     if (dice.chance(0.7)) {
       const double sent = std::exp(dice.between(std::log(1e-5), std::log(1e-2)));
-      carry = {.sent_per_token = sent,
-               .received_per_token = sent * dice.between(0.3, 3),
+      carry = {.token = {.sent = sent, .received = sent * dice.between(0.3, 3)},
                .latency = dice.between(0, 0.01),
                .last_share = dice.chance(0.5) ? 0.05 : 1,
                .tells_first_token = dice.chance(0.5)};
@@ -268,7 +267,7 @@ TEST(ServingPools, ARequestIsReadCarriedAndWritten) {
   ByHand two;
   two.resources = toys::trace({{0, 8, 4}, {0.012, 8, 2}, {0.5, 8, 1}});
   // 8 tokens take 8 ms, and 2 ms of latency.
-  two.run(100, 100, {.sent_per_token = 1e-3, .received_per_token = 5e-4, .latency = 2e-3});
+  two.run(100, 100, {.token = {.sent = 1e-3, .received = 5e-4}, .latency = 2e-3});
   // Read by 10 ms, there by 20 ms, three more tokens.
   EXPECT_NEAR(two.rows[0].first_token.value, 0.010, 1e-9);
   EXPECT_NEAR(two.rows[0].finish.value, 0.050, 1e-9);
@@ -288,7 +287,7 @@ TEST(ServingPools, LayersLeaveBehindTheReading) {
     ByHand two;
     two.resources = toys::trace({{0, 8, 4}});
     two.run(100, 100,
-            {.sent_per_token = 1e-3, .last_share = last_share, .tells_first_token = tells});
+            {.token = {.sent = 1e-3}, .last_share = last_share, .tells_first_token = tells});
     return two.rows[0];
   };
   // Read by 10 ms; carrying takes 8 ms, or an eighth of that.

@@ -113,5 +113,26 @@ TEST(ServingScaling, AFixedTimetableIsAFixedNumber) {
   }
 }
 
+// Replicas that are off serve nobody: per device, a fleet of which one replica is on is what a single replica is.
+TEST(ServingScaling, FiguresPerDeviceAreOfThoseThatAreOn) {
+  Scenario scenario = toys::scenario();
+  scenario.task = Task::serve;
+  scenario.load.requests = 400;
+  scenario.load.rate = RequestsPerSecond{20};
+  scenario.load.lengths = {.prompt = 200, .output = 20};
+  const Metrics alone = evaluate(scenario).metrics;
+  scenario.serving.replicas = 4;
+  scenario.serving.scaling.policy = ScalingPolicy::scheduled;
+  scenario.serving.scaling.schedule = "0:1";
+  const Outcome outcome = evaluate(scenario);
+  ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+  const Metrics& fleet = outcome.metrics;
+  EXPECT_NEAR(fleet.replicas_mean, 1, 1e-9);
+  EXPECT_NEAR(fleet.per_device / alone.per_device, 1, 1e-9);
+  EXPECT_NEAR(fleet.output_per_device / alone.output_per_device, 1, 1e-9);
+  EXPECT_NEAR(fleet.goodput_per_device / alone.goodput_per_device, 1, 1e-9);
+  EXPECT_EQ(fleet.devices, 4 * alone.devices);
+}
+
 }  // namespace
 }  // namespace engine

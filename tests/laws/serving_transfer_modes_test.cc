@@ -46,6 +46,53 @@ TEST(Push, OneRequestAtATimeIsAsWhenFetched) {
   expect_same_figures(a, b, 1e-12);
 }
 
+// Who reads waits for the adapter and the images of a prompt, once blocks have been set aside for it.
+TEST(Push, WaitsForAdaptersAndImagesAsWhenFetched) {
+  Scenario fetched = two_pools(2);
+  fetched.load.arrivals = ArrivalKind::closed;
+  fetched.load.clients = 1;
+  fetched.load.requests = 20;
+  Scenario adapted = fetched;
+  adapted.load.adapters = 6;
+  adapted.serving.lora.slots = adapted.prefill.deployment.serving.lora.slots = 2;
+  Scenario pictured = fetched;
+  pictured.load.images = 1;
+  pictured.load.image_tokens = 60;
+  pictured.encode.present = true;
+  pictured.encode.deployment = pictured;
+  pictured.encode.deployment.model.layers = 1;
+  for (const Scenario& scenario : {adapted, pictured}) {
+    Outcome a = sound(scenario), b = sound(pushed(scenario));
+    EXPECT_GT(a.metrics.ttft, sound(fetched).metrics.ttft);
+    b.metrics.reserve_wait = a.metrics.reserve_wait;
+    expect_same_figures(a, b, 1e-12);
+  }
+}
+
+// Whoever fails, readers or those that set blocks aside, everybody is answered, and no block is lost.
+TEST(Push, LosesNobodyToFailures) {
+  for (const double readers : {0.0, 0.5}) {
+    for (const double writers : {0.0, 0.5}) {
+      Scenario scenario = pushed(two_pools(2));
+      scenario.serving.replicas = scenario.prefill.deployment.serving.replicas = 2;
+      scenario.serving.kv_blocks = 600;
+      const auto fail = [](FailureSettings& failures, double seconds) {
+        failures = {.mean_time_to_failure = Seconds{seconds},
+                    .mean_time_to_repair = Seconds{0.1},
+                    .attempts = 1000};
+      };
+      const double answered = sound(scenario).metrics.requests_finished;
+      fail(scenario.serving.failures, writers);
+      fail(scenario.prefill.deployment.serving.failures, readers);
+      const Metrics figures = sound(scenario).metrics;
+      EXPECT_EQ(figures.requests_finished, answered) << readers << " " << writers;
+      if (readers + writers > 0) {
+        EXPECT_GT(figures.requests_retried, 0);
+      }
+    }
+  }
+}
+
 // A KV cache that was read never waits for room; where there is little of it, requests wait before they are read.
 TEST(Push, WaitsForRoomBeforeReadingAndNotAfterIt) {
   Scenario fetched = two_pools(2);
@@ -130,10 +177,6 @@ TEST(TwoPools, WhoReadsAgainIsNotPushedOutTimeAndAgain) {
 
 TEST(Push, SaysWhatItIsNotModelledWith) {
   const auto reason = [](const Scenario& scenario) { return evaluate(scenario).reason; };
-  Scenario fails = pushed(two_pools(2));
-  fails.serving.failures.mean_time_to_failure = Seconds{100};
-  EXPECT_NE(reason(fails).find("transfer.initiative push with serving.failures"),
-            std::string::npos);
   Scenario sheds = pushed(two_pools(2));
   sheds.prefill.deployment.serving.admission.max_queue = 3;
   EXPECT_NE(reason(sheds).find("push with serving.admission"), std::string::npos);

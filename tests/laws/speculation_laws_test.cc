@@ -197,11 +197,6 @@ TEST(Speculation, WhatCannotBeSaysWhy) {
   Scenario foreign = with_draft(speculative(SpeculationMethod::draft_model, 2, "0.5"));
   foreign.draft.deployment.model.vocabulary = 50000;
   EXPECT_NE(reason(foreign).find("vocabulary"), std::string::npos);
-  Scenario staged = speculative(SpeculationMethod::ngram, 2, "0.5");
-  staged.task = Task::serve;
-  staged.parallel.pp = 2;
-  staged.speculation.dynamic = true;
-  EXPECT_NE(reason(staged).find("in a pipeline"), std::string::npos);
   Scenario of_stages = with_draft(speculative(SpeculationMethod::draft_model, 2, "0.5"));
   of_stages.draft.deployment.parallel.pp = 2;
   EXPECT_NE(reason(of_stages).find("a draft in stages"), std::string::npos);

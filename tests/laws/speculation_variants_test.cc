@@ -239,7 +239,7 @@ toys::RandomCase random_variant(std::uint64_t number) {
   settings.method = SpeculationMethod(dice.whole(1, 5));
   settings.tokens = dice.whole(1, 5);
   settings.acceptance = std::to_string(dice.unit());
-  settings.dynamic = scenario.parallel.pp == 1 && dice.chance(0.5);
+  settings.dynamic = dice.chance(0.5);
   settings.draws = dice.chance(0.4) ? AcceptanceDraws::drawn : AcceptanceDraws::expected;
   if (settings.method != SpeculationMethod::ngram && dice.chance(0.5)) {
     settings.tree = dice.chance(0.5) ? "2 2" : "3 1 2";
@@ -350,11 +350,6 @@ TEST(SpeculationVariants, SayWhatCannotBe) {
   Scenario large = speculative(SpeculationMethod::heads, 8, "0.5");
   large.speculation.tree = "8 8 8 8";
   EXPECT_NE(reason(large).find("1024 at most"), std::string::npos);
-  Scenario clocked = busy(2, 2, "0.5");
-  clocked.speculation.dynamic = true;
-  clocked.serving.clock.mode = ClockMode::slo;
-  clocked.slo.tpot.p95 = Seconds{1};
-  EXPECT_NE(reason(clocked).find("not modelled"), std::string::npos);
   Scenario file = speculative(SpeculationMethod::heads, 2, "");
   file.speculation.acceptance_file = "nowhere.csv";
   EXPECT_NE(reason(file).find("was not loaded"), std::string::npos);

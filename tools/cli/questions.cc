@@ -107,6 +107,7 @@ Answered answered(const QuestionArguments& arguments, const Answer& answer) {
       return {.exit_code = complain(mistakes)};
     }
     for (const std::string& note : rows->notes()) print(stderr, "note: {}\n", note);
+    for (const std::string& note : found->notes) print(stderr, "note: {}\n", note);
     print_counts(*found, arguments);
     if (found->rows.empty()) return {.exit_code = kNoPoint};
     return {.table = answer(*rows, *found, question)};

@@ -141,7 +141,8 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
                          .spec_hash = spec.digest,
                          .shard = shard,
                          .positions = space.size(),
-                         .sharing = takes ? results::Sharing::taken : results::Sharing::fixed});
+                         .sharing = takes ? results::Sharing::taken : results::Sharing::fixed,
+                         .point_budget = arguments.point_budget});
   if (!folder) {
     print(stderr, "{}", engine::to_text(folder.mistakes()));
     return kMistake;
@@ -258,7 +259,8 @@ void add_run(CLI::App& app, int& exit_code, const std::string& program) {
       ->type_name("N");
   verb->add_option("--point-budget", arguments->point_budget,
                    "units of work after which a point is given up, as a row with status 'failed'; "
-                   "the default is minutes of one core (2e9)")
+                   "the default is minutes of one core (2e9). A later run with more does such "
+                   "points again")
       ->check(above_zero())
       ->type_name("N");
   verb->add_flag("--dry-run", arguments->dry_run, "only say what would run, as 'check' does");

@@ -7,13 +7,12 @@ namespace {
 
 // How the value of a column becomes words of a command.
 enum class Form : std::uint8_t {
-  number,        // flag value
-  above_one,     // the same, left out where it is 1
-  only_fp8,      // flag fp8, where the column says fp8
-  switch_fp8,    // the flag alone, there
-  switch_above,  // the flag alone, where the column says more than 1
-  when_true,     // the flag alone, where the column says true
-  when_false,    // the flag alone, where the column says false
+  number,      // flag value
+  above_one,   // the same, left out where it is 1
+  only_fp8,    // flag fp8, where the column says fp8
+  switch_fp8,  // the flag alone, there
+  when_true,   // the flag alone, where the column says true
+  when_false,  // the flag alone, where the column says false
 };
 
 struct Rule {
@@ -23,10 +22,7 @@ struct Rule {
 };
 
 constexpr Rule kVllm[] = {
-    {"parallel.tp", "--tensor-parallel-size", Form::above_one},
     {"parallel.pp", "--pipeline-parallel-size", Form::above_one},
-    {"parallel.dp", "--data-parallel-size", Form::above_one},
-    {"parallel.ep", "--enable-expert-parallel", Form::switch_above},
     {"quant.weights", "--quantization", Form::only_fp8},
     {"quant.kv", "--kv-cache-dtype", Form::only_fp8},
     {"serving.max_num_seqs", "--max-num-seqs", Form::number},
@@ -37,10 +33,7 @@ constexpr Rule kVllm[] = {
     {"serving.prefix_caching", "--no-enable-prefix-caching", Form::when_false},
 };
 constexpr Rule kSglang[] = {
-    {"parallel.tp", "--tp-size", Form::above_one},
     {"parallel.pp", "--pp-size", Form::above_one},
-    {"parallel.dp", "--dp-size", Form::above_one},
-    {"parallel.ep", "--ep-size", Form::above_one},
     {"quant.weights", "--quantization", Form::only_fp8},
     {"quant.kv", "--kv-cache-dtype fp8_e5m2", Form::switch_fp8},
     {"serving.max_num_seqs", "--max-running-requests", Form::number},
@@ -49,9 +42,7 @@ constexpr Rule kSglang[] = {
     {"serving.prefix_caching", "--disable-radix-cache", Form::when_false},
 };
 constexpr Rule kTensorRt[] = {
-    {"parallel.tp", "--tp_size", Form::above_one},
     {"parallel.pp", "--pp_size", Form::above_one},
-    {"parallel.ep", "--ep_size", Form::above_one},
     {"serving.max_num_seqs", "--max_batch_size", Form::number},
     {"serving.max_num_batched_tokens", "--max_num_tokens", Form::number},
     {"serving.memory_utilization", "--kv_cache_free_gpu_memory_fraction", Form::number},
@@ -87,14 +78,53 @@ std::string words_of(const Rule& rule, std::string_view value) {
       return value.starts_with("fp8") ? flag + " fp8" : "";
     case Form::switch_fp8:
       return value.starts_with("fp8") ? flag : "";
-    case Form::switch_above:
-      return is_one ? "" : flag;
     case Form::when_true:
       return value == "true" ? flag : "";
     case Form::when_false:
       return value == "false" ? flag : "";
   }
   return "";
+}
+
+// Devices of a layer, replicas, and devices that share the experts.
+struct Layout {
+  std::int64_t tp = 1, dp = 1, ep = 1;
+  bool shares_experts() const { return ep > tp; }  // among replicas, whose attention is their own
+};
+
+std::string words_above_one(const char* flag, std::int64_t value) {
+  return value > 1 ? " " + std::string(flag) + " " + std::to_string(value) : "";
+}
+
+// Engines count in different ways where replicas share experts: for vLLM each replica has its own devices; for SGLang and
+// TensorRT-LLM all devices are one group of tensor parallelism, in which attention is data-parallel.
+std::string layout_words(const Layout& layout, LaunchEngine engine) {
+  const std::int64_t group = layout.shares_experts() ? layout.tp * layout.dp : layout.tp;
+  switch (engine) {
+    case LaunchEngine::vllm:
+      return words_above_one("--tensor-parallel-size", layout.tp) +
+             words_above_one("--data-parallel-size", layout.dp) +
+             (layout.ep > 1 ? " --enable-expert-parallel" : "");
+    case LaunchEngine::sglang:
+      return words_above_one("--tp-size", group) + words_above_one("--dp-size", layout.dp) +
+             (layout.shares_experts() ? " --enable-dp-attention" : "") +
+             words_above_one("--ep-size", layout.ep);
+    case LaunchEngine::tensorrt_llm:
+      return words_above_one("--tp_size", group) + words_above_one("--ep_size", layout.ep);
+  }
+  return "";
+}
+
+// TensorRT-LLM has no flag for data-parallel attention (a file of options has), nor for replicas.
+std::string layout_left_out(const Layout& layout, LaunchEngine engine) {
+  if (engine != LaunchEngine::tensorrt_llm || layout.dp == 1) return "";
+  return layout.shares_experts() ? "enable_attention_dp" : "replicas";
+}
+
+// 16 bits are what checkpoints have as a rule. vLLM and SGLang make fp8 of them; any other format is the checkpoint's.
+bool is_said(std::string_view format, LaunchEngine engine) {
+  if (format == "bf16" || format == "fp16") return true;
+  return format == "fp8" && engine != LaunchEngine::tensorrt_llm;
 }
 
 // What no such command says, by a column and its value where there is none of it.
@@ -119,9 +149,64 @@ constexpr Mechanism kNotSaid[] = {
     {"serving.clock.mode", "full", "the clock"},
 };
 
+// Columns of formats, and what has them.
+struct FormatColumn {
+  const char* column;
+  const char* what;
+};
+constexpr FormatColumn kFormats[] = {{"quant.weights", "weights"}, {"quant.kv", "the KV cache"}};
+
 void add_name(std::string& names, std::string_view name) {
   if (names.ends_with(name)) return;
   names += (names.empty() ? "" : ", ") + std::string(name);
+}
+
+// The texts of a column in some rows; empty where it is not there or has none.
+std::vector<std::string> texts_in(const RunRows& run, const char* column,
+                                  const std::vector<std::uint32_t>& rows) {
+  std::vector<std::string> found(rows.size());
+  if (run.find(column) == nullptr) return found;
+  const Coded values = run.texts(column);
+  for (std::size_t i = 0; i < rows.size(); ++i) found[i] = std::string(values[rows[i]]);
+  return found;
+}
+
+std::vector<Layout> layouts_in(const RunRows& run, const std::vector<std::uint32_t>& rows) {
+  std::vector<Layout> layouts(rows.size());
+  const auto read = [&](const char* column, std::int64_t Layout::*degree) {
+    if (run.find(column) == nullptr) return;
+    const std::vector<double> values = run.numbers(column);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (values[rows[i]] > 1) layouts[i].*degree = std::int64_t(values[rows[i]]);
+    }
+  };
+  read("parallel.tp", &Layout::tp);
+  read("parallel.dp", &Layout::dp);
+  read("parallel.ep", &Layout::ep);
+  return layouts;
+}
+
+std::vector<std::string> left_out_of(const RunRows& run, const std::vector<std::uint32_t>& rows,
+                                     const std::vector<Layout>& layouts, LaunchEngine engine) {
+  std::vector<std::string> left_out(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::string of_layout = layout_left_out(layouts[i], engine);
+    if (!of_layout.empty()) add_name(left_out[i], of_layout);
+  }
+  for (const auto& [column, what] : kFormats) {
+    const auto formats = texts_in(run, column, rows);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (formats[i].empty() || is_said(formats[i], engine)) continue;
+      add_name(left_out[i], std::string(what) + " in " + formats[i]);
+    }
+  }
+  for (const auto& [column, without, name] : kNotSaid) {
+    const auto values = texts_in(run, column, rows);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (!values[i].empty() && values[i] != without) add_name(left_out[i], name);
+    }
+  }
+  return left_out;
 }
 
 }  // namespace
@@ -129,27 +214,18 @@ void add_name(std::string& names, std::string_view name) {
 std::vector<std::string> launch_commands(const RunRows& run, const std::vector<std::uint32_t>& rows,
                                          LaunchEngine engine) {
   const EngineCommand command = command_of(engine);
-  const Coded model = run.texts("model");
-  std::vector<std::string> lines;
-  for (const std::uint32_t row : rows) {
-    lines.push_back(std::string(command.start) + " " + std::string(model[row]));
+  const std::vector<Layout> layouts = layouts_in(run, rows);
+  std::vector<std::string> lines = texts_in(run, "model", rows);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    lines[i] = std::string(command.start) + " " + lines[i] + layout_words(layouts[i], engine);
   }
   for (const Rule& rule : command.rules) {
-    if (run.find(rule.column) == nullptr) continue;
-    const Coded values = run.texts(rule.column);
+    const auto values = texts_in(run, rule.column, rows);
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (values.codes[rows[i]] != Coded::kNone) lines[i] += words_of(rule, values[rows[i]]);
+      if (!values[i].empty()) lines[i] += words_of(rule, values[i]);
     }
   }
-  std::vector<std::string> left_out(rows.size());
-  for (const auto& [column, without, name] : kNotSaid) {
-    if (run.find(column) == nullptr) continue;
-    const Coded values = run.texts(column);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const bool stated = values.codes[rows[i]] != Coded::kNone;
-      if (stated && values[rows[i]] != without) add_name(left_out[i], name);
-    }
-  }
+  const auto left_out = left_out_of(run, rows, layouts, engine);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!left_out[i].empty()) lines[i] += "  # not in this command: " + left_out[i];
   }

@@ -53,18 +53,18 @@ engine::Result<Candidates> candidates(const RunRows& rows, const Question& quest
   if (!question.group_by.empty() && group == nullptr) {
     mistakes.push_back(unknown_column(rows, question.group_by, {.file = rows.runs()[0].folder}));
   }
-  std::vector<std::uint8_t> holds(rows.rows(), 1);
+  Matches matches{.holds = std::vector<std::uint8_t>(rows.rows(), 1)};
   if (!question.where.empty()) {
     auto asked = rows_where(rows, question.where);
     if (asked) {
-      holds = std::move(asked).value();
+      matches = std::move(asked).value();
     } else {
       mistakes.insert(mistakes.end(), asked.mistakes().begin(), asked.mistakes().end());
     }
   }
   if (!mistakes.empty()) return mistakes;
 
-  Candidates found{.all = rows.rows()};
+  Candidates found{.all = rows.rows(), .notes = std::move(matches.notes)};
   for (const Objective& objective : question.objectives) {
     found.values.push_back(rows.numbers(objective.column));
   }
@@ -78,7 +78,7 @@ engine::Result<Candidates> candidates(const RunRows& rows, const Question& quest
     ++found.ok;
     const bool has_all = std::ranges::all_of(
         found.values, [row](const auto& column) { return std::isfinite(column[row]); });
-    if (holds[row] != 0 && has_all) found.rows.push_back(row);
+    if (matches.holds[row] != 0 && has_all) found.rows.push_back(row);
   }
   return found;
 }

@@ -36,6 +36,7 @@ struct Candidates {
   std::string group_column;
   std::size_t all = 0;
   std::size_t ok = 0;
+  std::vector<std::string> notes;  // about the question
 
   std::uint32_t group_of(std::uint32_t row) const {
     return group.codes.empty() ? 0 : group.codes[row];

@@ -1,5 +1,8 @@
 #include "tools/query/where.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <functional>
@@ -22,6 +25,7 @@ struct Value {
   Numbers numbers;      // of a literal one for all rows
   Coded texts;          // of a column of texts
   std::string literal;  // of a text in quotes
+  std::string name;     // of a column
   std::string unit;     // of a column, or of a number with a unit the dimension's symbol
   std::size_t offset = 0;
 
@@ -55,6 +59,8 @@ class Evaluation {
     if (at_ < text_.size()) stop(at_, "this was not expected here", "");
     return spread(numeric(value));
   }
+  // What may be a slip of the pen: told, and the answer stands.
+  std::vector<std::string> notes() { return std::move(notes_); }
 
  private:
   [[noreturn]] void stop(std::size_t offset, const std::string& what,
@@ -149,6 +155,8 @@ class Evaluation {
       stop(right.offset, "a text is compared with a number",
            "names are quoted: device == 'h100-sxm'");
     }
+    note_unknown_text(left, right, equal);
+    note_unknown_text(right, left, equal);
     Value result{.offset = left.offset};
     result.numbers.resize(rows_.rows());
     for (std::size_t i = 0; i < rows_.rows(); ++i) {
@@ -156,6 +164,18 @@ class Evaluation {
       result.numbers[i] = double(a && b && (*a == *b) == equal);
     }
     return result;
+  }
+
+  // A text that a column has nowhere holds for no row, or for all. Whoever leaves one out that is not there and is like
+  // none that is has made no mistake: `task != 'train'`.
+  void note_unknown_text(const Value& column, const Value& written, bool equal) {
+    if (column.kind != Value::Kind::text || written.kind != Value::Kind::literal_text) return;
+    const std::vector<std::string>& known = column.texts.names;
+    if (std::ranges::find(known, written.literal) != known.end()) return;
+    if (!equal && sweep::likely(written.literal, known).empty()) return;
+    const std::string hint = sweep::suggestion(written.literal, known, "known values");
+    notes_.push_back(fmt::format("--where:1:{}: no point has '{}' as {}{}", written.offset + 1,
+                                 written.literal, column.name, hint.empty() ? "" : "; " + hint));
   }
   static std::optional<std::string_view> text_at(const Value& value, std::size_t row) {
     if (value.kind == Value::Kind::literal_text) return value.literal;
@@ -277,7 +297,7 @@ class Evaluation {
       throw Stop{
           unknown_column(rows_, name, {.file = "--where", .line = 1, .column = int(offset) + 1})};
     }
-    Value value{.unit = column->unit, .offset = offset};
+    Value value{.name = name, .unit = column->unit, .offset = offset};
     if (is_number(*column)) {
       value.numbers = rows_.numbers(name);
     } else {
@@ -312,17 +332,20 @@ class Evaluation {
   std::string_view text_;
   std::size_t at_ = 0;
   int depth_ = 0;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace
 
-engine::Result<std::vector<std::uint8_t>> rows_where(const RunRows& rows, const std::string& text) {
+engine::Result<Matches> rows_where(const RunRows& rows, const std::string& text) {
   try {
-    std::vector<std::uint8_t> holds;
-    for (const double value : Evaluation(rows, text).whole()) {
-      holds.push_back(value == value && value != 0 ? 1 : 0);
+    Matches matches;
+    Evaluation evaluation(rows, text);
+    for (const double value : evaluation.whole()) {
+      matches.holds.push_back(value == value && value != 0 ? 1 : 0);
     }
-    return holds;
+    matches.notes = evaluation.notes();
+    return matches;
   } catch (const Stop& stop) {
     return stop.mistake;
   }

@@ -10,9 +10,14 @@
 
 namespace tools {
 
-// One flag a row. The language is that of `require` in a sweep (sweep/README.md) without functions and
+struct Matches {
+  std::vector<std::uint8_t> holds;  // one flag a row
+  std::vector<std::string> notes;   // texts that no row has: a slip of the pen, as a rule
+};
+
+// The language is that of `require` in a sweep (sweep/README.md) without functions and
 // without ?:, over the columns of the table. A comparison with a null does not hold. Mistakes name the
 // option and the character.
-engine::Result<std::vector<std::uint8_t>> rows_where(const RunRows& rows, const std::string& text);
+engine::Result<Matches> rows_where(const RunRows& rows, const std::string& text);
 
 }  // namespace tools

@@ -129,6 +129,7 @@ engine::Result<Report> make_report(const ReportOptions& options) {
                 .points = rows->rows.size(),
                 .asked_for = rows->asked_for,
                 .notes = points->notes()};
+  report.notes.insert(report.notes.end(), rows->notes.begin(), rows->notes.end());
   const std::size_t mark = report.html.find(kDataMark);
   if (mark == std::string::npos) return missing_file(folders, "report.html");
   report.html.replace(mark, kDataMark.size(), data_elements(std::move(data), blobs));

@@ -204,7 +204,8 @@ engine::Result<PageRows> page_rows(const RunRows& points, const ReportOptions& o
   if (!options.where.empty()) {
     auto asked = rows_where(points, options.where);
     if (!asked) return asked.mistakes();
-    holds = std::move(asked).value();
+    holds = std::move(asked->holds);
+    found.notes = std::move(asked->notes);
   }
   for (std::uint32_t row = 0; row < points.rows(); ++row) {
     if (holds[row] != 0) found.rows.push_back(row);

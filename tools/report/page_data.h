@@ -24,7 +24,8 @@ struct ReportOptions {
 // The rows of the points table that the page has, ascending.
 struct PageRows {
   std::vector<std::uint32_t> rows;
-  std::size_t asked_for = 0;  // before thinning out
+  std::size_t asked_for = 0;       // before thinning out
+  std::vector<std::string> notes;  // about what was asked for
 
   template <class T>
   std::vector<T> of(const std::vector<T>& all) const {

@@ -21,6 +21,7 @@ using Names = std::pair<std::string_view, std::string_view>;  // in the table, i
 
 // The host of our H200, and Megatron's code on a faster one: no table says what its hosts take for a launch.
 constexpr std::string_view kHost = "pytorch-training", kMegatronHost = "megatron";
+constexpr std::string_view kMegatronSettings = "megatron-bridge";
 
 constexpr std::array<Names, 6> kMegatronModels = {{
     {"LLAMA3_70B", "llama-3-70b"},
@@ -32,9 +33,8 @@ constexpr std::array<Names, 6> kMegatronModels = {{
 }};
 
 // What the recipes of a model say beside the table's columns (Megatron-Bridge, scripts/performance/configs, releases of
-// 2026, those for H100s). Recipes of all models sum gradients up in 16 bits, and those of mixtures multiply by Transformer
-// Engine, one expert after the other; those of Qwen3 do not pad in their routers (moe_router_padding_for_fp8: False). gpt-oss
-// bounds its gates and adds a bias to each expert, for which that library has no kernel; its norms and activations are
+// 2026, those for H100s) and what all recipes say (specs/training/megatron-bridge.yaml). Those of Qwen3 do not pad in their
+// routers (moe_router_padding_for_fp8: False). gpt-oss bounds its gates and adds a bias to each expert, for which that library has no kernel; its norms and activations are
 // computed again; and its rotations are scaled by YaRN, which that library's kernel for them does not do (Megatron-Core,
 // apply_rotary_pos_emb).
 struct Recipe {
@@ -63,14 +63,31 @@ constexpr std::array<Recipe, 6> kRecipes = {{
      engine::Recompute::experts_and_attention},
 }};
 
-// A machine of eight devices a node.
 struct Machine {
   std::string_view name, device, link;
+  std::int64_t devices_per_node = 8;
 };
-constexpr std::array<Machine, 3> kMachines = {{
+constexpr std::array<Machine, 7> kMachines = {{
     {"DGX-H100", "h100-sxm", "infiniband-ndr-400"},
+    {"DGX-B200", "b200-sxm", "infiniband-ndr-400"},
+    {"DGX-B300", "b300-sxm", "infiniband-xdr-800"},
+    {"DGX-GB200", "gb200", "infiniband-ndr-400", 72},
+    {"DGX-GB300", "gb300", "infiniband-xdr-800", 72},
     {"a100_80gb", "a100-80gb-sxm", "roce-200"},
     {"h100_80gb", "h100-sxm", "infiniband-ndr-400"},
+}};
+constexpr std::string_view kMachineOfRecipes = "DGX-H100";
+
+struct Format {
+  std::string_view name;
+  engine::Dtype format;
+  std::int64_t group;
+};
+constexpr std::array<Format, 4> kFormats = {{
+    {"BF16", engine::Dtype::bf16, 0},
+    {"FP8", engine::Dtype::fp8, kOneScale},
+    {"MXFP8", engine::Dtype::fp8, 32},
+    {"NVFP4", engine::Dtype::fp4, 16},
 }};
 
 // The parts of a scenario that are named in our library; false: one is missing.
@@ -89,7 +106,7 @@ bool take_parts(NamedSpecs& specs, const PartNames& names, engine::Scenario& sce
   scenario.device = device->device;
   scenario.model = shape->model;
   scenario.host = host->host;
-  scenario.cluster.devices_per_node = 8;
+  scenario.cluster.devices_per_node = found->devices_per_node;
   scenario.cluster.scale_out = link->device.scale_up;
   return true;
 }
@@ -111,9 +128,6 @@ void take_megatron_settings(const TableRow& row, TrainingRun& run) {
   train.global_batch = row.count("GBS");
   train.virtual_stages = degree("VP");
   if (train.virtual_stages > 1) train.schedule = engine::Schedule::interleaved;
-  train.zero = 1;
-  train.sequence_parallel = parallel.tp > 1;
-  train.gradients = engine::StateFormat::bf16;
   if (const auto recipe = std::ranges::find(kRecipes, run.model, &Recipe::model);
       recipe != kRecipes.end()) {
     train.tp_overlap = recipe->tp_overlap && parallel.tp > 1;
@@ -123,15 +137,15 @@ void take_megatron_settings(const TableRow& row, TrainingRun& run) {
     train.padded_experts = recipe->padded_experts;
     train.fused_rotation = recipe->fused_rotation;
     train.recompute = recipe->recompute;
-    train.expert_products = engine::ExpertProducts::one_by_one;
   }
   scenario.model.max_context = std::max(scenario.model.max_context, train.sequence);
-  if (row.text("Precision") == "FP8") {
-    scenario.quant.weights = scenario.quant.activations = engine::Dtype::fp8;
-    scenario.quant.group = kOneScale;
-    train.narrow_parameters = true;  // fp8_param_gather: True in its recipe of one scale a tensor
+  if (const auto format = std::ranges::find(kFormats, row.text("Precision"), &Format::name);
+      format->format != engine::Dtype::bf16) {
+    scenario.quant.weights = scenario.quant.activations = format->format;
+    scenario.quant.group = format->group;
   }
   run.not_stated = "format of optimizer states, what a launch takes the host";
+  if (row.text("System") != kMachineOfRecipes) run.not_stated += ", its recipe";
   // disable_parameter_transpose_cache: True in all recipes of fine-tuning.
   train.transpose_cache = row.text("section") == "Pre-Training Performance";
   if (row.text("section") == "LoRA Performance") {
@@ -144,28 +158,64 @@ void take_megatron_settings(const TableRow& row, TrainingRun& run) {
   }
 }
 
+// One file a machine.
+std::vector<fs::path> megatron_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("pretrain_") && name.ends_with(".csv")) files.push_back(entry.path());
+  }
+  std::ranges::sort(files);
+  if (files.empty()) files.push_back(folder / "pretrain_h100.csv");  // whose absence is then told
+  return files;
+}
+
+// Why a row cannot be predicted; empty: it can.
+std::string unknown_part(const TableRow& row) {
+  if (std::ranges::find(kMegatronModels, row.text("model"), &Names::first) ==
+      kMegatronModels.end()) {
+    return "a model that the library does not have";
+  }
+  if (std::ranges::find(kMachines, row.text("System"), &Machine::name) == kMachines.end()) {
+    return "a machine that is not known here";
+  }
+  if (std::ranges::find(kFormats, row.text("Precision"), &Format::name) == kFormats.end()) {
+    return "a format that is not known here";
+  }
+  return {};
+}
+
+Result<TrainingRun> megatron_run(const TableRow& row, NamedSpecs& specs) {
+  TrainingRun run{.table = "train_megatron_bridge"};
+  run.model = row.text("model");
+  run.name = fmt::format("{}, {} {} GPUs, TP {} PP {} EP {}, {}", run.model, row.text("Precision"),
+                         row.text("#-GPUs"), row.text("TP"), row.text("PP"), row.text("EP"),
+                         row.text("section"));
+  run.tokens_per_s_per_device = row.number("Tokens / sec / GPU");
+  run.left_out = unknown_part(row);
+  if (!run.left_out.empty()) return run;
+  const auto model = std::ranges::find(kMegatronModels, run.model, &Names::first);
+  const engine::Scenario* settings = specs.find("training", kMegatronSettings);
+  if (settings == nullptr ||
+      !take_parts(specs, {row.text("System"), model->second, kMegatronHost}, run.scenario)) {
+    return specs.mistakes();
+  }
+  run.scenario.train = settings->train;
+  take_megatron_settings(row, run);
+  return run;
+}
+
 Result<bool> add_megatron_runs(const fs::path& data, NamedSpecs& specs,
                                std::vector<TrainingRun>& runs) {
-  const auto table = results::read_table(data / "train_megatron_bridge" / "pretrain_h100.csv");
-  if (!table) return table.mistakes();
-  for (std::size_t i = 0; i < table->rows(); ++i) {
-    const TableRow row(*table, i);
-    TrainingRun run{.table = "train_megatron_bridge"};
-    run.model = row.text("model");
-    run.name = fmt::format("{}, {} {} GPUs, TP {} PP {} EP {}, {}", run.model,
-                           row.text("Precision"), row.text("#-GPUs"), row.text("TP"),
-                           row.text("PP"), row.text("EP"), row.text("section"));
-    run.tokens_per_s_per_device = row.number("Tokens / sec / GPU");
-    const auto model = std::ranges::find(kMegatronModels, run.model, &Names::first);
-    if (model == kMegatronModels.end()) {
-      run.left_out = "a model that the library does not have";
-    } else if (!take_parts(specs, {row.text("System"), model->second, kMegatronHost},
-                           run.scenario)) {
-      return specs.mistakes();
-    } else {
-      take_megatron_settings(row, run);
+  for (const fs::path& file : megatron_files(data / "train_megatron_bridge")) {
+    const auto table = results::read_table(file);
+    if (!table) return table.mistakes();
+    for (std::size_t i = 0; i < table->rows(); ++i) {
+      auto run = megatron_run(TableRow(*table, i), specs);
+      if (!run) return run.mistakes();
+      runs.push_back(std::move(*run));
     }
-    runs.push_back(std::move(run));
   }
   return true;
 }

@@ -100,8 +100,9 @@ void token_ops(const OpBuilder& build, double layers) {
           .tokens = build.rows, .channels = own.convolved, .width = build.model.scan.convolution});
   if (batch.decode_sequences > 0) {
     const std::int64_t decodes = batch.decode_sequences + batch.padding;
-    ops.add(OpName::scan, Family::linear_attention, layers,
-            scan_of(build.shard, decodes, double(decodes)), Grows::decodes);
+    Scan scan = scan_of(build.shard, decodes, double(decodes * batch.decode_queries));
+    scan.written = batch.decode_queries;
+    ops.add(OpName::scan, Family::linear_attention, layers, scan, Grows::decodes);
   }
   const double values = build.rows * double(own.inner);
   Elementwise norm = pass_over(build.rows, 2 * values, values, 6 * values);

@@ -130,7 +130,7 @@ std::optional<Refusal> read_prompts(const TaskPoint& point, Breakdown& kernels, 
   if (request.output == 1) return std::nullopt;  // the prompt's last step gives the only token
   part.tells_first_token = carry.tells_first_token;
   const double batch = double(request.batch);
-  const Seconds carried = exposed_carry(carry, batch * double(tokens), part.time.total());
+  const Seconds carried = exposed_carry(carry, {batch, double(tokens)}, part.time.total());
   part.carry =
       carry_row(carried, kv_bytes(point.main.shard, double(tokens)) * batch, scenario.device);
   kernels.add(*part.carry);

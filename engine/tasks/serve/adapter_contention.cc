@@ -42,7 +42,7 @@ double slowed_by(double share) { return 1 / (1 - std::clamp(share, 0.0, 1.0) / 2
 // After a run, in which things took as much longer as `before` says.
 Contention contention_of(ServingSim& sim, std::span<const PoolSetup> pools, const Carry& carry,
                          const Contention& before) {
-  const double tokens = sim.stats().pool(0).carried_tokens;
+  const PoolSums& carried = sim.stats().pool(0);
   Contention found;
   std::array<double, 2> carrying{}, between{};
   for (std::size_t i = 0; i < 2; ++i) {
@@ -50,8 +50,10 @@ Contention contention_of(ServingSim& sim, std::span<const PoolSetup> pools, cons
     const double busy = sim.stats().pool(i).busy;
     if (!(on > 0) || !(busy > 0)) continue;
     const double collectives = seconds_between_nodes(sim.table(i), pools[i].context);
-    const double per_token = i == 0 ? carry.received_per_token : carry.sent_per_token;
-    carrying[i] = tokens * per_token * before.transfers / on;
+    const auto of = [i](const Carry::Load& load) { return i == 0 ? load.received : load.sent; };
+    const double alone =
+        carried.carried_tokens * of(carry.token) + carried.carried_sequences * of(carry.state);
+    carrying[i] = alone * before.transfers / on;
     between[i] = collectives / (busy / before.steps[i]);
     found.transfers =
         std::max(found.transfers, slowed_by(collectives * before.collectives[i] / on));
@@ -81,8 +83,10 @@ Contention run_with_contention(std::span<const PoolSetup> given, const Journey& 
   Carry& carry = journey.stages[1].carry;
   Contention found;
   for (int round = 0; round <= rounds; ++round) {
-    carry.sent_per_token = alone.sent_per_token * found.transfers;
-    carry.received_per_token = alone.received_per_token * found.transfers;
+    for (auto load : {&Carry::token, &Carry::state}) {
+      (carry.*load).sent = (alone.*load).sent * found.transfers;
+      (carry.*load).received = (alone.*load).received * found.transfers;
+    }
     for (std::size_t i = 0; i < pools.size(); ++i) pools[i].slower = found.steps[i];
     run(pools, journey, round == rounds);
     if (round < rounds) found = contention_of(sim, pools, alone, found);

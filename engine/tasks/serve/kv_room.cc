@@ -7,14 +7,66 @@
 
 namespace engine {
 
-double set_state_aside(KvRoom room, const ModelShard& shard, std::int64_t block_size, Pace& pace) {
-  const double whole = kv_bytes(shard, room.context).value, state = kv_bytes(shard, 0).value;
-  if (state <= 0) return room.tokens;
-  const double size = double(block_size), left = room.tokens / room.context * whole;
+TokenRoom set_state_aside(KvRoom room, const Deployed& deployed) {
+  const double states = deployed.kv_of(0).value;
+  if (states <= 0) {
+    return {.tokens = room.tokens, .token_bytes = kv_bytes(deployed.shard, 1).value};
+  }
+  const double whole = deployed.kv_of(room.context).value;
+  const double size = double(deployed.spec->serving.block_size);
+  const double left = room.tokens / room.context * whole;
   // Where nothing attends tokens keep nothing: as good as nothing, so that blocks can be counted.
-  const double per_token = std::max((whole - state) / room.context, left / (kMostBlocks * size));
-  pace.room = std::int64_t(std::ceil(state / per_token / size) * size);
-  return left / per_token;
+  const double per_token = std::max((whole - states) / room.context, left / (kMostBlocks * size));
+  const auto in_blocks = [&](double bytes) {
+    return std::int64_t(std::ceil(bytes / per_token / size) * size);
+  };
+  return {.tokens = left / per_token,
+          .token_bytes = per_token,
+          .states = in_blocks(states),
+          .state = in_blocks(states / double(deployed.states))};
+}
+
+Pace beside_states(Pace pace, std::int64_t states) {
+  if (states > 0) pace.room = pace.ahead() + states;
+  return pace;
+}
+
+void add_tiers(const KvTierSettings& tiers, const TokenRoom& room, PoolSetup& pool) {
+  const ModelShard& shard = pool.context.shard;
+  const double per_device = room.token_bytes;
+  const double per_token = per_device * double(shard.parallel.devices_of_replica());
+  const double per_block = per_token * double(pool.settings.block_size);
+  const BytesPerSecond link = tiers.host_bandwidth.value > 0
+                                  ? tiers.host_bandwidth
+                                  : pool.context.fabric.host_link.bandwidth;
+  // Where a state counts as many blocks, so many more fit.
+  const double most = kMostBlocks * (pool.state > 0 ? 1e3 : 1);
+  const auto blocks = [per_block, most](Bytes bytes) {
+    return std::int64_t(std::min(bytes.value / per_block, most));
+  };
+  const LinkRates& inside = pool.context.fabric.scale_up;
+  const BytesPerSecond peers =
+      tiers.peer_bandwidth.value > 0 ? tiers.peer_bandwidth : inside.bandwidth;
+  const auto tier = [&pool](TierName name) -> TierSetup& { return pool.tiers[std::size_t(name)]; };
+  // No link: nothing comes up.
+  if (peers.value > 0) {
+    tier(TierName::peer) = {.blocks = blocks(tiers.peer),
+                            .seconds_per_token = per_device / peers.value,
+                            .latency = inside.latency.value};
+  }
+  if (link.value > 0) {
+    tier(TierName::host) = {.blocks = blocks(tiers.host),
+                            .seconds_per_token = per_device / link.value,
+                            .latency = pool.context.fabric.host_link.latency.value};
+  }
+  tier(TierName::disk) = {.blocks = blocks(tiers.disk),
+                          .seconds_per_token = per_token / tiers.disk_bandwidth.value,
+                          .latency = tiers.disk_latency.value};
+  tier(TierName::store) = {.blocks = blocks(tiers.store),
+                           .seconds_per_token = per_token / tiers.store_bandwidth.value,
+                           .latency = tiers.store_latency.value,
+                           .seconds_per_token_alone =
+                               tiers.store_link.value > 0 ? per_token / tiers.store_link.value : 0};
 }
 
 }  // namespace engine

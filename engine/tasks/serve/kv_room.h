@@ -1,8 +1,8 @@
-// What a replica's KV cache has room for.
+// What a replica's KV cache, and the tiers below it, have room for.
 #pragma once
 
-#include "engine/model/model_shard.h"
-#include "engine/step/pace.h"
+#include "engine/deploy.h"
+#include "engine/serving/journey.h"
 
 namespace engine {
 
@@ -15,8 +15,21 @@ struct KvRoom {
   double context = 1;
 };
 
-// What a sequence keeps whatever its length (the state of a scan) it takes when it is admitted: as room for tokens that
-// it never makes, which the pace has from now on. Returns the tokens there is room for when that is counted by itself.
-double set_state_aside(KvRoom room, const ModelShard& shard, std::int64_t block_size, Pace& pace);
+// What a sequence keeps whatever its length (the states of a scan) it takes when it is admitted: as room for tokens that
+// it never makes.
+struct TokenRoom {
+  double tokens = 0;        // there is room for when states are counted by themselves,
+  double token_bytes = 0;   // and what each of them takes on a device
+  std::int64_t states = 0;  // of a sequence, in tokens, whole blocks of them
+  std::int64_t state = 0;   // one of them: what a cached prefix has
+};
+TokenRoom set_state_aside(KvRoom room, const Deployed& deployed);
+
+// A pace of sequences that have room for their states besides.
+Pace beside_states(Pace pace, std::int64_t states);
+
+// Tiers below the cache. Each device loads its share of the KV cache from peers and from the host over its own links; a disk is
+// the replica's, a store everybody's.
+void add_tiers(const KvTierSettings& tiers, const TokenRoom& room, PoolSetup& pool);
 
 }  // namespace engine

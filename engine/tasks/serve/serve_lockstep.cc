@@ -4,8 +4,6 @@
 
 #include <string_view>
 
-#include "engine/draft.h"
-
 namespace engine {
 
 ModelShard in_lockstep(ModelShard shard) {
@@ -18,7 +16,7 @@ StepContext with_shard(const StepContext& context, const ModelShard& shard) {
           context.work,   context.power_limit};
 }
 
-std::optional<Refusal> lockstep_refusal(const Scenario& scenario, const Deployment& on) {
+std::optional<Refusal> lockstep_refusal(const Deployment& on) {
   if (on.parallel.ep <= on.parallel.tp) return std::nullopt;
   const auto unsupported = [](std::string_view what) {
     return Refusal{
@@ -29,9 +27,6 @@ std::optional<Refusal> lockstep_refusal(const Scenario& scenario, const Deployme
   };
   if (on.parallel.pp > 1) {
     return unsupported("parallel.pp > 1 (batches of several stages that wait for one another)");
-  }
-  if (speculates(scenario) && scenario.speculation.dynamic) {
-    return unsupported("speculation.dynamic (one replica's choice would change the others' steps)");
   }
   if (on.serving.clock.mode != ClockMode::full) {
     return unsupported("serving.clock.mode slo (one replica's clock would slow the others)");

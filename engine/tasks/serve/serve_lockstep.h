@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "engine/base/refusal.h"
-#include "engine/scenario.h"
+#include "engine/deployment.h"
 #include "engine/step/step_time.h"
 
 namespace engine {
@@ -16,6 +16,6 @@ ModelShard in_lockstep(ModelShard shard);
 StepContext with_shard(const StepContext& context, const ModelShard& shard);
 
 // Why replicas of this deployment cannot step together though they share experts, or nothing.
-std::optional<Refusal> lockstep_refusal(const Scenario& scenario, const Deployment& on);
+std::optional<Refusal> lockstep_refusal(const Deployment& on);
 
 }  // namespace engine

@@ -21,46 +21,9 @@ std::int64_t longest_of(const ModelSpec& model) {
   return model.max_context > 0 ? model.max_context : std::int64_t(kMostCount);
 }
 
-// Each device loads its share of the KV cache from peers and from the host over its own links; a disk is the replica's, a
-// store everybody's.
-void add_tiers(const KvTierSettings& tiers, PoolSetup& pool) {
-  const ModelShard& shard = pool.context.shard;
-  const double per_device = kv_bytes(shard, 1).value;
-  const double per_token = per_device * double(shard.parallel.devices_of_replica());
-  const double per_block = per_token * double(pool.settings.block_size);
-  const BytesPerSecond link = tiers.host_bandwidth.value > 0
-                                  ? tiers.host_bandwidth
-                                  : pool.context.fabric.host_link.bandwidth;
-  const auto blocks = [per_block](Bytes bytes) {
-    return std::int64_t(std::min(bytes.value / per_block, kMostBlocks));
-  };
-  const LinkRates& inside = pool.context.fabric.scale_up;
-  const BytesPerSecond peers =
-      tiers.peer_bandwidth.value > 0 ? tiers.peer_bandwidth : inside.bandwidth;
-  const auto tier = [&pool](TierName name) -> TierSetup& { return pool.tiers[std::size_t(name)]; };
-  // No link: nothing comes up.
-  if (peers.value > 0) {
-    tier(TierName::peer) = {.blocks = blocks(tiers.peer),
-                            .seconds_per_token = per_device / peers.value,
-                            .latency = inside.latency.value};
-  }
-  if (link.value > 0) {
-    tier(TierName::host) = {.blocks = blocks(tiers.host),
-                            .seconds_per_token = per_device / link.value,
-                            .latency = pool.context.fabric.host_link.latency.value};
-  }
-  tier(TierName::disk) = {.blocks = blocks(tiers.disk),
-                          .seconds_per_token = per_token / tiers.disk_bandwidth.value,
-                          .latency = tiers.disk_latency.value};
-  tier(TierName::store) = {.blocks = blocks(tiers.store),
-                           .seconds_per_token = per_token / tiers.store_bandwidth.value,
-                           .latency = tiers.store_latency.value,
-                           .seconds_per_token_alone =
-                               tiers.store_link.value > 0 ? per_token / tiers.store_link.value : 0};
-}
-
-PoolSetup pool_of(const Deployment& on, const StepContext& context, KvRoom room,
+PoolSetup pool_of(const Deployed& deployed, const StepContext& context, KvRoom room,
                   DeploymentRole role) {
+  const Deployment& on = *deployed.spec;
   const ServingSettings& serving = on.serving;
   PoolSetup pool{.settings = serving,
                  .context = context,
@@ -68,11 +31,12 @@ PoolSetup pool_of(const Deployment& on, const StepContext& context, KvRoom room,
                  .unit = on.parallel.dp,
                  .longest = longest_of(on.model),
                  .role = role};
-  const double fit = set_state_aside(room, context.shard, serving.block_size, pool.pace);
-  pool.state = pool.pace.room;
-  const double blocks = std::min(fit / double(serving.block_size), kMostBlocks);
+  const TokenRoom fit = set_state_aside(room, deployed);
+  pool.pace = beside_states(pool.pace, fit.states);
+  pool.state = fit.state;
+  const double blocks = std::min(fit.tokens / double(serving.block_size), kMostBlocks);
   pool.kv_blocks = serving.kv_blocks > 0 ? serving.kv_blocks : std::int64_t(blocks);
-  if (serving.prefix_caching) add_tiers(serving.tiers, pool);
+  if (serving.prefix_caching) add_tiers(serving.tiers, fit, pool);
   return pool;
 }
 
@@ -81,6 +45,11 @@ double devices_in(const Deployment& on) { return devices_of(on, double(on.servin
 std::optional<Refusal> without_blocks(const PoolSetup& pool) {
   if (pool.kv_blocks >= 1) return std::nullopt;
   return Refusal{ReasonClass::memory, "not one KV block fits beside the model"};
+}
+
+bool somebody_fails(const Scenario& scenario) {
+  return scenario.serving.failures.any() ||
+         (scenario.prefill.present && scenario.prefill.deployment.serving.failures.any());
 }
 
 // Several answers and adapters need some settings of the engine.
@@ -98,17 +67,12 @@ std::optional<Refusal> specialised_refusal(const TaskPoint& point) {
   if (load.samples > 1 && scenario.prefill.present) {
     return unsupported("load.samples > 1 with a prefill deployment is not modelled");
   }
-  if (scenario.serving.failures.any() && (load.samples > 1 || load.adapters > 0)) {
+  if (somebody_fails(scenario) && load.samples > 1) {
     return unsupported(
-        "serving.failures with load.samples > 1 or load.adapters is not modelled: what becomes of "
-        "answers that have begun, and of adapters that were loaded?");
+        "serving.failures with load.samples > 1 is not modelled: what becomes of answers that have "
+        "begun?");
   }
   if (load.adapters == 0) return std::nullopt;
-  if (point.draft != nullptr && point.draft->is_main) {
-    return unsupported(
-        "load.adapters with speculation.method self is not modelled: does the model propose with "
-        "its adapters or without?");
-  }
   return adapter_link_problem(scenario.serving.lora, point.main.fabric);
 }
 
@@ -141,12 +105,6 @@ ClockChoice clock_of(const Scenario& scenario) {
 }
 
 std::optional<Refusal> clock_refusal(const Scenario& scenario) {
-  const bool varies = scenario.serving.clock.mode != ClockMode::full;
-  if (varies && speculates(scenario) && scenario.speculation.dynamic) {
-    return Refusal{ReasonClass::unsupported,
-                   "serving.clock.mode slo with speculation.dynamic is not modelled: each would "
-                   "choose by what the other leaves"};
-  }
   const bool unlimited = !(token_limit(scenario) < kNever);
   if (scenario.serving.clock.mode == ClockMode::full || !unlimited) return std::nullopt;
   return Refusal{ReasonClass::slo,
@@ -161,14 +119,9 @@ std::optional<Refusal> push_refusal(const Scenario& scenario) {
     return Refusal{ReasonClass::unsupported,
                    fmt::format("transfer.initiative push with {} is not modelled: use pull", what)};
   };
-  if (scenario.serving.failures.any() || readers.failures.any()) {
-    return unsupported("serving.failures (who frees blocks that were set aside?)");
-  }
   if (scenario.serving.admission.any() || readers.admission.any()) {
     return unsupported("serving.admission (requests wait for blocks before any queue is seen)");
   }
-  if (scenario.load.images > 0) return unsupported("load.images");
-  if (scenario.load.adapters > 0) return unsupported("load.adapters");
   return std::nullopt;
 }
 
@@ -215,7 +168,7 @@ ServePools::ServePools(const TaskPoint& point, const TypicalRequest& typical, do
   pools_.reserve(2);
   const MemoryDemand demand = engine_demand(point.scenario.serving, typical);
   pools_.push_back(
-      pool_of(point.scenario, main_context_, {fit, double(demand.context)}, DeploymentRole::main));
+      pool_of(point.main, main_context_, {fit, double(demand.context)}, DeploymentRole::main));
   pools_[0].clock = clock_of(point.scenario);
   pools_[0].turns = point.beside.turns;
   pools_[0].adapters = adapters_of(point.scenario.load, point.scenario.serving.lora, main_context_);
@@ -225,6 +178,7 @@ ServePools::ServePools(const TaskPoint& point, const TypicalRequest& typical, do
 void ServePools::add_draft(const Draft& draft) {
   PoolSetup& pool = pools_[0];
   const Speculation& settings = point_.scenario.speculation;
+  const std::int64_t states = pool.pace.room;
   draft_.emplace(draft.step(point_.main, point_.work));
   pool.draft = &*draft_;
   pool.pace = draft.pace;
@@ -238,6 +192,8 @@ void ServePools::add_draft(const Draft& draft) {
     pool.pace = {.tokens = draft.depth + 1, .steps = 1, .queries = draft.tokens + 1};
   }
   if (settings.dynamic) add_lengths(draft);
+  pool.pace = beside_states(pool.pace, states);
+  for (DraftLength& length : lengths_) length.pace = beside_states(length.pace, states);
 }
 
 void ServePools::add_lengths(const Draft& draft) {
@@ -276,11 +232,15 @@ void ServePools::price_draft_reading(const TypicalRequest& typical) {
   add_prefill(prompts, together, tokens, 0, pools_[0].window);
   const Seconds read = step_time(prompts, *draft_->model, Phase::prefill, nullptr).total();
   const Seconds again = step_time(prompts, main_context_, Phase::prefill, nullptr).total();
+  // In a pipeline every batch waits while the last stage reads.
+  const bool holds_up = draft_->place == DraftPlace::last_stage;
+  const double batches = holds_up ? double(point_.scenario.parallel.pp) : 1;
   const double all = double(together * tokens);
   BatchShape one;
   add_prefill(one, 1, 1, 0, pools_[0].window);
-  late_reading_ = {.least = step_time(one, *draft_->model, Phase::prefill, nullptr).total().value,
-                   .per_token = read.value / all,
+  const Seconds least = step_time(one, *draft_->model, Phase::prefill, nullptr).total();
+  late_reading_ = {.least = least.value * batches,
+                   .per_token = read.value * batches / all,
                    .again_per_token = again.value / all,
                    .prompt = std::max(1.0, typical.prompt),
                    .output = std::max(1.0, typical.output)};
@@ -291,7 +251,7 @@ std::optional<Refusal> ServePools::complete(const TypicalRequest& typical) {
   if (auto problem = engine_problem(main().settings)) return problem;
   if (auto problem = specialised_refusal(point_)) return problem;
   if (auto problem = clock_refusal(point_.scenario)) return problem;
-  if (auto problem = lockstep_refusal(point_.scenario, point_.scenario)) return problem;
+  if (auto problem = lockstep_refusal(point_.scenario)) return problem;
   price_draft_reading(typical);
   const Scenario& scenario = point_.scenario;
   if (scenario.prefill.present) {
@@ -335,7 +295,7 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
   reader_context_.emplace(readers_.context(point_.work));
   const double context = double(demand.context);
   pools_.push_back(
-      pool_of(on, *reader_context_, {sequences * context, context}, DeploymentRole::prefill));
+      pool_of(readers_, *reader_context_, {sequences * context, context}, DeploymentRole::prefill));
   pools_[1].adapters = adapters_of(scenario.load, on.serving.lora, *reader_context_);
   // The draft reads every prompt, too, beside whoever does, unless it does so when it is first asked.
   if (draft_ && pools_[0].late_reading == nullptr) {
@@ -344,7 +304,7 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
   }
   if (auto problem = without_blocks(pools_[1])) return in_role("prefill", std::move(*problem));
   if (auto problem = engine_problem(on.serving)) return in_role("prefill", std::move(*problem));
-  if (auto problem = lockstep_refusal(scenario, on)) return in_role("prefill", std::move(*problem));
+  if (auto problem = lockstep_refusal(on)) return in_role("prefill", std::move(*problem));
 
   journey_ = {.stages = {Stage{.pool = 1, .reads = true, .writes = false},
                          Stage{.pool = 0, .reads = false, .writes = true}},
@@ -361,9 +321,11 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
     return problem;
   if (scenario.transfer.oversubscription > 1) {
     // All adapters of the deployment that can carry less, over what the fabric takes.
-    const double all = std::max(carry.sent_per_token / double(pools_[1].replicas),
-                                carry.received_per_token / double(pools_[0].replicas));
-    carry.fabric_per_token = scenario.transfer.oversubscription * all;
+    for (Carry::Load* load : {&carry.token, &carry.state}) {
+      const double all = std::max(load->sent / double(pools_[1].replicas),
+                                  load->received / double(pools_[0].replicas));
+      load->fabric = scenario.transfer.oversubscription * all;
+    }
   }
   return std::nullopt;
 }

@@ -275,11 +275,12 @@ void report_rates(const Scenario& scenario, const ServePools& pools, const Servi
   metrics.goodput = RequestsPerSecond{sums.good / span};
   metrics.output = means.output;
   metrics.total = TokensPerSecond{(sums.output_tokens + sums.prompt_tokens) / span};
-  metrics.per_device = metrics.total / metrics.devices;
-  metrics.output_per_device = metrics.output / metrics.devices;
   const OnShare on = on_share(scenario, pools, sim, measured_span(sim));
+  const double devices = devices_on(scenario, on);
+  metrics.per_device = metrics.total / devices;
+  metrics.output_per_device = metrics.output / devices;
   report_price(scenario, metrics.total - metrics.output, metrics, on);
-  metrics.goodput_per_device = metrics.goodput / devices_on(scenario, on);
+  metrics.goodput_per_device = metrics.goodput / devices;
   if (metrics.rent.value > 0) metrics.goodput_per_usd = metrics.goodput.value / metrics.rent.value;
 }
 

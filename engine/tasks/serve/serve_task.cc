@@ -137,7 +137,8 @@ LoadLevel level_of(const Setting& setting, const TypicalRequest& typical) {
     const PoolSetup& pool = setting.pools.main();
     const double tokens =
         double(pool.kv_blocks) * double(pool.replicas) * double(pool.settings.block_size);
-    const double written = double(load.samples) * typical.output / 2;
+    const double states = double(pool.state * pool.pace.queries);
+    const double written = double(load.samples) * (typical.output / 2 + states);
     const double clients = load.kv_fraction * tokens / (typical.prompt + written);
     level.clients = std::int64_t(std::clamp(clients, 1.0, kMostCount));
   }
@@ -224,8 +225,7 @@ double tokens_that_fit(const TaskPoint& point, const TypicalRequest& typical, do
   if (point.draft == nullptr || !point.draft->apart) return beside_main;
   const Deployed& draft = *point.draft->deployed;
   const MemoryDemand demand = engine_demand(point.scenario.serving, typical);
-  const double sequences =
-      footprint_of(draft, demand).left() / kv_bytes(draft.shard, double(demand.context));
+  const double sequences = footprint_of(draft, demand).left() / draft.kv_of(double(demand.context));
   return std::min(beside_main, sequences * double(demand.context));
 }
 

@@ -104,7 +104,9 @@ void run_step(const TaskPoint& point, Outcome& outcome) {
   const DeviceTime verified = time.device;
   StepTime proposed;
   if (point.draft != nullptr) {
-    proposed = propose(point, {.sequences = step.batch, .context = step.context}, outcome.kernels);
+    proposed = propose(
+        point, {.sequences = step.batch, .context = step.context, .adapters = step.adapters},
+        outcome.kernels);
     time.add(proposed);
   }
   Metrics& metrics = outcome.metrics;

@@ -56,6 +56,20 @@ TEST(Measurement, IsTheSecondHalfWhereTheSystemNeverFillsUp) {
   EXPECT_TRUE(open_run(watch, 80, 100).all);
 }
 
+// Full at 29.5 s, with eleven inside. A part of less than their ten seconds shows chance; one of more is measured.
+TEST(Measurement, IsNotWhatALoadThatEndsLeavesOfAFullSystem) {
+  RunWatch watch;
+  watch.reset({.units = 35});
+  EXPECT_TRUE(open_run(watch, 10.5, 35).all);
+  watch.reset({.units = 45});
+  const MeasuredPart part = open_run(watch, 10.5, 45);
+  EXPECT_TRUE(part.settled);
+  EXPECT_EQ(part.from, 29.5);
+  // A stated window is as long as it is.
+  watch.reset({.window = 2, .units = 35});
+  EXPECT_EQ(open_run(watch, 10.5, 35).span(), 2);
+}
+
 TEST(Measurement, IsAllOfARunInWhichNothingIsFinishedBeforeTheLastArrival) {
   RunWatch watch;
   watch.reset({.units = 100});

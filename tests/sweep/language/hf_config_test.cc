@@ -47,21 +47,21 @@ TEST_P(HfConfig, AgreesWithTheLibrary) {
 
 INSTANTIATE_TEST_SUITE_P(
     Published, HfConfig,
-    testing::Values(Published{"llama-3.1-8b", 8.03}, Published{"llama-3.1-70b", 70.6},
-                    Published{"llama-3.2-1b", 1.24}, Published{"mistral-7b", 7.24},
-                    Published{"mixtral-8x7b", 46.7}, Published{"qwen2.5-7b", 7.62},
-                    Published{"qwen3-8b", 8.19}, Published{"qwen3-30b-a3b", 30.5},
-                    Published{"gemma-2-9b", 9.24}, Published{"gemma-3-27b", 27.0},
-                    Published{"phi-4", 14.66}, Published{"phi-2", 2.78}, Published{"gpt2", 0.124},
-                    Published{"gpt2-xl", 1.558}, Published{"gpt-neox-20b", 20.55},
-                    Published{"opt-6.7b", 6.66}, Published{"falcon-7b", 6.92},
-                    Published{"falcon-40b", 41.3}, Published{"deepseek-v3", 671},
-                    Published{"deepseek-v2-lite", 15.7}, Published{"gpt-oss-120b", 116.8},
-                    Published{"olmo-2-7b", 7.3}, Published{"command-r-35b", 35.0},
-                    Published{"starcoder2-15b", 15.96}, Published{"llama-4-scout", 107.8},
-                    Published{"glm-4.5-air", 106.9}, Published{"gpt-j-6b", 6.05},
-                    Published{"minimax-m2", 229}, Published{"dbrx-132b", 131.6},
-                    Published{"qwen-72b", 72.3}, Published{"bamba-9b", 9.78}),
+    testing::Values(
+        Published{"llama-3.1-8b", 8.03}, Published{"llama-3.1-70b", 70.6},
+        Published{"llama-3.2-1b", 1.24}, Published{"mistral-7b", 7.24},
+        Published{"mixtral-8x7b", 46.7}, Published{"qwen2.5-7b", 7.62}, Published{"qwen3-8b", 8.19},
+        Published{"qwen3-30b-a3b", 30.5}, Published{"gemma-2-9b", 9.24},
+        Published{"gemma-3-27b", 27.0}, Published{"phi-4", 14.66}, Published{"phi-2", 2.78},
+        Published{"gpt2", 0.124}, Published{"gpt2-xl", 1.558}, Published{"gpt-neox-20b", 20.55},
+        Published{"opt-6.7b", 6.66}, Published{"falcon-7b", 6.92}, Published{"falcon-40b", 41.3},
+        Published{"deepseek-v3", 671}, Published{"deepseek-v2-lite", 15.7},
+        Published{"gpt-oss-120b", 116.8}, Published{"olmo-2-7b", 7.3},
+        Published{"command-r-35b", 35.0}, Published{"starcoder2-15b", 15.96},
+        Published{"llama-4-scout", 107.8}, Published{"glm-4.5-air", 106.9},
+        Published{"gpt-j-6b", 6.05}, Published{"minimax-m2", 229}, Published{"dbrx-132b", 131.6},
+        Published{"qwen-72b", 72.3}, Published{"bamba-9b", 9.78},
+        Published{"mamba-codestral-7b", 7.29}, Published{"nemotron-3-nano-30b-a3b", 31.6}),
     [](const testing::TestParamInfo<Published>& tested) {
       std::string name = tested.param.name;
       for (char& c : name) c = c == '-' || c == '.' ? '_' : c;
@@ -83,6 +83,22 @@ TEST(HfConfig, AHybridOfGraniteCountsItsLayers) {
   EXPECT_EQ(model->model.scan.head_dim, 16);
   EXPECT_EQ(model->model.intermediate, 48);
   EXPECT_FALSE(model->model.is_moe());
+}
+
+// A file without `architectures` is read by its `model_type`.
+TEST(HfConfig, ATypeStandsForItsArchitecture) {
+  const auto layers = [](const char* kind) {
+    const auto model = parse_hf_config(
+        "{" + std::string(kind) +
+            R"("hidden_size": 64, "num_hidden_layers": 3, "vocab_size": 99, "num_heads": 2, "head_dim": 64,
+                               "num_attention_heads": 4, "intermediate_size": 32, "max_position_embeddings": 99})",
+        "m/config.json");
+    return model ? model->model.layers * (model->model.scans() ? -1 : 1) : 0;
+  };
+  EXPECT_EQ(layers(R"("architectures": ["Mamba2ForCausalLM"], )"), -3);
+  EXPECT_EQ(layers(R"("model_type": "mamba2", )"), -3);
+  EXPECT_EQ(layers(R"("model_type": "seed_oss", )"), 3);
+  EXPECT_EQ(layers(R"("model_type": "no_such", )"), 0);
 }
 
 // Other spellings of structures above: what each file says of sizes, and the published size in billions.
@@ -162,8 +178,8 @@ std::string mistakes(const char* text) {
 }
 
 TEST(HfConfigMistakes, UnknownArchitectureListsTheKnown) {
-  const std::string text = mistakes("{\n  \"architectures\": [\"MambaForCausalLM\"]\n}\n");
-  EXPECT_EQ(text.rfind("m/config.json:2:21: error: unknown architecture 'MambaForCausalLM'\n"
+  const std::string text = mistakes("{\n  \"architectures\": [\"RwkvForCausalLM\"]\n}\n");
+  EXPECT_EQ(text.rfind("m/config.json:2:21: error: unknown architecture 'RwkvForCausalLM'\n"
                        "  hint: known ones: ArceeForCausalLM, BambaForCausalLM, ",
                        0),
             0U)
@@ -202,6 +218,43 @@ TEST(HfConfigMistakes, SyntaxErrorsAreLocated) {
   const std::string text = mistakes("{\"architectures\": [\"LlamaForCausalLM\",\n");
   EXPECT_EQ(text.rfind("m/config.json:", 0), 0U);
   EXPECT_NE(text.find("this is not JSON"), std::string::npos) << text;
+}
+
+// What a model cannot say is said, and not left out.
+TEST(HfConfigMistakes, LayersThatAreNotModelledAreNamed) {
+  EXPECT_EQ(mistakes("{\"architectures\": [\"FalconH1ForCausalLM\"]}"),
+            "m/config.json:1:20: error: architecture 'FalconH1ForCausalLM' is not modelled: it has "
+            "layers that attend and scan side by side\n"
+            "  hint: scans that are modelled are those of Mamba-2: Mamba2ForCausalLM, "
+            "BambaForCausalLM, GraniteMoeHybridForCausalLM, NemotronHForCausalLM\n");
+  for (const char* name : {"MambaForCausalLM", "JambaForCausalLM", "Qwen3NextForCausalLM",
+                           "Qwen3_5MoeForConditionalGeneration", "Zamba2ForCausalLM"}) {
+    const std::string text =
+        mistakes(("{\"architectures\": [\"" + std::string(name) + "\"]}").c_str());
+    EXPECT_NE(text.find("is not modelled: it has"), std::string::npos) << text;
+  }
+}
+
+TEST(HfConfigMistakes, BlocksThatAreNotModelledAreNamed) {
+  const auto what = [](const std::string& more) {
+    const auto model = parse_hf_config(
+        R"({"architectures": ["NemotronHForCausalLM"], "hidden_size": 64, "num_attention_heads": 4, "intermediate_size": 32,
+            "vocab_size": 99, "max_position_embeddings": 99, "n_routed_experts": 8, "num_experts_per_tok": 2,
+            "moe_intermediate_size": 16)" +
+            more + "}",
+        "m/config.json");
+    return model ? "" : model.mistakes().front().what;
+  };
+  EXPECT_EQ(what(R"(, "hybrid_override_pattern": "M-M*-")"), "");
+  EXPECT_EQ(what(""), "hybrid_override_pattern: it says what each block is, and is missing");
+  EXPECT_EQ(what(R"(, "hybrid_override_pattern": "MXM")"),
+            "hybrid_override_pattern: blocks are M, *, - or E");
+  EXPECT_EQ(
+      what(R"(, "hybrid_override_pattern": "M-ME")"),
+      "hybrid_override_pattern: blocks of MLPs beside blocks of experts, or more of them than "
+      "of mixers, are not modelled");
+  EXPECT_EQ(what(R"(, "hybrid_override_pattern": "MEM*", "moe_latent_size": 8)"),
+            "moe_latent_size: experts of a narrower latent are not modelled");
 }
 
 TEST(HfConfigMistakes, AFileWithoutArchitecturesIsNoModel) {

@@ -57,12 +57,38 @@ class Launch(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="llmsweep-launch-") as scratch:
             home = pathlib.Path(scratch)
             for name, text, left_out in (("plain", SPEC, ""), ("draft", with_draft, "speculation, the prefill deployment")):
-                (home / f"{name}.yaml").write_text(text)
-                ran = subprocess.run([BINARY, "run", home / f"{name}.yaml", "-o", home / name], capture_output=True, text=True)
-                self.assertEqual(ran.returncode, 0, ran.stderr)
-                done = subprocess.run([BINARY, "top", home / name, "--by", "e2e_s", "--launch", "vllm", "--format", "csv"],
-                                      capture_output=True, text=True)
-                line = next(csv.DictReader(io.StringIO(done.stdout)))["launch"]
+                line = self.launched(home, name, text, "vllm")
+                self.assertEqual(line.partition("  # not in this command: ")[2], left_out)
+
+    def launched(self, home, name, spec, engine):
+        (home / f"{name}.yaml").write_text(spec)
+        ran = subprocess.run([BINARY, "run", home / f"{name}.yaml", "-o", home / name], capture_output=True, text=True)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        done = subprocess.run([BINARY, "top", home / name, "--by", "e2e_s", "--launch", engine, "--format", "csv"],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return next(csv.DictReader(io.StringIO(done.stdout)))["launch"]
+
+    def test_replicas_that_share_experts_are_counted_as_each_engine_counts(self):
+        # Attention on two devices in each of four replicas, experts over all eight.
+        shared = (SPEC.replace("llama-3.1-8b", "qwen3-30b-a3b").replace("{tp: 4}", "{tp: 2, dp: 4, ep: 8}")
+                  .replace("weights: fp8, activations: fp8, kv: fp8", "weights: bf16"))
+        wanted = {"vllm": "--tensor-parallel-size 2 --data-parallel-size 4 --enable-expert-parallel ",
+                  "sglang": "--tp-size 8 --dp-size 4 --enable-dp-attention --ep-size 8 ",
+                  "tensorrt-llm": "--tp_size 8 --ep_size 8 "}
+        with tempfile.TemporaryDirectory(prefix="llmsweep-launch-") as scratch:
+            for engine, words in wanted.items():
+                line = self.launched(pathlib.Path(scratch), engine, shared, engine)
+                self.assertIn(words, line)
+                self.assertEqual("enable_attention_dp" in line, engine == "tensorrt-llm", line)
+
+    def test_formats_that_only_a_checkpoint_can_have_are_named(self):
+        int4 = SPEC.replace("weights: fp8, activations: fp8, kv: fp8", "weights: int4, activations: bf16")
+        cases = (("vllm", SPEC, ""), ("vllm", int4, "weights in int4"), ("sglang", int4, "weights in int4"),
+                 ("tensorrt-llm", SPEC, "weights in fp8, the KV cache in fp8"))
+        with tempfile.TemporaryDirectory(prefix="llmsweep-launch-") as scratch:
+            for number, (engine, spec, left_out) in enumerate(cases):
+                line = self.launched(pathlib.Path(scratch), f"case{number}", spec, engine)
                 self.assertEqual(line.partition("  # not in this command: ")[2], left_out)
 
     def test_a_training_job_is_no_engine(self):

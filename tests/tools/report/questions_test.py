@@ -89,6 +89,23 @@ class Questions(unittest.TestCase):
             self.assertEqual(list(answer[answer.device == device]["index"]), list(alone["index"]))
             self.assertLessEqual(len(alone), len(group))
 
+    def test_a_text_that_no_point_has_is_told(self):
+        known = "known values: l4, h100-sxm, h200-sxm"
+        for where, note in (
+            ("device == 'h100-smx'", "--where:1:11: no point has 'h100-smx' as device; did you mean 'h100-sxm'?"),
+            ("step.batch < 9 and 'h20-sxm' == device", "--where:1:20: no point has 'h20-sxm' as device; did you mean 'h200-sxm'?"),
+            ("device == 'mi300x'", f"--where:1:11: no point has 'mi300x' as device; {known}"),
+            # Leaving out what is not there is no mistake, unless it was meant for something that is.
+            ("device != 'h100-smx'", "--where:1:11: no point has 'h100-smx' as device; did you mean 'h100-sxm'?"),
+            ("device != 'mi300x'", ""),
+            ("device == 'l4'", ""),
+        ):
+            for verb in (["top", "--by", "step_time_s"], ["report", "-o", self.home / "page.html"]):
+                done = llmsweep(verb[0], self.run_folder, *verb[1:], "--where", where)
+                notes = [line for line in done.stderr.splitlines() if line.startswith("note: ")]
+                self.assertEqual(notes, [f"note: {note}"] if note else [], where)
+                self.assertEqual(done.returncode, 4 if "==" in where and note else 0, where)
+
     def test_an_expression_holds_where_sql_says_so(self):
         same = {
             "step.batch >= 16": '"step.batch" >= 16',

@@ -59,6 +59,28 @@ TEST(TwoPools, ServeWhatOneWouldAndSayHowTheyShareIt) {
   }
 }
 
+// To ask whether a prompt is short enough to stay sends nobody anywhere: round robin used to count the question, so that
+// of two replicas one got all requests.
+TEST(TwoPools, ALimitThatNoPromptIsWithinChangesNothing) {
+  for (std::size_t router = 0; router < kRouters.size(); ++router) {
+    for (const TransferInitiative initiative :
+         {TransferInitiative::pull, TransferInitiative::push}) {
+      Scenario scenario = served();
+      scenario.serving.replicas = 2;
+      scenario.serving.router = RouterName(router);
+      scenario.transfer.initiative = initiative;
+      const Outcome plain = evaluate(disaggregated(scenario));
+      scenario.transfer.local_prompt = 1;
+      const Outcome limited = evaluate(disaggregated(scenario));
+      ASSERT_EQ(plain.status, Status::ok) << plain.reason;
+      EXPECT_EQ(plain.metrics.tpot, limited.metrics.tpot) << kRouters[router].name;
+      EXPECT_EQ(plain.metrics.ttft, limited.metrics.ttft) << kRouters[router].name;
+      EXPECT_EQ(plain.metrics.steps, limited.metrics.steps) << kRouters[router].name;
+      EXPECT_EQ(plain.metrics.kv_peak, limited.metrics.kv_peak) << kRouters[router].name;
+    }
+  }
+}
+
 TEST(TwoPools, LongPromptsNoLongerHoldUpDecodes) {
   Scenario scenario = served();
   scenario.load.lengths = {.prompt = 1500, .output = 100};
@@ -147,6 +169,42 @@ TEST(TwoPools, OneTooManyIsARowWithAReason) {
               s.prefill.deployment.cluster.devices_per_node = s.cluster.devices_per_node = 1;
             }),
             ReasonClass::cluster);
+}
+
+// Whoever is read again after a failure asks for its adapter once more.
+TEST(TwoPools, AdaptersAreAskedForAgainWhereReadersFail) {
+  for (const std::int64_t slots : {0, 8}) {
+    Scenario scenario = served();
+    scenario.load.adapters = 64;
+    scenario.serving.lora.slots = slots;
+    scenario = disaggregated(scenario);
+    scenario.prefill.deployment.serving.failures.mean_time_to_failure = Seconds{5};
+    const Outcome outcome = evaluate(scenario);
+    EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+    EXPECT_GT(outcome.metrics.requests_retried, 0);
+  }
+}
+
+// 1,600 tokens hold two sequences of a prompt and the most that it may answer, and one of the longest that the model is made
+// for, whoever reads the prompts. Writers used to set aside what an answer comes to, which no engine knows.
+TEST(TwoPools, RoomIsSetAsideAsInOnePool) {
+  const auto sequences = [](PolicyName policy, std::int64_t most_output) {
+    Scenario scenario = served();
+    scenario.load.rate = RequestsPerSecond{1000};
+    scenario.serving.policy = policy;
+    scenario.serving.block_size = 16;
+    scenario.serving.kv_blocks = 100;
+    scenario.serving.max_output = most_output;
+    const Outcome outcome = evaluate(disaggregated(scenario));
+    EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+    return outcome.metrics.batch_mean;
+  };
+  for (const PolicyName policy : {policy_named("no_evict"), policy_named("static")}) {
+    EXPECT_GT(sequences(policy, 0), 2) << name_of(policy);
+    EXPECT_LE(sequences(policy, 550), 2) << name_of(policy);
+  }
+  ASSERT_GT(toys::scenario().model.max_context, 800);
+  EXPECT_EQ(sequences(policy_named("orca"), 0), 1);
 }
 
 // Its capacity is that of the pool that is full first.
