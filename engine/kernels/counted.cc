@@ -7,8 +7,8 @@ namespace engine {
 
 KernelTime counted_time(const OpCounts& counts, const Device& device) {
   const TrafficTime traffic = traffic_time(device, counts.cold_bytes, counts.resident_bytes);
-  KernelTime time{.memory = traffic.memory,
-                  .l2 = traffic.l2,
+  KernelTime time{.memory = traffic.memory / counts.of_bandwidth,
+                  .l2 = traffic.l2 / counts.of_bandwidth,
                   .launch = device.launch_latency,
                   .flops = Flops{counts.flops},
                   .bytes = Bytes{counts.cold_bytes + counts.resident_bytes}};

@@ -36,23 +36,10 @@ Watts drawn_while_it_runs(const Op& op, const Device& device) {
   return by_engines ? std::min(device.idle_power, device.busy_power) : device.busy_power;
 }
 
-// A device's file states powers for the clock of its peaks; set to another, its processor draws in proportion to it, above what the
-// board draws at rest.
-Joules at_present_clock(Joules by_processor, Seconds time, const Device& device) {
-  const double scale = device.on_chip_scale();
-  if (scale == 1) return by_processor;
-  const Joules at_rest = std::min(device.idle_power, device.busy_power) * time;
-  return at_rest + (by_processor - at_rest) * scale;
-}
-
 }  // namespace
 
 Watts power_at_rest(const Device& device) {
   return states_power(device) ? device.idle_power : Watts{0};
-}
-
-void draw_beside(Seconds hidden, const Device& device, Joules& energy) {
-  energy = std::max(Joules{0}, energy - power_at_rest(device) * hidden);
 }
 
 // Devices state what arithmetic draws at the clocks that their limit leaves it; the same work draws more at a higher clock and
@@ -77,10 +64,7 @@ FullClock at_full_clock(const KernelTime& kernel, const Op& op, const Device& de
         device.busy_power * full.arithmetic + device.tensor_power * (kernel.flops / peak);
   }
   const Joules waiting = drawn_while_it_runs(op, device) * (kernel.time - full.arithmetic);
-  full.energy = at_present_clock(kAtFullClock * by_arithmetic + waiting, kernel.time, device) +
-                drawn_by_memory(kernel.bytes, device);
-  // What uses no matrix units clocks down for free, where that would be more than the limit.
-  if (peak.value <= 0) full.energy = std::min(full.energy, device.power_limit * kernel.time);
+  full.energy = kAtFullClock * by_arithmetic + waiting + drawn_by_memory(kernel.bytes, device);
   return full;
 }
 
@@ -95,6 +79,12 @@ double clock_slowdown(const ClockedWork& work, const Device& device) {
   const double c = (work.energy - work.memory).value;
   if (a + b >= c) return 1;
   return (std::sqrt(b * b + 4 * a * c) - b) / (2 * a);
+}
+
+Joules at_clock(double scale, Joules by_processor, Seconds time, const Device& device) {
+  if (scale == 1) return by_processor;
+  const Joules at_rest = std::min(device.idle_power, device.busy_power) * time;
+  return at_rest + (by_processor - at_rest) * scale;
 }
 
 // Energy over the limit, of parts that each grow with the work: so more bandwidth, peak or power never
@@ -112,7 +102,8 @@ Joules sustain(KernelTime& kernel, const Op& op, const Device& device) {
   const Seconds limited = (by_arithmetic + by_traffic) / device.power_limit;
   if (peak.value <= 0 || limited <= kernel.time) {
     const Joules waiting = drawn_while_it_runs(op, device) * (kernel.time - arithmetic);
-    const Joules drawn = at_present_clock(by_arithmetic + waiting, kernel.time, device);
+    const Joules drawn =
+        at_clock(device.on_chip_scale(), by_arithmetic + waiting, kernel.time, device);
     return std::min(drawn + by_traffic, device.power_limit * kernel.time);
   }
   // Without one kind of work its energy is saved, too; parts that draw nothing save nothing any more.

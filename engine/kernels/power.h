@@ -41,7 +41,8 @@ inline bool states_power(const Device& device) {
 // Drawn while the device waits for its host or for other devices; zero where it does not say what its kernels draw.
 Watts power_at_rest(const Device& device);
 
-// Work passes beside other work for `hidden`: what the board draws at rest meanwhile is drawn once, and counted there.
-void draw_beside(Seconds hidden, const Device& device, Joules& energy);
+// A device's file states powers for the clock of its peaks. Set to `scale` times that one, its processor draws in proportion to it, above
+// what the board draws at rest.
+Joules at_clock(double scale, Joules by_processor, Seconds time, const Device& device);
 
 }  // namespace engine

@@ -73,6 +73,9 @@ class KvPool {
   // Likewise at once to this one, too.
   void also_copy_to(KvTier& tier) { other_tier_ = &tier; }
 
+  // Where what few steps look at begins.
+  const void* seldom_used() const { return &evicted_; }
+
   std::int64_t total() const { return total_; }
   // Blocks that can be taken: empty ones and cache that nobody uses.
   std::int64_t free() const { return empty_ + idle_; }

@@ -82,6 +82,13 @@ std::int64_t plan_running(const ReplicaView& view, std::int64_t budget, std::int
   return budget - tokens;
 }
 
+std::int64_t tokens_set_aside(const ReplicaView& view, const Sequence& sequence) {
+  const std::int64_t answered =
+      sequence.prompt + std::max(view.settings.max_output, sequence.output);
+  const bool longest = view.settings.policy == policy_named("orca");
+  return longest ? std::max(view.longest, answered) : answered;
+}
+
 std::int64_t blocks_left(const ReplicaView& view, const StepPlan& plan) {
   std::int64_t left = view.pool.free();
   // All decode, or few enough are left out that counting them all is only cautious.

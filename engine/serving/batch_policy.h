@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/base/small_list.h"
 #include "engine/memory/kv_pool.h"
 #include "engine/serving/sequence.h"
 #include "engine/serving/serving_settings.h"
@@ -19,14 +20,14 @@ struct RunningSet {
   std::int32_t first = -1, last = -1;  // a list in the order of admission, through Sequence
   std::int64_t count = 0;
   std::int64_t decoding = 0;
-  std::int64_t growing = 0;              // of these, without blocks set aside
-  std::vector<std::int32_t> prefilling;  // in the order of admission
-  std::int64_t step = 0;                 // decode steps so far, and tokens that
-  std::int64_t tokens = 0;               // a sequence makes in as many
-  std::int64_t finish_sum = 0;           // of the lane's tokens at which the decoding ones end
-  std::int64_t base_sum = 0;             // of their contexts, less the lane's tokens each
-  std::int64_t next_tokens = 1;          // tokens each makes in the next decode, and blocks
-  std::int64_t next_blocks = 0;          // that the next decode of all would take
+  std::int64_t growing = 0;               // of these, without blocks set aside
+  SmallList<std::int32_t, 4> prefilling;  // in the order of admission
+  std::int64_t step = 0;                  // decode steps so far, and tokens that
+  std::int64_t tokens = 0;                // a sequence makes in as many
+  std::int64_t finish_sum = 0;            // of the lane's tokens at which the decoding ones end
+  std::int64_t base_sum = 0;              // of their contexts, less the lane's tokens each
+  std::int64_t next_tokens = 1;           // tokens each makes in the next decode, and blocks
+  std::int64_t next_blocks = 0;           // that the next decode of all would take
 };
 
 struct ReplicaView {
@@ -132,6 +133,10 @@ struct StepPlan {
 // preempted. Returns the tokens left of the budget.
 std::int64_t plan_running(const ReplicaView& view, std::int64_t budget, std::int64_t most_chunk,
                           StepPlan& plan);
+
+// Tokens that policies with `reserves` set aside for a sequence, wherever its prompt is read: of the longest one that the model
+// is made for (orca), or of its prompt and the most that it may answer.
+std::int64_t tokens_set_aside(const ReplicaView& view, const Sequence& sequence);
 
 // Blocks left when the running part of a plan has taken its own.
 std::int64_t blocks_left(const ReplicaView& view, const StepPlan& plan);

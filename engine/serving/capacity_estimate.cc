@@ -3,15 +3,28 @@
 #include <algorithm>
 
 namespace engine {
+namespace {
+
+// Tokens that a sequence has room for on average: halfway through its output with half a block wasted, or what is set aside
+// for it.
+double tokens_held(const PoolSetup& pool, const MeanLengths& lengths) {
+  const ServingSettings& settings = pool.settings;
+  if (!policy_of(settings.policy).reserves) {
+    return lengths.prompt + lengths.output / 2 + double(settings.block_size) / 2;
+  }
+  const double answered = lengths.prompt + std::max(lengths.output, double(settings.max_output));
+  return settings.policy == policy_named("orca") ? std::max(answered, double(pool.longest))
+                                                 : answered;
+}
+
+}  // namespace
 
 CapacityEstimate capacity_estimate(const PoolSetup& pool, const MeanLengths& lengths, Duty duty) {
   const ServingSettings& settings = pool.settings;
   const StepContext& context = pool.context;
   CapacityEstimate estimate;
-  // Halfway through its output, on average, and half a block wasted.
   const double states = double(pool.state * pool.pace.queries);
-  const double held =
-      lengths.prompt + lengths.output / 2 + double(settings.block_size) / 2 + states;
+  const double held = tokens_held(pool, lengths) + states;
   const double fit = double(pool.kv_blocks * settings.block_size) / held;
   estimate.batch = std::clamp(fit, 1.0, double(settings.max_num_seqs));
 

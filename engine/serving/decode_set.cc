@@ -10,17 +10,11 @@
 namespace engine {
 
 void DecodeSet::reset(const Setup& setup) {
-  // Together, and room for a dozen: with many replicas what one of them needs stands side by side.
-  if (running_.prefilling.capacity() == 0) {
-    running_.prefilling.reserve(4);
-    finishes_.reserve(16);
-  }
   setup_ = setup;
   pace_ = setup.pace;
-  running_.prefilling.clear();
-  RunningSet fresh;
-  fresh.prefilling.swap(running_.prefilling);
-  running_ = std::move(fresh);
+  SmallList<std::int32_t, 4> readers = std::move(running_.prefilling);
+  readers.clear();
+  running_ = {.prefilling = std::move(readers)};
   const std::int64_t size = setup.block_size;
   blocks_by_phase_.assign(std::size_t(size), 0);
   const bool power_of_two = (size & (size - 1)) == 0;
@@ -46,7 +40,6 @@ void DecodeSet::stop_reading(std::int32_t slot) {
 void DecodeSet::begin(std::int32_t slot) {
   Sequence& sequence = at(slot);
   sequence.decoding = true;
-  sequence.decode_start = sequence.target;
   sequence.context_base = sequence.target - running_.tokens;
   sequence.finish_token = running_.tokens + sequence.output - sequence.generated;
   ++running_.decoding;
@@ -128,7 +121,7 @@ DecodeSet::Fewer DecodeSet::step_apart(std::int64_t decodes, const ReplicaView& 
   const std::int64_t all = running_.next_tokens, end = running_.tokens + all;
   const std::int64_t ahead = setup_.pace.ahead();
   const Blocks blocks = blocks_;
-  std::int64_t* const phases = blocks_by_phase_.data();
+  std::int32_t* const phases = blocks_by_phase_.data();
   Sequence* const sequences = setup_.sequences->data();
   behind_ =
       own_.behind({.decodes = std::size_t(decodes), .lane_tokens = running_.tokens, .tokens = all},
@@ -270,7 +263,7 @@ std::int64_t DecodeSet::steps_that_fit(std::int64_t most, std::int64_t free) con
 std::int64_t DecodeSet::recount(const ReplicaView& view) {
   double contexts = 0, windows = 0, longest_now = 0;
   std::int64_t decoding = 0, count = 0, held = 0, prompts = 0;
-  std::vector<std::int64_t> phases(blocks_by_phase_.size(), 0);
+  std::vector<std::int32_t> phases(blocks_by_phase_.size(), 0);
   for (std::int32_t slot = running_.first; slot >= 0; slot = at(slot).after) {
     const Sequence& sequence = at(slot);
     ++count;
@@ -294,7 +287,7 @@ std::int64_t DecodeSet::recount(const ReplicaView& view) {
   check(setup_.window == 0 || windows == windows_, "the windows add up");
   check(!setup_.uneven || decoding == 0 || longest_now == longest(), "the longest is known");
   check(prompts == prompt_tokens_, "the prompts add up");
-  check(phases == blocks_by_phase_, "the block phases add up");
+  check(std::ranges::equal(phases, blocks_by_phase_), "the block phases add up");
   return held;
 }
 

@@ -33,20 +33,11 @@ class DecodeSet {
   void reset(const Setup& setup);
   // Where what few events look at begins.
   const void* seldom_used() const { return &crossings_; }
-  // Every event looks at how decodes fill blocks (of the usual size), and at who is done next.
-  void fetch_lists() const {
-    constexpr std::size_t usual = 16;
-    const std::int64_t* const phases = blocks_by_phase_.data();
-    fetch_lines(phases, phases + std::min(usual, blocks_by_phase_.size()));
-    const std::int64_t* const next = finishes_.soonest();
-    fetch_lines(next, next + 1);
-    const std::int32_t* const readers = running_.prefilling.data();
-    fetch_lines(readers, readers + 1);
-  }
-  // Who is done with the next token, and who reads a prompt.
-  void fetch_sequences() const {
+  // Who is done after so many steps, and who reads a prompt.
+  void fetch_sequences(std::int64_t steps) const {
     const Sequence* const all = setup_.sequences->data();
-    const std::int32_t next = finishes_.first_by(running_.tokens + running_.next_tokens);
+    const std::int32_t next =
+        finishes_.first_by(running_.tokens + pace_.made(running_.step, steps));
     if (next >= 0) fetch_lines(all + next, all + next + 1);
     if (running_.prefilling.empty()) return;
     const std::int32_t reader = running_.prefilling.front();
@@ -96,8 +87,8 @@ class DecodeSet {
   // It has read up to its target: those that have stop reading together, when the step is over.
   void has_read(std::int32_t slot) { prompt_tokens_ -= at(slot).computed; }
   void drop_readers() {
-    std::erase_if(running_.prefilling,
-                  [this](std::int32_t slot) { return at(slot).computed == at(slot).target; });
+    running_.prefilling.erase_if(
+        [this](std::int32_t slot) { return at(slot).computed == at(slot).target; });
   }
   // The sequence has read up to its target and made `generated` tokens.
   void begin(std::int32_t slot);
@@ -193,7 +184,7 @@ class DecodeSet {
 
   RunningSet running_;
   Blocks blocks_;
-  std::vector<std::int64_t> blocks_by_phase_;  // growing decodes by context modulo block size
+  SmallList<std::int32_t, 16> blocks_by_phase_;  // growing decodes by context modulo block size
   double contexts_ = 0;
   double windows_ = 0;
   std::int64_t filling_ = 0;

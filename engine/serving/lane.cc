@@ -260,9 +260,10 @@ void Lane::run_step(const BatchShape& batch, double seconds) { take_time(batch, 
 
 [[gnu::always_inline]] inline double Lane::begin_prompts(const StepPlan& plan, double now) {
   ReplicaState& replica = *replica_;
-  chunks_.assign(plan.chunks.begin(), plan.chunks.end());
+  chunks_.clear();
   std::int64_t blocks = 0;
-  for (const Chunk& chunk : chunks_) {
+  for (const Chunk& chunk : plan.chunks) {
+    chunks_.push_back(chunk);
     blocks += sequences_.blocks().blocks_to_add(at(chunk.slot), chunk.tokens);
   }
   replica.pool.take(blocks);

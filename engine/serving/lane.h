@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "engine/base/fetch_lines.h"
 #include "engine/serving/lane_sequences.h"
@@ -16,11 +15,10 @@ class alignas(64) Lane {
  public:
   void reset(ReplicaState& replica);
   void fetch_own_lines() const { fetch_lines(this, sequences_.set.seldom_used()); }
-  void fetch_lists() const {
-    sequences_.set.fetch_lists();
-    fetch_lines(chunks_.data(), chunks_.data() + 1);
+  // Who is done with the present work, and who reads in it.
+  void fetch_sequences() const {
+    sequences_.set.fetch_sequences(work_ == Work::stretch ? stretch_.steps : 1);
   }
-  void fetch_sequences() const { sequences_.set.fetch_sequences(); }
 
   // When something happens next; never, when there is nothing to do.
   double end() const { return end_; }
@@ -211,7 +209,7 @@ class alignas(64) Lane {
   Stretch stretch_;          // this part of it
   double held_seconds_ = 0;  // of KV tokens in it, where others step with it
   // of a step
-  std::vector<Chunk> chunks_;
+  SmallList<Chunk, 2> chunks_;
   std::int64_t step_decodes_ = 0;
   std::int64_t step_tokens_ = 0;  // that its decodes make
   double drafting_ = 0;           // seconds of it, in a pipeline

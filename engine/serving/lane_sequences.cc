@@ -151,7 +151,7 @@ std::int64_t LaneSequences::blocks_to_read() const {
 // Room held and not used while it decoded, step by step, as a sum over its contexts.
 [[gnu::always_inline]] inline void LaneSequences::count_waste(const Sequence& sequence) {
   const double size = double(replica_->pool.block_size());
-  const double first = double(sequence.decode_start), last = double(set.context(sequence));
+  const double first = double(sequence.target), last = double(set.context(sequence));
   const double used = (last - first) * (first + last + 1) / 2;
   if (sequence.reserved > 0) {
     const double held = (last - first) * double(sequence.reserved) * size;

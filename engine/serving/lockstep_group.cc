@@ -191,7 +191,7 @@ void LockstepGroup::begin(double now) {
   if (!any_follow() && joined_.empty()) return;
   // A step with prompts is another one next time.
   if (std::exchange(changed_, !joined_.empty()) || !joined_.empty()) {
-    shared_ = setup_.table->shared_step(joined_steps_, senders_);
+    setup_.table->find_shared(joined_steps_, senders_, shared_);
   }
   find_piece(now);
   until_ = piece_.end();
@@ -208,12 +208,13 @@ void LockstepGroup::find_piece(double now) {
   for (const MemberStep& own : joined_steps_) {
     longest = std::max(longest, member_seconds(own, shared_.part));
   }
-  for (std::size_t i = 0; i < senders_.size(); ++i) {
-    if (senders_[i].members == 0) continue;
-    const double shared = senders_[i].shared;
-    for (const std::uint32_t member : alike_[i].rivals(taken_, taken_)) {
-      const MemberPace& pace = followers_[member].pace;
-      const double made = followers_[member].made(taken_);
+  const Follower* const followers = followers_.data();
+  const std::int64_t step = taken_;
+  each_kind([&](const Senders& senders, AlikeFollowers& alike) {
+    const double shared = senders.shared;
+    for (const std::uint32_t member : alike.rivals(step, step)) {
+      const MemberPace& pace = followers[member].pace;
+      const double made = followers[member].made(step);
       const double seconds = pace.step(shared, made);
       if (seconds < longest) continue;
       const bool on_floor = pace.busy + shared + pace.rise * made <= pace.least;
@@ -221,7 +222,7 @@ void LockstepGroup::find_piece(double now) {
       longest_rise = seconds > longest ? rise : std::max(longest_rise, rise);
       longest = seconds;
     }
-  }
+  });
   piece_.start = now;
   piece_.first_step = longest;
   piece_.rise = longest_rise;
@@ -241,12 +242,13 @@ std::int64_t LockstepGroup::steps_of_longest(std::int64_t most) {
     return (piece.first_step + piece.rise * more) * (1 + rounding);
   };
   double last = double(most - 1), longest = longest_after(last);
-  for (std::size_t i = 0; i < senders_.size(); ++i) {
-    if (senders_[i].members == 0) continue;
-    const double shared = senders_[i].shared;
-    for (const std::uint32_t member : alike_[i].rivals(taken_, taken_ + most)) {
-      const MemberPace& pace = followers_[member].pace;
-      const double made = followers_[member].made(taken_);
+  const Follower* const followers = followers_.data();
+  const std::int64_t step = taken_;
+  each_kind([&](const Senders& senders, AlikeFollowers& alike) {
+    const double shared = senders.shared;
+    for (const std::uint32_t member : alike.rivals(step, step + most)) {
+      const MemberPace& pace = followers[member].pace;
+      const double made = followers[member].made(step);
       while (pace.step(shared, made + last) > longest && most > 1) {
         const double before = pace.before + pace.before_rise * made;
         const bool busy = pace.busy + shared + pace.rise * (made + last) > pace.least;
@@ -258,17 +260,17 @@ std::int64_t LockstepGroup::steps_of_longest(std::int64_t most) {
         longest = longest_after(last);
       }
     }
-  }
+  });
   return most;
 }
 
 void LockstepGroup::end() {
   StepTable& table = *setup_.table;
-  const double steps = double(piece_.steps), seconds = piece_.seconds(piece_.steps);
+  const double steps = double(piece_.steps), seconds = piece_.lasts;
   count_followers();
-  for (const Senders& each : senders_) {
-    if (each.members > 0) table.count_senders(each, shared_, steps);
-  }
+  each_kind([&](const Senders& senders, const AlikeFollowers&) {
+    table.count_senders(senders, shared_, steps);
+  });
   for (const MemberStep& own : joined_steps_) table.count_member(own, shared_, seconds);
   const double idle = double(setup_.members - following_ - joined_.size());
   if (idle > 0) {
@@ -287,7 +289,7 @@ void LockstepGroup::end() {
 // are its own.
 void LockstepGroup::count_followers() {
   if (!any_follow()) return;
-  const double n = double(piece_.steps), seconds = piece_.seconds(piece_.steps);
+  const double n = double(piece_.steps), seconds = piece_.lasts;
   const double pairs = n * (n - 1) / 2;
   // Over the steps of the piece: seconds times the number of steps before.
   const double moment = piece_.first_step * pairs + piece_.rise * pairs * (2 * n - 1) / 3;
@@ -299,12 +301,10 @@ void LockstepGroup::count_followers() {
     });
   }
   take_dues(taken_ + piece_.steps);
-  for (std::size_t i = 0; i < senders_.size(); ++i) {
-    const Senders& each = senders_[i];
-    if (each.members == 0) continue;
-    const double own = alike_[i].seconds(each.own_shared, taken_, piece_.steps);
+  each_kind([&](const Senders& each, AlikeFollowers& alike) {
+    const double own = alike.seconds(each.own_shared, taken_, piece_.steps);
     setup_.table->count_wait(each.members * seconds - own, each.length);
-  }
+  });
   const double later = sequences_ - take_newcomers();
   if (setup_.log != nullptr) {
     each_follower([this](const Follower& one, std::size_t member) { write_down(one, member); });
@@ -345,7 +345,7 @@ void LockstepGroup::write_down(const Follower& one, std::size_t member) const {
 std::span<const std::size_t> LockstepGroup::take_due() {
   taken_due_.clear();
   taken_due_.swap(due_);
-  std::ranges::sort(taken_due_);
+  if (taken_due_.size() > 1) std::ranges::sort(taken_due_);
   return taken_due_;
 }
 

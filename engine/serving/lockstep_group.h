@@ -110,6 +110,15 @@ class LockstepGroup {
 
   std::size_t sender_of(const DecodeLine& line);
   bool any_follow() const { return following_ > 0; }
+  // Each kind of senders that has members, and those of them that follow.
+  template <class Visit>
+  void each_kind(Visit visit) {
+    AlikeFollowers* alike = alike_.data();
+    for (const Senders& each : senders_) {
+      if (each.members > 0) visit(each, *alike);
+      ++alike;
+    }
+  }
   template <class Visit>
   void each_follower(Visit visit) {
     for (std::size_t member = 0; member < followers_.size(); ++member) {

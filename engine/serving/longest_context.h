@@ -2,7 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+
+#include "engine/base/small_list.h"
 
 namespace engine {
 
@@ -39,7 +40,7 @@ class LongestContext {
   struct Rival {
     std::int64_t base = 0, last_step = 0;
   };
-  std::vector<Rival> rivals_;
+  SmallList<Rival, 4> rivals_;
 };
 
 }  // namespace engine

@@ -84,9 +84,8 @@ bool LaneSequences::make_way() {
 
 std::int64_t LaneSequences::blocks_to_let_in(const Sequence& head, const KvPool::Match& hit) {
   const bool reserves = policy_of(replica_->settings->policy).reserves;
-  const std::int64_t answer = std::max(head.output, replica_->settings->max_output);
   const std::int64_t tokens =
-      reserves ? head.prompt + answer + view_->pace.past_end() : head.target;
+      reserves ? tokens_set_aside(*view_, head) + view_->pace.past_end() : head.target;
   return std::min(view_->blocks_to_admit(hit, tokens), replica_->pool.total());
 }
 

@@ -28,10 +28,7 @@ void ServingSim::make_replicas(std::size_t replicas, std::size_t lanes) {
 
 void ServingSim::look_ahead(const EventQueue::Turn& turn) {
   if (turn.replica == next_) return;  // nothing but an arrival since
-  if (turn.replica != after_next_) {
-    fetch_lines_of(turn.replica);
-    fetch_lists_of(turn.replica);
-  }
+  if (turn.replica != after_next_) fetch_lines_of(turn.replica);
   next_ = turn.replica;
   after_next_ = events_.after(turn);
   fetch_lines_of(after_next_);
@@ -39,8 +36,8 @@ void ServingSim::look_ahead(const EventQueue::Turn& turn) {
 
 // An event later, when what was asked for is there.
 void ServingSim::look_further_ahead() {
-  fetch_lists_of(after_next_);
-  if (++events_since_expected_ == 2) fetch_lists_of(expected_);
+  fetch_sequences_of(after_next_);
+  if (++events_since_expected_ == 2) replicas_[expected_].fetch_new_slot();
 }
 
 void ServingSim::expect_request(const Pool& pool) {

@@ -4,10 +4,6 @@
 
 namespace engine {
 
-void plan_no_evict(const ReplicaView& view, StepPlan& plan) {
-  plan_reserving(view, plan, [&view](const Sequence& sequence) {
-    return sequence.prompt + std::max(view.settings.max_output, sequence.output);
-  });
-}
+void plan_no_evict(const ReplicaView& view, StepPlan& plan) { plan_reserving(view, plan); }
 
 }  // namespace engine

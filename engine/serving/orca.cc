@@ -5,8 +5,6 @@
 
 namespace engine {
 
-void plan_orca(const ReplicaView& view, StepPlan& plan) {
-  plan_reserving(view, plan, [&view](const Sequence&) { return view.longest; });
-}
+void plan_orca(const ReplicaView& view, StepPlan& plan) { plan_reserving(view, plan); }
 
 }  // namespace engine

@@ -31,7 +31,7 @@ void Replica::reset(const Setup& setup) {
   state_.log = setup.log;
   state_.halted = false;
   state_.admissions.reset();
-  take_room();
+  if (!state_.sequences.has_room()) state_.sequences.take_room(kUsualSequences);
   // The sequences stay: what they hold in memory is used again. Not what they held of the KV pool, where a run was ended
   // before they were.
   for (std::int32_t slot = 0; slot < state_.slots; ++slot) {
@@ -71,16 +71,6 @@ void Replica::reset(const Setup& setup) {
   class_limits_ = setup.class_limits;
   seed_ = setup.seed;
   seconds_per_prompt_token_ = setup.seconds_per_prompt_token;
-}
-
-// What a replica with a dozen requests needs, side by side: vectors that grow one by one leave holes in memory behind, and
-// with many replicas every line and every page of memory has to be fetched anew.
-void Replica::take_room() {
-  if (!state_.sequences.has_room()) state_.sequences.take_room(kUsualSequences);
-  if (state_.unused.capacity() > 0) return;
-  state_.unused.reserve(16);
-  state_.departed.reserve(4);
-  state_.waiting.reserve(8);
 }
 
 void Replica::empty_queues() {

@@ -17,8 +17,9 @@ namespace engine {
 // A request as a sequence that nobody has begun.
 void begin(Sequence& sequence, const Request& request);
 
-// There is room for so many in a replica from the start.
-constexpr std::size_t kUsualSequences = 20;
+// There is room for so many in a replica from the start. Who needs more has it elsewhere, in small pages of memory: with many
+// replicas that should be few, and with a dozen inside on average nearly all have at some time had more than 20.
+constexpr std::size_t kUsualSequences = 40;
 
 // With many replicas every line of memory has to be fetched anew: what is asked for together stands in few.
 class alignas(64) Replica {
@@ -64,13 +65,7 @@ class alignas(64) Replica {
     state_.slots = std::min(state_.slots, std::int32_t(state_.sequences.size()));
   }
   void reset(const Setup& setup);
-  void fetch_own_lines() const { fetch_lines(this, &state_.shares); }
-  void fetch_lists() const {
-    state_.waiting.fetch_ends();
-    fetch_lines(state_.departed.data(), state_.departed.data() + 1);
-    if (state_.unused.empty()) return;
-    fetch_lines(&state_.unused.back(), &state_.unused.back() + 1);
-  }
+  void fetch_own_lines() const { fetch_lines(this, state_.pool.seldom_used()); }
   // Where the next request will stand, and who is the first in the queue.
   void fetch_new_slot() const {
     if (!state_.unused.empty()) fetch_slot(state_.unused.back());
@@ -87,7 +82,7 @@ class alignas(64) Replica {
   // ---- its turn, at `next_event()`, in this order -----------------------------------------------
   // Ends what ran, if something did, and lists those that are done here.
   bool end_work();
-  std::vector<std::int32_t>& departed() { return state_.departed; }
+  FewSlots& departed() { return state_.departed; }
   // Whether it plans in the same turn: only where nothing else, at or before `next_event`, could bring
   // something to plan for.
   bool plans_now(double next_event) const {
@@ -138,7 +133,7 @@ class alignas(64) Replica {
   // Whether a request is to be turned away: there is too much before it.
   bool sheds(const Request& request) const;
   // Prompts that were read with the last event, of which several answers are to be generated.
-  std::vector<std::int32_t>& forking() { return state_.forking; }
+  FewSlots& forking() { return state_.forking; }
   // Another of the answers to the request in `slot`, of `output` tokens: it shares the prompt's KV.
   void fork(std::int32_t slot, std::int64_t output, std::int32_t answers, double now);
   bool has_tiers() const { return lower_.any(); }
@@ -264,7 +259,6 @@ class alignas(64) Replica {
   void count_in(Sequence& sequence, std::int64_t output);
   // It is the first in the queue, or of those as urgent.
   void go_first(std::int32_t slot, double now);
-  void take_room();
   void empty_queues();
   std::int64_t predicted_output(std::int64_t number, std::int64_t output) const;
   std::int32_t new_slot() {

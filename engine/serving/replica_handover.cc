@@ -45,7 +45,10 @@ std::int32_t Replica::make_room() {
   const KvPool::Match hit = pool.match_without_state(sequence.prefix, sequence.target);
   const std::int64_t free = pool.free() - view.margin() - left_free;
   const bool reserves = policy_of(state_.settings->policy).reserves;
-  const std::int64_t room = sequence.prompt + sequence.output - 1 + state_.pace.most() - 1;
+  // Its first token is there already, and its last one leaves no KV; nobody is given more than there is.
+  const std::int64_t most = pool.total() * pool.block_size() - state_.pace.ahead();
+  const std::int64_t room =
+      std::min(tokens_set_aside(view, sequence) - 1 + state_.pace.most() - 1, most);
   if (view.blocks_to_admit(hit, reserves ? room : sequence.target) > free) {
     sequence.waited_for_room = true;
     return -1;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "engine/serving/admission_pace.h"
 #include "engine/serving/batch_policy.h"
@@ -21,6 +20,8 @@ namespace engine {
 
 class Lane;
 class LockstepGroup;
+
+using FewSlots = SmallList<std::int32_t, 2>;
 
 // What every event looks at, before what few do: with many replicas every line of memory has to be fetched anew.
 struct ReplicaState {
@@ -50,13 +51,12 @@ struct ReplicaState {
   bool plain = true;
 
   Sequences sequences;
-  std::int32_t slots = 0;            // of `sequences`, in use or
-  std::vector<std::int32_t> unused;  // to be used again
+  std::int32_t slots = 0;              // of `sequences`, in use or
+  SmallList<std::int32_t, 16> unused;  // to be used again
   WaitingQueue waiting;
-  std::vector<std::int32_t> landed;    // their KV has come: they decode from the next step on
-  std::vector<std::int32_t> departed;  // slots of those that are done here with the last event
-  std::vector<std::int32_t>
-      forking;                   // their prompts were read with the last event, for several answers
+  FewSlots landed;               // their KV has come: they decode from the next step on
+  FewSlots departed;             // slots of those that are done here with the last event
+  FewSlots forking;              // their prompts were read with the last event, for several answers
   WaitingQueue arriving;         // prompts were read elsewhere: they wait for blocks
   std::int64_t running = 0;      // over all lanes
   std::int64_t outstanding = 0;  // requests inside
@@ -64,13 +64,13 @@ struct ReplicaState {
   std::int64_t rest = 0;  // tokens of room that one may take beyond its own
   double tokens_made = 0;
   double idle_seconds = 0;  // of all lanes
-  KvPool pool;
   // Sequences whose KV is carried from here or to here: those that hold blocks and do not run, and their
   // blocks, shared ones not counted.
   std::int64_t parked = 0;
   std::int64_t parked_blocks = 0;
   std::int64_t awaiting = 0;  // not in the queue before their adapters or images are there
-  FairShare shares;           // from here on, what few events look at
+  KvPool pool;                // of which every event looks at the first line; from here on few do
+  FairShare shares;
   AdmissionPace admissions;
   double stage_free = 0;     // when the first pipeline stage takes the next batch
   std::int64_t longest = 1;  // tokens of the longest sequence

@@ -8,9 +8,7 @@
 
 namespace engine {
 
-// `room(sequence)`: tokens to set aside.
-template <class Room>
-void plan_reserving(const ReplicaView& view, StepPlan& plan, Room room) {
+inline void plan_reserving(const ReplicaView& view, StepPlan& plan) {
   plan.decodes = view.running.decoding;
   std::int64_t budget =
       std::max(view.settings.max_num_batched_tokens, view.step_tokens(plan.decodes)) -
@@ -29,8 +27,7 @@ void plan_reserving(const ReplicaView& view, StepPlan& plan, Room room) {
     const std::int32_t slot = view.waiting.at(i);
     const Sequence& sequence = view.at(slot);
     const KvPool::Match hit = view.match(sequence);
-    const std::int64_t reserved =
-        std::max(room(sequence), sequence.prompt + sequence.output) + view.pace.past_end();
+    const std::int64_t reserved = tokens_set_aside(view, sequence) + view.pace.past_end();
     const std::int64_t most = view.pool.total() * view.pool.block_size();
     const std::int64_t blocks =
         view.blocks_to_admit(hit, std::min(reserved, most) - view.pace.ahead());

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/base/fetch_lines.h"
+#include "engine/base/small_list.h"
 #include "engine/memory/kv_pool.h"
 #include "engine/serving/serving_settings.h"
 #include "engine/workload/request.h"
@@ -32,15 +32,13 @@ enum class Awaited : std::uint8_t { nothing, images, adapter };
 
 // Times are plain seconds. What changes while it runs stands together, before what is only asked when it comes or goes: with
 // many replicas every line of memory has to be fetched anew.
-struct Sequence {
+struct alignas(64) Sequence {
   std::int64_t context_base = 0;  // decoding: KV tokens less the tokens of its lane
   std::int64_t finish_token = 0;  // decoding: tokens of its lane when the last one comes
-  std::int64_t decode_start = 0;  // KV tokens when decoding began
   std::int64_t generated = 0;     // tokens made before the prompt is read (again)
   std::int64_t target = 1;    // tokens to read before decoding: the prompt, and what was generated
   std::int64_t computed = 0;  // of these, those whose KV is there
   std::int64_t reserved = 0;  // blocks set aside for good; 0: it grows
-  std::int64_t taken = 0;     // blocks taken ahead of its context, for a whole prompt
   std::int32_t before = -1, after = -1;  // among the running, in the order of admission
   bool decoding = false;
   bool drafted = false;          // decoding: the draft has read it, too
@@ -50,16 +48,17 @@ struct Sequence {
   Awaited awaits = Awaited::nothing;
   RequestClass service_class = RequestClass::normal;
   Whereabouts whereabouts = Whereabouts::nowhere;
+  std::int64_t taken = 0;   // blocks taken ahead of its context, for a whole prompt
   std::int64_t output = 1;  // tokens it makes here
   std::int64_t prompt = 1;
-  double last_token = 0;  // or the time decoding began; later ones are the lane's last decode
+  std::int64_t predicted = 1;  // output tokens, as far as the router knows
+  std::int64_t adapter = -1;   // -1: none
+  double last_token = 0;       // or the time decoding began; later ones are the lane's last decode
   double joined =
       -1;  // when it began to decode here; before, to wait for its adapter or for blocks
   KvHolding kv;
   std::vector<PrefixExtent> prefix;
-  std::int64_t predicted = 1;  // output tokens, as far as the router knows
-  std::int64_t adapter = -1;   // -1: none
-  std::int32_t branches = 1;   // answers to be generated once its prompt is read
+  std::int32_t branches = 1;  // answers to be generated once its prompt is read
   std::int32_t answers =
       -1;  // those it belongs to (engine/serving/answer_groups.h); -1: it is alone
 
@@ -135,15 +134,9 @@ class WaitingQueue {
     head_ = 0;
     ordered_ = ordered;
   }
-  void reserve(std::size_t count) { slots_.reserve(count); }
   std::int64_t size() const { return std::int64_t(slots_.size() - head_); }
   bool empty() const { return head_ == slots_.size(); }
   bool ordered() const { return ordered_; }
-  void fetch_ends() const {
-    const std::int32_t* const slots = slots_.data();
-    fetch_lines(slots + head_, slots + head_ + 1);
-    fetch_lines(slots + slots_.size(), slots + slots_.size() + 1);
-  }
   std::int32_t at(std::int64_t i) const { return slots_[head_ + std::size_t(i)]; }
   std::int32_t* begin() { return slots_.data() + head_; }
 
@@ -188,9 +181,11 @@ class WaitingQueue {
   }
   void remove(std::int32_t slot) {
     if (slots_[head_] == slot) {
-      ++head_;
-      // Memory follows the queue: the part already served is dropped now and then.
-      if (head_ > 1024 && 2 * head_ > slots_.size()) {
+      // Memory follows the queue: the part already served is dropped when nobody is left, and now and then.
+      if (++head_ == slots_.size()) {
+        slots_.clear();
+        head_ = 0;
+      } else if (head_ > 1024 && 2 * head_ > slots_.size()) {
         slots_.erase(slots_.begin(), slots_.begin() + std::ptrdiff_t(head_));
         head_ = 0;
       }
@@ -200,7 +195,7 @@ class WaitingQueue {
   }
 
  private:
-  std::vector<std::int32_t> slots_;
+  SmallList<std::int32_t, 6> slots_;
   std::size_t head_ = 0;
   bool ordered_ = false;
 };

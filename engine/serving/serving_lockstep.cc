@@ -28,10 +28,9 @@ LockstepGroup* ServingSim::group_of(std::size_t replica) {
   return &pool.groups[(replica - pool.first) / pool.groups[0].members()];
 }
 
-void ServingSim::note_member(LockstepGroup& group, std::size_t index) {
+void ServingSim::note_turn(LockstepGroup& group, std::size_t index) {
   const Replica& replica = replicas_[index];
   group.wants_turn(index - group.first(), replica.working() ? kNever : replica.next_event());
-  if (compares_) weigh(index);
 }
 
 bool ServingSim::note_in_group(std::size_t replica) {
@@ -89,7 +88,7 @@ void ServingSim::plan_together(LockstepGroup& group) {
   charge(kWorkOfAnEvent * double(planned_.size()));
   for (const std::size_t i : planned_) {
     replicas_[i].end_turn(false);
-    note_member(group, i);
+    note_turn(group, i);
   }
 }
 

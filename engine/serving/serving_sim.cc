@@ -52,7 +52,9 @@ void ServingSim::start(const ServingProblem& problem) {
   compares_ = weighs_ || scales_ || fails_;
   keeps_turns_ = !loads_ && problem.before_event == nullptr;
   pipelines_ = keeps_turns_ && lanes > replicas;
-  events_.reset(replicas);
+  // A group takes its turns as one: where it is the whole fleet, it is alone.
+  const bool one_group = pools_.size() == 1 && pools_[0].groups.size() == 1;
+  events_.reset(one_group ? 1 : replicas);
   next_ = after_next_ = expected_ = 0;
   events_since_expected_ = 0;
   transfers_.reset(replicas);
@@ -208,7 +210,6 @@ void ServingSim::run(const ServingProblem& problem) {
     take_delivery();
   } else {
     now_ = event;
-    if (many_) fetch_sequences_of(turn.replica);
     const double elsewhere = std::min(std::min(arrival, carried), marked_);
     advance(turn.replica, std::min(elsewhere, turn.others), source);
   }
@@ -260,7 +261,6 @@ std::size_t ServingSim::route_among(Pool& pool, const Request& request, double n
 }
 
 void ServingSim::arrive(RequestSource& source) {
-  if (many_) replicas_[expected_].fetch_new_slot();
   source.take(request_);
   charge(kWorkOfAnArrival);
   stats_.arrived(request_);

@@ -122,7 +122,12 @@ class ServingSim {
   void advance_group(LockstepGroup& group, double next_event, RequestSource& source);
   bool end_together(LockstepGroup& group, RequestSource& source);
   void plan_together(LockstepGroup& group);
-  void note_member(LockstepGroup& group, std::size_t replica);
+  // A member may have something to do at another time than before; and it may have more or less of it.
+  void note_turn(LockstepGroup& group, std::size_t replica);
+  void note_member(LockstepGroup& group, std::size_t replica) {
+    note_turn(group, replica);
+    if (compares_) weigh(replica);
+  }
   void note_group(const LockstepGroup& group) {
     events_.set(group.first(), group.next_event(), group.steps());
   }
@@ -169,15 +174,11 @@ class ServingSim {
   // False where it steps alone.
   bool note_in_group(std::size_t replica);
   void weigh(std::size_t replica);
-  // Many replicas: what an event looks at is asked for while the one before it is worked on, in three steps, since each brings
-  // the addresses of the next: the replica itself, the ends of its lists, the sequences that these name.
+  // Many replicas: what an event looks at is asked for while the one before it is worked on, in two steps, since the first
+  // brings the addresses of the second: the replica with its lists, and the sequences that these name.
   void fetch_lines_of(std::size_t replica) const {
     replicas_[replica].fetch_own_lines();
     lanes_[replica].fetch_own_lines();
-  }
-  void fetch_lists_of(std::size_t replica) const {
-    replicas_[replica].fetch_lists();
-    lanes_[replica].fetch_lists();
   }
   void fetch_sequences_of(std::size_t replica) const {
     replicas_[replica].fetch_first_in_queue();

@@ -26,9 +26,7 @@ void plan_static(const ReplicaView& view, StepPlan& plan) {
     const std::int32_t slot = view.waiting.at(i);
     const Sequence& sequence = view.at(slot);
     const KvPool::Match hit = view.match(sequence);
-    const std::int64_t reserved = sequence.prompt +
-                                  std::max(view.settings.max_output, sequence.output) +
-                                  view.pace.past_end();
+    const std::int64_t reserved = tokens_set_aside(view, sequence) + view.pace.past_end();
     const std::int64_t most = view.pool.total() * view.pool.block_size();
     const std::int64_t blocks =
         view.blocks_to_admit(hit, std::min(reserved, most) - view.pace.ahead());

@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
-#include <vector>
+
+#include "engine/base/small_list.h"
 
 namespace engine {
 
@@ -16,7 +17,6 @@ class StepCalendar {
 
   // Its memory stays.
   void reset() { due_.clear(); }
-  void reserve(std::size_t count) { due_.reserve(count); }
   // Each slot at most once.
   void insert(std::int32_t slot, std::int64_t step) {
     if (slot >> kSlotBits != 0 || step >= kMostSteps) [[unlikely]] {
@@ -31,8 +31,6 @@ class StepCalendar {
     if (due_.back() == one) return due_.pop_back();
     due_.erase(std::find(due_.begin() + first_no_later(step), due_.end(), one));
   }
-  // Where the soonest stands, or would.
-  const std::int64_t* soonest() const { return due_.data() + (due_.empty() ? 0 : due_.size() - 1); }
   // The soonest step that somebody is due at.
   std::int64_t next() const { return due_.empty() ? kNever : due_.back() >> kSlotBits; }
   // The first of those due by a step, and of them the first to have entered; -1: nobody.
@@ -57,7 +55,7 @@ class StepCalendar {
     return first - due_.data();
   }
 
-  std::vector<std::int64_t> due_;  // the soonest last; of one step, who entered first
+  SmallList<std::int64_t, 14> due_;  // the soonest last; of one step, who entered first
 };
 
 }  // namespace engine

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <vector>
 
+#include "engine/base/small_list.h"
 #include "engine/serving/sequence.h"
 #include "engine/serving/serving_stats.h"
 
@@ -14,7 +14,6 @@ class TokenGaps {
  public:
   void reset() {
     newcomers_.clear();
-    if (newcomers_.capacity() == 0) newcomers_.reserve(4);
     last_decode_ = 0;
     uneven_ = false;
   }
@@ -84,7 +83,7 @@ class TokenGaps {
   }
 
   double last_decode_ = 0;
-  std::vector<Newcomers> newcomers_;
+  SmallList<Newcomers, 2> newcomers_;
   bool uneven_ = false;  // last tokens differ: they are noted in Sequence
 };
 

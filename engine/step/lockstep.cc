@@ -66,7 +66,8 @@ StepTable::StepSeconds StepTable::seconds_among_alike(const Decodes& decodes) {
   if (lockstep_) {
     Senders all = senders_of(line);
     all.members = double(context_->shard.expert_replicas);
-    shared_step({}, {&all, 1});
+    SharedStep shared;
+    find_shared({}, {&all, 1}, shared);
     busy += all.shared;
   }
   return {.all = line.after_proposals(busy, decodes.context, decodes.window),
@@ -94,9 +95,9 @@ const StepTable::AtExperts& StepTable::decodes_at_experts(std::int64_t tokens) {
   return at_experts_[std::size_t(at_experts_index_[place])];
 }
 
-StepTable::SharedStep StepTable::shared_step(std::span<const MemberStep> steps,
-                                             std::span<Senders> senders) {
-  SharedStep shared;
+void StepTable::find_shared(std::span<const MemberStep> steps, std::span<Senders> senders,
+                            SharedStep& shared) {
+  shared.tokens = 0;
   bool reads = false;
   for (const MemberStep& own : steps) {
     shared.tokens += own.rows;
@@ -116,28 +117,26 @@ StepTable::SharedStep StepTable::shared_step(std::span<const MemberStep> steps,
   SharedPart alone = shared.part;
   for (Senders& each : senders) {
     if (each.members == 0) continue;
-    alone.exchange = exchange_time(shared, each.rows);
+    alone.exchange = each.exchange = exchange_time(shared, each.rows);
     each.own_shared = shared_seconds(each.beside, scale, alone);
     shared.part.exchange = std::max(shared.part.exchange, alone.exchange);
   }
   for (Senders& each : senders) each.shared = shared_seconds(each.beside, scale, shared.part);
-  return shared;
 }
 
-KernelSums StepTable::count_sent(const SharedStep& shared, std::int64_t rows, Phase phase,
-                                 double steps, double time) {
-  tokens_.use(shared.experts_at, phase, steps);
+KernelSums StepTable::count_sent(const SharedStep& shared, const Sent& sent) {
+  tokens_.use(shared.experts_at, sent.phase, sent.steps);
   KernelSums both = shared.experts;
-  const KernelSums& sending = tokens_.use(shared.exchange, rows, phase, steps);
+  const KernelSums& sending = tokens_.use(shared.exchange, sent.rows, sent.phase, sent.steps);
   both.add(sending);
-  const double longer = exchange_time(shared, rows) - sending.time;
+  const double longer = sent.exchange - sending.time;
   if (longer > 0) {
     const double share = longer / shared.fuller.time;
-    tokens_.use(shared.fuller_at, phase, steps * share);
+    tokens_.use(shared.fuller_at, sent.phase, sent.steps * share);
     both.add(shared.fuller, share);
   }
-  hidden_[std::size_t(phase)] += (both.time - time) * steps;
-  both.time = time;
+  hidden_[std::size_t(sent.phase)] += (both.time - sent.time) * sent.steps;
+  both.time = sent.time;
   return both;
 }
 
@@ -161,7 +160,8 @@ void StepTable::count_member(const MemberStep& own, const SharedStep& shared, do
   waited_[phase] += seconds - member_seconds(own, part);
   seconds_[phase] += seconds - own.before;
   const double time = shared_seconds(own.beside, own.scale, part) / own.scale;
-  KernelSums both = count_sent(shared, own.rows, own.phase, 1, time);
+  KernelSums both = count_sent(
+      shared, {.rows = own.rows, .exchange = part.exchange, .phase = own.phase, .time = time});
   if (own.phase == Phase::decode)
     return decodes_shared_.add(both);  // `save_decodes` knows the rest
   both.saved.add(own.saved);
@@ -180,7 +180,8 @@ void StepTable::count_senders(const Senders& senders, const SharedStep& shared, 
   }
   const double time = senders.own_shared / scale_[std::size_t(Phase::decode)];
   const double times = senders.members * steps;
-  decodes_shared_.add(count_sent(shared, senders.rows, Phase::decode, times, time), times);
+  const Sent sent{.rows = senders.rows, .exchange = senders.exchange, .steps = times, .time = time};
+  decodes_shared_.add(count_sent(shared, sent), times);
 }
 
 // Those that have nothing to do hold experts for the others, and wait.

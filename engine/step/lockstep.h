@@ -77,6 +77,7 @@ struct Senders {
   int length = -1;        // as in MemberStep, as is
   double beside = 0;
   double members = 0;
+  double exchange = 0;    // of each, as predicted
   double shared = 0;      // what the shared part adds to their kernels,
   double own_shared = 0;  // and would if nobody sent more
 };

@@ -19,6 +19,9 @@ struct Taken {
 };
 Seconds longer_beside(Seconds work, Seconds beside, const Taken& taken);
 
+// Work passes beside other work for `hidden`: what the board draws at rest meanwhile is drawn once, and counted there.
+void draw_beside(Seconds hidden, const Device& device, Joules& energy);
+
 struct StreamRow {
   Beside beside;
   KernelRow row;

@@ -44,8 +44,16 @@ void slow_down(double times, const Device& device, DeviceTime& part) {
   slow_work_down(times, device, part.attention);
 }
 
+// The limit goes by the stated powers, so that no higher clock is slower; nor does one draw more than they say, since a pass that is held
+// to the limit draws just that.
 void slow_down(double times, const Device& device, KernelRow& row) {
-  if (row.bound != Bound::network) slow_work_down(times, device, row.work);
+  if (row.bound == Bound::network) return;
+  Work& work = row.work;
+  slow_work_down(times, device, work);
+  if (!states_power(device)) return;
+  const Joules memory = drawn_by_memory(work.bytes, device);
+  const double scale = std::min(1.0, device.on_chip_scale());
+  work.energy = memory + at_clock(scale, work.energy - memory, work.time, device);
 }
 
 }  // namespace engine

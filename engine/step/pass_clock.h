@@ -14,7 +14,7 @@ namespace engine {
 double pass_slowdown(std::initializer_list<const DeviceTime*> parts, Seconds idle,
                      const Device& device, double hungrier = 1);
 
-// Makes of kernels at the full clock those at a lower one.
+// Makes of kernels at the full clock those at a lower one. Rows say what they draw at the clock that the device is set to.
 void slow_down(double times, const Device& device, DeviceTime& part);
 void slow_down(double times, const Device& device, KernelRow& row);
 

@@ -187,7 +187,8 @@ class StepTable {
     TokenTable::Part exchange = TokenTable::Part::exchange;
     SharedPart part;
   };
-  SharedStep shared_step(std::span<const MemberStep> steps, std::span<Senders> senders);
+  void find_shared(std::span<const MemberStep> steps, std::span<Senders> senders,
+                   SharedStep& shared);
   // Counts the shared part: of a step of a member, which lasts `seconds` because somebody takes so long; of steps of
   // senders, whose time is counted when they stop (`count_decode`); what they waited for others in them; and the steps of those
   // that have nothing to do.
@@ -284,10 +285,16 @@ class StepTable {
     const double sending = tokens_.at(shared.exchange, rows).time;
     return sending + std::clamp(shared.fullest - sending, 0.0, shared.fuller.time);
   }
-  // Of so many steps of a phase in which so many tokens are sent: the shared part of a member, whose kernels take `time` of
-  // it as the others run beside them.
-  KernelSums count_sent(const SharedStep& shared, std::int64_t rows, Phase phase, double steps,
-                        double time);
+  // Of so many steps of a phase in which a member sends so many tokens: the shared part, whose kernels take `time` of it as
+  // the others run beside them.
+  struct Sent {
+    std::int64_t rows = 0;
+    double exchange = 0;  // how long that lasts
+    Phase phase = Phase::decode;
+    double steps = 1;
+    double time = 0;
+  };
+  KernelSums count_sent(const SharedStep& shared, const Sent& sent);
   // Tokens of a step that go to clients.
   std::int64_t streamed(const BatchShape& batch) const {
     if (verification_.queries == 1) return batch.sampled;

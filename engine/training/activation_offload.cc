@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/kernels/power.h"
+#include "engine/step/overlap.h"
 #include "engine/training/host_copy.h"
 
 namespace engine {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "engine/step/overlap.h"
 #include "engine/step/pass_clock.h"
 #include "engine/training/adapters.h"
+#include "engine/training/exchange_windows.h"
 #include "engine/training/launches.h"
 
 namespace engine {
@@ -155,6 +155,11 @@ void ChunkKinds::set_clocks(ChunkPasses& passes, const PassLaunches& launches,
   slow_down(passes.backward_clock, device, passes.recomputed);
   slow_down(passes.backward_clock, device, passes.inputs);
   slow_down(passes.weights_clock, device, passes.weights);
+  for (BlockTime* block : {&passes.experts, &passes.attention}) {
+    slow_down(passes.forward_clock, device, block->forward);
+    slow_down(passes.backward_clock, device, block->back);
+    slow_down(passes.weights_clock, device, block->weights);
+  }
 }
 
 void ChunkKinds::add_host(ChunkPasses& passes, const PassLaunches& launches,
@@ -193,6 +198,26 @@ void ChunkKinds::add_host(ChunkPasses& passes, const PassLaunches& launches,
   }
 }
 
+DeviceTime ChunkKinds::time_of(const OpList& ops, const ChunkKind& kind, CallRows& known,
+                               Counts counts) {
+  row_scratch_.clear();
+  device_time(ops, *kind.on, Phase::forward, &row_scratch_, &known);
+  DeviceTime sum;
+  for (const KernelRow& row : row_scratch_) {
+    if (counts(row.op)) sum.add(row);
+  }
+  return sum;
+}
+
+BlockTime ChunkKinds::time_of_block(const ChunkKind& kind, Counts counts) {
+  PassCalls& known = calls_of(kind);
+  BlockTime block{.forward = time_of(ops_.forward, kind, known.forward, counts),
+                  .back = time_of(ops_.inputs, kind, known.inputs, counts),
+                  .weights = time_of(ops_.weights, kind, known.weights, counts)};
+  block.back.add(time_of(ops_.recomputed, kind, known.recomputed(train_), counts));
+  return block;
+}
+
 // The passes of one micro-batch go on while tokens of another one travel. Those of one micro-batch of all have nothing
 // beside them: while the first one goes forward, and the last one backward.
 void ChunkKinds::time_exchange(ChunkKind& kind) {
@@ -203,24 +228,35 @@ void ChunkKinds::time_exchange(ChunkKind& kind) {
   passes.exchange_back =
       device_time(ops_.exchange_back, *kind.on, Phase::backward, nullptr, &known.inputs);
   passes.exchange_alone = 1 / micro_batches(kind);
+  passes.experts = time_of_block(kind, is_of_experts);
+  passes.attention = time_of_block(kind, is_of_attention);
 }
 
-void ChunkKinds::add_exchange(ChunkKind& kind) const {
+void ChunkKinds::add_exchange(ChunkKind& kind) {
   ChunkPasses& passes = kind.passes;
   const Seconds there = passes.exchange.total(), back = passes.exchange_back.total();
   const Seconds takes = there + back;
   if (takes.value <= 0) return;
-  const Seconds alone = takes * passes.exchange_alone, beside = takes - alone;
-  const Seconds work = passes.time() - alone;
-  // While a pass waits for its host, it loses nothing to the exchange.
-  const Seconds waiting = passes.forward_host.launches + passes.backward_host.launches;
-  const Device& device = kind.on->device;
-  const Seconds longer =
-      longer_beside(work - waiting, beside,
-                    {double(train_.collective_multiprocessors), double(device.multiprocessors)}) -
-      waiting;
-  const Seconds exposed = std::max({Seconds{0}, beside - work, longer});
-  passes.exchange_hidden = (beside - exposed) / takes;
+  PassCalls& known = calls_of(kind);
+  const double others = 1 - passes.exchange_alone;
+  const Seconds results = time_of(ops_.exchange, kind, known.forward, is_result).total() * others;
+  const Seconds gradients =
+      time_of(ops_.exchange_back, kind, known.inputs, is_result).total() * others;
+  const Seconds tokens = takes * others - results - gradients;
+  const BlockTime &experts = passes.experts, &attention = passes.attention;
+  const Seconds all = exposed_exchange(
+      {tokens, results, gradients},
+      {.attention = attention.forward.total(),
+       .attention_back = attention.backward_time(),
+       .experts = experts.forward.total() + experts.backward_time()},
+      {double(train_.collective_multiprocessors), double(kind.on->device.multiprocessors)});
+  // Where nothing went on beside it, it would be waited for, but for what hosts take longer anyway.
+  const auto waited_for = [&](Seconds travels, const HostWait& host) {
+    return std::max(Seconds{0}, travels * others - host.launches);
+  };
+  const Seconds exposed = std::min(
+      all, waited_for(there, passes.forward_host) + waited_for(back, passes.backward_host));
+  passes.exchange_hidden = others - exposed / takes;
   for (DeviceTime* part : {&passes.exchange, &passes.exchange_back}) {
     part->communication.hidden = part->communication.time * passes.exchange_hidden;
   }

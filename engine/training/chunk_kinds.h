@@ -22,6 +22,13 @@ struct HostWait {
   Seconds gaps, launches;
 };
 
+// A part of each layer, in the passes of one micro-batch.
+struct BlockTime {
+  DeviceTime forward, back, weights;
+
+  Seconds backward_time() const { return back.total() + weights.total(); }
+};
+
 // The passes of one micro-batch through one chunk.
 struct ChunkPasses {
   DeviceTime forward, recomputed, inputs, weights;
@@ -35,8 +42,9 @@ struct ChunkPasses {
   Seconds waiting, hidden;
   // Tokens to their experts and back, where that goes on beside another micro-batch: its exposed part is in the times above.
   DeviceTime exchange, exchange_back;
-  double exchange_alone = 0;   // share of them that has no other micro-batch beside it
-  double exchange_hidden = 0;  // share of them that passes beside work
+  double exchange_alone = 0;     // share of them that has no other micro-batch beside it
+  double exchange_hidden = 0;    // share of them that passes beside work
+  BlockTime experts, attention;  // of the passes, where an exchange goes on beside them
   // Copies of activations to the host and back, if there are any.
   std::optional<OffloadCopies> copies;
 
@@ -99,7 +107,11 @@ class ChunkKinds {
                   const StepContext& context) const;
   void add_host(ChunkPasses& passes, const PassLaunches& launches, const HostSettings& host) const;
   void time_exchange(ChunkKind& kind);
-  void add_exchange(ChunkKind& kind) const;
+  // Of the operations that count among `ops`.
+  using Counts = bool (*)(OpName name);
+  DeviceTime time_of(const OpList& ops, const ChunkKind& kind, CallRows& known, Counts counts);
+  BlockTime time_of_block(const ChunkKind& kind, Counts counts);
+  void add_exchange(ChunkKind& kind);
   void add_traffic(ChunkKind& kind) const;
   void add_copies(ChunkKind& kind) const;
 

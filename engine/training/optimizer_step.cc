@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "engine/kernels/power.h"
+#include "engine/step/overlap.h"
 #include "engine/step/pass_clock.h"
 #include "engine/training/host_copy.h"
 #include "engine/training/stages.h"

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "engine/comm/collective_time.h"
-#include "engine/kernels/power.h"
 #include "engine/step/overlap.h"
 #include "engine/training/kept_activations.h"
 #include "engine/training/state_bytes.h"

@@ -276,7 +276,6 @@ class TrainStep {
   }
 
   void add_traffic(std::size_t stage, TrainStepTime& step, Breakdown& rows) {
-    if (parallel_.dp * parallel_.cp == 1) return;
     each_chunk(stage, [&](std::size_t c) {
       const ChunkKind& kind = chunks_[c];
       ReplicaOps ops;

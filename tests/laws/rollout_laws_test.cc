@@ -63,6 +63,32 @@ TEST(Rollout, BesideTheUpdateTheLongerOneCounts) {
 }
 
 // Whoever makes samples does not train meanwhile, and is rented all the same.
+// Every optimizer step of an iteration waits for the slowest link; beside samples that take longer anyway, none is any longer for it.
+TEST(Rollout, SlowLinksDelayEveryUpdate) {
+  Scenario scenario = apart();
+  scenario.train.overlap = false;
+  const auto delay = [&] {
+    scenario.train.link_jitter = 0;
+    const Seconds undisturbed = figures_of(scenario).iteration_time;
+    scenario.train.link_jitter = 0.3;
+    return figures_of(scenario).iteration_time - undisturbed;
+  };
+  const Seconds once = delay(), update = figures_of(scenario).update_time;
+  EXPECT_GT(once.value, 0);
+  scenario.train.rollout.epochs = 3;
+  const Seconds longer = figures_of(scenario).update_time;
+  EXPECT_GT(longer, update * 2);
+  EXPECT_NEAR(delay() / once, longer / update, 1e-6);
+  scenario.train.rollout.epochs = 1;
+  scenario.train.rollout.asynchronous = true;
+  scenario.train.rollout.scoring_passes = 0;
+  scenario.train.rollout.lengths.output = 1500;
+  scenario.rollout.deployment.serving.replicas = 1;
+  const Metrics figures = figures_of(scenario);
+  EXPECT_GT(figures.rollout_time, figures.update_time + once * 3);
+  EXPECT_EQ(delay().value, 0);
+}
+
 TEST(Rollout, MoreDevicesForTheSameSpeedAreLessUsed) {
   Scenario scenario = apart();
   scenario.train.rollout.asynchronous = true;

@@ -57,7 +57,9 @@ struct GroupTable {
     table.reset(here);
     steps.clear();
     for (const BatchShape& batch : batches) steps.push_back(table.own_step(batch));
-    return table.shared_step(steps, {});
+    StepTable::SharedStep shared;
+    table.find_shared(steps, {}, shared);
+    return shared;
   }
   double seconds(const std::vector<BatchShape>& batches) {
     const SharedPart shared = meet(batches).part;

@@ -304,6 +304,19 @@ TEST(ServingMeasurement, CapacityOfRunsTooShortToTellIsNotDecided) {
   EXPECT_EQ(outcome.metrics.steady, 0);
 }
 
+// The estimate counts the room that a policy sets aside: half of it can be served, whatever that is.
+TEST(ServingMeasurement, HalfOfWhatIsEstimatedIsKeptUp) {
+  for (const char* name : {"vllm_v1", "sarathi", "sglang", "orca", "no_evict"}) {
+    Scenario scenario = served_at(1);
+    scenario.serving.policy = *from_name<PolicyName>(name);
+    scenario.serving.max_output = 200;
+    scenario.load.throughput_fraction = 0.5;
+    const Outcome outcome = evaluated(scenario);
+    EXPECT_EQ(outcome.metrics.steady, 1) << name;
+    EXPECT_NEAR(outcome.metrics.throughput / outcome.metrics.offered, 1, 0.05) << name;
+  }
+}
+
 TEST(ServingMeasurement, AClosedLoopIsMeasuredInWholeRounds) {
   // Sixteen clients in step: rounds of 0.2 s, whatever the number of requests.
   for (const std::int64_t requests : {0, 160, 167, 1000}) {

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "engine/evaluate.h"
+#include "engine/training/exchange_windows.h"
 #include "tests/support/shipped.h"
 #include "tests/support/strategies.h"
 #include "tests/support/toys.h"
@@ -87,6 +88,25 @@ TEST(BatchOverlap, OneMicroBatchHasNothingBesideIt) {
   const Metrics apart = figures_of(scenario);
   scenario.train.batch_overlap = true;
   EXPECT_NEAR(figures_of(scenario).iteration_time / apart.iteration_time, 1, 1e-12);
+}
+
+// Traffic has the block of a layer beside it that it does not wait for, and what one block has to spare is none of another's.
+TEST(BatchOverlap, GoesOnBesideOneBlockEach) {
+  const Taken none{0, 132};
+  const LayerBlocks blocks{
+      .attention = Seconds{1}, .attention_back = Seconds{2}, .experts = Seconds{4}};
+  const auto exposed = [&](double tokens, double results, double gradients) {
+    return exposed_exchange({Seconds{tokens}, Seconds{results}, Seconds{gradients}}, blocks, none)
+        .value;
+  };
+  EXPECT_EQ(exposed(4, 2, 1), 0);
+  EXPECT_EQ(exposed(5, 2, 1), 1);
+  EXPECT_EQ(exposed(0, 4, 0), 2);
+  EXPECT_EQ(exposed(0, 0, 4), 3);
+  // Never more than all of it, whatever multiprocessors it takes.
+  const Seconds all = exposed_exchange({Seconds{4}, Seconds{2}, Seconds{1}}, blocks, {60, 132});
+  EXPECT_GT(all.value, 0);
+  EXPECT_LT(all.value, 7);
 }
 
 // Neither where hosts bound it, nor where the power limit does.

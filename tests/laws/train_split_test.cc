@@ -106,7 +106,7 @@ TEST(SplitSequence, AStageAlonePutsNothingOff) {
 
 // Both take as long together as the longer of them needs: traffic that outlasts the work it slows down is none the longer for it.
 TEST(CollectiveMultiprocessors, DoNotDelayTrafficThatOutlastsTheWork) {
-  const Device device = toys::device();
+  const Device device = toys::gpu();
   const double layers = 1e12;
   for (const std::int64_t taken : {0, 4, 16, 40}) {
     const TrafficPath path{true, taken, device};

@@ -53,7 +53,7 @@ class Strategies {
     train.batch_overlap = scenario.parallel.ep > 1 && coin();
     train.fused_gradients = coin();
     train.offload_activations = coin() && coin();
-    train.offload_optimizer = coin() && coin();
+    train.offload_optimizer = scenario.parallel.pp == 1 && coin();
     if (coin()) train.link_jitter = 0.1;
     return scenario;
   }

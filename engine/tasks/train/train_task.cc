@@ -210,9 +210,10 @@ Seconds behind_slow_links(const TaskPoint& point, const StagePools& pools, doubl
 }
 
 // Of all optimizer steps of an iteration. Where samples are made meanwhile, those that take longer hide some of it.
-Seconds in_an_iteration(Seconds behind, const TrainSettings& train, const Metrics& metrics) {
+Seconds in_an_iteration(Seconds behind, Seconds step, const TrainSettings& train,
+                        const Metrics& metrics) {
   if (!train.rollout.any()) return behind;
-  const Seconds all = behind * metrics.update_steps;
+  const Seconds all = behind * (metrics.update_time / step);
   if (!train.rollout.asynchronous) return all;
   const Seconds trains = metrics.scoring_time + metrics.update_time;
   return std::max(Seconds{0}, all - std::max(Seconds{0}, metrics.rollout_time - trains));
@@ -297,7 +298,8 @@ void run_train(const TaskPoint& point, Outcome& outcome) {
   report_purposes(scenario, step, outcome);
   if (samples) report_rollout(point, step, sampled, outcome);
   const Seconds behind = behind_slow_links(point, pools, outcome.metrics.devices, step.iteration);
-  report_run(scenario, step, in_an_iteration(behind, scenario.train, outcome.metrics),
+  report_run(scenario, step,
+             in_an_iteration(behind, step.iteration, scenario.train, outcome.metrics),
              outcome.metrics);
 }
 

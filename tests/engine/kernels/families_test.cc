@@ -81,7 +81,8 @@ TEST(Scan, ReadsAndWritesItsState) {
 
 TEST(Convolution, PassesOnceOverItsTokens) {
   const Convolution op{.tokens = 1e6, .channels = 1000, .width = 4};
-  EXPECT_NEAR(roofline(Family::convolution, op).memory.value, 4e9 / 1e12, 2e-5);
+  EXPECT_NEAR(roofline(Family::convolution, op).memory.value,
+              4e9 / 1e12 / Convolution::kOfBandwidth, 2e-5);
 }
 
 TEST(Quantize, CostsApartAboutWhatItCostsInsideAProduct) {

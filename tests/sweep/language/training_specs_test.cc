@@ -11,8 +11,16 @@
 namespace sweep {
 namespace {
 
-engine::TrainSettings settings_of(const std::string& name) {
-  return toys::shipped("training", name).train;
+engine::Scenario under(const std::string& name, std::int64_t replicas) {
+  engine::Scenario scenario;
+  scenario.task = engine::Task::train;
+  scenario.device = toys::shipped("devices", "h100-sxm").device;
+  scenario.model = toys::shipped("models", "llama-3.2-1b").model;
+  scenario.train = toys::shipped("training", name).train;
+  scenario.train.sequence = 2048;
+  scenario.train.global_batch = 8;
+  scenario.parallel.dp = replicas;
+  return scenario;
 }
 
 std::vector<std::string> names() { return Library({paths::specs()}).names("training"); }
@@ -21,12 +29,7 @@ TEST(TrainingSpecs, EachTrainsAModelOnOneDeviceAndOnEight) {
   EXPECT_GE(names().size(), 4);
   for (const std::string& name : names()) {
     for (const std::int64_t replicas : {1, 8}) {
-      engine::Scenario scenario = toys::training();
-      const engine::TrainSettings shape = scenario.train;
-      scenario.train = settings_of(name);
-      scenario.train.sequence = shape.sequence;
-      scenario.train.global_batch = 8;
-      scenario.parallel.dp = replicas;
+      const engine::Scenario scenario = under(name, replicas);
       const engine::Outcome outcome = engine::evaluate(scenario);
       EXPECT_EQ(outcome.status, engine::Status::ok) << name << ": " << outcome.reason;
       EXPECT_EQ(scenario.train.name, name);
@@ -36,15 +39,7 @@ TEST(TrainingSpecs, EachTrainsAModelOnOneDeviceAndOnEight) {
 
 // A plain library takes longer than one with kernels of its own, and libraries that share weights out keep less of them.
 TEST(TrainingSpecs, DifferAsTheirLibrariesDo) {
-  const auto figures = [](const std::string& name) {
-    engine::Scenario scenario = toys::training();
-    const std::int64_t sequence = scenario.train.sequence;
-    scenario.train = settings_of(name);
-    scenario.train.sequence = sequence;
-    scenario.train.global_batch = 8;
-    scenario.parallel.dp = 8;
-    return toys::figures_of(scenario);
-  };
+  const auto figures = [](const std::string& name) { return toys::figures_of(under(name, 8)); };
   EXPECT_GT(figures("deepspeed-zero-3").forward_time, figures("torchtitan").forward_time);
   EXPECT_LT(figures("torchtitan").gradient_memory, figures("megatron-bridge").gradient_memory);
   EXPECT_EQ(2 * figures("megatron-bridge").gradient_memory.value,

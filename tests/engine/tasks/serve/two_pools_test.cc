@@ -184,6 +184,28 @@ TEST(TwoPools, AdaptersAreAskedForAgainWhereReadersFail) {
   }
 }
 
+// 1,600 tokens hold two sequences of a prompt and the most that it may answer, and one of the longest that the model is made
+// for, whoever reads the prompts. Writers used to set aside what an answer comes to, which no engine knows.
+TEST(TwoPools, RoomIsSetAsideAsInOnePool) {
+  const auto sequences = [](PolicyName policy, std::int64_t most_output) {
+    Scenario scenario = served();
+    scenario.load.rate = RequestsPerSecond{1000};
+    scenario.serving.policy = policy;
+    scenario.serving.block_size = 16;
+    scenario.serving.kv_blocks = 100;
+    scenario.serving.max_output = most_output;
+    const Outcome outcome = evaluate(disaggregated(scenario));
+    EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+    return outcome.metrics.batch_mean;
+  };
+  for (const PolicyName policy : {policy_named("no_evict"), policy_named("static")}) {
+    EXPECT_GT(sequences(policy, 0), 2) << name_of(policy);
+    EXPECT_LE(sequences(policy, 550), 2) << name_of(policy);
+  }
+  ASSERT_GT(toys::scenario().model.max_context, 800);
+  EXPECT_EQ(sequences(policy_named("orca"), 0), 1);
+}
+
 // Its capacity is that of the pool that is full first.
 TEST(TwoPools, CapacityGrowsWithThePoolThatLimitsIt) {
   const auto capacity = [](std::int64_t readers, std::int64_t writers) {
