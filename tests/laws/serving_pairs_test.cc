@@ -107,6 +107,11 @@ void switch_on_prefill(Fleet& fleet) {
                                    .tells_first_token = fleet.dice.chance(0.5)};
 }
 
+void switch_on_adapters(Fleet& fleet) {
+  fleet.lab.made.scenario.load.adapters = 6;
+  fleet.adapters = {.slots = 3, .load_seconds = 0.01, .latency = 1e-4};
+}
+
 // Up to three positions, of which sequences of each class accept their own share.
 void switch_on_own_paces(Fleet& fleet) {
   fleet.pace = {.tokens = 4, .steps = 1, .queries = 4};
@@ -218,10 +223,11 @@ const std::vector<Mechanism>& mechanisms() {
                                         .latency = 1e-4};
                   if (fleet.dice.chance(0.5)) fleet.lab.encoders.seconds = {0.01, 0.015, 0.018};
                 }},
-      Mechanism{"adapters",
+      Mechanism{"adapters", switch_on_adapters},
+      Mechanism{"adapters in two pools",
                 [](Fleet& fleet) {
-                  fleet.lab.made.scenario.load.adapters = 6;
-                  fleet.adapters = {.slots = 3, .load_seconds = 0.01, .latency = 1e-4};
+                  switch_on_prefill(fleet);
+                  switch_on_adapters(fleet);
                 }},
       Mechanism{"retention",
                 [](Fleet& fleet) {
