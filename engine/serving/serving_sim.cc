@@ -313,10 +313,10 @@ bool ServingSim::is_short(std::size_t& replica) {
   if (writers.scaler.open() == 0) return false;
   replica = route(stages().size() - 1, request_, request_.arrival);
   const std::int64_t cached = replicas_[replica].cached_tokens(request_, request_.arrival);
-  const bool stays = request_.prompt - cached <= problem_->journey.short_prompt;
-  // To ask is not to send: routers that count would skip a replica, and of two replicas always the same one.
-  if (!stays) --writers.routed;
-  return stays;
+  if (request_.prompt - cached <= problem_->journey.short_prompt) return true;
+  --writers
+        .routed;  // to ask is not to send: of two replicas in turn it would always be the same one
+  return false;
 }
 
 // ---- a replica's turn -----------------------------------------------------------------------------
