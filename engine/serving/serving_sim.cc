@@ -313,10 +313,9 @@ bool ServingSim::is_short(std::size_t& replica) {
   if (writers.scaler.open() == 0) return false;
   replica = route(stages().size() - 1, request_, request_.arrival);
   const std::int64_t cached = replicas_[replica].cached_tokens(request_, request_.arrival);
-  if (request_.prompt - cached <= problem_->journey.short_prompt) return true;
-  --writers
-        .routed;  // to ask is not to send: of two replicas in turn it would always be the same one
-  return false;
+  const bool stays = request_.prompt - cached <= problem_->journey.short_prompt;
+  if (!stays) --writers.routed;  // to ask is not to send
+  return stays;
 }
 
 // ---- a replica's turn -----------------------------------------------------------------------------
