@@ -35,10 +35,9 @@ void ServingSim::start(const ServingProblem& problem) {
     stage_of_pool_[stages()[i].pool] = std::uint8_t(i);
   }
   replicas = lanes = 0;
-  weighs_ = false;
   sheds_ = std::ranges::any_of(problem.pools,
                                [](const PoolSetup& pool) { return pool.settings.admission.any(); });
-  scales_ = fails_ = steps_together_ = loads_ = false;
+  weighs_ = scales_ = fails_ = steps_together_ = loads_ = false;
   held_.clear();
   held_back_.clear();
   for (std::size_t i = 0; i < pools_.size(); ++i) {
