@@ -1,5 +1,6 @@
 // A list whose first few stand inside it: where there are thousands of lists of a few each, who looks at one finds them beside
-// whatever else it looks at, and not in a line and a page of memory of their own.
+// whatever else it looks at, and not in a line and a page of memory of their own. (Boost's small_vector is such a list; nothing else
+// here needs Boost.)
 #pragma once
 
 #include <algorithm>
