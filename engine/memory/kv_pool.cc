@@ -169,17 +169,8 @@ KvPool::Match KvPool::look_up(std::span<const PrefixExtent> prefix,
   Match match;
   std::int64_t start = 0;
   for (const PrefixExtent& part : prefix) {
-    const std::int32_t index = table_.find(part.key);
-    if (index < 0) break;
-    const Extent& extent = extents_[std::size_t(index)];
-    const std::int64_t wanted = full_blocks(start, part.end);
-    const std::int64_t found = std::min(extent.blocks, wanted);
+    if (!find_part(part, start, match)) break;
     start = part.end;
-    match.blocks += found;
-    match.idle += std::max<std::int64_t>(0, found - extent.reach);
-    ++match.extents;
-    match.whole = found == wanted;
-    match.last = found;
     if (!match.whole || part.end >= most_tokens) break;
   }
   const std::int64_t most_blocks = full_blocks(0, most_tokens);

@@ -13,6 +13,7 @@
 // last state (kv_pool_states.cc).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -195,6 +196,19 @@ class KvPool {
   }
   // Those who follow what is held hear that an extent is about to have so many blocks.
   void tell(const Extent& extent, std::int64_t blocks);
+  // Adds what there is of the next extent, which begins at `start`; false: nothing.
+  bool find_part(const PrefixExtent& part, std::int64_t start, Match& match) const {
+    const std::int32_t index = table_.find(part.key);
+    if (index < 0) return false;
+    const Extent& extent = extents_[std::size_t(index)];
+    const std::int64_t wanted = full_blocks(start, part.end);
+    match.last = std::min(extent.blocks, wanted);
+    match.blocks += match.last;
+    match.idle += std::max<std::int64_t>(0, match.last - extent.reach);
+    ++match.extents;
+    match.whole = match.last == wanted;
+    return true;
+  }
   Match look_up(std::span<const PrefixExtent> prefix, std::int64_t most_tokens) const;
   struct Sharing {
     bool ends_here = false;  // what is there of an extent that goes on elsewhere is shared, too

@@ -35,17 +35,8 @@ KvPool::Match KvPool::look_up_states(std::span<const PrefixExtent> prefix,
   Match match, usable;
   std::int64_t start = 0;
   for (const PrefixExtent& part : prefix) {
-    const std::int32_t index = table_.find(part.key);
-    if (index < 0) break;
-    const Extent& extent = extents_[std::size_t(index)];
-    const std::int64_t wanted = full_blocks(start, part.end);
-    const std::int64_t found = std::min(extent.blocks, wanted);
-    match.blocks += found;
-    match.idle += std::max<std::int64_t>(0, found - extent.reach);
-    ++match.extents;
-    match.whole = found == wanted;
-    match.last = found;
-    match.tokens = find_state(part.key, {start, found, most_tokens}, none).tokens;
+    if (!find_part(part, start, match)) break;
+    match.tokens = find_state(part.key, {start, match.last, most_tokens}, none).tokens;
     match.may_shrink = true;
     if (match.tokens > 0) usable = match;
     start = part.end;

@@ -6,16 +6,14 @@
 #include "engine/evaluate.h"
 #include "engine/memory/footprint.h"
 #include "tests/support/calibrations.h"
+#include "tests/support/hybrid_toy.h"
 #include "tests/support/shipped.h"
 
 namespace engine {
 namespace {
 
 Scenario hybrid() {
-  Scenario point = toys::shipped("models", "bamba-9b");
-  point.device = toys::shipped("devices", "h100-sxm").device;
-  point.host = toys::shipped("hosts", "none").host;
-  point.calibration.tier = TierChoice::transfer;
+  Scenario point = toys::hybrid();
   point.task = Task::serve;
   point.output.requests = true;
   return point;

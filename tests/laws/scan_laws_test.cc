@@ -6,19 +6,13 @@
 #include "engine/evaluate.h"
 #include "engine/memory/footprint.h"
 #include "tests/support/calibrations.h"
+#include "tests/support/hybrid_toy.h"
 #include "tests/support/shipped.h"
 
 namespace engine {
 namespace {
 
-Scenario hybrid() {
-  Scenario point = toys::shipped("models", "bamba-9b");
-  point.device = toys::shipped("devices", "h100-sxm").device;
-  point.host = toys::shipped("hosts", "none").host;
-  point.calibration.tier = TierChoice::transfer;
-  point.step.batch = 8;
-  return point;
-}
+using toys::hybrid;
 
 Outcome outcome_of(const Scenario& point) { return evaluate(point, toys::transfer_resources()); }
 

@@ -4,17 +4,13 @@
 #include "engine/evaluate.h"
 #include "engine/memory/footprint.h"
 #include "tests/support/calibrations.h"
-#include "tests/support/shipped.h"
+#include "tests/support/hybrid_toy.h"
 
 namespace engine {
 namespace {
 
 Scenario hybrid() {
-  Scenario point = toys::shipped("models", "bamba-9b");
-  point.device = toys::shipped("devices", "h100-sxm").device;
-  point.host = toys::shipped("hosts", "none").host;
-  point.calibration.tier = TierChoice::transfer;
-  point.step.batch = 8;
+  Scenario point = toys::hybrid();
   point.step.context = 1000;
   return point;
 }
