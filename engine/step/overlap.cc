@@ -83,11 +83,11 @@ void slow_down(double times, Work& work) {
 
 }  // namespace
 
-// While both run, work goes on at the pace that the multiprocessors left to it allow; what remains of it then has all of them.
 void draw_beside(Seconds hidden, const Device& device, Joules& energy) {
   energy = std::max(Joules{0}, energy - power_at_rest(device) * hidden);
 }
 
+// While both run, work goes on at the pace that the multiprocessors left to it allow; what remains of it then has all of them.
 Seconds longer_beside(Seconds work, Seconds beside, const Taken& taken) {
   if (taken.multiprocessors >= taken.of) return Seconds{0};
   const double share = std::min(0.5, taken.multiprocessors / taken.of);

@@ -69,21 +69,24 @@ Scenario layers_on(const engine::Device& device, const engine::HostSettings& hos
 
 // Blocks of one hybrid were run kind by kind: as many scans, attentions and mixtures as a model of them has.
 constexpr std::string_view kHybrid = "nemotron_3_nano_";
-// Scans of another one, beside which no MLP was run: their kernels were looked at, and no model is of them alone.
+// Of another one, its scans alone.
 constexpr std::string_view kScansAlone = "nemotron_nano_9b_scan";
 
 void take_hybrid(Scenario& scenario) {
   engine::ModelSpec& model = scenario.model;
   const std::int64_t of_a_kind = model.layers;
-  model.scan = {.state = 128,
-                .heads = 64,
-                .head_dim = 64,
-                .groups = 8,
-                .convolution = 4,
-                .attention_layers = of_a_kind};
+  model.scan = {
+      .state = 128, .heads = 64, .head_dim = 64, .groups = 8, .attention_layers = of_a_kind};
   model.layers = 2 * of_a_kind;
   model.mlp_layers = of_a_kind;
   scenario.train.fused_rotation = true;  // it has none
+}
+
+void take_scans(Scenario& scenario) {
+  engine::ModelSpec& model = scenario.model;
+  model.scan = {.state = 128, .heads = 128, .head_dim = 80, .groups = 8};
+  model.intermediate = 0;
+  model.norms_per_layer = 1;
 }
 
 // Hosts keep up with layers without experts, whose kernels slow down under the load; others are known by their kernels alone.
@@ -94,6 +97,7 @@ double seconds_of(const TableRow& row) {
 
 std::string_view kind_of(const TableRow& row) {
   if (row.text("case").starts_with(kHybrid)) return "hybrid";
+  if (row.text("case") == kScansAlone) return "scans";
   return row.count("experts") > 0 ? "mixture" : "dense";
 }
 
@@ -121,11 +125,11 @@ engine::Result<std::vector<MeasuredLayers>> megatron_layers(const std::filesyste
   std::vector<MeasuredLayers> all;
   for (std::size_t i = 0; i < table->rows(); ++i) {
     const TableRow row(*table, i);
-    if (row.text("case") == kScansAlone) continue;
     MeasuredLayers& entry = entry_of(row, all);
     entry.seconds += seconds_of(row);
     entry.scenario = layers_on(device->device, host->host, row);
     if (kind_of(row) == "hybrid") take_hybrid(entry.scenario);
+    if (kind_of(row) == "scans") take_scans(entry.scenario);
   }
   return all;
 }

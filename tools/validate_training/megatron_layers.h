@@ -13,7 +13,7 @@
 namespace tools {
 
 struct MeasuredLayers {
-  std::string what;  // dense, mixture or hybrid, and in which format
+  std::string what;  // dense, mixture, hybrid or scans, and in which format
   engine::Scenario scenario;
   double seconds = 0;  // of all layers, forward and backward, in one micro-batch
 };
