@@ -7,7 +7,7 @@
 #include "engine/host/host_settings.h"
 #include "engine/model/model_spec.h"
 #include "engine/model/parallelism.h"
-#include "engine/serving/serving_settings.h"
+#include "engine/serving/settings/serving_settings.h"
 
 namespace engine {
 

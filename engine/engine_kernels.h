@@ -3,7 +3,7 @@
 
 #include "engine/calibration/parameter_set.h"
 #include "engine/model/model_ops.h"
-#include "engine/serving/serving_settings.h"
+#include "engine/serving/settings/serving_settings.h"
 
 namespace engine {
 

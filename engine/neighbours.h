@@ -6,7 +6,7 @@
 #include "engine/base/deployment_role.h"
 #include "engine/outcome.h"
 #include "engine/scenario.h"
-#include "engine/serving/turns.h"
+#include "engine/serving/sequences/turns.h"
 
 namespace engine {
 

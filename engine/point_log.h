@@ -10,7 +10,7 @@
 #include "engine/base/units.h"
 #include "engine/model/batch_shape.h"
 #include "engine/step/kernel_row.h"
-#include "engine/training/pipeline_schedule.h"
+#include "engine/training/pipeline/pipeline_schedule.h"
 
 namespace engine {
 

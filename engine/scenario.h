@@ -10,14 +10,14 @@
 #include "engine/base/fields.h"
 #include "engine/base/tier.h"
 #include "engine/deployment.h"
-#include "engine/serving/serving_rows.h"
-#include "engine/serving/slo.h"
-#include "engine/serving/transfer_settings.h"
+#include "engine/serving/figures/serving_rows.h"
+#include "engine/serving/settings/slo.h"
+#include "engine/serving/settings/transfer_settings.h"
 #include "engine/sharing/sharing_settings.h"
 #include "engine/speculation/speculation_settings.h"
 #include "engine/tasks/request/request_shape.h"
 #include "engine/tasks/step/step_shape.h"
-#include "engine/training/train_settings.h"
+#include "engine/training/settings/train_settings.h"
 #include "engine/workload/load.h"
 
 namespace engine {

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 #include "engine/outcome.h"
 #include "results/column_block.h"
 #include "results/detail_rows.h"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 #include "results/schema.h"
 
 namespace results {

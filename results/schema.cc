@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "engine/base/check.h"
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 #include "engine/tasks/task_table.h"
 
 namespace results {

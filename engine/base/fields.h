@@ -28,7 +28,7 @@ constexpr double kMostCount = 2147483647;
 constexpr double kMostAmount = 1e24;
 
 // The closed interval a numeric field must lie in, in base units. An end that is left open becomes
-// one of the two above once the field is a leaf (engine/leaves.h).
+// one of the two above once the field is a leaf (engine/leaves/leaves.h).
 struct Range {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();

@@ -2,7 +2,7 @@
 // start from.
 #pragma once
 
-#include "engine/serving/journey.h"
+#include "engine/serving/replica/journey.h"
 #include "engine/workload/lengths.h"
 
 namespace engine {

@@ -6,13 +6,13 @@
 #include <span>
 #include <vector>
 
-#include "engine/serving/encoders.h"
-#include "engine/serving/journey.h"
-#include "engine/serving/measurement.h"
-#include "engine/serving/referee.h"
-#include "engine/serving/serving_rows.h"
-#include "engine/serving/slo.h"
-#include "engine/serving/step_log.h"
+#include "engine/serving/figures/measurement.h"
+#include "engine/serving/figures/referee.h"
+#include "engine/serving/figures/serving_rows.h"
+#include "engine/serving/figures/step_log.h"
+#include "engine/serving/fleet/encoders.h"
+#include "engine/serving/replica/journey.h"
+#include "engine/serving/settings/slo.h"
 #include "engine/step/step_table.h"
 #include "engine/workload/request_source.h"
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/serving/replica.h"
-#include "engine/serving/serving_rows.h"
+#include "engine/serving/figures/serving_rows.h"
+#include "engine/serving/replica/replica.h"
 
 namespace engine {
 

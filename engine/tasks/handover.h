@@ -5,8 +5,8 @@
 
 #include "engine/base/refusal.h"
 #include "engine/deploy.h"
-#include "engine/serving/journey.h"
-#include "engine/serving/transfer_settings.h"
+#include "engine/serving/replica/journey.h"
+#include "engine/serving/settings/transfer_settings.h"
 
 namespace engine {
 

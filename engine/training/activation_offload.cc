@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "engine/step/overlap.h"
-#include "engine/training/host_copy.h"
+#include "engine/training/passes/host_copy.h"
 
 namespace engine {
 namespace {

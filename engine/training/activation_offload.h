@@ -3,7 +3,7 @@
 
 #include "engine/step/kernel_row.h"
 #include "engine/step/step_time.h"
-#include "engine/training/train_settings.h"
+#include "engine/training/settings/train_settings.h"
 
 namespace engine {
 

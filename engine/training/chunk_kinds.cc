@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "engine/step/pass_clock.h"
-#include "engine/training/adapters.h"
 #include "engine/training/exchange_windows.h"
-#include "engine/training/launches.h"
+#include "engine/training/passes/adapters.h"
+#include "engine/training/passes/launches.h"
 
 namespace engine {
 namespace {

@@ -8,12 +8,12 @@
 #include "engine/step/breakdown.h"
 #include "engine/step/step_time.h"
 #include "engine/training/activation_offload.h"
+#include "engine/training/passes/train_ops.h"
+#include "engine/training/pipeline/stage_pools.h"
 #include "engine/training/replica_traffic.h"
-#include "engine/training/stage_pools.h"
+#include "engine/training/settings/train_settings.h"
 #include "engine/training/train_memory.h"
-#include "engine/training/train_ops.h"
 #include "engine/training/train_scratch.h"
-#include "engine/training/train_settings.h"
 
 namespace engine {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engine/step/kernel_row.h"
-#include "engine/training/train_settings.h"
+#include "engine/training/settings/train_settings.h"
 
 namespace engine {
 

@@ -5,8 +5,8 @@
 
 #include "engine/comm/collective_time.h"
 #include "engine/step/overlap.h"
-#include "engine/training/kept_activations.h"
-#include "engine/training/state_bytes.h"
+#include "engine/training/passes/kept_activations.h"
+#include "engine/training/passes/state_bytes.h"
 #include "engine/training/train_memory.h"
 
 namespace engine {

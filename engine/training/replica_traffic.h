@@ -4,8 +4,8 @@
 #include "engine/base/units.h"
 #include "engine/model/model_ops.h"
 #include "engine/step/step_time.h"
+#include "engine/training/settings/train_settings.h"
 #include "engine/training/train_memory.h"
-#include "engine/training/train_settings.h"
 
 namespace engine {
 

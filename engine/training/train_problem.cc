@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "engine/model/context_ops.h"
-#include "engine/training/scaling_law.h"
-#include "engine/training/stages.h"
+#include "engine/training/pipeline/stages.h"
+#include "engine/training/run/scaling_law.h"
 
 namespace engine {
 namespace {

@@ -6,7 +6,7 @@
 #include "engine/base/refusal.h"
 #include "engine/model/model_spec.h"
 #include "engine/model/parallelism.h"
-#include "engine/training/train_settings.h"
+#include "engine/training/settings/train_settings.h"
 
 namespace engine {
 

@@ -6,9 +6,9 @@
 
 #include "engine/step/call_rows.h"
 #include "engine/step/step_inputs.h"
-#include "engine/training/long_run.h"
-#include "engine/training/pipeline_schedule.h"
-#include "engine/training/train_settings.h"
+#include "engine/training/pipeline/pipeline_schedule.h"
+#include "engine/training/run/long_run.h"
+#include "engine/training/settings/train_settings.h"
 
 namespace engine {
 

@@ -6,11 +6,11 @@
 #include "engine/model/backward_ops.h"
 #include "engine/training/chunk_kinds.h"
 #include "engine/training/data_loading.h"
-#include "engine/training/newton_schulz.h"
-#include "engine/training/optimizer_step.h"
-#include "engine/training/pipeline_schedule.h"
+#include "engine/training/passes/newton_schulz.h"
+#include "engine/training/passes/optimizer_step.h"
+#include "engine/training/passes/state_bytes.h"
+#include "engine/training/pipeline/pipeline_schedule.h"
 #include "engine/training/replica_traffic.h"
-#include "engine/training/state_bytes.h"
 
 namespace engine {
 namespace {

@@ -6,10 +6,10 @@
 #include "engine/base/units.h"
 #include "engine/step/breakdown.h"
 #include "engine/step/step_time.h"
-#include "engine/training/stage_pools.h"
+#include "engine/training/pipeline/stage_pools.h"
+#include "engine/training/settings/train_settings.h"
 #include "engine/training/train_memory.h"
 #include "engine/training/train_scratch.h"
-#include "engine/training/train_settings.h"
 
 namespace engine {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 #include "sweep/language/node.h"
 #include "sweep/language/reading.h"
 

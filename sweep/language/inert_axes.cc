@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "engine/leaf_use.h"
-#include "engine/leaves.h"
+#include "engine/leaves/leaf_use.h"
+#include "engine/leaves/leaves.h"
 
 namespace sweep {
 namespace {

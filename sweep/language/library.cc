@@ -5,7 +5,7 @@
 #include <set>
 #include <system_error>
 
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 
 namespace sweep {
 namespace fs = std::filesystem;

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 #include "sweep/language/reading.h"
 #include "sweep/space/space_parts.h"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 #include "sweep/language/node.h"
 #include "sweep/language/reading.h"
 #include "sweep/space/expression.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 #include "sweep/language/node.h"
 #include "sweep/language/reading.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/base/result.h"
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 #include "engine/resources.h"
 #include "sweep/input/limits.h"
 #include "sweep/input/mistake_list.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 #include "engine/scenario.h"
 #include "sweep/space/space_parts.h"
 

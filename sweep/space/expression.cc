@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "engine/base/check.h"
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 #include "sweep/space/text_code.h"
 
 namespace sweep {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 #include "engine/scenario.h"
 
 namespace sweep {

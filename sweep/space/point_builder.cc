@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "engine/base/check.h"
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 #include "sweep/space/leaf_write.h"
 #include "sweep/space/sampled_value.h"
 #include "sweep/space/space.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 #include "engine/scenario.h"
 
 namespace sweep {

@@ -1,7 +1,7 @@
 // The value a sample in (0, 1) stands for.
 #pragma once
 
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 #include "sweep/space/space_parts.h"
 
 namespace sweep {

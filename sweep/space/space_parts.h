@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 #include "engine/resources.h"
 #include "engine/scenario.h"
 #include "sweep/space/expression.h"

@@ -2,7 +2,7 @@
 
 #include <xxhash.h>
 
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 
 namespace sweep {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "engine/base/random.h"
-#include "engine/serving/step_calendar.h"
+#include "engine/serving/sequences/step_calendar.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <benchmark/benchmark.h>
 
 #include "engine/evaluate.h"
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 #include "sweep/language/sweep_spec.h"
 #include "sweep/space/space.h"
 #include "tests/bench/million_points.h"

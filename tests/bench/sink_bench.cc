@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "engine/evaluate.h"
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 #include "results/parquet_sink.h"
 #include "tests/support/toy_rows.h"
 

@@ -7,7 +7,7 @@
 
 #include "engine/evaluate.h"
 #include "engine/scratch.h"
-#include "engine/training/pipeline_schedule.h"
+#include "engine/training/pipeline/pipeline_schedule.h"
 #include "sweep/language/sweep_spec.h"
 #include "sweep/space/space.h"
 #include "tests/support/paths.h"

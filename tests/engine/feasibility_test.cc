@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/evaluate.h"
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 #include "tests/support/toys.h"
 
 namespace engine {

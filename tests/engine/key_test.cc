@@ -1,4 +1,4 @@
-#include "engine/key.h"
+#include "engine/leaves/key.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <set>
 
 #include "engine/evaluate.h"
-#include "engine/leaf_use.h"
-#include "engine/leaves.h"
+#include "engine/leaves/leaf_use.h"
+#include "engine/leaves/leaves.h"
 #include "tests/support/calibrations.h"
 #include "tests/support/toys.h"
 

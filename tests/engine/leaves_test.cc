@@ -1,4 +1,4 @@
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 
 #include <gtest/gtest.h>
 

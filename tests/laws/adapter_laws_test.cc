@@ -6,7 +6,7 @@
 
 #include "engine/evaluate.h"
 #include "engine/model/adapters.h"
-#include "engine/serving/adapter_cache.h"
+#include "engine/serving/replica/adapter_cache.h"
 #include "tests/support/toys.h"
 
 namespace engine {

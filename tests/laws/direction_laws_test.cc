@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/evaluate.h"
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 #include "tests/support/serving_toys.h"
 #include "tests/support/shipped.h"
 #include "tests/support/toys.h"

@@ -1,4 +1,4 @@
-// Every knob moves something, or says that it does not; and where engine/leaf_use.h says that it does not
+// Every knob moves something, or says that it does not; and where engine/leaves/leaf_use.h says that it does not
 // count, it moves nothing.
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "engine/evaluate.h"
-#include "engine/leaf_use.h"
-#include "engine/leaves.h"
+#include "engine/leaves/leaf_use.h"
+#include "engine/leaves/leaves.h"
 #include "engine/tasks/task_table.h"
 #include "sweep/language/sweep_spec.h"
 #include "sweep/space/space.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/evaluate.h"
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 #include "tests/support/sensible_rows.h"
 #include "tests/support/toys.h"
 

@@ -6,7 +6,7 @@
 
 #include "engine/evaluate.h"
 #include "engine/neighbours.h"
-#include "engine/serving/turns.h"
+#include "engine/serving/sequences/turns.h"
 #include "engine/sharing/shared_device.h"
 #include "tests/support/toys.h"
 

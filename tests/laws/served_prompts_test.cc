@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/evaluate.h"
-#include "engine/serving/policy_table.h"
+#include "engine/serving/settings/policy_table.h"
 #include "tests/support/calibrations.h"
 #include "tests/support/serving_toys.h"
 #include "tests/support/shipped.h"

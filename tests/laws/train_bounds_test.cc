@@ -6,7 +6,7 @@
 
 #include "engine/base/random.h"
 #include "engine/evaluate.h"
-#include "engine/training/packed_documents.h"
+#include "engine/training/passes/packed_documents.h"
 #include "tests/support/toys.h"
 #include "tests/support/training_toy.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "engine/evaluate.h"
-#include "engine/training/launches.h"
+#include "engine/training/passes/launches.h"
 #include "tests/support/shipped.h"
 #include "tests/support/toys.h"
 #include "tests/support/training_toy.h"

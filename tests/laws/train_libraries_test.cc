@@ -9,7 +9,7 @@
 
 #include "engine/evaluate.h"
 #include "engine/model/expert_places.h"
-#include "engine/training/launches.h"
+#include "engine/training/passes/launches.h"
 #include "tests/support/toys.h"
 #include "tests/support/training_toy.h"
 

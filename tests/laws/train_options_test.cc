@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/evaluate.h"
-#include "engine/training/scaling_law.h"
+#include "engine/training/run/scaling_law.h"
 #include "tests/support/toys.h"
 #include "tests/support/training_toy.h"
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/evaluate.h"
-#include "engine/training/long_run.h"
+#include "engine/training/run/long_run.h"
 #include "tests/support/shipped.h"
 #include "tests/support/toys.h"
 

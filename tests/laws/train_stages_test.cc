@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/evaluate.h"
-#include "engine/training/stages.h"
+#include "engine/training/pipeline/stages.h"
 #include "tests/support/shipped.h"
 #include "tests/support/toys.h"
 #include "tests/support/training_toy.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 #include "results/detail_table.h"
 
 namespace results {

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "engine/serving/measurement.h"
+#include "engine/serving/figures/measurement.h"
 
 namespace toys {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/base/random.h"
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 
 namespace tests {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 #include "sweep/language/library.h"
 #include "sweep/language/sweep_spec.h"
 #include "sweep/space/space_parts.h"

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "engine/evaluate.h"
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 #include "sweep/language/read_value.h"
 #include "sweep/space/row_sink.h"
 #include "sweep/space/space_parts.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/leaf_use.h"
-#include "engine/leaves.h"
+#include "engine/leaves/leaf_use.h"
+#include "engine/leaves/leaves.h"
 #include "results/detail_table.h"
 #include "results/schema.h"
 #include "sweep/language/read_value.h"

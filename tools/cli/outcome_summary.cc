@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/evaluate.h"
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 #include "sweep/language/suggest.h"
 #include "sweep/space/space_parts.h"
 #include "tools/terminal/number_text.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 #include "sweep/language/suggest.h"
 #include "sweep/language/write_yaml.h"
 #include "tools/cli/cli.h"

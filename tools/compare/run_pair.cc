@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "engine/base/random.h"
-#include "engine/key.h"
+#include "engine/leaves/key.h"
 #include "sweep/language/parse_quantity.h"
 
 namespace tools {

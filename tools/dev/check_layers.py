@@ -13,12 +13,18 @@ ENGINE_ROOMS = [
     "speculation", "serving", "sharing",
     "training", "economics",
 ]
+# Rooms in rooms, from the bottom up: each may include those before it, and the room around them all of them.
+FLOORS = {
+    "engine/serving": ["settings", "sequences", "figures", "policies", "lane", "replica", "fleet"],
+    "engine/training": ["settings", "pipeline", "passes", "run"],
+}
 ENGINE = ["engine"] + [f"engine/{room}" for room in ENGINE_ROOMS]
+ENGINE += [f"{room}/{floor}" for room, floors in FLOORS.items() for floor in floors]
 CALIBRATE = [f"tools/calibrate/{room}" for room in ("tables", "fit", "errors")]
 SWEEP = ["sweep/input", "sweep/workload", "sweep/language", "sweep/space", "sweep/run"]
 
 # A room and the rooms it may include; itself always. "engine" alone is the front door: the files directly in engine/
-# (scenario, outcome, evaluate, explain) and the tasks, whose settings a scenario is made of.
+# (scenario, outcome, evaluate, explain), the leaves of a scenario, and the tasks, whose settings it is made of.
 ROOMS = {
     "engine/base": [],
     "engine/hardware": ["engine/base"],
@@ -32,11 +38,7 @@ ROOMS = {
     "engine/step": ["engine/base", "engine/hardware", "engine/model", "engine/calibration",
                     "engine/kernels", "engine/comm", "engine/host"],
     "engine/speculation": ["engine/base", "engine/step"],
-    "engine/serving": ["engine/base", "engine/hardware", "engine/model", "engine/comm",
-                       "engine/memory", "engine/step", "engine/workload"],
     "engine/sharing": ["engine/base", "engine/hardware", "engine/step"],
-    "engine/training": ["engine/base", "engine/hardware", "engine/model", "engine/memory",
-                        "engine/step", "engine/comm", "engine/workload"],
     "engine/economics": ["engine/base", "engine/hardware"],
     "engine": ENGINE,
     "sweep/input": ["engine/base"],
@@ -53,6 +55,17 @@ ROOMS = {
     "tools": ENGINE + SWEEP + ["results", "tools/terminal"] + CALIBRATE,
     "tests": ENGINE + SWEEP + ["results", "tools", "tools/terminal"] + CALIBRATE,
 }
+BELOW = {  # what all floors of a room may include
+    "engine/serving": ["engine/base", "engine/hardware", "engine/model", "engine/comm",
+                       "engine/memory", "engine/step", "engine/workload"],
+    "engine/training": ["engine/base", "engine/hardware", "engine/model", "engine/memory",
+                        "engine/step", "engine/comm", "engine/workload"],
+}
+for room, floors in FLOORS.items():
+    inside = [f"{room}/{floor}" for floor in floors]
+    for height, floor in enumerate(inside):
+        ROOMS[floor] = BELOW[room] + inside[:height]
+    ROOMS[room] = BELOW[room] + inside
 
 # Start of a package's header and the rooms it may appear in. Tests may include anything.
 PACKAGES = {
@@ -84,7 +97,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
 def room_of(path):
     """The room of a path like engine/kernels/gemm.h, or None for a folder the table does not know."""
     folders = pathlib.PurePosixPath(path).parts[:-1]
-    if folders[:2] == ("engine", "tasks"):
+    if folders[:2] in (("engine", "tasks"), ("engine", "leaves")):
         return "engine"
     for depth in (3, 2, 1):
         # Only whole rooms count: engine/newroom/x.h is not the front door.

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "engine/key.h"
+#include "engine/leaves/key.h"
 #include "results/checked_file.h"
 #include "results/failure.h"
 #include "results/run_folder.h"

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "engine/evaluate.h"
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 #include "engine/tasks/task_table.h"
 #include "sweep/language/sweep_spec.h"
 #include "sweep/space/space.h"

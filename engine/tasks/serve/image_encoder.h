@@ -8,7 +8,7 @@
 
 #include "engine/base/refusal.h"
 #include "engine/deploy.h"
-#include "engine/serving/encoders.h"
+#include "engine/serving/fleet/encoders.h"
 #include "engine/tasks/task_table.h"
 
 namespace engine {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engine/deploy.h"
-#include "engine/serving/journey.h"
+#include "engine/serving/replica/journey.h"
 
 namespace engine {
 

@@ -4,8 +4,8 @@
 #include <span>
 
 #include "engine/point_log.h"
-#include "engine/serving/journey.h"
-#include "engine/serving/step_log.h"
+#include "engine/serving/figures/step_log.h"
+#include "engine/serving/replica/journey.h"
 
 namespace engine {
 

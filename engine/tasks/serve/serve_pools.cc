@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/serving/scaler.h"
+#include "engine/serving/fleet/scaler.h"
 #include "engine/tasks/handover.h"
 #include "engine/tasks/serve/kv_room.h"
 #include "engine/tasks/serve/serve_lockstep.h"

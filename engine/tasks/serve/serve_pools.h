@@ -8,7 +8,7 @@
 
 #include "engine/base/refusal.h"
 #include "engine/serving/capacity_estimate.h"
-#include "engine/serving/journey.h"
+#include "engine/serving/replica/journey.h"
 #include "engine/step/step_table.h"
 #include "engine/tasks/serve/image_encoder.h"
 #include "engine/tasks/task_table.h"

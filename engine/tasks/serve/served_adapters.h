@@ -5,7 +5,7 @@
 
 #include "engine/base/refusal.h"
 #include "engine/scenario.h"
-#include "engine/serving/adapter_cache.h"
+#include "engine/serving/replica/adapter_cache.h"
 #include "engine/step/step_time.h"
 
 namespace engine {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "engine/memory/footprint.h"
-#include "engine/training/state_bytes.h"
+#include "engine/training/passes/state_bytes.h"
 
 namespace engine {
 namespace {

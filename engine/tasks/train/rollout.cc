@@ -10,7 +10,7 @@
 #include "engine/serving/serving_sim.h"
 #include "engine/tasks/serve/serve_task.h"
 #include "engine/tasks/train/tail_stages.h"
-#include "engine/training/stages.h"
+#include "engine/training/pipeline/stages.h"
 #include "engine/workload/request_source.h"
 
 namespace engine {

@@ -5,9 +5,9 @@
 #include "engine/base/random.h"
 #include "engine/kernels/power.h"
 #include "engine/tasks/report_price.h"
-#include "engine/training/long_run.h"
-#include "engine/training/run_times.h"
-#include "engine/training/scaling_law.h"
+#include "engine/training/run/long_run.h"
+#include "engine/training/run/run_times.h"
+#include "engine/training/run/scaling_law.h"
 
 namespace engine {
 namespace {

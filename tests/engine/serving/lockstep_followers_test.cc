@@ -1,4 +1,4 @@
-#include "engine/serving/lockstep_followers.h"
+#include "engine/serving/lane/lockstep_followers.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "engine/serving/longest_context.h"
+#include "engine/serving/sequences/longest_context.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Which part of a run is measured: events with times one can write down.
-#include "engine/serving/measurement.h"
+#include "engine/serving/figures/measurement.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What a run tells, from series one can make up.
-#include "engine/serving/run_judge.h"
+#include "engine/serving/figures/run_judge.h"
 
 #include <gtest/gtest.h>
 

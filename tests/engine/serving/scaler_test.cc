@@ -1,5 +1,5 @@
 // How many replicas are on: by hand.
-#include "engine/serving/scaler.h"
+#include "engine/serving/fleet/scaler.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Rows of requests and moments: they say the same as the figures of their point.
-#include "engine/serving/serving_rows.h"
+#include "engine/serving/figures/serving_rows.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "engine/serving/step_calendar.h"
+#include "engine/serving/sequences/step_calendar.h"
 
 #include <gtest/gtest.h>
 

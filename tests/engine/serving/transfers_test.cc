@@ -1,5 +1,5 @@
 // KV caches that share adapters: times that one can work out, and the exact fair rates as a reference.
-#include "engine/serving/transfers.h"
+#include "engine/serving/fleet/transfers.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "engine/serving/urgency_lists.h"
+#include "engine/serving/sequences/urgency_lists.h"
 
 #include <gtest/gtest.h>
 

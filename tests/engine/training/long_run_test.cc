@@ -1,4 +1,4 @@
-#include "engine/training/long_run.h"
+#include "engine/training/run/long_run.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "engine/training/pipeline_schedule.h"
+#include "engine/training/pipeline/pipeline_schedule.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // How long runs take that fail by chance.
-#include "engine/training/run_times.h"
+#include "engine/training/run/run_times.h"
 
 #include <gtest/gtest.h>
 

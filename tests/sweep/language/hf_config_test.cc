@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 #include "sweep/language/read_value.h"
 #include "tests/support/paths.h"
 #include "tests/sweep/sweep_fixture.h"

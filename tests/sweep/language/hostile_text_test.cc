@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/leaves.h"
+#include "engine/leaves/leaves.h"
 #include "tests/support/sensible_rows.h"
 #include "tests/sweep/sweep_fixture.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "engine/evaluate.h"
-#include "engine/key.h"
+#include "engine/leaves/key.h"
 #include "tests/support/toys.h"
 
 namespace engine {

@@ -1,0 +1,112 @@
+#include "engine/leaves/leaf_use.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "engine/base/check.h"
+#include "engine/leaves/leaf_use_rules.h"
+
+namespace engine {
+namespace {
+
+using Kind = UseCondition::Kind;
+
+// The leaf of a path, or every leaf of a section.
+std::vector<int> leaves_at(std::string_view path) {
+  const LeafTable& table = leaf_table();
+  std::vector<int> leaves;
+  if (const int leaf = table.find_leaf(path); leaf >= 0) leaves.push_back(leaf);
+  if (const int section = table.find_section(path); section >= 0) {
+    const Section& found = table.sections[std::size_t(section)];
+    for (std::size_t i = found.first_leaf; i < found.last_leaf; ++i) leaves.push_back(int(i));
+  }
+  check(!leaves.empty(), "a condition is about a leaf or a section that exists");
+  return leaves;
+}
+
+// The same place in the role that a leaf belongs to, where the role has it.
+std::string beside(const Leaf& leaf, std::string_view path) {
+  std::string there = leaf.path.substr(0, leaf.path.find('.') + 1) + std::string(path);
+  const LeafTable& table = leaf_table();
+  return table.find_leaf(there) >= 0 || table.find_section(there) >= 0 ? there : std::string(path);
+}
+
+bool can_hold(const UseCondition& condition, std::string_view path, const CanBe& can_be) {
+  const std::vector<int> leaves = leaves_at(path);
+  const auto among_names = [&condition, &leaves](double code) {
+    const auto& names = leaf_table().leaves[std::size_t(leaves.front())].names;
+    return std::ranges::find(condition.names, names[std::size_t(code)]) != condition.names.end();
+  };
+  switch (condition.kind) {
+    case Kind::named:
+      return can_be(leaves.front(), among_names);
+    case Kind::above:
+      return can_be(leaves.front(), [&](double value) { return value > condition.bound; });
+    case Kind::switched_on:
+    case Kind::set:
+      return std::ranges::any_of(
+          leaves, [&](int leaf) { return can_be(leaf, [](double value) { return value != 0; }); });
+    case Kind::zero:
+      return std::ranges::all_of(
+          leaves, [&](int leaf) { return can_be(leaf, [](double value) { return value == 0; }); });
+  }
+  return true;
+}
+
+}  // namespace
+
+std::span<const LeafUse> leaf_uses() {
+  static const std::vector<LeafUse> uses = leaf_use_rules();
+  return uses;
+}
+
+bool concerns(const LeafUse& use, std::string_view leaf_path) {
+  return leaf_path == use.path ||
+         (leaf_path.starts_with(use.path) && leaf_path[use.path.size()] == '.');
+}
+
+double condition_value(const LeafValue& value) {
+  if (const auto* number = std::get_if<double>(&value)) return *number;
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return double(*integer);
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? 1 : 0;
+  return std::get<std::string>(value).empty() ? 0 : 1;
+}
+
+const LeafUse* why_inert(int number, const CanBe& can_be) {
+  const std::vector<Leaf>& leaves = leaf_table().leaves;
+  const Leaf& leaf = leaves[std::size_t(number)];
+  const Leaf* main = leaf.of_main < 0 ? nullptr : &leaves[std::size_t(leaf.of_main)];
+  for (const LeafUse& use : leaf_uses()) {
+    const bool of_role = main != nullptr && use.of == LeafUse::Of::all && concerns(use, main->path);
+    if (!of_role && !concerns(use, leaf.path)) continue;
+    const auto holds = [&](const UseCondition& condition) {
+      if (of_role && condition.path == "task" && leaf.path.starts_with("rollout.")) {
+        // It serves, whatever the main deployment does.
+        return std::ranges::find(condition.names, "serve") != condition.names.end();
+      }
+      const std::string path = of_role ? beside(leaf, condition.path) : std::string(condition.path);
+      return can_hold(condition, path, can_be);
+    };
+    if (std::ranges::none_of(use.any_of, holds)) return &use;
+  }
+  return nullptr;
+}
+
+bool task_reads(Task task, int leaf) {
+  static const int task_leaf = leaf_table().find_leaf("task");
+  return why_inert(leaf, [task](int other, const std::function<bool(double)>& predicate) {
+           return other != task_leaf || predicate(double(task));
+         }) == nullptr;
+}
+
+const LeafUse* why_inert(int leaf, const Scenario& scenario) {
+  return why_inert(leaf, [&](int other, const std::function<bool(double)>& predicate) {
+    const Leaf& entry = leaf_table().leaves[std::size_t(other)];
+    return predicate(condition_value(get_leaf(scenario, entry)));
+  });
+}
+
+}  // namespace engine

@@ -1,0 +1,383 @@
+// The rules of engine/leaves/leaf_use.h, by what they are about.
+#include "engine/leaves/leaf_use_rules.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "engine/leaves/leaf_use_words.h"
+
+namespace engine {
+namespace {
+
+using namespace leaf_use_words;
+
+// What a step or a request on its own has no use for.
+constexpr std::string_view kServedOnly[] = {
+    "load",
+    "slo",
+    "capacity",
+    "output",
+    "host.request_latency",
+    "host.front_end_per_token",
+    "serving.policy",
+    "serving.ordering",
+    "serving.max_num_seqs",
+    "serving.chunk",
+    "serving.long_prefill_threshold",
+    "serving.block_size",
+    "serving.kv_blocks",
+    "serving.watermark",
+    "serving.prefix_caching",
+    "serving.new_token_ratio",
+    "serving.max_output",
+    "serving.replicas",
+    "serving.router",
+    "serving.logit_memory",
+    "serving.mixed_attention",
+    "serving.stepping",
+    "serving.scaling",
+    "serving.tiers",
+    "serving.failures",
+    "serving.admission",
+    "serving.retention",
+    "serving.preemption",
+    "serving.prediction_error",
+};
+
+// Training has no KV cache, no inference engine, and nothing between steps.
+constexpr std::string_view kNotInTraining[] = {
+    "serving.memory_utilization",
+    "serving.memory_share",
+    "serving.reserved_memory",
+    "serving.sampling",
+    "serving.two_batch_overlap",
+    "serving.context",
+    "serving.attention",
+    "serving.decode_parts",
+    "quant.kv",
+    "host.mode",
+    "host.graph_launch",
+    "host.largest_graph",
+    "host.captured_sizes",
+    "host.step_overhead",
+    "host.step_per_sequence",
+    "host.step_per_kv_token",
+    "host.asynchronous",
+    "host.low",
+    "host.high",
+};
+
+std::vector<LeafUse> task_uses() {
+  std::vector<LeafUse> uses{
+      of_task("step", "task is step", {"step"}),
+      of_task("request", "task is request", {"request"}),
+      of_task("train", "task is train", {"train"}),
+      of_task("device.power_spread", "task is train", {"train"}),
+      of_task("host.layer_cost", "task is train", {"train"}),
+      of_task("device.idle_power", "task is serve or train, which add energy up",
+              {"serve", "train"}),
+      of_task("serving.max_num_batched_tokens", "task is request or serve", {"request", "serve"}),
+  };
+  for (const std::string_view path : kServedOnly) uses.push_back(of_serving(path));
+  for (const std::string_view path : {"seed", "replicate"}) {
+    uses.push_back(of_task(path, "task is serve or train", {"serve", "train"}));
+    uses.push_back({path,
+                    "task is serve, or train with train.rollout.prompts",
+                    {is("task", {"serve"}), above("train.rollout.prompts", 0)}});
+  }
+  for (const std::string_view path : kNotInTraining) {
+    uses.push_back(of_task(path, "task is step, request or serve", {"step", "request", "serve"}));
+  }
+  return uses;
+}
+
+// Fields of a task that another of its fields switches off.
+std::vector<LeafUse> step_uses() {
+  return {
+      {"step.prompt", "step.phase is prefill", {is("step.phase", {"prefill"})}},
+      {"step.cached", "step.phase is prefill", {is("step.phase", {"prefill"})}},
+      {"step.context", "step.phase is decode", {is("step.phase", {"decode"})}},
+      {"step.longest_context", "step.phase is decode", {is("step.phase", {"decode"})}},
+  };
+}
+
+std::vector<LeafUse> arrival_uses() {
+  const Names rated{"poisson", "gamma", "deterministic"};
+  return {
+      {"load.rate",
+       "load.arrivals is poisson, gamma or deterministic",
+       {is("load.arrivals", rated)}},
+      {"load.rate",
+       "no capacity.slo asks to search for the rate",
+       {zero("capacity.slo")},
+       LeafUse::Of::main},
+      {"load.rate", "load.throughput_fraction does not set it", {zero("load.throughput_fraction")}},
+      {"load.throughput_fraction",
+       "load.arrivals is poisson, gamma or deterministic",
+       {is("load.arrivals", rated)}},
+      {"load.throughput_fraction",
+       "no capacity.slo asks to search for the rate",
+       {zero("capacity.slo")},
+       LeafUse::Of::main},
+      {"load.cv", "load.arrivals is gamma", {is("load.arrivals", {"gamma"})}},
+      {"load.curve", "load.arrivals is curve", {is("load.arrivals", {"curve"})}},
+      {"load.clients", "load.arrivals is closed", {is("load.arrivals", {"closed"})}},
+      {"load.clients", "load.kv_fraction does not set it", {zero("load.kv_fraction")}},
+      {"load.kv_fraction", "load.arrivals is closed", {is("load.arrivals", {"closed"})}},
+      {"load.ramp", "load.arrivals is closed", {is("load.arrivals", {"closed"})}},
+      {"load.measure",
+       "load.arrivals is poisson, gamma, deterministic or closed",
+       {is("load.arrivals", {"poisson", "gamma", "deterministic", "closed"})}},
+      {"load.think_time",
+       "load.arrivals is closed, or load.turns above 1",
+       {is("load.arrivals", {"closed"}), above("load.turns", 1)}},
+      {"load.trace_speed", "load.arrivals is trace", {is("load.arrivals", {"trace"})}},
+  };
+}
+
+std::vector<LeafUse> request_uses() {
+  return {
+      {"load.lengths",
+       "load.arrivals is not trace",
+       {is("load.arrivals", {"poisson", "gamma", "deterministic", "curve", "closed"})}},
+      {"load.lengths.correlation",
+       "load.lengths.distribution is lognormal",
+       {is("load.lengths.distribution", {"lognormal"})}},
+      {"load.lengths.zipf_exponent",
+       "load.lengths.distribution is zipf",
+       {is("load.lengths.distribution", {"zipf"})}},
+      {"load.lengths.prompt_cv",
+       "load.lengths.distribution is uniform or lognormal",
+       {is("load.lengths.distribution", {"uniform", "lognormal"})}},
+      {"load.lengths.output_cv",
+       "load.lengths.distribution is uniform or lognormal",
+       {is("load.lengths.distribution", {"uniform", "lognormal"})}},
+      {"load.shared_prefix", "serving.prefix_caching is true", {on("serving.prefix_caching")}},
+      {"load.branches", "load.turns is above 1", {above("load.turns", 1)}},
+      {"load.prefix_groups", "serving.prefix_caching is true", {on("serving.prefix_caching")}},
+      {"load.prefix_groups", "load.shared_prefix is above 0", {above("load.shared_prefix", 0)}},
+      {"load.priorities",
+       "serving.ordering is priority or slo, or output.requests is true",
+       {is("serving.ordering", {"priority", "slo"}), on("output.requests")}},
+      {"load.tenant_skew", "load.tenants is above 1", {above("load.tenants", 1)}},
+  };
+}
+
+std::vector<LeafUse> serving_uses() {
+  return {
+      {"capacity.tolerance", "a limit of capacity.slo asks for a search", {set("capacity.slo")}},
+      {"output.timeline_moments", "output.timeline is set", {set("output.timeline")}},
+      {"serving.router",
+       "serving.replicas or parallel.dp is above 1",
+       {above("serving.replicas", 1), above("parallel.dp", 1)}},
+      {"serving.two_batch_overlap", "parallel.ep is above 1", {above("parallel.ep", 1)}},
+      {"serving.all_reduce", "parallel.tp is above 1", {above("parallel.tp", 1)}},
+      {"serving.context", "parallel.cp is above 1", {above("parallel.cp", 1)}},
+      {"serving.chunk",
+       "serving.policy is sarathi or sglang",
+       {is("serving.policy", {"sarathi", "sglang"})}},
+      {"serving.new_token_ratio", "serving.policy is sglang", {is("serving.policy", {"sglang"})}},
+      {"serving.max_output",
+       "serving.policy is no_evict or static",
+       {is("serving.policy", {"no_evict", "static"})}},
+      {"serving.long_prefill_threshold",
+       "serving.policy is vllm_v1",
+       {is("serving.policy", {"vllm_v1"})}},
+  };
+}
+
+// Replicas that come and go, and tiers below their memory.
+std::vector<LeafUse> replica_uses() {
+  std::vector<LeafUse> uses{
+      {"serving.tiers", "serving.prefix_caching is true", {on("serving.prefix_caching")}},
+      {"serving.tiers.host_bandwidth",
+       "there is serving.tiers.host",
+       {above("serving.tiers.host", 0)}},
+      {"serving.tiers.disk_bandwidth",
+       "there is serving.tiers.disk",
+       {above("serving.tiers.disk", 0)}},
+      {"serving.tiers.disk_latency",
+       "there is serving.tiers.disk",
+       {above("serving.tiers.disk", 0)}},
+      {"serving.tiers.peer_bandwidth",
+       "there is serving.tiers.peer",
+       {above("serving.tiers.peer", 0)}},
+      {"serving.tiers.write",
+       "there is a tier",
+       {above("serving.tiers.peer", 0), above("serving.tiers.host", 0),
+        above("serving.tiers.disk", 0), above("serving.tiers.store", 0)}},
+      {"serving.scaling.schedule",
+       "serving.scaling.policy is scheduled",
+       {is("serving.scaling.policy", {"scheduled"})}}};
+  for (const std::string_view path : {"serving.tiers.store_bandwidth", "serving.tiers.store_link",
+                                      "serving.tiers.store_latency"}) {
+    uses.push_back({path, "there is serving.tiers.store", {above("serving.tiers.store", 0)}});
+  }
+  for (const std::string_view path : {"serving.scaling.interval", "serving.scaling.cold_start"}) {
+    uses.push_back({path,
+                    "serving.scaling.policy is reactive, predictive or scheduled",
+                    {is("serving.scaling.policy", {"reactive", "predictive", "scheduled"})}});
+  }
+  for (const std::string_view path :
+       {"serving.scaling.min_replicas", "serving.scaling.target", "serving.scaling.cooldown"}) {
+    uses.push_back({path,
+                    "serving.scaling.policy is reactive or predictive",
+                    {is("serving.scaling.policy", {"reactive", "predictive"})}});
+  }
+  return uses;
+}
+
+// Replicas that fail, and requests that are turned away, put back or kept apart.
+std::vector<LeafUse> fleet_uses() {
+  std::vector<LeafUse> uses{
+      {"serving.preemption",
+       "serving.ordering is priority",
+       {is("serving.ordering", {"priority"})}},
+      {"serving.retention", "serving.prefix_caching is true", {on("serving.prefix_caching")}},
+      {"serving.retention.ttl",
+       "serving.retention.policy is ttl",
+       {is("serving.retention.policy", {"ttl"})}},
+      {"serving.prediction_error",
+       "serving.router is least_predicted",
+       {is("serving.router", {"least_predicted"})}},
+  };
+  uses.push_back({"serving.failures.mean_time_to_repair",
+                  "serving.failures.mean_time_to_failure is above 0",
+                  {above("serving.failures.mean_time_to_failure", 0)}});
+  for (const std::string_view path : {"serving.failures.attempts", "serving.failures.answers"}) {
+    uses.push_back({path,
+                    "mean_time_to_failure of a deployment is above 0",
+                    {above("serving.failures.mean_time_to_failure", 0),
+                     above("prefill.serving.failures.mean_time_to_failure", 0)}});
+  }
+  for (const std::string_view path :
+       {"load.classes.high.ttft", "load.classes.high.tpot", "load.classes.high.e2e",
+        "load.classes.high.prompt", "load.classes.high.output", "load.classes.high.acceptance"}) {
+    uses.push_back(
+        {path, "load.classes.high.share is above 0", {above("load.classes.high.share", 0)}});
+  }
+  for (const std::string_view path :
+       {"load.classes.high.acceptance", "load.classes.low.acceptance"}) {
+    uses.push_back({path, "speculation.tokens is above 0", {above("speculation.tokens", 0)}});
+    uses.push_back({path,
+                    "speculation.method is not none",
+                    {is("speculation.method", {"draft_model", "ngram", "heads", "mtp", "self"})}});
+  }
+  for (const std::string_view path :
+       {"load.classes.low.ttft", "load.classes.low.tpot", "load.classes.low.e2e",
+        "load.classes.low.prompt", "load.classes.low.output", "load.classes.low.acceptance"}) {
+    uses.push_back(
+        {path, "load.classes.low.share is above 0", {above("load.classes.low.share", 0)}});
+  }
+  return uses;
+}
+
+// Kept with a device for the day when something follows from them.
+std::vector<LeafUse> unused() {
+  return {
+      {"device.purchase", "prices follow from purchases, which they do not yet", {}},
+  };
+}
+
+// What of an engine counts where it only encodes images.
+constexpr std::string_view kOfEncoders[] = {
+    "encode.serving.replicas",     "encode.serving.memory_utilization",
+    "encode.serving.memory_share", "encode.serving.reserved_memory",
+    "encode.serving.kernels",      "encode.serving.all_reduce",
+};
+
+// Deployments beside the main one. What a field of the main one needs, the same field of a role needs too
+// (`why_inert`); here is what is their own.
+std::vector<LeafUse> role_uses() {
+  std::vector<LeafUse> uses{
+      of_task("prefill.present", "task is request or serve", {"request", "serve"}),
+      of_task("transfer", "task is request or serve", {"request", "serve"}),
+      {"transfer", "there is a prefill deployment", {on("prefill.present")}},
+      of_serving("transfer.local_prompt"),
+      of_serving("serving.encodes_images"),
+      of_serving("encode.present"),
+      {"encode.present", "there are load.images", {above("load.images", 0)}},
+      {"serving.encodes_images", "there are load.images", {above("load.images", 0)}},
+      {"serving.encodes_images", "there is an encoder", {on("encode.present")}},
+      {"load.image_tokens", "there are load.images", {above("load.images", 0)}},
+      {"load.image_patches", "there are load.images", {above("load.images", 0)}},
+      of_serving("transfer.oversubscription"),
+      of_serving("transfer.initiative"),
+      of_serving("transfer.contention"),
+      {"load.image_batch", "there are load.images", {above("load.images", 0)}},
+      {"load.image_batch", "there is an encoder", {on("encode.present")}},
+  };
+  for (const std::string_view path :
+       {"prefill.host.mode", "prefill.host.graph_launch", "prefill.host.largest_graph",
+        "prefill.serving.attention", "prefill.serving.decode_parts",
+        "prefill.serving.mixed_attention", "prefill.serving.new_token_ratio",
+        "prefill.serving.stepping", "prefill.serving.prediction_error",
+        "prefill.serving.failures.attempts", "prefill.serving.failures.answers"}) {
+    uses.push_back({path, "the deployment generates tokens, which one for prompts does not", {}});
+  }
+  uses.push_back({"prefill.host.request_latency",
+                  "the deployment answers clients, which one for prompts does not",
+                  {}});
+  // A copy of the shape that a wire has; its rate and latency are what counts.
+  for (const std::string_view path :
+       {"transfer.link.topology", "transfer.link.devices", "transfer.link.in_network_reduction"}) {
+    uses.push_back({path, "something is summed or shared over the link; KV is only carried", {}});
+  }
+  for (const Leaf& leaf : leaf_table().leaves) {
+    if (leaf.presence < 0) continue;
+    const Leaf& presence = leaf_table().leaves[std::size_t(leaf.presence)];
+    if (presence.path == "prefill.present") {
+      uses.push_back(of_task(leaf.path, "task is request or serve", {"request", "serve"}));
+    }
+    if (presence.path == "encode.present") {
+      uses.push_back(of_serving(leaf.path));
+      uses.push_back({leaf.path, "there are load.images", {above("load.images", 0)}});
+      const bool served = leaf.path.starts_with("encode.serving.");
+      if (served && std::ranges::find(kOfEncoders, leaf.path) == std::end(kOfEncoders)) {
+        uses.push_back(
+            {leaf.path, "the deployment reads or writes text, which encoders do not", {}});
+      }
+    }
+    if (presence.path == "rollout.present" || presence.path == "tail.present") {
+      uses.push_back(of_task(leaf.path, "task is train", {"train"}));
+    }
+    uses.push_back({leaf.path, "that deployment is present", {on(presence.path)}});
+  }
+  return uses;
+}
+
+// Links between devices are the device's own, unless its cluster states some. A draft whose device differs in them lies on
+// devices of its own.
+std::vector<LeafUse> link_uses() {
+  return {
+      {"device.scale_up",
+       "cluster.scale_up.topology is none (this cluster has links of its own in cluster.scale_up)",
+       {is("cluster.scale_up.topology", {"none"}), on("draft.present")}},
+      {"device.scale_out",
+       "cluster.scale_out.topology is none (this cluster has links of its own in "
+       "cluster.scale_out)",
+       {is("cluster.scale_out.topology", {"none"}), on("draft.present")}},
+      {"cluster.oversubscription",
+       "there are pods (cluster.pod_nodes)",
+       {above("cluster.pod_nodes", 0)}},
+      {"cluster.pod_nodes",
+       "the ways out of a pod are thinner than its adapters (cluster.oversubscription)",
+       {above("cluster.oversubscription", 1)}}};
+}
+
+}  // namespace
+
+std::vector<LeafUse> leaf_use_rules() {
+  std::vector<LeafUse> uses;
+  for (const auto part :
+       {task_uses, role_uses, link_uses, speculation_uses, draft_uses, unused, step_uses,
+        arrival_uses, request_uses, serving_uses, replica_uses, fleet_uses, training_layout_uses,
+        training_uses, rollout_uses, neighbour_uses, adapter_uses, clock_uses}) {
+    for (LeafUse& use : part()) uses.push_back(std::move(use));
+  }
+  return uses;
+}
+
+}  // namespace engine

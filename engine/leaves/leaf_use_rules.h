@@ -1,0 +1,23 @@
+// Which fields count only where others say so: the list behind engine/leaves/leaf_use.h.
+#pragma once
+
+#include <vector>
+
+#include "engine/leaves/leaf_use.h"
+
+namespace engine {
+
+std::vector<LeafUse> leaf_use_rules();
+
+// Parts of it (engine/leaves/leaf_use_training.cc).
+std::vector<LeafUse> training_layout_uses();
+std::vector<LeafUse> training_uses();
+std::vector<LeafUse> rollout_uses();
+// Parts of the list.
+std::vector<LeafUse> speculation_uses();
+std::vector<LeafUse> draft_uses();
+std::vector<LeafUse> neighbour_uses();
+std::vector<LeafUse> adapter_uses();
+std::vector<LeafUse> clock_uses();
+
+}  // namespace engine

@@ -1,0 +1,229 @@
+#include "engine/serving/figures/measurement.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace engine {
+namespace {
+
+constexpr std::int64_t kFirstLength = 1000;  // requests
+constexpr std::int64_t kSnapshots = 40;
+
+// Later turns of sessions are missing until the first sessions are through: pauses are drawn, and twice their mean has most of them.
+double until_later_turns(const Load& load) {
+  return 2 * double(load.turns - 1) * load.think_time.value;
+}
+
+}  // namespace
+
+RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace, double fleet) {
+  const bool loop = load.arrivals == ArrivalKind::closed;
+  const double settling = std::max(fleet, until_later_turns(load));
+  RunPlan plan{.warmup = load.warmup.value,
+               .earliest = loop ? std::max(settling, load.ramp.value) : settling,
+               .window = load.window.value,
+               .unit_size = load.calls_of_session()};
+  const bool changes = load.arrivals == ArrivalKind::trace || load.arrivals == ArrivalKind::curve;
+  const std::int64_t requests = total_requests(load, trace);
+  if (changes || load.measure == MeasureKind::whole) {
+    plan.kind = RunKind::whole;
+  } else if (loop) {
+    plan.kind = RunKind::closed;
+    plan.round = std::max<std::int64_t>(1, level.clients);
+  }
+  const std::int64_t calls = plan.unit_size;
+  plan.units = (requests + calls - 1) / calls;
+  if (plan.kind != RunKind::whole && load.requests == 0) {
+    plan.units = (kFirstLength + calls - 1) / calls;
+    if (!loop) plan.units += std::int64_t(std::min(level.rate * settling, 1e7));
+    plan.lengths = kMostLengths;
+    plan.endless = true;
+  }
+  if (plan.kind == RunKind::closed && plan.endless) {
+    // Four rounds at least: two in which it fills up, and two that are measured.
+    const std::int64_t fewest = 4 * plan.round;
+    for (; plan.units < fewest && plan.lengths > 1; --plan.lengths) plan.units *= 2;
+    plan.units = std::max(plan.units, fewest);
+  }
+  return plan;
+}
+
+void RunWatch::reset(const RunPlan& plan) {
+  plan_ = plan;
+  const std::int64_t round = plan.round;
+  for (int k = 0; k < plan.lengths; ++k) {
+    Length& length = lengths_[std::size_t(k)] = {};
+    const std::int64_t units = plan.units << k;
+    length.least = (units + 19) / 20;
+    // Clients of a load that ends begin to leave when all but a round have been answered.
+    const std::int64_t rounds = units / round - (round > 1 && !plan.endless ? 1 : 0);
+    length.end_count = plan.kind == RunKind::closed ? rounds * round : units;
+    length.half_count = length.end_count / 2 / round * round;
+    if (plan.kind != RunKind::closed) length.half_count = std::max<std::int64_t>(1, units / 2);
+  }
+  length_ = next_begin_ = 0;
+  next_count_ = 1;
+  opened_ = closed_ = arrived_ = finished_ = 0;
+  first_arrival_ = kNever;
+  last_arrival_ = 0;
+  summing_ = false;
+  clock_edges_.clear();
+  if (plan.warmup > 0) {
+    add_clock_edge(plan.warmup);
+    if (plan.window > 0) add_clock_edge(plan.warmup + plan.window);
+  }
+  snapshots_.clear();
+  stride_ = std::max<std::int64_t>(1, plan.units / kSnapshots / round) * round;
+}
+
+void RunWatch::add_clock_edge(double time) {
+  const auto place =
+      std::lower_bound(clock_edges_.begin(), clock_edges_.end(), time, std::greater<>{});
+  clock_edges_.insert(place, time);
+}
+
+bool RunWatch::arrived(double time, bool opens) {
+  first_arrival_ = std::min(first_arrival_, time);
+  last_arrival_ = time;
+  ++arrived_;
+  add_pending(time, 1);  // at the very moment at which a length ends
+  if (!opens) return false;
+  ++opened_;
+  return plan_.kind != RunKind::closed && counted(opened_, time);
+}
+
+bool RunWatch::finished(double arrival, double time, bool closes) {
+  ++finished_;
+  add_pending(arrival, -1);
+  if (!closes) return false;
+  ++closed_;
+  const bool edge = plan_.kind == RunKind::closed && counted(closed_, time);
+  return filled_up(time) || edge;
+}
+
+// To the lengths that have ended since it arrived. While one that stays long is waited for, longer ones may end.
+void RunWatch::add_pending(double arrival, std::int64_t requests) {
+  for (int k = length_; k < plan_.lengths && lengths_[std::size_t(k)].end < kNever; ++k) {
+    if (arrival <= lengths_[std::size_t(k)].end) lengths_[std::size_t(k)].pending += requests;
+  }
+}
+
+// The `count`-th unit has come, or in a closed loop gone.
+bool RunWatch::counted(std::int64_t count, double time) {
+  if (count % stride_ == 0) {
+    snapshots_.push_back({time, double(arrived_), double(finished_)});
+  }
+  if (count < next_count_) return false;
+  bool edge = false;
+  next_count_ = std::numeric_limits<std::int64_t>::max();
+  for (int k = 0; k < plan_.lengths; ++k) {
+    Length& length = lengths_[std::size_t(k)];
+    if (count == length.half_count) {
+      length.half = time, edge = true;
+      length.finished_by_half = finished_;
+    }
+    if (count == length.end_count) {
+      length.end = time, edge = true;
+      length.finished_by_end = finished_;
+      length.pending = length.inside_at_end = arrived_ - finished_;
+    }
+    for (const std::int64_t mark : {length.half_count, length.end_count}) {
+      if (mark > count) next_count_ = std::min(next_count_, mark);
+    }
+  }
+  return edge;
+}
+
+bool RunWatch::filled_up(double time) {
+  if (plan_.kind == RunKind::whole || plan_.warmup > 0) return false;
+  if (time < plan_.earliest) return false;
+  const bool loop = plan_.kind == RunKind::closed;
+  if (loop && closed_ % plan_.round != 0) return false;
+  // At the end of a round nobody is inside for a moment: clients count as if they were.
+  if (closed_ < 2 * (loop ? plan_.round : opened_ - closed_)) return false;
+  bool edge = false;
+  while (next_begin_ < plan_.lengths && closed_ >= lengths_[std::size_t(next_begin_)].least) {
+    Length& begun = lengths_[std::size_t(next_begin_++)];
+    begun.begin = time;
+    begun.finished_by_begin = finished_;
+    if (plan_.window > 0) add_clock_edge(time + plan_.window);
+    edge = true;
+  }
+  return edge;
+}
+
+void RunWatch::lengthen() {
+  stride_ *= 2;
+  ++length_;
+  // Every second snapshot is kept: the first one is that of the first stride.
+  std::size_t kept = 0;
+  for (std::size_t i = 1; i < snapshots_.size(); i += 2) snapshots_[kept++] = snapshots_[i];
+  snapshots_.resize(kept);
+}
+
+bool RunWatch::too_short() const {
+  const MeasuredPart part = part_until(kNever);
+  if (plan_.warmup > 0 && part.empty()) return true;
+  return plan_.window > 0 && part.until < part.from + plan_.window - kSameMoment;
+}
+
+// A load that ends soon after the system has filled up: where fewer are answered until then than are inside at its end, that
+// is less than the time that one of them stays (Little), and what comes in it is chance.
+bool RunWatch::shows_its_pace(const Length& length) const {
+  const bool stated = plan_.kind == RunKind::open && !plan_.endless && plan_.window <= 0;
+  if (!stated || summing_ || length.end == kNever) return true;
+  return length.finished_by_end - length.finished_by_begin >= length.inside_at_end;
+}
+
+// As far as it is known; a whole run ends at `last_finish`.
+MeasuredPart RunWatch::part_until(double last_finish) const {
+  MeasuredPart part;
+  const Length& length = lengths_[std::size_t(length_)];
+  const bool automatic = plan_.warmup <= 0;
+  if (plan_.kind == RunKind::whole) {
+    part.from = automatic ? first_arrival_ : plan_.warmup;
+    part.until = last_finish;
+    part.all = automatic && plan_.window <= 0;
+  } else {
+    part.settled = !automatic || (length.begin < length.end && shows_its_pace(length));
+    part.from = !automatic ? plan_.warmup : part.settled ? length.begin : length.half;
+    part.until = length.end;
+  }
+  if (plan_.window > 0) part.until = std::min(part.until, part.from + plan_.window);
+  return part;
+}
+
+MeasuredPart RunWatch::part(double last_finish) const {
+  const MeasuredPart part = part_until(last_finish);
+  const Length& length = lengths_[std::size_t(length_)];
+  const std::int64_t seen = length.finished_by_end - length.finished_by_half;
+  // A load that ends is over before a full system has shown its pace, unless it finishes about as much late as with its drain.
+  const auto at_pace = [&] {
+    const double all = double(finished_) / (last_finish - first_arrival_);
+    const double late = double(seen) / (length.end - length.half);
+    return late > 0.9 * all && late < 1.2 * all;
+  };
+  const bool enough = part.settled || plan_.kind != RunKind::open || summing_ ||
+                      (plan_.endless ? 20 * seen >= units() * plan_.unit_size : at_pace());
+  if (!part.empty() && part.until < kNever && enough) return part;
+  if (plan_.kind == RunKind::whole || plan_.warmup > 0) return {};
+  return {.from = first_arrival_, .until = last_finish, .all = true};
+}
+
+MeasuredPart RunWatch::part_so_far() {
+  const bool begun = lengths_[std::size_t(length_)].begin < kNever;
+  if (plan_.warmup <= 0 && !begun) next_begin_ = plan_.lengths;  // too late to begin
+  summing_ = true;
+  return part_until(kNever);
+}
+
+std::span<const Snapshot> RunWatch::snapshots(const MeasuredPart& part) const {
+  const auto inside = [&part](const Snapshot& snapshot) {
+    return snapshot.time >= part.from - kSameMoment && snapshot.time <= part.until + kSameMoment;
+  };
+  const auto first = std::find_if(snapshots_.begin(), snapshots_.end(), inside);
+  const auto last = std::find_if_not(first, snapshots_.end(), inside);
+  return {first, last};
+}
+
+}  // namespace engine

@@ -1,0 +1,116 @@
+#include "engine/serving/figures/referee.h"
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+namespace engine {
+namespace {
+
+void add_to(LoopSums& loop, const ServedRequest& request, const MeasuredPart& part) {
+  const double within = std::min(request.finish, part.until) - std::max(request.arrival, part.from);
+  loop.inside += std::max(within, 0.0);
+  if (part.holds_answer(request.finish)) loop.answered += 1;
+  if (!part.holds_arrival(request.arrival)) return;
+  loop.arrived += 1;
+  loop.stays += request.finish - request.arrival;
+}
+
+}  // namespace
+
+void Referee::start(const Setup& setup) {
+  setup_ = setup;
+  verdict_ = {};
+  stopped_ = false;
+}
+
+void Referee::end(ServingStats& stats) { verdict_ = judge(stats); }
+
+bool Referee::decide(ServingStats& stats, RequestSource& source) {
+  RunWatch& watch = stats.watch();
+  if (watch.state() == RunWatch::State::overrun) {
+    // Far too many for the system, or too few to fill it: only the former ends here.
+    if (stopped_) return true;
+    stopped_ = !watch.can_lengthen() || is_hopeless(judge(stats));
+    if (stopped_) {
+      source.stop();
+    } else {
+      watch.lengthen();
+    }
+    return true;
+  }
+  verdict_ = judge(stats);
+  if (stopped_ || !watch.can_lengthen() || enough(stats)) return false;
+  watch.lengthen();
+  return true;
+}
+
+// Overloaded for certain: a search knows enough. Figures are those of a full system, so how much it finishes is to be known
+// as well, which it is not while it fills up.
+bool Referee::is_hopeless(const RunVerdict& verdict) const {
+  const bool known = setup_.purpose == RunPurpose::verdict || verdict.throughput_error <= kPrecise;
+  return verdict.saturation == Saturation::overloaded && known;
+}
+
+bool Referee::enough(const ServingStats& stats) const {
+  if (stats.watch().too_short()) return false;
+  // A stated window is as long as it is.
+  if (stats.watch().plan().window > 0) return true;
+  const bool missed = verdict_.slo.missed || verdict_.saturation == Saturation::overloaded;
+  if (setup_.purpose == RunPurpose::verdict && missed) return true;
+  return verdict_.precise() && verdict_.saturation != Saturation::undecided;
+}
+
+RunVerdict Referee::judge(ServingStats& stats) {
+  const MeasuredPart part = stats.watch().part(stats.summary().last_finish);
+  const std::span<const Snapshot> snapshots = stats.watch().snapshots(part);
+  const bool limits = setup_.slo->any();
+  double queued = 0, inside = 0, stay = 0, stayed = 0;
+  LoopSums loop;
+  LatencySamples& samples = samples_;
+  for (std::vector<double>* values : {&samples.ttft, &samples.tpot, &samples.e2e}) values->clear();
+  for (const ServedRequest& request : stats.served()) {
+    if (request.output <= 0) continue;
+    stay += request.finish - request.scheduled;
+    stayed += 1;
+    add_to(loop, request, part);
+    if (!part.holds_arrival(request.arrival)) continue;
+    queued += request.scheduled - request.arrival;
+    inside += request.finish - request.scheduled;
+    if (!limits) continue;
+    samples.ttft.push_back(stats.ttft_of(request));
+    if (request.output > 1) samples.tpot.push_back(ServingStats::tpot_of(request));
+    samples.e2e.push_back(stats.e2e_of(request));
+  }
+  LoadEvidence evidence{.kind = stats.watch().plan().kind,
+                        .settled = part.settled,
+                        .snapshots = snapshots,
+                        .queue_share = inside > 0 ? queued / inside : 0};
+  // A run that can go on had better, before it is called overloaded.
+  if (!snapshots.empty() && stats.watch().plan().endless && stats.watch().can_lengthen()) {
+    const double since = snapshots.back().time - stats.watch().first_arrival();
+    evidence.stays = stay > 0 ? since / (stay / stayed) : 0;
+  }
+  if (snapshots.size() > 1 && setup_.capacity > 0) {
+    const double arrived = snapshots.back().arrived - snapshots.front().arrived;
+    const double seconds = snapshots.back().time - snapshots.front().time;
+    evidence.offered_share = arrived / seconds / setup_.capacity;
+  }
+  RunVerdict verdict{.saturation = saturation_of(evidence),
+                     .throughput_error = finished_rate(snapshots).relative()};
+  if (evidence.kind == RunKind::closed) {
+    verdict.throughput_error = std::max(verdict.throughput_error, little_error(loop));
+  }
+  if (!limits) return verdict;
+  if (request_limit(setup_.slo->itl).value < kNever) stats.look_at_gaps(part);
+  verdict.slo = judge_slo(*setup_.slo, samples, [&stats](double share) {
+    return share == kMeanShare ? stats.gap_mean() : stats.gap_percentile(share);
+  });
+  // What a system that does not keep up shows so far says nothing about what it comes to.
+  const bool keeps_up =
+      verdict.saturation == Saturation::stable || verdict.saturation == Saturation::backlogged;
+  verdict.slo.decided = verdict.slo.decided && (keeps_up || verdict.slo.missed);
+  return verdict;
+}
+
+}  // namespace engine

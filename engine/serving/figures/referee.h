@@ -1,0 +1,53 @@
+// When a run is long enough: it goes on until its figures are precise, or its load ends.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/serving/figures/run_judge.h"
+#include "engine/serving/figures/serving_stats.h"
+#include "engine/serving/settings/slo.h"
+#include "engine/workload/request_source.h"
+
+namespace engine {
+
+// What a run is for: a verdict on the SLO is enough for a search, and comes sooner.
+enum class RunPurpose : std::uint8_t { figures, verdict };
+
+// What a run tells about its load and its own figures.
+struct RunVerdict {
+  Saturation saturation = Saturation::undecided;
+  double throughput_error = kNever;  // half the width of its 95% interval, over its mean
+  SloVerdict slo;
+
+  bool precise() const { return throughput_error <= kPrecise && (slo.precise || slo.decided); }
+};
+
+class Referee {
+ public:
+  struct Setup {
+    const Slo* slo = nullptr;
+    RunPurpose purpose = RunPurpose::figures;
+    double capacity = 0;  // estimated, requests a second; 0: unknown
+  };
+  void start(const Setup& setup);
+  // Whether the run goes on after this event. Arrivals stop where the system is overloaded.
+  bool goes_on(ServingStats& stats, RequestSource& source) {
+    return stats.watch().state() == RunWatch::State::running || decide(stats, source);
+  }
+  // The load has ended by itself.
+  void end(ServingStats& stats);
+  const RunVerdict& verdict() const { return verdict_; }
+
+ private:
+  bool decide(ServingStats& stats, RequestSource& source);
+  bool is_hopeless(const RunVerdict& verdict) const;
+  bool enough(const ServingStats& stats) const;
+  RunVerdict judge(ServingStats& stats);
+
+  Setup setup_;
+  RunVerdict verdict_;
+  bool stopped_ = false;  // no more arrivals: the run ends with this length
+  LatencySamples samples_;
+};
+
+}  // namespace engine

@@ -1,0 +1,215 @@
+#include "engine/serving/figures/run_judge.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace engine {
+namespace {
+
+// Student's t, both sides 5%, by degrees of freedom from 3 on.
+constexpr std::array<double, 17> kStudent{3.182, 2.776, 2.571, 2.447, 2.365, 2.306,
+                                          2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
+                                          2.131, 2.120, 2.110, 2.101, 2.093};
+constexpr std::size_t kFewestBatches = 4;
+
+double mean_of(std::span<const double> values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / double(values.size());
+}
+
+// How alike neighbours are: the first autocorrelation, from 0 on.
+double likeness(std::span<const double> values) {
+  const double mean = mean_of(values);
+  double products = 0, squares = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    squares += (values[i] - mean) * (values[i] - mean);
+    if (i > 0) products += (values[i] - mean) * (values[i - 1] - mean);
+  }
+  return squares > 0 ? std::clamp(products / squares, 0.0, 0.9) : 0;
+}
+
+// As Samples does, of a copy that may be reordered.
+double percentile_of(std::span<double> values, double share) {
+  const double rank = share * double(values.size() - 1);
+  const auto low = values.begin() + std::ptrdiff_t(rank);
+  std::nth_element(values.begin(), low, values.end());
+  if (low + 1 == values.end()) return *low;
+  const double next = *std::min_element(low + 1, values.end());
+  return *low + (rank - std::floor(rank)) * (next - *low);
+}
+
+// What is inside, as a straight line over the measured part.
+struct Growth {
+  double rise = 0;     // requests more at the end than at the start
+  double mean = 0;     // inside
+  double arrived = 0;  // over the part
+  double share() const { return arrived > 0 ? rise / arrived : 0; }
+  // Over a part in which fewer arrive than are inside, which is less than the time that one of them stays
+  // (Little), hardly anybody is seen to come and go.
+  bool seen() const { return arrived > 0 && arrived >= mean; }
+};
+Growth growth_of(std::span<const Snapshot> snapshots) {
+  Growth growth;
+  const double n = double(snapshots.size());
+  if (snapshots.size() < 2) return growth;
+  double time = 0;
+  for (const Snapshot& snapshot : snapshots) {
+    time += snapshot.time / n;
+    growth.mean += snapshot.inside() / n;
+  }
+  double squares = 0, products = 0;
+  for (const Snapshot& snapshot : snapshots) {
+    const double apart = snapshot.time - time;
+    squares += apart * apart;
+    products += apart * (snapshot.inside() - growth.mean);
+  }
+  const double span = snapshots.back().time - snapshots.front().time;
+  if (squares > 0) growth.rise = products / squares * span;
+  growth.arrived = snapshots.back().arrived - snapshots.front().arrived;
+  return growth;
+}
+
+// Finished in the later half of the part over those of the earlier half: far above 1 where a system
+// still fills up.
+double quickening(std::span<const Snapshot> snapshots) {
+  const Snapshot& first = snapshots.front();
+  const Snapshot& middle = snapshots[snapshots.size() / 2];
+  const Snapshot& last = snapshots.back();
+  const double early = (middle.finished - first.finished) / (middle.time - first.time);
+  const double late = (last.finished - middle.finished) / (last.time - middle.time);
+  return early > 0 ? late / early : kNever;
+}
+
+}  // namespace
+
+BatchMean batch_mean(std::span<const double> batches) {
+  const std::size_t n = batches.size();
+  if (n < kFewestBatches) return {n > 0 ? mean_of(batches) : 0, kNever};
+  BatchMean result{.mean = mean_of(batches)};
+  double squares = 0;
+  for (const double value : batches) squares += (value - result.mean) * (value - result.mean);
+  const double student = kStudent[std::min(n - kFewestBatches, kStudent.size() - 1)];
+  result.half_width = student * std::sqrt(squares / double(n - 1) / double(n));
+  return result;
+}
+
+BatchMean finished_rate(std::span<const Snapshot> snapshots) {
+  if (snapshots.size() <= kFewestBatches) return {};
+  std::array<double, kBatches> rates{};
+  const std::size_t intervals = snapshots.size() - 1;
+  const std::size_t batches = std::min(kBatches, intervals);
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < batches; ++i) {
+    const std::size_t end = (i + 1) * intervals / batches;
+    const Snapshot &from = snapshots[begin], &to = snapshots[end];
+    // Snapshots of one moment, as a burst gives them, tell nothing of a rate.
+    if (!(to.time > from.time)) return {};
+    rates[i] = (to.finished - from.finished) / (to.time - from.time);
+    begin = end;
+  }
+  return batch_mean({rates.data(), batches});
+}
+
+double little_error(const LoopSums& sums) {
+  if (!(sums.inside > 0) || !(sums.arrived > 0)) return kNever;
+  return std::abs(sums.answered * sums.stays / sums.arrived / sums.inside - 1);
+}
+
+double half_width_of(std::span<const double> samples, double share) {
+  // A percentile of a batch needs a few samples beyond it.
+  const double beyond = share == kMeanShare ? 1 : 1 - share;
+  if (samples.size() < 2 * kBatches || double(samples.size()) * beyond < 5) return kNever;
+  std::array<double, kBatches> values{};
+  std::vector<double> batch;
+  for (std::size_t i = 0; i < kBatches; ++i) {
+    const std::size_t begin = i * samples.size() / kBatches;
+    const std::size_t end = (i + 1) * samples.size() / kBatches;
+    batch.assign(samples.begin() + std::ptrdiff_t(begin), samples.begin() + std::ptrdiff_t(end));
+    values[i] = share == kMeanShare ? mean_of(batch) : percentile_of(batch, share);
+  }
+  const double alike = likeness(values);
+  return batch_mean(values).half_width * std::sqrt((1 + alike) / (1 - alike));
+}
+
+SloVerdict judge_slo(const Slo& slo, const LatencySamples& samples,
+                     const std::function<double(double share)>& gap) {
+  SloVerdict verdict;
+  bool all_decided = true;
+  std::vector<double> copy;
+  const auto add = [&](const LimitCheck& check) {
+    verdict.precise = verdict.precise && check.precise();
+    verdict.missed = verdict.missed || (check.decided() && !check.met());
+    all_decided = all_decided && check.decided();
+  };
+  const auto check_of = [&](const std::vector<double>& values, double share, double limit) {
+    LimitCheck check{.limit = limit, .value = std::nan("")};
+    if (values.empty()) return check;
+    copy = values;
+    check.value = share == kMeanShare ? mean_of(copy) : percentile_of(copy, share);
+    check.half_width = half_width_of(values, share);
+    return check;
+  };
+  const auto add_all = [&](const LatencyLimits& limits, const std::vector<double>& values) {
+    limits.each([&](double share, double limit) { add(check_of(values, share, limit)); });
+  };
+  add_all(slo.ttft, samples.ttft);
+  add_all(slo.tpot, samples.tpot);
+  add_all(slo.e2e, samples.e2e);
+  slo.itl.each([&](double share, double limit) {
+    LimitCheck check = check_of(samples.tpot, share, limit);
+    const double width = check.half_width / check.value;
+    check.value = gap(share);
+    check.half_width = width * check.value;
+    add(check);
+  });
+  verdict.decided = verdict.missed || all_decided;
+  return verdict;
+}
+
+Saturation saturation_of(const LoadEvidence& evidence) {
+  // Queues of less than a fifth of the time in service are the ordinary waiting for a step to end.
+  constexpr double noticeable = 0.2;
+  // A twentieth of what arrives stays: 5% more load than can be served.
+  constexpr double growing = 0.05;
+  const Saturation bounded =
+      evidence.queue_share > noticeable ? Saturation::backlogged : Saturation::stable;
+  const Growth growth = growth_of(evidence.snapshots);
+  // What random arrivals alone bring: of a system with room to spare, and of one that is just full.
+  const double calm = 2 * std::sqrt(2 * growth.mean + 1);
+  const double restless = 3 * std::sqrt(2 * growth.arrived);
+  if (evidence.kind == RunKind::closed) {
+    return evidence.settled ? bounded : Saturation::undecided;
+  }
+  // Nor does a busy system's swing about its mean count: what keeps growing comes to twice its mean, or
+  // shows at once because much of what arrives stays.
+  const bool plain = growth.rise > 0.8 * growth.mean || growth.share() > 3 * growing;
+  const bool grows = growth.rise > restless && plain;
+  if (evidence.kind == RunKind::whole) {
+    return grows && growth.share() > growing ? Saturation::overloaded : bounded;
+  }
+  if (!evidence.settled) {
+    // Still filling up, or never able to: then as much is finished early as late.
+    if (evidence.snapshots.size() < kFewestBatches) return Saturation::undecided;
+    // Before those that came first are done, short ones apart, any system looks as if it never would be.
+    if (evidence.stays < 4) return Saturation::undecided;
+    const bool flat = quickening(evidence.snapshots) < 1.1;
+    const bool far_beyond = evidence.offered_share > 1.5;
+    const bool behind = growth.share() > growing && growth.rise > calm;
+    return behind && (flat || far_beyond) ? Saturation::overloaded : Saturation::undecided;
+  }
+  // The longest answers come in long after the others, and what is inside grows until they end.
+  if (grows) return evidence.stays < 30 ? Saturation::undecided : Saturation::overloaded;
+  if (!growth.seen()) return Saturation::undecided;
+  // Nothing grew that would have been seen to grow.
+  const bool long_enough = restless < growing * growth.arrived;
+  if (long_enough) return growth.share() < growing / 2 ? bounded : Saturation::undecided;
+  // A short run: what is inside did not grow by more than chance, and the estimate does not object.
+  const bool queues = bounded == Saturation::backlogged;
+  const bool room = evidence.offered_share > 0 && evidence.offered_share < (queues ? 0.9 : 1.1);
+  if (queues && !room) return Saturation::undecided;
+  return growth.rise <= (room ? calm : calm / 4) ? bounded : Saturation::undecided;
+}
+
+}  // namespace engine

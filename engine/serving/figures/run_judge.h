@@ -1,0 +1,86 @@
+// What a run tells: whether the system keeps up with its load, how precise the figures are, and whether
+// limits on latency are met beyond doubt. Pure functions of what was seen.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "engine/serving/figures/measurement.h"
+#include "engine/serving/figures/saturation.h"
+#include "engine/serving/settings/slo.h"
+
+namespace engine {
+
+// A mean and how far it may be off: the true one lies within `half_width` of it with 95%.
+struct BatchMean {
+  double mean = 0;
+  double half_width = kNever;
+
+  double relative() const { return mean > 0 ? half_width / mean : kNever; }
+};
+// Of equally long batches of a run, whose means are nearly independent. Fewer than four tell nothing.
+BatchMean batch_mean(std::span<const double> batches);
+constexpr std::size_t kBatches = 20;
+// 2% are as good as the figure itself.
+constexpr double kPrecise = 0.02;
+
+// Requests finished a second, between snapshots.
+BatchMean finished_rate(std::span<const Snapshot> snapshots);
+
+// Of a closed loop, over its measured part. Clients that wait for seats finish in bursts of as many as there are seats, and a part that begins
+// early in a burst and ends late in one holds more answers than its time; batches of whole rounds are all off alike.
+struct LoopSums {
+  double inside = 0;    // seconds that requests spent in the system during the part
+  double stays = 0;     // seconds that those who arrived in it stayed, to their answers
+  double arrived = 0;   // in it
+  double answered = 0;  // in it
+};
+// How far answers, times and clients are from Little's law, over what the law says: answers a second times a stay are those inside.
+double little_error(const LoopSums& sums);
+
+// A percentile (or with `kMeanShare` the mean) of samples in the order of time: how far it may be off.
+// Batches that follow one another alike count as fewer.
+double half_width_of(std::span<const double> samples, double share);
+
+// A limit on latency beside what was seen of it.
+struct LimitCheck {
+  double limit = 0;
+  double value = 0;  // NaN where nothing was seen
+  double half_width = kNever;
+
+  bool met() const { return value <= limit; }  // not so where nothing was seen
+  // Beyond doubt: at one and a half times the 95%, because a run is looked at again and again.
+  bool decided() const {
+    return value + 1.5 * half_width <= limit || value - 1.5 * half_width > limit;
+  }
+  bool precise() const { return half_width <= kPrecise * value; }
+};
+
+// Latencies of the measured requests, in the order of their answers.
+struct LatencySamples {
+  std::vector<double> ttft, tpot, e2e;
+};
+struct SloVerdict {
+  bool precise = true;   // every figure that has a limit
+  bool decided = false;  // all limits are met, or one is missed, beyond doubt
+  bool missed = false;   // the latter
+};
+// Gaps between tokens are kept as counts, without order: `gap(share)` is a percentile of them, and as
+// precise as the same percentile of the requests' times per token.
+SloVerdict judge_slo(const Slo& slo, const LatencySamples& samples,
+                     const std::function<double(double share)>& gap);
+
+struct LoadEvidence {
+  RunKind kind = RunKind::open;
+  bool settled = false;
+  std::span<const Snapshot> snapshots;  // of the measured part
+  double queue_share = 0;               // mean time in the queue over the mean time in service
+  double offered_share = 0;             // rate of arrivals over the estimated capacity; 0: unknown
+  // Time since the first arrival over the mean time in service of those finished, of a run that may go on.
+  double stays = kNever;
+};
+Saturation saturation_of(const LoadEvidence& evidence);
+
+}  // namespace engine

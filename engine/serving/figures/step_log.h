@@ -1,0 +1,33 @@
+// When replicas did what: for who looks at one point over time. Nobody pays for it where nobody looks.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/base/deployment_role.h"
+#include "engine/model/batch_shape.h"
+#include "engine/serving/sequences/stretch.h"
+
+namespace engine {
+
+// One step with prompts in it, or a stretch of decode steps.
+struct LoggedWork {
+  DeploymentRole role = DeploymentRole::main;
+  std::int32_t replica = 0;
+  double start = 0;
+  double end = 0;
+  BatchShape batch;  // of a step; of a stretch, only the tokens that its experts met
+  Stretch stretch;   // of a stretch; one without steps: it is a step
+};
+
+// The first `most` pieces of work to end.
+struct StepLog {
+  std::size_t most = 0;
+  std::vector<LoggedWork> work;
+
+  void add(const LoggedWork& done) {
+    if (work.size() < most) work.push_back(done);
+  }
+};
+
+}  // namespace engine

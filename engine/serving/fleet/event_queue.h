@@ -1,0 +1,70 @@
+// Whose turn it is among the replicas. Everything within a nanosecond of the earliest event happens at
+// one moment. At one moment work ends before anybody plans, because an answer may bring a request to
+// another replica at once; beyond that, replicas take turns in the order of their numbers. A heap by
+// time alone would not know these rules.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "engine/serving/figures/measurement.h"
+#include "engine/serving/fleet/least_of.h"
+
+namespace engine {
+
+class EventQueue {
+ public:
+  void reset(std::size_t replicas) {
+    alone_ = replicas == 1;
+    only_ = kNever;
+    ends_.reset(replicas, kNever, kNever);
+    plans_.reset(replicas, kNever, kNever);
+  }
+  // When a replica has something to do, and whether that is the end of work or only the time to plan.
+  void set(std::size_t replica, double time, bool work_ends) {
+    only_ = time;
+    if (!alone_) set_among(replica, time, work_ends);
+  }
+  struct Turn {
+    std::size_t replica = 0;
+    double time = kNever;
+    double others = kNever;  // the earliest event of all other replicas
+  };
+  // The replica whose turn it is; any, where nobody has anything to do.
+  Turn next() const {
+    if (alone_) return {.replica = 0, .time = only_, .others = kNever};
+    const double end = ends_.least(), plan = plans_.least();
+    const double moment = std::min(end, plan) + kSameMoment;
+    const bool ends = end <= moment;
+    const LeastOf<double>& events = ends ? ends_ : plans_;
+    std::size_t replica = events.first();
+    double others = events.least_but(replica);
+    if (others <= moment) {  // several at one moment
+      replica = events.first_at_most(moment);
+      others = events.least_but(replica);
+    }
+    return {.replica = replica,
+            .time = events.at(replica),
+            .others = std::min(others, ends ? plan : end)};
+  }
+  // Who has the earliest event of all others: most likely the next turn. There are others.
+  std::size_t after(const Turn& turn) const {
+    return plans_.least() == turn.others ? plans_.first() : ends_.first_but(turn.replica);
+  }
+  double time_of(std::size_t replica) const {
+    return alone_ ? only_ : std::min(ends_.at(replica), plans_.at(replica));
+  }
+
+ private:
+  // Of its own: who notes one event is inlined in many places.
+  [[gnu::noinline]] void set_among(std::size_t replica, double time, bool work_ends) {
+    ends_.set(replica, work_ends ? time : kNever);
+    plans_.set(replica, work_ends ? kNever : time);
+  }
+
+  LeastOf<double> ends_, plans_;
+  bool alone_ = false;  // one replica needs no index
+  double only_ = kNever;
+};
+
+}  // namespace engine

@@ -1,0 +1,124 @@
+// The routers, each a few lines; see router_table.h for their names.
+#include <algorithm>
+#include <array>
+
+#include "engine/base/random.h"
+#include "engine/serving/fleet/router.h"
+#include "engine/serving/replica/replica.h"
+
+namespace engine {
+namespace {
+
+// Of so many, the one that a random number falls on.
+std::size_t draw(const RouterView& view, std::size_t count, std::uint64_t n, std::uint32_t lane) {
+  const double u = uniform(view.seed, Stream::routing, n, lane);
+  return std::min(std::size_t(u * double(count)), count - 1);
+}
+
+// The replica of the least weight; the first of equals.
+std::size_t lightest(const RouterView& view) { return view.weights.first(); }
+
+// The one of two that has fewer requests.
+std::size_t lighter_of_two(const RouterView& view, std::span<const std::int32_t> among) {
+  const auto one = std::size_t(among[draw(view, among.size(), std::uint64_t(view.nth), 0)]);
+  const auto other = std::size_t(among[draw(view, among.size(), std::uint64_t(view.nth), 1)]);
+  return view.replicas[other].outstanding() < view.replicas[one].outstanding() ? other : one;
+}
+
+// Twice the queue, and a handful more, is worth more than any cache.
+bool far_busier(const RouterView& view, std::size_t one, std::size_t idlest) {
+  return view.replicas[one].outstanding() > 2 * view.replicas[idlest].outstanding() + 8;
+}
+
+}  // namespace
+
+std::size_t route_round_robin(const RouterView& view) {
+  return std::size_t(view.takers[std::size_t(view.nth) % view.takers.size()]);
+}
+
+std::size_t route_random(const RouterView& view) {
+  return std::size_t(view.takers[draw(view, view.takers.size(), std::uint64_t(view.nth), 0)]);
+}
+
+std::size_t route_lightest(const RouterView& view) { return lightest(view); }
+
+std::size_t route_power_of_two(const RouterView& view) { return lighter_of_two(view, view.takers); }
+
+// The replica with most of the prompt in its cache, unless it is far busier than the least busy one.
+std::size_t route_prefix_aware(const RouterView& view) {
+  const std::size_t idlest = lightest(view);
+  const auto cached = [&view](std::int32_t replica) {
+    // Others than these may hold it: requests no longer go there.
+    const bool open = view.weights.at(std::size_t(replica)) != kTakesNone;
+    return open ? view.replicas[std::size_t(replica)].cached_tokens(view.request, view.now) : 0;
+  };
+  const PrefixHolders::Most first{std::int32_t(idlest), cached(std::int32_t(idlest))};
+  const auto best =
+      std::size_t(view.holders
+                      .most_of(view.request.prefix, view.request.prompt - 1,
+                               view.replicas[idlest].pool().block_size(), first, cached)
+                      .cache);
+  return far_busier(view, best, idlest) ? idlest : best;
+}
+
+// Requests of one session meet one replica; without sessions, any.
+std::size_t route_sticky(const RouterView& view) {
+  const bool session = view.request.session >= 0;
+  const auto n = std::uint64_t(session ? view.request.session : view.nth);
+  return std::size_t(view.takers[draw(view, view.takers.size(), n, session ? 2 : 0)]);
+}
+
+namespace {
+
+// How many of `count` replicas each class has, by its share of the requests: whole ones first, one at least, and what is left
+// to the largest remainders, the more urgent of equals first.
+std::array<std::int64_t, 3> replicas_by_share(const std::array<double, 3>& shares,
+                                              std::int64_t count) {
+  std::array<std::int64_t, 3> replicas{};
+  const auto missing = [&](std::size_t i) {
+    return shares[i] > 0 ? shares[i] * double(count) - double(replicas[i]) : -kNever;
+  };
+  std::int64_t left = count;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    const auto whole = std::int64_t(shares[i] * double(count));
+    replicas[i] = shares[i] > 0 ? std::max<std::int64_t>(1, whole) : 0;
+    left -= replicas[i];
+  }
+  for (; left > 0; --left) {
+    std::size_t most = 0;
+    for (std::size_t i = 1; i < shares.size(); ++i) {
+      if (missing(i) > missing(most)) most = i;
+    }
+    ++replicas[most];
+  }
+  // Those that got their one at others' expense: the class with most to spare gives.
+  for (; left < 0; ++left) --*std::ranges::max_element(replicas);
+  return replicas;
+}
+
+}  // namespace
+
+// Classes have replicas of their own; where there are fewer replicas than classes, they share all of them.
+std::size_t route_by_class(const RouterView& view) {
+  const double high = view.classes.high.share, low = view.classes.low.share;
+  const std::int64_t count = std::int64_t(view.takers.size());
+  const std::int64_t classes = (high > 0) + (low > 0) + (high + low < 1);
+  if (count < classes) return lighter_of_two(view, view.takers);
+  const double normal = high + low < 1 ? 1 - high - low : 0;
+  const auto [first, middle, last] = replicas_by_share({high, normal, low}, count);
+  std::int64_t begin = 0, size = first;
+  if (view.request.service_class == RequestClass::normal) begin = first, size = middle;
+  if (view.request.service_class == RequestClass::low) begin = count - last, size = last;
+  return lighter_of_two(view, view.takers.subspan(std::size_t(begin), std::size_t(size)));
+}
+
+// The replica that an adapter belongs to, unless that is far busier than the least busy one.
+std::size_t route_adapter_affine(const RouterView& view) {
+  const std::size_t idlest = lightest(view);
+  if (view.request.adapter < 0) return idlest;
+  const std::size_t place = draw(view, view.takers.size(), std::uint64_t(view.request.adapter), 3);
+  const auto home = std::size_t(view.takers[place]);
+  return far_busier(view, home, idlest) ? idlest : home;
+}
+
+}  // namespace engine

@@ -1,0 +1,192 @@
+#include "engine/serving/fleet/transfers.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace engine {
+namespace {
+
+// No rate is infinite.
+constexpr double kLeast = 1e-15;
+
+double alone_of(const Shipment& shipment) {
+  return std::max({shipment.sent, shipment.received, shipment.fabric, kLeast});
+}
+
+}  // namespace
+
+void Transfers::reset(std::size_t replicas) {
+  flows_.clear();
+  unused_.clear();
+  due_.clear();
+  adapters_.resize(replicas);
+  for (Adapter& adapter : adapters_) {
+    adapter.flows.clear();
+    adapter.idle_from = adapter.idle_until = 0;
+  }
+  started_ = 0;
+  in_fabric_.clear();
+}
+
+// Layers that left while later ones were computed, in time that neither end needed for anything else.
+double Transfers::share_ahead(double now, const Shipment& shipment) {
+  if (shipment.last_share >= 1) return 0;
+  Adapter& from = adapters_[shipment.from];
+  Adapter& to = adapters_[shipment.to];
+  for (Adapter* end : {&from, &to}) {
+    if (end->flows.empty()) end->idle_until = now;
+  }
+  const double begin = std::max({shipment.reading_since, from.idle_from, to.idle_from});
+  const double window = std::min(from.idle_until, to.idle_until) - begin;
+  if (window <= 0) return 0;
+  const double alone = alone_of(shipment);
+  const double ahead = std::min(1 - shipment.last_share, window / alone);
+  from.idle_from = to.idle_from = begin + ahead * alone;
+  return ahead;
+}
+
+std::int32_t Transfers::new_flow() {
+  if (unused_.empty()) {
+    flows_.emplace_back();
+    return std::int32_t(flows_.size() - 1);
+  }
+  const std::int32_t slot = unused_.back();
+  unused_.pop_back();
+  return slot;
+}
+
+void Transfers::start_from_below(double end, std::size_t to, std::int32_t slot) {
+  const std::int32_t flow = new_flow();
+  flows_[std::size_t(flow)].shipment = {.from = kFromBelow, .to = to, .slot = slot};
+  due_.push_back({end, started_++, flow, flows_[std::size_t(flow)].version});
+  std::ranges::push_heap(due_, std::greater<>{});
+}
+
+std::size_t Transfers::start(double now, const Shipment& shipment) {
+  const std::int32_t slot = new_flow();
+  Flow& flow = flows_[std::size_t(slot)];
+  const std::uint32_t version = flow.version;
+  flow = {.shipment = shipment,
+          .started = now,
+          .left = 1 - share_ahead(now, shipment),
+          .since = now,
+          .order = started_++,
+          .version = version};
+  Adapter& from = adapters_[shipment.from];
+  Adapter& to = adapters_[shipment.to];
+  for (Adapter* end : {&from, &to}) {
+    if (end->flows.empty()) end->idle_until = now;
+    end->flows.push_back(slot);
+  }
+  if (shipment.fabric > 0) {
+    in_fabric_.push_back(slot);
+    share_fabric(now);
+    return in_fabric_.size();
+  }
+  share_again(now, from);
+  share_again(now, to);
+  return from.flows.size() + to.flows.size();
+}
+
+double Transfers::adapter_rate(const Shipment& shipment) const {
+  const double sharing_from = double(adapters_[shipment.from].flows.size());
+  const double sharing_to = double(adapters_[shipment.to].flows.size());
+  return 1 / std::max({shipment.sent * sharing_from, shipment.received * sharing_to, kLeast});
+}
+
+void Transfers::set_rate(double now, std::int32_t slot, double rate) {
+  Flow& flow = flows_[std::size_t(slot)];
+  if (rate == flow.rate) return;
+  // All of it has left: when it is there is settled.
+  if (flow.rate > 0 && flow.since + flow.left / flow.rate <= now) return;
+  flow.left = std::max(0.0, flow.left - flow.rate * (now - flow.since));
+  flow.since = now;
+  flow.rate = rate;
+  ++flow.version;
+  due_.push_back({now + flow.left / rate + flow.shipment.latency, flow.order, slot, flow.version});
+  std::ranges::push_heap(due_, std::greater<>{});
+}
+
+void Transfers::share_again(double now, const Adapter& adapter) {
+  for (const std::int32_t slot : adapter.flows) {
+    set_rate(now, slot, adapter_rate(flows_[std::size_t(slot)].shipment));
+  }
+  drop_outdated();
+}
+
+// All may use as much of the fabric as each other; who cannot use that much, because of its adapters, leaves the rest.
+void Transfers::share_fabric(double now) {
+  uses_.clear();
+  for (const std::int32_t slot : in_fabric_) {
+    const Shipment& shipment = flows_[std::size_t(slot)].shipment;
+    uses_.push_back(shipment.fabric * adapter_rate(shipment));
+  }
+  std::ranges::sort(uses_);
+  double room = 1, level = kNone;
+  for (std::size_t i = 0; i < uses_.size(); ++i) {
+    const double even = room / double(uses_.size() - i);
+    if (uses_[i] > even) {
+      level = even;
+      break;
+    }
+    room -= uses_[i];
+  }
+  for (const std::int32_t slot : in_fabric_) {
+    const Shipment& shipment = flows_[std::size_t(slot)].shipment;
+    set_rate(now, slot, std::min(adapter_rate(shipment), level / shipment.fabric));
+  }
+  drop_outdated();
+}
+
+void Transfers::leave(double now, std::size_t replica, std::int32_t flow) {
+  Adapter& adapter = adapters_[replica];
+  std::erase(adapter.flows, flow);
+  if (adapter.flows.empty()) {
+    adapter.idle_from = adapter.idle_until = now;
+  } else if (in_fabric_.empty()) {
+    share_again(now, adapter);
+  }
+}
+
+Transfers::Arrived Transfers::take() {
+  const double now = due_.front().end;
+  const std::int32_t slot = due_.front().flow;
+  const Flow& flow = flows_[std::size_t(slot)];
+  const Arrived arrived{flow.shipment, flow.started};
+  end(now, slot);
+  return arrived;
+}
+
+void Transfers::end(double now, std::int32_t slot) {
+  Flow& flow = flows_[std::size_t(slot)];
+  ++flow.version;
+  const Shipment shipment = flow.shipment;
+  if (shipment.from != kFromBelow) {
+    leave(now, shipment.from, slot);
+    leave(now, shipment.to, slot);
+    if (shipment.fabric > 0) {
+      std::erase(in_fabric_, slot);
+      share_fabric(now);
+    }
+  }
+  unused_.push_back(slot);
+  drop_outdated();
+}
+
+void Transfers::cancel(double now, std::size_t to, std::int32_t slot) {
+  const auto found = std::ranges::find_if(due_, [&](const Due& due) {
+    const Flow& flow = flows_[std::size_t(due.flow)];
+    return due.version == flow.version && flow.shipment.to == to && flow.shipment.slot == slot;
+  });
+  if (found != due_.end()) end(now, found->flow);
+}
+
+// The front of the heap is always true.
+void Transfers::drop_outdated() {
+  while (!due_.empty() && due_.front().version != flows_[std::size_t(due_.front().flow)].version) {
+    std::ranges::pop_heap(due_, std::greater<>{});
+    due_.pop_back();
+  }
+}
+
+}  // namespace engine

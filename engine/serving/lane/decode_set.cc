@@ -1,0 +1,294 @@
+#include "engine/serving/lane/decode_set.h"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+
+#include "engine/base/check.h"
+#include "engine/base/random.h"
+
+namespace engine {
+
+void DecodeSet::reset(const Setup& setup) {
+  setup_ = setup;
+  pace_ = setup.pace;
+  SmallList<std::int32_t, 4> readers = std::move(running_.prefilling);
+  readers.clear();
+  running_ = {.prefilling = std::move(readers)};
+  const std::int64_t size = setup.block_size;
+  blocks_by_phase_.assign(std::size_t(size), 0);
+  const bool power_of_two = (size & (size - 1)) == 0;
+  blocks_ = {.size = size, .shift = power_of_two ? std::countr_zero(std::uint64_t(size)) : -1};
+  contexts_ = windows_ = 0;
+  filling_ = prompt_tokens_ = 0;
+  finishes_.reset();
+  crossings_.reset();
+  longest_.reset();
+  longest_stale_ = false;
+  own_.clear();
+  behind_ = {};
+  done_.clear();
+  look_ahead();
+}
+
+void DecodeSet::stop_reading(std::int32_t slot) {
+  running_.prefilling.erase(
+      std::find(running_.prefilling.begin(), running_.prefilling.end(), slot));
+  prompt_tokens_ -= at(slot).computed;
+}
+
+void DecodeSet::begin(std::int32_t slot) {
+  Sequence& sequence = at(slot);
+  sequence.decoding = true;
+  sequence.context_base = sequence.target - running_.tokens;
+  sequence.finish_token = running_.tokens + sequence.output - sequence.generated;
+  ++running_.decoding;
+  running_.finish_sum += sequence.finish_token;
+  running_.base_sum += sequence.context_base;
+  if (sequence.reserved == 0) {
+    ++running_.growing;
+    ++blocks_by_phase_[phase_of(sequence)];
+  }
+  const std::int64_t attended = sequence.target + 1;
+  contexts_ += double(attended);
+  if (setup_.own_paces == nullptr) {
+    finishes_.insert(slot, sequence.finish_token);
+  } else {
+    std::int32_t before = sequence.before;
+    while (before >= 0 && !at(before).decoding) before = at(before).before;
+    own_.insert(slot, before, sequence, mixed_seed(setup_.seed, std::uint64_t(sequence.number)));
+  }
+  if (setup_.uneven) longest_.insert(sequence.context_base, sequence.finish_token);
+  if (setup_.window > 0) {
+    windows_ += double(std::min(attended, setup_.window));
+    if (attended < setup_.window) {
+      ++filling_;
+      if (crosses(sequence)) crossings_.insert(slot, crossing_of(sequence));
+    }
+  }
+  look_at_blocks();
+}
+
+void DecodeSet::stop(std::int32_t slot) {
+  Sequence& sequence = at(slot);
+  const std::int64_t attended = context(sequence) + 1;
+  contexts_ -= double(attended);
+  if (setup_.window > 0) {
+    windows_ -= double(std::min(attended, setup_.window));
+    if (attended < setup_.window) {
+      --filling_;
+      if (crosses(sequence)) crossings_.remove(slot, crossing_of(sequence));
+    }
+  }
+  if (setup_.own_paces == nullptr) {
+    finishes_.remove(slot, sequence.finish_token);
+  } else {
+    own_.erase(slot);
+  }
+  if (sequence.finish_token > running_.tokens) longest_stale_ = true;
+  if (sequence.reserved == 0) {
+    --running_.growing;
+    --blocks_by_phase_[phase_of(sequence)];
+  }
+  --running_.decoding;
+  running_.finish_sum -= sequence.finish_token;
+  running_.base_sum -= sequence.context_base;
+  sequence.computed = attended - 1;
+  sequence.generated = sequence.output - (sequence.finish_token - running_.tokens);
+  sequence.decoding = false;
+  look_at_blocks();
+}
+
+void DecodeSet::skip(std::int64_t count) {
+  longest_stale_ = true;
+  const std::int64_t made = running_.next_tokens;
+  const bool own_paces = setup_.own_paces != nullptr;
+  if (own_paces) own_.leave_out(count, made);
+  for (std::int32_t slot = running_.last; count > 0; slot = at(slot).before) {
+    Sequence& sequence = at(slot);
+    if (!sequence.decoding) continue;
+    --count;
+    if (!own_paces) finishes_.remove(slot, sequence.finish_token);
+    lag(sequence, slot, made);
+    if (!own_paces) finishes_.insert(slot, sequence.finish_token);
+    running_.base_sum -= made;
+    running_.finish_sum += made;
+  }
+}
+
+// What is the same for all is read once, and not behind a pointer: there are some hundred sequences in every step.
+DecodeSet::Fewer DecodeSet::step_apart(std::int64_t decodes, const ReplicaView& view) {
+  const std::int64_t all = running_.next_tokens, end = running_.tokens + all;
+  const std::int64_t ahead = setup_.pace.ahead();
+  const Blocks blocks = blocks_;
+  std::int32_t* const phases = blocks_by_phase_.data();
+  Sequence* const sequences = setup_.sequences->data();
+  behind_ =
+      own_.behind({.decodes = std::size_t(decodes), .lane_tokens = running_.tokens, .tokens = all},
+                  *setup_.own_paces, *setup_.sequences);
+  const std::int64_t fewer_blocks = own_.fewer_blocks(end + view.pace.ahead(), blocks.size);
+  const std::size_t count = behind_.size();
+  const std::int64_t* const behind = behind_.data();
+  const std::int32_t* const slots = own_.slots().data();
+  std::int64_t* const bases = own_.bases().data();
+  if (setup_.window > 0) {
+    for (std::size_t i = 0; i < count; ++i) lag_in_window(at(slots[i]), slots[i], behind[i]);
+  }
+  const bool all_grow = running_.growing == running_.decoding;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!all_grow && sequences[std::size_t(slots[i])].reserved > 0) continue;
+    const std::int64_t room = bases[i] + ahead, less = room - behind[i];
+    --phases[blocks.phase(room)];
+    ++phases[blocks.phase(less)];
+  }
+  done_.clear();
+  std::int64_t fewer_tokens = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    Sequence& sequence = sequences[std::size_t(slots[i])];
+    const std::int64_t tokens = behind[i], base = bases[i] - tokens;
+    const std::int64_t finish = sequence.finish_token + tokens;
+    fewer_tokens += tokens;
+    sequence.context_base = bases[i] = base;
+    sequence.finish_token = finish;
+    if (finish <= end) note_done(slots[i], finish);
+  }
+  longest_stale_ = true;
+  contexts_ -= double(fewer_tokens);
+  running_.base_sum -= fewer_tokens;
+  running_.finish_sum += fewer_tokens;
+  return {.tokens = fewer_tokens, .blocks = fewer_blocks};
+}
+
+// Who is done first stands last; of equals, who came first.
+void DecodeSet::note_done(std::int32_t slot, std::int64_t finish_token) {
+  const auto place =
+      std::ranges::lower_bound(done_, finish_token, std::greater<>{},
+                               [this](std::int32_t other) { return at(other).finish_token; });
+  done_.insert(place, slot);
+}
+
+// `advance` counts it as one that makes as many tokens as all: what that adds too much is taken away before.
+void DecodeSet::lag(Sequence& sequence, std::int32_t slot, std::int64_t tokens) {
+  if (setup_.window > 0) lag_in_window(sequence, slot, tokens);
+  if (sequence.reserved == 0) {
+    const Blocks blocks = blocks_;
+    const std::int64_t room = sequence.context_base + setup_.pace.ahead();
+    --blocks_by_phase_[blocks.phase(room)];
+    ++blocks_by_phase_[blocks.phase(room - tokens)];
+  }
+  sequence.context_base -= tokens;
+  sequence.finish_token += tokens;
+}
+
+void DecodeSet::lag_in_window(Sequence& sequence, std::int32_t slot, std::int64_t tokens) {
+  if (context(sequence) + 1 >= setup_.window) return;
+  windows_ -= double(tokens);
+  // Both dates move alike, so this stays as it is.
+  if (!crosses(sequence)) return;
+  crossings_.remove(slot, crossing_of(sequence));
+  crossings_.insert(slot, crossing_of(sequence) + tokens);
+}
+
+void DecodeSet::change_pace(const Pace& pace) {
+  const std::int64_t left_over = pace_.left_over(running_.step);
+  pace_ = pace;
+  pace_.carry = left_over;
+  running_.step = 0;
+  look_ahead();
+}
+
+std::int32_t DecodeSet::first_done() {
+  if (setup_.own_paces != nullptr) {
+    if (done_.empty()) return -1;
+    const std::int32_t slot = done_.back();
+    done_.pop_back();
+    return slot;
+  }
+  return finishes_.first_by(running_.tokens);
+}
+
+double DecodeSet::longest() {
+  if (longest_stale_) {
+    longest_stale_ = false;
+    longest_.reset();
+    for (std::int32_t slot = running_.first; slot >= 0; slot = at(slot).after) {
+      const Sequence& sequence = at(slot);
+      if (sequence.decoding) longest_.insert(sequence.context_base, sequence.finish_token);
+    }
+  }
+  return double(longest_.at(running_.tokens) + running_.tokens + 1);
+}
+
+// Whoever's window was full before the last of the tokens made meanwhile grew by fewer than the others.
+void DecodeSet::cross_windows(std::int64_t made) {
+  const std::int64_t now = running_.tokens;
+  windows_ += double(made) * double(filling_);
+  for (std::int64_t full; (full = crossings_.next()) <= now; --filling_) {
+    crossings_.remove(crossings_.first_by(full), full);
+    windows_ -= double(now - full);
+  }
+}
+
+// A decode takes a block when its context is a whole number of blocks, so a full cycle of as many tokens
+// as a block holds takes one each.
+std::int64_t DecodeSet::blocks_for_tokens(std::int64_t tokens) const {
+  const std::int64_t size = std::int64_t(blocks_by_phase_.size());
+  std::int64_t blocks = tokens / size * running_.growing;
+  std::int64_t rest = tokens % size;
+  std::size_t phase_now = phase(-running_.tokens);
+  for (; rest > 0; --rest) {
+    blocks += blocks_by_phase_[phase_now];
+    phase_now = phase_now == 0 ? std::size_t(size - 1) : phase_now - 1;
+  }
+  return blocks;
+}
+
+std::int64_t DecodeSet::steps_that_fit(std::int64_t most, std::int64_t free) const {
+  const std::int64_t size = std::int64_t(blocks_by_phase_.size());
+  const std::int64_t most_tokens = pace_.made(running_.step, most);
+  if (running_.growing == 0 || (most_tokens / size + 1) * running_.growing <= free) return most;
+  std::int64_t tokens = free / running_.growing * size;  // whole cycles
+  if (tokens >= most_tokens) return most;
+  std::int64_t left = free % running_.growing;
+  std::size_t phase_now = phase(-running_.tokens);
+  while (tokens < most_tokens && blocks_by_phase_[phase_now] <= left) {
+    left -= blocks_by_phase_[phase_now];
+    phase_now = phase_now == 0 ? std::size_t(size - 1) : phase_now - 1;
+    ++tokens;
+  }
+  // Of steps only whole ones: one fewer than those that make more.
+  return std::max<std::int64_t>(1, pace_.steps_for(running_.step, tokens + 1) - 1);
+}
+
+std::int64_t DecodeSet::recount(const ReplicaView& view) {
+  double contexts = 0, windows = 0, longest_now = 0;
+  std::int64_t decoding = 0, count = 0, held = 0, prompts = 0;
+  std::vector<std::int32_t> phases(blocks_by_phase_.size(), 0);
+  for (std::int32_t slot = running_.first; slot >= 0; slot = at(slot).after) {
+    const Sequence& sequence = at(slot);
+    ++count;
+    held += view.blocks_held(sequence) - sequence.kv.shared;
+    if (!sequence.decoding) {
+      prompts += sequence.computed;
+      continue;
+    }
+    ++decoding;
+    const std::int64_t attended = context(sequence) + 1;
+    contexts += double(attended);
+    windows += double(std::min(attended, setup_.window));
+    longest_now = std::max(longest_now, double(attended));
+    if (sequence.reserved == 0) ++phases[phase_of(sequence)];
+    const std::int64_t made = attended - sequence.prompt;
+    check(made == sequence.output - (sequence.finish_token - running_.tokens),
+          "a sequence has made the tokens of its steps");
+  }
+  check(count == running_.count && decoding == running_.decoding, "counts match the list");
+  check(contexts == contexts_, "the contexts add up");
+  check(setup_.window == 0 || windows == windows_, "the windows add up");
+  check(!setup_.uneven || decoding == 0 || longest_now == longest(), "the longest is known");
+  check(prompts == prompt_tokens_, "the prompts add up");
+  check(std::ranges::equal(phases, blocks_by_phase_), "the block phases add up");
+  return held;
+}
+
+}  // namespace engine

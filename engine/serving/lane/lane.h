@@ -1,0 +1,221 @@
+// One engine loop: it carries out plans, a step at a time, and takes long stretches of decode steps in
+// one go. A replica has one lane; a pipeline has one a stage, each with a batch in flight.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/base/fetch_lines.h"
+#include "engine/serving/lane/lane_sequences.h"
+#include "engine/serving/sequences/stretch.h"
+
+namespace engine {
+
+// With many replicas every line of memory has to be fetched anew: it begins with one.
+class alignas(64) Lane {
+ public:
+  void reset(ReplicaState& replica);
+  void fetch_own_lines() const { fetch_lines(this, sequences_.set.seldom_used()); }
+  // Who is done with the present work, and who reads in it.
+  void fetch_sequences() const {
+    sequences_.set.fetch_sequences(work_ == Work::stretch ? stretch_.steps : 1);
+  }
+
+  // When something happens next; never, when there is nothing to do.
+  double end() const { return end_; }
+  bool idle() const { return work_ == Work::none && end_ == kNever; }
+  // There may be something to do at `now`.
+  void wake(double now) {
+    if (idle() && !replica_->halted) end_ = now;
+  }
+  // The replica has failed: work ends at the next boundary, and nothing is planned.
+  void halt(double time);
+  // Everybody is gone, and whoever ran has nothing left here; it is idle from `now` on.
+  void clear(double now);
+  // Those that run leave their lane as they are.
+  void stop_all();
+  void count_idle(double until) {
+    if (!working()) replica_->idle_seconds += until - free_since_;
+  }
+  // Something arrived: a stretch that cares ends at the next boundary.
+  void interrupt(double time) {
+    if (steady_ == Steady::until_arrival) stop_at(time);
+  }
+  // Any stretch ends at the next boundary: blocks come free, or somebody joins who has read elsewhere.
+  void stop_at(double time);
+  // The stretch goes on, but in two parts that meet at the first boundary from `time` on.
+  void split(double time);
+  // Takes the blocks that are gone by `time`, for who looks at the pool then.
+  void settle(double time);
+  // What happens at `end()` is the end of work, not only the time to plan.
+  bool working() const { return work_ != Work::none; }
+  // What ran until `end()` is done; those that depart are listed. False where nothing ran.
+  bool end_work();
+  // Begins what the policy says; with others it joins them, and begins when all have planned (`run_step`).
+  void plan(double now);
+  void run_step(const BatchShape& batch, double seconds);
+  // In a pipeline (pipeline_turns.cc): nobody comes or goes with what happens at `end()`, and whoever decodes does so
+  // again; then that, and the next step.
+  bool decodes_on() const {
+    if (work_ == Work::step || length_ >= 0 || steady_ != Steady::until_arrival) return false;
+    return work_ == Work::none ? has_blocks() : sequences_.set.steps_to_next_end() > 1;
+  }
+  // Nothing happens elsewhere in the pipeline before `others`. Says when the last of its turns was, and how many these were.
+  struct Decoded {
+    double last = 0;
+    std::int64_t turns = 1;
+  };
+  Decoded decode_on(double others);
+  // Others step with it, until then.
+  void wait_until(double time) { end_ = time; }
+  // Nothing follows: of the present stretch so many steps are over, the last of them at `boundary`.
+  void count_until(double boundary, std::int64_t steps);
+
+  const RunningSet& running() const { return sequences_.set.running(); }
+  // That those that read their prompts here will take before they have.
+  std::int64_t blocks_to_read() const {
+    return running().count > running().decoding ? sequences_.blocks_to_read() : 0;
+  }
+  double free_since() const { return free_since_; }
+  // Blocks held and tokens made at a moment inside the present work, and who takes part in it.
+  struct Moment {
+    std::int64_t blocks = 0;
+    double tokens = 0;
+    std::int64_t sequences = 0;
+  };
+  Moment at(double time) const;
+  const ReplicaView& view() { return sequences_.view(); }
+
+ private:
+  enum class Work : std::uint8_t { none, stretch, step };
+
+  Sequence& at(std::int32_t slot) { return sequences_.at(slot); }
+  // Nothing to decide: everybody decoded and the queue is empty, so everybody who is left decodes on.
+  bool goes_on() const {
+    return steady_ == Steady::until_arrival && replica_->own_paces == nullptr &&
+           replica_->waiting.empty() && has_blocks();
+  }
+  bool has_blocks() const {
+    return running().decoding > 0 && running().next_blocks <= replica_->pool.free();
+  }
+  // Where steps propose more or fewer tokens: from now on as many as are best for those that decode, and in a step that
+  // also reads prompts perhaps fewer.
+  Decodes picked_for() const;
+  void pick_length();
+  void pick_beside_prompts();
+  void change_length(int picked);
+  // What the load at hand makes one expect of reading a prompt.
+  void begin_investment();
+  // The draft reads whatever it has not seen of those that decode, where it is about to propose for them. Returns how long
+  // that takes.
+  double draft_reading() { return replica_->late_reading != nullptr ? late_draft_reading() : 0; }
+  double late_draft_reading();
+  // True where the draft has to read before anybody decodes on: nothing else is done for so long, or a single step is taken
+  // together with it.
+  bool read_by_draft_first(double now);
+  void wait_for_draft(double now, double seconds);
+  void begin_work(double now) {
+    replica_->idle_seconds += now - free_since_;
+    free_since_ = now;
+  }
+  // In a pipeline: from now until the next batch may follow.
+  [[gnu::always_inline]] void take_stage(double now) {
+    ReplicaState& replica = *replica_;
+    const double drafting = work_ == Work::stretch
+                                ? stretch_.line.proposals(stretch_.context, stretch_.window)
+                                : drafting_;
+    replica.stage_free =
+        now + stage_seconds(replica.draft_place, double(replica.lanes), end_ - now, drafting);
+  }
+  void start_single_step(double now);
+  void end_single_step();
+  void start(const StepPlan& plan, double now);
+
+  // Stretches
+  void start_steady(double now);
+  void start_stretch(double now);
+  // Of a stretch that begins: who takes part, and the line that its steps lie on.
+  [[gnu::always_inline]] void find_line(double now) {
+    work_ = Work::stretch;
+    start_ = now;
+    stretch_.context = sequences_.set.contexts();
+    stretch_.window = sequences_.set.windows();
+    stretch_.sequences = double(running().decoding);
+    stretch_.growing = double(sequences_.set.filling());
+    stretch_.from = running().step;
+    replica_->table->decode_line_again({.sequences = running().decoding,
+                                        .context = stretch_.context,
+                                        .window = stretch_.window,
+                                        .longest = replica_->uneven ? sequences_.set.longest() : 0,
+                                        .adapters = sequences_.adapters.different(),
+                                        .length = length_},
+                                       stretch_.line);
+  }
+  // The first step's blocks are gone from the start on: other lanes plan meanwhile.
+  void take_first_blocks() {
+    taken_ = running().next_blocks;
+    replica_->pool.take(taken_);
+  }
+  double tokens_held(double token_seconds, double seconds) const {
+    const bool plain = replica_->state == 0 && !replica_->pool.caches_prefixes();
+    return plain ? token_seconds : held_with_states(token_seconds, seconds);
+  }
+  double held_with_states(double token_seconds, double seconds) const;
+  // So many steps of the present stretch are over: their sums, and the gaps that the first of them ends.
+  [[gnu::always_inline]] void count_steps(double count, const Stretch::Sums& sums, double seconds) {
+    ReplicaState& replica = *replica_;
+    replica.table->count_decode(stretch_.line, count, sums.context, sums.window, seconds);
+    replica.sums->ran(count, seconds, stretch_.sequences, tokens_held(sums.held_seconds, seconds));
+    replica.sums->adapter_steps += count * double(sequences_.adapters.different());
+    sequences_.gaps.add_all(start_, stretch_.first_step, stretch_.sequences, *replica.stats,
+                            [this](auto visit) { sequences_.each_decode(visit); });
+  }
+  void end_stretch();
+  void cut(std::int64_t steps);
+  // With others (lane_in_group.cc): its place among them, and its stretch with theirs.
+  std::size_t member() const;
+  void follow_group();
+  void leave_group();
+  // Steps of the present stretch: the fewest that last until `time`, and those that are over then.
+  std::int64_t steps_until(double time) const;
+  std::int64_t steps_over(double time) const;
+  // Steps with prompts in them, or with some decodes left out
+  void start_step(const StepPlan& plan, double now);
+  // The first so many decodes take part in the batch, and take the blocks of their next tokens.
+  void add_decodes(std::int64_t decodes, BatchShape& batch);
+  // Prompts that are read on and those let in take their blocks. Returns how long their images take to encode.
+  double begin_prompts(const StepPlan& plan, double now);
+  // Of the step's decodes, which took so long.
+  void add_gaps(double seconds);
+  std::int64_t leave_out(std::int64_t count, BatchShape& batch);
+  // The first so many decodes draw how many tokens they make in this step. Returns the blocks they do not take.
+  std::int64_t draw(std::int64_t decodes);
+  // Tokens that decodes made in so many steps, where these or their proposals vary.
+  void count_verified(std::int64_t steps, double sequences, double made);
+  double step_seconds(const BatchShape& batch, int length);
+  void take_time(const BatchShape& batch, double seconds);
+  void end_step();
+
+  // In one line of memory, before what is larger
+  ReplicaState* replica_ = nullptr;
+  double start_ = 0, end_ = kNever;
+  double free_since_ = 0;  // end of the last work
+  Work work_ = Work::none;
+  Steady steady_ = Steady::no;  // of a stretch,
+  bool all_decode_ = false;     // or of a step
+  int length_ = -1;             // of proposals, where it is picked
+  std::int64_t left_ = 0;       // steps of a stretch after this part
+  std::int64_t taken_ = 0;      // blocks of this part that are gone already
+
+  Stretch stretch_;          // this part of it
+  double held_seconds_ = 0;  // of KV tokens in it, where others step with it
+  // of a step
+  SmallList<Chunk, 2> chunks_;
+  std::int64_t step_decodes_ = 0;
+  std::int64_t step_tokens_ = 0;  // that its decodes make
+  double drafting_ = 0;           // seconds of it, in a pipeline
+  std::int64_t saves_ =
+      0;  // picoseconds that proposals save in each step, or would, where their length is picked
+  LaneSequences sequences_;
+};
+
+}  // namespace engine

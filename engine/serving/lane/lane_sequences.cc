@@ -1,0 +1,249 @@
+#include "engine/serving/lane/lane_sequences.h"
+
+#include <algorithm>
+
+#include "engine/base/check.h"
+
+namespace engine {
+
+void LaneSequences::reset(ReplicaState& replica) {
+  replica_ = &replica;
+  set.reset({.sequences = &replica.sequences,
+             .block_size = replica.settings->block_size,
+             .window = replica.window,
+             .uneven = replica.uneven,
+             .own_paces = replica.own_paces,
+             .seed = replica.seed,
+             .pace = replica.pace});
+  view_.emplace(ReplicaView{.settings = *replica.settings,
+                            .sequences = replica.sequences,
+                            .waiting = replica.waiting,
+                            .pool = replica.pool,
+                            .running = set.running(),
+                            .seats = replica.settings->max_num_seqs,
+                            .longest = replica.longest,
+                            .pipeline = replica.lanes > 1,
+                            .pace = replica.pace});
+  gaps.reset();
+  investment.reset();
+  makes_way_ = replica.settings->makes_way();
+  urgency_.clear();
+  adapters.clear();
+}
+
+// Like the engine that does this, it looks at no more than 128: sorting a long queue would cost more than it wins.
+void LaneSequences::order_by_prefix() {
+  constexpr std::int64_t looked_at = 128;
+  ReplicaState& replica = *replica_;
+  const std::int64_t count = std::min(looked_at, replica.waiting.size());
+  if (count < 2 || !replica.pool.caches_prefixes()) return;
+  std::int32_t* slots = replica.waiting.begin();
+  for (std::int64_t i = 0; i < count; ++i) {
+    Sequence& sequence = at(slots[i]);
+    sequence.order = -double(replica.pool.match(sequence.prefix, sequence.target - 1).tokens);
+  }
+  std::stable_sort(slots, slots + count, [this](std::int32_t a, std::int32_t b) {
+    const Sequence& one = at(a);
+    const Sequence& other = at(b);
+    return one.order != other.order ? one.order < other.order : one.arrival < other.arrival;
+  });
+}
+
+// Batches in flight share the seats, and what is inside is spread over them.
+void LaneSequences::share_seats() {
+  const ReplicaState& replica = *replica_;
+  const std::int64_t inside =
+      replica.running + replica.waiting.size() + std::int64_t(replica.landed.size());
+  const std::int64_t seats = std::min(replica.settings->max_num_seqs, inside + replica.lanes - 1);
+  view_->seats = std::max<std::int64_t>(seats / replica.lanes, 1);
+  view_->others_running = replica.running > set.running().count || replica.parked > 0;
+}
+
+// What the newly admitted found in the cache is held before anybody's new blocks push it out.
+void LaneSequences::hold_prefixes(const StepPlan& plan) {
+  KvPool& pool = replica_->pool;
+  for (const Admission& admission : plan.admissions) {
+    Sequence& sequence = at(admission.slot);
+    const KvPool::Match hit = pool.match(sequence.prefix, sequence.target - 1);
+    pool.hold(sequence.prefix, hit, sequence.kv);
+    sequence.computed = hit.tokens;
+  }
+}
+
+void LaneSequences::admit(const Admission& admission, double now) {
+  ReplicaState& replica = *replica_;
+  Sequence& sequence = at(admission.slot);
+  replica.waiting.remove(admission.slot);
+  sequence.whereabouts = Whereabouts::running;
+  if (replica.settings->admission.shed_late) {
+    replica.admissions.left(now, !replica.waiting.empty());
+  }
+  if (replica.settings->ordering == Ordering::fair_share) replica.shares.serve(sequence.order);
+  if (sequence.scheduled < 0) {
+    sequence.scheduled = std::max(now, sequence.arrival);  // not before it by less than a moment
+    sequence.cached = sequence.computed;
+  }
+  replica.sums->look_up(sequence.target, sequence.computed);
+  std::int64_t blocks = view_->blocks_for(
+      admission.whole_prompt ? sequence.target : sequence.computed + admission.tokens);
+  if (admission.reserved_tokens > 0) {
+    blocks = std::max(blocks, replica.pool.blocks_for(admission.reserved_tokens));
+    blocks = sequence.reserved = std::min(blocks, replica.pool.total());
+  } else if (admission.whole_prompt) {
+    sequence.taken = blocks;
+  }
+  replica.pool.take(std::max(blocks, sequence.kv.shared) - sequence.kv.shared);
+  join(admission.slot);
+  set.begin_reading(admission.slot);
+}
+
+// Those whose prompts were read elsewhere take the seats that are free, in the order in which they came.
+bool LaneSequences::join_landed(double now) {
+  ReplicaState& replica = *replica_;
+  const std::int64_t seats = view().seats - set.running().count;
+  const std::size_t joining =
+      std::min(replica.landed.size(), std::size_t(std::max<std::int64_t>(0, seats)));
+  for (std::size_t i = 0; i < joining; ++i) {
+    const std::int32_t slot = replica.landed[i];
+    Sequence& sequence = at(slot);
+    --replica.parked;
+    sequence.whereabouts = Whereabouts::running;
+    replica.parked_blocks -= view_->blocks_held(sequence) - sequence.kv.shared;
+    if (sequence.waited_for_room) replica.tell_first_token(sequence, now);
+    join(slot);
+    gaps.join(sequence, now);
+    begin(slot);
+  }
+  replica.landed.erase(replica.landed.begin(), replica.landed.begin() + std::ptrdiff_t(joining));
+  return joining > 0;
+}
+
+void LaneSequences::begin_decoding(std::int32_t slot, double now) {
+  Sequence& sequence = at(slot);
+  replica_->tokens_made += 1;
+  if (sequence.generated == 0) {
+    sequence.first_token = now;
+    if (sequence.branches > 1) replica_->forking.push_back(slot);
+  } else {
+    replica_->stats->add_gap(now - sequence.last_token, 1);  // over a preemption
+  }
+  sequence.last_token = now;
+  ++sequence.generated;
+  set.has_read(slot);
+  if (sequence.generated == sequence.output) return finish(slot);
+  gaps.join(sequence, now);
+  begin(slot);
+}
+
+std::int64_t LaneSequences::blocks_to_read() const {
+  std::int64_t blocks = 0;
+  for (std::int32_t slot = set.running().first; slot >= 0;) {
+    const Sequence& sequence = replica_->sequences[std::size_t(slot)];
+    if (!sequence.decoding) {
+      blocks += std::max<std::int64_t>(
+          0, view_->blocks_for(sequence.target) - view_->blocks_held(sequence));
+    }
+    slot = sequence.after;
+  }
+  return blocks;
+}
+
+// Room held and not used while it decoded, step by step, as a sum over its contexts.
+[[gnu::always_inline]] inline void LaneSequences::count_waste(const Sequence& sequence) {
+  const double size = double(replica_->pool.block_size());
+  const double first = double(sequence.target), last = double(set.context(sequence));
+  const double used = (last - first) * (first + last + 1) / 2;
+  if (sequence.reserved > 0) {
+    const double held = (last - first) * double(sequence.reserved) * size;
+    return replica_->sums->decoded_with(held - used, held);
+  }
+  // Sum over contexts 1..n of what is missing to a whole block.
+  const auto missing = [size](double n) {
+    const double blocks = double(std::int64_t(n / size));
+    const double rest = n - blocks * size;
+    return blocks * size * (size - 1) / 2 + rest * size - rest * (rest + 1) / 2;
+  };
+  const double waste = missing(last) - missing(first);
+  replica_->sums->decoded_with(waste, waste + used);
+}
+
+void LaneSequences::finish_due() {
+  for (std::int32_t slot; (slot = set.first_done()) >= 0;) finish(slot);
+}
+
+void LaneSequences::finish(std::int32_t slot) {
+  ReplicaState& replica = *replica_;
+  Sequence& sequence = at(slot);
+  const std::int64_t held = view_->blocks_held(sequence);
+  if (sequence.decoding) {
+    count_waste(sequence);
+    set.stop(slot);
+    // Tokens past its end are of no use to anybody.
+    const std::int64_t wasted = sequence.generated - sequence.output;
+    sequence.generated -= wasted;
+    sequence.computed -= wasted;
+    replica.tokens_made -= double(wasted);
+    replica.sums->wasted_tokens += double(wasted);
+  }
+  if (replica.hands_over) {
+    replica.pool.publish_all(sequence.prefix, sequence.computed, sequence.kv);
+  } else {
+    replica.pool.publish(sequence.prefix, sequence.computed, sequence.kv);
+  }
+  sequence.whereabouts = replica.hands_over ? Whereabouts::leaving : Whereabouts::nowhere;
+  if (replica.hands_over) {
+    sequence.taken = held;
+    ++replica.parked;
+    replica.parked_blocks += held - sequence.kv.shared;
+  } else {
+    replica.pool.release(sequence.kv, held, replica.pins(sequence));
+  }
+  leave(slot);
+  --replica.outstanding;
+  replica.outstanding_tokens -= sequence.prompt + sequence.predicted;
+  if (replica.settings->ordering == Ordering::fair_share) {
+    replica.shares.answered(sequence.tenant, sequence.output);
+  }
+  replica.departed.push_back(slot);
+}
+
+void LaneSequences::stop(std::int32_t slot) {
+  ReplicaState& replica = *replica_;
+  Sequence& sequence = at(slot);
+  const std::int64_t held = view_->blocks_held(sequence);
+  if (sequence.decoding) {
+    gaps.leave(sequence);
+    count_waste(sequence);
+    set.stop(slot);
+  } else {
+    set.stop_reading(slot);
+  }
+  replica.pool.release(sequence.kv, held, replica.pins(sequence));
+  leave(slot);
+  sequence.reserved = sequence.taken = 0;
+  sequence.target = sequence.prompt + sequence.generated;
+}
+
+void LaneSequences::preempt(std::int32_t slot, bool to_the_end) {
+  ReplicaState& replica = *replica_;
+  Sequence& sequence = at(slot);
+  stop(slot);
+  replica.sums->preempted(sequence.computed);
+  ++sequence.preemptions;
+  sequence.computed = 0;
+  sequence.whereabouts = Whereabouts::waiting;
+  if (to_the_end) {
+    replica.waiting.push(slot, replica.sequences);
+  } else {
+    replica.waiting.push_front(slot, replica.sequences);
+  }
+}
+
+void LaneSequences::recount() {
+  const std::int64_t held = set.recount(view());
+  if (replica_->lanes > 1) return;
+  check(held + replica_->parked_blocks + replica_->pool.held_in_extents() == replica_->pool.used(),
+        "the blocks add up");
+}
+
+}  // namespace engine

@@ -1,0 +1,69 @@
+#include "engine/serving/lane/lockstep_followers.h"
+
+namespace engine {
+
+void AlikeFollowers::add(std::size_t member) {
+  Follower& one = (*all_)[member];
+  one.place = members_.size();
+  members_.push_back(std::uint32_t(member));
+  note_bounds(one, one.from);
+  add_line(one, 1);
+  if (!one.plain) known_until_ = -1;
+  if (known_until_ >= 0 && can_lead(one)) rivals_.push_back(std::uint32_t(member));
+}
+
+// Without the leader somebody may lead who could not before.
+void AlikeFollowers::remove(std::size_t member) {
+  const Follower& one = (*all_)[member];
+  add_line(one, -1);
+  members_[one.place] = members_.back();
+  (*all_)[members_.back()].place = one.place;
+  members_.pop_back();
+  std::erase(rivals_, std::uint32_t(member));
+  if (member == leader_) known_until_ = -1;
+  if (members_.empty()) forget_sums();
+}
+
+// The leader's time does not fall. Whoever has not come up to what it is now, in either part, by the last of these steps
+// takes no longer than it in any of them.
+void AlikeFollowers::find_rivals(std::int64_t step, std::int64_t until) {
+  // So far beyond that it is seldom asked, so near that few are rivals.
+  constexpr std::int64_t further = 256;
+  constexpr double rounding = 1e-12;
+  known_until_ = until + further;
+  forget_sums();
+  leader_busy_ = -1;
+  for (const std::uint32_t member : members_) {
+    const Follower& one = (*all_)[member];
+    note_bounds(one, step);
+    add_line(one, 1);
+    if (one.busy(step) <= leader_busy_) continue;
+    leader_ = member;
+    leader_busy_ = one.busy(step);
+    leader_before_ = one.before(step);
+    leader_least_ = one.pace.least;
+  }
+  leader_busy_ *= 1 - rounding;
+  rivals_.clear();
+  for (const std::uint32_t member : members_) {
+    if (can_lead((*all_)[member])) rivals_.push_back(member);
+  }
+}
+
+double AlikeFollowers::seconds(double shared, std::int64_t step, std::int64_t steps) {
+  const double n = double(steps);
+  if (straight_ && lowest_ + shared >= least_) {
+    return n * (line_ + rise_ * double(step) + double(members_.size()) * shared) +
+           rise_ * n * (n - 1) / 2;
+  }
+  double own = 0;
+  lowest_ = std::numeric_limits<double>::infinity();
+  for (const std::uint32_t member : members_) {
+    const Follower& one = (*all_)[member];
+    own += one.pace.seconds(shared, one.made(step), n);
+    lowest_ = std::min(lowest_, one.busy(step));
+  }
+  return own;
+}
+
+}  // namespace engine

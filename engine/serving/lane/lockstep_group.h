@@ -1,0 +1,169 @@
+// Replicas that share experts, which begin and end their steps together, as engines with data-parallel attention do: at a
+// boundary every member plans, the step lasts until the slowest is done, and those that have nothing to do take part in it
+// with nothing. While nobody has anything to do all of them rest; whoever gets something wakes them.
+//
+// A member that decodes on follows the group: it is not looked at before its stretch is over, and what its steps take is
+// known from a straight line. As long as one line is the longest, so are the group's steps on it: a piece.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/model/batch_shape.h"
+#include "engine/serving/figures/measurement.h"
+#include "engine/serving/figures/serving_stats.h"
+#include "engine/serving/figures/step_log.h"
+#include "engine/serving/lane/lockstep_followers.h"
+#include "engine/serving/sequences/step_calendar.h"
+#include "engine/serving/sequences/stretch.h"
+#include "engine/step/step_table.h"
+
+namespace engine {
+
+class LockstepGroup {
+ public:
+  // Of `members` replicas from `first` on, in a pool that has this table and these sums.
+  struct Setup {
+    StepTable* table = nullptr;
+    PoolSums* sums = nullptr;
+    ServingStats* stats = nullptr;
+    StepLog* log = nullptr;
+    std::size_t first = 0;
+    std::size_t members = 1;
+    DeploymentRole role = DeploymentRole::main;
+  };
+  void reset(const Setup& setup);
+
+  std::size_t first() const { return setup_.first; }
+  std::size_t members() const { return setup_.members; }
+
+  // ---- its turns --------------------------------------------------------------------------------
+  // When a piece ends, or else when somebody plans.
+  double next_event() const;
+  bool steps() const { return steps_; }
+  // The end of the present piece, or of the last one.
+  double until() const { return until_; }
+  // A member has something to plan from `time` on, at the next boundary; never: it has not, or it works.
+  void wants_turn(std::size_t member, double time) {
+    turns_[member] = time;
+    const std::uint64_t bit = std::uint64_t{1} << member % kWord;
+    std::uint64_t& word = asking_[member / kWord];
+    word = time < kNever ? word | bit : word & ~bit;
+    if (time < until_) split(time);
+  }
+  // The first member from `from` on that has something to plan by `now`; members(): nobody.
+  std::size_t next_turn(std::size_t from, double now) const {
+    std::uint64_t later = ~std::uint64_t{0} << from % kWord;
+    for (std::size_t word = from / kWord; word < asking_.size(); ++word) {
+      for (std::uint64_t bits = asking_[word] & later; bits != 0; bits &= bits - 1) {
+        const std::size_t member = word * kWord + std::size_t(std::countr_zero(bits));
+        if (turns_[member] <= now) return member;
+      }
+      later = ~std::uint64_t{0};
+    }
+    return setup_.members;
+  }
+  // The piece is over.
+  void end();
+  // Members whose work is over, in their order; asked once.
+  std::span<const std::size_t> take_due();
+  // All have planned: the next piece begins, if anybody does something in it.
+  void begin(double now);
+  // The run is over: what followers did in pieces that are over is counted.
+  void settle();
+
+  // ---- its members ------------------------------------------------------------------------------
+  // One that plans has a batch in the next step alone, for which it does something else before that takes so long.
+  struct SingleStep {
+    BatchShape batch;
+    double before = 0;
+    int length = -1;  // of proposals, where it is picked
+  };
+  void join(Lane& lane, std::size_t member, const SingleStep& step);
+  // One that plans decodes on for the steps of a stretch, with so many KV tokens held in the first of them.
+  void follow(Lane& lane, std::size_t member, const Stretch& stretch, double held);
+  // A follower stops at the first boundary from `time` on. Returns the steps it will have taken.
+  std::int64_t stop(std::size_t member, double time);
+  // What a follower took whose stretch is over.
+  struct Taken {
+    double first_step = 0;
+    double held_seconds = 0;  // of KV tokens
+  };
+  Taken leave(std::size_t member);
+  // The present piece ends at the first boundary from `time` on.
+  void split(double time);
+  // Steps of a follower's stretch: that have begun, and that are over, by a moment of the present piece.
+  std::int64_t steps_until(std::size_t member, double time) const;
+  std::int64_t steps_over(std::size_t member, double time) const;
+
+ private:
+  struct Joined {
+    Lane* lane = nullptr;
+    std::size_t member = 0;
+    BatchShape batch;
+  };
+  static constexpr std::size_t kWord = 64;         // bits
+  static constexpr std::int64_t kLongSums = 4096;  // steps
+
+  std::size_t sender_of(const DecodeLine& line);
+  bool any_follow() const { return following_ > 0; }
+  // Each kind of senders that has members, and those of them that follow.
+  template <class Visit>
+  void each_kind(Visit visit) {
+    AlikeFollowers* alike = alike_.data();
+    for (const Senders& each : senders_) {
+      if (each.members > 0) visit(each, *alike);
+      ++alike;
+    }
+  }
+  template <class Visit>
+  void each_follower(Visit visit) {
+    for (std::size_t member = 0; member < followers_.size(); ++member) {
+      if (followers_[member].follows) visit(followers_[member], member);
+    }
+  }
+  // Of KV tokens that a follower held, to the end of the last piece.
+  double held_seconds(const Follower& one) const;
+  void sum_up_held();
+  void change_due(std::size_t member, std::int64_t due);
+  // Those that are due by a step are listed.
+  void take_dues(std::int64_t step);
+  void remove(std::size_t member);
+  void find_piece(double now);
+  std::int64_t steps_of_longest(std::int64_t most);
+  void cut(std::int64_t steps);
+  void count_followers();
+  double take_newcomers();
+  void write_down(const Follower& follower, std::size_t member) const;
+
+  Setup setup_;
+  bool steps_ = false;
+  double until_ = 0;
+  std::int64_t taken_ = 0;  // steps, before the present piece
+  Stretch piece_;
+  std::vector<double> turns_;                 // by member
+  std::vector<std::uint64_t> asking_;         // a bit for each member: it has a turn at some time
+  std::vector<std::size_t> due_, taken_due_;  // members
+  std::vector<Follower> followers_;           // by member, whether or not it follows
+  std::size_t following_ = 0,
+              unequal_ =
+                  0;      // how many do; of these, some whose steps make unequal numbers of tokens
+  double sequences_ = 0;  // of all of them
+  StepCalendar dues_;     // of followers
+  std::vector<std::size_t> newcomers_;  // followers from the next piece on
+  // Of pieces that are over, since a step `base_`: their seconds, and the sum of those of each step times its number.
+  std::int64_t base_ = 0;
+  double seconds_ = 0, moments_ = 0;
+  std::vector<Senders> senders_;       // some of them without members
+  std::vector<AlikeFollowers> alike_;  // those of each sender
+  StepTable::SharedStep shared_;
+  bool changed_ = true;  // since what is shared was found
+  // Of the step that is planned, or of the present one.
+  std::vector<Joined> joined_;
+  std::vector<MemberStep> joined_steps_;
+};
+
+}  // namespace engine

@@ -1,0 +1,148 @@
+// What a batching policy sees and what it decides. A policy is a pure function from a view to a plan;
+// the lane carries the plan out.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/base/small_list.h"
+#include "engine/memory/kv_pool.h"
+#include "engine/serving/sequences/sequence.h"
+#include "engine/serving/settings/serving_settings.h"
+#include "engine/step/pace.h"
+
+namespace engine {
+
+// The running requests of one lane: a replica has one, or one a stage where it is a pipeline.
+struct RunningSet {
+  std::int32_t first = -1, last = -1;  // a list in the order of admission, through Sequence
+  std::int64_t count = 0;
+  std::int64_t decoding = 0;
+  std::int64_t growing = 0;               // of these, without blocks set aside
+  SmallList<std::int32_t, 4> prefilling;  // in the order of admission
+  std::int64_t step = 0;                  // decode steps so far, and tokens that
+  std::int64_t tokens = 0;                // a sequence makes in as many
+  std::int64_t finish_sum = 0;            // of the lane's tokens at which the decoding ones end
+  std::int64_t base_sum = 0;              // of their contexts, less the lane's tokens each
+  std::int64_t next_tokens = 1;           // tokens each makes in the next decode, and blocks
+  std::int64_t next_blocks = 0;           // that the next decode of all would take
+};
+
+struct ReplicaView {
+  const ServingSettings& settings;
+  const Sequences& sequences;
+  const WaitingQueue& waiting;
+  const KvPool& pool;
+  const RunningSet& running;
+  std::int64_t seats = 0;       // most sequences this lane may run
+  std::int64_t longest = 0;     // tokens of the longest sequence the model is made for
+  bool pipeline = false;        // other lanes share the blocks ...
+  bool others_running = false;  // ... and hold some of them now
+  Pace pace;
+
+  const Sequence& at(std::int32_t slot) const { return sequences[std::size_t(slot)]; }
+  bool idle() const { return running.count == 0 && !others_running; }
+  std::int64_t context(const Sequence& sequence) const {
+    return sequence.decoding ? sequence.context_base + running.tokens : sequence.computed;
+  }
+  // Blocks for so many tokens, and for the room that queries of the next step need beyond them.
+  std::int64_t blocks_for(std::int64_t tokens) const {
+    return pool.blocks_for(tokens + pace.ahead());
+  }
+  // Blocks a running sequence holds now, and once `tokens` more of it are computed. Shared ones may reach beyond what counts
+  // as computed: the last token is always read.
+  std::int64_t blocks_held(const Sequence& sequence) const { return blocks_after(sequence, 0); }
+  std::int64_t blocks_after(const Sequence& sequence, std::int64_t tokens) const {
+    if (sequence.reserved > 0) return sequence.reserved;
+    return std::max({blocks_for(context(sequence) + tokens), sequence.kv.shared, sequence.taken});
+  }
+  // Tokens of a step that `decodes` sequences make up, and blocks that one of them takes in it.
+  std::int64_t step_tokens(std::int64_t decodes) const { return decodes * pace.queries; }
+  std::int64_t blocks_to_decode(const Sequence& sequence) const {
+    return blocks_to_add(sequence, running.next_tokens);
+  }
+  // Blocks it takes to compute `tokens` more of it.
+  std::int64_t blocks_to_add(const Sequence& sequence, std::int64_t tokens) const {
+    return blocks_after(sequence, tokens) - blocks_held(sequence);
+  }
+  KvPool::Match match(const Sequence& sequence) const {
+    return pool.match(sequence.prefix, sequence.target - 1);
+  }
+  // Blocks it takes to admit somebody who found `hit` in the cache and reads up to `tokens`. Cache
+  // that nobody uses counts as free until it is held.
+  std::int64_t blocks_to_admit(const KvPool::Match& hit, std::int64_t tokens) const {
+    return std::max(blocks_for(tokens), hit.blocks) - hit.blocks + hit.idle;
+  }
+  // Output tokens the decoding sequences still have to make.
+  std::int64_t outputs_to_come() const {
+    return running.finish_sum - running.decoding * running.tokens;
+  }
+  // KV tokens of the decoding sequences.
+  std::int64_t decode_tokens() const {
+    return running.base_sum + running.decoding * running.tokens;
+  }
+  // Blocks admission must leave free.
+  std::int64_t margin() const {
+    return idle() ? 0 : std::int64_t(settings.watermark * double(pool.total()));
+  }
+};
+
+// Tokens of a prompt to be read in this step.
+struct Chunk {
+  std::int32_t slot = -1;
+  std::int64_t tokens = 0;
+};
+struct Admission {
+  std::int32_t slot = -1;
+  std::int64_t tokens = 0;           // of its prompt in this step, those in the cache not counted
+  std::int64_t reserved_tokens = 0;  // room set aside for good; 0: blocks are taken as it grows
+  bool whole_prompt = false;         // blocks for the whole prompt are taken now
+};
+
+// How long the plan would be made again, step after step, as long as blocks suffice. A plan that holds
+// until an arrival, with nobody waiting, is made again after completions, too.
+enum class Steady : std::uint8_t { no, until_arrival, until_completion };
+
+struct StepPlan {
+  std::int64_t decodes = 0;             // the first so many decoding sequences
+  std::vector<Chunk> chunks;            // of sequences that are running
+  std::vector<Admission> admissions;    // from the queue, in this order
+  std::vector<std::int32_t> preempted;  // in the order they leave; they do nothing else
+  bool retracted_last = false;          // the preempted queue up again at the end
+  Steady steady = Steady::no;
+
+  void clear() {
+    decodes = 0;
+    chunks.clear();
+    admissions.clear();
+    preempted.clear();
+    retracted_last = false;
+    steady = Steady::no;
+  }
+  bool empty() const {
+    return decodes == 0 && chunks.empty() && admissions.empty() && preempted.empty();
+  }
+};
+
+// ---- what several policies share (batch_policy.cc) ----------------------------------------------
+
+// One token for every decoding sequence and up to `most_chunk` for every one that reads its prompt,
+// in the order of admission, within `budget` tokens. Where blocks run out the newest sequence is
+// preempted. Returns the tokens left of the budget.
+std::int64_t plan_running(const ReplicaView& view, std::int64_t budget, std::int64_t most_chunk,
+                          StepPlan& plan);
+
+// Tokens that policies with `reserves` set aside for a sequence, wherever its prompt is read: of the longest one that the model
+// is made for (orca), or of its prompt and the most that it may answer.
+std::int64_t tokens_set_aside(const ReplicaView& view, const Sequence& sequence);
+
+// Blocks left when the running part of a plan has taken its own.
+std::int64_t blocks_left(const ReplicaView& view, const StepPlan& plan);
+
+// A plan of nothing but one token for everyone goes on as it is: until something arrives, or, where
+// the queue is stuck behind its head, until something finishes; unless the cache reorders the queue.
+Steady steadiness(const ReplicaView& view, const StepPlan& plan);
+
+}  // namespace engine

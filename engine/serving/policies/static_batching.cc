@@ -1,0 +1,42 @@
+// Static batching: a batch is formed from whoever waits, runs until its last member is done, and only
+// then the next one is formed. Room for all outputs is set aside. What servers did before Orca.
+#include "engine/serving/policies/batch_policy.h"
+
+namespace engine {
+
+void plan_static(const ReplicaView& view, StepPlan& plan) {
+  std::int64_t budget = view.settings.max_num_batched_tokens;
+  // Prompts of the batch are read first, all of them, in as many steps as they need.
+  for (const std::int32_t slot : view.running.prefilling) {
+    const Sequence& sequence = view.at(slot);
+    const std::int64_t tokens = std::min(sequence.target - sequence.computed, budget);
+    if (tokens <= 0) break;
+    plan.chunks.push_back({slot, tokens});
+    budget -= tokens;
+  }
+  if (!plan.chunks.empty()) return;
+  if (view.running.count > 0) {
+    plan.decodes = view.running.decoding;
+    plan.steady = Steady::until_completion;
+    return;
+  }
+  std::int64_t free = view.pool.free();
+  std::int64_t seats = view.seats;
+  for (std::int64_t i = 0; i < view.waiting.size() && seats > 0; ++i, --seats) {
+    const std::int32_t slot = view.waiting.at(i);
+    const Sequence& sequence = view.at(slot);
+    const KvPool::Match hit = view.match(sequence);
+    const std::int64_t reserved = tokens_set_aside(view, sequence) + view.pace.past_end();
+    const std::int64_t most = view.pool.total() * view.pool.block_size();
+    const std::int64_t blocks =
+        view.blocks_to_admit(hit, std::min(reserved, most) - view.pace.ahead());
+    if (blocks > free) break;
+    const std::int64_t tokens =
+        std::min(sequence.target - hit.tokens, std::max<std::int64_t>(budget, 0));
+    plan.admissions.push_back({.slot = slot, .tokens = tokens, .reserved_tokens = reserved});
+    free -= blocks;
+    budget -= tokens;
+  }
+}
+
+}  // namespace engine

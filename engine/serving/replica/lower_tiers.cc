@@ -1,0 +1,104 @@
+#include "engine/serving/replica/lower_tiers.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace engine {
+
+double LowerTiers::Offer::all() const { return std::accumulate(tokens.begin(), tokens.end(), 0.0); }
+
+void LowerTiers::reset(const TierSetups& ways, TierWrite write, SharedStore* store, KvPool& pool) {
+  pool_ = &pool;
+  ways_ = ways;
+  store_ = store;
+  free_.fill(0);
+  any_ = false;
+  // Each one spills to the next that exists.
+  KvTier* lower = nullptr;
+  for (std::size_t i = kTiers; i-- > 0;) {
+    const bool shared = i == std::size_t(TierName::store);
+    tiers_[i] = shared ? (store != nullptr ? &store->tier : nullptr) : &own_[i];
+    if (!shared) own_[i].reset(ways[i].blocks, pool.state_blocks());
+    if (tiers_[i] == nullptr || !tiers_[i]->exists()) continue;
+    if (!shared) own_[i].spill_to(lower);
+    lower = tiers_[i];
+    any_ = true;
+  }
+  if (!any_) return;
+  const bool at_once = write == TierWrite::through;
+  pool.copy_down_to(*lower, at_once);
+  // What others are to find cannot wait until it is given up here.
+  if (at_once && store != nullptr && lower != &store->tier) pool.also_copy_to(store->tier);
+}
+
+LowerTiers::Offer LowerTiers::offer(std::span<const PrefixExtent> prefix, std::int64_t most_tokens,
+                                    double now) {
+  pool_->look_below(prefix, most_tokens, tiers_, below_);
+  Offer offer;
+  offer.end = now;
+  for (std::size_t i = 0; i < kTiers; ++i) {
+    offer.tokens[i] = offer.moved[i] = double(below_.from[i]) * double(pool_->block_size());
+  }
+  if (pool_->state_blocks() > 0) offer_states(prefix, most_tokens, offer);
+  for (std::size_t i = 0; i < kTiers; ++i) {
+    const double tokens = offer.moved[i];
+    if (tokens <= 0) continue;
+    // One load after the other; different ways at the same time.
+    const double begin = std::max(now, way_free(i)) + ways_[i].latency;
+    offer.end = std::max({offer.end, begin + tokens * ways_[i].seconds_per_token,
+                          begin + tokens * ways_[i].seconds_per_token_alone});
+  }
+  return offer;
+}
+
+// One state is loaded, that of the last place, and all tokens between here and there need not be read: those whose KV the
+// cache has without a state count for the tier that has it.
+void LowerTiers::offer_states(std::span<const PrefixExtent> prefix, std::int64_t most_tokens,
+                              Offer& offer) const {
+  const std::int64_t here = pool_->match(prefix, most_tokens).tokens;
+  double left = std::max(0.0, double(below_.resume.tokens - here));
+  std::size_t last = 0;
+  for (std::size_t i = 0; i < kTiers; ++i) {
+    offer.tokens[i] = std::min(offer.tokens[i], left);
+    left -= offer.tokens[i];
+    if (offer.moved[i] > 0) last = i;
+  }
+  if (below_.resume.from >= 0) {
+    last = std::size_t(below_.resume.from);
+    offer.moved[last] += double(pool_->state_blocks() * pool_->block_size());
+  }
+  offer.tokens[last] += left;
+}
+
+void LowerTiers::take(const Offer& offer, double now) {
+  for (std::size_t i = 0; i < kTiers; ++i) {
+    if (offer.moved[i] <= 0) continue;
+    const double end =
+        std::max(now, way_free(i)) + ways_[i].latency + offer.moved[i] * ways_[i].seconds_per_token;
+    // Not through a reference to either: built by gcc 12 with -O1, the store to the array was lost.
+    if (i == std::size_t(TierName::store)) {
+      store_->free = end;
+    } else {
+      free_[i] = end;
+    }
+  }
+}
+
+void LowerTiers::lose_memory() {
+  for (const TierName name : {TierName::peer, TierName::host}) {
+    const auto place = std::size_t(name);
+    if (own_[place].exists()) own_[place].reset(ways_[place].blocks, pool_->state_blocks());
+  }
+}
+
+void LowerTiers::bring_up(std::span<const PrefixExtent> prefix, std::int64_t most_tokens) {
+  pool_->look_below(prefix, most_tokens, tiers_, below_);
+  pool_->restore(prefix, below_);
+  for (const PrefixExtent& part : prefix) {
+    for (KvTier* tier : tiers_) {
+      if (tier != nullptr) tier->touch(part.key);
+    }
+  }
+}
+
+}  // namespace engine

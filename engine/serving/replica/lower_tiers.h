@@ -1,0 +1,61 @@
+// Tiers below a replica's cache: what they have of a prompt, and when it would be there.
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "engine/memory/kv_pool.h"
+#include "engine/serving/replica/journey.h"
+
+namespace engine {
+
+// A store that all replicas of a pool load from, one load after the other.
+struct SharedStore {
+  KvTier tier;
+  double free = 0;  // when it has sent what was asked for before
+};
+
+class LowerTiers {
+ public:
+  // What `pool` gives up, or all that it can share, goes down from here on. The store outlives the use; null: there is none.
+  void reset(const TierSetups& ways, TierWrite write, SharedStore* store, KvPool& pool);
+  bool any() const { return any_; }
+
+  // What they have of a prefix beyond the cache, and when all of it could be there.
+  struct Offer {
+    std::array<double, kTiers> tokens{};  // that need not be read
+    std::array<double, kTiers>
+        moved{};  // what is loaded, as so many tokens' KV: a state counts, too
+    double end = 0;
+    double all() const;
+  };
+  Offer offer(std::span<const PrefixExtent> prefix, std::int64_t most_tokens, double now);
+  // An offer that was made just now is taken.
+  void take(const Offer& offer, double now);
+  // What was offered has come; as far as it was not given up meanwhile, it is in the cache now.
+  void bring_up(std::span<const PrefixExtent> prefix, std::int64_t most_tokens);
+
+  // The replica has failed: what lies in memory is gone, disk and store keep theirs.
+  void lose_memory();
+  // Its own ways bring nothing that was asked for before.
+  void restart(double now) { free_.fill(now); }
+
+ private:
+  void offer_states(std::span<const PrefixExtent> prefix, std::int64_t most_tokens,
+                    Offer& offer) const;
+  double way_free(std::size_t tier) const {
+    return tier == std::size_t(TierName::store) ? store_->free : free_[tier];
+  }
+
+  KvPool* pool_ = nullptr;
+  TierSetups ways_;
+  std::array<KvTier, kTiers - 1> own_;   // of this replica
+  std::array<KvTier*, kTiers> tiers_{};  // with the store, which others share
+  std::array<double, kTiers>
+      free_{};  // when they have brought what was asked for before; the store keeps its own
+  SharedStore* store_ = nullptr;
+  KvPool::Below below_;
+  bool any_ = false;
+};
+
+}  // namespace engine

@@ -1,0 +1,122 @@
+// Priorities with preemption: who runs makes way for who is more urgent, before the policy plans.
+#include <algorithm>
+#include <limits>
+
+#include "engine/serving/lane/lane_sequences.h"
+
+namespace engine {
+
+std::int32_t LaneSequences::less_urgent_than(std::int64_t level) {
+  constexpr std::int64_t last = UrgencyLists::kLast;
+  std::int32_t best = -1;
+  for (std::int32_t slot = urgency_.newest(last); slot >= 0; slot = urgency_.older(slot)) {
+    if (at(slot).priority > level && (best < 0 || at(slot).priority > at(best).priority)) {
+      best = slot;
+    }
+  }
+  for (std::int64_t i = last - 1; i > level && best < 0; --i) best = urgency_.newest(i);
+  return best;
+}
+
+std::int64_t LaneSequences::most_urgent_running() {
+  constexpr std::int64_t last = UrgencyLists::kLast;
+  for (std::int64_t i = 0; i < last; ++i) {
+    if (urgency_.newest(i) >= 0) return i;
+  }
+  std::int64_t best = std::numeric_limits<std::int64_t>::max();
+  for (std::int32_t slot = urgency_.newest(last); slot >= 0; slot = urgency_.older(slot)) {
+    best = std::min(best, at(slot).priority);
+  }
+  return best;
+}
+
+std::int64_t LaneSequences::blocks_to_go_on() {
+  const std::int64_t budget = replica_->settings->step_budget();
+  std::int64_t blocks = set.running().next_blocks;
+  for (const std::int32_t slot : set.running().prefilling) {
+    const Sequence& sequence = at(slot);
+    blocks += view_->blocks_to_add(sequence, std::min(sequence.target - sequence.computed, budget));
+  }
+  return blocks;
+}
+
+LaneSequences::Room LaneSequences::room_of(const Sequence& sequence) const {
+  const std::int64_t budget = replica_->settings->step_budget();
+  // What it shares may be what somebody who waits has found.
+  const std::int64_t held = view_->blocks_held(sequence) - sequence.kv.shared;
+  const std::int64_t next =
+      sequence.decoding
+          ? view_->blocks_to_decode(sequence)
+          : view_->blocks_to_add(sequence, std::min(sequence.target - sequence.computed, budget));
+  return {.blocks = held + next, .seats = 1};
+}
+
+// Who leaves only adds to the room: as soon as it suffices, the others need not be looked at.
+template <class Fits>
+bool LaneSequences::fits_without_less_urgent(std::int64_t level, Fits fits) {
+  Room room;
+  for (std::int64_t i = UrgencyLists::kLast; i >= UrgencyLists::level_of(level); --i) {
+    for (std::int32_t slot = urgency_.newest(i); slot >= 0; slot = urgency_.older(slot)) {
+      if (at(slot).priority <= level) continue;
+      const Room more = room_of(at(slot));
+      room.blocks += more.blocks;
+      room.seats += more.seats;
+      if (fits(room)) return true;
+    }
+  }
+  return false;
+}
+
+bool LaneSequences::make_way() {
+  bool made = false;
+  // Where all that run are equally urgent, the policy picks.
+  while (set.running().count > 0 && blocks_to_go_on() > replica_->pool.free()) {
+    const std::int32_t victim = less_urgent_than(most_urgent_running());
+    if (victim < 0) break;
+    preempt(victim, false);
+    made = true;
+  }
+  const RunningSet& running = set.running();
+  if (made && running.decoding > 0 && running.next_blocks <= replica_->pool.free()) return true;
+  make_way_for_queue();
+  return false;
+}
+
+std::int64_t LaneSequences::blocks_to_let_in(const Sequence& head, const KvPool::Match& hit) {
+  const bool reserves = policy_of(replica_->settings->policy).reserves;
+  const std::int64_t tokens =
+      reserves ? tokens_set_aside(*view_, head) + view_->pace.past_end() : head.target;
+  return std::min(view_->blocks_to_admit(hit, tokens), replica_->pool.total());
+}
+
+void LaneSequences::make_way_for_queue() {
+  ReplicaState& replica = *replica_;
+  const ReplicaView& seen = view();
+  // For those that wait, as many as a step can read. Whoever leaves queues up behind them.
+  std::int64_t promised = 0, seats = 0, budget = replica.settings->step_budget();
+  std::int64_t to_go_on = blocks_to_go_on();
+  for (std::int64_t i = 0; i < replica.waiting.size() && budget > 0; ++i) {
+    const Sequence& head = at(replica.waiting.at(i));
+    KvPool::Match hit = seen.match(head);
+    std::int64_t blocks = blocks_to_let_in(head, hit);
+    const auto fits = [&](const Room& more) {
+      const std::int64_t free = replica.pool.free() - to_go_on - seen.margin() - promised;
+      return blocks <= free + more.blocks && set.running().count - more.seats + seats < seen.seats;
+    };
+    // Nobody leaves in vain.
+    if (!fits({}) && !fits_without_less_urgent(head.priority, fits)) return;
+    while (!fits({})) {
+      const std::int32_t victim = less_urgent_than(head.priority);
+      if (victim < 0) return;
+      preempt(victim, false);
+      to_go_on = blocks_to_go_on();
+      hit = seen.match(head);
+      blocks = blocks_to_let_in(head, hit);
+    }
+    promised += blocks;
+    ++seats;
+    budget -= std::max<std::int64_t>(1, head.target - hit.tokens);
+  }
+}
+
+}  // namespace engine

@@ -1,0 +1,72 @@
+// Turns of a pipeline in which its lanes only decode on: nobody comes, nobody is done, nothing is to be planned. Most steps
+// are such, so they are told from others once, and take no more than their sums.
+#include "engine/serving/replica/replica.h"
+
+namespace engine {
+
+// As `end_stretch`, where nobody is done,
+[[gnu::always_inline]] inline void Lane::end_single_step() {
+  ReplicaState& replica = *replica_;
+  replica.stats->step_began(start_);
+  replica.sums->peak(replica.pool.used());
+  count_steps(1, stretch_.single_step(double(sequences_.set.prompt_tokens())), stretch_.first_step);
+  sequences_.gaps.all_decoded(end_);
+  replica.tokens_made += double(running().next_tokens) * stretch_.sequences;
+  sequences_.set.advance(1, stretch_.sequences);
+  if (replica.audit) sequences_.recount();
+}
+
+// and as `start_stretch`, for a step at a time.
+[[gnu::always_inline]] inline void Lane::start_single_step(double now) {
+  begin_work(now);
+  find_line(now);
+  stretch_.begin_single(now);
+  left_ = 0;
+  end_ = stretch_.end();
+  take_first_blocks();
+  take_stage(now);
+}
+
+[[gnu::always_inline]] inline Lane::Decoded Lane::decode_on(double others) {
+  const ReplicaState& replica = *replica_;
+  const double now = end_, stage_free = replica.stage_free;
+  if (work_ == Work::stretch) {
+    end_single_step();
+    work_ = Work::none;
+    free_since_ = now;
+  }
+  if (now + kSameMoment < stage_free) {
+    end_ = stage_free;
+    if (stage_free + kSameMoment >= others || !has_blocks()) return {.last = now};
+    start_single_step(stage_free);
+    return {.last = stage_free, .turns = 2};
+  }
+  if (has_blocks()) {
+    start_single_step(now);
+  } else {
+    plan(now);
+  }
+  return {.last = now};
+}
+
+std::int64_t Replica::decode_on(double until) {
+  std::int64_t turns = 0;
+  if (state_.lanes == 1 || !state_.plain || state_.more_to_come() || state_.halted) return turns;
+  while (state_.waiting.empty()) {
+    const double others = std::min(until, find_next());
+    Lane& lane = lanes_[next_lane_];
+    if (next_event_ + kSameMoment >= others || !lane.decodes_on()) return turns;
+    turn_ = next_lane_;
+    const Lane::Decoded taken = lane.decode_on(others);
+    now_ = taken.last;
+    turns += taken.turns;
+  }
+  // Somebody had to make room, and waits.
+  if (turns > 0) {
+    wake_all();
+    find_next();
+  }
+  return turns;
+}
+
+}  // namespace engine

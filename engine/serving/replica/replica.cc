@@ -1,0 +1,343 @@
+#include "engine/serving/replica/replica.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/base/random.h"
+
+namespace engine {
+
+void Replica::reset(const Setup& setup) {
+  state_.settings = setup.settings;
+  state_.plan = policy_of(setup.settings->policy).plan;
+  answers_come_later_ = policy_of(setup.settings->policy).answers_come_later;
+  state_.table = setup.table;
+  state_.stats = setup.stats;
+  state_.sums = setup.sums;
+  state_.number = setup.number;
+  state_.lanes = std::int64_t(setup.lanes.size());
+  state_.scratch_plan = setup.scratch_plan;
+  state_.longest = setup.longest;
+  state_.window = setup.window;
+  state_.pace = setup.pace;
+  state_.state = setup.state;
+  state_.hands_over = setup.hands_over;
+  state_.carries = setup.carries;
+  state_.tells_first_token = setup.tells_first_token;
+  state_.role = setup.role;
+  state_.uneven = setup.table->uneven();
+  state_.group = setup.group;
+  state_.audit = setup.audit;
+  state_.log = setup.log;
+  state_.halted = false;
+  state_.admissions.reset();
+  if (!state_.sequences.has_room()) state_.sequences.take_room(kUsualSequences);
+  // The sequences stay: what they hold in memory is used again. Not what they held of the KV pool, where a run was ended
+  // before they were.
+  for (std::int32_t slot = 0; slot < state_.slots; ++slot) {
+    state_.sequences[std::size_t(slot)].kv.forget();
+    state_.sequences[std::size_t(slot)].whereabouts = Whereabouts::nowhere;
+  }
+  empty_queues();
+  state_.shares.reset();
+  // The last block of each may be nearly empty.
+  state_.rest = setup.settings->block_size + setup.pace.past_end() + setup.state;
+  state_.pool.reset(setup.kv_blocks, setup.settings->block_size, setup.settings->prefix_caching);
+  if (setup.state > 0) state_.pool.keep_states(setup.state / setup.settings->block_size);
+  if (setup.settings->retention.policy == Retention::ttl) {
+    state_.pool.keep_for(setup.settings->retention.ttl.value);
+  }
+  if (setup.holders != nullptr) state_.pool.report_to(*setup.holders, setup.place);
+  state_.tokens_made = state_.idle_seconds = 0;
+  lower_.reset(setup.tiers, setup.settings->tiers.write, setup.store, state_.pool);
+  seconds_to_read_a_token_ = setup.seconds_to_read_a_token;
+  state_.own_paces = setup.own_paces;
+  state_.late_reading = setup.late_reading;
+  if (setup.draft != nullptr) state_.draft_place = setup.draft->place;
+  state_.encode_seconds = setup.encode_seconds;
+  state_.turns = setup.turns;
+  state_.plain = setup.own_paces == nullptr && setup.late_reading == nullptr &&
+                 setup.group == nullptr && !setup.turns.any() && setup.log == nullptr &&
+                 setup.settings->retention.policy != Retention::ttl;
+  state_.seed = setup.seed;
+  lanes_ = setup.lanes;
+  state_.first_lane = lanes_.data();
+  for (Lane& lane : lanes_) lane.reset(state_);
+  next_event_ = kNever;
+  next_lane_ = 0;
+  most_tokens_ = std::min(
+      setup.longest, state_.pool.total() * state_.pool.block_size() - setup.pace.past_end() + 1);
+  ttft_limit_ = setup.ttft_limit;
+  class_limits_ = setup.class_limits;
+  seed_ = setup.seed;
+  seconds_per_prompt_token_ = setup.seconds_per_prompt_token;
+}
+
+void Replica::empty_queues() {
+  state_.forking.clear();
+  const Ordering ordering = state_.settings->ordering;
+  state_.waiting.reset(ordering != Ordering::fcfs && ordering != Ordering::longest_prefix);
+  state_.arriving.reset(false);
+  state_.awaiting = 0;
+  state_.landed.clear();
+  state_.departed.clear();
+  state_.unused.clear();
+  state_.slots = 0;
+  state_.running = state_.outstanding = state_.outstanding_tokens = 0;
+  state_.parked = state_.parked_blocks = 0;
+  state_.stage_free = 0;
+}
+
+bool Replica::end_work() {
+  now_ = next_event_;
+  turn_ = next_lane_;
+  return lanes_[turn_].end_work();
+}
+
+// The others do not wait for who has to plan again because a plan put everybody back.
+void Replica::plan_in_group() {
+  do {
+    plan();
+  } while (!lanes_[0].working() && lanes_[0].end() <= now_);
+}
+
+bool Replica::others_wait_until_after(double now) const {
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    if (i != turn_ && lanes_[i].end() <= now + kSameMoment) return false;
+  }
+  return state_.waiting.empty();
+}
+
+double Replica::ttft_limit_of(const Claim& claim) const {
+  if (class_limits_ == nullptr) return ttft_limit_ * double(1 + claim.priority);
+  return (*class_limits_)[std::size_t(claim.service_class)];
+}
+
+double Replica::order_of(const Claim& claim, double fair_place) const {
+  switch (state_.settings->ordering) {
+    case Ordering::priority:
+      // Levels lie further apart than any simulation is long.
+      return double(claim.priority) * 1e9 + claim.arrival;
+    case Ordering::slo:
+      // The slack that is left when it is looked at falls alike for all: only the start differs.
+      return claim.arrival + ttft_limit_of(claim) -
+             seconds_per_prompt_token_ * double(claim.prompt);
+    case Ordering::fair_share:
+      return fair_place;
+    case Ordering::fcfs:
+    case Ordering::longest_prefix:
+      break;
+  }
+  return claim.arrival;
+}
+
+double Replica::place_by_order(const Sequence& sequence, std::int64_t tokens) {
+  const bool fair = state_.settings->ordering == Ordering::fair_share;
+  return order_of(claim_of(sequence), fair ? state_.shares.place(sequence.tenant, tokens) : 0);
+}
+
+bool Replica::sheds(const Request& request) const {
+  const AdmissionSettings& admission = state_.settings->admission;
+  const Claim claim = claim_of(request);
+  const double order = order_of(claim, state_.shares.place_now(request.tenant));
+  const std::int64_t before = state_.waiting.place_of(order, state_.sequences);
+  if (admission.max_queue > 0 && before >= admission.max_queue) return true;
+  if (!admission.shed_late) return false;
+  const double predicted =
+      state_.admissions.wait_behind(before) + seconds_per_prompt_token_ * double(request.prompt);
+  return predicted > (class_limits_ == nullptr ? ttft_limit_ : ttft_limit_of(claim));
+}
+
+std::int64_t Replica::predicted_output(std::int64_t number, std::int64_t output) const {
+  const double error = state_.settings->prediction_error;
+  if (error <= 0 || state_.settings->router != router_named("least_predicted")) return output;
+  // Lognormal about the real one.
+  const double z = normal(seed_, Stream::predictions, std::uint64_t(number));
+  return std::max<std::int64_t>(
+      1, std::int64_t(double(output) * std::exp(error * z - error * error / 2)));
+}
+
+void Replica::add_slot() {
+  state_.unused.push_back(state_.slots++);
+  if (state_.sequences.size() < std::size_t(state_.slots)) state_.sequences.add();
+}
+
+namespace {
+
+// Nothing has happened to it yet.
+void begin_anew(Sequence& sequence) {
+  sequence.scheduled = sequence.first_token = -1;
+  sequence.last_token = 0;
+  sequence.generated = sequence.computed = sequence.cached = 0;
+  sequence.reserved = sequence.taken = 0;
+  sequence.preemptions = 0;
+  sequence.attempts = 1;
+  sequence.from_replica = sequence.from_slot = -1;
+  sequence.to_replica = sequence.to_slot = -1;
+  sequence.received = sequence.read = -1;
+  sequence.carried = 0;
+  sequence.decoding = false;
+}
+
+}  // namespace
+
+void begin(Sequence& sequence, const Request& request) {
+  sequence.number = request.number;
+  sequence.session = request.session;
+  sequence.client = request.client;
+  sequence.prompt = sequence.target = request.prompt;
+  sequence.asked = request.output;
+  sequence.priority = request.priority;
+  sequence.tenant = request.tenant;
+  sequence.service_class = request.service_class;
+  sequence.history = request.history;
+  sequence.adapter = request.adapter;
+  sequence.branches = std::int32_t(request.samples);
+  sequence.answers = -1;
+  sequence.others_made = 0;
+  sequence.arrival = request.arrival;
+  begin_anew(sequence);
+  sequence.closes = request.closes;
+  if (!(sequence.prefix.empty() && request.prefix.empty())) sequence.prefix = request.prefix;
+}
+
+std::int32_t Replica::enqueue(const Request& request, std::int64_t output, Awaited awaits) {
+  const std::int32_t slot = new_slot();
+  Sequence& sequence = state_.sequences[std::size_t(slot)];
+  begin(sequence, request);
+  count_in(sequence, output);
+  sequence.order = enter_queue(sequence, sequence.target);
+  queue_up(slot, awaits, request.arrival);
+  return slot;
+}
+
+void Replica::count_in(Sequence& sequence, std::int64_t output) {
+  sequence.output = output;
+  sequence.predicted = predicted_output(sequence.number, output);
+  sequence.loaded = -1;
+  ++state_.outstanding;
+  state_.outstanding_tokens += sequence.prompt + sequence.predicted;
+  state_.sums->claim(state_.outstanding_tokens + state_.outstanding * state_.rest);
+}
+
+void Replica::fork(std::int32_t slot, std::int64_t output, std::int32_t answers, double now) {
+  const std::int32_t other = new_slot();
+  Sequence& sequence = state_.sequences[std::size_t(other)];
+  const Sequence& first = state_.sequences[std::size_t(slot)];
+  sequence = first;
+  sequence.kv.forget();
+  sequence.asked = output;
+  sequence.target = sequence.prompt;
+  sequence.branches = 1;
+  sequence.answers = answers;
+  begin_anew(sequence);
+  count_in(sequence, output);
+  if (answers_come_later_) return join_queue(other, now);
+  go_first(other, now);
+}
+
+void Replica::go_first(std::int32_t slot, double now) {
+  state_.sequences[std::size_t(slot)].whereabouts = Whereabouts::waiting;
+  state_.waiting.push_front(slot, state_.sequences);
+  for (Lane& lane : lanes_) {
+    lane.wake(now);
+    lane.interrupt(now);
+  }
+  find_next();
+}
+
+// ---- tiers below the cache --------------------------------------------------------------------------
+
+// No more than these at once: what is loaded long before it is read may be given up again.
+constexpr std::size_t kMostLoads = 2;
+
+std::span<const std::int32_t> Replica::start_loads(double now) {
+  loading_.clear();
+  while (!state_.waiting.empty() && loading_.size() < kMostLoads) {
+    const std::int32_t slot = state_.waiting.at(0);
+    Sequence& sequence = state_.sequences[std::size_t(slot)];
+    // Looked at once, when it is the first; whoever was preempted reads again.
+    if (sequence.loaded >= 0 || sequence.scheduled >= 0) break;
+    sequence.loaded = 0;
+    if (!start_load(sequence, now)) break;
+    state_.waiting.remove(slot);
+    sequence.whereabouts = Whereabouts::loading;
+    loading_.push_back(slot);
+  }
+  return loading_;
+}
+
+bool Replica::start_load(Sequence& sequence, double now) {
+  for (Lane& lane : lanes_) lane.settle(now);
+  state_.pool.pass(now);
+  const LowerTiers::Offer offer = lower_.offer(sequence.prefix, sequence.prompt - 1, now);
+  const double tokens = offer.all();
+  if (tokens <= 0 || offer.end - now >= tokens * seconds_to_read_a_token_) return false;
+  lower_.take(offer, now);
+  sequence.loaded = offer.end;
+  state_.sums->loaded(offer.tokens, offer.end - now);
+  return true;
+}
+
+void Replica::finish_load(std::int32_t slot, double now) {
+  Sequence& sequence = state_.sequences[std::size_t(slot)];
+  for (Lane& lane : lanes_) lane.settle(now);
+  state_.pool.pass(now);
+  // What was given up below meanwhile is read again.
+  lower_.bring_up(sequence.prefix, sequence.prompt - 1);
+  go_first(slot, now);
+}
+
+void Replica::stop_lanes(double now) {
+  for (Lane& lane : lanes_) {
+    lane.wake(now);
+    lane.stop_at(now);
+  }
+  find_next();
+}
+
+void Replica::split(double time) {
+  for (Lane& lane : lanes_) lane.split(time);
+  find_next();
+}
+
+std::int64_t Replica::cached_tokens(const Request& request, double time) {
+  if (!state_.pool.caches_prefixes()) return 0;
+  for (Lane& lane : lanes_) lane.settle(time);
+  state_.pool.pass(time);
+  return state_.pool.match(request.prefix, request.prompt - 1).tokens;
+}
+
+double Replica::idle_seconds(double until) const {
+  double sum = state_.idle_seconds;
+  if (state_.halted && at_rest()) return sum;
+  for (const Lane& lane : lanes_) {
+    if (!lane.working()) sum += until - lane.free_since();
+  }
+  return sum;
+}
+
+TimelineRow Replica::row_at(double time, double& tokens_before) const {
+  TimelineRow row;
+  row.time = Seconds{time};
+  row.replica = state_.number;
+  row.role = state_.role;
+  row.waiting = waiting();
+  row.running = state_.running;
+  std::int64_t blocks = state_.pool.used();
+  double tokens = state_.tokens_made;
+  for (const Lane& lane : lanes_) {
+    row.decoding += lane.running().decoding;
+    const Lane::Moment moment = lane.at(time);
+    blocks += moment.blocks;
+    tokens += moment.tokens;
+    row.batch += moment.sequences;
+  }
+  row.kv_blocks = blocks;
+  row.kv_use = double(blocks) / double(state_.pool.total());
+  row.output = TokensPerSecond{tokens - tokens_before};  // the caller knows how long it was
+  tokens_before = tokens;
+  return row;
+}
+
+}  // namespace engine

@@ -1,0 +1,298 @@
+// One engine instance: a queue, a KV pool, and the lanes that work on them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/base/fetch_lines.h"
+#include "engine/serving/figures/serving_rows.h"
+#include "engine/serving/lane/lane.h"
+#include "engine/serving/replica/journey.h"
+#include "engine/serving/replica/lower_tiers.h"
+
+namespace engine {
+
+// A request as a sequence that nobody has begun.
+void begin(Sequence& sequence, const Request& request);
+
+// There is room for so many in a replica from the start. Who needs more has it elsewhere, in small pages of memory: with many
+// replicas that should be few, and with a dozen inside on average nearly all have at some time had more than 20.
+constexpr std::size_t kUsualSequences = 40;
+
+// With many replicas every line of memory has to be fetched anew: what is asked for together stands in few.
+class alignas(64) Replica {
+ public:
+  struct Setup {
+    const ServingSettings* settings = nullptr;
+    StepTable* table = nullptr;
+    ServingStats* stats = nullptr;
+    PoolSums* sums = nullptr;
+    std::int32_t number = 0;
+    std::int32_t place = 0;            // in its pool
+    PrefixHolders* holders = nullptr;  // where a router looks for prefixes
+    DeploymentRole role = DeploymentRole::main;
+    std::span<Lane> lanes;             // a pipeline stage each, with a batch in flight
+    StepPlan* scratch_plan = nullptr;  // of all replicas
+    std::int64_t kv_blocks = 1;
+    std::int64_t longest = 1;  // tokens of the longest sequence the model is made for
+    std::int64_t window = 0;
+    Pace pace;
+    std::int64_t state = 0;               // of a sequence, in tokens, as in PoolSetup
+    bool carries = false;                 // there is another pool that KV comes from or goes to
+    bool hands_over = false;              // answers are written by another pool
+    bool tells_first_token = false;       // of sequences that were read elsewhere, when they come
+    double ttft_limit = 0;                // for ordering by slack
+    double seconds_per_prompt_token = 0;  // likewise, and for telling who will be late
+    const std::array<double, kRequestClasses>* class_limits = nullptr;  // where there are classes
+    std::uint64_t seed = 0;
+    TierSetups tiers = {};
+    SharedStore* store = nullptr;                 // of its pool; null: there is none
+    const SequencePaces* own_paces = nullptr;     // as in PoolSetup
+    const LateReading* late_reading = nullptr;    // likewise
+    const DraftStep* draft = nullptr;             // likewise
+    std::span<const double> encode_seconds = {};  // as in PoolSetup
+    Turns turns = {};                             // likewise
+    double seconds_to_read_a_token = 0;           // what is not worth loading is read again
+    LockstepGroup* group = nullptr;               // it steps with; null: with nobody
+    bool audit = false;
+    StepLog* log = nullptr;
+  };
+  // Before it is reset: its sequences stand here.
+  void use_room(std::span<Sequence> room) {
+    state_.sequences.use(room);
+    state_.slots = std::min(state_.slots, std::int32_t(state_.sequences.size()));
+  }
+  void reset(const Setup& setup);
+  void fetch_own_lines() const { fetch_lines(this, state_.pool.seldom_used()); }
+  // Where the next request will stand, and who is the first in the queue.
+  void fetch_new_slot() const {
+    if (!state_.unused.empty()) fetch_slot(state_.unused.back());
+  }
+  void fetch_first_in_queue() const {
+    if (!state_.waiting.empty()) fetch_slot(state_.waiting.at(0));
+  }
+
+  // When one of its lanes has something to do.
+  double next_event() const { return next_event_; }
+  // That is the end of work; otherwise only the time to plan.
+  bool working() const { return lanes_[next_lane_].working(); }
+
+  // ---- its turn, at `next_event()`, in this order -----------------------------------------------
+  // Ends what ran, if something did, and lists those that are done here.
+  bool end_work();
+  FewSlots& departed() { return state_.departed; }
+  // Whether it plans in the same turn: only where nothing else, at or before `next_event`, could bring
+  // something to plan for.
+  bool plans_now(double next_event) const {
+    const bool work = lanes_[turn_].end() < kNever && next_event > now_ + kSameMoment;
+    return work && (state_.lanes == 1 || others_wait_until_after(now_));
+  }
+  void plan() { lanes_[turn_].plan(now_); }
+  // Where others step with it: a turn for which it is asked, in which it may join them, and the wait for one.
+  void begin_turn(double now) {
+    now_ = now;
+    turn_ = 0;
+  }
+  void plan_in_group();
+  void wait_until(double time) {
+    lanes_[0].wait_until(time);
+    find_next();
+  }
+  void end_turn(bool ran) {
+    if (ran && state_.lanes > 1 && !state_.waiting.empty()) wake_all();
+    find_next();
+  }
+
+  // Turns of a pipeline whose lanes only decode on, as long as nothing else happens: before `until`. Returns how many.
+  std::int64_t decode_on(double until);
+  double now() const { return now_; }
+
+  // ---- requests ---------------------------------------------------------------------------------
+  // False where a request could never be served: prompt and output are longer than the model or the KV pool allows.
+  bool fits(std::int64_t prompt, std::int64_t output) const {
+    return prompt + output <= most_tokens_;
+  }
+  std::int64_t most_tokens() const { return most_tokens_; }
+  // Takes a request that fits, of which `output` tokens are made here. It is not served before what it waits for is there
+  // (`join_queue`). Returns its slot.
+  std::int32_t enqueue(const Request& request, std::int64_t output, Awaited awaits);
+  [[gnu::always_inline]] void join_queue(std::int32_t slot, double now) {
+    Sequence& sequence = state_.sequences[std::size_t(slot)];
+    if (sequence.awaits != Awaited::nothing) --state_.awaiting;
+    sequence.awaits = Awaited::nothing;
+    sequence.whereabouts = Whereabouts::waiting;
+    state_.waiting.push(slot, state_.sequences);
+    for (Lane& lane : lanes_) {
+      lane.wake(now);
+      lane.interrupt(now);
+    }
+    find_next();
+  }
+  // Whether a request is to be turned away: there is too much before it.
+  bool sheds(const Request& request) const;
+  // Prompts that were read with the last event, of which several answers are to be generated.
+  FewSlots& forking() { return state_.forking; }
+  // Another of the answers to the request in `slot`, of `output` tokens: it shares the prompt's KV.
+  void fork(std::int32_t slot, std::int64_t output, std::int32_t answers, double now);
+  bool has_tiers() const { return lower_.any(); }
+  // A request that has become the first in the queue, and of whose prompt a tier below has more than the cache, sooner than
+  // it could be read, steps aside until that is there (`Sequence::loaded`). Returns those that just did.
+  std::span<const std::int32_t> start_loads(double now);
+  // What it waits for is there: it is the first in the queue again.
+  void finish_load(std::int32_t slot, double now);
+  const Sequence& sequence(std::int32_t slot) const { return state_.sequences[std::size_t(slot)]; }
+  Sequence& sequence(std::int32_t slot) { return state_.sequences[std::size_t(slot)]; }
+  // Nobody asks for it any more.
+  void forget(std::int32_t slot) {
+    state_.sequences[std::size_t(slot)].whereabouts = Whereabouts::nowhere;
+    state_.unused.push_back(slot);
+  }
+
+  // ---- KV that is carried from one replica to another -------------------------------------------
+  // A sequence whose prompt was read in `slot` of `replica`, or will be somewhere (-1), is to go on here, in the slot that is
+  // returned.
+  std::int32_t expect(const Sequence& sequence, std::int32_t replica, std::int32_t slot,
+                      double now);
+  // The replica that expects the KV of a sequence that departed, and the slot there.
+  void leads_to(std::int32_t slot, std::int32_t replica, std::int32_t there) {
+    Sequence& sequence = state_.sequences[std::size_t(slot)];
+    sequence.to_replica = replica;
+    sequence.to_slot = there;
+  }
+  bool expects() const { return !state_.arriving.empty(); }
+  // Takes blocks for the first of those expected; -1: there are too few, or somebody comes before it.
+  std::int32_t make_room();
+  // Blocks were set aside for it before its prompt was read, which now has been in `slot` of `replica`.
+  void was_read(std::int32_t slot_here, const Sequence& read, std::int32_t replica,
+                std::int32_t slot);
+  // The KV of that sequence is there.
+  void receive(std::int32_t slot, double now);
+  // The KV of a sequence that departed is not needed here any more.
+  void release(std::int32_t slot, double now);
+
+  // ---- failures ---------------------------------------------------------------------------------
+  // It fails: its lanes come to rest at their next step boundaries.
+  void halt(double now);
+  bool halted() const { return state_.halted; }
+  bool at_rest() const;
+  // At rest, everybody in it loses what they had: they are handed out in the order of their arrival, with their slots, and
+  // its memory is empty.
+  struct Stranded {
+    Sequence sequence;
+    std::int32_t slot = -1;
+  };
+  void strand(double now, std::vector<Stranded>& out);
+  // It takes requests again.
+  void restart(double now);
+  // One that was stranded elsewhere begins again here, to make tokens up to its `output`-th.
+  std::int32_t take_over(const Sequence& sequence, std::int64_t output, double now, Awaited awaits);
+  // One that is expected here, or whose KV is under way, will not come.
+  void expect_no_more(std::int32_t slot, double now);
+
+  // Long stretches are cut at the first step boundary from `time` on.
+  void split(double time);
+
+  std::int64_t outstanding() const { return state_.outstanding; }
+  std::int64_t outstanding_tokens() const { return state_.outstanding_tokens; }
+  // Prompt tokens of a request that its cache holds at `time`, inside stretches, too.
+  std::int64_t cached_tokens(const Request& request, double time);
+  std::int64_t waiting() const {
+    return state_.waiting.size() + state_.arriving.size() + state_.awaiting;
+  }
+  const KvPool& pool() const { return state_.pool; }
+  // Of all lanes; work that is not done yet counts neither as idle nor as busy.
+  double idle_seconds(double until) const;
+  TimelineRow row_at(double time, double& tokens_before) const;
+
+ private:
+  void fetch_slot(std::int32_t slot) const {
+    const Sequence* const there = state_.sequences.data() + slot;
+    fetch_lines(there, there + 1);
+  }
+  // Which of its lanes has something to do next. Returns when the first of the others has.
+  double find_next() {
+    const Lane* lane = lanes_.data();
+    std::size_t next = 0;
+    double soonest = lane->end(), others = kNever;
+    for (std::size_t i = 1; i < std::size_t(state_.lanes); ++i) {
+      const double end = (++lane)->end();
+      others = std::min(others, std::max(soonest, end));
+      if (end < soonest) soonest = end, next = i;
+    }
+    next_lane_ = next;
+    next_event_ = soonest;
+    return others;
+  }
+  // Nothing happens at this moment in the other lanes of a pipeline, nor could they take anybody who waits.
+  bool others_wait_until_after(double now) const;
+  // What a place in the queue follows from.
+  struct Claim {
+    std::int64_t priority = 0;
+    RequestClass service_class = RequestClass::normal;
+    double arrival = 0;
+    std::int64_t prompt = 0;
+  };
+  template <class Any>
+  static Claim claim_of(const Any& one) {
+    return {one.priority, one.service_class, one.arrival, one.prompt};
+  }
+  double order_of(const Claim& claim, double fair_place) const;
+  double ttft_limit_of(const Claim& claim) const;
+  // Its place in the queue, where that has an order; it is charged `tokens` on arrival.
+  double enter_queue(const Sequence& sequence, std::int64_t tokens) {
+    return state_.waiting.ordered() ? place_by_order(sequence, tokens) : sequence.arrival;
+  }
+  double place_by_order(const Sequence& sequence, std::int64_t tokens);
+  // It goes to the queue, or waits outside it.
+  [[gnu::always_inline]] void queue_up(std::int32_t slot, Awaited awaits, double now) {
+    Sequence& sequence = state_.sequences[std::size_t(slot)];
+    sequence.encoded = false;
+    sequence.awaits = Awaited::nothing;
+    if (awaits == Awaited::nothing) return join_queue(slot, now);
+    sequence.awaits = awaits;
+    sequence.whereabouts = Whereabouts::awaiting;
+    ++state_.awaiting;
+  }
+  // It is one of those inside, of which `output` tokens are made here.
+  void count_in(Sequence& sequence, std::int64_t output);
+  // It is the first in the queue, or of those as urgent.
+  void go_first(std::int32_t slot, double now);
+  void empty_queues();
+  std::int64_t predicted_output(std::int64_t number, std::int64_t output) const;
+  std::int32_t new_slot() {
+    if (state_.unused.empty()) add_slot();
+    const std::int32_t slot = state_.unused.back();
+    state_.unused.pop_back();
+    return slot;
+  }
+  void add_slot();
+  // Blocks or seats may have come free: whoever sits idle looks again.
+  void wake_all() {
+    for (Lane& lane : lanes_) lane.wake(now_);
+  }
+  // Something changed that ends any stretch.
+  void stop_lanes(double now);
+
+  // Starts what a request loads from the tiers below; false where nothing is worth it.
+  bool start_load(Sequence& sequence, double now);
+
+  std::span<Lane> lanes_;
+  double next_event_ = kNever;
+  std::size_t next_lane_ = 0;
+  double now_ = 0;                   // when its present turn is,
+  std::size_t turn_ = 0;             // and whose of its lanes
+  bool answers_come_later_ = false;  // PolicyEntry
+  std::int64_t most_tokens_ = 0;     // of a prompt and its output
+  ReplicaState state_;
+  double ttft_limit_ = 0;
+  const std::array<double, kRequestClasses>* class_limits_ = nullptr;
+  std::uint64_t seed_ = 0;
+  double seconds_per_prompt_token_ = 0;
+  double seconds_to_read_a_token_ = 0;
+  std::vector<std::int32_t> loading_;
+  LowerTiers lower_;
+};
+
+}  // namespace engine

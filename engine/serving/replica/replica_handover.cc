@@ -1,0 +1,180 @@
+// Sequences that come to a replica from another one, or leave it for another: KV that is carried, and what is left when
+// a replica fails.
+#include <algorithm>
+#include <utility>
+
+#include "engine/serving/replica/replica.h"
+
+namespace engine {
+
+std::int32_t Replica::expect(const Sequence& read, std::int32_t replica, std::int32_t slot,
+                             double now) {
+  const std::int32_t here = new_slot();
+  Sequence& sequence = state_.sequences[std::size_t(here)];
+  sequence = read;
+  sequence.kv.forget();
+  sequence.output = read.asked;
+  sequence.predicted = predicted_output(read.number, read.asked);
+  sequence.computed = sequence.reserved = sequence.taken = sequence.carried = 0;
+  sequence.order = enter_queue(sequence, 0);
+  sequence.read = read.last_token;
+  sequence.waited_for_room = false;
+  sequence.from_replica = replica;
+  sequence.from_slot = slot;
+  sequence.whereabouts = Whereabouts::expected;
+  state_.arriving.push(here, state_.sequences);
+  ++state_.outstanding;
+  state_.outstanding_tokens += sequence.prompt + sequence.predicted;
+  stop_lanes(now);
+  return here;
+}
+
+std::int32_t Replica::make_room() {
+  // Those that were preempted here come first.
+  if (state_.arriving.empty() || !state_.waiting.empty()) return -1;
+  const std::int32_t slot = state_.arriving.at(0);
+  Sequence& sequence = state_.sequences[std::size_t(slot)];
+  KvPool& pool = state_.pool;
+  // A block each is left to those that decode: otherwise whoever lands would push one of them out. This
+  // does not change before one of them is done, so a stretch need not be cut to ask again.
+  std::int64_t left_free = 0;
+  // Nor does anybody take what those that read again here are about to need: they would be pushed out time and again.
+  for (const Lane& lane : lanes_) left_free += lane.running().growing + lane.blocks_to_read();
+  const ReplicaView& view = lanes_[turn_].view();
+  // Its state comes with it.
+  const KvPool::Match hit = pool.match_without_state(sequence.prefix, sequence.target);
+  const std::int64_t free = pool.free() - view.margin() - left_free;
+  const bool reserves = policy_of(state_.settings->policy).reserves;
+  // Its first token is there already, and its last one leaves no KV; nobody is given more than there is.
+  const std::int64_t most = pool.total() * pool.block_size() - state_.pace.ahead();
+  const std::int64_t room =
+      std::min(tokens_set_aside(view, sequence) - 1 + state_.pace.most() - 1, most);
+  if (view.blocks_to_admit(hit, reserves ? room : sequence.target) > free) {
+    sequence.waited_for_room = true;
+    return -1;
+  }
+  if (reserves) sequence.reserved = view.blocks_for(room);
+  state_.arriving.remove(slot);
+  pool.hold(sequence.prefix, hit, sequence.kv);
+  sequence.whereabouts = Whereabouts::fetched;
+  sequence.computed = sequence.target;
+  sequence.carried = sequence.target - hit.tokens;
+  const std::int64_t blocks = view.blocks_held(sequence) - sequence.kv.shared;
+  pool.take(blocks);
+  ++state_.parked;
+  state_.parked_blocks += blocks;
+  state_.sums->peak(pool.used());
+  return slot;
+}
+
+void Replica::was_read(std::int32_t slot_here, const Sequence& read, std::int32_t replica,
+                       std::int32_t slot) {
+  Sequence& sequence = state_.sequences[std::size_t(slot_here)];
+  sequence.generated = read.generated;
+  sequence.scheduled = read.scheduled;
+  sequence.first_token = read.first_token;
+  sequence.last_token = sequence.read = read.last_token;
+  sequence.loaded = read.loaded;
+  sequence.cached = read.cached;
+  sequence.preemptions = read.preemptions;
+  sequence.waited_for_room = false;  // it did so before it was read
+  sequence.from_replica = replica;
+  sequence.from_slot = slot;
+}
+
+void Replica::receive(std::int32_t slot, double now) {
+  Sequence& sequence = state_.sequences[std::size_t(slot)];
+  sequence.received = now;
+  sequence.whereabouts = Whereabouts::landed;
+  state_.tell_first_token(sequence, now);
+  // Without a seat there is nobody to tell it: `join_landed` does, later.
+  const std::int64_t inside = state_.running + std::int64_t(state_.landed.size());
+  sequence.waited_for_room = inside >= state_.settings->max_num_seqs;
+  const std::int64_t shared = sequence.kv.shared;
+  state_.pool.publish_carried(sequence.prefix, sequence.computed, sequence.kv);
+  state_.parked_blocks -= sequence.kv.shared - shared;
+  state_.landed.push_back(slot);
+  stop_lanes(now);
+}
+
+void Replica::release(std::int32_t slot, double now) {
+  Sequence& sequence = state_.sequences[std::size_t(slot)];
+  state_.pool.pass(now);
+  --state_.parked;
+  state_.parked_blocks -= sequence.taken - sequence.kv.shared;
+  state_.pool.release(sequence.kv, sequence.taken, state_.pins(sequence));
+  forget(slot);
+  stop_lanes(now);
+}
+
+// ---- failures ---------------------------------------------------------------------------------------
+
+void Replica::halt(double now) {
+  state_.halted = true;
+  for (Lane& lane : lanes_) lane.halt(now);
+  find_next();
+}
+
+bool Replica::at_rest() const {
+  return std::ranges::none_of(lanes_, [](const Lane& lane) { return lane.working(); });
+}
+
+void Replica::strand(double now, std::vector<Stranded>& out) {
+  out.clear();
+  for (Lane& lane : lanes_) {
+    lane.stop_all();
+    lane.count_idle(now);
+  }
+  for (std::int32_t slot = 0; slot < state_.slots; ++slot) {
+    Sequence& sequence = state_.sequences[std::size_t(slot)];
+    sequence.kv.forget();
+    if (sequence.whereabouts != Whereabouts::nowhere) out.push_back({sequence, slot});
+    sequence.whereabouts = Whereabouts::nowhere;
+  }
+  std::ranges::sort(out, {}, [](const Stranded& one) {
+    return std::pair(one.sequence.arrival, one.sequence.number);
+  });
+  empty_queues();
+  state_.pool.lose_all();
+  lower_.lose_memory();
+  for (Lane& lane : lanes_) lane.clear(now);
+  find_next();
+}
+
+void Replica::restart(double now) {
+  state_.halted = false;
+  lower_.restart(now);
+  for (Lane& lane : lanes_) lane.clear(now);
+}
+
+std::int32_t Replica::take_over(const Sequence& sequence, std::int64_t output, double now,
+                                Awaited awaits) {
+  const std::int32_t slot = new_slot();
+  Sequence& here = state_.sequences[std::size_t(slot)];
+  here = sequence;
+  here.target = sequence.prompt + sequence.generated;
+  here.computed = here.reserved = here.taken = here.carried = 0;
+  here.from_replica = here.from_slot = here.to_replica = here.to_slot = -1;
+  here.received = here.read = -1;
+  here.decoding = false;
+  count_in(here, output);
+  here.order = enter_queue(here, here.target);
+  queue_up(slot, awaits, now);
+  return slot;
+}
+
+void Replica::expect_no_more(std::int32_t slot, double now) {
+  Sequence& sequence = state_.sequences[std::size_t(slot)];
+  --state_.outstanding;
+  state_.outstanding_tokens -= sequence.prompt + sequence.predicted;
+  if (sequence.whereabouts == Whereabouts::expected) {
+    state_.arriving.remove(slot);
+    forget(slot);
+    return stop_lanes(now);  // there may be room for the next one
+  }
+  sequence.taken = lanes_[0].view().blocks_held(sequence);
+  sequence.reserved = 0;
+  release(slot, now);
+}
+
+}  // namespace engine

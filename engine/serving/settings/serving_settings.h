@@ -1,0 +1,202 @@
+// How an inference engine is set up: the knobs an operator turns.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "engine/base/enum_names.h"
+#include "engine/base/fields.h"
+#include "engine/base/units.h"
+#include "engine/memory/footprint.h"
+#include "engine/model/all_reduce.h"
+#include "engine/model/context_sharing.h"
+#include "engine/model/sampling.h"
+#include "engine/serving/settings/admission_settings.h"
+#include "engine/serving/settings/attention_kernels.h"
+#include "engine/serving/settings/clock_settings.h"
+#include "engine/serving/settings/failure_settings.h"
+#include "engine/serving/settings/kv_tier_settings.h"
+#include "engine/serving/settings/lora_settings.h"
+#include "engine/serving/settings/policy_table.h"
+#include "engine/serving/settings/retention_settings.h"
+#include "engine/serving/settings/router_table.h"
+#include "engine/serving/settings/scaling_settings.h"
+
+namespace engine {
+
+// Who is first in the queue.
+enum class Ordering : std::uint8_t {
+  fcfs,
+  priority,        // lower levels first, then by arrival
+  slo,             // least slack before the time to first token is missed
+  longest_prefix,  // most of the prompt in the cache, among the first 128
+  fair_share,      // the tenant that was served fewest tokens
+};
+constexpr std::array<std::string_view, 5> enum_names(Ordering) {
+  return {"fcfs", "priority", "slo", "longest_prefix", "fair_share"};
+}
+
+// Who makes room for others while it runs.
+enum class Preemption : std::uint8_t {
+  as_policy,  // whom the policy picks when blocks run out
+  priority,   // whoever is less urgent, when blocks or seats are lacking for somebody more urgent
+};
+constexpr std::array<std::string_view, 2> enum_names(Preemption) {
+  return {"as_policy", "priority"};
+}
+
+struct ServingSettings {
+  static constexpr std::string_view library = "serving";
+
+  std::string name = "default";
+  PolicyName policy = policy_named("vllm_v1");
+  Ordering ordering = Ordering::fcfs;
+  std::int64_t max_num_batched_tokens = 8192;
+  std::int64_t max_num_seqs = 256;
+  std::int64_t chunk = 512;
+  std::int64_t long_prefill_threshold = 0;
+  std::int64_t block_size = 16;
+  std::int64_t kv_blocks = 0;
+  double watermark = 0;
+  bool prefix_caching = false;
+  double new_token_ratio = 0.4;
+  std::int64_t max_output = 0;
+  std::int64_t replicas = 1;
+  RouterName router = router_named("round_robin");
+  double memory_utilization = 0.9;
+  MemoryShare memory_share = MemoryShare::whole;
+  Bytes reserved_memory{0.15e9};
+  Bytes logit_memory{14};
+  std::string kernels;
+  Sampling sampling = Sampling::greedy;
+  AttentionKernels attention = AttentionKernels::planned;
+  MixedAttention mixed_attention = MixedAttention::automatic;
+  DecodeParts decode_parts = DecodeParts::automatic;
+  AllReduce all_reduce = AllReduce::custom;
+  bool two_batch_overlap = false;
+  ContextExchange context = ContextExchange::ring;
+  bool stepping = false;
+  Preemption preemption = Preemption::as_policy;
+  double prediction_error = 0;
+  bool encodes_images = false;
+  ScalingSettings scaling;
+  KvTierSettings tiers;
+  FailureSettings failures;
+  AdmissionSettings admission;
+  RetentionSettings retention;
+  LoraSettings lora;
+  ClockSettings clock;
+
+  // Whoever is less urgent leaves for who is more: only a queue that knows who that is.
+  bool makes_way() const {
+    return preemption == Preemption::priority && ordering == Ordering::priority;
+  }
+  // Most tokens of a step, but for decodes beyond them.
+  std::int64_t step_budget() const {
+    return policy_of(policy).budget == StepBudget::chunk ? chunk : max_num_batched_tokens;
+  }
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("name", self.name, "name of the engine settings", a_label);
+    visit("policy", self.policy, "which requests run in a step", any_value);
+    visit("ordering", self.ordering, "who is first in the queue", any_value);
+    visit("max_num_batched_tokens", self.max_num_batched_tokens, "most tokens in one step",
+          at_least(1));
+    visit("max_num_seqs", self.max_num_seqs, "most sequences in one step", at_least(1));
+    visit("chunk", self.chunk, "sarathi: most tokens in one step; sglang: most of one prefill step",
+          at_least(1));
+    visit("long_prefill_threshold", self.long_prefill_threshold,
+          "vllm_v1: most tokens of one prompt in one step", non_negative_or("none"));
+    visit("block_size", self.block_size, "tokens in one KV block", between(1, 1 << 20));
+    visit("kv_blocks", self.kv_blocks,
+          "KV blocks of a replica; auto: as many as fit beside the model", non_negative_or("auto"));
+    visit("watermark", self.watermark,
+          "share of the blocks that admission leaves free while something runs", fraction);
+    visit("prefix_caching", self.prefix_caching, "KV of equal prefixes is kept and shared",
+          any_value);
+    visit("new_token_ratio", self.new_token_ratio,
+          "sglang: share of the outputs still to come that admission leaves room for", fraction);
+    visit("max_output", self.max_output,
+          "no_evict, static: output tokens a request is given room for; auto: its own",
+          non_negative_or("auto"));
+    visit("replicas", self.replicas, "copies of the whole layout behind one router",
+          between(1, 1 << 20));
+    visit("router", self.router, "which replica a request goes to", any_value);
+    visit("memory_utilization", self.memory_utilization,
+          "share of the device's memory the engine may fill", between(0.01, 1));
+    visit("memory_share", self.memory_share,
+          "what serving.memory_utilization is a share of: the whole memory, or the rest that the "
+          "model and its buffers leave",
+          any_value);
+    visit("reserved_memory", self.reserved_memory,
+          "memory outside tensors that counts against memory_utilization, besides communication "
+          "buffers",
+          non_negative);
+    visit("logit_memory", self.logit_memory,
+          "memory set aside for each logit of max_num_seqs sequences; sorting them takes 38 B",
+          non_negative);
+    visit(
+        "attention", self.attention,
+        "attention kernels of the engine; planned: prompts and decodes apart, long contexts split "
+        "into more parts; flash_attention: the same, but where matrix instructions are synchronous "
+        "(A100, RTX) its second version, which joins them and splits all contexts alike",
+        any_value);
+    visit("mixed_attention", self.mixed_attention,
+          "steps with prompts and decodes: one attention kernel (joined), two of which one runs "
+          "after "
+          "the other (separate), or both at once (overlapped); auto: as serving.attention has it",
+          any_value);
+    visit(
+        "decode_parts", self.decode_parts,
+        "decode attention: long contexts are split into more parts than short ones (by_length), or "
+        "into as many (even); auto: as serving.attention has it",
+        any_value);
+    visit("all_reduce", self.all_reduce,
+          "all-reduce among the devices of a node; custom: a kernel of the engine's own for small "
+          "messages, which needs direct links; nccl: always the general library",
+          any_value);
+    visit("two_batch_overlap", self.two_batch_overlap,
+          "experts shared by several replicas: a step's tokens are two halves, and one computes "
+          "while the other's experts exchange (SGLang: --enable-two-batch-overlap, vLLM: "
+          "--enable-dbo)",
+          any_value);
+    visit(
+        "context", self.context,
+        "how devices that read a prompt together (parallel.cp) get one another's keys and values: "
+        "ring (beside attention), all_gather (before it), all_to_all (whole prompts of some heads)",
+        any_value);
+    visit("kernels", self.kernels,
+          "engine whose kernels run on a device that was not measured, as in calibration/engines; "
+          "empty: well-made kernels of no engine",
+          any_value);
+    visit("sampling", self.sampling, "how tokens are chosen from the logits", any_value);
+    visit("stepping", self.stepping,
+          "simulate every step on its own: the slow reference for the closed form", any_value);
+    visit("preemption", self.preemption,
+          "who makes room while it runs; as_policy: whom the policy picks when blocks run out; "
+          "priority: less urgent requests, when blocks or seats are lacking for more urgent ones",
+          any_value);
+    visit("prediction_error", self.prediction_error,
+          "least_predicted: standard deviation of the logarithm of a predicted output over the "
+          "real one",
+          between(0, 5));
+    visit("encodes_images", self.encodes_images,
+          "with load.images: replicas encode images of the prompts that they read themselves, and "
+          "encode has no devices of its own",
+          any_value);
+    visit("scaling", self.scaling, "how the number of replicas follows the load", any_value);
+    visit("tiers", self.tiers, "where KV caches of prefixes are kept besides the device",
+          any_value);
+    visit("failures", self.failures, "how often replicas fail", any_value);
+    visit("admission", self.admission, "which requests are turned away", any_value);
+    visit("retention", self.retention, "which cached prefixes are given up", any_value);
+    visit("lora", self.lora, "low-rank adapters on the model (load.adapters, step.adapters)",
+          any_value);
+    visit("clock", self.clock, "the clock that steps run at", any_value);
+  }
+};
+
+}  // namespace engine

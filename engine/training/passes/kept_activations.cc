@@ -1,0 +1,183 @@
+#include "engine/training/passes/kept_activations.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "engine/model/context_ops.h"
+#include "engine/model/expert_places.h"
+#include "engine/model/mixers/mixer.h"
+#include "engine/training/passes/adapters.h"
+
+namespace engine {
+namespace {
+
+// What one token leaves on one device in one layer, in bytes. The lists follow what autograd keeps: inputs of norms, of
+// products, of attention and of activations.
+//
+// Training libraries with narrow formats keep the inputs of products as they multiplied them (Transformer Engine saves the
+// cast and transposed tensor, not the 16-bit one); inputs of norms, activations and attention stay in 16 bits, and
+// attention's output is kept once for attention and once, narrow, for the product that follows. One kernel for a gated
+// activation (Megatron's fused SwiGLU) keeps its two inputs and its output; plain PyTorch keeps the activated half, too.
+class LayerBytes {
+ public:
+  LayerBytes(const ModelShard& shard, const TrainSettings& train)
+      : shard_(shard),
+        model_(*shard.model),
+        train_(train),
+        again_(parts_of(train.recompute)),
+        widths_(mean_widths(shard)),
+        split_(train.sequence_parallel ? double(shard.parallel.tp) : 1),
+        value_(value_bytes(shard)) {}
+
+  double stream() const { return double(model_.hidden) / split_ * value_; }
+
+  // Every norm keeps its input; what no norm precedes keeps the stream once.
+  double of_mixer() const {
+    return std::max(1.0, double(model_.mixer_norms())) * stream() + attention();
+  }
+  double of_mlp(bool mixture) const {
+    return of_mlp_norms() + (mixture ? experts() : mlp(double(shard_.intermediate)));
+  }
+  // All that is left of an MLP that is computed again.
+  double of_mlp_norms() const { return double(model_.mlp_norms()) * stream(); }
+  // A 32-bit number per head, which attention that is computed again does without.
+  double statistics() const { return 4 * double(shard_.heads); }
+
+  double key_bytes() const { return widths_.keys * value_; }
+
+ private:
+  // The input of a product: nothing where its weights are frozen and no adapter stands beside it.
+  double product_input(double values, OpName product, Dtype format) const {
+    if (train_.has_adapters() && !has_adapter(product, train_.lora_targets)) return 0;
+    return values * std::min(value_, bytes_of(format));
+  }
+  double dense_input(double values, OpName product) const {
+    return product_input(values, product, shard_.dense.activations);
+  }
+  // What norms and activations give, unless they are done again.
+  double made_input(double values, OpName product, Dtype format) const {
+    if (again_.activations) return 0;
+    return product_input(values, product, format);
+  }
+  double normed_input(OpName product) const {
+    return made_input(double(model_.hidden) / split_, product, shard_.dense.activations);
+  }
+
+  double attention() const {
+    double kept = normed_input(OpName::qkv) + statistics();
+    kept += widths_.positions * value_;
+    if (!again_.latents) kept += (widths_.query + widths_.keys) * value_;
+    // Attention keeps what it gave, unless it is done again; the product that follows keeps it as it multiplies it. In 16 bits
+    // that is the same.
+    if (!again_.attention) kept += widths_.output * value_;
+    if (again_.attention || bytes_of(shard_.dense.activations) < value_) {
+      kept += dense_input(widths_.output, OpName::attention_out);
+    }
+    kept += dense_input(widths_.compressed, OpName::q_up);
+    // Norms of heads keep queries and keys as they were before them; those of an average layer.
+    if (model_.qk_norm) {
+      const double attending = double(shard_.layers.attending()) / double(shard_.layers.all());
+      const auto heads = double((shard_.heads + shard_.kv_heads) * model_.head_dim);
+      kept += attending * heads * value_;
+    }
+    if (!train_.fused) kept += widths_.unfused * value_;
+    return kept;
+  }
+
+  double activated(double width, OpName product, Dtype format) const {
+    const double inputs = model_.mlp == MlpKind::gated ? (train_.fused ? 2 : 3) : 1;
+    return inputs * width * value_ + made_input(width, product, format);
+  }
+
+  // An MLP beside attention has its input.
+  double mlp_input(OpName product) const {
+    return model_.mlp_norms() > 0 ? normed_input(product) : 0;
+  }
+  double mlp(double width) const {
+    return mlp_input(OpName::gate_up) + activated(width, OpName::down, shard_.dense.activations);
+  }
+
+  // Copies of tokens that meet on the fullest device, for each token of a device. Routers that favour some experts fill it in
+  // proportion to the exponent of their power law.
+  double copies() const {
+    const Moe meeting{
+        .tokens = tokens_of_a_pass(train_, shard_.parallel) * double(shard_.expert_replicas),
+        .top_k = model_.moe.top_k,
+        .experts = shard_.experts.placed,
+        .redundant = shard_.experts.redundant,
+        .local_experts = shard_.experts.local};
+    const double mean = double(model_.moe.top_k) * double(shard_.experts.local) /
+                        double(shard_.experts.placed) * double(shard_.expert_replicas);
+    return mean * fullest_device(meeting, train_.routing_skew);
+  }
+
+  double experts() const {
+    const double hidden = double(model_.hidden);
+    const double dispatched = product_input(hidden, OpName::experts, shard_.quant.activations);
+    // Rows are weighed in the activation, whose inputs are kept anyway, or once they are back, which keeps them.
+    const double returned = train_.fused_experts ? 0 : hidden * value_;
+    double kept = copies() * (dispatched + returned +
+                              activated(double(shard_.expert_intermediate), OpName::experts,
+                                        shard_.quant.activations));
+    kept += mlp_input(OpName::shared_gate_up);
+    if (shard_.shared_intermediate > 0) {
+      kept += activated(double(shard_.shared_intermediate), OpName::shared_down,
+                        shard_.dense.activations);
+    }
+    return kept;
+  }
+
+  const ModelShard& shard_;
+  const ModelSpec& model_;
+  const TrainSettings& train_;
+  RecomputedParts again_;
+  MixerWidths widths_;
+  double split_;  // devices that the residual stream is split over
+  double value_;  // bytes
+};
+
+}  // namespace
+
+KeptActivations kept_activations(const ModelShard& shard, const LayerChunk& chunk,
+                                 const TrainSettings& train) {
+  const double tokens = tokens_of_a_pass(train, shard.parallel);
+  const LayerCounts& layers = chunk.trained.layers;
+  const LayerBytes bytes(shard, train);
+  const double mixer = tokens * bytes.of_mixer();
+  const double dense = layers.dense > 0 ? tokens * bytes.of_mlp(false) : 0;
+  const double mixture = layers.mixture > 0 ? tokens * bytes.of_mlp(true) : 0;
+  KeptActivations activations;
+  if (train.recompute == Recompute::full) {
+    const double together = double(std::min(train.recompute_layers, layers.all()));
+    activations.kept = layers.all() == 0
+                           ? 0
+                           : std::ceil(double(layers.all()) / together) * tokens * bytes.stream();
+    activations.at_work = together * (mixer + std::max(dense, mixture));
+  } else {
+    const RecomputedParts again = parts_of(train.recompute);
+    const double spared = again.attention ? bytes.statistics() : 0;
+    const double of_mixture = again.experts ? tokens * bytes.of_mlp_norms() : mixture;
+    activations.kept = double(layers.all()) * (mixer - tokens * spared) +
+                       double(layers.dense) * dense + double(layers.mixture) * of_mixture;
+    if (again.experts) activations.at_work = mixture;
+  }
+  if (train.offload_activations && layers.all() > 0) {
+    // A layer's leave while the next one's are made, and come back while those of the layer after it are used.
+    activations.in_flight = std::min(1.0, 2 / double(layers.all())) * activations.kept;
+    activations.offloaded = std::exchange(activations.kept, 0);
+  }
+  if (chunk.span.last) {
+    // In 16 and 32 bits, or these and their gradients in both; or in 32 bits throughout.
+    const double formats = trains_wide(shard) ? 4 : 2 + 4;
+    activations.logits = (train.fused_loss ? 1 : 2) * formats * tokens * double(shard.vocabulary);
+  }
+  if (layers.all() > 0) {
+    activations.context =
+        2 * tokens * bytes.key_bytes() *
+        foreign_context({.exchange = train.context, .devices = shard.parallel.cp});
+  }
+  return activations;
+}
+
+}  // namespace engine

@@ -1,0 +1,27 @@
+// What passes keep in memory for their backward passes.
+#pragma once
+
+#include "engine/model/model_shard.h"
+#include "engine/training/pipeline/stages.h"
+#include "engine/training/settings/train_settings.h"
+
+namespace engine {
+
+// Bytes of one pass of a micro-batch through a chunk.
+struct KeptActivations {
+  double kept = 0;       // until its backward pass is done
+  double at_work = 0;    // of layers that are computed again, where layers are
+  double offloaded = 0;  // kept in the host's memory,
+  double in_flight = 0;  // and of these on their way there or back
+  double logits = 0;
+  double context = 0;  // keys and values of devices that share the sequence, for the layer at work
+};
+KeptActivations kept_activations(const ModelShard& shard, const LayerChunk& chunk,
+                                 const TrainSettings& train);
+
+// Tokens of a micro-batch on one device.
+inline double tokens_of_a_pass(const TrainSettings& train, const Parallelism& parallel) {
+  return double(train.micro_batch) * double(train.sequence) / double(parallel.cp);
+}
+
+}  // namespace engine

@@ -1,0 +1,135 @@
+#include "engine/training/pipeline/stages.h"
+
+#include <algorithm>
+
+#include "engine/model/mixers/mixer.h"
+
+namespace engine {
+namespace {
+
+// Some of the layers have something, spread evenly: which of those this one is, where it is one.
+struct Spread {
+  std::int64_t some, layers;
+
+  std::int64_t before(std::int64_t layer) const { return layer * some / layers; }
+  bool has(std::int64_t layer) const { return before(layer + 1) > before(layer); }
+};
+
+void add_mlp(const ModelSpec& model, std::int64_t number, LayerCounts& counts) {
+  const std::int64_t after = number - model.moe.first_dense_layers;
+  const bool mixture = model.is_moe() && after >= 0 && (after + 1) % model.moe.every == 0;
+  (mixture ? counts.mixture : counts.dense) += 1;
+}
+
+void add_attention(const ModelSpec& model, std::int64_t number, LayerCounts& counts) {
+  const bool full = model.window == 0 || (model.full_attention_every > 0 &&
+                                          (number + 1) % model.full_attention_every == 0);
+  (full ? counts.full : counts.windowed) += 1;
+}
+
+void add_layer(const ModelSpec& model, std::int64_t layer, LayerCounts& counts) {
+  const Spread mlps{model.mlps(), model.layers};
+  if (mlps.has(layer)) add_mlp(model, mlps.before(layer), counts);
+  const Spread attending{model.scans() ? model.scan.attention_layers : model.layers, model.layers};
+  if (attending.has(layer)) {
+    add_attention(model, attending.before(layer), counts);
+  } else {
+    counts.scanning += 1;
+  }
+}
+
+// So many layers over so many chunks.
+struct EvenCut {
+  std::int64_t layers, chunks;
+
+  std::int64_t layers_of(std::int64_t chunk) const {
+    const std::int64_t each = layers / chunks, longer = layers % chunks;
+    const std::int64_t first_longer = (chunks - longer) / 2;
+    return each + (chunk >= first_longer && chunk < first_longer + longer ? 1 : 0);
+  }
+};
+
+// Stated numbers of layers of the first and the last stage; 0: these are like the others.
+struct StatedEnds {
+  std::int64_t first, last, stages, turns;
+
+  std::int64_t stated() const { return (first > 0 ? 1 : 0) + (last > 0 ? 1 : 0); }
+  EvenCut others(std::int64_t layers) const {
+    return {layers - first - last, (stages - stated()) * turns};
+  }
+  std::int64_t layers_of(std::int64_t chunk, const EvenCut& even) const {
+    const std::int64_t stage = chunk % stages, turn = chunk / stages;
+    if (stage == 0 && first > 0) return (first + turn) / turns;
+    if (stage == stages - 1 && last > 0) return (last + turns - 1 - turn) / turns;
+    return even.layers_of(turn * (stages - stated()) + stage - (first > 0 ? 1 : 0));
+  }
+};
+
+}  // namespace
+
+std::int64_t chunks_per_stage(const TrainSettings& train, std::int64_t stages) {
+  return train.schedule == Schedule::interleaved && stages > 1 ? train.virtual_stages : 1;
+}
+
+void cut_into_chunks(const ModelSpec& model, const TrainSettings& train, const ChunkCounts& chunks,
+                     std::vector<LayerChunk>& cut) {
+  cut.assign(std::size_t(chunks.all), {});
+  const bool stated = chunks.tail > 0 && train.tail_layers > 0;
+  const std::int64_t tail = stated ? chunks.tail : 0, tail_layers = stated ? train.tail_layers : 0;
+  const StatedEnds ends{chunks.stages > 1 ? train.first_stage_layers : 0,
+                        chunks.stages > 1 ? train.last_stage_layers : 0, chunks.stages,
+                        chunks.all / chunks.stages};
+  const EvenCut between = ends.others(model.layers);
+  const EvenCut head{model.layers - tail_layers, chunks.all - tail}, rest{tail_layers, tail};
+  const std::int64_t first_trained =
+      train.method == Method::last_layers ? model.layers - train.trained_layers : 0;
+  std::int64_t layer = 0;
+  for (std::int64_t c = 0; c < chunks.all; ++c) {
+    LayerChunk& chunk = cut[std::size_t(c)];
+    chunk.span.first = c == 0;
+    chunk.span.last = chunk.trained.last = c == chunks.all - 1;
+    // Only who trains all weights trains the embedding.
+    chunk.trained.first = chunk.span.first && train.method == Method::full;
+    const std::int64_t own = ends.stated() > 0 ? ends.layers_of(c, between)
+                             : c < head.chunks ? head.layers_of(c)
+                                               : rest.layers_of(c - head.chunks);
+    for (std::int64_t i = 0; i < own; ++i, ++layer) {
+      add_layer(model, layer, chunk.span.layers);
+      if (layer >= first_trained) add_layer(model, layer, chunk.trained.layers);
+    }
+  }
+}
+
+ChunkWeights chunk_weights(const ModelShard& shard, const StageSpan& span) {
+  const ModelSpec& model = *shard.model;
+  const ParameterCounts counts = parameter_counts(model);
+  const LayerCounts all = layer_counts(model);
+  const double tp = double(shard.parallel.tp), hidden = double(model.hidden);
+  const double matrices = model.mlp == MlpKind::gated ? 3 : 2;
+  const double layers = double(span.layers.all());
+  ChunkWeights weights{.layers = layers, .mixtures = double(span.layers.mixture)};
+  weights.dense =
+      double(span.layers.all() * model.mixer_norms() + span.layers.mlps() * model.mlp_norms()) *
+          hidden +
+      double(span.layers.dense) * matrices * hidden * double(shard.intermediate);
+  for (const Mixer* mixer : kMixers) {
+    if (const std::int64_t own = mixer->layers(model, span.layers)) {
+      weights.dense += double(own) * mixer->parameters(model) / tp;
+    }
+  }
+  if (all.mixture > 0) {
+    weights.dense +=
+        double(span.layers.mixture) * (matrices * hidden * double(shard.shared_intermediate) +
+                                       hidden * double(model.moe.experts));
+    weights.experts = double(span.layers.mixture) * double(shard.experts.local) * matrices *
+                      hidden * double(shard.expert_intermediate);
+  }
+  // A tied matrix is the output where one stage has both ends, and a copy of the embedding elsewhere.
+  const bool tied_here = model.tied_embeddings && span.last;
+  if (span.first && !tied_here) weights.embedding = counts.embedding / tp;
+  if (span.last) weights.output = (tied_here ? counts.embedding : counts.output) / tp + hidden;
+  weights.dense += weights.ends();
+  return weights;
+}
+
+}  // namespace engine

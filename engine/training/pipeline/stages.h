@@ -1,0 +1,63 @@
+// Which layers of a model lie on which pipeline stage.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/model/model_ops.h"
+#include "engine/model/model_shard.h"
+#include "engine/training/settings/train_settings.h"
+
+namespace engine {
+
+// Weights and activations are in 32 bits, and stay so. Else activations between products are in 16 bits.
+inline bool trains_wide(const Quantization& quant) {
+  return quant.weights == Dtype::fp32 && quant.activations == Dtype::fp32;
+}
+inline bool trains_wide(const ModelShard& shard) { return trains_wide(shard.quant); }
+inline double value_bytes(const ModelShard& shard) { return trains_wide(shard) ? 4 : 2; }
+
+// A chunk of layers, and the part of it that gradients pass through.
+struct LayerChunk {
+  StageSpan span;
+  StageSpan trained;
+
+  bool has_gradients() const { return trained.layers.all() > 0 || trained.first || trained.last; }
+  bool operator==(const LayerChunk&) const = default;
+};
+
+// Chunks of layers on each of so many stages: without a pipeline there is nothing to interleave.
+std::int64_t chunks_per_stage(const TrainSettings& train, std::int64_t stages);
+
+// How many chunks there are, on how many stages in turn; of these, the last ones have train.tail_layers together, where that is stated.
+struct ChunkCounts {
+  std::int64_t all = 1;
+  std::int64_t stages = 1;
+  std::int64_t tail = 0;
+};
+// Cuts the layers into chunks as equal as can be, the longer ones in the middle: the first chunk has the embedding and
+// the last one the logits beside its layers. Where the first or the last stage has a stated number of layers
+// (train.first_stage_layers), so have its chunks, and that with the embedding or the logits has least.
+void cut_into_chunks(const ModelSpec& model, const TrainSettings& train, const ChunkCounts& chunks,
+                     std::vector<LayerChunk>& cut);
+
+// Weights that one device holds of a chunk.
+struct ChunkWeights {
+  double dense = 0;      // copied to every data-parallel replica
+  double experts = 0;    // copied to every replica that does not share them
+  double embedding = 0;  // of the dense ones
+  double output = 0;     // of the dense ones
+  double layers = 0;     // that the others lie in,
+  double mixtures = 0;   // and the experts
+
+  double total() const { return dense + experts; }
+  double ends() const { return embedding + output; }
+  // Of the largest layer: experts lie in mixtures only.
+  ChunkWeights layer() const {
+    return {.dense = layers > 0 ? (dense - ends()) / layers : 0,
+            .experts = mixtures > 0 ? experts / mixtures : 0};
+  }
+};
+ChunkWeights chunk_weights(const ModelShard& shard, const StageSpan& span);
+
+}  // namespace engine

@@ -1,0 +1,127 @@
+// What a training library may do one way or another, by name.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "engine/base/enum_names.h"
+
+namespace engine {
+
+// In which order a pipeline stage works on its micro-batches.
+enum class Schedule : std::uint8_t {
+  gpipe,        // all forward passes, then all backward passes
+  one_f_one_b,  // a backward pass after each forward pass, once the pipeline is full
+  interleaved,  // the same, with several chunks of layers on each stage
+  zero_bubble,  // as one_f_one_b, with the gradients of weights put off to where a stage would wait
+};
+constexpr std::array<std::string_view, 4> enum_names(Schedule) {
+  return {"gpipe", "1f1b", "interleaved", "zero_bubble"};
+}
+
+// What is computed again in the backward pass instead of kept.
+enum class Recompute : std::uint8_t {
+  none,
+  attention,       // the attention kernel, from queries, keys and values
+  full,            // whole layers, from their inputs
+  activations,     // norms and activations, from their inputs
+  up_projections,  // these, and products that expand latents to queries, keys and values
+  experts,         // norms and activations, and the whole MLPs of mixtures
+  experts_and_attention,
+};
+constexpr std::array<std::string_view, 7> enum_names(Recompute) {
+  return {"none",
+          "attention",
+          "full",
+          "activations",
+          "up_projections",
+          "experts",
+          "experts_and_attention"};
+}
+// Of layers that are not computed again as a whole.
+struct RecomputedParts {
+  bool attention = false;
+  bool activations = false;  // and norms
+  bool latents = false;      // expanded to queries, keys and values
+  bool experts = false;      // with their router, exchange and shared expert
+};
+constexpr RecomputedParts parts_of(Recompute recompute) {
+  switch (recompute) {
+    case Recompute::none:
+    case Recompute::full:
+      return {};
+    case Recompute::attention:
+      return {.attention = true};
+    case Recompute::activations:
+      return {.activations = true};
+    case Recompute::up_projections:
+      return {.activations = true, .latents = true};
+    case Recompute::experts:
+      return {.activations = true, .experts = true};
+    case Recompute::experts_and_attention:
+      return {.attention = true, .activations = true, .experts = true};
+  }
+  return {};
+}
+
+// Which weights are trained.
+enum class Method : std::uint8_t {
+  full,
+  lora,         // low-rank adapters beside frozen products
+  qlora,        // the same, with the frozen products' weights in four bits
+  last_layers,  // the last layers and the output
+};
+constexpr std::array<std::string_view, 4> enum_names(Method) {
+  return {"full", "lora", "qlora", "last_layers"};
+}
+
+enum class Optimizer : std::uint8_t { adamw, adam8bit, adafactor, muon, sgd };
+constexpr std::array<std::string_view, 5> enum_names(Optimizer) {
+  return {"adamw", "adam8bit", "adafactor", "muon", "sgd"};
+}
+
+// Formats of gradients between micro-batches and of the optimizer's own copy of the weights.
+enum class StateFormat : std::uint8_t { fp32, bf16, none };
+constexpr std::array<std::string_view, 3> enum_names(StateFormat) {
+  return {"fp32", "bf16", "none"};
+}
+
+// How tokens get to the devices of their experts.
+enum class Dispatcher : std::uint8_t {
+  deepep,  // a token goes once to each node and device that has one of its experts (DeepEP, HybridEP)
+  alltoall,  // every copy of a token goes straight to its expert, by NCCL
+};
+constexpr std::array<std::string_view, 2> enum_names(Dispatcher) { return {"deepep", "alltoall"}; }
+
+// How the products of a device's experts are launched.
+enum class ExpertProducts : std::uint8_t {
+  grouped,     // one kernel for all experts (PyTorch's and CUTLASS's grouped products)
+  one_by_one,  // one kernel for each, side by side (Transformer Engine on Hopper and before)
+};
+constexpr std::array<std::string_view, 2> enum_names(ExpertProducts) {
+  return {"grouped", "one_by_one"};
+}
+
+// Kernels of attention: the fastest that the GPU has, or an earlier generation of FlashAttention.
+enum class AttentionGeneration : std::uint8_t { best, flash_3, flash_2, flash_1, triton };
+constexpr std::array<std::string_view, 5> enum_names(AttentionGeneration) {
+  return {"best", "flash_3", "flash_2", "flash_1", "triton"};
+}
+
+// In which order degrees lie on devices: neighbours first.
+enum class DeviceOrder : std::uint8_t {
+  replicas_inside,  // replicas of a stage lie next to one another (Megatron's default)
+  stages_inside,    // stages of a replica do (Megatron's --use-tp-pp-dp-mapping)
+};
+constexpr std::array<std::string_view, 2> enum_names(DeviceOrder) {
+  return {"tp_cp_dp_pp", "tp_cp_pp_dp"};
+}
+
+// A published law of the loss that a dense model reaches (engine/training/run/scaling_law.h).
+enum class ScalingLaw : std::uint8_t { none, hoffmann_2022, besiroglu_2024 };
+constexpr std::array<std::string_view, 3> enum_names(ScalingLaw) {
+  return {"none", "hoffmann_2022", "besiroglu_2024"};
+}
+
+}  // namespace engine
