@@ -30,23 +30,21 @@ void ServingSim::hand_over(std::size_t index, std::int32_t slot, RequestSource& 
     return;
   }
   const std::size_t target = route(stage, request_, now_);
-  const std::int32_t there = replicas_[target].expect(sequence, std::int32_t(index), slot, now_);
+  const std::int32_t there = expect(target, sequence, std::int32_t(index), slot);
   replicas_[index].leads_to(slot, std::int32_t(target), there);
-  note(target);
 }
 
 // The request that arrives waits for blocks where its answer will be written.
 void ServingSim::reserve() {
   if (pools_[stages().back().pool].scaler.open() == 0) return hold(request_);
   begin(passed_on_, request_);
-  reserve_for(passed_on_, request_.arrival);
+  reserve_for_passed_on(request_.arrival);
 }
 
-void ServingSim::reserve_for(const Sequence& sequence, double time) {
+void ServingSim::reserve_for_passed_on(double time) {
   const std::size_t target = route(stages().size() - 1, request_, time);
-  const std::int32_t slot = replicas_[target].expect(sequence, -1, -1, now_);
-  replicas_[target].sequence(slot).joined = time;
-  note(target);
+  passed_on_.joined = time;
+  expect(target, passed_on_, -1, -1);
 }
 
 // Blocks have been set aside in `slot` of a replica: somebody reads the prompt.
@@ -149,11 +147,7 @@ void ServingSim::deliver(std::size_t index, std::int32_t slot) {
   const std::size_t from = std::size_t(sequence.from_replica);
   replicas_[from].release(sequence.from_slot, now_);
   note(from);
-  if (adapters_.empty()) {
-    replicas_[index].receive(slot, now_);
-  } else {
-    await_adapter(index, slot, now_);  // engines ask for it when the sequence could go on
-  }
+  replicas_[index].receive(slot, now_);
   note(index);
 }
 

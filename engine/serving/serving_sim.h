@@ -139,7 +139,7 @@ class ServingSim {
   // Where blocks are set aside before a prompt is read: a replica that writes is asked for them, the request goes to one that
   // reads once it has them, and its KV goes where they are.
   void reserve();
-  void reserve_for(const Sequence& sequence, double time);
+  void reserve_for_passed_on(double time);
   bool reserves(const Sequence& sequence) const {
     return problem_->journey.pushes && sequence.asked > sequence.generated + 1;
   }
@@ -147,6 +147,9 @@ class ServingSim {
   void push(std::size_t replica, std::int32_t slot);
   void ship(std::size_t replica, std::int32_t slot);
   void fetch(std::size_t replica);
+  std::int32_t expect(std::size_t replica, const Sequence& sequence, std::int32_t from,
+                      std::int32_t from_slot);
+  void expect_no_more(std::size_t replica, std::int32_t slot);
   void take_delivery();
   void start_loads(std::size_t replica) {
     if (loads_) load_from_below(replica);

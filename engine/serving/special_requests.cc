@@ -74,9 +74,31 @@ void ServingSim::await_adapter(std::size_t index, std::int32_t slot, double now)
 void ServingSim::go_on(std::size_t index, std::int32_t slot, double now) {
   Replica& replica = replicas_[index];
   Sequence& sequence = replica.sequence(slot);
-  if (sequence.whereabouts != Whereabouts::fetched) return replica.join_queue(slot, now);
-  sequence.awaits = Awaited::nothing;
-  replica.receive(slot, now);
+  if (sequence.whereabouts != Whereabouts::expected) return replica.join_queue(slot, now);
+  replica.ask_for_room(slot, now);
+}
+
+// A sequence that a replica expects. Everybody has an adapter first and blocks then: if some who have blocks waited for adapters of
+// others who wait for blocks, nobody would go on.
+std::int32_t ServingSim::expect(std::size_t index, const Sequence& sequence, std::int32_t from,
+                                std::int32_t from_slot) {
+  const Awaited awaits = adapters_.empty() ? Awaited::nothing : Awaited::adapter;
+  const std::int32_t slot = replicas_[index].expect(sequence, from, from_slot, now_, awaits);
+  if (awaits == Awaited::adapter) await_adapter(index, slot, now_);
+  note(index);
+  return slot;
+}
+
+// It will not come.
+void ServingSim::expect_no_more(std::size_t index, std::int32_t slot) {
+  const Sequence& sequence = replicas_[index].sequence(slot);
+  if (!adapters_.empty() && std::erase(adapters_[index].waiting, slot) == 0) {
+    if (sequence.awaits == Awaited::adapter) transfers_.cancel(now_, index, slot);
+    adapters_[index].release(sequence.adapter);
+    find_room_for_adapters(index);
+  }
+  replicas_[index].expect_no_more(slot, now_);
+  note(index);
 }
 
 // Requests have left: those that waited for a place for their adapter may have one now, in the order in which they came.

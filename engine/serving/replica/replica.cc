@@ -268,8 +268,7 @@ std::span<const std::int32_t> Replica::start_loads(double now) {
 }
 
 bool Replica::start_load(Sequence& sequence, double now) {
-  for (Lane& lane : lanes_) lane.settle(now);
-  state_.pool.pass(now);
+  settle(now);
   const LowerTiers::Offer offer = lower_.offer(sequence.prefix, sequence.prompt - 1, now);
   const double tokens = offer.all();
   if (tokens <= 0 || offer.end - now >= tokens * seconds_to_read_a_token_) return false;
@@ -281,8 +280,7 @@ bool Replica::start_load(Sequence& sequence, double now) {
 
 void Replica::finish_load(std::int32_t slot, double now) {
   Sequence& sequence = state_.sequences[std::size_t(slot)];
-  for (Lane& lane : lanes_) lane.settle(now);
-  state_.pool.pass(now);
+  settle(now);
   // What was given up below meanwhile is read again.
   lower_.bring_up(sequence.prefix, sequence.prompt - 1);
   go_first(slot, now);
@@ -303,8 +301,7 @@ void Replica::split(double time) {
 
 std::int64_t Replica::cached_tokens(const Request& request, double time) {
   if (!state_.pool.caches_prefixes()) return 0;
-  for (Lane& lane : lanes_) lane.settle(time);
-  state_.pool.pass(time);
+  settle(time);
   return state_.pool.match(request.prefix, request.prompt - 1).tokens;
 }
 

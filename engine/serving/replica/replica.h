@@ -152,9 +152,10 @@ class alignas(64) Replica {
 
   // ---- KV that is carried from one replica to another -------------------------------------------
   // A sequence whose prompt was read in `slot` of `replica`, or will be somewhere (-1), is to go on here, in the slot that is
-  // returned.
-  std::int32_t expect(const Sequence& sequence, std::int32_t replica, std::int32_t slot,
-                      double now);
+  // returned. It takes no blocks before what it waits for is there (`ask_for_room`).
+  std::int32_t expect(const Sequence& sequence, std::int32_t replica, std::int32_t slot, double now,
+                      Awaited awaits);
+  void ask_for_room(std::int32_t slot, double now);
   // The replica that expects the KV of a sequence that departed, and the slot there.
   void leads_to(std::int32_t slot, std::int32_t replica, std::int32_t there) {
     Sequence& sequence = state_.sequences[std::size_t(slot)];
@@ -274,6 +275,12 @@ class alignas(64) Replica {
   }
   // Something changed that ends any stretch.
   void stop_lanes(double now);
+  // Before what is cached changes inside a stretch: what is given up for its steps so far is given up first, as step by step.
+  void settle(double now) {
+    if (!state_.pool.caches_prefixes()) return;
+    for (Lane& lane : lanes_) lane.settle(now);
+    state_.pool.pass(now);
+  }
 
   // Starts what a request loads from the tiers below; false where nothing is worth it.
   bool start_load(Sequence& sequence, double now);
