@@ -180,6 +180,9 @@ void ServingSim::try_again(std::size_t index, Sequence& sequence, RequestSource&
   const FailureSettings& settings = pools_[stages().back().pool].failures.settings();
   stats_.lost(sequence.computed);
   if (sequence.attempts >= settings.attempts) {
+    const bool others_go_on =
+        sequence.answers >= 0 && answers_.give_up(sequence) == AnswerGroups::Left::some;
+    if (others_go_on) return;
     stats_.failed(sequence, now_, std::int32_t(index));
     return source.answered(sequence.client, now_);
   }

@@ -266,7 +266,7 @@ void ServingSim::arrive(RequestSource& source) {
   std::size_t target = 0;
   const bool local = stays_local(target);
   // An answer of one token is written by who reads.
-  if (problem_->journey.pushes && !local && request_.output > 1) {
+  if (problem_->journey.pushes && !local && request_.output * request_.samples > 1) {
     return ever_fits(false) ? reserve() : turn_away(RequestEnd::refused, 0, source);
   }
   const Pool& first = pools_[stages()[0].pool];
@@ -357,6 +357,7 @@ bool ServingSim::decode_on(std::size_t index, double next_event) {
   const bool expects = replica.expects();
   if (!ran || (!told && replica.plans_now(next_event))) {
     if (expects) fetch(index);
+    if (!replica.forking().empty()) fork(index, source);
     replica.plan();
     start_loads(index);
   }
@@ -367,25 +368,15 @@ bool ServingSim::decode_on(std::size_t index, double next_event) {
 bool ServingSim::depart(std::size_t index, RequestSource& source) {
   Replica& replica = replicas_[index];
   const bool last = stage_of(index) + 1 == stages().size();
-  const double seen = now_ + stats_.request_latency();
   bool told = false;
   for (const std::int32_t slot : replica.departed()) {
     Sequence& sequence = replica.sequence(slot);
-    if (sequence.answers >= 0 && !answers_.done(sequence)) {
-      replica.forget(slot);
-      continue;
-    }
-    if (sequence.output < sequence.asked) {
-      if (!adapters_.empty()) adapters_[index].release(sequence.adapter);
+    if (!adapters_.empty()) adapters_[index].release(sequence.adapter);
+    if (sequence.output < sequence.asked || (!last && sequence.forks())) {
       hand_over(index, slot, source);
       continue;
     }
-    stats_.finished(sequence, now_, std::int32_t(index));
-    if (!adapters_.empty()) adapters_[index].release(sequence.adapter);
-    if (sequence.client >= 0) {
-      source.answered(sequence.client, seen);
-      told = true;
-    }
+    told = answer(sequence, index, source) || told;
     if (last) {
       replica.forget(slot);
     } else {

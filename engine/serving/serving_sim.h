@@ -121,7 +121,7 @@ class ServingSim {
   // A group takes its turn as one, at its first replica's place among the events.
   void advance_group(LockstepGroup& group, double next_event, RequestSource& source);
   bool end_together(LockstepGroup& group, RequestSource& source);
-  void plan_together(LockstepGroup& group);
+  void plan_together(LockstepGroup& group, const RequestSource& source);
   // A member may have something to do at another time than before; and it may have more or less of it.
   void note_turn(LockstepGroup& group, std::size_t replica);
   void note_member(LockstepGroup& group, std::size_t replica) {
@@ -141,7 +141,8 @@ class ServingSim {
   void reserve();
   void reserve_for_passed_on(double time);
   bool reserves(const Sequence& sequence) const {
-    return problem_->journey.pushes && sequence.asked > sequence.generated + 1;
+    return problem_->journey.pushes &&
+           (sequence.asked > sequence.generated + 1 || sequence.forks());
   }
   void dispatch(std::size_t replica, std::int32_t slot);
   void push(std::size_t replica, std::int32_t slot);
@@ -156,6 +157,7 @@ class ServingSim {
   }
   void load_from_below(std::size_t replica);
   void fork(std::size_t replica, const RequestSource& source);
+  bool answer(Sequence& sequence, std::size_t replica, RequestSource& source);
   void start_adapters();
   // A request comes to a replica from elsewhere, and waits there for what one that arrives waits for.
   std::int32_t take_in(std::size_t replica, const Sequence& sequence, std::int64_t output);

@@ -11,23 +11,45 @@ constexpr double kWorkOfAnAnswer = 32;
 
 }  // namespace
 
-// Prompts that have been read: their other answers begin, each with an output of its own length.
+// Prompts that have been read, or whose KV has come: their other answers begin, each with an output of its own length.
 void ServingSim::fork(std::size_t index, const RequestSource& source) {
   Replica& replica = replicas_[index];
   for (const std::int32_t slot : replica.forking()) {
     const std::int64_t count = replica.sequence(slot).branches;
     charge(kWorkOfAnAnswer * double(count));
-    const std::int32_t answers = answers_.open(replica.sequence(slot), count);
+    const std::int32_t answers = answers_.open(count);
     replica.sequence(slot).answers = answers;
     for (std::int64_t i = 1; i < count; ++i) {
       const Sequence& first = replica.sequence(slot);
       std::int64_t output = source.output_of(first.number, i, first.output);
       // As long as the model and the cache allow.
       while (output > 1 && !replica.fits(first.prompt, output)) output /= 2;
+      if (!adapters_.empty()) adapters_[index].need(first.adapter, now_);
       replica.fork(slot, output, answers, now_);
+    }
+    // Who read the prompt has written the only token of the first one.
+    Sequence& first = replica.sequence(slot);
+    if (first.whereabouts == Whereabouts::landed && first.generated == first.output) {
+      answers_.done(first);
+      expect_no_more(index, slot);
     }
   }
   replica.forking().clear();
+}
+
+// It is done: its client is told, if there is one, unless other answers to its prompt are still being generated.
+bool ServingSim::answer(Sequence& sequence, std::size_t index, RequestSource& source) {
+  using Left = AnswerGroups::Left;
+  const Left left = sequence.answers >= 0 ? answers_.done(sequence) : Left::none;
+  if (left == Left::some) return false;
+  if (left == Left::none) {
+    stats_.finished(sequence, now_, std::int32_t(index));
+  } else {
+    stats_.failed(sequence, now_, std::int32_t(index));
+  }
+  if (sequence.client < 0) return false;
+  source.answered(sequence.client, now_ + stats_.request_latency());
+  return true;
 }
 
 // Where all adapters fit nobody waits for any.

@@ -189,7 +189,7 @@ class alignas(64) Replica {
   void restart(double now);
   // One that was stranded elsewhere begins again here, to make tokens up to its `output`-th.
   std::int32_t take_over(const Sequence& sequence, std::int64_t output, double now, Awaited awaits);
-  // One that is expected here, or whose KV is under way, will not come.
+  // One that is expected here, or whose KV is under way, will not come; or it has come, and there is nothing to write.
   void expect_no_more(std::int32_t slot, double now);
 
   // Long stretches are cut at the first step boundary from `time` on.

@@ -105,6 +105,7 @@ void Replica::receive(std::int32_t slot, double now) {
   state_.pool.publish_carried(sequence.prefix, sequence.computed, sequence.kv);
   state_.parked_blocks -= sequence.kv.shared - shared;
   state_.landed.push_back(slot);
+  if (sequence.forks()) state_.forking.push_back(slot);
   stop_lanes(now);
 }
 
@@ -186,6 +187,10 @@ void Replica::expect_no_more(std::int32_t slot, double now) {
     }
     forget(slot);
     return stop_lanes(now);  // there may be room for the next one
+  }
+  FewSlots& landed = state_.landed;
+  if (sequence.whereabouts == Whereabouts::landed) {
+    landed.erase(std::remove(landed.begin(), landed.end(), slot), landed.end());
   }
   sequence.taken = lanes_[0].view().blocks_held(sequence);
   sequence.reserved = 0;

@@ -47,30 +47,14 @@ std::optional<Refusal> without_blocks(const PoolSetup& pool) {
   return Refusal{ReasonClass::memory, "not one KV block fits beside the model"};
 }
 
-bool somebody_fails(const Scenario& scenario) {
-  return scenario.serving.failures.any() ||
-         (scenario.prefill.present && scenario.prefill.deployment.serving.failures.any());
-}
-
 // Several answers and adapters need some settings of the engine.
 std::optional<Refusal> specialised_refusal(const TaskPoint& point) {
   const Scenario& scenario = point.scenario;
   const Load& load = scenario.load;
-  const auto unsupported = [](std::string text) {
-    return Refusal{ReasonClass::unsupported, std::move(text)};
-  };
   if (load.samples > 1 && !scenario.serving.prefix_caching) {
     return Refusal{ReasonClass::load,
                    "load.samples > 1 needs serving.prefix_caching: answers share their prompt "
                    "through it"};
-  }
-  if (load.samples > 1 && scenario.prefill.present) {
-    return unsupported("load.samples > 1 with a prefill deployment is not modelled");
-  }
-  if (somebody_fails(scenario) && load.samples > 1) {
-    return unsupported(
-        "serving.failures with load.samples > 1 is not modelled: what becomes of answers that have "
-        "begun?");
   }
   if (load.adapters == 0) return std::nullopt;
   return adapter_link_problem(scenario.serving.lora, point.main.fabric);
