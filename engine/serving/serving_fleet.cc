@@ -109,7 +109,7 @@ void ServingSim::repair(Pool& pool, std::size_t unit, RequestSource& source) {
     if (stage_of(one.replica) + 1 < stages().size()) {
       hand_over(one.replica, one.slot, source);
     } else {
-      dispatch(one.replica, one.slot);  // it has set blocks aside
+      dispatch(one.replica, one.slot, source);  // it has set blocks aside
     }
   }
 }
@@ -249,7 +249,9 @@ void ServingSim::send(const Sequence& sequence) {
     passed_on_.target = sequence.prompt + sequence.generated;
     passed_on_.to_replica = passed_on_.to_slot = -1;
     passed_on_.received = passed_on_.read = -1;
-    return reserve_for_passed_on(now_);
+    passed_on_.joined = now_;
+    expect(route(stage, request_, now_), passed_on_, -1, -1);
+    return;
   }
   const std::size_t target = route(0, request_, now_);
   const std::int64_t output = stages()[0].writes ? sequence.asked : sequence.generated + 1;

@@ -131,7 +131,12 @@ void ServingSim::find_room_for_adapters(std::size_t index) {
     const std::int32_t slot = cache.waiting[found];
     const double ready = cache.need(replicas_[index].sequence(slot).adapter, now_);
     if (ready == AdapterCache::kNoRoom) break;
-    transfers_.start_from_below(ready, index, slot);
+    // One that is there already is there before anybody plans.
+    if (ready <= now_ + kSameMoment) {
+      take_awaited(index, slot);
+    } else {
+      transfers_.start_from_below(ready, index, slot);
+    }
   }
   cache.waiting.erase(cache.waiting.begin(), cache.waiting.begin() + std::ptrdiff_t(found));
 }

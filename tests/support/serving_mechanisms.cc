@@ -88,8 +88,7 @@ const std::vector<Mechanism>& mechanisms() {
                 [](Fleet& fleet) {
                   switch_on_prefill(fleet);
                   fleet.journey.pushes = true;
-                },
-                {"shedding"}},
+                }},
       Mechanism{"drawn acceptance",
                 [](Fleet& fleet) {
                   switch_on_own_paces(fleet);

@@ -31,6 +31,7 @@ void Replica::reset(const Setup& setup) {
   state_.log = setup.log;
   state_.halted = false;
   state_.admissions.reset();
+  state_.rooms.reset();
   if (!state_.sequences.has_room()) state_.sequences.take_room(kUsualSequences);
   // The sequences stay: what they hold in memory is used again. Not what they held of the KV pool, where a run was ended
   // before they were.
@@ -136,16 +137,20 @@ double Replica::place_by_order(const Sequence& sequence, std::int64_t tokens) {
   return order_of(claim_of(sequence), fair ? state_.shares.place(sequence.tenant, tokens) : 0);
 }
 
-bool Replica::sheds(const Request& request) const {
+bool Replica::sheds(const Request& request, double now) const {
+  const double order = order_of(claim_of(request), state_.shares.place_now(request.tenant));
+  return sheds_behind(state_.waiting.place_of(order, state_.sequences), state_.admissions, request,
+                      now);
+}
+
+bool Replica::sheds_behind(std::int64_t before, const AdmissionPace& pace, const Request& request,
+                           double now) const {
   const AdmissionSettings& admission = state_.settings->admission;
-  const Claim claim = claim_of(request);
-  const double order = order_of(claim, state_.shares.place_now(request.tenant));
-  const std::int64_t before = state_.waiting.place_of(order, state_.sequences);
   if (admission.max_queue > 0 && before >= admission.max_queue) return true;
   if (!admission.shed_late) return false;
-  const double predicted =
-      state_.admissions.wait_behind(before) + seconds_per_prompt_token_ * double(request.prompt);
-  return predicted > (class_limits_ == nullptr ? ttft_limit_ : ttft_limit_of(claim));
+  const double predicted = now - request.arrival + pace.wait_behind(before) +
+                           seconds_per_prompt_token_ * double(request.prompt);
+  return predicted > (class_limits_ == nullptr ? ttft_limit_ : ttft_limit_of(claim_of(request)));
 }
 
 std::int64_t Replica::predicted_output(std::int64_t number, std::int64_t output) const {

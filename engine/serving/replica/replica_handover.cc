@@ -65,6 +65,7 @@ std::int32_t Replica::make_room() {
   }
   if (reserves) sequence.reserved = view.blocks_for(room);
   state_.arriving.remove(slot);
+  if (state_.settings->admission.shed_late) state_.rooms.left(now_, !state_.arriving.empty());
   pool.hold(sequence.prefix, hit, sequence.kv);
   sequence.whereabouts = Whereabouts::fetched;
   sequence.computed = sequence.target;
