@@ -26,6 +26,25 @@ Scenario in_two_pools(std::int64_t stages, std::int64_t last) {
   return scenario;
 }
 
+// As many chunks as layers and two more: the embedding and the logits have their own. Every layer has its chunk, and a step does the
+// same work.
+TEST(Stages, EndsMayBeChunksOfTheirOwn) {
+  Scenario scenario = toys::training();
+  const std::int64_t layers = scenario.model.layers;
+  std::vector<LayerChunk> cut;
+  for (const std::int64_t chunks : {layers, layers + 1, layers + 2}) {
+    cut_into_chunks(scenario.model, scenario.train, {.all = chunks, .stages = chunks}, cut);
+    std::int64_t all = 0;
+    for (const LayerChunk& chunk : cut) all += chunk.span.layers.all();
+    EXPECT_EQ(all, layers);
+    EXPECT_EQ(cut.front().span.layers.all(), chunks == layers + 2 ? 0 : 1);
+    scenario.parallel.pp = chunks;
+    EXPECT_GT(figures_of(scenario).tokens_per_s, 0) << chunks;
+  }
+  scenario.parallel.pp = layers + 3;
+  EXPECT_EQ(evaluate(scenario).status, Status::infeasible);
+}
+
 TEST(TailStages, OnEqualDevicesChangeNothing) {
   for (const Schedule schedule :
        {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved, Schedule::zero_bubble}) {
