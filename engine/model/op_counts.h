@@ -14,7 +14,8 @@ struct OpCounts {
   double of_peak = 1;         // which kernels reach of that unit's rate,
   double of_bandwidth = 1;    // and of the memory's or the cache's
   double kernels = 1;         // of the smallest kind, as long as which it takes before it works
-  double cycles = 0;          // that its parts wait for one another
+  double cycles = 0;          // in which its parts wait for one another,
+  double beside = 0;          // and the share of its arithmetic that is done meanwhile
 };
 
 }  // namespace engine
