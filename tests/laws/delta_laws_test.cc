@@ -233,6 +233,26 @@ TEST(DeltaLaws, TrainingTakesAsLongAtAnyLength) {
   }
 }
 
+// In one step, or in several where a prompt is longer than a step.
+TEST(DeltaLaws, ALoadOfOneRequestIsThatRequest) {
+  for (const char* model : kDeltas) {
+    for (const std::int64_t prompt : {300, 9'000, 60'000}) {
+      Scenario alone = delta(model);
+      alone.task = Task::request;
+      alone.request = {.batch = 1, .prompt = prompt, .output = 40};
+      Scenario served = alone;
+      served.task = Task::serve;
+      served.load.arrivals = ArrivalKind::closed;
+      served.load.clients = served.load.requests = 1;
+      served.load.measure = MeasureKind::whole;
+      served.load.lengths = {.prompt = prompt, .output = 40};
+      const Metrics one = outcome_of(alone).metrics, other = outcome_of(served).metrics;
+      EXPECT_NEAR(other.ttft / one.ttft, 1, 0.02) << model << ' ' << prompt;
+      EXPECT_NEAR(other.tpot / one.tpot, 1, 0.02) << model << ' ' << prompt;
+    }
+  }
+}
+
 // Prefixes, proposals and prompts that others read: states go where those of other scans do.
 TEST(DeltaLaws, StatesAreCachedVerifiedAndCarried) {
   for (const char* model : kDeltas) {
