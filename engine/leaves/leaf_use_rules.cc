@@ -58,7 +58,6 @@ constexpr std::string_view kNotInTraining[] = {
     "serving.decode_parts",
     "quant.kv",
     "host.mode",
-    "host.graph_launch",
     "host.largest_graph",
     "host.captured_sizes",
     "host.step_overhead",
@@ -87,6 +86,9 @@ std::vector<LeafUse> task_uses() {
                     "task is serve, or train with train.rollout.prompts",
                     {is("task", {"serve"}), above("train.rollout.prompts", 0)}});
   }
+  uses.push_back({"host.graph_launch",
+                  "task is step, request or serve, or train.cuda_graphs is true",
+                  {is("task", {"step", "request", "serve"}), on("train.cuda_graphs")}});
   for (const std::string_view path : kNotInTraining) {
     uses.push_back(of_task(path, "task is step, request or serve", {"step", "request", "serve"}));
   }
