@@ -69,7 +69,8 @@ double ChunkKinds::layers_in_turn(const ChunkKind& kind) const {
 }
 
 double ChunkKinds::micro_batches(const ChunkKind& kind) const {
-  const double all = double(train_.global_batch / (train_.micro_batch * kind.on->shard.parallel.dp));
+  const double all =
+      double(train_.global_batch / (train_.micro_batch * kind.on->shard.parallel.dp));
   return all / double(chunk_copies(train_, pools_.stages()));
 }
 

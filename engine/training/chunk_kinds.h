@@ -61,8 +61,9 @@ struct ChunkKind {
   LayerChunk chunk;
   const StepContext* on = nullptr;  // devices that it lies on
   ChunkStates states;
-  ChunkPasses passes;                 // by themselves
-  std::optional<ChunkPasses> paired;  // a forward pass beside a backward pass, where that hides an exchange
+  ChunkPasses passes;  // by themselves
+  std::optional<ChunkPasses>
+      paired;  // a forward pass beside a backward pass, where that hides an exchange
   StateMemory memory;
   KeptActivations activations;
   Seconds scatter, gather;    // between replicas

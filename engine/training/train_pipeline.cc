@@ -15,8 +15,7 @@ TrainPipeline::TrainPipeline(const StagePools& pools, const TrainSettings& train
       stages_(pools.stages()),
       micro_batches_(train.global_batch / (train.micro_batch * pools.main.shard.parallel.dp)),
       schedule_(schedule_on(train, stages_)),
-      in_pairs_(is_dual(schedule_) ||
-                (train.batch_overlap && pools.main.shard.parallel.ep > 1)) {}
+      in_pairs_(is_dual(schedule_) || (train.batch_overlap && pools.main.shard.parallel.ep > 1)) {}
 
 double TrainPipeline::passes_of_a_chunk() const {
   return double(micro_batches_ / chunk_copies(train_, stages_));

@@ -77,7 +77,8 @@ Problem pipeline_problem(const ModelSpec& model, const Parallelism& parallel,
     return refused(fmt::format(
         "train.virtual_stages {} needs train.schedule: interleaved; {} has {} on each stage",
         train.virtual_stages, name_of(train.schedule),
-        is_dual(train.schedule) ? "two chunks of layers, whatever it says," : "one chunk of layers"));
+        is_dual(train.schedule) ? "two chunks of layers, whatever it says,"
+                                : "one chunk of layers"));
   }
   const std::int64_t chunks = parallel.pp * chunks_per_stage(train, parallel.pp);
   if (train.first_stage_layers > 0 || train.last_stage_layers > 0) {
@@ -201,8 +202,7 @@ Problem state_problem(const TrainSettings& train) {
 }
 
 Problem exchange_problem(const Parallelism& parallel, const TrainSettings& train) {
-  const bool apart =
-      train.schedule == Schedule::gpipe || train.schedule == Schedule::zero_bubble;
+  const bool apart = train.schedule == Schedule::gpipe || train.schedule == Schedule::zero_bubble;
   if (train.batch_overlap && parallel.ep > 1 && parallel.pp > 1 && apart) {
     return refused(
         fmt::format("train.batch_overlap puts each forward pass beside a backward pass, which {} "

@@ -38,9 +38,9 @@ BENCHMARK(TrainSearchPoint);
 void pipelines(benchmark::State& state, engine::Schedule schedule, std::int64_t chunks) {
   using engine::Seconds;
   const double weights = schedule == engine::Schedule::zero_bubble ? 1 : 0;
-  std::vector<engine::ChunkTime> times(std::size_t(64 * chunks),
-                                       {Seconds{1}, Seconds{2 - weights}, Seconds{weights},
-                                        Seconds{1}, Seconds{2}});
+  std::vector<engine::ChunkTime> times(
+      std::size_t(64 * chunks),
+      {Seconds{1}, Seconds{2 - weights}, Seconds{weights}, Seconds{1}, Seconds{2}});
   times.front().forward = Seconds{1.03};
   times.back().backward = times.back().backward * 1.15;
   const engine::Pipeline pipeline{.schedule = schedule,
@@ -62,9 +62,7 @@ void TrainPipelineInterleaved(benchmark::State& state) {
   pipelines(state, engine::Schedule::interleaved, 2);
 }
 BENCHMARK(TrainPipelineInterleaved);
-void TrainPipelineDual(benchmark::State& state) {
-  pipelines(state, engine::Schedule::dualpipe, 1);
-}
+void TrainPipelineDual(benchmark::State& state) { pipelines(state, engine::Schedule::dualpipe, 1); }
 BENCHMARK(TrainPipelineDual);
 
 // A whole point of that size, pipeline and kernels: 128 layers on 64 stages.

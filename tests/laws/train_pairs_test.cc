@@ -75,11 +75,12 @@ TEST(Pairs, AreRefusedWhereAScheduleHasNone) {
     scenario.train.batch_overlap = true;
     const Outcome outcome = evaluate(scenario);
     EXPECT_EQ(outcome.status, Status::infeasible);
-    EXPECT_EQ(outcome.reason, "train.batch_overlap puts each forward pass beside a backward pass, "
-                              "which " +
-                                  std::string(name_of(schedule)) +
-                                  " does apart; 1f1b, interleaved, dualpipe and dualpipe_v have "
-                                  "such pairs");
+    EXPECT_EQ(outcome.reason,
+              "train.batch_overlap puts each forward pass beside a backward pass, "
+              "which " +
+                  std::string(name_of(schedule)) +
+                  " does apart; 1f1b, interleaved, dualpipe and dualpipe_v have "
+                  "such pairs");
   }
 }
 
@@ -120,13 +121,16 @@ TEST(DualPipe, SaysWhatItNeeds) {
     scenario.parallel.pp = pp;
     return evaluate(scenario).reason;
   };
-  EXPECT_EQ(reason(Schedule::dualpipe, 3, 16),
-            "dualpipe pairs stages from both ends: parallel.pp 3 is odd (dualpipe_v folds any number "
-            "of stages)");
-  EXPECT_EQ(reason(Schedule::dualpipe, 4, 6),
-            "dualpipe needs an even number of micro-batches, at least 2 x parallel.pp 4; there are 6");
-  EXPECT_EQ(reason(Schedule::dualpipe, 4, 9),
-            "dualpipe needs an even number of micro-batches, at least 2 x parallel.pp 4; there are 9");
+  EXPECT_EQ(
+      reason(Schedule::dualpipe, 3, 16),
+      "dualpipe pairs stages from both ends: parallel.pp 3 is odd (dualpipe_v folds any number "
+      "of stages)");
+  EXPECT_EQ(
+      reason(Schedule::dualpipe, 4, 6),
+      "dualpipe needs an even number of micro-batches, at least 2 x parallel.pp 4; there are 6");
+  EXPECT_EQ(
+      reason(Schedule::dualpipe, 4, 9),
+      "dualpipe needs an even number of micro-batches, at least 2 x parallel.pp 4; there are 9");
   EXPECT_EQ(reason(Schedule::dualpipe_v, 4, 7),
             "dualpipe_v needs enough micro-batches, at least 2 x parallel.pp 4; there are 7");
   EXPECT_EQ(reason(Schedule::dualpipe_v, 3, 9), "");

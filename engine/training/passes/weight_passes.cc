@@ -145,8 +145,7 @@ bool turns_in_every_pass(const ModelShard& shard, const TrainSettings& train) {
 NarrowCopies narrow_copies(const Parallelism& parallel, const TrainSettings& train) {
   if (gathers_weights(parallel, train))
     return train.reshard ? NarrowCopies::a_pass : NarrowCopies::a_micro_batch;
-  return passes_of_a_step(train, parallel) > 1 ? NarrowCopies::a_step
-                                                  : NarrowCopies::a_micro_batch;
+  return passes_of_a_step(train, parallel) > 1 ? NarrowCopies::a_step : NarrowCopies::a_micro_batch;
 }
 
 double copy_bytes(const ChunkStates& states, const ModelShard& shard, const TrainSettings& train) {

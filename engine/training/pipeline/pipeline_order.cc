@@ -24,10 +24,9 @@ struct StageLead {
     const bool in_turn = pipeline.schedule == Schedule::interleaved;
     // A pair takes as long as both its passes, so a micro-batch is back from the next stage one round later than in 1F1B; and the
     // last stage can begin with no gradient of a pass in the same pair.
-    const std::int64_t lead =
-        pipeline.side_by_side || in_turn
-            ? 2 * after + chunks_before + (pipeline.side_by_side ? 1 : 0)
-            : after;
+    const std::int64_t lead = pipeline.side_by_side || in_turn
+                                  ? 2 * after + chunks_before + (pipeline.side_by_side ? 1 : 0)
+                                  : after;
     ahead = std::min(pipeline.schedule == Schedule::gpipe ? passes : lead, passes);
   }
 };
@@ -61,8 +60,7 @@ std::vector<StagePass> order_in_turn(const Pipeline& pipeline, std::int64_t stag
                !(pipeline.side_by_side && ahead)) {
       order.push_back({StageWork::forward, next_forward(), {}});
     } else {
-      order.push_back(
-          {puts_off ? StageWork::inputs : StageWork::backward, {}, next_backward()});
+      order.push_back({puts_off ? StageWork::inputs : StageWork::backward, {}, next_backward()});
     }
   }
   return order;

@@ -92,8 +92,8 @@ PipelineTime pipeline_time_step_by_step(const Pipeline& pipeline,
   };
   // What a pass waits for; unknown while that has not been done. Where two ways meet on one stage, nothing is sent.
   const auto sent = [&](double end, std::int64_t from, std::int64_t to) {
-    const bool stays = pipeline.schedule == Schedule::dualpipe_v &&
-                       places.stage_of(from) == places.stage_of(to);
+    const bool stays =
+        pipeline.schedule == Schedule::dualpipe_v && places.stage_of(from) == places.stage_of(to);
     return end < 0 ? unknown : end + (stays ? 0 : pipeline.send.value);
   };
   const auto input = [&](const PassPlace& place) {
@@ -141,10 +141,10 @@ PipelineTime pipeline_time(const Pipeline& pipeline) {
     return {busy, busy};
   }
   const bool by_chunks = pipeline.schedule == Schedule::interleaved || pipeline.side_by_side;
-  const Seconds total = is_dual(pipeline.schedule)              ? time_by_ways(pipeline)
-                        : by_chunks                             ? time_by_chunks(pipeline)
+  const Seconds total = is_dual(pipeline.schedule)             ? time_by_ways(pipeline)
+                        : by_chunks                            ? time_by_chunks(pipeline)
                         : pipeline.schedule == Schedule::gpipe ? time_of_two_sweeps(pipeline)
-                                                                : time_by_rounds(pipeline);
+                                                               : time_by_rounds(pipeline);
   return {total, Seconds{busiest(pipeline)}};
 }
 

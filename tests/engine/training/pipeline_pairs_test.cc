@@ -43,8 +43,7 @@ Case equal_chunks(Schedule schedule, std::int64_t stages, std::int64_t micro_bat
 TEST(DualPipe, BubbleIsThePublishedOne) {
   for (const std::int64_t chunks : {2, 4, 8, 16, 64}) {
     for (const std::int64_t more : {0, 2, 30, 200}) {
-      const double bubble =
-          (double(chunks) / 2 - 1) * (kPair + kInputs + kWeights - 3 * kWeights);
+      const double bubble = (double(chunks) / 2 - 1) * (kPair + kInputs + kWeights - 3 * kWeights);
       const auto longest_wait = [&](Case made) {
         std::vector<PipelinePass> passes;
         const double total = made.by_steps(&passes).total.value;
@@ -74,17 +73,19 @@ TEST(DualPipe, BubbleIsThePublishedOne) {
 
 // Every device holds one pass more than there are chunks on the way of a micro-batch.
 TEST(DualPipe, HoldsOnePassMoreThanChunks) {
-  Case both = equal_chunks(Schedule::dualpipe, 8, 32), folded = equal_chunks(Schedule::dualpipe_v, 4, 32, 2);
+  Case both = equal_chunks(Schedule::dualpipe, 8, 32),
+       folded = equal_chunks(Schedule::dualpipe_v, 4, 32, 2);
   both.pipeline.chunks = both.chunks;
   folded.pipeline.chunks = folded.chunks;
   for (std::int64_t stage = 0; stage < 8; ++stage) EXPECT_EQ(passes_held(both.pipeline, stage), 9);
-  for (std::int64_t stage = 0; stage < 4; ++stage) EXPECT_EQ(passes_held(folded.pipeline, stage), 9);
+  for (std::int64_t stage = 0; stage < 4; ++stage)
+    EXPECT_EQ(passes_held(folded.pipeline, stage), 9);
 }
 
 // The most that are begun and not done with at any moment.
 TEST(DualPipe, HoldsWhatItsPassesShow) {
-  for (const Schedule schedule : {Schedule::dualpipe, Schedule::dualpipe_v, Schedule::one_f_one_b,
-                                  Schedule::interleaved}) {
+  for (const Schedule schedule :
+       {Schedule::dualpipe, Schedule::dualpipe_v, Schedule::one_f_one_b, Schedule::interleaved}) {
     const bool two = schedule == Schedule::dualpipe_v || schedule == Schedule::interleaved;
     Case made = equal_chunks(schedule, 4, 24, two ? 2 : 1);
     std::vector<PipelinePass> passes;
