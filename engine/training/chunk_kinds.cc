@@ -27,11 +27,12 @@ Seconds behind_launches(Seconds device, const Launches& launches, const HostSett
 ChunkKinds::ChunkKinds(const StagePools& pools, const TrainSettings& train, TrainScratch& scratch)
     : pools_(pools),
       train_(train),
+      schedule_(schedule_on(train, pools.stages())),
       chunks_per_stage_(chunks_per_stage(train, pools.stages())),
       known_(scratch) {
   std::vector<LayerChunk> cut;
   const std::int64_t stages = pools.stages();
-  const ChunkPlaces places{schedule_on(train, stages), stages, stages * chunks_per_stage_};
+  const ChunkPlaces places{schedule_, stages, stages * chunks_per_stage_};
   cut_into_chunks(*pools.main.shard.model, train,
                   {.all = places.chunks, .stages = stages, .tail = pools.tail_stages()}, cut);
   kind_of_.reserve(cut.size());
@@ -85,8 +86,9 @@ void ChunkKinds::find_times() {
   for (ChunkKind& kind : kinds_) {
     kind.on->charge(kWorkOfAStep);
     pass_ops(kind.on->shard, kind.chunk, train_, ops_);
+    kind.passes.weights_apart = puts_off_weights();
     time_passes(kind, kind.passes);
-    if (train_.batch_overlap) time_pair(kind);
+    if (train_.batch_overlap || is_dual(schedule_)) time_pair(kind);
     time_traffic(kind);
     add_copies(kind, kind.passes);
     add_traffic(kind, kind.passes);
@@ -97,18 +99,23 @@ void ChunkKinds::find_times() {
 }
 
 void ChunkKinds::time_pair(ChunkKind& kind) {
-  pass_ops(kind.on->shard, kind.chunk, train_, ops_, ExchangeOps::apart);
-  if (ops_.exchange.size() == 0) return;
   ChunkPasses pair;
+  if (train_.batch_overlap) {
+    pass_ops(kind.on->shard, kind.chunk, train_, ops_, ExchangeOps::apart);
+    pair.exchange_ops = ExchangeOps::apart;
+  }
+  const bool travels = ops_.exchange.size() > 0;
+  if (!travels && !kind.passes.weights_apart) return;
   time_passes(kind, pair);
   // What would take longer side by side is done one after the other.
-  if (pair.time() >= kind.passes.time()) return;
-  add_exchange(kind, pair);
+  if (pair.time() > kind.passes.time()) return;
+  if (travels) add_exchange(kind, pair);
   kind.paired = pair;
 }
 
+// DualPipe puts some off as it fills and empties.
 bool ChunkKinds::puts_off_weights() const {
-  return train_.schedule == Schedule::zero_bubble && pools_.stages() > 1;
+  return schedule_ == Schedule::zero_bubble || is_dual(schedule_);
 }
 
 void ChunkKinds::time_passes(const ChunkKind& kind, ChunkPasses& passes) {
@@ -151,7 +158,7 @@ void ChunkKinds::set_clocks(ChunkPasses& passes, const PassLaunches& launches,
   };
   passes.forward_clock = slowdown({&passes.forward}, idle(launches.forward));
   const Seconds before_weights = idle(launches.again) + idle(launches.inputs);
-  if (puts_off_weights()) {
+  if (passes.weights_apart) {
     passes.backward_clock = slowdown({&passes.recomputed, &passes.inputs}, before_weights);
     passes.weights_clock = slowdown({&passes.weights}, idle(launches.weights));
   } else {
@@ -194,7 +201,7 @@ void ChunkKinds::add_host(ChunkPasses& passes, const PassLaunches& launches,
   // Over a backward pass the host may run ahead; over gradients of weights that are put off it may not.
   Launches backward = again;
   backward.add(inputs);
-  if (puts_off_weights()) {
+  if (passes.weights_apart) {
     wait(passes.inputs_time, passes.recompute_time + passes.inputs_time, backward,
          passes.backward_host);
     wait(passes.weights_time, passes.weights_time, weights, passes.backward_host);

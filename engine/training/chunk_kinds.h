@@ -33,6 +33,9 @@ struct BlockTime {
 
 // The passes of one micro-batch through one chunk.
 struct ChunkPasses {
+  bool weights_apart =
+      false;  // gradients of weights are put off, to other moments than those of inputs
+  ExchangeOps exchange_ops = ExchangeOps::in_passes;
   DeviceTime forward, recomputed, inputs, weights;
   Seconds forward_time, recompute_time, inputs_time, weights_time;
   // How many times longer arithmetic takes than at the full clock: in the forward pass, in the backward pass, and in gradients of
@@ -61,9 +64,8 @@ struct ChunkKind {
   LayerChunk chunk;
   const StepContext* on = nullptr;  // devices that it lies on
   ChunkStates states;
-  ChunkPasses passes;  // by themselves
-  std::optional<ChunkPasses>
-      paired;  // a forward pass beside a backward pass, where that hides an exchange
+  ChunkPasses passes;                 // by themselves
+  std::optional<ChunkPasses> paired;  // a forward pass beside a backward pass, where that differs
   StateMemory memory;
   KeptActivations activations;
   Seconds scatter, gather;    // between replicas
@@ -122,6 +124,7 @@ class ChunkKinds {
 
   StagePools pools_;
   const TrainSettings& train_;
+  Schedule schedule_;
   std::int64_t chunks_per_stage_;
   std::vector<std::size_t> kind_of_;
   std::vector<ChunkKind> kinds_;

@@ -39,7 +39,7 @@ void ChunkKinds::add_traffic(const ChunkKind& kind, ChunkPasses& passes) const {
   };
   const auto go_beside = [&](Seconds takes, Seconds& work) { work += exposed_beside(work, takes); };
   if (train_.zero == 2) {
-    Seconds& made = puts_off_weights() ? passes.weights_time : passes.inputs_time;
+    Seconds& made = passes.weights_apart ? passes.weights_time : passes.inputs_time;
     const double row = 1 / scatters;
     const double sent = double(chunks_per_stage_) * std::max(1.0, micro_batches(kind) / row);
     made += row > 1 ? told(kind.scatter,
@@ -60,7 +60,7 @@ void ChunkKinds::add_traffic(const ChunkKind& kind, ChunkPasses& passes) const {
   const Seconds again = kind.gather * kind.gathered_again;
   const Seconds waited = train_.prefetch > 0 ? Seconds{0} : again;
   // All of a backward pass goes on beside both, unless it is in two: the latter makes the gradients that are scattered.
-  if (puts_off_weights()) {
+  if (passes.weights_apart) {
     const Seconds work = passes.recompute_time + passes.inputs_time;
     passes.inputs_time += exposed_beside(work, again - waited);
     go_beside(kind.scatter, passes.weights_time);
@@ -76,8 +76,8 @@ void ChunkKinds::add_copies(const ChunkKind& kind, ChunkPasses& passes) const {
   passes.copies =
       offload_copies(kind.activations.offloaded,
                      {.forward = passes.forward_time,
-                      .backward = puts_off_weights() ? passes.recompute_time + passes.inputs_time
-                                                     : passes.backward_time(),
+                      .backward = passes.weights_apart ? passes.recompute_time + passes.inputs_time
+                                                       : passes.backward_time(),
                       .layers = layers_in_turn(kind) * micro_batches(kind)},
                      train_, *kind.on);
   passes.forward_time += passes.copies->out.work.exposed();
@@ -89,7 +89,9 @@ void ChunkKinds::add_rows(std::int64_t chunk, const PassCounts& alone, const Pas
   const ChunkKind& kind = (*this)[chunk];
   pass_ops(kind.on->shard, kind.chunk, train_, ops_);
   add_rows(kind, kind.passes, alone, rows);
-  if (kind.paired) pass_ops(kind.on->shard, kind.chunk, train_, ops_, ExchangeOps::apart);
+  if (kind.paired) {
+    pass_ops(kind.on->shard, kind.chunk, train_, ops_, kind.paired->exchange_ops);
+  }
   add_rows(kind, kind.in_pairs(), in_pairs, rows);
 }
 

@@ -31,7 +31,7 @@ Pipeline TrainPipeline::untimed() {
 }
 
 Pipeline TrainPipeline::timed() {
-  const bool in_two = chunks_.puts_off_weights() || is_dual(schedule_);
+  const bool in_two = chunks_.puts_off_weights();
   times_.clear();
   for (std::int64_t c = 0; c < chunks_.size(); ++c) {
     const ChunkPasses &passes = chunks_[c].passes, &pair = chunks_[c].in_pairs();
