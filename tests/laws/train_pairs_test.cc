@@ -88,7 +88,7 @@ TEST(Pairs, AreRefusedWhereAScheduleHasNone) {
 // more than there are stages, the same on all.
 TEST(DualPipe, KeepsParametersTwice) {
   Scenario scenario = mixture_in_stages(Schedule::one_f_one_b, 16);
-  scenario.model.vocab = 8;  // no stage has much besides its layers
+  scenario.model.vocabulary = 8;  // no stage has much besides its layers
   const Metrics once = figures_of(scenario);
   scenario.train.schedule = Schedule::dualpipe;
   const Metrics twice = figures_of(scenario);
@@ -111,7 +111,6 @@ TEST(DualPipe, ComputesWhatOthersDo) {
                     (plain.model_flops_utilization * plain.iteration_time),
                 1, 1e-9);
     EXPECT_LT(dual.bubble_time, plain.bubble_time) << name_of(schedule);
-    EXPECT_EQ(dual.checkpoint_size, plain.checkpoint_size);
   }
 }
 
@@ -151,8 +150,12 @@ TEST(CudaGraphs, TakeLaunchesOffTheHost) {
       const Metrics graphs = evaluate(scenario, toys::transfer_resources()).metrics;
       EXPECT_LE(graphs.iteration_time, eager.iteration_time) << model << launch;
       EXPECT_GT(graphs.kept_activation_memory, eager.kept_activation_memory);
-      if (launch == 0) EXPECT_EQ(graphs.iteration_time, eager.iteration_time);
-      if (launch == 5e-5) EXPECT_LT(graphs.iteration_time, eager.iteration_time * 0.8) << model;
+      if (launch == 0) {
+        EXPECT_EQ(graphs.iteration_time, eager.iteration_time);
+      }
+      if (launch == 5e-5) {
+        EXPECT_LT(graphs.iteration_time, eager.iteration_time * 0.8) << model;
+      }
     }
   }
 }
