@@ -60,7 +60,6 @@ constexpr std::string_view kNotInTraining[] = {
     "quant.kv",
     "quant.state",
     "host.mode",
-    "host.graph_launch",
     "host.largest_graph",
     "host.captured_sizes",
     "host.step_overhead",
@@ -88,6 +87,9 @@ std::vector<LeafUse> task_uses() {
                     "task is serve, or train with train.rollout.prompts",
                     {is("task", {"serve"}), above("train.rollout.prompts", 0)}});
   }
+  uses.push_back({"host.graph_launch",
+                  "task is step, request or serve, or train.cuda_graphs is true",
+                  {is("task", {"step", "request", "serve"}), on("train.cuda_graphs")}});
   for (const std::string_view path : kNotInTraining) {
     uses.push_back(of_task(path, "task is step, request or serve", {"step", "request", "serve"}));
   }
