@@ -109,8 +109,9 @@ struct ScanSpec {
         "how a token of a scan layer changes the state of a head. add: the product of its key and "
         "value is added (Mamba-2); delta: what the key finds in the state is taken out of the "
         "value "
-        "first (gated delta rule, Qwen3-Next); channel_delta: likewise, with a decay for each "
-        "channel of the keys (Kimi Linear)",
+        "first (gated delta rule, Qwen3-Next); channel_delta: delta with a decay for each channel "
+        "of "
+        "the keys (Kimi Linear)",
         any_value);
     visit(
         "state", self.state,
