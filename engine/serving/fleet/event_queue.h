@@ -28,9 +28,9 @@ class EventQueue {
   struct Turn {
     std::size_t replica = 0;
     double time = kNever;
-    double others = kNever;  // the earliest event of all other replicas
-    bool ends = true;                     // work; otherwise it is only the time to plan
-    LeastOf<double>::Others of_its_kind;  // the others of whom that is true, too
+    double others = kNever;                    // the earliest event of all other replicas
+    bool ends = true;                          // work; otherwise it is only the time to plan
+    LeastOf<double>::Others of_its_kind = {};  // the others of whom that is true, too
   };
   // The replica whose turn it is; any, where nobody has anything to do.
   Turn next() const {
