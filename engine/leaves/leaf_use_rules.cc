@@ -57,6 +57,7 @@ constexpr std::string_view kNotInTraining[] = {
     "serving.attention",
     "serving.decode_parts",
     "quant.kv",
+    "quant.state",
     "host.mode",
     "host.graph_launch",
     "host.largest_graph",
@@ -91,6 +92,13 @@ std::vector<LeafUse> task_uses() {
     uses.push_back(of_task(path, "task is step, request or serve", {"step", "request", "serve"}));
   }
   return uses;
+}
+
+// States are kept by layers that scan.
+std::vector<LeafUse> state_uses() {
+  return {{"quant.state",
+           "the model has scan layers (model.scan.state)",
+           {above("model.scan.state", 0)}}};
 }
 
 // Fields of a task that another of its fields switches off.
@@ -371,10 +379,10 @@ std::vector<LeafUse> link_uses() {
 
 std::vector<LeafUse> leaf_use_rules() {
   std::vector<LeafUse> uses;
-  for (const auto part :
-       {task_uses, role_uses, link_uses, speculation_uses, draft_uses, unused, step_uses,
-        arrival_uses, request_uses, serving_uses, replica_uses, fleet_uses, training_layout_uses,
-        training_uses, rollout_uses, neighbour_uses, adapter_uses, clock_uses}) {
+  for (const auto part : {task_uses, state_uses, role_uses, link_uses, speculation_uses, draft_uses,
+                          unused, step_uses, arrival_uses, request_uses, serving_uses, replica_uses,
+                          fleet_uses, training_layout_uses, training_uses, rollout_uses,
+                          neighbour_uses, adapter_uses, clock_uses}) {
     for (LeafUse& use : part()) uses.push_back(std::move(use));
   }
   return uses;

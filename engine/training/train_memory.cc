@@ -136,13 +136,16 @@ void StageMemory::add(const StateMemory& states, const KeptActivations& activati
   sum_.at_work =
       std::max(sum_.at_work, Bytes{(layer_takes_most ? again : 0) + activations.in_flight});
   sum_.gathered = std::max(sum_.gathered, Bytes{layer_takes_most ? gathered.layer : at_an_end});
+  // So are they when a gradient is added to its sum.
+  const double layer = activations.at_work + activations.new_gradient;
+  new_gradient_ = std::max(new_gradient_, Bytes{std::max(0.0, layer - activations.logits) - again});
 }
 
 TrainMemory StageMemory::sum(const TrainSettings& train) const {
   TrainMemory all = sum_;
   all.gathered += kept_;
   // Gradients of one chunk travel while those of the next are summed up.
-  all.gradients += row_ + (train.overlap ? other_row_ : Bytes{0});
+  all.gradients += row_ + (train.overlap ? other_row_ : Bytes{0}) + new_gradient_;
   return all;
 }
 

@@ -55,6 +55,7 @@ class StageMemory {
   TrainMemory sum_;
   Bytes kept_;             // of what is gathered
   Bytes row_, other_row_;  // whole gradients of the chunk that has most, and of the next one
+  Bytes new_gradient_;     // on its way to its sum
 };
 
 }  // namespace engine

@@ -58,10 +58,10 @@ Problem pipeline_problem(const ModelSpec& model, const Parallelism& parallel,
   const std::int64_t chunks = parallel.pp * (interleaved ? train.virtual_stages : 1);
   if (train.first_stage_layers > 0 || train.last_stage_layers > 0) {
     if (auto problem = ends_problem(model, parallel, train)) return problem;
-  } else if (chunks > model.layers) {
+  } else if (chunks > model.layers + 2) {  // the embedding and the logits may have one of their own
     return refused(
         fmt::format("{} chunks of layers (parallel.pp x train.virtual_stages) exceed "
-                    "model.layers {}",
+                    "model.layers {} and its two ends",
                     chunks, model.layers));
   }
   const std::int64_t micro_batches = train.global_batch / (train.micro_batch * parallel.dp);

@@ -49,6 +49,25 @@ TEST(KeptActivations, WeighedRowsAreNotKept) {
               1e-6);
 }
 
+// Where a pass adds a gradient to its sum, the new one of the widest matrix is there beside it: a layer's turn, when logits are gone.
+TEST(KeptActivations, NewGradientsLieBesideTheirSum) {
+  Scenario scenario = training();
+  scenario.train.sequence = scenario.model.max_context = 64;
+  const auto gradients = [&](bool fused, std::int64_t vocabulary) {
+    scenario.model.vocabulary = vocabulary;
+    scenario.train.fused_gradients = fused;
+    const Metrics metrics = figures_of(scenario);
+    return metrics.gradient_memory.value;
+  };
+  const double widest = 2 * double(scenario.model.hidden * scenario.model.intermediate) * 2;
+  const double logits = 64 * 12.0;  // for each entry of the vocabulary
+  ASSERT_GT(widest, 2 * 64 * logits);
+  const double more = gradients(false, 64) - gradients(true, 64);
+  EXPECT_GT(more, widest - 64 * logits);
+  EXPECT_LE(more, widest);
+  EXPECT_EQ(gradients(false, 1 << 20), gradients(true, 1 << 20));  // logits take more than that
+}
+
 // A model whose positions are not turned has no pass for it, fused or not.
 TEST(Rotations, AreOfModelsThatTurn) {
   for (const bool fused : {true, false}) {

@@ -26,6 +26,28 @@ Scenario in_two_pools(std::int64_t stages, std::int64_t last) {
   return scenario;
 }
 
+// As many chunks as layers and two more: the embedding and the logits have their own. Every layer has its chunk, and a step does the
+// same work.
+TEST(Stages, EndsMayBeChunksOfTheirOwn) {
+  Scenario scenario = toys::training();
+  scenario.parallel.pp = 2;
+  scenario.train.schedule = Schedule::interleaved;
+  const std::int64_t layers = scenario.model.layers;
+  const double alike = figures_of(scenario).forward_time.value;
+  std::vector<LayerChunk> cut;
+  for (const std::int64_t chunks : {layers, layers + 2}) {
+    cut_into_chunks(scenario.model, scenario.train, {.all = chunks, .stages = 2}, cut);
+    std::int64_t all = 0;
+    for (const LayerChunk& chunk : cut) all += chunk.span.layers.all();
+    EXPECT_EQ(all, layers);
+    EXPECT_EQ(cut.front().span.layers.all(), chunks > layers ? 0 : 1);
+    scenario.train.virtual_stages = chunks / 2;
+    EXPECT_NEAR(figures_of(scenario).forward_time.value / alike, 1, 0.01) << chunks;
+  }
+  scenario.train.virtual_stages += 1;
+  EXPECT_EQ(evaluate(scenario).status, Status::infeasible);
+}
+
 TEST(TailStages, OnEqualDevicesChangeNothing) {
   for (const Schedule schedule :
        {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved, Schedule::zero_bubble}) {

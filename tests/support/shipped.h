@@ -50,4 +50,19 @@ inline const engine::Resources& transfer_resources() {
   return shared;
 }
 
+// These and the sweep of the H200 that ships.
+inline const engine::Resources& shipped_resources() {
+  static const engine::Resources shared = [] {
+    engine::Resources loaded = transfer_resources();
+    const std::string path = paths::specs("calibration/h200-sxm.calibration");
+    const std::string text = file_text(path);
+    auto own = engine::parse_calibration(engine::calibrations_in(text).front(), path);
+    if (!own) ADD_FAILURE() << engine::to_text(own.mistakes());
+    loaded.calibrations.by_name["h200-sxm"] = std::make_shared<const engine::Calibration>(
+        engine::completed_by(std::move(own).value(), transfer()));
+    return loaded;
+  }();
+  return shared;
+}
+
 }  // namespace toys

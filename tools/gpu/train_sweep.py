@@ -1,6 +1,6 @@
 """Measures training steps on this GPU: forward, backward, optimizer and peak memory of real PyTorch steps.
 
-    python3 tools/gpu/train_sweep.py --out DIR [--budget-s 500]
+    python3 tools/gpu/train_sweep.py --out DIR [--plan heldout] [--budget-s 500]
 
 One row a step in DIR/train_steps.csv, written as it is done. Parameters and gradients are bf16, AdamW (fused) keeps its
 two states in bf16: the step of the optimizer reads parameter, gradient and states and writes all but the gradient.
@@ -17,7 +17,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from train_model import Model
-from train_plan import MODELS, plan
+from train_plan import MODELS, PLANS
 
 COLUMNS = ["model", "layers", "hidden", "q_heads", "kv_heads", "head_dim", "inter", "vocabulary", "gated", "parameters",
            "micro_batch", "sequence", "recompute", "mode", "forward_s", "backward_s", "optimizer_s", "wall_s",
@@ -54,13 +54,31 @@ class Trainer:
         tokens = torch.randint(0, shape.vocabulary, (step.micro_batch, step.sequence), device="cuda")
         targets = torch.randint(0, shape.vocabulary, (step.micro_batch, step.sequence), device="cuda")
         try:
-            return self._rounds(tokens, targets)
+            if step.mode == "graph":
+                return self._rounds(*self._recorded(tokens, targets))
+            return self._rounds(lambda: self.model(tokens, targets), lambda loss: loss.backward())
         finally:
             model.cos, model.sin = cos, sin
             for layer in layers:
                 layer.__dict__.pop("forward", None)
 
-    def _rounds(self, tokens, targets):
+    def _recorded(self, tokens, targets):
+        """Forward and backward pass as two graphs that are replayed; both keep their memory."""
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(2):
+                self.model(tokens, targets).backward()
+        torch.cuda.current_stream().wait_stream(stream)
+        forward, backward = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
+        with torch.cuda.graph(forward):
+            loss = self.model(tokens, targets)
+        with torch.cuda.graph(backward, pool=forward.pool()):
+            loss.backward()
+        self.optimizer.zero_grad(set_to_none=False)
+        return forward.replay, lambda _: backward.replay()
+
+    def _rounds(self, forward_pass, backward_pass):
         spans, after_forward, wall = [], 0, []
         for repeat in range(WARM_UP + REPEATS):
             marks = [torch.cuda.Event(enable_timing=True) for _ in range(4)]
@@ -69,10 +87,10 @@ class Trainer:
             torch.cuda.synchronize()
             start = time.perf_counter()
             marks[0].record()
-            loss = self.model(tokens, targets)
+            loss = forward_pass()
             marks[1].record()
             after_forward = max(after_forward, torch.cuda.memory_allocated())
-            loss.backward()
+            backward_pass(loss)
             marks[2].record()
             self.optimizer.step()
             marks[3].record()
@@ -93,24 +111,25 @@ class Trainer:
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", required=True, type=pathlib.Path)
+    parser.add_argument("--plan", choices=PLANS, default="sweep")
     parser.add_argument("--budget-s", type=float, default=500)
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
     (arguments.out / "train_environment.json").write_text(json.dumps(dict(
         device=torch.cuda.get_device_name(), torch=torch.__version__, cuda=torch.version.cuda, repeats=REPEATS)))
-    longest = {name: max(s.sequence for s in plan() if s.model == name) for name in MODELS}
+    plan = PLANS[arguments.plan]()
     done, trainer = set(), None
     with open(arguments.out / "train_steps.csv", "w", newline="") as file, sdpa_kernel(
             [SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION]):
         table = csv.DictWriter(file, COLUMNS)
         table.writeheader()
-        for model in dict.fromkeys(s.model for s in plan()):
+        for model in dict.fromkeys(s.model for s in plan):
             trainer = None
             gc.collect()
             torch.cuda.empty_cache()
-            trainer = Trainer(model, longest[model])
-            for step in (s for s in plan() if s.model == model):
+            trainer = Trainer(model, max(s.sequence for s in plan if s.model == model))
+            for step in (s for s in plan if s.model == model):
                 if step.key() in done or time.perf_counter() - started > arguments.budget_s:
                     continue
                 done.add(step.key())

@@ -43,6 +43,7 @@ struct ReplicaState {
   KvPool pool;                // of which every event looks at the first line; from here on few do
   FairShare shares;
   AdmissionPace admissions;
+  AdmissionPace rooms;               // of those that wait for blocks before their prompts are read
   double stage_free = 0;             // when the first pipeline stage takes the next batch
   const Lane* first_lane = nullptr;  // of those of the replica, which stand side by side
 

@@ -90,6 +90,8 @@ struct alignas(64) Sequence {
   std::int32_t to_replica = -1, to_slot = -1;      // and to, once somebody expects it
   std::int64_t carried = 0;                        // tokens of it that were not here already
 
+  // Other answers are to begin once its prompt has been read.
+  bool forks() const { return branches > 1 && answers < 0; }
   // Asks for the lines of one that is let in or runs, or that leaves.
   void fetch_running() const { fetch_lines(this, &history); }
   void fetch_leaving() const { fetch_lines(this, &preemptions); }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/training/passes/adapters.h"
 #include "engine/training/passes/state_bytes.h"
 
 namespace engine {
@@ -38,7 +39,8 @@ NarrowBytes stored_narrow(const ModelShard& shard) {
   return {narrow(shard.dense), narrow(shard.quant)};
 }
 
-// Of so many weights, each of them `wide` but for those of layers that are narrow.
+}  // namespace
+
 ChunkWeights bytes_of_all(const ChunkWeights& weights, double wide, const NarrowBytes& narrow) {
   const double dense = narrow.dense > 0 ? narrow.dense : wide;
   const double experts = narrow.experts > 0 ? narrow.experts : wide;
@@ -49,8 +51,6 @@ ChunkWeights bytes_of_all(const ChunkWeights& weights, double wide, const Narrow
           .layers = weights.layers,
           .mixtures = weights.mixtures};
 }
-
-}  // namespace
 
 NarrowBytes kept_narrow(const ModelShard& shard, const TrainSettings& train) {
   if (train.has_adapters()) return stored_narrow(shard);

@@ -36,6 +36,8 @@ struct ChunkStates {
   NarrowBytes kept, sent;
 };
 
+// Bytes of so many weights, each of them `wide` but for those of layers that are narrow.
+ChunkWeights bytes_of_all(const ChunkWeights& weights, double wide, const NarrowBytes& narrow);
 // Bytes of the weights that passes read, frozen ones in their format, before replicas share anything out.
 ChunkWeights weight_bytes(const ChunkStates& states, const TrainSettings& train);
 // The same, as replicas send them; of trained weights alone, those that come back updated.

@@ -137,6 +137,17 @@ class LayerBytes {
   double value_;  // bytes
 };
 
+// Weights of the widest matrix of layers that are trained; experts that one kernel multiplies are one matrix.
+double widest_matrix(const ModelShard& shard, const LayerCounts& layers,
+                     const TrainSettings& train) {
+  const ModelSpec& model = *shard.model;
+  const double up = double(model.hidden) * (model.mlp == MlpKind::gated ? 2 : 1);
+  const bool one_kernel = train.expert_products == ExpertProducts::grouped;
+  const double experts = one_kernel ? double(shard.experts.local) : 1;
+  return std::max(layers.dense > 0 ? up * double(shard.intermediate) : 0,
+                  layers.mixture > 0 ? up * double(shard.expert_intermediate) * experts : 0);
+}
+
 }  // namespace
 
 KeptActivations kept_activations(const ModelShard& shard, const LayerChunk& chunk,
@@ -171,6 +182,10 @@ KeptActivations kept_activations(const ModelShard& shard, const LayerChunk& chun
     // In 16 and 32 bits, or these and their gradients in both; or in 32 bits throughout.
     const double formats = trains_wide(shard) ? 4 : 2 + 4;
     activations.logits = (train.fused_loss ? 1 : 2) * formats * tokens * double(shard.vocabulary);
+  }
+  // Replicas that share gradients out have those of a whole layer there, which is counted with what they gather.
+  if (!train.fused_gradients && !train.has_adapters() && train.zero < 2) {
+    activations.new_gradient = value_bytes(shard) * widest_matrix(shard, layers, train);
   }
   if (layers.all() > 0) {
     activations.context =

@@ -15,6 +15,7 @@ struct KeptActivations {
   double in_flight = 0;  // and of these on their way there or back
   double logits = 0;
   double context = 0;  // keys and values of devices that share the sequence, for the layer at work
+  double new_gradient = 0;  // of the layers' widest matrix, beside the sum that a pass adds it to
 };
 KeptActivations kept_activations(const ModelShard& shard, const LayerChunk& chunk,
                                  const TrainSettings& train);

@@ -36,7 +36,7 @@ TEST(TrainProblem, IsARowWithAReason) {
               s.train.virtual_stages = 4;
             }),
             "divisibility: 16 chunks of layers (parallel.pp x train.virtual_stages) exceed "
-            "model.layers 10");
+            "model.layers 10 and its two ends");
   EXPECT_EQ(reason([](Scenario& s) {
               s.parallel.pp = 4;
               s.train.first_stage_layers = 7;
