@@ -52,6 +52,7 @@ constexpr std::string_view kNotInTraining[] = {
     "serving.memory_share",
     "serving.reserved_memory",
     "serving.sampling",
+    "serving.four_bit_experts",
     "serving.two_batch_overlap",
     "serving.context",
     "serving.attention",
@@ -59,7 +60,6 @@ constexpr std::string_view kNotInTraining[] = {
     "quant.kv",
     "quant.state",
     "host.mode",
-    "host.graph_launch",
     "host.largest_graph",
     "host.captured_sizes",
     "host.step_overhead",
@@ -76,7 +76,6 @@ std::vector<LeafUse> task_uses() {
       of_task("request", "task is request", {"request"}),
       of_task("train", "task is train", {"train"}),
       of_task("device.power_spread", "task is train", {"train"}),
-      of_task("host.layer_cost", "task is train", {"train"}),
       of_task("device.idle_power", "task is serve or train, which add energy up",
               {"serve", "train"}),
       of_task("serving.max_num_batched_tokens", "task is request or serve", {"request", "serve"}),
@@ -88,6 +87,9 @@ std::vector<LeafUse> task_uses() {
                     "task is serve, or train with train.rollout.prompts",
                     {is("task", {"serve"}), above("train.rollout.prompts", 0)}});
   }
+  uses.push_back({"host.graph_launch",
+                  "task is step, request or serve, or train.cuda_graphs is true",
+                  {is("task", {"step", "request", "serve"}), on("train.cuda_graphs")}});
   for (const std::string_view path : kNotInTraining) {
     uses.push_back(of_task(path, "task is step, request or serve", {"step", "request", "serve"}));
   }
@@ -182,6 +184,8 @@ std::vector<LeafUse> serving_uses() {
        {above("serving.replicas", 1), above("parallel.dp", 1)}},
       {"serving.two_batch_overlap", "parallel.ep is above 1", {above("parallel.ep", 1)}},
       {"serving.all_reduce", "parallel.tp is above 1", {above("parallel.tp", 1)}},
+      {"serving.four_bit_experts", "the model has experts", {above("model.moe.experts", 0)}},
+      {"serving.four_bit_experts", "quant.weights is fp4", {is("quant.weights", {"fp4"})}},
       {"serving.context", "parallel.cp is above 1", {above("parallel.cp", 1)}},
       {"serving.chunk",
        "serving.policy is sarathi or sglang",

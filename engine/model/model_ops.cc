@@ -110,7 +110,8 @@ struct Builder : OpBuilder {
                 .drift = moe.drift,
                 .weights = shard.quant.weights,
                 .activations = shard.quant.activations,
-                .group = shard.quant.group});
+                .group = shard.quant.group,
+                .marlin = shard.four_bit_experts == FourBitExperts::marlin});
     if (exchange) {
       travel.way = ExpertExchange::Way::combine;
       travel.value_bytes = kActivationBytes;

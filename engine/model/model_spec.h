@@ -107,9 +107,9 @@ struct ScanSpec {
     visit(
         "rule", self.rule,
         "how a token of a scan layer changes the state of a head. add: the product of its key and "
-        "value is added (Mamba-2); delta: what the key finds in the state is taken out of the "
-        "value "
-        "first (gated delta rule, Qwen3-Next); channel_delta: likewise, with a decay for each "
+        "value is added (Mamba-2); delta: what the key finds in the state is first taken out of "
+        "the "
+        "value (gated delta rule, Qwen3-Next); channel_delta: a delta rule with a decay for each "
         "channel of the keys (Kimi Linear)",
         any_value);
     visit(

@@ -70,6 +70,7 @@ struct Moe {
   bool quantizes_input = false;
   bool precise = false;     // as above
   bool one_by_one = false;  // each expert has kernels of its own, casts as well
+  bool marlin = false;      // where weights of four bits meet inputs of 16, Marlin's kernels run
 
   bool operator==(const Moe&) const = default;
 };

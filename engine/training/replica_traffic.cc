@@ -73,7 +73,7 @@ Collective stage_transfer(const ModelShard& shard, const TrainSettings& train) {
 
 void replica_ops(const Parallelism& parallel, const ChunkStates& states, const TrainSettings& train,
                  ReplicaOps& ops) {
-  const StateSharing replicas = replicas_of(parallel);
+  const StateSharing replicas = replicas_of(parallel, train);
   const StateSharing sharers = train.zero == 0 ? replicas : sharers_of(parallel, train);
   const std::int64_t between = train.order == DeviceOrder::stages_inside ? parallel.pp : 1;
   const Groups dense = groups_of(replicas.dense, sharers.dense, between * parallel.tp);

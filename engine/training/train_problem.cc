@@ -48,14 +48,39 @@ Problem ends_problem(const ModelSpec& model, const Parallelism& parallel,
                   first, last, left, model.layers, others * turns));
 }
 
+// Both ways fill the pipeline before pairs begin.
+Problem dual_problem(const Parallelism& parallel, const TrainSettings& train,
+                     std::int64_t micro_batches) {
+  const bool folded = train.schedule == Schedule::dualpipe_v;
+  if (!folded && parallel.pp % 2 != 0) {
+    return refused(
+        fmt::format("dualpipe pairs stages from both ends: parallel.pp {} is odd (dualpipe_v folds "
+                    "any number of stages)",
+                    parallel.pp));
+  }
+  if (folded && (train.first_stage_layers > 0 || train.last_stage_layers > 0)) {
+    return refused(
+        "dualpipe_v has the embedding and the output on its first stage: "
+        "train.first_stage_layers and train.last_stage_layers are of other schedules");
+  }
+  if (micro_batches >= 2 * parallel.pp && (folded || micro_batches % 2 == 0)) return std::nullopt;
+  return refused(fmt::format("{} needs {} micro-batches, at least 2 x parallel.pp {}; there are {}",
+                             name_of(train.schedule), folded ? "enough" : "an even number of",
+                             parallel.pp, micro_batches));
+}
+
 Problem pipeline_problem(const ModelSpec& model, const Parallelism& parallel,
                          const TrainSettings& train) {
   if (parallel.pp == 1) return std::nullopt;
   const bool interleaved = train.schedule == Schedule::interleaved;
   if (!interleaved && train.virtual_stages > 1) {
-    return refused("train.virtual_stages needs train.schedule: interleaved");
+    return refused(fmt::format(
+        "train.virtual_stages {} needs train.schedule: interleaved; {} has {} on each stage",
+        train.virtual_stages, name_of(train.schedule),
+        is_dual(train.schedule) ? "two chunks of layers, whatever it says,"
+                                : "one chunk of layers"));
   }
-  const std::int64_t chunks = parallel.pp * (interleaved ? train.virtual_stages : 1);
+  const std::int64_t chunks = parallel.pp * chunks_per_stage(train, parallel.pp);
   if (train.first_stage_layers > 0 || train.last_stage_layers > 0) {
     if (auto problem = ends_problem(model, parallel, train)) return problem;
   } else if (chunks > model.layers + 2) {  // the embedding and the logits may have one of their own
@@ -65,6 +90,7 @@ Problem pipeline_problem(const ModelSpec& model, const Parallelism& parallel,
                     chunks, model.layers));
   }
   const std::int64_t micro_batches = train.global_batch / (train.micro_batch * parallel.dp);
+  if (is_dual(train.schedule)) return dual_problem(parallel, train, micro_batches);
   if (interleaved && micro_batches % parallel.pp != 0) {
     return refused(
         fmt::format("the interleaved schedule needs a multiple of parallel.pp {} "
@@ -175,7 +201,14 @@ Problem state_problem(const TrainSettings& train) {
   return std::nullopt;
 }
 
-Problem exchange_problem(const TrainSettings& train) {
+Problem exchange_problem(const Parallelism& parallel, const TrainSettings& train) {
+  const bool apart = train.schedule == Schedule::gpipe || train.schedule == Schedule::zero_bubble;
+  if (train.batch_overlap && parallel.ep > 1 && parallel.pp > 1 && apart) {
+    return refused(
+        fmt::format("train.batch_overlap puts each forward pass beside a backward pass, which {} "
+                    "does apart; 1f1b, interleaved, dualpipe and dualpipe_v have such pairs",
+                    name_of(train.schedule)));
+  }
   if (!train.batch_overlap || !train.expert_overlap) return std::nullopt;
   return refused(
       "train.batch_overlap and train.expert_overlap hide the same exchange behind different work; "
@@ -226,7 +259,7 @@ std::optional<Refusal> train_problem(const ModelSpec& model, const Parallelism& 
   if (auto problem = state_problem(train)) return problem;
   if (auto problem = adapter_problem(model, train)) return problem;
   if (auto problem = trained_experts_problem(model, parallel)) return problem;
-  if (auto problem = exchange_problem(train)) return problem;
+  if (auto problem = exchange_problem(parallel, train)) return problem;
   if (auto problem = order_problem(parallel, train)) return problem;
   return loss_problem(model, train);
 }

@@ -11,15 +11,10 @@
 #include "engine/training/passes/state_bytes.h"
 #include "engine/training/pipeline/pipeline_schedule.h"
 #include "engine/training/replica_traffic.h"
+#include "engine/training/train_pipeline.h"
 
 namespace engine {
 namespace {
-
-// One chunk a stage is 1F1B.
-Schedule schedule_of(const TrainSettings& train, std::int64_t chunks_per_stage) {
-  const bool one_chunk = train.schedule == Schedule::interleaved && chunks_per_stage == 1;
-  return one_chunk ? Schedule::one_f_one_b : train.schedule;
-}
 
 class TrainStep {
  public:
@@ -27,10 +22,10 @@ class TrainStep {
       : pools_(pools),
         train_(train),
         parallel_(pools.main.shard.parallel),
-        stages_(pools.stages()),
-        chunks_per_stage_(chunks_per_stage(train, stages_)),
-        micro_batches_(train.global_batch / (train.micro_batch * parallel_.dp)),
-        chunks_(pools, train, chunks_per_stage_, scratch),
+        chunks_(pools, train, scratch),
+        pipeline_(pools, train, chunks_),
+        stages_(pipeline_.stages()),
+        micro_batches_(pipeline_.micro_batches()),
         passes_(scratch.passes) {}
 
   TrainStepTime run(Breakdown& rows) {
@@ -38,12 +33,12 @@ class TrainStep {
     add_memory(step);
     if (step.memory.total() > step.capacity) return step;
     chunks_.find_times();
-    const Pipeline pipeline = pipeline_of();
+    const Pipeline pipeline = pipeline_.timed();
     pools_.main.charge(work_of(pipeline));
     const PipelineTime time = pipeline_time(pipeline);
-    step.forward_alone = forward_alone();
+    step.forward_alone = pipeline_.forward_alone();
     if (passes_ != nullptr) pipeline_time_step_by_step(pipeline, passes_);
-    const std::size_t stage = busiest_stage();
+    const std::int64_t stage = busiest_stage();
     add_passes(stage, step, rows);
     step.optimizer = optimizer_time(update_of(stage), train_, context_of(stage), rows);
     const Seconds closing = traffic_after_passes(stage) + step.optimizer;
@@ -63,70 +58,17 @@ class TrainStep {
 
  private:
   template <class Visit>
-  void each_chunk(std::size_t stage, Visit&& visit) const {
-    for (std::size_t c = stage; c < chunks_.size(); c += std::size_t(stages_)) visit(c);
+  void each_chunk(std::int64_t stage, Visit&& visit) const {
+    pipeline_.places().each(stage, visit);
   }
-  const StepContext& context_of(std::size_t stage) const { return pools_.of(std::int64_t(stage)); }
+  const StepContext& context_of(std::int64_t stage) const { return pools_.of(stage); }
 
-  Pipeline pipeline_of() {
-    const bool put_off = chunks_.puts_off_weights();
-    times_.clear();
-    for (std::size_t c = 0; c < chunks_.size(); ++c) {
-      const ChunkPasses& passes = chunks_[c].passes;
-      times_.push_back(
-          {passes.forward_time,
-           put_off ? passes.recompute_time + passes.inputs_time : passes.backward_time(),
-           put_off ? passes.weights_time : Seconds{0}});
-    }
-    if (waits_for_sends()) wait_for_sends();
-    Pipeline pipeline{.schedule = schedule_of(train_, chunks_per_stage_),
-                      .stages = stages_,
-                      .micro_batches = micro_batches_,
-                      .chunks = times_};
-    if (stages_ > 1 && !waits_for_sends()) pipeline.send = slowest_send();
-    return pipeline;
-  }
-
-  bool waits_for_sends() const {
-    const Schedule schedule = schedule_of(train_, chunks_per_stage_);
-    return train_.blocking_sends && stages_ > 1 &&
-           (schedule == Schedule::gpipe || schedule == Schedule::one_f_one_b);
-  }
-  // A pass ends when the next stage has what it made. The last stage has nobody to send to, and the first none to send back to.
-  void wait_for_sends() {
-    const Seconds send = slowest_send();
-    for (std::size_t c = 0; c < times_.size(); ++c) {
-      if (c + 1 < times_.size()) times_[c].forward += send;
-      if (c > 0) times_[c].backward += send;
-    }
-  }
-
-  // Every send takes as long as the slowest: a pipeline waits for it in every round.
-  Seconds slowest_send() const {
-    const Seconds send = send_time(pools_.main, train_);
-    return pools_.tail == nullptr ? send : std::max(send, send_time(*pools_.tail, train_));
-  }
-
-  Seconds forward_alone() const {
-    Seconds through, slowest;
-    for (std::size_t stage = 0; stage < std::size_t(stages_); ++stage) {
-      Seconds forward;
-      each_chunk(stage, [&](std::size_t c) { forward += chunks_[c].passes.forward_time; });
-      through += forward;
-      slowest = std::max(slowest, forward);
-    }
-    if (stages_ == 1) return slowest * double(micro_batches_);
-    const Seconds send = slowest_send();
-    if (waits_for_sends()) slowest += send;
-    return through + slowest * double(micro_batches_ - 1) + send * double(stages_ - 1);
-  }
-
-  std::size_t busiest_stage() const {
-    std::size_t busiest = 0;
+  std::int64_t busiest_stage() const {
+    std::int64_t busiest = 0;
     Seconds most;
-    for (std::size_t stage = 0; stage < std::size_t(stages_); ++stage) {
+    for (std::int64_t stage = 0; stage < stages_; ++stage) {
       Seconds busy;
-      each_chunk(stage, [&](std::size_t c) { busy += chunks_[c].passes.time(); });
+      each_chunk(stage, [&](std::int64_t c) { busy += chunks_[c].in_pairs().time(); });
       if (busy > most) {
         most = busy;
         busiest = stage;
@@ -135,35 +77,44 @@ class TrainStep {
     return busiest;
   }
 
-  void add_passes(std::size_t stage, TrainStepTime& step, Breakdown& rows) {
-    const double count = double(micro_batches_);
-    each_chunk(stage, [&](std::size_t c) {
-      const ChunkPasses& passes = chunks_[c].passes;
-      step.forward += passes.forward_time * count;
-      step.recompute += passes.recompute_time * count;
-      step.backward += passes.backward_time() * count;
-      step.exposed += passes.waiting * count;
-      for (const HostWait* wait : {&passes.forward_host, &passes.backward_host}) {
-        step.host += wait->launches * count;
-        step.gaps += wait->gaps * count;
-      }
-      if (passes.copies) {
-        step.copied +=
-            (passes.copies->out.work.exposed() + passes.copies->back.work.exposed()) * count;
-      }
-      step.hidden += passes.hidden * count;
-      for (const DeviceTime* part : {&passes.forward, &passes.recomputed, &passes.inputs,
-                                     &passes.weights, &passes.exchange, &passes.exchange_back}) {
-        step.device.add(*part, count);
-      }
-      chunks_.add_rows(c, count, rows);
+  void add_passes(std::int64_t stage, TrainStepTime& step, Breakdown& rows) {
+    each_chunk(stage, [&](std::int64_t c) {
+      const auto [alone, in_pairs] = pipeline_.passes_of(stage, c);
+      add_passes(chunks_[c].passes, alone, step);
+      add_passes(chunks_[c].in_pairs(), in_pairs, step);
+      chunks_.add_rows(c, alone, in_pairs, rows);
     });
   }
+  static void add_passes(const ChunkPasses& passes, const PassCounts& counts, TrainStepTime& step) {
+    const auto [there, back] = counts;
+    step.forward += passes.forward_time * there;
+    step.recompute += passes.recompute_time * back;
+    step.backward += passes.backward_time() * back;
+    step.exposed += passes.waiting * back;
+    const auto wait_for_host = [&](const HostWait& wait, double count) {
+      step.host += wait.launches * count;
+      step.gaps += wait.gaps * count;
+    };
+    wait_for_host(passes.forward_host, there);
+    wait_for_host(passes.backward_host, back);
+    if (passes.copies) {
+      step.copied += passes.copies->out.work.exposed() * there;
+      step.copied += passes.copies->back.work.exposed() * back;
+    }
+    step.hidden += passes.hidden * back;
+    for (const DeviceTime* part : {&passes.forward, &passes.exchange}) {
+      step.device.add(*part, there);
+    }
+    for (const DeviceTime* part :
+         {&passes.recomputed, &passes.inputs, &passes.weights, &passes.exchange_back}) {
+      step.device.add(*part, back);
+    }
+  }
 
-  double updated_weights(std::size_t stage) const {
+  double updated_weights(std::int64_t stage) const {
     const StateSharing replicas = sharers_of(context_of(stage).shard.parallel, train_);
     double weights = 0;
-    each_chunk(stage, [&](std::size_t c) {
+    each_chunk(stage, [&](std::int64_t c) {
       const ChunkWeights& trained = chunks_[c].states.trained;
       weights += train_.zero > 0
                      ? trained.dense / replicas.dense + trained.experts / replicas.experts
@@ -172,11 +123,11 @@ class TrainStep {
     return weights;
   }
   // Replicas that share states out make each matrix orthogonal on one device of theirs.
-  OpList products_of_update(std::size_t stage) const {
+  OpList products_of_update(std::int64_t stage) const {
     OpList products;
     if (train_.optimizer != Optimizer::muon || train_.has_adapters()) return products;
     StageSpan layers{.layers = {}, .first = false, .last = false};
-    each_chunk(stage, [&](std::size_t c) {
+    each_chunk(stage, [&](std::int64_t c) {
       const LayerCounts& more = chunks_[c].chunk.trained.layers;
       layers.layers.dense += more.dense;
       layers.layers.mixture += more.mixture;
@@ -194,14 +145,14 @@ class TrainStep {
     add_newton_schulz(ops.forward, sharers, products);
     return products;
   }
-  Seconds a_backward_pass(std::size_t stage) const {
+  Seconds a_backward_pass(std::int64_t stage) const {
     Seconds time;
-    each_chunk(stage, [&](std::size_t c) { time += chunks_[c].passes.backward_time(); });
+    each_chunk(stage, [&](std::int64_t c) { time += chunks_[c].in_pairs().backward_time(); });
     return time;
   }
-  Update update_of(std::size_t stage) const {
+  Update update_of(std::int64_t stage) const {
     const ChunkPlace place{context_of(stage).shard, stages_};
-    const double passes = gradients_leave(place, train_) ? double(micro_batches_) : 1;
+    const double passes = gradients_leave(place, train_) ? pipeline_.passes_of_a_chunk() : 1;
     // Gradients that replicas sum up once a step leave for the host as their sums come in.
     return {.weights = updated_weights(stage),
             .backward =
@@ -215,7 +166,7 @@ class TrainStep {
   Seconds longest_closing() const {
     Seconds longest;
     if (stages_ == 1) return longest;
-    for (std::size_t stage = 0; stage < std::size_t(stages_); ++stage) {
+    for (std::int64_t stage = 0; stage < stages_; ++stage) {
       if (stage > 0 && same_chunks(stage - 1, stage)) continue;
       Breakdown nobody_looks;
       longest = std::max(
@@ -224,9 +175,10 @@ class TrainStep {
     }
     return longest;
   }
-  bool same_chunks(std::size_t one, std::size_t other) const {
-    for (std::size_t c = 0; c < chunks_.size(); c += std::size_t(stages_)) {
-      if (&chunks_[c + one] != &chunks_[c + other]) return false;
+  bool same_chunks(std::int64_t one, std::int64_t other) const {
+    const ChunkPlaces places = pipeline_.places();
+    for (std::int64_t i = 0; i < places.on_each(); ++i) {
+      if (&chunks_[places.chunk(one, i)] != &chunks_[places.chunk(other, i)]) return false;
     }
     return true;
   }
@@ -241,9 +193,13 @@ class TrainStep {
     if (takes.value <= 0) return {};
     return {takes,
             exposed_in_turn(work, takes, double(kind.chunk.span.layers.all()),
-                            {.sent = double(chunks_per_stage_),
+                            {.sent = double(chunks_in_turn()),
                              .row = double(std::min(stages_, micro_batches_))},
                             {train_.overlap, train_.collective_multiprocessors, kind.on->device})};
+  }
+  // Chunks of a stage that take turns, each a row of micro-batches at a time.
+  std::int64_t chunks_in_turn() const {
+    return is_dual(pipeline_.schedule()) ? 1 : pipeline_.places().on_each();
   }
   // Gradients of weights that are put off are not there while those of inputs are made.
   Seconds makes_gradients(const ChunkKind& kind) const {
@@ -262,21 +218,29 @@ class TrainStep {
   Wait for_weights(const ChunkKind& kind) const {
     return train_.zero < 3 ? wait_for(kind, kind.passes.forward_time, kind.gather) : Wait{};
   }
-  Seconds gradients_after_passes(std::size_t stage) const {
+  Seconds gradients_after_passes(std::int64_t stage) const {
     Seconds sum;
-    each_chunk(stage, [&](std::size_t c) {
+    each_chunk(stage, [&](std::int64_t c) {
       sum += for_gradients(chunks_[c]).exposed + for_groups(chunks_[c]).exposed;
     });
     return sum;
   }
-  Seconds traffic_after_passes(std::size_t stage) const {
+  Seconds traffic_after_passes(std::int64_t stage) const {
     Seconds sum = gradients_after_passes(stage);
-    each_chunk(stage, [&](std::size_t c) { sum += for_weights(chunks_[c]).exposed; });
+    each_chunk(stage, [&](std::int64_t c) { sum += for_weights(chunks_[c]).exposed; });
     return sum;
   }
 
-  void add_traffic(std::size_t stage, TrainStepTime& step, Breakdown& rows) {
-    each_chunk(stage, [&](std::size_t c) {
+  // Traffic that passes of a chunk hide, on average.
+  Seconds hidden_beside_passes(std::int64_t stage, std::int64_t c) {
+    const auto [alone, in_pairs] = pipeline_.passes_of(stage, c);
+    const ChunkKind& kind = chunks_[c];
+    return (kind.passes.hidden * alone.backward + kind.in_pairs().hidden * in_pairs.backward) /
+           pipeline_.passes_of_a_chunk();
+  }
+  void add_traffic(std::int64_t stage, TrainStepTime& step, Breakdown& rows) {
+    const double passes = pipeline_.passes_of_a_chunk();
+    each_chunk(stage, [&](std::int64_t c) {
       const ChunkKind& kind = chunks_[c];
       ReplicaOps ops;
       replica_ops(kind.on->shard.parallel, kind.states, train_, ops);
@@ -287,9 +251,9 @@ class TrainStep {
       if (train_.zero == 3) {
         const double gathers = 1 + kind.gathered_again;
         const Seconds all = kind.gather * gathers + kind.scatter;
-        const double hidden = all.value > 0 ? kind.passes.hidden / all : 0;
-        add_rows(kind, ops.gather, {gathers * double(micro_batches_), hidden}, rows);
-        add_rows(kind, ops.scatter, {double(micro_batches_), hidden}, rows);
+        const double hidden = all.value > 0 ? hidden_beside_passes(stage, c) / all : 0;
+        add_rows(kind, ops.gather, {gathers * passes, hidden}, rows);
+        add_rows(kind, ops.scatter, {passes, hidden}, rows);
         return;
       }
       const Wait gradients = for_gradients(kind), weights = for_weights(kind);
@@ -297,8 +261,8 @@ class TrainStep {
       step.hidden += gradients.hidden() + weights.hidden();
       if (const double scatters = scatters_per_pass(train_, stages_); scatters > 0) {
         const Seconds takes = kind.scatter * scatters;
-        const double hidden = takes.value > 0 ? kind.passes.hidden / takes : 0;
-        add_rows(kind, ops.scatter, {double(micro_batches_) * scatters, hidden}, rows);
+        const double hidden = takes.value > 0 ? hidden_beside_passes(stage, c) / takes : 0;
+        add_rows(kind, ops.scatter, {passes * scatters, hidden}, rows);
       } else {
         add_rows(kind, ops.scatter, {1, gradients.hidden_share()}, rows);
       }
@@ -326,18 +290,12 @@ class TrainStep {
   }
 
   void add_memory(TrainStepTime& step) {
-    times_.resize(chunks_.size());
-    const Pipeline pipeline{.schedule = schedule_of(train_, chunks_per_stage_),
-                            .stages = stages_,
-                            .micro_batches = micro_batches_,
-                            .chunks = times_,
-                            .side_by_side = train_.batch_overlap && parallel_.ep > 1};
+    const Pipeline pipeline = pipeline_.untimed();
     Bytes least_free;
     for (std::int64_t stage = 0; stage < stages_; ++stage) {
       StageMemory memory;
-      const double held = double(passes_held(pipeline, stage)) / double(chunks_per_stage_);
-      each_chunk(std::size_t(stage), [&](std::size_t c) {
-        memory.add(chunks_[c].memory, chunks_[c].activations, held);
+      each_chunk(stage, [&](std::int64_t c) {
+        memory.add(chunks_[c].memory, chunks_[c].activations, passes_held(pipeline, stage, c));
       });
       TrainMemory sum = memory.sum(train_);
       sum.reserved = train_.reserved_memory;
@@ -352,7 +310,7 @@ class TrainStep {
   }
 
   void add_states(TrainStepTime& step) const {
-    for (std::size_t c = 0; c < chunks_.size(); ++c) {
+    for (std::int64_t c = 0; c < chunks_.size(); ++c) {
       const Parallelism& parallel = chunks_[c].on->shard.parallel;
       const double owners = double(std::max(parallel.tp, parallel.ep));
       const ChunkWeights& trained = chunks_[c].states.trained;
@@ -365,7 +323,7 @@ class TrainStep {
   // Scores that attention computes again are no arithmetic of the model, as nothing is that a step computes twice.
   void add_flops(TrainStepTime& step) const {
     Flops once, again;
-    for (std::size_t c = 0; c < chunks_.size(); ++c) {
+    for (std::int64_t c = 0; c < chunks_.size(); ++c) {
       const ChunkPasses& passes = chunks_[c].passes;
       const double sharers = double(chunks_[c].on->shard.parallel.tp);
       const Flops all = passes.forward.flops() + passes.inputs.flops() + passes.weights.flops();
@@ -381,12 +339,10 @@ class TrainStep {
   StagePools pools_;
   const TrainSettings& train_;
   const Parallelism& parallel_;  // of the main devices; the others' replicas are the same
-  std::int64_t stages_ = 1;
-  std::int64_t chunks_per_stage_ = 1;
-  std::int64_t micro_batches_ = 1;
   ChunkKinds chunks_;
+  TrainPipeline pipeline_;
+  std::int64_t stages_, micro_batches_;
   std::vector<PipelinePass>* passes_;  // written down, where somebody looks
-  std::vector<ChunkTime> times_;
   std::vector<KernelRow> row_scratch_;
 };
 

@@ -38,8 +38,9 @@ BENCHMARK(TrainSearchPoint);
 void pipelines(benchmark::State& state, engine::Schedule schedule, std::int64_t chunks) {
   using engine::Seconds;
   const double weights = schedule == engine::Schedule::zero_bubble ? 1 : 0;
-  std::vector<engine::ChunkTime> times(std::size_t(64 * chunks),
-                                       {Seconds{1}, Seconds{2 - weights}, Seconds{weights}});
+  std::vector<engine::ChunkTime> times(
+      std::size_t(64 * chunks),
+      {Seconds{1}, Seconds{2 - weights}, Seconds{weights}, Seconds{1}, Seconds{2}});
   times.front().forward = Seconds{1.03};
   times.back().backward = times.back().backward * 1.15;
   const engine::Pipeline pipeline{.schedule = schedule,
@@ -61,6 +62,8 @@ void TrainPipelineInterleaved(benchmark::State& state) {
   pipelines(state, engine::Schedule::interleaved, 2);
 }
 BENCHMARK(TrainPipelineInterleaved);
+void TrainPipelineDual(benchmark::State& state) { pipelines(state, engine::Schedule::dualpipe, 1); }
+BENCHMARK(TrainPipelineDual);
 
 // A whole point of that size, pipeline and kernels: 128 layers on 64 stages.
 void points(benchmark::State& state, engine::Schedule schedule, std::int64_t chunks) {
@@ -92,5 +95,7 @@ void TrainPointInterleaved(benchmark::State& state) {
   points(state, engine::Schedule::interleaved, 2);
 }
 BENCHMARK(TrainPointInterleaved);
+void TrainPointDual(benchmark::State& state) { points(state, engine::Schedule::dualpipe, 1); }
+BENCHMARK(TrainPointDual);
 
 }  // namespace

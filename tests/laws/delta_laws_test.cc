@@ -121,18 +121,23 @@ TEST(DeltaLaws, FasterDevicesAreNeverSlower) {
   }
 }
 
-// A chunk needs the state of the one before it, so the same tokens take longer as one prompt than as several, and half of the heads
-// more than half of the time.
+// A chunk needs the state of the one before it, so half of the heads take more than half of the time, and the same tokens of few heads
+// longer as one prompt than as several. Many heads keep the device busy meanwhile.
 TEST(DeltaLaws, ChunksOfAPromptGoOneAfterAnother) {
+  const auto time = [](const char* model, std::int64_t sequences, std::int64_t part) {
+    Scenario point = prompts(model, sequences, 16'384 / sequences);
+    point.model.scan.heads /= part;
+    point.model.scan.groups /= part;
+    return work_of(point, OpName::scan).time;
+  };
   for (const char* model : kDeltas) {
-    const Seconds one = work_of(prompts(model, 1, 16'384), OpName::scan).time;
-    const Seconds four = work_of(prompts(model, 4, 4'096), OpName::scan).time;
-    EXPECT_GT(one, four) << model;
-    Scenario half = prompts(model, 1, 16'384);
-    half.model.scan.heads /= 2;
-    half.model.scan.groups /= 2;
-    EXPECT_GT(work_of(half, OpName::scan).time / one, 0.5) << model;
-    EXPECT_LT(work_of(half, OpName::scan).time, one) << model;
+    EXPECT_GE(time(model, 1, 1), time(model, 4, 1)) << model;
+    EXPECT_GT(time(model, 1, 4), time(model, 4, 4)) << model;
+    for (const std::int64_t part : {1, 2, 4}) {
+      const Seconds whole = time(model, 1, part), half = time(model, 1, 2 * part);
+      EXPECT_LT(half, whole) << model << part;
+      EXPECT_GT(half / whole, 0.5) << model << part;
+    }
   }
 }
 
@@ -230,6 +235,26 @@ TEST(DeltaLaws, TrainingTakesAsLongAtAnyLength) {
       return outcome_of(point).metrics.iteration_time;
     };
     EXPECT_NEAR(of_a_step(65'536) / of_a_step(16'384), 1, 0.05) << model;
+  }
+}
+
+// In one step, or in several where a prompt is longer than a step.
+TEST(DeltaLaws, ALoadOfOneRequestIsThatRequest) {
+  for (const char* model : kDeltas) {
+    for (const std::int64_t prompt : {300, 9'000, 60'000}) {
+      Scenario alone = delta(model);
+      alone.task = Task::request;
+      alone.request = {.batch = 1, .prompt = prompt, .output = 40};
+      Scenario served = alone;
+      served.task = Task::serve;
+      served.load.arrivals = ArrivalKind::closed;
+      served.load.clients = served.load.requests = 1;
+      served.load.measure = MeasureKind::whole;
+      served.load.lengths = {.prompt = prompt, .output = 40};
+      const Metrics one = outcome_of(alone).metrics, other = outcome_of(served).metrics;
+      EXPECT_NEAR(other.ttft / one.ttft, 1, 0.02) << model << ' ' << prompt;
+      EXPECT_NEAR(other.tpot / one.tpot, 1, 0.02) << model << ' ' << prompt;
+    }
   }
 }
 

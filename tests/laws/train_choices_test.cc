@@ -196,9 +196,9 @@ TEST(SummedGradients, AreNoLaunchesWhereProductsAddThem) {
   OpList sums;
   sums.add(OpName::gradient_sum, Family::residual, 3, Elementwise{});
   TrainSettings train;
-  EXPECT_EQ(launches_of(sums, PassWay::weights, train), 0);
+  EXPECT_EQ(launches_of(sums, PassWay::weights, train).one_by_one, 0);
   train.fused_gradients = false;
-  EXPECT_EQ(launches_of(sums, PassWay::weights, train), 3);
+  EXPECT_EQ(launches_of(sums, PassWay::weights, train).one_by_one, 3);
 }
 
 // The host's part of passes is a row, a figure and a bound, and rows add up to the step.

@@ -214,7 +214,7 @@ TEST(ExpertLaunches, AreTwoProductsOfEach) {
   OpList experts;
   experts.add(OpName::experts, Family::moe, 1, Moe{.local_experts = 16, .one_by_one = true});
   for (const PassWay way : {PassWay::forward, PassWay::inputs, PassWay::weights}) {
-    EXPECT_EQ(launches_of(experts, way, train), 2 * 16);
+    EXPECT_EQ(launches_of(experts, way, train).kernels, 2 * 16);
   }
 }
 

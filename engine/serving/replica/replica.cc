@@ -215,11 +215,7 @@ void Replica::fork(std::int32_t slot, std::int64_t output, std::int32_t answers,
 void Replica::go_first(std::int32_t slot, double now) {
   state_.sequences[std::size_t(slot)].whereabouts = Whereabouts::waiting;
   state_.waiting.push_front(slot, state_.sequences);
-  for (Lane& lane : lanes_) {
-    lane.wake(now);
-    lane.interrupt(now);
-  }
-  find_next();
+  stop_lanes(now);  // it may be let in where who was the first before could not
 }
 
 // ---- tiers below the cache --------------------------------------------------------------------------

@@ -45,6 +45,13 @@ std::optional<Refusal> tail_problem(const Scenario& scenario) {
     return Refusal{ReasonClass::unsupported,
                    "train.rollout and stages on other devices (tail) are not modelled together"};
   }
+  if (is_dual(scenario.train.schedule)) {
+    return Refusal{
+        ReasonClass::unsupported,
+        fmt::format("train.schedule {} has chunks of both ends of the model on one stage, "
+                    "so stages on other devices (tail) are not modelled with it",
+                    name_of(scenario.train.schedule))};
+  }
   if (scenario.train.sequence_parallel && scenario.train.sequence % tail.parallel.tp != 0) {
     return refused(fmt::format("train.sequence {} cannot be split {} ways (tail.parallel.tp)",
                                scenario.train.sequence, tail.parallel.tp));

@@ -7,14 +7,15 @@
 
 namespace engine {
 
-StateSharing replicas_of(const Parallelism& parallel) {
+StateSharing replicas_of(const Parallelism& parallel, const TrainSettings& train) {
   const double replicas = double(parallel.dp * parallel.cp);
   const double sharing = std::max(1.0, double(parallel.ep) / double(parallel.tp));
-  return {replicas, std::max(1.0, replicas / sharing)};
+  const double copies = double(chunk_copies(train, parallel.pp));
+  return {copies * replicas, copies * std::max(1.0, replicas / sharing)};
 }
 
 StateSharing sharers_of(const Parallelism& parallel, const TrainSettings& train) {
-  const StateSharing all = replicas_of(parallel);
+  const StateSharing all = replicas_of(parallel, train);
   if (train.zero_group == 0) return all;
   const double group = std::min(all.dense, double(train.zero_group));
   // Of neighbours that share experts one has a copy of each.
@@ -85,14 +86,14 @@ ChunkWeights weight_bytes(const ChunkStates& states, const TrainSettings& train)
 
 double scatters_per_pass(const TrainSettings& train, std::int64_t stages) {
   if (train.zero < 2) return 0;
-  const bool in_rows = train.zero == 2 && chunks_per_stage(train, stages) > 1;
+  const bool in_rows = train.zero == 2 && schedule_on(train, stages) == Schedule::interleaved;
   return in_rows ? 1 / double(stages) : 1;
 }
 
 bool gradients_leave(const ChunkPlace& place, const TrainSettings& train) {
   if (!train.offload_optimizer) return false;
   const bool one_pass = train.global_batch == train.micro_batch * place.shard.parallel.dp;
-  return one_pass || replicas_of(place.shard.parallel).dense == 1 ||
+  return one_pass || replicas_of(place.shard.parallel, train).dense == 1 ||
          scatters_each_pass(train, place.stages);
 }
 

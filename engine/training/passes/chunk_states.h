@@ -14,7 +14,8 @@ struct StateSharing {
   double dense = 1;
   double experts = 1;
 };
-StateSharing replicas_of(const Parallelism& parallel);
+// Copies of a chunk in one pipeline are replicas, too.
+StateSharing replicas_of(const Parallelism& parallel, const TrainSettings& train);
 // Those among which states are shared out (train.zero_group); replicas of other groups hold the same.
 StateSharing sharers_of(const Parallelism& parallel, const TrainSettings& train);
 

@@ -178,6 +178,8 @@ KeptActivations kept_activations(const ModelShard& shard, const LayerChunk& chun
     activations.in_flight = std::min(1.0, 2 / double(layers.all())) * activations.kept;
     activations.offloaded = std::exchange(activations.kept, 0);
   }
+  // The output of a graph has a place of its own, from which the next one's input is copied; there it stays.
+  if (train.cuda_graphs) activations.kept += double(layers.all()) * tokens * bytes.stream();
   if (chunk.span.last) {
     // In 16 and 32 bits, or these and their gradients in both; or in 32 bits throughout.
     const double formats = trains_wide(shard) ? 4 : 2 + 4;

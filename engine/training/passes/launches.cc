@@ -57,29 +57,57 @@ constexpr double kLaunchesBehind = 13;
 constexpr double kLayerBackward = 0.78;
 constexpr double kMixture = 1.3;
 
+// Embedding, output and loss belong to no layer. What routed experts do has other shapes in every pass.
+bool is_captured(const PlannedOp& op) {
+  switch (op.name) {
+    case OpName::embedding:
+    case OpName::final_norm:
+    case OpName::logits:
+    case OpName::logits_gather:
+    case OpName::loss:
+    case OpName::experts:
+    case OpName::quantize_experts:
+    case OpName::expert_dispatch:
+    case OpName::expert_combine:
+      return false;
+    default:
+      return true;
+  }
+}
+
 }  // namespace
 
-double layers_gone_through(const OpList& ops, PassWay way) {
-  if (way == PassWay::weights) return 0;
-  double layers = 0;
+void Launches::add(const Launches& other) {
+  kernels += other.kernels;
+  one_by_one += other.one_by_one;
+  replays += other.replays;
+  layers += other.layers;
+  waited_for += other.waited_for;
+}
+
+// A backward pass has one graph for both of its parts.
+Launches launches_of(const OpList& ops, PassWay way, const TrainSettings& train) {
+  Launches launches;
+  double layers = 0, mixtures = 0;
   for (const PlannedOp& op : ops) {
+    const double kernels = op.calls * kernels_of(op, way, train);
+    launches.kernels += kernels;
+    if (!train.cuda_graphs || !is_captured(op)) launches.one_by_one += kernels;
     if (op.name == OpName::input_norm) layers += op.calls;
-    if (std::holds_alternative<Moe>(op.op)) layers += kMixture * op.calls;
+    if (std::holds_alternative<Moe>(op.op)) mixtures += op.calls;
   }
-  return way == PassWay::forward ? layers : kLayerBackward * layers;
-}
-
-double launches_of(const OpList& ops, PassWay way, const TrainSettings& train) {
-  double launches = 0;
-  for (const PlannedOp& op : ops) launches += op.calls * kernels_of(op, way, train);
-  return way != PassWay::forward && !train.fused ? kEagerBackwardLaunch * launches : launches;
-}
-
-double launches_waited_for(const OpList& ops, const TrainSettings& train) {
-  if (train.expert_products == ExpertProducts::grouped) return 0;
-  double layers = 0;
-  for (const PlannedOp& op : ops) layers += std::holds_alternative<Moe>(op.op) ? op.calls : 0;
-  return kLaunchesBehind * layers;
+  if (way != PassWay::forward && !train.fused) {
+    launches.kernels *= kEagerBackwardLaunch;
+    launches.one_by_one *= kEagerBackwardLaunch;
+  }
+  if (way == PassWay::weights) return launches;
+  const double code = way == PassWay::forward ? 1 : kLayerBackward;
+  launches.layers = code * ((train.cuda_graphs ? 0 : layers) + kMixture * mixtures);
+  if (train.cuda_graphs) launches.replays = layers;
+  if (way == PassWay::forward && train.expert_products == ExpertProducts::one_by_one) {
+    launches.waited_for = kLaunchesBehind * mixtures;
+  }
+  return launches;
 }
 
 }  // namespace engine

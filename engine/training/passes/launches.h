@@ -9,13 +9,17 @@ namespace engine {
 // Backward, gradients of inputs and of weights are counted apart: they share the casts of what both multiply.
 enum class PassWay : std::uint8_t { forward, inputs, weights };
 
-// In launches of a forward pass; those of a backward pass may take the host less.
-double launches_of(const OpList& ops, PassWay way, const TrainSettings& train);
+// What the host does for a pass.
+struct Launches {
+  double kernels = 0;  // of the device, whoever launches them
+  double one_by_one =
+      0;  // of these, in launches of a forward pass; those of a backward pass may take the host less
+  double replays = 0;  // of graphs that hold the others (train.cuda_graphs)
+  double layers = 0;  // whose own code it goes through, in forward passes of layers without experts
+  double waited_for = 0;  // during which the device idles: the host could not run ahead of it
 
-// Layers whose own code the host goes through for a pass, in forward passes of layers without experts.
-double layers_gone_through(const OpList& ops, PassWay way);
-
-// During which the device idles, in a forward pass: the host could not run ahead of it.
-double launches_waited_for(const OpList& ops, const TrainSettings& train);
+  void add(const Launches& other);
+};
+Launches launches_of(const OpList& ops, PassWay way, const TrainSettings& train);
 
 }  // namespace engine

@@ -350,7 +350,7 @@ void forward_ops(const ModelShard& shard, const StageSpan& span, const TrainSett
 }  // namespace
 
 void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSettings& train,
-              PassOps& ops) {
+              PassOps& ops, ExchangeOps exchange) {
   for (OpList* list : {&ops.forward, &ops.recomputed, &ops.inputs, &ops.weights, &ops.exchange,
                        &ops.exchange_back}) {
     list->clear();
@@ -376,7 +376,7 @@ void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSetti
     multiply_in_pieces(shard.parallel.tp, ops.recomputed);
     multiply_gathered_in_pieces(shard.parallel.tp, ops.inputs);
   }
-  if (train.batch_overlap) {
+  if (exchange == ExchangeOps::apart) {
     take_exchange(ops.forward, ops.exchange);
     take_exchange(ops.inputs, ops.exchange_back);
   }

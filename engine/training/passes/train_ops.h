@@ -1,6 +1,8 @@
 // The operations of one pass of a micro-batch through one chunk of layers, forward and backward.
 #pragma once
 
+#include <cstdint>
+
 #include "engine/model/model_ops.h"
 #include "engine/model/model_shard.h"
 #include "engine/training/pipeline/stages.h"
@@ -16,9 +18,10 @@ struct PassOps {
   // Tokens to their experts and back, where that goes on beside another micro-batch; else it is part of the passes.
   OpList exchange, exchange_back;
 };
+enum class ExchangeOps : std::uint8_t { in_passes, apart };
 
 // Without the way to the next stage.
 void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSettings& train,
-              PassOps& ops);
+              PassOps& ops, ExchangeOps exchange = ExchangeOps::in_passes);
 
 }  // namespace engine

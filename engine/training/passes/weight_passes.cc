@@ -19,8 +19,10 @@ double expert_weights(const Moe& experts) {
 // specs/calibration/h200-sxm/train_kernels.csv: weights_fp32).
 constexpr double kFusedSum = 0.72;
 
-double passes_of_a_step(const TrainSettings& train, std::int64_t replicas) {
-  return double(train.global_batch / (train.micro_batch * replicas));
+// Through one copy of a chunk.
+double passes_of_a_step(const TrainSettings& train, const Parallelism& parallel) {
+  const std::int64_t copies = parallel.dp * chunk_copies(train, parallel.pp);
+  return double(train.global_batch / (train.micro_batch * copies));
 }
 
 // Stages on devices of another kind are not known here; whoever has a part of the model is one of two at least.
@@ -34,7 +36,7 @@ std::int64_t stages_around(const Parallelism& parallel, const LayerChunk& chunk)
 double bytes_of_a_fused_sum(const Parallelism& parallel, const LayerChunk& chunk,
                             const TrainSettings& train, double replicas) {
   if (replicas > 1 && scatters_each_pass(train, stages_around(parallel, chunk))) return 0;
-  if (passes_of_a_step(train, parallel.dp) <= 1) return 0;
+  if (passes_of_a_step(train, parallel) <= 1) return 0;
   if (train.offload_optimizer && parallel.dp == 1) return 0;
   return kFusedSum * (2 * bytes_of(train.gradients) - kActivationBytes);
 }
@@ -143,8 +145,7 @@ bool turns_in_every_pass(const ModelShard& shard, const TrainSettings& train) {
 NarrowCopies narrow_copies(const Parallelism& parallel, const TrainSettings& train) {
   if (gathers_weights(parallel, train))
     return train.reshard ? NarrowCopies::a_pass : NarrowCopies::a_micro_batch;
-  return passes_of_a_step(train, parallel.dp) > 1 ? NarrowCopies::a_step
-                                                  : NarrowCopies::a_micro_batch;
+  return passes_of_a_step(train, parallel) > 1 ? NarrowCopies::a_step : NarrowCopies::a_micro_batch;
 }
 
 double copy_bytes(const ChunkStates& states, const ModelShard& shard, const TrainSettings& train) {
@@ -165,7 +166,7 @@ namespace {
 // Parameters that are kept narrow: the optimizer casts its share once a step, and what is turned round is made of what was gathered.
 void cast_parameters(const ModelShard& shard, const TrainSettings& train, const WeightCasts& casts,
                      const OpList& backward, PassOps& ops) {
-  const double once = 1 / passes_of_a_step(train, shard.parallel.dp);
+  const double once = 1 / passes_of_a_step(train, shard.parallel);
   const auto own = [&](const Matrix& matrix) { return casts.own_share(matrix); };
   const auto turned = [&](const Matrix& matrix) { return casts.turned_apart(matrix); };
   casts.add(ops.forward, own, once, ops.forward);
@@ -206,7 +207,7 @@ void cast_weights(const ModelShard& shard, const TrainSettings& train, const OpL
   };
   switch (narrow_copies(shard.parallel, train)) {
     case NarrowCopies::a_step:
-      return cast(1 / passes_of_a_step(train, shard.parallel.dp), train.transpose_cache);
+      return cast(1 / passes_of_a_step(train, shard.parallel), train.transpose_cache);
     case NarrowCopies::a_micro_batch:
       return cast(1, true);
     case NarrowCopies::a_pass:

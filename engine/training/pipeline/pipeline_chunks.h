@@ -1,4 +1,4 @@
-// Pipelines of several chunks a stage (interleaved).
+// Pipelines of several chunks a stage (interleaved), and of passes side by side.
 #pragma once
 
 #include "engine/training/pipeline/pipeline_schedule.h"

@@ -11,28 +11,6 @@
 namespace engine {
 namespace {
 
-// A stage waits for later ones, which wait for it: in a stretch of n neighbouring stages a micro-batch goes down and its
-// gradient comes up, and the first stage has begun n more by then. So a step of the steady state takes at least as long as
-// the slowest such loop for each of its micro-batches; and in as many rounds as that loop has stages everything repeats.
-std::int64_t stages_of_slowest_loop(const Pipeline& pipeline) {
-  const double both_ways = 2 * pipeline.send.value;
-  if (both_ways <= 0) return 1;
-  double slowest = 0;
-  std::int64_t stages = 1;
-  for (std::size_t first = 0; first < pipeline.chunks.size(); ++first) {
-    double loop = pipeline.chunks[first].weights.value - both_ways;
-    for (std::size_t last = first; last < pipeline.chunks.size(); ++last) {
-      const ChunkTime& chunk = pipeline.chunks[last];
-      loop += chunk.forward.value + chunk.backward.value + both_ways;
-      const double length = double(last - first + 1);
-      if (loop <= slowest * length * (1 + 1e-12)) continue;
-      slowest = loop / length;
-      stages = std::int64_t(last - first + 1);
-    }
-  }
-  return stages;
-}
-
 // In wave w, stage s does its round (w + s) / 2, if that is a whole number: then each pass waits for what a neighbour did
 // in the wave before, and even stages take turns with odd ones.
 class Rounds {
@@ -101,8 +79,17 @@ class Rounds {
   std::int64_t period(std::int64_t rounds) const {
     constexpr std::int64_t kRoundsPerLook = 4;
     if (rounds <= kRoundsPerLook) return kRoundsPerLook;
-    const std::int64_t cycle = stages_of_slowest_loop(pipeline_);
+    const std::int64_t cycle = rounds_of_slowest_loop();
     return (kRoundsPerLook + cycle - 1) / cycle * cycle;
+  }
+
+  std::int64_t rounds_of_slowest_loop() const {
+    std::vector<double> work, put_off;
+    for (const ChunkTime& chunk : pipeline_.chunks) {
+      work.push_back((chunk.forward + chunk.backward).value);
+      put_off.push_back(chunk.weights.value);
+    }
+    return slowest_loop(work, put_off, 2 * pipeline_.send.value);
   }
 
   // Of the stages from `first` to `last`, the even or the odd ones.

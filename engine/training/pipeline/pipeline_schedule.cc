@@ -5,91 +5,56 @@
 
 #include "engine/base/check.h"
 #include "engine/training/pipeline/pipeline_chunks.h"
+#include "engine/training/pipeline/pipeline_dual.h"
+#include "engine/training/pipeline/pipeline_order.h"
 #include "engine/training/pipeline/pipeline_rounds.h"
 
 namespace engine {
 namespace {
 
-// Where a stage stands in its order: how many passes of each kind it has begun, and with that what comes next.
-class StageOrder {
- public:
-  StageOrder() = default;
-  StageOrder(const Pipeline& pipeline, std::int64_t stage)
-      : passes_(pipeline.chunks_per_stage() * pipeline.micro_batches),
-        lag_(pipeline.schedule == Schedule::zero_bubble ? stage : kNoWeights) {
-    const std::int64_t after = pipeline.stages - stage - 1;
-    const std::int64_t chunks_before = (pipeline.chunks_per_stage() - 1) * pipeline.stages;
-    switch (pipeline.schedule) {
-      case Schedule::gpipe:
-        ahead_ = passes_;
-        break;
-      case Schedule::one_f_one_b:
-      case Schedule::zero_bubble:
-        ahead_ = std::min(after, passes_);
-        break;
-      case Schedule::interleaved:
-        ahead_ = std::min(2 * after + chunks_before, passes_);
-        break;
-    }
-  }
+bool has_pairs(const Pipeline& pipeline) {
+  return pipeline.side_by_side || is_dual(pipeline.schedule);
+}
 
-  PassKind next() const {
-    // The gradients of weights follow as many backward passes late as there are stages before this one: so late
-    // that earlier stages get their gradients sooner, and so early that no stage holds more activations than the first.
-    if (weights_ < backward_ - lag_) return PassKind::weights;
-    if (forward_ < std::min(ahead_ + backward_ + 1, passes_)) return PassKind::forward;
-    if (backward_ < passes_) return PassKind::backward;
-    return lag_ < kNoWeights && weights_ < passes_ ? PassKind::weights : PassKind::none;
-  }
-  // The number of the pass that is next, among those of its kind.
-  std::int64_t number(PassKind kind) const {
-    return kind == PassKind::forward ? forward_ : kind == PassKind::backward ? backward_ : weights_;
-  }
-  void advance(PassKind kind) {
-    (kind == PassKind::forward ? forward_ : kind == PassKind::backward ? backward_ : weights_) += 1;
-  }
-  // Passes that are begun and not done with, gradients of weights included, when one more goes forward in the steady state. Chunks in
-  // turn have slack for passes side by side, but for one.
-  std::int64_t held(const Pipeline& pipeline) const {
-    const bool in_turn = pipeline.schedule == Schedule::interleaved;
-    const std::int64_t longer = pipeline.side_by_side ? (in_turn ? 1 : ahead_) : 0;
-    const std::int64_t put_off = lag_ < kNoWeights ? lag_ : 0;
-    return std::min(ahead_ + 1 + longer + put_off, passes_);
-  }
-
- private:
-  static constexpr std::int64_t kNoWeights = std::int64_t{1} << 62;
-  std::int64_t passes_ = 0, ahead_ = 0, lag_ = kNoWeights;
-  std::int64_t forward_ = 0, backward_ = 0, weights_ = 0;
-};
-
-// Which chunk the n-th forward or backward pass of a stage is of, and for which micro-batch: micro-batches go through the
-// chunks of a stage in groups of as many as there are stages.
-struct Place {
-  std::int64_t chunk = 0;
-  std::int64_t micro_batch = 0;
-};
-Place place_of(const Pipeline& pipeline, std::int64_t stage, PassKind kind, std::int64_t number) {
-  const std::int64_t per_stage = pipeline.chunks_per_stage(), stages = pipeline.stages;
-  if (per_stage == 1) return {stage, number};
-  const std::int64_t round = stages * per_stage, within = number % round;
-  std::int64_t chunk = within / stages;
-  if (kind == PassKind::backward) chunk = per_stage - 1 - chunk;
-  return {chunk * stages + stage, number / round * stages + within % stages};
+// What the passes of a chunk take a stage.
+double busy_with(const Pipeline& pipeline, std::int64_t stage, std::int64_t chunk) {
+  const ChunkTime& time = pipeline.chunks[std::size_t(chunk)];
+  const double backward = (time.backward + time.weights).value;
+  const double passes = double(pipeline.schedule == Schedule::dualpipe ? passes_of_a_way(pipeline)
+                                                                       : pipeline.micro_batches);
+  if (!has_pairs(pipeline)) return passes * (time.forward.value + backward);
+  const PassCounts alone = passes_alone(pipeline, stage, chunk);
+  return alone.forward * time.forward.value + alone.backward * backward +
+         (passes - alone.forward) * time.beside_forward.value +
+         (passes - alone.backward) * time.beside_backward.value;
 }
 
 double busiest(const Pipeline& pipeline) {
   double most = 0;
   for (std::int64_t stage = 0; stage < pipeline.stages; ++stage) {
     double busy = 0;
-    for (std::size_t c = std::size_t(stage); c < pipeline.chunks.size();
-         c += std::size_t(pipeline.stages)) {
-      const ChunkTime& chunk = pipeline.chunks[c];
-      busy += (chunk.forward + chunk.backward + chunk.weights).value;
-    }
+    pipeline.places().each(stage, [&](std::int64_t c) { busy += busy_with(pipeline, stage, c); });
     most = std::max(most, busy);
   }
-  return most * double(pipeline.micro_batches);
+  return most;
+}
+
+double time_of(const Pipeline& pipeline, const StagePass& pass) {
+  const ChunkTime& down = pipeline.chunks[std::size_t(pass.forward.chunk)];
+  const ChunkTime& up = pipeline.chunks[std::size_t(pass.backward.chunk)];
+  switch (pass.work) {
+    case StageWork::forward:
+      return down.forward.value;
+    case StageWork::backward:
+      return (up.backward + up.weights).value;
+    case StageWork::inputs:
+      return up.backward.value;
+    case StageWork::weights:
+      return up.weights.value;
+    case StageWork::pair:
+      return (down.beside_forward + up.beside_backward).value;
+  }
+  return 0;
 }
 
 // All forward passes, then all backward passes: the slowest stage does its passes one after another, and each other stage
@@ -114,51 +79,58 @@ PipelineTime pipeline_time_step_by_step(const Pipeline& pipeline,
                                         std::vector<PipelinePass>* passes) {
   const std::size_t chunks = pipeline.chunks.size(), stages = std::size_t(pipeline.stages);
   const std::size_t micro_batches = std::size_t(pipeline.micro_batches);
+  const ChunkPlaces places = pipeline.places();
   constexpr double unknown = -1;
   std::vector<double> forward(chunks * micro_batches, unknown), backward = forward;
-  std::vector<StageOrder> orders;
-  for (std::size_t s = 0; s < stages; ++s) orders.emplace_back(pipeline, std::int64_t(s));
+  std::vector<std::vector<StagePass>> orders;
+  for (std::size_t s = 0; s < stages; ++s) orders.push_back(order_of(pipeline, std::int64_t(s)));
+  std::vector<std::size_t> at(stages, 0);
   std::vector<double> free(stages, 0);
-  // What a pass waits for; unknown while that has not been done.
-  const auto ready = [&](PassKind kind, std::size_t chunk, std::size_t micro_batch) {
-    if (kind == PassKind::weights) return 0.0;
-    const bool first = kind == PassKind::forward ? chunk == 0 : chunk + 1 == chunks;
-    if (first)
-      return kind == PassKind::forward ? 0.0 : forward[chunk * micro_batches + micro_batch];
-    const double before = kind == PassKind::forward
-                              ? forward[(chunk - 1) * micro_batches + micro_batch]
-                              : backward[(chunk + 1) * micro_batches + micro_batch];
-    return before < 0 ? unknown : before + pipeline.send.value;
+  const auto moment = [&](std::vector<double>& ends, std::int64_t chunk,
+                          std::int64_t micro_batch) -> double& {
+    return ends[std::size_t(chunk) * micro_batches + std::size_t(micro_batch)];
+  };
+  // What a pass waits for; unknown while that has not been done. Where two ways meet on one stage, nothing is sent.
+  const auto sent = [&](double end, std::int64_t from, std::int64_t to) {
+    const bool stays =
+        pipeline.schedule == Schedule::dualpipe_v && places.stage_of(from) == places.stage_of(to);
+    return end < 0 ? unknown : end + (stays ? 0 : pipeline.send.value);
+  };
+  const auto input = [&](const PassPlace& place) {
+    if (place.chunk == 0) return 0.0;
+    return sent(moment(forward, place.chunk - 1, place.micro_batch), place.chunk - 1, place.chunk);
+  };
+  const auto gradient = [&](const PassPlace& place) {
+    const std::int64_t next = place.chunk + 1;
+    if (next == std::int64_t(chunks)) return moment(forward, place.chunk, place.micro_batch);
+    return sent(moment(backward, next, place.micro_batch), next, place.chunk);
   };
   for (bool moved = true; moved;) {
     moved = false;
     for (std::size_t s = 0; s < stages; ++s) {
-      for (PassKind kind; (kind = orders[s].next()) != PassKind::none;) {
-        const Place place = place_of(pipeline, std::int64_t(s), kind, orders[s].number(kind));
-        const std::size_t chunk = std::size_t(place.chunk), at = std::size_t(place.micro_batch);
-        const double start = ready(kind, chunk, at);
-        if (start < 0) break;
-        const ChunkTime& time = pipeline.chunks[chunk];
-        free[s] = std::max(free[s], start);
-        const double began = free[s];
-        if (kind == PassKind::forward) {
-          forward[chunk * micro_batches + at] = free[s] += time.forward.value;
-        } else if (kind == PassKind::backward) {
-          backward[chunk * micro_batches + at] = free[s] += time.backward.value;
-        } else {
-          free[s] += time.weights.value;
-        }
-        if (passes != nullptr) {
+      for (; at[s] < orders[s].size(); ++at[s], moved = true) {
+        const auto& [work, down, up] = orders[s][at[s]];
+        const bool forwards = work == StageWork::forward || work == StageWork::pair;
+        const bool backwards = !forwards || work == StageWork::pair;
+        const bool waits = backwards && work != StageWork::weights;
+        const double first = forwards ? input(down) : 0, second = waits ? gradient(up) : 0;
+        if (first < 0 || second < 0) break;
+        const double began = std::max({free[s], first, second});
+        free[s] = began + time_of(pipeline, orders[s][at[s]]);
+        if (forwards) moment(forward, down.chunk, down.micro_batch) = free[s];
+        if (waits) moment(backward, up.chunk, up.micro_batch) = free[s];
+        if (passes == nullptr) continue;
+        const auto write = [&](const PassPlace& place, PassKind kind) {
           passes->push_back({std::int64_t(s), place.chunk, place.micro_batch, kind, Seconds{began},
                              Seconds{free[s]}});
-        }
-        orders[s].advance(kind);
-        moved = true;
+        };
+        if (forwards) write(down, PassKind::forward);
+        if (backwards) write(up, waits ? PassKind::backward : PassKind::weights);
       }
     }
   }
-  for (const StageOrder& order : orders) {
-    check(order.next() == PassKind::none, "a pipeline's order leads to its end");
+  for (std::size_t s = 0; s < stages; ++s) {
+    check(at[s] == orders[s].size(), "a pipeline's order leads to its end");
   }
   return {Seconds{*std::max_element(free.begin(), free.end())}, Seconds{busiest(pipeline)}};
 }
@@ -168,9 +140,11 @@ PipelineTime pipeline_time(const Pipeline& pipeline) {
     const Seconds busy{busiest(pipeline)};
     return {busy, busy};
   }
-  const Seconds total = pipeline.schedule == Schedule::interleaved ? time_by_chunks(pipeline)
-                        : pipeline.schedule == Schedule::gpipe     ? time_of_two_sweeps(pipeline)
-                                                                   : time_by_rounds(pipeline);
+  const bool by_chunks = pipeline.schedule == Schedule::interleaved || pipeline.side_by_side;
+  const Seconds total = is_dual(pipeline.schedule)             ? time_by_ways(pipeline)
+                        : by_chunks                            ? time_by_chunks(pipeline)
+                        : pipeline.schedule == Schedule::gpipe ? time_of_two_sweeps(pipeline)
+                                                               : time_by_rounds(pipeline);
   return {total, Seconds{busiest(pipeline)}};
 }
 
@@ -179,15 +153,6 @@ double work_of(const Pipeline& pipeline) {
   if (pipeline.stages == 1 || pipeline.schedule == Schedule::gpipe) return 1;
   // A pass is a maximum and two sums; of long pipelines most are skipped.
   return 0.1 * passes;
-}
-
-std::int64_t passes_held(const Pipeline& pipeline, std::int64_t stage) {
-  // Alone, a stage takes one micro-batch through all its chunks and back before the next, or beside it.
-  if (pipeline.stages == 1) {
-    const bool two = pipeline.side_by_side && pipeline.micro_batches > 1;
-    return (two ? 2 : 1) * pipeline.chunks_per_stage();
-  }
-  return StageOrder(pipeline, stage).held(pipeline);
 }
 
 }  // namespace engine

@@ -74,6 +74,35 @@ void do_full_wave(const Wave& wave, WaveRange stages) {
   takes_fours() ? do_rounds_by_fours(wave, stages) : do_rounds(wave, stages);
 }
 
+void do_pairs(const Wave& wave, WaveRange stages) {
+  const auto [free, weights, forward, backward, send] = wave;
+#pragma GCC ivdep
+  for (std::int64_t i = stages.from; i < stages.upto; ++i) {
+    const double input = forward.awaited[i] + send, gradient = backward.awaited[i] + send;
+    const double later = input > gradient ? input : gradient;
+    free[i] = forward.end[i] = backward.end[i] =
+        (free[i] > later ? free[i] : later) + forward.time[i] + backward.time[i];
+  }
+}
+
+std::int64_t slowest_loop(std::span<const double> work, std::span<const double> once,
+                          double both_ways) {
+  if (both_ways <= 0) return 1;
+  double slowest = 0;
+  std::size_t stages = 1;
+  for (std::size_t first = 0; first < work.size(); ++first) {
+    double loop = (once.empty() ? 0 : once[first]) - both_ways;
+    for (std::size_t last = first; last < work.size(); ++last) {
+      loop += work[last] + both_ways;
+      const double length = double(last - first + 1);
+      if (loop <= slowest * length * (1 + 1e-12)) continue;
+      slowest = loop / length;
+      stages = last - first + 1;
+    }
+  }
+  return std::int64_t(stages);
+}
+
 std::int64_t Repetition::left_out(std::int64_t alike, Moments moments) {
   if (steps_++ % period_ != 0) return 0;
   std::int64_t periods = 0;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <vector>
 
 namespace engine {
@@ -32,6 +33,16 @@ struct WaveRanges {
 void do_wave(const Wave& wave, const WaveRanges& ranges);
 // Where they all do all three.
 void do_full_wave(const Wave& wave, WaveRange stages);
+
+// Where the forward pass goes on beside the backward pass: a pair begins when both can, and ends both.
+void do_pairs(const Wave& wave, WaveRange stages);
+
+// A stage waits for later ones, which wait for it: in a stretch of n neighbouring stages a micro-batch goes down and its
+// gradient comes up, and the first stage has begun n more by then. So a round of the steady state takes at least as long as
+// the slowest such loop for each of its micro-batches; and in as many rounds as that loop has stages everything repeats. `work` is that
+// of each stage in a round, `once` what the first stage of a loop does besides (empty: nothing).
+std::int64_t slowest_loop(std::span<const double> work, std::span<const double> once,
+                          double both_ways);
 
 // Leaves out what is repeated. Every `period` steps it looks whether all stages stand as they stood a period ago, only
 // later: what follows depends on nothing else, so that all periods to come take as long.

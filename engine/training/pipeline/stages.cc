@@ -67,8 +67,20 @@ struct StatedEnds {
 
 }  // namespace
 
+Schedule schedule_on(const TrainSettings& train, std::int64_t stages) {
+  const bool one_chunk = train.schedule == Schedule::interleaved && train.virtual_stages == 1;
+  return stages == 1 || one_chunk ? Schedule::one_f_one_b : train.schedule;
+}
+
 std::int64_t chunks_per_stage(const TrainSettings& train, std::int64_t stages) {
-  return train.schedule == Schedule::interleaved && stages > 1 ? train.virtual_stages : 1;
+  const Schedule schedule = schedule_on(train, stages);
+  return schedule == Schedule::interleaved  ? train.virtual_stages
+         : schedule == Schedule::dualpipe_v ? 2
+                                            : 1;
+}
+
+std::int64_t chunk_copies(const TrainSettings& train, std::int64_t stages) {
+  return schedule_on(train, stages) == Schedule::dualpipe ? 2 : 1;
 }
 
 void cut_into_chunks(const ModelSpec& model, const TrainSettings& train, const ChunkCounts& chunks,

@@ -26,8 +26,12 @@ struct LayerChunk {
   bool operator==(const LayerChunk&) const = default;
 };
 
-// Chunks of layers on each of so many stages: without a pipeline there is nothing to interleave.
+// The schedule of so many stages: one stage, or one chunk of layers on each, is 1F1B.
+Schedule schedule_on(const TrainSettings& train, std::int64_t stages);
+// Chunks that the layers are cut into, for each of so many stages.
 std::int64_t chunks_per_stage(const TrainSettings& train, std::int64_t stages);
+// Copies of each chunk in a pipeline of so many stages: dualpipe has one for either way.
+std::int64_t chunk_copies(const TrainSettings& train, std::int64_t stages);
 
 // How many chunks there are, on how many stages in turn; of these, the last ones have train.tail_layers together, where that is stated.
 struct ChunkCounts {

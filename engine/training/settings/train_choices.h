@@ -15,9 +15,15 @@ enum class Schedule : std::uint8_t {
   one_f_one_b,  // a backward pass after each forward pass, once the pipeline is full
   interleaved,  // the same, with several chunks of layers on each stage
   zero_bubble,  // as one_f_one_b, with the gradients of weights put off to where a stage would wait
+  dualpipe,     // micro-batches enter at both ends, and every stage has the chunks of both ways
+  dualpipe_v,   // the same, folded: chunks go down the stages and up again
 };
-constexpr std::array<std::string_view, 4> enum_names(Schedule) {
-  return {"gpipe", "1f1b", "interleaved", "zero_bubble"};
+constexpr std::array<std::string_view, 6> enum_names(Schedule) {
+  return {"gpipe", "1f1b", "interleaved", "zero_bubble", "dualpipe", "dualpipe_v"};
+}
+// Forward passes of one way go on beside backward passes of the other.
+constexpr bool is_dual(Schedule schedule) {
+  return schedule == Schedule::dualpipe || schedule == Schedule::dualpipe_v;
 }
 
 // What is computed again in the backward pass instead of kept.

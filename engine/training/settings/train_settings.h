@@ -84,6 +84,7 @@ struct TrainSettings {
   bool root_unit = false;
   bool transpose_cache = true;
   bool narrow_parameters = false;
+  bool cuda_graphs = false;
 
   bool has_adapters() const { return method == Method::lora || method == Method::qlora; }
 
@@ -95,9 +96,12 @@ struct TrainSettings {
           at_least(1));
     visit("global_batch", self.global_batch, "sequences of one optimizer step, all replicas",
           at_least(1));
-    visit("schedule", self.schedule,
-          "order of a pipeline's work: gpipe, 1f1b, interleaved (with virtual_stages), zero_bubble",
-          any_value);
+    visit(
+        "schedule", self.schedule,
+        "order of a pipeline's work: gpipe, 1f1b, interleaved (with virtual_stages), zero_bubble, "
+        "dualpipe (micro-batches enter at both ends, every stage has two chunks of layers, and "
+        "every chunk two copies), dualpipe_v (one copy, chunks go down the stages and up again)",
+        any_value);
     visit("virtual_stages", self.virtual_stages,
           "chunks of layers on each pipeline stage; more than one needs schedule: interleaved",
           between(1, 1 << 10));
@@ -225,8 +229,9 @@ struct TrainSettings {
           "false: in 16 bits",
           any_value);
     visit("batch_overlap", self.batch_overlap,
-          "tokens of one micro-batch travel to routed experts and back while the device computes "
-          "another one",
+          "each forward pass goes on beside a backward pass of another micro-batch, and tokens of "
+          "one travel to routed experts and back while the device computes the other; passes that "
+          "fill and empty a pipeline have none beside them",
           any_value);
     visit("attention_kernel", self.attention_kernel,
           "generation of attention's kernels: the GPU's best, FlashAttention 3, 2 or 1 (flash_3, "
@@ -309,6 +314,11 @@ struct TrainSettings {
     visit("narrow_parameters", self.narrow_parameters,
           "layers' weights are kept and gathered in the format of products, without a copy in 16 "
           "bits (Megatron's fp8_param_gather, torchao's float8 all-gather)",
+          any_value);
+    visit("cuda_graphs", self.cuda_graphs,
+          "the host replays one graph for each layer of a pass instead of launching its kernels; "
+          "routed experts, whose shapes follow from the router, are launched as without "
+          "(Megatron's --enable-cuda-graph, --cuda-graph-scope attn)",
           any_value);
   }
 

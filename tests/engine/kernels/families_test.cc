@@ -79,14 +79,20 @@ TEST(Scan, ReadsAndWritesItsState) {
                    10 * 32 * 64 * 128 * 8.0 / 1e12 / pace_of(ScanRule::add).of_bandwidth);
 }
 
-// One chunk after another, at the clock of the device, and as many kernels as it takes.
+// One chunk after another, at the clock of the device, beside what of the arithmetic goes on meanwhile.
 TEST(Scan, ChunksOfADeltaRuleWaitForOneAnother) {
   const Scan op{.rule = ScanRule::delta, .tokens = 6400, .heads = 8, .head_dim = 128, .state = 128};
   const Device device = hopper();
   const ScanPace& pace = pace_of(ScanRule::delta);
-  EXPECT_DOUBLE_EQ(kernel_time(Family::linear_attention, op, device, nullptr).launch.value,
-                   pace.prompt_kernels * device.launch_latency.value +
-                       100 * pace.chunk_cycles / device.clock.value);
+  const KernelTime time = kernel_time(Family::linear_attention, op, device, nullptr);
+  EXPECT_DOUBLE_EQ(time.launch.value, pace.prompt_kernels * device.launch_latency.value +
+                                          100 * pace.chunk_cycles / device.clock.value -
+                                          pace.beside_chunks * time.compute.value);
+  // Many heads keep the device busy for longer than chunks wait.
+  Scan wide = op;
+  wide.heads = 256;
+  EXPECT_DOUBLE_EQ(kernel_time(Family::linear_attention, wide, device, nullptr).launch.value,
+                   pace.prompt_kernels * device.launch_latency.value);
 }
 
 TEST(Convolution, PassesOnceOverItsTokens) {

@@ -211,8 +211,8 @@ TEST(PipelineSchedule, HoldsWhatIsPutOff) {
   for (std::int64_t stage = 0; stage < 4; ++stage) EXPECT_EQ(passes_held(few.pipeline, stage), 2);
 }
 
-// A pass beside another one lasts as long as both: a micro-batch is back after 2 (p - s) - 1 of them. Chunks in turn run so far ahead
-// that one more is enough; a stage alone has two.
+// A pass beside another one lasts as long as both: a micro-batch is back after 2 (p - s) of them, and the last stage has one more begun.
+// Chunks in turn run so far ahead that one more is enough; a stage alone has two.
 TEST(PipelineSchedule, HoldsMoreWherePassesGoSideBySide) {
   const auto held = [](Schedule schedule, std::int64_t stages, std::int64_t stage, bool beside) {
     Case made = equal_stages(schedule, stages, 64, schedule == Schedule::interleaved ? 2 : 1);
@@ -220,8 +220,8 @@ TEST(PipelineSchedule, HoldsMoreWherePassesGoSideBySide) {
     made.pipeline.side_by_side = beside;
     return passes_held(made.pipeline, stage);
   };
-  EXPECT_EQ(held(Schedule::one_f_one_b, 8, 0, true), 15);
-  EXPECT_EQ(held(Schedule::one_f_one_b, 8, 7, true), 1);
+  EXPECT_EQ(held(Schedule::one_f_one_b, 8, 0, true), 16);
+  EXPECT_EQ(held(Schedule::one_f_one_b, 8, 7, true), 2);
   for (const std::int64_t stage : {0, 3, 7}) {
     EXPECT_EQ(held(Schedule::interleaved, 8, stage, true),
               held(Schedule::interleaved, 8, stage, false) + 1);

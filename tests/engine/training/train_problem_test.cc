@@ -25,11 +25,13 @@ TEST(TrainProblem, IsARowWithAReason) {
   EXPECT_EQ(reason([](Scenario& s) { s.parallel.dp = 3; }),
             "divisibility: train.global_batch 16 is not a multiple of train.micro_batch x "
             "parallel.dp (3)");
-  EXPECT_EQ(reason([](Scenario& s) {
-              s.parallel.pp = 2;
-              s.train.virtual_stages = 2;
-            }),
-            "divisibility: train.virtual_stages needs train.schedule: interleaved");
+  EXPECT_EQ(
+      reason([](Scenario& s) {
+        s.parallel.pp = 2;
+        s.train.virtual_stages = 2;
+      }),
+      "divisibility: train.virtual_stages 2 needs train.schedule: interleaved; 1f1b has one chunk "
+      "of layers on each stage");
   EXPECT_EQ(reason([](Scenario& s) {
               s.parallel.pp = 4;
               s.train.schedule = Schedule::interleaved;
