@@ -50,7 +50,7 @@ void ServingSim::expect_request(const Pool& pool) {
     return;
   }
   events_since_expected_ = 0;
-  fetch_lines_of(expected_);
+  fetch_lines_for_arrival(expected_);
 }
 
 }  // namespace engine

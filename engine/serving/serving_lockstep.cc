@@ -81,7 +81,10 @@ void ServingSim::plan_together(LockstepGroup& group, RequestSource& source) {
     planned_.push_back(i);
     replicas_[i].begin_turn(now);
     if (replicas_[i].expects()) fetch(i, source);
-    if (!replicas_[i].forking().empty()) fork(i, source);
+    if (!replicas_[i].forking().empty()) {
+      fork(i, source);
+      if (compares_) weigh(i);
+    }
     replicas_[i].plan_in_group();
     start_loads(i);
   }

@@ -69,95 +69,6 @@ void ServingSim::start(const ServingProblem& problem) {
   find_interruptions();
 }
 
-Replica::Setup ServingSim::replica_setup(std::size_t index) {
-  const PoolSetup& from = problem_->pools[index];
-  Pool& pool = pools_[index];
-  const ModelShard& shard = from.context.shard;
-  const Stage& stage = stages()[stage_of_pool_[index]];
-  Replica::Setup setup{.settings = &from.settings,
-                       .table = &pool.table,
-                       .stats = &stats_,
-                       .sums = &stats_.pool(index),
-                       .role = from.role,
-                       .scratch_plan = &scratch_plan_,
-                       .kv_blocks = from.kv_blocks,
-                       .longest = from.longest,
-                       .window = std::max(shard.model->window, from.window),
-                       .pace = from.pace,
-                       .state = from.state,
-                       .carries = stages().size() > 1,
-                       .hands_over = !stage.writes,
-                       .tells_first_token = stage.carry.tells_first_token,
-                       .tiers = from.tiers,
-                       .own_paces = from.own_paces,
-                       .late_reading = from.late_reading,
-                       .draft = from.draft,
-                       .encode_seconds = from.encode_seconds,
-                       .turns = from.turns,
-                       .audit = problem_->audit,
-                       .log = problem_->step_log};
-  if (pool.store.tier.exists()) setup.store = &pool.store;
-  if (std::ranges::any_of(from.tiers, [](const TierSetup& tier) { return tier.blocks > 0; })) {
-    setup.seconds_to_read_a_token = pool.table.prompt_token_seconds();
-  }
-  if (from.settings.ordering == Ordering::slo || from.settings.admission.shed_late) {
-    const double limit = request_limit(problem_->slo.ttft).value;
-    const bool orders = from.settings.ordering == Ordering::slo;
-    setup.ttft_limit = limit < kNever || !orders ? limit : 0;
-    setup.seconds_per_prompt_token = pool.table.prompt_token_seconds();
-    if (problem_->load.classes.any()) setup.class_limits = &stats_.ttft_limits();
-  }
-  setup.seed = problem_->seed;
-  if (router_of(from.settings.router).reads_caches && pool.count > 1) setup.holders = &pool.holders;
-  return setup;
-}
-
-void ServingSim::start_pool(std::size_t index) {
-  const PoolSetup& from = problem_->pools[index];
-  Pool& pool = pools_[index];
-  pool.count = std::size_t(from.replicas);
-  pool.lanes = std::size_t(from.context.shard.parallel.pp);
-  StepScale scale = problem_->scale;
-  for (double& each : scale) each *= from.slower;
-  pool.table.reset(
-      from.context, scale,
-      {.queries = from.pace.queries, .made = from.made_in_a_step(), .draft = from.draft},
-      from.clock, from.lengths);
-  pool.store.tier.reset(from.tiers[std::size_t(TierName::store)].blocks,
-                        from.state / from.settings.block_size);
-  pool.store.free = 0;
-  pool.holders.clear();
-  start_groups(index);
-  Replica::Setup setup = replica_setup(index);
-  for (std::size_t i = pool.first; i < pool.first + pool.count; ++i) {
-    pool_of_[i] = std::uint8_t(index);
-    setup.group = group_of(i);
-    setup.number = std::int32_t(i);
-    setup.place = std::int32_t(i - pool.first);
-    setup.lanes = {lanes_.data() + pool.first_lane + (i - pool.first) * pool.lanes, pool.lanes};
-    replicas_[i].reset(setup);
-  }
-  loads_ = loads_ || replicas_[pool.first].has_tiers();
-  const RouterEntry& router = router_of(from.settings.router);
-  pool.route = router.route;
-  pool.weight = router.weight;
-  pool.weights.reset(pool.count, 0, kTakesNone);
-  // What is measured of a steady load is a fleet that has followed it.
-  const bool filled = problem_->plan.kind != RunKind::whole;
-  pool.scaler.reset(from.settings.scaling, pool.count / std::size_t(from.unit),
-                    std::size_t(from.unit), filled);
-  for (std::size_t i = 0; i < pool.count; ++i) {
-    if (!pool.scaler.takes(i)) pool.weights.set(i, kTakesNone);
-  }
-  scales_ = scales_ || pool.scaler.follows_load();
-  pool.failures.reset({.settings = from.settings.failures,
-                       .units = pool.count / std::size_t(from.unit),
-                       .seed = problem_->seed,
-                       .pool = std::uint32_t(index)});
-  fails_ = fails_ || pool.failures.any();
-  pool.routed = 0;
-}
-
 // ---- events ---------------------------------------------------------------------------------------
 
 void ServingSim::run(const ServingProblem& problem) {
@@ -272,7 +183,7 @@ void ServingSim::arrive(RequestSource& source) {
   const Pool& first = pools_[stages()[0].pool];
   const bool nobody = !local && first.scaler.open() == 0;  // all have failed
   if (!local) target = nobody ? first.first : route(0, request_, request_.arrival);
-  if (many_ && target != expected_) fetch_lines_of(target);
+  if (many_ && target != expected_) fetch_lines_for_arrival(target);
   if (!ever_fits(local)) return turn_away(RequestEnd::refused, target, source);
   if (nobody) return hold(request_);
   if (sheds_ && replicas_[target].sheds(request_, request_.arrival)) {

@@ -62,6 +62,7 @@ class ServingSim {
  private:
   // The replicas of a pool, from `first` on, and what its router knows of them.
   struct Pool {
+    PoolConstants common;
     StepTable table;
     std::size_t first = 0, count = 0;
     std::size_t first_lane = 0, lanes = 1;  // of each replica
@@ -77,8 +78,8 @@ class ServingSim {
   };
 
   void start(const ServingProblem& problem);
-  // Of every replica of a pool, but its number; the pool has its step table.
-  Replica::Setup replica_setup(std::size_t index);
+  // Of a pool that has its step table and its groups.
+  PoolConstants constants_of(std::size_t index);
   void start_pool(std::size_t index);
   void make_replicas(std::size_t replicas, std::size_t lanes);
   std::size_t stage_of(std::size_t replica) const { return stage_of_pool_[pool_of_[replica]]; }
@@ -183,6 +184,10 @@ class ServingSim {
   void fetch_lines_of(std::size_t replica) const {
     replicas_[replica].fetch_own_lines();
     lanes_[replica].fetch_own_lines();
+  }
+  void fetch_lines_for_arrival(std::size_t replica) const {
+    replicas_[replica].fetch_own_lines();
+    lanes_[replica].fetch_work();
   }
   void fetch_sequences_of(std::size_t replica) const {
     replicas_[replica].fetch_first_in_queue();

@@ -73,4 +73,7 @@ struct Pace {
   }
 };
 
+// A token in each step.
+inline constexpr Pace kOneByOne;
+
 }  // namespace engine

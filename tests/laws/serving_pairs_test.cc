@@ -68,16 +68,25 @@ void expect_same(const std::vector<RequestRow>& fast, const std::vector<RequestR
   }
 }
 
-void expect_both_ways_alike(std::uint64_t number, const Mechanism& one, const Mechanism& other) {
-  Fleet fleet(number);
-  one.switch_on(fleet);
-  if (&other != &one) other.switch_on(fleet);
-  const std::string which = std::string(one.name) + " and " + std::string(other.name) + ", case " +
-                            std::to_string(number);
+using Switched = std::vector<const Mechanism*>;
+
+// In the order of their list, in which those come later that look at what is on.
+void expect_both_ways_alike(Fleet& fleet, Switched on, const std::string& number) {
+  std::ranges::sort(on);
+  std::string which = "case " + number;
+  for (const Mechanism* mechanism : on) {
+    mechanism->switch_on(fleet);
+    which += ", " + std::string(mechanism->name);
+  }
   expect_conservation(fleet, fleet.run(false), which);
   const std::vector<RequestRow> rows = fleet.lab.rows;
   fleet.run(true);
   expect_same(rows, fleet.lab.rows, which);
+}
+
+void expect_both_ways_alike(std::uint64_t number, const Switched& on) {
+  Fleet fleet(number);
+  expect_both_ways_alike(fleet, on, std::to_string(number));
 }
 
 // With more cases: LLMSWEEP_CASES=200 llmsweep_tests --gtest_filter='ServingPairs.*'
@@ -94,7 +103,7 @@ TEST(ServingPairs, NothingIsLostAndTheClosedFormEqualsStepping) {
     for (std::size_t j = i; j < all.size(); ++j) {
       if (!together(all[i], all[j])) continue;
       for (std::uint64_t n = 0; n < cases; ++n) {
-        expect_both_ways_alike(number++, all[i], all[j]);
+        expect_both_ways_alike(number++, i == j ? Switched{&all[i]} : Switched{&all[i], &all[j]});
         ASSERT_FALSE(HasFailure());
       }
     }
@@ -109,16 +118,16 @@ const Mechanism& mechanism_named(std::string_view name) {
 // KV that comes or goes inside a stretch finds the cache as the steps before it have left it: what those needed is gone.
 TEST(ServingPairs, StepsTakeFromTheCacheBeforeWhatComesAfterThem) {
   for (const std::uint64_t number : {2526, 2527, 2528, 2529}) {
-    expect_both_ways_alike(number, mechanism_named("prefix caching"),
-                           mechanism_named("blocks set aside"));
+    expect_both_ways_alike(
+        number, {&mechanism_named("prefix caching"), &mechanism_named("blocks set aside")});
   }
 }
 
 // Sequences with blocks do not wait for adapters of others that wait for blocks.
 TEST(ServingPairs, AdaptersComeBeforeBlocks) {
   for (const std::uint64_t number : {6310, 6311, 6312, 6313}) {
-    expect_both_ways_alike(number, mechanism_named("speculation"),
-                           mechanism_named("adapters in two pools"));
+    expect_both_ways_alike(
+        number, {&mechanism_named("speculation"), &mechanism_named("adapters in two pools")});
   }
 }
 
@@ -130,20 +139,33 @@ TEST(ServingPairs, StatesGoWithEveryMechanism) {
   for (const Mechanism& mechanism : mechanisms()) {
     for (std::uint64_t n = 0; n < cases; ++n) {
       Fleet fleet(number++);
-      fleet.main().prefix_caching = true;
-      fleet.state = fleet.dice.whole(1, 4);
-      mechanism.switch_on(fleet);
-      const std::string which =
-          "states and " + std::string(mechanism.name) + ", case " + std::to_string(number - 1);
-      expect_conservation(fleet, fleet.run(false), which);
-      const std::vector<RequestRow> rows = fleet.lab.rows;
-      fleet.run(true);
-      expect_same(rows, fleet.lab.rows, which);
-      for (const RequestRow& row : rows) found += double(row.cached_tokens);
+      fleet.keep_states();
+      expect_both_ways_alike(fleet, {&mechanism}, std::to_string(number - 1));
+      for (const RequestRow& row : fleet.lab.rows) found += double(row.cached_tokens);
       ASSERT_FALSE(HasFailure());
     }
   }
   EXPECT_GT(found, 10'000);
+}
+
+// Four mechanisms drawn at random, a third of the cases with states.
+TEST(ServingPairs, FourAtATime) {
+  const std::vector<Mechanism>& all = mechanisms();
+  const std::uint64_t first = 1'000'000, cases = cases_of_each(8) * 100;
+  for (std::uint64_t number = first; number < first + cases; ++number) {
+    toys::Dice dice(7'000'000 + number);
+    Switched on;
+    while (on.size() < 4) {
+      const Mechanism& drawn = all[std::size_t(dice.whole(0, std::int64_t(all.size()) - 1))];
+      const bool fits = std::ranges::all_of(
+          on, [&](const Mechanism* other) { return other != &drawn && together(*other, drawn); });
+      if (fits) on.push_back(&drawn);
+    }
+    Fleet fleet(number);
+    if (number % 3 == 0) fleet.keep_states();
+    expect_both_ways_alike(fleet, on, std::to_string(number));
+    ASSERT_FALSE(HasFailure());
+  }
 }
 
 }  // namespace

@@ -34,6 +34,11 @@ struct Fleet {
     lab.made.scenario.load.priorities = 1;
   }
   ServingSettings& main() { return lab.made.scenario.serving; }
+  // A model with scans, whose prefixes are cached.
+  void keep_states() {
+    main().prefix_caching = true;
+    state = dice.whole(1, 4);
+  }
   std::int64_t state_tokens() { return state * main().block_size; }
   // Everybody has room for a state besides.
   Pace beside_state(Pace one) {

@@ -61,9 +61,9 @@ TEST_F(ServingRuns, ClosedLoopsOnH100) {
   }
   EXPECT_EQ(cases->size(), 917u);
   EXPECT_EQ(all.size(), 782u);
-  EXPECT_LT(median_error(all, "tpot_mean_s"), 0.075);
-  EXPECT_LT(median_error(all, "ttft_mean_s"), 0.20);
-  EXPECT_LT(median_error(all, "output_tokens_per_s"), 0.065);
+  EXPECT_LT(median_error(all, "tpot_mean_s"), 0.065);
+  EXPECT_LT(median_error(all, "ttft_mean_s"), 0.14);
+  EXPECT_LT(median_error(all, "output_tokens_per_s"), 0.055);
   EXPECT_EQ(two_pools.size(), 8u);
   EXPECT_LT(median_error(two_pools, "tpot_mean_s"), 0.16);
   EXPECT_LT(median_error(two_pools, "ttft_mean_s"), 0.16);

@@ -18,6 +18,7 @@ struct LoggedWork {
   double end = 0;
   BatchShape batch;  // of a step; of a stretch, only the tokens that its experts met
   Stretch stretch;   // of a stretch; one without steps: it is a step
+  Pace pace = {};  // of the stretch, which does not refer to it: that of its lane has changed since
 };
 
 // The first `most` pieces of work to end.

@@ -28,28 +28,33 @@ class EventQueue {
   struct Turn {
     std::size_t replica = 0;
     double time = kNever;
-    double others = kNever;  // the earliest event of all other replicas
+    double others = kNever;                    // the earliest event of all other replicas
+    bool ends = true;                          // work; otherwise it is only the time to plan
+    LeastOf<double>::Others of_its_kind = {};  // the others of whom that is true, too
   };
   // The replica whose turn it is; any, where nobody has anything to do.
   Turn next() const {
-    if (alone_) return {.replica = 0, .time = only_, .others = kNever};
+    if (alone_) return {.time = only_};
     const double end = ends_.least(), plan = plans_.least();
     const double moment = std::min(end, plan) + kSameMoment;
     const bool ends = end <= moment;
     const LeastOf<double>& events = ends ? ends_ : plans_;
     std::size_t replica = events.first();
-    double others = events.least_but(replica);
-    if (others <= moment) {  // several at one moment
+    LeastOf<double>::Others others = events.others(replica);
+    if (others.least <= moment) {  // several at one moment
       replica = events.first_at_most(moment);
-      others = events.least_but(replica);
+      others = events.others(replica);
     }
     return {.replica = replica,
             .time = events.at(replica),
-            .others = std::min(others, ends ? plan : end)};
+            .others = std::min(others.least, ends ? plan : end),
+            .ends = ends,
+            .of_its_kind = others};
   }
   // Who has the earliest event of all others: most likely the next turn. There are others.
   std::size_t after(const Turn& turn) const {
-    return plans_.least() == turn.others ? plans_.first() : ends_.first_but(turn.replica);
+    if (turn.others < turn.of_its_kind.least) return (turn.ends ? plans_ : ends_).first();
+    return (turn.ends ? ends_ : plans_).one_of(turn.of_its_kind, turn.replica);
   }
   double time_of(std::size_t replica) const {
     return alone_ ? only_ : std::min(ends_.at(replica), plans_.at(replica));

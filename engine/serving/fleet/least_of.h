@@ -1,11 +1,12 @@
-// The least of many values that change one at a time, and the first that is small enough: a tree of lines of memory. Each
-// line holds eight values, the next level the least of each line, so that with thousands of values a change and a question
-// each look at five lines, of which but the lowest are at hand.
+// The least of many values that change one at a time, and who has it: a tree of lines of memory. Each line holds eight
+// values, the next level the least of each line and who has it, so that with thousands of values a change looks at five lines,
+// of which all but the lowest are at hand, and who has the least is known.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace engine {
@@ -17,93 +18,73 @@ class LeastOf {
   void reset(std::size_t count, Value value, Value greatest) {
     greatest_ = greatest;
     levels_ = 0;
+    first_ = 0;
     lines_.clear();
-    for (;; count = (count + kWidth - 1) / kWidth) {
+    holders_.clear();
+    for (std::size_t each = 1;; count = (count + kWidth - 1) / kWidth, each *= kWidth) {
       first_line_[levels_++] = lines_.size();
-      const std::size_t whole = count / kWidth;
-      lines_.resize(lines_.size() + whole, all_of(value));
-      if (whole * kWidth == count) continue;
-      lines_.push_back(all_of(greatest));
-      std::fill_n(lines_.back().values.begin(), count % kWidth, value);
+      for (std::size_t i = 0; i < count; i += kWidth) {
+        lines_.push_back(all_of(greatest));
+        std::fill_n(lines_.back().values.begin(), std::min(kWidth, count - i), value);
+        if (each == 1) continue;
+        Holders& holders = holders_.emplace_back();
+        for (std::size_t k = 0; k < kWidth; ++k) holders[k] = std::uint32_t((i + k) * each);
+      }
       if (count == 1) return;
     }
   }
   void set(std::size_t index, Value value) {
-    for (std::size_t level = 0;; ++level) {
-      Line& line = lines_[first_line_[level] + index / kWidth];
-      Value& there = line.values[index % kWidth];
-      const Value before = there;
-      if (before == value) return;
-      there = value;
-      if (level + 1 == levels_) return;
+    Value& own = lines_[index / kWidth].values[index % kWidth];
+    if (own == value) return;
+    own = value;
+    std::uint32_t before = std::uint32_t(index), now = before;  // who has the least of those below
+    for (std::size_t level = 1; level < levels_; ++level) {
       index /= kWidth;
-      const Value least = at(level + 1, index);
-      if (value >= least) {
-        if (before > least) return;
-        value = least_in(line);
+      Value& least = lines_[first_line_[level] + index / kWidth].values[index % kWidth];
+      std::uint32_t& holder = holders_of(level, index / kWidth)[index % kWidth];
+      if (value > least || (value == least && now >= holder)) {
+        if (holder != before) return;
+        const Line& below = lines_[first_line_[level - 1] + index];
+        const std::size_t place = least_place(below);
+        value = below.values[place];
+        now = holder_of(level - 1, index, place);
       }
+      before = holder;
+      least = value;
+      holder = now;
     }
+    first_ = now;
   }
-  Value at(std::size_t index) const { return at(0, index); }
+  Value at(std::size_t index) const { return lines_[index / kWidth].values[index % kWidth]; }
   Value least() const { return lines_.back().values[0]; }
   // The lowest index that has it.
-  std::size_t first() const { return first_at_most(least()); }
-  // The least of all others.
-  Value least_but(std::size_t index) const {
-    if (at(index) != least()) return least();
-    Value others = greatest_;
+  std::size_t first() const { return first_; }
+  // The least of all but one, and the level of the tree at which it stands beside that one.
+  struct Others {
+    Value least{};
+    std::size_t level = 0;
+  };
+  Others others(std::size_t index) const {
+    Others others{.least = greatest_};
     for (std::size_t level = 0; level + 1 < levels_; ++level, index /= kWidth) {
-      others = std::min(others, least_in(without(level, index)));
+      const Value beside =
+          least_beside(lines_[first_line_[level] + index / kWidth], index % kWidth);
+      if (beside < others.least) others = {.least = beside, .level = level};
     }
     return others;
   }
-  // An index that has it; there are others.
-  std::size_t first_but(std::size_t index) const {
-    if (at(index) != least()) return first();
-    std::size_t level_of_least = 0, line_of_least = index / kWidth, left_out = index;
-    Value others = greatest_;
-    for (std::size_t level = 0; level + 1 < levels_; ++level, index /= kWidth) {
-      const Value here = least_in(without(level, index));
-      if (here >= others && level > 0) continue;
-      others = here;
-      level_of_least = level;
-      line_of_least = index / kWidth;
-      left_out = index;
-    }
-    const Line line = without(level_of_least, left_out);
+  // An index that has it, of all but `index`; there are others.
+  std::size_t one_of(const Others& others, std::size_t index) const {
+    for (std::size_t level = 0; level < others.level; ++level) index /= kWidth;
+    const auto& values = lines_[first_line_[others.level] + index / kWidth].values;
     std::size_t place = 0;
-    while (line.values[place] > others) ++place;
-    return first_below(level_of_least, line_of_least * kWidth + place, others);
+    while ((place == index % kWidth ? greatest_ : values[place]) > others.least) ++place;
+    return holder_of(others.level, index / kWidth, place);
   }
   // The lowest index whose value is at most `limit`; there is one.
-  std::size_t first_at_most(Value limit) const { return first_below(levels_ - 1, 0, limit); }
-
- private:
-  static constexpr std::size_t kWidth = 8;
-  static constexpr std::size_t kMostLevels = 22;  // of 2^64 values
-
-  struct alignas(64) Line {
-    std::array<Value, kWidth> values;
-  };
-  static Line all_of(Value value) {
-    Line line;
-    line.values.fill(value);
-    return line;
-  }
-  static Value least_in(const Line& line) {
-    const auto& v = line.values;
-    const Value left = std::min(std::min(v[0], v[1]), std::min(v[2], v[3]));
-    return std::min(left, std::min(std::min(v[4], v[5]), std::min(v[6], v[7])));
-  }
-  // The line of a value, and not that value.
-  Line without(std::size_t level, std::size_t index) const {
-    Line line = lines_[first_line_[level] + index / kWidth];
-    line.values[index % kWidth] = greatest_;
-    return line;
-  }
-  // Of those that a value of some level stands for: the lowest index that has at most `limit`.
-  std::size_t first_below(std::size_t level, std::size_t index, Value limit) const {
-    while (level-- > 0) {
+  std::size_t first_at_most(Value limit) const {
+    std::size_t index = 0;
+    for (std::size_t level = levels_ - 1; level-- > 0;) {
       const Line& line = lines_[first_line_[level] + index];
       std::size_t place = 0;
       while (line.values[place] > limit) ++place;
@@ -111,14 +92,52 @@ class LeastOf {
     }
     return index;
   }
-  Value at(std::size_t level, std::size_t index) const {
-    return lines_[first_line_[level] + index / kWidth].values[index % kWidth];
+
+ private:
+  static constexpr std::size_t kWidth = 8;
+  static constexpr std::size_t kMostLevels = 12;  // of 2^32 values
+
+  struct alignas(64) Line {
+    std::array<Value, kWidth> values;
+  };
+  using Holders = std::array<std::uint32_t, kWidth>;
+  static Line all_of(Value value) {
+    Line line;
+    line.values.fill(value);
+    return line;
+  }
+  // By line of a level above the lowest.
+  Holders& holders_of(std::size_t level, std::size_t line) {
+    return holders_[first_line_[level] - first_line_[1] + line];
+  }
+  std::uint32_t holder_of(std::size_t level, std::size_t line, std::size_t place) const {
+    if (level == 0) return std::uint32_t(line * kWidth + place);
+    return holders_[first_line_[level] - first_line_[1] + line][place];
+  }
+  // Halves, pairs, ones: without a branch, since which way it went could not be foreseen.
+  static std::size_t least_place(const Line& line) {
+    const Value* const v = line.values.data();
+    const Value left = std::min(std::min(v[0], v[1]), std::min(v[2], v[3]));
+    const Value right = std::min(std::min(v[4], v[5]), std::min(v[6], v[7]));
+    std::size_t place = right < left ? 4 : 0;
+    place += std::min(v[place + 2], v[place + 3]) < std::min(v[place], v[place + 1]) ? 2 : 0;
+    return place + (v[place + 1] < v[place] ? 1 : 0);
+  }
+  // Of a line but one place: the other half, the other pair and the other one.
+  static Value least_beside(const Line& line, std::size_t place) {
+    const Value* const v = line.values.data();
+    const Value* const half = v + ((place & 4) ^ 4);
+    const Value* const pair = v + ((place & 6) ^ 2);
+    const Value near = std::min(v[place ^ 1], std::min(pair[0], pair[1]));
+    return std::min(near, std::min(std::min(half[0], half[1]), std::min(half[2], half[3])));
   }
 
   std::size_t levels_ = 0;
+  std::size_t first_ = 0;
   Value greatest_{};
   std::array<std::size_t, kMostLevels + 1> first_line_{};  // of each level; the last has one value
   std::vector<Line> lines_;
+  std::vector<Holders> holders_;  // of the levels above the lowest
 };
 
 }  // namespace engine

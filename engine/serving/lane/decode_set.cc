@@ -1,7 +1,6 @@
 #include "engine/serving/lane/decode_set.h"
 
 #include <algorithm>
-#include <bit>
 #include <functional>
 
 #include "engine/base/check.h"
@@ -9,16 +8,14 @@
 
 namespace engine {
 
-void DecodeSet::reset(const Setup& setup) {
-  setup_ = setup;
-  pace_ = setup.pace;
+void DecodeSet::reset(const PoolConstants& common, Sequences& sequences) {
+  common_ = &common;
+  sequences_ = &sequences;
+  pace_ = &common.pace;
   SmallList<std::int32_t, 4> readers = std::move(running_.prefilling);
   readers.clear();
   running_ = {.prefilling = std::move(readers)};
-  const std::int64_t size = setup.block_size;
-  blocks_by_phase_.assign(std::size_t(size), 0);
-  const bool power_of_two = (size & (size - 1)) == 0;
-  blocks_ = {.size = size, .shift = power_of_two ? std::countr_zero(std::uint64_t(size)) : -1};
+  blocks_by_phase_.assign(std::size_t(common.blocks.size), 0);
   contexts_ = windows_ = 0;
   filling_ = prompt_tokens_ = 0;
   finishes_.reset();
@@ -51,17 +48,17 @@ void DecodeSet::begin(std::int32_t slot) {
   }
   const std::int64_t attended = sequence.target + 1;
   contexts_ += double(attended);
-  if (setup_.own_paces == nullptr) {
+  if (common_->own_paces == nullptr) {
     finishes_.insert(slot, sequence.finish_token);
   } else {
     std::int32_t before = sequence.before;
     while (before >= 0 && !at(before).decoding) before = at(before).before;
-    own_.insert(slot, before, sequence, mixed_seed(setup_.seed, std::uint64_t(sequence.number)));
+    own_.insert(slot, before, sequence, mixed_seed(common_->seed, std::uint64_t(sequence.number)));
   }
-  if (setup_.uneven) longest_.insert(sequence.context_base, sequence.finish_token);
-  if (setup_.window > 0) {
-    windows_ += double(std::min(attended, setup_.window));
-    if (attended < setup_.window) {
+  if (common_->uneven) longest_.insert(sequence.context_base, sequence.finish_token);
+  if (common_->window > 0) {
+    windows_ += double(std::min(attended, common_->window));
+    if (attended < common_->window) {
       ++filling_;
       if (crosses(sequence)) crossings_.insert(slot, crossing_of(sequence));
     }
@@ -73,14 +70,14 @@ void DecodeSet::stop(std::int32_t slot) {
   Sequence& sequence = at(slot);
   const std::int64_t attended = context(sequence) + 1;
   contexts_ -= double(attended);
-  if (setup_.window > 0) {
-    windows_ -= double(std::min(attended, setup_.window));
-    if (attended < setup_.window) {
+  if (common_->window > 0) {
+    windows_ -= double(std::min(attended, common_->window));
+    if (attended < common_->window) {
       --filling_;
       if (crosses(sequence)) crossings_.remove(slot, crossing_of(sequence));
     }
   }
-  if (setup_.own_paces == nullptr) {
+  if (common_->own_paces == nullptr) {
     finishes_.remove(slot, sequence.finish_token);
   } else {
     own_.erase(slot);
@@ -102,7 +99,7 @@ void DecodeSet::stop(std::int32_t slot) {
 void DecodeSet::skip(std::int64_t count) {
   longest_stale_ = true;
   const std::int64_t made = running_.next_tokens;
-  const bool own_paces = setup_.own_paces != nullptr;
+  const bool own_paces = common_->own_paces != nullptr;
   if (own_paces) own_.leave_out(count, made);
   for (std::int32_t slot = running_.last; count > 0; slot = at(slot).before) {
     Sequence& sequence = at(slot);
@@ -119,27 +116,19 @@ void DecodeSet::skip(std::int64_t count) {
 // What is the same for all is read once, and not behind a pointer: there are some hundred sequences in every step.
 DecodeSet::Fewer DecodeSet::step_apart(std::int64_t decodes, const ReplicaView& view) {
   const std::int64_t all = running_.next_tokens, end = running_.tokens + all;
-  const std::int64_t ahead = setup_.pace.ahead();
-  const Blocks blocks = blocks_;
-  std::int32_t* const phases = blocks_by_phase_.data();
-  Sequence* const sequences = setup_.sequences->data();
+  const std::int64_t ahead = common_->pace.ahead();
+  const BlockFilling blocks = common_->blocks;
+  Sequence* const sequences = sequences_->data();
   behind_ =
       own_.behind({.decodes = std::size_t(decodes), .lane_tokens = running_.tokens, .tokens = all},
-                  *setup_.own_paces, *setup_.sequences);
-  const std::int64_t fewer_blocks = own_.fewer_blocks(end + view.pace.ahead(), blocks.size);
+                  *common_->own_paces, *sequences_);
+  const std::int64_t fewer_blocks = own_.fewer_blocks(end + view.ahead(), blocks.size);
   const std::size_t count = behind_.size();
   const std::int64_t* const behind = behind_.data();
   const std::int32_t* const slots = own_.slots().data();
   std::int64_t* const bases = own_.bases().data();
-  if (setup_.window > 0) {
+  if (common_->window > 0) {
     for (std::size_t i = 0; i < count; ++i) lag_in_window(at(slots[i]), slots[i], behind[i]);
-  }
-  const bool all_grow = running_.growing == running_.decoding;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!all_grow && sequences[std::size_t(slots[i])].reserved > 0) continue;
-    const std::int64_t room = bases[i] + ahead, less = room - behind[i];
-    --phases[blocks.phase(room)];
-    ++phases[blocks.phase(less)];
   }
   done_.clear();
   std::int64_t fewer_tokens = 0;
@@ -151,6 +140,15 @@ DecodeSet::Fewer DecodeSet::step_apart(std::int64_t decodes, const ReplicaView& 
     sequence.context_base = bases[i] = base;
     sequence.finish_token = finish;
     if (finish <= end) note_done(slots[i], finish);
+  }
+  // Nearly all have another phase now: they are counted anew.
+  blocks_by_phase_.assign(blocks_by_phase_.size(), 0);
+  std::int32_t* const phases = blocks_by_phase_.data();
+  const std::size_t decoding = own_.slots().size();
+  const bool all_grow = running_.growing == running_.decoding;
+  for (std::size_t i = 0; i < decoding; ++i) {
+    if (!all_grow && sequences[std::size_t(slots[i])].reserved > 0) continue;
+    ++phases[blocks.phase(bases[i] + ahead)];
   }
   longest_stale_ = true;
   contexts_ -= double(fewer_tokens);
@@ -169,10 +167,10 @@ void DecodeSet::note_done(std::int32_t slot, std::int64_t finish_token) {
 
 // `advance` counts it as one that makes as many tokens as all: what that adds too much is taken away before.
 void DecodeSet::lag(Sequence& sequence, std::int32_t slot, std::int64_t tokens) {
-  if (setup_.window > 0) lag_in_window(sequence, slot, tokens);
+  if (common_->window > 0) lag_in_window(sequence, slot, tokens);
   if (sequence.reserved == 0) {
-    const Blocks blocks = blocks_;
-    const std::int64_t room = sequence.context_base + setup_.pace.ahead();
+    const BlockFilling blocks = common_->blocks;
+    const std::int64_t room = sequence.context_base + common_->pace.ahead();
     --blocks_by_phase_[blocks.phase(room)];
     ++blocks_by_phase_[blocks.phase(room - tokens)];
   }
@@ -181,7 +179,7 @@ void DecodeSet::lag(Sequence& sequence, std::int32_t slot, std::int64_t tokens) 
 }
 
 void DecodeSet::lag_in_window(Sequence& sequence, std::int32_t slot, std::int64_t tokens) {
-  if (context(sequence) + 1 >= setup_.window) return;
+  if (context(sequence) + 1 >= common_->window) return;
   windows_ -= double(tokens);
   // Both dates move alike, so this stays as it is.
   if (!crosses(sequence)) return;
@@ -190,15 +188,16 @@ void DecodeSet::lag_in_window(Sequence& sequence, std::int32_t slot, std::int64_
 }
 
 void DecodeSet::change_pace(const Pace& pace) {
-  const std::int64_t left_over = pace_.left_over(running_.step);
-  pace_ = pace;
-  pace_.carry = left_over;
+  const std::int64_t left_over = pace_->left_over(running_.step);
+  changed_pace_ = pace;
+  changed_pace_.carry = left_over;
+  pace_ = &changed_pace_;
   running_.step = 0;
   look_ahead();
 }
 
 std::int32_t DecodeSet::first_done() {
-  if (setup_.own_paces != nullptr) {
+  if (common_->own_paces != nullptr) {
     if (done_.empty()) return -1;
     const std::int32_t slot = done_.back();
     done_.pop_back();
@@ -232,9 +231,10 @@ void DecodeSet::cross_windows(std::int64_t made) {
 // A decode takes a block when its context is a whole number of blocks, so a full cycle of as many tokens
 // as a block holds takes one each.
 std::int64_t DecodeSet::blocks_for_tokens(std::int64_t tokens) const {
-  const std::int64_t size = std::int64_t(blocks_by_phase_.size());
-  std::int64_t blocks = tokens / size * running_.growing;
-  std::int64_t rest = tokens % size;
+  const BlockFilling& filling = common_->blocks;
+  const std::int64_t size = filling.size, cycles = filling.filled(tokens);
+  std::int64_t blocks = cycles * running_.growing;
+  std::int64_t rest = tokens - cycles * size;
   std::size_t phase_now = phase(-running_.tokens);
   for (; rest > 0; --rest) {
     blocks += blocks_by_phase_[phase_now];
@@ -244,9 +244,10 @@ std::int64_t DecodeSet::blocks_for_tokens(std::int64_t tokens) const {
 }
 
 std::int64_t DecodeSet::steps_that_fit(std::int64_t most, std::int64_t free) const {
-  const std::int64_t size = std::int64_t(blocks_by_phase_.size());
-  const std::int64_t most_tokens = pace_.made(running_.step, most);
-  if (running_.growing == 0 || (most_tokens / size + 1) * running_.growing <= free) return most;
+  const BlockFilling& filling = common_->blocks;
+  const std::int64_t size = filling.size, most_tokens = pace_->made(running_.step, most);
+  const std::int64_t cycles = filling.filled(most_tokens) + 1;
+  if (running_.growing == 0 || cycles * running_.growing <= free) return most;
   std::int64_t tokens = free / running_.growing * size;  // whole cycles
   if (tokens >= most_tokens) return most;
   std::int64_t left = free % running_.growing;
@@ -257,7 +258,7 @@ std::int64_t DecodeSet::steps_that_fit(std::int64_t most, std::int64_t free) con
     ++tokens;
   }
   // Of steps only whole ones: one fewer than those that make more.
-  return std::max<std::int64_t>(1, pace_.steps_for(running_.step, tokens + 1) - 1);
+  return std::max<std::int64_t>(1, pace_->steps_for(running_.step, tokens + 1) - 1);
 }
 
 std::int64_t DecodeSet::recount(const ReplicaView& view) {
@@ -275,7 +276,7 @@ std::int64_t DecodeSet::recount(const ReplicaView& view) {
     ++decoding;
     const std::int64_t attended = context(sequence) + 1;
     contexts += double(attended);
-    windows += double(std::min(attended, setup_.window));
+    windows += double(std::min(attended, common_->window));
     longest_now = std::max(longest_now, double(attended));
     if (sequence.reserved == 0) ++phases[phase_of(sequence)];
     const std::int64_t made = attended - sequence.prompt;
@@ -284,8 +285,8 @@ std::int64_t DecodeSet::recount(const ReplicaView& view) {
   }
   check(count == running_.count && decoding == running_.decoding, "counts match the list");
   check(contexts == contexts_, "the contexts add up");
-  check(setup_.window == 0 || windows == windows_, "the windows add up");
-  check(!setup_.uneven || decoding == 0 || longest_now == longest(), "the longest is known");
+  check(common_->window == 0 || windows == windows_, "the windows add up");
+  check(!common_->uneven || decoding == 0 || longest_now == longest(), "the longest is known");
   check(prompts == prompt_tokens_, "the prompts add up");
   check(std::ranges::equal(phases, blocks_by_phase_), "the block phases add up");
   return held;

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "engine/base/fetch_lines.h"
 #include "engine/serving/lane/own_paced.h"
+#include "engine/serving/lane/pool_constants.h"
 #include "engine/serving/policies/batch_policy.h"
 #include "engine/serving/sequences/longest_context.h"
 #include "engine/serving/sequences/step_calendar.h"
@@ -20,33 +20,21 @@ namespace engine {
 
 class DecodeSet {
  public:
-  struct Setup {
-    Sequences* sequences = nullptr;
-    std::int64_t block_size = 1;
-    std::int64_t window = 0;  // 0: no sliding window
-    bool uneven = false;      // step times depend on the longest context
-    const SequencePaces* own_paces =
-        nullptr;             // where sequences differ in what a step makes of them
-    std::uint64_t seed = 0;  // by which they draw it
-    Pace pace;
-  };
-  void reset(const Setup& setup);
+  void reset(const PoolConstants& common, Sequences& sequences);
   // Where what few events look at begins.
   const void* seldom_used() const { return &crossings_; }
   // Who is done after so many steps, and who reads a prompt.
   void fetch_sequences(std::int64_t steps) const {
-    const Sequence* const all = setup_.sequences->data();
+    const Sequence* const all = sequences_->data();
     const std::int32_t next =
-        finishes_.first_by(running_.tokens + pace_.made(running_.step, steps));
-    if (next >= 0) fetch_lines(all + next, all + next + 1);
-    if (running_.prefilling.empty()) return;
-    const std::int32_t reader = running_.prefilling.front();
-    fetch_lines(all + reader, all + reader + 1);
+        finishes_.first_by(running_.tokens + pace_->made(running_.step, steps));
+    if (next >= 0) all[next].fetch_leaving();
+    if (!running_.prefilling.empty()) all[running_.prefilling.front()].fetch_running();
   }
 
   const RunningSet& running() const { return running_; }
-  const Pace& pace() const { return pace_; }
-  // Steps make tokens at another pace from now on, for which those of the setup leave room.
+  const Pace& pace() const { return *pace_; }
+  // Steps make tokens at another pace from now on, for which that of the pool leaves room.
   void change_pace(const Pace& pace);
   // Tokens that the next decode of all attends to, in all layers and in those with a window.
   double contexts() const { return contexts_; }
@@ -112,23 +100,23 @@ class DecodeSet {
   }
   // So many of those decoding take part in `steps` steps, of which only the last may end a sequence.
   [[gnu::always_inline]] void advance(std::int64_t steps, double sequences) {
-    const std::int64_t made = pace_.made(running_.step, steps);
+    const std::int64_t made = pace_->made(running_.step, steps);
     running_.step += steps;
     running_.tokens += made;
     contexts_ += double(made) * sequences;
-    if (setup_.window > 0) cross_windows(made);
+    if (common_->window > 0) cross_windows(made);
     look_ahead();
   }
   // The next of those that have made their last token; -1: nobody.
   std::int32_t first_done();
   // Steps until somebody has.
   std::int64_t steps_to_next_end() const {
-    return pace_.steps_for(running_.step, finishes_.next() - running_.tokens);
+    return pace_->steps_for(running_.step, finishes_.next() - running_.tokens);
   }
 
   // Blocks that the decodes take over the next `steps` steps.
   std::int64_t blocks_needed(std::int64_t steps) const {
-    return steps == 1 ? running_.next_blocks : blocks_for_tokens(pace_.made(running_.step, steps));
+    return steps == 1 ? running_.next_blocks : blocks_for_tokens(pace_->made(running_.step, steps));
   }
   // The most steps, up to `most`, for which `free` blocks suffice; one at least.
   std::int64_t steps_that_fit(std::int64_t most, std::int64_t free) const;
@@ -138,30 +126,16 @@ class DecodeSet {
   std::int64_t recount(const ReplicaView& view);
 
  private:
-  Sequence& at(std::int32_t slot) { return (*setup_.sequences)[std::size_t(slot)]; }
+  Sequence& at(std::int32_t slot) { return (*sequences_)[std::size_t(slot)]; }
   // Where blocks are counted: the context with the room that is kept ahead of it, less the lane's tokens.
   std::size_t phase_of(const Sequence& sequence) const {
-    return phase(sequence.context_base + setup_.pace.ahead());
+    return phase(sequence.context_base + common_->pace.ahead());
   }
-  // How tokens fill blocks: how many hold them, and the place in its block of the next one.
-  struct Blocks {
-    std::int64_t size = 1;
-    int shift = -1;  // of a size that is a power of two
-
-    std::int64_t to_hold(std::int64_t tokens) const {
-      return shift >= 0 ? (tokens + size - 1) >> shift : (tokens + size - 1) / size;
-    }
-    std::size_t phase(std::int64_t tokens) const {
-      if (shift >= 0) return std::size_t(tokens & (size - 1));
-      const std::int64_t rest = tokens % size;
-      return std::size_t(rest < 0 ? rest + size : rest);
-    }
-  };
-  std::size_t phase(std::int64_t tokens) const { return blocks_.phase(tokens); }
+  std::size_t phase(std::int64_t tokens) const { return common_->blocks.phase(tokens); }
   std::int64_t blocks_for_tokens(std::int64_t tokens) const;
   // What the next decode of all makes and takes.
   void look_ahead() {
-    running_.next_tokens = pace_.made(running_.step, 1);
+    running_.next_tokens = pace_->made(running_.step, 1);
     look_at_blocks();
   }
   // The same, where only who takes part has changed.
@@ -170,11 +144,11 @@ class DecodeSet {
                                                      : blocks_for_tokens(running_.next_tokens);
   }
   std::int64_t crossing_of(const Sequence& sequence) const {
-    return setup_.window - 1 - sequence.context_base;
+    return common_->window - 1 - sequence.context_base;
   }
   // Whether it fills its window before it ends: only then does the calendar of windows hold it.
   bool crosses(const Sequence& sequence) const {
-    return crossing_of(sequence) < sequence.finish_token + setup_.pace.most();
+    return crossing_of(sequence) < sequence.finish_token + common_->pace.most();
   }
   void cross_windows(std::int64_t made);
 
@@ -182,8 +156,11 @@ class DecodeSet {
   void lag(Sequence& sequence, std::int32_t slot, std::int64_t tokens);
   void lag_in_window(Sequence& sequence, std::int32_t slot, std::int64_t tokens);
 
+  const PoolConstants* common_ = nullptr;
+  Sequences* sequences_ = nullptr;
+  const Pace* pace_ =
+      nullptr;  // now; that of the pool makes the most tokens and takes the most room
   RunningSet running_;
-  Blocks blocks_;
   SmallList<std::int32_t, 16> blocks_by_phase_;  // growing decodes by context modulo block size
   double contexts_ = 0;
   double windows_ = 0;
@@ -192,9 +169,8 @@ class DecodeSet {
   StepCalendar finishes_;       // last tokens, by the lane's tokens
   LongestContext longest_;      // among the decodes ...
   bool longest_stale_ = false;  // ... but somebody left or was left out before time
-  Setup setup_;
-  Pace pace_;               // now; that of the setup makes the most tokens and takes the most room
-  StepCalendar crossings_;  // windows that are full
+  StepCalendar crossings_;      // windows that are full
+  Pace changed_pace_;           // where it is not that of the pool
   // where sequences have paces of their own
   OwnPaced own_;
   std::span<const std::int64_t> behind_;  // those of the present step

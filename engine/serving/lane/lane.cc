@@ -11,7 +11,7 @@ namespace engine {
 void Lane::reset(ReplicaState& replica) {
   replica_ = &replica;
   sequences_.reset(replica);
-  stretch_.pace = sequences_.set.pace();
+  stretch_.keep_pace(sequences_.set.pace());
   stretch_.line = {};
   free_since_ = start_ = 0;
   work_ = Work::none;
@@ -34,7 +34,7 @@ bool Lane::end_work() {
   } else {
     end_step();
   }
-  if (replica_->audit) sequences_.recount();
+  if (replica_->common->audit) sequences_.recount();
   work_ = Work::none;
   free_since_ = now;
   const ReplicaState& replica = *replica_;
@@ -59,6 +59,7 @@ void Lane::clear(double now) {
 
 void Lane::plan(double now) {
   ReplicaState& replica = *replica_;
+  const PoolConstants& common = *replica.common;
   replica.pool.pass(now);
   work_ = Work::none;
   end_ = kNever;
@@ -67,27 +68,27 @@ void Lane::plan(double now) {
     left_ = 0;
   }
   if (running().count == 0 && replica.waiting.empty()) return;
-  if (replica.turns.any() && replica.turns.begins(now) > now) {
-    end_ = replica.turns.begins(now);  // another model has the devices
+  if (common.takes_turns && common.turns.begins(now) > now) {
+    end_ = common.turns.begins(now);  // another model has the devices
     return;
   }
   if (left_ > 0) return start_stretch(now);  // its next part
-  if (replica.lanes > 1 && now + kSameMoment < replica.stage_free) {
+  if (common.lanes > 1 && now + kSameMoment < replica.stage_free) {
     end_ = replica.stage_free;  // another batch is in the first stage
     return;
   }
-  if (replica.table->picks() && running().decoding > 0) pick_length();
+  if (common.picks_length && running().decoding > 0) pick_length();
   if (goes_on()) {
     begin_work(now);
     start_steady(now);
   } else {
-    if (replica.settings->ordering == Ordering::longest_prefix) sequences_.order_by_prefix();
-    StepPlan& plan = *replica.scratch_plan;
+    if (common.settings->ordering == Ordering::longest_prefix) sequences_.order_by_prefix();
+    StepPlan& plan = *common.scratch_plan;
     plan.clear();
     if (sequences_.makes_way() && sequences_.make_way()) {
       plan.decodes = running().decoding;
     } else {
-      replica.plan(sequences_.view(), plan);
+      common.plan(sequences_.view(), plan);
       // Whether somebody makes way is asked at every step.
       if (sequences_.contested()) plan.steady = Steady::no;
     }
@@ -99,18 +100,19 @@ void Lane::plan(double now) {
     begin_work(now);
     start(plan, now);
   }
-  if (replica.lanes > 1 && working()) take_stage(now);
+  if (common.lanes > 1 && working()) take_stage(now);
 }
 
 [[gnu::always_inline]] inline void Lane::start(const StepPlan& plan, double now) {
   ReplicaState& replica = *replica_;
+  const PoolConstants& common = *replica.common;
   for (const std::int32_t slot : plan.preempted) sequences_.preempt(slot, plan.retracted_last);
   if (replica.pool.caches_prefixes()) sequences_.hold_prefixes(plan);
   const bool only_decodes = plan.chunks.empty() && plan.admissions.empty() && plan.decodes > 0;
   const bool as_one =
-      replica.own_paces == nullptr && (replica.group == nullptr || !replica.turns.any());
+      common.own_paces == nullptr && (replica.group == nullptr || !common.takes_turns);
   if (only_decodes && plan.decodes == running().decoding && as_one) {
-    steady_ = replica.settings->stepping ? Steady::no : plan.steady;
+    steady_ = common.settings->stepping ? Steady::no : plan.steady;
     start_steady(now);
   } else if (!plan.chunks.empty() || !plan.admissions.empty() || plan.decodes > 0) {
     start_step(plan, now);
@@ -128,9 +130,9 @@ void Lane::plan(double now) {
 // Everybody decodes, for as long as the plan would be the same. Lanes of a pipeline share the blocks
 // and take turns in the first stage: they take one step at a time.
 void Lane::start_steady(double now) {
-  if (replica_->late_reading != nullptr && read_by_draft_first(now)) return;
+  if (replica_->common->late_reading != nullptr && read_by_draft_first(now)) return;
   left_ = 1;
-  if (steady_ != Steady::no && replica_->lanes == 1) {
+  if (steady_ != Steady::no && replica_->common->lanes == 1) {
     left_ =
         sequences_.set.steps_that_fit(sequences_.set.steps_to_next_end(), replica_->pool.free());
   }
@@ -145,7 +147,8 @@ void Lane::start_stretch(double now) {
   // Where a length is picked, the next part may have another.
   left_ = length_ < 0 ? left_ - stretch_.steps : 0;
   end_ = stretch_.end();
-  if (replica_->turns.any() && replica_->turns.ends(now) < end_) stop_at(replica_->turns.ends(now));
+  const PoolConstants& common = *replica_->common;
+  if (common.takes_turns && common.turns.ends(now) < end_) stop_at(common.turns.ends(now));
   take_first_blocks();
   if (replica_->group != nullptr) follow_group();
 }
@@ -153,33 +156,35 @@ void Lane::start_stretch(double now) {
 // Blocks that several sequences share hold their tokens once. Of a pipeline's lanes none knows for how long the others
 // shared what, nor who came from elsewhere meanwhile. States are everybody's own.
 double Lane::held_with_states(double token_seconds, double seconds) const {
-  const double states = seconds * double(running().count) * double(replica_->state);
-  if (replica_->lanes > 1 || replica_->carries) return token_seconds + states;
+  const double states = seconds * double(running().count) * double(replica_->common->state);
+  if (replica_->common->lanes > 1 || replica_->common->carries) return token_seconds + states;
   const double once_more = replica_->pool.tokens_saved_by_sharing();
   return std::max(0.0, token_seconds - seconds * once_more) + states;
 }
 
 void Lane::end_stretch() {
   ReplicaState& replica = *replica_;
+  const PoolConstants& common = *replica.common;
   const bool alone = replica.group == nullptr;
   const double n = double(stretch_.steps);
   if (!alone) leave_group();
   const double seconds = alone ? stretch_.lasts : end_ - start_;
-  replica.stats->step_began(start_);
-  if (alone && replica.log != nullptr) {
-    replica.log->add({.role = replica.role,
-                      .replica = replica.number,
-                      .start = start_,
-                      .end = end_,
-                      .stretch = stretch_});
+  common.stats->step_began(start_);
+  if (alone && common.log != nullptr) {
+    common.log->add({.role = common.role,
+                     .replica = replica.number,
+                     .start = start_,
+                     .end = end_,
+                     .stretch = stretch_,
+                     .pace = *stretch_.pace});
   }
   replica.pool.take(sequences_.set.blocks_needed(stretch_.steps) - taken_);
-  replica.sums->peak(replica.pool.used());
+  common.sums->peak(replica.pool.used());
   Stretch::Sums sums = stretch_.sums(double(sequences_.set.prompt_tokens()));
   if (!alone) sums.held_seconds = held_seconds_;
   count_steps(n, sums, seconds);
   if (alone && stretch_.steps > 1) {
-    replica.stats->add_gaps(stretch_, 1, stretch_.steps, seconds - stretch_.first_step);
+    common.stats->add_gaps(stretch_, 1, stretch_.steps, seconds - stretch_.first_step);
   }
   sequences_.gaps.all_decoded(end_);
   const double made = stretch_.tokens(n) * stretch_.sequences;
@@ -193,6 +198,7 @@ void Lane::end_stretch() {
 
 void Lane::start_step(const StepPlan& plan, double now) {
   ReplicaState& replica = *replica_;
+  const PoolConstants& common = *replica.common;
   work_ = Work::step;
   start_ = now;
   steady_ = Steady::no;
@@ -207,19 +213,19 @@ void Lane::start_step(const StepPlan& plan, double now) {
   const double encoding = begin_prompts(plan, now);
   for (const Chunk& chunk : chunks_) {
     const Sequence& sequence = at(chunk.slot);
-    add_prefill(batch, 1, chunk.tokens, sequence.computed, replica.window);
+    add_prefill(batch, 1, chunk.tokens, sequence.computed, common.window);
     if (sequence.computed + chunk.tokens == sequence.target) ++batch.sampled;
   }
   batch.adapters = sequences_.adapters.different();
-  replica.sums->peak(replica.pool.used());
-  replica.stats->step_began(now);
+  common.sums->peak(replica.pool.used());
+  common.stats->step_began(now);
   const int length = step_decodes_ > 0 ? length_ : -1;
   if (replica.group != nullptr) {
     return replica.group->join(*this, member(),
                                {.batch = batch, .before = encoding + drafting, .length = length});
   }
   const double seconds = step_seconds(batch, length);
-  if (replica.lanes > 1) drafting_ = drafting + replica.table->of_length(length).drafting();
+  if (common.lanes > 1) drafting_ = drafting + common.table->of_length(length).drafting();
   take_time(batch, seconds + encoding + drafting);
 }
 
@@ -228,33 +234,35 @@ void Lane::run_step(const BatchShape& batch, double seconds) { take_time(batch, 
 // It has its blocks and its sequences; now it is known how long it takes.
 [[gnu::always_inline]] inline void Lane::take_time(const BatchShape& batch, double seconds) {
   ReplicaState& replica = *replica_;
+  const PoolConstants& common = *replica.common;
   end_ = start_ + seconds;
-  if (replica.log != nullptr) {
-    replica.log->add({.role = replica.role,
-                      .replica = replica.number,
-                      .start = start_,
-                      .end = end_,
-                      .batch = batch});
+  if (common.log != nullptr) {
+    common.log->add({.role = common.role,
+                     .replica = replica.number,
+                     .start = start_,
+                     .end = end_,
+                     .batch = batch});
   }
   const double held = sequences_.set.contexts() - double(running().decoding) +
                       double(sequences_.set.prompt_tokens());
-  replica.sums->ran(1, seconds, double(step_decodes_) + double(chunks_.size()),
-                    tokens_held(held * seconds, seconds));
-  replica.sums->adapter_steps += double(batch.adapters);
+  common.sums->ran(1, seconds, double(step_decodes_) + double(chunks_.size()),
+                   tokens_held(held * seconds, seconds));
+  common.sums->adapter_steps += double(batch.adapters);
   if (step_decodes_ > 0) add_gaps(seconds);
 }
 
 [[gnu::always_inline]] inline void Lane::add_decodes(std::int64_t decodes, BatchShape& batch) {
   ReplicaState& replica = *replica_;
+  const PoolConstants& common = *replica.common;
   batch.decode_sequences = batch.sampled = decodes;
   batch.decode_kv_tokens = sequences_.set.contexts();
   batch.decode_window_kv_tokens = sequences_.set.windows();
   step_tokens_ = decodes * running().next_tokens;
   if (decodes == 0) return;
-  if (replica.uneven) batch.decode_longest = sequences_.set.longest();
+  if (common.uneven) batch.decode_longest = sequences_.set.longest();
   std::int64_t blocks = running().next_blocks;
   if (!all_decode_) blocks -= leave_out(running().decoding - decodes, batch);
-  if (replica.own_paces != nullptr) blocks -= draw(decodes);
+  if (common.own_paces != nullptr) blocks -= draw(decodes);
   replica.pool.take(blocks);
 }
 
@@ -270,7 +278,7 @@ void Lane::run_step(const BatchShape& batch, double seconds) { take_time(batch, 
   std::size_t with_images = 0;
   for (const Admission& admission : plan.admissions) {
     // Images are encoded once in a replica, when their prompt is first begun.
-    const bool encodes = !replica.encode_seconds.empty();
+    const bool encodes = !replica.common->encode_seconds.empty();
     if (encodes && !std::exchange(at(admission.slot).encoded, true)) ++with_images;
     sequences_.admit(admission, now);
     if (admission.tokens > 0) chunks_.push_back({admission.slot, admission.tokens});
@@ -280,7 +288,7 @@ void Lane::run_step(const BatchShape& batch, double seconds) { take_time(batch, 
 
 [[gnu::always_inline]] inline void Lane::add_gaps(double seconds) {
   if (all_decode_) {
-    sequences_.gaps.add_all(start_, seconds, double(step_decodes_), *replica_->stats,
+    sequences_.gaps.add_all(start_, seconds, double(step_decodes_), *replica_->common->stats,
                             [this](auto visit) { sequences_.each_decode(visit); });
     return;
   }
@@ -288,7 +296,7 @@ void Lane::run_step(const BatchShape& batch, double seconds) { take_time(batch, 
   for (std::int32_t slot = running().first; decodes > 0; slot = at(slot).after) {
     if (!at(slot).decoding) continue;
     --decodes;
-    sequences_.gaps.add_one(at(slot), end_, *replica_->stats);
+    sequences_.gaps.add_one(at(slot), end_, *replica_->common->stats);
   }
 }
 
@@ -301,7 +309,7 @@ std::int64_t Lane::leave_out(std::int64_t count, BatchShape& batch) {
     --left;
     const std::int64_t attended = sequences_.set.context(sequence) + 1;
     batch.decode_kv_tokens -= double(attended);
-    batch.decode_window_kv_tokens -= double(std::min(attended, replica_->window));
+    batch.decode_window_kv_tokens -= double(std::min(attended, replica_->common->window));
     blocks += sequences_.blocks().blocks_to_decode(sequence);
   }
   sequences_.set.skip(count);
@@ -309,7 +317,7 @@ std::int64_t Lane::leave_out(std::int64_t count, BatchShape& batch) {
 }
 
 double Lane::step_seconds(const BatchShape& batch, int length) {
-  StepTable& table = *replica_->table;
+  StepTable& table = *replica_->common->table;
   if (!chunks_.empty()) return table.run_mixed(batch, length);
   Decodes decodes = decodes_of(batch);
   decodes.length = length;
@@ -322,11 +330,12 @@ double Lane::step_seconds(const BatchShape& batch, int length) {
 
 void Lane::end_step() {
   ReplicaState& replica = *replica_;
-  replica.stats->step_began(start_);
+  const PoolConstants& common = *replica.common;
+  common.stats->step_began(start_);
   if (step_decodes_ > 0) {
     if (all_decode_) sequences_.gaps.all_decoded(end_);
     replica.tokens_made += double(step_tokens_);
-    if (length_ >= 0 || replica.own_paces != nullptr) {
+    if (length_ >= 0 || common.own_paces != nullptr) {
       count_verified(1, double(step_decodes_), double(step_tokens_));
     }
     sequences_.set.advance(1, double(step_decodes_));

@@ -15,6 +15,8 @@ class alignas(64) Lane {
  public:
   void reset(ReplicaState& replica);
   void fetch_own_lines() const { fetch_lines(this, sequences_.set.seldom_used()); }
+  // What an arrival looks at: the present work, which it may cut.
+  void fetch_work() const { fetch_lines(this, &chunks_); }
   // Who is done with the present work, and who reads in it.
   void fetch_sequences() const {
     sequences_.set.fetch_sequences(work_ == Work::stretch ? stretch_.steps : 1);
@@ -91,7 +93,7 @@ class alignas(64) Lane {
   Sequence& at(std::int32_t slot) { return sequences_.at(slot); }
   // Nothing to decide: everybody decoded and the queue is empty, so everybody who is left decodes on.
   bool goes_on() const {
-    return steady_ == Steady::until_arrival && replica_->own_paces == nullptr &&
+    return steady_ == Steady::until_arrival && replica_->common->own_paces == nullptr &&
            replica_->waiting.empty() && has_blocks();
   }
   bool has_blocks() const {
@@ -107,7 +109,9 @@ class alignas(64) Lane {
   void begin_investment();
   // The draft reads whatever it has not seen of those that decode, where it is about to propose for them. Returns how long
   // that takes.
-  double draft_reading() { return replica_->late_reading != nullptr ? late_draft_reading() : 0; }
+  double draft_reading() {
+    return replica_->common->late_reading != nullptr ? late_draft_reading() : 0;
+  }
   double late_draft_reading();
   // True where the draft has to read before anybody decodes on: nothing else is done for so long, or a single step is taken
   // together with it.
@@ -120,11 +124,12 @@ class alignas(64) Lane {
   // In a pipeline: from now until the next batch may follow.
   [[gnu::always_inline]] void take_stage(double now) {
     ReplicaState& replica = *replica_;
+    const PoolConstants& common = *replica.common;
     const double drafting = work_ == Work::stretch
                                 ? stretch_.line.proposals(stretch_.context, stretch_.window)
                                 : drafting_;
     replica.stage_free =
-        now + stage_seconds(replica.draft_place, double(replica.lanes), end_ - now, drafting);
+        now + stage_seconds(common.draft_place, double(common.lanes), end_ - now, drafting);
   }
   void start_single_step(double now);
   void end_single_step();
@@ -142,13 +147,14 @@ class alignas(64) Lane {
     stretch_.sequences = double(running().decoding);
     stretch_.growing = double(sequences_.set.filling());
     stretch_.from = running().step;
-    replica_->table->decode_line_again({.sequences = running().decoding,
-                                        .context = stretch_.context,
-                                        .window = stretch_.window,
-                                        .longest = replica_->uneven ? sequences_.set.longest() : 0,
-                                        .adapters = sequences_.adapters.different(),
-                                        .length = length_},
-                                       stretch_.line);
+    replica_->common->table->decode_line_again(
+        {.sequences = running().decoding,
+         .context = stretch_.context,
+         .window = stretch_.window,
+         .longest = replica_->common->uneven ? sequences_.set.longest() : 0,
+         .adapters = sequences_.adapters.different(),
+         .length = length_},
+        stretch_.line);
   }
   // The first step's blocks are gone from the start on: other lanes plan meanwhile.
   void take_first_blocks() {
@@ -156,17 +162,18 @@ class alignas(64) Lane {
     replica_->pool.take(taken_);
   }
   double tokens_held(double token_seconds, double seconds) const {
-    const bool plain = replica_->state == 0 && !replica_->pool.caches_prefixes();
+    const bool plain = replica_->common->state == 0 && !replica_->pool.caches_prefixes();
     return plain ? token_seconds : held_with_states(token_seconds, seconds);
   }
   double held_with_states(double token_seconds, double seconds) const;
   // So many steps of the present stretch are over: their sums, and the gaps that the first of them ends.
   [[gnu::always_inline]] void count_steps(double count, const Stretch::Sums& sums, double seconds) {
     ReplicaState& replica = *replica_;
-    replica.table->count_decode(stretch_.line, count, sums.context, sums.window, seconds);
-    replica.sums->ran(count, seconds, stretch_.sequences, tokens_held(sums.held_seconds, seconds));
-    replica.sums->adapter_steps += count * double(sequences_.adapters.different());
-    sequences_.gaps.add_all(start_, stretch_.first_step, stretch_.sequences, *replica.stats,
+    const PoolConstants& common = *replica.common;
+    common.table->count_decode(stretch_.line, count, sums.context, sums.window, seconds);
+    common.sums->ran(count, seconds, stretch_.sequences, tokens_held(sums.held_seconds, seconds));
+    common.sums->adapter_steps += count * double(sequences_.adapters.different());
+    sequences_.gaps.add_all(start_, stretch_.first_step, stretch_.sequences, *common.stats,
                             [this](auto visit) { sequences_.each_decode(visit); });
   }
   void end_stretch();
@@ -206,16 +213,17 @@ class alignas(64) Lane {
   std::int64_t left_ = 0;       // steps of a stretch after this part
   std::int64_t taken_ = 0;      // blocks of this part that are gone already
 
-  Stretch stretch_;          // this part of it
-  double held_seconds_ = 0;  // of KV tokens in it, where others step with it
+  Stretch stretch_;  // this part of it
   // of a step
   SmallList<Chunk, 2> chunks_;
   std::int64_t step_decodes_ = 0;
   std::int64_t step_tokens_ = 0;  // that its decodes make
-  double drafting_ = 0;           // seconds of it, in a pipeline
+  LaneSequences sequences_;
+  // From here on few events look at anything.
+  double held_seconds_ = 0;  // of KV tokens in a stretch, where others step with it
+  double drafting_ = 0;      // seconds of a step, in a pipeline
   std::int64_t saves_ =
       0;  // picoseconds that proposals save in each step, or would, where their length is picked
-  LaneSequences sequences_;
 };
 
 }  // namespace engine

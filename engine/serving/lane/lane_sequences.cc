@@ -8,25 +8,17 @@ namespace engine {
 
 void LaneSequences::reset(ReplicaState& replica) {
   replica_ = &replica;
-  set.reset({.sequences = &replica.sequences,
-             .block_size = replica.settings->block_size,
-             .window = replica.window,
-             .uneven = replica.uneven,
-             .own_paces = replica.own_paces,
-             .seed = replica.seed,
-             .pace = replica.pace});
-  view_.emplace(ReplicaView{.settings = *replica.settings,
+  set.reset(*replica.common, replica.sequences);
+  view_.emplace(ReplicaView{.common = *replica.common,
                             .sequences = replica.sequences,
                             .waiting = replica.waiting,
                             .pool = replica.pool,
                             .running = set.running(),
-                            .seats = replica.settings->max_num_seqs,
-                            .longest = replica.longest,
-                            .pipeline = replica.lanes > 1,
-                            .pace = replica.pace});
+                            .seats = replica.common->settings->max_num_seqs,
+                            .queries = std::int32_t(replica.common->pace.queries)});
   gaps.reset();
   investment.reset();
-  makes_way_ = replica.settings->makes_way();
+  makes_way_ = replica.common->settings->makes_way();
   urgency_.clear();
   adapters.clear();
 }
@@ -52,10 +44,11 @@ void LaneSequences::order_by_prefix() {
 // Batches in flight share the seats, and what is inside is spread over them.
 void LaneSequences::share_seats() {
   const ReplicaState& replica = *replica_;
+  const PoolConstants& common = *replica.common;
   const std::int64_t inside =
       replica.running + replica.waiting.size() + std::int64_t(replica.landed.size());
-  const std::int64_t seats = std::min(replica.settings->max_num_seqs, inside + replica.lanes - 1);
-  view_->seats = std::max<std::int64_t>(seats / replica.lanes, 1);
+  const std::int64_t seats = std::min(common.settings->max_num_seqs, inside + common.lanes - 1);
+  view_->seats = std::max<std::int64_t>(seats / common.lanes, 1);
   view_->others_running = replica.running > set.running().count || replica.parked > 0;
 }
 
@@ -72,18 +65,19 @@ void LaneSequences::hold_prefixes(const StepPlan& plan) {
 
 void LaneSequences::admit(const Admission& admission, double now) {
   ReplicaState& replica = *replica_;
+  const PoolConstants& common = *replica.common;
   Sequence& sequence = at(admission.slot);
   replica.waiting.remove(admission.slot);
   sequence.whereabouts = Whereabouts::running;
-  if (replica.settings->admission.shed_late) {
+  if (common.settings->admission.shed_late) {
     replica.admissions.left(now, !replica.waiting.empty());
   }
-  if (replica.settings->ordering == Ordering::fair_share) replica.shares.serve(sequence.order);
+  if (common.settings->ordering == Ordering::fair_share) replica.shares.serve(sequence.order);
   if (sequence.scheduled < 0) {
     sequence.scheduled = std::max(now, sequence.arrival);  // not before it by less than a moment
     sequence.cached = sequence.computed;
   }
-  replica.sums->look_up(sequence.target, sequence.computed);
+  common.sums->look_up(sequence.target, sequence.computed);
   std::int64_t blocks = view_->blocks_for(
       admission.whole_prompt ? sequence.target : sequence.computed + admission.tokens);
   if (admission.reserved_tokens > 0) {
@@ -121,12 +115,12 @@ bool LaneSequences::join_landed(double now) {
 void LaneSequences::begin_decoding(std::int32_t slot, double now) {
   Sequence& sequence = at(slot);
   replica_->tokens_made += 1;
-  const bool forks = sequence.forks() && !replica_->hands_over;
+  const bool forks = sequence.forks() && !replica_->common->hands_over;
   if (forks) replica_->forking.push_back(slot);
   if (sequence.generated == 0) {
     sequence.first_token = now;
   } else {
-    replica_->stats->add_gap(now - sequence.last_token, 1);  // over a preemption
+    replica_->common->stats->add_gap(now - sequence.last_token, 1);  // over a preemption
   }
   sequence.last_token = now;
   ++sequence.generated;
@@ -137,12 +131,13 @@ void LaneSequences::begin_decoding(std::int32_t slot, double now) {
 }
 
 std::int64_t LaneSequences::blocks_to_read() const {
+  const ReplicaView& view = *view_;
   std::int64_t blocks = 0;
   for (std::int32_t slot = set.running().first; slot >= 0;) {
     const Sequence& sequence = replica_->sequences[std::size_t(slot)];
     if (!sequence.decoding) {
-      blocks += std::max<std::int64_t>(
-          0, view_->blocks_for(sequence.target) - view_->blocks_held(sequence));
+      blocks +=
+          std::max<std::int64_t>(0, view.blocks_for(sequence.target) - view.blocks_held(sequence));
     }
     slot = sequence.after;
   }
@@ -156,7 +151,7 @@ std::int64_t LaneSequences::blocks_to_read() const {
   const double used = (last - first) * (first + last + 1) / 2;
   if (sequence.reserved > 0) {
     const double held = (last - first) * double(sequence.reserved) * size;
-    return replica_->sums->decoded_with(held - used, held);
+    return replica_->common->sums->decoded_with(held - used, held);
   }
   // Sum over contexts 1..n of what is missing to a whole block.
   const auto missing = [size](double n) {
@@ -165,7 +160,7 @@ std::int64_t LaneSequences::blocks_to_read() const {
     return blocks * size * (size - 1) / 2 + rest * size - rest * (rest + 1) / 2;
   };
   const double waste = missing(last) - missing(first);
-  replica_->sums->decoded_with(waste, waste + used);
+  replica_->common->sums->decoded_with(waste, waste + used);
 }
 
 void LaneSequences::finish_due() {
@@ -174,6 +169,7 @@ void LaneSequences::finish_due() {
 
 void LaneSequences::finish(std::int32_t slot) {
   ReplicaState& replica = *replica_;
+  const PoolConstants& common = *replica.common;
   Sequence& sequence = at(slot);
   const std::int64_t held = view_->blocks_held(sequence);
   if (sequence.decoding) {
@@ -184,15 +180,15 @@ void LaneSequences::finish(std::int32_t slot) {
     sequence.generated -= wasted;
     sequence.computed -= wasted;
     replica.tokens_made -= double(wasted);
-    replica.sums->wasted_tokens += double(wasted);
+    common.sums->wasted_tokens += double(wasted);
   }
-  if (replica.hands_over) {
+  if (common.hands_over) {
     replica.pool.publish_all(sequence.prefix, sequence.computed, sequence.kv);
   } else {
     replica.pool.publish(sequence.prefix, sequence.computed, sequence.kv);
   }
-  sequence.whereabouts = replica.hands_over ? Whereabouts::leaving : Whereabouts::nowhere;
-  if (replica.hands_over) {
+  sequence.whereabouts = common.hands_over ? Whereabouts::leaving : Whereabouts::nowhere;
+  if (common.hands_over) {
     sequence.taken = held;
     ++replica.parked;
     replica.parked_blocks += held - sequence.kv.shared;
@@ -202,7 +198,7 @@ void LaneSequences::finish(std::int32_t slot) {
   leave(slot);
   --replica.outstanding;
   replica.outstanding_tokens -= sequence.prompt + sequence.predicted;
-  if (replica.settings->ordering == Ordering::fair_share) {
+  if (common.settings->ordering == Ordering::fair_share) {
     replica.shares.answered(sequence.tenant, sequence.output);
   }
   replica.departed.push_back(slot);
@@ -229,7 +225,7 @@ void LaneSequences::preempt(std::int32_t slot, bool to_the_end) {
   ReplicaState& replica = *replica_;
   Sequence& sequence = at(slot);
   stop(slot);
-  replica.sums->preempted(sequence.computed);
+  replica.common->sums->preempted(sequence.computed);
   ++sequence.preemptions;
   sequence.computed = 0;
   sequence.whereabouts = Whereabouts::waiting;
@@ -242,7 +238,7 @@ void LaneSequences::preempt(std::int32_t slot, bool to_the_end) {
 
 void LaneSequences::recount() {
   const std::int64_t held = set.recount(view());
-  if (replica_->lanes > 1) return;
+  if (replica_->common->lanes > 1) return;
   check(held + replica_->parked_blocks + replica_->pool.held_in_extents() == replica_->pool.used(),
         "the blocks add up");
 }

@@ -34,12 +34,12 @@ class LaneSequences {
   // Steps propose another number of tokens from now on.
   void change_pace(const Pace& pace) {
     set.change_pace(pace);
-    view_->pace.queries = pace.queries;
+    view_->queries = std::int32_t(pace.queries);
   }
   // What a policy sees now.
   const ReplicaView& view() {
     view_->others_running = replica_->parked > 0;
-    if (replica_->lanes > 1) share_seats();
+    if (replica_->common->pipeline) share_seats();
     return *view_;
   }
   Sequence& at(std::int32_t slot) { return replica_->sequences[std::size_t(slot)]; }
@@ -87,13 +87,13 @@ class LaneSequences {
  private:
   void begin(std::int32_t slot) {
     set.begin(slot);
-    if (replica_->late_reading != nullptr) await_draft(at(slot));
+    if (replica_->common->late_reading != nullptr) await_draft(at(slot));
   }
   // The draft has not read it, and may have to.
   void await_draft(Sequence& sequence) {
     sequence.drafted = false;
     unread_by_draft = true;
-    const LateReading& reading = *replica_->late_reading;
+    const LateReading& reading = *replica_->common->late_reading;
     const double again = sequence.preemptions > 0 ? reading.again_per_token : 0;
     investment.join(reading, double(unread_tokens(sequence)), again * double(set.context(sequence)),
                     set.running().decoding);

@@ -10,8 +10,8 @@ namespace engine {
 
 Decodes Lane::picked_for() const {
   std::int64_t batches = 1;
-  if (replica_->lanes > 1) {
-    const std::span<const Lane> lanes(replica_->first_lane, std::size_t(replica_->lanes));
+  if (replica_->common->lanes > 1) {
+    const std::span<const Lane> lanes(replica_->first_lane, std::size_t(replica_->common->lanes));
     batches =
         std::ranges::count_if(lanes, [](const Lane& lane) { return lane.running().count > 0; });
   }
@@ -22,8 +22,8 @@ Decodes Lane::picked_for() const {
 // Where the draft's reading of prompts does not pay, nothing is proposed.
 void Lane::pick_length() {
   const Decodes decodes = picked_for();
-  StepTable& table = *replica_->table;
-  if (replica_->late_reading == nullptr) return change_length(table.pick(decodes));
+  StepTable& table = *replica_->common->table;
+  if (replica_->common->late_reading == nullptr) return change_length(table.pick(decodes));
   if (!sequences_.investment.begun()) begin_investment();
   const bool proposes = sequences_.investment.pays();
   const DraftLengths::Saving& saving = table.saving(decodes);
@@ -37,9 +37,9 @@ void Lane::pick_length() {
 // The plan has left room for as many as were picked before: with fewer some of it is not used.
 void Lane::pick_beside_prompts() {
   const Decodes decodes = picked_for();
-  StepTable& table = *replica_->table;
+  StepTable& table = *replica_->common->table;
   if (length_ > 0) change_length(table.pick_beside_prompts(decodes, length_));
-  if (replica_->late_reading == nullptr) return;
+  if (replica_->common->late_reading == nullptr) return;
   const DraftLengths::Saving& saving = table.saving_beside_prompts(decodes);
   saves_ = sequences_.investment.pays() ? saving.proposing : saving.otherwise;
 }
@@ -47,16 +47,17 @@ void Lane::pick_beside_prompts() {
 // As many as are inside and have room decode together, halfway through their answers.
 void Lane::begin_investment() {
   const ReplicaState& replica = *replica_;
-  const LateReading& typical = *replica.late_reading;
+  const PoolConstants& common = *replica.common;
+  const LateReading& typical = *common.late_reading;
   const double room = double(replica.pool.total() * replica.pool.block_size());
   const double fit =
-      std::min(room / (typical.prompt + typical.output), double(replica.settings->max_num_seqs));
+      std::min(room / (typical.prompt + typical.output), double(common.settings->max_num_seqs));
   const double together =
-      std::max(1.0, std::min(double(replica.outstanding), fit) / double(replica.lanes));
-  const DraftLengths::Saving& saving = replica.table->saving(
+      std::max(1.0, std::min(double(replica.outstanding), fit) / double(common.lanes));
+  const DraftLengths::Saving& saving = common.table->saving(
       {.sequences = std::int64_t(together),
        .context = std::floor(together) * (typical.prompt + typical.output / 2),
-       .batches = std::min(replica.lanes, std::max<std::int64_t>(1, replica.outstanding))});
+       .batches = std::min(common.lanes, std::max<std::int64_t>(1, replica.outstanding))});
   // As many as come while each of them makes a token are read together.
   const double coming = std::max(1.0, together / typical.output);
   sequences_.investment.begin(1e-12 * double(saving.otherwise) * typical.output / together,
@@ -66,8 +67,8 @@ void Lane::begin_investment() {
 void Lane::change_length(int picked) {
   if (picked == length_) return;
   length_ = picked;
-  sequences_.change_pace(replica_->table->length(picked).pace);
-  stretch_.pace = sequences_.set.pace();
+  sequences_.change_pace(replica_->common->table->length(picked).pace);
+  stretch_.keep_pace(sequences_.set.pace());
 }
 
 double Lane::late_draft_reading() {
@@ -77,16 +78,17 @@ double Lane::late_draft_reading() {
   sequences_.each_decode([&](Sequence& sequence) {
     if (std::exchange(sequence.drafted, true)) return;
     const std::int64_t tokens = sequences_.unread_tokens(sequence);
-    add_prefill(unread, 1, tokens, sequences_.set.context(sequence) - tokens, replica_->window);
+    add_prefill(unread, 1, tokens, sequences_.set.context(sequence) - tokens,
+                replica_->common->window);
   });
-  return unread.prefill_tokens > 0 ? replica_->table->read_by_draft(unread) : 0;
+  return unread.prefill_tokens > 0 ? replica_->common->table->read_by_draft(unread) : 0;
 }
 
 // Who steps with others, or takes turns with other batches, would lose a turn by a step in which nobody takes part.
 bool Lane::read_by_draft_first(double now) {
-  if (replica_->group != nullptr || replica_->lanes > 1) {
+  if (replica_->group != nullptr || replica_->common->lanes > 1) {
     if (length_ <= 0 || !sequences_.unread_by_draft) return false;
-    StepPlan& plan = *replica_->scratch_plan;
+    StepPlan& plan = *replica_->common->scratch_plan;
     plan.clear();
     plan.decodes = running().decoding;
     start_step(plan, now);
@@ -100,32 +102,33 @@ bool Lane::read_by_draft_first(double now) {
 // A step in which nobody takes part.
 void Lane::wait_for_draft(double now, double seconds) {
   ReplicaState& replica = *replica_;
+  const PoolConstants& common = *replica.common;
   work_ = Work::step;
   start_ = now;
   end_ = now + seconds;
   left_ = 0;
   step_decodes_ = 0;
   chunks_.clear();
-  replica.stats->step_began(now);
+  common.stats->step_began(now);
   const double held = sequences_.set.contexts() - double(running().decoding) +
                       double(sequences_.set.prompt_tokens());
-  replica.sums->ran(0, seconds, 0, tokens_held(held * seconds, seconds));
+  common.sums->ran(0, seconds, 0, tokens_held(held * seconds, seconds));
 }
 
 std::int64_t Lane::draw(std::int64_t decodes) {
   DecodeSet& set = sequences_.set;
   const DecodeSet::Fewer fewer = set.step_apart(decodes, sequences_.blocks());
   step_tokens_ -= fewer.tokens;
-  if (replica_->own_paces->by_class) {
+  if (replica_->common->own_paces->by_class) {
     set.each_apart([this](const Sequence& sequence, std::int64_t tokens) {
-      replica_->sums->by_class[std::size_t(sequence.service_class)].verified(tokens);
+      replica_->common->sums->by_class[std::size_t(sequence.service_class)].verified(tokens);
     });
   }
   return fewer.blocks;
 }
 
 void Lane::count_verified(std::int64_t steps, double sequences, double made) {
-  PoolSums& sums = *replica_->sums;
+  PoolSums& sums = *replica_->common->sums;
   const double sequence_steps = double(steps) * sequences;
   sequences_.investment.save(steps * saves_);
   sums.verifications += sequence_steps;

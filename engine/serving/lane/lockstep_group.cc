@@ -67,7 +67,7 @@ void LockstepGroup::follow(Lane& lane, std::size_t member, const Stretch& stretc
   one.sender = sender_of(line);
   one.follows = true;
   one.is_due = false;
-  one.plain = stretch.pace.plain();
+  one.plain = stretch.plain;
   one.from = taken_;
   one.due = taken_ + stretch.steps;
   one.sequences = stretch.sequences;

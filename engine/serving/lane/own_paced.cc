@@ -62,6 +62,7 @@ struct Rooms {
 
 #if defined(__SSE2__)
 
+[[gnu::target("avx2")]] void count_made_by_fours(const Counts& of) { count_made(of); }
 [[gnu::target("avx2")]] void judge_luck_by_fours(const Chances& of) { judge_luck(of); }
 [[gnu::target("avx2")]] std::int64_t saved_blocks_by_fours(const Rooms& of) {
   return saved_blocks(of);
@@ -70,6 +71,7 @@ bool takes_fours() { return __builtin_cpu_supports("avx2"); }
 
 #else
 
+void count_made_by_fours(const Counts& of) { count_made(of); }
 void judge_luck_by_fours(const Chances& of) { judge_luck(of); }
 std::int64_t saved_blocks_by_fours(const Rooms& of) { return saved_blocks(of); }
 bool takes_fours() { return false; }
@@ -130,7 +132,9 @@ std::span<const std::int64_t> OwnPaced::behind(const Step& step, const SequenceP
   const std::int64_t positions = step.tokens - 1;
   behind_.resize(step.decodes);
   made_.resize(step.decodes);
-  count_made({.bases = bases_, .unmade = unmade_, .lane_tokens = step.lane_tokens, .made = made_});
+  const Counts counts{
+      .bases = bases_, .unmade = unmade_, .lane_tokens = step.lane_tokens, .made = made_};
+  takes_fours() ? count_made_by_fours(counts) : count_made(counts);
   if (paces.drawn) draw(step.decodes);
   if (paces.drawn && !paces.by_class) {
     const Chances chances{

@@ -48,7 +48,7 @@ std::int64_t plan_in_order(const ReplicaView& view, std::int64_t budget, std::in
 // on the cache; and less found means a shorter first piece, so fewer blocks to get in, for whoever is
 // first and has to be read in pieces.
 [[gnu::noinline]] bool cache_matters(const ReplicaView& view) {
-  const ServingSettings& settings = view.settings;
+  const ServingSettings& settings = view.settings();
   if (settings.ordering == Ordering::longest_prefix) return true;
   std::int64_t piece = settings.step_budget() - view.step_tokens(view.running.decoding);
   if (settings.long_prefill_threshold > 0) {
@@ -84,9 +84,9 @@ std::int64_t plan_running(const ReplicaView& view, std::int64_t budget, std::int
 
 std::int64_t tokens_set_aside(const ReplicaView& view, const Sequence& sequence) {
   const std::int64_t answered =
-      sequence.prompt + std::max(view.settings.max_output, sequence.output);
-  const bool longest = view.settings.policy == policy_named("orca");
-  return longest ? std::max(view.longest, answered) : answered;
+      sequence.prompt + std::max(view.settings().max_output, sequence.output);
+  const bool longest = view.settings().policy == policy_named("orca");
+  return longest ? std::max(view.common.longest, answered) : answered;
 }
 
 std::int64_t blocks_left(const ReplicaView& view, const StepPlan& plan) {
@@ -106,7 +106,7 @@ Steady steadiness(const ReplicaView& view, const StepPlan& plan) {
   if (!only_decodes) return Steady::no;
   if (view.waiting.empty()) return Steady::until_arrival;
   if (view.pool.caches_prefixes() && cache_matters(view)) return Steady::no;
-  const bool first_come = view.settings.ordering == Ordering::fcfs;
+  const bool first_come = view.settings().ordering == Ordering::fcfs;
   return first_come ? Steady::until_completion : Steady::until_arrival;
 }
 

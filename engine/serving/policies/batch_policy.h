@@ -30,27 +30,36 @@ struct RunningSet {
   std::int64_t next_blocks = 0;           // that the next decode of all would take
 };
 
+// The same in all replicas of a pool while a run lasts.
+struct PolicyConstants {
+  const ServingSettings* settings = nullptr;
+  Pace pace;                 // that makes the most tokens and takes the most room
+  std::int64_t longest = 1;  // tokens of the longest sequence the model is made for
+  std::int64_t margin = 0;   // blocks that admission leaves free where somebody runs
+  bool pipeline = false;     // other lanes share the blocks
+};
+
 struct ReplicaView {
-  const ServingSettings& settings;
+  const PolicyConstants& common;
   const Sequences& sequences;
   const WaitingQueue& waiting;
   const KvPool& pool;
   const RunningSet& running;
   std::int64_t seats = 0;       // most sequences this lane may run
-  std::int64_t longest = 0;     // tokens of the longest sequence the model is made for
-  bool pipeline = false;        // other lanes share the blocks ...
-  bool others_running = false;  // ... and hold some of them now
-  Pace pace;
+  std::int32_t queries = 1;     // tokens of a sequence that the next step works on
+  bool others_running = false;  // other lanes hold some of the blocks
 
+  const ServingSettings& settings() const { return *common.settings; }
   const Sequence& at(std::int32_t slot) const { return sequences[std::size_t(slot)]; }
   bool idle() const { return running.count == 0 && !others_running; }
   std::int64_t context(const Sequence& sequence) const {
     return sequence.decoding ? sequence.context_base + running.tokens : sequence.computed;
   }
-  // Blocks for so many tokens, and for the room that queries of the next step need beyond them.
-  std::int64_t blocks_for(std::int64_t tokens) const {
-    return pool.blocks_for(tokens + pace.ahead());
-  }
+  // Room that queries of the next step need beyond the last token, and with tokens past the end.
+  std::int64_t ahead() const { return std::max<std::int64_t>(queries - 1, common.pace.room); }
+  std::int64_t past_end() const { return ahead() + common.pace.most() - 1; }
+  // Blocks for so many tokens, and for that room.
+  std::int64_t blocks_for(std::int64_t tokens) const { return pool.blocks_for(tokens + ahead()); }
   // Blocks a running sequence holds now, and once `tokens` more of it are computed. Shared ones may reach beyond what counts
   // as computed: the last token is always read.
   std::int64_t blocks_held(const Sequence& sequence) const { return blocks_after(sequence, 0); }
@@ -59,7 +68,7 @@ struct ReplicaView {
     return std::max({blocks_for(context(sequence) + tokens), sequence.kv.shared, sequence.taken});
   }
   // Tokens of a step that `decodes` sequences make up, and blocks that one of them takes in it.
-  std::int64_t step_tokens(std::int64_t decodes) const { return decodes * pace.queries; }
+  std::int64_t step_tokens(std::int64_t decodes) const { return decodes * queries; }
   std::int64_t blocks_to_decode(const Sequence& sequence) const {
     return blocks_to_add(sequence, running.next_tokens);
   }
@@ -84,9 +93,7 @@ struct ReplicaView {
     return running.base_sum + running.decoding * running.tokens;
   }
   // Blocks admission must leave free.
-  std::int64_t margin() const {
-    return idle() ? 0 : std::int64_t(settings.watermark * double(pool.total()));
-  }
+  std::int64_t margin() const { return idle() ? 0 : common.margin; }
 };
 
 // Tokens of a prompt to be read in this step.

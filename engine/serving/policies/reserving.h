@@ -11,7 +11,7 @@ namespace engine {
 inline void plan_reserving(const ReplicaView& view, StepPlan& plan) {
   plan.decodes = view.running.decoding;
   std::int64_t budget =
-      std::max(view.settings.max_num_batched_tokens, view.step_tokens(plan.decodes)) -
+      std::max(view.settings().max_num_batched_tokens, view.step_tokens(plan.decodes)) -
       view.step_tokens(plan.decodes);
   const std::int64_t beside_decodes = budget;
   for (const std::int32_t slot : view.running.prefilling) {
@@ -27,10 +27,9 @@ inline void plan_reserving(const ReplicaView& view, StepPlan& plan) {
     const std::int32_t slot = view.waiting.at(i);
     const Sequence& sequence = view.at(slot);
     const KvPool::Match hit = view.match(sequence);
-    const std::int64_t reserved = tokens_set_aside(view, sequence) + view.pace.past_end();
+    const std::int64_t reserved = tokens_set_aside(view, sequence) + view.past_end();
     const std::int64_t most = view.pool.total() * view.pool.block_size();
-    const std::int64_t blocks =
-        view.blocks_to_admit(hit, std::min(reserved, most) - view.pace.ahead());
+    const std::int64_t blocks = view.blocks_to_admit(hit, std::min(reserved, most) - view.ahead());
     const std::int64_t wanted = sequence.target - hit.tokens;
     const std::int64_t tokens = std::min(wanted, budget);
     const bool fits = tokens == wanted || wanted > beside_decodes;

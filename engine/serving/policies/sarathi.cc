@@ -7,7 +7,7 @@ namespace engine {
 
 void plan_sarathi(const ReplicaView& view, StepPlan& plan) {
   // Prompts hold their blocks already: only decodes can run out of them.
-  const std::int64_t all = std::max(view.settings.chunk, view.step_tokens(view.running.count));
+  const std::int64_t all = std::max(view.settings().chunk, view.step_tokens(view.running.count));
   if (view.running.next_blocks > view.pool.free()) {
     plan_running(view, all, 1, plan);
     // Who was reading when blocks ran out reads on in the next step.
@@ -15,7 +15,7 @@ void plan_sarathi(const ReplicaView& view, StepPlan& plan) {
     if (plan.decodes > 0 || !plan.preempted.empty()) return;
   }
   plan.decodes = view.running.decoding;
-  std::int64_t budget = view.settings.chunk - view.step_tokens(plan.decodes);
+  std::int64_t budget = view.settings().chunk - view.step_tokens(plan.decodes);
   for (const std::int32_t slot : view.running.prefilling) {
     if (budget <= 0) break;
     const Sequence& sequence = view.at(slot);

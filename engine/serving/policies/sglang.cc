@@ -46,7 +46,7 @@ void retract(const ReplicaView& view, StepPlan& plan) {
 }  // namespace
 
 void plan_sglang(const ReplicaView& view, StepPlan& plan) {
-  const ServingSettings& settings = view.settings;
+  const ServingSettings& settings = view.settings();
   std::int64_t budget = settings.chunk;
   for (const std::int32_t slot : view.running.prefilling) {
     const Sequence& sequence = view.at(slot);

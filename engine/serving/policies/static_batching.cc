@@ -5,7 +5,7 @@
 namespace engine {
 
 void plan_static(const ReplicaView& view, StepPlan& plan) {
-  std::int64_t budget = view.settings.max_num_batched_tokens;
+  std::int64_t budget = view.settings().max_num_batched_tokens;
   // Prompts of the batch are read first, all of them, in as many steps as they need.
   for (const std::int32_t slot : view.running.prefilling) {
     const Sequence& sequence = view.at(slot);
@@ -26,10 +26,9 @@ void plan_static(const ReplicaView& view, StepPlan& plan) {
     const std::int32_t slot = view.waiting.at(i);
     const Sequence& sequence = view.at(slot);
     const KvPool::Match hit = view.match(sequence);
-    const std::int64_t reserved = tokens_set_aside(view, sequence) + view.pace.past_end();
+    const std::int64_t reserved = tokens_set_aside(view, sequence) + view.past_end();
     const std::int64_t most = view.pool.total() * view.pool.block_size();
-    const std::int64_t blocks =
-        view.blocks_to_admit(hit, std::min(reserved, most) - view.pace.ahead());
+    const std::int64_t blocks = view.blocks_to_admit(hit, std::min(reserved, most) - view.ahead());
     if (blocks > free) break;
     const std::int64_t tokens =
         std::min(sequence.target - hit.tokens, std::max<std::int64_t>(budget, 0));

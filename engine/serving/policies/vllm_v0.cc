@@ -6,7 +6,7 @@
 namespace engine {
 
 void plan_vllm_v0(const ReplicaView& view, StepPlan& plan) {
-  std::int64_t budget = view.settings.max_num_batched_tokens;
+  std::int64_t budget = view.settings().max_num_batched_tokens;
   std::int64_t free = view.pool.free() - view.margin();
   std::int64_t seats = view.seats - view.running.count;
   for (std::int64_t i = 0; i < view.waiting.size() && seats > 0; ++i, --seats) {

@@ -31,23 +31,25 @@ std::int64_t LaneSequences::most_urgent_running() {
 }
 
 std::int64_t LaneSequences::blocks_to_go_on() {
-  const std::int64_t budget = replica_->settings->step_budget();
+  const std::int64_t budget = replica_->common->settings->step_budget();
+  const ReplicaView& view = *view_;
   std::int64_t blocks = set.running().next_blocks;
   for (const std::int32_t slot : set.running().prefilling) {
     const Sequence& sequence = at(slot);
-    blocks += view_->blocks_to_add(sequence, std::min(sequence.target - sequence.computed, budget));
+    blocks += view.blocks_to_add(sequence, std::min(sequence.target - sequence.computed, budget));
   }
   return blocks;
 }
 
 LaneSequences::Room LaneSequences::room_of(const Sequence& sequence) const {
-  const std::int64_t budget = replica_->settings->step_budget();
+  const std::int64_t budget = replica_->common->settings->step_budget();
+  const ReplicaView& view = *view_;
   // What it shares may be what somebody who waits has found.
-  const std::int64_t held = view_->blocks_held(sequence) - sequence.kv.shared;
+  const std::int64_t held = view.blocks_held(sequence) - sequence.kv.shared;
   const std::int64_t next =
       sequence.decoding
-          ? view_->blocks_to_decode(sequence)
-          : view_->blocks_to_add(sequence, std::min(sequence.target - sequence.computed, budget));
+          ? view.blocks_to_decode(sequence)
+          : view.blocks_to_add(sequence, std::min(sequence.target - sequence.computed, budget));
   return {.blocks = held + next, .seats = 1};
 }
 
@@ -83,17 +85,18 @@ bool LaneSequences::make_way() {
 }
 
 std::int64_t LaneSequences::blocks_to_let_in(const Sequence& head, const KvPool::Match& hit) {
-  const bool reserves = policy_of(replica_->settings->policy).reserves;
+  const bool reserves = policy_of(replica_->common->settings->policy).reserves;
+  const ReplicaView& view = *view_;
   const std::int64_t tokens =
-      reserves ? tokens_set_aside(*view_, head) + view_->pace.past_end() : head.target;
-  return std::min(view_->blocks_to_admit(hit, tokens), replica_->pool.total());
+      reserves ? tokens_set_aside(view, head) + view.past_end() : head.target;
+  return std::min(view.blocks_to_admit(hit, tokens), replica_->pool.total());
 }
 
 void LaneSequences::make_way_for_queue() {
   ReplicaState& replica = *replica_;
   const ReplicaView& seen = view();
   // For those that wait, as many as a step can read. Whoever leaves queues up behind them.
-  std::int64_t promised = 0, seats = 0, budget = replica.settings->step_budget();
+  std::int64_t promised = 0, seats = 0, budget = replica.common->settings->step_budget();
   std::int64_t to_go_on = blocks_to_go_on();
   for (std::int64_t i = 0; i < replica.waiting.size() && budget > 0; ++i) {
     const Sequence& head = at(replica.waiting.at(i));

@@ -7,13 +7,14 @@ namespace engine {
 // As `end_stretch`, where nobody is done,
 [[gnu::always_inline]] inline void Lane::end_single_step() {
   ReplicaState& replica = *replica_;
-  replica.stats->step_began(start_);
-  replica.sums->peak(replica.pool.used());
+  const PoolConstants& common = *replica.common;
+  common.stats->step_began(start_);
+  common.sums->peak(replica.pool.used());
   count_steps(1, stretch_.single_step(double(sequences_.set.prompt_tokens())), stretch_.first_step);
   sequences_.gaps.all_decoded(end_);
   replica.tokens_made += double(running().next_tokens) * stretch_.sequences;
   sequences_.set.advance(1, stretch_.sequences);
-  if (replica.audit) sequences_.recount();
+  if (common.audit) sequences_.recount();
 }
 
 // and as `start_stretch`, for a step at a time.
@@ -51,7 +52,8 @@ namespace engine {
 
 std::int64_t Replica::decode_on(double until) {
   std::int64_t turns = 0;
-  if (state_.lanes == 1 || !state_.plain || state_.more_to_come() || state_.halted) return turns;
+  if (lanes_.size() == 1 || !state_.common->plain || state_.more_to_come() || state_.halted)
+    return turns;
   while (state_.waiting.empty()) {
     const double others = std::min(until, find_next());
     Lane& lane = lanes_[next_lane_];

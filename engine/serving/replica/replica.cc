@@ -8,27 +8,11 @@
 namespace engine {
 
 void Replica::reset(const Setup& setup) {
-  state_.settings = setup.settings;
-  state_.plan = policy_of(setup.settings->policy).plan;
-  answers_come_later_ = policy_of(setup.settings->policy).answers_come_later;
-  state_.table = setup.table;
-  state_.stats = setup.stats;
-  state_.sums = setup.sums;
+  const ServingSettings& settings = *setup.common->settings;
+  const std::int64_t state = setup.common->state;
+  state_.common = setup.common;
   state_.number = setup.number;
-  state_.lanes = std::int64_t(setup.lanes.size());
-  state_.scratch_plan = setup.scratch_plan;
-  state_.longest = setup.longest;
-  state_.window = setup.window;
-  state_.pace = setup.pace;
-  state_.state = setup.state;
-  state_.hands_over = setup.hands_over;
-  state_.carries = setup.carries;
-  state_.tells_first_token = setup.tells_first_token;
-  state_.role = setup.role;
-  state_.uneven = setup.table->uneven();
   state_.group = setup.group;
-  state_.audit = setup.audit;
-  state_.log = setup.log;
   state_.halted = false;
   state_.admissions.reset();
   state_.rooms.reset();
@@ -41,49 +25,31 @@ void Replica::reset(const Setup& setup) {
   }
   empty_queues();
   state_.shares.reset();
-  // The last block of each may be nearly empty.
-  state_.rest = setup.settings->block_size + setup.pace.past_end() + setup.state;
-  state_.pool.reset(setup.kv_blocks, setup.settings->block_size, setup.settings->prefix_caching);
-  if (setup.state > 0) state_.pool.keep_states(setup.state / setup.settings->block_size);
-  if (setup.settings->retention.policy == Retention::ttl) {
-    state_.pool.keep_for(setup.settings->retention.ttl.value);
+  state_.pool.reset(setup.kv_blocks, settings.block_size, settings.prefix_caching);
+  if (state > 0) state_.pool.keep_states(state / settings.block_size);
+  if (settings.retention.policy == Retention::ttl) {
+    state_.pool.keep_for(settings.retention.ttl.value);
   }
   if (setup.holders != nullptr) state_.pool.report_to(*setup.holders, setup.place);
   state_.tokens_made = state_.idle_seconds = 0;
-  lower_.reset(setup.tiers, setup.settings->tiers.write, setup.store, state_.pool);
-  seconds_to_read_a_token_ = setup.seconds_to_read_a_token;
-  state_.own_paces = setup.own_paces;
-  state_.late_reading = setup.late_reading;
-  if (setup.draft != nullptr) state_.draft_place = setup.draft->place;
-  state_.encode_seconds = setup.encode_seconds;
-  state_.turns = setup.turns;
-  state_.plain = setup.own_paces == nullptr && setup.late_reading == nullptr &&
-                 setup.group == nullptr && !setup.turns.any() && setup.log == nullptr &&
-                 setup.settings->retention.policy != Retention::ttl;
-  state_.seed = setup.seed;
+  lower_.reset(setup.tiers, settings.tiers.write, setup.store, state_.pool);
   lanes_ = setup.lanes;
   state_.first_lane = lanes_.data();
   for (Lane& lane : lanes_) lane.reset(state_);
   next_event_ = kNever;
   next_lane_ = 0;
-  most_tokens_ = std::min(
-      setup.longest, state_.pool.total() * state_.pool.block_size() - setup.pace.past_end() + 1);
-  ttft_limit_ = setup.ttft_limit;
-  class_limits_ = setup.class_limits;
-  seed_ = setup.seed;
-  seconds_per_prompt_token_ = setup.seconds_per_prompt_token;
 }
 
 void Replica::empty_queues() {
   state_.forking.clear();
-  const Ordering ordering = state_.settings->ordering;
+  const Ordering ordering = state_.common->settings->ordering;
   state_.waiting.reset(ordering != Ordering::fcfs && ordering != Ordering::longest_prefix);
   state_.arriving.reset(false);
   state_.awaiting = 0;
   state_.landed.clear();
   state_.departed.clear();
-  state_.unused.clear();
   state_.slots = 0;
+  state_.first_unused = -1;
   state_.running = state_.outstanding = state_.outstanding_tokens = 0;
   state_.parked = state_.parked_blocks = 0;
   state_.stage_free = 0;
@@ -110,19 +76,20 @@ bool Replica::others_wait_until_after(double now) const {
 }
 
 double Replica::ttft_limit_of(const Claim& claim) const {
-  if (class_limits_ == nullptr) return ttft_limit_ * double(1 + claim.priority);
-  return (*class_limits_)[std::size_t(claim.service_class)];
+  if (state_.common->class_limits == nullptr)
+    return state_.common->ttft_limit * double(1 + claim.priority);
+  return (*state_.common->class_limits)[std::size_t(claim.service_class)];
 }
 
 double Replica::order_of(const Claim& claim, double fair_place) const {
-  switch (state_.settings->ordering) {
+  switch (state_.common->settings->ordering) {
     case Ordering::priority:
       // Levels lie further apart than any simulation is long.
       return double(claim.priority) * 1e9 + claim.arrival;
     case Ordering::slo:
       // The slack that is left when it is looked at falls alike for all: only the start differs.
       return claim.arrival + ttft_limit_of(claim) -
-             seconds_per_prompt_token_ * double(claim.prompt);
+             state_.common->seconds_per_prompt_token * double(claim.prompt);
     case Ordering::fair_share:
       return fair_place;
     case Ordering::fcfs:
@@ -133,7 +100,7 @@ double Replica::order_of(const Claim& claim, double fair_place) const {
 }
 
 double Replica::place_by_order(const Sequence& sequence, std::int64_t tokens) {
-  const bool fair = state_.settings->ordering == Ordering::fair_share;
+  const bool fair = state_.common->settings->ordering == Ordering::fair_share;
   return order_of(claim_of(sequence), fair ? state_.shares.place(sequence.tenant, tokens) : 0);
 }
 
@@ -145,26 +112,30 @@ bool Replica::sheds(const Request& request, double now) const {
 
 bool Replica::sheds_behind(std::int64_t before, const AdmissionPace& pace, const Request& request,
                            double now) const {
-  const AdmissionSettings& admission = state_.settings->admission;
+  const PoolConstants& common = *state_.common;
+  const AdmissionSettings& admission = common.settings->admission;
   if (admission.max_queue > 0 && before >= admission.max_queue) return true;
   if (!admission.shed_late) return false;
   const double predicted = now - request.arrival + pace.wait_behind(before) +
-                           seconds_per_prompt_token_ * double(request.prompt);
-  return predicted > (class_limits_ == nullptr ? ttft_limit_ : ttft_limit_of(claim_of(request)));
+                           common.seconds_per_prompt_token * double(request.prompt);
+  return predicted >
+         (common.class_limits == nullptr ? common.ttft_limit : ttft_limit_of(claim_of(request)));
 }
 
 std::int64_t Replica::predicted_output(std::int64_t number, std::int64_t output) const {
-  const double error = state_.settings->prediction_error;
-  if (error <= 0 || state_.settings->router != router_named("least_predicted")) return output;
+  const double error = state_.common->settings->prediction_error;
+  if (error <= 0 || state_.common->settings->router != router_named("least_predicted"))
+    return output;
   // Lognormal about the real one.
-  const double z = normal(seed_, Stream::predictions, std::uint64_t(number));
+  const double z = normal(state_.common->seed, Stream::predictions, std::uint64_t(number));
   return std::max<std::int64_t>(
       1, std::int64_t(double(output) * std::exp(error * z - error * error / 2)));
 }
 
 void Replica::add_slot() {
-  state_.unused.push_back(state_.slots++);
+  const std::int32_t slot = state_.slots++;
   if (state_.sequences.size() < std::size_t(state_.slots)) state_.sequences.add();
+  put_back(slot);
 }
 
 namespace {
@@ -222,7 +193,7 @@ void Replica::count_in(Sequence& sequence, std::int64_t output) {
   sequence.loaded = -1;
   ++state_.outstanding;
   state_.outstanding_tokens += sequence.prompt + sequence.predicted;
-  state_.sums->claim(state_.outstanding_tokens + state_.outstanding * state_.rest);
+  state_.common->sums->claim(state_.outstanding_tokens + state_.outstanding * state_.common->rest);
 }
 
 void Replica::fork(std::int32_t slot, std::int64_t output, std::int32_t answers, double now) {
@@ -237,18 +208,14 @@ void Replica::fork(std::int32_t slot, std::int64_t output, std::int32_t answers,
   sequence.answers = answers;
   begin_anew(sequence);
   count_in(sequence, output);
-  if (answers_come_later_) return join_queue(other, now);
+  if (state_.common->answers_come_later) return join_queue(other, now);
   go_first(other, now);
 }
 
 void Replica::go_first(std::int32_t slot, double now) {
   state_.sequences[std::size_t(slot)].whereabouts = Whereabouts::waiting;
   state_.waiting.push_front(slot, state_.sequences);
-  for (Lane& lane : lanes_) {
-    lane.wake(now);
-    lane.interrupt(now);
-  }
-  find_next();
+  stop_lanes(now);  // it may be let in where who was the first before could not
 }
 
 // ---- tiers below the cache --------------------------------------------------------------------------
@@ -276,10 +243,11 @@ bool Replica::start_load(Sequence& sequence, double now) {
   settle(now);
   const LowerTiers::Offer offer = lower_.offer(sequence.prefix, sequence.prompt - 1, now);
   const double tokens = offer.all();
-  if (tokens <= 0 || offer.end - now >= tokens * seconds_to_read_a_token_) return false;
+  if (tokens <= 0 || offer.end - now >= tokens * state_.common->seconds_to_read_a_token)
+    return false;
   lower_.take(offer, now);
   sequence.loaded = offer.end;
-  state_.sums->loaded(offer.tokens, offer.end - now);
+  state_.common->sums->loaded(offer.tokens, offer.end - now);
   return true;
 }
 
@@ -323,7 +291,7 @@ TimelineRow Replica::row_at(double time, double& tokens_before) const {
   TimelineRow row;
   row.time = Seconds{time};
   row.replica = state_.number;
-  row.role = state_.role;
+  row.role = state_.common->role;
   row.waiting = waiting();
   row.running = state_.running;
   std::int64_t blocks = state_.pool.used();

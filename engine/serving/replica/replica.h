@@ -1,7 +1,6 @@
 // One engine instance: a queue, a KV pool, and the lanes that work on them.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -25,39 +24,15 @@ constexpr std::size_t kUsualSequences = 40;
 class alignas(64) Replica {
  public:
   struct Setup {
-    const ServingSettings* settings = nullptr;
-    StepTable* table = nullptr;
-    ServingStats* stats = nullptr;
-    PoolSums* sums = nullptr;
+    const PoolConstants* common = nullptr;
     std::int32_t number = 0;
-    std::int32_t place = 0;            // in its pool
-    PrefixHolders* holders = nullptr;  // where a router looks for prefixes
-    DeploymentRole role = DeploymentRole::main;
-    std::span<Lane> lanes;             // a pipeline stage each, with a batch in flight
-    StepPlan* scratch_plan = nullptr;  // of all replicas
+    std::int32_t place = 0;          // in its pool
+    std::span<Lane> lanes = {};      // a pipeline stage each, with a batch in flight
+    LockstepGroup* group = nullptr;  // it steps with; null: with nobody
     std::int64_t kv_blocks = 1;
-    std::int64_t longest = 1;  // tokens of the longest sequence the model is made for
-    std::int64_t window = 0;
-    Pace pace;
-    std::int64_t state = 0;               // of a sequence, in tokens, as in PoolSetup
-    bool carries = false;                 // there is another pool that KV comes from or goes to
-    bool hands_over = false;              // answers are written by another pool
-    bool tells_first_token = false;       // of sequences that were read elsewhere, when they come
-    double ttft_limit = 0;                // for ordering by slack
-    double seconds_per_prompt_token = 0;  // likewise, and for telling who will be late
-    const std::array<double, kRequestClasses>* class_limits = nullptr;  // where there are classes
-    std::uint64_t seed = 0;
+    PrefixHolders* holders = nullptr;  // where a router looks for prefixes
     TierSetups tiers = {};
-    SharedStore* store = nullptr;                 // of its pool; null: there is none
-    const SequencePaces* own_paces = nullptr;     // as in PoolSetup
-    const LateReading* late_reading = nullptr;    // likewise
-    const DraftStep* draft = nullptr;             // likewise
-    std::span<const double> encode_seconds = {};  // as in PoolSetup
-    Turns turns = {};                             // likewise
-    double seconds_to_read_a_token = 0;           // what is not worth loading is read again
-    LockstepGroup* group = nullptr;               // it steps with; null: with nobody
-    bool audit = false;
-    StepLog* log = nullptr;
+    SharedStore* store = nullptr;  // of its pool; null: there is none
   };
   // Before it is reset: its sequences stand here.
   void use_room(std::span<Sequence> room) {
@@ -68,10 +43,12 @@ class alignas(64) Replica {
   void fetch_own_lines() const { fetch_lines(this, state_.pool.seldom_used()); }
   // Where the next request will stand, and who is the first in the queue.
   void fetch_new_slot() const {
-    if (!state_.unused.empty()) fetch_slot(state_.unused.back());
+    if (state_.first_unused < 0) return;
+    const Sequence* const there = state_.sequences.data() + state_.first_unused;
+    fetch_lines(there, there + 1);
   }
   void fetch_first_in_queue() const {
-    if (!state_.waiting.empty()) fetch_slot(state_.waiting.at(0));
+    if (!state_.waiting.empty()) sequence(state_.waiting.at(0)).fetch_running();
   }
 
   // When one of its lanes has something to do.
@@ -87,7 +64,7 @@ class alignas(64) Replica {
   // something to plan for.
   bool plans_now(double next_event) const {
     const bool work = lanes_[turn_].end() < kNever && next_event > now_ + kSameMoment;
-    return work && (state_.lanes == 1 || others_wait_until_after(now_));
+    return work && (lanes_.size() == 1 || others_wait_until_after(now_));
   }
   void plan() { lanes_[turn_].plan(now_); }
   // Where others step with it: a turn for which it is asked, in which it may join them, and the wait for one.
@@ -101,7 +78,7 @@ class alignas(64) Replica {
     find_next();
   }
   void end_turn(bool ran) {
-    if (ran && state_.lanes > 1 && !state_.waiting.empty()) wake_all();
+    if (ran && lanes_.size() > 1 && !state_.waiting.empty()) wake_all();
     find_next();
   }
 
@@ -112,9 +89,9 @@ class alignas(64) Replica {
   // ---- requests ---------------------------------------------------------------------------------
   // False where a request could never be served: prompt and output are longer than the model or the KV pool allows.
   bool fits(std::int64_t prompt, std::int64_t output) const {
-    return prompt + output <= most_tokens_;
+    return prompt + output <= most_tokens();
   }
-  std::int64_t most_tokens() const { return most_tokens_; }
+  std::int64_t most_tokens() const { return state_.common->most_tokens; }
   // Takes a request that fits, of which `output` tokens are made here. It is not served before what it waits for is there
   // (`join_queue`). Returns its slot.
   std::int32_t enqueue(const Request& request, std::int64_t output, Awaited awaits);
@@ -151,7 +128,7 @@ class alignas(64) Replica {
   // Nobody asks for it any more.
   void forget(std::int32_t slot) {
     state_.sequences[std::size_t(slot)].whereabouts = Whereabouts::nowhere;
-    state_.unused.push_back(slot);
+    put_back(slot);
   }
 
   // ---- KV that is carried from one replica to another -------------------------------------------
@@ -212,16 +189,12 @@ class alignas(64) Replica {
   TimelineRow row_at(double time, double& tokens_before) const;
 
  private:
-  void fetch_slot(std::int32_t slot) const {
-    const Sequence* const there = state_.sequences.data() + slot;
-    fetch_lines(there, there + 1);
-  }
   // Which of its lanes has something to do next. Returns when the first of the others has.
   double find_next() {
     const Lane* lane = lanes_.data();
     std::size_t next = 0;
     double soonest = lane->end(), others = kNever;
-    for (std::size_t i = 1; i < std::size_t(state_.lanes); ++i) {
+    for (std::size_t i = 1; i < lanes_.size(); ++i) {
       const double end = (++lane)->end();
       others = std::min(others, std::max(soonest, end));
       if (end < soonest) soonest = end, next = i;
@@ -269,10 +242,14 @@ class alignas(64) Replica {
   void empty_queues();
   std::int64_t predicted_output(std::int64_t number, std::int64_t output) const;
   std::int32_t new_slot() {
-    if (state_.unused.empty()) add_slot();
-    const std::int32_t slot = state_.unused.back();
-    state_.unused.pop_back();
+    if (state_.first_unused < 0) add_slot();
+    const std::int32_t slot = state_.first_unused;
+    state_.first_unused = state_.sequences[std::size_t(slot)].after;
     return slot;
+  }
+  void put_back(std::int32_t slot) {
+    state_.sequences[std::size_t(slot)].after = state_.first_unused;
+    state_.first_unused = slot;
   }
   void add_slot();
   // Blocks or seats may have come free: whoever sits idle looks again.
@@ -294,16 +271,9 @@ class alignas(64) Replica {
   std::span<Lane> lanes_;
   double next_event_ = kNever;
   std::size_t next_lane_ = 0;
-  double now_ = 0;                   // when its present turn is,
-  std::size_t turn_ = 0;             // and whose of its lanes
-  bool answers_come_later_ = false;  // PolicyEntry
-  std::int64_t most_tokens_ = 0;     // of a prompt and its output
+  double now_ = 0;        // when its present turn is,
+  std::size_t turn_ = 0;  // and whose of its lanes
   ReplicaState state_;
-  double ttft_limit_ = 0;
-  const std::array<double, kRequestClasses>* class_limits_ = nullptr;
-  std::uint64_t seed_ = 0;
-  double seconds_per_prompt_token_ = 0;
-  double seconds_to_read_a_token_ = 0;
   std::vector<std::int32_t> loading_;
   LowerTiers lower_;
 };

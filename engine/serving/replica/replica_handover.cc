@@ -54,18 +54,19 @@ std::int32_t Replica::make_room() {
   // Its state comes with it.
   const KvPool::Match hit = pool.match_without_state(sequence.prefix, sequence.target);
   const std::int64_t free = pool.free() - view.margin() - left_free;
-  const bool reserves = policy_of(state_.settings->policy).reserves;
+  const bool reserves = policy_of(state_.common->settings->policy).reserves;
   // Its first token is there already, and its last one leaves no KV; nobody is given more than there is.
-  const std::int64_t most = pool.total() * pool.block_size() - state_.pace.ahead();
+  const std::int64_t most = pool.total() * pool.block_size() - state_.common->pace.ahead();
   const std::int64_t room =
-      std::min(tokens_set_aside(view, sequence) - 1 + state_.pace.most() - 1, most);
+      std::min(tokens_set_aside(view, sequence) - 1 + state_.common->pace.most() - 1, most);
   if (view.blocks_to_admit(hit, reserves ? room : sequence.target) > free) {
     sequence.waited_for_room = true;
     return -1;
   }
   if (reserves) sequence.reserved = view.blocks_for(room);
   state_.arriving.remove(slot);
-  if (state_.settings->admission.shed_late) state_.rooms.left(now_, !state_.arriving.empty());
+  if (state_.common->settings->admission.shed_late)
+    state_.rooms.left(now_, !state_.arriving.empty());
   pool.hold(sequence.prefix, hit, sequence.kv);
   sequence.whereabouts = Whereabouts::fetched;
   sequence.computed = sequence.target;
@@ -74,7 +75,7 @@ std::int32_t Replica::make_room() {
   pool.take(blocks);
   ++state_.parked;
   state_.parked_blocks += blocks;
-  state_.sums->peak(pool.used());
+  state_.common->sums->peak(pool.used());
   return slot;
 }
 
@@ -100,7 +101,7 @@ void Replica::receive(std::int32_t slot, double now) {
   state_.tell_first_token(sequence, now);
   // Without a seat there is nobody to tell it: `join_landed` does, later.
   const std::int64_t inside = state_.running + std::int64_t(state_.landed.size());
-  sequence.waited_for_room = inside >= state_.settings->max_num_seqs;
+  sequence.waited_for_room = inside >= state_.common->settings->max_num_seqs;
   const std::int64_t shared = sequence.kv.shared;
   settle(now);
   state_.pool.publish_carried(sequence.prefix, sequence.computed, sequence.kv);

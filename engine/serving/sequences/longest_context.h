@@ -40,7 +40,7 @@ class LongestContext {
   struct Rival {
     std::int64_t base = 0, last_step = 0;
   };
-  SmallList<Rival, 4> rivals_;
+  SmallList<Rival, 6> rivals_;
 };
 
 }  // namespace engine

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "engine/base/fetch_lines.h"
 #include "engine/base/small_list.h"
 #include "engine/memory/kv_pool.h"
 #include "engine/serving/settings/serving_settings.h"
@@ -30,8 +32,8 @@ enum class Whereabouts : std::uint8_t {
 // What a sequence is out of the queue for.
 enum class Awaited : std::uint8_t { nothing, images, adapter };
 
-// Times are plain seconds. What changes while it runs stands together, before what is only asked when it comes or goes: with
-// many replicas every line of memory has to be fetched anew.
+// Times are plain seconds. With many replicas every line of memory has to be fetched anew: what is asked while it is let in and
+// runs stands first, then what is asked when it leaves, then what is asked only of some.
 struct alignas(64) Sequence {
   std::int64_t context_base = 0;  // decoding: KV tokens less the tokens of its lane
   std::int64_t finish_token = 0;  // decoding: tokens of its lane when the last one comes
@@ -39,7 +41,7 @@ struct alignas(64) Sequence {
   std::int64_t target = 1;    // tokens to read before decoding: the prompt, and what was generated
   std::int64_t computed = 0;  // of these, those whose KV is there
   std::int64_t reserved = 0;  // blocks set aside for good; 0: it grows
-  std::int32_t before = -1, after = -1;  // among the running, in the order of admission
+  std::int32_t before = -1, after = -1;  // among the running, in the order of admission; or unused
   bool decoding = false;
   bool drafted = false;          // decoding: the draft has read it, too
   bool waited_for_room = false;  // before its KV was carried here; then, for a seat
@@ -48,36 +50,40 @@ struct alignas(64) Sequence {
   Awaited awaits = Awaited::nothing;
   RequestClass service_class = RequestClass::normal;
   Whereabouts whereabouts = Whereabouts::nowhere;
+
   std::int64_t taken = 0;   // blocks taken ahead of its context, for a whole prompt
   std::int64_t output = 1;  // tokens it makes here
-  std::int64_t prompt = 1;
-  std::int64_t predicted = 1;  // output tokens, as far as the router knows
-  std::int64_t adapter = -1;   // -1: none
-  double last_token = 0;       // or the time decoding began; later ones are the lane's last decode
+  double last_token = 0;    // or the time decoding began; later ones are the lane's last decode
   double joined =
       -1;  // when it began to decode here; before, to wait for its adapter or for blocks
-  KvHolding kv;
-  std::vector<PrefixExtent> prefix;
-  std::int32_t branches = 1;  // answers to be generated once its prompt is read
-  std::int32_t answers =
-      -1;  // those it belongs to (engine/serving/replica/answer_groups.h); -1: it is alone
-
-  std::int64_t number = 0;
-  std::int64_t session = -1;
-  std::int64_t client = -1;
-  std::int64_t asked = 1;  // tokens its client asked for: the rest is made by the next pool
-  std::int64_t priority = 0;
-  std::int64_t tenant = 0;
-  std::int64_t history = 0;      // of the prompt, tokens of its session before it
-  std::int64_t others_made = 0;  // tokens of the answers beside it that are done
   double arrival = 0;
-  double order = 0;  // smaller is served first, where the queue is ordered
   double scheduled = -1;
   double first_token = -1;
-  double loaded = -1;       // when its prefix has come from a lower tier; -1: nothing was loaded
-  double received = -1;     // when its KV had come from another replica; -1: it was read here
-  double read = -1;         // when its prompt had been read there
   std::int64_t cached = 0;  // prompt tokens found in the cache when first admitted
+
+  KvHolding kv;
+  std::vector<PrefixExtent> prefix;
+
+  std::int64_t adapter = -1;  // -1: none
+  std::int64_t prompt = 1;
+  std::int64_t predicted = 1;  // output tokens, as far as the router knows
+  std::int32_t branches = 1;   // answers to be generated once its prompt is read
+  std::int32_t answers =
+      -1;  // those it belongs to (engine/serving/replica/answer_groups.h); -1: it is alone
+  std::int64_t asked = 1;  // tokens its client asked for: the rest is made by the next pool
+  std::int64_t client = -1;
+  std::int64_t others_made = 0;  // tokens of the answers beside it that are done
+  std::int64_t tenant = 0;
+
+  std::int64_t history = 0;  // of the prompt, tokens of its session before it
+  double received = -1;      // when its KV had come from another replica; -1: it was read here
+  double read = -1;          // when its prompt had been read there
+  std::int64_t number = 0;
+  std::int64_t session = -1;
+  std::int64_t priority = 0;
+  double order = 0;    // smaller is served first, where the queue is ordered
+  double loaded = -1;  // when its prefix has come from a lower tier; -1: nothing was loaded
+
   std::int32_t preemptions = 0;
   std::int32_t attempts = 1;
   std::int32_t from_replica = -1, from_slot = -1;  // where its KV is carried from; -1: nowhere
@@ -86,6 +92,9 @@ struct alignas(64) Sequence {
 
   // Other answers are to begin once its prompt has been read.
   bool forks() const { return branches > 1 && answers < 0; }
+  // Asks for the lines of one that is let in or runs, or that leaves.
+  void fetch_running() const { fetch_lines(this, &history); }
+  void fetch_leaving() const { fetch_lines(this, &preemptions); }
 };
 
 // The sequences of a replica, by slot. They may stand in room that is lent: with many replicas, side by side with those of the
@@ -105,28 +114,28 @@ class Sequences {
   // From now on it has this room, as long as it is enough, and nobody in it. Once it has it, nothing changes.
   void use(std::span<Sequence> lent) {
     if (lent.data() == lent_) return;
-    own_ = {};
+    own_.reset();
     lent_ = data_ = lent.data();
-    room_ = lent.size();
+    room_ = std::uint32_t(lent.size());
     size_ = 0;
   }
   void take_room(std::size_t count) {
-    std::vector<Sequence> larger(count);
-    std::move(data_, data_ + size_, larger.begin());
+    auto larger = std::make_unique<Sequence[]>(count);
+    std::move(data_, data_ + size_, larger.get());
     own_ = std::move(larger);
-    data_ = own_.data();
-    room_ = count;
+    data_ = own_.get();
+    room_ = std::uint32_t(count);
   }
   void add() {
-    if (size_ == room_) take_room(2 * room_ + 1);
+    if (size_ == room_) take_room(2 * std::size_t(room_) + 1);
     ++size_;
   }
 
  private:
   Sequence* data_ = nullptr;
-  std::size_t size_ = 0, room_ = 0;
+  std::uint32_t size_ = 0, room_ = 0;
   const Sequence* lent_ = nullptr;
-  std::vector<Sequence> own_;
+  std::unique_ptr<Sequence[]> own_;
 };
 
 // The queue of a replica: slots in the order they are to be served.
@@ -199,7 +208,7 @@ class WaitingQueue {
 
  private:
   SmallList<std::int32_t, 6> slots_;
-  std::size_t head_ = 0;
+  std::uint32_t head_ = 0;
   bool ordered_ = false;
 };
 

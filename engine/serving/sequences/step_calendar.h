@@ -55,7 +55,8 @@ class StepCalendar {
     return first - due_.data();
   }
 
-  SmallList<std::int64_t, 14> due_;  // the soonest last; of one step, who entered first
+  // The soonest last; of one step, who entered first. With a dozen in a lane on average it seldom has more than these.
+  SmallList<std::int64_t, 30> due_;
 };
 
 }  // namespace engine

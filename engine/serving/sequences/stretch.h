@@ -19,7 +19,8 @@ struct Stretch {
   double window = 0;     // ... and in layers with a sliding window
   double sequences = 0;  // context grows by as many a token
   double growing = 0;    // of these, inside their windows
-  Pace pace;
+  const Pace* pace = &kOneByOne;
+  bool plain = true;      // that makes a token in each step
   std::int64_t from = 0;  // decode steps the lane took before
   double start = 0;       // seconds
   double first_step = 0;  // likewise
@@ -29,6 +30,10 @@ struct Stretch {
   std::int64_t steps = 0;
   double lasts = 0;  // seconds of all steps
 
+  void keep_pace(const Pace& now) {
+    pace = &now;
+    plain = now.plain();
+  }
   // Lines and windows that are known; `most` steps at most, and no window fills up in fewer tokens than
   // `filling`.
   void begin(double now, std::int64_t most, double filling) {
@@ -59,7 +64,7 @@ struct Stretch {
   }
 
   double tokens(double step) const {
-    return pace.plain() ? step : double(pace.made(from, std::int64_t(step)));
+    return plain ? step : double(pace->made(from, std::int64_t(step)));
   }
   double step(double i) const { return even ? first_step : first_step + rise * tokens(i); }
   double seconds(std::int64_t count) const {
@@ -82,7 +87,7 @@ struct Stretch {
     all.held_seconds = (all.context - n * sequences + n * others) * first_step;
     if (even) return all;
     // Step i holds (held_0 + sequences * i) for (first_step + rise * i).
-    const double squares = pace.squares(from, steps);
+    const double squares = pace->squares(from, steps);
     all.held_seconds += rise * ((context - sequences + others) * made + sequences * squares);
     return all;
   }
@@ -92,7 +97,8 @@ struct Stretch {
     const double target = time - kSameMoment - start;
     if (target <= first_step || steps <= 1) return 1;
     double guess = 0;
-    const double half = even ? 0 : rise * double(pace.tokens) / double(pace.steps) / 2;
+    const double a_step = plain ? rise : rise * double(pace->tokens) / double(pace->steps);
+    const double half = even ? 0 : a_step / 2;
     if (half == 0) {
       guess = target / first_step;
     } else {
@@ -108,15 +114,13 @@ struct Stretch {
 
  private:
   // Over so many steps, of the tokens that a sequence made before each.
-  double sum(double n) const {
-    return pace.plain() ? n * (n - 1) / 2 : pace.sum(from, std::int64_t(n));
-  }
+  double sum(double n) const { return plain ? n * (n - 1) / 2 : pace->sum(from, std::int64_t(n)); }
 
   // As far as the line holds, nobody fills his window, and host or device keeps setting the pace: the
   // device takes `above` longer than the host in the first step, and `device_rise` more for each token.
   std::int64_t steps_on_line(std::int64_t most, double above, double device_rise,
                              double filling) const {
-    double made = double(most) * double(pace.most());
+    double made = plain ? double(most) : double(most) * double(pace->most());
     made = std::min(made, std::ceil((line.context_end - context) / sequences));
     if (growing > 0) {
       made = std::min(made, std::ceil((line.window_end - window) / growing));
@@ -124,7 +128,8 @@ struct Stretch {
     }
     if (on_floor && device_rise > 0) made = std::min(made, std::floor(-above / device_rise) + 1);
     if (!on_floor && device_rise < 0) made = std::min(made, std::ceil(above / -device_rise));
-    const std::int64_t on_line = pace.steps_for(from, std::int64_t(made));
+    const auto whole = std::int64_t(made);
+    const std::int64_t on_line = plain ? whole : pace->steps_for(from, whole);
     return std::clamp<std::int64_t>(on_line, 1, most);
   }
 };

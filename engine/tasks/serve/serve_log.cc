@@ -12,7 +12,8 @@ TracedStep at(const LoggedWork& work, Seconds start, Seconds end) {
 }
 
 void add_steps(const LoggedWork& work, std::vector<TracedStep>& steps) {
-  const Stretch& stretch = work.stretch;
+  Stretch stretch = work.stretch;
+  stretch.pace = &work.pace;
   if (stretch.steps == 0) {
     steps.push_back(at(work, Seconds{work.start}, Seconds{work.end}));
     steps.back().batch = work.batch;
