@@ -42,6 +42,7 @@ void choose_kernels(const ServingSettings& serving, const Device& device, ModelS
   const AttentionHabits habits = attention_habits(serving, choose_set(device));
   const bool ordinary = joinable(*shard.model);
   shard.sampling = serving.sampling;
+  shard.four_bit_experts = serving.four_bit_experts;
   shard.lora_rank = serving.lora.rank;
   shard.lora_targets = serving.lora.targets;
   shard.all_reduce = serving.all_reduce;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/deploy.h"
+#include "engine/draft.h"
 #include "engine/hardware/cluster.h"
 #include "engine/kernels/peak_in_use.h"
 #include "engine/sharing/shared_device.h"
@@ -30,8 +31,12 @@ std::optional<Refusal> neighbour_problem(const Scenario& scenario) {
   if (scenario.task == Task::serve && scenario.prefill.present) {
     return unsupported("a neighbour of a deployment with a prefill deployment is not modelled");
   }
-  if (scenario.speculation.on()) {
-    return unsupported("speculation beside a neighbour is not modelled");
+  if (drafts_apart(scenario)) {
+    return unsupported("a draft on other devices than the two models share is not modelled");
+  }
+  if (scenario.sharing.swap && scenario.speculation.on()) {
+    return unsupported(
+        "speculation with sharing.swap is not modelled: a draft's weights would come, too");
   }
   if (scenario.sharing.swap && scenario.sharing.mode != SharingMode::time_slices) {
     return unsupported(
@@ -63,6 +68,8 @@ Scenario as_neighbour(const Scenario& scenario) {
   alone.cluster = scenario.cluster;
   alone.parallel = scenario.parallel;
   alone.serving.replicas = scenario.serving.replicas;
+  alone.speculation = {};
+  alone.draft.present = false;
   alone.step = neighbour.step;
   alone.load = neighbour.load;
   alone.capacity = {};
@@ -76,6 +83,7 @@ void give_part(Scenario& alone, const SharingSettings& sharing, double share, do
   if (sharing.mode != SharingMode::mig && !sharing.swap) {
     alone.device.memory_capacity = alone.device.memory_capacity * memory;
   }
+  if (alone.draft.present) alone.draft.deployment.device = alone.device;
 }
 
 Demand demand_of(const Outcome& outcome, const Scenario& scenario) {

@@ -51,10 +51,12 @@ struct HostSettings {
     visit("graph_launch", self.graph_launch, "host time to replay one graph",
           non_negative.slower());
     visit("kernel_gap", self.kernel_gap, "idle time between two kernels", non_negative.slower());
-    visit("layer_cost", self.layer_cost,
-          "task train: host time that a library's own code takes for the forward pass of one "
-          "layer, beside its launches; backward passes and mixtures of experts in proportion",
-          non_negative.slower());
+    visit(
+        "layer_cost", self.layer_cost,
+        "host time that a library's or an engine's own code takes for one layer, beside launching "
+        "its kernels; steps that replay a graph take none. Training: of the forward pass; backward "
+        "passes and mixtures of experts in proportion",
+        non_negative.slower());
     visit("largest_graph", self.largest_graph,
           "largest decode batch with a captured graph; larger ones run eagerly",
           non_negative.neither());

@@ -27,6 +27,11 @@ std::int64_t listed_batch(std::int64_t batch, std::string_view sizes) {
   return best;
 }
 
+// Until the last kernel of a step is launched, where kernels are launched one by one.
+Seconds launching_time(const StepWork& step, const HostSettings& host) {
+  return host.launch_cost * step.launches + host.layer_cost * step.layers;
+}
+
 }  // namespace
 
 std::int64_t captured_batch(std::int64_t batch, const HostSettings& host) {
@@ -59,7 +64,7 @@ HostTime host_time(Seconds device_time, const StepWork& step, LaunchMode mode,
     time.launch = host.graph_launch;
   } else {
     // The device cannot run ahead of the launches; the first one is never hidden.
-    const Seconds launching = host.launch_cost * step.launches;
+    const Seconds launching = launching_time(step, host);
     time.launch = host.launch_cost + std::max(Seconds{0}, launching - device_time - time.gap);
   }
   const Seconds work = host.step_overhead + host.step_per_sequence * double(step.sequences);
@@ -76,7 +81,7 @@ HostLine host_line(const StepWork& work, LaunchMode mode, const HostSettings& ho
     line.added = line.gap + host.graph_launch;
   } else {
     line.added = line.gap + host.launch_cost;
-    line.least = host.launch_cost + host.launch_cost * work.launches;
+    line.least = host.launch_cost + launching_time(work, host);
   }
   const Seconds between = host.step_overhead + host.step_per_sequence * double(work.sequences);
   if (host.asynchronous) {

@@ -35,6 +35,7 @@ struct HostTime {
 
 struct StepWork {
   double launches = 0;
+  double layers = 0;  // whose code the host goes through where kernels are launched one by one
   std::int64_t sequences = 0;
   std::int64_t streamed = 0;  // tokens that go to clients: the front end takes its time for them
   double kv_tokens = 0;       // in the caches of its sequences

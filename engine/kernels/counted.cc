@@ -9,16 +9,19 @@ KernelTime counted_time(const OpCounts& counts, const Device& device) {
   const TrafficTime traffic = traffic_time(device, counts.cold_bytes, counts.resident_bytes);
   KernelTime time{.memory = traffic.memory / counts.of_bandwidth,
                   .l2 = traffic.l2 / counts.of_bandwidth,
-                  .launch = device.launch_latency,
+                  .launch = device.launch_latency * counts.kernels,
                   .flops = Flops{counts.flops},
                   .bytes = Bytes{counts.cold_bytes + counts.resident_bytes}};
   const FlopsPerSecond peak = counts.unit == OpCounts::Unit::matrix
                                   ? matrix_peak(device, Dtype::bf16)
                                   : device.vector_peak * device.on_chip_scale();
-  const FlopsPerSecond reached = peak * counts.of_peak;
   // A device file without such a rate is charged for traffic only.
-  if (peak.value > 0) time.compute = time.flops / reached;
-  return roofline_time(time, counts.cold_bytes, reached, device);
+  if (peak.value > 0) time.compute = time.flops / (peak * counts.of_peak);
+  if (device.clock.value > 0) {
+    const Seconds waiting{counts.cycles / device.clock.value};
+    time.launch += std::max(Seconds{0}, waiting - time.compute * counts.beside);
+  }
+  return roofline_time(time, counts.cold_bytes, peak, device);
 }
 
 }  // namespace engine

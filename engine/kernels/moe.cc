@@ -172,21 +172,36 @@ MoeFormat moe_format(const Moe& op) {
       break;
   }
   if (!four_bits) return MoeFormat::bf16;
-  return op.weights == Dtype::fp4 ? MoeFormat::mxfp4 : MoeFormat::int4_wo;
+  return op.weights == Dtype::fp4 && !op.marlin ? MoeFormat::mxfp4 : MoeFormat::int4_wo;
 }
 
 namespace {
 
-KernelTime fitted_experts(const Moe& op, const Device& device, const FittedSet<MoeFit>& set,
+// Products of Marlin's kernels have multiples of 256 columns and of 128 rows of weights; engines fill them up with
+// zeros, from where weights are loaded (vLLM's mxfp4_round_up_hidden_size_and_intermediate_size).
+Moe filled_up(Moe op) {
+  const auto up_to = [](std::int64_t size, std::int64_t tile) {
+    return (size + tile - 1) / tile * tile;
+  };
+  if (op.marlin && moe_format(op) == MoeFormat::int4_wo) {
+    op.hidden = up_to(op.hidden, 256);
+    op.intermediate = up_to(op.intermediate, 128);
+  }
+  return op;
+}
+
+KernelTime fitted_experts(const Moe& asked, const Device& device, const FittedSet<MoeFit>& set,
                           ParameterSet chosen) {
+  const Moe op = filled_up(asked);
   const double peak = flop_rate(device, compute_dtype(device, op.weights, op.activations));
   const Routed work = routed(op, set.fit);
   const double hidden = double(op.hidden), inner = double(op.intermediate);
   const double values = matrices(op) * hidden * inner;
+  const double useful = matrices(op) * double(asked.hidden) * double(asked.intermediate);
   const double bytes = work.touched * values * weight_bytes(op) +
                        copies_on_a_device(op) * (2 * hidden + matrices(op) * inner) * 2;
   return fitted_time(moe_form(op, work, device_rates(device), peak, set),
-                     Flops{2 * copies_on_a_device(op) * values}, Bytes{bytes}, set, chosen,
+                     Flops{2 * copies_on_a_device(op) * useful}, Bytes{bytes}, set, chosen,
                      moe_coordinates(op));
 }
 

@@ -1,8 +1,12 @@
 #include "engine/leaves/leaf_use.h"
 
 #include <algorithm>
+#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 
@@ -68,6 +72,49 @@ bool concerns(const LeafUse& use, std::string_view leaf_path) {
          (leaf_path.starts_with(use.path) && leaf_path[use.path.size()] == '.');
 }
 
+namespace {
+
+// An entry that is about a leaf, itself or as the leaf of a role that is like one of the main deployment.
+struct Concern {
+  std::size_t use;  // its number
+  bool of_role;
+
+  auto operator<=>(const Concern&) const = default;
+};
+
+// Numbers of entries by their path. There is one for every leaf of a role, so that asking each of them about each leaf takes most of
+// the start of a run.
+const std::unordered_multimap<std::string_view, std::size_t>& uses_by_path() {
+  static const auto table = [] {
+    std::unordered_multimap<std::string_view, std::size_t> uses;
+    for (std::size_t i = 0; i < leaf_uses().size(); ++i) uses.emplace(leaf_uses()[i].path, i);
+    return uses;
+  }();
+  return table;
+}
+
+// In the order of the entries: the first that keeps a leaf from counting is the reason.
+std::vector<Concern> concerns_of(const Leaf& leaf) {
+  std::vector<Concern> found;
+  // The path itself, and every section around it.
+  const auto add = [&found](std::string_view path, bool of_role) {
+    for (std::size_t end = path.find('.');; end = path.find('.', end + 1)) {
+      const auto [first, last] = uses_by_path().equal_range(path.substr(0, end));
+      for (auto at = first; at != last; ++at) {
+        if (of_role && leaf_uses()[at->second].of != LeafUse::Of::all) continue;
+        found.push_back({at->second, of_role});
+      }
+      if (end == std::string_view::npos) return;
+    }
+  };
+  add(leaf.path, false);
+  if (leaf.of_main >= 0) add(leaf_table().leaves[std::size_t(leaf.of_main)].path, true);
+  std::ranges::sort(found);
+  return found;
+}
+
+}  // namespace
+
 double condition_value(const LeafValue& value) {
   if (const auto* number = std::get_if<double>(&value)) return *number;
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return double(*integer);
@@ -76,18 +123,16 @@ double condition_value(const LeafValue& value) {
 }
 
 const LeafUse* why_inert(int number, const CanBe& can_be) {
-  const std::vector<Leaf>& leaves = leaf_table().leaves;
-  const Leaf& leaf = leaves[std::size_t(number)];
-  const Leaf* main = leaf.of_main < 0 ? nullptr : &leaves[std::size_t(leaf.of_main)];
-  for (const LeafUse& use : leaf_uses()) {
-    const bool of_role = main != nullptr && use.of == LeafUse::Of::all && concerns(use, main->path);
-    if (!of_role && !concerns(use, leaf.path)) continue;
+  const Leaf& leaf = leaf_table().leaves[std::size_t(number)];
+  for (const Concern& concern : concerns_of(leaf)) {
+    const LeafUse& use = leaf_uses()[concern.use];
     const auto holds = [&](const UseCondition& condition) {
-      if (of_role && condition.path == "task" && leaf.path.starts_with("rollout.")) {
+      if (concern.of_role && condition.path == "task" && leaf.path.starts_with("rollout.")) {
         // It serves, whatever the main deployment does.
         return std::ranges::find(condition.names, "serve") != condition.names.end();
       }
-      const std::string path = of_role ? beside(leaf, condition.path) : std::string(condition.path);
+      const std::string path =
+          concern.of_role ? beside(leaf, condition.path) : std::string(condition.path);
       return can_hold(condition, path, can_be);
     };
     if (std::ranges::none_of(use.any_of, holds)) return &use;

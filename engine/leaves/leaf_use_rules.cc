@@ -52,11 +52,13 @@ constexpr std::string_view kNotInTraining[] = {
     "serving.memory_share",
     "serving.reserved_memory",
     "serving.sampling",
+    "serving.four_bit_experts",
     "serving.two_batch_overlap",
     "serving.context",
     "serving.attention",
     "serving.decode_parts",
     "quant.kv",
+    "quant.state",
     "host.mode",
     "host.largest_graph",
     "host.captured_sizes",
@@ -74,7 +76,6 @@ std::vector<LeafUse> task_uses() {
       of_task("request", "task is request", {"request"}),
       of_task("train", "task is train", {"train"}),
       of_task("device.power_spread", "task is train", {"train"}),
-      of_task("host.layer_cost", "task is train", {"train"}),
       of_task("device.idle_power", "task is serve or train, which add energy up",
               {"serve", "train"}),
       of_task("serving.max_num_batched_tokens", "task is request or serve", {"request", "serve"}),
@@ -93,6 +94,13 @@ std::vector<LeafUse> task_uses() {
     uses.push_back(of_task(path, "task is step, request or serve", {"step", "request", "serve"}));
   }
   return uses;
+}
+
+// States are kept by layers that scan.
+std::vector<LeafUse> state_uses() {
+  return {{"quant.state",
+           "the model has scan layers (model.scan.state)",
+           {above("model.scan.state", 0)}}};
 }
 
 // Fields of a task that another of its fields switches off.
@@ -176,6 +184,8 @@ std::vector<LeafUse> serving_uses() {
        {above("serving.replicas", 1), above("parallel.dp", 1)}},
       {"serving.two_batch_overlap", "parallel.ep is above 1", {above("parallel.ep", 1)}},
       {"serving.all_reduce", "parallel.tp is above 1", {above("parallel.tp", 1)}},
+      {"serving.four_bit_experts", "the model has experts", {above("model.moe.experts", 0)}},
+      {"serving.four_bit_experts", "quant.weights is fp4", {is("quant.weights", {"fp4"})}},
       {"serving.context", "parallel.cp is above 1", {above("parallel.cp", 1)}},
       {"serving.chunk",
        "serving.policy is sarathi or sglang",
@@ -373,10 +383,10 @@ std::vector<LeafUse> link_uses() {
 
 std::vector<LeafUse> leaf_use_rules() {
   std::vector<LeafUse> uses;
-  for (const auto part :
-       {task_uses, role_uses, link_uses, speculation_uses, draft_uses, unused, step_uses,
-        arrival_uses, request_uses, serving_uses, replica_uses, fleet_uses, training_layout_uses,
-        training_uses, rollout_uses, neighbour_uses, adapter_uses, clock_uses}) {
+  for (const auto part : {task_uses, state_uses, role_uses, link_uses, speculation_uses, draft_uses,
+                          unused, step_uses, arrival_uses, request_uses, serving_uses, replica_uses,
+                          fleet_uses, training_layout_uses, training_uses, rollout_uses,
+                          neighbour_uses, adapter_uses, clock_uses}) {
     for (LeafUse& use : part()) uses.push_back(std::move(use));
   }
   return uses;

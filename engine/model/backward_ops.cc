@@ -146,7 +146,7 @@ struct Backward {
   void operator()(const Scan& op) const {
     PlannedOp products = forward;
     Scan twice = op;
-    twice.slower = Scan::kGradients / 2;
+    twice.slower = pace_of(op.rule).gradients / 2;
     products.op = twice;
     products.calls *= 2;
     inputs.add(products);

@@ -47,6 +47,15 @@ struct Builder : OpBuilder {
     ops.add(down, Family::gemm, calls, gemm(model.hidden, width));
   }
 
+  // One number for each token, in 16 bits as routers are, and what experts gave times it.
+  void shared_gate(double layers) const {
+    Gemm gate = gemm(1, model.hidden);
+    gate.weights = gate.activations = Dtype::bf16;
+    ops.add(OpName::shared_gate, Family::gemm, layers, gate);
+    const double values = rows * double(model.hidden);
+    ops.add(OpName::shared_gate, Family::residual, layers, pass_over(rows, values, values, values));
+  }
+
   // Of every replica that shares them, in all rows or in one half of them.
   double tokens_at_experts() const {
     if (batch.expert_tokens == 0) return rows * double(shard.expert_replicas);
@@ -62,6 +71,7 @@ struct Builder : OpBuilder {
     if (shard.shared_intermediate > 0) {
       mlp(layers, shard.shared_intermediate, OpName::shared_gate_up, OpName::shared_activation,
           OpName::shared_down);
+      if (moe.shared_gate) shared_gate(layers);
     }
 
     // Tokens of every replica that shares these experts meet here.
@@ -100,7 +110,8 @@ struct Builder : OpBuilder {
                 .drift = moe.drift,
                 .weights = shard.quant.weights,
                 .activations = shard.quant.activations,
-                .group = shard.quant.group});
+                .group = shard.quant.group,
+                .marlin = shard.four_bit_experts == FourBitExperts::marlin});
     if (exchange) {
       travel.way = ExpertExchange::Way::combine;
       travel.value_bytes = kActivationBytes;

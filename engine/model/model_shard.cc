@@ -32,6 +32,13 @@ std::optional<std::string> shard_problem(const ModelSpec& model, const Paralleli
   if (model.intermediate % parallel.tp != 0) {
     return indivisible("intermediate", model.intermediate);
   }
+  if (model.is_mla() && model.attention_gate) {
+    return "model.attention_gate is not modelled with latent attention (model.mla.kv_rank above 0)";
+  }
+  if (model.scans() && model.scan.heads % model.scan.groups != 0) {
+    return fmt::format("model.scan.heads {} is not a multiple of model.scan.groups {}",
+                       model.scan.heads, model.scan.groups);
+  }
   if (model.scans() && model.scan.attention_layers > model.layers) {
     return fmt::format("model.scan.attention_layers {} exceeds model.layers {}",
                        model.scan.attention_layers, model.layers);

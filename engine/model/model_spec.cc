@@ -44,9 +44,8 @@ ParameterCounts parameter_counts(const ModelSpec& model) {
   counts.dense_mlp =
       double(layers.dense) * mlp_matrices(model) * hidden * double(model.intermediate);
   if (model.is_moe()) {
-    counts.dense_mlp += double(layers.mixture) *
-                        (mlp_matrices(model) * hidden * double(model.moe.shared_intermediate) +
-                         hidden * double(model.moe.experts));
+    counts.dense_mlp +=
+        double(layers.mixture) * shared_parameters(model, model.moe.shared_intermediate);
     counts.experts = double(layers.mixture * model.moe.experts) * mlp_matrices(model) * hidden *
                      double(model.moe.intermediate);
   }
@@ -56,6 +55,12 @@ ParameterCounts parameter_counts(const ModelSpec& model) {
   counts.norms =
       double(layers.all() * model.mixer_norms() + layers.mlps() * model.mlp_norms() + 1) * hidden;
   return counts;
+}
+
+double shared_parameters(const ModelSpec& model, std::int64_t shared_intermediate) {
+  const double gate = model.moe.shared_gate ? 1 : 0;
+  return double(model.hidden) *
+         (mlp_matrices(model) * double(shared_intermediate) + double(model.moe.experts) + gate);
 }
 
 double active_parameters(const ModelSpec& model) {

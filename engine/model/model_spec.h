@@ -8,6 +8,7 @@
 
 #include "engine/base/enum_names.h"
 #include "engine/base/fields.h"
+#include "engine/model/scan_op.h"
 
 namespace engine {
 
@@ -23,6 +24,7 @@ struct MoeSpec {
   std::int64_t top_k = 0;
   std::int64_t intermediate = 0;
   std::int64_t shared_intermediate = 0;
+  bool shared_gate = false;
   std::int64_t first_dense_layers = 0;
   std::int64_t every = 1;
   std::int64_t groups = 1;
@@ -38,6 +40,10 @@ struct MoeSpec {
     visit("intermediate", self.intermediate, "width of one routed expert", non_negative);
     visit("shared_intermediate", self.shared_intermediate,
           "width of the experts every token visits, together", non_negative);
+    visit(
+        "shared_gate", self.shared_gate,
+        "what the experts every token visits give is multiplied by one gate for each token (Qwen)",
+        any_value);
     visit("first_dense_layers", self.first_dense_layers, "leading layers with a dense MLP",
           non_negative);
     visit("every", self.every, "one layer in this many is a mixture; the others are dense",
@@ -84,27 +90,46 @@ struct MlaSpec {
   bool operator==(const MlaSpec&) const = default;
 };
 
-// Layers that carry a state of fixed size from token to token in place of attention (state-space layers as in Mamba-2);
-// state = 0 means none.
+// Layers that carry a state of fixed size from token to token in place of attention (state-space layers as in Mamba-2, delta rules
+// as in Qwen3-Next and Kimi Linear); state = 0 means none.
 struct ScanSpec {
+  ScanRule rule = ScanRule::add;
   std::int64_t state = 0;
   std::int64_t heads = 1;
   std::int64_t head_dim = 64;
   std::int64_t groups = 1;
   std::int64_t convolution = 4;
+  std::int64_t gate_rank = 0;
   std::int64_t attention_layers = 0;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
-    visit("state", self.state,
-          "numbers of state for each channel of a scan (state-space) layer; 0: all layers attend",
-          non_negative);
-    visit("heads", self.heads, "heads of a scan layer", at_least(1));
+    visit(
+        "rule", self.rule,
+        "how a token of a scan layer changes the state of a head. add: the product of its key and "
+        "value is added (Mamba-2); delta: what the key finds in the state is taken out of the "
+        "value "
+        "first (gated delta rule, Qwen3-Next); channel_delta: likewise, with a decay for each "
+        "channel of the keys (Kimi Linear)",
+        any_value);
+    visit(
+        "state", self.state,
+        "numbers of state for each channel of a scan layer, which delta rules call the width of a "
+        "key head; 0: all layers attend",
+        non_negative);
+    visit("heads", self.heads, "heads of a scan layer, which delta rules call value heads",
+          at_least(1));
     visit("head_dim", self.head_dim, "channels of one head of a scan layer", at_least(1));
     visit("groups", self.groups,
-          "groups of heads that share what is written to and read from their state", at_least(1));
+          "groups of heads that share what is written to and read from their state, which delta "
+          "rules call key heads",
+          at_least(1));
     visit("convolution", self.convolution, "tokens that the convolution before a scan spans",
           at_least(1));
+    visit("gate_rank", self.gate_rank,
+          "width through which the gate of a scan layer's output, and decays of every channel, are "
+          "projected (Kimi Linear); 0: straight from the residual stream",
+          non_negative);
     visit("attention_layers", self.attention_layers,
           "layers that attend, where the others scan; 0: none does", non_negative);
   }
@@ -126,8 +151,10 @@ struct ModelSpec {
   std::int64_t vocabulary = 1;
   bool tied_embeddings = false;
   bool attention_bias = false;
+  bool attention_gate = false;
   bool qk_norm = false;
   bool rotary = true;
+  double rotary_share = 1;
   std::int64_t norms_per_layer = 2;
   std::int64_t max_context = 0;
   std::int64_t window = 0;
@@ -153,8 +180,16 @@ struct ModelSpec {
           any_value);
     visit("attention_bias", self.attention_bias, "query, key and value projections have a bias",
           any_value);
+    visit(
+        "attention_gate", self.attention_gate,
+        "attention's output is multiplied by a gate for each channel, which is projected with the "
+        "queries (Qwen3-Next)",
+        any_value);
     visit("qk_norm", self.qk_norm, "queries and keys are normalised per head", any_value);
     visit("rotary", self.rotary, "rotary positions (false: learned absolute positions)", any_value);
+    visit("rotary_share", self.rotary_share,
+          "share of a head's channels that rotary positions turn; 0: no positions at all",
+          between(0, 1));
     visit("norms_per_layer", self.norms_per_layer, "norms over the residual stream in one layer",
           non_negative);
     visit("max_context", self.max_context,
@@ -176,6 +211,7 @@ struct ModelSpec {
   bool is_moe() const { return moe.experts > 0; }
   bool is_mla() const { return mla.kv_rank > 0; }
   bool scans() const { return scan.state > 0; }
+  bool rotates() const { return rotary && rotary_share > 0; }
   std::int64_t mlps() const { return mlp_layers > 0 ? mlp_layers : layers; }
   // Norms before or after a mixer; the others are around an MLP.
   std::int64_t mixer_norms() const { return norms_per_layer - mlp_norms(); }
@@ -210,6 +246,9 @@ struct ParameterCounts {
   double total() const { return attention + dense_mlp + experts + embedding + output + norms; }
 };
 ParameterCounts parameter_counts(const ModelSpec& model);
+
+// Of one mixture, beside its routed experts: the router, and the share of what every token visits that has this width.
+double shared_parameters(const ModelSpec& model, std::int64_t shared_intermediate);
 
 // Parameters one token meets.
 double active_parameters(const ModelSpec& model);

@@ -1,26 +1,16 @@
 // Shapes of the operations a step consists of. A variant: the compiler lists what a new one needs.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <variant>
 
 #include "engine/hardware/dtype.h"
+#include "engine/model/op_counts.h"
 #include "engine/model/op_names.h"
+#include "engine/model/scan_op.h"
 
 namespace engine {
-
-// What an op does, where no measurement says more: its time is the roofline of that (engine/kernels/counted.cc).
-struct OpCounts {
-  enum class Unit : std::uint8_t { vector, matrix };
-  double flops = 0;
-  double cold_bytes = 0;      // from or to memory in any case
-  double resident_bytes = 0;  // activations, which the kernel before left in the cache if they fit
-  Unit unit = Unit::vector;   // that does the arithmetic
-  double of_peak = 1;         // which kernels reach of that unit's rate,
-  double of_bandwidth = 1;    // and of the memory's or the cache's
-};
 
 // C[m, n] = A[m, k] W[k, n], `batch` times over. Weights narrower than the activations are
 // expanded on the fly.
@@ -80,6 +70,7 @@ struct Moe {
   bool quantizes_input = false;
   bool precise = false;     // as above
   bool one_by_one = false;  // each expert has kernels of its own, casts as well
+  bool marlin = false;      // where weights of four bits meet inputs of 16, Marlin's kernels run
 
   bool operator==(const Moe&) const = default;
 };
@@ -192,65 +183,6 @@ struct Lora {
   Dtype weights = Dtype::bf16;
 
   bool operator==(const Lora&) const = default;
-};
-
-// Linear attention or a state-space scan: each token updates and reads a state of `head_dim` x `state`
-// a head.
-struct Scan {
-  std::int64_t sequences = 1;
-  double tokens = 1;
-  std::int64_t heads = 1;
-  std::int64_t head_dim = 64;
-  std::int64_t state = 128;
-  std::int64_t groups = 0;   // of heads that share what is written and read; 0: each has its own
-  std::int64_t chunk = 256;  // tokens handled as one matrix product; decodes have one
-  double slower = 1;         // than a prompt's scan, as gradients are
-  // States that are written of each sequence: one after each token where some of them may not hold.
-  std::int64_t written = 1;
-
-  // Scans of prompts are several kernels with small products between them (Mamba-2's in Triton on an H200: 8.6 to 9.4% of its peak,
-  // specs/calibration/h200-sxm/scans.csv).
-  static constexpr double kOfPeak = 0.088;
-  // Training multiplies by gates within the scan, and reads its inputs from one wide tensor: 1.3 and 1.55 times as long. Its gradients,
-  // with states, gates and scores computed again, take 4.6 and 4.0 times as long as the scan of a prompt (megatron_kernels.csv.gz).
-  static constexpr double kGated = 1.42, kGradients = 4.3;
-
-  // Within a chunk tokens meet pairwise, as in attention; between chunks they meet through the state.
-  OpCounts counts() const {
-    const double all = double(heads), dim = double(head_dim), width = double(state);
-    const double apart = groups > 0 ? double(groups) : all;
-    const double together = std::min(double(chunk), tokens / double(sequences));
-    // Scores and their product with the values in the chunk; update and read of the state.
-    const double flops_per_token = together * (apart * width + all * dim) + all * 4 * dim * width;
-    return {.flops = tokens * flops_per_token,
-            // The state is kept in 32 bits, and read once a step.
-            .cold_bytes = double(sequences) * all * dim * width * 4 * double(1 + written),
-            .resident_bytes = tokens * (all * 2 * dim + apart * 2 * width) * 2,
-            .unit = OpCounts::Unit::matrix,
-            .of_peak = tokens > double(sequences * written) ? kOfPeak / slower : 1};
-  }
-
-  bool operator==(const Scan&) const = default;
-};
-
-// A short causal convolution over tokens, one filter a channel.
-struct Convolution {
-  double tokens = 1;
-  std::int64_t channels = 1;
-  std::int64_t width = 4;
-
-  // causal_conv1d on an H200, two widths (specs/calibration/h200-sxm/megatron_kernels.csv.gz).
-  static constexpr double kOfBandwidth = 0.6;
-
-  OpCounts counts() const {
-    const double values = tokens * double(channels);
-    return {.flops = 2 * values * double(width),
-            .cold_bytes = double(channels * width) * 2,
-            .resident_bytes = values * 2 * 2,
-            .of_bandwidth = kOfBandwidth};
-  }
-
-  bool operator==(const Convolution&) const = default;
 };
 
 enum class Pattern : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, send_recv };

@@ -50,6 +50,7 @@ struct Quantization {
   Dtype weights = Dtype::bf16;
   Dtype activations = Dtype::bf16;
   Dtype kv = Dtype::bf16;
+  Dtype state = Dtype::fp32;  // it adds up over all tokens, so engines keep it in 32 bits
   std::int64_t group = 128;
   QuantScope scope = QuantScope::all;
 
@@ -59,6 +60,9 @@ struct Quantization {
     visit("activations", self.activations, "format of matrix inputs; arithmetic runs in it",
           any_value);
     visit("kv", self.kv, "format of the KV cache", any_value);
+    visit("state", self.state,
+          "format of the states of scan layers (model.scan), which are kept beside the KV cache",
+          any_value);
     visit(
         "group", self.group,
         "weights that share a scale: 16 bits a group of integers, 8 bits of fp4 (NVFP4: 16, MXFP4: "

@@ -109,7 +109,7 @@ void ServingSim::repair(Pool& pool, std::size_t unit, RequestSource& source) {
     if (stage_of(one.replica) + 1 < stages().size()) {
       hand_over(one.replica, one.slot, source);
     } else {
-      dispatch(one.replica, one.slot);  // it has set blocks aside
+      dispatch(one.replica, one.slot, source);  // it has set blocks aside
     }
   }
 }
@@ -145,13 +145,8 @@ void ServingSim::move_on(std::size_t index, const Replica::Stranded& stranded,
   Sequence sequence = stranded.sequence;
   switch (sequence.whereabouts) {
     case Whereabouts::fetched:
-      transfers_.cancel(now_, index, stranded.slot);
-      if (sequence.awaits == Awaited::adapter) {  // its KV had come
-        take_back_first_token(sequence);
-        break;
-      }
-      [[fallthrough]];
     case Whereabouts::expected:
+      transfers_.cancel(now_, index, stranded.slot);  // its KV, or its adapter
       if (sequence.from_replica < 0) return move_reservation(index, stranded);
       // Its KV is still where it was read.
       replicas_[std::size_t(sequence.from_replica)].leads_to(sequence.from_slot, -1, -1);
@@ -175,8 +170,7 @@ void ServingSim::move_on(std::size_t index, const Replica::Stranded& stranded,
   }
   if (problem_->journey.pushes && stage_of(index) == 0 && sequence.to_replica >= 0 &&
       sequence.whereabouts != Whereabouts::leaving) {
-    replicas_[std::size_t(sequence.to_replica)].expect_no_more(sequence.to_slot, now_);
-    note(std::size_t(sequence.to_replica));
+    expect_no_more(std::size_t(sequence.to_replica), sequence.to_slot);
   }
   try_again(index, sequence, source);
 }
@@ -186,6 +180,9 @@ void ServingSim::try_again(std::size_t index, Sequence& sequence, RequestSource&
   const FailureSettings& settings = pools_[stages().back().pool].failures.settings();
   stats_.lost(sequence.computed);
   if (sequence.attempts >= settings.attempts) {
+    const bool others_go_on =
+        sequence.answers >= 0 && answers_.give_up(sequence) == AnswerGroups::Left::some;
+    if (others_go_on) return;
     stats_.failed(sequence, now_, std::int32_t(index));
     return source.answered(sequence.client, now_);
   }
@@ -204,8 +201,7 @@ void ServingSim::call_back(std::size_t index, std::int32_t slot, Sequence& seque
     const bool fetched =
         replicas_[there].sequence(sequence.to_slot).whereabouts == Whereabouts::fetched;
     if (fetched) transfers_.cancel(now_, there, sequence.to_slot);
-    replicas_[there].expect_no_more(sequence.to_slot, now_);
-    note(there);
+    expect_no_more(there, sequence.to_slot);
   }
   take_back_first_token(sequence);
 }
@@ -253,7 +249,9 @@ void ServingSim::send(const Sequence& sequence) {
     passed_on_.target = sequence.prompt + sequence.generated;
     passed_on_.to_replica = passed_on_.to_slot = -1;
     passed_on_.received = passed_on_.read = -1;
-    return reserve_for(passed_on_, now_);
+    passed_on_.joined = now_;
+    expect(route(stage, request_, now_), passed_on_, -1, -1);
+    return;
   }
   const std::size_t target = route(0, request_, now_);
   const std::int64_t output = stages()[0].writes ? sequence.asked : sequence.generated + 1;

@@ -5,10 +5,15 @@
 
 namespace engine {
 
-// What a router is to know of a sequence that is on its way already.
+// The request that a sequence on its way already is.
 void ServingSim::ask_for(const Sequence& sequence) {
   request_.number = sequence.number;
+  request_.arrival = sequence.arrival;
   request_.session = sequence.session;
+  request_.client = sequence.client;
+  request_.closes = sequence.closes;
+  request_.priority = sequence.priority;
+  request_.tenant = sequence.tenant;
   request_.prompt = sequence.prompt;
   request_.output = sequence.asked;
   request_.prefix = sequence.prefix;
@@ -30,27 +35,24 @@ void ServingSim::hand_over(std::size_t index, std::int32_t slot, RequestSource& 
     return;
   }
   const std::size_t target = route(stage, request_, now_);
-  const std::int32_t there = replicas_[target].expect(sequence, std::int32_t(index), slot, now_);
+  const std::int32_t there = expect(target, sequence, std::int32_t(index), slot);
   replicas_[index].leads_to(slot, std::int32_t(target), there);
-  note(target);
 }
 
 // The request that arrives waits for blocks where its answer will be written.
-void ServingSim::reserve() {
+void ServingSim::reserve(RequestSource& source) {
   if (pools_[stages().back().pool].scaler.open() == 0) return hold(request_);
+  const std::size_t target = route(stages().size() - 1, request_, request_.arrival);
+  if (sheds_ && replicas_[target].sheds_before_room(request_)) {
+    return turn_away(RequestEnd::shed, target, source);
+  }
   begin(passed_on_, request_);
-  reserve_for(passed_on_, request_.arrival);
-}
-
-void ServingSim::reserve_for(const Sequence& sequence, double time) {
-  const std::size_t target = route(stages().size() - 1, request_, time);
-  const std::int32_t slot = replicas_[target].expect(sequence, -1, -1, now_);
-  replicas_[target].sequence(slot).joined = time;
-  note(target);
+  passed_on_.joined = request_.arrival;
+  expect(target, passed_on_, -1, -1);
 }
 
 // Blocks have been set aside in `slot` of a replica: somebody reads the prompt.
-void ServingSim::dispatch(std::size_t index, std::int32_t slot) {
+void ServingSim::dispatch(std::size_t index, std::int32_t slot, RequestSource& source) {
   if (pools_[stages()[0].pool].scaler.open() == 0) {
     replicas_[index].leads_to(slot, -1, -1);
     held_back_.push_back({index, slot});
@@ -64,6 +66,11 @@ void ServingSim::dispatch(std::size_t index, std::int32_t slot) {
   passed_on_.kv.forget();
   ask_for(reserved);
   const std::size_t reader = route(0, request_, now_);
+  // Nobody is turned away after a failure.
+  if (sheds_ && reserved.attempts == 1 && replicas_[reader].sheds(request_, now_)) {
+    expect_no_more(index, slot);
+    return turn_away(RequestEnd::shed, reader, source);
+  }
   const std::int32_t there = take_in(reader, passed_on_, passed_on_.generated + 1);
   replicas_[reader].leads_to(there, std::int32_t(index), slot);
   replicas_[index].leads_to(slot, std::int32_t(reader), there);
@@ -81,11 +88,11 @@ void ServingSim::push(std::size_t index, std::int32_t slot) {
 }
 
 // KV starts on its way to a replica that has room for it. What takes no time is there at once.
-void ServingSim::fetch(std::size_t index) {
+void ServingSim::fetch(std::size_t index, RequestSource& source) {
   Replica& replica = replicas_[index];
   for (std::int32_t slot; (slot = replica.make_room()) >= 0;) {
     if (replica.sequence(slot).from_replica < 0) {
-      dispatch(index, slot);
+      dispatch(index, slot, source);
     } else {
       ship(index, slot);
     }
@@ -149,11 +156,7 @@ void ServingSim::deliver(std::size_t index, std::int32_t slot) {
   const std::size_t from = std::size_t(sequence.from_replica);
   replicas_[from].release(sequence.from_slot, now_);
   note(from);
-  if (adapters_.empty()) {
-    replicas_[index].receive(slot, now_);
-  } else {
-    await_adapter(index, slot, now_);  // engines ask for it when the sequence could go on
-  }
+  replicas_[index].receive(slot, now_);
   note(index);
 }
 

@@ -46,7 +46,7 @@ void ServingSim::advance_group(LockstepGroup& group, double next_event, RequestS
   const bool ended = group.steps();
   if (ended) group.end();
   const bool told = end_together(group, source);
-  if (!ended || (!told && next_event > now_ + kSameMoment)) plan_together(group);
+  if (!ended || (!told && next_event > now_ + kSameMoment)) plan_together(group, source);
   note_group(group);
 }
 
@@ -71,7 +71,7 @@ bool ServingSim::end_together(LockstepGroup& group, RequestSource& source) {
 }
 
 // Whoever has something to plan does, and the others go on as they were.
-void ServingSim::plan_together(LockstepGroup& group) {
+void ServingSim::plan_together(LockstepGroup& group, RequestSource& source) {
   const double now = std::max(now_, group.until());
   planned_.clear();
   const double latest = now + kSameMoment;
@@ -80,7 +80,8 @@ void ServingSim::plan_together(LockstepGroup& group) {
     const std::size_t i = group.first() + member;
     planned_.push_back(i);
     replicas_[i].begin_turn(now);
-    if (replicas_[i].expects()) fetch(i);
+    if (replicas_[i].expects()) fetch(i, source);
+    if (!replicas_[i].forking().empty()) fork(i, source);
     replicas_[i].plan_in_group();
     start_loads(i);
   }

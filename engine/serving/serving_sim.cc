@@ -266,8 +266,8 @@ void ServingSim::arrive(RequestSource& source) {
   std::size_t target = 0;
   const bool local = stays_local(target);
   // An answer of one token is written by who reads.
-  if (problem_->journey.pushes && !local && request_.output > 1) {
-    return ever_fits(false) ? reserve() : turn_away(RequestEnd::refused, 0, source);
+  if (problem_->journey.pushes && !local && request_.output * request_.samples > 1) {
+    return ever_fits(false) ? reserve(source) : turn_away(RequestEnd::refused, 0, source);
   }
   const Pool& first = pools_[stages()[0].pool];
   const bool nobody = !local && first.scaler.open() == 0;  // all have failed
@@ -275,7 +275,7 @@ void ServingSim::arrive(RequestSource& source) {
   if (many_ && target != expected_) fetch_lines_of(target);
   if (!ever_fits(local)) return turn_away(RequestEnd::refused, target, source);
   if (nobody) return hold(request_);
-  if (sheds_ && replicas_[target].sheds(request_)) {
+  if (sheds_ && replicas_[target].sheds(request_, request_.arrival)) {
     return turn_away(RequestEnd::shed, target, source);
   }
   const std::int64_t output = local || stages()[0].writes ? request_.output : 1;
@@ -303,8 +303,9 @@ bool ServingSim::fits_on_its_way(bool local) const {
 }
 
 void ServingSim::turn_away(RequestEnd why, std::size_t replica, RequestSource& source) {
-  stats_.turned_away(request_, why, std::int32_t(replica));
-  source.answered(request_.client, request_.arrival);
+  const double time = std::max(now_, request_.arrival);
+  stats_.turned_away(request_, why, std::int32_t(replica), time);
+  source.answered(request_.client, time);
 }
 
 bool ServingSim::is_short(std::size_t& replica) {
@@ -356,7 +357,8 @@ bool ServingSim::decode_on(std::size_t index, double next_event) {
   }
   const bool expects = replica.expects();
   if (!ran || (!told && replica.plans_now(next_event))) {
-    if (expects) fetch(index);
+    if (expects) fetch(index, source);
+    if (!replica.forking().empty()) fork(index, source);
     replica.plan();
     start_loads(index);
   }
@@ -367,25 +369,15 @@ bool ServingSim::decode_on(std::size_t index, double next_event) {
 bool ServingSim::depart(std::size_t index, RequestSource& source) {
   Replica& replica = replicas_[index];
   const bool last = stage_of(index) + 1 == stages().size();
-  const double seen = now_ + stats_.request_latency();
   bool told = false;
   for (const std::int32_t slot : replica.departed()) {
     Sequence& sequence = replica.sequence(slot);
-    if (sequence.answers >= 0 && !answers_.done(sequence)) {
-      replica.forget(slot);
-      continue;
-    }
-    if (sequence.output < sequence.asked) {
-      if (!adapters_.empty()) adapters_[index].release(sequence.adapter);
+    if (!adapters_.empty()) adapters_[index].release(sequence.adapter);
+    if (sequence.output < sequence.asked || (!last && sequence.forks())) {
       hand_over(index, slot, source);
       continue;
     }
-    stats_.finished(sequence, now_, std::int32_t(index));
-    if (!adapters_.empty()) adapters_[index].release(sequence.adapter);
-    if (sequence.client >= 0) {
-      source.answered(sequence.client, seen);
-      told = true;
-    }
+    told = answer(sequence, index, source) || told;
     if (last) {
       replica.forget(slot);
     } else {

@@ -121,7 +121,7 @@ class ServingSim {
   // A group takes its turn as one, at its first replica's place among the events.
   void advance_group(LockstepGroup& group, double next_event, RequestSource& source);
   bool end_together(LockstepGroup& group, RequestSource& source);
-  void plan_together(LockstepGroup& group);
+  void plan_together(LockstepGroup& group, RequestSource& source);
   // A member may have something to do at another time than before; and it may have more or less of it.
   void note_turn(LockstepGroup& group, std::size_t replica);
   void note_member(LockstepGroup& group, std::size_t replica) {
@@ -138,21 +138,25 @@ class ServingSim {
   void hand_over(std::size_t replica, std::int32_t slot, RequestSource& source);
   // Where blocks are set aside before a prompt is read: a replica that writes is asked for them, the request goes to one that
   // reads once it has them, and its KV goes where they are.
-  void reserve();
-  void reserve_for(const Sequence& sequence, double time);
+  void reserve(RequestSource& source);
   bool reserves(const Sequence& sequence) const {
-    return problem_->journey.pushes && sequence.asked > sequence.generated + 1;
+    return problem_->journey.pushes &&
+           (sequence.asked > sequence.generated + 1 || sequence.forks());
   }
-  void dispatch(std::size_t replica, std::int32_t slot);
+  void dispatch(std::size_t replica, std::int32_t slot, RequestSource& source);
   void push(std::size_t replica, std::int32_t slot);
   void ship(std::size_t replica, std::int32_t slot);
-  void fetch(std::size_t replica);
+  void fetch(std::size_t replica, RequestSource& source);
+  std::int32_t expect(std::size_t replica, const Sequence& sequence, std::int32_t from,
+                      std::int32_t from_slot);
+  void expect_no_more(std::size_t replica, std::int32_t slot);
   void take_delivery();
   void start_loads(std::size_t replica) {
     if (loads_) load_from_below(replica);
   }
   void load_from_below(std::size_t replica);
   void fork(std::size_t replica, const RequestSource& source);
+  bool answer(Sequence& sequence, std::size_t replica, RequestSource& source);
   void start_adapters();
   // A request comes to a replica from elsewhere, and waits there for what one that arrives waits for.
   std::int32_t take_in(std::size_t replica, const Sequence& sequence, std::int64_t output);

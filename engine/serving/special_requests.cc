@@ -11,23 +11,45 @@ constexpr double kWorkOfAnAnswer = 32;
 
 }  // namespace
 
-// Prompts that have been read: their other answers begin, each with an output of its own length.
+// Prompts that have been read, or whose KV has come: their other answers begin, each with an output of its own length.
 void ServingSim::fork(std::size_t index, const RequestSource& source) {
   Replica& replica = replicas_[index];
   for (const std::int32_t slot : replica.forking()) {
     const std::int64_t count = replica.sequence(slot).branches;
     charge(kWorkOfAnAnswer * double(count));
-    const std::int32_t answers = answers_.open(replica.sequence(slot), count);
+    const std::int32_t answers = answers_.open(count);
     replica.sequence(slot).answers = answers;
     for (std::int64_t i = 1; i < count; ++i) {
       const Sequence& first = replica.sequence(slot);
       std::int64_t output = source.output_of(first.number, i, first.output);
       // As long as the model and the cache allow.
       while (output > 1 && !replica.fits(first.prompt, output)) output /= 2;
+      if (!adapters_.empty()) adapters_[index].need(first.adapter, now_);
       replica.fork(slot, output, answers, now_);
+    }
+    // Who read the prompt has written the only token of the first one.
+    Sequence& first = replica.sequence(slot);
+    if (first.whereabouts == Whereabouts::landed && first.generated == first.output) {
+      answers_.done(first);
+      expect_no_more(index, slot);
     }
   }
   replica.forking().clear();
+}
+
+// It is done: its client is told, if there is one, unless other answers to its prompt are still being generated.
+bool ServingSim::answer(Sequence& sequence, std::size_t index, RequestSource& source) {
+  using Left = AnswerGroups::Left;
+  const Left left = sequence.answers >= 0 ? answers_.done(sequence) : Left::none;
+  if (left == Left::some) return false;
+  if (left == Left::none) {
+    stats_.finished(sequence, now_, std::int32_t(index));
+  } else {
+    stats_.failed(sequence, now_, std::int32_t(index));
+  }
+  if (sequence.client < 0) return false;
+  source.answered(sequence.client, now_ + stats_.request_latency());
+  return true;
 }
 
 // Where all adapters fit nobody waits for any.
@@ -74,9 +96,31 @@ void ServingSim::await_adapter(std::size_t index, std::int32_t slot, double now)
 void ServingSim::go_on(std::size_t index, std::int32_t slot, double now) {
   Replica& replica = replicas_[index];
   Sequence& sequence = replica.sequence(slot);
-  if (sequence.whereabouts != Whereabouts::fetched) return replica.join_queue(slot, now);
-  sequence.awaits = Awaited::nothing;
-  replica.receive(slot, now);
+  if (sequence.whereabouts != Whereabouts::expected) return replica.join_queue(slot, now);
+  replica.ask_for_room(slot, now);
+}
+
+// A sequence that a replica expects. Everybody has an adapter first and blocks then: if some who have blocks waited for adapters of
+// others who wait for blocks, nobody would go on.
+std::int32_t ServingSim::expect(std::size_t index, const Sequence& sequence, std::int32_t from,
+                                std::int32_t from_slot) {
+  const Awaited awaits = adapters_.empty() ? Awaited::nothing : Awaited::adapter;
+  const std::int32_t slot = replicas_[index].expect(sequence, from, from_slot, now_, awaits);
+  if (awaits == Awaited::adapter) await_adapter(index, slot, now_);
+  note(index);
+  return slot;
+}
+
+// It will not come.
+void ServingSim::expect_no_more(std::size_t index, std::int32_t slot) {
+  const Sequence& sequence = replicas_[index].sequence(slot);
+  if (!adapters_.empty() && std::erase(adapters_[index].waiting, slot) == 0) {
+    if (sequence.awaits == Awaited::adapter) transfers_.cancel(now_, index, slot);
+    adapters_[index].release(sequence.adapter);
+    find_room_for_adapters(index);
+  }
+  replicas_[index].expect_no_more(slot, now_);
+  note(index);
 }
 
 // Requests have left: those that waited for a place for their adapter may have one now, in the order in which they came.
@@ -87,7 +131,12 @@ void ServingSim::find_room_for_adapters(std::size_t index) {
     const std::int32_t slot = cache.waiting[found];
     const double ready = cache.need(replicas_[index].sequence(slot).adapter, now_);
     if (ready == AdapterCache::kNoRoom) break;
-    transfers_.start_from_below(ready, index, slot);
+    // One that is there already is there before anybody plans.
+    if (ready <= now_ + kSameMoment) {
+      take_awaited(index, slot);
+    } else {
+      transfers_.start_from_below(ready, index, slot);
+    }
   }
   cache.waiting.erase(cache.waiting.begin(), cache.waiting.begin() + std::ptrdiff_t(found));
 }

@@ -94,6 +94,7 @@ void StepTable::add_batch(std::int64_t sequences) {
   if (lockstep_) batch.fixed.launches += shared_launches_;
   const HostLine host =
       host_line({.launches = batch.fixed.launches + attention_.launches(),
+                 .layers = double(context_->shard.layers.all()),
                  .sequences = sequences,
                  .streamed = std::llround(double(sequences) * verification_.made)},
                 mode, context_->host);
@@ -277,6 +278,7 @@ StepTable::PricedStep StepTable::price_step(const BatchShape& batch) {
     adapters_.use(cell, phase, 1);
   }
   priced.host = host_line({.launches = kernels.launches,
+                           .layers = double(context_->shard.layers.all()),
                            .sequences = batch.prefill_sequences + batch.decode_sequences,
                            .streamed = streamed(batch),
                            .kv_tokens = batch.prefill_kv_tokens + batch.decode_kv_tokens},

@@ -220,7 +220,9 @@ StepTime step_time(BatchShape batch, const StepContext& context, Phase phase,
   if (rows != nullptr) rows->reserve(rows->size() + ops.size() + 2);  // two rows of the host
   time.device = device_time(ops, context, phase, rows);
   const double kv_tokens = batch.prefill_kv_tokens + batch.decode_kv_tokens;
-  add_host(time, {.sequences = sequences, .kv_tokens = kv_tokens}, mode, context.host);
+  const StepWork work{
+      .layers = double(context.shard.layers.all()), .sequences = sequences, .kv_tokens = kv_tokens};
+  add_host(time, work, mode, context.host);
   if (rows != nullptr) {
     add_host_rows(time.host, {.launches = time.device.launches(), .steps = 1},
                   power_at_rest(context.device), phase, *rows);
@@ -247,6 +249,7 @@ StepTime decode_time(const DecodeRun& run, const StepContext& step, Breakdown& r
   const double steps = double(run.steps) * run.times;
   const DeviceTime fixed = device_time(ops, step, Phase::decode, &one_step);
   const Seconds fixed_time = fixed.total();
+  const double layers = double(step.shard.layers.all());
   for (const KernelRow& row : one_step) rows.add(row, steps);
 
   Breakdown attention;
@@ -260,6 +263,7 @@ StepTime decode_time(const DecodeRun& run, const StepContext& step, Breakdown& r
     attention_ops(step.shard, growing, ops);
     Seconds time = fixed_time;
     StepWork work{.launches = fixed.launches(),
+                  .layers = layers,
                   .sequences = run.sequences,
                   .kv_tokens = growing.decode_kv_tokens};
     kv_tokens += work.kv_tokens;
@@ -275,7 +279,8 @@ StepTime decode_time(const DecodeRun& run, const StepContext& step, Breakdown& r
     sum.device.add(row);
     rows.add(row);
   }
-  const StepWork mean{.sequences = run.sequences, .kv_tokens = kv_tokens / double(run.steps)};
+  const StepWork mean{
+      .layers = layers, .sequences = run.sequences, .kv_tokens = kv_tokens / double(run.steps)};
   sum.saved = mean_step_savings(sum.device, steps, mean, mode, step.host);
   one_step.clear();
   add_host_rows(sum.host, {.launches = sum.device.launches(), .steps = steps},

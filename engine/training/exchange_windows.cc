@@ -7,7 +7,7 @@ namespace engine {
 bool is_of_experts(OpName name) {
   return name == OpName::experts || name == OpName::quantize_experts ||
          name == OpName::shared_gate_up || name == OpName::shared_activation ||
-         name == OpName::shared_down;
+         name == OpName::shared_down || name == OpName::shared_gate;
 }
 
 bool is_of_attention(OpName name) {

@@ -9,8 +9,6 @@ namespace sweep {
 using engine::MlpKind;
 using engine::ModelSpec;
 
-namespace {
-
 // Keys most decoders share.
 void read_common(const HfFields& f, ModelSpec& m) {
   m.layers = f.integer("num_hidden_layers");
@@ -23,6 +21,8 @@ void read_common(const HfFields& f, ModelSpec& m) {
   m.tied_embeddings = f.boolean("tie_word_embeddings", false);
   m.attention_bias = f.boolean("attention_bias", false);
 }
+
+namespace {
 
 // One full layer in how many, from `layer_types` (newer files) or a pattern length (older ones).
 void read_pattern(const HfFields& f, ModelSpec& m, std::string_view key, std::int64_t otherwise) {
@@ -294,34 +294,6 @@ void read_gpt_bigcode(const HfFields& f, ModelSpec& m) {
   if (f.boolean("multi_query", true)) m.kv_heads = 1;
 }
 
-// Vision models: the text model inside. Files may leave out what equals the text model's defaults.
-void read_llava(const HfFields& top, ModelSpec& m) {
-  const HfFields f = top.inside("text_config");
-  m.layers = f.integer("num_hidden_layers", 32);
-  m.hidden = f.integer("hidden_size", 4096);
-  m.heads = f.integer("num_attention_heads", 32);
-  m.kv_heads = f.integer("num_key_value_heads", m.heads);
-  m.head_dim = f.integer("head_dim", m.hidden / std::max<std::int64_t>(1, m.heads));
-  m.intermediate = f.integer("intermediate_size", 11008);
-  m.vocabulary = f.integer("vocab_size", 32000);
-  m.max_context = f.integer("max_position_embeddings", 2048);
-  m.tied_embeddings = top.boolean("tie_word_embeddings", false);
-}
-
-void read_mistral3(const HfFields& top, ModelSpec& m) {
-  read_mistral(top.inside("text_config"), m);
-}
-
-void read_qwen2_vl(const HfFields& top, ModelSpec& m) {
-  read_qwen2(top.inside("text_config"), m);
-  m.tied_embeddings = top.boolean("tie_word_embeddings", m.tied_embeddings);
-}
-
-void read_qwen3_vl(const HfFields& top, ModelSpec& m) {
-  read_qwen3(top.inside("text_config"), m);
-  m.tied_embeddings = top.boolean("tie_word_embeddings", m.tied_embeddings);
-}
-
 }  // namespace
 
 const std::vector<HfArchitecture>& hf_table() {
@@ -355,6 +327,7 @@ const std::vector<HfArchitecture>& hf_table() {
       {"GraniteMoeHybridForCausalLM", read_granite_hybrid},
       {"InternLM2ForCausalLM", read_internlm2},
       {"InternLM3ForCausalLM", read_internlm2},
+      {"KimiLinearForCausalLM", read_kimi_linear},
       {"Llama4ForCausalLM", read_llama4},
       {"Llama4ForConditionalGeneration", read_llama4},
       {"LlamaForCausalLM", read_llama},
@@ -383,8 +356,13 @@ const std::vector<HfArchitecture>& hf_table() {
       {"Qwen2_5_VLForConditionalGeneration", read_qwen2_vl},
       {"Qwen3ForCausalLM", read_qwen3},
       {"Qwen3MoeForCausalLM", read_qwen3_moe},
+      {"Qwen3NextForCausalLM", read_qwen3_next},
       {"Qwen3VLForConditionalGeneration", read_qwen3_vl},
       {"Qwen3VLMoeForConditionalGeneration", read_qwen3_vl_moe},
+      {"Qwen3_5ForCausalLM", read_qwen3_next},
+      {"Qwen3_5ForConditionalGeneration", read_qwen3_next},
+      {"Qwen3_5MoeForCausalLM", read_qwen3_next},
+      {"Qwen3_5MoeForConditionalGeneration", read_qwen3_next},
       {"SeedOssForCausalLM", read_llama},
       {"SmolLM3ForCausalLM", read_tied_llama},
       {"StableLmForCausalLM", read_stablelm},

@@ -51,6 +51,21 @@ bool HfFields::boolean(std::string_view key, bool otherwise) const {
   return otherwise;
 }
 
+double HfFields::share(std::string_view key, double otherwise) const {
+  if (!has(key)) return otherwise;
+  const Node& node = *map_.find(key);
+  const auto value = node.is_scalar() ? parse_number(node.text) : std::nullopt;
+  if (value && *value >= 0 && *value <= 1) return *value;
+  mistakes_.push_back(
+      {node.where, std::string(key) + ": '" + flow_text(node) + "' is no number from 0 to 1", ""});
+  return otherwise;
+}
+
+std::int64_t HfFields::entries(std::string_view list) const {
+  const Node* node = map_.find(list);
+  return node != nullptr && node->is_sequence() ? std::int64_t(node->items.size()) : 0;
+}
+
 void HfFields::refuse(std::string_view key, std::string why) const {
   const Node* node = map_.find(key);
   mistakes_.push_back({node != nullptr ? node->where : map_.where,
@@ -75,15 +90,23 @@ std::vector<std::string> hf_architectures() {
 namespace {
 
 // A field out of its range would otherwise surface as nonsense in some formula.
-void check_fields(const ModelSpec& model, const Node& root, std::vector<Mistake>& mistakes) {
-  ModelSpec::fields(model, [&](std::string_view name, const auto& value, std::string_view,
+template <class Section>
+void check_fields(const Section& section, const std::string& prefix, const Node& root,
+                  std::vector<Mistake>& mistakes) {
+  Section::fields(section, [&](std::string_view name, const auto& value, std::string_view,
                                engine::Range range) {
-    if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::int64_t>) {
+    using Value = std::decay_t<decltype(value)>;
+    if constexpr (std::is_same_v<Value, engine::MoeSpec> ||
+                  std::is_same_v<Value, engine::MlaSpec> ||
+                  std::is_same_v<Value, engine::ScanSpec>) {
+      check_fields(value, prefix + std::string(name) + ".", root, mistakes);
+    }
+    if constexpr (std::is_same_v<Value, std::int64_t>) {
       if (double(value) < range.low || double(value) > std::min(range.high, engine::kMostCount)) {
-        mistakes.push_back(
-            {root.where,
-             "the model's '" + std::string(name) + "' comes out as " + std::to_string(value),
-             "check the file"});
+        mistakes.push_back({root.where,
+                            "the model's '" + prefix + std::string(name) + "' comes out as " +
+                                std::to_string(value),
+                            "check the file"});
       }
     }
   });
@@ -139,8 +162,9 @@ engine::Result<HfModel> parse_hf_config(std::string_view text, const std::string
       return Mistake{
           written->where,
           "architecture '" + written->text + "' is not modelled: it has " + std::string(what),
-          "scans that are modelled are those of Mamba-2: Mamba2ForCausalLM, "
-          "BambaForCausalLM, GraniteMoeHybridForCausalLM, NemotronHForCausalLM"};
+          "scans that are modelled are those of Mamba-2 (Mamba2ForCausalLM, BambaForCausalLM, "
+          "GraniteMoeHybridForCausalLM, NemotronHForCausalLM) and delta rules "
+          "(Qwen3NextForCausalLM, Qwen3_5ForConditionalGeneration, KimiLinearForCausalLM)"};
     }
     const std::vector<std::string> all = hf_architectures();
     return Mistake{written->where, "unknown architecture '" + written->text + "'",
@@ -150,7 +174,7 @@ engine::Result<HfModel> parse_hf_config(std::string_view text, const std::string
   std::vector<Mistake> mistakes;
   ModelSpec model;
   known->read(HfFields(*root, written->text, mistakes), model);
-  if (mistakes.empty()) check_fields(model, *root, mistakes);
+  if (mistakes.empty()) check_fields(model, "", *root, mistakes);
   if (!mistakes.empty()) return mistakes;
   const std::filesystem::path path(file_name);
   model.name = path.stem() == "config" && path.has_parent_path()

@@ -22,6 +22,8 @@ class HfFields {
   std::int64_t integer(std::string_view key) const;  // must be there
   std::int64_t integer(std::string_view key, std::int64_t otherwise) const;
   bool boolean(std::string_view key, bool otherwise) const;
+  double share(std::string_view key, double otherwise) const;  // from 0 to 1
+  std::int64_t entries(std::string_view list) const;           // 0 where there is no such list
   // What the key says has no place in a model here.
   void refuse(std::string_view key, std::string why) const;
   const Node* find(std::string_view key) const { return map_.find(key); }

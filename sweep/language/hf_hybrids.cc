@@ -12,17 +12,12 @@ namespace {
 
 using engine::ModelSpec;
 
-std::int64_t entries(const HfFields& f, std::string_view list) {
-  const Node* node = f.find(list);
-  return node != nullptr && node->is_sequence() ? std::int64_t(node->items.size()) : 0;
-}
-
 std::int64_t entries_named(const HfFields& f, std::string_view list, std::string_view name) {
-  if (entries(f, list) == 0) return 0;
+  if (f.entries(list) == 0) return 0;
   return std::ranges::count(f.find(list)->items, name, &Node::text);
 }
 
-// What both have. Without `layer_types` nothing says which layers attend.
+// What Bamba and Granite have. Without `layer_types` nothing says which layers attend.
 void read_scanning(const HfFields& f, ModelSpec& m) {
   m.layers = f.integer("num_hidden_layers");
   m.hidden = f.integer("hidden_size");
@@ -47,7 +42,7 @@ void read_bamba(const HfFields& f, ModelSpec& m) {
   read_scanning(f, m);
   m.max_context = f.integer("max_position_embeddings", 262144);
   m.tied_embeddings = f.boolean("tie_word_embeddings", false);
-  m.scan.attention_layers = entries(f, "attn_layer_indices");
+  m.scan.attention_layers = f.entries("attn_layer_indices");
 }
 
 void read_granite_hybrid(const HfFields& f, ModelSpec& m) {
@@ -131,24 +126,87 @@ void read_nemotron_h(const HfFields& f, ModelSpec& m) {
   m.moe.shared_intermediate = f.integer("moe_shared_expert_intermediate_size", 0);
 }
 
+// Qwen3-Next and Qwen3.5: delta rules beside attention with a gate, dense or with experts. Vision models have the text model inside.
+void read_qwen3_next(const HfFields& top, ModelSpec& m) {
+  const HfFields f = top.inside("text_config");
+  read_common(f, m);
+  m.head_dim = f.integer("head_dim", 256);
+  m.tied_embeddings = top.boolean("tie_word_embeddings", m.tied_embeddings);
+  m.qk_norm = true;
+  m.attention_gate = f.boolean("attn_output_gate", true);
+  m.rotary_share = f.inside("rope_parameters")
+                       .share("partial_rotary_factor", f.share("partial_rotary_factor", 0.25));
+  m.scan = {.rule = engine::ScanRule::delta,
+            .state = f.integer("linear_key_head_dim", 128),
+            .heads = f.integer("linear_num_value_heads", 32),
+            .head_dim = f.integer("linear_value_head_dim", 128),
+            .groups = f.integer("linear_num_key_heads", 16),
+            .convolution = f.integer("linear_conv_kernel_dim", 4)};
+  const std::int64_t interval = std::max<std::int64_t>(1, f.integer("full_attention_interval", 4));
+  m.scan.attention_layers = f.entries("layer_types") > 0
+                                ? entries_named(f, "layer_types", "full_attention")
+                                : m.layers / interval;
+  if (f.integer("num_experts", 0) > 0) {
+    m.intermediate = f.integer("intermediate_size", 0);
+    return read_qwen_experts(f, m);
+  }
+  m.intermediate = f.integer("intermediate_size");
+}
+
+// Delta rules with a decay for every channel, beside latent attention without positions.
+void read_kimi_linear(const HfFields& f, ModelSpec& m) {
+  if (!f.has("linear_attn_config")) {
+    return f.refuse("linear_attn_config", "it says which layers attend, and is missing");
+  }
+  const HfFields linear = f.inside("linear_attn_config");
+  m.layers = f.integer("num_hidden_layers");
+  m.hidden = f.integer("hidden_size");
+  m.heads = f.integer("num_attention_heads");
+  m.kv_heads = f.integer("num_key_value_heads", m.heads);
+  m.intermediate = f.integer("intermediate_size");
+  m.vocabulary = f.integer("vocab_size");
+  m.max_context = f.integer("model_max_length", 1048576);
+  m.tied_embeddings = f.boolean("tie_word_embeddings", false);
+  read_latent(f, m);
+  m.rotary_share = f.boolean("mla_use_nope", false) ? 0 : 1;
+  const std::int64_t width = linear.integer("head_dim", 128);
+  const std::int64_t heads = linear.integer("num_heads", 32);
+  m.scan = {.rule = engine::ScanRule::channel_delta,
+            .state = width,
+            .heads = heads,
+            .head_dim = width,
+            .groups = heads,
+            .convolution = linear.integer("short_conv_kernel_size", 4),
+            .gate_rank = width,
+            .attention_layers = linear.entries("full_attn_layers")};
+  if (linear.boolean("use_full_rank_gate", false)) {
+    linear.refuse("use_full_rank_gate",
+                  "a gate of full rank beside decays of a lower one is not modelled");
+  }
+  if (f.boolean("mla_use_output_gate", false)) {
+    f.refuse("mla_use_output_gate", "a gate on latent attention is not modelled");
+  }
+  m.moe.experts = f.integer("num_experts", 0);
+  if (m.moe.experts == 0) return;
+  m.moe.top_k = f.integer("num_experts_per_token");
+  m.moe.intermediate = f.integer("moe_intermediate_size");
+  m.moe.shared_intermediate = f.integer("num_shared_experts", 0) * m.moe.intermediate;
+  m.moe.first_dense_layers = f.integer("first_k_dense_replace", 0);
+  m.moe.every = f.integer("moe_layer_freq", 1);
+  m.moe.groups = f.integer("num_expert_group", 1);
+  m.moe.top_groups = f.integer("topk_group", 1);
+}
+
 std::string_view hf_unmodelled(std::string_view architecture) {
-  constexpr std::string_view delta =
-      "gated delta nets (a scan that also takes back what a key wrote before) beside attention "
-      "with "
-      "a gate on its output";
   constexpr std::string_view mamba1 =
       "scans as in Mamba-1, with decays for every channel and number of its state";
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 12> all{{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> all{{
       {"FalconH1ForCausalLM", "layers that attend and scan side by side"},
       {"FalconMambaForCausalLM", mamba1},
       {"JambaForCausalLM", mamba1},
-      {"KimiLinearForCausalLM", "delta nets with a gate for every channel"},
       {"Lfm2ForCausalLM", "layers that are a short convolution alone"},
       {"MambaForCausalLM", mamba1},
       {"MiniMaxText01ForCausalLM", "linear attention with a fixed decay"},
-      {"Qwen3NextForCausalLM", delta},
-      {"Qwen3_5ForConditionalGeneration", delta},
-      {"Qwen3_5MoeForConditionalGeneration", delta},
       {"RecurrentGemmaForCausalLM", "recurrent layers whose state is one number a channel"},
       {"Zamba2ForCausalLM", "attention whose weights several layers share"},
   }};

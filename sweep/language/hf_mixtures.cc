@@ -15,16 +15,20 @@ void experts_alone(const HfFields& f, ModelSpec& m, std::string_view count) {
   m.intermediate = 0;
 }
 
+}  // namespace
+
 void read_qwen_experts(const HfFields& f, ModelSpec& m) {
   m.moe.experts = f.integer("num_experts");
   m.moe.top_k = f.integer("num_experts_per_tok");
   m.moe.intermediate = f.integer("moe_intermediate_size");
   m.moe.shared_intermediate = f.integer("shared_expert_intermediate_size", 0);
+  m.moe.shared_gate = m.moe.shared_intermediate > 0;
   m.moe.every = f.integer("decoder_sparse_step", 1);
+  if (f.entries("mlp_only_layers") > 0) {
+    f.refuse("mlp_only_layers", "layers without experts at stated places are not modelled");
+  }
   if (m.moe.every == 1) m.intermediate = 0;
 }
-
-}  // namespace
 
 void read_mixtral(const HfFields& f, ModelSpec& m) {
   read_mistral(f, m);
@@ -52,14 +56,18 @@ void read_phimoe(const HfFields& f, ModelSpec& m) {
   m.attention_bias = f.boolean("attention_bias", true);
 }
 
-void read_deepseek(const HfFields& f, ModelSpec& m) {
-  read_llama(f, m);
+void read_latent(const HfFields& f, ModelSpec& m) {
   m.mla.q_rank = f.integer("q_lora_rank", 0);
   m.mla.kv_rank = f.integer("kv_lora_rank");
   m.mla.rope_dim = f.integer("qk_rope_head_dim");
   m.mla.nope_dim = f.integer("qk_nope_head_dim");
   m.mla.value_dim = f.integer("v_head_dim");
   m.head_dim = m.mla.rope_dim + m.mla.nope_dim;
+}
+
+void read_deepseek(const HfFields& f, ModelSpec& m) {
+  read_llama(f, m);
+  read_latent(f, m);
   m.moe.experts = f.integer("n_routed_experts", 0);
   if (m.moe.experts == 0) return;
   m.moe.top_k = f.integer("num_experts_per_tok");
@@ -139,11 +147,6 @@ void read_dbrx(const HfFields& f, ModelSpec& m) {
   m.moe.top_k = mlp.integer("moe_top_k", 1);
   m.moe.intermediate = mlp.integer("ffn_hidden_size", 3584);
   m.intermediate = 0;
-}
-
-void read_qwen3_vl_moe(const HfFields& top, ModelSpec& m) {
-  read_qwen3_moe(top.inside("text_config"), m);
-  m.tied_embeddings = top.boolean("tie_word_embeddings", m.tied_embeddings);
 }
 
 }  // namespace sweep

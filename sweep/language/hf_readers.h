@@ -8,6 +8,7 @@
 namespace sweep {
 
 // hf_architectures.cc
+void read_common(const HfFields& fields, engine::ModelSpec& model);
 void read_ernie(const HfFields& fields, engine::ModelSpec& model);
 void read_llama(const HfFields& fields, engine::ModelSpec& model);
 void read_mistral(const HfFields& fields, engine::ModelSpec& model);
@@ -19,8 +20,10 @@ void read_window(const HfFields& fields, engine::ModelSpec& model, std::string_v
 // hf_hybrids.cc
 void read_bamba(const HfFields& fields, engine::ModelSpec& model);
 void read_granite_hybrid(const HfFields& fields, engine::ModelSpec& model);
+void read_kimi_linear(const HfFields& fields, engine::ModelSpec& model);
 void read_mamba2(const HfFields& fields, engine::ModelSpec& model);
 void read_nemotron_h(const HfFields& fields, engine::ModelSpec& model);
+void read_qwen3_next(const HfFields& fields, engine::ModelSpec& model);
 
 // hf_mixtures.cc
 void read_dbrx(const HfFields& fields, engine::ModelSpec& model);
@@ -29,6 +32,7 @@ void read_ernie_moe(const HfFields& fields, engine::ModelSpec& model);
 void read_glm4_moe(const HfFields& fields, engine::ModelSpec& model);
 void read_gpt_oss(const HfFields& fields, engine::ModelSpec& model);
 void read_granite_moe(const HfFields& fields, engine::ModelSpec& model);
+void read_latent(const HfFields& fields, engine::ModelSpec& model);
 void read_llama4(const HfFields& fields, engine::ModelSpec& model);
 void read_minimax(const HfFields& fields, engine::ModelSpec& model);
 void read_mixtral(const HfFields& fields, engine::ModelSpec& model);
@@ -36,6 +40,13 @@ void read_olmoe(const HfFields& fields, engine::ModelSpec& model);
 void read_phimoe(const HfFields& fields, engine::ModelSpec& model);
 void read_qwen2_moe(const HfFields& fields, engine::ModelSpec& model);
 void read_qwen3_moe(const HfFields& fields, engine::ModelSpec& model);
+void read_qwen_experts(const HfFields& fields, engine::ModelSpec& model);
+
+// hf_vision.cc
+void read_llava(const HfFields& fields, engine::ModelSpec& model);
+void read_mistral3(const HfFields& fields, engine::ModelSpec& model);
+void read_qwen2_vl(const HfFields& fields, engine::ModelSpec& model);
+void read_qwen3_vl(const HfFields& fields, engine::ModelSpec& model);
 void read_qwen3_vl_moe(const HfFields& fields, engine::ModelSpec& model);
 
 }  // namespace sweep

@@ -118,6 +118,65 @@ TEST(Answers, AStatedNumberOfBlocksIsTheRoom) {
   EXPECT_LT(few.max_batch, all.max_batch);
 }
 
+Scenario read_elsewhere(std::int64_t samples) {
+  Scenario scenario = sampled(samples);
+  scenario.prefill.present = true;
+  fill_roles(scenario);
+  scenario.transfer.link = {.bandwidth = BytesPerSecond{50e9}};
+  return scenario;
+}
+
+// The prompt is read and carried once, whatever is written of it.
+TEST(Answers, OfAPromptReadElsewhereShareItsWayToo) {
+  for (const TransferInitiative initiative : {TransferInitiative::pull, TransferInitiative::push}) {
+    Scenario scenario = read_elsewhere(1);
+    scenario.transfer.initiative = initiative;
+    const Metrics one = figures(scenario);
+    scenario.load.samples = 4;
+    const Metrics four = figures(scenario);
+    EXPECT_EQ(four.requests_finished, 200);
+    EXPECT_NEAR(four.answer_tokens, 4 * 30, 1e-9);
+    EXPECT_NEAR(four.prefill_utilization / one.prefill_utilization, 1, 0.02);
+    EXPECT_NEAR(four.transfer / one.transfer, 1, 0.05);
+    EXPECT_NEAR(four.ttft / one.ttft, 1, 0.1);
+    EXPECT_GT(four.e2e, one.e2e);
+  }
+}
+
+// The first token of one answer is there when the prompt has been read; those of the others are written with the others.
+TEST(Answers, OfOneTokenAreWrittenWhereverThePromptIsRead) {
+  for (const TransferInitiative initiative : {TransferInitiative::pull, TransferInitiative::push}) {
+    Scenario scenario = read_elsewhere(4);
+    scenario.transfer.initiative = initiative;
+    scenario.load.lengths.output = 1;
+    const Metrics four = figures(scenario);
+    EXPECT_EQ(four.requests_finished, 200);
+    EXPECT_NEAR(four.answer_tokens, 4, 1e-9);
+  }
+}
+
+// Whoever fails, a request that is answered has all its answers.
+TEST(Answers, GoOnAfterAFailure) {
+  for (const bool elsewhere : {false, true}) {
+    for (const AfterFailure kept : {AfterFailure::resume, AfterFailure::restart}) {
+      Scenario scenario = elsewhere ? read_elsewhere(4) : sampled(4);
+      scenario.serving.replicas = 2;
+      scenario.serving.failures = {.mean_time_to_failure = Seconds{2},
+                                   .mean_time_to_repair = Seconds{0.5},
+                                   .attempts = 1000,
+                                   .answers = kept};
+      const Metrics metrics = figures(scenario);
+      EXPECT_GT(metrics.requests_retried, 0);
+      EXPECT_EQ(metrics.requests_finished, 200);
+      EXPECT_NEAR(metrics.answer_tokens, 4 * 30, 1e-9);
+      scenario.serving.failures.attempts = 1;
+      const Metrics given_up = figures(scenario);
+      EXPECT_GT(given_up.requests_failed, 0);
+      EXPECT_EQ(given_up.requests_finished + given_up.requests_failed, 200);
+    }
+  }
+}
+
 TEST(Answers, WithoutASharedPromptThereAreNone) {
   Scenario scenario = sampled(2);
   scenario.serving.prefix_caching = false;

@@ -43,6 +43,8 @@ axes:
       - {name: hot, base: {device: {from: l4, power_limit: 30 W}, step: {phase: prefill, prompt: 2000}}}
       - {name: latent, base: {device: h200-sxm, model: deepseek-v3, parallel: {tp: 8, pp: 2, ep: 8}, quant: {weights: fp8, activations: fp8}}}
       - {name: scans, base: {model: {from: bamba-9b, scan: {groups: 2}}, step: {batch: 8, context: 900}}}
+      - {name: deltas, base: {model: {from: qwen3-next-80b-a3b, layers: 4, scan: {gate_rank: 64, attention_layers: 2}}, parallel.tp: 2, step: {batch: 8, context: 900}}}
+      - {name: channels, base: {model: {from: kimi-linear-48b-a3b, layers: 4, scan: {attention_layers: 2}}, parallel.tp: 2, step: {phase: prefill, prompt: 900}}}
       - {name: bare, base: {model: {from: bamba-9b, mlp_layers: 20}, step: {batch: 8, context: 900}}}
       - {name: mixture, base: {model: mixtral-8x7b, parallel: {tp: 2, dp: 2, ep: 2}, step.batch: 16, quant: {weights: int4}}}
       - {name: exchange, base: {model: mixtral-8x7b, parallel: {dp: 4, ep: 4}, step: {batch: 64, context: 900}}}

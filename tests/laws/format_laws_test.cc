@@ -182,5 +182,41 @@ TEST(FormatLaws, LaterGenerationsExpandWeightsNoSlower) {
   }
 }
 
+// Marlin expands floating-point weights of four bits as it does integers, in whole tiles, and runs nothing else.
+TEST(FormatLaws, MarlinTakesFourBitsOfAnyKindInWholeTiles) {
+  const Device device = toys::shipped("devices", "h100-sxm").device;
+  const auto time = [&](const Moe& op) { return moe_time(op, device, &toys::transfer()); };
+  for (const double tokens : {1.0, 64.0, 1024.0, 8192.0}) {
+    Moe whole{.tokens = tokens,
+              .hidden = 3072,
+              .intermediate = 1536,
+              .top_k = 4,
+              .experts = 128,
+              .local_experts = 128,
+              .skew = 1,
+              .weights = Dtype::int4,
+              .group = 32};
+    const double integers = time(whole).total().value;
+    whole.weights = Dtype::fp4;
+    EXPECT_NE(time(whole).total().value, integers);
+    whole.marlin = true;
+    EXPECT_EQ(time(whole).total().value, integers);
+    // 2,880 x 1,440 is filled up to 3,072 x 1,536, of which no more is of use.
+    Moe ragged = whole;
+    ragged.hidden = 2880;
+    ragged.intermediate = 1440;
+    EXPECT_EQ(time(ragged).total().value, integers);
+    EXPECT_DOUBLE_EQ(time(ragged).flops.value,
+                     time(whole).flops.value * 2880 * 1440 / (3072 * 1536));
+    for (const Dtype weights : {Dtype::bf16, Dtype::fp8}) {
+      Moe wider = ragged;
+      wider.weights = weights;
+      Moe plain = wider;
+      plain.marlin = false;
+      EXPECT_EQ(time(wider).total().value, time(plain).total().value);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace engine

@@ -32,10 +32,19 @@ ModelSpec scanning() {
   return model;
 }
 
+ModelSpec taking_back() {
+  ModelSpec model = scanning();
+  model.scan.rule = ScanRule::channel_delta;
+  model.scan.gate_rank = 4;
+  model.attention_gate = model.moe.shared_gate = true;
+  model.moe.shared_intermediate = 32;
+  return model;
+}
+
 // Points that between them read every section.
 std::vector<Scenario> bases() {
   std::vector<Scenario> all;
-  for (const ModelSpec& model : {toys::mixture(), toys::latent(), scanning()}) {
+  for (const ModelSpec& model : {toys::mixture(), toys::latent(), scanning(), taking_back()}) {
     Scenario decode = toys::scenario();
     decode.model = model;
     decode.model.window = 256;

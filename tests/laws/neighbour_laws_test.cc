@@ -157,6 +157,40 @@ TEST(Neighbours, NobodyIsFasterBesideAnotherAndTogetherTheyDoLittleMoreThanOne) 
   }
 }
 
+// Whatever proposes is slowed down with the model it proposes for, and has the same part of the devices.
+TEST(Neighbours, DraftsAreOnTheSamePartOfTheDevices) {
+  for (const SharingMode mode :
+       {SharingMode::time_slices, SharingMode::streams, SharingMode::spatial, SharingMode::mig}) {
+    for (const SpeculationMethod method :
+         {SpeculationMethod::ngram, SpeculationMethod::draft_model}) {
+      Scenario scenario = served_twins(mode);
+      scenario.load.rate = scenario.neighbour.load.rate = RequestsPerSecond{5};
+      const double plain = figures(scenario).tpot.value;
+      scenario.speculation = {.method = method, .tokens = 3, .acceptance = "0.8"};
+      scenario.draft.present = method == SpeculationMethod::draft_model;
+      scenario.draft.deployment = scenario;
+      scenario.draft.deployment.model.layers = 1;
+      const Metrics shared = figures(scenario), by_itself = alone(scenario);
+      EXPECT_GE(shared.sharing_slowdown, 1 - 1e-9) << name_of(mode);
+      EXPECT_NEAR(shared.sharing_slowdown, shared.tpot / by_itself.tpot, 1e-9) << name_of(mode);
+      EXPECT_EQ(shared.accepted_tokens_per_step, by_itself.accepted_tokens_per_step);
+      EXPECT_LT(shared.tpot.value, plain) << name_of(mode);
+      scenario.neighbour.load.rate = RequestsPerSecond{1e-3};
+      scenario.neighbour.load.requests = 20;
+      if (mode == SharingMode::time_slices || mode == SharingMode::streams) {
+        EXPECT_NEAR(figures(scenario).sharing_slowdown, 1, 0.01) << name_of(mode);
+      }
+    }
+  }
+  Scenario apart = served_twins(SharingMode::streams);
+  apart.speculation = {.method = SpeculationMethod::draft_model, .tokens = 3, .acceptance = "0.8"};
+  apart.draft.present = true;
+  apart.draft.deployment = apart;
+  apart.draft.deployment.device.memory_bandwidth = apart.device.memory_bandwidth * 2;
+  EXPECT_EQ(evaluate(apart).reason,
+            "a draft on other devices than the two models share is not modelled");
+}
+
 TEST(Neighbours, InASliceOfItsOwnTheOthersWorkIsNotNoticed) {
   Scenario scenario = twins(SharingMode::mig);
   const Metrics quiet = figures(scenario);

@@ -189,6 +189,24 @@ TEST(ServingFailures, ReplicasThatOutliveTheRunChangeNothing) {
   EXPECT_EQ(after.device_hours, before.device_hours);
 }
 
+// A fleet of fixed size is reserved, or somebody's own: what it takes to repair a replica changes who answers, not what is paid.
+// One that follows the load gives back what is broken.
+TEST(ServingFailures, AFixedFleetIsPaidForWhileItIsRepaired) {
+  Scenario scenario = steady_load();
+  scenario.device.rent = DollarsPerSecond{3};
+  scenario.serving.failures.mean_time_to_failure = Seconds{3};
+  scenario.serving.failures.mean_time_to_repair = Seconds{1};
+  const Metrics fixed = evaluate(scenario).metrics;
+  EXPECT_LT(fixed.availability, 0.8);
+  EXPECT_NEAR(fixed.rent.value, 4 * 3, 1e-9);
+  scenario.serving.scaling = {.policy = ScalingPolicy::scheduled,
+                              .interval = Seconds{1e6},
+                              .cold_start = Seconds{0},
+                              .schedule = "0:4"};
+  const Metrics given_back = evaluate(scenario).metrics;
+  EXPECT_NEAR(given_back.rent.value / (4 * 3), given_back.availability, 0.02);
+}
+
 // By hand: 10 ms a step. The only replica fails during the third step of an answer of five tokens and is back at once.
 TEST(ServingFailures, AnAnswerGoesOnAfterWhatWasWrittenOrBeginsAnew) {
   Scenario scenario = toys::served(policy_named("vllm_v1"));

@@ -46,7 +46,8 @@ TEST(Push, OneRequestAtATimeIsAsWhenFetched) {
   expect_same_figures(a, b, 1e-12);
 }
 
-// Who reads waits for the adapter and the images of a prompt, once blocks have been set aside for it.
+// Who reads waits for the adapter and the images of a prompt, once blocks have been set aside for it; who writes waits for the
+// adapter before, which takes as long as waiting for it after the prompt was read.
 TEST(Push, WaitsForAdaptersAndImagesAsWhenFetched) {
   Scenario fetched = two_pools(2);
   fetched.load.arrivals = ArrivalKind::closed;
@@ -61,12 +62,15 @@ TEST(Push, WaitsForAdaptersAndImagesAsWhenFetched) {
   pictured.encode.present = true;
   pictured.encode.deployment = pictured;
   pictured.encode.deployment.model.layers = 1;
-  for (const Scenario& scenario : {adapted, pictured}) {
-    Outcome a = sound(scenario), b = sound(pushed(scenario));
-    EXPECT_GT(a.metrics.ttft, sound(fetched).metrics.ttft);
-    b.metrics.reserve_wait = a.metrics.reserve_wait;
-    expect_same_figures(a, b, 1e-12);
-  }
+  Outcome a = sound(pictured), b = sound(pushed(pictured));
+  EXPECT_GT(a.metrics.ttft, sound(fetched).metrics.ttft);
+  b.metrics.reserve_wait = a.metrics.reserve_wait;
+  expect_same_figures(a, b, 1e-12);
+  const Metrics late = sound(adapted).metrics, early = sound(pushed(adapted)).metrics;
+  EXPECT_GT(late.ttft, sound(fetched).metrics.ttft);
+  EXPECT_NEAR(early.ttft / late.ttft, 1, 1e-12);
+  EXPECT_NEAR(early.e2e / late.e2e, 1, 1e-12);
+  EXPECT_NEAR((early.queue + early.transfer) / (late.queue + late.transfer), 1, 1e-12);
 }
 
 // Whoever fails, readers or those that set blocks aside, everybody is answered, and no block is lost.
@@ -175,11 +179,29 @@ TEST(TwoPools, WhoReadsAgainIsNotPushedOutTimeAndAgain) {
   EXPECT_LT(preempted, 0.05 * requests);
 }
 
-TEST(Push, SaysWhatItIsNotModelledWith) {
-  const auto reason = [](const Scenario& scenario) { return evaluate(scenario).reason; };
-  Scenario sheds = pushed(two_pools(2));
-  sheds.prefill.deployment.serving.admission.max_queue = 3;
-  EXPECT_NE(reason(sheds).find("push with serving.admission"), std::string::npos);
+// Whoever is short of something, readers or those that set blocks aside, turns requests away, and those let in wait less.
+TEST(Push, TurnsAwayWhoWouldWaitTooLong) {
+  for (const bool readers_are_short : {false, true}) {
+    Scenario scenario = pushed(two_pools(2));
+    scenario.load.rate = RequestsPerSecond{readers_are_short ? 300.0 : 60.0};
+    scenario.load.requests = 2000;
+    if (!readers_are_short) scenario.serving.kv_blocks = 300;
+    const Metrics all = sound(scenario).metrics;
+    Scenario few = scenario;
+    ServingSettings& short_of_something =
+        readers_are_short ? few.prefill.deployment.serving : few.serving;
+    short_of_something.admission.max_queue = 3;
+    const Metrics let_in = sound(few).metrics;
+    EXPECT_GT(let_in.requests_shed, 20) << readers_are_short;
+    EXPECT_EQ(let_in.requests_shed + let_in.requests_finished, all.requests_finished);
+    EXPECT_LT(let_in.ttft_p99, all.ttft_p99) << readers_are_short;
+    Scenario soon = scenario;
+    soon.slo.ttft.p99 = all.ttft_p50;
+    (readers_are_short ? soon.prefill.deployment.serving : soon.serving).admission.shed_late = true;
+    const Metrics in_time = sound(soon).metrics;
+    EXPECT_GT(in_time.requests_shed, 20) << readers_are_short;
+    EXPECT_LT(in_time.ttft_p95.value, 1.3 * all.ttft_p50.value) << readers_are_short;
+  }
 }
 
 // A node's devices share its rails: twice as many carry twice as much, and one for each device is what there is by default.

@@ -160,9 +160,11 @@ Call random_call(std::uint64_t n) {
                                      .input = std::int64_t(draw.size(512, 8192)),
                                      .output = std::int64_t(draw.size(512, 8192))}};
         case 1:
-          return {Family::linear_attention, Scan{.sequences = 4,
-                                                 .tokens = 4 * draw.size(1, 8192),
-                                                 .heads = std::int64_t(draw.size(1, 128))}};
+          return {Family::linear_attention,
+                  Scan{.rule = draw.pick(ScanRule::add, ScanRule::delta, ScanRule::channel_delta),
+                       .sequences = 4,
+                       .tokens = 4 * draw.size(1, 8192),
+                       .heads = std::int64_t(draw.size(1, 128))}};
         default:
           return {Family::convolution, Convolution{.tokens = draw.size(1, 8192),
                                                    .channels = std::int64_t(draw.size(64, 8192))}};

@@ -8,6 +8,7 @@
 #include "tests/support/paths.h"
 #include "tools/validate_serving/argonne_cases.h"
 #include "tools/validate_serving/overview_cases.h"
+#include "tools/validate_serving/silicon_cases.h"
 
 namespace tools {
 namespace {
@@ -54,6 +55,31 @@ TEST(ValidateServing, SeatsFollowFromMemoryAsTheBenchmarkSetsThem) {
     EXPECT_EQ(scenario.parallel.ep, 4);
     EXPECT_EQ(scenario.quant.kv, engine::Dtype::bf16);
   }
+}
+
+// What a row of a closed loop leaves open: kernels as the dated benchmark's script asks for them; two prompts a step, or 2,048
+// tokens, and one for each client, in the other rows of TensorRT-LLM.
+TEST(ValidateServing, ClosedLoopsHaveTheirScriptsKernelsAndABudget) {
+  const fs::path file = folder_of_this_test() / "rows.csv";
+  std::ofstream(file)
+      << "id,backend,backend_version,model_path,mode,isl,osl,gemm_quant_mode,batch_size,tp_size,"
+         "concurrency,silicon_ttft_ms,silicon_tpot_ms\n"
+         "2026_03_25_a,vllm,0.18.0,openai/gpt-oss-120b,agg,1024,1024,nvfp4,4,2,4,60,5\n"
+         "qwen_b,vllm,0.12.0,Qwen/Qwen3-32B,agg,1024,128,,8,2,8,150,18\n"
+         "qwen_c,trtllm,1.0.0rc3,Qwen/Qwen3-32B,agg,256,128,fp8,8,2,8,150,18\n"
+         "qwen_d,trtllm,1.0.0rc3,Qwen/Qwen3-32B,agg,2048,128,fp8,8,2,8,150,18\n"
+         "meta_e,trtllm,1.0.0rc3,meta-llama/Llama-3.1-8B-Instruct,agg,2048,128,,8,2,8,150,18\n";
+  const auto cases = silicon_cases(file, kLibrary);
+  ASSERT_TRUE(cases) << engine::to_text(cases.mistakes());
+  ASSERT_EQ(cases->size(), 5u);
+  for (const ServedCase& one : *cases) EXPECT_EQ(one.left_out, "") << one.id;
+  const auto serving = [&](std::size_t row) { return cases->at(row).scenario.serving; };
+  EXPECT_EQ(serving(0).four_bit_experts, engine::FourBitExperts::marlin);
+  EXPECT_EQ(serving(1).four_bit_experts, engine::FourBitExperts::own);
+  EXPECT_EQ(serving(2).max_num_batched_tokens, 2048 + 8);
+  EXPECT_EQ(serving(3).max_num_batched_tokens, 2 * 2048 + 8);
+  EXPECT_GE(serving(3).max_num_seqs, 8);
+  EXPECT_EQ(serving(4).max_num_seqs, 7);
 }
 
 TEST(ValidateServing, BatchesSayWhyTheyAreNotCompared) {

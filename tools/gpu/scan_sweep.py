@@ -46,7 +46,8 @@ def values(*sizes, **made):
 class Sweep(train_kernels.TimedRows):
     def __init__(self, arguments):
         super().__init__(arguments, "scans.csv", COLUMNS)
-        self.scan, self.update, self.norm = kernels_of(arguments.mamba)
+        if arguments.mamba:
+            self.scan, self.update, self.norm = kernels_of(arguments.mamba)
 
     def both_ways(self, call, inputs, prefix="", **cells):
         """A call without gradients, and its gradients alone."""
@@ -80,42 +81,67 @@ class Sweep(train_kernels.TimedRows):
         self.row(lambda: self.update(kept, x, dt, a, b, c, D=d, dt_bias=bias, dt_softplus=True), what="decode", tokens=sequences,
                  sequences=sequences, heads=heads, head_dim=head_dim, state=state, groups=groups, chunk=0)
 
-    def deltas(self, heads, head_dim, state, tokens, sequences):
-        """Gated delta rules (fla-core) of whole prompts: each token takes from its state what it puts in."""
-        from fla.ops.gated_delta_rule import chunk_gated_delta_rule
+    def deltas(self, rule, heads, head_dim, state, tokens, sequences):
+        """Delta rules (fla-core) of whole prompts: each token takes from its state what it puts in."""
         length = tokens // sequences
-        q, k = (torch.nn.functional.normalize(torch.randn(sequences, length, heads, state, **BF16), dim=-1) for _ in range(2))
-        v, beta = torch.randn(sequences, length, heads, head_dim, **BF16), torch.rand(sequences, length, heads, **BF16)
-        decay = -torch.rand(sequences, length, heads, device="cuda")
-        with torch.no_grad():
-            self.row(lambda: chunk_gated_delta_rule(q, k, v, decay, beta)[0], what="delta_forward", tokens=tokens, sequences=sequences, heads=heads,
-                     head_dim=head_dim, state=state, groups=heads, chunk=64)
+        inputs = delta_inputs(rule, sequences, length, heads, head_dim, state)
+        call = RULES[rule]()[0]
+        self.both_ways(lambda: call(*inputs)[0], inputs, rule + "_", tokens=tokens, sequences=sequences, heads=heads, head_dim=head_dim,
+                       state=state, groups=heads, chunk=64)
 
-    def delta_decodes(self, heads, head_dim, state, sequences):
-        from fla.ops.gated_delta_rule import fused_recurrent_gated_delta_rule
-        q, k = (torch.nn.functional.normalize(torch.randn(sequences, 1, heads, state, **BF16), dim=-1) for _ in range(2))
-        v, beta = torch.randn(sequences, 1, heads, head_dim, **BF16), torch.rand(sequences, 1, heads, **BF16)
-        decay, kept = -torch.rand(sequences, 1, heads, device="cuda"), torch.randn(sequences, heads, state, head_dim, device="cuda")
+    def delta_decodes(self, rule, heads, head_dim, state, sequences):
+        inputs = delta_inputs(rule, sequences, 1, heads, head_dim, state)
+        kept = torch.randn(sequences, heads, state, head_dim, device="cuda")
+        call = RULES[rule]()[1]
         with torch.no_grad():
-            self.row(lambda: fused_recurrent_gated_delta_rule(q, k, v, decay, beta, initial_state=kept, output_final_state=True)[0], what="delta_decode",
-                     tokens=sequences, sequences=sequences, heads=heads, head_dim=head_dim, state=state, groups=heads, chunk=0)
+            self.row(lambda: call(*inputs, initial_state=kept, output_final_state=True)[0], what=rule + "_decode", tokens=sequences,
+                     sequences=sequences, heads=heads, head_dim=head_dim, state=state, groups=heads, chunk=0)
+
+
+def delta_inputs(rule, sequences, length, heads, head_dim, state):
+    q, k = (torch.nn.functional.normalize(torch.randn(sequences, length, heads, state, **BF16), dim=-1) for _ in range(2))
+    v, beta = torch.randn(sequences, length, heads, head_dim, **BF16), torch.rand(sequences, length, heads, **BF16)
+    channels = (state,) if rule == "channel_delta" else ()
+    decay = -torch.rand(sequences, length, heads, *channels, device="cuda")
+    return tuple(one.requires_grad_() for one in (q, k, v, decay, beta))
+
+
+def gated_deltas():
+    from fla.ops.gated_delta_rule import chunk_gated_delta_rule, fused_recurrent_gated_delta_rule
+    return chunk_gated_delta_rule, fused_recurrent_gated_delta_rule
+
+
+def channel_deltas():
+    from fla.ops.kda import chunk_kda, fused_recurrent_kda
+    return chunk_kda, fused_recurrent_kda
+
+
+RULES = {"delta": gated_deltas, "channel_delta": channel_deltas}
+
+
+def allow_gradients():
+    """fla-core refuses gradients of gated rules with Triton 3.4 to 3.7.0 on Hopper, whose values are wrong there. Here they are timed."""
+    from fla.ops.common import chunk_o
+    chunk_o.TRITON_ABOVE_3_7_1 = True
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, required=True)
-    parser.add_argument("--mamba", required=True)
-    parser.add_argument("--deltas", action="store_true", help="delta rules only; fla-core must be importable")
+    parser.add_argument("--mamba", help="not needed for delta rules")
+    parser.add_argument("--deltas", nargs="*", choices=RULES, help="these delta rules only (default: both); fla-core must be importable")
     parser.add_argument("--budget-s", type=float, default=200)
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     sweep = Sweep(arguments)
-    if arguments.deltas:
-        for shape in DELTAS:
-            for sequences in DECODES:
-                sweep.delta_decodes(*shape, sequences)
-            for tokens, sequences in TOKENS:
-                sweep.deltas(*shape, tokens, sequences)
+    if arguments.deltas is not None:
+        allow_gradients()
+        for rule in arguments.deltas or RULES:
+            for shape in DELTAS:
+                for sequences in DECODES:
+                    sweep.delta_decodes(rule, *shape, sequences)
+                for tokens, sequences in TOKENS:
+                    sweep.deltas(rule, *shape, tokens, sequences)
         return
     for shape in SHAPES:
         for sequences in DECODES:

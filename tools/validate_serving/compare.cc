@@ -34,15 +34,24 @@ std::vector<Scored> scored(const std::vector<const ComparedCase*>& cases, std::s
   std::vector<Scored> rows;
   for (const ComparedCase* compared : cases) {
     if (const Figure* figure = find_figure(*compared, name)) {
-      rows.push_back({.measured = figure->measured, .predicted = figure->predicted});
+      rows.push_back({.measured = figure->measured,
+                      .predicted = figure->predicted,
+                      .lo = figure->low,
+                      .hi = figure->high});
     }
   }
   return rows;
 }
 
 std::string error_cells(const ErrorSummary& errors) {
-  return fmt::format("{:>7.1f}{:>7.1f}{:>7.1f}{:>+8.1f}", 100 * errors.mean, 100 * errors.median,
-                     100 * errors.p90, 100 * errors.bias);
+  return fmt::format("{:>7.1f}{:>7.1f}{:>7.1f}{:>+8.1f}{:>7.0f}", 100 * errors.mean,
+                     100 * errors.median, 100 * errors.p90, 100 * errors.bias,
+                     100 * errors.coverage);
+}
+
+engine::Outcome with_intervals(engine::Scenario scenario, const engine::Resources& resources) {
+  scenario.output.intervals = true;
+  return engine::evaluate(scenario, resources);
 }
 
 // Figures of a list of values, measured and predicted.
@@ -68,31 +77,39 @@ void add_request_error(const std::string& name, const std::vector<double>& measu
 }  // namespace
 
 ComparedCase compare_means(const ServedCase& served, const engine::Resources& resources) {
-  const engine::Outcome outcome = engine::evaluate(served.scenario, resources);
+  const engine::Outcome outcome = with_intervals(served.scenario, resources);
   ComparedCase compared{.served = &served, .variant = "transfer"};
   if (outcome.status != engine::Status::ok) {
     compared.failure = outcome.reason;
     return compared;
   }
-  const double ttft = outcome.metrics.ttft.value, tpot = outcome.metrics.tpot.value;
-  const engine::Load& load = served.scenario.load;
-  compared.kv_blocks = outcome.metrics.kv_blocks;
-  compared.figures = {{std::string(kTtft), served.ttft, ttft},
-                      {std::string(kTpot), served.tpot, tpot},
-                      {std::string(kRate), closed_rate(load, served.ttft, served.tpot),
-                       closed_rate(load, ttft, tpot)}};
+  const engine::Metrics& metrics = outcome.metrics;
+  const auto rate = [&](engine::Seconds ttft, engine::Seconds tpot) {
+    return closed_rate(served.scenario.load, ttft.value, tpot.value);
+  };
+  compared.kv_blocks = metrics.kv_blocks;
+  compared.figures = {
+      {std::string(kTtft), served.ttft, metrics.ttft.value, metrics.ttft_low.value,
+       metrics.ttft_high.value},
+      {std::string(kTpot), served.tpot, metrics.tpot.value, metrics.tpot_low.value,
+       metrics.tpot_high.value},
+      {std::string(kRate), closed_rate(served.scenario.load, served.ttft, served.tpot),
+       rate(metrics.ttft, metrics.tpot), rate(metrics.ttft_high, metrics.tpot_high),
+       rate(metrics.ttft_low, metrics.tpot_low)}};
   return compared;
 }
 
 ComparedCase compare_throughput(const ServedCase& served, const engine::Resources& resources) {
-  const engine::Outcome outcome = engine::evaluate(served.scenario, resources);
+  const engine::Outcome outcome = with_intervals(served.scenario, resources);
   ComparedCase compared{.served = &served, .variant = "transfer"};
   if (outcome.status != engine::Status::ok) {
     compared.failure = outcome.reason;
     return compared;
   }
   compared.kv_blocks = outcome.metrics.kv_blocks;
-  compared.figures = {{std::string(kRate), served.output_rate, outcome.metrics.output.value}};
+  const engine::Metrics& metrics = outcome.metrics;
+  compared.figures = {{std::string(kRate), served.output_rate, metrics.output.value,
+                       metrics.output_low.value, metrics.output_high.value}};
   return compared;
 }
 
@@ -132,10 +149,10 @@ ComparedCase compare_replay(const MeasuredRun& run, const ReplayChoice& choice,
 
 std::string group_heading(std::string_view what) {
   std::string text = fmt::format("{:<32}{:>5}", "", "");
-  for (const char* figure : {"ttft", "tpot", "throughput"}) text += fmt::format(" |{:^29}", figure);
+  for (const char* figure : {"ttft", "tpot", "throughput"}) text += fmt::format(" |{:^36}", figure);
   text += fmt::format("\n{:<32}{:>5}", what, "rows");
   for (int i = 0; i < 3; ++i) {
-    text += fmt::format(" |{:>7}{:>7}{:>7}{:>8}", "mean %", "median", "p90", "bias");
+    text += fmt::format(" |{:>7}{:>7}{:>7}{:>8}{:>7}", "mean %", "median", "p90", "bias", "in 90%");
   }
   return text + "\n";
 }
@@ -168,14 +185,14 @@ std::string rate_lines(std::string_view what, const std::vector<ComparedCase>& c
     groups[group(*compared.served)].push_back(&compared);
     all.push_back(&compared);
   }
-  std::string text = fmt::format("{:<32}{:>5}{:>8}{:>8}{:>8}{:>8}{:>8}\n", what, "rows", "mean %",
-                                 "median", "p90", "bias", "rank");
+  std::string text = fmt::format("{:<32}{:>5}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}\n", what, "rows",
+                                 "mean %", "median", "p90", "bias", "in 90%", "rank");
   const auto add = [&text](std::string_view label,
                            const std::vector<const ComparedCase*>& members) {
     const ErrorSummary errors = error_summary(scored(members, kRate));
-    text += fmt::format("{:<32}{:>5}{:>8.1f}{:>8.1f}{:>8.1f}{:>+8.1f}{:>8.3f}\n", label,
+    text += fmt::format("{:<32}{:>5}{:>8.1f}{:>8.1f}{:>8.1f}{:>+8.1f}{:>8.0f}{:>8.3f}\n", label,
                         errors.rows, 100 * errors.mean, 100 * errors.median, 100 * errors.p90,
-                        100 * errors.bias, errors.rank_correlation);
+                        100 * errors.bias, 100 * errors.coverage, errors.rank_correlation);
   };
   for (const auto& [label, members] : groups) add(label, members);
   add("all", all);
@@ -190,9 +207,9 @@ double median_error(const std::vector<ComparedCase>& cases, std::string_view fig
 
 results::TextTable figure_table(const std::vector<ComparedCase>& cases) {
   results::TextTable table;
-  for (const char* name :
-       {"source", "id", "engine", "version", "model", "tp", "ep", "concurrency", "prompt", "output",
-        "variant", "figure", "measured", "predicted", "error", "kv_blocks", "left_out"}) {
+  for (const char* name : {"source", "id", "engine", "version", "model", "tp", "ep", "concurrency",
+                           "prompt", "output", "variant", "figure", "measured", "predicted",
+                           "error", "low", "high", "kv_blocks", "left_out"}) {
     table.columns.emplace_back(name);
   }
   const auto append = [&table](const ComparedCase& compared, const Figure* figure) {
@@ -202,7 +219,8 @@ results::TextTable figure_table(const std::vector<ComparedCase>& cases) {
     const auto number = [](double value) { return fmt::format("{:.9g}", value); };
     const auto count = [](std::int64_t value) { return std::to_string(value); };
     const std::string none;
-    const std::array<std::string, 17> cells = {
+    const bool bounded = figure != nullptr && figure->high > 0;
+    const std::array<std::string, 19> cells = {
         served.source,
         served.id,
         served.engine,
@@ -218,6 +236,8 @@ results::TextTable figure_table(const std::vector<ComparedCase>& cases) {
         figure != nullptr ? number(figure->measured) : none,
         figure != nullptr ? number(figure->predicted) : none,
         figure != nullptr ? number(figure->predicted / figure->measured - 1) : none,
+        bounded ? number(figure->low) : none,
+        bounded ? number(figure->high) : none,
         figure != nullptr ? number(compared.kv_blocks) : none,
         compared.failure.empty() ? served.left_out : compared.failure};
     for (std::size_t i = 0; i < cells.size(); ++i) table.columns[i].append(cells[i]);

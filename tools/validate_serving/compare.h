@@ -27,8 +27,8 @@ struct ReplayChoice {
 ComparedCase compare_replay(const MeasuredRun& run, const ReplayChoice& choice,
                             const engine::Resources& resources);
 
-// One line a group: rows, and mean, median and 90th percentile of the absolute error and bias of
-// ttft, tpot and throughput, in percent. A group with the label "" is not shown.
+// One line a group: rows, and of ttft, tpot and throughput the mean, median and 90th percentile of the absolute error, the
+// bias, and the share of measurements inside the 90% interval of their prediction, in percent. A group with the label "" is not shown.
 using GroupOf = std::function<std::string(const ServedCase&)>;
 std::string group_heading(std::string_view what);
 std::string group_lines(const std::vector<ComparedCase>& cases, const GroupOf& group);

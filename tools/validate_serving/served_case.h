@@ -26,6 +26,8 @@ struct Figure {
   std::string name;  // "ttft_mean_s"
   double measured = 0;
   double predicted = 0;
+  double low = 0;  // the 90% interval of the prediction; both 0: none was asked for
+  double high = 0;
 };
 
 struct ComparedCase {

@@ -23,11 +23,14 @@ struct ModelName {
   std::string_view name;  // in our library
   // The published checkpoint is in fp8 with a scale for 128 values, whichever fp8 the table states.
   bool in_blocks = false;
+  // TensorRT-LLM had one seat less than clients: its first tokens take the longer the longer answers are, by an answer over the
+  // number of clients.
+  bool one_waits = false;
 };
 constexpr std::array<ModelName, 8> kModelPaths = {{
     {"Qwen/Qwen3-32B", "qwen3-32b"},
     {"Qwen/Qwen3-235B-A22B-FP8", "qwen3-235b-a22b", true},
-    {"meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b"},
+    {"meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b", false, true},
     {"meta-llama/Llama-3.1-70B", "llama-3.1-70b"},
     {"deepseek-ai/DeepSeek-R1", "deepseek-r1", true},
     {"deepseek-ai/DeepSeek-V3", "deepseek-v3", true},
@@ -146,6 +149,8 @@ engine::Parallelism layout_of(const TableRow& row, const std::string& pool,
   return parallel;
 }
 
+constexpr std::int64_t kLeastBudget = 2048;  // tokens of prompts in a step
+
 // Seats of a worker that decodes. Every concurrency of TensorRT-LLM's disaggregated rows is a number of workers times
 // 1.2 x 2^k, rounded up (6 = 3 x 2, 30 = 3 x 10, 154 = 2 x 77, 615, 4916): a fifth more clients than seats, of which the
 // column `decode_batch_size` states the clients.
@@ -187,12 +192,21 @@ engine::Result<engine::Scenario> scenario_of(const TableRow& row, const engine::
     }
     return scenario;
   }
-  if (dated(row.text("id"))) return scenario;
+  if (dated(row.text("id"))) {
+    // The benchmark's script for gpt-oss on H100 asks for Marlin (VLLM_MXFP4_USE_MARLIN=1).
+    if (backend == "vllm") scenario.serving.four_bit_experts = engine::FourBitExperts::marlin;
+    return scenario;
+  }
   // The token budget is not stated; it follows the prompt, and how was chosen on these rows: one and a half
-  // of them under vLLM, which reads prompts in pieces, two and a token a client under TensorRT-LLM.
+  // of them under vLLM, which reads prompts in pieces, two (no fewer than 2,048 tokens) and a token a client under
+  // TensorRT-LLM.
   const std::int64_t prompt = row.count("isl");
   if (backend == "trtllm") {
-    scenario.serving.max_num_batched_tokens = 2 * prompt + scenario.load.clients;
+    if (model->one_waits) {
+      scenario.serving.max_num_seqs = std::max<std::int64_t>(1, scenario.load.clients - 1);
+    }
+    scenario.serving.max_num_batched_tokens =
+        std::max<std::int64_t>(2 * prompt, kLeastBudget) + scenario.load.clients;
   }
   if (waits) {
     scenario.serving.max_num_batched_tokens = prompt * 3 / 2;

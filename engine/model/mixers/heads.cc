@@ -12,12 +12,16 @@ std::int64_t layers(const ModelSpec& model, const LayerCounts& counts) {
   return model.is_mla() ? 0 : counts.attending();
 }
 
+// Query heads, and as many gates where there are some.
+std::int64_t projected_heads(const ModelSpec& model, std::int64_t heads) {
+  return model.attention_gate ? 2 * heads : heads;
+}
+
 double parameters(const ModelSpec& model) {
-  const double hidden = double(model.hidden);
-  const double query_width = double(model.heads) * double(model.head_dim);
-  const double kv_width = double(model.kv_heads * model.head_dim);
-  const double bias = model.attention_bias ? query_width + 2 * kv_width : 0;
-  return hidden * (query_width + 2 * kv_width) + query_width * hidden + bias;
+  const double hidden = double(model.hidden), head = double(model.head_dim);
+  const double projected = head * double(projected_heads(model, model.heads) + 2 * model.kv_heads);
+  const double bias = model.attention_bias ? projected : 0;
+  return hidden * projected + double(model.heads) * head * hidden + bias;
 }
 
 // KV heads are repeated when there are fewer of them than devices.
@@ -33,14 +37,17 @@ double cached(const ModelShard& shard, double context) {
 }
 
 double buffer(const ModelShard& shard) {
-  return double(2 * shard.heads + 2 * shard.kv_heads) * double(shard.model->head_dim);
+  const std::int64_t queries = projected_heads(*shard.model, shard.heads);
+  return double(shard.heads + queries + 2 * shard.kv_heads) * double(shard.model->head_dim);
 }
 
 MixerWidths widths(const ModelShard& shard) {
   const double query = double(shard.heads * shard.model->head_dim);
   const double keys = double(2 * shard.kv_heads * shard.model->head_dim);
   // A rotation in several kernels keeps its operands twice over, and attention in several its output (PyTorch 2.11, eager).
-  return {.query = query, .keys = keys, .output = query, .unfused = query + keys + query};
+  // A gate is kept, and the gated output beside attention's own.
+  const double gated = shard.model->attention_gate ? 2 * query : 0;
+  return {.query = query + gated, .keys = keys, .output = query, .unfused = query + keys + query};
 }
 
 std::optional<Indivisible> indivisible(const ModelSpec& model, std::int64_t ways) {
@@ -60,17 +67,28 @@ void head_pass(const OpBuilder& build, double layers) {
     norm.backward = kHeadNormBackward;
     build.ops.add(OpName::qk_norm, Family::norm, layers, norm);
   }
-  Elementwise rope = rope_pass(build.rows, query, key, bytes_of(build.shard.quant.kv));
-  if (!build.model.rotary) rope.flops = 0;
+  const double share = build.model.rotary_share;
+  Elementwise rope = rope_pass(build.rows, share * query, key, bytes_of(build.shard.quant.kv));
+  rope.flops = build.model.rotary ? 3 * share * (query + key) : 0;
   build.ops.add(OpName::rope, Family::rope, layers, rope);
+}
+
+// One pass over attention's output and its gates; backward it reads both and a gradient, and writes two.
+void gate_pass(const OpBuilder& build, double layers) {
+  const double values = build.rows * double(build.shard.heads * build.model.head_dim);
+  Elementwise gate = pass_over(build.rows, 2 * values, values, 5 * values);
+  gate.backward = 5.0 / 3;
+  build.ops.add(OpName::attention_gate, Family::residual, layers, gate);
 }
 
 void token_ops(const OpBuilder& build, double layers) {
   const ModelShard& shard = build.shard;
   const std::int64_t head = build.model.head_dim;
   build.ops.add(OpName::qkv, Family::gemm, layers,
-                build.gemm((shard.heads + 2 * shard.kv_heads) * head, build.model.hidden));
+                build.gemm((projected_heads(build.model, shard.heads) + 2 * shard.kv_heads) * head,
+                           build.model.hidden));
   head_pass(build, layers);
+  if (build.model.attention_gate) gate_pass(build, layers);
   build.quantize(OpName::quantize_attention, layers, double(shard.heads * head));
   build.ops.add(OpName::attention_out, Family::gemm, layers,
                 build.gemm(build.model.hidden, shard.heads * head));

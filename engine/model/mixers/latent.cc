@@ -68,7 +68,8 @@ void token_ops(const OpBuilder& build, double layers) {
     ops.add(OpName::q_up, Family::gemm, layers, build.gemm(shard.heads * head, hidden));
   }
   ops.add(OpName::kv_down, Family::gemm, layers, build.gemm(mla.kv_rank + mla.rope_dim, hidden));
-  const double rotated = build.rows * double((shard.heads + 1) * mla.rope_dim);
+  const double rotated =
+      build.model.rotary_share * build.rows * double((shard.heads + 1) * mla.rope_dim);
   const double latent = build.rows * double(mla.kv_rank + mla.rope_dim);
   Elementwise rope = pass_over(build.rows, rotated + latent, rotated, 3 * rotated);
   rope.cold_bytes = latent * bytes_of(shard.quant.kv);

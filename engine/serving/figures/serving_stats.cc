@@ -88,15 +88,14 @@ void ServingStats::add_edge(double time) {
   gaps_[segments_ - 1].sum = 0;
 }
 
-void ServingStats::turned_away(const Request& request, RequestEnd why, std::int32_t replica) {
+void ServingStats::turned_away(const Request& request, RequestEnd why, std::int32_t replica,
+                               double time) {
   const bool shed = why == RequestEnd::shed;
   (shed ? sums_.shed : sums_.refused) += 1;
-  inside_ -= 1;
   (shed ? sums_.tokens_given_up : sums_.tokens_refused) += double(request.prompt + request.output);
-  sums_.last_finish = std::max(sums_.last_finish, request.arrival);
-  if (watch_.finished(request.arrival, request.arrival, request.closes)) add_edge(request.arrival);
+  leaves(request.arrival, time, request.closes);
   keep({.arrival = request.arrival,
-        .finish = request.arrival,
+        .finish = time,
         .output = shed ? kGivenUp : 0,
         .tenant = std::int32_t(request.tenant),
         .service_class = request.service_class});
@@ -117,16 +116,16 @@ void ServingStats::turned_away(const Request& request, RequestEnd why, std::int3
   }
 }
 
-void ServingStats::leaves(const Sequence& sequence, double time) {
+void ServingStats::leaves(double arrival, double time, bool closes) {
   sums_.in_system_seconds += inside_ * (time - inside_since_);
   inside_since_ = time;
   inside_ -= 1;
   sums_.last_finish = std::max(sums_.last_finish, time);
-  if (watch_.finished(sequence.arrival, time, sequence.closes)) add_edge(time);
+  if (watch_.finished(arrival, time, closes)) add_edge(time);
 }
 
 void ServingStats::failed(const Sequence& sequence, double time, std::int32_t replica) {
-  leaves(sequence, time);
+  leaves(sequence.arrival, time, sequence.closes);
   sums_.failed += 1;
   sums_.tokens_given_up += double(sequence.prompt + sequence.asked);
   keep({.arrival = sequence.arrival,
@@ -154,7 +153,7 @@ void ServingStats::failed(const Sequence& sequence, double time, std::int32_t re
 }
 
 void ServingStats::finished(const Sequence& sequence, double time, std::int32_t replica) {
-  leaves(sequence, time);
+  leaves(sequence.arrival, time, sequence.closes);
   sums_.finished += 1;
   sums_.tokens_in += double(sequence.prompt);
   sums_.tokens_out += double(sequence.output + sequence.others_made);

@@ -137,8 +137,8 @@ class ServingStats {
     inside_ += 1;
     if (watch_.arrived(request.arrival, request.opens)) add_edge(request.arrival);
   }
-  // A request that arrives is refused or shed.
-  void turned_away(const Request& request, RequestEnd why, std::int32_t replica);
+  // A request is refused or shed: when it arrives, or before its prompt is read.
+  void turned_away(const Request& request, RequestEnd why, std::int32_t replica, double time);
   // Replicas failed: so many KV tokens were lost, a request begins again, or is given up.
   void lost(std::int64_t tokens) { sums_.failure_lost_tokens += double(tokens); }
   void retried() { sums_.retried += 1; }
@@ -214,7 +214,7 @@ class ServingStats {
   // Long runs are summed up piece by piece, so that memory does not follow their length.
   static constexpr std::size_t kMostServed = std::size_t{1} << 17;
   // A sequence is inside no longer.
-  void leaves(const Sequence& sequence, double time);
+  void leaves(double arrival, double time, bool closes);
   void keep(const ServedRequest& request) {
     served_.push_back(request);
     if (served_.size() >= kMostServed && setup_.plan.lengths <= 1) sum_up(watch_.part_so_far());

@@ -148,9 +148,27 @@ void Transfers::leave(double now, std::size_t replica, std::int32_t flow) {
   }
 }
 
+// Of those that are there at one moment, which rounding may put in any order, the one that began first.
+std::int32_t Transfers::first_of_this_moment() {
+  const double latest = due_.front().end + kSameMoment;
+  const Due* first = &due_.front();
+  // Below one that comes later, nothing in the heap comes sooner.
+  at_this_moment_.assign(1, 0);
+  for (std::size_t i = 0; i < at_this_moment_.size(); ++i) {
+    const std::size_t place = at_this_moment_[i];
+    const Due& due = due_[place];
+    const bool holds = due.version == flows_[std::size_t(due.flow)].version;
+    if (holds && due.order < first->order) first = &due;
+    for (const std::size_t below : {2 * place + 1, 2 * place + 2}) {
+      if (below < due_.size() && due_[below].end <= latest) at_this_moment_.push_back(below);
+    }
+  }
+  return first->flow;
+}
+
 Transfers::Arrived Transfers::take() {
   const double now = due_.front().end;
-  const std::int32_t slot = due_.front().flow;
+  const std::int32_t slot = first_of_this_moment();
   const Flow& flow = flows_[std::size_t(slot)];
   const Arrived arrived{flow.shipment, flow.started};
   end(now, slot);

@@ -82,11 +82,13 @@ class Transfers {
   void leave(double now, std::size_t replica, std::int32_t flow);
   void end(double now, std::int32_t flow);
   void drop_outdated();
+  std::int32_t first_of_this_moment();
 
   std::vector<Flow> flows_;
   std::vector<std::int32_t> unused_;
   std::vector<Adapter> adapters_;  // of all of a replica's devices, by replica
   std::vector<Due> due_;           // a heap; entries of older versions mean nothing
+  std::vector<std::size_t> at_this_moment_;
   std::int64_t started_ = 0;
   std::vector<std::int32_t> in_fabric_;  // flows that the fabric may limit,
   std::vector<double> uses_;             // and how much of it each would use

@@ -121,9 +121,10 @@ bool LaneSequences::join_landed(double now) {
 void LaneSequences::begin_decoding(std::int32_t slot, double now) {
   Sequence& sequence = at(slot);
   replica_->tokens_made += 1;
+  const bool forks = sequence.forks() && !replica_->hands_over;
+  if (forks) replica_->forking.push_back(slot);
   if (sequence.generated == 0) {
     sequence.first_token = now;
-    if (sequence.branches > 1) replica_->forking.push_back(slot);
   } else {
     replica_->stats->add_gap(now - sequence.last_token, 1);  // over a preemption
   }

@@ -72,6 +72,7 @@ struct ReplicaState {
   KvPool pool;                // of which every event looks at the first line; from here on few do
   FairShare shares;
   AdmissionPace admissions;
+  AdmissionPace rooms;       // of those that wait for blocks before their prompts are read
   double stage_free = 0;     // when the first pipeline stage takes the next batch
   std::int64_t longest = 1;  // tokens of the longest sequence
   Pace pace;

@@ -31,6 +31,7 @@ void Replica::reset(const Setup& setup) {
   state_.log = setup.log;
   state_.halted = false;
   state_.admissions.reset();
+  state_.rooms.reset();
   if (!state_.sequences.has_room()) state_.sequences.take_room(kUsualSequences);
   // The sequences stay: what they hold in memory is used again. Not what they held of the KV pool, where a run was ended
   // before they were.
@@ -136,16 +137,20 @@ double Replica::place_by_order(const Sequence& sequence, std::int64_t tokens) {
   return order_of(claim_of(sequence), fair ? state_.shares.place(sequence.tenant, tokens) : 0);
 }
 
-bool Replica::sheds(const Request& request) const {
+bool Replica::sheds(const Request& request, double now) const {
+  const double order = order_of(claim_of(request), state_.shares.place_now(request.tenant));
+  return sheds_behind(state_.waiting.place_of(order, state_.sequences), state_.admissions, request,
+                      now);
+}
+
+bool Replica::sheds_behind(std::int64_t before, const AdmissionPace& pace, const Request& request,
+                           double now) const {
   const AdmissionSettings& admission = state_.settings->admission;
-  const Claim claim = claim_of(request);
-  const double order = order_of(claim, state_.shares.place_now(request.tenant));
-  const std::int64_t before = state_.waiting.place_of(order, state_.sequences);
   if (admission.max_queue > 0 && before >= admission.max_queue) return true;
   if (!admission.shed_late) return false;
-  const double predicted =
-      state_.admissions.wait_behind(before) + seconds_per_prompt_token_ * double(request.prompt);
-  return predicted > (class_limits_ == nullptr ? ttft_limit_ : ttft_limit_of(claim));
+  const double predicted = now - request.arrival + pace.wait_behind(before) +
+                           seconds_per_prompt_token_ * double(request.prompt);
+  return predicted > (class_limits_ == nullptr ? ttft_limit_ : ttft_limit_of(claim_of(request)));
 }
 
 std::int64_t Replica::predicted_output(std::int64_t number, std::int64_t output) const {
@@ -268,8 +273,7 @@ std::span<const std::int32_t> Replica::start_loads(double now) {
 }
 
 bool Replica::start_load(Sequence& sequence, double now) {
-  for (Lane& lane : lanes_) lane.settle(now);
-  state_.pool.pass(now);
+  settle(now);
   const LowerTiers::Offer offer = lower_.offer(sequence.prefix, sequence.prompt - 1, now);
   const double tokens = offer.all();
   if (tokens <= 0 || offer.end - now >= tokens * seconds_to_read_a_token_) return false;
@@ -281,8 +285,7 @@ bool Replica::start_load(Sequence& sequence, double now) {
 
 void Replica::finish_load(std::int32_t slot, double now) {
   Sequence& sequence = state_.sequences[std::size_t(slot)];
-  for (Lane& lane : lanes_) lane.settle(now);
-  state_.pool.pass(now);
+  settle(now);
   // What was given up below meanwhile is read again.
   lower_.bring_up(sequence.prefix, sequence.prompt - 1);
   go_first(slot, now);
@@ -303,8 +306,7 @@ void Replica::split(double time) {
 
 std::int64_t Replica::cached_tokens(const Request& request, double time) {
   if (!state_.pool.caches_prefixes()) return 0;
-  for (Lane& lane : lanes_) lane.settle(time);
-  state_.pool.pass(time);
+  settle(time);
   return state_.pool.match(request.prefix, request.prompt - 1).tokens;
 }
 

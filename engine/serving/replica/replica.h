@@ -130,8 +130,12 @@ class alignas(64) Replica {
     }
     find_next();
   }
-  // Whether a request is to be turned away: there is too much before it.
-  bool sheds(const Request& request) const;
+  // Whether a request is to be turned away: there is too much before it, in the queue or among those that wait for blocks.
+  bool sheds(const Request& request, double now) const;
+  bool sheds_before_room(const Request& request) const {
+    return sheds_behind(state_.arriving.size() + state_.awaiting, state_.rooms, request,
+                        request.arrival);
+  }
   // Prompts that were read with the last event, of which several answers are to be generated.
   FewSlots& forking() { return state_.forking; }
   // Another of the answers to the request in `slot`, of `output` tokens: it shares the prompt's KV.
@@ -152,9 +156,10 @@ class alignas(64) Replica {
 
   // ---- KV that is carried from one replica to another -------------------------------------------
   // A sequence whose prompt was read in `slot` of `replica`, or will be somewhere (-1), is to go on here, in the slot that is
-  // returned.
-  std::int32_t expect(const Sequence& sequence, std::int32_t replica, std::int32_t slot,
-                      double now);
+  // returned. It takes no blocks before what it waits for is there (`ask_for_room`).
+  std::int32_t expect(const Sequence& sequence, std::int32_t replica, std::int32_t slot, double now,
+                      Awaited awaits);
+  void ask_for_room(std::int32_t slot, double now);
   // The replica that expects the KV of a sequence that departed, and the slot there.
   void leads_to(std::int32_t slot, std::int32_t replica, std::int32_t there) {
     Sequence& sequence = state_.sequences[std::size_t(slot)];
@@ -188,7 +193,7 @@ class alignas(64) Replica {
   void restart(double now);
   // One that was stranded elsewhere begins again here, to make tokens up to its `output`-th.
   std::int32_t take_over(const Sequence& sequence, std::int64_t output, double now, Awaited awaits);
-  // One that is expected here, or whose KV is under way, will not come.
+  // One that is expected here, or whose KV is under way, will not come; or it has come, and there is nothing to write.
   void expect_no_more(std::int32_t slot, double now);
 
   // Long stretches are cut at the first step boundary from `time` on.
@@ -240,6 +245,8 @@ class alignas(64) Replica {
   }
   double order_of(const Claim& claim, double fair_place) const;
   double ttft_limit_of(const Claim& claim) const;
+  bool sheds_behind(std::int64_t before, const AdmissionPace& pace, const Request& request,
+                    double now) const;
   // Its place in the queue, where that has an order; it is charged `tokens` on arrival.
   double enter_queue(const Sequence& sequence, std::int64_t tokens) {
     return state_.waiting.ordered() ? place_by_order(sequence, tokens) : sequence.arrival;
@@ -274,6 +281,12 @@ class alignas(64) Replica {
   }
   // Something changed that ends any stretch.
   void stop_lanes(double now);
+  // Before what is cached changes inside a stretch: what is given up for its steps so far is given up first, as step by step.
+  void settle(double now) {
+    if (!state_.pool.caches_prefixes()) return;
+    for (Lane& lane : lanes_) lane.settle(now);
+    state_.pool.pass(now);
+  }
 
   // Starts what a request loads from the tiers below; false where nothing is worth it.
   bool start_load(Sequence& sequence, double now);

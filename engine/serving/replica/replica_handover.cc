@@ -8,7 +8,7 @@
 namespace engine {
 
 std::int32_t Replica::expect(const Sequence& read, std::int32_t replica, std::int32_t slot,
-                             double now) {
+                             double now, Awaited awaits) {
   const std::int32_t here = new_slot();
   Sequence& sequence = state_.sequences[std::size_t(here)];
   sequence = read;
@@ -22,11 +22,21 @@ std::int32_t Replica::expect(const Sequence& read, std::int32_t replica, std::in
   sequence.from_replica = replica;
   sequence.from_slot = slot;
   sequence.whereabouts = Whereabouts::expected;
-  state_.arriving.push(here, state_.sequences);
+  sequence.awaits = awaits;
+  ++state_.awaiting;
   ++state_.outstanding;
   state_.outstanding_tokens += sequence.prompt + sequence.predicted;
-  stop_lanes(now);
+  if (awaits == Awaited::nothing) ask_for_room(here, now);
   return here;
+}
+
+void Replica::ask_for_room(std::int32_t slot, double now) {
+  Sequence& sequence = state_.sequences[std::size_t(slot)];
+  --state_.awaiting;
+  if (sequence.awaits != Awaited::nothing) sequence.joined = now;
+  sequence.awaits = Awaited::nothing;
+  state_.arriving.push(slot, state_.sequences);
+  stop_lanes(now);
 }
 
 std::int32_t Replica::make_room() {
@@ -55,6 +65,7 @@ std::int32_t Replica::make_room() {
   }
   if (reserves) sequence.reserved = view.blocks_for(room);
   state_.arriving.remove(slot);
+  if (state_.settings->admission.shed_late) state_.rooms.left(now_, !state_.arriving.empty());
   pool.hold(sequence.prefix, hit, sequence.kv);
   sequence.whereabouts = Whereabouts::fetched;
   sequence.computed = sequence.target;
@@ -91,15 +102,17 @@ void Replica::receive(std::int32_t slot, double now) {
   const std::int64_t inside = state_.running + std::int64_t(state_.landed.size());
   sequence.waited_for_room = inside >= state_.settings->max_num_seqs;
   const std::int64_t shared = sequence.kv.shared;
+  settle(now);
   state_.pool.publish_carried(sequence.prefix, sequence.computed, sequence.kv);
   state_.parked_blocks -= sequence.kv.shared - shared;
   state_.landed.push_back(slot);
+  if (sequence.forks()) state_.forking.push_back(slot);
   stop_lanes(now);
 }
 
 void Replica::release(std::int32_t slot, double now) {
   Sequence& sequence = state_.sequences[std::size_t(slot)];
-  state_.pool.pass(now);
+  settle(now);
   --state_.parked;
   state_.parked_blocks -= sequence.taken - sequence.kv.shared;
   state_.pool.release(sequence.kv, sequence.taken, state_.pins(sequence));
@@ -168,9 +181,17 @@ void Replica::expect_no_more(std::int32_t slot, double now) {
   --state_.outstanding;
   state_.outstanding_tokens -= sequence.prompt + sequence.predicted;
   if (sequence.whereabouts == Whereabouts::expected) {
-    state_.arriving.remove(slot);
+    if (sequence.awaits == Awaited::nothing) {
+      state_.arriving.remove(slot);
+    } else {
+      --state_.awaiting;
+    }
     forget(slot);
     return stop_lanes(now);  // there may be room for the next one
+  }
+  FewSlots& landed = state_.landed;
+  if (sequence.whereabouts == Whereabouts::landed) {
+    landed.erase(std::remove(landed.begin(), landed.end(), slot), landed.end());
   }
   sequence.taken = lanes_[0].view().blocks_held(sequence);
   sequence.reserved = 0;

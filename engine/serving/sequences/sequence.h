@@ -83,6 +83,9 @@ struct alignas(64) Sequence {
   std::int32_t from_replica = -1, from_slot = -1;  // where its KV is carried from; -1: nowhere
   std::int32_t to_replica = -1, to_slot = -1;      // and to, once somebody expects it
   std::int64_t carried = 0;                        // tokens of it that were not here already
+
+  // Other answers are to begin once its prompt has been read.
+  bool forks() const { return branches > 1 && answers < 0; }
 };
 
 // The sequences of a replica, by slot. They may stand in room that is lent: with many replicas, side by side with those of the

@@ -12,6 +12,7 @@
 #include "engine/memory/footprint.h"
 #include "engine/model/all_reduce.h"
 #include "engine/model/context_sharing.h"
+#include "engine/model/four_bit_experts.h"
 #include "engine/model/sampling.h"
 #include "engine/serving/settings/admission_settings.h"
 #include "engine/serving/settings/attention_kernels.h"
@@ -75,6 +76,7 @@ struct ServingSettings {
   MixedAttention mixed_attention = MixedAttention::automatic;
   DecodeParts decode_parts = DecodeParts::automatic;
   AllReduce all_reduce = AllReduce::custom;
+  FourBitExperts four_bit_experts = FourBitExperts::own;
   bool two_batch_overlap = false;
   ContextExchange context = ContextExchange::ring;
   bool stepping = false;
@@ -158,6 +160,12 @@ struct ServingSettings {
           "all-reduce among the devices of a node; custom: a kernel of the engine's own for small "
           "messages, which needs direct links; nccl: always the general library",
           any_value);
+    visit(
+        "four_bit_experts", self.four_bit_experts,
+        "kernels of experts that have four-bit floating-point weights and 16-bit inputs; own: the "
+        "engine's for that format; marlin: Marlin's, which expands such weights as it does "
+        "integers, in whole tiles (vLLM: VLLM_MXFP4_USE_MARLIN=1)",
+        any_value);
     visit("two_batch_overlap", self.two_batch_overlap,
           "experts shared by several replicas: a step's tokens are two halves, and one computes "
           "while the other's experts exchange (SGLang: --enable-two-batch-overlap, vLLM: "

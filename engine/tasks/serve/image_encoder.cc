@@ -36,9 +36,11 @@ ImageEncoder::Batch timed(const BatchShape& batch, const StepContext& context) {
   attention_ops(context.shard, layers, batch, ops);
   ImageEncoder::Batch made;
   const DeviceTime device = device_time(ops, context, Phase::prefill, &made.rows);
-  const HostTime host = host_time(
-      device.total(), {.launches = device.launches(), .sequences = batch.prefill_sequences},
-      LaunchMode::eager, context.host);
+  const HostTime host = host_time(device.total(),
+                                  {.launches = device.launches(),
+                                   .layers = double(layers.layers.all()),
+                                   .sequences = batch.prefill_sequences},
+                                  LaunchMode::eager, context.host);
   add_host_rows(host, {.launches = device.launches(), .steps = 1}, power_at_rest(context.device),
                 Phase::prefill, made.rows);
   for (KernelRow& row : made.rows) row.role = DeploymentRole::encode;

@@ -1,9 +1,6 @@
 #include "engine/tasks/serve/serve_pools.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include "engine/serving/fleet/scaler.h"
@@ -47,30 +44,14 @@ std::optional<Refusal> without_blocks(const PoolSetup& pool) {
   return Refusal{ReasonClass::memory, "not one KV block fits beside the model"};
 }
 
-bool somebody_fails(const Scenario& scenario) {
-  return scenario.serving.failures.any() ||
-         (scenario.prefill.present && scenario.prefill.deployment.serving.failures.any());
-}
-
 // Several answers and adapters need some settings of the engine.
 std::optional<Refusal> specialised_refusal(const TaskPoint& point) {
   const Scenario& scenario = point.scenario;
   const Load& load = scenario.load;
-  const auto unsupported = [](std::string text) {
-    return Refusal{ReasonClass::unsupported, std::move(text)};
-  };
   if (load.samples > 1 && !scenario.serving.prefix_caching) {
     return Refusal{ReasonClass::load,
                    "load.samples > 1 needs serving.prefix_caching: answers share their prompt "
                    "through it"};
-  }
-  if (load.samples > 1 && scenario.prefill.present) {
-    return unsupported("load.samples > 1 with a prefill deployment is not modelled");
-  }
-  if (somebody_fails(scenario) && load.samples > 1) {
-    return unsupported(
-        "serving.failures with load.samples > 1 is not modelled: what becomes of answers that have "
-        "begun?");
   }
   if (load.adapters == 0) return std::nullopt;
   return adapter_link_problem(scenario.serving.lora, point.main.fabric);
@@ -109,20 +90,6 @@ std::optional<Refusal> clock_refusal(const Scenario& scenario) {
   if (scenario.serving.clock.mode == ClockMode::full || !unlimited) return std::nullopt;
   return Refusal{ReasonClass::slo,
                  "serving.clock.mode slo needs a limit of slo on tpot or itl to keep"};
-}
-
-// Requests whose blocks are set aside before they are read.
-std::optional<Refusal> push_refusal(const Scenario& scenario) {
-  if (scenario.transfer.initiative == TransferInitiative::pull) return std::nullopt;
-  const ServingSettings& readers = scenario.prefill.deployment.serving;
-  const auto unsupported = [](std::string_view what) {
-    return Refusal{ReasonClass::unsupported,
-                   fmt::format("transfer.initiative push with {} is not modelled: use pull", what)};
-  };
-  if (scenario.serving.admission.any() || readers.admission.any()) {
-    return unsupported("serving.admission (requests wait for blocks before any queue is seen)");
-  }
-  return std::nullopt;
 }
 
 std::optional<Refusal> scaling_refusal(const ServingSettings& serving) {
@@ -275,7 +242,6 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
   const Scenario& scenario = point_.scenario;
   const Deployment& on = scenario.prefill.deployment;
   if (auto problem = handover_problem(on, scenario)) return problem;
-  if (auto problem = push_refusal(scenario)) return problem;
   if (auto problem = deploy(on, scenario.calibration, point_.resources.calibrations,
                             double(on.serving.replicas), readers_))
     return in_role("prefill", std::move(*problem));

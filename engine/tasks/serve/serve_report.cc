@@ -205,9 +205,11 @@ Span measured_span(const ServingSim& sim) {
   return part.all || part.empty() ? whole_run(sim) : Span{part.from, part.until};
 }
 
-// The share of a span in which a pool's replicas are on.
+// The share of a span in which a pool's replicas are paid for. A fleet of fixed size is, whether or not its replicas are under
+// repair: its devices are reserved, or somebody's own. One that follows the load gives back what is broken, and starts another.
 double pool_on_share(const ServePools& pools, const ServingSim& sim, std::size_t pool,
                      const Span& span) {
+  if (!sim.scaler(pool).follows_load()) return 1;
   const double all = (span.until - span.from) * double(pools.pools()[pool].replicas);
   return all > 0 ? sim.scaler(pool).on_seconds(span.from, span.until) / all : 1;
 }

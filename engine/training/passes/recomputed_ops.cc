@@ -46,6 +46,7 @@ bool is_of_a_mixture(OpName name) {
     case OpName::shared_gate_up:
     case OpName::shared_activation:
     case OpName::shared_down:
+    case OpName::shared_gate:
     case OpName::expert_dispatch:
     case OpName::quantize_experts:
     case OpName::experts:

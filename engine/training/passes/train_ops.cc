@@ -91,12 +91,15 @@ class Trained {
                                      .devices = shard_.parallel.cp,
                                      .stride = shard_.parallel.tp},
                                     ops);
-      case OpName::scan:
-        std::get<Scan>(op.op).slower = Scan::kGated;
+      case OpName::scan: {
+        auto& scan = std::get<Scan>(op.op);
+        scan.slower = pace_of(scan.rule).trained;
+        scan.format = Dtype::fp32;  // nothing keeps it from step to step
         return add_layer_op(op, ops);
+      }
       case OpName::rope:
         // Served keys are written to a cache as they are turned; where nothing is turned, nothing is done here.
-        return shard_.model->rotary ? add_layer_op(op, ops) : void();
+        return shard_.model->rotates() ? add_layer_op(op, ops) : void();
       case OpName::quantize_input:
         // Devices cast their own tokens, by the largest value of all of them where there is one scale, and gather narrow ones.
         std::get<Quantize>(op.op).rows /= split_;
@@ -115,6 +118,7 @@ class Trained {
       case OpName::shared_gate_up:
       case OpName::shared_activation:
       case OpName::shared_down:
+      case OpName::shared_gate:
         if (train_.expert_overlap) op.beside = {.group = shared_group_of(op.name), .stream = 0};
         if (train_.has_adapters() && op.name != OpName::shared_activation) {
           return add_with_adapters(op, train_, split_, ops);
@@ -298,7 +302,9 @@ class Trained {
   }
   // Tokens go to routed experts beside the first product of the shared one, and come back beside its second.
   static std::uint8_t shared_group_of(OpName name) {
-    return name == OpName::expert_combine || name == OpName::shared_down ? 8 : 7;
+    const bool at_the_end = name == OpName::expert_combine || name == OpName::shared_down ||
+                            name == OpName::shared_gate;
+    return at_the_end ? 8 : 7;
   }
   // Of as many pieces as there are devices, one has nothing to go beside.
   void add_beside(PlannedOp collective, OpName product, OpList& ops) const {

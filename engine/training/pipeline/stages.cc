@@ -131,8 +131,7 @@ ChunkWeights chunk_weights(const ModelShard& shard, const StageSpan& span) {
   }
   if (all.mixture > 0) {
     weights.dense +=
-        double(span.layers.mixture) * (matrices * hidden * double(shard.shared_intermediate) +
-                                       hidden * double(model.moe.experts));
+        double(span.layers.mixture) * shared_parameters(model, shard.shared_intermediate);
     weights.experts = double(span.layers.mixture) * double(shard.experts.local) * matrices *
                       hidden * double(shard.expert_intermediate);
   }

@@ -76,7 +76,17 @@ TEST(Lora, ReadsEachAdapterOnce) {
 TEST(Scan, ReadsAndWritesItsState) {
   const Scan op{.sequences = 10, .tokens = 10, .heads = 32, .head_dim = 64, .state = 128};
   EXPECT_DOUBLE_EQ(roofline(Family::linear_attention, op).memory.value,
-                   10 * 32 * 64 * 128 * 8.0 / 1e12);
+                   10 * 32 * 64 * 128 * 8.0 / 1e12 / pace_of(ScanRule::add).of_bandwidth);
+}
+
+// One chunk after another, at the clock of the device, and as many kernels as it takes.
+TEST(Scan, ChunksOfADeltaRuleWaitForOneAnother) {
+  const Scan op{.rule = ScanRule::delta, .tokens = 6400, .heads = 8, .head_dim = 128, .state = 128};
+  const Device device = hopper();
+  const ScanPace& pace = pace_of(ScanRule::delta);
+  EXPECT_DOUBLE_EQ(kernel_time(Family::linear_attention, op, device, nullptr).launch.value,
+                   pace.prompt_kernels * device.launch_latency.value +
+                       100 * pace.chunk_cycles / device.clock.value);
 }
 
 TEST(Convolution, PassesOnceOverItsTokens) {

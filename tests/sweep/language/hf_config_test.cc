@@ -61,7 +61,9 @@ INSTANTIATE_TEST_SUITE_P(
         Published{"llama-4-scout", 107.8}, Published{"glm-4.5-air", 106.9},
         Published{"gpt-j-6b", 6.05}, Published{"minimax-m2", 229}, Published{"dbrx-132b", 131.6},
         Published{"qwen-72b", 72.3}, Published{"bamba-9b", 9.78},
-        Published{"mamba-codestral-7b", 7.29}, Published{"nemotron-3-nano-30b-a3b", 31.6}),
+        Published{"mamba-codestral-7b", 7.29}, Published{"nemotron-3-nano-30b-a3b", 31.6},
+        Published{"qwen3-next-80b-a3b", 79.67}, Published{"qwen3.5-27b", 26.9},
+        Published{"kimi-linear-48b-a3b", 49.1}),
     [](const testing::TestParamInfo<Published>& tested) {
       std::string name = tested.param.name;
       for (char& c : name) c = c == '-' || c == '.' ? '_' : c;
@@ -156,6 +158,11 @@ TEST(HfSpellings, HaveThePublishedSize) {
           "intermediate_size": 10944, "moe_intermediate_size": 1408, "n_routed_experts": 64, "num_experts_per_tok": 6, "n_shared_experts": 2,
           "first_k_dense_replace": 1, "vocab_size": 102400, "max_position_embeddings": 4096)",
        16.4},
+      // Qwen3.5 35B-A3B, its text model
+      {R"("Qwen3_5MoeForConditionalGeneration"], "text_config": {"num_hidden_layers": 40, "hidden_size": 2048, "head_dim": 256, "num_attention_heads": 16,
+          "num_key_value_heads": 2, "moe_intermediate_size": 512, "shared_expert_intermediate_size": 512, "num_experts": 256, "num_experts_per_tok": 8,
+          "full_attention_interval": 4, "vocab_size": 248320, "max_position_embeddings": 262144, "tie_word_embeddings": false})",
+       34.7},
       // StarCoder 15B, MPT 7B
       {R"("GPTBigCodeForCausalLM"], "n_layer": 40, "n_embd": 6144, "n_head": 48, "n_inner": 24576, "vocab_size": 49152, "n_positions": 8192)",
        15.5},
@@ -225,14 +232,48 @@ TEST(HfConfigMistakes, LayersThatAreNotModelledAreNamed) {
   EXPECT_EQ(mistakes("{\"architectures\": [\"FalconH1ForCausalLM\"]}"),
             "m/config.json:1:20: error: architecture 'FalconH1ForCausalLM' is not modelled: it has "
             "layers that attend and scan side by side\n"
-            "  hint: scans that are modelled are those of Mamba-2: Mamba2ForCausalLM, "
-            "BambaForCausalLM, GraniteMoeHybridForCausalLM, NemotronHForCausalLM\n");
-  for (const char* name : {"MambaForCausalLM", "JambaForCausalLM", "Qwen3NextForCausalLM",
-                           "Qwen3_5MoeForConditionalGeneration", "Zamba2ForCausalLM"}) {
+            "  hint: scans that are modelled are those of Mamba-2 (Mamba2ForCausalLM, "
+            "BambaForCausalLM, GraniteMoeHybridForCausalLM, NemotronHForCausalLM) and delta rules "
+            "(Qwen3NextForCausalLM, Qwen3_5ForConditionalGeneration, KimiLinearForCausalLM)\n");
+  for (const char* name : {"MambaForCausalLM", "JambaForCausalLM", "Zamba2ForCausalLM"}) {
     const std::string text =
         mistakes(("{\"architectures\": [\"" + std::string(name) + "\"]}").c_str());
     EXPECT_NE(text.find("is not modelled: it has"), std::string::npos) << text;
   }
+}
+
+// What a delta rule of another kind has is said, and so is a number that would divide by nothing.
+TEST(HfConfigMistakes, DeltaRulesThatAreNotModelledAreNamed) {
+  const auto what = [](const std::string& architecture, const std::string& more) {
+    const auto model = parse_hf_config(
+        R"({"architectures": [")" + architecture +
+            R"("], "num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 4,
+            "kv_lora_rank": 16, "qk_rope_head_dim": 8, "qk_nope_head_dim": 8, "v_head_dim": 16, "intermediate_size": 32,
+            "vocab_size": 99, "max_position_embeddings": 512, )" +
+            more + "}",
+        "m/config.json");
+    return model ? std::to_string(model->model.scan.attention_layers)
+                 : model.mistakes().front().what;
+  };
+  const std::string kimi = "KimiLinearForCausalLM", qwen = "Qwen3NextForCausalLM";
+  const std::string two = R"("linear_attn_config": {"full_attn_layers": [2, 4]})";
+  EXPECT_EQ(what(kimi, two), "2");
+  EXPECT_EQ(what(kimi, R"("x": 1)"),
+            "linear_attn_config: it says which layers attend, and is missing");
+  EXPECT_EQ(what(kimi, R"("linear_attn_config": {"use_full_rank_gate": true})"),
+            "use_full_rank_gate: a gate of full rank beside decays of a lower one is not modelled");
+  EXPECT_EQ(what(kimi, two + R"(, "mla_use_output_gate": true)"),
+            "mla_use_output_gate: a gate on latent attention is not modelled");
+  EXPECT_EQ(what(qwen, R"("layer_types": ["linear_attention", "full_attention"])"), "1");
+  EXPECT_EQ(what(qwen, R"("full_attention_interval": 2)"), "2");
+  EXPECT_EQ(what(qwen, R"("linear_num_key_heads": 0)"), "the model's 'scan.groups' comes out as 0");
+  EXPECT_EQ(what(qwen, R"("partial_rotary_factor": 1.5)"),
+            "partial_rotary_factor: '1.5' is no number from 0 to 1");
+  EXPECT_EQ(
+      what(
+          qwen,
+          R"("num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 8, "mlp_only_layers": [1])"),
+      "mlp_only_layers: layers without experts at stated places are not modelled");
 }
 
 TEST(HfConfigMistakes, BlocksThatAreNotModelledAreNamed) {
