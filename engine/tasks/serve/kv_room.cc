@@ -69,4 +69,14 @@ void add_tiers(const KvTierSettings& tiers, const TokenRoom& room, PoolSetup& po
                                tiers.store_link.value > 0 ? per_token / tiers.store_link.value : 0};
 }
 
+void report_blocks(const Scenario& scenario, const PoolSetup& pool, Metrics& metrics) {
+  metrics.kv_blocks = double(pool.kv_blocks);
+  if (scenario.serving.kv_blocks == 0) return;
+  const double tokens = double(pool.kv_blocks) * double(pool.settings.block_size);
+  const double states = metrics.max_batch * double(pool.state * pool.pace.queries);
+  const double all = metrics.kv_capacity_tokens + states, kept = metrics.kv_capacity_tokens / all;
+  metrics.max_batch = std::floor(metrics.max_batch * tokens / all);
+  metrics.kv_capacity_tokens = std::floor(tokens * kept);
+}
+
 }  // namespace engine

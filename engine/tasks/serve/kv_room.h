@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/deploy.h"
+#include "engine/outcome.h"
 #include "engine/serving/replica/journey.h"
 
 namespace engine {
@@ -31,5 +32,8 @@ Pace beside_states(Pace pace, std::int64_t states);
 // Tiers below the cache. Each device loads its share of the KV cache from peers and from the host over its own links; a disk is
 // the replica's, a store everybody's.
 void add_tiers(const KvTierSettings& tiers, const TokenRoom& room, PoolSetup& pool);
+
+// Blocks of a replica; a stated number takes the place of what memory leaves.
+void report_blocks(const Scenario& scenario, const PoolSetup& pool, Metrics& metrics);
 
 }  // namespace engine

@@ -21,9 +21,6 @@ ServedMeans served_means(const ServingStats& stats);
 // Whether every stated percentile was seen and is within its limit, and everybody was answered.
 bool meets(const Slo& slo, ServingStats& stats);
 
-// Blocks of a replica; a stated number takes the place of what memory leaves.
-void report_blocks(const Scenario& scenario, const PoolSetup& pool, Metrics& metrics);
-
 void report_serving(const Scenario& scenario, const ServePools& pools, ServingSim& sim,
                     Outcome& outcome);
 

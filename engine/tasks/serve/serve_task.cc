@@ -14,6 +14,7 @@
 #include "engine/serving/capacity_search.h"
 #include "engine/serving/serving_sim.h"
 #include "engine/tasks/serve/adapter_contention.h"
+#include "engine/tasks/serve/kv_room.h"
 #include "engine/tasks/serve/memory_to_spare.h"
 #include "engine/tasks/serve/nothing_measured.h"
 #include "engine/tasks/serve/serve_interval.h"
