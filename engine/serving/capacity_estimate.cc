@@ -7,32 +7,34 @@ namespace {
 
 // Tokens that a sequence has room for on average: halfway through its output with half a block wasted, or what is set aside
 // for it.
-double tokens_held(const PoolSetup& pool, const MeanLengths& lengths) {
+double tokens_held(const PoolSetup& pool, const TypicalWork& work) {
   const ServingSettings& settings = pool.settings;
+  // Answers to one prompt hold it together.
+  const double held_by_others = work.prompt * (1 - 1 / work.answers);
   if (!policy_of(settings.policy).reserves) {
-    return lengths.prompt + lengths.output / 2 + double(settings.block_size) / 2;
+    return work.prompt - held_by_others + work.output / 2 + double(settings.block_size) / 2;
   }
-  const double answered = lengths.prompt + std::max(lengths.output, double(settings.max_output));
-  return settings.policy == policy_named("orca") ? std::max(answered, double(pool.longest))
-                                                 : answered;
+  const double answered = work.prompt + std::max(work.output, double(settings.max_output));
+  const bool longest = settings.policy == policy_named("orca");
+  return (longest ? std::max(answered, double(pool.longest)) : answered) - held_by_others;
 }
 
 }  // namespace
 
-CapacityEstimate capacity_estimate(const PoolSetup& pool, const MeanLengths& lengths, Duty duty) {
+CapacityEstimate capacity_estimate(const PoolSetup& pool, const TypicalWork& work, Duty duty) {
   const ServingSettings& settings = pool.settings;
   const StepContext& context = pool.context;
   CapacityEstimate estimate;
   const double states = double(pool.state * pool.pace.queries);
-  const double held = tokens_held(pool, lengths) + states;
+  const double held = tokens_held(pool, work) + states;
   const double fit = double(pool.kv_blocks * settings.block_size) / held;
   estimate.batch = std::clamp(fit, 1.0, double(settings.max_num_seqs));
 
   const std::int64_t window = context.shard.model->window;
   const auto whole = [](double x) { return std::max<std::int64_t>(1, std::int64_t(x + 0.5)); };
   BatchShape decode;
-  add_decode(decode, whole(estimate.batch), whole(lengths.prompt + lengths.output / 2), window);
-  const std::int64_t middle = whole(lengths.prompt + lengths.output / 2);
+  add_decode(decode, whole(estimate.batch), whole(work.prompt + work.output / 2), window);
+  const std::int64_t middle = whole(work.prompt + work.output / 2);
   const double stages = double(context.shard.parallel.pp);
   // Seconds a token of one sequence takes with so many proposals, while other batches are in other stages.
   const auto token_seconds = [&](std::int64_t queries, const DraftStep* draft, double made) {
@@ -56,15 +58,15 @@ CapacityEstimate capacity_estimate(const PoolSetup& pool, const MeanLengths& len
   // Prompts share steps up to the token budget, and long ones need several.
   const double budget = double(std::min(settings.step_budget(), std::int64_t{1} << 20));
   BatchShape prompt;
-  const double shared = std::max(1.0, budget / lengths.prompt);
+  const double shared = std::max(1.0, budget / work.prompt);
   const std::int64_t together = std::max<std::int64_t>(1, std::int64_t(std::min(4.0, shared)));
-  const double pieces = std::max(1.0, lengths.prompt / budget);
-  add_prefill(prompt, together, whole(lengths.prompt / pieces),
-              whole(lengths.prompt / 2 * (1 - 1 / pieces)), window);
+  const double pieces = std::max(1.0, work.prompt / budget);
+  add_prefill(prompt, together, whole(work.prompt / pieces),
+              whole(work.prompt / 2 * (1 - 1 / pieces)), window);
   prompt.sampled = together;
   const Seconds read =
       step_time(prompt, context, Phase::prefill, nullptr).total() * (pieces / double(together));
-  const double write = std::max(0.0, lengths.output - 1) * each;
+  const double write = work.answers * std::max(0.0, work.output - 1) * each;
   // A pool that writes answers of one token has nothing to do, and any rate will do.
   const double encoding = pool.encode_seconds.empty()
                               ? 0

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "engine/serving/replica/journey.h"
-#include "engine/workload/lengths.h"
 
 namespace engine {
 
@@ -12,11 +11,18 @@ struct CapacityEstimate {
   double requests = 0;  // a second, all replicas
 };
 
+// Mean tokens of a prompt and of each answer to it, and how many answers there are.
+struct TypicalWork {
+  double prompt = 1;
+  double output = 1;
+  double answers = 1;
+};
+
 // What a pool does of a request.
 enum class Duty : std::uint8_t { both, reads, writes };
 
 // Replicas that are always full: each request costs its prompt and its share of the decode steps of a
 // full batch. Queueing, preemption and prefix hits are left out.
-CapacityEstimate capacity_estimate(const PoolSetup& pool, const MeanLengths& lengths, Duty duty);
+CapacityEstimate capacity_estimate(const PoolSetup& pool, const TypicalWork& work, Duty duty);
 
 }  // namespace engine

@@ -22,6 +22,14 @@ Seconds behind_launches(Seconds device, const Launches& launches, const HostSett
   return std::max(Seconds{0}, busy - device);
 }
 
+// What of a wait for something else is not over when the host has launched what the device waits for anyway.
+Seconds launch_meanwhile(Seconds wait, HostWait& host) {
+  const Seconds meanwhile = std::min(wait, host.behind);
+  host.behind -= meanwhile;
+  host.launches -= meanwhile;
+  return wait - meanwhile;
+}
+
 }  // namespace
 
 ChunkKinds::ChunkKinds(const StagePools& pools, const TrainSettings& train, TrainScratch& scratch)
@@ -98,18 +106,17 @@ void ChunkKinds::find_times() {
   }
 }
 
+// In pairs nothing is put off. What would take longer side by side is done one after the other.
 void ChunkKinds::time_pair(ChunkKind& kind) {
+  if (kind.passes.weights_apart) time_passes(kind, kind.paired.emplace());
+  if (!train_.batch_overlap) return;
+  pass_ops(kind.on->shard, kind.chunk, train_, ops_, ExchangeOps::apart);
+  if (ops_.exchange.size() == 0) return;
   ChunkPasses pair;
-  if (train_.batch_overlap) {
-    pass_ops(kind.on->shard, kind.chunk, train_, ops_, ExchangeOps::apart);
-    pair.exchange_ops = ExchangeOps::apart;
-  }
-  const bool travels = ops_.exchange.size() > 0;
-  if (!travels && !kind.passes.weights_apart) return;
+  pair.exchange_ops = ExchangeOps::apart;
   time_passes(kind, pair);
-  // What would take longer side by side is done one after the other.
-  if (pair.time() > kind.passes.time()) return;
-  if (travels) add_exchange(kind, pair);
+  if (pair.time() > kind.in_pairs().time()) return;
+  add_exchange(kind, pair);
   kind.paired = pair;
 }
 
@@ -191,6 +198,7 @@ void ChunkKinds::add_host(ChunkPasses& passes, const PassLaunches& launches,
     const Seconds behind = behind_launches(device, launched, host);
     time += behind;
     of_host.launches += behind;
+    of_host.behind += behind;
   };
   passes.forward_host = passes.backward_host = {};
   passes.forward_time = pass(passes.forward, forward, passes.forward_host);
@@ -256,14 +264,23 @@ void ChunkKinds::add_exchange(const ChunkKind& kind, ChunkPasses& passes) {
        .attention_back = attention.backward_time(),
        .experts = experts.forward.total() + experts.backward_time()},
       {double(train_.collective_multiprocessors), double(kind.on->device.multiprocessors)});
-  // A pair takes no longer than its passes do by themselves.
-  const Seconds exposed = std::min(all, kind.passes.time() - passes.time());
+  // While the device waits for tokens, the host gets on with its launches. A pair takes no longer than its passes one after the other.
+  Seconds exposed = all;
+  Seconds longer_forward = launch_meanwhile(all * (there / takes), passes.forward_host);
+  Seconds longer_back = launch_meanwhile(all * (back / takes), passes.backward_host);
+  const Seconds longer = longer_forward + longer_back;
+  const Seconds most = kind.in_pairs().time() - passes.time();
+  if (longer > most) {
+    exposed -= longer - most;
+    longer_forward *= most / longer;
+    longer_back *= most / longer;
+  }
   passes.exchange_hidden = 1 - exposed / takes;
   for (DeviceTime* part : {&passes.exchange, &passes.exchange_back}) {
     part->communication.hidden = part->communication.time * passes.exchange_hidden;
   }
-  passes.forward_time += exposed * (there / takes);
-  passes.inputs_time += exposed * (back / takes);
+  passes.forward_time += longer_forward;
+  passes.inputs_time += longer_back;
 }
 
 }  // namespace engine

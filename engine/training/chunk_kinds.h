@@ -22,6 +22,7 @@ namespace engine {
 // In which the device does nothing: between kernels, and until the host has launched the next one.
 struct HostWait {
   Seconds gaps, launches;
+  Seconds behind;  // of launches: they are fewer where the device waits for something else
 };
 
 // A part of each layer, in the passes of one micro-batch.

@@ -155,6 +155,21 @@ TEST(Answers, OfOneTokenAreWrittenWhereverThePromptIsRead) {
   }
 }
 
+// A share of the throughput is that share, however many answers there are.
+TEST(Answers, CountInSharesOfTheThroughput) {
+  for (const std::int64_t samples : {1, 2, 8}) {
+    Scenario scenario = sampled(samples);
+    scenario.load.requests = 1000;
+    Scenario full = scenario;
+    full.load.arrivals = ArrivalKind::closed;
+    full.load.clients = 500;
+    full.load.requests = 4000;
+    scenario.load.throughput_fraction = 0.5;
+    EXPECT_NEAR(figures(scenario).offered.value / figures(full).throughput.value, 0.5, 0.12)
+        << samples;
+  }
+}
+
 // Whoever fails, a request that is answered has all its answers.
 TEST(Answers, GoOnAfterAFailure) {
   for (const bool elsewhere : {false, true}) {

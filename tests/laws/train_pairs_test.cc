@@ -51,6 +51,33 @@ TEST(Pairs, HideNoMoreThanWasExposed) {
   }
 }
 
+// Whatever bounds a pass: its host, its exchange, activations on their way to the host. Faster links and memory never make it slower.
+TEST(Pairs, FasterDevicesAreNeverSlower) {
+  for (const Schedule schedule : kPaired) {
+    for (const double launch : {0.0, 1e-5, 5e-5}) {
+      for (const bool offload : {false, true}) {
+        Scenario scenario = toys::step_of("qwen3-30b-a3b", "h200-sxm");
+        scenario.parallel = {.tp = 2, .pp = 4, .dp = 8, .ep = 8};
+        scenario.train.global_batch = 64;
+        scenario.train.schedule = schedule;
+        scenario.train.virtual_stages = schedule == Schedule::interleaved ? 2 : 1;
+        scenario.train.sequence_parallel = scenario.train.batch_overlap = true;
+        scenario.train.offload_activations = offload;
+        scenario.host.launch_cost = Seconds{launch};
+        const auto takes = [&](double links, double memory) {
+          Scenario faster = scenario;
+          faster.device.scale_up.bandwidth = faster.device.scale_up.bandwidth * links;
+          faster.device.memory_bandwidth = faster.device.memory_bandwidth * memory;
+          return evaluate(faster, toys::transfer_resources()).metrics.iteration_time.value;
+        };
+        const double before = takes(1, 1) * (1 + 1e-9);
+        EXPECT_LE(takes(4, 1), before) << name_of(schedule) << launch << offload;
+        EXPECT_LE(takes(1, 4), before) << name_of(schedule) << launch << offload;
+      }
+    }
+  }
+}
+
 TEST(Pairs, RowsAddUp) {
   for (const Schedule schedule : kPaired) {
     for (const std::int64_t zero : {1, 3}) {

@@ -305,12 +305,12 @@ double ServePools::settling() const {
 }
 
 CapacityEstimate ServePools::capacity(const TypicalRequest& typical) const {
-  const MeanLengths lengths{typical.prompt, typical.output * double(point_.scenario.load.samples)};
+  const TypicalWork work{typical.prompt, typical.output, double(point_.scenario.load.samples)};
   CapacityEstimate estimate =
-      capacity_estimate(main(), lengths, pools_.size() == 1 ? Duty::both : Duty::writes);
+      capacity_estimate(main(), work, pools_.size() == 1 ? Duty::both : Duty::writes);
   if (pools_.size() > 1) {
     estimate.requests =
-        std::min(estimate.requests, capacity_estimate(pools_[1], lengths, Duty::reads).requests);
+        std::min(estimate.requests, capacity_estimate(pools_[1], work, Duty::reads).requests);
   }
   if (encoder_ && encoder_->apart.replicas > 0) {
     const Encoders::Setup& apart = encoder_->apart;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
+#include <memory>
 
 #include "engine/base/check.h"
 #include "engine/training/pipeline/pipeline_waves.h"
@@ -10,21 +12,28 @@
 namespace engine {
 namespace {
 
-// When one way's passes of one kind ended on one rank. Others need only the last ones.
+// When one way's passes of one kind ended on one rank. Others need only the last ones, of which there is room for a power of two.
 class Ends {
  public:
-  Ends() = default;
-  explicit Ends(std::int64_t kept) : kept_(kept), moments_(std::size_t(kept), 0) {}
-
+  void keep_in(double* room, std::int64_t size) {
+    moments_ = room;
+    mask_ = size - 1;
+  }
   std::int64_t done() const { return done_; }
   bool has(std::int64_t number) const { return number < done_; }
-  double operator[](std::int64_t number) const { return moments_[std::size_t(number % kept_)]; }
-  void add(double moment) { moments_[std::size_t(done_++ % kept_)] = moment; }
+  double operator[](std::int64_t number) const { return moments_[number & mask_]; }
+  void add(double moment) { moments_[done_++ & mask_] = moment; }
   void go_on_at(std::int64_t number) { done_ = number; }
 
  private:
-  std::int64_t kept_ = 1, done_ = 0;
-  std::vector<double> moments_;
+  double* moments_ = nullptr;
+  std::int64_t mask_ = 0, done_ = 0;
+};
+
+// Gradients of weights that wait for their turn, first come first served.
+struct PutOff {
+  std::vector<double> times;
+  std::size_t next = 0;
 };
 
 class Ways {
@@ -38,8 +47,17 @@ class Ways {
         free_(std::size_t(ranks_), 0),
         inward_(free_.size(), 0),
         put_off_(free_.size()) {
+    const auto kept = std::int64_t(std::bit_ceil(std::uint64_t(4 * ranks_ + 4)));
+    room_ = std::make_unique_for_overwrite<double[]>(std::size_t(4 * ranks_ * kept));
+    double* room = room_.get();
     for (auto* ends : {&forward_, &backward_}) {
-      for (std::vector<Ends>& way : *ends) way.assign(free_.size(), Ends(4 * ranks_ + 4));
+      for (std::vector<Ends>& way : *ends) {
+        way.resize(free_.size());
+        for (Ends& rank : way) {
+          rank.keep_in(room, kept);
+          room += kept;
+        }
+      }
     }
   }
 
@@ -47,6 +65,7 @@ class Ways {
     std::vector<std::vector<DualPass>> orders(free_.size());
     for (std::int64_t r = 0; r < ranks_; ++r) {
       const DualRank rank{ranks_, r};
+      orders[std::size_t(r)].reserve(std::size_t(6 * ranks_ + 4));
       rank.add_opening(orders[std::size_t(r)]);
       rank.add_rounds(0, 1, orders[std::size_t(r)]);
     }
@@ -118,8 +137,7 @@ class Ways {
     const bool forwards = pass.work == StageWork::forward || pass.work == StageWork::pair;
     const int back_way = pass.work == StageWork::pair ? 1 - pass.way : pass.way;
     if (pass.work == StageWork::weights) {
-      free += put_off_[r].front();
-      put_off_[r].erase(put_off_[r].begin());
+      free += put_off_[r].times[put_off_[r].next++];
       return true;
     }
     Ends &forward = forward_[pass.way][r], &backward = backward_[std::size_t(back_way)][r];
@@ -139,7 +157,7 @@ class Ways {
     } else {
       free += up.backward.value;
       if (pass.work == StageWork::backward) free += up.weights.value;
-      if (pass.work == StageWork::inputs) put_off_[r].push_back(up.weights.value);
+      if (pass.work == StageWork::inputs) put_off_[r].times.push_back(up.weights.value);
     }
     if (forwards) forward.add(free);
     if (backwards) backward.add(free);
@@ -199,7 +217,8 @@ class Ways {
   std::int64_t ranks_, passes_;
   double turn_;
   std::vector<double> free_, inward_;
-  std::vector<std::vector<double>> put_off_;
+  std::vector<PutOff> put_off_;
+  std::unique_ptr<double[]> room_;
   std::array<std::vector<Ends>, 2> forward_, backward_;
 };
 
