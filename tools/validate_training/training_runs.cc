@@ -128,6 +128,7 @@ MeasuredStep measured_step(engine::Scenario scenario, const TableRow& row) {
                     .backward = row.number("backward_s"),
                     .optimizer = row.number("optimizer_s"),
                     .peak_bytes = row.number("peak_bytes")};
+  scenario.train.cuda_graphs = step.mode == "graph";
   scenario.train.recompute = step.recompute == "full"        ? engine::Recompute::full
                              : step.recompute == "attention" ? engine::Recompute::attention
                                                              : engine::Recompute::none;

@@ -31,7 +31,7 @@ engine::Result<std::vector<TrainingRun>> training_runs(const std::filesystem::pa
 
 // Steps of PyTorch models on one H200 (tools/gpu/train_sweep.py).
 struct MeasuredStep {
-  std::string mode;  // eager or compiled
+  std::string mode;  // eager, compiled or graph
   std::string recompute;
   engine::Scenario scenario;
   double forward = 0, backward = 0, optimizer = 0;  // seconds
