@@ -186,15 +186,8 @@ void read_kimi_linear(const HfFields& f, ModelSpec& m) {
   if (f.boolean("mla_use_output_gate", false)) {
     f.refuse("mla_use_output_gate", "a gate on latent attention is not modelled");
   }
-  m.moe.experts = f.integer("num_experts", 0);
-  if (m.moe.experts == 0) return;
-  m.moe.top_k = f.integer("num_experts_per_token");
-  m.moe.intermediate = f.integer("moe_intermediate_size");
-  m.moe.shared_intermediate = f.integer("num_shared_experts", 0) * m.moe.intermediate;
-  m.moe.first_dense_layers = f.integer("first_k_dense_replace", 0);
-  m.moe.every = f.integer("moe_layer_freq", 1);
-  m.moe.groups = f.integer("num_expert_group", 1);
-  m.moe.top_groups = f.integer("topk_group", 1);
+  read_grouped_mixture(
+      f, {"num_experts", "num_experts_per_token", "num_shared_experts", "num_expert_group"}, m);
 }
 
 std::string_view hf_unmodelled(std::string_view architecture) {

@@ -65,18 +65,23 @@ void read_latent(const HfFields& f, ModelSpec& m) {
   m.head_dim = m.mla.rope_dim + m.mla.nope_dim;
 }
 
+void read_grouped_mixture(const HfFields& f, const MixtureNames& names, ModelSpec& m) {
+  m.moe.experts = f.integer(names.experts, 0);
+  if (m.moe.experts == 0) return;
+  m.moe.top_k = f.integer(names.top_k);
+  m.moe.intermediate = f.integer("moe_intermediate_size");
+  m.moe.shared_intermediate = f.integer(names.shared, 0) * m.moe.intermediate;
+  m.moe.first_dense_layers = f.integer("first_k_dense_replace", 0);
+  m.moe.every = f.integer("moe_layer_freq", 1);
+  m.moe.groups = f.integer(names.groups, 1);
+  m.moe.top_groups = f.integer("topk_group", 1);
+}
+
 void read_deepseek(const HfFields& f, ModelSpec& m) {
   read_llama(f, m);
   read_latent(f, m);
-  m.moe.experts = f.integer("n_routed_experts", 0);
-  if (m.moe.experts == 0) return;
-  m.moe.top_k = f.integer("num_experts_per_tok");
-  m.moe.intermediate = f.integer("moe_intermediate_size");
-  m.moe.shared_intermediate = f.integer("n_shared_experts", 0) * m.moe.intermediate;
-  m.moe.first_dense_layers = f.integer("first_k_dense_replace", 0);
-  m.moe.every = f.integer("moe_layer_freq", 1);
-  m.moe.groups = f.integer("n_group", 1);
-  m.moe.top_groups = f.integer("topk_group", 1);
+  read_grouped_mixture(
+      f, {"n_routed_experts", "num_experts_per_tok", "n_shared_experts", "n_group"}, m);
 }
 
 void read_glm4_moe(const HfFields& f, ModelSpec& m) {

@@ -32,6 +32,12 @@ void read_ernie_moe(const HfFields& fields, engine::ModelSpec& model);
 void read_glm4_moe(const HfFields& fields, engine::ModelSpec& model);
 void read_gpt_oss(const HfFields& fields, engine::ModelSpec& model);
 void read_granite_moe(const HfFields& fields, engine::ModelSpec& model);
+// Experts in groups, as DeepSeek has them, under the names that a configuration gives to four of the fields.
+struct MixtureNames {
+  std::string_view experts, top_k, shared, groups;
+};
+void read_grouped_mixture(const HfFields& fields, const MixtureNames& names,
+                          engine::ModelSpec& model);
 void read_latent(const HfFields& fields, engine::ModelSpec& model);
 void read_llama4(const HfFields& fields, engine::ModelSpec& model);
 void read_minimax(const HfFields& fields, engine::ModelSpec& model);

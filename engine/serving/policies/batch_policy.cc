@@ -82,6 +82,17 @@ std::int64_t plan_running(const ReplicaView& view, std::int64_t budget, std::int
   return budget - tokens;
 }
 
+std::int64_t read_on(const ReplicaView& view, std::int64_t budget, StepPlan& plan) {
+  for (const std::int32_t slot : view.running.prefilling) {
+    if (budget <= 0) break;
+    const Sequence& sequence = view.at(slot);
+    const std::int64_t tokens = std::min(sequence.target - sequence.computed, budget);
+    plan.chunks.push_back({slot, tokens});
+    budget -= tokens;
+  }
+  return budget;
+}
+
 std::int64_t tokens_set_aside(const ReplicaView& view, const Sequence& sequence) {
   const std::int64_t answered =
       sequence.prompt + std::max(view.settings().max_output, sequence.output);

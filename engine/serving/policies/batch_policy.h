@@ -141,6 +141,10 @@ struct StepPlan {
 std::int64_t plan_running(const ReplicaView& view, std::int64_t budget, std::int64_t most_chunk,
                           StepPlan& plan);
 
+// Prompts that are being read go on in the order of admission, each as far as what is left of `budget` tokens goes. Returns the
+// tokens left.
+std::int64_t read_on(const ReplicaView& view, std::int64_t budget, StepPlan& plan);
+
 // Tokens that policies with `reserves` set aside for a sequence, wherever its prompt is read: of the longest one that the model
 // is made for (orca), or of its prompt and the most that it may answer.
 std::int64_t tokens_set_aside(const ReplicaView& view, const Sequence& sequence);

@@ -14,13 +14,7 @@ inline void plan_reserving(const ReplicaView& view, StepPlan& plan) {
       std::max(view.settings().max_num_batched_tokens, view.step_tokens(plan.decodes)) -
       view.step_tokens(plan.decodes);
   const std::int64_t beside_decodes = budget;
-  for (const std::int32_t slot : view.running.prefilling) {
-    const Sequence& sequence = view.at(slot);
-    const std::int64_t tokens = std::min(sequence.target - sequence.computed, budget);
-    if (tokens <= 0) break;
-    plan.chunks.push_back({slot, tokens});
-    budget -= tokens;
-  }
+  budget = read_on(view, budget, plan);
   std::int64_t free = view.pool.free() - view.margin();
   std::int64_t seats = view.seats - view.running.count;
   for (std::int64_t i = 0; i < view.waiting.size() && budget > 0 && seats > 0; ++i, --seats) {

@@ -15,14 +15,7 @@ void plan_sarathi(const ReplicaView& view, StepPlan& plan) {
     if (plan.decodes > 0 || !plan.preempted.empty()) return;
   }
   plan.decodes = view.running.decoding;
-  std::int64_t budget = view.settings().chunk - view.step_tokens(plan.decodes);
-  for (const std::int32_t slot : view.running.prefilling) {
-    if (budget <= 0) break;
-    const Sequence& sequence = view.at(slot);
-    const std::int64_t tokens = std::min(sequence.target - sequence.computed, budget);
-    plan.chunks.push_back({slot, tokens});
-    budget -= tokens;
-  }
+  std::int64_t budget = read_on(view, view.settings().chunk - view.step_tokens(plan.decodes), plan);
   std::int64_t free = blocks_left(view, plan) - view.margin();
   std::int64_t seats = view.seats - view.running.count;
   for (std::int64_t i = 0; i < view.waiting.size() && budget > 0 && seats > 0; ++i, --seats) {

@@ -47,14 +47,7 @@ void retract(const ReplicaView& view, StepPlan& plan) {
 
 void plan_sglang(const ReplicaView& view, StepPlan& plan) {
   const ServingSettings& settings = view.settings();
-  std::int64_t budget = settings.chunk;
-  for (const std::int32_t slot : view.running.prefilling) {
-    const Sequence& sequence = view.at(slot);
-    const std::int64_t tokens = std::min(sequence.target - sequence.computed, budget);
-    if (tokens <= 0) break;
-    plan.chunks.push_back({slot, tokens});
-    budget -= tokens;
-  }
+  std::int64_t budget = read_on(view, settings.chunk, plan);
   const double ratio = settings.new_token_ratio;
   std::int64_t free = view.pool.free() - view.margin();
   // In tokens, not blocks: what is held and what is to come never shrinks together as decodes go on,

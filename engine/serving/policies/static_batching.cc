@@ -5,15 +5,8 @@
 namespace engine {
 
 void plan_static(const ReplicaView& view, StepPlan& plan) {
-  std::int64_t budget = view.settings().max_num_batched_tokens;
   // Prompts of the batch are read first, all of them, in as many steps as they need.
-  for (const std::int32_t slot : view.running.prefilling) {
-    const Sequence& sequence = view.at(slot);
-    const std::int64_t tokens = std::min(sequence.target - sequence.computed, budget);
-    if (tokens <= 0) break;
-    plan.chunks.push_back({slot, tokens});
-    budget -= tokens;
-  }
+  std::int64_t budget = read_on(view, view.settings().max_num_batched_tokens, plan);
   if (!plan.chunks.empty()) return;
   if (view.running.count > 0) {
     plan.decodes = view.running.decoding;
