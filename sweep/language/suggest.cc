@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <functional>
 #include <system_error>
 
 namespace sweep {
@@ -22,6 +23,13 @@ std::string folded(std::string_view text) {
 bool goes_on(std::string_view candidate, std::string_view start) {
   return candidate.size() > start.size() && candidate.starts_with(start) &&
          std::isalnum(static_cast<unsigned char>(candidate[start.size()])) == 0;
+}
+
+// Letters that both begin with.
+std::size_t common_start(std::string_view a, std::string_view b) {
+  std::size_t same = 0;
+  while (same < std::min(a.size(), b.size()) && folded(a[same]) == folded(b[same])) ++same;
+  return same;
 }
 
 }  // namespace
@@ -124,7 +132,10 @@ std::string suggestion(std::string_view written, const std::vector<std::string>&
   const std::vector<std::string> names = likely(written, candidates);
   if (!names.empty()) return did_you_mean(names);
   if (candidates.empty()) return "";
-  return (what_they_are.empty() ? "" : std::string(what_they_are) + ": ") + listing(candidates);
+  std::vector<std::string> known = candidates;
+  std::ranges::stable_sort(known, std::ranges::greater{},
+                           [&](const std::string& name) { return common_start(written, name); });
+  return (what_they_are.empty() ? "" : std::string(what_they_are) + ": ") + listing(known);
 }
 
 std::string similar_file_hint(const std::filesystem::path& file) {

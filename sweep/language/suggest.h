@@ -24,7 +24,7 @@ std::vector<std::string> likely(std::string_view written,
 // "did you mean 'a', 'b' or 'c'?"
 std::string did_you_mean(const std::vector<std::string>& names);
 
-// "did you mean 'tp'?" or, where nothing is near, "known keys: tp, pp, ..." or empty.
+// "did you mean 'tp'?" or, where nothing is near, "known keys: tp, pp, ...", those first that begin like it, or empty.
 std::string suggestion(std::string_view written, const std::vector<std::string>& candidates,
                        std::string_view what_they_are);
 

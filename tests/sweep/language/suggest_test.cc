@@ -19,6 +19,9 @@ TEST(Suggest, NamesTheNearestAndOnlyIfItIsNear) {
   EXPECT_EQ(nearest("zebra", names), "");
   EXPECT_EQ(suggestion("zebra", names, "known devices"),
             "known devices: h100-sxm, h100-pcie, b200-sxm, l4");
+  // Names that begin alike come first.
+  EXPECT_EQ(suggestion("qwen3-nxt-80b", {"bamba-9b", "llama-7b", "qwen3-next-80b-a3b"}, "known"),
+            "known: qwen3-next-80b-a3b, bamba-9b, llama-7b");
 }
 
 TEST(Suggest, NamesEveryOneThatGoesOnWhereTheWrittenOneEnds) {
