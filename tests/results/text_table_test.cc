@@ -1,4 +1,5 @@
 #include "results/text_table.h"
+#include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -27,8 +28,9 @@ TEST(TextTable, LinesAreCountedOverEmptyOnes) {
 
 TEST(TextTable, GoesThroughEveryFormatUnchanged) {
   const TextTable table = table_of("name,count,time\na,1,2.5e-06\n\"b,c\",,0.5\n");
+  const tests::TemporaryFolder folder;
   for (const char* name : {"t.csv", "t.csv.gz", "t.parquet"}) {
-    const auto file = std::filesystem::path(testing::TempDir()) / name;
+    const auto file = folder.path() / name;
     write_table(file, table);
     const auto back = read_table(file);
     ASSERT_TRUE(back) << engine::to_text(back.mistakes());
@@ -39,17 +41,16 @@ TEST(TextTable, GoesThroughEveryFormatUnchanged) {
         EXPECT_EQ(back->columns[i][row], table.columns[i][row]) << name;
       }
     }
-    std::filesystem::remove(file);
   }
 }
 
 TEST(TextTable, AbsentAndBrokenFilesAreMistakes) {
   EXPECT_FALSE(read_table("/nowhere/t.csv"));
-  const auto file = std::filesystem::path(testing::TempDir()) / "broken.parquet";
+  const tests::TemporaryFolder folder;
+  const auto file = folder.path() / "broken.parquet";
   write_table(file.string() + ".csv", table_of("a\n1\n"));
   std::filesystem::rename(file.string() + ".csv", file);
   EXPECT_FALSE(read_table(file));
-  std::filesystem::remove(file);
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 #include "tests/support/toy_rows.h"
 
-#include <unistd.h>
-
 #include <atomic>
 #include <future>
 #include <stdexcept>
@@ -190,17 +188,6 @@ void run_toy(const ToySweep& toy, sweep::RowSink& sink, const sweep::IndexSet& l
   for (int t = 0; t < threads; ++t) workers.push_back(std::async(std::launch::async, work));
   for (std::future<void>& worker : workers) worker.get();
   sink.flush();
-}
-
-TemporaryFolder::TemporaryFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "llmsweep-test-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-  path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
 }
 
 }  // namespace tests

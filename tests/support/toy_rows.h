@@ -12,6 +12,7 @@
 #include "results/schema.h"
 #include "sweep/space/point.h"
 #include "sweep/space/row_sink.h"
+#include "tests/support/temporary_folder.h"
 
 namespace tests {
 
@@ -35,18 +36,5 @@ void add_chunk(const ToySweep& toy, sweep::RowSink& sink, sweep::IndexRange rang
 // Every position of `left`, in chunks of `chunk`, by `threads` threads; then a flush.
 void run_toy(const ToySweep& toy, sweep::RowSink& sink, const sweep::IndexSet& left,
              std::uint64_t chunk = 64, int threads = 1);
-
-// A folder that is gone with its owner.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace tests

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tests/support/paths.h"
+#include "tests/support/temporary_folder.h"
 #include "tools/validate_serving/argonne_cases.h"
 #include "tools/validate_serving/overview_cases.h"
 #include "tools/validate_serving/silicon_cases.h"
@@ -18,8 +19,9 @@ namespace fs = std::filesystem;
 const sweep::Library kLibrary({paths::specs()});
 
 fs::path folder_of_this_test() {
-  const fs::path folder = fs::path(testing::TempDir()) / "serving_tables" /
-                          testing::UnitTest::GetInstance()->current_test_info()->name();
+  static const tests::TemporaryFolder all;
+  const fs::path folder =
+      all.path() / testing::UnitTest::GetInstance()->current_test_info()->name();
   fs::create_directories(folder);
   return folder;
 }

@@ -1,5 +1,6 @@
 // Rows of training tables become scenarios, and what cannot be predicted says why.
 #include "tools/validate_training/validate_training.h"
+#include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -16,8 +17,8 @@ namespace fs = std::filesystem;
 
 // Tables of the public ones' columns, with made-up figures.
 fs::path made_up_tables() {
-  const fs::path data = fs::path(testing::TempDir()) / "training_tables" /
-                        testing::UnitTest::GetInstance()->current_test_info()->name();
+  static const tests::TemporaryFolder all;
+  const fs::path data = all.path() / testing::UnitTest::GetInstance()->current_test_info()->name();
   fs::create_directories(data / "train_megatron_bridge");
   fs::create_directories(data / "train_mosaicml_mpt");
   std::ofstream(data / "train_megatron_bridge" / "pretrain_h100.csv")

@@ -6,13 +6,15 @@
 #include <fstream>
 
 #include "engine/evaluate.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/sweep/sweep_fixture.h"
 
 namespace sweep {
 namespace {
 
 TEST(LoadResources, ATraceIsReadOnceAndSharedByAllPoints) {
-  const std::string path = testing::TempDir() + "shared_trace.csv";
+  const tests::TemporaryFolder folder;
+  const std::string path = folder.path() / "trace.csv";
   std::ofstream(path) << "arrival_s,prompt_tokens,output_tokens\n0,10,3\n0.5,20,4\n";
   const SweepSpec spec = toy_sweep(
       "base: {task: serve, device: toy, model: tiny, load: {arrivals: trace, trace: " + path +
@@ -37,7 +39,8 @@ TEST(LoadResources, ATraceIsReadOnceAndSharedByAllPoints) {
 // The identity of a sweep follows what its traces hold, wherever they are named, and a resolved sweep is refused
 // once they hold something else: its points would have the keys of others.
 TEST(LoadResources, AChangedTraceIsAnotherSweep) {
-  const std::string path = testing::TempDir() + "changing_trace.csv";
+  const tests::TemporaryFolder folder;
+  const std::string path = folder.path() / "trace.csv";
   const auto write = [&path](int output) {
     std::ofstream(path) << "arrival_s,prompt_tokens,output_tokens\n0,10," << output << "\n";
   };

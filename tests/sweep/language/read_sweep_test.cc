@@ -6,6 +6,7 @@
 
 #include "sweep/language/write_yaml.h"
 #include "tests/support/paths.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/sweep/sweep_fixture.h"
 
 namespace sweep {
@@ -90,7 +91,8 @@ TEST(Base, NothingButABaseIsOnePoint) {
 }
 
 TEST(Library, TheFirstFolderWins) {
-  const auto folder = std::filesystem::path(testing::TempDir()) / "own_specs";
+  const tests::TemporaryFolder own;
+  const std::filesystem::path& folder = own.path();
   std::filesystem::create_directories(folder / "devices");
   std::ofstream(folder / "devices" / "toy.yaml")
       << "memory_capacity: 1 GB\nmemory_bandwidth: 1 TB/s\n";
@@ -99,7 +101,6 @@ TEST(Library, TheFirstFolderWins) {
   const auto spec = read_named(library, "devices", "toy");
   ASSERT_TRUE(spec.ok());
   EXPECT_EQ(spec->scenario.device.memory_capacity.value, 1e9);
-  std::filesystem::remove_all(folder);
 }
 
 TEST(Library, ListsAndSummarises) {
@@ -112,7 +113,8 @@ TEST(Library, ListsAndSummarises) {
 }
 
 TEST(Library, ASweepIsSummarisedByItsOpeningSentence) {
-  const auto folder = std::filesystem::path(testing::TempDir()) / "opening_specs";
+  const tests::TemporaryFolder own;
+  const std::filesystem::path& folder = own.path();
   std::filesystem::create_directories(folder / "sweeps");
   std::ofstream(folder / "sweeps" / "question.yaml")
       << "# Does 3.35 TB/s, over two\n# lines, suffice? Not always.\nbase: {task: step}\n# "
@@ -122,7 +124,6 @@ TEST(Library, ASweepIsSummarisedByItsOpeningSentence) {
   EXPECT_THAT(library.libraries_and_sweeps(), ElementsAre("sweeps"));
   EXPECT_EQ(summary_of(library, "sweeps", "question"), "Does 3.35 TB/s, over two lines, suffice?");
   EXPECT_EQ(summary_of(library, "sweeps", "silent"), "");
-  std::filesystem::remove_all(folder);
 }
 
 TEST(Library, ASpecReadsBackFromItsOwnYaml) {
@@ -133,13 +134,13 @@ TEST(Library, ASpecReadsBackFromItsOwnYaml) {
   const std::string yaml = fields_yaml(device->scenario, &section, LeavesToWrite::all);
   EXPECT_THAT(yaml, HasSubstr("memory_bandwidth: 4 TB/s\n"));
   EXPECT_THAT(yaml, HasSubstr("peak:\n  fp32: 0 FLOP/s\n  bf16: 1 PFLOP/s\n"));
-  const auto folder = std::filesystem::path(testing::TempDir()) / "back_specs";
+  const tests::TemporaryFolder own;
+  const std::filesystem::path& folder = own.path();
   std::filesystem::create_directories(folder / "devices");
   std::ofstream(folder / "devices" / "again.yaml") << yaml;
   const auto again = read_named(Library({folder}), "devices", "again");
   ASSERT_TRUE(again.ok()) << engine::to_text(again.mistakes());
   EXPECT_EQ(engine::key_of(again->scenario), engine::key_of(device->scenario));
-  std::filesystem::remove_all(folder);
 }
 
 // Every file of the real library must read; each mistake would stop some sweep.
@@ -168,18 +169,15 @@ TEST(Library, EveryShippedSweepReads) {
 
 class Include : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) / "include_test";
-    std::filesystem::create_directories(folder_ / "parts");
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void SetUp() override { std::filesystem::create_directories(folder_ / "parts"); }
   void write(const std::string& name, const std::string& text) {
     std::ofstream(folder_ / name) << text;
   }
   engine::Result<SweepSpec> read(const std::string& name) {
     return read_sweep(folder_ / name, toy_library());
   }
-  std::filesystem::path folder_;
+  const tests::TemporaryFolder own_;
+  const std::filesystem::path& folder_ = own_.path();
 };
 
 TEST_F(Include, ComesFirstAndIsOverridden) {

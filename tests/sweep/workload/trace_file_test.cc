@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include "tests/support/paths.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sweep {
 namespace {
@@ -102,7 +103,8 @@ TEST(TraceFile, LinesMayEndInEitherWay) {
 }
 
 TEST(TraceFile, AGzipThatIsCutOffIsAMistake) {
-  const std::string path = ::testing::TempDir() + "cut.csv.gz";
+  const tests::TemporaryFolder folder;
+  const std::string path = folder.path() / "cut.csv.gz";
   gzFile out = gzopen(path.c_str(), "wb");
   gzputs(out, "arrival_s,prompt_tokens,output_tokens\n");
   for (int i = 0; i < 5000; ++i) gzprintf(out, "%d,%d,%d\n", i, 10 + i % 97, 5 + i % 13);
