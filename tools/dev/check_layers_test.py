@@ -20,6 +20,15 @@ class CheckLayers(unittest.TestCase):
             check_file("engine/step/a.cc", '#include "engine/scenario.h"'),
             ["engine/step/a.cc:1: error: engine/step may not include engine"])
 
+    def test_a_floor_sees_those_below_it_and_the_room_around_all_of_them(self):
+        below, above = '#include "engine/serving/lane/lane.h"', '#include "engine/serving/fleet/scaler.h"'
+        self.assertEqual(check_file("engine/serving/replica/a.cc", below), [])
+        self.assertEqual(
+            check_file("engine/serving/replica/a.cc", above),
+            ["engine/serving/replica/a.cc:1: error: engine/serving/replica may not include engine/serving/fleet"])
+        self.assertEqual(check_file("engine/serving/a.cc", below + "\n" + above), [])
+        self.assertEqual(len(check_file("engine/serving/lane/a.cc", '#include "engine/serving/serving_sim.h"')), 1)
+
     def test_a_package_stays_in_its_room(self):
         self.assertEqual(check_file("results/a.cc", "#include <parquet/arrow/writer.h>"), [])
         self.assertEqual(
