@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "engine/base/named_table.h"
+
 namespace engine {
 
 struct ReplicaView;
@@ -41,17 +43,10 @@ inline constexpr std::array kPolicies{
 // Position in the table.
 enum class PolicyName : std::uint8_t {};
 
-constexpr std::array<std::string_view, kPolicies.size()> enum_names(PolicyName) {
-  std::array<std::string_view, kPolicies.size()> names;
-  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kPolicies[i].name;
-  return names;
-}
+constexpr auto enum_names(PolicyName) { return names_of(kPolicies); }
 
-// A policy that C++ code mentions; one that is not in the table does not compile.
 consteval PolicyName policy_named(std::string_view name) {
-  std::size_t i = 0;
-  while (kPolicies.at(i).name != name) ++i;
-  return static_cast<PolicyName>(i);
+  return position_named<PolicyName>(kPolicies, name);
 }
 
 constexpr const PolicyEntry& policy_of(PolicyName name) { return kPolicies[std::size_t(name)]; }

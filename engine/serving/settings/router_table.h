@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "engine/base/named_table.h"
+
 namespace engine {
 
 struct RouterView;
@@ -42,17 +44,10 @@ inline constexpr std::array kRouters{
 // Position in the table.
 enum class RouterName : std::uint8_t {};
 
-constexpr std::array<std::string_view, kRouters.size()> enum_names(RouterName) {
-  std::array<std::string_view, kRouters.size()> names;
-  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kRouters[i].name;
-  return names;
-}
+constexpr auto enum_names(RouterName) { return names_of(kRouters); }
 
-// A router that C++ code mentions; one that is not in the table does not compile.
 consteval RouterName router_named(std::string_view name) {
-  std::size_t i = 0;
-  while (kRouters.at(i).name != name) ++i;
-  return static_cast<RouterName>(i);
+  return position_named<RouterName>(kRouters, name);
 }
 
 constexpr const RouterEntry& router_of(RouterName name) { return kRouters[std::size_t(name)]; }
