@@ -55,6 +55,12 @@ class alignas(64) Lane {
   // Begins what the policy says; with others it joins them, and begins when all have planned (`run_step`).
   void plan(double now);
   void run_step(const BatchShape& batch, double seconds);
+  // With others: its present stretch has another part, on another line, in which the same sequences decode on; and that
+  // part, from the end of this one on.
+  bool has_next_part() const {
+    return work_ == Work::stretch && left_ > 0 && replica_->landed.empty();
+  }
+  void begin_next_part(double now);
   // In a pipeline (pipeline_turns.cc): nobody comes or goes with what happens at `end()`, and whoever decodes does so
   // again; then that, and the next step.
   bool decodes_on() const {
@@ -138,6 +144,11 @@ class alignas(64) Lane {
   // Stretches
   void start_steady(double now);
   void start_stretch(double now);
+  // Of a sequence, if the stretch is long enough.
+  double tokens_to_full_window() const {
+    const bool windows = left_ > 1 && sequences_.set.filling() > 0;
+    return windows ? double(sequences_.set.tokens_to_full_window()) : kNever;
+  }
   // Of a stretch that begins: who takes part, and the line that its steps lie on.
   [[gnu::always_inline]] void find_line(double now) {
     work_ = Work::stretch;
@@ -181,6 +192,8 @@ class alignas(64) Lane {
   // With others (lane_in_group.cc): its place among them, and its stretch with theirs.
   std::size_t member() const;
   void follow_group();
+  double begin_part_in_group();
+  void ask_group();
   void leave_group();
   // Steps of the present stretch: the fewest that last until `time`, and those that are over then.
   std::int64_t steps_until(double time) const;
