@@ -7,12 +7,14 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/deploy.h"
 #include "engine/draft.h"
 #include "engine/hardware/cluster.h"
 #include "engine/kernels/peak_in_use.h"
 #include "engine/sharing/shared_device.h"
+#include "engine/tasks/serve/image_encoder.h"
 
 namespace engine {
 namespace {
@@ -25,11 +27,9 @@ std::optional<Refusal> neighbour_problem(const Scenario& scenario) {
   const auto unsupported = [](std::string text) {
     return Refusal{ReasonClass::unsupported, std::move(text)};
   };
-  if (scenario.task == Task::serve && scenario.load.images + scenario.neighbour.load.images > 0) {
-    return unsupported("load.images beside a neighbour is not modelled");
-  }
-  if (scenario.task == Task::serve && scenario.prefill.present) {
-    return unsupported("a neighbour of a deployment with a prefill deployment is not modelled");
+  if (scenario.task == Task::serve && scenario.neighbour.load.images > 0) {
+    return unsupported(
+        "images of a neighbour's requests are not modelled: state neighbour.load.images: 0");
   }
   if (drafts_apart(scenario)) {
     return unsupported("a draft on other devices than the two models share is not modelled");
@@ -69,7 +69,7 @@ Scenario as_neighbour(const Scenario& scenario) {
   alone.parallel = scenario.parallel;
   alone.serving.replicas = scenario.serving.replicas;
   alone.speculation = {};
-  alone.draft.present = false;
+  alone.draft.present = alone.prefill.present = alone.encode.present = false;
   alone.step = neighbour.step;
   alone.load = neighbour.load;
   alone.capacity = {};
@@ -86,8 +86,25 @@ void give_part(Scenario& alone, const SharingSettings& sharing, double share, do
   if (alone.draft.present) alone.draft.deployment.device = alone.device;
 }
 
+// Prompts that a prefill deployment reads, for a draft, too, and encoders that are not the main deployment's replicas.
+bool runs_elsewhere(const KernelRow& row, const Scenario& scenario) {
+  switch (row.role) {
+    case DeploymentRole::prefill:
+      return true;
+    case DeploymentRole::encode:
+      return scenario.prefill.present || !readers_encode(scenario);
+    case DeploymentRole::draft:
+      return scenario.prefill.present && row.phase == Phase::prefill;
+    default:
+      return false;
+  }
+}
+
+// Of the devices that both share.
 Demand demand_of(const Outcome& outcome, const Scenario& scenario) {
-  return demand_of(outcome.kernels, scenario.device, peak_in_use(scenario.device, scenario.quant));
+  std::vector<KernelRow> rows = outcome.kernels;
+  std::erase_if(rows, [&](const KernelRow& row) { return runs_elsewhere(row, scenario); });
+  return demand_of(rows, scenario.device, peak_in_use(scenario.device, scenario.quant));
 }
 
 // One of the two models: alone on the devices, alone on its part of them, and beside the other.
