@@ -53,10 +53,11 @@ std::optional<Refusal> neighbour_problem(const Scenario& scenario) {
   return std::nullopt;
 }
 
-// The same point with one of the two models, on its part of the devices.
+// The same point with one of the two models, whatever the other is and however they share.
 Scenario without_neighbour(const Scenario& scenario) {
   Scenario alone = scenario;
-  alone.neighbour.present = false;
+  alone.neighbour = {};
+  alone.sharing = {};
   return alone;
 }
 
@@ -178,8 +179,7 @@ void evaluate_shared(Side& side, const EvaluateAlone& evaluate) {
 }
 
 // Alone on the devices, which is as on its part where that lacks nothing but memory, of which it has enough.
-void evaluate_whole(Side& side, const EvaluateAlone& evaluate) {
-  const SharingMode mode = side.part.sharing.mode;
+void evaluate_whole(Side& side, SharingMode mode, const EvaluateAlone& evaluate) {
   const bool all_but_memory = mode == SharingMode::time_slices || mode == SharingMode::streams;
   const bool as_much =
       side.part.device.memory_capacity.value == side.whole.device.memory_capacity.value;
@@ -190,16 +190,21 @@ void evaluate_whole(Side& side, const EvaluateAlone& evaluate) {
   }
 }
 
+// It cannot work, and says why.
+void refuse_like(const Side& side, Outcome&& made, Outcome& outcome) {
+  outcome = std::move(made);
+  if (side.role == DeploymentRole::neighbour) outcome.reason = "neighbour: " + outcome.reason;
+}
+
 // False where a model cannot work on its own: the outcome says why.
-bool ready(Side& side, const EvaluateAlone& evaluate, std::string_view role, Outcome& outcome) {
+bool ready(Side& side, SharingMode mode, const EvaluateAlone& evaluate, Outcome& outcome) {
   side.memory_to_spare = evaluate({side.role, side.part}, {}, side.on_part);
   if (side.on_part.status == Status::ok) {
-    evaluate_whole(side, evaluate);
+    evaluate_whole(side, mode, evaluate);
     side.shared = side.on_part;
     return true;
   }
-  outcome = std::move(side.on_part);
-  if (!role.empty()) outcome.reason = fmt::format("{}: {}", role, outcome.reason);
+  refuse_like(side, std::move(side.on_part), outcome);
   return false;
 }
 
@@ -240,7 +245,7 @@ void slow_down_at_capacity(Side& main, Side& other, const SharingSettings& shari
   for (int round = 0; round < kMostRounds; ++round) {
     Side tried{.whole = at_rate(main.whole, rate), .part = at_rate(main.part, rate)};
     tried.memory_to_spare = evaluate({tried.role, tried.part}, {}, tried.on_part);
-    evaluate_whole(tried, evaluate);
+    evaluate_whole(tried, sharing.mode, evaluate);
     tried.shared = tried.on_part;
     slow_down(tried, other, sharing, change, evaluate);
     main.alone = std::move(tried.alone);
@@ -266,16 +271,14 @@ bool take_turns(Side& main, Side& other, const SharingSettings& sharing,
   const double turn = 2 * sharing.slice.value * sharing.share;
   const double other_turn = 2 * sharing.slice.value * (1 - sharing.share);
   const double period = turn + to_other + other_turn + to_main;
-  const auto in_turns = [&](Side& side, const Turns& turns, std::string_view role) {
+  const auto in_turns = [&](Side& side, const Turns& turns) {
     evaluate({side.role, side.part}, {.turns = turns}, side.shared);
     if (side.shared.status == Status::ok) return true;
-    outcome = std::move(side.shared);
-    if (!role.empty()) outcome.reason = fmt::format("{}: {}", role, outcome.reason);
+    refuse_like(side, std::move(side.shared), outcome);
     return false;
   };
-  return in_turns(main, {.period = period, .length = turn}, "") &&
-         in_turns(other, {.period = period, .offset = turn + to_other, .length = other_turn},
-                  "neighbour");
+  return in_turns(main, {.period = period, .length = turn}) &&
+         in_turns(other, {.period = period, .offset = turn + to_other, .length = other_turn});
 }
 
 }  // namespace
@@ -295,7 +298,8 @@ void evaluate_neighbours(const Scenario& scenario, const EvaluateAlone& evaluate
              .part = as_neighbour(scenario)};
   give_part(main.part, sharing, sharing.share, sharing.memory);
   give_part(other.part, sharing, 1 - sharing.share, 1 - sharing.memory);
-  if (!ready(main, evaluate, "", outcome) || !ready(other, evaluate, "neighbour", outcome)) return;
+  if (!ready(main, sharing.mode, evaluate, outcome)) return;
+  if (!ready(other, sharing.mode, evaluate, outcome)) return;
   Seconds change = sharing.switch_time * 2, swap{kNoValue};
   if (sharing.swap) {
     swap = swap_seconds(main.part, main.on_part);

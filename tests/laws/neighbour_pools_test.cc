@@ -93,6 +93,8 @@ TEST(NeighbourPools, WhoReadsPromptsElsewhereIsNotSlowedDown) {
 TEST(NeighbourPools, OnlyWhatRunsOnTheDevicesSlowsTheNeighbourDown) {
   Scenario scenario = with_readers();
   scenario.sharing.mode = SharingMode::streams;
+  scenario.load.lengths.prompt = 2000;
+  scenario.load.rate = RequestsPerSecond{5};
   const double one = sound(scenario).metrics.neighbour_slowdown;
   scenario.prefill.deployment.device.memory_bandwidth =
       scenario.prefill.deployment.device.memory_bandwidth * 3;

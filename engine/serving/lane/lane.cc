@@ -183,6 +183,7 @@ void Lane::end_stretch() {
   Stretch::Sums sums = stretch_.sums(double(sequences_.set.prompt_tokens()));
   if (!alone) sums.held_seconds = held_seconds_;
   count_steps(n, sums, seconds);
+  if (alone || !goes_on_in_group_) add_first_gaps();
   if (alone && stretch_.steps > 1) {
     common.stats->add_gaps(stretch_, 1, stretch_.steps, seconds - stretch_.first_step);
   }

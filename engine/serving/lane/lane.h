@@ -177,14 +177,17 @@ class alignas(64) Lane {
     return plain ? token_seconds : held_with_states(token_seconds, seconds);
   }
   double held_with_states(double token_seconds, double seconds) const;
-  // So many steps of the present stretch are over: their sums, and the gaps that the first of them ends.
+  // So many steps of the present stretch are over: their sums; and the gaps that the first of them ends.
   [[gnu::always_inline]] void count_steps(double count, const Stretch::Sums& sums, double seconds) {
     ReplicaState& replica = *replica_;
     const PoolConstants& common = *replica.common;
     common.table->count_decode(stretch_.line, count, sums.context, sums.window, seconds);
     common.sums->ran(count, seconds, stretch_.sequences, tokens_held(sums.held_seconds, seconds));
     common.sums->adapter_steps += count * double(sequences_.adapters.different());
-    sequences_.gaps.add_all(start_, stretch_.first_step, stretch_.sequences, *common.stats,
+  }
+  [[gnu::always_inline]] void add_first_gaps() {
+    sequences_.gaps.add_all(start_, stretch_.first_step, stretch_.sequences,
+                            *replica_->common->stats,
                             [this](auto visit) { sequences_.each_decode(visit); });
   }
   void end_stretch();
@@ -233,8 +236,11 @@ class alignas(64) Lane {
   std::int64_t step_tokens_ = 0;  // that its decodes make
   LaneSequences sequences_;
   // From here on few events look at anything.
-  double held_seconds_ = 0;  // of KV tokens in a stretch, where others step with it
-  double drafting_ = 0;      // seconds of a step, in a pipeline
+  // Where others step with it: of KV tokens in a stretch; and whether that goes on where one before it ended, so that its
+  // first step ends the same gaps as theirs.
+  double held_seconds_ = 0;
+  bool goes_on_in_group_ = false;
+  double drafting_ = 0;  // seconds of a step, in a pipeline
   std::int64_t saves_ =
       0;  // picoseconds that proposals save in each step, or would, where their length is picked
 };

@@ -19,6 +19,7 @@ double Lane::begin_part_in_group() {
 }
 
 void Lane::follow_group() {
+  goes_on_in_group_ = false;
   const double held = begin_part_in_group();
   replica_->group->follow(*this, member(), stretch_, held);
 }
@@ -29,6 +30,7 @@ void Lane::begin_next_part(double now) {
   end_stretch();
   if (replica_->common->audit) sequences_.recount();
   find_line(now);
+  goes_on_in_group_ = true;
   const double held = begin_part_in_group();
   replica_->group->follow_on(member(), held);
 }

@@ -71,6 +71,7 @@ void LockstepGroup::follow(Lane& lane, std::size_t member, const Stretch& stretc
   one.plain = stretch.plain;
   one.sequences = stretch.sequences;
   begin_stretch(member, held);
+  newcomers_.push_back(member);
   ++following_;
   if (!one.plain) ++unequal_;
   sequences_ += one.sequences;
@@ -105,7 +106,6 @@ void LockstepGroup::begin_stretch(std::size_t member, double held) {
   one.since = seconds_;
   one.since_moments = moments_;
   dues_.insert(std::int32_t(member), one.due);
-  newcomers_.push_back(member);
 }
 
 void LockstepGroup::leave(std::size_t member) {
