@@ -26,7 +26,7 @@ std::string long_time(double seconds) {
   constexpr std::array<Prefix, 3> units{{{86400, "d"}, {3600, "h"}, {60, "min"}}};
   const Prefix* chosen = &units.back();
   for (const Prefix& unit : units) {
-    if (seconds >= 10 * unit.factor) {
+    if (seconds >= 2 * unit.factor) {
       chosen = &unit;
       break;
     }
