@@ -109,9 +109,11 @@ class alignas(64) Replica {
   }
   // Whether a request is to be turned away: there is too much before it, in the queue or among those that wait for blocks.
   bool sheds(const Request& request, double now) const;
-  bool sheds_before_room(const Request& request) const {
-    return sheds_behind(state_.arriving.size() + state_.awaiting, state_.rooms, request,
-                        request.arrival);
+  // The latter, whose prompts others read in so many seconds a token.
+  bool sheds_before_room(const Request& request, double seconds_per_prompt_token) const {
+    return sheds_behind(
+        {state_.arriving.size() + state_.awaiting, state_.rooms, seconds_per_prompt_token}, request,
+        request.arrival);
   }
   // Prompts that were read with the last event, of which several answers are to be generated.
   FewSlots& forking() { return state_.forking; }
@@ -218,8 +220,13 @@ class alignas(64) Replica {
   }
   double order_of(const Claim& claim, double fair_place) const;
   double ttft_limit_of(const Claim& claim) const;
-  bool sheds_behind(std::int64_t before, const AdmissionPace& pace, const Request& request,
-                    double now) const;
+  // What is before a request: so many others, who leave at this pace, and the reading of its prompt.
+  struct Before {
+    std::int64_t others = 0;
+    const AdmissionPace& pace;
+    double seconds_per_prompt_token = 0;
+  };
+  bool sheds_behind(const Before& before, const Request& request, double now) const;
   // Its place in the queue, where that has an order; it is charged `tokens` on arrival.
   double enter_queue(const Sequence& sequence, std::int64_t tokens) {
     return state_.waiting.ordered() ? place_by_order(sequence, tokens) : sequence.arrival;
