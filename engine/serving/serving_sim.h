@@ -97,7 +97,7 @@ class ServingSim {
   }
   // One event; false when there is none.
   bool take_event(RequestSource& source);
-  void interrupt(double soonest, RequestSource& source);
+  void interrupt(RequestSource& source);
   void find_interruptions();
   void arrive(RequestSource& source);
   // A replica's turn, and its next ones as long as nothing happens elsewhere before `next_event`.
@@ -107,7 +107,7 @@ class ServingSim {
   // Its next event comes before anything that could happen elsewhere; and it is that event's turn.
   bool is_next(const Replica& replica, double next_event) const {
     const double event = replica.next_event();
-    return event + kSameMoment < next_event && event < interruption_;
+    return event + kSameMoment < std::min(next_event, interruption_);
   }
   void begin_turn(std::size_t replica) {
     charge(kWorkOfAnEvent);

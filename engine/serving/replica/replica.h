@@ -109,9 +109,11 @@ class alignas(64) Replica {
   }
   // Whether a request is to be turned away: there is too much before it, in the queue or among those that wait for blocks.
   bool sheds(const Request& request, double now) const;
-  bool sheds_before_room(const Request& request) const {
-    const std::int64_t before = state_.arriving.size() + state_.awaiting;
-    return sheds_behind(before, state_.rooms.wait_behind(before), request, request.arrival);
+  // The latter, whose prompts others read in so many seconds a token.
+  bool sheds_before_room(const Request& request, double seconds_per_prompt_token) const {
+    const std::int64_t others = state_.arriving.size() + state_.awaiting;
+    return sheds_behind({others, state_.rooms.wait_behind(others), seconds_per_prompt_token}, request,
+                        request.arrival);
   }
   // Prompts that were read with the last event, of which several answers are to be generated.
   FewSlots& forking() { return state_.forking; }
@@ -218,7 +220,13 @@ class alignas(64) Replica {
   }
   double order_of(const Claim& claim, double fair_place) const;
   double ttft_limit_of(const Claim& claim) const;
-  bool sheds_behind(std::int64_t before, double wait, const Request& request, double now) const;
+  // What is before a request: so many others, the wait for them, and the reading of its prompt.
+  struct Before {
+    std::int64_t others = 0;
+    double wait = 0;
+    double seconds_per_prompt_token = 0;
+  };
+  bool sheds_behind(const Before& before, const Request& request, double now) const;
   // Its place in the queue, where that has an order; it is charged `tokens` on arrival.
   double enter_queue(const Sequence& sequence, std::int64_t tokens) {
     return state_.waiting.ordered() ? place_by_order(sequence, tokens) : sequence.arrival;
