@@ -122,6 +122,7 @@ class ServingSim {
   // A group takes its turn as one, at its first replica's place among the events.
   void advance_group(LockstepGroup& group, double next_event, RequestSource& source);
   bool end_together(LockstepGroup& group, RequestSource& source);
+  bool end_member(LockstepGroup& group, std::size_t replica, RequestSource& source);
   void plan_together(LockstepGroup& group, RequestSource& source);
   // A member may have something to do at another time than before; and it may have more or less of it.
   void note_turn(LockstepGroup& group, std::size_t replica);
@@ -269,7 +270,8 @@ class ServingSim {
   // Where that is so: whose turn is next, whose comes after it, and where the next request goes, as far as one can tell.
   std::size_t next_ = 0, after_next_ = 0, expected_ = 0;
   std::int64_t events_since_expected_ = 0;
-  std::vector<std::size_t> planned_;  // of these, with the present event
+  // Replicas that step together, with the present event: who plans, and whose sequences only decode on.
+  std::vector<std::size_t> planned_, going_on_;
   // While all replicas that could take them have failed: requests, and sequences whose KV is to be carried.
   struct HeldBack {
     std::size_t replica = 0;

@@ -73,6 +73,12 @@ class alignas(64) Replica {
     turn_ = 0;
   }
   void plan_in_group();
+  // Where its present work is over: its sequences only decode on, and nobody waits to be let in from elsewhere.
+  bool only_goes_on() const { return lanes_[0].has_next_part() && !expects(); }
+  void go_on(double now) {
+    begin_turn(now);
+    lanes_[0].begin_next_part(now);
+  }
   void wait_until(double time) {
     lanes_[0].wait_until(time);
     find_next();
