@@ -60,6 +60,7 @@ void ServingSim::start(const ServingProblem& problem) {
   now_ = 0;
   answers_.reset();
   start_adapters();
+  leaves_quietly_ = stages().size() == 1 && adapters_.empty() && !scales_ && !fails_;
   encoders_.reset(problem.encoders);
   fits_everywhere_ = std::numeric_limits<std::int64_t>::max();
   for (const Stage& stage : stages()) {
@@ -274,7 +275,8 @@ bool ServingSim::decode_on(std::size_t index, double next_event) {
     start_loads(index);
   }
   replica.end_turn(ran);
-  return keeps_turns_ && is_next(replica, next_event) && !(forks || departs || expects);
+  if (!keeps_turns_ || expects || !is_next(replica, next_event)) return false;
+  return !(forks || departs) || (leaves_quietly_ && !told && stats_.nothing_to_decide());
 }
 
 bool ServingSim::depart(std::size_t index, RequestSource& source) {
