@@ -123,6 +123,7 @@ void ServingSim::run(const ServingProblem& problem) {
     now_ = event;
     const double elsewhere = std::min(std::min(arrival, carried), marked_);
     advance(turn.replica, std::min(elsewhere, turn.others), source);
+    return true;
   }
   if (many_) look_further_ahead();
   return true;
@@ -258,11 +259,13 @@ bool ServingSim::decode_on(std::size_t index, double next_event) {
 [[gnu::always_inline]] inline bool ServingSim::take_turn(std::size_t index, double next_event,
                                                          RequestSource& source) {
   Replica& replica = replicas_[index];
+  if (many_) lanes_[index].fetch_beside_next();
   const bool ran = replica.end_work();
   // Whoever is told of an answer at this moment may ask again at once: plan after that.
   const bool forks = !replica.forking().empty(), departs = !replica.departed().empty();
   if (forks) fork(index, source);
   const bool told = departs && depart(index, source);
+  if (many_) look_further_ahead();
   if (replica.halted()) {
     rest(index, ran, source);
     return false;

@@ -85,6 +85,7 @@ TEST(ServingLaws, TurnsInARowAreThoseOfTheQueue) {
     // Several answers to a prompt begin and end one by one, of which nobody is told but of the last.
     if (number % 3 == 0) {
       made.scenario.load.samples = 1 + std::int64_t(number % 4);
+      made.scenario.load.turns = made.scenario.load.branches = 1;
       made.scenario.serving.prefix_caching = true;
     }
     toys::Laboratory alone(made), watched(std::move(made));
