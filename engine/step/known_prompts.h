@@ -3,8 +3,10 @@
 // requests.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "engine/model/batch_shape.h"
@@ -39,52 +41,80 @@ class KnownPrompts {
     }
     bool operator==(const Shape&) const = default;
   };
-  struct Known {
-    Shape shape;
+  struct Timed {
     KernelSums sums;
     std::vector<KernelRow> rows;  // of any phase
+  };
+  struct Known {
+    const KernelSums& sums;
+    std::span<const KernelRow> rows;
   };
 
   // They follow from something else from now on. Memory stays.
   void forget() {
-    if (count_ > 0) places_.assign(places_.size(), kNobody);
-    count_ = 0;
+    places_.assign(places_.size(), Place{});
+    kept_.clear();
+    rows_.clear();
   }
-  // What is known of prompts; time(known) fills in what is not.
+  // What is known of prompts until the next are asked for; time(timed) fills in what is not.
   template <class Time>
-  const Known& at(const Shape& shape, Time time) {
-    if (places_.empty()) places_.assign(kPlaces, kNobody);
-    std::int32_t& place = places_[place_of(shape)];
-    if (place != kNobody && known_[std::size_t(place)].shape == shape) {
-      return known_[std::size_t(place)];
+  Known at(const Shape& shape, Time time) {
+    if (places_.empty()) places_.resize(kPlaces);
+    const std::uint64_t mixed = mix(shape);
+    Place& place = places_[std::size_t(mixed >> (64 - kPlaceBits))];
+    if (place.kept >= 0 && kept_[std::size_t(place.kept)].shape == shape) {
+      const Kept& kept = kept_[std::size_t(place.kept)];
+      return {kept.sums, {rows_.data() + kept.first_row, kept.rows}};
     }
-    if (place == kNobody) {
-      place = count_++;
-      if (known_.size() < std::size_t(count_)) known_.emplace_back();
-    }
-    // Who stood here has not come again since, or comes by turns with this one.
-    Known& known = known_[std::size_t(place)];
-    known.shape = shape;
-    known.rows.clear();
-    time(known);
-    return known;
+    // Most never come again. Only who comes a second time is kept: what they would fill is a core's cache.
+    const bool again = place.missed == std::uint32_t(mixed);
+    place.missed = std::uint32_t(mixed);
+    timed_.rows.clear();
+    time(timed_);
+    if (again) keep(shape, place);
+    return {timed_.sums, timed_.rows};
   }
 
  private:
-  static constexpr std::int32_t kNobody = -1;
   static constexpr int kPlaceBits = 12;  // some two megabytes when all are taken
   static constexpr std::size_t kPlaces = std::size_t{1} << kPlaceBits;
+  struct Place {
+    std::int32_t kept = -1;    // in kept_; -1: nobody
+    std::uint32_t missed = 0;  // of the shape that was last asked for here and not known
+  };
+  struct Kept {
+    Shape shape;
+    KernelSums sums;
+    std::size_t first_row = 0, rows = 0;  // in rows_
+  };
 
-  static std::size_t place_of(const Shape& shape) {
-    const std::uint64_t mixed = std::uint64_t(shape.tokens) * 0x9e3779b97f4a7c15ull +
-                                std::uint64_t(shape.kv_tokens) * 0xc2b2ae3d27d4eb4full +
-                                std::uint64_t(shape.sequences) * 0x165667b19e3779f9ull;
-    return std::size_t(mixed >> (64 - kPlaceBits));
+  static std::uint64_t mix(const Shape& shape) {
+    return std::uint64_t(shape.tokens) * 0x9e3779b97f4a7c15ull +
+           std::uint64_t(shape.kv_tokens) * 0xc2b2ae3d27d4eb4full +
+           std::uint64_t(shape.sequences) * 0x165667b19e3779f9ull;
+  }
+  // What was just timed, instead of who stood there.
+  void keep(const Shape& shape, Place& place) {
+    if (place.kept < 0) {
+      place.kept = std::int32_t(kept_.size());
+      kept_.emplace_back();
+    }
+    Kept& kept = kept_[std::size_t(place.kept)];
+    kept.shape = shape;
+    kept.sums = timed_.sums;
+    // A model has as many kernels whatever the shape; where it has not, it has new room.
+    if (kept.rows != timed_.rows.size()) {
+      kept.first_row = rows_.size();
+      kept.rows = timed_.rows.size();
+      rows_.resize(rows_.size() + kept.rows);
+    }
+    std::ranges::copy(timed_.rows, rows_.begin() + std::ptrdiff_t(kept.first_row));
   }
 
-  std::vector<std::int32_t> places_;  // in known_; empty before anything was asked for
-  std::vector<Known> known_;          // the first `count_` of them
-  std::int32_t count_ = 0;
+  std::vector<Place> places_;  // empty before anything was asked for
+  std::vector<Kept> kept_;
+  std::vector<KernelRow> rows_;
+  Timed timed_;  // last
 };
 
 }  // namespace engine

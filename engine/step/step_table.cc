@@ -226,11 +226,11 @@ void StepTable::count_decode(const DecodeLine& line, double steps, double contex
     kernels.add(tokens_.use(Part::prompt, batch.prefill_tokens, phase));
     return;
   }
-  using Known = KnownPrompts::Known;
-  const Known& known = known_prompts_.at(KnownPrompts::Shape::of(batch), [&](Known& prompts) {
+  const auto shape = KnownPrompts::Shape::of(batch);
+  const KnownPrompts::Known known = known_prompts_.at(shape, [&](KnownPrompts::Timed& timed) {
     OpList ops;
-    attention_ops(context_->shard, prompts.shape.batch(), ops);
-    prompts.sums = sums_of(device_time(ops, *context_, phase, &prompts.rows));
+    attention_ops(context_->shard, shape.batch(), ops);
+    timed.sums = sums_of(device_time(ops, *context_, phase, &timed.rows));
   });
   kernels.add(known.sums);
   for (const KernelRow& row : known.rows) prompt_rows_.add(row, phase, 1);
