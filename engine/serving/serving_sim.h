@@ -252,6 +252,7 @@ class ServingSim {
   std::vector<AdapterCache> adapters_;  // by replica; empty: nobody waits for an adapter
   Encoders encoders_;
   AnswerGroups answers_;
+  std::vector<std::int64_t> outputs_;  // of the answers that begin
   RequestMemory memory_;
   Request request_;
   std::int64_t fits_everywhere_ = 0;  // tokens of a prompt and its output
@@ -266,6 +267,7 @@ class ServingSim {
   bool loads_ = false;            // replicas of some pool have KV below their caches
   bool keeps_turns_ = false;      // a turn may be followed by the next without a look elsewhere
   bool pipelines_ = false;        // likewise, and some replicas are pipelines
+  bool leaves_quietly_ = false;   // who departs from a replica changes nothing elsewhere
   bool many_ = false;  // replicas, of a lane each: their memory is fetched anew at every turn
   // Where that is so: whose turn is next, whose comes after it, and where the next request goes, as far as one can tell.
   std::size_t next_ = 0, after_next_ = 0, expected_ = 0;

@@ -196,26 +196,27 @@ void Replica::count_in(Sequence& sequence, std::int64_t output) {
   state_.common->sums->claim(state_.outstanding_tokens + state_.outstanding * state_.common->rest);
 }
 
-void Replica::fork(std::int32_t slot, std::int64_t output, std::int32_t answers, double now) {
-  const std::int32_t other = new_slot();
-  Sequence& sequence = state_.sequences[std::size_t(other)];
-  const Sequence& first = state_.sequences[std::size_t(slot)];
-  sequence = first;
-  sequence.kv.forget();
-  sequence.asked = output;
-  sequence.target = sequence.prompt;
-  sequence.branches = 1;
-  sequence.answers = answers;
-  begin_anew(sequence);
-  count_in(sequence, output);
-  if (state_.common->answers_come_later) return join_queue(other, now);
-  go_first(other, now);
-}
-
-void Replica::go_first(std::int32_t slot, double now) {
-  state_.sequences[std::size_t(slot)].whereabouts = Whereabouts::waiting;
-  state_.waiting.push_front(slot, state_.sequences);
-  stop_lanes(now);  // it may be let in where who was the first before could not
+void Replica::fork(std::int32_t slot, std::span<const std::int64_t> outputs, std::int32_t answers,
+                   double now) {
+  const bool come_later = state_.common->answers_come_later;
+  for (const std::int64_t output : outputs) {
+    const std::int32_t other = new_slot();
+    Sequence& sequence = state_.sequences[std::size_t(other)];
+    sequence = state_.sequences[std::size_t(slot)];
+    sequence.kv.forget();
+    sequence.asked = output;
+    sequence.target = sequence.prompt;
+    sequence.branches = 1;
+    sequence.answers = answers;
+    begin_anew(sequence);
+    count_in(sequence, output);
+    if (come_later) {
+      join_queue(other, now);
+    } else {
+      put_first(other);
+    }
+  }
+  if (!come_later) stop_lanes(now);
 }
 
 // ---- tiers below the cache --------------------------------------------------------------------------
@@ -256,7 +257,8 @@ void Replica::finish_load(std::int32_t slot, double now) {
   settle(now);
   // What was given up below meanwhile is read again.
   lower_.bring_up(sequence.prefix, sequence.prompt - 1);
-  go_first(slot, now);
+  put_first(slot);
+  stop_lanes(now);
 }
 
 void Replica::stop_lanes(double now) {

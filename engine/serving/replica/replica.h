@@ -123,8 +123,9 @@ class alignas(64) Replica {
   }
   // Prompts that were read with the last event, of which several answers are to be generated.
   FewSlots& forking() { return state_.forking; }
-  // Another of the answers to the request in `slot`, of `output` tokens: it shares the prompt's KV.
-  void fork(std::int32_t slot, std::int64_t output, std::int32_t answers, double now);
+  // The other answers to the request in `slot`, of so many tokens: they share the prompt's KV.
+  void fork(std::int32_t slot, std::span<const std::int64_t> outputs, std::int32_t answers,
+            double now);
   bool has_tiers() const { return lower_.any(); }
   // A request that has become the first in the queue, and of whose prompt a tier below has more than the cache, sooner than
   // it could be read, steps aside until that is there (`Sequence::loaded`). Returns those that just did.
@@ -250,8 +251,12 @@ class alignas(64) Replica {
   }
   // It is one of those inside, of which `output` tokens are made here.
   void count_in(Sequence& sequence, std::int64_t output);
-  // It is the first in the queue, or of those as urgent.
-  void go_first(std::int32_t slot, double now);
+  // It is the first in the queue, or of those as urgent. Lanes are to be stopped: it may be let in where who was the first
+  // before could not.
+  void put_first(std::int32_t slot) {
+    state_.sequences[std::size_t(slot)].whereabouts = Whereabouts::waiting;
+    state_.waiting.push_front(slot, state_.sequences);
+  }
   void empty_queues();
   std::int64_t predicted_output(std::int64_t number, std::int64_t output) const;
   std::int32_t new_slot() {
