@@ -118,8 +118,8 @@ class alignas(64) Replica {
   // The latter, whose prompts others read in so many seconds a token.
   bool sheds_before_room(const Request& request, double seconds_per_prompt_token) const {
     const std::int64_t others = state_.arriving.size() + state_.awaiting;
-    return sheds_behind({others, state_.rooms.wait_behind(others), seconds_per_prompt_token}, request,
-                        request.arrival);
+    return sheds_behind({others, state_.rooms.wait_behind(others), seconds_per_prompt_token},
+                        request, request.arrival);
   }
   // Prompts that were read with the last event, of which several answers are to be generated.
   FewSlots& forking() { return state_.forking; }
