@@ -18,7 +18,6 @@
 #include "engine/kernels/copy.h"
 #include "engine/memory/footprint.h"
 #include "engine/neighbours.h"
-#include "engine/scan_problem.h"
 #include "engine/shared_prompts.h"
 #include "engine/sound_figures.h"
 #include "engine/tasks/serve/image_encoder.h"
@@ -76,7 +75,6 @@ bool evaluate_point(const Scenario& scenario, const Resources& resources, WorkMe
     outcome.refuse(std::move(problem));
     return false;
   };
-  if (auto problem = scan_problem(scenario)) return refuse(std::move(*problem));
   if (auto problem = shared_prompts_problem(scenario)) return refuse(std::move(*problem));
   Deployed main;
   if (auto problem = deploy(scenario, scenario.calibration, resources.calibrations, copies, main)) {

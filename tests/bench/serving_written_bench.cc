@@ -57,8 +57,8 @@ BENCHMARK_CAPTURE(ServingAsWritten, lockstep,
   router: least_tokens}, load: {rate: 4 req/s, requests: 5000, lengths: {distribution: lognormal, prompt: 500,
   output: 200}})")
     ->Unit(benchmark::kMillisecond);
-// A day of 512 H100s: 64 replicas of eight, Llama 3.1 70B, ten million requests. Takes most of a minute:
-//   build/release/llmsweep_bench --benchmark_filter=ServingFleetDay --benchmark_min_time=1x
+// A day of 512 H100s: 64 replicas of eight, Llama 3.1 70B, ten million requests. Once, whatever is asked for:
+//   build/release/llmsweep_bench --benchmark_filter=ServingFleetDay
 void ServingFleetDay(benchmark::State& state) {
   ServingAsWritten(state, R"(device: h100-sxm, model: llama-3.1-70b, parallel: {tp: 8},
   host: vllm-v1, serving: {from: vllm-v1, replicas: 64, router: least_outstanding}, load: {from: chat,

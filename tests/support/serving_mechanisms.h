@@ -1,6 +1,7 @@
 // Mechanisms of a fleet, each to be switched on in random cases of one pool or of two.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -97,5 +98,20 @@ struct Mechanism {
 };
 
 const std::vector<Mechanism>& mechanisms();
+bool together(const Mechanism& one, const Mechanism& other);
+
+// In any order.
+using Switched = std::vector<const Mechanism*>;
+// So many, drawn at random, that go together.
+Switched drawn_mechanisms(std::uint64_t number, std::size_t count);
+// Switches them on in the order of their list, in which those come later that look at what is on. Returns their names.
+std::string switch_on(Fleet& fleet, Switched on);
+
+// What the environment says of a variable, or else the usual.
+std::uint64_t asked_for(const char* variable, std::uint64_t usual);
+// With more cases: LLMSWEEP_CASES=200 llmsweep_tests --gtest_filter='ServingPairs.*'
+inline std::uint64_t cases_of_each(std::uint64_t usual) {
+  return asked_for("LLMSWEEP_CASES", usual);
+}
 
 }  // namespace toys

@@ -90,8 +90,8 @@ void Lane::plan(double now) {
       plan.decodes = running().decoding;
     } else {
       common.plan(sequences_.view(), plan);
-      // Whether somebody makes way is asked at every step.
-      if (sequences_.contested()) plan.steady = Steady::no;
+      // Whether somebody makes way, or takes a seat, is asked at every step.
+      if (sequences_.contested() || sequences_.seats_somebody()) plan.steady = Steady::no;
     }
     if (plan.empty()) {
       check(running().count == 0 && replica.running + replica.parked > 0,

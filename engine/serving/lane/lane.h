@@ -17,6 +17,10 @@ class alignas(64) Lane {
   void fetch_own_lines() const { fetch_lines(this, sequences_.set.seldom_used()); }
   // What an arrival looks at: the present work, which it may cut.
   void fetch_work() const { fetch_lines(this, &chunks_); }
+  // Who runs beside the one that is done with the present work: they are told when it leaves.
+  void fetch_beside_next() const {
+    sequences_.set.fetch_beside_next(work_ == Work::stretch ? stretch_.steps : 1);
+  }
   // Who is done with the present work, and who reads in it.
   void fetch_sequences() const {
     sequences_.set.fetch_sequences(work_ == Work::stretch ? stretch_.steps : 1);

@@ -81,9 +81,10 @@ struct Carry {
   };
   Load token;  // the KV of one token
   Load state;  // what a sequence has whatever its length: the state of scans
-  Load of(double tokens) const {
-    return {tokens * token.sent + state.sent, tokens * token.received + state.received,
-            tokens * token.fabric + state.fabric};
+  Load of(double tokens, double states = 1) const {
+    return {tokens * token.sent + states * state.sent,
+            tokens * token.received + states * state.received,
+            tokens * token.fabric + states * state.fabric};
   }
   double latency = 0;
   // The share that has to wait until the prompt has been read: all, or the last layer.

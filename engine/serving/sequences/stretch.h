@@ -127,14 +127,16 @@ struct Stretch {
   std::int64_t steps_on_line(std::int64_t most, double above, double device_rise,
                              double filling) const {
     double made = plain ? double(most) : double(most) * double(pace->most());
-    made = std::min(made, std::ceil((line.context_end - context) / sequences));
+    made = std::min(made, (line.context_end - context) / sequences);
     if (growing > 0) {
-      made = std::min(made, std::ceil((line.window_end - window) / growing));
+      made = std::min(made, (line.window_end - window) / growing);
       made = std::min(made, filling);
     }
     if (on_floor && device_rise > 0) made = std::min(made, std::floor(-above / device_rise) + 1);
-    if (!on_floor && device_rise < 0) made = std::min(made, std::ceil(above / -device_rise));
-    const auto whole = std::int64_t(made);
+    if (!on_floor && device_rise < 0) made = std::min(made, above / -device_rise);
+    // Rounded up: of a least of several the same as each of them.
+    const auto down = std::int64_t(made);
+    const std::int64_t whole = double(down) < made ? down + 1 : down;
     const std::int64_t on_line = plain ? whole : pace->steps_for(from, whole);
     return std::clamp<std::int64_t>(on_line, 1, most);
   }

@@ -52,7 +52,7 @@ Contention contention_of(ServingSim& sim, std::span<const PoolSetup> pools, cons
     const double collectives = seconds_between_nodes(sim.table(i), pools[i].context);
     const auto of = [i](const Carry::Load& load) { return i == 0 ? load.received : load.sent; };
     const double alone =
-        carried.carried_tokens * of(carry.token) + carried.carried_sequences * of(carry.state);
+        carried.carried_tokens * of(carry.token) + carried.carried_states * of(carry.state);
     carrying[i] = alone * before.transfers / on;
     between[i] = collectives / (busy / pools[i].slower);
     found.transfers =
