@@ -14,10 +14,8 @@ bool AloneRuns::keeps(const Scenario& scenario, const Resources& resources) {
   const auto known = [](const std::string& file, const std::string& checksum) {
     return file.empty() || !checksum.empty();
   };
-  const OutputSettings& output = scenario.output;
-  const bool rows = output.requests || output.timeline.value > 0 || output.intervals;
   const Speculation& speculation = scenario.speculation;
-  return scenario.task == Task::serve && !rows &&
+  return scenario.task == Task::serve && !scenario.output.any() &&
          known(scenario.load.trace, scenario.load.trace_checksum) &&
          known(speculation.acceptance_file, speculation.acceptance_checksum) &&
          recognisable(resources.calibrations.by_name) &&
