@@ -60,6 +60,7 @@ void ServingSim::start(const ServingProblem& problem) {
   now_ = 0;
   answers_.reset();
   start_adapters();
+  leaves_quietly_ = stages().size() == 1 && adapters_.empty() && !scales_ && !fails_;
   encoders_.reset(problem.encoders);
   fits_everywhere_ = std::numeric_limits<std::int64_t>::max();
   for (const Stage& stage : stages()) {
@@ -124,6 +125,7 @@ void ServingSim::run(const ServingProblem& problem) {
     now_ = event;
     const double elsewhere = std::min(std::min(arrival, carried), marked_);
     advance(turn.replica, std::min(elsewhere, turn.others), source);
+    return true;
   }
   if (many_) look_further_ahead();
   return true;
@@ -260,11 +262,13 @@ bool ServingSim::decode_on(std::size_t index, double next_event) {
 [[gnu::always_inline]] inline bool ServingSim::take_turn(std::size_t index, double next_event,
                                                          RequestSource& source) {
   Replica& replica = replicas_[index];
+  if (many_) lanes_[index].fetch_beside_next();
   const bool ran = replica.end_work();
   // Whoever is told of an answer at this moment may ask again at once: plan after that.
   const bool forks = !replica.forking().empty(), departs = !replica.departed().empty();
   if (forks) fork(index, source);
   const bool told = departs && depart(index, source);
+  if (many_) look_further_ahead();
   if (replica.halted()) {
     rest(index, ran, source);
     return false;
@@ -277,7 +281,8 @@ bool ServingSim::decode_on(std::size_t index, double next_event) {
     start_loads(index);
   }
   replica.end_turn(ran);
-  return keeps_turns_ && is_next(replica, next_event) && !(forks || departs || expects);
+  if (!keeps_turns_ || expects || !is_next(replica, next_event)) return false;
+  return !(forks || departs) || (leaves_quietly_ && !told && stats_.nothing_to_decide());
 }
 
 bool ServingSim::depart(std::size_t index, RequestSource& source) {

@@ -176,6 +176,7 @@ const std::vector<Mechanism>& mechanisms() {
                   fleet.lab.made.scenario.load.tenants = 3;
                 },
                 {"priorities"}},
+      Mechanism{"a neighbour", [](Fleet& fleet) { fleet.slower = fleet.dice.between(1, 2); }},
   };
   return all;
 }

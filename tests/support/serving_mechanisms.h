@@ -22,6 +22,7 @@ struct Fleet {
   std::vector<DraftLength> lengths;
   LateReading late_reading = {.least = 1e-4, .per_token = 1e-6, .prompt = 50, .output = 50};
   Turns turns;
+  double slower = 1;
   AdapterCache::Setup adapters{.slots = 0};
   ClockChoice clock;
   std::int64_t state = 0;  // blocks of a state of scans
@@ -55,6 +56,7 @@ struct Fleet {
     writing.state = state_tokens();
     writing.tiers = below;
     writing.turns = turns;
+    writing.slower = slower;
     writing.adapters = adapters;
     writing.clock = clock;
     if (own_paces.drawn || own_paces.by_class) writing.own_paces = &own_paces;

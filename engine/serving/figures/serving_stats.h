@@ -165,6 +165,10 @@ class ServingStats {
     new_edge_ = false;
     return true;
   }
+  // The run goes on as it is: no edge was added since that was asked, and no length of it is over.
+  bool nothing_to_decide() const {
+    return !new_edge_ && watch_.state() == RunWatch::State::running;
+  }
   RunWatch& watch() { return watch_; }
   const RunWatch& watch() const { return watch_; }
   // The run is over: sums and samples of its measured part.

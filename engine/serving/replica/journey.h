@@ -60,8 +60,11 @@ struct PoolSetup {
 
   // Where replicas encode images themselves: of those of 1, 2, ... requests together; none: they do not.
   std::span<const double> encode_seconds = {};
-  double slower = 1;  // steps take so many times as long as predicted, besides the scale of the run
-  Turns turns = {};   // of the devices, where models take turns
+  double encode_slower = 1;  // beside a neighbour that takes so many times as long
+  // Steps take so many times as long as predicted, besides the scale of the run: beside a neighbour, or where they share
+  // adapters with transfers.
+  double slower = 1;
+  Turns turns = {};  // of the devices, where models take turns
 
   double made_in_a_step() const {
     return expected > 0 ? expected : double(pace.tokens) / double(pace.steps);
