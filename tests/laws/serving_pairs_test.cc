@@ -125,6 +125,8 @@ void expect_case_alike(std::uint64_t number, std::size_t together_at_once) {
 // ways: whoever comes first does so by rule.
 TEST(ServingPairs, WhatHappensAtOneMomentHasOneOrder) {
   for (const std::uint64_t number : {1'019'904, 1'037'226, 1'046'730}) expect_case_alike(number, 4);
+  // After a failure as well: who arrived at one moment goes on by number.
+  expect_case_alike(2'018'283, 5);
 }
 
 // KV caches of equal requests leave at one moment and share a fabric: a head start of a rounding error would grow.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/base/check.h"
+#include "engine/serving/sequences/whole_moments.h"
 
 namespace engine {
 
@@ -37,7 +38,8 @@ void LaneSequences::order_by_prefix() {
   std::stable_sort(slots, slots + count, [this](std::int32_t a, std::int32_t b) {
     const Sequence& one = at(a);
     const Sequence& other = at(b);
-    return one.order != other.order ? one.order < other.order : one.arrival < other.arrival;
+    if (one.order != other.order) return one.order < other.order;
+    return whole_moments(one.arrival) < whole_moments(other.arrival);
   });
 }
 

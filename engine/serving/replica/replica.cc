@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "engine/base/random.h"
+#include "engine/serving/sequences/whole_moments.h"
 
 namespace engine {
 
@@ -85,11 +86,11 @@ double Replica::order_of(const Claim& claim, double fair_place) const {
   switch (state_.common->settings->ordering) {
     case Ordering::priority:
       // Levels lie further apart than any simulation is long.
-      return double(claim.priority) * 1e9 + claim.arrival;
+      return double(claim.priority) * 1e9 + whole_moments(claim.arrival);
     case Ordering::slo:
       // The slack that is left when it is looked at falls alike for all: only the start differs.
-      return claim.arrival + ttft_limit_of(claim) -
-             state_.common->seconds_per_prompt_token * double(claim.prompt);
+      return whole_moments(claim.arrival + ttft_limit_of(claim) -
+                           state_.common->seconds_per_prompt_token * double(claim.prompt));
     case Ordering::fair_share:
       return fair_place;
     case Ordering::fcfs:

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/serving/replica/replica.h"
+#include "engine/serving/sequences/whole_moments.h"
 
 namespace engine {
 
@@ -150,7 +151,7 @@ void Replica::strand(double now, std::vector<Stranded>& out) {
     sequence.whereabouts = Whereabouts::nowhere;
   }
   std::ranges::sort(out, {}, [](const Stranded& one) {
-    return std::pair(one.sequence.arrival, one.sequence.number);
+    return std::pair(whole_moments(one.sequence.arrival), one.sequence.number);
   });
   empty_queues();
   state_.pool.lose_all();

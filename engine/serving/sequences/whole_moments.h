@@ -1,0 +1,13 @@
+// Times that requests are put in order by, without what rounding makes of equal ones.
+#pragma once
+
+#include <cmath>
+
+#include "engine/serving/sequences/moment.h"
+
+namespace engine {
+
+// The nearest of evenly spaced moments. Of two times that are equal but for rounding, one in a million pairs has different ones.
+inline double whole_moments(double time) { return std::round(time / kSameMoment) * kSameMoment; }
+
+}  // namespace engine
