@@ -73,6 +73,7 @@ void RunWatch::reset(const RunPlan& plan) {
     if (plan.window > 0) add_clock_edge(plan.warmup + plan.window);
   }
   snapshots_.clear();
+  untold_.clear();
   stride_ = std::max<std::int64_t>(1, plan.units / kSnapshots / round) * round;
 }
 
@@ -101,6 +102,18 @@ bool RunWatch::finished(double arrival, double time, bool closes) {
   return filled_up(time) || edge;
 }
 
+void RunWatch::tells_later(double time) {
+  untold_.push_back(time);
+  std::ranges::push_heap(untold_, std::greater<>{});
+}
+
+void RunWatch::forget_told(double time) {
+  while (!untold_.empty() && untold_.front() <= time) {
+    std::ranges::pop_heap(untold_, std::greater<>{});
+    untold_.pop_back();
+  }
+}
+
 // To the lengths that have ended since it arrived. While one that stays long is waited for, longer ones may end.
 void RunWatch::add_pending(double arrival, std::int64_t requests) {
   for (int k = length_; k < plan_.lengths && lengths_[std::size_t(k)].end < kNever; ++k) {
@@ -111,7 +124,8 @@ void RunWatch::add_pending(double arrival, std::int64_t requests) {
 // The `count`-th unit has come, or in a closed loop gone.
 bool RunWatch::counted(std::int64_t count, double time) {
   if (count % stride_ == 0) {
-    snapshots_.push_back({time, double(arrived_), double(finished_)});
+    forget_told(time);
+    snapshots_.push_back({time, double(arrived_), double(finished_) - double(untold_.size())});
   }
   if (count < next_count_) return false;
   bool edge = false;

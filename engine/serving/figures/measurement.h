@@ -56,7 +56,7 @@ struct MeasuredPart {
 struct Snapshot {
   double time = 0;
   double arrived = 0;   // requests so far
-  double finished = 0;  // likewise, refused ones included
+  double finished = 0;  // likewise, as clients see it; refused ones included
   double inside() const { return arrived - finished; }
 };
 
@@ -71,6 +71,8 @@ class RunWatch {
  public:
   void reset(const RunPlan& plan);
 
+  // The client of an answer that is about to be finished has it later than it is made.
+  void tells_later(double time);
   // Both say whether a measured part may begin or end at this moment.
   bool arrived(double time, bool opens);
   bool finished(double arrival, double time, bool closes);
@@ -118,6 +120,7 @@ class RunWatch {
     std::int64_t inside_at_end = 0;
   };
   bool counted(std::int64_t count, double time);
+  void forget_told(double time);
   void add_pending(double arrival, std::int64_t requests);
   bool filled_up(double time);
   bool shows_its_pace(const Length& length) const;
@@ -134,6 +137,7 @@ class RunWatch {
   double first_arrival_ = kNever, last_arrival_ = 0;
   std::vector<double> clock_edges_;  // latest first
   std::vector<Snapshot> snapshots_;
+  std::vector<double> untold_;  // when answers that are made will be told: a heap, earliest first
   std::int64_t stride_ = 1;  // units between two of them
   bool summing_ = false;     // parts of the run are summed up already
 };

@@ -12,6 +12,7 @@ namespace engine {
   common.sums->peak(replica.pool.used());
   count_steps(1, stretch_.single_step(double(sequences_.set.prompt_tokens())), stretch_.first_step);
   sequences_.gaps.all_decoded(end_);
+  stream_stretch();
   replica.tokens_made += double(running().next_tokens) * stretch_.sequences;
   sequences_.set.advance(1, stretch_.sequences);
   if (common.audit) sequences_.recount();
