@@ -37,7 +37,7 @@ struct StepWork {
   double launches = 0;
   double layers = 0;  // whose code the host goes through where kernels are launched one by one
   std::int64_t sequences = 0;
-  double kv_tokens = 0;       // in the caches of its sequences
+  double kv_tokens = 0;  // in the caches of its sequences
 };
 
 // `device_time` is the time of the step's kernels. What streams tokens to clients works beside steps.

@@ -44,7 +44,8 @@ TEST(FrontEndLaws, ThroughputIsThatOfTheSlowerOfTheTwo) {
     const double rate = std::min(engine, 1 / front_end);
     EXPECT_LE(metrics.output.value, rate * 1.02) << front_end;
     // Where both take about as long, clients wait for one after the other.
-    EXPECT_GE(metrics.output.value, rate / (1 + std::min(front_end * engine, 1 / (front_end * engine))))
+    EXPECT_GE(metrics.output.value,
+              rate / (1 + std::min(front_end * engine, 1 / (front_end * engine))))
         << front_end;
   }
 }
@@ -61,7 +62,8 @@ TEST(FrontEndLaws, OneThatKeepsUpDelaysTokensByItsTimeForAStep) {
 TEST(FrontEndLaws, TheEngineDoesNotWaitForIt) {
   Scenario scenario = toys::served_at(20);
   const Metrics without = evaluate(scenario, {}).metrics;
-  scenario.host.front_end_per_token = Seconds{2e-3};  // 500 tokens a second, where 400 are asked for
+  scenario.host.front_end_per_token =
+      Seconds{2e-3};  // 500 tokens a second, where 400 are asked for
   const Outcome busy = evaluate(scenario, {});
   EXPECT_NEAR(busy.metrics.utilization / without.utilization, 1, 1e-6);
   EXPECT_GT(busy.metrics.ttft.value, without.ttft.value + 2e-3);

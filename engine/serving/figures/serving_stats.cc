@@ -175,25 +175,26 @@ void ServingStats::finished(const Sequence& sequence, const AnswerTimes& times,
   if (setup_.requests != nullptr) {
     constexpr double kNoTime = std::numeric_limits<double>::quiet_NaN();
     const bool came = sequence.received >= 0;
-    setup_.requests->push_back({.number = sequence.number,
-                                .replica = replica,
-                                .session = sequence.session,
-                                .priority = sequence.priority,
-                                .tenant = sequence.tenant,
-                                .arrival = Seconds{sequence.arrival},
-                                .scheduled = Seconds{sequence.scheduled},
-                                .first_token = Seconds{sequence.first_token},
-                                .finish = Seconds{times.told},
-                                .prompt_tokens = sequence.prompt,
-                                .output_tokens = sequence.output + sequence.others_made,
-                                .cached_tokens = sequence.cached,
-                                .preemptions = sequence.preemptions,
-                                .reader = came ? sequence.from_replica : replica,
-                                .read = Seconds{sequence.read >= 0 ? sequence.read : sequence.first_token},
-                                .received = Seconds{came ? sequence.received : kNoTime},
-                                .carried_tokens = sequence.carried,
-                                .service_class = sequence.service_class,
-                                .attempts = sequence.attempts});
+    setup_.requests->push_back(
+        {.number = sequence.number,
+         .replica = replica,
+         .session = sequence.session,
+         .priority = sequence.priority,
+         .tenant = sequence.tenant,
+         .arrival = Seconds{sequence.arrival},
+         .scheduled = Seconds{sequence.scheduled},
+         .first_token = Seconds{sequence.first_token},
+         .finish = Seconds{times.told},
+         .prompt_tokens = sequence.prompt,
+         .output_tokens = sequence.output + sequence.others_made,
+         .cached_tokens = sequence.cached,
+         .preemptions = sequence.preemptions,
+         .reader = came ? sequence.from_replica : replica,
+         .read = Seconds{sequence.read >= 0 ? sequence.read : sequence.first_token},
+         .received = Seconds{came ? sequence.received : kNoTime},
+         .carried_tokens = sequence.carried,
+         .service_class = sequence.service_class,
+         .attempts = sequence.attempts});
   }
 }
 
