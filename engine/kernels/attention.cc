@@ -138,10 +138,11 @@ double pace_of_products(const FittedSets<PrefillFit>& attention,
 
 // Tables of an engine may hold kernels that leave the keys of a sequence to one multiprocessor: ten times slower where
 // sequences are few and long, and no slower where there are enough of them. What such rows say of the interval counts as far as
-// splitting saves anything. Engines whose kernels all split need twice the predicted time at most.
+// splitting can save: a whole takes no longer than its parts one after the other. Engines whose kernels all split need twice the
+// predicted time at most.
 void bound_by_splitting(const FormTime& form, KernelTime& time) {
   constexpr double of_those_that_split = 2;
-  time.high = std::min(time.high, of_those_that_split * std::max(1.0, form.unsplit / form.time));
+  time.high = std::min(time.high, of_those_that_split * form.splits);
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ FormTime decode_form(const AttentionDecode& op, const DeviceRates& device, doubl
   const double units = batch * kv_heads * row_tiles;
   const double splits =
       std::clamp(device.processors / units, 1.0, std::max(1.0, keys / fit.least_split_keys));
+  const double load = units * splits / device.processors;
   const double width_ratio = stored / (op.values_in_keys ? 128 : 256);
   const double width_factor = width_ratio == 1 ? 1 : std::pow(width_ratio, fit.width_power);
   // How fast one multiprocessor streams is a fact of its design: more of them do not make each slower.
@@ -40,15 +41,9 @@ FormTime decode_form(const AttentionDecode& op, const DeviceRates& device, doubl
   const double block = streaming + fit.key_block_latency * cycle;
   const double arithmetic =
       kv_heads * std::max(64 * row_tiles, fit.least_rows) * flops_per_key * op.kv_tokens / peak;
-  const auto blocks_of = [&](double parts) {
-    return std::max(units * parts / device.processors, 1.0) * (keys / parts / 128);
-  };
-  const auto compute_of = [&](double parts) {
-    const double load = units * parts / device.processors;
-    return arithmetic + blocks_of(parts) * block +
-           fit.extra_unit * cycle * width_factor * std::max(load - 1, 0.0);
-  };
-  const double compute = compute_of(splits);
+  const double blocks = std::max(load, 1.0) * (keys / splits / 128);
+  const double compute =
+      arithmetic + blocks * block + fit.extra_unit * cycle * width_factor * std::max(load - 1, 0.0);
 
   const double crowding = fit.extra_head * cycle * width_factor *
                           std::max(batch * kv_heads / device.processors - 1, 0.0);
@@ -66,9 +61,9 @@ FormTime decode_form(const AttentionDecode& op, const DeviceRates& device, doubl
           .launch = floor,
           .time = floor + overlapped(compute, memory + cache, fit.overlap_power),
           .least = std::max(cold, useful / peak),
-          .unsplit = floor + overlapped(compute_of(1), memory + cache, fit.overlap_power),
+          .splits = splits,
           .arithmetic_share = arithmetic / compute,
-          .memory_share = blocks_of(splits) * streaming / compute};
+          .memory_share = blocks * streaming / compute};
 }
 
 }  // namespace engine

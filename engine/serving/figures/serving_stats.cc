@@ -121,8 +121,7 @@ void ServingStats::leaves(double arrival, const AnswerTimes& times, bool closes)
   inside_since_ = times.made;
   inside_ -= 1;
   sums_.last_finish = std::max(sums_.last_finish, times.told);
-  if (times.told > times.made) watch_.tells_later(times.told);
-  if (watch_.finished(arrival, times.made, closes)) add_edge(times.made);
+  if (watch_.finished(arrival, times.made, times.told, closes)) add_edge(times.made);
 }
 
 void ServingStats::failed(const Sequence& sequence, double time, std::int32_t replica) {

@@ -14,6 +14,10 @@ constexpr double kNineInTen = 1.6449;
 // Beyond these nothing is told apart from certainty.
 constexpr double kCertain = 4;
 
+// An engine runs more in a step than the operations that are listed here, and overlaps others: beside what kernels and host
+// are off, the steps of nine models in ten take between these factors of the predicted time (the same closed loops).
+constexpr double kLowOfSteps = 0.9, kHighOfSteps = 1.1;
+
 // First tokens wait for more than steps: for seats and budgets that nobody stated, for other prompts that come at the same
 // moment, for the way to the client. Nine mean times to first token in ten lie between these factors of the predicted one, beside
 // what steps are off: closed loops of ten models under three engines, each model weighed alike (`llmsweep validate serving`,
@@ -62,8 +66,8 @@ class ScaleRange {
       }
       if (time.value <= 0) continue;  // slower or faster steps may still have some: as predicted
       const Interval interval = interval_of(kernels, phase);
-      low_[p] = std::max(kFastest, interval.low / time);
-      high_[p] = interval.high / time;
+      low_[p] = 1 / together(time / std::max(kFastest * time, interval.low), kLowOfSteps);
+      high_[p] = together(interval.high / time, kHighOfSteps);
     }
   }
   StepScale at(double deviations) const {
