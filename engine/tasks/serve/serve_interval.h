@@ -16,7 +16,7 @@ using Simulate = std::function<ServingStats&(const StepScale& scale)>;
 // interval (`interval_of` the kernels of the phase), and those of all phases at once, since they are
 // made of the same kernels. The load is simulated at both ends; with an SLO, the factor at which it is
 // no longer met is searched for, and its probability told, as that of a lognormal with these ends. First tokens wait for more
-// than steps: their interval, but not that probability, is widened by what served loads of held-out models showed.
+// than steps: their interval, but not that probability, is widened by what served loads of ten models showed.
 void report_intervals(const Scenario& scenario, const Simulate& simulate, Outcome& outcome);
 
 }  // namespace engine
