@@ -78,8 +78,7 @@ struct HostSettings {
           non_negative.slower());
     visit("front_end_per_token", self.front_end_per_token,
           "task serve: time of the process that streams tokens to clients, per token. It works "
-          "beside "
-          "the device, so a step takes at least this for each of its tokens",
+          "beside the engine, which runs ahead of it: tokens queue here, in front of clients",
           non_negative.slower());
     visit("asynchronous", self.asynchronous,
           "the next step is prepared while the device works on this one", any_value);

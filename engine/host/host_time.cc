@@ -93,7 +93,6 @@ HostLine host_line(const StepWork& work, LaunchMode mode, const HostSettings& ho
   const Seconds listing = time_per_kv_token(host) * work.kv_tokens;
   line.added += listing;
   if (line.least.value > 0) line.least += listing;
-  line.least = std::max(line.least, host.front_end_per_token * double(work.streamed));
   return line;
 }
 

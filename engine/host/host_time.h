@@ -37,11 +37,10 @@ struct StepWork {
   double launches = 0;
   double layers = 0;  // whose code the host goes through where kernels are launched one by one
   std::int64_t sequences = 0;
-  std::int64_t streamed = 0;  // tokens that go to clients: the front end takes its time for them
-  double kv_tokens = 0;       // in the caches of its sequences
+  double kv_tokens = 0;  // in the caches of its sequences
 };
 
-// `device_time` is the time of the step's kernels. What streams tokens to clients is no part of a step on its own.
+// `device_time` is the time of the step's kernels. What streams tokens to clients works beside steps.
 HostTime host_time(Seconds device_time, const StepWork& work, LaunchMode mode,
                    const HostSettings& host);
 

@@ -136,6 +136,15 @@ double pace_of_products(const FittedSets<PrefillFit>& attention,
   return wider == nullptr ? 1 : std::min(1.0, own->fit.compute_share / wider->fit.compute_share);
 }
 
+// Tables of an engine may hold kernels that leave the keys of a sequence to one multiprocessor: ten times slower where
+// sequences are few and long, and no slower where there are enough of them. What such rows say of the interval counts as far as
+// splitting can save: a whole takes no longer than its parts one after the other. Engines whose kernels all split need twice the
+// predicted time at most.
+void bound_by_splitting(const FormTime& form, KernelTime& time) {
+  constexpr double of_those_that_split = 2;
+  time.high = std::min(time.high, of_those_that_split * form.splits);
+}
+
 }  // namespace
 
 KernelTime forward_prefill_time(const AttentionPrefill& op, const Device& device, Family family,
@@ -215,6 +224,7 @@ KernelTime attention_decode_time(const AttentionDecode& op, const Device& device
       form.least *= op.kv_tokens / whole.kv_tokens;  // physics does not know tiles
       KernelTime time =
           fitted_time(form, useful, Bytes{kv + queries}, *set, chosen, decode_coordinates(op));
+      bound_by_splitting(form, time);
       add_overhang(op, device, time);
       // Sweeps measure one new token a sequence.
       time.extrapolated = time.extrapolated || op.queries > 1;

@@ -61,6 +61,7 @@ FormTime decode_form(const AttentionDecode& op, const DeviceRates& device, doubl
           .launch = floor,
           .time = floor + overlapped(compute, memory + cache, fit.overlap_power),
           .least = std::max(cold, useful / peak),
+          .splits = splits,
           .arithmetic_share = arithmetic / compute,
           .memory_share = blocks * streaming / compute};
 }

@@ -91,6 +91,7 @@ struct FormTime {
   double launch = 0;
   double time = 0;
   double least = 0;
+  double splits = 1;  // parts that one unit of its work is shared among
   // Of `compute`: what goes without arithmetic, cache or memory. The rest is latency, which none of them saves.
   double arithmetic_share = 1;
   double cache_share = 0;

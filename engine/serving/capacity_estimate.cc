@@ -75,7 +75,10 @@ CapacityEstimate capacity_estimate(const PoolSetup& pool, const TypicalWork& wor
   const double seconds = duty == Duty::reads    ? reading
                          : duty == Duty::writes ? std::max(write, 1e-3 * reading)
                                                 : reading + write;
-  estimate.requests = double(pool.replicas) * stages * pool.turns.share() / seconds;
+  const double streaming =
+      duty == Duty::reads ? 0 : work.answers * work.output * context.host.front_end_per_token.value;
+  estimate.requests =
+      double(pool.replicas) / std::max(seconds / (stages * pool.turns.share()), streaming);
   return estimate;
 }
 

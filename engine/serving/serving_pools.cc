@@ -31,6 +31,7 @@ PoolConstants ServingSim::constants_of(std::size_t index) {
   common.log = problem_->step_log;
   common.turns = from.turns;
   common.takes_turns = from.turns.any();
+  common.front_end_seconds = from.context.host.front_end_per_token.value;
   common.picks_length = pool.table.picks();
   common.role = from.role;
   common.uneven = pool.table.uneven();

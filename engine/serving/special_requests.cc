@@ -44,13 +44,15 @@ bool ServingSim::answer(Sequence& sequence, std::size_t index, RequestSource& so
   using Left = AnswerGroups::Left;
   const Left left = sequence.answers >= 0 ? answers_.done(sequence) : Left::none;
   if (left == Left::some) return false;
+  // Its first token may have come from another replica.
+  const double told = std::max(replicas_[index].told(now_), sequence.first_token);
   if (left == Left::none) {
-    stats_.finished(sequence, now_, std::int32_t(index));
+    stats_.finished(sequence, {.made = now_, .told = told}, std::int32_t(index));
   } else {
     stats_.failed(sequence, now_, std::int32_t(index));
   }
   if (sequence.client < 0) return false;
-  source.answered(sequence.client, now_ + stats_.request_latency());
+  source.answered(sequence.client, told + stats_.request_latency());
   return true;
 }
 

@@ -93,12 +93,10 @@ void StepTable::add_batch(std::int64_t sequences) {
     batch.fixed.add(beside);
   }
   if (lockstep_) batch.fixed.launches += shared_launches_;
-  const HostLine host =
-      host_line({.launches = batch.fixed.launches + attention_.launches(),
-                 .layers = double(context_->shard.layers.all()),
-                 .sequences = sequences,
-                 .streamed = std::llround(double(sequences) * verification_.made)},
-                mode, context_->host);
+  const HostLine host = host_line({.launches = batch.fixed.launches + attention_.launches(),
+                                   .layers = double(context_->shard.layers.all()),
+                                   .sequences = sequences},
+                                  mode, context_->host);
   batch.added = host.added.value;
   batch.least = host.least.value;
   batch.gap = host.gap.value;
@@ -280,7 +278,6 @@ StepTable::PricedStep StepTable::price_step(const BatchShape& batch) {
   priced.host = host_line({.launches = kernels.launches,
                            .layers = double(context_->shard.layers.all()),
                            .sequences = batch.prefill_sequences + batch.decode_sequences,
-                           .streamed = streamed(batch),
                            .kv_tokens = batch.prefill_kv_tokens + batch.decode_kv_tokens},
                           LaunchMode::eager, context_->host);
   const std::size_t in_phase = std::size_t(phase);

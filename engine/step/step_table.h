@@ -296,12 +296,6 @@ class StepTable {
     double time = 0;
   };
   KernelSums count_sent(const SharedStep& shared, const Sent& sent);
-  // Tokens of a step that go to clients.
-  std::int64_t streamed(const BatchShape& batch) const {
-    if (verification_.queries == 1) return batch.sampled;
-    const double held_back = double(verification_.queries) - verification_.made;
-    return batch.sampled - std::llround(double(batch.decode_sequences) * held_back);
-  }
   // Attention of a step, which they count: of all of it, of its decodes and of its prompts.
   void run_attention(const BatchShape& batch, Phase phase, KernelSums& kernels) {
     if (batch.decode_sequences > 0) {

@@ -110,6 +110,21 @@ TEST(ServingLaws, TheClosedFormEqualsStepping) {
   EXPECT_GT(hits, 100);
 }
 
+// Tokens queue in front of clients: when they get them follows from sums over stretches.
+TEST(ServingLaws, TheClosedFormEqualsSteppingWhereTokensQueue) {
+  double queued = 0;
+  for (std::uint64_t number = 0; number < 400; ++number) {
+    toys::RandomCase made = toys::random_case(number);
+    toys::Dice dice(97'000'000 + number);
+    const double alone = evaluate(made.scenario, made.resources).metrics.ttft.value;
+    made.scenario.host.front_end_per_token = Seconds{std::pow(10, dice.between(-5, -2))};
+    const Outcome fast = expect_equality(made, number);
+    ASSERT_FALSE(HasFailure());
+    queued += fast.status == Status::ok && fast.metrics.ttft.value > 2 * alone;
+  }
+  EXPECT_GT(queued, 50);
+}
+
 // Where replicas step together, the time of a stretch is the sum over its steps of the longest of their times.
 TEST(ServingLaws, TheClosedFormEqualsSteppingWhereReplicasStepTogether) {
   double preemptions = 0, waited = 0;

@@ -44,9 +44,9 @@ std::vector<Scored> scored(const std::vector<const ComparedCase*>& cases, std::s
 }
 
 std::string error_cells(const ErrorSummary& errors) {
-  return fmt::format("{:>7.1f}{:>7.1f}{:>7.1f}{:>+8.1f}{:>7.0f}", 100 * errors.mean,
+  return fmt::format("{:>7.1f}{:>7.1f}{:>7.1f}{:>+8.1f}{:>7.0f}{:>6.0f}", 100 * errors.mean,
                      100 * errors.median, 100 * errors.p90, 100 * errors.bias,
-                     100 * errors.coverage);
+                     100 * errors.coverage, 100 * errors.width);
 }
 
 engine::Outcome with_intervals(engine::Scenario scenario, const engine::Resources& resources) {
@@ -149,10 +149,11 @@ ComparedCase compare_replay(const MeasuredRun& run, const ReplayChoice& choice,
 
 std::string group_heading(std::string_view what) {
   std::string text = fmt::format("{:<32}{:>5}", "", "");
-  for (const char* figure : {"ttft", "tpot", "throughput"}) text += fmt::format(" |{:^36}", figure);
+  for (const char* figure : {"ttft", "tpot", "throughput"}) text += fmt::format(" |{:^42}", figure);
   text += fmt::format("\n{:<32}{:>5}", what, "rows");
   for (int i = 0; i < 3; ++i) {
-    text += fmt::format(" |{:>7}{:>7}{:>7}{:>8}{:>7}", "mean %", "median", "p90", "bias", "in 90%");
+    text += fmt::format(" |{:>7}{:>7}{:>7}{:>8}{:>7}{:>6}", "mean %", "median", "p90", "bias",
+                        "in 90%", "width");
   }
   return text + "\n";
 }
@@ -185,14 +186,15 @@ std::string rate_lines(std::string_view what, const std::vector<ComparedCase>& c
     groups[group(*compared.served)].push_back(&compared);
     all.push_back(&compared);
   }
-  std::string text = fmt::format("{:<32}{:>5}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}\n", what, "rows",
-                                 "mean %", "median", "p90", "bias", "in 90%", "rank");
+  std::string text = fmt::format("{:<32}{:>5}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}\n", what, "rows",
+                                 "mean %", "median", "p90", "bias", "in 90%", "width", "rank");
   const auto add = [&text](std::string_view label,
                            const std::vector<const ComparedCase*>& members) {
     const ErrorSummary errors = error_summary(scored(members, kRate));
-    text += fmt::format("{:<32}{:>5}{:>8.1f}{:>8.1f}{:>8.1f}{:>+8.1f}{:>8.0f}{:>8.3f}\n", label,
-                        errors.rows, 100 * errors.mean, 100 * errors.median, 100 * errors.p90,
-                        100 * errors.bias, 100 * errors.coverage, errors.rank_correlation);
+    text += fmt::format("{:<32}{:>5}{:>8.1f}{:>8.1f}{:>8.1f}{:>+8.1f}{:>8.0f}{:>8.0f}{:>8.3f}\n",
+                        label, errors.rows, 100 * errors.mean, 100 * errors.median,
+                        100 * errors.p90, 100 * errors.bias, 100 * errors.coverage,
+                        100 * errors.width, errors.rank_correlation);
   };
   for (const auto& [label, members] : groups) add(label, members);
   add("all", all);

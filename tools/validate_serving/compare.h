@@ -28,7 +28,8 @@ ComparedCase compare_replay(const MeasuredRun& run, const ReplayChoice& choice,
                             const engine::Resources& resources);
 
 // One line a group: rows, and of ttft, tpot and throughput the mean, median and 90th percentile of the absolute error, the
-// bias, and the share of measurements inside the 90% interval of their prediction, in percent. A group with the label "" is not shown.
+// bias, the share of measurements inside the 90% interval of their prediction, and the median width of that interval over the
+// prediction, in percent. A group with the label "" is not shown.
 using GroupOf = std::function<std::string(const ServedCase&)>;
 std::string group_heading(std::string_view what);
 std::string group_lines(const std::vector<ComparedCase>& cases, const GroupOf& group);

@@ -73,6 +73,7 @@ void RunWatch::reset(const RunPlan& plan) {
     if (plan.window > 0) add_clock_edge(plan.warmup + plan.window);
   }
   snapshots_.clear();
+  untold_.clear();
   stride_ = std::max<std::int64_t>(1, plan.units / kSnapshots / round) * round;
 }
 
@@ -92,13 +93,24 @@ bool RunWatch::arrived(double time, bool opens) {
   return plan_.kind != RunKind::closed && counted(opened_, time);
 }
 
-bool RunWatch::finished(double arrival, double time, bool closes) {
+bool RunWatch::finished(double arrival, double time, double told, bool closes) {
   ++finished_;
+  if (told > time) {
+    untold_.push_back(told);
+    std::ranges::push_heap(untold_, std::greater<>{});
+  }
   add_pending(arrival, -1);
   if (!closes) return false;
   ++closed_;
   const bool edge = plan_.kind == RunKind::closed && counted(closed_, time);
-  return filled_up(time) || edge;
+  return filled_up(time, told) || edge;
+}
+
+void RunWatch::forget_told(double time) {
+  while (!untold_.empty() && untold_.front() <= time) {
+    std::ranges::pop_heap(untold_, std::greater<>{});
+    untold_.pop_back();
+  }
 }
 
 // To the lengths that have ended since it arrived. While one that stays long is waited for, longer ones may end.
@@ -111,7 +123,8 @@ void RunWatch::add_pending(double arrival, std::int64_t requests) {
 // The `count`-th unit has come, or in a closed loop gone.
 bool RunWatch::counted(std::int64_t count, double time) {
   if (count % stride_ == 0) {
-    snapshots_.push_back({time, double(arrived_), double(finished_)});
+    forget_told(time);
+    snapshots_.push_back({time, double(arrived_), double(finished_) - double(untold_.size())});
   }
   if (count < next_count_) return false;
   bool edge = false;
@@ -134,7 +147,7 @@ bool RunWatch::counted(std::int64_t count, double time) {
   return edge;
 }
 
-bool RunWatch::filled_up(double time) {
+bool RunWatch::filled_up(double time, double told) {
   if (plan_.kind == RunKind::whole || plan_.warmup > 0) return false;
   if (time < plan_.earliest) return false;
   const bool loop = plan_.kind == RunKind::closed;
@@ -145,6 +158,7 @@ bool RunWatch::filled_up(double time) {
   while (next_begin_ < plan_.lengths && closed_ >= lengths_[std::size_t(next_begin_)].least) {
     Length& begun = lengths_[std::size_t(next_begin_++)];
     begun.begin = time;
+    begun.told_later = told - time;
     begun.finished_by_begin = finished_;
     if (plan_.window > 0) add_clock_edge(time + plan_.window);
     edge = true;
@@ -187,6 +201,7 @@ MeasuredPart RunWatch::part_until(double last_finish) const {
   } else {
     part.settled = !automatic || (length.begin < length.end && shows_its_pace(length));
     part.from = !automatic ? plan_.warmup : part.settled ? length.begin : length.half;
+    if (automatic && part.settled) part.told_later = length.told_later;
     part.until = length.end;
   }
   if (plan_.window > 0) part.until = std::min(part.until, part.from + plan_.window);

@@ -40,12 +40,14 @@ struct MeasuredPart {
   double until = 0;
   bool settled = false;  // the system had filled up, or the warm-up was stated
   bool all = false;      // nothing is left out, the drain included
+  double told_later =
+      0;  // clients had the answer with which it begins so much later than it was made
 
   bool empty() const { return !(from < until); }
   double span() const { return until - from; }
   // Answers and tokens count by when they come, requests' latencies by when they arrive.
   bool holds_answer(double time) const {
-    return time > from + kSameMoment && time <= until + kSameMoment;
+    return time > from + told_later + kSameMoment && time <= until + told_later + kSameMoment;
   }
   bool holds_arrival(double time) const {
     return all ? time <= until : time >= from - kSameMoment && time < until - kSameMoment;
@@ -56,7 +58,7 @@ struct MeasuredPart {
 struct Snapshot {
   double time = 0;
   double arrived = 0;   // requests so far
-  double finished = 0;  // likewise, refused ones included
+  double finished = 0;  // likewise, as clients see it; refused ones included
   double inside() const { return arrived - finished; }
 };
 
@@ -71,9 +73,12 @@ class RunWatch {
  public:
   void reset(const RunPlan& plan);
 
-  // Both say whether a measured part may begin or end at this moment.
+  // Both say whether a measured part may begin or end at this moment. Clients may have an answer later than it is made.
   bool arrived(double time, bool opens);
-  bool finished(double arrival, double time, bool closes);
+  bool finished(double arrival, double time, bool closes) {
+    return finished(arrival, time, time, closes);
+  }
+  bool finished(double arrival, double made, double told, bool closes);
   // The next moment that is one by the clock alone.
   double next_edge() const { return clock_edges_.empty() ? kNever : clock_edges_.back(); }
   void pass_edge() { clock_edges_.pop_back(); }
@@ -114,13 +119,15 @@ class RunWatch {
     std::int64_t half_count = 0;  // units after which half is over
     std::int64_t end_count = 0;   // and all
     double begin = kNever, half = kNever, end = kNever;
+    double told_later = 0;     // the answer with which it begins
     std::int64_t pending = 0;  // requests that arrived until its end and have not finished
     std::int64_t finished_by_begin = 0, finished_by_half = 0, finished_by_end = 0;  // requests
     std::int64_t inside_at_end = 0;
   };
   bool counted(std::int64_t count, double time);
+  void forget_told(double time);
   void add_pending(double arrival, std::int64_t requests);
-  bool filled_up(double time);
+  bool filled_up(double time, double told);
   bool shows_its_pace(const Length& length) const;
   MeasuredPart part_until(double last_finish) const;
   void add_clock_edge(double time);
@@ -135,8 +142,9 @@ class RunWatch {
   double first_arrival_ = kNever, last_arrival_ = 0;
   std::vector<double> clock_edges_;  // latest first
   std::vector<Snapshot> snapshots_;
-  std::int64_t stride_ = 1;  // units between two of them
-  bool summing_ = false;     // parts of the run are summed up already
+  std::vector<double> untold_;  // when answers that are made will be told: a heap, earliest first
+  std::int64_t stride_ = 1;     // units between two of them
+  bool summing_ = false;        // parts of the run are summed up already
 };
 
 }  // namespace engine

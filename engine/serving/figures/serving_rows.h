@@ -91,8 +91,8 @@ struct RequestRow {
           "when it arrived and was queued, by the engine's clock like all times here: ttft and e2e "
           "of the point have host.request_latency besides");
     visit("scheduled", self.scheduled, "when it left the queue: first part of a step");
-    visit("first_token", self.first_token, "when its first token came");
-    visit("finish", self.finish, "when its last token came");
+    visit("first_token", self.first_token, "when its client had its first token");
+    visit("finish", self.finish, "when its client had its last token");
     visit("prompt_tokens", self.prompt_tokens, "tokens of the prompt");
     visit("output_tokens", self.output_tokens, "tokens generated");
     visit("cached_tokens", self.cached_tokens, "prompt tokens found in the cache");

@@ -93,7 +93,7 @@ void ServingStats::turned_away(const Request& request, RequestEnd why, std::int3
   const bool shed = why == RequestEnd::shed;
   (shed ? sums_.shed : sums_.refused) += 1;
   (shed ? sums_.tokens_given_up : sums_.tokens_refused) += double(request.prompt + request.output);
-  leaves(request.arrival, time, request.closes);
+  leaves(request.arrival, {time, time}, request.closes);
   keep({.arrival = request.arrival,
         .finish = time,
         .output = shed ? kGivenUp : 0,
@@ -116,16 +116,16 @@ void ServingStats::turned_away(const Request& request, RequestEnd why, std::int3
   }
 }
 
-void ServingStats::leaves(double arrival, double time, bool closes) {
-  sums_.in_system_seconds += inside_ * (time - inside_since_);
-  inside_since_ = time;
+void ServingStats::leaves(double arrival, const AnswerTimes& times, bool closes) {
+  sums_.in_system_seconds += inside_ * (times.made - inside_since_);
+  inside_since_ = times.made;
   inside_ -= 1;
-  sums_.last_finish = std::max(sums_.last_finish, time);
-  if (watch_.finished(arrival, time, closes)) add_edge(time);
+  sums_.last_finish = std::max(sums_.last_finish, times.told);
+  if (watch_.finished(arrival, times.made, times.told, closes)) add_edge(times.made);
 }
 
 void ServingStats::failed(const Sequence& sequence, double time, std::int32_t replica) {
-  leaves(sequence.arrival, time, sequence.closes);
+  leaves(sequence.arrival, {time, time}, sequence.closes);
   sums_.failed += 1;
   sums_.tokens_given_up += double(sequence.prompt + sequence.asked);
   keep({.arrival = sequence.arrival,
@@ -152,15 +152,16 @@ void ServingStats::failed(const Sequence& sequence, double time, std::int32_t re
   }
 }
 
-void ServingStats::finished(const Sequence& sequence, double time, std::int32_t replica) {
-  leaves(sequence.arrival, time, sequence.closes);
+void ServingStats::finished(const Sequence& sequence, const AnswerTimes& times,
+                            std::int32_t replica) {
+  leaves(sequence.arrival, times, sequence.closes);
   sums_.finished += 1;
   sums_.tokens_in += double(sequence.prompt);
   sums_.tokens_out += double(sequence.output + sequence.others_made);
   keep({.arrival = sequence.arrival,
         .scheduled = sequence.scheduled,
         .first_token = sequence.first_token,
-        .finish = time,
+        .finish = times.told,
         .received = sequence.received,
         .read = sequence.read,
         .prompt = std::int32_t(sequence.prompt),
@@ -173,25 +174,26 @@ void ServingStats::finished(const Sequence& sequence, double time, std::int32_t 
   if (setup_.requests != nullptr) {
     constexpr double kNoTime = std::numeric_limits<double>::quiet_NaN();
     const bool came = sequence.received >= 0;
-    setup_.requests->push_back({.number = sequence.number,
-                                .replica = replica,
-                                .session = sequence.session,
-                                .priority = sequence.priority,
-                                .tenant = sequence.tenant,
-                                .arrival = Seconds{sequence.arrival},
-                                .scheduled = Seconds{sequence.scheduled},
-                                .first_token = Seconds{sequence.first_token},
-                                .finish = Seconds{time},
-                                .prompt_tokens = sequence.prompt,
-                                .output_tokens = sequence.output + sequence.others_made,
-                                .cached_tokens = sequence.cached,
-                                .preemptions = sequence.preemptions,
-                                .reader = came ? sequence.from_replica : replica,
-                                .read = Seconds{came ? sequence.read : sequence.first_token},
-                                .received = Seconds{came ? sequence.received : kNoTime},
-                                .carried_tokens = sequence.carried,
-                                .service_class = sequence.service_class,
-                                .attempts = sequence.attempts});
+    setup_.requests->push_back(
+        {.number = sequence.number,
+         .replica = replica,
+         .session = sequence.session,
+         .priority = sequence.priority,
+         .tenant = sequence.tenant,
+         .arrival = Seconds{sequence.arrival},
+         .scheduled = Seconds{sequence.scheduled},
+         .first_token = Seconds{sequence.first_token},
+         .finish = Seconds{times.told},
+         .prompt_tokens = sequence.prompt,
+         .output_tokens = sequence.output + sequence.others_made,
+         .cached_tokens = sequence.cached,
+         .preemptions = sequence.preemptions,
+         .reader = came ? sequence.from_replica : replica,
+         .read = Seconds{sequence.read >= 0 ? sequence.read : sequence.first_token},
+         .received = Seconds{came ? sequence.received : kNoTime},
+         .carried_tokens = sequence.carried,
+         .service_class = sequence.service_class,
+         .attempts = sequence.attempts});
   }
 }
 

@@ -36,6 +36,12 @@ struct ServedRequest {
 };
 constexpr std::int32_t kGivenUp = -1;
 
+// When an answer has left the engine, and when its client has all of it: tokens may queue in between (lane/front_end.h).
+struct AnswerTimes {
+  double made = 0;
+  double told = 0;
+};
+
 // What happened in the measured part.
 struct MeasuredSums {
   double requests = 0;                       // that arrived in it and were answered
@@ -143,7 +149,7 @@ class ServingStats {
   void lost(std::int64_t tokens) { sums_.failure_lost_tokens += double(tokens); }
   void retried() { sums_.retried += 1; }
   void failed(const Sequence& sequence, double time, std::int32_t replica);
-  void finished(const Sequence& sequence, double time, std::int32_t replica);
+  void finished(const Sequence& sequence, const AnswerTimes& times, std::int32_t replica);
 
   // One gap between two tokens, `weight` times.
   void add_gap(double seconds, double weight) {
@@ -218,7 +224,7 @@ class ServingStats {
   // Long runs are summed up piece by piece, so that memory does not follow their length.
   static constexpr std::size_t kMostServed = std::size_t{1} << 17;
   // A sequence is inside no longer.
-  void leaves(double arrival, double time, bool closes);
+  void leaves(double arrival, const AnswerTimes& times, bool closes);
   void keep(const ServedRequest& request) {
     served_.push_back(request);
     if (served_.size() >= kMostServed && setup_.plan.lengths <= 1) sum_up(watch_.part_so_far());

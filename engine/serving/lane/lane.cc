@@ -188,6 +188,7 @@ void Lane::end_stretch() {
     common.stats->add_gaps(stretch_, 1, stretch_.steps, seconds - stretch_.first_step);
   }
   sequences_.gaps.all_decoded(end_);
+  stream_stretch();
   const double made = stretch_.tokens(n) * stretch_.sequences;
   replica.tokens_made += made;
   if (length_ >= 0) count_verified(stretch_.steps, stretch_.sequences, made);
@@ -329,6 +330,19 @@ double Lane::step_seconds(const BatchShape& batch, int length) {
   return seconds;
 }
 
+// Those of decodes, and the first one of each prompt that has been read.
+void Lane::stream_step() {
+  const PoolConstants& common = *replica_->common;
+  // At a common pace as many as in stretches, which do not tell their steps apart.
+  double tokens = common.own_paces != nullptr ? double(step_tokens_)
+                                              : double(step_decodes_) * stretch_.pace->rate();
+  for (const Chunk& chunk : chunks_) {
+    const Sequence& sequence = at(chunk.slot);
+    if (sequence.computed + chunk.tokens == sequence.target) tokens += 1;
+  }
+  if (tokens > 0) replica_->front_end.take(end_, common.front_end_seconds * tokens);
+}
+
 void Lane::end_step() {
   ReplicaState& replica = *replica_;
   const PoolConstants& common = *replica.common;
@@ -341,6 +355,7 @@ void Lane::end_step() {
     }
     sequences_.set.advance(1, double(step_decodes_));
   }
+  if (common.front_end_seconds > 0) stream_step();
   for (const Chunk& chunk : chunks_) {
     Sequence& sequence = at(chunk.slot);
     sequence.computed += chunk.tokens;

@@ -194,6 +194,14 @@ class alignas(64) Lane {
                             *replica_->common->stats,
                             [this](auto visit) { sequences_.each_decode(visit); });
   }
+  // Tokens of the present stretch, or of the present step, go to clients.
+  void stream_stretch() {
+    const double seconds = replica_->common->front_end_seconds;
+    if (seconds <= 0) return;
+    replica_->front_end.take_steps(start_ + stretch_.first_step, end_, stretch_.steps,
+                                   seconds * stretch_.sequences * stretch_.pace->rate());
+  }
+  void stream_step();
   void end_stretch();
   void cut(std::int64_t steps);
   // With others (lane_in_group.cc): its place among them, and its stretch with theirs.

@@ -119,7 +119,8 @@ void LaneSequences::begin_decoding(std::int32_t slot, double now) {
   const bool forks = sequence.forks() && !replica_->common->hands_over;
   if (forks) replica_->forking.push_back(slot);
   if (sequence.generated == 0) {
-    sequence.first_token = now;
+    sequence.read = now;
+    sequence.first_token = replica_->front_end.told(now);
   } else {
     replica_->common->stats->add_gap(now - sequence.last_token, 1);  // over a preemption
   }

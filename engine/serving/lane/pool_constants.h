@@ -50,6 +50,7 @@ struct PoolConstants : PolicyConstants {
   StepPlan* scratch_plan = nullptr;  // of all replicas: it is made and carried out in one turn
   std::int64_t lanes = 1;            // of a replica: a pipeline stage each, with a batch in flight
   BlockFilling blocks;
+  double front_end_seconds = 0;               // of a token; 0: clients have tokens at once
   std::int64_t window = 0;                    // 0: no sliding window
   std::int64_t state = 0;                     // of a sequence, in tokens, as in PoolSetup
   const SequencePaces* own_paces = nullptr;   // as in PoolSetup

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "engine/serving/lane/front_end.h"
 #include "engine/serving/lane/pool_constants.h"
 #include "engine/serving/sequences/admission_pace.h"
 #include "engine/serving/sequences/fair_share.h"
@@ -35,6 +36,7 @@ struct ReplicaState {
   std::int64_t outstanding_tokens = 0;
   double tokens_made = 0;
   double idle_seconds = 0;  // of all lanes
+  FrontEnd front_end;
   // Sequences whose KV is carried from here or to here: those that hold blocks and do not run, and their
   // blocks, shared ones not counted.
   std::int64_t parked = 0;
@@ -66,7 +68,7 @@ struct ReplicaState {
   void tell_first_token(Sequence& sequence, double now) const {
     if (!common->tells_first_token) return;
     // Whoever goes on elsewhere after a failure has told it before.
-    if (sequence.generated == 1) sequence.first_token = now;
+    if (sequence.generated == 1) sequence.first_token = front_end.told(now);
     sequence.last_token = now;
   }
   bool more_to_come() const { return !landed.empty() || !arriving.empty(); }

@@ -15,6 +15,7 @@ void Replica::reset(const Setup& setup) {
   state_.number = setup.number;
   state_.group = setup.group;
   state_.halted = false;
+  state_.front_end = {};
   state_.admissions.reset();
   state_.rooms.reset();
   if (!state_.sequences.has_room()) state_.sequences.take_room(kUsualSequences);

@@ -91,6 +91,8 @@ class alignas(64) Replica {
   // Turns of a pipeline whose lanes only decode on, as long as nothing else happens: before `until`. Returns how many.
   std::int64_t decode_on(double until);
   double now() const { return now_; }
+  // When clients have the tokens that it has made until `now`.
+  double told(double now) const { return state_.front_end.told(now); }
 
   // ---- requests ---------------------------------------------------------------------------------
   // False where a request could never be served: prompt and output are longer than the model or the KV pool allows.

@@ -1,4 +1,4 @@
-// How far the figures of a served load may be off, because kernel times are.
+// How far the figures of a served load may be off: because kernel times are, and first tokens for more reasons than these.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,8 @@ using Simulate = std::function<ServingStats&(const StepScale& scale)>;
 // The steps of a phase are off together: nine times in ten by a factor between the ends of their
 // interval (`interval_of` the kernels of the phase), and those of all phases at once, since they are
 // made of the same kernels. The load is simulated at both ends; with an SLO, the factor at which it is
-// no longer met is searched for, and its probability told, as that of a lognormal with these ends.
+// no longer met is searched for, and its probability told, as that of a lognormal with these ends. First tokens wait for more
+// than steps: their interval, but not that probability, is widened by what served loads of ten models showed.
 void report_intervals(const Scenario& scenario, const Simulate& simulate, Outcome& outcome);
 
 }  // namespace engine

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "engine/model/batch_shape.h"
+#include "tests/support/calibrations.h"
+#include "tests/support/shipped.h"
 #include "tests/support/toys.h"
 
 namespace engine {
@@ -20,6 +22,27 @@ TEST(AttentionDecode, AnEightBitCacheHalvesTheTraffic) {
   const KernelTime wide = attention_decode_time(op, toys::gpu());
   op.kv = Dtype::fp8;
   EXPECT_DOUBLE_EQ(attention_decode_time(op, toys::gpu()).memory.value, wide.memory.value / 2);
+}
+
+// An engine whose tables hold kernels that do not split keys: they may be slow where sequences are few and long, and cannot be
+// where every multiprocessor has a sequence of its own.
+TEST(AttentionDecode, TheIntervalReachesNoFurtherThanKernelsThatSplitNothing) {
+  Calibration slow = toys::transfer();
+  slow.attn_decode.each_edit([](ParameterSet, FittedSet<DecodeFit>& set) { set.high = 20; });
+  const Device device = toys::shipped("devices", "h100-sxm").device;
+  AttentionDecode op{.sequences = 1, .kv_tokens = 100'000, .heads = 32, .kv_heads = 8};
+  EXPECT_GT(attention_decode_time(op, device, Family::attn_decode, &slow).high, 5);
+  double before = 20;
+  for (; op.sequences <= 512; op.sequences *= 2) {
+    op.kv_tokens = 4000.0 * double(op.sequences);
+    const KernelTime time = attention_decode_time(op, device, Family::attn_decode, &slow);
+    EXPECT_LE(time.high, before) << op.sequences;
+    EXPECT_GE(time.high, 2) << op.sequences;
+    EXPECT_EQ(time.time,
+              attention_decode_time(op, device, Family::attn_decode, &toys::transfer()).time);
+    before = time.high;
+  }
+  EXPECT_EQ(before, 2);
 }
 
 TEST(AttentionDecode, ALatentIsReadOnceForKeysAndValues) {

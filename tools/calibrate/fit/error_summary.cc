@@ -46,11 +46,12 @@ double rank_correlation(std::span<const double> a, std::span<const double> b) {
 ErrorSummary error_summary(std::span<const Scored> rows) {
   ErrorSummary summary{.rows = rows.size()};
   if (rows.empty()) return summary;
-  std::vector<double> sizes, measured, predicted;
+  std::vector<double> sizes, widths, measured, predicted;
   double inside = 0;
   for (const Scored& row : rows) {
     const double error = row.predicted / row.measured - 1;
     sizes.push_back(std::abs(error));
+    widths.push_back((row.hi - row.lo) / row.predicted);
     measured.push_back(row.measured);
     predicted.push_back(row.predicted);
     summary.mean += std::abs(error) / double(rows.size());
@@ -60,6 +61,7 @@ ErrorSummary error_summary(std::span<const Scored> rows) {
   summary.coverage = inside / double(rows.size());
   summary.rank_correlation = rank_correlation(measured, predicted);
   summary.median = quantile(sizes, 0.5);
+  summary.width = quantile(widths, 0.5);
   summary.p90 = quantile(sizes, 0.9);
   return summary;
 }

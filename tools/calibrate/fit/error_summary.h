@@ -24,6 +24,7 @@ struct ErrorSummary {
   double bias = 0;    // mean of signed errors: above zero, predictions are too slow
   double rank_correlation = 0;
   double coverage = 0;  // share of measurements inside the interval
+  double width = 0;     // of the interval, over the prediction: median
 };
 
 ErrorSummary error_summary(std::span<const Scored> rows);

@@ -72,6 +72,28 @@ TEST(ServedIntervals, WiderOnesOfStepsMakeWiderOnes) {
   EXPECT_EQ(wide.ttft, narrow.ttft);
 }
 
+// However well steps are known, first tokens wait for more than these; most so where the model routes tokens to experts, or
+// where another deployment reads prompts.
+TEST(ServedIntervals, FirstTokensAreLessCertainThanSteps) {
+  const auto width = [](const Scenario& scenario) {
+    const Outcome outcome = evaluate(scenario);
+    EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+    const Metrics& metrics = outcome.metrics;
+    EXPECT_GE(metrics.ttft / metrics.ttft_low, 1.25 - 1e-9);
+    EXPECT_GE(metrics.ttft_high / metrics.ttft, 1.25 - 1e-9);
+    EXPECT_GE(metrics.e2e_high - metrics.e2e, metrics.ttft_high - metrics.ttft - Seconds{1e-9});
+    return metrics.ttft_high / metrics.ttft;
+  };
+  Scenario scenario = served_with_intervals(1, 1);
+  const double dense = width(scenario);
+  Scenario experts = scenario;
+  experts.model = toys::mixture();
+  EXPECT_GT(width(experts), 1.5 * dense);
+  scenario.prefill.present = true;
+  fill_roles(scenario);
+  EXPECT_GT(width(scenario), 1.5 * dense);
+}
+
 TEST(ServedIntervals, AnSloIsMetWithTheProbabilityOfItsLimit) {
   Scenario scenario = served_with_intervals(0.8, 1.5);
   const Metrics as_predicted = evaluate(scenario).metrics;

@@ -1,0 +1,104 @@
+// The process that streams tokens to clients: the engine runs ahead of it, and tokens queue in front of it.
+#include <gtest/gtest.h>
+
+#include "engine/evaluate.h"
+#include "engine/serving/lane/front_end.h"
+#include "tests/support/random_load.h"
+
+namespace engine {
+namespace {
+
+TEST(FrontEnd, ManyStepsAtOnceAreAsManyOneByOne) {
+  for (std::uint64_t number = 0; number < 1000; ++number) {
+    toys::Dice dice(number);
+    FrontEnd one, other;
+    const double busy = dice.between(0, 3);
+    one.take(0, busy);
+    other.take(0, busy);
+    const std::int64_t steps = dice.whole(1, 50);
+    const double step = dice.between(0, 0.2), rise = dice.chance(0.5) ? dice.between(0, 0.01) : 0;
+    const double seconds = dice.between(0, 0.3);
+    double now = 0;
+    for (std::int64_t i = 0; i < steps; ++i) {
+      now += step + rise * double(i);
+      one.take(now, seconds);
+    }
+    other.take_steps(step, now, steps, seconds);
+    EXPECT_NEAR(one.told(0), other.told(0), 1e-9) << number;
+  }
+}
+
+// Sixteen clients, steps of 10 ms, answers of 20 tokens: a step makes tokens for 16 times what the front end takes for one.
+Scenario sixteen_clients(double front_end) {
+  Scenario scenario = toys::served_at(1);
+  scenario.load.arrivals = ArrivalKind::closed;
+  scenario.load.clients = 16;
+  scenario.host.front_end_per_token = Seconds{front_end};
+  return scenario;
+}
+
+TEST(FrontEndLaws, ThroughputIsThatOfTheSlowerOfTheTwo) {
+  const double engine = evaluate(sixteen_clients(0), {}).metrics.output.value;
+  for (const double front_end : {1e-5, 1e-4, 1e-3, 3e-3, 1e-2}) {
+    const Metrics metrics = evaluate(sixteen_clients(front_end), {}).metrics;
+    const double rate = std::min(engine, 1 / front_end);
+    EXPECT_LE(metrics.output.value, rate * 1.02) << front_end;
+    // Where both take about as long, clients wait for one after the other.
+    EXPECT_GE(metrics.output.value,
+              rate / (1 + std::min(front_end * engine, 1 / (front_end * engine))))
+        << front_end;
+  }
+}
+
+TEST(FrontEndLaws, OneThatKeepsUpDelaysTokensByItsTimeForAStep) {
+  const Metrics without = evaluate(sixteen_clients(0), {}).metrics;
+  const Metrics with = evaluate(sixteen_clients(1e-4), {}).metrics;
+  EXPECT_GE(with.ttft.value, without.ttft.value + 1e-4);
+  EXPECT_LE(with.ttft.value, without.ttft.value + 16e-4 + 1e-9);
+  EXPECT_NEAR(with.tpot / without.tpot, 1, 0.01);
+}
+
+// Requests that come one by one: the engine has a step for each token, whatever waits in front of the clients.
+TEST(FrontEndLaws, TheEngineDoesNotWaitForIt) {
+  Scenario scenario = toys::served_at(20);
+  const Metrics without = evaluate(scenario, {}).metrics;
+  scenario.host.front_end_per_token =
+      Seconds{2e-3};  // 500 tokens a second, where 400 are asked for
+  const Outcome busy = evaluate(scenario, {});
+  EXPECT_NEAR(busy.metrics.utilization / without.utilization, 1, 1e-6);
+  EXPECT_GT(busy.metrics.ttft.value, without.ttft.value + 2e-3);
+  EXPECT_NEAR(busy.metrics.output / without.output, 1, 0.03);
+  EXPECT_NE(busy.saturation, Saturation::overloaded);
+}
+
+TEST(FrontEndLaws, MoreThanItCanStreamIsAnOverload) {
+  Scenario scenario = toys::served_at(40);            // of the 80 that the engine could serve
+  scenario.host.front_end_per_token = Seconds{2e-3};  // 25 answers a second
+  const Outcome outcome = evaluate(scenario, {});
+  EXPECT_EQ(outcome.saturation, Saturation::overloaded);
+  EXPECT_NEAR(outcome.metrics.output.value, 500, 10);
+}
+
+TEST(FrontEndLaws, AFasterOneIsNeverSlowerToAnswer) {
+  for (std::uint64_t number = 0; number < 100; ++number) {
+    toys::RandomCase made = toys::random_case(number);
+    made.scenario.load.arrivals = ArrivalKind::poisson;  // whose requests come whatever is answered
+    made.scenario.load.turns = 1;
+    double before = 0;
+    for (const double front_end : {0.0, 1e-4, 1e-3, 1e-2}) {
+      made.scenario.host.front_end_per_token = Seconds{front_end};
+      const Outcome outcome = evaluate(made.scenario, made.resources);
+      if (outcome.status != Status::ok) break;
+      double last = 0;
+      for (const RequestRow& row : outcome.requests) {
+        EXPECT_LE(row.first_token, row.finish) << number;
+        last = std::max(last, row.finish.value);
+      }
+      EXPECT_GE(last, before) << number << ", " << front_end;
+      before = last;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace engine
