@@ -1,5 +1,7 @@
 #include "sweep/language/inert_axes.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <string>
@@ -249,6 +251,27 @@ void check_lost_fields(const SpaceParts& parts, const std::vector<StatedField>& 
                           ": ...}', or for all of them as an axis, '- " + field.path + ": [...]'");
     }
   }
+}
+
+std::vector<std::string> notes_on_idle_fields(const SpaceParts& parts,
+                                              const std::vector<StatedField>& base) {
+  std::vector<std::string> notes;
+  if (std::ranges::find(base, "device.name", &StatedField::path) != base.end()) return notes;
+  const Possibilities possibilities(parts);
+  const engine::Scenario defaults;
+  for (const StatedField& field : base) {
+    const int number = table().find_leaf(field.path);
+    if (number < 0) continue;
+    const engine::Leaf& leaf = engine::leaf_at(number);
+    if (engine::of_role(leaf)) continue;
+    if (engine::get_leaf(parts.base, leaf) == engine::get_leaf(defaults, leaf)) continue;
+    const LeafUse* reason = engine::why_inert(number, possibilities.can_be());
+    if (reason == nullptr) continue;
+    notes.push_back(fmt::format("{}:{}:{}: '{}' changes nothing here: it counts only where {}",
+                                field.where.file, field.where.line, field.where.column, field.path,
+                                reason->where));
+  }
+  return notes;
 }
 
 void check_inert_axes(const SpaceParts& parts, const std::vector<engine::Location>& places,

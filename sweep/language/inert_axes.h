@@ -35,6 +35,11 @@ struct StatedField {
 void check_lost_fields(const SpaceParts& parts, const std::vector<StatedField>& base,
                        Reading& reading);
 
+// One sentence for each field of the base that is not as by default and counts in no point: `step.context` where all points
+// read prompts. No mistake, as a base may be written for more than one sweep. A base that was written out states everything.
+std::vector<std::string> notes_on_idle_fields(const SpaceParts& parts,
+                                              const std::vector<StatedField>& base);
+
 // Notes a mistake for each role of the base (by its leaf `present`, with its place) that no task of the sweep has.
 void check_inert_roles(const SpaceParts& parts, const std::map<int, engine::Location>& roles,
                        Reading& reading);

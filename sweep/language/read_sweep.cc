@@ -73,6 +73,8 @@ engine::Result<SweepSpec> SweepReader::run(engine::Result<Node> root) {
   }
   if (!reading_.mistakes.empty()) return mistakes();
 
+  std::vector<std::string> notes;
+  if (inert_ == InertAxes::refused) notes = notes_on_idle_fields(parts_, base_fields_);
   const std::string body = space_yaml(parts_);
   parts_.resources = reading_.resources;
   SweepSpec spec{.space = Space(std::make_shared<const SpaceParts>(std::move(parts_)))};
@@ -87,6 +89,7 @@ engine::Result<SweepSpec> SweepReader::run(engine::Result<Node> root) {
   spec.digest = text_digest(body);
   spec.files = std::move(reading_.files);
   spec.expectations = std::move(expectations);
+  spec.notes = std::move(notes);
   spec.resources = std::move(reading_.resources);
   return spec;
 }

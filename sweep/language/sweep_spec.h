@@ -30,6 +30,7 @@ struct SweepSpec {
   std::string digest;                     // of what decides the points: equal digests, equal spaces
   std::vector<std::string> files;         // that were read
   std::vector<Expectation> expectations;  // of the results; they decide nothing about the points
+  std::vector<std::string> notes;         // on what is no mistake, and may not be what was meant
   // Traces and calibrations its scenarios name, shared by all points.
   std::shared_ptr<const engine::Resources> resources;
 };

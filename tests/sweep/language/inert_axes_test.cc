@@ -117,5 +117,24 @@ TEST(InertAxes, NothingIsRefusedThatSomePointReads) {
   }
 }
 
+// A field of the base may wait for another sweep: it is no mistake, and is told of.
+TEST(InertAxes, FieldsOfTheBaseThatCountNowhereAreNoted) {
+  const auto notes_of = [](const std::string& text) {
+    const auto spec = read_sweep_text(text, "toy.yaml", toy_library());
+    EXPECT_TRUE(spec.ok()) << text << engine::to_text(spec.mistakes());
+    return spec ? spec->notes : std::vector<std::string>{};
+  };
+  const std::string read = base("task: step, step: {phase: prefill, context: 64000}");
+  EXPECT_EQ(notes_of(read), std::vector<std::string>{
+                                "toy.yaml:1:69: 'step.context' changes nothing here: it counts "
+                                "only where step.phase is decode"});
+  // Some point reads it; it is as by default; the sweep was written out.
+  EXPECT_TRUE(notes_of(read + axis("step.phase: [prefill, decode]")).empty());
+  EXPECT_TRUE(notes_of(base("task: step, step: {phase: prefill, context: 1024}")).empty());
+  const auto resolved = read_sweep_text(read, "toy.yaml", toy_library());
+  EXPECT_TRUE(notes_of(resolved->resolved).empty());
+  EXPECT_EQ(notes_of(base("task: serve, load: {cv: 3, turns: 2}")).size(), 1u);
+}
+
 }  // namespace
 }  // namespace sweep
