@@ -10,9 +10,11 @@
 #include <optional>
 #include <utility>
 
+#include "engine/chosen_calibration.h"
 #include "engine/deploy.h"
 #include "engine/draft.h"
 #include "engine/feasibility.h"
+#include "engine/kernels/copy.h"
 #include "engine/memory/footprint.h"
 #include "engine/neighbours.h"
 #include "engine/scan_problem.h"
@@ -118,8 +120,10 @@ void evaluate_any(const Scenario& scenario, const Resources& resources, WorkMete
     return;
   }
   count_devices(scenario, outcome.metrics);
+  const Calibration* kernels =
+      chosen_calibration(scenario.calibration, scenario, resources.calibrations).calibration;
   evaluate_neighbours(
-      scenario,
+      scenario, copies_over(rates_of(scenario.device.host_link), scenario.device, kernels),
       [&](const OneOfTwo& one, const NeighbourEffect& beside, Outcome& made) {
         clear(made);
         const bool guest = one.role == DeploymentRole::neighbour;

@@ -124,11 +124,6 @@ struct Side {
   }
 };
 
-Seconds swap_seconds(const Scenario& scenario, const Outcome& outcome) {
-  const LinkRates link = fabric_of(scenario.cluster, scenario.device).host_link;
-  return outcome.metrics.weights / link.bandwidth + link.latency;
-}
-
 void report_neighbour(const Side& main, const Side& other, Outcome& outcome) {
   Metrics& metrics = outcome.metrics;
   const Metrics& theirs = other.shared.metrics;
@@ -238,14 +233,14 @@ void slow_down_at_capacity(Side& main, Side& other, const SharingSettings& shari
 
 // A served load on devices that two models have in turns, weights coming from the host at each: KV caches stay, so these share
 // what the larger model leaves. False where that is not enough for one of them.
-bool take_turns(Side& main, Side& other, const SharingSettings& sharing,
+bool take_turns(Side& main, Side& other, const SharingSettings& sharing, const CopyLine& from_host,
                 const EvaluateAlone& evaluate, Outcome& outcome) {
   const Bytes mine = main.on_part.metrics.weights, theirs = other.on_part.metrics.weights;
   const Bytes left = main.part.device.memory_capacity - std::max(mine, theirs);
   main.part.device.memory_capacity = mine + left * sharing.memory;
   other.part.device.memory_capacity = theirs + left * (1 - sharing.memory);
-  const double to_main = (swap_seconds(main.part, main.on_part) + sharing.switch_time).value;
-  const double to_other = (swap_seconds(other.part, other.on_part) + sharing.switch_time).value;
+  const double to_main = (from_host.of(main.on_part.metrics.weights) + sharing.switch_time).value;
+  const double to_other = (from_host.of(other.on_part.metrics.weights) + sharing.switch_time).value;
   const double turn = 2 * sharing.slice.value * sharing.share;
   const double other_turn = 2 * sharing.slice.value * (1 - sharing.share);
   const double period = turn + to_other + other_turn + to_main;
@@ -268,8 +263,8 @@ bool has_neighbour(const Scenario& scenario) {
          (scenario.task == Task::step || scenario.task == Task::serve);
 }
 
-void evaluate_neighbours(const Scenario& scenario, const EvaluateAlone& evaluate,
-                         Outcome& outcome) {
+void evaluate_neighbours(const Scenario& scenario, const CopyLine& from_host,
+                         const EvaluateAlone& evaluate, Outcome& outcome) {
   const SharingSettings& sharing = scenario.sharing;
   if (auto problem = neighbour_problem(scenario)) return outcome.refuse(std::move(*problem));
   Side main{.whole = without_neighbour(scenario), .part = without_neighbour(scenario)};
@@ -281,11 +276,11 @@ void evaluate_neighbours(const Scenario& scenario, const EvaluateAlone& evaluate
   if (!ready(main, evaluate, "", outcome) || !ready(other, evaluate, "neighbour", outcome)) return;
   Seconds change = sharing.switch_time * 2, swap{kNoValue};
   if (sharing.swap) {
-    swap = swap_seconds(main.part, main.on_part);
-    change += swap + swap_seconds(other.part, other.on_part);
+    swap = from_host.of(main.on_part.metrics.weights);
+    change += swap + from_host.of(other.on_part.metrics.weights);
   }
   if (sharing.swap && scenario.task == Task::serve) {
-    if (!take_turns(main, other, sharing, evaluate, outcome)) return;
+    if (!take_turns(main, other, sharing, from_host, evaluate, outcome)) return;
     if (looks_for_rate(scenario)) {
       const Scenario at_capacity = at_rate(main.whole, main.shared.metrics.capacity.value);
       evaluate({main.role, at_capacity}, {}, main.alone);

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "engine/base/deployment_role.h"
+#include "engine/kernels/copy.h"
 #include "engine/outcome.h"
 #include "engine/scenario.h"
 #include "engine/serving/sequences/turns.h"
@@ -31,7 +32,8 @@ using EvaluateAlone =
 
 // Task serve: each is slowed down by the share of the time in which the other has a step to run, which is found by turns
 // until both agree. So either meets the other's mean, not its bursts. Where weights are swapped, turns are long: they go by the
-// clock, and requests wait for theirs.
-void evaluate_neighbours(const Scenario& scenario, const EvaluateAlone& evaluate, Outcome& outcome);
+// clock, and requests wait for theirs; `from_host` brings the weights.
+void evaluate_neighbours(const Scenario& scenario, const CopyLine& from_host,
+                         const EvaluateAlone& evaluate, Outcome& outcome);
 
 }  // namespace engine

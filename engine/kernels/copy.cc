@@ -12,21 +12,24 @@ Direction direction_of(const Copy& op) {
                                              : Direction::device_to_host;
 }
 
+const FittedSet<CopyFit>* copies_set(Direction direction, const Device& device,
+                                     const Calibration* calibration) {
+  if (calibration == nullptr) return nullptr;
+  return find_set(calibration->copy[static_cast<std::size_t>(direction)], choose_set(device));
+}
+
 // Over the host link: a start and the link's rate.
 KernelTime host_copy_time(const Copy& op, const Device& device, const Calibration* calibration) {
   const double rate = device.host_link.bandwidth.value / 1e6;
   const double least = rate > 0 ? op.bytes / rate : 0;
-  if (calibration != nullptr) {
-    const ParameterSet chosen = choose_set(device);
-    const auto& sets = calibration->copy[static_cast<std::size_t>(direction_of(op))];
-    if (const auto* set = find_set(sets, chosen)) {
-      FormTime form;
-      form.memory = least / set->fit.link_share;
-      form.launch = set->fit.floor;
-      form.time = form.launch + form.memory;
-      form.least = least;
-      return fitted_time(form, Flops{0}, Bytes{op.bytes}, *set, chosen, coordinates(op.bytes));
-    }
+  if (const auto* set = copies_set(direction_of(op), device, calibration)) {
+    FormTime form;
+    form.memory = least / set->fit.link_share;
+    form.launch = set->fit.floor;
+    form.time = form.launch + form.memory;
+    form.least = least;
+    return fitted_time(form, Flops{0}, Bytes{op.bytes}, *set, choose_set(device),
+                       coordinates(op.bytes));
   }
   KernelTime time{.memory = Seconds{least * 1e-6},
                   .launch = device.launch_latency + device.host_link.latency,
@@ -59,6 +62,12 @@ KernelTime copy_time(const Copy& op, const Device& device, const Calibration* ca
   // Read once, written once.
   return elementwise_time({.rows = 1, .resident_bytes = 2 * op.bytes}, device, Family::copy,
                           calibration);
+}
+
+CopyLine copies_over(const LinkRates& link, const Device& device, const Calibration* calibration) {
+  const auto* set = copies_set(Direction::host_to_device, device, calibration);
+  if (set == nullptr) return {device.launch_latency + link.latency, 1 / link.bandwidth.value};
+  return {Seconds{set->fit.floor * 1e-6}, 1 / (link.bandwidth.value * set->fit.link_share)};
 }
 
 }  // namespace engine

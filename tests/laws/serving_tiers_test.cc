@@ -112,6 +112,29 @@ TEST(ServingTiers, APeerIsAHostWithAnotherLink) {
   EXPECT_EQ(a.kv_load, b.kv_load);
 }
 
+// What each copy takes to start is paid for every block, or for every layer of one.
+TEST(ServingTiers, SmallerPiecesTakeLonger) {
+  const auto loading = [](KvPieces pieces, double start) {
+    Scenario scenario = sessions();
+    scenario.model.layers = 4;
+    scenario.device.launch_latency = Seconds{0};
+    scenario.device.host_link.latency = Seconds{start};
+    scenario.serving.tiers.host = Bytes{1e12};
+    scenario.serving.tiers.pieces = pieces;
+    const Outcome outcome = evaluate(scenario);
+    EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+    return outcome.metrics.kv_load.value;
+  };
+  const double start = 1e-7;
+  const double gathered = loading(KvPieces::gathered, start);
+  const double blocks = loading(KvPieces::blocks, start);
+  const double layers = loading(KvPieces::layers, start);
+  // Four layers have eight pieces of a block.
+  EXPECT_GT(blocks, gathered);
+  EXPECT_NEAR(layers - gathered, 8 * (blocks - gathered), 1e-3 * layers);
+  EXPECT_NEAR(loading(KvPieces::layers, 0), loading(KvPieces::gathered, 0), 1e-12);
+}
+
 // Of sessions that meet several replicas in turn, a store of one replica is a disk; of several it knows what others read.
 TEST(ServingTiers, AStoreIsADiskThatAllReplicasShare) {
   const auto with = [](std::int64_t replicas, bool shared, double bytes) {

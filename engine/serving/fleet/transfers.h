@@ -81,6 +81,10 @@ class Transfers {
   void share_fabric(double now);
   void leave(double now, std::size_t replica, std::int32_t flow);
   void end(double now, std::int32_t flow);
+  bool holds(const Due& due) const {
+    return due.version == flows_[std::size_t(due.flow)].version;
+  }
+  void settle(std::size_t settled);
   void drop_outdated();
   std::int32_t first_of_this_moment();
 

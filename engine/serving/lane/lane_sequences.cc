@@ -69,11 +69,10 @@ void LaneSequences::admit(const Admission& admission, double now) {
   Sequence& sequence = at(admission.slot);
   replica.waiting.remove(admission.slot);
   sequence.whereabouts = Whereabouts::running;
-  if (common.settings->admission.shed_late) {
-    replica.admissions.left(now, !replica.waiting.empty());
-  }
   if (common.settings->ordering == Ordering::fair_share) replica.shares.serve(sequence.order);
   if (sequence.scheduled < 0) {
+    // Who was put back leaves the queue again and again, which brings those behind it no further.
+    if (common.settings->admission.shed_late) replica.note_admission(sequence, now);
     sequence.scheduled = std::max(now, sequence.arrival);  // not before it by less than a moment
     sequence.cached = sequence.computed;
   }

@@ -110,8 +110,8 @@ class alignas(64) Replica {
   // Whether a request is to be turned away: there is too much before it, in the queue or among those that wait for blocks.
   bool sheds(const Request& request, double now) const;
   bool sheds_before_room(const Request& request) const {
-    return sheds_behind(state_.arriving.size() + state_.awaiting, state_.rooms, request,
-                        request.arrival);
+    const std::int64_t before = state_.arriving.size() + state_.awaiting;
+    return sheds_behind(before, state_.rooms.wait_behind(before), request, request.arrival);
   }
   // Prompts that were read with the last event, of which several answers are to be generated.
   FewSlots& forking() { return state_.forking; }
@@ -219,8 +219,7 @@ class alignas(64) Replica {
   }
   double order_of(const Claim& claim, double fair_place) const;
   double ttft_limit_of(const Claim& claim) const;
-  bool sheds_behind(std::int64_t before, const AdmissionPace& pace, const Request& request,
-                    double now) const;
+  bool sheds_behind(std::int64_t before, double wait, const Request& request, double now) const;
   // Its place in the queue, where that has an order; it is charged `tokens` on arrival.
   double enter_queue(const Sequence& sequence, std::int64_t tokens) {
     return state_.waiting.ordered() ? place_by_order(sequence, tokens) : sequence.arrival;

@@ -17,6 +17,16 @@ enum class TierWrite : std::uint8_t {
 };
 constexpr std::array<std::string_view, 2> enum_names(TierWrite) { return {"through", "eviction"}; }
 
+// What one copy from host memory, or from a peer, brings.
+enum class KvPieces : std::uint8_t {
+  blocks,    // a block of all layers
+  layers,    // keys, or values, of one layer of a block
+  gathered,  // all that is asked for: a kernel puts it where it belongs
+};
+constexpr std::array<std::string_view, 3> enum_names(KvPieces) {
+  return {"blocks", "layers", "gathered"};
+}
+
 struct KvTierSettings {
   Bytes host{0};
   BytesPerSecond host_bandwidth{0};
@@ -30,13 +40,15 @@ struct KvTierSettings {
   BytesPerSecond store_bandwidth{25e9};
   BytesPerSecond store_link{0};
   Seconds store_latency{500e-6};
+  KvPieces pieces = KvPieces::blocks;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("host", self.host, "host memory of a replica for KV caches of prefixes",
           non_negative_or("none"));
     visit("host_bandwidth", self.host_bandwidth,
-          "bandwidth of each device from host memory; auto: that of its link to the host",
+          "bandwidth of each device from host memory; auto: what copies reach of its link to the "
+          "host",
           non_negative_or("auto"));
     visit("disk", self.disk, "disk of a replica for KV caches of prefixes",
           non_negative_or("none"));
@@ -53,7 +65,8 @@ struct KvTierSettings {
           "its host's",
           non_negative_or("none"));
     visit("peer_bandwidth", self.peer_bandwidth,
-          "bandwidth of each device from its peers; auto: that of the links inside a node",
+          "bandwidth of each device from its peers; auto: what copies reach of the links inside a "
+          "node",
           non_negative_or("auto"));
     visit("store", self.store,
           "remote store for KV caches of prefixes that all replicas of the deployment share, asked "
@@ -66,6 +79,11 @@ struct KvTierSettings {
           non_negative_or("none"));
     visit("store_latency", self.store_latency, "time until the first byte comes from the store",
           non_negative);
+    visit("pieces", self.pieces,
+          "what one copy from host or peer brings, each of which takes some microseconds to start; "
+          "blocks: a block of all layers; layers: keys or values of one layer of a block; "
+          "gathered: all that is asked for",
+          any_value);
   }
 };
 

@@ -25,8 +25,8 @@ struct LoraSettings {
           "auto: all of load.adapters (task step: those of the step)",
           non_negative_or("auto"));
     visit("load_bandwidth", self.load_bandwidth,
-          "rate at which a device gets its share of an adapter from the host; auto: that of its "
-          "host link",
+          "rate at which a device gets its share of an adapter from the host; auto: what copies "
+          "reach of its link to the host",
           non_negative_or("auto"));
     visit("load_latency", self.load_latency,
           "time that the engine needs to make room and start to load an adapter, before the first "

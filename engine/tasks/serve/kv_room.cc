@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/kernels/copy.h"
 #include "engine/memory/footprint.h"
 
 namespace engine {
@@ -31,34 +32,50 @@ Pace beside_states(Pace pace, std::int64_t states) {
   return pace;
 }
 
+namespace {
+
+// How many copies bring a block to a device.
+double copies_of_block(KvPieces pieces, const ModelShard& shard) {
+  if (pieces != KvPieces::layers) return pieces == KvPieces::blocks ? 1 : 0;
+  const double layers = std::ceil(double(shard.layers.attending()) / double(shard.parallel.pp));
+  return layers * (shard.model->is_mla() ? 1 : 2);
+}
+
+// The way up from a memory, of which a device has `token_bytes` a token. `stated`: the rate that copies reach; none: what they
+// reach of the link.
+TierSetup way_up(const LinkRates& link, BytesPerSecond stated, double token_bytes,
+                 const PoolSetup& pool) {
+  const StepContext& context = pool.context;
+  CopyLine copies = copies_over(link, context.device, context.calibration);
+  if (stated.value > 0) copies.seconds_per_byte = 1 / stated.value;
+  const double of_block = copies_of_block(pool.settings.tiers.pieces, context.shard);
+  const double starts = copies.start.value * of_block / double(pool.settings.block_size);
+  return {.seconds_per_token = token_bytes * copies.seconds_per_byte + starts,
+          .latency = copies.start.value};
+}
+
+}  // namespace
+
 void add_tiers(const KvTierSettings& tiers, const TokenRoom& room, PoolSetup& pool) {
   const ModelShard& shard = pool.context.shard;
   const double per_device = room.token_bytes;
   const double per_token = per_device * double(shard.parallel.devices_of_replica());
   const double per_block = per_token * double(pool.settings.block_size);
-  const BytesPerSecond link = tiers.host_bandwidth.value > 0
-                                  ? tiers.host_bandwidth
-                                  : pool.context.fabric.host_link.bandwidth;
   // Where a state counts as many blocks, so many more fit.
   const double most = kMostBlocks * (pool.state > 0 ? 1e3 : 1);
   const auto blocks = [per_block, most](Bytes bytes) {
     return std::int64_t(std::min(bytes.value / per_block, most));
   };
-  const LinkRates& inside = pool.context.fabric.scale_up;
-  const BytesPerSecond peers =
-      tiers.peer_bandwidth.value > 0 ? tiers.peer_bandwidth : inside.bandwidth;
   const auto tier = [&pool](TierName name) -> TierSetup& { return pool.tiers[std::size_t(name)]; };
-  // No link: nothing comes up.
-  if (peers.value > 0) {
-    tier(TierName::peer) = {.blocks = blocks(tiers.peer),
-                            .seconds_per_token = per_device / peers.value,
-                            .latency = inside.latency.value};
-  }
-  if (link.value > 0) {
-    tier(TierName::host) = {.blocks = blocks(tiers.host),
-                            .seconds_per_token = per_device / link.value,
-                            .latency = pool.context.fabric.host_link.latency.value};
-  }
+  const auto joined = [&](TierName name, Bytes size, const LinkRates& link, BytesPerSecond stated) {
+    // No link: nothing comes up.
+    if (stated.value <= 0 && link.bandwidth.value <= 0) return;
+    tier(name) = way_up(link, stated, per_device, pool);
+    tier(name).blocks = blocks(size);
+  };
+  const Fabric& fabric = pool.context.fabric;
+  joined(TierName::peer, tiers.peer, fabric.scale_up, tiers.peer_bandwidth);
+  joined(TierName::host, tiers.host, fabric.host_link, tiers.host_bandwidth);
   tier(TierName::disk) = {.blocks = blocks(tiers.disk),
                           .seconds_per_token = per_token / tiers.disk_bandwidth.value,
                           .latency = tiers.disk_latency.value};

@@ -1,18 +1,13 @@
 #include "engine/tasks/serve/served_adapters.h"
 
+#include "engine/kernels/copy.h"
 #include "engine/model/adapters.h"
 
 namespace engine {
-namespace {
-
-BytesPerSecond adapter_link(const LoraSettings& lora, const Fabric& fabric) {
-  return lora.load_bandwidth.value > 0 ? lora.load_bandwidth : fabric.host_link.bandwidth;
-}
-
-}  // namespace
 
 std::optional<Refusal> adapter_link_problem(const LoraSettings& lora, const Fabric& fabric) {
-  if (lora.slots == 0 || adapter_link(lora, fabric).value > 0) return std::nullopt;
+  const bool linked = lora.load_bandwidth.value > 0 || fabric.host_link.bandwidth.value > 0;
+  if (lora.slots == 0 || linked) return std::nullopt;
   return Refusal{ReasonClass::links,
                  "no link brings adapters from the host: state device.host_link or "
                  "serving.lora.load_bandwidth"};
@@ -21,9 +16,13 @@ std::optional<Refusal> adapter_link_problem(const LoraSettings& lora, const Fabr
 AdapterCache::Setup adapters_of(const Load& load, const LoraSettings& lora,
                                 const StepContext& context) {
   if (load.adapters == 0 || lora.slots == 0) return {.slots = 0};
-  const BytesPerSecond link = adapter_link(lora, context.fabric);
+  const double per_byte =
+      lora.load_bandwidth.value > 0
+          ? 1 / lora.load_bandwidth.value
+          : copies_over(context.fabric.host_link, context.device, context.calibration)
+                .seconds_per_byte;
   return {.slots = lora.slots,
-          .load_seconds = (adapter_bytes(context.shard) / link).value,
+          .load_seconds = adapter_bytes(context.shard).value * per_byte,
           .latency = lora.load_latency.value};
 }
 

@@ -7,6 +7,7 @@
 
 #include "engine/evaluate.h"
 #include "engine/feasibility.h"
+#include "engine/kernels/copy.h"
 #include "engine/serving/serving_sim.h"
 #include "engine/tasks/serve/serve_task.h"
 #include "engine/tasks/train/tail_stages.h"
@@ -329,13 +330,13 @@ std::optional<Refusal> weight_transfer(const TaskPoint& point, const TrainMemory
   }
   const RolloutSettings& settings = point.scenario.train.rollout;
   if (!settings.colocated || !settings.offload_states) return std::nullopt;
-  const BytesPerSecond host = point.main.fabric.host_link.bandwidth;
-  if (host.value <= 0) {
+  if (point.main.fabric.host_link.bandwidth.value <= 0) {
     return Refusal{ReasonClass::links,
                    "train.rollout.offload_states needs a link to the host: state device.host_link"};
   }
-  time += own_states(point.scenario, rollout.on, memory) * 2.0 / host;
-  time += memory.host_reference / host;
+  const CopyLine copies =
+      copies_over(point.main.fabric.host_link, point.main.spec->device, point.main.calibration);
+  time += copies.of(own_states(point.scenario, rollout.on, memory) * 2.0 + memory.host_reference);
   return std::nullopt;
 }
 
