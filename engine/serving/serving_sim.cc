@@ -294,6 +294,7 @@ bool ServingSim::depart(std::size_t index, RequestSource& source) {
     if (!adapters_.empty()) adapters_[index].release(sequence.adapter);
     if (sequence.output < sequence.asked || (!last && sequence.forks())) {
       hand_over(index, slot, source);
+      told = true;  // who goes on with it has its turn first
       continue;
     }
     told = answer(sequence, index, source) || told;

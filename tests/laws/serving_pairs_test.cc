@@ -129,6 +129,10 @@ TEST(ServingPairs, WhatHappensAtOneMomentHasOneOrder) {
   expect_case_alike(2'018'283, 5);
 }
 
+// Whoever hands a request over plans after who goes on with it, in whose long stretch this moment is no event yet: the request may come
+// back at once, where nobody has kept blocks for it.
+TEST(ServingPairs, WhoHandsOverPlansAfterWhoGoesOn) { expect_case_alike(2'037'472, 5); }
+
 // KV caches of equal requests leave at one moment and share a fabric: a head start of a rounding error would grow.
 TEST(ServingPairs, AHeadStartOfARoundingErrorDoesNotGrow) { expect_case_alike(1'031'294, 4); }
 
