@@ -110,10 +110,12 @@ void ServingSim::run(const ServingProblem& problem) {
   const double arrival = source.next_arrival();
   const double carried = transfers_.next();
   const double soonest = std::min(std::min(event, arrival), carried);
-  if (interruption_ <= soonest) {
+  // At one moment interruptions come before arrivals, these before what was carried, and all of them before turns; in which
+  // order rounding puts them does not matter.
+  if (interruption_ <= soonest + kSameMoment) {
     if (soonest == kNever && held_.empty() && held_back_.empty()) return false;
-    interrupt(soonest, source);
-  } else if (arrival <= event + kSameMoment && arrival <= carried) {
+    interrupt(source);
+  } else if (arrival <= event + kSameMoment && arrival <= carried + kSameMoment) {
     now_ = std::max(now_, arrival);
     arrive(source);
   } else if (carried <= event + kSameMoment) {
@@ -130,13 +132,14 @@ void ServingSim::run(const ServingProblem& problem) {
 }
 
 // At one moment failures come before scaling, and that before marks.
-void ServingSim::interrupt(double soonest, RequestSource& source) {
+void ServingSim::interrupt(RequestSource& source) {
   const double scaling = scales_ ? next_scaling() : kNever;
   const double failing = fails_ ? next_failure() : kNever;
-  if (fails_ && failing <= std::min(std::min(soonest, marked_), scaling)) {
+  const double latest = interruption_ + kSameMoment;
+  if (fails_ && failing <= latest) {
     charge(kWorkOfAnEvent * double(replicas_.size()));
     fail_or_repair(failing, source);
-  } else if (scales_ && scaling <= std::min(soonest, marked_)) {
+  } else if (scales_ && scaling <= latest) {
     charge(kWorkOfAnEvent * double(replicas_.size()));
     scale(scaling);
   } else {

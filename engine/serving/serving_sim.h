@@ -97,7 +97,7 @@ class ServingSim {
   }
   // One event; false when there is none.
   bool take_event(RequestSource& source);
-  void interrupt(double soonest, RequestSource& source);
+  void interrupt(RequestSource& source);
   void find_interruptions();
   void arrive(RequestSource& source);
   // A replica's turn, and its next ones as long as nothing happens elsewhere before `next_event`.
@@ -107,7 +107,7 @@ class ServingSim {
   // Its next event comes before anything that could happen elsewhere; and it is that event's turn.
   bool is_next(const Replica& replica, double next_event) const {
     const double event = replica.next_event();
-    return event + kSameMoment < next_event && event < interruption_;
+    return event + kSameMoment < std::min(next_event, interruption_);
   }
   void begin_turn(std::size_t replica) {
     charge(kWorkOfAnEvent);
@@ -122,6 +122,7 @@ class ServingSim {
   // A group takes its turn as one, at its first replica's place among the events.
   void advance_group(LockstepGroup& group, double next_event, RequestSource& source);
   bool end_together(LockstepGroup& group, RequestSource& source);
+  bool end_member(LockstepGroup& group, std::size_t replica, RequestSource& source);
   void plan_together(LockstepGroup& group, RequestSource& source);
   // A member may have something to do at another time than before; and it may have more or less of it.
   void note_turn(LockstepGroup& group, std::size_t replica);
@@ -271,7 +272,8 @@ class ServingSim {
   // Where that is so: whose turn is next, whose comes after it, and where the next request goes, as far as one can tell.
   std::size_t next_ = 0, after_next_ = 0, expected_ = 0;
   std::int64_t events_since_expected_ = 0;
-  std::vector<std::size_t> planned_;  // of these, with the present event
+  // Replicas that step together, with the present event: who plans, and whose sequences only decode on.
+  std::vector<std::size_t> planned_, going_on_;
   // While all replicas that could take them have failed: requests, and sequences whose KV is to be carried.
   struct HeldBack {
     std::size_t replica = 0;

@@ -19,7 +19,7 @@ void PoolSums::add(const PoolSums& other) {
   held += other.held;
   wasted_tokens += other.wasted_tokens;
   carried_tokens += other.carried_tokens;
-  carried_sequences += other.carried_sequences;
+  carried_states += other.carried_states;
   carry_seconds += other.carry_seconds;
   reservations += other.reservations;
   reserve_wait += other.reserve_wait;

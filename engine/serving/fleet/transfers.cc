@@ -25,6 +25,7 @@ void Transfers::reset(std::size_t replicas) {
     adapter.idle_from = adapter.idle_until = 0;
   }
   started_ = 0;
+  moment_ = 0;
   in_fabric_.clear();
 }
 
@@ -62,7 +63,8 @@ void Transfers::start_from_below(double end, std::size_t to, std::int32_t slot) 
   std::ranges::push_heap(due_, std::greater<>{});
 }
 
-std::size_t Transfers::start(double now, const Shipment& shipment) {
+std::size_t Transfers::start(double time, const Shipment& shipment) {
+  const double now = moment_of(time);
   const std::int32_t slot = new_flow();
   Flow& flow = flows_[std::size_t(slot)];
   const std::uint32_t version = flow.version;
@@ -190,7 +192,8 @@ Transfers::Arrived Transfers::take() {
   return arrived;
 }
 
-void Transfers::end(double now, std::int32_t slot) {
+void Transfers::end(double time, std::int32_t slot) {
+  const double now = moment_of(time);
   Flow& flow = flows_[std::size_t(slot)];
   ++flow.version;
   const Shipment shipment = flow.shipment;

@@ -83,7 +83,7 @@ struct ReplicaState {
       sums.encoded_together[together - 1] += 1;
       requests -= together;
     }
-    return seconds;
+    return seconds * common->encode_slower;
   }
 };
 

@@ -106,19 +106,18 @@ double Replica::place_by_order(const Sequence& sequence, std::int64_t tokens) {
 
 bool Replica::sheds(const Request& request, double now) const {
   const double order = order_of(claim_of(request), state_.shares.place_now(request.tenant));
-  const std::int64_t before = state_.waiting.place_of(order, state_.sequences);
-  const double wait = state_.admissions.wait_behind(before, state_.level_of(request.priority));
-  return sheds_behind(before, wait, request, now);
+  const std::int64_t others = state_.waiting.place_of(order, state_.sequences);
+  const double wait = state_.admissions.wait_behind(others, state_.level_of(request.priority));
+  return sheds_behind({others, wait, state_.common->seconds_per_prompt_token}, request, now);
 }
 
-bool Replica::sheds_behind(std::int64_t before, double wait, const Request& request,
-                           double now) const {
+bool Replica::sheds_behind(const Before& before, const Request& request, double now) const {
   const PoolConstants& common = *state_.common;
   const AdmissionSettings& admission = common.settings->admission;
-  if (admission.max_queue > 0 && before >= admission.max_queue) return true;
+  if (admission.max_queue > 0 && before.others >= admission.max_queue) return true;
   if (!admission.shed_late) return false;
-  const double predicted =
-      now - request.arrival + wait + common.seconds_per_prompt_token * double(request.prompt);
+  const double predicted = now - request.arrival + before.wait +
+                           before.seconds_per_prompt_token * double(request.prompt);
   return predicted >
          (common.class_limits == nullptr ? common.ttft_limit : ttft_limit_of(claim_of(request)));
 }

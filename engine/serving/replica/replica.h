@@ -73,6 +73,12 @@ class alignas(64) Replica {
     turn_ = 0;
   }
   void plan_in_group();
+  // Where its present work is over: its sequences only decode on, and nobody waits to be let in from elsewhere.
+  bool only_goes_on() const { return lanes_[0].has_next_part() && !expects(); }
+  void go_on(double now) {
+    begin_turn(now);
+    lanes_[0].begin_next_part(now);
+  }
   void wait_until(double time) {
     lanes_[0].wait_until(time);
     find_next();
@@ -109,9 +115,11 @@ class alignas(64) Replica {
   }
   // Whether a request is to be turned away: there is too much before it, in the queue or among those that wait for blocks.
   bool sheds(const Request& request, double now) const;
-  bool sheds_before_room(const Request& request) const {
-    const std::int64_t before = state_.arriving.size() + state_.awaiting;
-    return sheds_behind(before, state_.rooms.wait_behind(before), request, request.arrival);
+  // The latter, whose prompts others read in so many seconds a token.
+  bool sheds_before_room(const Request& request, double seconds_per_prompt_token) const {
+    const std::int64_t others = state_.arriving.size() + state_.awaiting;
+    return sheds_behind({others, state_.rooms.wait_behind(others), seconds_per_prompt_token},
+                        request, request.arrival);
   }
   // Prompts that were read with the last event, of which several answers are to be generated.
   FewSlots& forking() { return state_.forking; }
@@ -219,7 +227,13 @@ class alignas(64) Replica {
   }
   double order_of(const Claim& claim, double fair_place) const;
   double ttft_limit_of(const Claim& claim) const;
-  bool sheds_behind(std::int64_t before, double wait, const Request& request, double now) const;
+  // What is before a request: so many others, the wait for them, and the reading of its prompt.
+  struct Before {
+    std::int64_t others = 0;
+    double wait = 0;
+    double seconds_per_prompt_token = 0;
+  };
+  bool sheds_behind(const Before& before, const Request& request, double now) const;
   // Its place in the queue, where that has an order; it is charged `tokens` on arrival.
   double enter_queue(const Sequence& sequence, std::int64_t tokens) {
     return state_.waiting.ordered() ? place_by_order(sequence, tokens) : sequence.arrival;

@@ -50,6 +50,12 @@ struct Stretch {
     first_step = line.after_proposals(busy, context, window);
     take(most > 1 ? steps_on_line(most, above, device_rise, filling) : 1);
   }
+  // The same, where others take the steps, too: when they begin, how long they take and who sets the pace is known to them.
+  void begin_with_others(std::int64_t most, double filling) {
+    on_floor = false;
+    even = true;
+    steps = most > 1 ? steps_on_line(most, 0, 0, filling) : 1;
+  }
   // One step, of which nobody asks where its line goes.
   void begin_single(double now) {
     start = now;
