@@ -74,13 +74,15 @@ void ServingSim::start(const ServingProblem& problem) {
 
 void ServingSim::run(const ServingProblem& problem) {
   start(problem);
-  RequestSource source(
-      problem.load, problem.trace, memory_,
-      {.level = problem.level,
-       .seed = problem.seed,
-       .prefixes = std::ranges::any_of(
-           problem.pools, [](const PoolSetup& pool) { return pool.settings.prefix_caching; }),
-       .endless = problem.plan.endless});
+  RequestSource source(problem.load, problem.trace, memory_,
+                       {.level = problem.level,
+                        .seed = problem.seed,
+                        .prefixes = (problem.trace != nullptr || problem.load.repeats_prompts()) &&
+                                    std::ranges::any_of(problem.pools,
+                                                        [](const PoolSetup& pool) {
+                                                          return pool.settings.prefix_caching;
+                                                        }),
+                        .endless = problem.plan.endless});
   bool goes_on = true;
   while (goes_on && take_event(source)) {
     double edge = 0;

@@ -120,6 +120,10 @@ struct Load {
 
   // Tokens of a prompt that come from its images.
   std::int64_t image_prompt() const { return images * image_tokens; }
+  // Whether prompts may begin like others. Those of a trace do where it says so.
+  bool repeats_prompts() const {
+    return turns > 1 || shared_prefix > 0 || samples > 1 || !trace.empty();
+  }
   std::int64_t calls_of_session() const { return 1 + (turns - 1) * branches; }
 
   template <class Self, class Visit>

@@ -50,5 +50,14 @@ TEST(ServingSpecs, SarathiHasNoAllReduceOfItsOwn) {
   }
 }
 
+// Sessions would read their whole history at every turn otherwise.
+TEST(ServingSpecs, EnginesKeepPrefixesWhereThatIsTheirDefault) {
+  for (const std::string& name : library().names("serving")) {
+    const bool keeps = name.starts_with("vllm-v1") || name == "sglang" || name == "tensorrt-llm";
+    EXPECT_EQ(read_named(library(), "serving", name)->scenario.serving.prefix_caching, keeps)
+        << name;
+  }
+}
+
 }  // namespace
 }  // namespace sweep
