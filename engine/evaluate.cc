@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "engine/alone_runs.h"
 #include "engine/chosen_calibration.h"
 #include "engine/deploy.h"
 #include "engine/draft.h"
@@ -17,7 +18,6 @@
 #include "engine/kernels/copy.h"
 #include "engine/memory/footprint.h"
 #include "engine/neighbours.h"
-#include "engine/scan_problem.h"
 #include "engine/shared_prompts.h"
 #include "engine/sound_figures.h"
 #include "engine/tasks/serve/image_encoder.h"
@@ -75,7 +75,6 @@ bool evaluate_point(const Scenario& scenario, const Resources& resources, WorkMe
     outcome.refuse(std::move(problem));
     return false;
   };
-  if (auto problem = scan_problem(scenario)) return refuse(std::move(*problem));
   if (auto problem = shared_prompts_problem(scenario)) return refuse(std::move(*problem));
   Deployed main;
   if (auto problem = deploy(scenario, scenario.calibration, resources.calibrations, copies, main)) {
@@ -113,6 +112,22 @@ bool evaluate_point(const Scenario& scenario, const Resources& resources, WorkMe
   return memory_to_spare;
 }
 
+// One of two models, which has the devices to itself: it fares the same whoever it shares them with otherwise.
+bool evaluate_alone(const Scenario& scenario, const Resources& resources, WorkMeter& work,
+                    Scratch& scratch, Outcome& outcome) {
+  const Key key = key_of(scenario, resources.calibrations);
+  AloneRuns& runs = scratch.alone_runs();
+  if (const AloneRuns::Run* known = runs.find(key)) {
+    work.charge(known->work);
+    outcome = known->outcome;
+    return known->memory_to_spare;
+  }
+  const double before = work.used();
+  const bool spare = evaluate_point(scenario, resources, work, scratch, {}, outcome);
+  runs.keep({key, outcome, spare, work.used() - before});
+  return spare;
+}
+
 void evaluate_any(const Scenario& scenario, const Resources& resources, WorkMeter& work,
                   Scratch& scratch, Outcome& outcome) {
   if (!has_neighbour(scenario)) {
@@ -127,8 +142,12 @@ void evaluate_any(const Scenario& scenario, const Resources& resources, WorkMete
       [&](const OneOfTwo& one, const NeighbourEffect& beside, Outcome& made) {
         clear(made);
         const bool guest = one.role == DeploymentRole::neighbour;
-        return evaluate_point(one.scenario, resources, work, guest ? scratch.neighbour() : scratch,
-                              beside, made);
+        Scratch& own = guest ? scratch.neighbour() : scratch;
+        const bool kept = AloneRuns::keeps(one.scenario, resources) && scratch.log() == nullptr;
+        if (beside.alone() && kept) {
+          return evaluate_alone(one.scenario, resources, work, own, made);
+        }
+        return evaluate_point(one.scenario, resources, work, own, beside, made);
       },
       outcome);
 }

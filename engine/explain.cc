@@ -16,12 +16,26 @@
 namespace engine {
 namespace {
 
+struct Prefix {
+  double factor;
+  std::string_view text;
+};
+
+// Long times as people say them: "2.5 h", not "9 ks".
+std::string long_time(double seconds) {
+  constexpr std::array<Prefix, 3> units{{{86400, "d"}, {3600, "h"}, {60, "min"}}};
+  const Prefix* chosen = &units.back();
+  for (const Prefix& unit : units) {
+    if (seconds >= 2 * unit.factor) {
+      chosen = &unit;
+      break;
+    }
+  }
+  return fmt::format("{:.3g} {}", seconds / chosen->factor, chosen->text);
+}
+
 // Three significant digits with a prefix: "1.77 ms", "141 GB".
 std::string scaled(double value, std::string_view unit) {
-  struct Prefix {
-    double factor;
-    std::string_view text;
-  };
   constexpr std::array<Prefix, 9> prefixes{{{1e15, "P"},
                                             {1e12, "T"},
                                             {1e9, "G"},
@@ -33,6 +47,9 @@ std::string scaled(double value, std::string_view unit) {
                                             {1e-9, "n"}}};
   if (std::isnan(value)) return "-";
   if (value == 0) return fmt::format("0 {}", unit);
+  if (unit == "s" && value >= 1000) return long_time(value);
+  // A thousandth of a token per second would look like a million of them.
+  if (std::abs(value) < 1 && unit.ends_with("/s")) return fmt::format("{:.3g} {}", value, unit);
   const Prefix* chosen = &prefixes.back();
   for (const Prefix& prefix : prefixes) {
     if (std::abs(value) >= prefix.factor * 0.9995) {

@@ -7,12 +7,14 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/deploy.h"
 #include "engine/draft.h"
 #include "engine/hardware/cluster.h"
 #include "engine/kernels/peak_in_use.h"
 #include "engine/sharing/shared_device.h"
+#include "engine/tasks/serve/image_encoder.h"
 
 namespace engine {
 namespace {
@@ -25,11 +27,9 @@ std::optional<Refusal> neighbour_problem(const Scenario& scenario) {
   const auto unsupported = [](std::string text) {
     return Refusal{ReasonClass::unsupported, std::move(text)};
   };
-  if (scenario.task == Task::serve && scenario.load.images + scenario.neighbour.load.images > 0) {
-    return unsupported("load.images beside a neighbour is not modelled");
-  }
-  if (scenario.task == Task::serve && scenario.prefill.present) {
-    return unsupported("a neighbour of a deployment with a prefill deployment is not modelled");
+  if (scenario.task == Task::serve && scenario.neighbour.load.images > 0) {
+    return unsupported(
+        "images of a neighbour's requests are not modelled: state neighbour.load.images: 0");
   }
   if (drafts_apart(scenario)) {
     return unsupported("a draft on other devices than the two models share is not modelled");
@@ -53,10 +53,11 @@ std::optional<Refusal> neighbour_problem(const Scenario& scenario) {
   return std::nullopt;
 }
 
-// The same point with one of the two models, on its part of the devices.
+// The same point with one of the two models, whatever the other is and however they share.
 Scenario without_neighbour(const Scenario& scenario) {
   Scenario alone = scenario;
-  alone.neighbour.present = false;
+  alone.neighbour = {};
+  alone.sharing = {};
   return alone;
 }
 
@@ -69,7 +70,7 @@ Scenario as_neighbour(const Scenario& scenario) {
   alone.parallel = scenario.parallel;
   alone.serving.replicas = scenario.serving.replicas;
   alone.speculation = {};
-  alone.draft.present = false;
+  alone.draft.present = alone.prefill.present = alone.encode.present = false;
   alone.step = neighbour.step;
   alone.load = neighbour.load;
   alone.capacity = {};
@@ -86,8 +87,25 @@ void give_part(Scenario& alone, const SharingSettings& sharing, double share, do
   if (alone.draft.present) alone.draft.deployment.device = alone.device;
 }
 
+// Prompts that a prefill deployment reads, for a draft, too, and encoders that are not the main deployment's replicas.
+bool runs_elsewhere(const KernelRow& row, const Scenario& scenario) {
+  switch (row.role) {
+    case DeploymentRole::prefill:
+      return true;
+    case DeploymentRole::encode:
+      return scenario.prefill.present || !readers_encode(scenario);
+    case DeploymentRole::draft:
+      return scenario.prefill.present && row.phase == Phase::prefill;
+    default:
+      return false;
+  }
+}
+
+// Of the devices that both share.
 Demand demand_of(const Outcome& outcome, const Scenario& scenario) {
-  return demand_of(outcome.kernels, scenario.device, peak_in_use(scenario.device, scenario.quant));
+  std::vector<KernelRow> rows = outcome.kernels;
+  std::erase_if(rows, [&](const KernelRow& row) { return runs_elsewhere(row, scenario); });
+  return demand_of(rows, scenario.device, peak_in_use(scenario.device, scenario.quant));
 }
 
 // One of the two models: alone on the devices, alone on its part of them, and beside the other.
@@ -156,8 +174,7 @@ void evaluate_shared(Side& side, const EvaluateAlone& evaluate) {
 }
 
 // Alone on the devices, which is as on its part where that lacks nothing but memory, of which it has enough.
-void evaluate_whole(Side& side, const EvaluateAlone& evaluate) {
-  const SharingMode mode = side.part.sharing.mode;
+void evaluate_whole(Side& side, SharingMode mode, const EvaluateAlone& evaluate) {
   const bool all_but_memory = mode == SharingMode::time_slices || mode == SharingMode::streams;
   const bool as_much =
       side.part.device.memory_capacity.value == side.whole.device.memory_capacity.value;
@@ -168,16 +185,21 @@ void evaluate_whole(Side& side, const EvaluateAlone& evaluate) {
   }
 }
 
+// It cannot work, and says why.
+void refuse_like(const Side& side, Outcome&& made, Outcome& outcome) {
+  outcome = std::move(made);
+  if (side.role == DeploymentRole::neighbour) outcome.reason = "neighbour: " + outcome.reason;
+}
+
 // False where a model cannot work on its own: the outcome says why.
-bool ready(Side& side, const EvaluateAlone& evaluate, std::string_view role, Outcome& outcome) {
+bool ready(Side& side, SharingMode mode, const EvaluateAlone& evaluate, Outcome& outcome) {
   side.memory_to_spare = evaluate({side.role, side.part}, {}, side.on_part);
   if (side.on_part.status == Status::ok) {
-    evaluate_whole(side, evaluate);
+    evaluate_whole(side, mode, evaluate);
     side.shared = side.on_part;
     return true;
   }
-  outcome = std::move(side.on_part);
-  if (!role.empty()) outcome.reason = fmt::format("{}: {}", role, outcome.reason);
+  refuse_like(side, std::move(side.on_part), outcome);
   return false;
 }
 
@@ -218,7 +240,7 @@ void slow_down_at_capacity(Side& main, Side& other, const SharingSettings& shari
   for (int round = 0; round < kMostRounds; ++round) {
     Side tried{.whole = at_rate(main.whole, rate), .part = at_rate(main.part, rate)};
     tried.memory_to_spare = evaluate({tried.role, tried.part}, {}, tried.on_part);
-    evaluate_whole(tried, evaluate);
+    evaluate_whole(tried, sharing.mode, evaluate);
     tried.shared = tried.on_part;
     slow_down(tried, other, sharing, change, evaluate);
     main.alone = std::move(tried.alone);
@@ -244,16 +266,14 @@ bool take_turns(Side& main, Side& other, const SharingSettings& sharing, const C
   const double turn = 2 * sharing.slice.value * sharing.share;
   const double other_turn = 2 * sharing.slice.value * (1 - sharing.share);
   const double period = turn + to_other + other_turn + to_main;
-  const auto in_turns = [&](Side& side, const Turns& turns, std::string_view role) {
+  const auto in_turns = [&](Side& side, const Turns& turns) {
     evaluate({side.role, side.part}, {.turns = turns}, side.shared);
     if (side.shared.status == Status::ok) return true;
-    outcome = std::move(side.shared);
-    if (!role.empty()) outcome.reason = fmt::format("{}: {}", role, outcome.reason);
+    refuse_like(side, std::move(side.shared), outcome);
     return false;
   };
-  return in_turns(main, {.period = period, .length = turn}, "") &&
-         in_turns(other, {.period = period, .offset = turn + to_other, .length = other_turn},
-                  "neighbour");
+  return in_turns(main, {.period = period, .length = turn}) &&
+         in_turns(other, {.period = period, .offset = turn + to_other, .length = other_turn});
 }
 
 }  // namespace
@@ -273,7 +293,8 @@ void evaluate_neighbours(const Scenario& scenario, const CopyLine& from_host,
              .part = as_neighbour(scenario)};
   give_part(main.part, sharing, sharing.share, sharing.memory);
   give_part(other.part, sharing, 1 - sharing.share, 1 - sharing.memory);
-  if (!ready(main, evaluate, "", outcome) || !ready(other, evaluate, "neighbour", outcome)) return;
+  if (!ready(main, sharing.mode, evaluate, outcome)) return;
+  if (!ready(other, sharing.mode, evaluate, outcome)) return;
   Seconds change = sharing.switch_time * 2, swap{kNoValue};
   if (sharing.swap) {
     swap = from_host.of(main.on_part.metrics.weights);

@@ -18,6 +18,8 @@ bool has_neighbour(const Scenario& scenario);
 struct NeighbourEffect {
   double slower = 1;
   Turns turns = {};
+
+  bool alone() const { return slower == 1 && !turns.any(); }
 };
 
 // One of the two models: a scenario that has no neighbour, and which of them it is.

@@ -1,5 +1,6 @@
 #include "engine/scratch.h"
 
+#include "engine/alone_runs.h"
 #include "engine/serving/serving_sim.h"
 #include "engine/training/train_scratch.h"
 
@@ -24,7 +25,13 @@ Scratch& Scratch::neighbour() {
   return *neighbour_;
 }
 
+AloneRuns& Scratch::alone_runs() {
+  if (!alone_runs_) alone_runs_ = std::make_unique<AloneRuns>();
+  return *alone_runs_;
+}
+
 void Scratch::forget() {
+  alone_runs_.reset();
   serving_.reset();
   training_.reset();
   neighbour_.reset();

@@ -6,6 +6,7 @@
 
 namespace engine {
 
+class AloneRuns;
 class ServingSim;
 struct TrainScratch;
 struct PointLog;
@@ -21,6 +22,7 @@ class Scratch {
   TrainScratch& training();
   // Of a second model on the same devices: the two are evaluated by turns, and either finds its step times again.
   Scratch& neighbour();
+  AloneRuns& alone_runs();
 
   // After a point that broke off it may be large.
   void forget();
@@ -32,7 +34,8 @@ class Scratch {
  private:
   std::unique_ptr<ServingSim> serving_;     // made by the first served point
   std::unique_ptr<TrainScratch> training_;  // made by the first one that trains
-  std::unique_ptr<Scratch> neighbour_;      // made by the first point that has one
+  std::unique_ptr<Scratch> neighbour_;      // made by the first point that has one,
+  std::unique_ptr<AloneRuns> alone_runs_;   // as is this
   PointLog* log_ = nullptr;
 };
 

@@ -33,9 +33,12 @@ struct DecodedPart {
 };
 
 template <engine::NamedEnum E>
-std::vector<std::uint8_t> codes(const ParquetReader& file, std::string_view column) {
+std::vector<std::uint8_t> codes(const ParquetReader& file, std::string_view column,
+                                std::optional<E> if_null = std::nullopt) {
   static constexpr auto names = enum_names(E{});
-  return file.codes(column, names.data(), names.size());
+  std::optional<std::uint8_t> null_code;
+  if (if_null) null_code = std::uint8_t(*if_null);
+  return file.codes(column, names.data(), names.size(), null_code);
 }
 
 // The figure whose column says `written`. Dividing may miss it by a rounding; what counts is that
@@ -60,8 +63,9 @@ void decode_points(const ParquetReader& file, DecodedPart& part) {
   part.outcomes.resize(part.keys.size());
   const auto status = codes<engine::Status>(file, "status");
   const auto saturation = codes<engine::Saturation>(file, "saturation");
-  const auto bound = codes<engine::Bound>(file, "bound");
-  const auto tier = codes<engine::Tier>(file, "tier");
+  // Points that do not work have neither.
+  const auto bound = codes<engine::Bound>(file, "bound", engine::Outcome{}.bound);
+  const auto tier = codes<engine::Tier>(file, "tier", engine::Outcome{}.tier);
   const auto extrapolated = file.booleans("extrapolated");
   auto reason = file.texts("reason");
   const auto reason_class = file.texts("reason_class");

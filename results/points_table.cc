@@ -179,8 +179,12 @@ class PointColumns {
 
   template <class Get>
   ColumnPages verdict_name(const Column& column, Get get) {
-    gather(names_, [get](const ChunkBuffer& chunk, std::size_t) {
-      return [get, from = chunk.verdicts()](std::size_t i) { return std::int8_t(get(from[i])); };
+    gather(names_, [get, nullable = column.nullable](const ChunkBuffer& chunk, std::size_t) {
+      return [get, nullable, from = chunk.verdicts()](std::size_t i) {
+        // A point that does not work has no kernels whose label this could be: null, which is what -1 stands for.
+        const bool absent = nullable && from[i].status != engine::Status::ok;
+        return absent ? std::int8_t(-1) : std::int8_t(get(from[i]));
+      };
     });
     constexpr auto names = enum_names(decltype(get(ChunkBuffer::Verdict{})){});
     return text_pages(column, names_, names);

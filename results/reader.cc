@@ -293,12 +293,13 @@ std::vector<engine::Key> ParquetReader::keys() const {
 }
 
 std::vector<std::uint8_t> ParquetReader::codes(std::string_view column,
-                                               std::string_view const* names,
-                                               std::size_t count) const {
+                                               std::string_view const* names, std::size_t count,
+                                               std::optional<std::uint8_t> null_code) const {
   std::vector<std::uint8_t> values;
   values.reserve(rows());
   std::size_t last = 0;  // runs of one name are common
   impl_->each_text(column, [&](const arrow::StringArray& texts, std::int64_t code) {
+    if (code < 0 && null_code) return values.push_back(*null_code);
     const std::string_view text = code < 0 ? std::string_view() : texts.GetView(code);
     if (names[last] != text) last = std::size_t(std::find(names, names + count, text) - names);
     if (last == count) {

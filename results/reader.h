@@ -54,9 +54,10 @@ class ParquetReader {
   // several, a null, or no account.
   std::string constant(std::string_view column) const;
   std::vector<engine::Key> keys() const;
-  // Texts as numbers into `names`; a text that is not among them is a Failure.
+  // Texts as numbers into `names`; a text that is not among them is a Failure, and so is a null that no code stands for.
   std::vector<std::uint8_t> codes(std::string_view column, std::string_view const* names,
-                                  std::size_t count) const;
+                                  std::size_t count,
+                                  std::optional<std::uint8_t> null_code = std::nullopt) const;
 
  private:
   struct Impl;

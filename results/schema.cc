@@ -119,13 +119,14 @@ void add_settings(const SchemaInputs& inputs, std::vector<Column>& columns) {
 void add_results(std::vector<Column>& columns) {
   const auto add = [&columns](ResultColumn source, const char* name, ColumnType type,
                               const char* description) {
-    columns.push_back(
-        {.name = name,
-         .type = type,
-         .role = ColumnRole::result,
-         .description = description,
-         .nullable = source == ResultColumn::reason || source == ResultColumn::reason_class,
-         .source = int(source)});
+    columns.push_back({.name = name,
+                       .type = type,
+                       .role = ColumnRole::result,
+                       .description = description,
+                       .nullable = source == ResultColumn::reason ||
+                                   source == ResultColumn::reason_class ||
+                                   source == ResultColumn::bound || source == ResultColumn::tier,
+                       .source = int(source)});
   };
   add(ResultColumn::status, "status", ColumnType::text, "whether the point works");
   add(ResultColumn::reason, "reason", ColumnType::text, "why it does not; null when it does");
@@ -139,8 +140,13 @@ void add_results(std::vector<Column>& columns) {
       "none: nothing was served");
   add(ResultColumn::bound, "bound", ColumnType::text,
       "the part without which the point would take the least time: compute, memory, l2 (cache), "
-      "launch (the start of kernels on the device), network or host");
-  add(ResultColumn::tier, "tier", ColumnType::text, "the least founded tier among the kernels");
+      "launch (the start of kernels on the device), network or host; null when the point does not "
+      "work");
+  add(ResultColumn::tier, "tier", ColumnType::text,
+      "what the times rest on, by the least founded kernel: measured (a sweep on that device), "
+      "transfer (formulas fitted to other devices) or roofline (physics alone: a lower bound, "
+      "often "
+      "half the real time); null when the point does not work");
   add(ResultColumn::extrapolated, "extrapolated", ColumnType::boolean,
       "some kernel lies outside what was measured");
 }

@@ -172,20 +172,18 @@ MoeFormat moe_format(const Moe& op) {
       break;
   }
   if (!four_bits) return MoeFormat::bf16;
-  return op.weights == Dtype::fp4 && !op.marlin ? MoeFormat::mxfp4 : MoeFormat::int4_wo;
+  return op.weights == Dtype::fp4 && op.kernels == FourBitExperts::own ? MoeFormat::mxfp4
+                                                                       : MoeFormat::int4_wo;
 }
 
 namespace {
 
-// Products of Marlin's kernels have multiples of 256 columns and of 128 rows of weights; engines fill them up with
-// zeros, from where weights are loaded (vLLM's mxfp4_round_up_hidden_size_and_intermediate_size).
+// With the zeros that Marlin's kernels multiply besides.
 Moe filled_up(Moe op) {
-  const auto up_to = [](std::int64_t size, std::int64_t tile) {
-    return (size + tile - 1) / tile * tile;
-  };
-  if (op.marlin && moe_format(op) == MoeFormat::int4_wo) {
-    op.hidden = up_to(op.hidden, 256);
-    op.intermediate = up_to(op.intermediate, 128);
+  if (marlin_runs(op.kernels, op.weights, op.activations)) {
+    const ExpertWidths whole = marlin_widths({op.hidden, op.intermediate});
+    op.hidden = whole.hidden;
+    op.intermediate = whole.intermediate;
   }
   return op;
 }

@@ -22,10 +22,19 @@ double stage_share(const ModelShard& shard) {
 
 // What one of the devices that read a prompt together keeps of its KV cache: the tokens or the heads that it has. Heads
 // that are fewer than devices are kept by several of them, and a latent is of all heads.
-double kept_share(const ModelShard& shard) {
+double kept_share(const ModelShard& shard, const Mixer& mixer) {
   const double parts = double(shard.shared_prompts.devices);
-  if (shard.shared_prompts.exchange != ContextExchange::all_to_all) return 1 / parts;
+  const bool by_keys = shard.shared_prompts.exchange == ContextExchange::all_to_all;
+  if (!by_keys || mixer.shares_heads) return 1 / parts;
   return 1 / std::min(parts, shard.model->is_mla() ? 1 : double(shard.kv_heads));
+}
+
+// Of the routed experts' weights, those that lie in memory over those there are.
+double filled_up(const ModelShard& shard) {
+  const ExpertWidths own{shard.model->hidden, shard.expert_intermediate};
+  if (!marlin_runs(shard.four_bit_experts, shard.quant.weights, shard.quant.activations)) return 1;
+  const ExpertWidths kept = marlin_widths(own);
+  return double(kept.hidden * kept.intermediate) / double(own.hidden * own.intermediate);
 }
 
 Bytes weight_bytes(const ModelShard& shard) {
@@ -42,7 +51,7 @@ Bytes weight_bytes(const ModelShard& shard) {
       double(shard.experts.local) / double(std::max<std::int64_t>(1, model.moe.experts)) *
       double(shard.expert_intermediate) / double(std::max<std::int64_t>(1, model.moe.intermediate));
   const double matrices = (counts.attention + counts.dense_mlp) / tp + repeated;
-  const double experts = counts.experts * expert_share;
+  const double experts = model.is_moe() ? counts.experts * expert_share * filled_up(shard) : 0;
   const double share = stage_share(shard);
   // Embeddings stay in 16 bits, at the two ends of the pipeline; one stage holds both if there is
   // only one.
@@ -98,9 +107,10 @@ Footprint footprint_of(const ModelShard& shard, const Device& device, const Memo
 Bytes kv_bytes(const ModelShard& shard, double context) {
   double bytes = 0;
   for (const Mixer* mixer : kMixers) {
-    if (mixer->layers(*shard.model, shard.layers) > 0) bytes += mixer->cached(shard, context);
+    if (mixer->layers(*shard.model, shard.layers) == 0) continue;
+    bytes += mixer->cached(shard, context) * kept_share(shard, *mixer);
   }
-  return Bytes{bytes * stage_share(shard) * kept_share(shard)};
+  return Bytes{bytes * stage_share(shard)};
 }
 
 std::string in_gb(Bytes bytes) { return fmt::format("{:.2f} GB", bytes.value / 1e9); }

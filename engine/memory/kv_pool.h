@@ -118,7 +118,7 @@ class KvPool {
 
   // The request has computed `tokens`: extents that end there or before can be shared from now on.
   void publish(std::span<const PrefixExtent> prefix, std::int64_t tokens, KvHolding& holding) {
-    if (caching_) share(prefix, tokens, {}, holding);
+    if (caching_ && holding.next_extent < prefix.size()) share(prefix, tokens, {}, holding);
   }
   // The same of a request that was computed elsewhere, where its states were left.
   void publish_carried(std::span<const PrefixExtent> prefix, std::int64_t tokens,

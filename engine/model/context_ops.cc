@@ -13,6 +13,29 @@ namespace {
 // What runs beside attention in a ring.
 constexpr std::uint8_t kRingGroup = 9;
 
+// What devices that share a sequence send one another, beside an op of theirs.
+struct Travel {
+  Pattern pattern;
+  Family family;
+  double bytes;
+  double times = 1;
+  Beside beside = {};
+};
+void add_exchange(const PlannedOp& planned, const ContextSharing& sharing, const Travel& of,
+                  OpList& ops) {
+  PlannedOp travel = planned;
+  travel.name = OpName::context_exchange;
+  travel.family = of.family;
+  travel.calls *= of.times;
+  travel.beside = of.beside;
+  travel.op = Collective{.pattern = of.pattern,
+                         .bytes = of.bytes,
+                         .ranks = sharing.devices,
+                         .stride = sharing.stride,
+                         .library = Library::general};
+  ops.add(travel);
+}
+
 struct Sharer {
   const PlannedOp& planned;
   const AttentionPrefill& attention;
@@ -46,17 +69,7 @@ struct Sharer {
   }
   void exchange(Pattern pattern, Family family, double bytes, double times,
                 Beside beside = {}) const {
-    PlannedOp travel = planned;
-    travel.name = OpName::context_exchange;
-    travel.family = family;
-    travel.calls *= times;
-    travel.beside = beside;
-    travel.op = Collective{.pattern = pattern,
-                           .bytes = bytes,
-                           .ranks = sharing.devices,
-                           .stride = sharing.stride,
-                           .library = Library::general};
-    ops.add(travel);
+    add_exchange(planned, sharing, {pattern, family, bytes, times, beside}, ops);
   }
 
   // While a device attends to the keys it has, those of its neighbour arrive. Results of all rounds are merged by their
@@ -134,16 +147,19 @@ std::optional<Refusal> sharing_problem(const ModelSpec& model, const Parallelism
                                "all_gather or all_to_all works with windows",
                                field)};
   }
-  if (exchange != ContextExchange::all_to_all) return std::nullopt;
+  if (parallel.cp == 1) return std::nullopt;
   const std::int64_t ways = parallel.tp * parallel.cp;
   const LayerCounts layers = layer_counts(model);
   for (const Mixer* mixer : kMixers) {
-    if (mixer->layers(model, layers) == 0) continue;
+    const bool split = exchange == ContextExchange::all_to_all || mixer->shares_heads;
+    if (!split || mixer->layers(model, layers) == 0) continue;
     if (const auto problem = mixer->indivisible(model, ways)) {
       return Refusal{ReasonClass::divisibility,
                      fmt::format("model.{} {} cannot be split {} ways (parallel.tp x parallel.cp, "
-                                 "which {}: all_to_all splits heads over)",
-                                 problem->field, problem->count, ways, field)};
+                                 "which {} splits heads over)",
+                                 problem->field, problem->count, ways,
+                                 mixer->shares_heads ? "a scan of shared sequences"
+                                                     : fmt::format("{}: all_to_all", field))};
     }
   }
   return std::nullopt;
@@ -159,6 +175,27 @@ void add_shared_attention(const PlannedOp& attention, const ContextSharing& shar
     case ContextExchange::all_to_all:
       return sharer.all_to_all();
   }
+}
+
+void add_shared_scan(const PlannedOp& scan, const ContextSharing& sharing, OpList& ops) {
+  Scan whole = std::get<Scan>(scan.op);
+  const double tokens = whole.tokens, devices = double(sharing.devices);
+  const double channels = double(whole.heads * whole.head_dim);
+  // Keys that fewer groups share than there are devices are sent to several, decays of channels with them.
+  const double groups = double(std::max(whole.groups, sharing.devices));
+  double inputs = channels + 2 * groups * double(whole.state) + double(whole.heads);
+  if (whole.rule == ScanRule::channel_delta) inputs += double(whole.heads * whole.state);
+  whole.tokens *= devices;
+  whole.heads /= sharing.devices;
+  whole.groups = std::max<std::int64_t>(1, whole.groups / sharing.devices);
+  add_exchange(scan, sharing,
+               {Pattern::all_to_all, Family::all_to_all, tokens * inputs * kActivationBytes}, ops);
+  PlannedOp of_some_heads = scan;
+  of_some_heads.op = whole;
+  ops.add(of_some_heads);
+  add_exchange(scan, sharing,
+               {Pattern::all_to_all, Family::all_to_all, tokens * channels * kActivationBytes},
+               ops);
 }
 
 double foreign_context(const ContextSharing& sharing) {

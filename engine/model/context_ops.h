@@ -1,4 +1,4 @@
-// Attention over sequences that several devices share (parallel.cp), each with a part of the tokens.
+// Attention and scans over sequences that several devices share (parallel.cp), each with a part of the tokens.
 #pragma once
 
 #include <optional>
@@ -19,6 +19,10 @@ BatchShape share_of(const BatchShape& batch, const ContextSharing& sharing);
 // Adds what becomes of attention (an AttentionPrefill) that one device does on its tokens. Every device has an early and a
 // late part of each sequence, so that all have equally many query-key pairs; `attention` counts its share of them.
 void add_shared_attention(const PlannedOp& attention, const ContextSharing& sharing, OpList& ops);
+
+// Adds what becomes of a scan of prompts. A state goes through a sequence token by token, so whatever attention does, each device
+// gets whole sequences of some heads and gives back what comes of its tokens (as Megatron-Core's Mamba layers do).
+void add_shared_scan(const PlannedOp& scan, const ContextSharing& sharing, OpList& ops);
 
 // Why a model's attention cannot be shared like this, or nothing; `field` is where the exchange was chosen.
 std::optional<Refusal> sharing_problem(const ModelSpec& model, const Parallelism& parallel,

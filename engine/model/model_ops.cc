@@ -111,7 +111,7 @@ struct Builder : OpBuilder {
                 .weights = shard.quant.weights,
                 .activations = shard.quant.activations,
                 .group = shard.quant.group,
-                .marlin = shard.four_bit_experts == FourBitExperts::marlin});
+                .kernels = shard.four_bit_experts});
     if (exchange) {
       travel.way = ExpertExchange::Way::combine;
       travel.value_bytes = kActivationBytes;
@@ -214,7 +214,7 @@ bool reads_together(const ModelShard& shard, const BatchShape& batch) {
   return shard.shared_prompts.devices > 1 && batch.prefill_tokens > 0;
 }
 
-// Attention to prompts that several devices read together, as one of them does it.
+// Attention to prompts that several devices read together, and scans of them, as one device does it.
 void shared_attention_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,
                           OpList& ops) {
   OpList own;
@@ -225,6 +225,8 @@ void shared_attention_ops(const ModelShard& shard, const StageSpan& span, const 
   for (const PlannedOp& op : own) {
     if (std::holds_alternative<AttentionPrefill>(op.op)) {
       add_shared_attention(op, shard.shared_prompts, ops);
+    } else if (std::holds_alternative<Scan>(op.op)) {
+      add_shared_scan(op, shard.shared_prompts, ops);
     } else {
       ops.add(op);
     }

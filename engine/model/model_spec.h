@@ -188,7 +188,8 @@ struct ModelSpec {
     visit("qk_norm", self.qk_norm, "queries and keys are normalised per head", any_value);
     visit("rotary", self.rotary, "rotary positions (false: learned absolute positions)", any_value);
     visit("rotary_share", self.rotary_share,
-          "share of a head's channels that rotary positions turn; 0: no positions at all",
+          "share of a head's channels that rotary positions turn; 0: none, as without positions or "
+          "with ALiBi, which adds them inside attention",
           between(0, 1));
     visit("norms_per_layer", self.norms_per_layer, "norms over the residual stream in one layer",
           non_negative);
@@ -211,7 +212,8 @@ struct ModelSpec {
   bool is_moe() const { return moe.experts > 0; }
   bool is_mla() const { return mla.kv_rank > 0; }
   bool scans() const { return scan.state > 0; }
-  bool rotates() const { return rotary && rotary_share > 0; }
+  // Share of a head's channels that positions turn.
+  double turned() const { return rotary ? rotary_share : 0; }
   std::int64_t mlps() const { return mlp_layers > 0 ? mlp_layers : layers; }
   // Norms before or after a mixer; the others are around an MLP.
   std::int64_t mixer_norms() const { return norms_per_layer - mlp_norms(); }

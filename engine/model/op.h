@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "engine/hardware/dtype.h"
+#include "engine/model/four_bit_experts.h"
 #include "engine/model/op_counts.h"
 #include "engine/model/op_names.h"
 #include "engine/model/scan_op.h"
@@ -70,7 +71,7 @@ struct Moe {
   bool quantizes_input = false;
   bool precise = false;     // as above
   bool one_by_one = false;  // each expert has kernels of its own, casts as well
-  bool marlin = false;      // where weights of four bits meet inputs of 16, Marlin's kernels run
+  FourBitExperts kernels = FourBitExperts::own;  // where weights of four bits meet inputs of 16
 
   bool operator==(const Moe&) const = default;
 };

@@ -34,7 +34,7 @@ void ServingSim::look_ahead(const EventQueue::Turn& turn) {
   fetch_lines_of(after_next_);
 }
 
-// An event later, when what was asked for is there.
+// Halfway through an event, when what was asked for at its start is there: it is a while until the next one.
 void ServingSim::look_further_ahead() {
   fetch_sequences_of(after_next_);
   if (++events_since_expected_ == 2) replicas_[expected_].fetch_new_slot();

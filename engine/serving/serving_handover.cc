@@ -43,7 +43,8 @@ void ServingSim::hand_over(std::size_t index, std::int32_t slot, RequestSource& 
 void ServingSim::reserve(RequestSource& source) {
   if (pools_[stages().back().pool].scaler.open() == 0) return hold(request_);
   const std::size_t target = route(stages().size() - 1, request_, request_.arrival);
-  if (sheds_ && replicas_[target].sheds_before_room(request_)) {
+  const double reading = pools_[stages()[0].pool].common.seconds_per_prompt_token;
+  if (sheds_ && replicas_[target].sheds_before_room(request_, reading)) {
     return turn_away(RequestEnd::shed, target, source);
   }
   begin(passed_on_, request_);
@@ -102,10 +103,12 @@ void ServingSim::fetch(std::size_t index, RequestSource& source) {
 void ServingSim::ship(std::size_t index, std::int32_t slot) {
   const Carry& carry = stages()[stage_of(index)].carry;
   const Sequence& sequence = replicas_[index].sequence(slot);
-  const Carry::Load load = carry.of(double(sequence.carried));
+  // Other answers begin a little before the end of the prompt, where the reader has kept a state, too.
+  const double states = sequence.forks() ? 2 : 1;
+  const Carry::Load load = carry.of(double(sequence.carried), states);
   PoolSums& sums = stats_.pool(pool_of_[index]);
   sums.carried_tokens += double(sequence.carried);
-  sums.carried_sequences += 1;
+  sums.carried_states += states;
   const Shipment shipment{.from = std::size_t(sequence.from_replica),
                           .to = index,
                           .slot = slot,

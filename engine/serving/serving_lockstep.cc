@@ -46,26 +46,46 @@ void ServingSim::advance_group(LockstepGroup& group, double next_event, RequestS
   const bool ended = group.steps();
   if (ended) group.end();
   const bool told = end_together(group, source);
-  if (!ended || (!told && next_event > now_ + kSameMoment)) plan_together(group, source);
+  const bool plans = !ended || (!told && next_event > now_ + kSameMoment);
+  for (const std::size_t index : going_on_) {
+    // Who comes at this moment comes first, and what another replica that failed had may have come.
+    if (plans && replicas_[index].only_goes_on()) {
+      charge(kWorkOfAnEvent);
+      replicas_[index].go_on(group.until());
+    } else {
+      end_member(group, index, source);
+    }
+  }
+  if (plans) plan_together(group, source);
   note_group(group);
 }
 
-// True where a client was told.
+// True where a client was told. Whose sequences only decode on is listed: as a rule nobody has to look at it.
 bool ServingSim::end_together(LockstepGroup& group, RequestSource& source) {
   bool told = false;
+  going_on_.clear();
   for (const std::size_t member : group.take_due()) {
     const std::size_t index = group.first() + member;
-    Replica& replica = replicas_[index];
-    replica.wait_until(group.until());
-    replica.end_work();
-    if (!replica.forking().empty()) fork(index, source);
-    told = (!replica.departed().empty() && depart(index, source)) || told;
-    replica.end_turn(true);
-    note_member(group, index);
-    if (replica.halted() && replica.at_rest()) {
-      abandon(index, source);
-      find_interruptions();  // its repair
+    if (!loads_ && replicas_[index].only_goes_on()) {
+      going_on_.push_back(index);
+    } else {
+      told = end_member(group, index, source) || told;
     }
+  }
+  return told;
+}
+
+bool ServingSim::end_member(LockstepGroup& group, std::size_t index, RequestSource& source) {
+  Replica& replica = replicas_[index];
+  replica.wait_until(group.until());
+  replica.end_work();
+  if (!replica.forking().empty()) fork(index, source);
+  const bool told = !replica.departed().empty() && depart(index, source);
+  replica.end_turn(true);
+  note_member(group, index);
+  if (replica.halted() && replica.at_rest()) {
+    abandon(index, source);
+    find_interruptions();  // its repair
   }
   return told;
 }

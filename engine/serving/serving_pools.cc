@@ -48,12 +48,16 @@ PoolConstants ServingSim::constants_of(std::size_t index) {
   // The last block of each may be nearly empty.
   common.rest = settings.block_size + from.pace.past_end() + from.state;
   common.encode_seconds = from.encode_seconds;
+  common.encode_slower = from.encode_slower;
   common.seed = problem_->seed;
   if (from.draft != nullptr) common.draft_place = from.draft->place;
   if (std::ranges::any_of(from.tiers, [](const TierSetup& tier) { return tier.blocks > 0; })) {
     common.seconds_to_read_a_token = pool.table.prompt_token_seconds();
   }
-  if (settings.ordering == Ordering::slo || settings.admission.shed_late) {
+  // Who sheds before there is room asks how fast the others read.
+  const bool sheds_late = std::ranges::any_of(
+      problem_->pools, [](const PoolSetup& any) { return any.settings.admission.shed_late; });
+  if (sheds_late || settings.ordering == Ordering::slo) {
     const double limit = request_limit(problem_->slo.ttft).value;
     const bool orders = settings.ordering == Ordering::slo;
     common.ttft_limit = limit < kNever || !orders ? limit : 0;

@@ -60,6 +60,7 @@ void ServingSim::start(const ServingProblem& problem) {
   now_ = 0;
   answers_.reset();
   start_adapters();
+  leaves_quietly_ = stages().size() == 1 && adapters_.empty() && !scales_ && !fails_;
   encoders_.reset(problem.encoders);
   fits_everywhere_ = std::numeric_limits<std::int64_t>::max();
   for (const Stage& stage : stages()) {
@@ -109,10 +110,12 @@ void ServingSim::run(const ServingProblem& problem) {
   const double arrival = source.next_arrival();
   const double carried = transfers_.next();
   const double soonest = std::min(std::min(event, arrival), carried);
-  if (interruption_ <= soonest) {
+  // At one moment interruptions come before arrivals, these before what was carried, and all of them before turns; in which
+  // order rounding puts them does not matter.
+  if (interruption_ <= soonest + kSameMoment) {
     if (soonest == kNever && held_.empty() && held_back_.empty()) return false;
-    interrupt(soonest, source);
-  } else if (arrival <= event + kSameMoment && arrival <= carried) {
+    interrupt(source);
+  } else if (arrival <= event + kSameMoment && arrival <= carried + kSameMoment) {
     now_ = std::max(now_, arrival);
     arrive(source);
   } else if (carried <= event + kSameMoment) {
@@ -122,19 +125,21 @@ void ServingSim::run(const ServingProblem& problem) {
     now_ = event;
     const double elsewhere = std::min(std::min(arrival, carried), marked_);
     advance(turn.replica, std::min(elsewhere, turn.others), source);
+    return true;
   }
   if (many_) look_further_ahead();
   return true;
 }
 
 // At one moment failures come before scaling, and that before marks.
-void ServingSim::interrupt(double soonest, RequestSource& source) {
+void ServingSim::interrupt(RequestSource& source) {
   const double scaling = scales_ ? next_scaling() : kNever;
   const double failing = fails_ ? next_failure() : kNever;
-  if (fails_ && failing <= std::min(std::min(soonest, marked_), scaling)) {
+  const double latest = interruption_ + kSameMoment;
+  if (fails_ && failing <= latest) {
     charge(kWorkOfAnEvent * double(replicas_.size()));
     fail_or_repair(failing, source);
-  } else if (scales_ && scaling <= std::min(soonest, marked_)) {
+  } else if (scales_ && scaling <= latest) {
     charge(kWorkOfAnEvent * double(replicas_.size()));
     scale(scaling);
   } else {
@@ -257,11 +262,13 @@ bool ServingSim::decode_on(std::size_t index, double next_event) {
 [[gnu::always_inline]] inline bool ServingSim::take_turn(std::size_t index, double next_event,
                                                          RequestSource& source) {
   Replica& replica = replicas_[index];
+  if (many_) lanes_[index].fetch_beside_next();
   const bool ran = replica.end_work();
   // Whoever is told of an answer at this moment may ask again at once: plan after that.
   const bool forks = !replica.forking().empty(), departs = !replica.departed().empty();
   if (forks) fork(index, source);
   const bool told = departs && depart(index, source);
+  if (many_) look_further_ahead();
   if (replica.halted()) {
     rest(index, ran, source);
     return false;
@@ -274,7 +281,8 @@ bool ServingSim::decode_on(std::size_t index, double next_event) {
     start_loads(index);
   }
   replica.end_turn(ran);
-  return keeps_turns_ && is_next(replica, next_event) && !(forks || departs || expects);
+  if (!keeps_turns_ || expects || !is_next(replica, next_event)) return false;
+  return !(forks || departs) || (leaves_quietly_ && !told && stats_.nothing_to_decide());
 }
 
 bool ServingSim::depart(std::size_t index, RequestSource& source) {

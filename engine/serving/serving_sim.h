@@ -97,7 +97,7 @@ class ServingSim {
   }
   // One event; false when there is none.
   bool take_event(RequestSource& source);
-  void interrupt(double soonest, RequestSource& source);
+  void interrupt(RequestSource& source);
   void find_interruptions();
   void arrive(RequestSource& source);
   // A replica's turn, and its next ones as long as nothing happens elsewhere before `next_event`.
@@ -107,7 +107,7 @@ class ServingSim {
   // Its next event comes before anything that could happen elsewhere; and it is that event's turn.
   bool is_next(const Replica& replica, double next_event) const {
     const double event = replica.next_event();
-    return event + kSameMoment < next_event && event < interruption_;
+    return event + kSameMoment < std::min(next_event, interruption_);
   }
   void begin_turn(std::size_t replica) {
     charge(kWorkOfAnEvent);
@@ -122,6 +122,7 @@ class ServingSim {
   // A group takes its turn as one, at its first replica's place among the events.
   void advance_group(LockstepGroup& group, double next_event, RequestSource& source);
   bool end_together(LockstepGroup& group, RequestSource& source);
+  bool end_member(LockstepGroup& group, std::size_t replica, RequestSource& source);
   void plan_together(LockstepGroup& group, RequestSource& source);
   // A member may have something to do at another time than before; and it may have more or less of it.
   void note_turn(LockstepGroup& group, std::size_t replica);
@@ -251,6 +252,7 @@ class ServingSim {
   std::vector<AdapterCache> adapters_;  // by replica; empty: nobody waits for an adapter
   Encoders encoders_;
   AnswerGroups answers_;
+  std::vector<std::int64_t> outputs_;  // of the answers that begin
   RequestMemory memory_;
   Request request_;
   std::int64_t fits_everywhere_ = 0;  // tokens of a prompt and its output
@@ -265,11 +267,13 @@ class ServingSim {
   bool loads_ = false;            // replicas of some pool have KV below their caches
   bool keeps_turns_ = false;      // a turn may be followed by the next without a look elsewhere
   bool pipelines_ = false;        // likewise, and some replicas are pipelines
+  bool leaves_quietly_ = false;   // who departs from a replica changes nothing elsewhere
   bool many_ = false;  // replicas, of a lane each: their memory is fetched anew at every turn
   // Where that is so: whose turn is next, whose comes after it, and where the next request goes, as far as one can tell.
   std::size_t next_ = 0, after_next_ = 0, expected_ = 0;
   std::int64_t events_since_expected_ = 0;
-  std::vector<std::size_t> planned_;  // of these, with the present event
+  // Replicas that step together, with the present event: who plans, and whose sequences only decode on.
+  std::vector<std::size_t> planned_, going_on_;
   // While all replicas that could take them have failed: requests, and sequences whose KV is to be carried.
   struct HeldBack {
     std::size_t replica = 0;

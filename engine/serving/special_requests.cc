@@ -19,14 +19,16 @@ void ServingSim::fork(std::size_t index, const RequestSource& source) {
     charge(kWorkOfAnAnswer * double(count));
     const std::int32_t answers = answers_.open(count);
     replica.sequence(slot).answers = answers;
+    const Sequence& asked = replica.sequence(slot);
+    outputs_.clear();
     for (std::int64_t i = 1; i < count; ++i) {
-      const Sequence& first = replica.sequence(slot);
-      std::int64_t output = source.output_of(first.number, i, first.output);
+      std::int64_t output = source.output_of(asked.number, i, asked.output);
       // As long as the model and the cache allow.
-      while (output > 1 && !replica.fits(first.prompt, output)) output /= 2;
-      if (!adapters_.empty()) adapters_[index].need(first.adapter, now_);
-      replica.fork(slot, output, answers, now_);
+      while (output > 1 && !replica.fits(asked.prompt, output)) output /= 2;
+      if (!adapters_.empty()) adapters_[index].need(asked.adapter, now_);
+      outputs_.push_back(output);
     }
+    replica.fork(slot, outputs_, answers, now_);
     // Who read the prompt has written the only token of the first one.
     Sequence& first = replica.sequence(slot);
     if (first.whereabouts == Whereabouts::landed && first.generated == first.output) {

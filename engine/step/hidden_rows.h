@@ -1,7 +1,6 @@
 // Rows of a report of which some time passes beside other kernels.
 #pragma once
 
-#include <algorithm>
 #include <vector>
 
 #include "engine/step/kernel_row.h"
@@ -14,13 +13,14 @@ void hide_rows(double seconds, std::vector<KernelRow>& rows, const Concerned& co
   const auto hides = [&](const KernelRow& row) {
     return row.role == DeploymentRole::main && concerned(row);
   };
+  constexpr double rounding = 1e-12;  // leaves a little of what is hidden altogether
   Seconds all;
   for (const KernelRow& row : rows) {
     if (hides(row)) all += row.work.time;
   }
   for (KernelRow& row : rows) {
     if (!hides(row)) continue;
-    const double share = std::min(1.0, seconds / all.value);  // but for rounding
+    const double share = seconds > all.value * (1 - rounding) ? 1 : seconds / all.value;
     row.work.hidden = row.work.time * share;
     row.work.low = row.work.low * (1 - share);
     row.work.high = row.work.high * (1 - share);

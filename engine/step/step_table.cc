@@ -59,6 +59,7 @@ void StepTable::reset(const StepContext& context, const StepScale& scale,
     return;
   }
   tokens_.forget(context);
+  known_prompts_.forget();
   at_experts_index_.clear();
   at_experts_.clear();
   attention_.forget(context, verification.queries);
@@ -223,15 +224,14 @@ void StepTable::count_decode(const DecodeLine& line, double steps, double contex
     kernels.add(tokens_.use(Part::prompt, batch.prefill_tokens, phase));
     return;
   }
-  // Several prompts, or one that goes on: too many different ones for a table.
-  BatchShape prompts = batch;
-  prompts.decode_sequences = 0;
-  OpList ops;
-  attention_ops(context_->shard, prompts, ops);
-  std::vector<KernelRow>& rows = scratch_rows_;
-  rows.clear();
-  kernels.add(sums_of(device_time(ops, *context_, phase, &rows)));
-  for (const KernelRow& row : rows) prompt_rows_.add(row);
+  const auto shape = KnownPrompts::Shape::of(batch);
+  const KnownPrompts::Known known = known_prompts_.at(shape, [&](KnownPrompts::Timed& timed) {
+    OpList ops;
+    attention_ops(context_->shard, shape.batch(), ops);
+    timed.sums = sums_of(device_time(ops, *context_, phase, &timed.rows));
+  });
+  kernels.add(known.sums);
+  for (const KernelRow& row : known.rows) prompt_rows_.add(row, phase, 1);
 }
 
 void StepTable::run_overlapped(const BatchShape& batch, Phase phase, KernelSums& kernels) {

@@ -23,6 +23,7 @@
 #include "engine/step/clock_levels.h"
 #include "engine/step/draft_lengths.h"
 #include "engine/step/draft_table.h"
+#include "engine/step/known_prompts.h"
 #include "engine/step/lockstep.h"
 #include "engine/step/step_inputs.h"
 #include "engine/step/token_table.h"
@@ -328,7 +329,8 @@ class StepTable {
   double shared_launches_ = 0;
   std::vector<std::int32_t> batch_index_;  // by sequences; -1: not yet
   std::vector<DecodeBatch> batches_;       // numbered as in attention_
-  Breakdown prompt_rows_;                  // of prompt attention that is in no table
+  KnownPrompts known_prompts_;
+  Breakdown prompt_rows_;  // of prompt attention that is in no other table
   std::vector<KernelRow> scratch_rows_;
   StepScale scale_ = kAsPredicted;
   Verification verification_;

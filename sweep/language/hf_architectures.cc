@@ -20,9 +20,32 @@ void read_common(const HfFields& f, ModelSpec& m) {
   m.max_context = f.integer("max_position_embeddings");
   m.tied_embeddings = f.boolean("tie_word_embeddings", false);
   m.attention_bias = f.boolean("attention_bias", false);
+  m.rotary_share = turned_share(f, 1);
+}
+
+double turned_share(const HfFields& f, double otherwise) {
+  constexpr std::string_view key = "partial_rotary_factor";
+  return f.inside("rope_parameters").share(key, f.share(key, otherwise));
+}
+
+void read_turned_channels(const HfFields& f, ModelSpec& m, std::int64_t otherwise) {
+  const double turned = double(f.integer("rotary_dim", otherwise));
+  m.rotary_share = std::min(1.0, turned / double(std::max<std::int64_t>(1, m.head_dim)));
+}
+
+double layers_with_positions(const HfFields& f, const ModelSpec& m) {
+  const std::int64_t interval = f.integer("no_rope_layer_interval", 4);
+  if (interval == 0) return 1;
+  return 1 - double(m.layers / interval) / double(std::max<std::int64_t>(1, m.layers));
 }
 
 namespace {
+
+// Learned positions turn nothing and have a table; ALiBi and models without positions have none.
+void add_no_positions(ModelSpec& m) {
+  m.rotary = true;
+  m.rotary_share = 0;
+}
 
 // One full layer in how many, from `layer_types` (newer files) or a pattern length (older ones).
 void read_pattern(const HfFields& f, ModelSpec& m, std::string_view key, std::int64_t otherwise) {
@@ -99,7 +122,9 @@ void read_mpt(const HfFields& f, ModelSpec& m) {
   m.mlp = MlpKind::plain;
   m.tied_embeddings = f.boolean("tie_word_embeddings", true);
   m.attention_bias = !f.boolean("no_bias", false);
-  m.rotary = false;  // ALiBi or learned
+  const HfFields attention = f.inside("attn_config");
+  m.rotary = attention.boolean("rope", false);
+  if (attention.boolean("alibi", false)) add_no_positions(m);
 }
 
 namespace {
@@ -139,6 +164,7 @@ void read_phi(const HfFields& f, ModelSpec& m) {
   m.mlp = MlpKind::plain;
   m.attention_bias = true;
   m.norms_per_layer = 1;  // one norm feeds attention and MLP
+  m.rotary_share = turned_share(f, 0.5);
 }
 
 void read_gpt2(const HfFields& f, ModelSpec& m) {
@@ -161,6 +187,7 @@ void read_gptj(const HfFields& f, ModelSpec& m) {
   m.tied_embeddings = f.boolean("tie_word_embeddings", false);
   m.attention_bias = false;
   m.rotary = true;
+  read_turned_channels(f, m, 64);
   m.norms_per_layer = 1;
 }
 
@@ -168,6 +195,7 @@ void read_gpt_neox(const HfFields& f, ModelSpec& m) {
   read_llama(f, m);
   m.mlp = MlpKind::plain;
   m.attention_bias = f.boolean("attention_bias", true);
+  m.rotary_share = turned_share(f, f.share("rotary_pct", 0.25));
 }
 
 void read_opt(const HfFields& f, ModelSpec& m) {
@@ -191,7 +219,7 @@ void read_bloom(const HfFields& f, ModelSpec& m) {
   m.mlp = MlpKind::plain;
   m.tied_embeddings = f.boolean("tie_word_embeddings", true);
   m.attention_bias = true;
-  m.rotary = false;  // ALiBi
+  add_no_positions(m);  // ALiBi
 }
 
 void read_falcon(const HfFields& f, ModelSpec& m) {
@@ -209,6 +237,7 @@ void read_falcon(const HfFields& f, ModelSpec& m) {
   m.tied_embeddings = f.boolean("tie_word_embeddings", true);
   m.attention_bias = f.boolean("bias", false);
   m.norms_per_layer = !grouped && f.boolean("parallel_attn", true) ? 1 : 2;
+  if (f.boolean("alibi", false)) add_no_positions(m);
 }
 
 void read_internlm2(const HfFields& f, ModelSpec& m) {
@@ -253,27 +282,36 @@ void read_stablelm(const HfFields& f, ModelSpec& m) {
   m.attention_bias = f.boolean("use_qkv_bias", false);
   m.qk_norm = f.boolean("qk_layernorm", false);
   m.norms_per_layer = f.boolean("use_parallel_residual", false) ? 1 : 2;
+  m.rotary_share = turned_share(f, 0.25);
 }
 
 void read_glm(const HfFields& f, ModelSpec& m) {
   read_llama(f, m);
   m.attention_bias = f.boolean("attention_bias", true);
+  m.rotary_share = turned_share(f, 0.5);
 }
 
 // With norms behind attention and MLP, too.
 void read_glm4(const HfFields& f, ModelSpec& m) {
   read_llama(f, m);
   m.norms_per_layer = 4;
+  m.rotary_share = turned_share(f, 0.5);
 }
 
-void read_nemotron(const HfFields& f, ModelSpec& m) {
+void read_arcee(const HfFields& f, ModelSpec& m) {
   read_llama(f, m);
   m.mlp = MlpKind::plain;
 }
 
-void read_tied_llama(const HfFields& f, ModelSpec& m) {
+void read_nemotron(const HfFields& f, ModelSpec& m) {
+  read_arcee(f, m);
+  m.rotary_share = turned_share(f, 0.5);
+}
+
+void read_smollm3(const HfFields& f, ModelSpec& m) {
   read_llama(f, m);
   m.tied_embeddings = f.boolean("tie_word_embeddings", true);
+  m.rotary_share = layers_with_positions(f, m);
 }
 
 // The first Qwen; its files count both projections up as one.
@@ -298,13 +336,13 @@ void read_gpt_bigcode(const HfFields& f, ModelSpec& m) {
 
 const std::vector<HfArchitecture>& hf_table() {
   static const std::vector<HfArchitecture> table{
-      {"ArceeForCausalLM", read_nemotron},
+      {"ArceeForCausalLM", read_arcee},
       {"BambaForCausalLM", read_bamba},
       {"BloomForCausalLM", read_bloom},
       {"Cohere2ForCausalLM", read_cohere2},
       {"CohereForCausalLM", read_cohere},
       {"DbrxForCausalLM", read_dbrx},
-      {"DeepseekForCausalLM", read_glm4_moe},
+      {"DeepseekForCausalLM", read_deepseek_moe},
       {"DeepseekV2ForCausalLM", read_deepseek},
       {"DeepseekV3ForCausalLM", read_deepseek},
       {"Ernie4_5ForCausalLM", read_ernie},
@@ -364,7 +402,7 @@ const std::vector<HfArchitecture>& hf_table() {
       {"Qwen3_5MoeForCausalLM", read_qwen3_next},
       {"Qwen3_5MoeForConditionalGeneration", read_qwen3_next},
       {"SeedOssForCausalLM", read_llama},
-      {"SmolLM3ForCausalLM", read_tied_llama},
+      {"SmolLM3ForCausalLM", read_smollm3},
       {"StableLmForCausalLM", read_stablelm},
       {"Starcoder2ForCausalLM", read_starcoder2},
   };

@@ -43,6 +43,7 @@ void read_bamba(const HfFields& f, ModelSpec& m) {
   m.max_context = f.integer("max_position_embeddings", 262144);
   m.tied_embeddings = f.boolean("tie_word_embeddings", false);
   m.scan.attention_layers = f.entries("attn_layer_indices");
+  m.rotary_share = 0.5;  // set by BambaConfig, whatever the file says
 }
 
 void read_granite_hybrid(const HfFields& f, ModelSpec& m) {
@@ -50,6 +51,8 @@ void read_granite_hybrid(const HfFields& f, ModelSpec& m) {
   m.max_context = f.integer("max_position_embeddings", 2048);
   m.tied_embeddings = f.boolean("tie_word_embeddings", true);
   m.scan.attention_layers = entries_named(f, "layer_types", "attention");
+  const Node* positions = f.find("position_embedding_type");
+  m.rotary_share = positions != nullptr && positions->text == "rope" ? 1 : 0;
   if (m.scan.attention_layers == m.layers) m.scan = {};
   // What every token visits stands alone in models without experts.
   const std::int64_t shared = f.integer("shared_intermediate_size", 1024);
@@ -112,6 +115,7 @@ void read_nemotron_h(const HfFields& f, ModelSpec& m) {
   m.vocabulary = f.integer("vocab_size");
   m.tied_embeddings = f.boolean("tie_word_embeddings", false);
   m.max_context = f.integer("max_position_embeddings");
+  m.rotary_share = 0;  // attention adds no positions
   m.scan = {.state = f.integer("ssm_state_size", 128),
             .heads = f.integer("mamba_num_heads", 128),
             .head_dim = f.integer("mamba_head_dim", 64),
@@ -134,8 +138,7 @@ void read_qwen3_next(const HfFields& top, ModelSpec& m) {
   m.tied_embeddings = top.boolean("tie_word_embeddings", m.tied_embeddings);
   m.qk_norm = true;
   m.attention_gate = f.boolean("attn_output_gate", true);
-  m.rotary_share = f.inside("rope_parameters")
-                       .share("partial_rotary_factor", f.share("partial_rotary_factor", 0.25));
+  m.rotary_share = turned_share(f, 0.25);
   m.scan = {.rule = engine::ScanRule::delta,
             .state = f.integer("linear_key_head_dim", 128),
             .heads = f.integer("linear_num_value_heads", 32),

@@ -84,14 +84,19 @@ void read_deepseek(const HfFields& f, ModelSpec& m) {
       f, {"n_routed_experts", "num_experts_per_tok", "n_shared_experts", "n_group"}, m);
 }
 
-void read_glm4_moe(const HfFields& f, ModelSpec& m) {
+void read_deepseek_moe(const HfFields& f, ModelSpec& m) {
   read_llama(f, m);
-  m.qk_norm = f.boolean("use_qk_norm", false);
   m.moe.experts = f.integer("n_routed_experts");
   m.moe.top_k = f.integer("num_experts_per_tok");
   m.moe.intermediate = f.integer("moe_intermediate_size");
   m.moe.shared_intermediate = f.integer("n_shared_experts", 0) * m.moe.intermediate;
   m.moe.first_dense_layers = f.integer("first_k_dense_replace", 0);
+}
+
+void read_glm4_moe(const HfFields& f, ModelSpec& m) {
+  read_deepseek_moe(f, m);
+  m.qk_norm = f.boolean("use_qk_norm", false);
+  m.rotary_share = turned_share(f, 0.5);
 }
 
 void read_gpt_oss(const HfFields& f, ModelSpec& m) {
@@ -114,6 +119,7 @@ void read_llama4(const HfFields& top, ModelSpec& m) {
   m.qk_norm = f.boolean("use_qk_norm", true);
   m.window = f.integer("attention_chunk_size", 0);
   m.full_attention_every = m.window > 0 ? f.integer("no_rope_layer_interval", 4) : 0;
+  m.rotary_share = layers_with_positions(f, m);
   m.moe.experts = f.integer("num_local_experts");
   m.moe.top_k = f.integer("num_experts_per_tok");
   m.moe.intermediate = m.intermediate;
@@ -125,6 +131,7 @@ void read_llama4(const HfFields& top, ModelSpec& m) {
 void read_minimax(const HfFields& f, ModelSpec& m) {
   read_mixtral(f, m);
   m.qk_norm = f.boolean("use_qk_norm", false);
+  read_turned_channels(f, m, m.head_dim);
 }
 
 void read_granite_moe(const HfFields& f, ModelSpec& m) {

@@ -16,6 +16,12 @@ void read_mpt(const HfFields& fields, engine::ModelSpec& model);
 void read_qwen2(const HfFields& fields, engine::ModelSpec& model);
 void read_qwen3(const HfFields& fields, engine::ModelSpec& model);
 void read_window(const HfFields& fields, engine::ModelSpec& model, std::string_view key);
+// Of a head's channels, the share that positions turn, where the architecture's own default is this.
+double turned_share(const HfFields& fields, double otherwise);
+// Where every so-many-th layer has no positions: the share of layers that have some, which is what heads are turned on average.
+double layers_with_positions(const HfFields& fields, const engine::ModelSpec& model);
+// The number of channels that are turned, where files say that.
+void read_turned_channels(const HfFields& fields, engine::ModelSpec& model, std::int64_t otherwise);
 
 // hf_hybrids.cc
 void read_bamba(const HfFields& fields, engine::ModelSpec& model);
@@ -28,6 +34,7 @@ void read_qwen3_next(const HfFields& fields, engine::ModelSpec& model);
 // hf_mixtures.cc
 void read_dbrx(const HfFields& fields, engine::ModelSpec& model);
 void read_deepseek(const HfFields& fields, engine::ModelSpec& model);
+void read_deepseek_moe(const HfFields& fields, engine::ModelSpec& model);
 void read_ernie_moe(const HfFields& fields, engine::ModelSpec& model);
 void read_glm4_moe(const HfFields& fields, engine::ModelSpec& model);
 void read_gpt_oss(const HfFields& fields, engine::ModelSpec& model);

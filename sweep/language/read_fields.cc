@@ -41,7 +41,18 @@ std::vector<std::string> keys_under(const Section* section) {
   return keys;
 }
 
-// What is meant in other words, or the nearest key at this level; failing that, the path elsewhere that ends in this key.
+// All paths, those below a section first.
+std::vector<std::string> paths_from(const Section* section) {
+  std::vector<std::string> paths = all_paths();
+  if (section == nullptr) return paths;
+  std::ranges::stable_partition(paths, [prefix = section->path + "."](const std::string& path) {
+    return path.starts_with(prefix);
+  });
+  return paths;
+}
+
+// What is meant in other words, or the nearest key at this level; failing that, the path elsewhere that ends in this key,
+// rather one below this section than one of another.
 std::string key_hint(const std::string& key, const Section* section) {
   const std::string_view advice =
       advice_on_word(section == nullptr ? key : section->path + "." + key);
@@ -51,14 +62,15 @@ std::string key_hint(const std::string& key, const Section* section) {
   if (!near.empty()) return "did you mean '" + near + "'?";
   std::vector<std::string> ends;
   std::map<std::string, std::string> paths;
-  for (const std::string& path : all_paths()) {
+  for (const std::string& path : paths_from(section)) {
     const std::string end = path.substr(path.rfind('.') + 1);
     if (paths.emplace(end, path).second) ends.push_back(end);
   }
   near = key.find('.') == std::string::npos ? nearest(key, ends) : nearest(key, all_paths());
-  // Beside a section's own keys, short ones of another section are alike by chance.
+  // Beside a section's own keys, those of another section are alike by chance, unless a single letter of a long one is wrong.
   constexpr std::size_t telling = 4;
-  if (section != nullptr && near != key && key.size() < telling) near.clear();
+  const bool slip = key.size() >= telling && edit_distance(key, near) <= 1;
+  if (section != nullptr && near != key && !slip) near.clear();
   const std::string elsewhere = paths.contains(near) ? paths[near] : near;
   if (elsewhere == key && section != nullptr) {
     return "'" + key + "' is written beside '" + section->path +

@@ -2,66 +2,14 @@
 //   cmake --build build/release --target llmsweep_bench && build/release/llmsweep_bench --benchmark_filter=Serving
 // Llama-2-7B on an A100 of 80 GB, chat-length requests at 80% of its estimated capacity, fitted kernel
 // times, breakdown on: the base of specs/sweeps/ten_thousand_served.yaml.
-#include <benchmark/benchmark.h>
-
-#include <cstdio>
-#include <cstdlib>
-#include <map>
 #include <memory>
-#include <string>
 
 #include "engine/base/random.h"
-#include "engine/evaluate.h"
-#include "sweep/language/library.h"
-#include "sweep/language/sweep_spec.h"
-#include "tests/support/paths.h"
+#include "tests/bench/served_points.h"
 
 namespace {
 
-using namespace engine;
-
-const sweep::SweepSpec& served() {
-  static const sweep::SweepSpec spec = [] {
-    auto read = sweep::read_sweep(paths::specs("sweeps/ten_thousand_served.yaml"),
-                                  sweep::Library({paths::specs()}));
-    if (!read) {
-      std::fputs(to_text(read.mistakes()).c_str(), stderr);
-      std::abort();
-    }
-    return std::move(read).value();
-  }();
-  return spec;
-}
-
-Scenario llama_on_a100(PolicyName policy) {
-  Scenario scenario = served().space.base();
-  scenario.serving.policy = policy;
-  scenario.load.requests = 5000;
-  scenario.load.throughput_fraction = 0.8;
-  return scenario;
-}
-
-// Kept from one benchmark to the next, as a thread of a sweep keeps it from point to point.
-Scratch& kept_scratch() {
-  static Scratch scratch;
-  return scratch;
-}
-
-void run(benchmark::State& state, const Scenario& scenario, const Resources& resources) {
-  Outcome outcome;
-  WorkMeter work;
-  Scratch& scratch = kept_scratch();
-  for (auto _ : state) {
-    evaluate_into(scenario, resources, outcome, work, scratch);
-    benchmark::DoNotOptimize(outcome.metrics.ttft_p99);
-  }
-  if (outcome.status != Status::ok) state.SkipWithError(outcome.reason.c_str());
-  const double requests = outcome.metrics.requests_finished;
-  state.counters["requests/s"] =
-      benchmark::Counter(requests * double(state.iterations()), benchmark::Counter::kIsRate);
-  state.counters["batch"] = outcome.metrics.batch_mean;
-  state.counters["steps/request"] = outcome.metrics.steps / requests;
-}
+using namespace bench;
 
 void Serving(benchmark::State& state, PolicyName policy, bool stepping) {
   Scenario scenario = llama_on_a100(policy);
@@ -226,48 +174,6 @@ void ServingTrees(benchmark::State& state) {
   run(state, scenario, *served().resources);
 }
 BENCHMARK(ServingTrees)->Unit(benchmark::kMillisecond);
-
-// Read once, so that step times of one run serve the next, as above.
-void ServingAsWritten(benchmark::State& state, const char* base) {
-  const auto read_now = [base] {
-    return sweep::read_sweep_text(std::string("base: {task: serve, ") + base + "}\naxes: []\n",
-                                  paths::specs("benchmark.yaml"), sweep::Library({paths::specs()}));
-  };
-  static std::map<std::string, decltype(read_now())> known;
-  if (!known.contains(base)) known.emplace(base, read_now());
-  const auto& read = known.at(base);
-  if (!read) return state.SkipWithError(to_text(read.mistakes()).c_str());
-  run(state, read->space.base(), *read->resources);
-}
-// Images that encoders beside the replica turn into tokens of prompts.
-BENCHMARK_CAPTURE(ServingAsWritten, images,
-                  R"(device: h100-sxm, model: llama-3.1-8b, serving: vllm-v1,
-  host: vllm-v1, load: {rate: 4 req/s, requests: 5000, images: 6, image_tokens: 576, image_patches: 2304,
-  lengths: {distribution: lognormal, prompt: 200, output: 200}}, encode: {device: l40s, serving: {replicas: 4},
-  model: {layers: 27, hidden: 1152, heads: 16, kv_heads: 16, head_dim: 72, intermediate: 4304, mlp: plain,
-  vocabulary: 1, tied_embeddings: true, rotary: false, max_context: unlimited}})")
-    ->Unit(benchmark::kMillisecond);
-// A second model on the same device.
-BENCHMARK_CAPTURE(ServingAsWritten, neighbour,
-                  R"(device: h200-sxm, model: llama-3.1-8b, host: vllm-v1,
-  serving: vllm-v1, load: {from: chat, rate: 8 req/s, requests: 5000}, neighbour: {model: llama-3.2-3b},
-  sharing: {share: 0.6, memory: 0.6})")
-    ->Unit(benchmark::kMillisecond);
-// Thirty-two replicas that share experts.
-BENCHMARK_CAPTURE(ServingAsWritten, lockstep,
-                  R"(device: h100-sxm, cluster: dgx-h100-32-nodes, model: deepseek-v3,
-  quant: {weights: fp8, activations: fp8}, parallel: {dp: 32, ep: 32}, host: sglang, serving: {from: sglang,
-  router: least_tokens}, load: {rate: 4 req/s, requests: 5000, lengths: {distribution: lognormal, prompt: 500,
-  output: 200}})")
-    ->Unit(benchmark::kMillisecond);
-// A day of 512 H100s: 64 replicas of eight, Llama 3.1 70B, ten million requests. Takes most of a minute:
-//   build/release/llmsweep_bench --benchmark_filter=ServingFleetDay --benchmark_min_time=1x
-void ServingFleetDay(benchmark::State& state) {
-  ServingAsWritten(state, R"(device: h100-sxm, model: llama-3.1-70b, parallel: {tp: 8},
-  host: vllm-v1, serving: {from: vllm-v1, replicas: 64, router: least_outstanding}, load: {from: chat,
-  arrivals: curve, requests: 10000000, curve: "0:60, 21600:100, 32400:170, 68400:120, 79200:80"})");
-}
-BENCHMARK(ServingFleetDay)->Unit(benchmark::kMillisecond)->Iterations(1);
 
 // The price of a request does not depend on how many there are.
 void ServingByCount(benchmark::State& state) {

@@ -160,5 +160,28 @@ TEST(Explain, NamesThePointAndItsLargestKernelFirst) {
   EXPECT_LT(text.find("gate_up"), text.find("final_norm")) << text;
 }
 
+TEST(Explain, SaysFiguresAsPeopleDo) {
+  const Scenario scenario = toys::scenario();
+  Outcome outcome = evaluate(scenario);
+  const auto shows = [&](std::string_view words) {
+    const std::string text = explain(scenario, outcome);
+    EXPECT_NE(text.find(words), std::string::npos) << words << " in\n" << text;
+  };
+  struct Said {
+    double seconds;
+    std::string_view text;
+  };
+  for (const Said& said :
+       {Said{0.00177, " 1.77 ms\n"}, Said{999, " 999 s\n"}, Said{1200, " 20 min\n"},
+        Said{36'000, " 10 h\n"}, Said{31'100, " 8.64 h\n"}, Said{1e6, " 11.6 d\n"}}) {
+    outcome.metrics.step_time = Seconds{said.seconds};
+    shows(said.text);
+  }
+  outcome.metrics.output = TokensPerSecond{0.136};
+  shows(" 0.136 tok/s\n");
+  outcome.metrics.output = TokensPerSecond{2500};
+  shows(" 2.5 ktok/s\n");
+}
+
 }  // namespace
 }  // namespace engine

@@ -199,7 +199,7 @@ TEST(FormatLaws, MarlinTakesFourBitsOfAnyKindInWholeTiles) {
     const double integers = time(whole).total().value;
     whole.weights = Dtype::fp4;
     EXPECT_NE(time(whole).total().value, integers);
-    whole.marlin = true;
+    whole.kernels = FourBitExperts::marlin;
     EXPECT_EQ(time(whole).total().value, integers);
     // 2,880 x 1,440 is filled up to 3,072 x 1,536, of which no more is of use.
     Moe ragged = whole;
@@ -212,7 +212,7 @@ TEST(FormatLaws, MarlinTakesFourBitsOfAnyKindInWholeTiles) {
       Moe wider = ragged;
       wider.weights = weights;
       Moe plain = wider;
-      plain.marlin = false;
+      plain.kernels = FourBitExperts::own;
       EXPECT_EQ(time(wider).total().value, time(plain).total().value);
     }
   }

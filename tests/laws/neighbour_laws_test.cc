@@ -229,17 +229,19 @@ TEST(ServedNeighbours, AnIdleOneIsNotNoticedAndABusyOneIs) {
   EXPECT_GT(before, 1.3);
 }
 
-// Either model keeps its step times from one evaluation to the next; that must not show in a single bit.
+// Either model keeps its step times, and what it did alone, from one evaluation to the next; that must not show in a single bit.
 TEST(ServedNeighbours, DoNotShowWhatRanBefore) {
   Scratch scratch;
   WorkMeter work;
   for (const SharingMode mode : {SharingMode::time_slices, SharingMode::spatial}) {
     const Scenario scenario = served_twins(mode);
     const Outcome fresh = evaluate(scenario);
-    Scenario other = scenario;
+    Scenario other = scenario, in_another_way = scenario, larger = scenario;
     other.load.rate = other.load.rate * 1.5;
     other.neighbour.load.lengths.prompt += 7;
-    for (const Scenario& before : {other, scenario}) {
+    in_another_way.sharing.share = 0.3;
+    larger.neighbour.deployment.model.layers += 1;
+    for (const Scenario& before : {other, in_another_way, larger, scenario}) {
       Outcome outcome;
       evaluate_into(before, {}, outcome, work, scratch);
       evaluate_into(scenario, {}, outcome, work, scratch);

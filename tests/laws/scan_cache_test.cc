@@ -179,5 +179,30 @@ TEST(ScanCache, AStateIsCarriedOnce) {
   }
 }
 
+// Of a prompt that is read elsewhere a second state comes, from which other answers go on: nobody reads the prompt again.
+TEST(ScanCache, OtherAnswersGoOnFromACarriedState) {
+  const auto answered = [](std::int64_t samples, std::int64_t prompt) {
+    Scenario point = hybrid();
+    point.serving.prefix_caching = true;
+    point.load.rate = RequestsPerSecond{0.2};
+    point.load.requests = 40;
+    point.load.samples = samples;
+    point.load.measure = MeasureKind::whole;
+    point.load.lengths = {.distribution = LengthKind::fixed, .prompt = prompt, .output = 20};
+    point.cluster = toys::shipped("clusters", "dgx-h100").cluster;
+    point.prefill.present = true;
+    point.prefill.deployment = point;
+    return figures(point);
+  };
+  const auto after_first = [](const Metrics& of) { return (of.e2e - of.ttft).value; };
+  for (const std::int64_t samples : {2, 4}) {
+    const Metrics brief = answered(samples, 1'000), longer = answered(samples, 31'000);
+    const double reading = (longer.ttft - brief.ttft).value;
+    EXPECT_LT(after_first(longer) - after_first(brief), 0.2 * reading) << samples;
+    // The second state has its way, too.
+    EXPECT_GT(longer.transfer, answered(1, 31'000).transfer) << samples;
+  }
+}
+
 }  // namespace
 }  // namespace engine

@@ -268,21 +268,8 @@ TEST(ScanLaws, NemotronsHaveTheirPublishedSizes) {
               0.05e9);
 }
 
-TEST(ScanLaws, WhatIsNotModelledIsRefused) {
-  const auto refused = [](const Scenario& point, const char* word) {
-    const Outcome outcome = outcome_of(point);
-    EXPECT_EQ(outcome.status, Status::unsupported) << word;
-    EXPECT_NE(outcome.reason.find(word), std::string::npos) << outcome.reason;
-  };
+TEST(ScanLaws, NoMoreLayersAttendThanThereAre) {
   Scenario point = hybrid();
-  point.task = Task::train;
-  point.parallel.cp = 2;
-  refused(point, "parallel.cp");
-  point = hybrid();
-  point.parallel.cp = 2;
-  point.step.phase = StepPhase::prefill;
-  refused(point, "parallel.cp");
-  point = hybrid();
   point.model.scan.attention_layers = 40;
   EXPECT_EQ(outcome_of(point).reason, "model.scan.attention_layers 40 exceeds model.layers 32");
 }

@@ -193,6 +193,28 @@ TEST(ServingClasses, SheddingWhoWouldBeLateKeepsTheOthersInTime) {
   EXPECT_EQ(with.slo_met, 0);  // half of them were turned away
 }
 
+// Who is overtaken by more urgent ones waits longer than those before it take: it is told so when it comes.
+TEST(ServingClasses, SheddingWhoWouldBeLateKnowsWhoIsOvertaken) {
+  for (const double urgent : {0.2, 0.4}) {
+    for (const double limit : {1.0, 3.0}) {
+      Scenario scenario = overloaded();
+      scenario.load.lengths.distribution = LengthKind::lognormal;
+      scenario.serving.ordering = Ordering::priority;
+      scenario.serving.admission.shed_late = true;
+      scenario.load.classes.high = {.share = urgent, .ttft = Seconds{limit}};
+      scenario.load.classes.low = {.share = 1 - urgent, .ttft = Seconds{limit}};
+      const Metrics metrics = evaluate(scenario).metrics;
+      EXPECT_GT(metrics.slo_attainment_high, 0.95) << urgent << ", " << limit;
+      // 40 of 80 can be served; what the urgent ones leave goes to the others, most of it in time.
+      const double left = (40 - 80 * urgent) / (80 * (1 - urgent));
+      EXPECT_GT(metrics.slo_attainment_low, 0.6 * left) << urgent << ", " << limit;
+      EXPECT_LT(metrics.ttft_p95_low.value, 2 * limit) << urgent << ", " << limit;
+      // Nobody is turned away for whom there is room.
+      EXPECT_GT(metrics.throughput.value, 36) << urgent << ", " << limit;
+    }
+  }
+}
+
 TEST(ServingClasses, TenantsShareFairlyWhereTheQueueDoes) {
   Scenario scenario = overloaded();
   scenario.load.tenants = 4;

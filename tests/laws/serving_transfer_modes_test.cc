@@ -204,6 +204,34 @@ TEST(Push, TurnsAwayWhoWouldWaitTooLong) {
   }
 }
 
+// How long a prompt takes to read is up to who reads it, not to who sets blocks aside for it.
+TEST(Push, TellsWhoWillBeLateByThoseWhoRead) {
+  const auto read_by = [](double speed) {
+    Scenario scenario = pushed(two_pools(2));
+    scenario.load.rate = RequestsPerSecond{0.5};
+    scenario.load.requests = 50;
+    scenario.load.lengths = {.prompt = 2000, .output = 4};
+    Device& reader = scenario.prefill.deployment.device;
+    for (Device* device : {&scenario.device, &reader}) {
+      device->scale_out.bandwidth = BytesPerSecond{1e18};
+      device->scale_out.latency = Seconds{0};
+    }
+    reader.peak.bf16 = reader.peak.bf16 * speed;
+    reader.memory_bandwidth = reader.memory_bandwidth * speed;
+    return scenario;
+  };
+  // Only those who set blocks aside turn anybody away: nobody where all are in time, and all where nobody is.
+  const double usual = sound(read_by(1)).metrics.ttft.value;
+  Scenario fast = read_by(20), slow = read_by(0.05);
+  ASSERT_LT(sound(fast).metrics.ttft_p99.value, usual / 2);
+  ASSERT_GT(sound(slow).metrics.ttft_p50.value, usual * 5);
+  fast.serving.admission.shed_late = slow.serving.admission.shed_late = true;
+  fast.slo.ttft.p99 = Seconds{usual / 2};
+  slow.slo.ttft.p99 = Seconds{usual * 5};
+  EXPECT_EQ(sound(fast).metrics.requests_shed, 0);
+  EXPECT_NE(evaluate(slow).status, Status::ok);  // nobody is answered
+}
+
 // A node's devices share its rails: twice as many carry twice as much, and one for each device is what there is by default.
 TEST(Rails, CarryInProportionToTheirNumber) {
   const auto way = [](std::int64_t rails) {

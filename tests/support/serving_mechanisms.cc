@@ -1,5 +1,8 @@
 #include "tests/support/serving_mechanisms.h"
 
+#include <algorithm>
+#include <cstdlib>
+
 #include "engine/speculation/acceptance.h"
 
 namespace toys {
@@ -173,8 +176,42 @@ const std::vector<Mechanism>& mechanisms() {
                   fleet.lab.made.scenario.load.tenants = 3;
                 },
                 {"priorities"}},
+      Mechanism{"a neighbour", [](Fleet& fleet) { fleet.slower = fleet.dice.between(1, 2); }},
   };
   return all;
+}
+
+bool together(const Mechanism& one, const Mechanism& other) {
+  return std::ranges::find(one.not_with, other.name) == one.not_with.end() &&
+         std::ranges::find(other.not_with, one.name) == other.not_with.end();
+}
+
+Switched drawn_mechanisms(std::uint64_t number, std::size_t count) {
+  const std::vector<Mechanism>& all = mechanisms();
+  Dice dice(7'000'000 + number);
+  Switched on;
+  while (on.size() < count) {
+    const Mechanism& drawn = all[std::size_t(dice.whole(0, std::int64_t(all.size()) - 1))];
+    const bool fits = std::ranges::all_of(
+        on, [&](const Mechanism* other) { return other != &drawn && together(*other, drawn); });
+    if (fits) on.push_back(&drawn);
+  }
+  return on;
+}
+
+std::string switch_on(Fleet& fleet, Switched on) {
+  std::ranges::sort(on);
+  std::string names;
+  for (const Mechanism* mechanism : on) {
+    mechanism->switch_on(fleet);
+    names += ", " + std::string(mechanism->name);
+  }
+  return names;
+}
+
+std::uint64_t asked_for(const char* variable, std::uint64_t usual) {
+  const char* const asked = std::getenv(variable);
+  return asked != nullptr ? std::strtoull(asked, nullptr, 10) : usual;
 }
 
 }  // namespace toys

@@ -1,6 +1,7 @@
 // Mechanisms of a fleet, each to be switched on in random cases of one pool or of two.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct Fleet {
   std::vector<DraftLength> lengths;
   LateReading late_reading = {.least = 1e-4, .per_token = 1e-6, .prompt = 50, .output = 50};
   Turns turns;
+  double slower = 1;
   AdapterCache::Setup adapters{.slots = 0};
   ClockChoice clock;
   std::int64_t state = 0;  // blocks of a state of scans
@@ -54,6 +56,7 @@ struct Fleet {
     writing.state = state_tokens();
     writing.tiers = below;
     writing.turns = turns;
+    writing.slower = slower;
     writing.adapters = adapters;
     writing.clock = clock;
     if (own_paces.drawn || own_paces.by_class) writing.own_paces = &own_paces;
@@ -95,5 +98,20 @@ struct Mechanism {
 };
 
 const std::vector<Mechanism>& mechanisms();
+bool together(const Mechanism& one, const Mechanism& other);
+
+// In any order.
+using Switched = std::vector<const Mechanism*>;
+// So many, drawn at random, that go together.
+Switched drawn_mechanisms(std::uint64_t number, std::size_t count);
+// Switches them on in the order of their list, in which those come later that look at what is on. Returns their names.
+std::string switch_on(Fleet& fleet, Switched on);
+
+// What the environment says of a variable, or else the usual.
+std::uint64_t asked_for(const char* variable, std::uint64_t usual);
+// With more cases: LLMSWEEP_CASES=200 llmsweep_tests --gtest_filter='ServingPairs.*'
+inline std::uint64_t cases_of_each(std::uint64_t usual) {
+  return asked_for("LLMSWEEP_CASES", usual);
+}
 
 }  // namespace toys

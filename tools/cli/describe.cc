@@ -20,7 +20,8 @@
 namespace tools {
 namespace {
 
-std::string kind_text(const engine::Leaf& leaf) {
+// Without the word that stands for zero.
+std::string value_kind_text(const engine::Leaf& leaf) {
   switch (leaf.kind) {
     case engine::LeafKind::quantity:
       return std::string(leaf.unit.symbol);
@@ -41,6 +42,11 @@ std::string kind_text(const engine::Leaf& leaf) {
       return leaf.range.list ? "number or list of numbers" : "text";
   }
   return "";
+}
+
+std::string kind_text(const engine::Leaf& leaf) {
+  const std::string kind = value_kind_text(leaf);
+  return leaf.range.zero_word == nullptr ? kind : kind + " | " + leaf.range.zero_word;
 }
 
 // What raising a field does, where it says so.
@@ -83,6 +89,13 @@ bool repeats_main(const engine::Leaf& leaf, const std::string& filter) {
          matches(engine::leaf_table().leaves[std::size_t(leaf.of_main)].path, filter);
 }
 
+// The word that a spec may write for zero says more than the zero.
+std::string default_text(const engine::Leaf& leaf, const engine::LeafValue& value) {
+  const std::string text = sweep::value_text(leaf, value);
+  const bool zero = text == "0" || text.starts_with("0 ");
+  return zero && leaf.range.zero_word != nullptr ? leaf.range.zero_word : text;
+}
+
 // Both print what matches with a heading, or nothing, and return how many they printed.
 int describe_fields(const std::string& filter) {
   const engine::Scenario defaults;
@@ -94,7 +107,7 @@ int describe_fields(const std::string& filter) {
       print("{:<36} {:<34} {:<14} {}\n", "field", "unit or values", "default", "meaning");
     }
     print("{:<36} {:<34} {:<14} {}{}{}\n", leaf.path, kind_text(leaf),
-          sweep::value_text(leaf, engine::get_leaf(defaults, leaf)), leaf.meaning,
+          default_text(leaf, engine::get_leaf(defaults, leaf)), leaf.meaning,
           direction_text(leaf.range.raising), where_it_counts(leaf));
   }
   return found;

@@ -78,8 +78,10 @@ int complain(const std::vector<engine::Mistake>& mistakes) {
 
 void print_counts(const Candidates& found, const QuestionArguments& arguments) {
   std::string text = fmt::format("{}, {} ok", counted(found.all, "point"), grouped(found.ok));
-  if (!arguments.where.empty() || found.rows.size() != found.ok) {
+  if (!arguments.where.empty()) {
     text += fmt::format(", {} of them asked for", grouped(found.rows.size()));
+  } else if (found.rows.size() != found.ok) {
+    text += fmt::format(", {} of them with the figures asked for", grouped(found.rows.size()));
   }
   print(stderr, "{}\n", text);
 }

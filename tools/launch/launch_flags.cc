@@ -48,6 +48,9 @@ constexpr Rule kTensorRt[] = {
     {"serving.memory_utilization", "--kv_cache_free_gpu_memory_fraction", Form::number},
 };
 
+// Whose kernels vLLM's experts of four-bit weights run is said before its command.
+constexpr const char* kVllmMarlin = "VLLM_MXFP4_USE_MARLIN=1 ";
+
 struct EngineCommand {
   const char* start;  // before the model's name
   std::span<const Rule> rules;
@@ -186,6 +189,17 @@ std::vector<Layout> layouts_in(const RunRows& run, const std::vector<std::uint32
   return layouts;
 }
 
+// Rows whose experts have four-bit floating-point weights and run Marlin's kernels.
+std::vector<bool> with_marlin(const RunRows& run, const std::vector<std::uint32_t>& rows) {
+  const auto kernels = texts_in(run, "serving.four_bit_experts", rows);
+  const auto formats = texts_in(run, "quant.weights", rows);
+  std::vector<bool> found(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    found[i] = kernels[i] == "marlin" && formats[i] == "fp4";
+  }
+  return found;
+}
+
 std::vector<std::string> left_out_of(const RunRows& run, const std::vector<std::uint32_t>& rows,
                                      const std::vector<Layout>& layouts, LaunchEngine engine) {
   std::vector<std::string> left_out(rows.size());
@@ -199,6 +213,10 @@ std::vector<std::string> left_out_of(const RunRows& run, const std::vector<std::
       if (formats[i].empty() || is_said(formats[i], engine)) continue;
       add_name(left_out[i], std::string(what) + " in " + formats[i]);
     }
+  }
+  const std::vector<bool> marlin = with_marlin(run, rows);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (marlin[i] && engine != LaunchEngine::vllm) add_name(left_out[i], "Marlin's kernels");
   }
   for (const auto& [column, without, name] : kNotSaid) {
     const auto values = texts_in(run, column, rows);
@@ -215,9 +233,12 @@ std::vector<std::string> launch_commands(const RunRows& run, const std::vector<s
                                          LaunchEngine engine) {
   const EngineCommand command = command_of(engine);
   const std::vector<Layout> layouts = layouts_in(run, rows);
+  const std::vector<bool> marlin = with_marlin(run, rows);
   std::vector<std::string> lines = texts_in(run, "model", rows);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    lines[i] = std::string(command.start) + " " + lines[i] + layout_words(layouts[i], engine);
+    const bool said = marlin[i] && engine == LaunchEngine::vllm;
+    lines[i] = (said ? kVllmMarlin : "") + std::string(command.start) + " " + lines[i] +
+               layout_words(layouts[i], engine);
   }
   for (const Rule& rule : command.rules) {
     const auto values = texts_in(run, rule.column, rows);

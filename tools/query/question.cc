@@ -1,11 +1,14 @@
 #include "tools/query/question.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
 
 #include "tools/query/where.h"
+#include "tools/terminal/number_text.h"
 
 namespace tools {
 namespace {
@@ -34,6 +37,32 @@ void check_objectives(const RunRows& rows, const Question& question,
                           "column '" + objective.column + "' holds texts, not numbers",
                           "group by it, or compare it in --where"});
     }
+  }
+}
+
+// What makes rows hard to rank: a machine that is full whatever its users wait looks cheap, and a lower bound looks fast.
+void note_what_misleads(const RunRows& rows, Candidates& found) {
+  const auto count = [&](const char* column, std::string_view value) {
+    if (rows.find(column) == nullptr) return std::size_t(0);
+    const Coded texts = rows.texts(column);
+    return std::size_t(
+        std::ranges::count_if(found.rows, [&](std::uint32_t row) { return texts[row] == value; }));
+  };
+  const std::size_t overloaded = count("saturation", "overloaded");
+  if (overloaded > 0) {
+    found.notes.push_back(fmt::format(
+        "{} of {} finish less than arrives (saturation overloaded): waits depend on how long the "
+        "run "
+        "was, and prices are those of a machine that is always full; --where \"saturation != "
+        "'overloaded'\" leaves them out",
+        grouped(overloaded), counted(found.rows.size(), "point")));
+  }
+  const std::size_t bounds = count("tier", "roofline");
+  if (bounds > 0 && bounds < found.rows.size()) {
+    found.notes.push_back(fmt::format(
+        "{} of {} rest on physics alone (tier roofline): their times are lower bounds, often half "
+        "the real ones, and the others' are not; --where \"tier != 'roofline'\" leaves them out",
+        grouped(bounds), counted(found.rows.size(), "point")));
   }
 }
 
@@ -80,6 +109,7 @@ engine::Result<Candidates> candidates(const RunRows& rows, const Question& quest
         found.values, [row](const auto& column) { return std::isfinite(column[row]); });
     if (matches.holds[row] != 0 && has_all) found.rows.push_back(row);
   }
+  note_what_misleads(rows, found);
   return found;
 }
 

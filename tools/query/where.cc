@@ -125,8 +125,8 @@ class Evaluation {
 
   Value comparison() {
     Value left = sum();
-    if (take("==")) return equality(std::move(left), sum(), true);
-    if (take("!=")) return equality(std::move(left), sum(), false);
+    if (take("==")) return equality(std::move(left), true);
+    if (take("!=")) return equality(std::move(left), false);
     if (take("<=")) return ordered(std::move(left), sum(), std::less_equal<double>());
     if (take(">=")) return ordered(std::move(left), sum(), std::greater_equal<double>());
     if (take("<")) return ordered(std::move(left), sum(), std::less<double>());
@@ -144,7 +144,10 @@ class Evaluation {
     });
   }
 
-  Value equality(Value left, Value right, bool equal) {
+  Value equality(Value left, bool equal) {
+    beside_text_ = left.is_text();
+    Value right = sum();
+    beside_text_ = false;
     if (!left.is_text() && !right.is_text()) {
       same_unit(left, right);
       return combined(left, right, [equal](double a, double b) {
@@ -283,6 +286,14 @@ class Evaluation {
     return value;
   }
 
+  // Beside a text it is more likely one that lacks its quotes than a column.
+  engine::Mistake unknown_name(const std::string& name, std::size_t offset) const {
+    engine::Mistake mistake =
+        unknown_column(rows_, name, {.file = "--where", .line = 1, .column = int(offset) + 1});
+    if (beside_text_) mistake.hint = "names are quoted: device == 'h100-sxm'";
+    return mistake;
+  }
+
   Value column() {
     const std::size_t offset = at_;
     while (at_ < text_.size() && in_name(text_[at_])) ++at_;
@@ -293,10 +304,7 @@ class Evaluation {
               .offset = offset};
     }
     const results::Column* column = rows_.find(name);
-    if (column == nullptr) {
-      throw Stop{
-          unknown_column(rows_, name, {.file = "--where", .line = 1, .column = int(offset) + 1})};
-    }
+    if (column == nullptr) throw Stop{unknown_name(name, offset)};
     Value value{.name = name, .unit = column->unit, .offset = offset};
     if (is_number(*column)) {
       value.numbers = rows_.numbers(name);
@@ -332,6 +340,7 @@ class Evaluation {
   std::string_view text_;
   std::size_t at_ = 0;
   int depth_ = 0;
+  bool beside_text_ = false;  // what is read next is compared with a text
   std::vector<std::string> notes_;
 };
 

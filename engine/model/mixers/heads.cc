@@ -67,9 +67,9 @@ void head_pass(const OpBuilder& build, double layers) {
     norm.backward = kHeadNormBackward;
     build.ops.add(OpName::qk_norm, Family::norm, layers, norm);
   }
-  const double share = build.model.rotary_share;
+  const double share = build.model.turned();
   Elementwise rope = rope_pass(build.rows, share * query, key, bytes_of(build.shard.quant.kv));
-  rope.flops = build.model.rotary ? 3 * share * (query + key) : 0;
+  rope.flops = 3 * share * (query + key);
   build.ops.add(OpName::rope, Family::rope, layers, rope);
 }
 
@@ -150,6 +150,7 @@ constinit const Mixer kHeads{.layers = layers,
                              .widths = widths,
                              .indivisible = indivisible,
                              .joinable = true,
+                             .shares_heads = false,
                              .token_ops = token_ops,
                              .context_ops = context_ops};
 

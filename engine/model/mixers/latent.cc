@@ -69,7 +69,7 @@ void token_ops(const OpBuilder& build, double layers) {
   }
   ops.add(OpName::kv_down, Family::gemm, layers, build.gemm(mla.kv_rank + mla.rope_dim, hidden));
   const double rotated =
-      build.model.rotary_share * build.rows * double((shard.heads + 1) * mla.rope_dim);
+      build.model.turned() * build.rows * double((shard.heads + 1) * mla.rope_dim);
   const double latent = build.rows * double(mla.kv_rank + mla.rope_dim);
   Elementwise rope = pass_over(build.rows, rotated + latent, rotated, 3 * rotated);
   rope.cold_bytes = latent * bytes_of(shard.quant.kv);
@@ -150,6 +150,7 @@ constinit const Mixer kLatent{.layers = layers,
                               .widths = widths,
                               .indivisible = indivisible,
                               .joinable = false,
+                              .shares_heads = false,
                               .token_ops = token_ops,
                               .context_ops = context_ops};
 

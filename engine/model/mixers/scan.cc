@@ -188,6 +188,7 @@ constinit const Mixer kScan{.layers = layers,
                             .widths = widths,
                             .indivisible = indivisible,
                             .joinable = true,
+                            .shares_heads = true,
                             .token_ops = token_ops,
                             .context_ops = context_ops};
 

@@ -105,6 +105,7 @@ class RunWatch {
   // While it runs: what is past belongs to it, or never will. A run that has not filled up when this is
   // asked is one that never does.
   MeasuredPart part_so_far();
+  std::int64_t arrivals() const { return arrived_; }
   double first_arrival() const { return first_arrival_; }
   double last_arrival() const { return last_arrival_; }
   // Those of the present length, and of them those inside a part.

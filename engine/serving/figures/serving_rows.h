@@ -38,6 +38,8 @@ struct OutputSettings {
           "columns _low and _high and slo_probability; takes 3 times as long, with slo up to 9",
           any_value);
   }
+
+  bool any() const { return requests || intervals || timeline.value > 0; }
 };
 
 enum class RequestEnd : std::uint8_t {

@@ -19,7 +19,7 @@ void PoolSums::add(const PoolSums& other) {
   held += other.held;
   wasted_tokens += other.wasted_tokens;
   carried_tokens += other.carried_tokens;
-  carried_sequences += other.carried_sequences;
+  carried_states += other.carried_states;
   carry_seconds += other.carry_seconds;
   reservations += other.reservations;
   reserve_wait += other.reserve_wait;
@@ -285,28 +285,46 @@ void ServingStats::look_at_gaps(const MeasuredPart& part) {
   }
 }
 
+namespace {
+
+// Step times rise (or fall) evenly along a stretch: find where they leave a bucket, not each one. Steps [first, end) count, each
+// `weight` times.
+template <class Step>
+[[gnu::always_inline]] inline void add_steps(LogHistogram& lengths, double first, double end,
+                                             double weight, Step step) {
+  const double last = step(end - 1);
+  const std::int64_t last_bucket = lengths.bucket(last);
+  double i = first, value = step(first);
+  std::int64_t bucket = lengths.bucket(value);
+  while (bucket != last_bucket) {
+    const double edge = lengths.edge(last > value ? bucket + 1 : bucket);
+    const double share = std::max(0.0, (edge - value) / (last - value));
+    double next = std::min(i + 1 + double(std::int64_t(share * (end - 1 - i))), end - 1);
+    // But for rounding it is found. A pace that is not plain makes steps of unequal height.
+    while (next > i + 1 && lengths.bucket(step(next - 1)) != bucket) next -= 1;
+    std::int64_t next_bucket;
+    while ((next_bucket = lengths.bucket(value = step(next))) == bucket) next += 1;
+    lengths.add_to(bucket, (next - i) * weight);
+    i = next;
+    bucket = next_bucket;
+  }
+  lengths.add_to(bucket, (end - i) * weight);
+}
+
+}  // namespace
+
 void ServingStats::add_gaps(const Stretch& stretch, std::int64_t first, std::int64_t count,
                             double seconds) {
   Gaps& gaps = gaps_[segment_];
-  gaps.sum += seconds * stretch.sequences;
-  // Step times rise (or fall) evenly along a stretch: find where they leave a bucket, not each one.
-  const LogHistogram& lengths = gaps.lengths;
-  const double end = double(count), last = stretch.step(end - 1);
-  const std::int64_t last_bucket = lengths.bucket(last);
-  for (double i = double(first); i < end;) {
-    const double value = stretch.step(i);
-    const std::int64_t bucket = lengths.bucket(value);
-    double next = end;
-    if (bucket != last_bucket) {
-      const double edge = lengths.edge(last > value ? bucket + 1 : bucket);
-      const double share = std::max(0.0, (edge - value) / (last - value));
-      next = std::min(i + 1 + double(std::int64_t(share * (end - 1 - i))), end - 1);
-      // But for rounding it is found. A pace that is not plain makes steps of unequal height.
-      while (next > i + 1 && lengths.bucket(stretch.step(next - 1)) != bucket) next -= 1;
-      while (lengths.bucket(stretch.step(next)) == bucket) next += 1;
-    }
-    gaps.lengths.add_to(bucket, (next - i) * stretch.sequences);
-    i = next;
+  const double weight = stretch.sequences;
+  gaps.sum += seconds * weight;
+  if (stretch.plain) {
+    const double start = stretch.first_step, rise = stretch.rise;
+    add_steps(gaps.lengths, double(first), double(count), weight,
+              [=](double i) { return start + rise * i; });
+  } else {
+    add_steps(gaps.lengths, double(first), double(count), weight,
+              [&stretch](double i) { return stretch.step(i); });
   }
 }
 

@@ -78,7 +78,7 @@ struct PoolSums {
   double encoded = 0;  // requests whose images were encoded where their prompts are read,
   std::vector<double> encoded_together;          // and how often those of 1, 2, ... of them at once
   double carried_tokens = 0, carry_seconds = 0;  // KV that came from the pool before,
-  double carried_sequences = 0;                  // and how many sequences it was of
+  double carried_states = 0;                     // and what goes with a sequence as a whole
   double reservations = 0, reserve_wait = 0;     // blocks set aside before a prompt is read
   std::array<double, kTiers> tier_tokens{};      // prompt tokens loaded from lower tiers,
   double loads = 0, load_seconds = 0;            // by so many requests, which waited so long
@@ -170,6 +170,10 @@ class ServingStats {
     time = edges_.back();
     new_edge_ = false;
     return true;
+  }
+  // The run goes on as it is: no edge was added since that was asked, and no length of it is over.
+  bool nothing_to_decide() const {
+    return !new_edge_ && watch_.state() == RunWatch::State::running;
   }
   RunWatch& watch() { return watch_; }
   const RunWatch& watch() const { return watch_; }

@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "engine/serving/sequences/moment.h"
+
 namespace engine {
 
 class Encoders {
@@ -58,10 +60,12 @@ class Encoders {
   template <class Done>
   double start(double now, Done done) {
     if (waiting_.empty()) return 0;
-    const auto free = std::ranges::min_element(places_, {}, &Place::encoding);
-    if (free->encoding > now) return 0;
+    // Of those that are free at this moment the first, whichever rounding says was free first.
+    const auto free = std::ranges::find_if(
+        places_, [now](const Place& place) { return place.encoding <= now + kSameMoment; });
+    if (free == places_.end()) return 0;
     const std::size_t together = std::min(waiting_.size(), setup_.seconds.size());
-    free->encoding = now + setup_.seconds[together - 1];
+    free->encoding = std::max(now, free->encoding) + setup_.seconds[together - 1];
     batches_[together - 1] += 1;
     for (std::size_t i = 0; i < together; ++i) {
       const Request request = waiting_.front();

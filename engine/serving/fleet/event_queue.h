@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <vector>
 
 #include "engine/serving/figures/measurement.h"
 #include "engine/serving/fleet/least_of.h"
@@ -19,6 +21,7 @@ class EventQueue {
     only_ = kNever;
     ends_.reset(replicas, kNever, kNever);
     plans_.reset(replicas, kNever, kNever);
+    is_to_plan_.assign(replicas, 0);
   }
   // When a replica has something to do, and whether that is the end of work or only the time to plan.
   void set(std::size_t replica, double time, bool work_ends) {
@@ -64,10 +67,14 @@ class EventQueue {
   // Of its own: who notes one event is inlined in many places.
   [[gnu::noinline]] void set_among(std::size_t replica, double time, bool work_ends) {
     ends_.set(replica, work_ends ? time : kNever);
+    if (work_ends && is_to_plan_[replica] == 0) return;
     plans_.set(replica, work_ends ? kNever : time);
+    is_to_plan_[replica] = work_ends ? 0 : 1;
   }
 
   LeastOf<double> ends_, plans_;
+  // Replicas that are in the second: few, and their places are not looked up for the others.
+  std::vector<std::uint8_t> is_to_plan_;
   bool alone_ = false;  // one replica needs no index
   double only_ = kNever;
 };

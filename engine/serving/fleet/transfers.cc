@@ -25,6 +25,7 @@ void Transfers::reset(std::size_t replicas) {
     adapter.idle_from = adapter.idle_until = 0;
   }
   started_ = 0;
+  moment_ = 0;
   in_fabric_.clear();
 }
 
@@ -62,7 +63,8 @@ void Transfers::start_from_below(double end, std::size_t to, std::int32_t slot) 
   std::ranges::push_heap(due_, std::greater<>{});
 }
 
-std::size_t Transfers::start(double now, const Shipment& shipment) {
+std::size_t Transfers::start(double time, const Shipment& shipment) {
+  const double now = moment_of(time);
   const std::int32_t slot = new_flow();
   Flow& flow = flows_[std::size_t(slot)];
   const std::uint32_t version = flow.version;
@@ -104,14 +106,29 @@ void Transfers::set_rate(double now, std::int32_t slot, double rate) {
   flow.rate = rate;
   ++flow.version;
   due_.push_back({now + flow.left / rate + flow.shipment.latency, flow.order, slot, flow.version});
-  std::ranges::push_heap(due_, std::greater<>{});
+}
+
+// What was added behind the first `settled` joins the heap. Where flows share a link, one that comes or goes changes the
+// rates of all others: the heap is then made anew of what holds, rather than kept in order for entries that mean nothing.
+void Transfers::settle(std::size_t settled) {
+  if (4 * (due_.size() - settled) > settled) {
+    std::erase_if(due_, [this](const Due& due) { return !holds(due); });
+    std::ranges::make_heap(due_, std::greater<>{});
+    return;
+  }
+  while (settled < due_.size()) {
+    ++settled;
+    std::push_heap(due_.begin(), due_.begin() + std::ptrdiff_t(settled), std::greater<>{});
+  }
+  drop_outdated();
 }
 
 void Transfers::share_again(double now, const Adapter& adapter) {
+  const std::size_t settled = due_.size();
   for (const std::int32_t slot : adapter.flows) {
     set_rate(now, slot, adapter_rate(flows_[std::size_t(slot)].shipment));
   }
-  drop_outdated();
+  settle(settled);
 }
 
 // All may use as much of the fabric as each other; who cannot use that much, because of its adapters, leaves the rest.
@@ -131,11 +148,12 @@ void Transfers::share_fabric(double now) {
     }
     room -= uses_[i];
   }
+  const std::size_t settled = due_.size();
   for (const std::int32_t slot : in_fabric_) {
     const Shipment& shipment = flows_[std::size_t(slot)].shipment;
     set_rate(now, slot, std::min(adapter_rate(shipment), level / shipment.fabric));
   }
-  drop_outdated();
+  settle(settled);
 }
 
 void Transfers::leave(double now, std::size_t replica, std::int32_t flow) {
@@ -157,8 +175,7 @@ std::int32_t Transfers::first_of_this_moment() {
   for (std::size_t i = 0; i < at_this_moment_.size(); ++i) {
     const std::size_t place = at_this_moment_[i];
     const Due& due = due_[place];
-    const bool holds = due.version == flows_[std::size_t(due.flow)].version;
-    if (holds && due.order < first->order) first = &due;
+    if (holds(due) && due.order < first->order) first = &due;
     for (const std::size_t below : {2 * place + 1, 2 * place + 2}) {
       if (below < due_.size() && due_[below].end <= latest) at_this_moment_.push_back(below);
     }
@@ -175,7 +192,8 @@ Transfers::Arrived Transfers::take() {
   return arrived;
 }
 
-void Transfers::end(double now, std::int32_t slot) {
+void Transfers::end(double time, std::int32_t slot) {
+  const double now = moment_of(time);
   Flow& flow = flows_[std::size_t(slot)];
   ++flow.version;
   const Shipment shipment = flow.shipment;
@@ -194,14 +212,14 @@ void Transfers::end(double now, std::int32_t slot) {
 void Transfers::cancel(double now, std::size_t to, std::int32_t slot) {
   const auto found = std::ranges::find_if(due_, [&](const Due& due) {
     const Flow& flow = flows_[std::size_t(due.flow)];
-    return due.version == flow.version && flow.shipment.to == to && flow.shipment.slot == slot;
+    return holds(due) && flow.shipment.to == to && flow.shipment.slot == slot;
   });
   if (found != due_.end()) end(now, found->flow);
 }
 
 // The front of the heap is always true.
 void Transfers::drop_outdated() {
-  while (!due_.empty() && due_.front().version != flows_[std::size_t(due_.front().flow)].version) {
+  while (!due_.empty() && !holds(due_.front())) {
     std::ranges::pop_heap(due_, std::greater<>{});
     due_.pop_back();
   }

@@ -1,11 +1,13 @@
 // KV caches under way from one replica to another, and how they share the adapters at both ends.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
 #include "engine/serving/replica/journey.h"
+#include "engine/serving/sequences/moment.h"
 
 namespace engine {
 
@@ -34,7 +36,7 @@ class Transfers {
   // When the next one is there; infinity where none is under way.
   double next() const { return due_.empty() ? kNone : due_.front().end; }
   // Returns how many shipments were looked at.
-  std::size_t start(double now, const Shipment& shipment);
+  std::size_t start(double time, const Shipment& shipment);
   // One that shares nothing, from a tier below its replica: when it is there is known.
   void start_from_below(double end, std::size_t to, std::int32_t slot);
   // The next one, which is there now.
@@ -73,6 +75,12 @@ class Transfers {
     double idle_from = 0, idle_until = 0;
   };
 
+  // What begins and ends within a moment does so at one time. Shipments that share a way are sped up by those that have left it: a head
+  // start as small as rounding would grow with every round of a closed loop, threefold where three share.
+  double moment_of(double now) {
+    if (std::abs(now - moment_) > kSameMoment) moment_ = now;
+    return moment_;
+  }
   std::int32_t new_flow();
   double share_ahead(double now, const Shipment& shipment);
   double adapter_rate(const Shipment& shipment) const;
@@ -80,7 +88,9 @@ class Transfers {
   void share_again(double now, const Adapter& adapter);
   void share_fabric(double now);
   void leave(double now, std::size_t replica, std::int32_t flow);
-  void end(double now, std::int32_t flow);
+  void end(double time, std::int32_t flow);
+  bool holds(const Due& due) const { return due.version == flows_[std::size_t(due.flow)].version; }
+  void settle(std::size_t settled);
   void drop_outdated();
   std::int32_t first_of_this_moment();
 
@@ -90,6 +100,7 @@ class Transfers {
   std::vector<Due> due_;           // a heap; entries of older versions mean nothing
   std::vector<std::size_t> at_this_moment_;
   std::int64_t started_ = 0;
+  double moment_ = 0;                    // of the last start or end
   std::vector<std::int32_t> in_fabric_;  // flows that the fabric may limit,
   std::vector<double> uses_;             // and how much of it each would use
 };

@@ -26,10 +26,17 @@ class DecodeSet {
   // Who is done after so many steps, and who reads a prompt.
   void fetch_sequences(std::int64_t steps) const {
     const Sequence* const all = sequences_->data();
-    const std::int32_t next =
-        finishes_.first_by(running_.tokens + pace_->made(running_.step, steps));
+    const std::int32_t next = done_after(steps);
     if (next >= 0) all[next].fetch_leaving();
     if (!running_.prefilling.empty()) all[running_.prefilling.front()].fetch_running();
+  }
+  // Who was admitted before and after the one that is done then, which is there.
+  void fetch_beside_next(std::int64_t steps) const {
+    const Sequence* const all = sequences_->data();
+    const std::int32_t next = done_after(steps);
+    if (next < 0) return;
+    if (all[next].before >= 0) all[all[next].before].fetch_place();
+    if (all[next].after >= 0) all[all[next].after].fetch_place();
   }
 
   const RunningSet& running() const { return running_; }
@@ -127,6 +134,10 @@ class DecodeSet {
 
  private:
   Sequence& at(std::int32_t slot) { return (*sequences_)[std::size_t(slot)]; }
+  // The first that is done after so many steps; -1: nobody.
+  std::int32_t done_after(std::int64_t steps) const {
+    return finishes_.first_by(running_.tokens + pace_->made(running_.step, steps));
+  }
   // Where blocks are counted: the context with the room that is kept ahead of it, less the lane's tokens.
   std::size_t phase_of(const Sequence& sequence) const {
     return phase(sequence.context_base + common_->pace.ahead());

@@ -31,6 +31,7 @@ bool Lane::end_work() {
   replica_->pool.pass(now);
   if (work_ == Work::stretch) {
     end_stretch();
+    if (replica_->group != nullptr) leave_group();
   } else {
     end_step();
   }
@@ -89,8 +90,8 @@ void Lane::plan(double now) {
       plan.decodes = running().decoding;
     } else {
       common.plan(sequences_.view(), plan);
-      // Whether somebody makes way is asked at every step.
-      if (sequences_.contested()) plan.steady = Steady::no;
+      // Whether somebody makes way, or takes a seat, is asked at every step.
+      if (sequences_.contested() || sequences_.seats_somebody()) plan.steady = Steady::no;
     }
     if (plan.empty()) {
       check(running().count == 0 && replica.running + replica.parked > 0,
@@ -142,15 +143,14 @@ void Lane::start_steady(double now) {
 // A part of it on one straight line.
 void Lane::start_stretch(double now) {
   find_line(now);
-  const bool windows = left_ > 1 && sequences_.set.filling() > 0;
-  stretch_.begin(now, left_, windows ? double(sequences_.set.tokens_to_full_window()) : kNever);
+  if (replica_->group != nullptr) return follow_group();
+  stretch_.begin(now, left_, tokens_to_full_window());
   // Where a length is picked, the next part may have another.
   left_ = length_ < 0 ? left_ - stretch_.steps : 0;
   end_ = stretch_.end();
   const PoolConstants& common = *replica_->common;
   if (common.takes_turns && common.turns.ends(now) < end_) stop_at(common.turns.ends(now));
   take_first_blocks();
-  if (replica_->group != nullptr) follow_group();
 }
 
 // Blocks that several sequences share hold their tokens once. Of a pipeline's lanes none knows for how long the others
@@ -167,7 +167,7 @@ void Lane::end_stretch() {
   const PoolConstants& common = *replica.common;
   const bool alone = replica.group == nullptr;
   const double n = double(stretch_.steps);
-  if (!alone) leave_group();
+  if (!alone) ask_group();
   const double seconds = alone ? stretch_.lasts : end_ - start_;
   common.stats->step_began(start_);
   if (alone && common.log != nullptr) {
@@ -183,6 +183,7 @@ void Lane::end_stretch() {
   Stretch::Sums sums = stretch_.sums(double(sequences_.set.prompt_tokens()));
   if (!alone) sums.held_seconds = held_seconds_;
   count_steps(n, sums, seconds);
+  if (alone || !goes_on_in_group_) add_first_gaps();
   if (alone && stretch_.steps > 1) {
     common.stats->add_gaps(stretch_, 1, stretch_.steps, seconds - stretch_.first_step);
   }

@@ -17,6 +17,10 @@ class alignas(64) Lane {
   void fetch_own_lines() const { fetch_lines(this, sequences_.set.seldom_used()); }
   // What an arrival looks at: the present work, which it may cut.
   void fetch_work() const { fetch_lines(this, &chunks_); }
+  // Who runs beside the one that is done with the present work: they are told when it leaves.
+  void fetch_beside_next() const {
+    sequences_.set.fetch_beside_next(work_ == Work::stretch ? stretch_.steps : 1);
+  }
   // Who is done with the present work, and who reads in it.
   void fetch_sequences() const {
     sequences_.set.fetch_sequences(work_ == Work::stretch ? stretch_.steps : 1);
@@ -55,6 +59,12 @@ class alignas(64) Lane {
   // Begins what the policy says; with others it joins them, and begins when all have planned (`run_step`).
   void plan(double now);
   void run_step(const BatchShape& batch, double seconds);
+  // With others: its present stretch has another part, on another line, in which the same sequences decode on; and that
+  // part, from the end of this one on.
+  bool has_next_part() const {
+    return work_ == Work::stretch && left_ > 0 && replica_->landed.empty();
+  }
+  void begin_next_part(double now);
   // In a pipeline (pipeline_turns.cc): nobody comes or goes with what happens at `end()`, and whoever decodes does so
   // again; then that, and the next step.
   bool decodes_on() const {
@@ -138,6 +148,11 @@ class alignas(64) Lane {
   // Stretches
   void start_steady(double now);
   void start_stretch(double now);
+  // Of a sequence, if the stretch is long enough.
+  double tokens_to_full_window() const {
+    const bool windows = left_ > 1 && sequences_.set.filling() > 0;
+    return windows ? double(sequences_.set.tokens_to_full_window()) : kNever;
+  }
   // Of a stretch that begins: who takes part, and the line that its steps lie on.
   [[gnu::always_inline]] void find_line(double now) {
     work_ = Work::stretch;
@@ -166,14 +181,17 @@ class alignas(64) Lane {
     return plain ? token_seconds : held_with_states(token_seconds, seconds);
   }
   double held_with_states(double token_seconds, double seconds) const;
-  // So many steps of the present stretch are over: their sums, and the gaps that the first of them ends.
+  // So many steps of the present stretch are over: their sums; and the gaps that the first of them ends.
   [[gnu::always_inline]] void count_steps(double count, const Stretch::Sums& sums, double seconds) {
     ReplicaState& replica = *replica_;
     const PoolConstants& common = *replica.common;
     common.table->count_decode(stretch_.line, count, sums.context, sums.window, seconds);
     common.sums->ran(count, seconds, stretch_.sequences, tokens_held(sums.held_seconds, seconds));
     common.sums->adapter_steps += count * double(sequences_.adapters.different());
-    sequences_.gaps.add_all(start_, stretch_.first_step, stretch_.sequences, *common.stats,
+  }
+  [[gnu::always_inline]] void add_first_gaps() {
+    sequences_.gaps.add_all(start_, stretch_.first_step, stretch_.sequences,
+                            *replica_->common->stats,
                             [this](auto visit) { sequences_.each_decode(visit); });
   }
   // Tokens of the present stretch, or of the present step, go to clients.
@@ -189,6 +207,8 @@ class alignas(64) Lane {
   // With others (lane_in_group.cc): its place among them, and its stretch with theirs.
   std::size_t member() const;
   void follow_group();
+  double begin_part_in_group();
+  void ask_group();
   void leave_group();
   // Steps of the present stretch: the fewest that last until `time`, and those that are over then.
   std::int64_t steps_until(double time) const;
@@ -228,8 +248,11 @@ class alignas(64) Lane {
   std::int64_t step_tokens_ = 0;  // that its decodes make
   LaneSequences sequences_;
   // From here on few events look at anything.
-  double held_seconds_ = 0;  // of KV tokens in a stretch, where others step with it
-  double drafting_ = 0;      // seconds of a step, in a pipeline
+  // Where others step with it: of KV tokens in a stretch; and whether that goes on where one before it ended, so that its
+  // first step ends the same gaps as theirs.
+  double held_seconds_ = 0;
+  bool goes_on_in_group_ = false;
+  double drafting_ = 0;  // seconds of a step, in a pipeline
   std::int64_t saves_ =
       0;  // picoseconds that proposals save in each step, or would, where their length is picked
 };

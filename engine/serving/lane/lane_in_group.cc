@@ -8,18 +8,40 @@ std::size_t Lane::member() const {
   return std::size_t(replica_->number) - replica_->group->first();
 }
 
-void Lane::follow_group() {
+// Returns the KV tokens that are held in its first step.
+double Lane::begin_part_in_group() {
+  stretch_.begin_with_others(left_, tokens_to_full_window());
+  // Where a length is picked, the next part may have another.
+  left_ = length_ < 0 ? left_ - stretch_.steps : 0;
   end_ = kNever;
-  const double held =
-      stretch_.context - stretch_.sequences + double(sequences_.set.prompt_tokens());
+  take_first_blocks();
+  return stretch_.context - stretch_.sequences + double(sequences_.set.prompt_tokens());
+}
+
+void Lane::follow_group() {
+  goes_on_in_group_ = false;
+  const double held = begin_part_in_group();
   replica_->group->follow(*this, member(), stretch_, held);
 }
 
-void Lane::leave_group() {
-  const LockstepGroup::Taken taken = replica_->group->leave(member());
+void Lane::begin_next_part(double now) {
+  end_ = now;
+  replica_->pool.pass(now);
+  end_stretch();
+  if (replica_->common->audit) sequences_.recount();
+  find_line(now);
+  goes_on_in_group_ = true;
+  const double held = begin_part_in_group();
+  replica_->group->follow_on(member(), held);
+}
+
+void Lane::ask_group() {
+  const LockstepGroup::Taken taken = replica_->group->taken_by(member());
   stretch_.first_step = taken.first_step;
   held_seconds_ = taken.held_seconds;
 }
+
+void Lane::leave_group() { replica_->group->leave(member()); }
 
 void Lane::count_until(double boundary, std::int64_t steps) {
   end_ = boundary;

@@ -52,14 +52,14 @@ void LaneSequences::share_seats() {
   view_->others_running = replica.running > set.running().count || replica.parked > 0;
 }
 
-// What the newly admitted found in the cache is held before anybody's new blocks push it out.
+// What the newly admitted found in the cache is held before anybody's new blocks push it out. Nothing has come into the cache or
+// left it since the plan was made.
 void LaneSequences::hold_prefixes(const StepPlan& plan) {
   KvPool& pool = replica_->pool;
   for (const Admission& admission : plan.admissions) {
     Sequence& sequence = at(admission.slot);
-    const KvPool::Match hit = pool.match(sequence.prefix, sequence.target - 1);
-    pool.hold(sequence.prefix, hit, sequence.kv);
-    sequence.computed = hit.tokens;
+    pool.hold(sequence.prefix, admission.hit, sequence.kv);
+    sequence.computed = admission.hit.tokens;
   }
 }
 
@@ -69,11 +69,10 @@ void LaneSequences::admit(const Admission& admission, double now) {
   Sequence& sequence = at(admission.slot);
   replica.waiting.remove(admission.slot);
   sequence.whereabouts = Whereabouts::running;
-  if (common.settings->admission.shed_late) {
-    replica.admissions.left(now, !replica.waiting.empty());
-  }
   if (common.settings->ordering == Ordering::fair_share) replica.shares.serve(sequence.order);
   if (sequence.scheduled < 0) {
+    // Who was put back leaves the queue again and again, which brings those behind it no further.
+    if (common.settings->admission.shed_late) replica.note_admission(sequence, now);
     sequence.scheduled = std::max(now, sequence.arrival);  // not before it by less than a moment
     sequence.cached = sequence.computed;
   }
@@ -147,21 +146,21 @@ std::int64_t LaneSequences::blocks_to_read() const {
 
 // Room held and not used while it decoded, step by step, as a sum over its contexts.
 [[gnu::always_inline]] inline void LaneSequences::count_waste(const Sequence& sequence) {
-  const double size = double(replica_->pool.block_size());
-  const double first = double(sequence.target), last = double(set.context(sequence));
-  const double used = (last - first) * (first + last + 1) / 2;
+  const BlockFilling& filling = replica_->common->blocks;
+  const std::int64_t size = filling.size;
+  const std::int64_t first = sequence.target, last = set.context(sequence);
+  const std::int64_t used = (last - first) * (first + last + 1) / 2;
   if (sequence.reserved > 0) {
-    const double held = (last - first) * double(sequence.reserved) * size;
-    return replica_->common->sums->decoded_with(held - used, held);
+    const std::int64_t held = (last - first) * sequence.reserved * size;
+    return replica_->common->sums->decoded_with(double(held - used), double(held));
   }
   // Sum over contexts 1..n of what is missing to a whole block.
-  const auto missing = [size](double n) {
-    const double blocks = double(std::int64_t(n / size));
-    const double rest = n - blocks * size;
-    return blocks * size * (size - 1) / 2 + rest * size - rest * (rest + 1) / 2;
+  const auto missing = [&filling, size](std::int64_t n) {
+    const std::int64_t blocks = filling.filled(n), rest = n - blocks * size;
+    return blocks * (size * (size - 1) / 2) + rest * size - rest * (rest + 1) / 2;
   };
-  const double waste = missing(last) - missing(first);
-  replica_->common->sums->decoded_with(waste, waste + used);
+  const std::int64_t waste = missing(last) - missing(first);
+  replica_->common->sums->decoded_with(double(waste), double(waste + used));
 }
 
 void LaneSequences::finish_due() {

@@ -64,6 +64,8 @@ class LaneSequences {
     return makes_way_ && !replica_->waiting.empty() &&
            less_urgent_than(at(replica_->waiting.at(0)).priority) >= 0;
   }
+  // Somebody whose prompt was read elsewhere waits for a seat, and there is one since others made way: it is taken with the next plan.
+  bool seats_somebody() { return !replica_->landed.empty() && set.running().count < view().seats; }
   bool makes_way() const { return makes_way_; }
   void finish_due();
   // That those that read their prompts will take until they have.

@@ -6,6 +6,11 @@ void AlikeFollowers::add(std::size_t member) {
   Follower& one = (*all_)[member];
   one.place = members_.size();
   members_.push_back(std::uint32_t(member));
+  take_line(member);
+}
+
+void AlikeFollowers::take_line(std::size_t member) {
+  const Follower& one = (*all_)[member];
   note_bounds(one, one.from);
   add_line(one, 1);
   if (!one.plain) known_until_ = -1;
@@ -15,13 +20,17 @@ void AlikeFollowers::add(std::size_t member) {
 // Without the leader somebody may lead who could not before.
 void AlikeFollowers::remove(std::size_t member) {
   const Follower& one = (*all_)[member];
-  add_line(one, -1);
+  forget_line(member);
   members_[one.place] = members_.back();
   (*all_)[members_.back()].place = one.place;
   members_.pop_back();
+  if (members_.empty()) forget_sums();
+}
+
+void AlikeFollowers::forget_line(std::size_t member) {
+  add_line((*all_)[member], -1);
   std::erase(rivals_, std::uint32_t(member));
   if (member == leader_) known_until_ = -1;
-  if (members_.empty()) forget_sums();
 }
 
 // The leader's time does not fall. Whoever has not come up to what it is now, in either part, by the last of these steps

@@ -47,6 +47,9 @@ class AlikeFollowers {
   explicit AlikeFollowers(std::vector<Follower>& all) : all_(&all) {}
   void add(std::size_t member);
   void remove(std::size_t member);
+  // One of them goes on with another line: before it has changed, and then.
+  void forget_line(std::size_t member);
+  void take_line(std::size_t member);
   // Those of them of whom one takes longest in every step from `step` to `until`.
   const std::vector<std::uint32_t>& rivals(std::int64_t step, std::int64_t until) {
     if (until > known_until_) find_rivals(step, until);

@@ -26,6 +26,7 @@ void LockstepGroup::reset(const Setup& setup) {
   senders_.clear();
   alike_.clear();
   changed_ = true;
+  uncounted_steps_ = uncounted_seconds_ = 0;
   joined_.clear();
   joined_steps_.clear();
 }
@@ -38,6 +39,7 @@ double LockstepGroup::next_event() const {
 // ---- members --------------------------------------------------------------------------------------
 
 void LockstepGroup::join(Lane& lane, std::size_t member, const SingleStep& step) {
+  count_shared();
   joined_.push_back({&lane, member, step.batch});
   joined_steps_.push_back(setup_.table->own_step(step.batch, step.length));
   joined_steps_.back().before += step.before;
@@ -60,17 +62,38 @@ std::size_t LockstepGroup::sender_of(const DecodeLine& line) {
 }
 
 void LockstepGroup::follow(Lane& lane, std::size_t member, const Stretch& stretch, double held) {
-  const DecodeLine& line = stretch.line;
+  count_shared();
   Follower& one = followers_[member];
   one.lane = &lane;
   one.stretch = &stretch;
-  one.sender = sender_of(line);
+  one.sender = sender_of(stretch.line);
   one.follows = true;
-  one.is_due = false;
   one.plain = stretch.plain;
+  one.sequences = stretch.sequences;
+  begin_stretch(member, held);
+  newcomers_.push_back(member);
+  ++following_;
+  if (!one.plain) ++unequal_;
+  sequences_ += one.sequences;
+  senders_[one.sender].members += 1;
+  alike_[one.sender].add(member);
+}
+
+// It sends as much as before.
+void LockstepGroup::follow_on(std::size_t member, double held) {
+  AlikeFollowers& alike = alike_[followers_[member].sender];
+  alike.forget_line(member);
+  begin_stretch(member, held);
+  alike.take_line(member);
+}
+
+void LockstepGroup::begin_stretch(std::size_t member, double held) {
+  Follower& one = followers_[member];
+  const Stretch& stretch = *one.stretch;
+  const DecodeLine& line = stretch.line;
+  one.is_due = false;
   one.from = taken_;
   one.due = taken_ + stretch.steps;
-  one.sequences = stretch.sequences;
   one.pace = {.busy = line.device(stretch.context, stretch.window) + line.added,
               .rise = line.slope * stretch.sequences + line.window_slope * stretch.growing,
               .least = line.least,
@@ -82,17 +105,11 @@ void LockstepGroup::follow(Lane& lane, std::size_t member, const Stretch& stretc
   one.held_seconds = 0;
   one.since = seconds_;
   one.since_moments = moments_;
-  ++following_;
-  if (!one.plain) ++unequal_;
-  sequences_ += one.sequences;
   dues_.insert(std::int32_t(member), one.due);
-  newcomers_.push_back(member);
-  senders_[one.sender].members += 1;
-  alike_[one.sender].add(member);
-  changed_ = true;
 }
 
-void LockstepGroup::remove(std::size_t member) {
+void LockstepGroup::leave(std::size_t member) {
+  count_shared();
   Follower& one = followers_[member];
   one.follows = false;
   --following_;
@@ -102,14 +119,6 @@ void LockstepGroup::remove(std::size_t member) {
   if (one.from == taken_) std::erase(newcomers_, member);
   senders_[one.sender].members -= 1;
   alike_[one.sender].remove(member);
-  changed_ = true;
-}
-
-LockstepGroup::Taken LockstepGroup::leave(std::size_t member) {
-  const Follower& one = followers_[member];
-  const Taken taken{.first_step = one.first_step, .held_seconds = held_seconds(one)};
-  remove(member);
-  return taken;
 }
 
 // In its step of number i it holds the tokens of its first step, and one more of each sequence for every step since.
@@ -189,10 +198,8 @@ std::int64_t LockstepGroup::steps_over(std::size_t member, double time) const {
 
 void LockstepGroup::begin(double now) {
   if (!any_follow() && joined_.empty()) return;
-  // A step with prompts is another one next time.
-  if (std::exchange(changed_, !joined_.empty()) || !joined_.empty()) {
-    setup_.table->find_shared(joined_steps_, senders_, shared_);
-  }
+  if (changed_) setup_.table->find_shared(joined_steps_, senders_, shared_);
+  changed_ = false;
   find_piece(now);
   until_ = piece_.end();
   steps_ = true;
@@ -265,24 +272,36 @@ std::int64_t LockstepGroup::steps_of_longest(std::int64_t most) {
 }
 
 void LockstepGroup::end() {
-  StepTable& table = *setup_.table;
-  const double steps = double(piece_.steps), seconds = piece_.lasts;
   count_followers();
-  each_kind([&](const Senders& senders, const AlikeFollowers&) {
-    table.count_senders(senders, shared_, steps);
-  });
-  for (const MemberStep& own : joined_steps_) table.count_member(own, shared_, seconds);
-  const double idle = double(setup_.members - following_ - joined_.size());
-  if (idle > 0) {
-    table.count_idle(shared_, idle, steps, seconds);
-    setup_.sums->empty_seconds += idle * seconds;
-  }
+  uncounted_steps_ += double(piece_.steps);
+  uncounted_seconds_ += piece_.lasts;
+  // A step with prompts is another one next time.
+  if (!joined_.empty()) count_shared();
   taken_ += piece_.steps;
   if (taken_ - base_ > kLongSums) sum_up_held();
   steps_ = false;
   for (const Joined& one : joined_) due_.push_back(one.member);
   joined_.clear();
   joined_steps_.clear();
+}
+
+// Of the steps that were taken with the same senders, before there are others.
+void LockstepGroup::count_shared() {
+  if (changed_) return;
+  changed_ = true;
+  if (uncounted_steps_ == 0) return;
+  StepTable& table = *setup_.table;
+  const double steps = std::exchange(uncounted_steps_, 0);
+  const double seconds = std::exchange(uncounted_seconds_, 0);
+  for (const Senders& senders : senders_) {
+    if (senders.members > 0) table.count_senders(senders, shared_, steps);
+  }
+  for (const MemberStep& own : joined_steps_) table.count_member(own, shared_, seconds);
+  const double idle = double(setup_.members - following_ - joined_.size());
+  if (idle > 0) {
+    table.count_idle(shared_, idle, steps, seconds);
+    setup_.sums->empty_seconds += idle * seconds;
+  }
 }
 
 // What followers hold and wait for, who of them is due, and the gaps between their tokens: those of a follower's first step
@@ -350,6 +369,7 @@ std::span<const std::size_t> LockstepGroup::take_due() {
 }
 
 void LockstepGroup::settle() {
+  count_shared();
   each_follower([this](const Follower& one, std::size_t) {
     const std::int64_t steps = taken_ - one.from;
     if (steps > 0) one.lane->count_until(steps_ ? piece_.start : until_, steps);

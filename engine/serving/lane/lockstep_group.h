@@ -87,12 +87,17 @@ class LockstepGroup {
   void follow(Lane& lane, std::size_t member, const Stretch& stretch, double held);
   // A follower stops at the first boundary from `time` on. Returns the steps it will have taken.
   std::int64_t stop(std::size_t member, double time);
-  // What a follower took whose stretch is over.
+  // What a follower took whose stretch is over: then it leaves, or its sequences decode on in another stretch.
   struct Taken {
     double first_step = 0;
     double held_seconds = 0;  // of KV tokens
   };
-  Taken leave(std::size_t member);
+  Taken taken_by(std::size_t member) const {
+    const Follower& one = followers_[member];
+    return {.first_step = one.first_step, .held_seconds = held_seconds(one)};
+  }
+  void leave(std::size_t member);
+  void follow_on(std::size_t member, double held);
   // The present piece ends at the first boundary from `time` on.
   void split(double time);
   // Steps of a follower's stretch: that have begun, and that are over, by a moment of the present piece.
@@ -131,10 +136,11 @@ class LockstepGroup {
   void change_due(std::size_t member, std::int64_t due);
   // Those that are due by a step are listed.
   void take_dues(std::int64_t step);
-  void remove(std::size_t member);
+  void begin_stretch(std::size_t member, double held);
   void find_piece(double now);
   std::int64_t steps_of_longest(std::int64_t most);
   void cut(std::int64_t steps);
+  void count_shared();
   void count_followers();
   double take_newcomers();
   void write_down(const Follower& follower, std::size_t member) const;
@@ -160,7 +166,8 @@ class LockstepGroup {
   std::vector<Senders> senders_;       // some of them without members
   std::vector<AlikeFollowers> alike_;  // those of each sender
   StepTable::SharedStep shared_;
-  bool changed_ = true;  // since what is shared was found
+  bool changed_ = true;  // who sends what, since what is shared was found
+  double uncounted_steps_ = 0, uncounted_seconds_ = 0;  // of those since then
   // Of the step that is planned, or of the present one.
   std::vector<Joined> joined_;
   std::vector<MemberStep> joined_steps_;

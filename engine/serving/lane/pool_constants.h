@@ -73,8 +73,9 @@ struct PoolConstants : PolicyConstants {
   std::int64_t most_tokens = 1;                 // of a prompt and its output, in an empty replica
   std::int64_t rest = 0;                        // tokens of room that one may take beyond its own
   std::span<const double> encode_seconds = {};  // as in PoolSetup
-  double ttft_limit = 0;                        // for ordering by slack
-  double seconds_per_prompt_token = 0;          // likewise, and for telling who will be late
+  double encode_slower = 1;
+  double ttft_limit = 0;                // for ordering by slack
+  double seconds_per_prompt_token = 0;  // likewise, and for telling who will be late
   const std::array<double, kRequestClasses>* class_limits = nullptr;  // where there are classes
   double seconds_to_read_a_token = 0;  // what is not worth loading is read again
   std::uint64_t seed = 0;

@@ -44,11 +44,22 @@ struct ReplicaState {
   std::int64_t awaiting = 0;  // not in the queue before their adapters or images are there
   KvPool pool;                // of which every event looks at the first line; from here on few do
   FairShare shares;
-  AdmissionPace admissions;
+  AdmissionPaces admissions;
   AdmissionPace rooms;               // of those that wait for blocks before their prompts are read
   double stage_free = 0;             // when the first pipeline stage takes the next batch
   const Lane* first_lane = nullptr;  // of those of the replica, which stand side by side
 
+  // Who is more urgent overtakes only where the queue goes by that.
+  std::int64_t level_of(std::int64_t priority) const {
+    const bool by_level = common->settings->ordering == Ordering::priority;
+    return by_level ? UrgencyLists::level_of(priority) : 0;
+  }
+  void note_admission(const Sequence& sequence, double now) {
+    const std::int64_t others = waiting.size();
+    const std::int64_t least_urgent =
+        others == 0 ? -1 : level_of(sequences[std::size_t(waiting.at(others - 1))].priority);
+    admissions.left(now, level_of(sequence.priority), least_urgent);
+  }
   // Whether the cache of a sequence that leaves is given up after that of others.
   bool pins(const Sequence& sequence) const {
     return common->settings->retention.policy == Retention::pinned && !sequence.closes;
@@ -74,7 +85,7 @@ struct ReplicaState {
       sums.encoded_together[together - 1] += 1;
       requests -= together;
     }
-    return seconds;
+    return seconds * common->encode_slower;
   }
 };
 

@@ -106,6 +106,7 @@ struct Admission {
   std::int64_t tokens = 0;           // of its prompt in this step, those in the cache not counted
   std::int64_t reserved_tokens = 0;  // room set aside for good; 0: blocks are taken as it grows
   bool whole_prompt = false;         // blocks for the whole prompt are taken now
+  KvPool::Match hit = {};            // what the cache has of it
 };
 
 // How long the plan would be made again, step after step, as long as blocks suffice. A plan that holds

@@ -28,7 +28,8 @@ inline void plan_reserving(const ReplicaView& view, StepPlan& plan) {
     const std::int64_t tokens = std::min(wanted, budget);
     const bool fits = tokens == wanted || wanted > beside_decodes;
     if (blocks > free || !fits) break;
-    plan.admissions.push_back({.slot = slot, .tokens = tokens, .reserved_tokens = reserved});
+    plan.admissions.push_back(
+        {.slot = slot, .tokens = tokens, .reserved_tokens = reserved, .hit = hit});
     free -= blocks;
     budget -= tokens;
   }

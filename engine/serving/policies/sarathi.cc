@@ -25,7 +25,7 @@ void plan_sarathi(const ReplicaView& view, StepPlan& plan) {
     const std::int64_t blocks = view.blocks_to_admit(hit, sequence.target);
     if (blocks > free) break;
     const std::int64_t tokens = std::min(sequence.target - hit.tokens, budget);
-    plan.admissions.push_back({.slot = slot, .tokens = tokens, .whole_prompt = true});
+    plan.admissions.push_back({.slot = slot, .tokens = tokens, .whole_prompt = true, .hit = hit});
     free -= blocks;
     budget -= tokens;
   }

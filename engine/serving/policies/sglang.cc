@@ -64,7 +64,7 @@ void plan_sglang(const ReplicaView& view, StepPlan& plan) {
     expected += double(sequence.target) + ratio * double(sequence.output - sequence.generated);
     if (blocks > free || (expected > room && !alone)) break;
     const std::int64_t tokens = std::min(sequence.target - hit.tokens, budget);
-    plan.admissions.push_back({.slot = slot, .tokens = tokens, .whole_prompt = true});
+    plan.admissions.push_back({.slot = slot, .tokens = tokens, .whole_prompt = true, .hit = hit});
     free -= blocks;
     budget -= tokens;
   }

@@ -25,7 +25,8 @@ void plan_static(const ReplicaView& view, StepPlan& plan) {
     if (blocks > free) break;
     const std::int64_t tokens =
         std::min(sequence.target - hit.tokens, std::max<std::int64_t>(budget, 0));
-    plan.admissions.push_back({.slot = slot, .tokens = tokens, .reserved_tokens = reserved});
+    plan.admissions.push_back(
+        {.slot = slot, .tokens = tokens, .reserved_tokens = reserved, .hit = hit});
     free -= blocks;
     budget -= tokens;
   }

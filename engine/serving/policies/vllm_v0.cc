@@ -18,7 +18,7 @@ void plan_vllm_v0(const ReplicaView& view, StepPlan& plan) {
     if (tokens > budget && !plan.admissions.empty()) break;
     const std::int64_t blocks = view.blocks_to_admit(hit, sequence.target);
     if (blocks > free) break;
-    plan.admissions.push_back({.slot = slot, .tokens = tokens, .whole_prompt = true});
+    plan.admissions.push_back({.slot = slot, .tokens = tokens, .whole_prompt = true, .hit = hit});
     free -= blocks;
     budget -= tokens;
     if (budget <= 0) break;

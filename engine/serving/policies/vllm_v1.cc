@@ -27,7 +27,7 @@ void plan_vllm_v1(const ReplicaView& view, StepPlan& plan) {
     const std::int64_t blocks = view.blocks_to_admit(hit, read);
     if (blocks > free) break;
     plan.admissions.push_back(
-        {.slot = slot, .tokens = tokens, .whole_prompt = view.common.pipeline});
+        {.slot = slot, .tokens = tokens, .whole_prompt = view.common.pipeline, .hit = hit});
     free -= blocks;
     budget -= tokens;
   }

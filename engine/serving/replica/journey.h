@@ -60,8 +60,11 @@ struct PoolSetup {
 
   // Where replicas encode images themselves: of those of 1, 2, ... requests together; none: they do not.
   std::span<const double> encode_seconds = {};
-  double slower = 1;  // steps take so many times as long as predicted, besides the scale of the run
-  Turns turns = {};   // of the devices, where models take turns
+  double encode_slower = 1;  // beside a neighbour that takes so many times as long
+  // Steps take so many times as long as predicted, besides the scale of the run: beside a neighbour, or where they share
+  // adapters with transfers.
+  double slower = 1;
+  Turns turns = {};  // of the devices, where models take turns
 
   double made_in_a_step() const {
     return expected > 0 ? expected : double(pace.tokens) / double(pace.steps);
@@ -78,9 +81,10 @@ struct Carry {
   };
   Load token;  // the KV of one token
   Load state;  // what a sequence has whatever its length: the state of scans
-  Load of(double tokens) const {
-    return {tokens * token.sent + state.sent, tokens * token.received + state.received,
-            tokens * token.fabric + state.fabric};
+  Load of(double tokens, double states = 1) const {
+    return {tokens * token.sent + states * state.sent,
+            tokens * token.received + states * state.received,
+            tokens * token.fabric + states * state.fabric};
   }
   double latency = 0;
   // The share that has to wait until the prompt has been read: all, or the last layer.

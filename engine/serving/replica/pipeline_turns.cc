@@ -11,6 +11,7 @@ namespace engine {
   common.stats->step_began(start_);
   common.sums->peak(replica.pool.used());
   count_steps(1, stretch_.single_step(double(sequences_.set.prompt_tokens())), stretch_.first_step);
+  add_first_gaps();
   sequences_.gaps.all_decoded(end_);
   stream_stretch();
   replica.tokens_made += double(running().next_tokens) * stretch_.sequences;

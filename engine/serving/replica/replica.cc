@@ -107,18 +107,18 @@ double Replica::place_by_order(const Sequence& sequence, std::int64_t tokens) {
 
 bool Replica::sheds(const Request& request, double now) const {
   const double order = order_of(claim_of(request), state_.shares.place_now(request.tenant));
-  return sheds_behind(state_.waiting.place_of(order, state_.sequences), state_.admissions, request,
-                      now);
+  const std::int64_t others = state_.waiting.place_of(order, state_.sequences);
+  const double wait = state_.admissions.wait_behind(others, state_.level_of(request.priority));
+  return sheds_behind({others, wait, state_.common->seconds_per_prompt_token}, request, now);
 }
 
-bool Replica::sheds_behind(std::int64_t before, const AdmissionPace& pace, const Request& request,
-                           double now) const {
+bool Replica::sheds_behind(const Before& before, const Request& request, double now) const {
   const PoolConstants& common = *state_.common;
   const AdmissionSettings& admission = common.settings->admission;
-  if (admission.max_queue > 0 && before >= admission.max_queue) return true;
+  if (admission.max_queue > 0 && before.others >= admission.max_queue) return true;
   if (!admission.shed_late) return false;
-  const double predicted = now - request.arrival + pace.wait_behind(before) +
-                           common.seconds_per_prompt_token * double(request.prompt);
+  const double predicted = now - request.arrival + before.wait +
+                           before.seconds_per_prompt_token * double(request.prompt);
   return predicted >
          (common.class_limits == nullptr ? common.ttft_limit : ttft_limit_of(claim_of(request)));
 }
@@ -197,26 +197,27 @@ void Replica::count_in(Sequence& sequence, std::int64_t output) {
   state_.common->sums->claim(state_.outstanding_tokens + state_.outstanding * state_.common->rest);
 }
 
-void Replica::fork(std::int32_t slot, std::int64_t output, std::int32_t answers, double now) {
-  const std::int32_t other = new_slot();
-  Sequence& sequence = state_.sequences[std::size_t(other)];
-  const Sequence& first = state_.sequences[std::size_t(slot)];
-  sequence = first;
-  sequence.kv.forget();
-  sequence.asked = output;
-  sequence.target = sequence.prompt;
-  sequence.branches = 1;
-  sequence.answers = answers;
-  begin_anew(sequence);
-  count_in(sequence, output);
-  if (state_.common->answers_come_later) return join_queue(other, now);
-  go_first(other, now);
-}
-
-void Replica::go_first(std::int32_t slot, double now) {
-  state_.sequences[std::size_t(slot)].whereabouts = Whereabouts::waiting;
-  state_.waiting.push_front(slot, state_.sequences);
-  stop_lanes(now);  // it may be let in where who was the first before could not
+void Replica::fork(std::int32_t slot, std::span<const std::int64_t> outputs, std::int32_t answers,
+                   double now) {
+  const bool come_later = state_.common->answers_come_later;
+  for (const std::int64_t output : outputs) {
+    const std::int32_t other = new_slot();
+    Sequence& sequence = state_.sequences[std::size_t(other)];
+    sequence = state_.sequences[std::size_t(slot)];
+    sequence.kv.forget();
+    sequence.asked = output;
+    sequence.target = sequence.prompt;
+    sequence.branches = 1;
+    sequence.answers = answers;
+    begin_anew(sequence);
+    count_in(sequence, output);
+    if (come_later) {
+      join_queue(other, now);
+    } else {
+      put_first(other);
+    }
+  }
+  if (!come_later) stop_lanes(now);
 }
 
 // ---- tiers below the cache --------------------------------------------------------------------------
@@ -257,7 +258,8 @@ void Replica::finish_load(std::int32_t slot, double now) {
   settle(now);
   // What was given up below meanwhile is read again.
   lower_.bring_up(sequence.prefix, sequence.prompt - 1);
-  go_first(slot, now);
+  put_first(slot);
+  stop_lanes(now);
 }
 
 void Replica::stop_lanes(double now) {

@@ -73,6 +73,12 @@ class alignas(64) Replica {
     turn_ = 0;
   }
   void plan_in_group();
+  // Where its present work is over: its sequences only decode on, and nobody waits to be let in from elsewhere.
+  bool only_goes_on() const { return lanes_[0].has_next_part() && !expects(); }
+  void go_on(double now) {
+    begin_turn(now);
+    lanes_[0].begin_next_part(now);
+  }
   void wait_until(double time) {
     lanes_[0].wait_until(time);
     find_next();
@@ -111,14 +117,17 @@ class alignas(64) Replica {
   }
   // Whether a request is to be turned away: there is too much before it, in the queue or among those that wait for blocks.
   bool sheds(const Request& request, double now) const;
-  bool sheds_before_room(const Request& request) const {
-    return sheds_behind(state_.arriving.size() + state_.awaiting, state_.rooms, request,
-                        request.arrival);
+  // The latter, whose prompts others read in so many seconds a token.
+  bool sheds_before_room(const Request& request, double seconds_per_prompt_token) const {
+    const std::int64_t others = state_.arriving.size() + state_.awaiting;
+    return sheds_behind({others, state_.rooms.wait_behind(others), seconds_per_prompt_token},
+                        request, request.arrival);
   }
   // Prompts that were read with the last event, of which several answers are to be generated.
   FewSlots& forking() { return state_.forking; }
-  // Another of the answers to the request in `slot`, of `output` tokens: it shares the prompt's KV.
-  void fork(std::int32_t slot, std::int64_t output, std::int32_t answers, double now);
+  // The other answers to the request in `slot`, of so many tokens: they share the prompt's KV.
+  void fork(std::int32_t slot, std::span<const std::int64_t> outputs, std::int32_t answers,
+            double now);
   bool has_tiers() const { return lower_.any(); }
   // A request that has become the first in the queue, and of whose prompt a tier below has more than the cache, sooner than
   // it could be read, steps aside until that is there (`Sequence::loaded`). Returns those that just did.
@@ -220,8 +229,13 @@ class alignas(64) Replica {
   }
   double order_of(const Claim& claim, double fair_place) const;
   double ttft_limit_of(const Claim& claim) const;
-  bool sheds_behind(std::int64_t before, const AdmissionPace& pace, const Request& request,
-                    double now) const;
+  // What is before a request: so many others, the wait for them, and the reading of its prompt.
+  struct Before {
+    std::int64_t others = 0;
+    double wait = 0;
+    double seconds_per_prompt_token = 0;
+  };
+  bool sheds_behind(const Before& before, const Request& request, double now) const;
   // Its place in the queue, where that has an order; it is charged `tokens` on arrival.
   double enter_queue(const Sequence& sequence, std::int64_t tokens) {
     return state_.waiting.ordered() ? place_by_order(sequence, tokens) : sequence.arrival;
@@ -239,8 +253,12 @@ class alignas(64) Replica {
   }
   // It is one of those inside, of which `output` tokens are made here.
   void count_in(Sequence& sequence, std::int64_t output);
-  // It is the first in the queue, or of those as urgent.
-  void go_first(std::int32_t slot, double now);
+  // It is the first in the queue, or of those as urgent. Lanes are to be stopped: it may be let in where who was the first
+  // before could not.
+  void put_first(std::int32_t slot) {
+    state_.sequences[std::size_t(slot)].whereabouts = Whereabouts::waiting;
+    state_.waiting.push_front(slot, state_.sequences);
+  }
   void empty_queues();
   std::int64_t predicted_output(std::int64_t number, std::int64_t output) const;
   std::int32_t new_slot() {

@@ -104,7 +104,11 @@ void Replica::receive(std::int32_t slot, double now) {
   sequence.waited_for_room = inside >= state_.common->settings->max_num_seqs;
   const std::int64_t shared = sequence.kv.shared;
   settle(now);
-  state_.pool.publish_carried(sequence.prefix, sequence.computed, sequence.kv);
+  if (sequence.forks()) {
+    state_.pool.publish(sequence.prefix, sequence.computed, sequence.kv);
+  } else {
+    state_.pool.publish_carried(sequence.prefix, sequence.computed, sequence.kv);
+  }
   state_.parked_blocks -= sequence.kv.shared - shared;
   state_.landed.push_back(slot);
   if (sequence.forks()) state_.forking.push_back(slot);

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
+
+#include "engine/serving/sequences/urgency_lists.h"
 
 namespace engine {
 
@@ -31,6 +34,30 @@ class AdmissionPace {
   static constexpr double kNewest = 1.0 / 64;  // weight of the newest time
   double gap_ = 0, square_ = 0, last_ = 0;  // means of the time and of its square; the last moment
   bool waited_ = false;                     // others were left in the queue the last time
+};
+
+// The same by level of urgency. Who waits is overtaken by all that come later and are more urgent, so its queue shrinks
+// only as fast as those leave that are not: the pace of its level.
+class AdmissionPaces {
+ public:
+  void reset() { levels_.fill({}); }
+  // Somebody left the queue; the level of the least urgent who is left in it, -1: nobody is.
+  void left(double now, std::int64_t level, std::int64_t least_urgent) {
+    for (std::int64_t i = 0; i <= level; ++i) {
+      levels_[std::size_t(i)].left(now, least_urgent >= i);
+    }
+  }
+  // A level that nobody has left yet is no faster than those above it.
+  double wait_behind(std::int64_t others, std::int64_t level) const {
+    double wait = 0;
+    for (std::int64_t i = 0; i <= level; ++i) {
+      wait = std::max(wait, levels_[std::size_t(i)].wait_behind(others));
+    }
+    return wait;
+  }
+
+ private:
+  std::array<AdmissionPace, UrgencyLists::kLast + 1> levels_;
 };
 
 }  // namespace engine

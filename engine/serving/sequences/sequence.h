@@ -92,7 +92,8 @@ struct alignas(64) Sequence {
 
   // Other answers are to begin once its prompt has been read.
   bool forks() const { return branches > 1 && answers < 0; }
-  // Asks for the lines of one that is let in or runs, or that leaves.
+  // Asks for the line that has its place among the running; for those of one that is let in or runs, or that leaves.
+  void fetch_place() const { fetch_lines(this, &taken); }
   void fetch_running() const { fetch_lines(this, &history); }
   void fetch_leaving() const { fetch_lines(this, &preemptions); }
 };

@@ -50,6 +50,12 @@ struct Stretch {
     first_step = line.after_proposals(busy, context, window);
     take(most > 1 ? steps_on_line(most, above, device_rise, filling) : 1);
   }
+  // The same, where others take the steps, too: when they begin, how long they take and who sets the pace is known to them.
+  void begin_with_others(std::int64_t most, double filling) {
+    on_floor = false;
+    even = true;
+    steps = most > 1 ? steps_on_line(most, 0, 0, filling) : 1;
+  }
   // One step, of which nobody asks where its line goes.
   void begin_single(double now) {
     start = now;
@@ -121,14 +127,16 @@ struct Stretch {
   std::int64_t steps_on_line(std::int64_t most, double above, double device_rise,
                              double filling) const {
     double made = plain ? double(most) : double(most) * double(pace->most());
-    made = std::min(made, std::ceil((line.context_end - context) / sequences));
+    made = std::min(made, (line.context_end - context) / sequences);
     if (growing > 0) {
-      made = std::min(made, std::ceil((line.window_end - window) / growing));
+      made = std::min(made, (line.window_end - window) / growing);
       made = std::min(made, filling);
     }
     if (on_floor && device_rise > 0) made = std::min(made, std::floor(-above / device_rise) + 1);
-    if (!on_floor && device_rise < 0) made = std::min(made, std::ceil(above / -device_rise));
-    const auto whole = std::int64_t(made);
+    if (!on_floor && device_rise < 0) made = std::min(made, above / -device_rise);
+    // Rounded up: of a least of several the same as each of them.
+    const auto down = std::int64_t(made);
+    const std::int64_t whole = double(down) < made ? down + 1 : down;
     const std::int64_t on_line = plain ? whole : pace->steps_for(from, whole);
     return std::clamp<std::int64_t>(on_line, 1, most);
   }

@@ -52,9 +52,9 @@ Contention contention_of(ServingSim& sim, std::span<const PoolSetup> pools, cons
     const double collectives = seconds_between_nodes(sim.table(i), pools[i].context);
     const auto of = [i](const Carry::Load& load) { return i == 0 ? load.received : load.sent; };
     const double alone =
-        carried.carried_tokens * of(carry.token) + carried.carried_sequences * of(carry.state);
+        carried.carried_tokens * of(carry.token) + carried.carried_states * of(carry.state);
     carrying[i] = alone * before.transfers / on;
-    between[i] = collectives / (busy / before.steps[i]);
+    between[i] = collectives / (busy / pools[i].slower);
     found.transfers =
         std::max(found.transfers, slowed_by(collectives * before.collectives[i] / on));
   }
@@ -87,7 +87,9 @@ Contention run_with_contention(std::span<const PoolSetup> given, const Journey& 
       (carry.*load).sent = (alone.*load).sent * found.transfers;
       (carry.*load).received = (alone.*load).received * found.transfers;
     }
-    for (std::size_t i = 0; i < pools.size(); ++i) pools[i].slower = found.steps[i];
+    for (std::size_t i = 0; i < pools.size(); ++i) {
+      pools[i].slower = given[i].slower * found.steps[i];
+    }
     run(pools, journey, round == rounds);
     if (round < rounds) found = contention_of(sim, pools, alone, found);
   }

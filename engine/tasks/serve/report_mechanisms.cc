@@ -47,6 +47,16 @@ std::vector<double> encoded_batches(const ServePools& pools, const ServingSim& s
   return sim.stats().pool(pools.pools().size() - 1).encoded_together;
 }
 
+// Of replicas that encode themselves, as predicted.
+double encoding_seconds(const ServePools& pools, const ServingSim& sim) {
+  const PoolSums& readers = sim.stats().pool(pools.pools().size() - 1);
+  double seconds = 0;
+  for (std::size_t i = 0; i < readers.encoded_together.size(); ++i) {
+    seconds += readers.encoded_together[i] * pools.encoder()->seconds[i];
+  }
+  return seconds;
+}
+
 }  // namespace
 
 void add_image_rows(const ServePools& pools, const ServingSim& sim, Outcome& outcome) {
@@ -56,7 +66,13 @@ void add_image_rows(const ServePools& pools, const ServingSim& sim, Outcome& out
   for (std::size_t i = 0; i < batches.size(); ++i) {
     for (const KernelRow& row : pools.encoder()->batches[i].rows) sums.add(row, batches[i]);
   }
-  for (const KernelRow& row : std::move(sums).take()) outcome.kernels.push_back(row);
+  std::vector<KernelRow> rows = std::move(sums).take();
+  const double waited = encoding_seconds(pools, sim) * (pools.main().encode_slower - 1);
+  add_wait_row(Seconds{waited}, sim.stats().pool(0).encoded, Phase::prefill, rows);
+  for (KernelRow& row : rows) {
+    row.role = DeploymentRole::encode;
+    outcome.kernels.push_back(row);
+  }
 }
 
 void report_images(const ServePools& pools, const ServingSim& sim, Metrics& metrics) {
@@ -75,10 +91,7 @@ void report_images(const ServePools& pools, const ServingSim& sim, Metrics& metr
     return;
   }
   const PoolSums& readers = sim.stats().pool(pools.pools().size() - 1);
-  double encoding = 0;
-  for (std::size_t i = 0; i < readers.encoded_together.size(); ++i) {
-    encoding += readers.encoded_together[i] * pools.encoder()->seconds[i];
-  }
+  const double encoding = encoding_seconds(pools, sim) * pools.main().encode_slower;
   if (readers.busy > 0) metrics.encode_share = encoding / readers.busy;
 }
 

@@ -137,6 +137,7 @@ ServePools::ServePools(const TaskPoint& point, const TypicalRequest& typical, do
   pools_.push_back(
       pool_of(point.main, main_context_, {fit, double(demand.context)}, DeploymentRole::main));
   pools_[0].clock = clock_of(point.scenario);
+  pools_[0].slower = point.beside.slower;
   pools_[0].turns = point.beside.turns;
   pools_[0].adapters = adapters_of(point.scenario.load, point.scenario.serving.lora, main_context_);
   if (point.draft != nullptr) add_draft(*point.draft);
@@ -227,7 +228,9 @@ std::optional<Refusal> ServePools::complete(const TypicalRequest& typical) {
   if (!encodes(scenario)) return std::nullopt;
   const Deployed& readers = scenario.prefill.present ? readers_ : point_.main;
   if (auto problem = ready_encoder(point_, readers, encoder_.emplace())) return problem;
-  if (readers_encode(scenario)) pools_.back().encode_seconds = encoder_->seconds;
+  if (!readers_encode(scenario)) return std::nullopt;
+  pools_.back().encode_seconds = encoder_->seconds;
+  if (!scenario.prefill.present) pools_[0].encode_slower = point_.beside.slower;
   return std::nullopt;
 }
 

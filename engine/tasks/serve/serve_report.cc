@@ -262,6 +262,16 @@ void report_drafts(const ServePools& pools, ServingSim& sim, Metrics& metrics) {
                      metrics);
 }
 
+// Where all of a run is measured, its last answers come after its last arrival, and a run that is stopped never answers
+// some of those that came: all arrivals count, each after the first with the gap before it. What comes at once comes at
+// no rate.
+RequestsPerSecond offered_rate(const ServingStats& stats) {
+  if (!stats.part().all) return RequestsPerSecond{stats.measured().arrived / stats.part().span()};
+  const RunWatch& watch = stats.watch();
+  const double arriving = watch.last_arrival() - watch.first_arrival();
+  return RequestsPerSecond{arriving > 0 ? double(watch.arrivals() - 1) / arriving : kNoValue};
+}
+
 void report_rates(const Scenario& scenario, const ServePools& pools, const ServingSim& sim,
                   Metrics& metrics) {
   const ServingStats& stats = sim.stats();
@@ -269,10 +279,7 @@ void report_rates(const Scenario& scenario, const ServePools& pools, const Servi
   if (!(span > 0)) return;
   const MeasuredSums& sums = stats.measured();
   const ServedMeans means = served_means(stats);
-  // Where all of a run is measured, its last answers come after its last arrival; what comes at once comes at no rate.
-  const double arriving =
-      stats.part().all ? stats.watch().last_arrival() - stats.watch().first_arrival() : span;
-  if (arriving > 0) metrics.offered = RequestsPerSecond{sums.arrived / arriving};
+  metrics.offered = offered_rate(stats);
   metrics.throughput = means.throughput;
   metrics.goodput = RequestsPerSecond{sums.good / span};
   metrics.output = means.output;

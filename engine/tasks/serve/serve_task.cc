@@ -41,8 +41,7 @@ struct Setting {
   const ServePools& pools;
   const Trace* trace;
   CapacityEstimate capacity;
-  StepLog* log = nullptr;  // of the run that has rows; null: nobody asks
-  double slower = 1;
+  StepLog* log = nullptr;            // of the run that has rows; null: nobody asks
   Contention* contention = nullptr;  // found by every run; null: nothing shares adapters
 };
 
@@ -59,11 +58,9 @@ void simulate_pools(const Setting& setting, const Run& run, std::span<const Pool
                     const Journey& journey, ServingSim& sim) {
   const Scenario& scenario = setting.scenario;
   const Slo& slo = served_slo(scenario);
-  StepScale scale = run.scale;
-  for (double& each : scale) each *= setting.slower;
   sim.run({.pools = pools,
            .journey = journey,
-           .encoders = setting.pools.encoders(scale),
+           .encoders = setting.pools.encoders(run.scale),
            .load = scenario.load,
            .trace = setting.trace,
            .slo = slo,
@@ -72,7 +69,7 @@ void simulate_pools(const Setting& setting, const Run& run, std::span<const Pool
            .purpose = run.purpose,
            .capacity = setting.capacity.requests,
            .seed = load_seed(scenario),
-           .scale = scale,
+           .scale = run.scale,
            .output = scenario.output,
            .request_rows = run.rows != nullptr ? &run.rows->requests : nullptr,
            .timeline_rows = run.rows != nullptr ? &run.rows->timeline : nullptr,
@@ -329,7 +326,6 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
                         .trace = trace,
                         .capacity = pools.capacity(typical),
                         .log = log != nullptr ? &work : nullptr,
-                        .slower = point.beside.slower,
                         .contention = contends(scenario) ? &contention : nullptr};
   LoadLevel level = level_of(setting, typical);
 

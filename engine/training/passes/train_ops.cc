@@ -86,20 +86,16 @@ class Trained {
       case OpName::attention_window:
         set_pace(std::get<AttentionPrefill>(op.op));
         if (shard_.parallel.cp == 1) return ops.add(op);
-        return add_shared_attention(op,
-                                    {.exchange = train_.context,
-                                     .devices = shard_.parallel.cp,
-                                     .stride = shard_.parallel.tp},
-                                    ops);
+        return add_shared_attention(op, sharing(), ops);
       case OpName::scan: {
         auto& scan = std::get<Scan>(op.op);
         scan.slower = pace_of(scan.rule).trained;
         scan.format = Dtype::fp32;  // nothing keeps it from step to step
-        return add_layer_op(op, ops);
+        return shard_.parallel.cp == 1 ? add_layer_op(op, ops) : add_scan_of_shares(op, ops);
       }
       case OpName::rope:
         // Served keys are written to a cache as they are turned; where nothing is turned, nothing is done here.
-        return shard_.model->rotates() ? add_layer_op(op, ops) : void();
+        return shard_.model->turned() > 0 ? add_layer_op(op, ops) : void();
       case OpName::quantize_input:
         // Devices cast their own tokens, by the largest value of all of them where there is one scale, and gather narrow ones.
         std::get<Quantize>(op.op).rows /= split_;
@@ -130,6 +126,17 @@ class Trained {
   }
 
  private:
+  ContextSharing sharing() const {
+    return {
+        .exchange = train_.context, .devices = shard_.parallel.cp, .stride = shard_.parallel.tp};
+  }
+  void add_scan_of_shares(const PlannedOp& op, OpList& ops) const {
+    OpList shared;
+    add_shared_scan(op, sharing(), shared);
+    for (const PlannedOp& one : shared) {
+      one.name == OpName::scan ? add_layer_op(one, ops) : ops.add(one);
+    }
+  }
   void add_layer_op(PlannedOp op, OpList& ops) const {
     if (train_.has_adapters() && !std::holds_alternative<Collective>(op.op) &&
         !std::holds_alternative<Elementwise>(op.op)) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/support/toys.h"
 
 namespace engine {
@@ -84,6 +86,34 @@ TEST(Footprint, OnlyExpertsMayBeNarrow) {
                             .scope = QuantScope::experts};
   // Two bytes become one, and a scale a group, which is next to nothing here.
   EXPECT_NEAR(footprint(model, {}, narrow).weights.value, wide - experts, 100);
+}
+
+// Marlin's kernels want whole tiles of 256 by 128: what fills them up lies in memory, too, on each device for itself.
+TEST(Footprint, WeightsInWholeTilesHoldTheirZeros) {
+  ModelSpec model = toys::mixture();
+  model.hidden = 2880;
+  const Quantization four{.weights = Dtype::fp4, .activations = Dtype::bf16, .group = 32};
+  const auto weights = [&](Quantization quant, std::int64_t tp, FourBitExperts kernels) {
+    ModelShard shard = shard_of(model, {.tp = tp}, quant);
+    shard.four_bit_experts = kernels;
+    return footprint_of(shard, toys::gpu(), {}).weights.value;
+  };
+  for (const std::int64_t tp : {1, 2, 4}) {
+    for (const std::int64_t width : {1024, 1440, 2880}) {
+      model.moe.intermediate = width;
+      const double whole = 3072.0 * std::ceil(double(width) / double(tp) / 128) * 128;
+      const double own = 2880.0 * double(width) / double(tp);
+      const double experts =
+          stored_bytes(parameter_counts(model).experts / double(tp), Dtype::fp4, 32);
+      const double more =
+          weights(four, tp, FourBitExperts::marlin) - weights(four, tp, FourBitExperts::own);
+      EXPECT_NEAR(more, experts * (whole / own - 1), 1e-6 * experts) << tp << " " << width;
+      Quantization wider = four;
+      wider.activations = Dtype::fp8;
+      EXPECT_EQ(weights(wider, tp, FourBitExperts::marlin),
+                weights(wider, tp, FourBitExperts::own));
+    }
+  }
 }
 
 TEST(Footprint, TheSamplerHoldsEveryLogitOfItsLargestBatch) {

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::int64_t kMembers = 24;
 
-// Followers that come and go at random, as many as there are members; where asked for, the host sets the pace of some.
+// Followers that come, go on with another line and go at random, as many as there are members; where asked for, the host sets
+// the pace of some.
 struct Crowd {
   std::vector<Follower> all{kMembers};
   AlikeFollowers alike{all};
@@ -21,17 +22,19 @@ struct Crowd {
   double draw() { return uniform(7, Stream::sessions, drawn++); }
   void toggle(std::size_t member, std::int64_t step, double least, double before) {
     Follower& one = all[member];
-    if (one.follows) {
+    const bool goes_on = one.follows && draw() < 0.5;
+    if (goes_on) alike.forget_line(member);
+    if (one.follows && !goes_on) {
       one.follows = false;
       return alike.remove(member);
     }
-    one = {.stretch = &stretch, .follows = true, .from = step};
+    one = {.stretch = &stretch, .place = one.place, .follows = true, .from = step};
     one.pace = {.busy = 0.02 + 0.001 * draw(),
                 .rise = 1e-6 * draw(),
                 .least = least * draw(),
                 .before = before * draw(),
                 .before_rise = 1e-3 * before * draw()};
-    alike.add(member);
+    goes_on ? alike.take_line(member) : alike.add(member);
   }
   double longest(double shared, std::int64_t step) const {
     double longest = 0;

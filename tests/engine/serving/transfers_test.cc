@@ -52,6 +52,21 @@ TEST(Transfers, TwoShareTheEndThatTheyHaveInCommon) {
   EXPECT_DOUBLE_EQ(there[1], 4);
 }
 
+// Those that start within a moment are there together, however many share a way: what rounding lets one begin before another is nothing.
+TEST(Transfers, StartedWithinAMomentAreThereTogether) {
+  for (const double fabric : {0.0, 3.0}) {
+    for (const double apart : {1e-15, 1e-12, 5e-10}) {
+      const Shipment one{.from = 0, .to = 1, .sent = 1, .received = 1, .fabric = fabric};
+      const Shipment other{.from = 0, .to = 2, .sent = 1, .received = 1, .fabric = fabric};
+      const Shipment third{.from = 0, .to = 3, .sent = 1, .received = 1, .fabric = fabric};
+      const std::vector<double> there =
+          arrivals({{1, one}, {1 + apart, other}, {1 + 1.5 * apart, third}}, 4);
+      EXPECT_NEAR(there[0], there[1], 1e-14) << fabric << " " << apart;
+      EXPECT_NEAR(there[0], there[2], 1e-14) << fabric << " " << apart;
+    }
+  }
+}
+
 // Two seconds on the wire and half a second of latency, in which another starts.
 TEST(Transfers, WhatHasLeftIsNotDelayed) {
   const Shipment one{.from = 0, .to = 1, .sent = 2, .received = 2, .latency = 0.5};

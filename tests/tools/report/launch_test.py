@@ -91,6 +91,18 @@ class Launch(unittest.TestCase):
                 line = self.launched(pathlib.Path(scratch), f"case{number}", spec, engine)
                 self.assertEqual(line.partition("  # not in this command: ")[2], left_out)
 
+    def test_kernels_of_four_bit_experts_are_said_to_vllm(self):
+        own = (SPEC.replace("llama-3.1-8b", "gpt-oss-20b").replace("weights: fp8, activations: fp8, kv: fp8", "weights: fp4, activations: bf16")
+               .replace("{from: vllm-v1,", "{from: vllm-v1, four_bit_experts: own,"))
+        marlin = own.replace("four_bit_experts: own", "four_bit_experts: marlin")
+        with tempfile.TemporaryDirectory(prefix="llmsweep-launch-") as scratch:
+            home = pathlib.Path(scratch)
+            self.assertTrue(self.launched(home, "own", own, "vllm").startswith("vllm serve gpt-oss-20b "))
+            self.assertTrue(self.launched(home, "marlin", marlin, "vllm").startswith("VLLM_MXFP4_USE_MARLIN=1 vllm serve gpt-oss-20b "))
+            self.assertIn("Marlin's kernels", self.launched(home, "sglang", marlin, "sglang"))
+            wide = marlin.replace("weights: fp4", "weights: bf16")
+            self.assertTrue(self.launched(home, "wide", wide, "vllm").startswith("vllm serve gpt-oss-20b "))
+
     def test_a_training_job_is_no_engine(self):
         with tempfile.TemporaryDirectory(prefix="llmsweep-launch-") as scratch:
             home = pathlib.Path(scratch)

@@ -187,6 +187,8 @@ class Questions(unittest.TestCase):
             (["top", run, "--by", "step_time_s", "--where", "device = 'l4'"], "--where:1:8: error: '=' compares nothing\n  hint: write '=='\n"),
             (["top", run, "--by", "step_time_s", "--where", "device"],
              "--where:1:1: error: a text is not true or false, nor a number\n  hint: compare it, as in device == 'h100-sxm'\n"),
+            (["top", run, "--by", "step_time_s", "--where", "device == h100-sxm"],
+             "--where:1:11: error: there is no column 'h100'\n  hint: names are quoted: device == 'h100-sxm'\n"),
             (["sensitivity", str(self.home / "nowhere"), "--of", "step_time_s"],
              f"{self.home}/nowhere: error: there is no such folder\n  hint: a run folder is what 'llmsweep run SPEC -o DIR' writes\n"),
             (["top", run, "--by", "step_time_s", "-o", str(self.home / "x.pdf")],
@@ -201,6 +203,26 @@ class Questions(unittest.TestCase):
             self.assertEqual(deep.returncode, 2)
             self.assertIn("too many brackets", deep.stderr)
         self.assertEqual(listing(self.home), before)
+
+    def test_rows_that_look_better_than_they_are_are_told_of(self):
+        run = self.home / "misleading"
+        (self.home / "misleading.yaml").write_text("""
+base: {task: serve, model: llama-3.1-8b, load: {requests: 2000, rate: 1 req/s}}
+axes:
+  - device: [h100-sxm, tpu-v5p]
+  - load.rate: [1 req/s, 500 req/s]
+""")
+        self.assertEqual(llmsweep("run", self.home / "misleading.yaml", "-o", run).returncode, 0)
+        full = "2 of 4 points finish less than arrives"
+        bound = "2 of 4 points rest on physics alone"
+        for verb in (["top", "--by"], ["pareto", "--min"], ["sensitivity", "--of"]):
+            told = llmsweep(verb[0], run, verb[1], "price_usd_per_mtok").stderr
+            self.assertIn(full, told)
+            self.assertIn(bound, told)
+        # What they say leaves the rows out does, and where all are alike there is nothing to say.
+        rest = llmsweep("top", run, "--by", "ttft_s", "--where", "saturation != 'overloaded' and tier != 'roofline'")
+        self.assertEqual(rest.stderr, "4 points, 4 ok, 1 of them asked for\n")
+        self.assertNotIn("physics", llmsweep("top", run, "--by", "ttft_s", "--where", "tier == 'roofline'").stderr)
 
     def test_a_part_cut_short_is_named(self):
         broken = self.home / "broken"
