@@ -26,6 +26,7 @@ namespace engine {
 struct TierSetup {
   std::int64_t blocks = 0;       // 0: there is no such tier
   double seconds_per_token = 0;  // on the way up, of which one load follows another
+  double starts_per_token = 0;   // seconds besides, of tokens that come block by block
   double latency = 0;
   double seconds_per_token_alone = 0;  // the same of one load, where it cannot use all of the way
 };

@@ -37,7 +37,8 @@ LowerTiers::Offer LowerTiers::offer(std::span<const PrefixExtent> prefix, std::i
   Offer offer;
   offer.end = now;
   for (std::size_t i = 0; i < kTiers; ++i) {
-    offer.tokens[i] = offer.moved[i] = double(below_.from[i]) * double(pool_->block_size());
+    offer.tokens[i] = offer.moved[i] = offer.in_blocks[i] =
+        double(below_.from[i]) * double(pool_->block_size());
   }
   if (pool_->state_blocks() > 0) offer_states(prefix, most_tokens, offer);
   for (std::size_t i = 0; i < kTiers; ++i) {
@@ -45,7 +46,7 @@ LowerTiers::Offer LowerTiers::offer(std::span<const PrefixExtent> prefix, std::i
     if (tokens <= 0) continue;
     // One load after the other; different ways at the same time.
     const double begin = std::max(now, way_free(i)) + ways_[i].latency;
-    offer.end = std::max({offer.end, begin + tokens * ways_[i].seconds_per_token,
+    offer.end = std::max({offer.end, begin + seconds_of(offer, i),
                           begin + tokens * ways_[i].seconds_per_token_alone});
   }
   return offer;
@@ -73,8 +74,7 @@ void LowerTiers::offer_states(std::span<const PrefixExtent> prefix, std::int64_t
 void LowerTiers::take(const Offer& offer, double now) {
   for (std::size_t i = 0; i < kTiers; ++i) {
     if (offer.moved[i] <= 0) continue;
-    const double end =
-        std::max(now, way_free(i)) + ways_[i].latency + offer.moved[i] * ways_[i].seconds_per_token;
+    const double end = std::max(now, way_free(i)) + ways_[i].latency + seconds_of(offer, i);
     // Not through a reference to either: built by gcc 12 with -O1, the store to the array was lost.
     if (i == std::size_t(TierName::store)) {
       store_->free = end;

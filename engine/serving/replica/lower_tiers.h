@@ -26,6 +26,7 @@ class LowerTiers {
     std::array<double, kTiers> tokens{};  // that need not be read
     std::array<double, kTiers>
         moved{};  // what is loaded, as so many tokens' KV: a state counts, too
+    std::array<double, kTiers> in_blocks{};  // of these, tokens: a state comes as a whole
     double end = 0;
     double all() const;
   };
@@ -43,6 +44,11 @@ class LowerTiers {
  private:
   void offer_states(std::span<const PrefixExtent> prefix, std::int64_t most_tokens,
                     Offer& offer) const;
+  // That the way up from a tier is in use.
+  double seconds_of(const Offer& offer, std::size_t tier) const {
+    return offer.moved[tier] * ways_[tier].seconds_per_token +
+           offer.in_blocks[tier] * ways_[tier].starts_per_token;
+  }
   double way_free(std::size_t tier) const {
     return tier == std::size_t(TierName::store) ? store_->free : free_[tier];
   }

@@ -49,8 +49,8 @@ TierSetup way_up(const LinkRates& link, BytesPerSecond stated, double token_byte
   CopyLine copies = copies_over(link, context.device, context.calibration);
   if (stated.value > 0) copies.seconds_per_byte = 1 / stated.value;
   const double of_block = copies_of_block(pool.settings.tiers.pieces, context.shard);
-  const double starts = copies.start.value * of_block / double(pool.settings.block_size);
-  return {.seconds_per_token = token_bytes * copies.seconds_per_byte + starts,
+  return {.seconds_per_token = token_bytes * copies.seconds_per_byte,
+          .starts_per_token = copies.start.value * of_block / double(pool.settings.block_size),
           .latency = copies.start.value};
 }
 
