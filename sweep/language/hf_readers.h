@@ -23,6 +23,18 @@ double layers_with_positions(const HfFields& fields, const engine::ModelSpec& mo
 // The number of channels that are turned, where files say that.
 void read_turned_channels(const HfFields& fields, engine::ModelSpec& model, std::int64_t otherwise);
 
+// Learned positions turn nothing and have a table; ALiBi and models without positions have none.
+void add_no_positions(engine::ModelSpec& model);
+
+// hf_gpt.cc
+void read_bloom(const HfFields& fields, engine::ModelSpec& model);
+void read_falcon(const HfFields& fields, engine::ModelSpec& model);
+void read_gpt2(const HfFields& fields, engine::ModelSpec& model);
+void read_gpt_bigcode(const HfFields& fields, engine::ModelSpec& model);
+void read_gpt_neox(const HfFields& fields, engine::ModelSpec& model);
+void read_gptj(const HfFields& fields, engine::ModelSpec& model);
+void read_opt(const HfFields& fields, engine::ModelSpec& model);
+
 // hf_hybrids.cc
 void read_bamba(const HfFields& fields, engine::ModelSpec& model);
 void read_granite_hybrid(const HfFields& fields, engine::ModelSpec& model);
