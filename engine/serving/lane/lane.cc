@@ -87,7 +87,12 @@ void Lane::plan(double now) {
     StepPlan& plan = *common.scratch_plan;
     plan.clear();
     if (sequences_.makes_way() && sequences_.make_way()) {
-      plan.decodes = running().decoding;
+      if (running().next_blocks <= replica.pool.free()) {
+        plan.decodes = running().decoding;
+      } else {
+        sequences_.plan_those_inside(plan);
+        plan.steady = Steady::no;
+      }
     } else {
       common.plan(sequences_.view(), plan);
       // Whether somebody makes way, or takes a seat, is asked at every step.

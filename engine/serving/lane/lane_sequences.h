@@ -42,6 +42,8 @@ class LaneSequences {
     if (replica_->common->pipeline) share_seats();
     return *view_;
   }
+  // The policy's plan for a step in which nobody comes in: it picks who leaves where all are equally urgent.
+  void plan_those_inside(StepPlan& plan);
   Sequence& at(std::int32_t slot) { return replica_->sequences[std::size_t(slot)]; }
   // The blocks of a sequence, for which seats need not be counted.
   const ReplicaView& blocks() const { return *view_; }

@@ -1,6 +1,7 @@
 // Priorities with preemption: who runs makes way for who is more urgent, before the policy plans.
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "engine/serving/lane/lane_sequences.h"
 
@@ -78,10 +79,17 @@ bool LaneSequences::make_way() {
     preempt(victim, false);
     made = true;
   }
-  const RunningSet& running = set.running();
-  if (made && running.decoding > 0 && running.next_blocks <= replica_->pool.free()) return true;
+  if (made && set.running().decoding > 0) return true;
   make_way_for_queue();
   return false;
+}
+
+// Whoever was put back for those that run would come in again at once where a policy reads prompts first, and be put back for ever.
+void LaneSequences::plan_those_inside(StepPlan& plan) {
+  const ReplicaView& seen = view();
+  const std::int64_t seats = std::exchange(view_->seats, set.running().count);
+  replica_->common->plan(seen, plan);
+  view_->seats = seats;
 }
 
 std::int64_t LaneSequences::blocks_to_let_in(const Sequence& head, const KvPool::Match& hit) {
