@@ -41,8 +41,8 @@ struct Mixer {
   MixerWidths (*widths)(const ModelShard&);
   std::optional<Indivisible> (*indivisible)(const ModelSpec&, std::int64_t ways);
   bool joinable;  // a kernel may take the decodes of a step with its prompts
-  bool
-      shares_heads;  // devices that share a sequence have some heads of all its tokens, whatever they exchange for attention
+  // Devices that share a sequence have some heads of all its tokens, whatever they exchange for attention.
+  bool shares_heads;
   void (*token_ops)(const OpBuilder&, double layers);
   void (*context_ops)(const ModelShard&, const StageSpan&, const BatchShape&, OpList&);
 };

@@ -40,8 +40,8 @@ struct MeasuredPart {
   double until = 0;
   bool settled = false;  // the system had filled up, or the warm-up was stated
   bool all = false;      // nothing is left out, the drain included
-  double told_later =
-      0;  // clients had the answer with which it begins so much later than it was made
+  // Clients had the answer with which it begins so much later than it was made.
+  double told_later = 0;
 
   bool empty() const { return !(from < until); }
   double span() const { return until - from; }
