@@ -80,8 +80,7 @@ CollectiveTime composed(const InsideNode& inside, double sent, double hops, doub
 
 std::optional<CollectiveTime> fitted_between(Pattern pattern, double bytes, const Spread& spread,
                                              const InsideNode& inside, const LinkRates& link,
-                                             const Device& device,
-                                             const Calibration& calibration) {
+                                             const Device& device, const Calibration& calibration) {
   const Path path = path_of(link, spread.nodes);
   if (!path.any_to_any || path.bandwidth <= 0 || bytes <= 0) return std::nullopt;
   const ParameterSet chosen = choose_set(device);

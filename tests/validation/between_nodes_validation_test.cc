@@ -22,8 +22,7 @@ TEST(MeasuredSums, SmallOnesAreTheirParts) {
   DeviceCalls full = network->checks.front().calls;
   ASSERT_EQ(full.device.name, "a100-80gb-sxm");
   // Up to what 64 sequences of a small model send; larger ones share adapters that nobody named.
-  std::erase_if(full.calls,
-                [](const MeasuredCall& one) { return one.call[Size::bytes] > 64e3; });
+  std::erase_if(full.calls, [](const MeasuredCall& one) { return one.call[Size::bytes] > 64e3; });
   ASSERT_GT(full.calls.size(), 5u);
   // Without the sums of this generation.
   engine::Calibration parts = toys::transfer();

@@ -114,8 +114,8 @@ ComparedCase compare_means(const ServedCase& served, const engine::Resources& re
   for (const engine::Scenario& recipe : served.recipes) {
     all.push_back(means_of(recipe, served, resources));
   }
-  return *std::ranges::min_element(
-      all, {}, [](const ComparedCase& one) { return distance(one, kTpot); });
+  return *std::ranges::min_element(all, {},
+                                   [](const ComparedCase& one) { return distance(one, kTpot); });
 }
 
 ComparedCase compare_throughput(const ServedCase& served, const engine::Resources& resources) {

@@ -14,7 +14,7 @@ struct PoolsRecipe {
   std::int64_t readers;  // workers that read prompts, attention data-parallel
   std::int64_t workers;  // that decode
   AttentionOver attention;
-  std::int64_t seats;   // of a worker, or of each of its 16 devices where attention is data-parallel
+  std::int64_t seats;  // of a worker, or of each of its 16 devices where attention is data-parallel
   std::int64_t drafts;  // by the model's own heads; 0: none
 };
 

@@ -150,9 +150,8 @@ constexpr std::int64_t kLeastBudget = 2048;  // tokens of prompts in a step
 
 // The scenarios of public recipes that a disaggregated row may be of; where nobody published one, what its columns say.
 std::vector<engine::Scenario> recipes_of(const TableRow& row, engine::Scenario scenario) {
-  auto recipes = row.text("backend") == "sglang"
-                     ? sglang_recipes(scenario)
-                     : trtllm_recipes(scenario, row.count("isl"));
+  auto recipes = row.text("backend") == "sglang" ? sglang_recipes(scenario)
+                                                 : trtllm_recipes(scenario, row.count("isl"));
   // Rows that state their workers had no drafts.
   if (!row.text("decode_num_workers").empty()) {
     std::erase_if(recipes, [](const engine::Scenario& one) { return one.speculation.tokens > 0; });
