@@ -119,6 +119,7 @@ TEST(ClockBySlo, AStepHasOneClockOnAnyLine) {
   Scenario scenario = clocked(ClockMode::slo, 1);
   scenario.model.window = 32;
   scenario.model.full_attention_every = 0;
+  scenario.host.asynchronous = false;
   scenario.host.step_per_kv_token = Seconds{1e-5};
   const Fabric fabric = fabric_of(scenario.cluster, scenario.device);
   const ModelShard shard = shard_of(scenario.model, scenario.parallel, scenario.quant);
