@@ -142,6 +142,7 @@ TEST(ServingPairs, AHeadStartOfARoundingErrorDoesNotGrow) { expect_case_alike(1'
 // Nor does one in the time for which a prompt was read while others shared the way; and that leaves idle time before it to others.
 TEST(ServingPairs, ReadingForARoundingErrorLessIsNothing) {
   for (const std::uint64_t number : {8'044'348, 8'204'379}) expect_case_alike(number, 6);
+  expect_case_alike(10'103'431, 7);
 }
 
 // Where somebody makes way there is a seat, which whoever has landed takes at the next step.

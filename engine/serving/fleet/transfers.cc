@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "engine/serving/sequences/whole_moments.h"
-
 namespace engine {
 namespace {
 
@@ -27,7 +25,7 @@ void Transfers::reset(std::size_t replicas) {
     adapter.idle_from = adapter.idle_until = 0;
   }
   started_ = 0;
-  moment_ = 0;
+  moment_ = reading_since_ = 0;
   in_fabric_.clear();
 }
 
@@ -39,11 +37,11 @@ double Transfers::share_ahead(double now, const Shipment& shipment) {
   for (Adapter* end : {&from, &to}) {
     if (end->flows.empty()) end->idle_until = now;
   }
-  const double begin = std::max({shipment.reading_since, from.idle_from, to.idle_from});
-  // In whole moments: whoever lacks a rounding error of it lacks as much for each of those that share the way. And who began to
-  // read only when an end was busy again leaves the time before to others.
-  const double window = whole_moments(std::min(from.idle_until, to.idle_until) - begin);
-  if (window <= 0) return 0;
+  const double reading_since = same_moment(shipment.reading_since, reading_since_);
+  const double begin = std::max({reading_since, from.idle_from, to.idle_from});
+  const double window = std::min(from.idle_until, to.idle_until) - begin;
+  // Who began to read when an end was busy again leaves the time before to others.
+  if (window <= kSameMoment) return 0;
   const double alone = alone_of(shipment);
   const double ahead = std::min(1 - shipment.last_share, window / alone);
   from.idle_from = to.idle_from = begin + ahead * alone;

@@ -77,9 +77,10 @@ class Transfers {
 
   // What begins and ends within a moment does so at one time. Shipments that share a way are sped up by those that have left it: a head
   // start as small as rounding would grow with every round of a closed loop, threefold where three share.
-  double moment_of(double now) {
-    if (std::abs(now - moment_) > kSameMoment) moment_ = now;
-    return moment_;
+  double moment_of(double now) { return same_moment(now, moment_); }
+  static double same_moment(double now, double& last) {
+    if (std::abs(now - last) > kSameMoment) last = now;
+    return last;
   }
   std::int32_t new_flow();
   double share_ahead(double now, const Shipment& shipment);
@@ -100,7 +101,8 @@ class Transfers {
   std::vector<Due> due_;           // a heap; entries of older versions mean nothing
   std::vector<std::size_t> at_this_moment_;
   std::int64_t started_ = 0;
-  double moment_ = 0;                    // of the last start or end
+  double moment_ = 0;                    // of the last start or end,
+  double reading_since_ = 0;             // and since when the last one sent ahead was read
   std::vector<std::int32_t> in_fabric_;  // flows that the fabric may limit,
   std::vector<double> uses_;             // and how much of it each would use
 };
