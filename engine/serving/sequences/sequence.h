@@ -89,9 +89,13 @@ struct alignas(64) Sequence {
   std::int32_t from_replica = -1, from_slot = -1;  // where its KV is carried from; -1: nowhere
   std::int32_t to_replica = -1, to_slot = -1;      // and to, once somebody expects it
   std::int64_t carried = 0;                        // tokens of it that were not here already
+  std::int64_t had = 0;          // tokens whose KV it had when it last made way,
+  std::int64_t found_again = 0;  // and those of them that were still there when it came back
 
   // Other answers are to begin once its prompt has been read.
   bool forks() const { return branches > 1 && answers < 0; }
+  // Whether it has left something in the cache that nobody else has.
+  bool left_own() const { return !prefix.empty() && prefix.back().own(); }
   // Asks for the line that has its place among the running; for those of one that is let in or runs, or that leaves.
   void fetch_place() const { fetch_lines(this, &taken); }
   void fetch_running() const { fetch_lines(this, &history); }
