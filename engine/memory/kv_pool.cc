@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "engine/base/check.h"
 
@@ -165,6 +166,11 @@ void KvPool::drop_unused(double now) {
   }
 }
 
+double KvPool::next_to_expire() const {
+  if (kept_for_ <= 0 || plain_.first < 0) return std::numeric_limits<double>::infinity();
+  return extents_[std::size_t(plain_.first)].used + kept_for_;
+}
+
 KvPool::Match KvPool::look_up(std::span<const PrefixExtent> prefix,
                               std::int64_t most_tokens) const {
   Match match;
@@ -193,7 +199,7 @@ void KvPool::hold(std::span<const PrefixExtent> prefix, const Match& match, KvHo
       unlink(index);
       link_last(index, pinned);
     }
-    holding.parts.push_back({index, blocks});
+    holding.parts.push_back({index, std::int32_t(blocks)});
     holding.shared += blocks;
   }
   holding.next_extent = match.extents - (match.whole ? 0 : 1);
@@ -232,15 +238,14 @@ void KvPool::share(std::span<const PrefixExtent> prefix, std::int64_t tokens, Sh
     idle_ += computed - extent.blocks;
     set_blocks(extent, computed);
     add_holder(index, computed);
-    holding.parts.push_back({index, computed});
+    holding.parts.push_back({index, std::int32_t(computed)});
     holding.shared += computed - held;
     if (keeps) keep_state(reached, holding);
   }
 }
 
-void KvPool::take_back(std::vector<PrefixExtent>& prefix) {
-  const std::int32_t index = table_.find(prefix.back().key);
-  prefix.pop_back();
+void KvPool::take_back(std::uint64_t key) {
+  const std::int32_t index = table_.find(key);
   if (index < 0) return;
   const std::int64_t blocks = extents_[std::size_t(index)].blocks;
   give(blocks);

@@ -63,7 +63,8 @@ void LaneSequences::hold_prefixes(const StepPlan& plan) {
     Sequence& sequence = at(admission.slot);
     sequence.computed = admission.hit.tokens;
     if (sequence.left_own()) {
-      pool.take_back(sequence.prefix);
+      pool.take_back(sequence.prefix.back().key);
+      sequence.prefix.pop_back();
       pool.hold(sequence.prefix, view_->match(sequence), sequence.kv);
     } else {
       pool.hold(sequence.prefix, admission.hit, sequence.kv);
@@ -137,11 +138,11 @@ void LaneSequences::begin_decoding(std::int32_t slot, double now) {
   if (sequence.generated == 0) {
     sequence.read = now;
     sequence.first_token = replica_->front_end.told(now);
-  } else {
+  } else if (sequence.generated < sequence.output) {
     replica_->common->stats->add_gap(now - sequence.last_token, 1);  // over a preemption
   }
   sequence.last_token = now;
-  ++sequence.generated;
+  sequence.generated = sequence.token_by_reading();
   set.has_read(slot);
   if (sequence.generated == sequence.output) return finish(slot);
   gaps.join(sequence, now);
@@ -236,7 +237,7 @@ void LaneSequences::stop(std::int32_t slot) {
   replica.pool.release(sequence.kv, held, replica.pins(sequence));
   leave(slot);
   sequence.reserved = sequence.taken = 0;
-  sequence.target = sequence.prompt + sequence.generated;
+  sequence.target = sequence.to_read();
 }
 
 // What it has in whole blocks, others' and its own, can be found until the blocks are needed. The state of a scan, from which alone

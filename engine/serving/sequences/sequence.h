@@ -61,9 +61,6 @@ struct alignas(64) Sequence {
   double first_token = -1;
   std::int64_t cached = 0;  // prompt tokens found in the cache when first admitted
 
-  KvHolding kv;
-  std::vector<PrefixExtent> prefix;
-
   std::int64_t adapter = -1;  // -1: none
   std::int64_t prompt = 1;
   std::int64_t predicted = 1;  // output tokens, as far as the router knows
@@ -74,6 +71,10 @@ struct alignas(64) Sequence {
   std::int64_t client = -1;
   std::int64_t others_made = 0;  // tokens of the answers beside it that are done
   std::int64_t tenant = 0;
+
+  // Three lines, of which only the first is looked at where no prefixes are cached.
+  KvHolding kv;
+  SmallList<PrefixExtent, 5> prefix;  // those of a session of four turns
 
   std::int64_t history = 0;  // of the prompt, tokens of its session before it
   double received = -1;      // when its KV had come from another replica; -1: it was read here
@@ -89,17 +90,26 @@ struct alignas(64) Sequence {
   std::int32_t from_replica = -1, from_slot = -1;  // where its KV is carried from; -1: nowhere
   std::int32_t to_replica = -1, to_slot = -1;      // and to, once somebody expects it
   std::int64_t carried = 0;                        // tokens of it that were not here already
-  std::int64_t had = 0;          // tokens whose KV it had when it last made way,
+  std::int64_t had = 0;                            // tokens whose KV it had when it last made way,
   std::int64_t found_again = 0;  // and those of them that were still there when it came back
 
   // Other answers are to begin once its prompt has been read.
   bool forks() const { return branches > 1 && answers < 0; }
   // Whether it has left something in the cache that nobody else has.
   bool left_own() const { return !prefix.empty() && prefix.back().own(); }
+  // Where it begins again: which of its tokens reading gives, and what is read before. An answer that is complete is read
+  // again with its last token, for other answers that begin with its prompt.
+  std::int64_t token_by_reading() const { return std::min(generated + 1, asked); }
+  std::int64_t to_read() const { return prompt + token_by_reading() - 1; }
   // Asks for the line that has its place among the running; for those of one that is let in or runs, or that leaves.
   void fetch_place() const { fetch_lines(this, &taken); }
-  void fetch_running() const { fetch_lines(this, &history); }
-  void fetch_leaving() const { fetch_lines(this, &preemptions); }
+  void fetch_running() const { fetch_lines(this, &kv.parts); }
+  void fetch_leaving() const {
+    fetch_running();
+    fetch_lines(&history, &preemptions);
+  }
+  // Of either, where prefixes are cached.
+  void fetch_prefix() const { fetch_lines(&kv.parts, &history); }
 };
 
 // The sequences of a replica, by slot. They may stand in room that is lent: with many replicas, side by side with those of the

@@ -15,6 +15,12 @@ KvPool pool_of(std::int64_t blocks) {
   return pool;
 }
 
+// It comes back.
+void take_back(KvPool& pool, Prefix& prefix) {
+  pool.take_back(prefix.back().key);
+  prefix.pop_back();
+}
+
 // It computes so many tokens and makes way, under a key of its own.
 void leave(KvPool& pool, Prefix& prefix, std::int64_t tokens, std::uint64_t key) {
   KvHolding holding;
@@ -50,7 +56,7 @@ TEST(KvPoolOwn, WhatIsTakenBackIsInNoCache) {
   KvPool pool = pool_of(10);
   Prefix prefix{{1, 8}};
   leave(pool, prefix, 22, 99);
-  pool.take_back(prefix);
+  take_back(pool, prefix);
   EXPECT_EQ(prefix.size(), 1);
   EXPECT_EQ(pool.free(), 10);
   EXPECT_EQ(pool.idle(), 2);
@@ -59,7 +65,7 @@ TEST(KvPoolOwn, WhatIsTakenBackIsInNoCache) {
   leave(pool, prefix, 22, 100);
   pool.take(10);
   pool.give(10);
-  pool.take_back(prefix);
+  take_back(pool, prefix);
   EXPECT_EQ(pool.free(), 10);
   EXPECT_EQ(pool.idle(), 0);
 }
@@ -104,7 +110,7 @@ TEST(KvPoolOwn, MoreMemoryNeverFindsLess) {
       if (!away.prefix.empty()) {
         again = pool.match(away.prefix, away.had).tokens;
         EXPECT_LE(again, away.had);
-        pool.take_back(away.prefix);
+        take_back(pool, away.prefix);
       }
       away = {.prefix = {{1, 8}}, .had = tokens};
       leave(pool, away.prefix, tokens, mixed_seed(7, n));
