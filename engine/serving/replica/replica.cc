@@ -154,6 +154,7 @@ void begin_anew(Sequence& sequence) {
   sequence.to_replica = sequence.to_slot = -1;
   sequence.received = sequence.read = -1;
   sequence.carried = 0;
+  sequence.had = sequence.found_again = 0;
   sequence.decoding = false;
 }
 

@@ -90,9 +90,13 @@ struct alignas(64) Sequence {
   std::int32_t from_replica = -1, from_slot = -1;  // where its KV is carried from; -1: nowhere
   std::int32_t to_replica = -1, to_slot = -1;      // and to, once somebody expects it
   std::int64_t carried = 0;                        // tokens of it that were not here already
+  std::int64_t had = 0;                            // tokens whose KV it had when it last made way,
+  std::int64_t found_again = 0;  // and those of them that were still there when it came back
 
   // Other answers are to begin once its prompt has been read.
   bool forks() const { return branches > 1 && answers < 0; }
+  // Whether it has left something in the cache that nobody else has.
+  bool left_own() const { return !prefix.empty() && prefix.back().own(); }
   // Where it begins again: which of its tokens reading gives, and what is read before. An answer that is complete is read
   // again with its last token, for other answers that begin with its prompt.
   std::int64_t token_by_reading() const { return std::min(generated + 1, asked); }

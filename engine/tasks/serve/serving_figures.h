@@ -151,9 +151,11 @@ struct ServingFigures {
     visit("preemptions", self.preemptions,
           "task serve: times a running request was put back, over the whole run");
     visit("recomputed_tokens", self.recomputed_tokens,
-          "task serve: tokens whose KV was lost by preemption, over the whole run");
+          "task serve: tokens whose KV was lost by preemption, over the whole run; those that a "
+          "preempted request finds in the cache when it is let in again are not lost");
     visit("prefix_hit_rate", self.prefix_hit_rate,
-          "task serve: share of prompt tokens found in the cache, over the whole run");
+          "task serve: share of prompt tokens found in the cache when requests are let in for the "
+          "first time, over the whole run");
     visit("batch_mean", self.batch_mean,
           "task serve: sequences in a step, mean over the steps of the whole run; with prefill, of "
           "the main deployment");
