@@ -142,8 +142,8 @@ struct ServingFigures {
     visit("slo_met", self.slo_met,
           "task serve: 1 when every stated percentile is within its limit");
     visit("slo_probability", self.slo_probability,
-          "task serve, output.intervals: probability that slo_met is 1, as far as kernel times are "
-          "known");
+          "task serve, output.intervals: probability that slo_met is 1, as far as kernel times and "
+          "what first tokens wait for besides are known");
     visit("requests_finished", self.requests_finished,
           "task serve: requests answered, over the whole run");
     visit("requests_refused", self.requests_refused,
