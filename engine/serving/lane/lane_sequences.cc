@@ -1,6 +1,7 @@
 #include "engine/serving/lane/lane_sequences.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/base/check.h"
 #include "engine/serving/sequences/whole_moments.h"
@@ -60,7 +61,10 @@ void LaneSequences::hold_prefixes(const StepPlan& plan) {
   KvPool& pool = replica_->pool;
   for (const Admission& admission : plan.admissions) {
     Sequence& sequence = at(admission.slot);
+    KvHolding loaded;  // that it has held since it came from below
+    if (!sequence.kv.parts.empty()) std::swap(loaded, sequence.kv);
     pool.hold(sequence.prefix, admission.hit, sequence.kv);
+    if (!loaded.parts.empty()) pool.release(loaded, loaded.shared);
     sequence.computed = admission.hit.tokens;
   }
 }
@@ -229,6 +233,8 @@ void LaneSequences::preempt(std::int32_t slot, bool to_the_end) {
   stop(slot);
   replica.common->sums->preempted(sequence.computed);
   ++sequence.preemptions;
+  sequence.loaded = -1;  // what it had may lie below by now
+  sequence.loads_with_room = false;
   sequence.computed = 0;
   sequence.whereabouts = Whereabouts::waiting;
   if (to_the_end) {
