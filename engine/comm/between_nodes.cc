@@ -47,12 +47,11 @@ void widen(CollectiveTime& time, double moved_us) {
   time.low = std::min(time.low, least / time.total().value);
 }
 
-Ways between_ways(const AdapterLoad& load, double doublings, double rate, double scale,
-                  const BetweenFit& fit) {
-  const double moved = load.ring / rate;
-  const auto way = [&](double start, double each, double share) {
-    return Way{scale * (start + each * doublings), moved / share, load.ring,
-               Algorithm::hierarchical};
+// The three protocols of a fit; `start` says how long one takes to start, from its own start and what a doubling adds.
+template <class Start>
+Ways between_ways(const BetweenFit& fit, double sent, double rate, const Start& start) {
+  const auto way = [&](double own, double doubling, double share) {
+    return Way{start(own, doubling), sent / (rate * share), sent, Algorithm::hierarchical};
   };
   Ways ways;
   ways.add(way(fit.small_start, fit.small_doubling, fit.small_share));
@@ -61,11 +60,27 @@ Ways between_ways(const AdapterLoad& load, double doublings, double rate, double
   return ways;
 }
 
+// A collective that nobody measured between such nodes, put together from what was: the same inside one node, and sends
+// between two. Up and down a tree of nodes a sum takes two sends a level, another pattern one; the kernel starts once. One thing
+// comes after the other, or with many pieces the slower of node and adapters is busy but for the first one.
+CollectiveTime composed(const InsideNode& inside, double sent, double hops, double rate,
+                        double scale, const FittedSet<BetweenFit>& sends) {
+  CollectiveTime time = between_ways(sends.fit, sent, rate, [&](double own, double doubling) {
+                          return hops * std::max(0.0, scale * (own + doubling) - sends.launch);
+                        }).fastest(sends.fit.softness);
+  const Seconds outside = time.total();
+  const Seconds within = std::max(inside.whole, Seconds{sends.launch * 1e-6});
+  const Seconds total = std::min(within + outside, std::max(within, outside) + inside.piece);
+  time.latency = std::min(total, time.latency + within);
+  time.transfer = total - time.latency;
+  return time;
+}
+
 }  // namespace
 
 std::optional<CollectiveTime> fitted_between(Pattern pattern, double bytes, const Spread& spread,
-                                             const LinkRates& link, const Device& device,
-                                             const Calibration& calibration) {
+                                             const InsideNode& inside, const LinkRates& link,
+                                             const Device& device, const Calibration& calibration) {
   const Path path = path_of(link, spread.nodes);
   if (!path.any_to_any || path.bandwidth <= 0 || bytes <= 0) return std::nullopt;
   const ParameterSet chosen = choose_set(device);
@@ -76,23 +91,31 @@ std::optional<CollectiveTime> fitted_between(Pattern pattern, double bytes, cons
   const auto* measured = set_of(kind_of(pattern));
   const auto* own = measured;
   // Libraries make an all-to-all of sends, and other collectives of rings, as they do sums.
-  if (own == nullptr && pattern == Pattern::all_to_all) own = set_of(CollectiveKind::send_recv);
+  const auto* sends = set_of(CollectiveKind::send_recv);
+  if (own == nullptr && pattern == Pattern::all_to_all) own = sends;
   const auto* set = own != nullptr ? own : set_of(CollectiveKind::all_reduce);
   if (set == nullptr) return std::nullopt;
   const double rate = path.bandwidth / 1e6;
   const AdapterLoad load = adapter_load(pattern, bytes, spread, path.in_network);
-  // One pass of the two that an all-reduce takes.
-  const double passes = own != nullptr ? 1 : 0.5;
-  const double scale = passes * path.latency * 1e6 / set->fit.link_latency;
-  const double doublings = std::log2(spread.nodes * spread.per_node);
   const bool of_generation = own != nullptr && sets_of(kind_of(pattern)).find(chosen) == set;
   const bool others = set->tier != Tier::measured && !of_generation;
-  BetweenFit fit = set->fit;
-  // Sums were measured between two nodes of A100s, whose network nobody named. A ring's neighbours send to one another: elsewhere
-  // large messages reach what sends do.
-  const auto* sends = others ? set_of(CollectiveKind::send_recv) : nullptr;
-  if (sends != nullptr) fit.large_share = std::max(fit.large_share, sends->fit.large_share);
-  CollectiveTime time = between_ways(load, doublings, rate, scale, fit).fastest(fit.softness);
+  const auto scale_of = [&](const auto& fitted) {
+    return path.latency * 1e6 / fitted.fit.link_latency;
+  };
+  const bool of_sends = own != nullptr && own == sends;
+  CollectiveTime time;
+  // Sums were measured between two nodes of A100s, whose network nobody named: they speak for no others where sends are known.
+  if (others && sends != nullptr && !of_sends) {
+    const double hops = (pattern == Pattern::all_reduce ? 2 : 1) * std::log2(spread.nodes);
+    time = composed(inside, load.ring, hops, rate, scale_of(*sends), *sends);
+  } else {
+    // One pass of the two that an all-reduce takes.
+    const double scale = (own != nullptr ? 1 : 0.5) * scale_of(*set);
+    const double doublings = std::log2(spread.nodes * spread.per_node);
+    time = between_ways(set->fit, load.ring, rate, [&](double start, double doubling) {
+             return scale * (start + doubling * doublings);
+           }).fastest(set->fit.softness);
+  }
   time.extrapolated = measured == nullptr || (is_foreign(chosen) && set->tier != Tier::measured);
   label(time, load.least / rate, *set, coordinates(bytes, spread.nodes, spread.per_node));
   if (others || (time.extrapolated && set->tier != Tier::measured)) widen(time, load.ring / rate);

@@ -29,16 +29,22 @@ std::optional<CollectiveTime> fitted_collective(Pattern pattern, double bytes, d
 
 CollectiveKind kind_of(Pattern pattern);
 
-// The same between nodes, `per_node` devices in each of `nodes`, each with an adapter to `link`. The way
-// inside a node is not in it. Patterns without a fit of their own are half an all-reduce, and flagged.
+// The same between nodes, `per_node` devices in each of `nodes`, each with an adapter to `link`. Where it was measured between
+// nodes like these, that speaks; elsewhere it is put together from `inside`, the same within one node, and from sends.
+// Patterns without a fit of their own are half an all-reduce where there are no sends, and flagged.
 struct Spread {
   double nodes = 1;
   double per_node = 1;
   double step = 1;  // nodes from one of them to the next
 };
+// How long the same takes inside one node, and how long one of the pieces that libraries cut messages into.
+struct InsideNode {
+  Seconds whole{0};
+  Seconds piece{0};
+};
 std::optional<CollectiveTime> fitted_between(Pattern pattern, double bytes, const Spread& spread,
-                                             const LinkRates& link, const Device& device,
-                                             const Calibration& calibration);
+                                             const InsideNode& inside, const LinkRates& link,
+                                             const Device& device, const Calibration& calibration);
 
 // Takes the labels of a set, and the residual of a swept device, to a time.
 void label(CollectiveTime& time, double least_us, const SetFacts& set, const Coordinates& shape);

@@ -164,13 +164,27 @@ Seconds way_round(const Collective& op, const Spread& spread, const LinkRates& l
   return link.latency * (spread.nodes - 1) + inside * (spread.nodes * (spread.per_node - 1));
 }
 
+// NCCL cuts messages into slices of an eighth of its 4 MiB buffers (NCCL_BUFFSIZE), one a channel at a time; with a channel for
+// each adapter a piece has one slice of each.
+constexpr double kSlice = 512 * 1024;
+
+InsideNode same_inside(const Collective& op, const Spread& spread, const Fabric& fabric,
+                       const Fits& fits) {
+  if (spread.per_node == 1) return {};
+  const auto time = [&](double bytes) {
+    return node_time(op.pattern, bytes, spread.per_node, fabric, Library::general, fits).total();
+  };
+  return {time(op.bytes), time(kSlice * spread.per_node)};
+}
+
 CollectiveTime cluster_time(const Collective& op, const Spread& spread, const Fabric& fabric,
                             const Fits& fits) {
   const CollectiveTime inside = inside_time(op.pattern, op.bytes, spread, fabric, fits);
   const LinkRates link = between_pods(op.pattern, spread, fabric);
   std::optional<CollectiveTime> fitted;
   if (fits.calibration != nullptr) {
-    fitted = fitted_between(op.pattern, op.bytes, spread, link, *fits.device, *fits.calibration);
+    fitted = fitted_between(op.pattern, op.bytes, spread, same_inside(op, spread, fabric, fits),
+                            link, *fits.device, *fits.calibration);
   }
   if (!fitted) return hierarchical_time(op.pattern, op.bytes, spread, inside, link);
   const Seconds round = way_round(op, spread, link, fabric) + fitted->bytes / link.bandwidth;

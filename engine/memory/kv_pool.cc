@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "engine/base/check.h"
 
@@ -162,6 +163,11 @@ void KvPool::drop_unused(double now) {
     give(oldest.unused());
     give_up(index, oldest.unused());
   }
+}
+
+double KvPool::next_to_expire() const {
+  if (kept_for_ <= 0 || plain_.first < 0) return std::numeric_limits<double>::infinity();
+  return extents_[std::size_t(plain_.first)].used + kept_for_;
 }
 
 KvPool::Match KvPool::look_up(std::span<const PrefixExtent> prefix,

@@ -62,6 +62,8 @@ class KvPool {
   void pass(double now) {
     if (kept_for_ > 0) drop_unused(now);
   }
+  // When cache is next given up because of its age.
+  double next_to_expire() const;
 
   // Everything it holds is gone, with whoever held it; what is below stays.
   void lose_all();
@@ -80,6 +82,7 @@ class KvPool {
   std::int64_t total() const { return total_; }
   // Blocks that can be taken: empty ones and cache that nobody uses.
   std::int64_t free() const { return empty_ + idle_; }
+  std::int64_t empty_blocks() const { return empty_; }
   std::int64_t used() const { return total_ - free(); }
   std::int64_t block_size() const { return block_size_; }
   std::int64_t blocks_for(std::int64_t tokens) const {

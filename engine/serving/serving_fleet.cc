@@ -246,7 +246,7 @@ void ServingSim::send(const Sequence& sequence) {
   ask_for(sequence);
   if (stage > 0) {
     passed_on_ = sequence;
-    passed_on_.target = sequence.prompt + sequence.generated;
+    passed_on_.target = sequence.to_read();
     passed_on_.to_replica = passed_on_.to_slot = -1;
     passed_on_.received = passed_on_.read = -1;
     passed_on_.joined = now_;
@@ -254,7 +254,7 @@ void ServingSim::send(const Sequence& sequence) {
     return;
   }
   const std::size_t target = route(0, request_, now_);
-  const std::int64_t output = stages()[0].writes ? sequence.asked : sequence.generated + 1;
+  const std::int64_t output = stages()[0].writes ? sequence.asked : sequence.token_by_reading();
   // What became of its images was lost with the replica that had them: they are encoded again.
   take_in(target, sequence, output);
   start_loads(target);

@@ -72,7 +72,7 @@ void ServingSim::dispatch(std::size_t index, std::int32_t slot, RequestSource& s
     expect_no_more(index, slot);
     return turn_away(RequestEnd::shed, reader, source);
   }
-  const std::int32_t there = take_in(reader, passed_on_, passed_on_.generated + 1);
+  const std::int32_t there = take_in(reader, passed_on_, passed_on_.token_by_reading());
   replicas_[reader].leads_to(there, std::int32_t(index), slot);
   replicas_[index].leads_to(slot, std::int32_t(reader), there);
   start_loads(reader);

@@ -38,6 +38,8 @@ PoolConstants ServingSim::constants_of(std::size_t index) {
   common.carries = stages().size() > 1;
   common.hands_over = !stage.writes;
   common.tells_first_token = stage.carry.tells_first_token;
+  common.given_up_in_sight =
+      pool.store.tier.exists() && settings.tiers.write == TierWrite::eviction && pool.count > 1;
   common.audit = problem_->audit;
   common.answers_come_later = policy.answers_come_later;
   common.plain = from.own_paces == nullptr && from.late_reading == nullptr && pool.groups.empty() &&

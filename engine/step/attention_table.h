@@ -14,6 +14,7 @@ namespace engine {
 
 class AttentionTable {
  public:
+  using ContextGrid = OctaveGrid<2>;  // of knots
   // Which attention of decodes: of layers with a window or without, on its own or in the kernel that reads the step's
   // prompts.
   struct Kernel {
@@ -86,7 +87,6 @@ class AttentionTable {
 
  private:
   // Contexts: attention is nearly linear in them (exactly, in the roofline tier, but for one bend).
-  using ContextGrid = OctaveGrid<2>;
   static constexpr std::int64_t kContextPlaces = 44 * ContextGrid::per_octave;
 
   struct Batch {

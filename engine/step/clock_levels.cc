@@ -12,10 +12,18 @@ namespace {
 // Clocks between the lowest and the device's own, which is not among them.
 constexpr int kLevels = 8;
 
-// The longest step on a line: contexts only grow.
-double longest_step(const DecodeLine& line, const Decodes& decodes) {
-  const auto end = [](double last, double now) { return std::isfinite(last) ? last : now; };
-  return line.step(end(line.context_end, decodes.context), end(line.window_end, decodes.window));
+// The longest step of these decodes up to a context at which the line may have ended: contexts only grow.
+double longest_step(StepTable& table, const Decodes& decodes, const DecodeLine& line,
+                    double context) {
+  const double window = std::isfinite(line.window_end) ? line.window_end : decodes.window;
+  if (context <= line.context_end) return line.step(context, window);
+  Decodes last = decodes;
+  last.context = context;
+  last.window = window;
+  last.longest += (context - decodes.context) / double(decodes.sequences);
+  DecodeLine beyond;
+  table.decode_line(last, beyond);
+  return beyond.step(context, window);
 }
 
 }  // namespace
@@ -60,10 +68,17 @@ void ClockLevels::reset(const StepContext& context, const ByPhase& scale,
   }
 }
 
+double ClockLevels::chosen_until(double context) {
+  using Knots = AttentionTable::ContextGrid;
+  return Knots::point(Knots::place(context) + 1);
+}
+
 bool ClockLevels::choose(const Decodes& decodes, DecodeLine& line) {
+  const double end = chosen_until(decodes.context);
   for (int i = 0; i < int(levels_.size()); ++i) {
-    levels_[std::size_t(i)]->table.decode_line(decodes, line);
-    if (longest_step(line, decodes) > limit_) continue;
+    StepTable& table = levels_[std::size_t(i)]->table;
+    table.decode_line(decodes, line);
+    if (longest_step(table, decodes, line, end) > limit_) continue;
     line.clock_level = i;
     return true;
   }

@@ -36,9 +36,12 @@ class ClockLevels {
   // Nothing is counted. The context outlives the use.
   void reset(const StepContext& context, const ByPhase& scale, const Verification& verification,
              const ClockChoice& choice);
-  // The line of these decodes at the lowest clock at which every step on it keeps the limit; false: none below the
-  // device's own does.
+  // The line of these decodes at the lowest clock at which every step keeps the limit until another clock may be chosen;
+  // false: none below the device's own does.
   bool choose(const Decodes& decodes, DecodeLine& line);
+  // Contexts between two knots share the choice, wherever a line begins or ends, so that a stretch and single steps choose
+  // alike.
+  static double chosen_until(double context);
   StepTable& at(int level);
 
   // Adds rows of everything counted, and its sums.

@@ -108,12 +108,15 @@ void StepTable::add_batch(std::int64_t sequences) {
   attention_.add_batch(sequences);
 }
 
-bool StepTable::chosen_line(const Decodes& decodes, DecodeLine& line) {
-  if (decodes.length < 0) return clocks_.choose(decodes, line);
+void StepTable::chosen_line(const Decodes& decodes, DecodeLine& line) {
+  if (decodes.length < 0) {
+    if (!clocks_.choose(decodes, line)) own_line(decodes, line);
+    line.context_end = std::min(line.context_end, ClockLevels::chosen_until(decodes.context));
+    return;
+  }
   Decodes own = decodes;
   own.length = -1;
   lengths_.line(decodes.length, own, line);
-  return true;
 }
 
 // Its figures are worked out beside the line, which may lie anywhere, and written once.

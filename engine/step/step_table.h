@@ -142,7 +142,9 @@ class StepTable {
 
   // Says all of `line` anew.
   void decode_line(const Decodes& decodes, DecodeLine& line) {
-    if (!(clock_varies_ || decodes.length >= 0) || !chosen_line(decodes, line)) {
+    if (clock_varies_ || decodes.length >= 0) {
+      chosen_line(decodes, line);
+    } else {
       own_line(decodes, line);
     }
   }
@@ -253,8 +255,8 @@ class StepTable {
            decodes.context < line.context_end && decodes.window > line.window_begin &&
            decodes.window < line.window_end && decodes.adapters == 0 && line.adapter_cell < 0;
   }
-  // The line of another clock or another number of proposals, where one of these is chosen.
-  bool chosen_line(const Decodes& decodes, DecodeLine& line);
+  // The line of the clock or the number of proposals that is chosen.
+  void chosen_line(const Decodes& decodes, DecodeLine& line);
   void own_line(const Decodes& decodes, DecodeLine& line);
   void count_chosen(DecodeLine line, double steps, double context_sum, double window_sum,
                     double seconds);

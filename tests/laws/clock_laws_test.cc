@@ -1,7 +1,9 @@
 // The clock of decode steps, chosen by a limit on their time: what it may cost, and what it must save.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "engine/evaluate.h"
 #include "engine/step/clock_levels.h"
@@ -109,6 +111,41 @@ TEST(ClockBySlo, NoStepIsLaterThanTheLimitUnlessEveryClockIs) {
       }
     }
   }
+}
+
+// Wherever a line begins, every step on it has the clock that it would have alone, and keeps the limit where a clock does. All
+// layers have a window here: it is the host whose time grows with the caches.
+TEST(ClockBySlo, AStepHasOneClockOnAnyLine) {
+  Scenario scenario = clocked(ClockMode::slo, 1);
+  scenario.model.window = 32;
+  scenario.model.full_attention_every = 0;
+  scenario.host.asynchronous = false;
+  scenario.host.step_per_kv_token = Seconds{1e-5};
+  const Fabric fabric = fabric_of(scenario.cluster, scenario.device);
+  const ModelShard shard = shard_of(scenario.model, scenario.parallel, scenario.quant);
+  const StepContext context{scenario.device, fabric, shard, scenario.host};
+  const auto at = [](double tokens) {
+    return Decodes{.sequences = 1, .context = tokens, .window = std::min(tokens, 32.0)};
+  };
+  StepTable plain;
+  plain.reset(context);
+  DecodeLine line, alone;
+  plain.decode_line(at(300), line);
+  const double limit = line.step(300, 32) * 1.05;
+  StepTable table;
+  table.reset(context, kAsPredicted, {}, {.lowest = 0.5, .limit = limit});
+  bool lower = false, own = false;
+  for (double begin = 40; begin < 600; begin += 7) {
+    table.decode_line(at(begin), line);
+    (line.clock_level < 0 ? own : lower) = true;
+    for (double tokens = begin; tokens < std::min(line.context_end, 600.0); ++tokens) {
+      table.decode_line(at(tokens), alone);
+      EXPECT_EQ(alone.clock_level, line.clock_level) << begin << " " << tokens;
+      const double most = line.clock_level < 0 ? std::numeric_limits<double>::infinity() : limit;
+      EXPECT_LE(line.step(tokens, 32), most) << begin << " " << tokens;
+    }
+  }
+  EXPECT_TRUE(lower && own);
 }
 
 TEST(ClockBySlo, WithoutALimitThereIsNothingToKeep) {

@@ -142,6 +142,29 @@ TEST(ServingPairs, AHeadStartOfARoundingErrorDoesNotGrow) { expect_case_alike(1'
 // Where somebody makes way there is a seat, which whoever has landed takes at the next step.
 TEST(ServingPairs, WhoHasLandedTakesTheSeatOfWhoMadeWay) { expect_case_alike(1'038'608, 4); }
 
+// The clock of a step follows from what it attends to, not from where the stretch began that it is part of.
+TEST(ServingPairs, AStepHasOneClockWhereverItsStretchBegan) {
+  for (const std::uint64_t number : {5'000'143, 5'083'651, 5'177'375}) expect_case_alike(number, 5);
+}
+
+// Replicas that share a store find there what others have given up since, in the order in which they did.
+TEST(ServingPairs, WhatIsGivenUpIsSeenFromThenOn) {
+  for (const std::uint64_t number : {2'129'451, 5'197'760}) expect_case_alike(number, 5);
+}
+
+// Somebody was put back after the length of proposals was picked: the next step picks one for those that are left.
+TEST(ServingPairs, LengthsArePickedForThoseThatDecode) {
+  for (const std::uint64_t number : {5'263'400, 5'468'762}) expect_case_alike(number, 5);
+}
+
+// With longer proposals a step may not have tokens for all that decode.
+TEST(ServingPairs, AnotherLengthIsPlannedFor) { expect_case_alike(6'126'421, 5); }
+
+// Its only token was made before the failure. It is read again for the other answers, and has no more tokens than were asked for.
+TEST(ServingPairs, ACompleteAnswerThatIsReadAgainMakesNoMoreTokens) {
+  for (const std::uint64_t number : {5'118'783, 6'020'760}) expect_case_alike(number, 5);
+}
+
 // So many mechanisms drawn at random, a third of the cases with states. Others: LLMSWEEP_FIRST=1200000.
 void expect_drawn_alike(std::size_t together_at_once, std::uint64_t usual_first) {
   const std::uint64_t first = asked_for("LLMSWEEP_FIRST", usual_first);
@@ -154,6 +177,7 @@ void expect_drawn_alike(std::size_t together_at_once, std::uint64_t usual_first)
 
 TEST(ServingPairs, FourAtATime) { expect_drawn_alike(4, 1'000'000); }
 TEST(ServingPairs, FiveAtATime) { expect_drawn_alike(5, 2'000'000); }
+TEST(ServingPairs, SixAtATime) { expect_drawn_alike(6, 8'000'000); }
 
 }  // namespace
 }  // namespace engine

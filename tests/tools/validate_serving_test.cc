@@ -84,6 +84,39 @@ TEST(ValidateServing, ClosedLoopsHaveTheirScriptsKernelsAndABudget) {
   EXPECT_EQ(serving(4).max_num_seqs, 7);
 }
 
+// Rows of two pools state clients; public recipes of so many clients state the rest, twice where drafts are open.
+TEST(ValidateServing, TwoPoolsAreOneOfTheirPublicRecipes) {
+  const fs::path file = folder_of_this_test() / "rows.csv";
+  std::ofstream(file)
+      << "id,backend,backend_version,model_path,mode,isl,osl,gemm_quant_mode,batch_size,tp_size,"
+         "prefill_tp_size,prefill_moe_ep_size,decode_tp_size,decode_moe_ep_size,decode_num_workers,"
+         "concurrency,silicon_ttft_ms,silicon_tpot_ms\n"
+         "2026_a,sglang,0.5.8,deepseek-ai/DeepSeek-R1,disagg,8192,1024,fp8,,,16,1,16,1,,4,860,19\n"
+         "2026_b,trtllm,0.8.1,deepseek-ai/DeepSeek-R1,disagg,1024,1024,fp8,,,16,16,16,16,,231,1,1\n"
+         "c,trtllm,0.8.1,deepseek-ai/DeepSeek-V3,disagg,8192,1024,fp8,,,1,16,16,16,3,30,1,1\n"
+         "2026_d,trtllm,0.8.1,deepseek-ai/DeepSeek-R1,disagg,1024,1024,fp8,,,16,16,16,16,,7,1,1\n";
+  const auto cases = silicon_cases(file, kLibrary);
+  ASSERT_TRUE(cases) << engine::to_text(cases.mistakes());
+  const auto recipes = [&](std::size_t row) { return cases->at(row).recipes; };
+  const auto drafts = [&](std::size_t row) {
+    std::vector<std::int64_t> tokens;
+    for (const engine::Scenario& one : recipes(row)) tokens.push_back(one.speculation.tokens);
+    return tokens;
+  };
+  EXPECT_EQ(drafts(0), (std::vector<std::int64_t>{0, 2}));
+  EXPECT_EQ(drafts(1), (std::vector<std::int64_t>{0, 3}));
+  EXPECT_EQ(drafts(2), std::vector<std::int64_t>{0});
+  const engine::ServingSettings& readers = recipes(0)[0].prefill.deployment.serving;
+  EXPECT_EQ(readers.max_num_seqs, 2);
+  EXPECT_EQ(readers.max_num_batched_tokens, 2048);
+  // 3 workers of 16 devices with 4 sequences each serve 192 of 231 clients at a time.
+  const engine::Scenario wide = recipes(1)[0];
+  EXPECT_EQ(wide.serving.replicas * wide.parallel.dp * wide.serving.max_num_seqs, 192);
+  EXPECT_EQ(recipes(2)[0].parallel.tp, 16);
+  EXPECT_EQ(recipes(2)[0].serving.max_num_seqs, 8);
+  EXPECT_EQ(cases->at(3).left_out, "no public recipe has so many clients");
+}
+
 TEST(ValidateServing, BatchesSayWhyTheyAreNotCompared) {
   const fs::path file = folder_of_this_test() / "rows.csv";
   std::ofstream(file)

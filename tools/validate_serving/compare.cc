@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -74,11 +75,10 @@ void add_request_error(const std::string& name, const std::vector<double>& measu
   figures.push_back({fmt::format("{}_of_a_request", name), 1, 1 + quantile(errors, 0.5)});
 }
 
-}  // namespace
-
-ComparedCase compare_means(const ServedCase& served, const engine::Resources& resources) {
-  const engine::Outcome outcome = with_intervals(served.scenario, resources);
-  ComparedCase compared{.served = &served, .variant = "transfer"};
+ComparedCase means_of(const engine::Scenario& scenario, const ServedCase& served,
+                      const engine::Resources& resources) {
+  const engine::Outcome outcome = with_intervals(scenario, resources);
+  ComparedCase compared{.served = &served, .variant = "transfer", .scenario = &scenario};
   if (outcome.status != engine::Status::ok) {
     compared.failure = outcome.reason;
     return compared;
@@ -97,6 +97,25 @@ ComparedCase compare_means(const ServedCase& served, const engine::Resources& re
        rate(metrics.ttft, metrics.tpot), rate(metrics.ttft_high, metrics.tpot_high),
        rate(metrics.ttft_low, metrics.tpot_low)}};
   return compared;
+}
+
+// How far apart measurement and prediction of a figure are, whichever is the longer.
+double distance(const ComparedCase& compared, std::string_view name) {
+  const Figure* figure = find_figure(compared, name);
+  return figure == nullptr ? std::numeric_limits<double>::infinity()
+                           : std::abs(std::log(figure->predicted / figure->measured));
+}
+
+}  // namespace
+
+ComparedCase compare_means(const ServedCase& served, const engine::Resources& resources) {
+  if (served.recipes.empty()) return means_of(served.scenario, served, resources);
+  std::vector<ComparedCase> all;
+  for (const engine::Scenario& recipe : served.recipes) {
+    all.push_back(means_of(recipe, served, resources));
+  }
+  return *std::ranges::min_element(all, {},
+                                   [](const ComparedCase& one) { return distance(one, kTpot); });
 }
 
 ComparedCase compare_throughput(const ServedCase& served, const engine::Resources& resources) {
@@ -162,7 +181,7 @@ std::string group_lines(const std::vector<ComparedCase>& cases, const GroupOf& g
   std::map<std::string, std::vector<const ComparedCase*>> groups;
   for (const ComparedCase& compared : cases) {
     if (compared.figures.empty()) continue;
-    if (std::string label = group(*compared.served); !label.empty()) {
+    if (std::string label = group(compared); !label.empty()) {
       groups[std::move(label)].push_back(&compared);
     }
   }
@@ -183,7 +202,7 @@ std::string rate_lines(std::string_view what, const std::vector<ComparedCase>& c
   std::vector<const ComparedCase*> all;
   for (const ComparedCase& compared : cases) {
     if (compared.figures.empty()) continue;
-    groups[group(*compared.served)].push_back(&compared);
+    groups[group(compared)].push_back(&compared);
     all.push_back(&compared);
   }
   std::string text = fmt::format("{:<32}{:>5}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}\n", what, "rows",
@@ -216,7 +235,8 @@ results::TextTable figure_table(const std::vector<ComparedCase>& cases) {
   }
   const auto append = [&table](const ComparedCase& compared, const Figure* figure) {
     const ServedCase& served = *compared.served;
-    const engine::Scenario& scenario = served.scenario;
+    const engine::Scenario& scenario =
+        compared.scenario != nullptr ? *compared.scenario : served.scenario;
     const bool closed = scenario.load.arrivals == engine::ArrivalKind::closed;
     const auto number = [](double value) { return fmt::format("{:.9g}", value); };
     const auto count = [](std::int64_t value) { return std::to_string(value); };

@@ -12,7 +12,8 @@
 
 namespace tools {
 
-// A closed loop with stated means: ttft, tpot, and the throughput that follows from both.
+// A closed loop with stated means: ttft, tpot, and the throughput that follows from both. Of several recipes the one that is
+// nearest in time per token.
 ComparedCase compare_means(const ServedCase& served, const engine::Resources& resources);
 
 // Many requests at once: the tokens a second that come of them.
@@ -30,7 +31,7 @@ ComparedCase compare_replay(const MeasuredRun& run, const ReplayChoice& choice,
 // One line a group: rows, and of ttft, tpot and throughput the mean, median and 90th percentile of the absolute error, the
 // bias, the share of measurements inside the 90% interval of their prediction, and the median width of that interval over the
 // prediction, in percent. A group with the label "" is not shown.
-using GroupOf = std::function<std::string(const ServedCase&)>;
+using GroupOf = std::function<std::string(const ComparedCase&)>;
 std::string group_heading(std::string_view what);
 std::string group_lines(const std::vector<ComparedCase>& cases, const GroupOf& group);
 

@@ -13,6 +13,7 @@
 
 #include "results/text_table.h"
 #include "tools/calibrate/tables/table_row.h"
+#include "tools/validate_serving/disagg_recipes.h"
 #include "tools/validate_serving/served_parts.h"
 
 namespace tools {
@@ -121,11 +122,7 @@ std::string reason_to_leave_out(const TableRow& row,
                                 const std::optional<engine::Quantization>& quant) {
   if (row.text("concurrency").empty()) return "no concurrency stated";
   if (!quant) return "formats not modelled";
-  if (disaggregated(row)) {
-    // The same figures stand once more with three workers that decode.
-    const bool counted = !row.text("decode_num_workers").empty();
-    return counted || row.text("backend") != "trtllm" ? "" : "number of workers not stated";
-  }
+  if (disaggregated(row)) return {};
   const std::int64_t replicas = std::max<std::int64_t>(1, row.count("attention_dp_size"));
   if (replicas > 1) {
     // They need 16 devices by their columns, and take as long as the rows with 4 to a percent, even
@@ -151,10 +148,16 @@ engine::Parallelism layout_of(const TableRow& row, const std::string& pool,
 
 constexpr std::int64_t kLeastBudget = 2048;  // tokens of prompts in a step
 
-// Seats of a worker that decodes. Every concurrency of TensorRT-LLM's disaggregated rows is a number of workers times
-// 1.2 x 2^k, rounded up (6 = 3 x 2, 30 = 3 x 10, 154 = 2 x 77, 615, 4916): a fifth more clients than seats, of which the
-// column `decode_batch_size` states the clients.
-std::int64_t seats_for(std::int64_t clients) { return std::max<std::int64_t>(1, clients * 5 / 6); }
+// The scenarios of public recipes that a disaggregated row may be of; where nobody published one, what its columns say.
+std::vector<engine::Scenario> recipes_of(const TableRow& row, engine::Scenario scenario) {
+  auto recipes = row.text("backend") == "sglang" ? sglang_recipes(scenario)
+                                                 : trtllm_recipes(scenario, row.count("isl"));
+  // Rows that state their workers had no drafts.
+  if (!row.text("decode_num_workers").empty()) {
+    std::erase_if(recipes, [](const engine::Scenario& one) { return one.speculation.tokens > 0; });
+  }
+  return recipes;
+}
 
 engine::Result<engine::Scenario> scenario_of(const TableRow& row, const engine::Quantization& quant,
                                              NamedSpecs& specs) {
@@ -187,9 +190,6 @@ engine::Result<engine::Scenario> scenario_of(const TableRow& row, const engine::
     engine::Deployment& readers = scenario.prefill.deployment;
     readers.parallel = layout_of(row, "prefill_", scenario.model);
     readers.serving.replicas = at_least_one(row, "prefill_num_workers");
-    if (const std::int64_t clients = row.count("decode_batch_size"); clients > 0) {
-      scenario.serving.max_num_seqs = seats_for(clients);
-    }
     return scenario;
   }
   if (dated(row.text("id"))) {
@@ -247,6 +247,10 @@ engine::Result<std::vector<ServedCase>> silicon_cases(const std::filesystem::pat
       auto scenario = scenario_of(row, *quant, specs);
       if (!scenario) return scenario.mistakes();
       served.scenario = std::move(scenario).value();
+      if (disaggregated(row)) served.recipes = recipes_of(row, served.scenario);
+      if (disaggregated(row) && served.recipes.empty()) {
+        served.left_out = "no public recipe has so many clients";
+      }
     }
     cases.push_back(std::move(served));
   }

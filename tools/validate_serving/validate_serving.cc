@@ -45,8 +45,8 @@ std::string overview_text(const std::vector<ServedCase>& cases,
                           const std::vector<ComparedCase>& compared) {
   std::string text =
       "\n## trtllm_perf_overview: many requests at once, output tokens a second, transfer\n";
-  text += rate_lines("device, model", compared, [](const ServedCase& served) {
-    return served.scenario.device.name + " " + served.scenario.model.name;
+  text += rate_lines("device, model", compared, [](const ComparedCase& one) {
+    return one.served->scenario.device.name + " " + one.served->scenario.model.name;
   });
   note_left_out(cases, compared, text);
   return text;
@@ -56,19 +56,19 @@ std::string argonne_text(const std::vector<ServedCase>& cases,
                          const std::vector<ComparedCase>& compared) {
   std::string text =
       "\n## argonne_llm_inference_bench: one batch at once, output tokens a second, transfer\n";
-  const auto platform = [](const ServedCase& served) {
-    return served.engine + " " + served.scenario.device.name;
+  const auto platform = [](const ComparedCase& one) {
+    return one.served->engine + " " + one.served->scenario.device.name;
   };
   text += rate_lines("engine, device", compared, platform);
-  text += "\n" + rate_lines("engine, device, model", compared, [&](const ServedCase& served) {
-            return platform(served) + " " + served.scenario.model.name;
+  text += "\n" + rate_lines("engine, device, model", compared, [&](const ComparedCase& one) {
+            return platform(one) + " " + one.served->scenario.model.name;
           });
   text +=
-      "\n" + rate_lines("engine, device, tensor parallel", compared, [&](const ServedCase& served) {
-        return fmt::format("{} {}", platform(served), served.scenario.parallel.tp);
+      "\n" + rate_lines("engine, device, tensor parallel", compared, [&](const ComparedCase& one) {
+        return fmt::format("{} {}", platform(one), one.served->scenario.parallel.tp);
       });
-  text += "\n" + rate_lines("engine, device, batch", compared, [&](const ServedCase& served) {
-            return fmt::format("{} {:>2}", platform(served), served.scenario.load.requests);
+  text += "\n" + rate_lines("engine, device, batch", compared, [&](const ComparedCase& one) {
+            return fmt::format("{} {:>2}", platform(one), one.served->scenario.load.requests);
           });
   note_left_out(cases, compared, text);
   return text;
@@ -116,20 +116,26 @@ std::string silicon_text(const std::vector<ServedCase>& cases,
                          const std::vector<ComparedCase>& compared) {
   std::string text = "\n## silicon_e2e: closed loops on H100, mean times, transfer\n";
   text += group_heading("engine, model");
-  text += group_lines(compared, [](const ServedCase& served) {
-    return fmt::format("{} {}{}", served.engine, served.scenario.model.name,
-                       served.scenario.prefill.present ? ", disaggregated" : "");
+  text += group_lines(compared, [](const ComparedCase& one) {
+    const ServedCase& served = *one.served;
+    return fmt::format("{} {}{}{}", served.engine, served.scenario.model.name,
+                       served.scenario.prefill.present ? ", disaggregated" : "",
+                       one.scenario->speculation.tokens > 0 ? ", drafts" : "");
+  });
+  text += "\n" + group_heading("disaggregated");
+  text += group_lines(compared, [](const ComparedCase& one) {
+    return std::string(one.served->scenario.prefill.present ? "all engines and models" : "");
   });
   text += "\n" + group_heading("engine, concurrency");
-  text += group_lines(compared, [](const ServedCase& served) {
-    return fmt::format("{} {:>4}", served.engine, served.scenario.load.clients);
+  text += group_lines(compared, [](const ComparedCase& one) {
+    return fmt::format("{} {:>4}", one.served->engine, one.served->scenario.load.clients);
   });
   text += "\n" + group_heading("engine, tensor parallel");
-  text += group_lines(compared, [](const ServedCase& served) {
-    return fmt::format("{} {:>4}", served.engine, served.scenario.parallel.tp);
+  text += group_lines(compared, [](const ComparedCase& one) {
+    return fmt::format("{} {:>4}", one.served->engine, one.served->scenario.parallel.tp);
   });
   text += "\n" + group_heading("");
-  text += group_lines(compared, [](const ServedCase&) { return std::string("all"); });
+  text += group_lines(compared, [](const ComparedCase&) { return std::string("all"); });
   note_left_out(cases, compared, text);
   return text;
 }

@@ -78,7 +78,8 @@ void Lane::plan(double now) {
     end_ = replica.stage_free;  // another batch is in the first stage
     return;
   }
-  if (common.picks_length && running().decoding > 0) pick_length();
+  const std::int64_t decoding = running().decoding;
+  if (common.picks_length && decoding > 0) pick_length();
   if (goes_on()) {
     begin_work(now);
     start_steady(now);
@@ -97,6 +98,9 @@ void Lane::plan(double now) {
       common.plan(sequences_.view(), plan);
       // Whether somebody makes way, or takes a seat, is asked at every step.
       if (sequences_.contested() || sequences_.seats_somebody()) plan.steady = Steady::no;
+      // The length was picked for those that have left, too: the next step picks again.
+      const bool left = running().decoding < decoding || !plan.preempted.empty();
+      if (common.picks_length && left) plan.steady = Steady::no;
     }
     if (plan.empty()) {
       check(running().count == 0 && replica.running + replica.parked > 0,
@@ -149,11 +153,12 @@ void Lane::start_steady(double now) {
 void Lane::start_stretch(double now) {
   find_line(now);
   if (replica_->group != nullptr) return follow_group();
-  stretch_.begin(now, left_, tokens_to_full_window());
+  stretch_.begin(now, steps_unseen(), tokens_to_full_window());
   // Where a length is picked, the next part may have another.
   left_ = length_ < 0 ? left_ - stretch_.steps : 0;
   end_ = stretch_.end();
   const PoolConstants& common = *replica_->common;
+  if (common.given_up_in_sight) split(replica_->pool.next_to_expire());
   if (common.takes_turns && common.turns.ends(now) < end_) stop_at(common.turns.ends(now));
   take_first_blocks();
 }

@@ -148,6 +148,13 @@ class alignas(64) Lane {
   // Stretches
   void start_steady(double now);
   void start_stretch(double now);
+  // Steps of the next part. Where others see what is given up, they see it when its step begins: only the first one takes
+  // blocks from the cache.
+  std::int64_t steps_unseen() const {
+    if (!replica_->common->given_up_in_sight) return left_;
+    const std::int64_t blocks = std::max(replica_->pool.empty_blocks(), running().next_blocks);
+    return sequences_.set.steps_that_fit(left_, blocks);
+  }
   // Of a sequence, if the stretch is long enough.
   double tokens_to_full_window() const {
     const bool windows = left_ > 1 && sequences_.set.filling() > 0;

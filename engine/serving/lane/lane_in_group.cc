@@ -10,7 +10,7 @@ std::size_t Lane::member() const {
 
 // Returns the KV tokens that are held in its first step.
 double Lane::begin_part_in_group() {
-  stretch_.begin_with_others(left_, tokens_to_full_window());
+  stretch_.begin_with_others(steps_unseen(), tokens_to_full_window());
   // Where a length is picked, the next part may have another.
   left_ = length_ < 0 ? left_ - stretch_.steps : 0;
   end_ = kNever;

@@ -125,11 +125,11 @@ void LaneSequences::begin_decoding(std::int32_t slot, double now) {
   if (sequence.generated == 0) {
     sequence.read = now;
     sequence.first_token = replica_->front_end.told(now);
-  } else {
+  } else if (sequence.generated < sequence.output) {
     replica_->common->stats->add_gap(now - sequence.last_token, 1);  // over a preemption
   }
   sequence.last_token = now;
-  ++sequence.generated;
+  sequence.generated = sequence.token_by_reading();
   set.has_read(slot);
   if (sequence.generated == sequence.output) return finish(slot);
   gaps.join(sequence, now);
@@ -224,7 +224,7 @@ void LaneSequences::stop(std::int32_t slot) {
   replica.pool.release(sequence.kv, held, replica.pins(sequence));
   leave(slot);
   sequence.reserved = sequence.taken = 0;
-  sequence.target = sequence.prompt + sequence.generated;
+  sequence.target = sequence.to_read();
 }
 
 void LaneSequences::preempt(std::int32_t slot, bool to_the_end) {

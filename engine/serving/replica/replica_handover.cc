@@ -171,7 +171,7 @@ std::int32_t Replica::take_over(const Sequence& sequence, std::int64_t output, d
   const std::int32_t slot = new_slot();
   Sequence& here = state_.sequences[std::size_t(slot)];
   here = sequence;
-  here.target = sequence.prompt + sequence.generated;
+  here.target = sequence.to_read();
   here.computed = here.reserved = here.taken = here.carried = 0;
   here.from_replica = here.from_slot = here.to_replica = here.to_slot = -1;
   here.received = here.read = -1;

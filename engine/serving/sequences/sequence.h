@@ -95,6 +95,10 @@ struct alignas(64) Sequence {
 
   // Other answers are to begin once its prompt has been read.
   bool forks() const { return branches > 1 && answers < 0; }
+  // Where it begins again: which of its tokens reading gives, and what is read before. An answer that is complete is read
+  // again with its last token, for other answers that begin with its prompt.
+  std::int64_t token_by_reading() const { return std::min(generated + 1, asked); }
+  std::int64_t to_read() const { return prompt + token_by_reading() - 1; }
   // Asks for the line that has its place among the running; for those of one that is let in or runs, or that leaves.
   void fetch_place() const { fetch_lines(this, &taken); }
   void fetch_running() const { fetch_lines(this, &history); }

@@ -104,6 +104,35 @@ TEST(BetweenNodes, LargeMessagesOfRingsReachWhatSendsDo) {
   EXPECT_NEAR(rate(Pattern::all_reduce, 2 * 7.0 / 8), rate(Pattern::send_recv, 1), 0.04);
 }
 
+// Where nobody measured sums between nodes, a small one takes what it takes inside a node and a send up and one down; a large
+// one is bound by the slower of the two.
+TEST(BetweenNodes, SumsArePutTogetherFromSendsAndSumsInside) {
+  Device hopper = toys::gpu();
+  hopper.architecture = "Hopper";
+  Fabric fabric = two_nodes();
+  fabric.devices_per_node = 8;
+  const auto time = [&](Pattern pattern, double bytes, std::int64_t ranks, std::int64_t per_node) {
+    const Collective op{.pattern = pattern,
+                        .bytes = bytes,
+                        .ranks = ranks,
+                        .library = Library::general,
+                        .per_node = per_node};
+    return collective_time(op, fabric, hopper, &toys::transfer()).total().value;
+  };
+  const double small = 16e3;
+  const double inside = time(Pattern::all_reduce, small, 8, 8);
+  const double send = time(Pattern::send_recv, small / 8, 2, 1);
+  const double sum = time(Pattern::all_reduce, small, 16, 8);
+  EXPECT_GT(sum, inside + send);
+  EXPECT_LT(sum, inside + 2 * send);
+  EXPECT_LT(time(Pattern::reduce_scatter, small, 16, 8), sum);
+  const double large = 4e9;
+  const double slower = std::max(time(Pattern::all_reduce, large, 8, 8),
+                                 2 * 15.0 / 16 * time(Pattern::send_recv, large / 8, 2, 1));
+  EXPECT_GE(time(Pattern::all_reduce, large, 16, 8), slower);
+  EXPECT_LT(time(Pattern::all_reduce, large, 16, 8), 1.02 * slower);
+}
+
 // A gather of many nodes waits for its ring; a sum has a tree.
 TEST(BetweenNodes, GathersGoRoundAllNodes) {
   const Calibration fit = by_hand();
