@@ -52,7 +52,8 @@ void LaneSequences::share_seats() {
       replica.running + replica.waiting.size() + std::int64_t(replica.landed.size());
   const std::int64_t seats = std::min(common.settings->max_num_seqs, inside + common.lanes - 1);
   view_->seats = std::max<std::int64_t>(seats / common.lanes, 1);
-  view_->others_running = replica.running > set.running().count || replica.parked > 0;
+  view_->others_running =
+      replica.running > set.running().count || replica.parked + replica.holders > 0;
 }
 
 // What the newly admitted found in the cache is held before anybody's new blocks push it out. Nothing has come into the cache or
@@ -64,7 +65,10 @@ void LaneSequences::hold_prefixes(const StepPlan& plan) {
     KvHolding loaded;  // that it has held since it came from below
     if (!sequence.kv.parts.empty()) std::swap(loaded, sequence.kv);
     pool.hold(sequence.prefix, admission.hit, sequence.kv);
-    if (!loaded.parts.empty()) pool.release(loaded, loaded.shared);
+    if (!loaded.parts.empty()) {
+      pool.release(loaded, loaded.shared);
+      --replica_->holders;
+    }
     sequence.computed = admission.hit.tokens;
   }
 }

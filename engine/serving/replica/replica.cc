@@ -53,7 +53,7 @@ void Replica::empty_queues() {
   state_.slots = 0;
   state_.first_unused = -1;
   state_.running = state_.outstanding = state_.outstanding_tokens = 0;
-  state_.parked = state_.parked_blocks = 0;
+  state_.parked = state_.parked_blocks = state_.holders = 0;
   state_.stage_free = 0;
 }
 
@@ -231,7 +231,7 @@ std::span<const std::int32_t> Replica::start_loads(double now) {
   loading_.clear();
   state_.waiting.close_after(kLookedAt);
   // Nobody else gives blocks back: those that are held for later are whoever's is first.
-  if (state_.running == 0 && state_.parked == 0) {
+  if (state_.running == 0 && state_.parked == 0 && state_.holders > 0) {
     for (std::int64_t place = 0; place < state_.waiting.size(); ++place) {
       let_go(state_.sequences[std::size_t(state_.waiting.at(place))]);
     }
@@ -266,7 +266,7 @@ std::span<const std::int32_t> Replica::start_loads(double now) {
 Replica::Load Replica::start_load(Sequence& sequence, double now) {
   settle(now);
   KvPool& pool = state_.pool;
-  const ReplicaView& view = lanes_[turn_].view();
+  const ReplicaView& view = lanes_[0].view();  // any one: they share the blocks
   const KvPool::Match hit = pool.match(sequence.prefix, sequence.target - 1);
   const bool has_room = view.blocks_to_admit(hit, sequence.target) <= pool.free() - view.margin() ||
                         (state_.running == 0 && state_.parked == 0);
@@ -302,6 +302,7 @@ void Replica::finish_load(std::int32_t slot, double now) {
   // It is held until somebody reads on, who holds it instead: prompts that are being read would take it.
   state_.pool.hold(sequence.prefix, state_.pool.match(sequence.prefix, sequence.target - 1),
                    sequence.kv);
+  if (!sequence.kv.parts.empty()) ++state_.holders;
   put_first(slot);
   stop_lanes(now);
 }

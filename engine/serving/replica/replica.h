@@ -291,7 +291,9 @@ class alignas(64) Replica {
   Load start_load(Sequence& sequence, double now);
   // One that waits holds no longer what was loaded for it: that is cache like any other.
   void let_go(Sequence& sequence) {
-    if (!sequence.kv.parts.empty()) state_.pool.release(sequence.kv, sequence.kv.shared);
+    if (sequence.kv.parts.empty()) return;
+    state_.pool.release(sequence.kv, sequence.kv.shared);
+    --state_.holders;
   }
 
   std::span<Lane> lanes_;
