@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -17,6 +18,11 @@ class SmallList {
 
  public:
   SmallList() = default;
+  SmallList(const SmallList& other) { assign(other); }
+  SmallList& operator=(const SmallList& other) {
+    if (this != &other) assign(other);
+    return *this;
+  }
   SmallList(SmallList&& other) noexcept { take(other); }
   SmallList& operator=(SmallList&& other) noexcept {
     if (this == &other) return *this;
@@ -73,6 +79,14 @@ class SmallList {
     std::fill_n(data_, count, one);
     size_ = std::uint32_t(count);
   }
+  // Those of another list, none of which is in this one.
+  void assign(std::span<const Each> others) {
+    if (others.size() > room_) grow(std::uint32_t(others.size()));
+    std::copy(others.begin(), others.end(), data_);
+    size_ = std::uint32_t(others.size());
+  }
+  // Where the so-many-eth stands if it stands inside: known before anything of the list is.
+  const Each* place_inside(std::size_t i) const { return inside_ + i; }
 
  private:
   bool inside() const { return data_ == inside_; }

@@ -5,14 +5,20 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/base/fetch_lines.h"
+
 namespace engine {
 
 class KeyTable {
  public:
+  // Its size stays where most of it was used, so that it need not grow anew.
   void clear() {
-    entries_.assign(kFirst, Entry{});
+    const bool used = 8 * count_ > entries_.size();
+    entries_.assign(used ? entries_.size() : kFirst, Entry{});
     count_ = 0;
   }
+  // Asks for the place of a key before it is looked up.
+  void fetch(std::uint64_t key) const { fetch_line(&entries_[home_of(key)]); }
   // -1: it is not there.
   std::int32_t find(std::uint64_t key) const { return entries_[place_of(key)].index; }
   // A key that is not there.

@@ -198,7 +198,7 @@ void KvPool::hold(std::span<const PrefixExtent> prefix, const Match& match, KvHo
       unlink(index);
       link_last(index, pinned);
     }
-    holding.parts.push_back({index, blocks});
+    holding.parts.push_back({index, std::int32_t(blocks)});
     holding.shared += blocks;
   }
   holding.next_extent = match.extents - (match.whole ? 0 : 1);
@@ -236,7 +236,7 @@ void KvPool::share(std::span<const PrefixExtent> prefix, std::int64_t tokens, Sh
     idle_ += computed - extent.blocks;
     set_blocks(extent, computed);
     add_holder(index, computed);
-    holding.parts.push_back({index, computed});
+    holding.parts.push_back({index, std::int32_t(computed)});
     holding.shared += computed - held;
     if (keeps) keep_state(reached, holding);
   }

@@ -19,7 +19,9 @@
 #include <span>
 #include <vector>
 
+#include "engine/base/fetch_lines.h"
 #include "engine/base/prefix_extent.h"
+#include "engine/base/small_list.h"
 #include "engine/memory/key_table.h"
 #include "engine/memory/kv_tier.h"
 #include "engine/memory/prefix_holders.h"
@@ -30,11 +32,11 @@ namespace engine {
 struct KvHolding {
   struct Part {
     std::int32_t extent = -1;
-    std::int64_t blocks = 0;  // of the extent, from its start
+    std::int32_t blocks = 0;  // of the extent, from its start
   };
   std::int64_t shared = 0;      // blocks in extents
-  std::vector<Part> parts;      // held, in the order of the sequence
   std::size_t next_extent = 0;  // of its prefix, the first it has neither found nor published
+  SmallList<Part, 8> parts;     // held, in the order of the sequence
 
   // Holds nothing; its memory stays.
   void forget() {
@@ -118,6 +120,25 @@ class KvPool {
     return caching_ ? look_up(prefix, most_tokens) : Match{};
   }
   void hold(std::span<const PrefixExtent> prefix, const Match& match, KvHolding& holding);
+
+  // Many pools: ask for what somebody is about to look up, and for what a request that has computed more leaves behind.
+  void fetch(std::span<const PrefixExtent> prefix) const {
+    if (!caching_) return;
+    for (const PrefixExtent& extent : prefix) table_.fetch(extent.key);
+  }
+  void fetch_published(std::span<const PrefixExtent> prefix, const KvHolding& holding) const {
+    if (!caching_) return;
+    if (holding.next_extent < prefix.size()) {
+      const std::span<const PrefixExtent> next = prefix.subspan(holding.next_extent, 1);
+      fetch(next);
+      if (holders_ != nullptr) holders_->fetch(next);
+      fetch_new_extent();
+    }
+    for (const KvHolding::Part& part : holding.parts) {
+      const Extent* const extent = extents_.data() + part.extent;
+      fetch_lines(extent, extent + 1);
+    }
+  }
 
   // The request has computed `tokens`: extents that end there or before can be shared from now on.
   void publish(std::span<const PrefixExtent> prefix, std::int64_t tokens, KvHolding& holding) {
@@ -252,6 +273,12 @@ class KvPool {
   void remove_holder(std::int32_t extent, std::int64_t blocks, bool pinned);
   // A key that is not there.
   std::int32_t insert(std::uint64_t key);
+  void fetch_new_extent() const {
+    const auto count = std::size_t(extent_count_);
+    if (!unused_.empty()) fetch_line(&unused_.back());
+    if (unused_.empty() && count < extents_.size())
+      fetch_lines(&extents_[count], &extents_[count] + 1);
+  }
   void erase(std::int32_t extent);
   void unlink(std::int32_t extent);
   void link_last(std::int32_t extent, bool pinned);

@@ -37,6 +37,11 @@ class PrefixHolders {
     unused_.push_back(place);
   }
 
+  // Asks for the places of a prefix's keys, all at once, before they are looked up one after the other.
+  void fetch(std::span<const PrefixExtent> prefix) const {
+    for (const PrefixExtent& extent : prefix) places_.fetch(extent.key);
+  }
+
   struct Most {
     std::int32_t cache = 0;
     std::int64_t tokens = 0;
@@ -63,16 +68,22 @@ class PrefixHolders {
       if (!better(tokens_in(extent.end / block_size), kLowest)) break;
       const std::int64_t before = last > 1 ? prefix[last - 2].end / block_size : 0;
       const std::int64_t wanted = extent.end / block_size - before;
+      const auto most_with = [&](std::int64_t blocks) {
+        return tokens_in(before + std::min(blocks, wanted));
+      };
       // `held` may change what is known of that one cache, so places are looked up anew.
       Holder at{std::numeric_limits<std::int64_t>::max(), kLowest};
       while (const Holder* next = after(extent.key, at)) {
         at = *next;
-        const std::int64_t bound = tokens_in(before + std::min(at.blocks, wanted));
+        const std::int64_t bound = most_with(at.blocks);
         const bool promising = better(bound, at.cache);
         const Most found{at.cache, promising ? held(at.cache) : 0};
         if (promising && better(found.tokens, found.cache)) best = found;
         // Of those that hold as much of the extent, nobody after this one can be better.
-        if (!promising || found.tokens >= bound) at.cache = kHighest;
+        if (promising && found.tokens < bound) continue;
+        at.cache = kHighest;
+        // Those that stand behind them hold less.
+        if (most_with(at.blocks - 1) < best.tokens) break;
       }
     }
     return best;
@@ -129,8 +140,11 @@ class PrefixHolders {
     if (place < 0) return nullptr;
     const HeldExtent& extent = extents_[std::size_t(place)];
     if (!extent.several) return at < extent.only ? &extent.only : nullptr;
-    const auto next = extent.several->upper_bound(at);
-    return next == extent.several->end() ? nullptr : &*next;
+    const std::set<Holder>& several = *extent.several;
+    // Asked for the first of all, the tree need not be searched.
+    const bool first = !several.empty() && at < *several.begin();
+    const auto next = first ? several.begin() : several.upper_bound(at);
+    return next == several.end() ? nullptr : &*next;
   }
 
   KeyTable places_;

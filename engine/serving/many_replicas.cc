@@ -40,6 +40,20 @@ void ServingSim::look_further_ahead() {
   if (++events_since_expected_ == 2) replicas_[expected_].fetch_new_slot();
 }
 
+void ServingSim::fetch_behind_sequences(std::size_t index, const RequestSource& source) const {
+  const Replica& replica = replicas_[index];
+  const Lane& lane = lanes_[index];
+  if (const std::int32_t done = lane.first_done(); done >= 0) {
+    const Sequence& sequence = replica.sequence(done);
+    if (sequence.before >= 0) replica.sequence(sequence.before).fetch_place();
+    if (sequence.after >= 0) replica.sequence(sequence.after).fetch_place();
+    source.fetch_client(sequence.client);
+    replica.fetch_cache_of(done);
+  }
+  if (const std::int32_t reader = lane.first_reader(); reader >= 0) replica.fetch_cache_of(reader);
+  replica.fetch_cache_for_queue();
+}
+
 void ServingSim::expect_request(const Pool& pool) {
   if (pool.weight != ReplicaWeight::none) {
     expected_ = pool.first + pool.weights.first();

@@ -16,7 +16,7 @@ void ServingSim::ask_for(const Sequence& sequence) {
   request_.tenant = sequence.tenant;
   request_.prompt = sequence.prompt;
   request_.output = sequence.asked;
-  request_.prefix = sequence.prefix;
+  request_.prefix.assign(sequence.prefix.begin(), sequence.prefix.end());
   request_.service_class = sequence.service_class;
   request_.adapter = sequence.adapter;
 }

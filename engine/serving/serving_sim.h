@@ -194,6 +194,9 @@ class ServingSim {
     replicas_[replica].fetch_first_in_queue();
     lanes_[replica].fetch_sequences();
   }
+  // What they lead to is asked for at the start of a turn: who runs beside the one that is done, and is told when it leaves,
+  // its client, and what the cache has of it, of who reads and of who is the first in the queue.
+  void fetch_behind_sequences(std::size_t replica, const RequestSource& source) const;
   void look_ahead(const EventQueue::Turn& turn);
   void look_further_ahead();
   void expect_request(const Pool& pool);

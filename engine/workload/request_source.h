@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/fetch_lines.h"
 #include "engine/workload/arrivals.h"
 #include "engine/workload/lengths.h"
 #include "engine/workload/load.h"
@@ -92,6 +93,10 @@ class RequestSource {
   void take(Request& out);
   // The client's request was answered (or refused) at `time`: its client or session goes on.
   void answered(std::int64_t client, double time);
+  // Asks for what is known of a client before it is told.
+  void fetch_client(std::int64_t client) const {
+    if (client >= 0) fetch_line(clients_.data() + client);
+  }
 
   // Tokens of the `sample`-th answer to a request whose first one has `first` tokens: recorded ones are all alike.
   std::int64_t output_of(std::int64_t number, std::int64_t sample, std::int64_t first) const;

@@ -95,10 +95,7 @@ bool RunWatch::arrived(double time, bool opens) {
 
 bool RunWatch::finished(double arrival, double time, double told, bool closes) {
   ++finished_;
-  if (told > time) {
-    untold_.push_back(told);
-    std::ranges::push_heap(untold_, std::greater<>{});
-  }
+  if (told > time) untold_.push_back(told);
   add_pending(arrival, -1);
   if (!closes) return false;
   ++closed_;
@@ -107,10 +104,7 @@ bool RunWatch::finished(double arrival, double time, double told, bool closes) {
 }
 
 void RunWatch::forget_told(double time) {
-  while (!untold_.empty() && untold_.front() <= time) {
-    std::ranges::pop_heap(untold_, std::greater<>{});
-    untold_.pop_back();
-  }
+  std::erase_if(untold_, [time](double told) { return told <= time; });
 }
 
 // To the lengths that have ended since it arrived. While one that stays long is waited for, longer ones may end.

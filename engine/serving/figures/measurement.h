@@ -142,9 +142,10 @@ class RunWatch {
   double first_arrival_ = kNever, last_arrival_ = 0;
   std::vector<double> clock_edges_;  // latest first
   std::vector<Snapshot> snapshots_;
-  std::vector<double> untold_;  // when answers that are made will be told: a heap, earliest first
-  std::int64_t stride_ = 1;     // units between two of them
-  bool summing_ = false;        // parts of the run are summed up already
+  std::int64_t stride_ = 1;  // units between two of them
+  std::vector<double>
+      untold_;            // when answers made since the last one, or not told by then, are told
+  bool summing_ = false;  // parts of the run are summed up already
 };
 
 }  // namespace engine

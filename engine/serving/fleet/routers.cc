@@ -47,6 +47,8 @@ std::size_t route_power_of_two(const RouterView& view) { return lighter_of_two(v
 // The replica with most of the prompt in its cache, unless it is far busier than the least busy one.
 std::size_t route_prefix_aware(const RouterView& view) {
   const std::size_t idlest = lightest(view);
+  view.holders.fetch(view.request.prefix);
+  view.replicas[idlest].pool().fetch(view.request.prefix);
   const auto cached = [&view](std::int32_t replica) {
     // Others than these may hold it: requests no longer go there.
     const bool open = view.weights.at(std::size_t(replica)) != kTakesNone;

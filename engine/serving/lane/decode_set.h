@@ -21,22 +21,29 @@ namespace engine {
 class DecodeSet {
  public:
   void reset(const PoolConstants& common, Sequences& sequences);
-  // Where what few events look at begins.
-  const void* seldom_used() const { return &crossings_; }
+  // Where what few events look at begins, or what is fetched when it is known that there is some.
+  const void* seldom_used() const { return finishes_.behind_usual(); }
   // Who is done after so many steps, and who reads a prompt.
   void fetch_sequences(std::int64_t steps) const {
+    if (common_->uneven) fetch_lines(&longest_, &crossings_);
+    finishes_.fetch_others();
+    const bool caches = common_->settings->prefix_caching;
     const Sequence* const all = sequences_->data();
-    const std::int32_t next = done_after(steps);
-    if (next >= 0) all[next].fetch_leaving();
-    if (!running_.prefilling.empty()) all[running_.prefilling.front()].fetch_running();
+    if (const std::int32_t next = done_after(steps); next >= 0) {
+      all[next].fetch_leaving();
+      if (caches) all[next].fetch_prefix();
+    }
+    if (const std::int32_t reader = first_reader(); reader >= 0) {
+      all[reader].fetch_running();
+      if (caches) all[reader].fetch_prefix();
+    }
   }
-  // Who was admitted before and after the one that is done then, which is there.
-  void fetch_beside_next(std::int64_t steps) const {
-    const Sequence* const all = sequences_->data();
-    const std::int32_t next = done_after(steps);
-    if (next < 0) return;
-    if (all[next].before >= 0) all[all[next].before].fetch_place();
-    if (all[next].after >= 0) all[all[next].after].fetch_place();
+  // The first that is done after so many steps, and the first that reads; -1: nobody.
+  std::int32_t done_after(std::int64_t steps) const {
+    return finishes_.first_by(running_.tokens + pace_->made(running_.step, steps));
+  }
+  std::int32_t first_reader() const {
+    return running_.prefilling.empty() ? -1 : running_.prefilling.front();
   }
 
   const RunningSet& running() const { return running_; }
@@ -134,10 +141,6 @@ class DecodeSet {
 
  private:
   Sequence& at(std::int32_t slot) { return (*sequences_)[std::size_t(slot)]; }
-  // The first that is done after so many steps; -1: nobody.
-  std::int32_t done_after(std::int64_t steps) const {
-    return finishes_.first_by(running_.tokens + pace_->made(running_.step, steps));
-  }
   // Where blocks are counted: the context with the room that is kept ahead of it, less the lane's tokens.
   std::size_t phase_of(const Sequence& sequence) const {
     return phase(sequence.context_base + common_->pace.ahead());

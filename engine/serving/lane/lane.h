@@ -17,14 +17,11 @@ class alignas(64) Lane {
   void fetch_own_lines() const { fetch_lines(this, sequences_.set.seldom_used()); }
   // What an arrival looks at: the present work, which it may cut.
   void fetch_work() const { fetch_lines(this, &chunks_); }
-  // Who runs beside the one that is done with the present work: they are told when it leaves.
-  void fetch_beside_next() const {
-    sequences_.set.fetch_beside_next(work_ == Work::stretch ? stretch_.steps : 1);
-  }
   // Who is done with the present work, and who reads in it.
-  void fetch_sequences() const {
-    sequences_.set.fetch_sequences(work_ == Work::stretch ? stretch_.steps : 1);
-  }
+  void fetch_sequences() const { sequences_.set.fetch_sequences(steps_of_work()); }
+  // The first of either; -1: nobody.
+  std::int32_t first_done() const { return sequences_.set.done_after(steps_of_work()); }
+  std::int32_t first_reader() const { return sequences_.set.first_reader(); }
 
   // When something happens next; never, when there is nothing to do.
   double end() const { return end_; }
@@ -101,6 +98,7 @@ class alignas(64) Lane {
   enum class Work : std::uint8_t { none, stretch, step };
 
   Sequence& at(std::int32_t slot) { return sequences_.at(slot); }
+  std::int64_t steps_of_work() const { return work_ == Work::stretch ? stretch_.steps : 1; }
   // Nothing to decide: everybody decoded and the queue is empty, so everybody who is left decodes on.
   bool goes_on() const {
     return steady_ == Steady::until_arrival && replica_->common->own_paces == nullptr &&

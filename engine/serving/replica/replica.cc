@@ -176,7 +176,7 @@ void begin(Sequence& sequence, const Request& request) {
   sequence.arrival = request.arrival;
   begin_anew(sequence);
   sequence.closes = request.closes;
-  if (!(sequence.prefix.empty() && request.prefix.empty())) sequence.prefix = request.prefix;
+  if (!(sequence.prefix.empty() && request.prefix.empty())) sequence.prefix.assign(request.prefix);
 }
 
 std::int32_t Replica::enqueue(const Request& request, std::int64_t output, Awaited awaits) {

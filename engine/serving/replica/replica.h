@@ -48,7 +48,17 @@ class alignas(64) Replica {
     fetch_lines(there, there + 1);
   }
   void fetch_first_in_queue() const {
-    if (!state_.waiting.empty()) sequence(state_.waiting.at(0)).fetch_running();
+    if (state_.waiting.empty()) return;
+    const Sequence& first = sequence(state_.waiting.at(0));
+    first.fetch_running();
+    if (state_.pool.caches_prefixes()) first.fetch_prefix();
+  }
+  // Once those are there: what the cache has of its prompt, and where it keeps what somebody in it publishes or holds.
+  void fetch_cache_for_queue() const {
+    if (!state_.waiting.empty()) state_.pool.fetch(sequence(state_.waiting.at(0)).prefix);
+  }
+  void fetch_cache_of(std::int32_t slot) const {
+    state_.pool.fetch_published(sequence(slot).prefix, sequence(slot).kv);
   }
 
   // When one of its lanes has something to do.

@@ -62,9 +62,6 @@ struct alignas(64) Sequence {
   double first_token = -1;
   std::int64_t cached = 0;  // prompt tokens found in the cache when first admitted
 
-  KvHolding kv;
-  std::vector<PrefixExtent> prefix;
-
   std::int64_t adapter = -1;  // -1: none
   std::int64_t prompt = 1;
   std::int64_t predicted = 1;  // output tokens, as far as the router knows
@@ -75,6 +72,10 @@ struct alignas(64) Sequence {
   std::int64_t client = -1;
   std::int64_t others_made = 0;  // tokens of the answers beside it that are done
   std::int64_t tenant = 0;
+
+  // Three lines, of which only the first is looked at where no prefixes are cached.
+  KvHolding kv;
+  SmallList<PrefixExtent, 5> prefix;  // those of a session of four turns
 
   std::int64_t history = 0;  // of the prompt, tokens of its session before it
   double received = -1;      // when its KV had come from another replica; -1: it was read here
@@ -101,8 +102,13 @@ struct alignas(64) Sequence {
   std::int64_t to_read() const { return prompt + token_by_reading() - 1; }
   // Asks for the line that has its place among the running; for those of one that is let in or runs, or that leaves.
   void fetch_place() const { fetch_lines(this, &taken); }
-  void fetch_running() const { fetch_lines(this, &history); }
-  void fetch_leaving() const { fetch_lines(this, &preemptions); }
+  void fetch_running() const { fetch_lines(this, &kv.parts); }
+  void fetch_leaving() const {
+    fetch_running();
+    fetch_lines(&history, &preemptions);
+  }
+  // Of either, where prefixes are cached.
+  void fetch_prefix() const { fetch_lines(&kv.parts, &history); }
 };
 
 // The sequences of a replica, by slot. They may stand in room that is lent: with many replicas, side by side with those of the

@@ -7,6 +7,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "engine/base/fetch_lines.h"
 #include "engine/base/small_list.h"
 
 namespace engine {
@@ -30,6 +31,11 @@ class StepCalendar {
     // Mostly it is the next one.
     if (due_.back() == one) return due_.pop_back();
     due_.erase(std::find(due_.begin() + first_no_later(step), due_.end(), one));
+  }
+  // Of many lanes, most have no more than so many: those behind are fetched when it is known that there are some.
+  const void* behind_usual() const { return due_.place_inside(kUsual); }
+  void fetch_others() const {
+    if (due_.size() > kUsual) fetch_lines(behind_usual(), this + 1);
   }
   // The soonest step that somebody is due at.
   std::int64_t next() const { return due_.empty() ? kNever : due_.back() >> kSlotBits; }
@@ -55,6 +61,7 @@ class StepCalendar {
     return first - due_.data();
   }
 
+  static constexpr std::size_t kUsual = 16;
   // The soonest last; of one step, who entered first. With a dozen in a lane on average it seldom has more than these.
   SmallList<std::int64_t, 30> due_;
 };

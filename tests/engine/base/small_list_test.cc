@@ -67,5 +67,20 @@ TEST(SmallList, MovedItLeavesAnEmptyListBehind) {
   }
 }
 
+TEST(SmallList, ACopyIsAListOfItsOwn) {
+  for (const std::size_t count : {0, 3, 4, 5, 100}) {
+    List from;
+    from.assign(count, 7);
+    List copy(from), other;
+    other.assign(50, 1);
+    other = from;
+    from.assign(count, 8);
+    EXPECT_TRUE(same(copy, std::vector<std::int64_t>(count, 7)));
+    EXPECT_TRUE(same(other, std::vector<std::int64_t>(count, 7)));
+    copy.assign(std::vector<std::int64_t>(20, 9));
+    EXPECT_TRUE(same(copy, std::vector<std::int64_t>(20, 9)));
+  }
+}
+
 }  // namespace
 }  // namespace engine

@@ -35,5 +35,16 @@ TEST(KeyTable, KnowsWhatAMapKnows) {
   for (std::uint64_t key = 0; key < 3000; ++key) EXPECT_EQ(table.find(key), -1);
 }
 
+// Whether it stays as large as it was or begins small again, a table that is cleared is an empty one.
+TEST(KeyTable, ClearedItIsANewOne) {
+  KeyTable table;
+  for (const std::uint64_t count : {1000, 3, 40, 2000, 0, 10}) {
+    table.clear();
+    for (std::uint64_t key = 0; key < 2000; ++key) EXPECT_EQ(table.find(key), -1);
+    for (std::uint64_t key = 0; key < count; ++key) table.insert(key, std::int32_t(key));
+    for (std::uint64_t key = 0; key < count; ++key) EXPECT_EQ(table.find(key), std::int32_t(key));
+  }
+}
+
 }  // namespace
 }  // namespace engine
