@@ -182,6 +182,8 @@ class KvPool {
 
   // Blocks of extents that somebody holds.
   std::int64_t held_in_extents() const { return held_; }
+  // Some are held by several.
+  bool shares() const { return uses_ != held_; }
   // Room of the blocks that there would be more of if everybody had their own.
   double tokens_saved_by_sharing() const { return double((uses_ - held_) * block_size()); }
   // Blocks in cache that nobody uses, and evictions so far.

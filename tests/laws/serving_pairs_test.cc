@@ -139,6 +139,11 @@ TEST(ServingPairs, WhoMadeWayComesInAfterThoseThatRun) { expect_case_alike(2'052
 // KV caches of equal requests leave at one moment and share a fabric: a head start of a rounding error would grow.
 TEST(ServingPairs, AHeadStartOfARoundingErrorDoesNotGrow) { expect_case_alike(1'031'294, 4); }
 
+// Nor does one in the time for which a prompt was read while others shared the way; and that leaves idle time before it to others.
+TEST(ServingPairs, ReadingForARoundingErrorLessIsNothing) {
+  for (const std::uint64_t number : {8'044'348, 8'204'379}) expect_case_alike(number, 6);
+}
+
 // Where somebody makes way there is a seat, which whoever has landed takes at the next step.
 TEST(ServingPairs, WhoHasLandedTakesTheSeatOfWhoMadeWay) { expect_case_alike(1'038'608, 4); }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "engine/serving/sequences/whole_moments.h"
+
 namespace engine {
 namespace {
 
@@ -38,7 +40,9 @@ double Transfers::share_ahead(double now, const Shipment& shipment) {
     if (end->flows.empty()) end->idle_until = now;
   }
   const double begin = std::max({shipment.reading_since, from.idle_from, to.idle_from});
-  const double window = std::min(from.idle_until, to.idle_until) - begin;
+  // In whole moments: whoever lacks a rounding error of it lacks as much for each of those that share the way. And who began to
+  // read only when an end was busy again leaves the time before to others.
+  const double window = whole_moments(std::min(from.idle_until, to.idle_until) - begin);
   if (window <= 0) return 0;
   const double alone = alone_of(shipment);
   const double ahead = std::min(1 - shipment.last_share, window / alone);

@@ -20,6 +20,7 @@ void Lane::reset(ReplicaState& replica) {
   steady_ = Steady::no;
   chunks_.clear();
   length_ = -1;
+  most_steady_ = 0;
   saves_ = 0;
 }
 
@@ -81,6 +82,7 @@ void Lane::plan(double now) {
   const std::int64_t inside = running().count;
   if (common.picks_length && running().decoding > 0) pick_length();
   if (goes_on()) {
+    steady_ = Steady::until_arrival;
     begin_work(now);
     start_steady(now);
   } else {
@@ -127,6 +129,9 @@ void Lane::plan(double now) {
       common.own_paces == nullptr && (replica.group == nullptr || !common.takes_turns);
   if (only_decodes && plan.decodes == running().decoding && as_one) {
     steady_ = common.settings->stepping ? Steady::no : plan.steady;
+    if (steady_ == Steady::until_arrival && replica.waiting.empty()) {
+      most_steady_ = std::max(most_steady_, plan.decodes);
+    }
     start_steady(now);
   } else if (!plan.chunks.empty() || !plan.admissions.empty() || plan.decodes > 0) {
     start_step(plan, now);

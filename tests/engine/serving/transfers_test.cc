@@ -143,6 +143,43 @@ TEST(Transfers, WhatIsSentAheadUsesIdleTimeOnce) {
   EXPECT_LE(2 * 4, there[1] - layered.reading_since);
 }
 
+// The last layers of three prompts share a way. That rounding let one of them be read for less long is nothing, not three times as
+// much.
+TEST(Transfers, ReadSinceTheSameMomentAreThereTogether) {
+  for (const double apart : {1e-15, 1e-13, 1e-11}) {
+    std::vector<Sent> sent;
+    for (std::size_t i = 0; i < 3; ++i) {
+      sent.push_back({10,
+                      {.from = i,
+                       .to = 3 + i,
+                       .sent = 4,
+                       .received = 4,
+                       .fabric = 4,
+                       .last_share = 0.25,
+                       .reading_since = i == 0 ? 8 : 8 + apart}});
+    }
+    const std::vector<double> there = arrivals(sent, 6);
+    EXPECT_NEAR(there[0], there[1], 1e-14) << apart;
+    EXPECT_NEAR(there[0], there[2], 1e-14) << apart;
+  }
+}
+
+// A prompt that was first read when the adapters were busy again takes none of the time before, whichever way that is rounded: the
+// one after it, read since long, may use it.
+TEST(Transfers, IdleTimeBeforeAPromptIsLeftToOthers) {
+  const Shipment whole{.from = 0, .to = 1, .sent = 4, .received = 4};
+  Shipment late = whole, early = whole;
+  late.last_share = early.last_share = 0.25;
+  early.reading_since = 1;
+  std::vector<double> last;
+  for (const double rounded : {-1e-12, 0.0, 1e-12}) {
+    late.reading_since = 10 + rounded;
+    last.push_back(arrivals({{10, whole}, {11, late}, {12, early}}, 2)[2]);
+  }
+  EXPECT_NEAR(last[0], last[1], 1e-9);
+  EXPECT_NEAR(last[2], last[1], 1e-9);
+}
+
 // ---- the reference: max-min fair rates, worked out anew at every start and end --------------------------
 
 // Adapters send a token a second; those that receive take so many times as long.
