@@ -1,6 +1,7 @@
 #include "engine/serving/lane/lane_sequences.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/base/check.h"
 #include "engine/base/random.h"
@@ -52,7 +53,8 @@ void LaneSequences::share_seats() {
       replica.running + replica.waiting.size() + std::int64_t(replica.landed.size());
   const std::int64_t seats = std::min(common.settings->max_num_seqs, inside + common.lanes - 1);
   view_->seats = std::max<std::int64_t>(seats / common.lanes, 1);
-  view_->others_running = replica.running > set.running().count || replica.parked > 0;
+  view_->others_running =
+      replica.running > set.running().count || replica.parked + replica.holders > 0;
 }
 
 // What the newly admitted found in the cache is held before anybody's new blocks push it out. Nothing has come into the cache or
@@ -61,13 +63,22 @@ void LaneSequences::hold_prefixes(const StepPlan& plan) {
   KvPool& pool = replica_->pool;
   for (const Admission& admission : plan.admissions) {
     Sequence& sequence = at(admission.slot);
+    KvHolding loaded;  // that it has held since it came from below
+    if (!sequence.kv.parts.empty()) std::swap(loaded, sequence.kv);
+    const auto let_go = [&] {
+      if (loaded.parts.empty()) return;
+      pool.release(loaded, loaded.shared);
+      --replica_->holders;
+    };
     sequence.computed = admission.hit.tokens;
     if (sequence.left_own()) {
+      let_go();
       pool.take_back(sequence.prefix.back().key);
       sequence.prefix.pop_back();
       pool.hold(sequence.prefix, view_->match(sequence), sequence.kv);
     } else {
       pool.hold(sequence.prefix, admission.hit, sequence.kv);
+      let_go();
     }
   }
 }
@@ -269,6 +280,8 @@ void LaneSequences::preempt(std::int32_t slot, bool to_the_end) {
   sequence.had = sequence.computed;
   sequence.found_again = 0;
   ++sequence.preemptions;
+  sequence.loaded = -1;  // what it had may lie below by now
+  sequence.loads_with_room = false;
   sequence.computed = 0;
   sequence.whereabouts = Whereabouts::waiting;
   if (to_the_end) {

@@ -38,7 +38,7 @@ class LaneSequences {
   }
   // What a policy sees now.
   const ReplicaView& view() {
-    view_->others_running = replica_->parked > 0;
+    view_->others_running = replica_->parked + replica_->holders > 0;
     if (replica_->common->pipeline) share_seats();
     return *view_;
   }
