@@ -58,6 +58,7 @@ Scenario without_neighbour(const Scenario& scenario) {
   Scenario alone = scenario;
   alone.neighbour = {};
   alone.sharing = {};
+  alone.output.intervals = false;
   return alone;
 }
 
@@ -115,7 +116,7 @@ struct Side {
   Outcome alone, on_part, shared;
   bool memory_to_spare = false;  // on its part
   double slower = 1;             // than alone on its part,
-  double shared_at = 1;          // and when it was evaluated beside the other
+  NeighbourEffect effect;        // of the other on `shared`
 
   // The time that sharing is judged by.
   static double time_of(const Scenario& scenario, const Outcome& outcome) {
@@ -167,10 +168,21 @@ void report_neighbour(const Side& main, const Side& other, Outcome& outcome) {
   }
 }
 
+void evaluate_beside(Side& side, const NeighbourEffect& beside, const EvaluateAlone& evaluate) {
+  side.effect = beside;
+  evaluate({side.role, side.part}, beside, side.shared);
+}
+
 void evaluate_shared(Side& side, const EvaluateAlone& evaluate) {
-  if (side.slower == side.shared_at) return;
-  side.shared_at = side.slower;
-  evaluate({side.role, side.part}, {.slower = side.slower}, side.shared);
+  if (side.slower == side.effect.slower) return;
+  evaluate_beside(side, {.slower = side.slower}, evaluate);
+}
+
+// Runs for intervals are many, so they are made once, beside what both have agreed on.
+void evaluate_intervals(Side& side, const EvaluateAlone& evaluate) {
+  if (side.shared.status != Status::ok) return;
+  side.part.output.intervals = true;
+  evaluate_beside(side, side.effect, evaluate);
 }
 
 // Alone on the devices, which is as on its part where that lacks nothing but memory, of which it has enough.
@@ -244,7 +256,7 @@ void slow_down_at_capacity(Side& main, Side& other, const SharingSettings& shari
     tried.shared = tried.on_part;
     slow_down(tried, other, sharing, change, evaluate);
     main.alone = std::move(tried.alone);
-    evaluate({main.role, main.part}, {.slower = tried.slower}, main.shared);
+    evaluate_beside(main, {.slower = tried.slower}, evaluate);
     // Beside one that is kept this busy no rate will do; beside one that is kept less busy it may.
     const bool works = main.shared.status == Status::ok;
     const double found = works ? main.shared.metrics.capacity.value : rate / 4;
@@ -267,7 +279,7 @@ bool take_turns(Side& main, Side& other, const SharingSettings& sharing, const C
   const double other_turn = 2 * sharing.slice.value * (1 - sharing.share);
   const double period = turn + to_other + other_turn + to_main;
   const auto in_turns = [&](Side& side, const Turns& turns) {
-    evaluate({side.role, side.part}, {.turns = turns}, side.shared);
+    evaluate_beside(side, {.turns = turns}, evaluate);
     if (side.shared.status == Status::ok) return true;
     refuse_like(side, std::move(side.shared), outcome);
     return false;
@@ -311,6 +323,7 @@ void evaluate_neighbours(const Scenario& scenario, const CopyLine& from_host,
   } else {
     slow_down(main, other, sharing, change, evaluate);
   }
+  if (scenario.output.intervals) evaluate_intervals(main, evaluate);
   outcome = std::move(main.shared);
   report_neighbour(main, other, outcome);
   outcome.metrics.swap_time = swap;

@@ -55,8 +55,8 @@ std::string trouble_with(const fs::path& folder, const PartRecord& part, Look lo
 
 std::string checked_bytes(const fs::path& folder, const PartFile& file) {
   std::optional<std::string> bytes = read_file(folder / file.name);
-  if (!bytes) throw Failure((folder / file.name).string() + " is missing");
-  if (checksum_of(*bytes) != file.checksum) throw Failure((folder / is_damaged(file)).string());
+  if (!bytes) throw FailsAgain((folder / file.name).string() + " is missing");
+  if (checksum_of(*bytes) != file.checksum) throw FailsAgain((folder / is_damaged(file)).string());
   return std::move(*bytes);
 }
 

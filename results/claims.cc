@@ -29,8 +29,8 @@ fs::path claims_file(const fs::path& run, std::uint32_t workers) {
 std::string entry(std::uint32_t worker) { return fmt::format("{:>10}\n", worker); }
 
 [[noreturn]] void damaged(const fs::path& file) {
-  throw Failure(file.string() + " is damaged",
-                "when nobody writes to this folder, remove the file and go on");
+  throw FailsAgain(file.string() + " is damaged",
+                   "when nobody writes to this folder, remove the file and go on");
 }
 
 std::vector<std::uint32_t> parsed(std::string_view text, const fs::path& file,

@@ -18,6 +18,12 @@ class Failure : public std::runtime_error {
       : std::runtime_error(hint.empty() ? what : what + "\n  hint: " + hint) {}
 };
 
+// What lies there is damaged, or somebody else's to finish: the same command would fail again, so the hint says what comes first.
+class FailsAgain : public Failure {
+ public:
+  using Failure::Failure;
+};
+
 // What is wrong with a file or folder that the user gave, for who reports it without giving up.
 inline engine::Mistake mistake(const std::filesystem::path& where, std::string what,
                                std::string hint) {

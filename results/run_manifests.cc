@@ -50,12 +50,12 @@ std::set<Shard> shards_of(const fs::path& run) {
 [[noreturn]] void fail(const fs::path& run, const ShardManifest& found) {
   const Manifest& manifest = found.manifest;
   if (manifest.newer_format > 0) {
-    throw Failure(fmt::format("{} was written by a newer version of the program",
-                              (run / manifest_name(found.shard)).string()),
-                  "use that version, or choose a new folder with -o DIR");
+    throw FailsAgain(fmt::format("{} was written by a newer version of the program",
+                                 (run / manifest_name(found.shard)).string()),
+                     "use that version, or choose a new folder with -o DIR");
   }
   const std::size_t others = manifest.damage.size() - 1;
-  throw Failure(
+  throw FailsAgain(
       fmt::format("{}{}", (run / to_text(found.shard, manifest.damage.front())).string(),
                   others > 0 ? fmt::format(" (and {} more)", others) : ""),
       fmt::format("nothing was changed; 'llmsweep verify {}' says what is damaged, and with "
@@ -73,10 +73,11 @@ fs::path shard_lock(const fs::path& run, const Shard& shard) {
 
 std::vector<ShardManifest> inspect_run(const fs::path& run) {
   if (is_between_parts(run)) {
-    throw Failure(run.string() + ": its parts are being exchanged for larger ones",
-                  fmt::format("if nobody does that now, it was interrupted: 'llmsweep finish {}' "
-                              "does the rest",
-                              run.string()));
+    throw FailsAgain(
+        run.string() + ": its parts are being exchanged for larger ones",
+        fmt::format("if nobody does that now, it was interrupted: 'llmsweep finish {}' "
+                    "does the rest",
+                    run.string()));
   }
   std::vector<ShardManifest> manifests;
   for (const Shard& shard : shards_of(run)) {

@@ -140,6 +140,19 @@ const LeafUse* why_inert(int number, const CanBe& can_be) {
   return nullptr;
 }
 
+const ValueUse* why_another(int number, double value, const CanBe& can_be) {
+  static const std::vector<ValueUse> uses = value_use_rules();
+  const Leaf& leaf = leaf_table().leaves[std::size_t(number)];
+  const auto found = std::ranges::find_if(uses, [&](const ValueUse& use) {
+    return use.path == leaf.path && use.value == leaf.names[std::size_t(value)];
+  });
+  if (found == uses.end()) return nullptr;
+  const bool itself = std::ranges::any_of(found->any_of, [&](const UseCondition& condition) {
+    return can_hold(condition, condition.path, can_be);
+  });
+  return itself ? nullptr : &*found;
+}
+
 bool task_reads(Task task, int leaf) {
   static const int task_leaf = leaf_table().find_leaf("task");
   return why_inert(leaf, [task](int other, const std::function<bool(double)>& predicate) {

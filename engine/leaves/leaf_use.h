@@ -52,6 +52,18 @@ const LeafUse* why_inert(int leaf, const CanBe& can_be);
 // The same in one scenario.
 const LeafUse* why_inert(int leaf, const Scenario& scenario);
 
+// A value of an enumeration that is another one unless one of the conditions holds: interleaved chunks of a pipeline, with one
+// chunk on each stage.
+struct ValueUse {
+  std::string_view path, value;
+  std::string_view otherwise;  // the value that it is then
+  std::string_view where;      // the conditions in words
+  std::vector<UseCondition> any_of;
+};
+
+// The entry that makes a value of the leaf of this number another one whatever can be, or null.
+const ValueUse* why_another(int leaf, double value, const CanBe& can_be);
+
 // Whether points of a task can depend on a leaf, whatever its other leaves are.
 bool task_reads(Task task, int leaf);
 

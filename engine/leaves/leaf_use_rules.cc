@@ -363,25 +363,6 @@ std::vector<LeafUse> role_uses() {
   return uses;
 }
 
-// Links between devices are the device's own, unless its cluster states some. A draft whose device differs in them lies on
-// devices of its own.
-std::vector<LeafUse> link_uses() {
-  return {
-      {"device.scale_up",
-       "cluster.scale_up.topology is none (this cluster has links of its own in cluster.scale_up)",
-       {is("cluster.scale_up.topology", {"none"}), on("draft.present")}},
-      {"device.scale_out",
-       "cluster.scale_out.topology is none (this cluster has links of its own in "
-       "cluster.scale_out)",
-       {is("cluster.scale_out.topology", {"none"}), on("draft.present")}},
-      {"cluster.oversubscription",
-       "there are pods (cluster.pod_nodes)",
-       {above("cluster.pod_nodes", 0)}},
-      {"cluster.pod_nodes",
-       "the ways out of a pod are thinner than its adapters (cluster.oversubscription)",
-       {above("cluster.oversubscription", 1)}}};
-}
-
 }  // namespace
 
 std::vector<LeafUse> leaf_use_rules() {

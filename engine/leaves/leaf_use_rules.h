@@ -8,12 +8,14 @@
 namespace engine {
 
 std::vector<LeafUse> leaf_use_rules();
+std::vector<ValueUse> value_use_rules();
 
 // Parts of it (engine/leaves/leaf_use_training.cc).
 std::vector<LeafUse> training_layout_uses();
 std::vector<LeafUse> training_uses();
 std::vector<LeafUse> rollout_uses();
 // Parts of the list.
+std::vector<LeafUse> link_uses();
 std::vector<LeafUse> speculation_uses();
 std::vector<LeafUse> draft_uses();
 std::vector<LeafUse> neighbour_uses();

@@ -8,6 +8,14 @@ namespace engine {
 
 using namespace leaf_use_words;
 
+std::vector<ValueUse> value_use_rules() {
+  return {{.path = "train.schedule",
+           .value = "interleaved",
+           .otherwise = "1f1b",
+           .where = "train.virtual_stages is above 1",
+           .any_of = {above("train.virtual_stages", 1)}}};
+}
+
 // How devices share a step.
 std::vector<LeafUse> training_layout_uses() {
   return {

@@ -35,13 +35,14 @@ void KvPool::lose_all() {
   if (holders_ != nullptr) {
     table_.each([this](std::int32_t index) {
       const Extent& extent = extents_[std::size_t(index)];
-      holders_->change(extent.key, number_, extent.blocks, 0);
+      if (!extent.own) holders_->change(extent.key, number_, extent.blocks, 0);
     });
   }
   empty_out();
 }
 
 void KvPool::tell(const Extent& extent, std::int64_t blocks) {
+  if (extent.own) return;
   if (holders_ != nullptr) holders_->change(extent.key, number_, extent.blocks, blocks);
   if (tier_ != nullptr && (copies_at_once_ ? blocks > extent.blocks : blocks < extent.blocks)) {
     tier_->store(extent.key, std::max(blocks, extent.blocks));
@@ -218,6 +219,7 @@ void KvPool::share(std::span<const PrefixExtent> prefix, std::int64_t tokens, Sh
     const bool known = found >= 0;
     const std::int32_t index = known ? found : insert(prefix[i].key);
     Extent& extent = extents_[std::size_t(index)];
+    extent.own = prefix[i].own();
     const Reached reached{index, start, end, known && extent.blocks >= computed};
     const bool keeps = state_blocks_ > 0 && how.has_states && wants_state(prefix, i, reached);
     // Somebody computed as much meanwhile: their copy stays theirs, and ours private.
@@ -240,6 +242,16 @@ void KvPool::share(std::span<const PrefixExtent> prefix, std::int64_t tokens, Sh
     holding.shared += computed - held;
     if (keeps) keep_state(reached, holding);
   }
+}
+
+void KvPool::take_back(std::uint64_t key) {
+  const std::int32_t index = table_.find(key);
+  if (index < 0) return;
+  const std::int64_t blocks = extents_[std::size_t(index)].blocks;
+  give(blocks);
+  idle_ -= blocks;
+  unlink(index);
+  erase(index);
 }
 
 std::int64_t KvPool::freed_by(const KvHolding& holding, std::int64_t blocks) const {
@@ -317,7 +329,7 @@ std::int32_t KvPool::insert(std::uint64_t key) {
   extent.state_blocks = 0;
   extent.less.clear();
   extent.before = extent.after = -1;
-  extent.listed = extent.pinned = false;
+  extent.listed = extent.pinned = extent.own = false;
   table_.insert(key, index);
   return index;
 }

@@ -9,6 +9,9 @@
 // first, when blocks run out. Extents make the price of a long prompt the number of its parts, not of
 // its blocks.
 //
+// A sequence that makes way leaves what it alone has in the cache, too, as the last extent of its prefix (`PrefixExtent::own`). When
+// it comes back it takes back what is left of that.
+//
 // A model with scans goes on only from a place whose state was kept, so there a prefix is found up to its
 // last state (kv_pool_states.cc).
 #pragma once
@@ -149,10 +152,14 @@ class KvPool {
                        KvHolding& holding) {
     if (caching_) share(prefix, tokens, {.has_states = false}, holding);
   }
-  // It computes no more here: what there is of an extent that goes on elsewhere can be shared, too.
+  // It computes no more here, or not for now: what there is of an extent that goes on can be shared, too.
   void publish_all(std::span<const PrefixExtent> prefix, std::int64_t tokens, KvHolding& holding) {
     if (caching_) share(prefix, tokens, {.ends_here = true}, holding);
   }
+
+  // One that made way is let in again: what it alone has, under this key, is in no cache from now on. The blocks that are left of it
+  // are empty, for it to take.
+  void take_back(std::uint64_t key);
 
   // What the tiers below have of a prefix beyond the cache, in the order of its extents: blocks that each extent would
   // have, and how many of them come from each tier, the first of which are asked first; null: there is none.
@@ -182,6 +189,8 @@ class KvPool {
 
   // Blocks of extents that somebody holds.
   std::int64_t held_in_extents() const { return held_; }
+  // Some are held by several.
+  bool shares() const { return uses_ != held_; }
   // Room of the blocks that there would be more of if everybody had their own.
   double tokens_saved_by_sharing() const { return double((uses_ - held_) * block_size()); }
   // Blocks in cache that nobody uses, and evictions so far.
@@ -198,6 +207,7 @@ class KvPool {
     std::int32_t before = -1, after = -1;  // among those with blocks nobody holds, by last use
     bool listed = false;                   // it is one of those,
     bool pinned = false;                   // of those that are given up last,
+    bool own = false;                      // of one sequence: nobody else asks for it,
     double used = 0;                       // and was used by somebody until then
     KeptState state;                       // where one is kept,
     std::int64_t state_blocks = 0;         // and the blocks that it takes: nobody holds those

@@ -130,7 +130,7 @@ void ServingSim::ship(std::size_t index, std::int32_t slot) {
   }
 }
 
-// Whoever has become the first in a replica's queue may have KV below the cache.
+// Whoever is about to leave a replica's queue may have KV below the cache.
 void ServingSim::load_from_below(std::size_t index) {
   Replica& replica = replicas_[index];
   if (!replica.has_tiers()) return;

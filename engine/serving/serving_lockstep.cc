@@ -105,8 +105,8 @@ void ServingSim::plan_together(LockstepGroup& group, RequestSource& source) {
       fork(i, source);
       if (compares_) weigh(i);
     }
-    replicas_[i].plan_in_group();
     start_loads(i);
+    replicas_[i].plan_in_group();
   }
   group.begin(now);
   charge(kWorkOfAnEvent * double(planned_.size()));

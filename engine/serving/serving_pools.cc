@@ -50,7 +50,7 @@ PoolConstants ServingSim::constants_of(std::size_t index) {
   // The last block of each may be nearly empty.
   common.rest = settings.block_size + from.pace.past_end() + from.state;
   common.encode_seconds = from.encode_seconds;
-  common.encode_slower = from.encode_slower;
+  common.encode_slower = from.encode_slower * problem_->scale[std::size_t(Phase::prefill)];
   common.seed = problem_->seed;
   if (from.draft != nullptr) common.draft_place = from.draft->place;
   if (std::ranges::any_of(from.tiers, [](const TierSetup& tier) { return tier.blocks > 0; })) {

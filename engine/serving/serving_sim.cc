@@ -279,8 +279,8 @@ bool ServingSim::decode_on(std::size_t index, double next_event) {
   if (!ran || (!told && replica.plans_now(next_event))) {
     if (expects) fetch(index, source);
     if (!replica.forking().empty()) fork(index, source);
-    replica.plan();
     start_loads(index);
+    replica.plan();
   }
   replica.end_turn(ran);
   if (!keeps_turns_ || expects || !is_next(replica, next_event)) return false;

@@ -17,7 +17,7 @@ struct Verification;
 
 struct ClockChoice {
   double lowest = 1;          // clock, as a share of the device's; 1: it is always the device's
-  double power_exponent = 3;  // of what busy multiprocessors draw, in the clock
+  double power_exponent = 2;  // of what busy multiprocessors draw, in the clock
   double limit = std::numeric_limits<double>::infinity();  // on the time of a step, in seconds
 
   bool varies() const { return lowest < 1; }

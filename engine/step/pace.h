@@ -37,7 +37,7 @@ struct Pace {
     return (tokens * (from % steps) + carry) % steps;
   }
   // Tokens of one step on average.
-  double rate() const { return double(tokens) / double(steps); }
+  double rate() const { return plain() ? 1 : double(tokens) / double(steps); }
   // The most tokens of one step.
   std::int64_t most() const { return (tokens + steps - 1) / steps; }
   // KV beyond its last token that a sequence may have room for: queries, and tokens past its end.

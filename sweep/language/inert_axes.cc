@@ -109,6 +109,22 @@ const LeafUse* why_all_inert(const std::vector<int>& leaves, const engine::CanBe
   return commonest;
 }
 
+// What is wrong with a value that is another one in every point; nothing, where it is itself in some.
+std::string another_value(int leaf, const engine::LeafValue& value, const engine::CanBe& can_be) {
+  const engine::ValueUse* use = engine::why_another(leaf, engine::condition_value(value), can_be);
+  if (use == nullptr) return "";
+  return fmt::format("'{}: {}' is {} here: it differs only where {}", use->path, use->value,
+                     use->otherwise, use->where);
+}
+
+void check_values(const Axis& axis, const engine::Location& place, const engine::CanBe& can_be,
+                  Reading& reading) {
+  for (const Edit& edit : axis.edits) {
+    const std::string wrong = another_value(edit.leaf, edit.value, can_be);
+    if (!wrong.empty()) reading.mistake(place, wrong, "remove it, or change what it depends on");
+  }
+}
+
 // What plays the part of a field in the other tasks, for a hint.
 struct Counterparts {
   std::string_view step, request, serve;
@@ -266,10 +282,14 @@ std::vector<std::string> notes_on_idle_fields(const SpaceParts& parts,
     if (engine::of_role(leaf)) continue;
     if (engine::get_leaf(parts.base, leaf) == engine::get_leaf(defaults, leaf)) continue;
     const LeafUse* reason = engine::why_inert(number, possibilities.can_be());
-    if (reason == nullptr) continue;
-    notes.push_back(fmt::format("{}:{}:{}: '{}' changes nothing here: it counts only where {}",
-                                field.where.file, field.where.line, field.where.column, field.path,
-                                reason->where));
+    const std::string note =
+        reason != nullptr
+            ? fmt::format("'{}' changes nothing here: it counts only where {}", field.path,
+                          reason->where)
+            : another_value(number, engine::get_leaf(parts.base, leaf), possibilities.can_be());
+    if (note.empty()) continue;
+    notes.push_back(
+        fmt::format("{}:{}:{}: {}", field.where.file, field.where.line, field.where.column, note));
   }
   return notes;
 }
@@ -284,7 +304,10 @@ void check_inert_axes(const SpaceParts& parts, const std::vector<engine::Locatio
     // Overrides of a sub-sweep's base are no axes, though they are kept as such.
     if (axis.label_column == kNone && axis.interval.leaf == kNone) continue;
     const LeafUse* reason = why_all_inert(leaves_of(axis), can_be);
-    if (reason == nullptr) continue;
+    if (reason == nullptr) {
+      check_values(axis, places[i], can_be, reading);
+      continue;
+    }
     std::string hint = counterpart_hint(axis.path, tasks);
     if (hint.empty()) hint = "remove the axis, or change what it depends on";
     reading.mistake(places[i],

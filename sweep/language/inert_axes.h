@@ -11,7 +11,8 @@
 
 namespace sweep {
 
-// Notes a mistake for each axis whose leaves count in no point of the sweep (engine/leaves/leaf_use.h).
+// Notes a mistake for each axis whose leaves count in no point of the sweep, and for each of its values that is another one in
+// every point (engine/leaves/leaf_use.h).
 // `places` says where each axis was written. What a leaf may be is taken from everything that sets it,
 // so an axis that counts in some point is never refused.
 void check_inert_axes(const SpaceParts& parts, const std::vector<engine::Location>& places,

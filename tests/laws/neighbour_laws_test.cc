@@ -76,6 +76,32 @@ TEST(Neighbours, WhoNeverLacksMemoryIsServedAsThoughItHadAllOfIt) {
   }
 }
 
+// Whatever rounds it takes the two to agree, intervals are simulated once, of what they agreed on.
+TEST(Neighbours, IntervalsAreThoseOfTheLastRound) {
+  for (const bool searches : {false, true}) {
+    Scenario scenario = served_twins(SharingMode::streams);
+    if (searches) scenario.capacity.slo.ttft.p95 = Seconds{0.5};
+    const Metrics without = figures(scenario);
+    EXPECT_TRUE(std::isnan(without.tpot_low.value));
+    scenario.output.intervals = true;
+    const Metrics with = figures(scenario);
+    EXPECT_EQ(with.tpot, without.tpot);
+    EXPECT_LT(with.tpot_low, with.tpot);
+    EXPECT_GT(with.tpot_high, with.tpot);
+    int with_intervals = 0;
+    Outcome outcome;
+    evaluate_neighbours(
+        scenario, CopyLine{},
+        [&](const OneOfTwo& one, const NeighbourEffect&, Outcome& made) {
+          if (one.scenario.output.intervals) ++with_intervals;
+          evaluate_into(one.scenario, made);
+          return true;
+        },
+        outcome);
+    EXPECT_EQ(with_intervals, 1);
+  }
+}
+
 TEST(Neighbours, TwinsThatTakeTurnsForFreeAreTwiceAsSlow) {
   const Scenario scenario = twins(SharingMode::time_slices);
   const Metrics shared = figures(scenario);

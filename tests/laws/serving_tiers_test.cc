@@ -54,6 +54,25 @@ TEST(ServingTiers, ATierThatHoldsEverythingFindsEveryTurn) {
   EXPECT_NEAR(all.prefix_hit_rate, evaluate(large).metrics.prefix_hit_rate, 0.02);
 }
 
+// However full the device is: what is loaded has room, and nobody takes it before it is used.
+TEST(ServingTiers, WhatLiesBelowIsFoundInAnOverloadToo) {
+  for (const auto policy :
+       {policy_named("vllm_v1"), policy_named("sglang"), policy_named("sarathi")}) {
+    for (const double rate : {4.0, 40.0, 400.0}) {
+      Scenario scenario = sessions();
+      scenario.serving.policy = policy;
+      scenario.load.rate = RequestsPerSecond{rate};
+      Scenario large = scenario;
+      large.serving.kv_blocks = 100'000;
+      scenario.serving.tiers.host = Bytes{1e12};
+      const Metrics tight = evaluate(scenario).metrics;
+      EXPECT_GT(tight.prefix_hit_rate, 0.9 * evaluate(large).metrics.prefix_hit_rate)
+          << name_of(policy) << " " << rate << ", preempted " << tight.preemptions;
+      EXPECT_LE(tight.kv_peak, 1);
+    }
+  }
+}
+
 TEST(ServingTiers, MoreRoomBelowNeverFindsLess) {
   double before = -1;
   for (const double bytes : {0.0, 3e5, 1e6, 3e6, 1e7, 1e9}) {

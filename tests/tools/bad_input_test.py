@@ -104,6 +104,14 @@ class BadInput(unittest.TestCase):
             for verb in VERBS:
                 self.refuses(verb, self.home / name, "manifest-1of1.jsonl")
 
+    def test_a_run_that_would_fail_again_is_not_advised(self):
+        for name in ("cut", "changed", "unlisted", "newer"):
+            done = llmsweep("run", self.home / "sweep.yaml", "-o", self.home / name)
+            self.assertEqual(done.returncode, 1, (name, done.stdout, done.stderr))
+            self.assertIn("manifest-1of1.jsonl", done.stderr)
+            self.assertIn("hint: ", done.stderr)
+            self.assertNotIn("go on with", done.stderr)
+
     def test_a_part_that_is_gone(self):
         for verb in VERBS:
             self.refuses(verb, self.home / "gone")

@@ -217,6 +217,9 @@ int run(RunArguments arguments) {
   keep_freed_memory();
   try {
     return run_into_folder(arguments, *shard, *spec);
+  } catch (const results::FailsAgain& failure) {
+    print(stderr, "error: {}\n", failure.what());
+    return kFailure;
   } catch (const results::Failure& failure) {
     print(stderr, "error: {}\nnothing committed is lost; go on with: {}\n", failure.what(),
           arguments.command);

@@ -142,6 +142,7 @@ bool RunWatch::counted(std::int64_t count, double time) {
 }
 
 bool RunWatch::filled_up(double time, double told) {
+  if (next_begin_ == plan_.lengths) return false;  // all have
   if (plan_.kind == RunKind::whole || plan_.warmup > 0) return false;
   if (time < plan_.earliest) return false;
   const bool loop = plan_.kind == RunKind::closed;

@@ -86,8 +86,8 @@ RunVerdict Referee::judge(ServingStats& stats) {
                         .settled = part.settled,
                         .snapshots = snapshots,
                         .queue_share = inside > 0 ? queued / inside : 0};
-  // A run that can go on had better, before it is called overloaded.
-  if (!snapshots.empty() && stats.watch().plan().endless && stats.watch().can_lengthen()) {
+  evidence.may_go_on = stats.watch().plan().endless && stats.watch().can_lengthen();
+  if (!snapshots.empty()) {
     const double since = snapshots.back().time - stats.watch().first_arrival();
     evidence.stays = stay > 0 ? since / (stay / stayed) : 0;
   }

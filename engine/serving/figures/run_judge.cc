@@ -193,14 +193,18 @@ Saturation saturation_of(const LoadEvidence& evidence) {
     // Still filling up, or never able to: then as much is finished early as late.
     if (evidence.snapshots.size() < kFewestBatches) return Saturation::undecided;
     // Before those that came first are done, short ones apart, any system looks as if it never would be.
-    if (evidence.stays < 4) return Saturation::undecided;
-    const bool flat = quickening(evidence.snapshots) < 1.1;
+    const bool too_soon = evidence.stays < 4;
+    if (too_soon && evidence.may_go_on) return Saturation::undecided;
+    const bool flat = !too_soon && quickening(evidence.snapshots) < 1.1;
     const bool far_beyond = evidence.offered_share > 1.5;
     const bool behind = growth.share() > growing && growth.rise > calm;
     return behind && (flat || far_beyond) ? Saturation::overloaded : Saturation::undecided;
   }
   // The longest answers come in long after the others, and what is inside grows until they end.
-  if (grows) return evidence.stays < 30 ? Saturation::undecided : Saturation::overloaded;
+  if (grows) {
+    const bool may_end = evidence.may_go_on && evidence.stays < 30;
+    return may_end ? Saturation::undecided : Saturation::overloaded;
+  }
   if (!growth.seen()) return Saturation::undecided;
   // Nothing grew that would have been seen to grow.
   const bool long_enough = restless < growing * growth.arrived;

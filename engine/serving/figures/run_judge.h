@@ -78,8 +78,10 @@ struct LoadEvidence {
   std::span<const Snapshot> snapshots;  // of the measured part
   double queue_share = 0;               // mean time in the queue over the mean time in service
   double offered_share = 0;             // rate of arrivals over the estimated capacity; 0: unknown
-  // Time since the first arrival over the mean time in service of those finished, of a run that may go on.
+  // Time since the first arrival over the mean time in service of those finished.
   double stays = kNever;
+  // A run that can go on had better, before it is called overloaded.
+  bool may_go_on = false;
 };
 Saturation saturation_of(const LoadEvidence& evidence);
 

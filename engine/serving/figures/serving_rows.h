@@ -35,7 +35,7 @@ struct OutputSettings {
           at_least(2));
     visit("intervals", self.intervals,
           "task serve: simulate again with steps as fast and as slow as their kernels may be, for "
-          "columns _low and _high and slo_probability; takes 3 times as long, with slo up to 9",
+          "columns _low and _high and slo_probability; takes 3 times as long, with slo up to 12",
           any_value);
   }
 

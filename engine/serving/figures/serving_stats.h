@@ -60,7 +60,8 @@ struct PoolSums {
   double busy = 0, steps = 0, sequence_steps = 0, kv_token_seconds = 0;
   double empty_seconds = 0;  // of replicas in steps of others, whose experts they share; not busy
   double preemptions = 0, lost_tokens = 0;
-  double looked_up = 0, found = 0;  // tokens of prompts, and those of them that were in the cache
+  // Tokens of prompts that were let in for the first time, and those of them that were in the cache
+  double looked_up = 0, found = 0;
   double waste = 0, held = 0;  // token-steps of room that held nothing, and in all, while decoding
   double wasted_tokens = 0;    // made past the end of an answer
   // Where steps pick how much they propose, or sequences draw how much of it holds: tokens proposed and made, of
@@ -97,6 +98,7 @@ struct PoolSums {
     preemptions += 1;
     lost_tokens += double(tokens);
   }
+  void found_again(std::int64_t tokens) { lost_tokens -= double(tokens); }
   void decoded_with(double more_waste, double more_held) {
     waste += more_waste;
     held += more_held;

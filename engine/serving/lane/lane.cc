@@ -20,6 +20,7 @@ void Lane::reset(ReplicaState& replica) {
   steady_ = Steady::no;
   chunks_.clear();
   length_ = -1;
+  most_steady_ = 0;
   saves_ = 0;
 }
 
@@ -78,9 +79,10 @@ void Lane::plan(double now) {
     end_ = replica.stage_free;  // another batch is in the first stage
     return;
   }
-  const std::int64_t decoding = running().decoding;
-  if (common.picks_length && decoding > 0) pick_length();
+  const std::int64_t inside = running().count;
+  if (common.picks_length && running().decoding > 0) pick_length();
   if (goes_on()) {
+    steady_ = Steady::until_arrival;
     begin_work(now);
     start_steady(now);
   } else {
@@ -95,12 +97,16 @@ void Lane::plan(double now) {
         plan.steady = Steady::no;
       }
     } else {
+      // Everyone made way: whoever is first goes on without what lies below.
+      if (replica.running + replica.parked == 0) replica.waiting.open();
       common.plan(sequences_.view(), plan);
       // Whether somebody makes way, or takes a seat, is asked at every step.
       if (sequences_.contested() || sequences_.seats_somebody()) plan.steady = Steady::no;
-      // The length was picked for those that have left, too: the next step picks again.
-      const bool left = running().decoding < decoding || !plan.preempted.empty();
-      if (common.picks_length && left) plan.steady = Steady::no;
+      // The length was picked for those that have left, too: the next step picks again. They have left room to load into, and may
+      // load again themselves: the next step looks.
+      const bool left = running().count < inside || !plan.preempted.empty();
+      const bool loads = common.seconds_to_read_a_token > 0;
+      if ((common.picks_length || loads) && left) plan.steady = Steady::no;
     }
     if (plan.empty()) {
       check(running().count == 0 && replica.running + replica.parked > 0,
@@ -123,6 +129,9 @@ void Lane::plan(double now) {
       common.own_paces == nullptr && (replica.group == nullptr || !common.takes_turns);
   if (only_decodes && plan.decodes == running().decoding && as_one) {
     steady_ = common.settings->stepping ? Steady::no : plan.steady;
+    if (steady_ == Steady::until_arrival && replica.waiting.empty()) {
+      most_steady_ = std::max(most_steady_, plan.decodes);
+    }
     start_steady(now);
   } else if (!plan.chunks.empty() || !plan.admissions.empty() || plan.decodes > 0) {
     start_step(plan, now);

@@ -99,10 +99,14 @@ class alignas(64) Lane {
 
   Sequence& at(std::int32_t slot) { return sequences_.at(slot); }
   std::int64_t steps_of_work() const { return work_ == Work::stretch ? stretch_.steps : 1; }
-  // Nothing to decide: everybody decoded and the queue is empty, so everybody who is left decodes on.
+  // Nothing to decide: the queue is empty and everybody decodes, as the policy had it before for as many, so everybody
+  // decodes on.
   bool goes_on() const {
-    return steady_ == Steady::until_arrival && replica_->common->own_paces == nullptr &&
-           replica_->waiting.empty() && has_blocks();
+    const bool as_before = steady_ == Steady::until_arrival ||
+                           (running().decoding <= most_steady_ && replica_->landed.empty() &&
+                            running().decoding == running().count);
+    return as_before && replica_->common->own_paces == nullptr && replica_->waiting.empty() &&
+           has_blocks();
   }
   bool has_blocks() const {
     return running().decoding > 0 && running().next_blocks <= replica_->pool.free();
@@ -182,7 +186,7 @@ class alignas(64) Lane {
     replica_->pool.take(taken_);
   }
   double tokens_held(double token_seconds, double seconds) const {
-    const bool plain = replica_->common->state == 0 && !replica_->pool.caches_prefixes();
+    const bool plain = replica_->common->state == 0 && !replica_->pool.shares();
     return plain ? token_seconds : held_with_states(token_seconds, seconds);
   }
   double held_with_states(double token_seconds, double seconds) const;
@@ -252,6 +256,9 @@ class alignas(64) Lane {
   std::int64_t step_decodes_ = 0;
   std::int64_t step_tokens_ = 0;  // that its decodes make
   LaneSequences sequences_;
+  // The most sequences of which the policy said that all decode until somebody comes: so do fewer, as long as steps work on
+  // as many tokens of each.
+  std::int64_t most_steady_ = 0;
   // From here on few events look at anything.
   // Where others step with it: of KV tokens in a stretch; and whether that goes on where one before it ended, so that its
   // first step ends the same gaps as theirs.

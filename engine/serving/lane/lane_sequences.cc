@@ -1,8 +1,10 @@
 #include "engine/serving/lane/lane_sequences.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/base/check.h"
+#include "engine/base/random.h"
 #include "engine/serving/sequences/whole_moments.h"
 
 namespace engine {
@@ -51,7 +53,8 @@ void LaneSequences::share_seats() {
       replica.running + replica.waiting.size() + std::int64_t(replica.landed.size());
   const std::int64_t seats = std::min(common.settings->max_num_seqs, inside + common.lanes - 1);
   view_->seats = std::max<std::int64_t>(seats / common.lanes, 1);
-  view_->others_running = replica.running > set.running().count || replica.parked > 0;
+  view_->others_running =
+      replica.running > set.running().count || replica.parked + replica.holders > 0;
 }
 
 // What the newly admitted found in the cache is held before anybody's new blocks push it out. Nothing has come into the cache or
@@ -60,8 +63,23 @@ void LaneSequences::hold_prefixes(const StepPlan& plan) {
   KvPool& pool = replica_->pool;
   for (const Admission& admission : plan.admissions) {
     Sequence& sequence = at(admission.slot);
-    pool.hold(sequence.prefix, admission.hit, sequence.kv);
+    KvHolding loaded;  // that it has held since it came from below
+    if (!sequence.kv.parts.empty()) std::swap(loaded, sequence.kv);
+    const auto let_go = [&] {
+      if (loaded.parts.empty()) return;
+      pool.release(loaded, loaded.shared);
+      --replica_->holders;
+    };
     sequence.computed = admission.hit.tokens;
+    if (sequence.left_own()) {
+      let_go();
+      pool.take_back(sequence.prefix.back().key);
+      sequence.prefix.pop_back();
+      pool.hold(sequence.prefix, view_->match(sequence), sequence.kv);
+    } else {
+      pool.hold(sequence.prefix, admission.hit, sequence.kv);
+      let_go();
+    }
   }
 }
 
@@ -77,8 +95,10 @@ void LaneSequences::admit(const Admission& admission, double now) {
     if (common.settings->admission.shed_late) replica.note_admission(sequence, now);
     sequence.scheduled = std::max(now, sequence.arrival);  // not before it by less than a moment
     sequence.cached = sequence.computed;
+    common.sums->look_up(sequence.target, sequence.computed);
+  } else {
+    come_back(sequence);
   }
-  common.sums->look_up(sequence.target, sequence.computed);
   std::int64_t blocks = view_->blocks_for(
       admission.whole_prompt ? sequence.target : sequence.computed + admission.tokens);
   if (admission.reserved_tokens > 0) {
@@ -90,6 +110,14 @@ void LaneSequences::admit(const Admission& admission, double now) {
   replica.pool.take(std::max(blocks, sequence.kv.shared) - sequence.kv.shared);
   join(admission.slot);
   set.begin_reading(admission.slot);
+}
+
+// Hit rates are of prompts, not of what a request has left itself.
+void LaneSequences::come_back(Sequence& sequence) {
+  PoolSums& sums = *replica_->common->sums;
+  if (sequence.had == 0) return sums.look_up(sequence.target, sequence.computed);
+  sequence.found_again = std::min(sequence.computed, sequence.had);
+  sums.found_again(sequence.found_again);
 }
 
 // Those whose prompts were read elsewhere take the seats that are free, in the order in which they came.
@@ -223,12 +251,37 @@ void LaneSequences::stop(std::int32_t slot) {
   sequence.target = sequence.to_read();
 }
 
+// What it has in whole blocks, others' and its own, can be found until the blocks are needed. The state of a scan, from which alone
+// it could go on, is not kept.
+void LaneSequences::leave_in_cache(Sequence& sequence) {
+  ReplicaState& replica = *replica_;
+  const PoolConstants& common = *replica.common;
+  if (!replica.pool.caches_prefixes() || replica.pool.state_blocks() > 0) return;
+  std::int64_t tokens = view_->context(sequence);
+  if (policy_of(common.settings->policy).left_in_cache == LeftInCache::read) {
+    tokens = std::min(tokens, sequence.target);
+  }
+  // Nobody else in the pool makes way at the same count, so nobody else has the key; those of prompts come from other mixes of the
+  // seed (RequestSource::add_prefix).
+  constexpr std::uint64_t own = 4;
+  const std::uint64_t request =
+      mixed_seed(mixed_seed(common.seed, own), std::uint64_t(sequence.number));
+  const std::uint64_t key = mixed_seed(request, std::uint64_t(common.sums->preemptions));
+  sequence.prefix.push_back({key, PrefixExtent::kOpen});
+  replica.pool.publish_all(sequence.prefix, tokens, sequence.kv);
+}
+
 void LaneSequences::preempt(std::int32_t slot, bool to_the_end) {
   ReplicaState& replica = *replica_;
   Sequence& sequence = at(slot);
+  leave_in_cache(sequence);
   stop(slot);
   replica.common->sums->preempted(sequence.computed);
+  sequence.had = sequence.computed;
+  sequence.found_again = 0;
   ++sequence.preemptions;
+  sequence.loaded = -1;  // what it had may lie below by now
+  sequence.loads_with_room = false;
   sequence.computed = 0;
   sequence.whereabouts = Whereabouts::waiting;
   if (to_the_end) {

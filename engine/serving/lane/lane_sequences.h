@@ -38,7 +38,7 @@ class LaneSequences {
   }
   // What a policy sees now.
   const ReplicaView& view() {
-    view_->others_running = replica_->parked > 0;
+    view_->others_running = replica_->parked + replica_->holders > 0;
     if (replica_->common->pipeline) share_seats();
     return *view_;
   }
@@ -99,7 +99,8 @@ class LaneSequences {
     unread_by_draft = true;
     const LateReading& reading = *replica_->common->late_reading;
     const double again = sequence.preemptions > 0 ? reading.again_per_token : 0;
-    investment.join(reading, double(unread_tokens(sequence)), again * double(set.context(sequence)),
+    const std::int64_t read_again = set.context(sequence) - sequence.found_again;
+    investment.join(reading, double(unread_tokens(sequence)), again * double(read_again),
                     set.running().decoding);
   }
   void join(std::int32_t slot) {
@@ -117,6 +118,9 @@ class LaneSequences {
     if (sequence.adapter >= 0) adapters.leave(sequence.adapter);
   }
   void finish(std::int32_t slot);
+  void leave_in_cache(Sequence& sequence);
+  // It was inside before: it made way, or another replica failed.
+  void come_back(Sequence& sequence);
   void share_seats();
   void count_waste(const Sequence& sequence);
   // Of those that run, the least urgent one, the newest of equals; -1 where nobody is less urgent than `level`.

@@ -68,6 +68,7 @@ void Lane::change_length(int picked) {
   if (picked == length_) return;
   length_ = picked;
   steady_ = Steady::no;  // a step may not have tokens for all of them any more, or may again
+  most_steady_ = 0;
   sequences_.change_pace(replica_->common->table->length(picked).pace);
   stretch_.keep_pace(sequences_.set.pace());
 }

@@ -41,6 +41,7 @@ struct ReplicaState {
   // blocks, shared ones not counted.
   std::int64_t parked = 0;
   std::int64_t parked_blocks = 0;
+  std::int64_t holders = 0;   // in the queue, of what was loaded for them
   std::int64_t awaiting = 0;  // not in the queue before their adapters or images are there
   KvPool pool;                // of which every event looks at the first line; from here on few do
   FairShare shares;

@@ -46,7 +46,8 @@ std::int64_t plan_in_order(const ReplicaView& view, std::int64_t budget, std::in
 
 // Blocks that decodes take may be cache of those who wait. That changes who is first, where that hangs
 // on the cache; and less found means a shorter first piece, so fewer blocks to get in, for whoever is
-// first and has to be read in pieces.
+// first and has to be read in pieces. It never needs less than a piece takes: where even that is not free,
+// it waits whatever it loses.
 [[gnu::noinline]] bool cache_matters(const ReplicaView& view) {
   const ServingSettings& settings = view.settings();
   if (settings.ordering == Ordering::longest_prefix) return true;
@@ -57,7 +58,9 @@ std::int64_t plan_in_order(const ReplicaView& view, std::int64_t budget, std::in
   const Sequence& head = view.at(view.waiting.at(0));
   if (head.target <= piece) return false;
   const KvPool::Match hit = view.match(head);
-  return hit.idle > 0 || hit.may_shrink;
+  if (hit.may_shrink) return true;
+  const std::int64_t free = view.pool.free() - view.running.next_blocks;
+  return hit.idle > 0 && view.pool.blocks_for(piece) <= free;
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ void plan_sglang(const ReplicaView& view, StepPlan& plan) {
   double expected = double(view.decode_tokens()) + ratio * double(view.outputs_to_come());
   const double room = double((view.pool.total() - view.margin()) * view.pool.block_size());
   std::int64_t seats = view.seats - view.running.count;
-  for (std::int64_t i = 0; i < view.waiting.size() && budget > 0 && seats > 0; ++i, --seats) {
+  for (std::int64_t i = 0; i < view.waiting.admissible() && budget > 0 && seats > 0; ++i, --seats) {
     const std::int32_t slot = view.waiting.at(i);
     const Sequence& sequence = view.at(slot);
     const KvPool::Match hit = view.match(sequence);

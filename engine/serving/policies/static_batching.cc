@@ -15,7 +15,7 @@ void plan_static(const ReplicaView& view, StepPlan& plan) {
   }
   std::int64_t free = view.pool.free();
   std::int64_t seats = view.seats;
-  for (std::int64_t i = 0; i < view.waiting.size() && seats > 0; ++i, --seats) {
+  for (std::int64_t i = 0; i < view.waiting.admissible() && seats > 0; ++i, --seats) {
     const std::int32_t slot = view.waiting.at(i);
     const Sequence& sequence = view.at(slot);
     const KvPool::Match hit = view.match(sequence);

@@ -9,7 +9,7 @@ void plan_vllm_v0(const ReplicaView& view, StepPlan& plan) {
   std::int64_t budget = view.settings().max_num_batched_tokens;
   std::int64_t free = view.pool.free() - view.margin();
   std::int64_t seats = view.seats - view.running.count;
-  for (std::int64_t i = 0; i < view.waiting.size() && seats > 0; ++i, --seats) {
+  for (std::int64_t i = 0; i < view.waiting.admissible() && seats > 0; ++i, --seats) {
     const std::int32_t slot = view.waiting.at(i);
     const Sequence& sequence = view.at(slot);
     const KvPool::Match hit = view.match(sequence);

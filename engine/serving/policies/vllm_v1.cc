@@ -16,7 +16,7 @@ void plan_vllm_v1(const ReplicaView& view, StepPlan& plan) {
 
   std::int64_t free = blocks_left(view, plan) - view.margin();
   std::int64_t seats = view.seats - view.running.count;
-  for (std::int64_t i = 0; i < view.waiting.size() && budget > 0 && seats > 0; ++i, --seats) {
+  for (std::int64_t i = 0; i < view.waiting.admissible() && budget > 0 && seats > 0; ++i, --seats) {
     const std::int32_t slot = view.waiting.at(i);
     const Sequence& sequence = view.at(slot);
     const KvPool::Match hit = view.match(sequence);

@@ -53,7 +53,7 @@ void Replica::empty_queues() {
   state_.slots = 0;
   state_.first_unused = -1;
   state_.running = state_.outstanding = state_.outstanding_tokens = 0;
-  state_.parked = state_.parked_blocks = 0;
+  state_.parked = state_.parked_blocks = state_.holders = 0;
   state_.stage_free = 0;
 }
 
@@ -154,6 +154,7 @@ void begin_anew(Sequence& sequence) {
   sequence.to_replica = sequence.to_slot = -1;
   sequence.received = sequence.read = -1;
   sequence.carried = 0;
+  sequence.had = sequence.found_again = 0;
   sequence.decoding = false;
 }
 
@@ -193,6 +194,7 @@ void Replica::count_in(Sequence& sequence, std::int64_t output) {
   sequence.output = output;
   sequence.predicted = predicted_output(sequence.number, output);
   sequence.loaded = -1;
+  sequence.loads_with_room = false;
   ++state_.outstanding;
   state_.outstanding_tokens += sequence.prompt + sequence.predicted;
   state_.common->sums->claim(state_.outstanding_tokens + state_.outstanding * state_.common->rest);
@@ -223,42 +225,85 @@ void Replica::fork(std::int32_t slot, std::span<const std::int64_t> outputs, std
 
 // ---- tiers below the cache --------------------------------------------------------------------------
 
-// No more than these at once: what is loaded long before it is read may be given up again.
-constexpr std::size_t kMostLoads = 2;
+// Those that a step may let in. A queue is long where nobody is let in for long.
+constexpr std::int64_t kLookedAt = 64;
 
 std::span<const std::int32_t> Replica::start_loads(double now) {
   loading_.clear();
-  while (!state_.waiting.empty() && loading_.size() < kMostLoads) {
-    const std::int32_t slot = state_.waiting.at(0);
-    Sequence& sequence = state_.sequences[std::size_t(slot)];
-    // Looked at once, when it is the first; whoever was preempted reads again.
-    if (sequence.loaded >= 0 || sequence.scheduled >= 0) break;
-    sequence.loaded = 0;
-    if (!start_load(sequence, now)) break;
-    state_.waiting.remove(slot);
-    sequence.whereabouts = Whereabouts::loading;
-    loading_.push_back(slot);
+  state_.waiting.close_after(kLookedAt);
+  // Nobody else gives blocks back: those that are held for later are whoever's is first.
+  if (state_.running == 0 && state_.parked == 0 && state_.holders > 0) {
+    for (std::int64_t place = 0; place < state_.waiting.size(); ++place) {
+      let_go(state_.sequences[std::size_t(state_.waiting.at(place))]);
+    }
   }
+  for (std::int64_t place = 0; place < state_.waiting.admissible();) {
+    const std::int32_t slot = state_.waiting.at(place);
+    Sequence& sequence = state_.sequences[std::size_t(slot)];
+    if (sequence.loaded >= 0) {  // it has been looked at
+      ++place;
+      continue;
+    }
+    switch (start_load(sequence, now)) {
+      case Load::nothing:
+        sequence.loaded = 0;
+        ++place;
+        break;
+      case Load::waits_for_room:
+        // Nobody is let in before it, and it is not read meanwhile.
+        state_.waiting.close_after(place);
+        break;
+      case Load::begun:
+        state_.waiting.remove(slot);
+        sequence.whereabouts = Whereabouts::loading;
+        loading_.push_back(slot);
+    }
+  }
+  if (!loading_.empty()) stop_lanes(now);
   return loading_;
 }
 
-bool Replica::start_load(Sequence& sequence, double now) {
+// Blocks are set aside for the whole prompt, as engines do for KV that is under way: otherwise others would take them.
+Replica::Load Replica::start_load(Sequence& sequence, double now) {
   settle(now);
-  const LowerTiers::Offer offer = lower_.offer(sequence.prefix, sequence.prompt - 1, now);
+  KvPool& pool = state_.pool;
+  const ReplicaView& view = lanes_[0].view();  // any one: they share the blocks
+  const KvPool::Match hit = pool.match(sequence.prefix, sequence.target - 1);
+  const bool has_room = view.blocks_to_admit(hit, sequence.target) <= pool.free() - view.margin() ||
+                        (state_.running == 0 && state_.parked == 0);
+  if (sequence.loads_with_room && !has_room) return Load::waits_for_room;
+  const LowerTiers::Offer offer = lower_.offer(sequence.prefix, sequence.target - 1, now);
   const double tokens = offer.all();
-  if (tokens <= 0 || offer.end - now >= tokens * state_.common->seconds_to_read_a_token)
-    return false;
+  sequence.loads_with_room =
+      tokens > 0 && offer.end - now < tokens * state_.common->seconds_to_read_a_token;
+  if (!sequence.loads_with_room) return Load::nothing;
+  if (!has_room) return Load::waits_for_room;
   lower_.take(offer, now);
   sequence.loaded = offer.end;
   state_.common->sums->loaded(offer.tokens, offer.end - now);
-  return true;
+  pool.hold(sequence.prefix, hit, sequence.kv);
+  const std::int64_t blocks = std::max(view.blocks_for(sequence.target), sequence.kv.shared);
+  sequence.taken = std::min(blocks, pool.free() + sequence.kv.shared);
+  pool.take(sequence.taken - sequence.kv.shared);
+  ++state_.parked;
+  state_.parked_blocks += sequence.taken - sequence.kv.shared;
+  state_.common->sums->peak(pool.used());
+  return Load::begun;
 }
 
 void Replica::finish_load(std::int32_t slot, double now) {
   Sequence& sequence = state_.sequences[std::size_t(slot)];
   settle(now);
+  --state_.parked;
+  state_.parked_blocks -= sequence.taken - sequence.kv.shared;
+  state_.pool.release(sequence.kv, sequence.taken);
+  sequence.taken = 0;
   // What was given up below meanwhile is read again.
-  lower_.bring_up(sequence.prefix, sequence.prompt - 1);
+  lower_.bring_up(sequence.prefix, sequence.target - 1);
+  // It is held until somebody reads on, who holds it instead: prompts that are being read would take it.
+  state_.pool.hold(sequence.prefix, state_.pool.match(sequence.prefix, sequence.target - 1),
+                   sequence.kv);
+  if (!sequence.kv.parts.empty()) ++state_.holders;
   put_first(slot);
   stop_lanes(now);
 }

@@ -139,8 +139,9 @@ class alignas(64) Replica {
   void fork(std::int32_t slot, std::span<const std::int64_t> outputs, std::int32_t answers,
             double now);
   bool has_tiers() const { return lower_.any(); }
-  // A request that has become the first in the queue, and of whose prompt a tier below has more than the cache, sooner than
-  // it could be read, steps aside until that is there (`Sequence::loaded`). Returns those that just did.
+  // A request that is about to be let in, and of whose prompt a tier below has more than the cache, sooner than it could be
+  // read, waits for room and then steps aside until that is there (`Sequence::loaded`). Returns those that just did. The queue
+  // is closed behind whom this was asked for.
   std::span<const std::int32_t> start_loads(double now);
   // What it waits for is there: it is the first in the queue again.
   void finish_load(std::int32_t slot, double now);
@@ -295,8 +296,15 @@ class alignas(64) Replica {
     state_.pool.pass(now);
   }
 
-  // Starts what a request loads from the tiers below; false where nothing is worth it.
-  bool start_load(Sequence& sequence, double now);
+  // Starts what a request loads from the tiers below, where that is worth it and there is room.
+  enum class Load : std::uint8_t { nothing, waits_for_room, begun };
+  Load start_load(Sequence& sequence, double now);
+  // One that waits holds no longer what was loaded for it: that is cache like any other.
+  void let_go(Sequence& sequence) {
+    if (sequence.kv.parts.empty()) return;
+    state_.pool.release(sequence.kv, sequence.kv.shared);
+    --state_.holders;
+  }
 
   std::span<Lane> lanes_;
   double next_event_ = kNever;

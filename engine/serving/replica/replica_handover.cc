@@ -147,6 +147,7 @@ void Replica::strand(double now, std::vector<Stranded>& out) {
   for (std::int32_t slot = 0; slot < state_.slots; ++slot) {
     Sequence& sequence = state_.sequences[std::size_t(slot)];
     sequence.kv.forget();
+    if (sequence.left_own()) sequence.prefix.pop_back();
     if (sequence.whereabouts != Whereabouts::nowhere) out.push_back({sequence, slot});
     sequence.whereabouts = Whereabouts::nowhere;
   }
@@ -173,6 +174,7 @@ std::int32_t Replica::take_over(const Sequence& sequence, std::int64_t output, d
   here = sequence;
   here.target = sequence.to_read();
   here.computed = here.reserved = here.taken = here.carried = 0;
+  here.had = here.found_again = 0;
   here.from_replica = here.from_slot = here.to_replica = here.to_slot = -1;
   here.received = here.read = -1;
   here.decoding = false;

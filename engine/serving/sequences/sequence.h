@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <utility>
@@ -82,17 +83,23 @@ struct alignas(64) Sequence {
   std::int64_t number = 0;
   std::int64_t session = -1;
   std::int64_t priority = 0;
-  double order = 0;    // smaller is served first, where the queue is ordered
-  double loaded = -1;  // when its prefix has come from a lower tier; -1: nothing was loaded
+  double order = 0;  // smaller is served first, where the queue is ordered
+  // When its prefix has come from a lower tier; 0: nothing is to come; -1: nobody has looked.
+  double loaded = -1;
+  bool loads_with_room = false;  // something is to come, and waits for room
 
   std::int32_t preemptions = 0;
   std::int32_t attempts = 1;
   std::int32_t from_replica = -1, from_slot = -1;  // where its KV is carried from; -1: nowhere
   std::int32_t to_replica = -1, to_slot = -1;      // and to, once somebody expects it
   std::int64_t carried = 0;                        // tokens of it that were not here already
+  std::int64_t had = 0;                            // tokens whose KV it had when it last made way,
+  std::int64_t found_again = 0;  // and those of them that were still there when it came back
 
   // Other answers are to begin once its prompt has been read.
   bool forks() const { return branches > 1 && answers < 0; }
+  // Whether it has left something in the cache that nobody else has.
+  bool left_own() const { return !prefix.empty() && prefix.back().own(); }
   // Where it begins again: which of its tokens reading gives, and what is read before. An answer that is complete is read
   // again with its last token, for other answers that begin with its prompt.
   std::int64_t token_by_reading() const { return std::min(generated + 1, asked); }
@@ -156,10 +163,15 @@ class WaitingQueue {
     slots_.clear();
     head_ = 0;
     ordered_ = ordered;
+    open();
   }
   std::int64_t size() const { return std::int64_t(slots_.size() - head_); }
   bool empty() const { return head_ == slots_.size(); }
   bool ordered() const { return ordered_; }
+  // Only so many of the first may be let in, until it is open again.
+  void close_after(std::int64_t count) { most_ = count; }
+  void open() { most_ = std::numeric_limits<std::int64_t>::max(); }
+  std::int64_t admissible() const { return std::min(size(), most_); }
   std::int32_t at(std::int64_t i) const { return slots_[head_ + std::size_t(i)]; }
   std::int32_t* begin() { return slots_.data() + head_; }
 
@@ -221,6 +233,7 @@ class WaitingQueue {
   SmallList<std::int32_t, 6> slots_;
   std::uint32_t head_ = 0;
   bool ordered_ = false;
+  std::int64_t most_ = std::numeric_limits<std::int64_t>::max();  // that may be let in
 };
 
 }  // namespace engine

@@ -20,6 +20,10 @@ Plan plan_vllm_v1, plan_vllm_v0, plan_sarathi, plan_sglang, plan_orca, plan_no_e
 // Which setting bounds the prompt tokens of a step.
 enum class StepBudget : std::uint8_t { max_num_batched_tokens, chunk };
 
+// What stays in the cache of a sequence that makes way, until its blocks are needed: all whose KV was computed, or only what was read
+// as a prompt, without the tokens that it has made since.
+enum class LeftInCache : std::uint8_t { computed, read };
+
 struct PolicyEntry {
   std::string_view name;
   Plan* plan;
@@ -27,6 +31,7 @@ struct PolicyEntry {
   bool reserves = false;  // room for a whole answer is set aside with the prompt's
   // Further answers to a request are asked for when its prompt has been read; others stand in the queue from the start.
   bool answers_come_later = false;
+  LeftInCache left_in_cache = LeftInCache::computed;
 };
 
 // Keys of points hold the position: new ones go to the end.
@@ -34,7 +39,7 @@ inline constexpr std::array kPolicies{
     PolicyEntry{"vllm_v1", plan_vllm_v1},
     PolicyEntry{"vllm_v0", plan_vllm_v0},
     PolicyEntry{"sarathi", plan_sarathi, StepBudget::chunk},
-    PolicyEntry{"sglang", plan_sglang, StepBudget::chunk, false, true},
+    PolicyEntry{"sglang", plan_sglang, StepBudget::chunk, false, true, LeftInCache::read},
     PolicyEntry{"orca", plan_orca, StepBudget::max_num_batched_tokens, true},
     PolicyEntry{"no_evict", plan_no_evict, StepBudget::max_num_batched_tokens, true},
     PolicyEntry{"static", plan_static, StepBudget::max_num_batched_tokens, true},

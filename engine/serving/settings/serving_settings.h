@@ -117,7 +117,9 @@ struct ServingSettings {
           "KV blocks of a replica; auto: as many as fit beside the model", non_negative_or("auto"));
     visit("watermark", self.watermark,
           "share of the blocks that admission leaves free while something runs", fraction);
-    visit("prefix_caching", self.prefix_caching, "KV of equal prefixes is kept and shared",
+    visit("prefix_caching", self.prefix_caching,
+          "KV of equal prefixes is kept and shared, and a preempted request finds what is left of "
+          "its own",
           any_value);
     visit("new_token_ratio", self.new_token_ratio,
           "sglang: share of the outputs still to come that admission leaves room for", fraction);

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <utility>
+#include <vector>
 
 #include "engine/step/interval.h"
 #include "engine/tasks/serve/serve_report.h"
+#include "engine/tasks/serve/slo_judgement.h"
 
 namespace engine {
 namespace {
@@ -92,46 +96,125 @@ void order(Value value, Value one, Value other, Value& low, Value& high) {
   high = std::max({value, one, other});
 }
 
+// A load simulated with steps so many standard deviations slower than predicted.
+struct Trial {
+  double deviations = 0;
+  bool holds_between_tokens = false;
+  double log_room = 0;  // of the factor that first tokens may take besides
+};
+
+double normal_below(double deviations) { return 0.5 * std::erfc(-deviations / std::sqrt(2.0)); }
+
+// How likely an SLO is met. Steps are off by one factor. What first tokens wait for besides is another factor, independent of it.
+class SloChance {
+ public:
+  using TryAt = std::function<Trial(double deviations)>;
+  SloChance(const Slo& slo, const Spread& spread, TryAt try_at)
+      : between_tokens_(limited(slo.tpot) || limited(slo.itl)),
+        first_tokens_(limited(slo.ttft) || limited(slo.e2e)),
+        spread_(spread),
+        try_at_(std::move(try_at)) {}
+
+  void know(const Trial& trial) { trials_.push_back(trial); }
+
+  double value() {
+    constexpr double fine = 0.1, coarse = 0.4;
+    const auto between_tokens = [](const Trial& trial) { return trial.holds_between_tokens; };
+    const auto all = [](const Trial& trial) {
+      return trial.holds_between_tokens && trial.log_room >= 0;
+    };
+    const double last = between_tokens_ ? lost_at(between_tokens, fine) : kCertain;
+    if (!first_tokens_) return normal_below(last);
+    // Room for first tokens may change fast around where it is used up: trials there make it known.
+    lost_at(all, coarse);
+    std::ranges::sort(trials_, {}, &Trial::deviations);
+    constexpr int parts = 1000;
+    const double width = (last + kCertain) / parts;
+    double chance = 0;
+    for (int i = 0; i < parts; ++i) {
+      const double from = -kCertain + i * width;
+      chance += (normal_below(from + width) - normal_below(from)) *
+                first_tokens_in_time(log_room(from + width / 2));
+    }
+    return chance;
+  }
+
+ private:
+  // The slowness up to which it holds, if it does so up to some.
+  template <class Holds>
+  double lost_at(const Holds& holds, double fine_enough) {
+    double holding = -kCertain, failing = kCertain;
+    const auto look = [&](const Trial& trial) {
+      double& end = holds(trial) ? holding : failing;
+      if (trial.deviations > holding && trial.deviations < failing) end = trial.deviations;
+    };
+    for (const Trial& trial : trials_) look(trial);
+    // Whether it holds even there, or fails even there.
+    if (failing == kCertain && holds(tried(kCertain))) return kCertain;
+    if (holding == -kCertain && !holds(tried(-kCertain))) return -kCertain;
+    while (failing - holding > fine_enough) look(tried((holding + failing) / 2));
+    return (holding + failing) / 2;
+  }
+  const Trial& tried(double deviations) {
+    const auto known = std::ranges::find(trials_, deviations, &Trial::deviations);
+    if (known != trials_.end()) return *known;
+    return trials_.emplace_back(try_at_(deviations));
+  }
+  // Straight between trials.
+  double log_room(double deviations) const {
+    const auto after = std::ranges::lower_bound(trials_, deviations, {}, &Trial::deviations);
+    if (after == trials_.begin()) return after->log_room;
+    const Trial& before = *(after - 1);
+    if (after == trials_.end()) return before.log_room;
+    const double share = (deviations - before.deviations) / (after->deviations - before.deviations);
+    return before.log_room + share * (after->log_room - before.log_room);
+  }
+  double first_tokens_in_time(double log_room) const {
+    const double end = log_room < 0 ? -std::log(spread_.low) : std::log(spread_.high);
+    return normal_below(log_room / end * kNineInTen);
+  }
+
+  bool between_tokens_, first_tokens_;
+  Spread spread_;
+  TryAt try_at_;
+  std::vector<Trial> trials_;
+};
+
+// Beyond these factors everything is early enough, or nothing.
+double log_of_room(double room) {
+  constexpr double most = 20;
+  return std::clamp(std::log(room), -most, most);
+}
+
 }  // namespace
 
-void report_intervals(const Scenario& scenario, const Simulate& simulate, Outcome& outcome) {
+void report_intervals(const Scenario& scenario, ServingStats& predicted, const Simulate& simulate,
+                      Outcome& outcome) {
   Metrics& metrics = outcome.metrics;
   const Slo& slo = served_slo(scenario);
   const ScaleRange range(outcome.kernels);
-  struct Run {
-    ServedMeans means;
-    bool met;
+  const auto trial_of = [&slo](double deviations, ServingStats& stats) {
+    return Trial{deviations, meets_between_tokens(slo, stats),
+                 log_of_room(first_token_room(slo, stats))};
   };
+  SloChance chance(slo, first_token_spread(scenario), [&](double deviations) {
+    return trial_of(deviations, simulate(range.at(deviations)));
+  });
   const auto run_at = [&](double deviations) {
     ServingStats& stats = simulate(range.at(deviations));
-    return Run{served_means(stats), meets(slo, stats)};
+    chance.know(trial_of(deviations, stats));
+    return served_means(stats);
   };
-  const Run fast = run_at(-kNineInTen), slow = run_at(kNineInTen);
-  order(metrics.ttft, fast.means.ttft, slow.means.ttft, metrics.ttft_low, metrics.ttft_high);
-  order(metrics.tpot, fast.means.tpot, slow.means.tpot, metrics.tpot_low, metrics.tpot_high);
-  order(metrics.e2e, fast.means.e2e, slow.means.e2e, metrics.e2e_low, metrics.e2e_high);
+  chance.know(trial_of(0, predicted));
+  const ServedMeans fast = run_at(-kNineInTen), slow = run_at(kNineInTen);
+  order(metrics.ttft, fast.ttft, slow.ttft, metrics.ttft_low, metrics.ttft_high);
+  order(metrics.tpot, fast.tpot, slow.tpot, metrics.tpot_low, metrics.tpot_high);
+  order(metrics.e2e, fast.e2e, slow.e2e, metrics.e2e_low, metrics.e2e_high);
   widen_first_tokens(scenario, metrics);
-  order(metrics.output, fast.means.output, slow.means.output, metrics.output_low,
-        metrics.output_high);
-  order(metrics.throughput, fast.means.throughput, slow.means.throughput, metrics.throughput_low,
+  order(metrics.output, fast.output, slow.output, metrics.output_low, metrics.output_high);
+  order(metrics.throughput, fast.throughput, slow.throughput, metrics.throughput_low,
         metrics.throughput_high);
-  if (!slo.any()) return;
-
-  // The SLO holds up to some slowness: between these.
-  double holds = -kCertain, fails = kCertain;
-  const auto look = [&](double deviations, bool met) { (met ? holds : fails) = deviations; };
-  look(-kNineInTen, fast.met);
-  if (fast.met) look(0, metrics.slo_met > 0);
-  if (fast.met && metrics.slo_met > 0) look(kNineInTen, slow.met);
-  // Whether it holds even there, or fails even there.
-  if (holds == kNineInTen && run_at(kCertain).met) holds = fails;
-  if (fails == -kNineInTen && !run_at(-kCertain).met) fails = holds;
-  constexpr double fine_enough = 0.1;
-  while (fails - holds > fine_enough) {
-    const double middle = (holds + fails) / 2;
-    look(middle, run_at(middle).met);
-  }
-  metrics.slo_probability = 0.5 * std::erfc(-(holds + fails) / 2 / std::sqrt(2.0));
+  if (slo.any()) metrics.slo_probability = chance.value();
 }
 
 }  // namespace engine

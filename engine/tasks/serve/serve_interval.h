@@ -14,9 +14,11 @@ using Simulate = std::function<ServingStats&(const StepScale& scale)>;
 
 // The steps of a phase are off together: nine times in ten by a factor between the ends of their
 // interval (`interval_of` the kernels of the phase), and those of all phases at once, since they are
-// made of the same kernels. The load is simulated at both ends; with an SLO, the factor at which it is
-// no longer met is searched for, and its probability told, as that of a lognormal with these ends. First tokens wait for more
-// than steps: their interval, but not that probability, is widened by what served loads of ten models showed.
-void report_intervals(const Scenario& scenario, const Simulate& simulate, Outcome& outcome);
+// made of the same kernels. The load is simulated at both ends. First tokens wait for more than steps: their interval is
+// widened by what served loads of ten models showed. With an SLO, its probability is told as that of a lognormal factor of steps
+// with these ends, and of another, independent one of first tokens.
+// `predicted` are the figures of the run with steps as predicted, for as long as nothing else is simulated.
+void report_intervals(const Scenario& scenario, ServingStats& predicted, const Simulate& simulate,
+                      Outcome& outcome);
 
 }  // namespace engine

@@ -10,61 +10,11 @@
 #include "engine/tasks/report_speculation.h"
 #include "engine/tasks/serve/report_fleet.h"
 #include "engine/tasks/serve/report_mechanisms.h"
+#include "engine/tasks/serve/slo_judgement.h"
 #include "engine/tasks/task_table.h"
 
 namespace engine {
 namespace {
-
-struct Latency {
-  Seconds mean, p50, p90, p95, p99;
-};
-
-Latency latency_of(Samples& samples) {
-  Latency latency;
-  latency.mean = Seconds{samples.mean()};
-  latency.p50 = Seconds{samples.percentile(0.50)};
-  latency.p90 = Seconds{samples.percentile(0.90)};
-  latency.p95 = Seconds{samples.percentile(0.95)};
-  latency.p99 = Seconds{samples.percentile(0.99)};
-  return latency;
-}
-
-Latency gap_latency(const ServingStats& stats) {
-  if (stats.gap_count() <= 0) {
-    const Seconds none{kNoValue};
-    return {none, none, none, none, none};
-  }
-  return {Seconds{stats.gap_mean()}, Seconds{stats.gap_percentile(0.50)},
-          Seconds{stats.gap_percentile(0.90)}, Seconds{stats.gap_percentile(0.95)},
-          Seconds{stats.gap_percentile(0.99)}};
-}
-
-// Those that were given up have no latency: they are later than any limit. A percentile of all requests is one of those
-// that were answered, further up.
-bool within(const LatencyLimits& limits, Samples& samples, double given_up) {
-  bool holds = true;
-  limits.each([&](double share, double limit) {
-    if (share == kMeanShare) {
-      holds = holds && samples.mean() <= limit;  // not so where nothing was seen
-      return;
-    }
-    const double answered = double(samples.count());
-    const double among = given_up > 0 ? share * (answered + given_up) / answered : share;
-    holds = holds && among <= 1 && samples.percentile(among) <= limit;
-  });
-  return holds;
-}
-
-bool within(const LatencyLimits& limits, const Latency& latency) {
-  const auto holds = [](Seconds limit, Seconds value) {
-    return limit.value <= 0 || value <= limit;  // not so where nothing was seen
-  };
-  return holds(limits.mean, latency.mean) && holds(limits.p50, latency.p50) &&
-         holds(limits.p90, latency.p90) && holds(limits.p95, latency.p95) &&
-         holds(limits.p99, latency.p99);
-}
-
-bool limited(const LatencyLimits& limits) { return request_limit(limits).value < kNever; }
 
 // The kernels of all pools, one after the other.
 void gather_kernels(const ServePools& pools, ServingSim& sim, Outcome& outcome) {
@@ -327,18 +277,6 @@ ServedMeans served_means(const ServingStats& stats) {
     means.output = TokensPerSecond{stats.measured().output_tokens / span};
   }
   return means;
-}
-
-bool meets(const Slo& slo, ServingStats& stats) {
-  const double given_up = stats.measured().given_up;
-  // Answers of one token have no time per token and no gaps: nothing of them can be late.
-  const bool one_token = stats.measured().finished > 0 && given_up == 0;
-  const bool no_tpot = one_token && stats.tpot.count() == 0;
-  const bool no_gaps = one_token && stats.gap_count() <= 0;
-  return within(slo.ttft, stats.ttft, given_up) &&
-         (no_tpot || within(slo.tpot, stats.tpot, given_up)) &&
-         (no_gaps || !limited(slo.itl) || within(slo.itl, gap_latency(stats))) &&
-         within(slo.e2e, stats.e2e, given_up);
 }
 
 void report_serving(const Scenario& scenario, const ServePools& pools, ServingSim& sim,

@@ -18,9 +18,6 @@ struct ServedMeans {
 };
 ServedMeans served_means(const ServingStats& stats);
 
-// Whether every stated percentile was seen and is within its limit, and everybody was answered.
-bool meets(const Slo& slo, ServingStats& stats);
-
 void report_serving(const Scenario& scenario, const ServePools& pools, ServingSim& sim,
                     Outcome& outcome);
 

@@ -21,6 +21,7 @@
 #include "engine/tasks/serve/serve_log.h"
 #include "engine/tasks/serve/serve_pools.h"
 #include "engine/tasks/serve/serve_report.h"
+#include "engine/tasks/serve/slo_judgement.h"
 #include "engine/workload/request_source.h"
 
 namespace engine {
@@ -356,7 +357,7 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
       simulate(setting, {.level = level, .plan = plan, .scale = scale}, sim);
       return sim.stats();
     };
-    report_intervals(scenario, again, outcome);
+    report_intervals(scenario, sim.stats(), again, outcome);
   }
 }
 

@@ -100,11 +100,21 @@ struct ServingFigures {
     visit("tpot_p90", self.tpot_p90, "task serve: time per output token after the first, p90");
     visit("tpot_p95", self.tpot_p95, "task serve: time per output token after the first, p95");
     visit("tpot_p99", self.tpot_p99, "task serve: time per output token after the first, p99");
-    visit("itl", self.itl, "task serve: time between two tokens, mean");
-    visit("itl_p50", self.itl_p50, "task serve: time between two tokens, p50");
-    visit("itl_p90", self.itl_p90, "task serve: time between two tokens, p90");
-    visit("itl_p95", self.itl_p95, "task serve: time between two tokens, p95");
-    visit("itl_p99", self.itl_p99, "task serve: time between two tokens, p99");
+    visit("itl", self.itl,
+          "task serve: time between two tokens as the engine makes them, mean; not as clients get "
+          "them");
+    visit("itl_p50", self.itl_p50,
+          "task serve: time between two tokens as the engine makes them, p50; not as clients get "
+          "them");
+    visit("itl_p90", self.itl_p90,
+          "task serve: time between two tokens as the engine makes them, p90; not as clients get "
+          "them");
+    visit("itl_p95", self.itl_p95,
+          "task serve: time between two tokens as the engine makes them, p95; not as clients get "
+          "them");
+    visit("itl_p99", self.itl_p99,
+          "task serve: time between two tokens as the engine makes them, p99; not as clients get "
+          "them");
     visit("e2e_p50", self.e2e_p50, "task serve: time from arrival to the last token, p50");
     visit("e2e_p90", self.e2e_p90, "task serve: time from arrival to the last token, p90");
     visit("e2e_p95", self.e2e_p95, "task serve: time from arrival to the last token, p95");
@@ -142,8 +152,8 @@ struct ServingFigures {
     visit("slo_met", self.slo_met,
           "task serve: 1 when every stated percentile is within its limit");
     visit("slo_probability", self.slo_probability,
-          "task serve, output.intervals: probability that slo_met is 1, as far as kernel times are "
-          "known");
+          "task serve, output.intervals: probability that slo_met is 1, as far as kernel times and "
+          "what first tokens wait for besides are known");
     visit("requests_finished", self.requests_finished,
           "task serve: requests answered, over the whole run");
     visit("requests_refused", self.requests_refused,
@@ -151,9 +161,11 @@ struct ServingFigures {
     visit("preemptions", self.preemptions,
           "task serve: times a running request was put back, over the whole run");
     visit("recomputed_tokens", self.recomputed_tokens,
-          "task serve: tokens whose KV was lost by preemption, over the whole run");
+          "task serve: tokens whose KV was lost by preemption, over the whole run; those that a "
+          "preempted request finds in the cache when it is let in again are not lost");
     visit("prefix_hit_rate", self.prefix_hit_rate,
-          "task serve: share of prompt tokens found in the cache, over the whole run");
+          "task serve: share of prompt tokens found in the cache when requests are let in for the "
+          "first time, over the whole run");
     visit("batch_mean", self.batch_mean,
           "task serve: sequences in a step, mean over the steps of the whole run; with prefill, of "
           "the main deployment");

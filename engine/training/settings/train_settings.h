@@ -96,12 +96,12 @@ struct TrainSettings {
           at_least(1));
     visit("global_batch", self.global_batch, "sequences of one optimizer step, all replicas",
           at_least(1));
-    visit(
-        "schedule", self.schedule,
-        "order of a pipeline's work: gpipe, 1f1b, interleaved (with virtual_stages), zero_bubble, "
-        "dualpipe (micro-batches enter at both ends, every stage has two chunks of layers, and "
-        "every chunk two copies), dualpipe_v (one copy, chunks go down the stages and up again)",
-        any_value);
+    visit("schedule", self.schedule,
+          "order of a pipeline's work: gpipe, 1f1b, interleaved (with virtual_stages; with 1 it is "
+          "1f1b), zero_bubble, "
+          "dualpipe (micro-batches enter at both ends, every stage has two chunks of layers, and "
+          "every chunk two copies), dualpipe_v (one copy, chunks go down the stages and up again)",
+          any_value);
     visit("virtual_stages", self.virtual_stages,
           "chunks of layers on each pipeline stage; more than one needs schedule: interleaved",
           between(1, 1 << 10));

@@ -54,6 +54,26 @@ TEST(VllmV1, AChunkBoundaryAtTheEndOfThePromptCostsNoExtraStep) {
   expect_steps(outcome, 0, 0, 2, 3);
 }
 
+// Sequences that come from elsewhere may be more than a step has tokens for, however often fewer of them decoded together.
+TEST(VllmV1, WhoComesFromElsewhereBeyondTheTokensOfAStepTakesNoTurn) {
+  const Resources resources = toys::trace({{0, 4, 30}, {0.1, 4, 30}, {0.2, 4, 30}});
+  const auto served = [&resources](std::int64_t tokens, bool stepping) {
+    Scenario scenario = toys::served(policy_named("vllm_v1"));
+    scenario.prefill.present = true;
+    fill_roles(scenario);
+    scenario.serving.max_num_batched_tokens = tokens;
+    scenario.serving.stepping = stepping;
+    return run(scenario, resources);
+  };
+  const Outcome few = served(2, false), by_steps = served(2, true), enough = served(3, false);
+  for (std::int64_t number = 0; number < 3; ++number) {
+    EXPECT_NEAR(toys::row_of(few, number).finish.value, toys::row_of(by_steps, number).finish.value,
+                1e-9);
+  }
+  // The third one waits until the first is done: some ten steps.
+  EXPECT_GT(toys::row_of(few, 2).finish.value, toys::row_of(enough, 2).finish.value + 8 * kStep);
+}
+
 TEST(VllmV1, TheThresholdLeavesRoomForShortPrompts) {
   Scenario scenario = toys::served(policy_named("vllm_v1"));
   scenario.serving.max_num_batched_tokens = 16;

@@ -37,6 +37,12 @@ TEST(RunJudge, NothingIsOverloadedBeforeTheFirstAreDone) {
       .kind = RunKind::open, .settled = false, .snapshots = behind, .offered_share = 2};
   EXPECT_EQ(saturation_of(evidence), Saturation::overloaded);
   evidence.stays = 2;
+  evidence.may_go_on = true;
+  EXPECT_EQ(saturation_of(evidence), Saturation::undecided);
+  // Where it cannot go on, only far more than could be served is known to be too much.
+  evidence.may_go_on = false;
+  EXPECT_EQ(saturation_of(evidence), Saturation::overloaded);
+  evidence.offered_share = 0.9;
   EXPECT_EQ(saturation_of(evidence), Saturation::undecided);
 }
 

@@ -101,6 +101,22 @@ TEST(InertAxes, OfAWholeSpecTheReasonIsThatOfMostOfItsFields) {
       << said;
 }
 
+TEST(InertAxes, LinksOfAClusterThatHasNone) {
+  const std::string two = base("task: step, parallel: {tp: 2}");
+  for (const char* link : {"cluster.scale_up", "cluster.scale_out"}) {
+    const std::string rates = axis(std::string(link) + ".bandwidth: [1 GB/s, 2 GB/s]");
+    EXPECT_NE(said_of(two + rates)
+                  .find(std::string("it counts only where ") + link +
+                        ".topology is not none (by default links are the device's"),
+              std::string::npos)
+        << said_of(two + rates);
+    const std::string stated =
+        base("task: step, parallel: {tp: 2}, cluster: {" + std::string(link + 8) +
+             ": {topology: fabric, bandwidth: 1 GB/s, latency: 1 us, devices: 8}}");
+    EXPECT_EQ(said_of(stated + rates), "");
+  }
+}
+
 TEST(InertAxes, NothingIsRefusedThatSomePointReads) {
   const std::pair<const char*, const char*> cases[] = {
       {"step: {phase: decode}", "step.prompt: [1, 2]\n  - step.phase: [decode, prefill]"},
@@ -134,6 +150,24 @@ TEST(InertAxes, FieldsOfTheBaseThatCountNowhereAreNoted) {
   const auto resolved = read_sweep_text(read, "toy.yaml", toy_library());
   EXPECT_TRUE(notes_of(resolved->resolved).empty());
   EXPECT_EQ(notes_of(base("task: serve, load: {cv: 3, turns: 2}")).size(), 1u);
+  // One value of it is another one.
+  const std::string chunks = base("task: train, parallel: {pp: 2}, train: {schedule: interleaved}");
+  EXPECT_EQ(notes_of(chunks), std::vector<std::string>{
+                                  "toy.yaml:1:74: 'train.schedule: interleaved' is 1f1b here: it "
+                                  "differs only where train.virtual_stages is above 1"});
+  EXPECT_TRUE(notes_of(chunks + axis("train.virtual_stages: [1, 2]")).empty());
+}
+
+TEST(InertAxes, AValueThatIsAnotherOneIsRefused) {
+  const std::string training = base("task: train, parallel: {pp: 2}");
+  const std::string schedules = axis("train.schedule: [gpipe, 1f1b, interleaved]");
+  EXPECT_EQ(
+      said_of(training + schedules),
+      "toy.yaml:3:5: error: 'train.schedule: interleaved' is 1f1b here: it differs only where "
+      "train.virtual_stages is above 1\n  hint: remove it, or change what it depends on\n");
+  EXPECT_EQ(said_of(training + axis("train.schedule: [gpipe, 1f1b]")), "");
+  EXPECT_EQ(said_of(training + schedules + "  - train.virtual_stages: [1, 2]\n"), "");
+  EXPECT_EQ(said_of(training + schedules + "derive: {train.virtual_stages: \"2\"}\n"), "");
 }
 
 }  // namespace

@@ -113,6 +113,31 @@ TEST(ServedIntervals, AnSloIsMetWithTheProbabilityOfItsLimit) {
   }
 }
 
+// Nine in ten lie in an interval, so one in twenty lies above it: what a probability says of a limit there.
+TEST(ServedIntervals, AnSloAtTheirEndsIsMetAsOftenAsTheySay) {
+  for (const double high : {1.0, 1.5}) {
+    Scenario scenario = served_with_intervals(0.8, high);
+    const Metrics figures = evaluate(scenario).metrics;
+    const auto probability = [&](Seconds first, Seconds answer = Seconds{0}) {
+      scenario.slo.ttft.mean = first;
+      scenario.slo.e2e.mean = answer;
+      return evaluate(scenario).metrics.slo_probability;
+    };
+    EXPECT_NEAR(probability(figures.ttft_low), 0.05, 0.02) << high;
+    // More may be added than taken away, so somewhat less than half lies below the prediction.
+    EXPECT_NEAR(probability(figures.ttft), 0.45, 0.06) << high;
+    EXPECT_NEAR(probability(figures.ttft_high), 0.95, 0.02) << high;
+    EXPECT_GT(probability(figures.ttft * 1000), 0.999);
+    EXPECT_LT(probability(figures.ttft * 0.001), 0.001);
+    EXPECT_NEAR(probability(Seconds{0}, figures.e2e), 0.5, 0.05) << high;
+    EXPECT_GT(probability(Seconds{0}, figures.e2e_high), 0.93) << high;
+    // Two promises are kept no more often than one of them.
+    scenario.slo.tpot.mean = figures.tpot;
+    EXPECT_LE(probability(figures.ttft), 0.51) << high;
+    EXPECT_GE(probability(figures.ttft), 0.2) << high;
+  }
+}
+
 TEST(ServedIntervals, NobodyAskedNobodyGets) {
   Scenario scenario = served_with_intervals(0.8, 1.5);
   scenario.output.intervals = false;

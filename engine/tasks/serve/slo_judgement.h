@@ -1,0 +1,30 @@
+// Latencies of a finished simulation, and whether they keep what was promised.
+#pragma once
+
+#include "engine/base/units.h"
+#include "engine/serving/figures/serving_stats.h"
+#include "engine/serving/settings/slo.h"
+
+namespace engine {
+
+struct Latency {
+  Seconds mean, p50, p90, p95, p99;
+};
+Latency latency_of(Samples& samples);
+// Of the gaps between tokens; no values where there are none.
+Latency gap_latency(const ServingStats& stats);
+
+// Whether every stated percentile was seen and is within its limit, and everybody was answered.
+bool meets(const Slo& slo, ServingStats& stats);
+
+// Whether there is a limit on a single latency.
+bool limited(const LatencyLimits& limits);
+
+// The same for limits on the time between tokens alone.
+bool meets_between_tokens(const Slo& slo, ServingStats& stats);
+
+// So many times as long may all first tokens take before a limit on them, or on whole answers, is missed; 0 where it is missed
+// anyway. Of an answer that takes longer by its first token alone, the mean wait counts.
+double first_token_room(const Slo& slo, ServingStats& stats);
+
+}  // namespace engine
