@@ -1,3 +1,4 @@
+#include "engine/figures.h"
 #include "engine/tasks/serve/slo_judgement.h"
 
 #include <algorithm>
