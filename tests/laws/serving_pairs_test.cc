@@ -145,6 +145,12 @@ TEST(ServingPairs, ReadingForARoundingErrorLessIsNothing) {
   expect_case_alike(10'103'431, 7);
 }
 
+// Where everyone made way, nobody who waits keeps blocks for what was loaded from below.
+TEST(ServingPairs, WhatWasLoadedIsLetGoWhereEveryoneMadeWay) {
+  for (const std::uint64_t number : {13'409'807, 14'213'189}) expect_case_alike(number, 4);
+  expect_case_alike(14'822'271, 5);
+}
+
 // Where somebody makes way there is a seat, which whoever has landed takes at the next step.
 TEST(ServingPairs, WhoHasLandedTakesTheSeatOfWhoMadeWay) { expect_case_alike(1'038'608, 4); }
 

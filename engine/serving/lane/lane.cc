@@ -98,7 +98,7 @@ void Lane::plan(double now) {
       }
     } else {
       // Everyone made way: whoever is first goes on without what lies below.
-      if (replica.running + replica.parked == 0) replica.waiting.open();
+      if (replica.running + replica.parked == 0) replica.let_go_of_loads();
       common.plan(sequences_.view(), plan);
       // Whether somebody makes way, or takes a seat, is asked at every step.
       if (sequences_.contested() || sequences_.seats_somebody()) plan.steady = Steady::no;

@@ -72,6 +72,16 @@ struct ReplicaState {
     if (sequence.generated == 1) sequence.first_token = front_end.told(now);
     sequence.last_token = now;
   }
+  // Nobody else gives blocks back: what those that wait hold, which was loaded for them, is cache like any other.
+  void let_go_of_loads() {
+    waiting.open();
+    for (std::int64_t place = 0; holders > 0 && place < waiting.size(); ++place) {
+      Sequence& sequence = sequences[std::size_t(waiting.at(place))];
+      if (sequence.kv.parts.empty()) continue;
+      pool.release(sequence.kv, sequence.kv.shared);
+      --holders;
+    }
+  }
   bool more_to_come() const { return !landed.empty() || !arriving.empty(); }
   // Encodes the images of so many requests, of as many together as may be. Returns the seconds that takes.
   double encode(std::size_t requests) {

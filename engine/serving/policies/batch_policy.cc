@@ -51,10 +51,8 @@ std::int64_t plan_in_order(const ReplicaView& view, std::int64_t budget, std::in
 [[gnu::noinline]] bool cache_matters(const ReplicaView& view) {
   const ServingSettings& settings = view.settings();
   if (settings.ordering == Ordering::longest_prefix) return true;
-  std::int64_t piece = settings.step_budget() - view.step_tokens(view.running.decoding);
-  if (settings.long_prefill_threshold > 0) {
-    piece = std::min(piece, settings.long_prefill_threshold);
-  }
+  const std::int64_t piece = std::min(
+      settings.step_budget() - view.step_tokens(view.running.decoding), settings.longest_piece());
   const Sequence& head = view.at(view.waiting.at(0));
   if (head.target <= piece) return false;
   const KvPool::Match hit = view.match(head);

@@ -8,9 +8,7 @@ namespace engine {
 
 void plan_vllm_v1(const ReplicaView& view, StepPlan& plan) {
   const ServingSettings& settings = view.settings();
-  const std::int64_t most_chunk = settings.long_prefill_threshold > 0
-                                      ? settings.long_prefill_threshold
-                                      : settings.max_num_batched_tokens;
+  const std::int64_t most_chunk = settings.longest_piece();
   std::int64_t budget = plan_running(view, settings.max_num_batched_tokens, most_chunk, plan);
   if (!plan.preempted.empty()) return;
 

@@ -230,13 +230,8 @@ constexpr std::int64_t kLookedAt = 64;
 
 std::span<const std::int32_t> Replica::start_loads(double now) {
   loading_.clear();
+  if (state_.running == 0 && state_.parked == 0) state_.let_go_of_loads();
   state_.waiting.close_after(kLookedAt);
-  // Nobody else gives blocks back: those that are held for later are whoever's is first.
-  if (state_.running == 0 && state_.parked == 0 && state_.holders > 0) {
-    for (std::int64_t place = 0; place < state_.waiting.size(); ++place) {
-      let_go(state_.sequences[std::size_t(state_.waiting.at(place))]);
-    }
-  }
   for (std::int64_t place = 0; place < state_.waiting.admissible();) {
     const std::int32_t slot = state_.waiting.at(place);
     Sequence& sequence = state_.sequences[std::size_t(slot)];

@@ -299,13 +299,6 @@ class alignas(64) Replica {
   // Starts what a request loads from the tiers below, where that is worth it and there is room.
   enum class Load : std::uint8_t { nothing, waits_for_room, begun };
   Load start_load(Sequence& sequence, double now);
-  // One that waits holds no longer what was loaded for it: that is cache like any other.
-  void let_go(Sequence& sequence) {
-    if (sequence.kv.parts.empty()) return;
-    state_.pool.release(sequence.kv, sequence.kv.shared);
-    --state_.holders;
-  }
-
   std::span<Lane> lanes_;
   double next_event_ = kNever;
   std::size_t next_lane_ = 0;

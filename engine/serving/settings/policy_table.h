@@ -32,11 +32,12 @@ struct PolicyEntry {
   // Further answers to a request are asked for when its prompt has been read; others stand in the queue from the start.
   bool answers_come_later = false;
   LeftInCache left_in_cache = LeftInCache::computed;
+  bool limits_pieces = false;  // of one prompt in a step (serving.long_prefill_threshold)
 };
 
 // Keys of points hold the position: new ones go to the end.
 inline constexpr std::array kPolicies{
-    PolicyEntry{"vllm_v1", plan_vllm_v1},
+    PolicyEntry{.name = "vllm_v1", .plan = plan_vllm_v1, .limits_pieces = true},
     PolicyEntry{"vllm_v0", plan_vllm_v0},
     PolicyEntry{"sarathi", plan_sarathi, StepBudget::chunk},
     PolicyEntry{"sglang", plan_sglang, StepBudget::chunk, false, true, LeftInCache::read},

@@ -99,6 +99,11 @@ struct ServingSettings {
   std::int64_t step_budget() const {
     return policy_of(policy).budget == StepBudget::chunk ? chunk : max_num_batched_tokens;
   }
+  // Most of them of one prompt.
+  std::int64_t longest_piece() const {
+    const bool limited = policy_of(policy).limits_pieces && long_prefill_threshold > 0;
+    return limited ? long_prefill_threshold : step_budget();
+  }
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {

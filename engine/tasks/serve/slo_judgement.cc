@@ -1,5 +1,5 @@
-#include "engine/figures.h"
 #include "engine/tasks/serve/slo_judgement.h"
+#include "engine/figures.h"
 
 #include <algorithm>
 
