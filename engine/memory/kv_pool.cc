@@ -27,7 +27,9 @@ void KvPool::empty_out() {
   idle_ = held_ = uses_ = 0;
   extent_count_ = 0;  // what the extents hold in memory is used again
   unused_.clear();
-  plain_ = pinned_ = {};
+  left_ = plain_ = pinned_ = {};
+  any_left_ = false;
+  empty_before_left_ = 0;
   if (caching_) table_.clear();
 }
 
@@ -123,17 +125,31 @@ void KvPool::restore(std::span<const PrefixExtent> prefix, const Below& below) {
 }
 
 void KvPool::take_from_cache(std::int64_t blocks) {
-  const std::int64_t from_empty = std::min(blocks, empty_);
-  empty_ -= from_empty;
-  std::int64_t missing = blocks - from_empty;
+  std::int64_t missing = blocks;
+  const auto take_empty = [&](std::int64_t most) {
+    const std::int64_t taken = std::min(missing, most);
+    empty_ -= taken;
+    missing -= taken;
+    return taken;
+  };
+  while (missing > 0 && any_left_) {
+    const std::int32_t index = left_.first;
+    Extent& oldest = extents_[std::size_t(index)];
+    const std::int64_t older = take_empty(oldest.empty_before);
+    oldest.empty_before -= older;
+    empty_before_left_ -= older;
+    if (missing == 0) return;
+    const std::int64_t given = std::min(missing, oldest.unused());
+    missing -= given;
+    give_up(index, given);
+  }
+  take_empty(empty_);
   while (missing > 0) {
     const std::int32_t index = plain_.first >= 0 ? plain_.first : pinned_.first;
     check(index >= 0, "blocks are taken only when they are free");
     if (extents_[std::size_t(index)].state_blocks > 0) {
       give_up_state(index);
-      const std::int64_t taken = std::min(missing, empty_);
-      empty_ -= taken;
-      missing -= taken;
+      take_empty(empty_);
       continue;
     }
     const std::int64_t given = std::min(missing, extents_[std::size_t(index)].unused());
@@ -154,21 +170,28 @@ void KvPool::give_up(std::int32_t index, std::int64_t blocks) {
 
 void KvPool::drop_unused(double now) {
   now_ = now;
-  for (std::int32_t index; (index = plain_.first) >= 0;) {
-    const Extent& oldest = extents_[std::size_t(index)];
-    if (oldest.used + kept_for_ > now) return;
-    if (oldest.state_blocks > 0) {
-      give_up_state(index);
-      continue;
+  for (const UseOrder* order : {&left_, &plain_}) {
+    for (std::int32_t index; (index = order->first) >= 0;) {
+      const Extent& oldest = extents_[std::size_t(index)];
+      if (oldest.used + kept_for_ > now) break;
+      if (oldest.state_blocks > 0) {
+        give_up_state(index);
+        continue;
+      }
+      give(oldest.unused());
+      give_up(index, oldest.unused());
     }
-    give(oldest.unused());
-    give_up(index, oldest.unused());
   }
 }
 
 double KvPool::next_to_expire() const {
-  if (kept_for_ <= 0 || plain_.first < 0) return std::numeric_limits<double>::infinity();
-  return extents_[std::size_t(plain_.first)].used + kept_for_;
+  double oldest = std::numeric_limits<double>::infinity();
+  if (kept_for_ <= 0) return oldest;
+  for (const UseOrder* order : {&left_, &plain_}) {
+    if (order->first < 0) continue;
+    oldest = std::min(oldest, extents_[std::size_t(order->first)].used + kept_for_);
+  }
+  return oldest;
 }
 
 KvPool::Match KvPool::look_up(std::span<const PrefixExtent> prefix,
@@ -330,6 +353,7 @@ std::int32_t KvPool::insert(std::uint64_t key) {
   extent.less.clear();
   extent.before = extent.after = -1;
   extent.listed = extent.pinned = extent.own = false;
+  extent.empty_before = 0;
   table_.insert(key, index);
   return index;
 }
@@ -342,10 +366,20 @@ void KvPool::erase(std::int32_t extent) {
 void KvPool::unlink(std::int32_t index) {
   Extent& extent = extents_[std::size_t(index)];
   UseOrder& order = order_of(extent);
+  if (extent.own) {
+    // What was empty before it was so before the next one, too.
+    if (extent.after >= 0) {
+      extents_[std::size_t(extent.after)].empty_before += extent.empty_before;
+    } else {
+      empty_before_left_ -= extent.empty_before;
+    }
+    extent.empty_before = 0;
+  }
   (extent.before >= 0 ? extents_[std::size_t(extent.before)].after : order.first) = extent.after;
   (extent.after >= 0 ? extents_[std::size_t(extent.after)].before : order.last) = extent.before;
   extent.before = extent.after = -1;
   extent.listed = false;
+  any_left_ = left_.first >= 0;
 }
 
 void KvPool::link_last(std::int32_t index, bool pinned) {
@@ -353,11 +387,16 @@ void KvPool::link_last(std::int32_t index, bool pinned) {
   extent.listed = true;
   extent.pinned = pinned;
   extent.used = now_;
+  if (extent.own) {
+    extent.empty_before = empty_ - empty_before_left_;
+    empty_before_left_ = empty_;
+  }
   UseOrder& order = order_of(extent);
   extent.before = order.last;
   extent.after = -1;
   (order.last >= 0 ? extents_[std::size_t(order.last)].after : order.first) = index;
   order.last = index;
+  any_left_ = left_.first >= 0;
 }
 
 }  // namespace engine

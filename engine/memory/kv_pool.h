@@ -98,7 +98,7 @@ class KvPool {
 
   // At most free(); cache is given up only when nothing is empty.
   void take(std::int64_t blocks) {
-    if (blocks > empty_) return take_from_cache(blocks);
+    if (blocks > empty_ || any_left_) return take_from_cache(blocks);
     empty_ -= blocks;
   }
   void give(std::int64_t blocks) { empty_ += blocks; }
@@ -208,9 +208,11 @@ class KvPool {
     bool listed = false;                   // it is one of those,
     bool pinned = false;                   // of those that are given up last,
     bool own = false;                      // of one sequence: nobody else asks for it,
-    double used = 0;                       // and was used by somebody until then
-    KeptState state;                       // where one is kept,
-    std::int64_t state_blocks = 0;         // and the blocks that it takes: nobody holds those
+    std::int64_t empty_before =
+        0;  // of such: blocks that were empty before it was left, but for those of earlier ones,
+    double used = 0;                // and was used by somebody until then
+    KeptState state;                // where one is kept,
+    std::int64_t state_blocks = 0;  // and the blocks that it takes: nobody holds those
 
     std::int64_t unused() const { return blocks - reach + state_blocks; }
     // What `reach` falls to when a holder of `held` blocks leaves.
@@ -300,6 +302,7 @@ class KvPool {
   double kept_for_ = 0;    // cache that nobody uses; 0: until blocks run out
   int shift_ = 0;          // of a block size that is a power of two; -1: it is not
   bool caching_ = false;
+  bool any_left_ = false;  // by somebody who made way
   std::int64_t evicted_ = 0;
   std::int64_t state_blocks_ = 0;  // of a state; 0: sequences have none
   double now_ = 0;
@@ -309,8 +312,13 @@ class KvPool {
   struct UseOrder {
     std::int32_t first = -1, last = -1;
   };
-  UseOrder plain_, pinned_;
-  UseOrder& order_of(const Extent& extent) { return extent.pinned ? pinned_ : plain_; }
+  // Engines take the oldest free block. So what somebody left who made way is taken after the blocks that were empty then, and
+  // before those that have come free since.
+  UseOrder left_, plain_, pinned_;
+  std::int64_t empty_before_left_ = 0;  // the sum of `empty_before`
+  UseOrder& order_of(const Extent& extent) {
+    return extent.own ? left_ : extent.pinned ? pinned_ : plain_;
+  }
   KeyTable table_;                    // extents by key
   PrefixHolders* holders_ = nullptr;  // who wants to know what it holds, if somebody does,
   std::int32_t number_ = 0;           // and its number there

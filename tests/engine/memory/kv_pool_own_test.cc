@@ -52,6 +52,24 @@ TEST(KvPoolOwn, WhoMakesWayFindsWholeBlocksUntilTheyAreNeeded) {
   pool.give(8);
 }
 
+// Engines take the oldest free block: what comes free later does not save what was left before.
+TEST(KvPoolOwn, BlocksThatComeFreeLaterAreTakenLater) {
+  KvPool pool = pool_of(10);
+  pool.take(5);
+  Prefix prefix{{1, 8}};
+  leave(pool, prefix, 20, 99);
+  pool.give(5);
+  EXPECT_EQ(pool.match(prefix, 20).tokens, 20);
+  pool.take(2);
+  EXPECT_EQ(pool.match(prefix, 20).tokens, 12);
+  pool.take(1);
+  EXPECT_EQ(pool.match(prefix, 20).tokens, 8);
+  // What others may share stays as long as there are empty ones.
+  pool.take(5);
+  EXPECT_EQ(pool.match(prefix, 20).tokens, 8);
+  pool.give(8);
+}
+
 TEST(KvPoolOwn, WhatIsTakenBackIsInNoCache) {
   KvPool pool = pool_of(10);
   Prefix prefix{{1, 8}};
