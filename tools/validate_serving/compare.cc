@@ -78,7 +78,10 @@ void add_request_error(const std::string& name, const std::vector<double>& measu
 ComparedCase means_of(const engine::Scenario& scenario, const ServedCase& served,
                       const engine::Resources& resources) {
   const engine::Outcome outcome = with_intervals(scenario, resources);
-  ComparedCase compared{.served = &served, .variant = "transfer", .scenario = &scenario};
+  const bool drafts = scenario.speculation.tokens > 0;
+  ComparedCase compared{.served = &served,
+                        .variant = drafts ? "transfer, drafts" : "transfer",
+                        .scenario = &scenario};
   if (outcome.status != engine::Status::ok) {
     compared.failure = outcome.reason;
     return compared;
