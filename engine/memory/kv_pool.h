@@ -208,11 +208,10 @@ class KvPool {
     bool listed = false;                   // it is one of those,
     bool pinned = false;                   // of those that are given up last,
     bool own = false;                      // of one sequence: nobody else asks for it,
-    std::int64_t empty_before =
-        0;  // of such: blocks that were empty before it was left, but for those of earlier ones,
-    double used = 0;                // and was used by somebody until then
-    KeptState state;                // where one is kept,
-    std::int64_t state_blocks = 0;  // and the blocks that it takes: nobody holds those
+    std::int64_t empty_before = 0;         // of such: blocks empty before it, less those of others,
+    double used = 0;                       // and was used by somebody until then
+    KeptState state;                       // where one is kept,
+    std::int64_t state_blocks = 0;         // and the blocks that it takes: nobody holds those
 
     std::int64_t unused() const { return blocks - reach + state_blocks; }
     // What `reach` falls to when a holder of `held` blocks leaves.
