@@ -142,10 +142,9 @@ class RunWatch {
   double first_arrival_ = kNever, last_arrival_ = 0;
   std::vector<double> clock_edges_;  // latest first
   std::vector<Snapshot> snapshots_;
-  std::int64_t stride_ = 1;  // units between two of them
-  std::vector<double>
-      untold_;            // when answers that were made are told, those lately told among them
-  bool summing_ = false;  // parts of the run are summed up already
+  std::int64_t stride_ = 1;     // units between two of them
+  std::vector<double> untold_;  // when answers that were made are told; some have been
+  bool summing_ = false;        // parts of the run are summed up already
 };
 
 }  // namespace engine
