@@ -15,8 +15,8 @@ struct ServedCase {
   std::string engine;
   std::string version;
   engine::Scenario scenario;
-  std::vector<engine::Scenario>
-      recipes;             // where there are any, it was one of these instead, nobody says which
+  // Where there are any, it was one of these instead; nobody says which.
+  std::vector<engine::Scenario> recipes;
   double ttft = 0;         // measured, mean over requests, seconds
   double tpot = 0;         // likewise
   double output_rate = 0;  // measured tokens a second of all; 0: not stated
@@ -35,8 +35,8 @@ struct Figure {
 struct ComparedCase {
   const ServedCase* served = nullptr;
   std::string variant;  // which calibration, which block count
-  const engine::Scenario* scenario =
-      nullptr;  // of several, the nearest to the measured time per token
+  // What was evaluated; of several recipes, the nearest to the measured time per token.
+  const engine::Scenario* scenario = nullptr;
   std::vector<Figure> figures;
   double kv_blocks = 0;  // predicted or given
   std::string failure;   // the point could not be evaluated

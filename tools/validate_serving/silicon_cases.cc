@@ -148,8 +148,8 @@ engine::Parallelism layout_of(const TableRow& row, const std::string& pool,
 
 constexpr std::int64_t kLeastBudget = 2048;  // tokens of prompts in a step
 
-// The scenarios of public recipes that a disaggregated row may be of; where nobody published one, what its columns say.
-std::vector<engine::Scenario> recipes_of(const TableRow& row, engine::Scenario scenario) {
+// The scenarios of public recipes that a disaggregated row may be of; none where nobody published one for so many clients.
+std::vector<engine::Scenario> recipes_of(const TableRow& row, const engine::Scenario& scenario) {
   auto recipes = row.text("backend") == "sglang" ? sglang_recipes(scenario)
                                                  : trtllm_recipes(scenario, row.count("isl"));
   // Rows that state their workers had no drafts.
