@@ -4,15 +4,32 @@
 
 namespace engine {
 
-bool nothing_measured(const Load& load, const ServingSim& sim) {
-  const bool stated = load.warmup.value > 0 || load.window.value > 0;
-  return stated && sim.stats().measured().requests == 0;
+namespace {
+
+bool states_what_is_measured(const Load& load) {
+  return load.warmup.value > 0 || load.window.value > 0;
 }
 
-std::optional<Refusal> none_answered(const ServePools& pools, const ServingSim& sim) {
+}  // namespace
+
+bool nothing_measured(const Load& load, const ServingSim& sim) {
+  return states_what_is_measured(load) && sim.stats().measured().requests == 0;
+}
+
+std::optional<Refusal> none_answered(const Load& load, const ServePools& pools,
+                                     const ServingSim& sim) {
   const ServingStats::Summary summary = sim.stats().summary();
   const double given_up = summary.shed + summary.failed;
-  if (summary.finished > 0 || given_up + summary.refused <= 0) return std::nullopt;
+  if (given_up + summary.refused <= 0) return std::nullopt;
+  if (summary.finished > 0) {
+    if (sim.stats().measured().requests > 0 || states_what_is_measured(load)) return std::nullopt;
+    return Refusal{
+        ReasonClass::load,
+        fmt::format("nothing was measured: {} of {} requests are answered, none of them after the "
+                    "warm-up; {} do not fit, {} are shed, {} fail with their replicas",
+                    summary.finished, summary.finished + given_up + summary.refused,
+                    summary.refused, summary.shed, summary.failed)};
+  }
   if (given_up > 0) {
     return Refusal{
         ReasonClass::load,
