@@ -13,6 +13,7 @@ void KvPool::reset(std::int64_t blocks, std::int64_t block_size, bool prefix_cac
   caching_ = prefix_caching;
   evicted_ = 0;
   kept_for_ = now_ = 0;
+  expires_ = false;
   state_blocks_ = 0;
   empty_out();
   holders_ = nullptr;
@@ -20,13 +21,13 @@ void KvPool::reset(std::int64_t blocks, std::int64_t block_size, bool prefix_cac
 }
 
 void KvPool::empty_out() {
-  empty_ = total_;
+  oldest_ = total_;
+  younger_ = between_ = 0;
   idle_ = held_ = uses_ = 0;
   extent_count_ = 0;  // what the extents hold in memory is used again
   unused_.clear();
-  left_ = plain_ = pinned_ = {};
-  any_left_ = false;
-  empty_before_left_ = 0;
+  by_age_ = pinned_ = {};
+  any_listed_ = false;
   if (caching_) table_.clear();
 }
 
@@ -270,7 +271,7 @@ std::int32_t KvPool::insert(std::uint64_t key) {
   extent.less.clear();
   extent.before = extent.after = -1;
   extent.listed = extent.pinned = extent.own = false;
-  extent.empty_before = 0;
+  extent.just_older = 0;
   table_.insert(key, index);
   return index;
 }

@@ -79,7 +79,7 @@ void KvPool::place_state(Extent& extent, KeptState state) {
 
 void KvPool::clear_state(Extent& extent) {
   idle_ -= extent.state_blocks;
-  give(extent.state_blocks);
+  put_back(extent.state_blocks);
   extent.state_blocks = 0;
   extent.state = {};
 }
