@@ -11,7 +11,7 @@
 // Engines keep all free blocks in one queue, by age, whether or not somebody will ask for what is in them: blocks that
 // come free go to its end, the last of a request first, and whoever needs one takes the oldest. So what nobody asks for again pushes
 // out older prefixes. Here blocks of the cache stand in that queue as extents, and those between them are only counted
-// (kv_pool_order.cc).
+// (kv_pool_order.cc), piece by piece: those of a piece came free together.
 //
 // A sequence that makes way leaves what it alone has in the cache, too, as the last extent of its prefix (`PrefixExtent::own`). When
 // it comes back it takes back what is left of that.
@@ -211,22 +211,32 @@ class KvPool {
  private:
   struct Extent {
     std::uint64_t key = 0;
-    std::int64_t blocks = 0;               // there now: its end goes first
-    std::int64_t reach = 0;                // of these, those that the longest holder holds
-    std::int64_t longest = 0;              // holders of as many
-    std::vector<std::int64_t> less;        // blocks of each holder of fewer
-    std::int32_t before = -1, after = -1;  // among those with blocks nobody holds, by last use
-    bool listed = false;                   // it is one of those,
-    bool pinned = false;                   // of those that are given up last,
-    bool own = false;                      // of one sequence: nobody else asks for it,
-    std::int64_t just_older = 0;           // free blocks that are not cache between those listed before it and it
-    double used = 0;                       // when it was listed: somebody used it until then
-    KeptState state;                       // where one is kept,
-    std::int64_t state_blocks = 0;         // and the blocks that it takes: nobody holds those
+    std::int64_t blocks = 0;         // there now: its end goes first
+    std::int64_t reach = 0;          // of these, those that the longest holder holds
+    std::int64_t longest = 0;        // holders of as many
+    std::vector<std::int64_t> less;  // blocks of each holder of fewer
+    std::int32_t nearest =
+        -1;  // of its pieces, the youngest: blocks from `reach` on; -1: none is listed
+    std::int32_t state_piece = -1;  // likewise of its state
+    bool own = false;               // of one sequence: nobody else asks for it
+    KeptState state;                // where one is kept: nobody holds its blocks
 
-    std::int64_t unused() const { return blocks - reach + state_blocks; }
+    std::int64_t unused() const { return blocks - reach; }
     // What `reach` falls to when a holder of `held` blocks leaves.
     std::int64_t reach_without(std::int64_t held) const;
+  };
+
+  // Blocks of an extent that nobody holds, which came free together, or its state.
+  struct Piece {
+    std::int32_t extent = -1;
+    std::int32_t before = -1, after = -1;  // by age
+    std::int32_t further = -1;             // of the same extent, beyond it, and older
+    std::int64_t blocks = 0;
+    std::int64_t just_older =
+        0;                // free blocks that are not cache, between the piece before and this one
+    double used = 0;      // until then by somebody
+    bool pinned = false;  // one of those that are given up last
+    bool state = false;
   };
 
   void empty_out();
@@ -288,8 +298,8 @@ class KvPool {
   void restore_state(std::uint64_t key, const Below::Resume& resume, std::int64_t room);
   void let_go(KvHolding& holding, bool pinned);
   void drop_unused(double now);
-  // Gives up blocks of the one that is first in its list.
-  void give_up(std::int32_t extent, std::int64_t blocks);
+  // Gives up blocks of the piece that is first in its list.
+  void give_up(std::int32_t piece, std::int64_t blocks);
   void add_holder(std::int32_t extent, std::int64_t blocks);
   void remove_holder(std::int32_t extent, std::int64_t blocks, bool pinned);
   // A key that is not there.
@@ -301,18 +311,30 @@ class KvPool {
       fetch_lines(&extents_[count], &extents_[count] + 1);
   }
   void erase(std::int32_t extent);
-  void unlink(std::int32_t extent);
-  void link_last(std::int32_t extent, bool pinned);
+  // What nobody holds of an extent, in the order of age: all of it as the youngest, none, none of the nearest so many.
+  void list(std::int32_t extent, bool pinned);
+  void unlist(std::int32_t extent);
+  void unlist_nearest(Extent& extent, std::int64_t blocks);
+  void add_piece(std::int32_t extent, std::int64_t blocks, bool pinned);
+  void list_state(std::int32_t extent, bool pinned);
+  void unlist_state(Extent& extent);
+  bool pinned(const Extent& extent) const {
+    return extent.nearest >= 0 && pieces_[std::size_t(extent.nearest)].pinned;
+  }
+  std::int32_t new_piece(std::int32_t extent, std::int64_t blocks);
+  void free_piece(std::int32_t piece);
+  void unlink(std::int32_t piece);
+  void link_last(std::int32_t piece);
 
   // What every step asks for stands together, in one line of memory.
   std::int64_t total_ = 0, block_size_ = 1;
-  // Free blocks that are not cache: those older than all that is listed, and the others.
+  // Free blocks that are not cache: those older than all pieces, and the others.
   std::int64_t oldest_ = 0, younger_ = 0;
   std::int64_t idle_ = 0, held_ = 0;
   std::int64_t uses_ = 0;  // of blocks of extents, by all holders
   int shift_ = 0;          // of a block size that is a power of two; -1: it is not
   bool caching_ = false;
-  bool any_listed_ = false;  // by age; those that are pinned do not count
+  bool any_listed_ = false;  // piece, those that are pinned not counted
   bool expires_ = false;     // cache that nobody uses,
   std::int64_t evicted_ = 0;
   double kept_for_ = 0;            // after so many seconds
@@ -321,12 +343,16 @@ class KvPool {
   std::vector<Extent> extents_;
   std::int32_t extent_count_ = 0;     // of extents_, in use or
   std::vector<std::int32_t> unused_;  // to be used again
+  std::vector<Piece> pieces_;
+  std::int32_t piece_count_ = 0;    // likewise
+  std::int32_t unused_piece_ = -1;  // a list through `after`
   struct UseOrder {
     std::int32_t first = -1, last = -1;
   };
   UseOrder by_age_, pinned_;
-  std::int64_t between_ = 0;  // the sum of `just_older`: the rest of `younger_` is younger than all that is listed
-  UseOrder& order_of(const Extent& extent) { return extent.pinned ? pinned_ : by_age_; }
+  std::int64_t between_ =
+      0;  // the sum of `just_older`: the rest of `younger_` is younger than all pieces
+  UseOrder& order_of(const Piece& piece) { return piece.pinned ? pinned_ : by_age_; }
   KeyTable table_;                    // extents by key
   PrefixHolders* holders_ = nullptr;  // who wants to know what it holds, if somebody does,
   std::int32_t number_ = 0;           // and its number there
