@@ -264,6 +264,7 @@ bool ServingSim::decode_on(std::size_t index, double next_event) {
 [[gnu::always_inline]] inline bool ServingSim::take_turn(std::size_t index, double next_event,
                                                          RequestSource& source) {
   Replica& replica = replicas_[index];
+  if (loads_ && replica.only_takes_blocks()) return false;
   if (many_) fetch_behind_sequences(index, source);
   const bool ran = replica.end_work();
   // Whoever is told of an answer at this moment may ask again at once: plan after that.

@@ -174,7 +174,8 @@ class ServingSim {
   // After anything that may have changed when a replica has something to do, or how much it has.
   [[gnu::always_inline]] void note(std::size_t replica) {
     if (steps_together_ && note_in_group(replica)) return;
-    events_.set(replica, replicas_[replica].next_event(), replicas_[replica].working());
+    const Replica& here = replicas_[replica];
+    events_.set(replica, here.next_event(), events_.alone() || here.working());
     if (compares_) weigh(replica);
   }
   // False where it steps alone.
