@@ -193,9 +193,7 @@ class alignas(64) Lane {
   }
   // Without others that step with it, such a stretch goes on: it has blocks for its first `seen_steps_`, and takes those of the
   // next one when that begins.
-  bool takes_blocks_next() const {
-    return work_ == Work::stretch && seen_steps_ < stretch_.steps;
-  }
+  bool takes_blocks_next() const { return work_ == Work::stretch && seen_steps_ < stretch_.steps; }
   void find_next_taking(std::int64_t steps_taken);
   double end_of_work() const { return takes_blocks_next() ? stretch_.end() : end_; }
   double tokens_held(double token_seconds, double seconds) const {

@@ -34,8 +34,8 @@ void Lane::settle(double time) {
 
 // What is empty suffices for some steps. The step after these takes from the cache.
 void Lane::find_next_taking(std::int64_t steps_taken) {
-  const std::int64_t blocks = taken_ + replica_->pool.empty_blocks();
-  seen_steps_ = std::max(steps_taken, sequences_.set.steps_that_fit(stretch_.steps, blocks));
+  seen_steps_ = sequences_.set.more_steps_that_fit(steps_taken, stretch_.steps,
+                                                   replica_->pool.empty_blocks());
   end_ = takes_blocks_next() ? start_ + stretch_.seconds(seen_steps_) : stretch_.end();
 }
 
