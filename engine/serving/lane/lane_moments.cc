@@ -32,10 +32,10 @@ void Lane::settle(double time) {
   taken_ = blocks;
 }
 
-// What is empty suffices for some steps. The step after these takes from the cache.
+// What is taken before any cache suffices for some steps. The step after these takes from the cache.
 void Lane::find_next_taking(std::int64_t steps_taken) {
   seen_steps_ = sequences_.set.more_steps_that_fit(steps_taken, stretch_.steps,
-                                                   replica_->pool.empty_blocks());
+                                                   replica_->pool.before_cache());
   end_ = takes_blocks_next() ? start_ + stretch_.seconds(seen_steps_) : stretch_.end();
 }
 
