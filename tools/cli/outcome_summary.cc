@@ -103,22 +103,23 @@ std::vector<std::string> devices_without(const sweep::Space& space, const std::s
   const auto add = [&missing](const std::string& device) {
     if (std::ranges::find(missing, device) == missing.end()) missing.push_back(device);
   };
+  const double at_first = engine::leaf_as_double(space.base(), table.leaves[std::size_t(number)]);
   bool varied = false;
   for (const sweep::Axis& axis : space.parts().axes) {
     // Numbers of its own, whatever the device.
     if (axis.path == path || axis.interval.leaf == number) return {};
     for (const sweep::Setting& setting : axis.settings) {
-      const engine::LeafValue* value = edit_of(axis, setting, number);
-      if (value == nullptr) continue;
-      varied = true;
       const engine::LeafValue* device = edit_of(axis, setting, name);
-      if (is_missing(as_number(*value)) && device != nullptr) add(std::get<std::string>(*device));
+      if (device == nullptr) continue;
+      varied = true;
+      // What a device has like the base is not among the edits.
+      const engine::LeafValue* value = edit_of(axis, setting, number);
+      if (is_missing(value != nullptr ? as_number(*value) : at_first)) {
+        add(std::get<std::string>(*device));
+      }
     }
   }
-  const engine::Leaf& leaf = table.leaves[std::size_t(number)];
-  if (!varied && is_missing(engine::leaf_as_double(space.base(), leaf))) {
-    add(space.base().device.name);
-  }
+  if (!varied && is_missing(at_first)) add(space.base().device.name);
   return missing;
 }
 
@@ -136,10 +137,10 @@ std::vector<std::string> device_notes(const sweep::Space& space) {
   const auto lone =
       devices_without(space, "device.multiprocessors", [](double count) { return count <= 1; });
   if (!lone.empty()) {
-    notes.push_back(fmt::format(
-        "{}: a device of one multiprocessor, which cannot keep a large memory busy; "
-        "'device.multiprocessors: 100' states how many there are",
-        sweep::listing(lone, 5)));
+    notes.push_back(
+        fmt::format("{}: a device of one multiprocessor, which cannot keep a large memory busy; "
+                    "'device.multiprocessors: 100' states how many there are",
+                    sweep::listing(lone, 5)));
   }
   return notes;
 }
