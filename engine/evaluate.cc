@@ -65,8 +65,9 @@ void count_devices(const Scenario& scenario, Metrics& metrics) {
 }
 
 // Returns whether it had memory to spare, as far as its task says so.
-bool evaluate_point(const Scenario& scenario, const Resources& resources, WorkMeter& work,
+bool evaluate_point(const OneOfTwo& one, const Resources& resources, WorkMeter& work,
                     Scratch& scratch, const NeighbourEffect& beside, Outcome& outcome) {
+  const Scenario& scenario = one.scenario;
   const TaskEntry& task = task_entry(scenario.task);
   const double copies = task.copies(scenario);
   count_devices(scenario, outcome.metrics);
@@ -107,15 +108,23 @@ bool evaluate_point(const Scenario& scenario, const Resources& resources, WorkMe
     }
   }
   bool memory_to_spare = false;
-  task.run({scenario, resources, main, draft.get(), work, scratch, beside, &memory_to_spare},
+  task.run({.scenario = scenario,
+            .resources = resources,
+            .main = main,
+            .draft = draft.get(),
+            .work = work,
+            .scratch = scratch,
+            .beside = beside,
+            .role = one.role,
+            .memory_to_spare = &memory_to_spare},
            outcome);
   return memory_to_spare;
 }
 
 // One of two models, which has the devices to itself: it fares the same whoever it shares them with otherwise.
-bool evaluate_alone(const Scenario& scenario, const Resources& resources, WorkMeter& work,
+bool evaluate_alone(const OneOfTwo& one, const Resources& resources, WorkMeter& work,
                     Scratch& scratch, Outcome& outcome) {
-  const Key key = key_of(scenario, resources.calibrations);
+  const Key key = key_of(one.scenario, resources.calibrations);
   AloneRuns& runs = scratch.alone_runs();
   if (const AloneRuns::Run* known = runs.find(key)) {
     work.charge(known->work);
@@ -123,7 +132,7 @@ bool evaluate_alone(const Scenario& scenario, const Resources& resources, WorkMe
     return known->memory_to_spare;
   }
   const double before = work.used();
-  const bool spare = evaluate_point(scenario, resources, work, scratch, {}, outcome);
+  const bool spare = evaluate_point(one, resources, work, scratch, {}, outcome);
   runs.keep({key, outcome, spare, work.used() - before});
   return spare;
 }
@@ -131,7 +140,7 @@ bool evaluate_alone(const Scenario& scenario, const Resources& resources, WorkMe
 void evaluate_any(const Scenario& scenario, const Resources& resources, WorkMeter& work,
                   Scratch& scratch, Outcome& outcome) {
   if (!has_neighbour(scenario)) {
-    evaluate_point(scenario, resources, work, scratch, {}, outcome);
+    evaluate_point({.scenario = scenario}, resources, work, scratch, {}, outcome);
     return;
   }
   count_devices(scenario, outcome.metrics);
@@ -145,9 +154,9 @@ void evaluate_any(const Scenario& scenario, const Resources& resources, WorkMete
         Scratch& own = guest ? scratch.neighbour() : scratch;
         const bool kept = AloneRuns::keeps(one.scenario, resources) && scratch.log() == nullptr;
         if (beside.alone() && kept) {
-          return evaluate_alone(one.scenario, resources, work, own, made);
+          return evaluate_alone(one, resources, work, own, made);
         }
-        return evaluate_point(one.scenario, resources, work, own, beside, made);
+        return evaluate_point(one, resources, work, own, beside, made);
       },
       outcome);
 }

@@ -233,8 +233,10 @@ void ServingStats::sum_up(MeasuredPart part) {
     if (measured) {
       if (grouped) add_to_groups(request, good);
       ttft.add(latencies.ttft);
-      e2e.add(latencies.e2e);
-      queue.add(request.scheduled - request.arrival);
+      if (setup_.whole_times) {
+        e2e.add(latencies.e2e);
+        queue.add(request.scheduled - request.arrival);
+      }
       if (request.output > 1) tpot.add(latencies.tpot);
       sums.requests += 1;
       if (good) sums.good_requests += 1;
@@ -315,6 +317,7 @@ template <class Step>
 
 void ServingStats::add_gaps(const Stretch& stretch, std::int64_t first, std::int64_t count,
                             double seconds) {
+  if (!setup_.gaps) return;
   Gaps& gaps = gaps_[segment_];
   const double weight = stretch.sequences;
   gaps.sum += seconds * weight;

@@ -130,6 +130,8 @@ class ServingStats {
     double request_latency = 0;  // clients see answers this much later
     std::size_t pools = 1;
     std::vector<RequestRow>* requests = nullptr;  // where rows are asked for
+    bool gaps = true;         // those between tokens are counted,
+    bool whole_times = true;  // and times in the queue and to the end of an answer
   };
   void reset(const Setup& setup);
 
@@ -155,6 +157,7 @@ class ServingStats {
 
   // One gap between two tokens, `weight` times.
   void add_gap(double seconds, double weight) {
+    if (!setup_.gaps) return;
     Gaps& gaps = gaps_[segment_];
     gaps.lengths.add(seconds, weight);
     gaps.sum += seconds * weight;

@@ -336,7 +336,13 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
     if (problem) return refuse(problem->reason_class, std::move(problem->text));
   }
   RunPlan plan = run_plan(scenario.load, level, trace, pools.settling());
-  simulate(setting, {.level = level, .plan = plan, .rows = &outcome}, sim);
+  const bool neighbour = point.role == DeploymentRole::neighbour;
+  simulate(setting,
+           {.level = level,
+            .plan = plan,
+            .purpose = neighbour ? RunPurpose::neighbour : RunPurpose::figures,
+            .rows = &outcome},
+           sim);
   if (auto problem = none_answered(pools, sim)) return outcome.refuse(std::move(*problem));
   if (nothing_measured(scenario.load, sim)) {
     return refuse(ReasonClass::load, why_nothing(scenario.load, sim));
