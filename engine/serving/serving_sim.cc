@@ -19,7 +19,8 @@ void ServingSim::start(const ServingProblem& problem) {
                 .request_latency = answers.host.request_latency.value,
                 .pools = problem.pools.size(),
                 .requests = problem.output.requests ? problem.request_rows : nullptr,
-                .gaps = problem.purpose == RunPurpose::figures || request_limit(problem.slo.itl).value < kNever,
+                .gaps = problem.purpose == RunPurpose::figures ||
+                        request_limit(problem.slo.itl).value < kNever,
                 .whole_times = problem.purpose != RunPurpose::neighbour});
   timeline_.reset(problem.output, problem.timeline_rows);
   referee_.start({.slo = &problem.slo, .purpose = problem.purpose, .capacity = problem.capacity});

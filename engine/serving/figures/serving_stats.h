@@ -130,7 +130,7 @@ class ServingStats {
     double request_latency = 0;  // clients see answers this much later
     std::size_t pools = 1;
     std::vector<RequestRow>* requests = nullptr;  // where rows are asked for
-    bool gaps = true;         // those between tokens are counted,
+    bool gaps = true;                             // those between tokens are counted,
     bool whole_times = true;  // and times in the queue and to the end of an answer
   };
   void reset(const Setup& setup);
