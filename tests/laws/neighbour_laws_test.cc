@@ -279,6 +279,21 @@ TEST(ServedNeighbours, DoNotShowWhatRanBefore) {
   }
 }
 
+// Of the neighbour less is counted than of the main model: what rows have of it is the same.
+TEST(ServedNeighbours, TwinsHaveTheSameFigures) {
+  for (const SharingMode mode :
+       {SharingMode::time_slices, SharingMode::streams, SharingMode::spatial, SharingMode::mig}) {
+    const Metrics twins = figures(served_twins(mode));
+    EXPECT_EQ(twins.neighbour_ttft, twins.ttft) << name_of(mode);
+    EXPECT_EQ(twins.neighbour_tpot, twins.tpot) << name_of(mode);
+    EXPECT_EQ(twins.neighbour_tpot_p99, twins.tpot_p99) << name_of(mode);
+    EXPECT_EQ(twins.neighbour_throughput, twins.throughput) << name_of(mode);
+    EXPECT_EQ(twins.neighbour_utilization, twins.utilization) << name_of(mode);
+    EXPECT_GT(twins.itl_p99, twins.itl_p50) << name_of(mode);
+    EXPECT_GT(twins.e2e_p99, twins.ttft) << name_of(mode);
+  }
+}
+
 // The highest rate is one at which both were slow together: who asks for that rate is told the same.
 TEST(ServedNeighbours, AtItsCapacityARunSaysWhatTheSearchSaid) {
   for (const SharingMode mode :
