@@ -29,8 +29,6 @@ struct TaskPoint {
   WorkMeter& work;
   Scratch& scratch;
   NeighbourEffect beside = {};  // another model on the same devices
-  // Of a served load: true says that nobody could have lacked KV blocks, so that more of them would change nothing.
-  bool* memory_to_spare = nullptr;
 };
 
 struct TaskEntry {
