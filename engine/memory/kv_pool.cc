@@ -13,6 +13,7 @@ void KvPool::reset(std::int64_t blocks, std::int64_t block_size, bool prefix_cac
   caching_ = prefix_caching;
   evicted_ = 0;
   kept_for_ = now_ = 0;
+  expires_ = false;
   state_blocks_ = 0;
   empty_out();
   holders_ = nullptr;
@@ -20,13 +21,15 @@ void KvPool::reset(std::int64_t blocks, std::int64_t block_size, bool prefix_cac
 }
 
 void KvPool::empty_out() {
-  empty_ = total_;
+  oldest_ = total_;
+  younger_ = between_ = 0;
   idle_ = held_ = uses_ = 0;
   extent_count_ = 0;  // what the extents hold in memory is used again
   unused_.clear();
-  left_ = plain_ = pinned_ = {};
-  any_left_ = false;
-  empty_before_left_ = 0;
+  piece_count_ = 0;
+  unused_piece_ = -1;
+  by_age_ = pinned_ = {};
+  any_listed_ = false;
   if (caching_) table_.clear();
 }
 
@@ -92,9 +95,10 @@ void KvPool::restore(std::span<const PrefixExtent> prefix, const Below& below) {
   std::int64_t own = 0;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const std::int32_t index = table_.find(prefix[i].key);
-    if (index < 0 || !extents_[std::size_t(index)].listed) continue;
-    own += extents_[std::size_t(index)].unused();
-    unlink(index);
+    if (index < 0) continue;
+    const Extent& extent = extents_[std::size_t(index)];
+    own += extent.unused() + (extent.state.at > 0 ? state_blocks_ : 0);
+    unlist(index);
   }
   std::int64_t room = free() - own;
   for (std::size_t i = 0; i < blocks.size() && room > 0; ++i) {
@@ -115,9 +119,7 @@ void KvPool::restore(std::span<const PrefixExtent> prefix, const Below& below) {
   // Used last, its start last of all: that is given up last.
   for (std::size_t i = blocks.size(); i-- > 0;) {
     const std::int32_t index = table_.find(prefix[i].key);
-    if (index < 0) continue;
-    const Extent& extent = extents_[std::size_t(index)];
-    if (extent.unused() > 0 && !extent.listed) link_last(index, false);
+    if (index >= 0) list(index, false);
   }
 }
 
@@ -144,10 +146,9 @@ void KvPool::hold(std::span<const PrefixExtent> prefix, const Match& match, KvHo
         i + 1 == match.extents ? match.last : full_blocks(start, prefix[i].end);
     start = prefix[i].end;
     add_holder(index, blocks);
-    if (extents_[std::size_t(index)].listed && state_blocks_ > 0) {
-      const bool pinned = extents_[std::size_t(index)].pinned;
-      unlink(index);
-      link_last(index, pinned);
+    if (const std::int32_t state = extents_[std::size_t(index)].state_piece; state >= 0) {
+      unlink(state);
+      link_last(state);
     }
     holding.parts.push_back({index, std::int32_t(blocks)});
     holding.shared += blocks;
@@ -223,6 +224,8 @@ void KvPool::add_holder(std::int32_t index, std::int64_t blocks) {
     extent.less.push_back(blocks);
     return;
   }
+  // One without a whole block is listed, too: what follows is found by way of it.
+  if (blocks > extent.reach || extent.blocks == 0) unlist_nearest(extent, blocks - extent.reach);
   if (blocks > extent.reach) {
     if (extent.longest > 0) {
       extent.less.insert(extent.less.end(), std::size_t(extent.longest), extent.reach);
@@ -233,7 +236,6 @@ void KvPool::add_holder(std::int32_t index, std::int64_t blocks) {
     extent.longest = 0;
   }
   ++extent.longest;
-  if (extent.unused() == 0 && extent.listed) unlink(index);
 }
 
 void KvPool::remove_holder(std::int32_t index, std::int64_t blocks, bool pinned) {
@@ -247,12 +249,13 @@ void KvPool::remove_holder(std::int32_t index, std::int64_t blocks, bool pinned)
   }
   const std::int64_t rest = extent.reach_without(blocks);
   if (--extent.longest > 0) return;
-  idle_ += extent.reach - rest;
-  held_ -= extent.reach - rest;
+  const std::int64_t freed = extent.reach - rest;
+  idle_ += freed;
+  held_ -= freed;
   extent.reach = rest;
   if (!extent.less.empty()) extent.longest = std::erase(extent.less, rest);
-  if (extent.listed) unlink(index);
-  link_last(index, pinned);
+  if (extent.state.at > 0 && extent.state.at <= blocks) list_state(index, pinned);
+  if (freed > 0 || extent.blocks == 0) add_piece(index, freed, pinned);
 }
 
 std::int32_t KvPool::insert(std::uint64_t key) {
@@ -266,11 +269,9 @@ std::int32_t KvPool::insert(std::uint64_t key) {
   extent.key = key;
   extent.blocks = extent.reach = extent.longest = 0;
   extent.state = {};
-  extent.state_blocks = 0;
   extent.less.clear();
-  extent.before = extent.after = -1;
-  extent.listed = extent.pinned = extent.own = false;
-  extent.empty_before = 0;
+  extent.nearest = extent.state_piece = -1;
+  extent.own = false;
   table_.insert(key, index);
   return index;
 }

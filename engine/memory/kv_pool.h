@@ -5,9 +5,13 @@
 // of blocks with one key (a recorded block, a system prompt, a turn of a conversation). Requests follow
 // a key for different lengths, as a short prompt ends inside a long system prompt: what they share is
 // the common part. An extent is as long as the longest that was computed, and is held as far as the
-// longest request that uses it; beyond that it is cache, given up from its end, least recently used
-// first, when blocks run out. Extents make the price of a long prompt the number of its parts, not of
-// its blocks.
+// longest request that uses it; beyond that it is cache, given up from its end. Extents make the price
+// of a long prompt the number of its parts, not of its blocks.
+//
+// Engines keep all free blocks in one queue, by age, whether or not somebody will ask for what is in them: blocks that
+// come free go to its end, the last of a request first, and whoever needs one takes the oldest. So what nobody asks for again pushes
+// out older prefixes. Here blocks of the cache stand in that queue as extents, and those between them are only counted
+// (kv_pool_order.cc), piece by piece: those of a piece came free together.
 //
 // A sequence that makes way leaves what it alone has in the cache, too, as the last extent of its prefix (`PrefixExtent::own`). When
 // it comes back it takes back what is left of that.
@@ -63,9 +67,12 @@ class KvPool {
   std::int64_t state_blocks() const { return state_blocks_; }
 
   // Likewise, cache that nobody used for `seconds` is given up: `pass` says what time it is.
-  void keep_for(double seconds) { kept_for_ = seconds; }
+  void keep_for(double seconds) {
+    kept_for_ = seconds;
+    expires_ = seconds > 0;
+  }
   void pass(double now) {
-    if (kept_for_ > 0) drop_unused(now);
+    if (expires_) drop_unused(now);
   }
   // When cache is next given up because of its age.
   double next_to_expire() const;
@@ -85,9 +92,10 @@ class KvPool {
   const void* seldom_used() const { return &evicted_; }
 
   std::int64_t total() const { return total_; }
-  // Blocks that can be taken: empty ones and cache that nobody uses.
-  std::int64_t free() const { return empty_ + idle_; }
-  std::int64_t empty_blocks() const { return empty_; }
+  // Blocks that can be taken: those in which nobody finds anything, and cache that nobody uses.
+  std::int64_t free() const { return oldest_ + younger_ + idle_; }
+  // Of these, those that are taken before any cache is given up.
+  std::int64_t before_cache() const { return oldest_; }
   std::int64_t used() const { return total_ - free(); }
   std::int64_t block_size() const { return block_size_; }
   std::int64_t blocks_for(std::int64_t tokens) const {
@@ -96,12 +104,15 @@ class KvPool {
   }
   bool caches_prefixes() const { return caching_; }
 
-  // At most free(); cache is given up only when nothing is empty.
+  // At most free(): the oldest ones.
   void take(std::int64_t blocks) {
-    if (blocks > empty_ || any_left_) return take_from_cache(blocks);
-    empty_ -= blocks;
+    if (blocks > oldest_) return take_from_cache(blocks);
+    oldest_ -= blocks;
   }
-  void give(std::int64_t blocks) { empty_ += blocks; }
+  // Nobody finds anything in them. From now on they are the youngest.
+  void give(std::int64_t blocks) { (any_listed_ ? younger_ : oldest_) += blocks; }
+  // Likewise, and they are the next to be taken.
+  void put_back(std::int64_t blocks) { oldest_ += blocks; }
 
   // How much of a prefix is in the cache.
   struct Match {
@@ -158,7 +169,7 @@ class KvPool {
   }
 
   // One that made way is let in again: what it alone has, under this key, is in no cache from now on. The blocks that are left of it
-  // are empty, for it to take.
+  // are the next to be taken: it takes at least as many in this step.
   void take_back(std::uint64_t key);
 
   // What the tiers below have of a prefix beyond the cache, in the order of its extents: blocks that each extent would
@@ -200,22 +211,32 @@ class KvPool {
  private:
   struct Extent {
     std::uint64_t key = 0;
-    std::int64_t blocks = 0;               // there now: its end goes first
-    std::int64_t reach = 0;                // of these, those that the longest holder holds
-    std::int64_t longest = 0;              // holders of as many
-    std::vector<std::int64_t> less;        // blocks of each holder of fewer
-    std::int32_t before = -1, after = -1;  // among those with blocks nobody holds, by last use
-    bool listed = false;                   // it is one of those,
-    bool pinned = false;                   // of those that are given up last,
-    bool own = false;                      // of one sequence: nobody else asks for it,
-    std::int64_t empty_before = 0;         // of such: blocks empty before it, less those of others,
-    double used = 0;                       // and was used by somebody until then
-    KeptState state;                       // where one is kept,
-    std::int64_t state_blocks = 0;         // and the blocks that it takes: nobody holds those
+    std::int64_t blocks = 0;         // there now: its end goes first
+    std::int64_t reach = 0;          // of these, those that the longest holder holds
+    std::int64_t longest = 0;        // holders of as many
+    std::vector<std::int64_t> less;  // blocks of each holder of fewer
+    std::int32_t nearest =
+        -1;  // of its pieces, the youngest: blocks from `reach` on; -1: none is listed
+    std::int32_t state_piece = -1;  // likewise of its state
+    bool own = false;               // of one sequence: nobody else asks for it
+    KeptState state;                // where one is kept: nobody holds its blocks
 
-    std::int64_t unused() const { return blocks - reach + state_blocks; }
+    std::int64_t unused() const { return blocks - reach; }
     // What `reach` falls to when a holder of `held` blocks leaves.
     std::int64_t reach_without(std::int64_t held) const;
+  };
+
+  // Blocks of an extent that nobody holds, which came free together, or its state.
+  struct Piece {
+    std::int32_t extent = -1;
+    std::int32_t before = -1, after = -1;  // by age
+    std::int32_t further = -1;             // of the same extent, beyond it, and older
+    std::int64_t blocks = 0;
+    std::int64_t just_older =
+        0;                // free blocks that are not cache, between the piece before and this one
+    double used = 0;      // until then by somebody
+    bool pinned = false;  // one of those that are given up last
+    bool state = false;
   };
 
   void empty_out();
@@ -264,7 +285,6 @@ class KvPool {
                    const Reached& reached) const;
   void keep_state(const Reached& reached, const KvHolding& holding);
   void place_state(Extent& extent, KeptState state);
-  // Its blocks are empty from now on.
   void clear_state(Extent& extent);
   void drop_earlier_states(const KvHolding& holding, std::int32_t extent);
   void give_up_state(std::int32_t extent);
@@ -278,8 +298,8 @@ class KvPool {
   void restore_state(std::uint64_t key, const Below::Resume& resume, std::int64_t room);
   void let_go(KvHolding& holding, bool pinned);
   void drop_unused(double now);
-  // Gives up blocks of the one that is first in its list.
-  void give_up(std::int32_t extent, std::int64_t blocks);
+  // Gives up blocks of the piece that is first in its list.
+  void give_up(std::int32_t piece, std::int64_t blocks);
   void add_holder(std::int32_t extent, std::int64_t blocks);
   void remove_holder(std::int32_t extent, std::int64_t blocks, bool pinned);
   // A key that is not there.
@@ -291,33 +311,48 @@ class KvPool {
       fetch_lines(&extents_[count], &extents_[count] + 1);
   }
   void erase(std::int32_t extent);
-  void unlink(std::int32_t extent);
-  void link_last(std::int32_t extent, bool pinned);
+  // What nobody holds of an extent, in the order of age: all of it as the youngest, none, none of the nearest so many.
+  void list(std::int32_t extent, bool pinned);
+  void unlist(std::int32_t extent);
+  void unlist_nearest(Extent& extent, std::int64_t blocks);
+  void add_piece(std::int32_t extent, std::int64_t blocks, bool pinned);
+  void list_state(std::int32_t extent, bool pinned);
+  void unlist_state(Extent& extent);
+  bool pinned(const Extent& extent) const {
+    return extent.nearest >= 0 && pieces_[std::size_t(extent.nearest)].pinned;
+  }
+  std::int32_t new_piece(std::int32_t extent, std::int64_t blocks);
+  void free_piece(std::int32_t piece);
+  void unlink(std::int32_t piece);
+  void link_last(std::int32_t piece);
 
   // What every step asks for stands together, in one line of memory.
   std::int64_t total_ = 0, block_size_ = 1;
-  std::int64_t empty_ = 0, idle_ = 0, held_ = 0;
+  // Free blocks that are not cache: those older than all pieces, and the others.
+  std::int64_t oldest_ = 0, younger_ = 0;
+  std::int64_t idle_ = 0, held_ = 0;
   std::int64_t uses_ = 0;  // of blocks of extents, by all holders
-  double kept_for_ = 0;    // cache that nobody uses; 0: until blocks run out
   int shift_ = 0;          // of a block size that is a power of two; -1: it is not
   bool caching_ = false;
-  bool any_left_ = false;  // by somebody who made way
+  bool any_listed_ = false;  // piece, those that are pinned not counted
+  bool expires_ = false;     // cache that nobody uses,
   std::int64_t evicted_ = 0;
+  double kept_for_ = 0;            // after so many seconds
   std::int64_t state_blocks_ = 0;  // of a state; 0: sequences have none
   double now_ = 0;
   std::vector<Extent> extents_;
   std::int32_t extent_count_ = 0;     // of extents_, in use or
   std::vector<std::int32_t> unused_;  // to be used again
+  std::vector<Piece> pieces_;
+  std::int32_t piece_count_ = 0;    // likewise
+  std::int32_t unused_piece_ = -1;  // a list through `after`
   struct UseOrder {
     std::int32_t first = -1, last = -1;
   };
-  // Engines take the oldest free block. So what somebody left who made way is taken after the blocks that were empty then, and
-  // before those that have come free since.
-  UseOrder left_, plain_, pinned_;
-  std::int64_t empty_before_left_ = 0;  // the sum of `empty_before`
-  UseOrder& order_of(const Extent& extent) {
-    return extent.own ? left_ : extent.pinned ? pinned_ : plain_;
-  }
+  UseOrder by_age_, pinned_;
+  std::int64_t between_ =
+      0;  // the sum of `just_older`: the rest of `younger_` is younger than all pieces
+  UseOrder& order_of(const Piece& piece) { return piece.pinned ? pinned_ : by_age_; }
   KeyTable table_;                    // extents by key
   PrefixHolders* holders_ = nullptr;  // who wants to know what it holds, if somebody does,
   std::int32_t number_ = 0;           // and its number there

@@ -1,4 +1,7 @@
-// Which blocks of a KV pool are taken first: its lists of what nobody uses, by age.
+// Which blocks of a KV pool are taken first: the queue of free blocks by age.
+//
+// Whoever uses a block uses all before it in its sequence, and lets go of them after it. So of an extent, as of a sequence, what is
+// further from the start is older, and is given up before.
 #include <algorithm>
 #include <limits>
 
@@ -9,118 +12,186 @@ namespace engine {
 
 void KvPool::take_from_cache(std::int64_t blocks) {
   std::int64_t missing = blocks;
-  const auto take_empty = [&](std::int64_t most) {
-    const std::int64_t taken = std::min(missing, most);
-    empty_ -= taken;
+  for (;;) {
+    const std::int64_t taken = std::min(missing, oldest_);
+    oldest_ -= taken;
     missing -= taken;
-    return taken;
-  };
-  while (missing > 0 && any_left_) {
-    const std::int32_t index = left_.first;
-    Extent& oldest = extents_[std::size_t(index)];
-    const std::int64_t older = take_empty(oldest.empty_before);
-    oldest.empty_before -= older;
-    empty_before_left_ -= older;
     if (missing == 0) return;
-    const std::int64_t given = std::min(missing, oldest.unused());
-    missing -= given;
-    give_up(index, given);
-  }
-  take_empty(empty_);
-  while (missing > 0) {
-    const std::int32_t index = plain_.first >= 0 ? plain_.first : pinned_.first;
-    check(index >= 0, "blocks are taken only when they are free");
-    if (extents_[std::size_t(index)].state_blocks > 0) {
-      give_up_state(index);
-      take_empty(empty_);
+    const std::int32_t first = any_listed_ ? by_age_.first : pinned_.first;
+    check(first >= 0, "blocks are taken only when they are free");
+    const Piece& piece = pieces_[std::size_t(first)];
+    if (piece.state) {
+      give_up_state(piece.extent);
       continue;
     }
-    const std::int64_t given = std::min(missing, extents_[std::size_t(index)].unused());
+    const std::int64_t given = std::min(missing, piece.blocks);
     missing -= given;
-    give_up(index, given);
+    give_up(first, given);
   }
 }
 
 void KvPool::give_up(std::int32_t index, std::int64_t blocks) {
-  Extent& extent = extents_[std::size_t(index)];
+  Piece& piece = pieces_[std::size_t(index)];
+  const std::int32_t of = piece.extent;
+  Extent& extent = extents_[std::size_t(of)];
   set_blocks(extent, extent.blocks - blocks);
   idle_ -= blocks;
   evicted_ += blocks;
-  if (extent.unused() > 0) return;
-  unlink(index);
-  if (extent.longest == 0) erase(index);
+  piece.blocks -= blocks;
+  if (piece.blocks > 0) return;
+  check(piece.further < 0, "the end of an extent is given up first");
+  std::int32_t* nearer = &extent.nearest;
+  while (*nearer != index) nearer = &pieces_[std::size_t(*nearer)].further;
+  *nearer = -1;
+  free_piece(index);
+  if (extent.blocks == 0 && extent.longest == 0) erase(of);
 }
 
+// Its blocks are still the oldest.
 void KvPool::drop_unused(double now) {
   now_ = now;
-  for (const UseOrder* order : {&left_, &plain_}) {
-    for (std::int32_t index; (index = order->first) >= 0;) {
-      const Extent& oldest = extents_[std::size_t(index)];
-      if (oldest.used + kept_for_ > now) break;
-      if (oldest.state_blocks > 0) {
-        give_up_state(index);
-        continue;
-      }
-      give(oldest.unused());
-      give_up(index, oldest.unused());
+  for (std::int32_t first; (first = by_age_.first) >= 0;) {
+    const Piece& oldest = pieces_[std::size_t(first)];
+    if (oldest.used + kept_for_ > now) return;
+    if (oldest.state) {
+      give_up_state(oldest.extent);
+      continue;
     }
+    put_back(oldest.blocks);
+    give_up(first, oldest.blocks);
   }
 }
 
 double KvPool::next_to_expire() const {
-  double oldest = std::numeric_limits<double>::infinity();
-  if (kept_for_ <= 0) return oldest;
-  for (const UseOrder* order : {&left_, &plain_}) {
-    if (order->first < 0) continue;
-    oldest = std::min(oldest, extents_[std::size_t(order->first)].used + kept_for_);
-  }
-  return oldest;
+  if (!expires_ || !any_listed_) return std::numeric_limits<double>::infinity();
+  return pieces_[std::size_t(by_age_.first)].used + kept_for_;
 }
 
 void KvPool::take_back(std::uint64_t key) {
   const std::int32_t index = table_.find(key);
   if (index < 0) return;
   const std::int64_t blocks = extents_[std::size_t(index)].blocks;
-  give(blocks);
+  put_back(blocks);
   idle_ -= blocks;
-  unlink(index);
+  unlist(index);
   erase(index);
 }
 
-void KvPool::unlink(std::int32_t index) {
-  Extent& extent = extents_[std::size_t(index)];
-  UseOrder& order = order_of(extent);
-  if (extent.own) {
-    // What was empty before it was so before the next one, too.
-    if (extent.after >= 0) {
-      extents_[std::size_t(extent.after)].empty_before += extent.empty_before;
-    } else {
-      empty_before_left_ -= extent.empty_before;
-    }
-    extent.empty_before = 0;
+// ---- pieces of an extent ----------------------------------------------------------------------------
+
+void KvPool::list(std::int32_t index, bool pinned) {
+  const Extent& extent = extents_[std::size_t(index)];
+  if (extent.state.at > 0) list_state(index, pinned);
+  if (extent.unused() > 0 || (extent.blocks == 0 && extent.longest == 0)) {
+    add_piece(index, extent.unused(), pinned);
   }
-  (extent.before >= 0 ? extents_[std::size_t(extent.before)].after : order.first) = extent.after;
-  (extent.after >= 0 ? extents_[std::size_t(extent.after)].before : order.last) = extent.before;
-  extent.before = extent.after = -1;
-  extent.listed = false;
-  any_left_ = left_.first >= 0;
 }
 
-void KvPool::link_last(std::int32_t index, bool pinned) {
+void KvPool::unlist(std::int32_t index) {
   Extent& extent = extents_[std::size_t(index)];
-  extent.listed = true;
-  extent.pinned = pinned;
-  extent.used = now_;
-  if (extent.own) {
-    extent.empty_before = empty_ - empty_before_left_;
-    empty_before_left_ = empty_;
+  unlist_state(extent);
+  unlist_nearest(extent, extent.blocks);
+}
+
+void KvPool::unlist_nearest(Extent& extent, std::int64_t blocks) {
+  while (extent.nearest >= 0) {
+    const std::int32_t index = extent.nearest;
+    Piece& piece = pieces_[std::size_t(index)];
+    if (piece.blocks > blocks) {
+      piece.blocks -= blocks;
+      return;
+    }
+    blocks -= piece.blocks;
+    extent.nearest = piece.further;
+    free_piece(index);
   }
-  UseOrder& order = order_of(extent);
-  extent.before = order.last;
-  extent.after = -1;
-  (order.last >= 0 ? extents_[std::size_t(order.last)].after : order.first) = index;
+}
+
+// What lies before something that is pinned is so, too: it would be of no use alone.
+void KvPool::add_piece(std::int32_t index, std::int64_t blocks, bool pinned) {
+  Extent& extent = extents_[std::size_t(index)];
+  const std::int32_t added = new_piece(index, blocks);
+  Piece& piece = pieces_[std::size_t(added)];
+  piece.pinned = (pinned && !extent.own) || this->pinned(extent);
+  piece.further = extent.nearest;
+  extent.nearest = added;
+  link_last(added);
+}
+
+void KvPool::list_state(std::int32_t index, bool pinned) {
+  Extent& extent = extents_[std::size_t(index)];
+  unlist_state(extent);
+  extent.state_piece = new_piece(index, state_blocks_);
+  Piece& piece = pieces_[std::size_t(extent.state_piece)];
+  piece.pinned = pinned;
+  piece.state = true;
+  link_last(extent.state_piece);
+}
+
+void KvPool::unlist_state(Extent& extent) {
+  if (extent.state_piece >= 0) free_piece(extent.state_piece);
+  extent.state_piece = -1;
+}
+
+std::int32_t KvPool::new_piece(std::int32_t extent, std::int64_t blocks) {
+  std::int32_t index = unused_piece_;
+  if (index >= 0) {
+    unused_piece_ = pieces_[std::size_t(index)].after;
+  } else {
+    index = piece_count_++;
+    if (pieces_.size() < std::size_t(piece_count_)) pieces_.emplace_back();
+  }
+  pieces_[std::size_t(index)] = {.extent = extent, .blocks = blocks};
+  return index;
+}
+
+void KvPool::free_piece(std::int32_t index) {
+  unlink(index);
+  pieces_[std::size_t(index)].after = unused_piece_;
+  unused_piece_ = index;
+}
+
+// ---- their order ------------------------------------------------------------------------------------
+
+void KvPool::unlink(std::int32_t index) {
+  Piece& piece = pieces_[std::size_t(index)];
+  UseOrder& order = order_of(piece);
+  const std::int32_t before = piece.before, after = piece.after;
+  (before >= 0 ? pieces_[std::size_t(before)].after : order.first) = after;
+  (after >= 0 ? pieces_[std::size_t(after)].before : order.last) = before;
+  if (piece.pinned) return;
+  // What was between it and its neighbours is between those.
+  any_listed_ = by_age_.first >= 0;
+  if (!any_listed_) {
+    oldest_ += younger_;
+    younger_ = between_ = 0;
+  } else if (before < 0) {
+    std::int64_t& now_oldest = pieces_[std::size_t(after)].just_older;
+    oldest_ += now_oldest;
+    younger_ -= now_oldest;
+    between_ -= now_oldest;
+    now_oldest = 0;
+  } else if (after >= 0) {
+    pieces_[std::size_t(after)].just_older += piece.just_older;
+  } else {
+    between_ -= piece.just_older;
+  }
+}
+
+// It is the youngest.
+void KvPool::link_last(std::int32_t index) {
+  Piece& piece = pieces_[std::size_t(index)];
+  piece.used = now_;
+  UseOrder& order = order_of(piece);
+  piece.before = order.last;
+  piece.after = -1;
+  (order.last >= 0 ? pieces_[std::size_t(order.last)].after : order.first) = index;
   order.last = index;
-  any_left_ = left_.first >= 0;
+  if (piece.pinned) return;
+  // Nothing where it is the only one: all others are older.
+  piece.just_older = younger_ - between_;
+  between_ = younger_;
+  any_listed_ = true;
 }
 
 }  // namespace engine

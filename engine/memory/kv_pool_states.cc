@@ -60,17 +60,17 @@ void KvPool::keep_state(const Reached& reached, const KvHolding& holding) {
   if (state.at <= extent.state.at) return;
   if (!reached.known) drop_earlier_states(holding, reached.extent);
   // Not given up for its own state.
-  if (extent.listed) unlink(reached.extent);
+  const bool stays_pinned = pinned(extent);
+  unlist(reached.extent);
   if (extent.state.at > 0) clear_state(extent);
   if (free() - extent.unused() >= state_blocks_) place_state(extent, state);
-  if (extent.unused() > 0) link_last(reached.extent, extent.pinned);
+  list(reached.extent, stays_pinned);
 }
 
 // Of an extent that is not among those which can be given up now.
 void KvPool::place_state(Extent& extent, KeptState state) {
   take(state_blocks_);
   idle_ += state_blocks_;
-  extent.state_blocks = state_blocks_;
   extent.state = state;
   if (tier_ == nullptr || !copies_at_once_) return;
   tier_->store(extent.key, extent.blocks, state);
@@ -78,9 +78,9 @@ void KvPool::place_state(Extent& extent, KeptState state) {
 }
 
 void KvPool::clear_state(Extent& extent) {
-  idle_ -= extent.state_blocks;
-  give(extent.state_blocks);
-  extent.state_blocks = 0;
+  idle_ -= state_blocks_;
+  put_back(state_blocks_);
+  unlist_state(extent);
   extent.state = {};
 }
 
@@ -90,7 +90,6 @@ void KvPool::drop_earlier_states(const KvHolding& holding, std::int32_t last) {
     Extent& extent = extents_[std::size_t(part.extent)];
     if (part.extent == last || extent.state.at == 0 || extent.state.parts_here) continue;
     clear_state(extent);
-    if (extent.unused() == 0) unlink(part.extent);
     if (tier_ != nullptr) tier_->drop_state(extent.key);
     if (other_tier_ != nullptr) other_tier_->drop_state(extent.key);
   }
@@ -102,11 +101,8 @@ void KvPool::give_up_state(std::int32_t index) {
     tier_->store(extent.key, extent.blocks, extent.state);
     if (other_tier_ != nullptr) other_tier_->store(extent.key, extent.blocks, extent.state);
   }
-  evicted_ += extent.state_blocks;
+  evicted_ += state_blocks_;
   clear_state(extent);
-  if (extent.unused() > 0) return;
-  unlink(index);
-  if (extent.longest == 0) erase(index);
 }
 
 void KvPool::restore_state(std::uint64_t key, const Below::Resume& resume, std::int64_t room) {

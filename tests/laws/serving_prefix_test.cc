@@ -107,6 +107,29 @@ TEST(ServingPrefix, ARunThatWasEndedEarlyLeavesNothingBehind) {
   EXPECT_EQ(alone.metrics.ttft_p95, searched.metrics.ttft_p95);
 }
 
+// Engines give up the oldest free block, whoever left it: answers that nobody asks for again push prefixes out, though there is
+// always room for who runs.
+TEST(ServingPrefix, AnswersPushOutWhatIsNotAskedForInTime) {
+  double before = 1;
+  for (const std::int64_t output : {4, 40, 200, 1000}) {
+    Scenario scenario = cached_chat(LengthKind::fixed, 100);
+    scenario.load.prefix_groups = 20;
+    scenario.load.lengths.output = output;
+    scenario.load.rate = RequestsPerSecond{0.001};
+    scenario.serving.kv_blocks = 1'000;
+    const Metrics tight = evaluate(scenario).metrics;
+    EXPECT_LT(tight.kv_peak, 0.9) << output;
+    EXPECT_LE(tight.prefix_hit_rate, before) << output;
+    before = tight.prefix_hit_rate;
+    // All prefixes take 500 blocks, and a request leaves five and its answer behind.
+    scenario.serving.kv_blocks = 100'000;
+    EXPECT_GT(evaluate(scenario).metrics.prefix_hit_rate, 0.8) << output;
+  }
+  // Between two requests for one of 20 prefixes come 19 others on average, each with 25 + 5 + 250 blocks; a thousand hold three.
+  EXPECT_GT(before, 0.05);
+  EXPECT_LT(before, 0.25);
+}
+
 TEST(ServingPrefix, MoreInCommonIsNeverFoundLess) {
   double before = 0;
   for (const std::int64_t shared : {0, 20, 60, 90, 110, 130, 200, 1000}) {

@@ -154,7 +154,7 @@ class alignas(64) Lane {
   // blocks from the cache.
   std::int64_t steps_unseen() const {
     if (!replica_->common->given_up_in_sight) return left_;
-    const std::int64_t blocks = std::max(replica_->pool.empty_blocks(), running().next_blocks);
+    const std::int64_t blocks = std::max(replica_->pool.before_cache(), running().next_blocks);
     return sequences_.set.steps_that_fit(left_, blocks);
   }
   // Of a sequence, if the stretch is long enough.

@@ -290,7 +290,9 @@ void Replica::finish_load(std::int32_t slot, double now) {
   settle(now);
   --state_.parked;
   state_.parked_blocks -= sequence.taken - sequence.kv.shared;
-  state_.pool.release(sequence.kv, sequence.taken);
+  // Its KV came into the blocks that were set aside.
+  state_.pool.put_back(sequence.taken - sequence.kv.shared);
+  state_.pool.release(sequence.kv, sequence.kv.shared);
   sequence.taken = 0;
   // What was given up below meanwhile is read again.
   lower_.bring_up(sequence.prefix, sequence.target - 1);

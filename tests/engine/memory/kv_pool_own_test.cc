@@ -64,10 +64,12 @@ TEST(KvPoolOwn, BlocksThatComeFreeLaterAreTakenLater) {
   EXPECT_EQ(pool.match(prefix, 20).tokens, 12);
   pool.take(1);
   EXPECT_EQ(pool.match(prefix, 20).tokens, 8);
-  // What others may share stays as long as there are empty ones.
-  pool.take(5);
-  EXPECT_EQ(pool.match(prefix, 20).tokens, 8);
-  pool.give(8);
+  // What others may share came free after it and before the five.
+  pool.take(1);
+  EXPECT_EQ(pool.match(prefix, 20).tokens, 4);
+  pool.take(1);
+  EXPECT_EQ(pool.match(prefix, 20).tokens, 0);
+  pool.give(5);
 }
 
 TEST(KvPoolOwn, WhatIsTakenBackIsInNoCache) {
