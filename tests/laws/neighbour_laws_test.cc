@@ -163,7 +163,9 @@ TEST(Neighbours, MemoryIsDividedUnlessWeightsAreSwapped) {
   Scenario scenario = twins(SharingMode::streams);
   scenario.sharing.memory = 0.7;
   const Metrics shared = figures(scenario);
-  EXPECT_LT(shared.kv_capacity_tokens, alone(scenario).kv_capacity_tokens);
+  Scenario by_itself = scenario;
+  by_itself.neighbour.present = false;
+  EXPECT_LT(shared.kv_capacity_tokens, figures(by_itself).kv_capacity_tokens);
   EXPECT_LT(shared.neighbour_kv_tokens, shared.kv_capacity_tokens);
   scenario.sharing.memory = 0.01;
   const Outcome outcome = evaluate(scenario);

@@ -42,18 +42,13 @@ double copies_of_block(KvPieces pieces, const ModelShard& shard) {
   return layers * (shard.model->is_mla() ? 1 : 2);
 }
 
-// What large sends between two devices of a node reach of the link.
+// What sends between two devices of a node reach of the link, of as many bytes as were measured.
 double share_of_sends(const StepContext& context) {
-  constexpr double large = 64e6;  // bytes, as many as were measured
-  const auto growth = [&context](const Calibration* calibration) {
-    const auto sent = [&](double bytes) {
-      const Collective send{
-          .pattern = Pattern::send_recv, .bytes = bytes, .ranks = 2, .per_node = 2};
-      return collective_time(send, context.fabric, context.device, calibration).total();
-    };
-    return sent(2 * large) - sent(large);
+  const auto time = [&context](const Calibration* calibration) {
+    const Collective send{.pattern = Pattern::send_recv, .bytes = 64e6, .ranks = 2, .per_node = 2};
+    return collective_time(send, context.fabric, context.device, calibration).total();
   };
-  return std::min(1.0, growth(nullptr) / growth(context.calibration));
+  return std::min(1.0, time(nullptr) / time(context.calibration));
 }
 
 // Between devices of a node nobody measured copies. They start as those from the host do, and go on as sends do.
