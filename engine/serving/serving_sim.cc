@@ -244,10 +244,23 @@ bool ServingSim::is_short(std::size_t& replica) {
   if (group != nullptr) return advance_group(*group, next_event, source);
   for (bool again = true; again;) {
     if (pipelines_ && !decode_on(index, next_event)) break;
+    if (loads_ && only_takes_blocks(index, next_event)) return;
     again = take_turn(index, next_event, source);
     if (again) begin_turn(index);
   }
   note(index);
+}
+
+bool ServingSim::only_takes_blocks(std::size_t index, double next_event) {
+  Replica& replica = replicas_[index];
+  while (replica.only_takes_blocks()) {
+    if (problem_->before_event != nullptr || !is_next(replica, next_event)) {
+      events_.set(index, replica.next_event(), replica.working());
+      return true;
+    }
+    begin_turn(index);
+  }
+  return false;
 }
 
 bool ServingSim::decode_on(std::size_t index, double next_event) {
