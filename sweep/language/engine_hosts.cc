@@ -102,27 +102,52 @@ class HostWriter {
 
   void axes(Node& node) const {
     for (Node& item : node.items) {
-      for (NodeEntry& entry : item.entries) {
-        if (entry.key.text == "concat") {
-          for (Node& branch : entry.value.items) sweep(branch);
+      if (item.entries.size() != 1) continue;
+      auto& [key, value] = item.entries[0];
+      if (key.text == "concat") {
+        for (Node& branch : value.items) sweep(branch);
+      } else if (key.text == "zip") {
+        members(value);
+      } else if (key.text == kind_.section) {
+        // Those on an axis move together with their hosts.
+        if (auto hosts = hosts_of(value)) {
+          Node both = item;
+          both.entries.push_back({scalar("host", item.where), *std::move(hosts)});
+          item.entries = {{scalar("zip", item.where), std::move(both)}};
         }
       }
-      if (item.entries.size() == 1 && item.entries[0].key.text == kind_.section) listed(item);
     }
   }
 
-  // Those on an axis move together with their hosts.
-  void listed(Node& axis) const {
-    Node hosts = axis.entries[0].value;
-    if (!hosts.is_sequence() || hosts.items.empty()) return;
+  // Of a zip, which is a map of paths or a list of such maps.
+  void members(Node& zip) const {
+    const Node* listed = zip.find(kind_.section);
+    for (const Node& item : zip.items) {
+      if (const Node* member = item.find(kind_.section)) listed = member;
+    }
+    auto hosts = listed == nullptr ? std::nullopt : hosts_of(*listed);
+    if (!hosts) return;
+    Node member;
+    member.kind = Node::Kind::map;
+    member.where = zip.where;
+    member.entries = {{scalar("host", zip.where), *std::move(hosts)}};
+    if (zip.is_map()) {
+      zip.entries.push_back(std::move(member.entries[0]));
+    } else {
+      zip.items.push_back(std::move(member));
+    }
+  }
+
+  // Of all that an axis lists, where all have one.
+  std::optional<Node> hosts_of(const Node& listed) const {
+    if (!listed.is_sequence() || listed.items.empty()) return std::nullopt;
+    Node hosts = listed;
     for (Node& item : hosts.items) {
       const auto host = host_of(item, kind_, library_, limits_);
-      if (!host) return;
+      if (!host) return std::nullopt;
       item = scalar(*host, item.where);
     }
-    Node both = axis;
-    both.entries.push_back({scalar("host", axis.where), std::move(hosts)});
-    axis.entries = {{scalar("zip", axis.where), std::move(both)}};
+    return hosts;
   }
 
   const Kind& kind_;

@@ -54,6 +54,10 @@ TEST(EngineHosts, LabelledOnesAndThoseMadeFromOthersHaveThem) {
   const std::string start = "base: {device: h100-sxm, model: llama-3.1-8b}\naxes:\n";
   EXPECT_EQ(hosts_of(start + "  - serving: [{value: sglang, label: a}, {from: vllm-v1}]\n"),
             (Names{"sglang", "vllm-v1"}));
+  for (const char* zip : {"{serving: [vllm-v1, sglang], step.batch: [1, 2]}",
+                          "[serving: [vllm-v1, sglang], step.batch: [1, 2]]"}) {
+    EXPECT_EQ(hosts_of(start + "  - zip: " + zip + "\n"), (Names{"vllm-v1", "sglang"}));
+  }
   // Somebody's own settings have none, so that neither has.
   const std::string none = engine::HostSettings{}.name;
   EXPECT_EQ(hosts_of(start + "  - serving: [sglang, {policy: sarathi}]\n"), (Names{none, none}));
