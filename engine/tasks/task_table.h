@@ -30,8 +30,6 @@ struct TaskPoint {
   Scratch& scratch;
   NeighbourEffect beside = {};                 // another model on the same devices,
   DeploymentRole role = DeploymentRole::main;  // whose neighbour it is, or which is its neighbour
-  // Of a served load: true says that nobody could have lacked KV blocks, so that more of them would change nothing.
-  bool* memory_to_spare = nullptr;
 };
 
 struct TaskEntry {

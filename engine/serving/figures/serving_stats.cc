@@ -1,6 +1,7 @@
 #include "engine/serving/figures/serving_stats.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace engine {
@@ -45,7 +46,15 @@ void PoolSums::add(const PoolSums& other) {
   adapters_there += other.adapters_there;
   adapter_wait += other.adapter_wait;
   kv_peak = std::max(kv_peak, other.kv_peak);
-  most_claimed = std::max(most_claimed, other.most_claimed);
+}
+
+void MeasuredSums::leave_out_worked_off(double inside) {
+  const double chance = 2 * std::sqrt(2 * inside + 1);
+  if (finished - requests <= chance) return;
+  finished = requests;
+  good = good_requests;
+  prompt_tokens = prompts;
+  output_tokens = outputs;
 }
 
 void ServingStats::reset(const Setup& setup) {
@@ -268,6 +277,10 @@ void ServingStats::measure(double end) {
   inside_since_ = end;
   part_ = watch_.part(sums_.last_finish);
   sum_up(part_);
+  if (setup_.plan.kind == RunKind::open && measured_.requests > 0) {
+    const double inside = measured_.requests * e2e.mean() / part_.span();  // Little's law
+    measured_.leave_out_worked_off(inside);
+  }
   look_at_gaps(part_);
   if (setup_.requests == nullptr) return;
   for (RequestRow& row : *setup_.requests) row.measured = part_.holds_arrival(row.arrival.value);
