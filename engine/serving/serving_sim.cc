@@ -18,7 +18,10 @@ void ServingSim::start(const ServingProblem& problem) {
                 .plan = problem.plan,
                 .request_latency = answers.host.request_latency.value,
                 .pools = problem.pools.size(),
-                .requests = problem.output.requests ? problem.request_rows : nullptr});
+                .requests = problem.output.requests ? problem.request_rows : nullptr,
+                .gaps = problem.purpose == RunPurpose::figures ||
+                        request_limit(problem.slo.itl).value < kNever,
+                .whole_times = problem.purpose != RunPurpose::neighbour});
   timeline_.reset(problem.output, problem.timeline_rows);
   referee_.start({.slo = &problem.slo, .purpose = problem.purpose, .capacity = problem.capacity});
   std::size_t replicas = 0, lanes = 0;

@@ -4,48 +4,9 @@
 
 namespace engine {
 
-namespace {
-
-bool states_what_is_measured(const Load& load) {
-  return load.warmup.value > 0 || load.window.value > 0;
-}
-
-}  // namespace
-
 bool nothing_measured(const Load& load, const ServingSim& sim) {
-  return states_what_is_measured(load) && sim.stats().measured().requests == 0;
-}
-
-std::optional<Refusal> none_answered(const Load& load, const ServePools& pools,
-                                     const ServingSim& sim) {
-  const ServingStats::Summary summary = sim.stats().summary();
-  const double given_up = summary.shed + summary.failed;
-  if (given_up + summary.refused <= 0) return std::nullopt;
-  if (summary.finished > 0) {
-    if (sim.stats().measured().requests > 0 || states_what_is_measured(load)) return std::nullopt;
-    return Refusal{
-        ReasonClass::load,
-        fmt::format("nothing was measured: {} of {} requests are answered, none of them after the "
-                    "warm-up; {} do not fit, {} are shed, {} fail with their replicas",
-                    summary.finished, summary.finished + given_up + summary.refused,
-                    summary.refused, summary.shed, summary.failed)};
-  }
-  if (given_up > 0) {
-    return Refusal{
-        ReasonClass::load,
-        fmt::format("not one of the {} requests is answered: {} do not fit, {} are shed, "
-                    "{} fail with their replicas",
-                    given_up + summary.refused, summary.refused, summary.shed, summary.failed)};
-  }
-  const PoolSetup& main = pools.main();
-  const std::string state =
-      main.state > 0 ? fmt::format(" and a state as large as {} more", main.state) : "";
-  return Refusal{
-      ReasonClass::memory,
-      fmt::format("none of the {} requests fits: they have {:.0f} tokens on average{}, the "
-                  "{} KV blocks hold {}, the model reads {}: load.lengths.prompt_max cuts prompts",
-                  summary.refused, summary.tokens_refused / summary.refused, state, main.kv_blocks,
-                  main.kv_blocks * main.settings.block_size, main.longest)};
+  const bool stated = load.warmup.value > 0 || load.window.value > 0;
+  return stated && sim.stats().measured().requests == 0;
 }
 
 std::string why_nothing(const Load& load, const ServingSim& sim) {
@@ -56,6 +17,37 @@ std::string why_nothing(const Load& load, const ServingSim& sim) {
       "is "
       "answered; the last one comes after {:.3g} s; state more load.requests or a shorter warm-up",
       load.warmup.value, until, sim.stats().watch().last_arrival());
+}
+
+std::optional<Refusal> no_figures(const Load& load, const ServePools& pools,
+                                  const ServingSim& sim) {
+  const ServingStats::Summary summary = sim.stats().summary();
+  const double given_up = summary.shed + summary.failed;
+  const double left = summary.finished + given_up + summary.refused;
+  if (sim.stats().measured().requests > 0 || left <= 0) return std::nullopt;
+  const std::string ends = fmt::format("{} do not fit, {} are shed, {} fail with their replicas",
+                                       summary.refused, summary.shed, summary.failed);
+  if (summary.finished > 0) {
+    if (nothing_measured(load, sim)) return Refusal{ReasonClass::load, why_nothing(load, sim)};
+    const MeasuredPart& part = sim.stats().part();
+    return Refusal{ReasonClass::load,
+                   fmt::format("nothing was measured: no request that arrives between {:.3g} and "
+                               "{:.3g} s is answered; of all {} requests {} are answered, {}",
+                               part.from, part.until, left, summary.finished, ends)};
+  }
+  if (given_up > 0) {
+    return Refusal{ReasonClass::load,
+                   fmt::format("not one of the {} requests is answered: {}", left, ends)};
+  }
+  const PoolSetup& main = pools.main();
+  const std::string state =
+      main.state > 0 ? fmt::format(" and a state as large as {} more", main.state) : "";
+  return Refusal{
+      ReasonClass::memory,
+      fmt::format("none of the {} requests fits: they have {:.0f} tokens on average{}, the "
+                  "{} KV blocks hold {}, the model reads {}: load.lengths.prompt_max cuts prompts",
+                  summary.refused, summary.tokens_refused / summary.refused, state, main.kv_blocks,
+                  main.kv_blocks * main.settings.block_size, main.longest)};
 }
 
 }  // namespace engine
