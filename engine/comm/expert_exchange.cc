@@ -154,6 +154,7 @@ CollectiveTime datasheet_time(const ExpertExchange& op, const Spread& spread,
     case ExpertExchange::Kernels::normal:
       return forwarded;
     case ExpertExchange::Kernels::fastest:
+    case ExpertExchange::Kernels::gathered:
       break;
   }
   return faster(straight, forwarded);
@@ -230,6 +231,11 @@ CollectiveTime loaded_time(const ExpertExchange& op, const Spread& spread, const
 CollectiveTime exchange_time(const ExpertExchange& op, const Fabric& fabric, const Device& device,
                              const Calibration* calibration) {
   if (op.ranks <= 1) return {};
+  if (op.kernels == ExpertExchange::Kernels::gathered) {
+    // Everybody gets the same, whoever's experts are popular.
+    if (op.receiver == ExpertExchange::Receiver::excess) return {};
+    return collective_time(gathered_call(op), fabric, device, calibration);
+  }
   const Spread spread = spread_of(op, fabric);
   const auto with = [&](const Fullest& load) {
     return loaded_time(op, spread, load, fabric, device, calibration);

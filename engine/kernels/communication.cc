@@ -36,7 +36,8 @@ Coordinates shape_of(const Collective& op, Family) {
              : coordinates(op.bytes, op.ranks);
 }
 
-Coordinates shape_of(const ExpertExchange& op, Family) {
+Coordinates shape_of(const ExpertExchange& op, Family family) {
+  if (op.kernels == ExpertExchange::Kernels::gathered) return shape_of(gathered_call(op), family);
   return coordinates(op.tokens, op.hidden, op.top_k, op.experts);
 }
 
@@ -51,6 +52,7 @@ OwnSlot slot_of(const Collective& op, const SlotContext& context) {
 }
 
 OwnSlot slot_of(const ExpertExchange& op, const SlotContext& context) {
+  if (op.kernels == ExpertExchange::Kernels::gathered) return slot_of(gathered_call(op), context);
   const bool combine = op.way == ExpertExchange::Way::combine;
   const ExchangeKind kind =
       op.kernels == ExpertExchange::Kernels::normal

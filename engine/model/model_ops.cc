@@ -62,6 +62,22 @@ struct Builder : OpBuilder {
     return double(batch.expert_tokens) * rows / double(batch.tokens() + batch.padding);
   }
 
+  ExpertExchange::Kernels exchange_kernels() const {
+    using Kernels = ExpertExchange::Kernels;
+    switch (shard.expert_travel) {
+      case ExpertTravel::low_latency:
+        return Kernels::low_latency;
+      case ExpertTravel::normal:
+        return Kernels::normal;
+      case ExpertTravel::gathered:
+        return Kernels::gathered;
+      case ExpertTravel::automatic:
+        break;
+    }
+    // The kernels for many tokens ask the host how much arrives, which a captured step cannot.
+    return batch.prefill_tokens == 0 ? Kernels::low_latency : Kernels::fastest;
+  }
+
   void mixture() const {
     const MoeSpec& moe = model.moe;
     const double layers = double(counts.mixture);
@@ -76,24 +92,28 @@ struct Builder : OpBuilder {
 
     // Tokens of every replica that shares these experts meet here.
     const bool exchange = shard.expert_replicas > 1;
-    // Dispatch sends matrix inputs, which may be narrower; combine returns 16 bits.
-    ExpertExchange travel{.way = ExpertExchange::Way::dispatch,
-                          // Devices that share a layer's attention share the sending, too.
-                          .tokens = tokens_at_experts() / double(shard.parallel.ep),
-                          .hidden = model.hidden,
-                          .top_k = moe.top_k,
-                          .experts = shard.experts.placed,
-                          .redundant = shard.experts.redundant,
-                          .skew = moe.skew,
-                          .drift = moe.drift,
-                          .groups = moe.groups,
-                          .top_groups = moe.top_groups,
-                          .ranks = shard.parallel.ep,
-                          .value_bytes = bytes_of(shard.quant.activations)};
-    // The kernels for many tokens ask the host how much arrives, which a captured step cannot.
-    if (batch.prefill_tokens == 0) travel.kernels = ExpertExchange::Kernels::low_latency;
+    const bool gathered = exchange && shard.expert_travel == ExpertTravel::gathered;
+    // Dispatch sends matrix inputs, which may be narrower; combine returns 16 bits. What is gathered is made narrow before only
+    // where one scale does for all of a token.
+    const bool wide = gathered && shard.quant.group <= kLargestBlock;
+    ExpertExchange travel{
+        .way = ExpertExchange::Way::dispatch,
+        // Devices that share a layer's attention share the sending, too.
+        .tokens = tokens_at_experts() / double(shard.parallel.ep),
+        .hidden = model.hidden,
+        .top_k = moe.top_k,
+        .experts = shard.experts.placed,
+        .redundant = shard.experts.redundant,
+        .skew = moe.skew,
+        .drift = moe.drift,
+        .groups = moe.groups,
+        .top_groups = moe.top_groups,
+        .ranks = shard.parallel.ep,
+        .value_bytes = wide ? kActivationBytes : bytes_of(shard.quant.activations),
+        .kernels = exchange_kernels()};
     if (exchange) {
-      ops.add(OpName::expert_dispatch, Family::all_to_all, layers, travel, Grows::exchanged);
+      ops.add(OpName::expert_dispatch, gathered ? Family::all_gather : Family::all_to_all, layers,
+              travel, Grows::exchanged);
     }
     ops.add(OpName::experts, Family::moe, layers,
             Moe{.tokens = tokens_at_experts(),
@@ -103,7 +123,7 @@ struct Builder : OpBuilder {
                 .experts = shard.experts.placed,
                 .redundant = shard.experts.redundant,
                 .local_experts = shard.experts.local,
-                .exchanged = exchange,
+                .exchanged = exchange && !gathered,
                 .gated = model.mlp == MlpKind::gated,
                 .balanced = false,
                 .skew = moe.skew,
@@ -115,7 +135,8 @@ struct Builder : OpBuilder {
     if (exchange) {
       travel.way = ExpertExchange::Way::combine;
       travel.value_bytes = kActivationBytes;
-      ops.add(OpName::expert_combine, Family::all_to_all, layers, travel, Grows::exchanged);
+      ops.add(OpName::expert_combine, gathered ? Family::reduce_scatter : Family::all_to_all,
+              layers, travel, Grows::exchanged);
     }
   }
 

@@ -8,6 +8,7 @@
 #include "engine/model/all_reduce.h"
 #include "engine/model/context_sharing.h"
 #include "engine/model/expert_places.h"
+#include "engine/model/expert_travel.h"
 #include "engine/model/four_bit_experts.h"
 #include "engine/model/lora_targets.h"
 #include "engine/model/model_spec.h"
@@ -41,6 +42,7 @@ struct ModelShard {
   std::int64_t vocabulary = 1;
   Sampling sampling = Sampling::greedy;
   FourBitExperts four_bit_experts = FourBitExperts::own;
+  ExpertTravel expert_travel = ExpertTravel::automatic;
   bool joined_attention = false;  // prompts and decodes of a step in one kernel, that for prompts
   bool overlapped_attention = false;  // in two kernels at the same time
   AllReduce all_reduce = AllReduce::custom;

@@ -213,7 +213,7 @@ constexpr bool between_nodes(const Collective& op) {
 // Tokens to the devices that hold their experts, or results back.
 struct ExpertExchange {
   enum class Way : std::uint8_t { dispatch, combine };
-  enum class Kernels : std::uint8_t { fastest, low_latency, normal };
+  enum class Kernels : std::uint8_t { fastest, low_latency, normal, gathered };
   // An exchange lasts as long as it does for the device whose experts are sent most. Or, where devices have unequal numbers of
   // tokens: as long as if all were sent as much; and what it lasts longer for the fullest of them.
   enum class Receiver : std::uint8_t { fullest, mean, excess };
@@ -235,6 +235,14 @@ struct ExpertExchange {
 
   bool operator==(const ExpertExchange&) const = default;
 };
+
+// The collective that a gathered exchange is: all tokens to all devices, or sums back to where the tokens came from.
+constexpr Collective gathered_call(const ExpertExchange& op) {
+  const bool combine = op.way == ExpertExchange::Way::combine;
+  return {.pattern = combine ? Pattern::reduce_scatter : Pattern::all_gather,
+          .bytes = op.tokens * double(op.ranks * op.hidden) * op.value_bytes,
+          .ranks = op.ranks};
+}
 
 using Op = std::variant<Gemm, GroupedGemm, Moe, AttentionPrefill, AttentionDecode, Elementwise,
                         Quantize, Copy, Lora, Scan, Convolution, Collective, ExpertExchange>;

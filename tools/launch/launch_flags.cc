@@ -89,14 +89,32 @@ std::string words_of(const Rule& rule, std::string_view value) {
   return "";
 }
 
-// Devices of a layer, replicas, and devices that share the experts.
+// Devices of a layer, replicas, and devices that share the experts, and how tokens get to these.
 struct Layout {
   std::int64_t tp = 1, dp = 1, ep = 1;
+  std::string exchange;
   bool shares_experts() const { return ep > tp; }  // among replicas, whose attention is their own
 };
 
 std::string words_above_one(const char* flag, std::int64_t value) {
   return value > 1 ? " " + std::string(flag) + " " + std::to_string(value) : "";
+}
+
+// Left to themselves, engines gather all tokens on all devices. vLLM takes one kind of kernels for all steps.
+std::string exchange_words(const Layout& layout, LaunchEngine engine) {
+  if (!layout.shares_experts() || layout.exchange == "gathered") return "";
+  switch (engine) {
+    case LaunchEngine::vllm:
+      return layout.exchange == "normal" ? " --all2all-backend deepep_high_throughput"
+                                         : " --all2all-backend deepep_low_latency";
+    case LaunchEngine::sglang:
+      return " --moe-a2a-backend deepep" + (layout.exchange.empty() || layout.exchange == "auto"
+                                                ? ""
+                                                : " --deepep-mode " + layout.exchange);
+    case LaunchEngine::tensorrt_llm:
+      return "";
+  }
+  return "";
 }
 
 // Engines count in different ways where replicas share experts: for vLLM each replica has its own devices; for SGLang and
@@ -107,11 +125,11 @@ std::string layout_words(const Layout& layout, LaunchEngine engine) {
     case LaunchEngine::vllm:
       return words_above_one("--tensor-parallel-size", layout.tp) +
              words_above_one("--data-parallel-size", layout.dp) +
-             (layout.ep > 1 ? " --enable-expert-parallel" : "");
+             (layout.ep > 1 ? " --enable-expert-parallel" : "") + exchange_words(layout, engine);
     case LaunchEngine::sglang:
       return words_above_one("--tp-size", group) + words_above_one("--dp-size", layout.dp) +
              (layout.shares_experts() ? " --enable-dp-attention" : "") +
-             words_above_one("--ep-size", layout.ep);
+             words_above_one("--ep-size", layout.ep) + exchange_words(layout, engine);
     case LaunchEngine::tensorrt_llm:
       return words_above_one("--tp_size", group) + words_above_one("--ep_size", layout.ep);
   }
@@ -121,7 +139,10 @@ std::string layout_words(const Layout& layout, LaunchEngine engine) {
 // TensorRT-LLM has no flag for data-parallel attention (a file of options has), nor for replicas.
 std::string layout_left_out(const Layout& layout, LaunchEngine engine) {
   if (engine != LaunchEngine::tensorrt_llm || layout.dp == 1) return "";
-  return layout.shares_experts() ? "enable_attention_dp" : "replicas";
+  if (!layout.shares_experts()) return "replicas";
+  // Its exchange is chosen by variables of the environment.
+  return layout.exchange == "gathered" ? "enable_attention_dp"
+                                       : "enable_attention_dp, serving.expert_exchange";
 }
 
 // 16 bits are what checkpoints have as a rule. vLLM and SGLang make fp8 of them; any other format is the checkpoint's.
@@ -186,6 +207,8 @@ std::vector<Layout> layouts_in(const RunRows& run, const std::vector<std::uint32
   read("parallel.tp", &Layout::tp);
   read("parallel.dp", &Layout::dp);
   read("parallel.ep", &Layout::ep);
+  const auto exchanges = texts_in(run, "serving.expert_exchange", rows);
+  for (std::size_t i = 0; i < rows.size(); ++i) layouts[i].exchange = exchanges[i];
   return layouts;
 }
 

@@ -106,6 +106,8 @@ std::vector<engine::Scenario> trtllm_recipes(const engine::Scenario& scenario,
     readers.serving.memory_utilization = is_long ? 0.3 : 0.6;
     readers.host.asynchronous = false;
     one.serving.prefix_caching = readers.serving.prefix_caching = false;
+    // TRTLLM_FORCE_ALLTOALL_METHOD: DeepEP
+    one.serving.expert_exchange = readers.serving.expert_exchange = engine::ExpertTravel::normal;
     add_drafts(one, recipe.drafts);
   }
   return found;

@@ -12,6 +12,7 @@
 #include "engine/memory/footprint.h"
 #include "engine/model/all_reduce.h"
 #include "engine/model/context_sharing.h"
+#include "engine/model/expert_travel.h"
 #include "engine/model/four_bit_experts.h"
 #include "engine/model/sampling.h"
 #include "engine/serving/settings/admission_settings.h"
@@ -77,6 +78,7 @@ struct ServingSettings {
   DecodeParts decode_parts = DecodeParts::automatic;
   AllReduce all_reduce = AllReduce::custom;
   FourBitExperts four_bit_experts = FourBitExperts::own;
+  ExpertTravel expert_exchange = ExpertTravel::automatic;
   bool two_batch_overlap = false;
   ContextExchange context = ContextExchange::ring;
   bool stepping = false;
@@ -173,6 +175,12 @@ struct ServingSettings {
         "engine's for that format; marlin: Marlin's, which expands such weights as it does "
         "integers, in whole tiles (vLLM: VLLM_MXFP4_USE_MARLIN=1)",
         any_value);
+    visit("expert_exchange", self.expert_exchange,
+          "experts shared by several replicas: how tokens get there; low_latency, normal: DeepEP's "
+          "kernels for few and for many tokens; gathered: all devices get all tokens, and sums are "
+          "scattered back, as engines do unless they are told otherwise; auto: low_latency in "
+          "steps of decodes alone, else the faster of the two",
+          any_value);
     visit("two_batch_overlap", self.two_batch_overlap,
           "experts shared by several replicas: a step's tokens are two halves, and one computes "
           "while the other's experts exchange (SGLang: --enable-two-batch-overlap, vLLM: "

@@ -4,6 +4,7 @@ import csv
 import io
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import tempfile
@@ -81,6 +82,24 @@ class Launch(unittest.TestCase):
                 line = self.launched(pathlib.Path(scratch), engine, shared, engine)
                 self.assertIn(words, line)
                 self.assertEqual("enable_attention_dp" in line, engine == "tensorrt-llm", line)
+
+    def test_how_tokens_get_to_experts_is_said(self):
+        shared = (SPEC.replace("llama-3.1-8b", "qwen3-30b-a3b").replace("{tp: 4}", "{dp: 4, ep: 4}")
+                  .replace("weights: fp8, activations: fp8, kv: fp8", "weights: bf16"))
+        flags = "--all2all-backend|--moe-a2a-backend|--deepep-mode|expert_exchange"
+        cases = (("vllm", "gathered", []), ("vllm", "auto", ["--all2all-backend", "deepep_low_latency"]),
+                 ("vllm", "normal", ["--all2all-backend", "deepep_high_throughput"]), ("sglang", "gathered", []),
+                 ("sglang", "auto", ["--moe-a2a-backend", "deepep"]),
+                 ("sglang", "normal", ["--moe-a2a-backend", "deepep", "--deepep-mode", "normal"]), ("tensorrt-llm", "gathered", []))
+        with tempfile.TemporaryDirectory(prefix="llmsweep-launch-") as scratch:
+            for engine, exchange, wanted in cases:
+                spec = shared.replace("{from: vllm-v1,", f"{{from: vllm-v1, expert_exchange: {exchange},")
+                line = self.launched(pathlib.Path(scratch), f"{engine}-{exchange}", spec, engine)
+                self.assertIn(" ".join(wanted), line)
+                self.assertEqual(len(re.findall(flags, line)), len(wanted) // 2, line)
+            spec = shared.replace("{from: vllm-v1,", "{from: vllm-v1, expert_exchange: normal,")
+            self.assertIn("# not in this command: enable_attention_dp, serving.expert_exchange",
+                          self.launched(pathlib.Path(scratch), "normal", spec, "tensorrt-llm"))
 
     def test_formats_that_only_a_checkpoint_can_have_are_named(self):
         int4 = SPEC.replace("weights: fp8, activations: fp8, kv: fp8", "weights: int4, activations: bf16")

@@ -1,0 +1,138 @@
+// Laws of how tokens get to experts on other devices: by kernels made for few or many of them, or to all devices.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/comm/collective_time.h"
+#include "engine/evaluate.h"
+#include "tests/support/calibrations.h"
+#include "tests/support/random_load.h"
+#include "tests/support/toys.h"
+
+namespace engine {
+namespace {
+
+constexpr ExpertTravel kTravels[] = {ExpertTravel::automatic, ExpertTravel::low_latency,
+                                     ExpertTravel::normal, ExpertTravel::gathered};
+
+Scenario shared_experts(ExpertTravel travel) {
+  Scenario scenario = toys::scenario();
+  scenario.model = toys::mixture();
+  scenario.device.architecture = "Hopper";
+  scenario.device.memory_capacity = Bytes{1e13};
+  scenario.device.scale_up.bandwidth = BytesPerSecond{400e9};
+  scenario.device.scale_out.bandwidth = BytesPerSecond{50e9};
+  scenario.parallel.dp = scenario.parallel.ep = 8;
+  scenario.serving.expert_exchange = travel;
+  scenario.step = {.batch = 32, .context = 100};
+  return scenario;
+}
+
+// Seconds of the exchange of one step.
+double exchange_of(const Scenario& scenario) {
+  const Outcome outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+  double seconds = 0;
+  for (const KernelRow& row : outcome.kernels) {
+    if (row.op == OpName::expert_dispatch || row.op == OpName::expert_combine) {
+      seconds += row.work.time.value;
+    }
+  }
+  EXPECT_GT(seconds, 0);
+  return seconds;
+}
+
+TEST(ExpertTravel, WhatIsGatheredIsAnAllGatherAndAReduceScatterOfAllTokens) {
+  const Device device = toys::gpu();
+  const Fabric fabric = fabric_of(Cluster{}, device);
+  for (const double tokens : {1.0, 40.0, 3000.0}) {
+    ExpertExchange op{.tokens = tokens,
+                      .hidden = 4096,
+                      .top_k = 8,
+                      .experts = 64,
+                      .skew = 1,
+                      .ranks = 4,
+                      .value_bytes = 2,
+                      .kernels = ExpertExchange::Kernels::gathered};
+    const auto whole = [&](Pattern pattern) {
+      return collective_time({.pattern = pattern, .bytes = tokens * 4 * 4096 * 2, .ranks = 4},
+                             fabric, device, nullptr)
+          .total();
+    };
+    EXPECT_EQ(exchange_time(op, fabric, device, nullptr).total(), whole(Pattern::all_gather));
+    op.way = ExpertExchange::Way::combine;
+    EXPECT_EQ(exchange_time(op, fabric, device, nullptr).total(), whole(Pattern::reduce_scatter));
+    // Nobody waits for the device of popular experts.
+    op.receiver = ExpertExchange::Receiver::excess;
+    EXPECT_EQ(exchange_time(op, fabric, device, nullptr).total(), Seconds{0});
+  }
+}
+
+TEST(ExpertTravel, WhatIsGatheredDoesNotDependOnWhoIsChosen) {
+  const auto time = [](ExpertTravel travel, std::int64_t chosen, double skew) {
+    Scenario scenario = shared_experts(travel);
+    scenario.model.moe.top_k = chosen;
+    scenario.model.moe.skew = skew;
+    return exchange_of(scenario);
+  };
+  EXPECT_EQ(time(ExpertTravel::gathered, 1, 0), time(ExpertTravel::gathered, 4, 1));
+  EXPECT_LT(time(ExpertTravel::low_latency, 1, 0), time(ExpertTravel::low_latency, 4, 0));
+}
+
+// A device is sent its own tokens' choices, or everybody's tokens: the wider the group, the more of the latter.
+TEST(ExpertTravel, WideGroupsGatherMore) {
+  const auto over = [](std::int64_t devices) {
+    Scenario gathered = shared_experts(ExpertTravel::gathered);
+    gathered.parallel.dp = gathered.parallel.ep = devices;
+    gathered.step.batch = 512 * devices;
+    Scenario sent = gathered;
+    sent.serving.expert_exchange = ExpertTravel::normal;
+    return exchange_of(gathered) / exchange_of(sent);
+  };
+  EXPECT_LT(over(2), over(8));
+}
+
+TEST(ExpertTravel, AutomaticIsLowLatencyInDecodesAndTheFasterInPrompts) {
+  const auto time = [](ExpertTravel travel, bool prompts) {
+    Scenario scenario = shared_experts(travel);
+    if (prompts) scenario.step = {.phase = StepPhase::prefill, .batch = 8, .prompt = 700};
+    return exchange_of(scenario);
+  };
+  EXPECT_EQ(time(ExpertTravel::automatic, false), time(ExpertTravel::low_latency, false));
+  EXPECT_EQ(time(ExpertTravel::automatic, true),
+            std::min(time(ExpertTravel::low_latency, true), time(ExpertTravel::normal, true)));
+}
+
+TEST(ExpertTravel, WhoSharesNoExpertsBetweenReplicasHasNone) {
+  for (const ExpertTravel travel : kTravels) {
+    Scenario scenario = shared_experts(travel);
+    scenario.parallel = {.tp = 4, .dp = 2, .ep = 4};
+    const Outcome outcome = evaluate(scenario);
+    scenario.serving.expert_exchange = ExpertTravel::automatic;
+    EXPECT_EQ(outcome.kernels, evaluate(scenario).kernels);
+  }
+}
+
+// Also where replicas that share experts step together, each with a batch of its own.
+TEST(ExpertTravel, SteppingAndClosedFormAgree) {
+  for (std::uint64_t number = 0; number < 60; ++number) {
+    toys::RandomCase made = toys::random_case(number);
+    Scenario& scenario = made.scenario;
+    scenario.model = toys::mixture();
+    scenario.parallel = {.tp = 1, .dp = 4, .ep = 4};
+    scenario.serving.expert_exchange = kTravels[number % 4];
+    scenario.load.warmup = scenario.load.window = Seconds{0};
+    const auto makespan = [&](bool stepping) {
+      scenario.serving.stepping = stepping;
+      const Outcome outcome = evaluate(scenario, made.resources);
+      EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+      return outcome.metrics.makespan.value;
+    };
+    const double stepped = makespan(true);
+    EXPECT_NEAR(makespan(false) / stepped, 1, 1e-9) << "case " << number;
+  }
+}
+
+}  // namespace
+}  // namespace engine
