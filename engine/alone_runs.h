@@ -19,7 +19,6 @@ class AloneRuns {
   struct Run {
     Key key;  // of the model's scenario
     Outcome outcome;
-    bool memory_to_spare = false;
     double work = 0;  // units, which count whether or not it runs again
   };
 

@@ -64,17 +64,14 @@ void count_devices(const Scenario& scenario, Metrics& metrics) {
   each_deployment(scenario, [&](const Deployment&, double devices) { metrics.devices += devices; });
 }
 
-// Returns whether it had memory to spare, as far as its task says so.
-bool evaluate_point(const Scenario& scenario, const Resources& resources, WorkMeter& work,
+void evaluate_point(const OneOfTwo& one, const Resources& resources, WorkMeter& work,
                     Scratch& scratch, const NeighbourEffect& beside, Outcome& outcome) {
+  const Scenario& scenario = one.scenario;
   const TaskEntry& task = task_entry(scenario.task);
   const double copies = task.copies(scenario);
   count_devices(scenario, outcome.metrics);
   outcome.metrics.parameters = parameter_counts(scenario.model).total();
-  const auto refuse = [&outcome](Refusal&& problem) {
-    outcome.refuse(std::move(problem));
-    return false;
-  };
+  const auto refuse = [&outcome](Refusal&& problem) { outcome.refuse(std::move(problem)); };
   if (auto problem = shared_prompts_problem(scenario)) return refuse(std::move(*problem));
   Deployed main;
   if (auto problem = deploy(scenario, scenario.calibration, resources.calibrations, copies, main)) {
@@ -106,32 +103,36 @@ bool evaluate_point(const Scenario& scenario, const Resources& resources, WorkMe
       }
     }
   }
-  bool memory_to_spare = false;
-  task.run({scenario, resources, main, draft.get(), work, scratch, beside, &memory_to_spare},
+  task.run({.scenario = scenario,
+            .resources = resources,
+            .main = main,
+            .draft = draft.get(),
+            .work = work,
+            .scratch = scratch,
+            .beside = beside,
+            .role = one.role},
            outcome);
-  return memory_to_spare;
 }
 
 // One of two models, which has the devices to itself: it fares the same whoever it shares them with otherwise.
-bool evaluate_alone(const Scenario& scenario, const Resources& resources, WorkMeter& work,
+void evaluate_alone(const OneOfTwo& one, const Resources& resources, WorkMeter& work,
                     Scratch& scratch, Outcome& outcome) {
-  const Key key = key_of(scenario, resources.calibrations);
+  const Key key = key_of(one.scenario, resources.calibrations);
   AloneRuns& runs = scratch.alone_runs();
   if (const AloneRuns::Run* known = runs.find(key)) {
     work.charge(known->work);
     outcome = known->outcome;
-    return known->memory_to_spare;
+    return;
   }
   const double before = work.used();
-  const bool spare = evaluate_point(scenario, resources, work, scratch, {}, outcome);
-  runs.keep({key, outcome, spare, work.used() - before});
-  return spare;
+  evaluate_point(one, resources, work, scratch, {}, outcome);
+  runs.keep({key, outcome, work.used() - before});
 }
 
 void evaluate_any(const Scenario& scenario, const Resources& resources, WorkMeter& work,
                   Scratch& scratch, Outcome& outcome) {
   if (!has_neighbour(scenario)) {
-    evaluate_point(scenario, resources, work, scratch, {}, outcome);
+    evaluate_point({.scenario = scenario}, resources, work, scratch, {}, outcome);
     return;
   }
   count_devices(scenario, outcome.metrics);
@@ -145,9 +146,10 @@ void evaluate_any(const Scenario& scenario, const Resources& resources, WorkMete
         Scratch& own = guest ? scratch.neighbour() : scratch;
         const bool kept = AloneRuns::keeps(one.scenario, resources) && scratch.log() == nullptr;
         if (beside.alone() && kept) {
-          return evaluate_alone(one.scenario, resources, work, own, made);
+          evaluate_alone(one, resources, work, own, made);
+        } else {
+          evaluate_point(one, resources, work, own, beside, made);
         }
-        return evaluate_point(one.scenario, resources, work, own, beside, made);
       },
       outcome);
 }

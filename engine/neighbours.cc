@@ -109,14 +109,14 @@ Demand demand_of(const Outcome& outcome, const Scenario& scenario) {
   return demand_of(rows, scenario.device, peak_in_use(scenario.device, scenario.quant));
 }
 
-// One of the two models: alone on the devices, alone on its part of them, and beside the other.
+// One of the two models: alone on the devices, alone on its part of them, and beside the other. It always has its part of the
+// memory: with more it would batch more, and in an overload take longer for each token than beside the other.
 struct Side {
   DeploymentRole role = DeploymentRole::main;
   Scenario whole, part;
   Outcome alone, on_part, shared;
-  bool memory_to_spare = false;  // on its part
-  double slower = 1;             // than alone on its part,
-  NeighbourEffect effect;        // of the other on `shared`
+  double slower = 1;       // than alone on its part,
+  NeighbourEffect effect;  // of the other on `shared`
 
   // The time that sharing is judged by.
   static double time_of(const Scenario& scenario, const Outcome& outcome) {
@@ -130,7 +130,6 @@ struct Side {
     if (part.task == Task::step) return 1;
     return busy > 0 ? std::min(busy, 1.0) : 0;
   }
-  // A part may batch otherwise than the whole; then its own steps are what is compared.
   Tenant tenant() const {
     const double ratio = time_of(whole, alone) / time_of(part, on_part);
     return {.demand = demand_of(alone, whole), .on_part = ratio > 0 ? std::min(1.0, ratio) : 1.0};
@@ -185,12 +184,11 @@ void evaluate_intervals(Side& side, const EvaluateAlone& evaluate) {
   evaluate_beside(side, side.effect, evaluate);
 }
 
-// Alone on the devices, which is as on its part where that lacks nothing but memory, of which it has enough.
+// Alone on the devices, which is as on its part where that lacks nothing but memory.
 void evaluate_whole(Side& side, SharingMode mode, const EvaluateAlone& evaluate) {
-  const bool all_but_memory = mode == SharingMode::time_slices || mode == SharingMode::streams;
-  const bool as_much =
-      side.part.device.memory_capacity.value == side.whole.device.memory_capacity.value;
-  if (all_but_memory && (as_much || side.memory_to_spare)) {
+  side.whole.device.memory_capacity = side.part.device.memory_capacity;
+  if (side.whole.draft.present) side.whole.draft.deployment.device = side.whole.device;
+  if (mode == SharingMode::time_slices || mode == SharingMode::streams) {
     side.alone = side.on_part;
   } else {
     evaluate({side.role, side.whole}, {}, side.alone);
@@ -205,7 +203,7 @@ void refuse_like(const Side& side, Outcome&& made, Outcome& outcome) {
 
 // False where a model cannot work on its own: the outcome says why.
 bool ready(Side& side, SharingMode mode, const EvaluateAlone& evaluate, Outcome& outcome) {
-  side.memory_to_spare = evaluate({side.role, side.part}, {}, side.on_part);
+  evaluate({side.role, side.part}, {}, side.on_part);
   if (side.on_part.status == Status::ok) {
     evaluate_whole(side, mode, evaluate);
     side.shared = side.on_part;
@@ -251,7 +249,7 @@ void slow_down_at_capacity(Side& main, Side& other, const SharingSettings& shari
   double rate = main.shared.metrics.capacity.value;
   for (int round = 0; round < kMostRounds; ++round) {
     Side tried{.whole = at_rate(main.whole, rate), .part = at_rate(main.part, rate)};
-    tried.memory_to_spare = evaluate({tried.role, tried.part}, {}, tried.on_part);
+    evaluate({tried.role, tried.part}, {}, tried.on_part);
     evaluate_whole(tried, sharing.mode, evaluate);
     tried.shared = tried.on_part;
     slow_down(tried, other, sharing, change, evaluate);
@@ -315,9 +313,9 @@ void evaluate_neighbours(const Scenario& scenario, const CopyLine& from_host,
   if (sharing.swap && scenario.task == Task::serve) {
     if (!take_turns(main, other, sharing, from_host, evaluate, outcome)) return;
     if (looks_for_rate(scenario)) {
-      const Scenario at_capacity = at_rate(main.whole, main.shared.metrics.capacity.value);
-      evaluate({main.role, at_capacity}, {}, main.alone);
+      main.part = at_rate(main.part, main.shared.metrics.capacity.value);
     }
+    for (Side* side : {&main, &other}) evaluate({side->role, side->part}, {}, side->alone);
   } else if (looks_for_rate(scenario)) {
     slow_down_at_capacity(main, other, sharing, change, evaluate);
   } else {

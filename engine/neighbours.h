@@ -28,9 +28,9 @@ struct OneOfTwo {
   const Scenario& scenario;
 };
 
-// Evaluates it beside what there would be. Returns whether it had memory to spare: with more nothing would be different.
+// Evaluates it beside what there would be.
 using EvaluateAlone =
-    std::function<bool(const OneOfTwo& one, const NeighbourEffect& beside, Outcome& outcome)>;
+    std::function<void(const OneOfTwo& one, const NeighbourEffect& beside, Outcome& outcome)>;
 
 // Task serve: each is slowed down by the share of the time in which the other has a step to run, which is found by turns
 // until both agree. So either meets the other's mean, not its bursts. Where weights are swapped, turns are long: they go by the

@@ -18,7 +18,7 @@ struct CopyLine {
   Seconds of(Bytes bytes) const { return start + Seconds{bytes.value * seconds_per_byte}; }
 };
 
-// Over the link to the host or to a peer, of which copies reach what they were measured to reach of the former.
+// Over the link to the host, of which copies reach what they were measured to reach.
 CopyLine copies_over(const LinkRates& link, const Device& device, const Calibration* calibration);
 
 }  // namespace engine

@@ -68,7 +68,8 @@ FullClock at_full_clock(const KernelTime& kernel, const Op& op, const Device& de
   return full;
 }
 
-// At 1/s of the clock arithmetic takes s times as long, and all but memory draws 1/s of the energy. The limit times
+// At 1/s of the clock arithmetic takes s times as long, and all but memory draws 1/s of the energy (power goes as the square of
+// the clock, `serving.clock.power_exponent`). The limit times
 // arithmetic s + other + at_rest is what is drawn: a quadratic equation in s. More of any part takes longer all in all, so that
 // no faster device is slower by it.
 double clock_slowdown(const ClockedWork& work, const Device& device) {
@@ -87,19 +88,28 @@ Joules at_clock(double scale, Joules by_processor, Seconds time, const Device& d
   return at_rest + (by_processor - at_rest) * scale;
 }
 
-// Energy over the limit, of parts that each grow with the work: so more bandwidth, peak or power never
-// slows a kernel down. What any busy multiprocessor draws counts against the limit while arithmetic runs: waiting for
-// memory, it may clock down for free. Below the limit it does not, and draws that as long as it runs. Only what is reported follows
-// from the present clock: the limit goes by the stated powers, so that no higher clock is slower.
+// Over the limit a kernel runs at the clock at which it draws just that: the law of a pass, for one kernel. Its time grows with
+// each part of the work, so more bandwidth, peak or power never slows a kernel down. What any busy multiprocessor draws counts
+// against the limit while arithmetic runs: waiting for memory, it may clock down for free. Below the limit it does not, and draws
+// that as long as it runs. Only what is reported follows from the present clock: the limit goes by the stated powers, so that no
+// higher clock is slower.
 Joules sustain(KernelTime& kernel, const Op& op, const Device& device) {
   if (!states_power(device)) return {};
   const FlopsPerSecond peak = std::visit(MatrixPeakOf{device}, op);
   const Seconds traffic = std::min(kernel.bytes / device.memory_bandwidth, kernel.time);
   const Seconds arithmetic = std::min(kernel.compute, kernel.time);
   Joules by_arithmetic = device.busy_power * arithmetic;
-  if (peak.value > 0) by_arithmetic += device.tensor_power * (kernel.flops / peak);
+  if (peak.value > 0) {
+    by_arithmetic = kAtFullClock * (by_arithmetic + device.tensor_power * (kernel.flops / peak));
+  }
   const Joules by_traffic = device.memory_power * traffic;
-  const Seconds limited = (by_arithmetic + by_traffic) / device.power_limit;
+  const auto limited_beside = [&](Joules memory) {
+    return arithmetic *
+           clock_slowdown(
+               {.arithmetic = arithmetic, .energy = by_arithmetic + memory, .memory = memory},
+               device);
+  };
+  const Seconds limited = limited_beside(by_traffic);
   if (peak.value <= 0 || limited <= kernel.time) {
     const Joules waiting = drawn_while_it_runs(op, device) * (kernel.time - arithmetic);
     const Joules drawn =
@@ -114,7 +124,7 @@ Joules sustain(KernelTime& kernel, const Op& op, const Device& device) {
   kernel.saved[Bound::compute] =
       limited - std::max(burst - in_burst[Bound::compute], by_traffic / device.power_limit);
   kernel.saved[Bound::memory] =
-      limited - std::max(burst - in_burst[Bound::memory], by_arithmetic / device.power_limit);
+      limited - std::max(burst - in_burst[Bound::memory], limited_beside({}));
   return device.power_limit * limited;
 }
 

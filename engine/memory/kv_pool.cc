@@ -204,12 +204,11 @@ std::int64_t KvPool::freed_by(const KvHolding& holding, std::int64_t blocks) con
   return freed;
 }
 
-void KvPool::let_go(KvHolding& holding, bool pinned) {
+void KvPool::let_go(const KvHolding& holding, bool pinned) {
   // From the end of the sequence: the start, which more requests share, is given up last.
   for (std::size_t i = holding.parts.size(); i-- > 0;) {
     remove_holder(holding.parts[i].extent, holding.parts[i].blocks, pinned);
   }
-  holding.forget();
 }
 
 std::int64_t KvPool::Extent::reach_without(std::int64_t held) const {

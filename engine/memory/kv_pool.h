@@ -126,7 +126,7 @@ class KvPool {
   };
   // At most `most_tokens` count: the last token of a prompt is always computed.
   Match match(std::span<const PrefixExtent> prefix, std::int64_t most_tokens) const {
-    if (!caching_) return {};
+    if (!caching_ || prefix.empty()) return {};
     return state_blocks_ == 0 ? look_up(prefix, most_tokens) : look_up_states(prefix, most_tokens);
   }
   // The same whatever is kept of states: for a request that brings its own.
@@ -195,7 +195,9 @@ class KvPool {
   // What is left in the cache may be `pinned`: it is given up after everything that is not.
   void release(KvHolding& holding, std::int64_t blocks, bool pinned = false) {
     give(blocks - holding.shared);
-    if (caching_) let_go(holding, pinned);
+    if (!caching_) return;
+    if (!holding.parts.empty()) let_go(holding, pinned);
+    holding.forget();
   }
 
   // Blocks of extents that somebody holds.
@@ -296,7 +298,7 @@ class KvPool {
   Below::Resume find_state(std::uint64_t key, const Found& found,
                            std::span<KvTier* const, kTiers> tiers) const;
   void restore_state(std::uint64_t key, const Below::Resume& resume, std::int64_t room);
-  void let_go(KvHolding& holding, bool pinned);
+  void let_go(const KvHolding& holding, bool pinned);
   void drop_unused(double now);
   // Gives up blocks of the piece that is first in its list.
   void give_up(std::int32_t piece, std::int64_t blocks);

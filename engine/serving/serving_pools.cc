@@ -47,7 +47,6 @@ PoolConstants ServingSim::constants_of(std::size_t index) {
   common.most_tokens =
       std::min(from.longest, from.kv_blocks * settings.block_size - from.pace.past_end() + 1);
   // The last block of each may be nearly empty.
-  common.rest = settings.block_size + from.pace.past_end() + from.state;
   common.encode_seconds = from.encode_seconds;
   common.encode_slower = from.encode_slower * problem_->scale[std::size_t(Phase::prefill)];
   common.seed = problem_->seed;

@@ -18,7 +18,10 @@ void ServingSim::start(const ServingProblem& problem) {
                 .plan = problem.plan,
                 .request_latency = answers.host.request_latency.value,
                 .pools = problem.pools.size(),
-                .requests = problem.output.requests ? problem.request_rows : nullptr});
+                .requests = problem.output.requests ? problem.request_rows : nullptr,
+                .gaps = problem.purpose == RunPurpose::figures ||
+                        request_limit(problem.slo.itl).value < kNever,
+                .whole_times = problem.purpose != RunPurpose::neighbour});
   timeline_.reset(problem.output, problem.timeline_rows);
   referee_.start({.slo = &problem.slo, .purpose = problem.purpose, .capacity = problem.capacity});
   std::size_t replicas = 0, lanes = 0;
@@ -244,10 +247,23 @@ bool ServingSim::is_short(std::size_t& replica) {
   if (group != nullptr) return advance_group(*group, next_event, source);
   for (bool again = true; again;) {
     if (pipelines_ && !decode_on(index, next_event)) break;
+    if (loads_ && only_takes_blocks(index, next_event)) return;
     again = take_turn(index, next_event, source);
     if (again) begin_turn(index);
   }
   note(index);
+}
+
+bool ServingSim::only_takes_blocks(std::size_t index, double next_event) {
+  Replica& replica = replicas_[index];
+  while (replica.only_takes_blocks()) {
+    if (problem_->before_event != nullptr || !is_next(replica, next_event)) {
+      events_.set(index, replica.next_event(), replica.working());
+      return true;
+    }
+    begin_turn(index);
+  }
+  return false;
 }
 
 bool ServingSim::decode_on(std::size_t index, double next_event) {

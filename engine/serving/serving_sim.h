@@ -115,6 +115,9 @@ class ServingSim {
   }
   // Turns of a pipeline in which its lanes only decode on. True where another turn of its own comes next, and has begun.
   bool decode_on(std::size_t replica, double next_event);
+  // Steps of a replica that take blocks in sight of others, and nothing else (`Lane::take_next_blocks`). False where another
+  // turn of its own comes next, and has begun.
+  bool only_takes_blocks(std::size_t replica, double next_event);
   void rest(std::size_t replica, bool ran, RequestSource& source);
   // Replicas that share experts (serving_lockstep.cc): their groups, and that of a replica, or null.
   void start_groups(std::size_t pool);
@@ -176,7 +179,8 @@ class ServingSim {
   // After anything that may have changed when a replica has something to do, or how much it has.
   [[gnu::always_inline]] void note(std::size_t replica) {
     if (steps_together_ && note_in_group(replica)) return;
-    events_.set(replica, replicas_[replica].next_event(), replicas_[replica].working());
+    const Replica& here = replicas_[replica];
+    events_.set(replica, here.next_event(), events_.alone() || here.working());
     if (compares_) weigh(replica);
   }
   // False where it steps alone.

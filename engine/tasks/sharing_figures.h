@@ -24,10 +24,12 @@ struct SharingFigures {
   static void fields(Self& self, Visit&& visit) {
     visit("sharing_slowdown", self.sharing_slowdown,
           "with a neighbour: time per output token (task step: time of the step) divided by that "
-          "of the same deployment alone on the devices");
+          "of the same deployment alone on the devices, with as much memory as it has beside the "
+          "neighbour");
     visit("neighbour_slowdown", self.neighbour_slowdown,
           "with a neighbour: the neighbour's time per output token (task step: time of its step) "
-          "divided by what it would be alone on the devices");
+          "divided by what it would be alone on the devices, with as much memory as it has beside "
+          "the main model");
     visit("sharing_time", self.sharing_time,
           "with a neighbour: time by which steps are longer because the devices work for the "
           "neighbour, too");

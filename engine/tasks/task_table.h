@@ -28,9 +28,8 @@ struct TaskPoint {
   const Draft* draft;  // null: nothing is proposed
   WorkMeter& work;
   Scratch& scratch;
-  NeighbourEffect beside = {};  // another model on the same devices
-  // Of a served load: true says that nobody could have lacked KV blocks, so that more of them would change nothing.
-  bool* memory_to_spare = nullptr;
+  NeighbourEffect beside = {};                 // another model on the same devices,
+  DeploymentRole role = DeploymentRole::main;  // whose neighbour it is, or which is its neighbour
 };
 
 struct TaskEntry {

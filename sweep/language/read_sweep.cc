@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sweep/language/engine_hosts.h"
 #include "sweep/language/expectation.h"
 #include "sweep/language/inert_axes.h"
 #include "sweep/language/load_resources.h"
@@ -16,6 +17,7 @@ namespace sweep {
 
 void SweepReader::start(engine::Result<Node> root) {
   gather(std::move(root), file_name_);
+  add_hosts(documents_, reading_.library, reading_.limits);
   read_base(last("seed"));
   published_in_base_ = reading_.published.size();
   load_calibrations(parts_.base, root_where_, reading_);

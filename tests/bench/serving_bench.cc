@@ -127,6 +127,22 @@ void ServingTiers(benchmark::State& state) {
 }
 BENCHMARK(ServingTiers)->Unit(benchmark::kMillisecond);
 
+// The same on four replicas that share a store, which has everything that can be shared, or what their caches give up.
+void ServingStore(benchmark::State& state, TierWrite write) {
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
+  scenario.serving.prefix_caching = true;
+  scenario.serving.replicas = 4;
+  scenario.serving.router = router_named("least_outstanding");
+  scenario.serving.tiers.store = Bytes{256e9};
+  scenario.serving.tiers.write = write;
+  scenario.load.turns = 4;
+  scenario.load.think_time = Seconds{5};
+  scenario.load.throughput_fraction = 0.5;
+  run(state, scenario, *served().resources);
+}
+BENCHMARK_CAPTURE(ServingStore, through, TierWrite::through)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(ServingStore, eviction, TierWrite::eviction)->Unit(benchmark::kMillisecond);
+
 // A hundred adapters, a quarter of which have a place on the device.
 void ServingAdapters(benchmark::State& state) {
   Scenario scenario = llama_on_a100(policy_named("vllm_v1"));

@@ -42,11 +42,16 @@ Metrics figures(const Scenario& scenario) {
 
 Metrics alone(Scenario scenario) {
   scenario.neighbour.present = false;
+  // With as much memory as beside the neighbour.
+  const SharingSettings& sharing = scenario.sharing;
+  const double memory = sharing.mode == SharingMode::mig ? sharing.share : sharing.memory;
+  if (!sharing.swap) scenario.device.memory_capacity = scenario.device.memory_capacity * memory;
+  if (scenario.draft.present) scenario.draft.deployment.device = scenario.device;
   return figures(scenario);
 }
 
-// Alone a model has all of the memory. Where it would not have lacked any on its part, that is known without another simulation.
-TEST(Neighbours, WhoNeverLacksMemoryIsServedAsThoughItHadAllOfIt) {
+// Alone a model has as much memory as beside the other: what is compared batches alike.
+TEST(Neighbours, AloneAModelHasAsMuchMemoryAsBesideTheOther) {
   struct Case {
     SharingMode mode;
     int evaluations;
@@ -69,7 +74,6 @@ TEST(Neighbours, WhoNeverLacksMemoryIsServedAsThoughItHadAllOfIt) {
         [&](const OneOfTwo& one, const NeighbourEffect&, Outcome& made) {
           ++evaluations;
           evaluate_into(one.scenario, made);
-          return true;
         },
         outcome);
     EXPECT_EQ(evaluations, each.evaluations) << name_of(each.mode);
@@ -95,7 +99,6 @@ TEST(Neighbours, IntervalsAreThoseOfTheLastRound) {
         [&](const OneOfTwo& one, const NeighbourEffect&, Outcome& made) {
           if (one.scenario.output.intervals) ++with_intervals;
           evaluate_into(one.scenario, made);
-          return true;
         },
         outcome);
     EXPECT_EQ(with_intervals, 1);
@@ -160,7 +163,9 @@ TEST(Neighbours, MemoryIsDividedUnlessWeightsAreSwapped) {
   Scenario scenario = twins(SharingMode::streams);
   scenario.sharing.memory = 0.7;
   const Metrics shared = figures(scenario);
-  EXPECT_LT(shared.kv_capacity_tokens, alone(scenario).kv_capacity_tokens);
+  Scenario by_itself = scenario;
+  by_itself.neighbour.present = false;
+  EXPECT_LT(shared.kv_capacity_tokens, figures(by_itself).kv_capacity_tokens);
   EXPECT_LT(shared.neighbour_kv_tokens, shared.kv_capacity_tokens);
   scenario.sharing.memory = 0.01;
   const Outcome outcome = evaluate(scenario);
@@ -276,6 +281,21 @@ TEST(ServedNeighbours, DoNotShowWhatRanBefore) {
       EXPECT_EQ(outcome.metrics.sharing_slowdown, fresh.metrics.sharing_slowdown);
       EXPECT_EQ(outcome.metrics.neighbour_tpot.value, fresh.metrics.neighbour_tpot.value);
     }
+  }
+}
+
+// Of the neighbour less is counted than of the main model: what rows have of it is the same.
+TEST(ServedNeighbours, TwinsHaveTheSameFigures) {
+  for (const SharingMode mode :
+       {SharingMode::time_slices, SharingMode::streams, SharingMode::spatial, SharingMode::mig}) {
+    const Metrics twins = figures(served_twins(mode));
+    EXPECT_EQ(twins.neighbour_ttft, twins.ttft) << name_of(mode);
+    EXPECT_EQ(twins.neighbour_tpot, twins.tpot) << name_of(mode);
+    EXPECT_EQ(twins.neighbour_tpot_p99, twins.tpot_p99) << name_of(mode);
+    EXPECT_EQ(twins.neighbour_throughput, twins.throughput) << name_of(mode);
+    EXPECT_EQ(twins.neighbour_utilization, twins.utilization) << name_of(mode);
+    EXPECT_GT(twins.itl_p99, twins.itl_p50) << name_of(mode);
+    EXPECT_GT(twins.e2e_p99, twins.ttft) << name_of(mode);
   }
 }
 

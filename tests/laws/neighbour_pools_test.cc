@@ -57,6 +57,8 @@ Outcome sound(const Scenario& scenario) {
 
 Metrics alone(Scenario scenario) {
   scenario.neighbour.present = false;
+  // With as much memory as beside the neighbour.
+  scenario.device.memory_capacity = scenario.device.memory_capacity * scenario.sharing.memory;
   return sound(scenario).metrics;
 }
 

@@ -176,6 +176,64 @@ TEST(ServingFailures, AvailabilityFollowsFromTheMeanTimes) {
   EXPECT_EQ(metrics.requests_finished + metrics.requests_failed, 20'000);
 }
 
+// Whoever comes at a rate of its own is answered as fast as it comes at most. What piled up while the only replica was repaired is
+// worked off faster, which is no pace that can go on.
+TEST(ServingFailures, NoMoreIsAnsweredThanComes) {
+  int kept_up = 0;
+  for (const double up : {3.0, 30.0, 300.0}) {
+    for (const double repair : {1.0, 10.0, 100.0}) {
+      for (const std::int64_t requests : {0, 2000}) {
+        for (const std::int64_t seed : {1, 2, 3}) {
+          Scenario scenario = toys::served_at(10);
+          scenario.seed = seed;
+          scenario.load.requests = requests;
+          scenario.serving.failures.mean_time_to_failure = Seconds{up};
+          scenario.serving.failures.mean_time_to_repair = Seconds{repair};
+          const Outcome outcome = evaluate(scenario);
+          if (outcome.status != Status::ok) continue;
+          const Metrics& metrics = outcome.metrics;
+          const double offered = metrics.offered.value;
+          // Chance: as many more are inside at the beginning than at the end.
+          const double seconds = (metrics.measured_until - metrics.measured_from).value;
+          const double chance = 2 * std::sqrt(2 * offered * metrics.e2e.value + 1) / seconds;
+          const auto which = testing::Message() << up << ", " << repair << ", " << requests;
+          EXPECT_LE(metrics.throughput.value, offered + chance) << which;
+          EXPECT_LE(metrics.output.value, 20 * (offered + 2 * chance)) << which;  // 20 tokens each
+          EXPECT_LE(metrics.goodput.value, metrics.throughput.value) << which;
+          if (metrics.steady == 1 && metrics.requests_failed == 0) {
+            // A part may end while the replica is repaired.
+            EXPECT_GT(metrics.throughput.value / offered, 0.95) << which;
+            ++kept_up;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(kept_up, 10);
+}
+
+// A row without a single measured answer has a reason and no figures; one with a few has theirs.
+TEST(ServingFailures, WhoIsNeverAnsweredHasNoFigures) {
+  for (const double up : {1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3, 1.0}) {
+    for (const double repair : {0.1, 10.0, 1000.0}) {
+      for (const std::int64_t requests : {0, 500}) {
+        Scenario scenario = toys::served_at(10);
+        scenario.load.requests = requests;
+        scenario.serving.failures.mean_time_to_failure = Seconds{up};
+        scenario.serving.failures.mean_time_to_repair = Seconds{repair};
+        const Outcome outcome = evaluate(scenario);
+        const auto which = testing::Message() << up << ", " << repair << ", " << requests;
+        if (outcome.status == Status::ok) {
+          EXPECT_GT(outcome.metrics.requests_measured, 0) << which;
+          EXPECT_GT(outcome.metrics.e2e.value, 0) << which;
+        } else {
+          EXPECT_NE(outcome.reason.find("fail with their replicas"), std::string::npos) << which;
+        }
+      }
+    }
+  }
+}
+
 TEST(ServingFailures, ReplicasThatOutliveTheRunChangeNothing) {
   Scenario scenario = steady_load();
   const Metrics before = evaluate(scenario).metrics;

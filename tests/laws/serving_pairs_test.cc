@@ -179,6 +179,29 @@ TEST(ServingPairs, WhatExpiresIsSeenFromThenOn) {
   }
 }
 
+// They do so inside long stretches, beside whatever else is on.
+TEST(ServingPairs, AStoreHasWhatEveryStepGaveUp) {
+  const auto share_a_store = [](Fleet& fleet) {
+    fleet.main().prefix_caching = true;
+    fleet.main().replicas = fleet.dice.whole(2, 3);
+    fleet.main().tiers.write = TierWrite::eviction;
+    fleet.below[std::size_t(TierName::store)] = {fleet.dice.whole(20, 200), 1e-6, 1e-5};
+  };
+  std::uint64_t number = 600'000;
+  double found = 0;
+  for (const Mechanism& mechanism : mechanisms()) {
+    if (mechanism.name == "tiers") continue;
+    for (std::uint64_t n = 0; n < cases_of_each(16); ++n, ++number) {
+      Fleet fleet(number);
+      share_a_store(fleet);
+      expect_both_ways_alike(fleet, {&mechanism}, std::to_string(number));
+      found += fleet.lab.sim.stats().summary().tier_tokens[std::size_t(TierName::store)];
+      ASSERT_FALSE(HasFailure());
+    }
+  }
+  EXPECT_GT(found, 1000);
+}
+
 // Somebody was put back after the length of proposals was picked: the next step picks one for those that are left.
 TEST(ServingPairs, LengthsArePickedForThoseThatDecode) {
   for (const std::uint64_t number : {5'263'400, 5'468'762}) expect_case_alike(number, 5);

@@ -10,8 +10,9 @@
 
 namespace engine {
 
-// What a run is for: a verdict on the SLO is enough for a search, and comes sooner.
-enum class RunPurpose : std::uint8_t { figures, verdict };
+// What a run is for: a verdict on the SLO is enough for a search, and comes sooner. Of a neighbour rows have the times to first tokens
+// and per token, but neither gaps between tokens nor whole times.
+enum class RunPurpose : std::uint8_t { figures, verdict, neighbour };
 
 // What a run tells about its load and its own figures.
 struct RunVerdict {

@@ -1,6 +1,7 @@
 #include "engine/serving/figures/serving_stats.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace engine {
@@ -45,7 +46,15 @@ void PoolSums::add(const PoolSums& other) {
   adapters_there += other.adapters_there;
   adapter_wait += other.adapter_wait;
   kv_peak = std::max(kv_peak, other.kv_peak);
-  most_claimed = std::max(most_claimed, other.most_claimed);
+}
+
+void MeasuredSums::leave_out_worked_off(double inside) {
+  const double chance = 2 * std::sqrt(2 * inside + 1);
+  if (finished - requests <= chance) return;
+  finished = requests;
+  good = good_requests;
+  prompt_tokens = prompts;
+  output_tokens = outputs;
 }
 
 void ServingStats::reset(const Setup& setup) {
@@ -233,8 +242,10 @@ void ServingStats::sum_up(MeasuredPart part) {
     if (measured) {
       if (grouped) add_to_groups(request, good);
       ttft.add(latencies.ttft);
-      e2e.add(latencies.e2e);
-      queue.add(request.scheduled - request.arrival);
+      if (setup_.whole_times) {
+        e2e.add(latencies.e2e);
+        queue.add(request.scheduled - request.arrival);
+      }
       if (request.output > 1) tpot.add(latencies.tpot);
       sums.requests += 1;
       if (good) sums.good_requests += 1;
@@ -266,6 +277,10 @@ void ServingStats::measure(double end) {
   inside_since_ = end;
   part_ = watch_.part(sums_.last_finish);
   sum_up(part_);
+  if (setup_.plan.kind == RunKind::open && measured_.requests > 0) {
+    const double inside = measured_.requests * e2e.mean() / part_.span();  // Little's law
+    measured_.leave_out_worked_off(inside);
+  }
   look_at_gaps(part_);
   if (setup_.requests == nullptr) return;
   for (RequestRow& row : *setup_.requests) row.measured = part_.holds_arrival(row.arrival.value);
@@ -315,6 +330,7 @@ template <class Step>
 
 void ServingStats::add_gaps(const Stretch& stretch, std::int64_t first, std::int64_t count,
                             double seconds) {
+  if (!setup_.gaps) return;
   Gaps& gaps = gaps_[segment_];
   const double weight = stretch.sequences;
   gaps.sum += seconds * weight;

@@ -53,6 +53,12 @@ struct MeasuredSums {
   double finished = 0, good = 0;             // answers that came in it
   double prompt_tokens = 0,
          output_tokens = 0;  // read (cached ones, too, recomputed ones once), made
+
+  // Whoever comes at a rate of its own is answered as fast as it comes at most, in the long run. A part that begins with far more
+  // inside than it ends with, as after a failure or a burst, has worked off what came before it: those that came in it are
+  // counted instead, with their answers. `inside`: how many are, in the mean; chance makes two counts differ by the square root
+  // of twice as many.
+  void leave_out_worked_off(double inside);
 };
 
 // What the replicas of a pool did in the whole run.
@@ -84,9 +90,7 @@ struct PoolSums {
   std::array<double, kTiers> tier_tokens{};      // prompt tokens loaded from lower tiers,
   double loads = 0, load_seconds = 0;            // by so many requests, which waited so long
   double kv_peak = 0;                            // blocks of one replica
-  double most_claimed =
-      0;  // tokens that those inside one replica have in the end, each with its rest
-  double adapter_steps = 0;                       // different adapters, summed over steps
+  double adapter_steps = 0;                      // different adapters, summed over steps
   double adapters_asked = 0, adapters_there = 0;  // by requests, and those that were on the device
   double adapter_wait = 0;                        // of the others, until they were
 
@@ -116,7 +120,6 @@ struct PoolSums {
     loads += 1;
     load_seconds += seconds;
   }
-  void claim(std::int64_t tokens) { most_claimed = std::max(most_claimed, double(tokens)); }
   void peak(std::int64_t blocks) { kv_peak = std::max(kv_peak, double(blocks)); }
   void add(const PoolSums& other);
 };
@@ -130,6 +133,8 @@ class ServingStats {
     double request_latency = 0;  // clients see answers this much later
     std::size_t pools = 1;
     std::vector<RequestRow>* requests = nullptr;  // where rows are asked for
+    bool gaps = true;                             // those between tokens are counted,
+    bool whole_times = true;  // and times in the queue and to the end of an answer
   };
   void reset(const Setup& setup);
 
@@ -155,6 +160,7 @@ class ServingStats {
 
   // One gap between two tokens, `weight` times.
   void add_gap(double seconds, double weight) {
+    if (!setup_.gaps) return;
     Gaps& gaps = gaps_[segment_];
     gaps.lengths.add(seconds, weight);
     gaps.sum += seconds * weight;

@@ -23,6 +23,8 @@ class EventQueue {
     plans_.reset(replicas, kNever, kNever);
     is_to_plan_.assign(replicas, 0);
   }
+  // There is one replica, of which nobody asks what it has to do.
+  bool alone() const { return alone_; }
   // When a replica has something to do, and whether that is the end of work or only the time to plan.
   void set(std::size_t replica, double time, bool work_ends) {
     only_ = time;

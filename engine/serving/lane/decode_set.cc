@@ -261,6 +261,22 @@ std::int64_t DecodeSet::steps_that_fit(std::int64_t most, std::int64_t free) con
   return std::max<std::int64_t>(1, pace_->steps_for(running_.step, tokens + 1) - 1);
 }
 
+std::int64_t DecodeSet::more_steps_that_fit(std::int64_t steps, std::int64_t most,
+                                            std::int64_t free) const {
+  // A full cycle takes a block of each: with fewer it is not far.
+  if (!pace_->plain() || free >= running_.growing) {
+    return std::max(steps, steps_that_fit(most, blocks_needed(steps) + free));
+  }
+  const auto last_phase = std::size_t(common_->blocks.size - 1);
+  std::size_t phase_now = phase(-(running_.tokens + steps));
+  while (steps < most && blocks_by_phase_[phase_now] <= free) {
+    free -= blocks_by_phase_[phase_now];
+    phase_now = phase_now == 0 ? last_phase : phase_now - 1;
+    ++steps;
+  }
+  return steps;
+}
+
 std::int64_t DecodeSet::recount(const ReplicaView& view) {
   double contexts = 0, windows = 0, longest_now = 0;
   std::int64_t decoding = 0, count = 0, held = 0, prompts = 0;

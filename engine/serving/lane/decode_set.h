@@ -134,6 +134,8 @@ class DecodeSet {
   }
   // The most steps, up to `most`, for which `free` blocks suffice; one at least.
   std::int64_t steps_that_fit(std::int64_t most, std::int64_t free) const;
+  // The same after `steps` steps that have their blocks: all that have, those included.
+  std::int64_t more_steps_that_fit(std::int64_t steps, std::int64_t most, std::int64_t free) const;
 
   // The reference: everything counted again from the sequences themselves. Returns the blocks they hold
   // beside shared ones.

@@ -17,6 +17,7 @@ void Lane::reset(ReplicaState& replica) {
   work_ = Work::none;
   end_ = kNever;
   left_ = 0;
+  seen_steps_ = kAllSteps;
   steady_ = Steady::no;
   chunks_.clear();
   length_ = -1;
@@ -162,14 +163,18 @@ void Lane::start_steady(double now) {
 void Lane::start_stretch(double now) {
   find_line(now);
   if (replica_->group != nullptr) return follow_group();
-  stretch_.begin(now, steps_unseen(), tokens_to_full_window());
+  stretch_.begin(now, left_, tokens_to_full_window());
   // Where a length is picked, the next part may have another.
   left_ = length_ < 0 ? left_ - stretch_.steps : 0;
   end_ = stretch_.end();
   const PoolConstants& common = *replica_->common;
-  if (common.given_up_in_sight) split(replica_->pool.next_to_expire());
+  if (common.given_up_in_sight) {
+    seen_steps_ = kAllSteps;
+    split(replica_->pool.next_to_expire());
+  }
   if (common.takes_turns && common.turns.ends(now) < end_) stop_at(common.turns.ends(now));
   take_first_blocks();
+  if (common.given_up_in_sight) find_next_taking(1);
 }
 
 // Blocks that several sequences share hold their tokens once. Of a pipeline's lanes none knows for how long the others

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "engine/base/fetch_lines.h"
 #include "engine/serving/lane/lane_sequences.h"
@@ -49,8 +50,12 @@ class alignas(64) Lane {
   void split(double time);
   // Takes the blocks that are gone by `time`, for who looks at the pool then.
   void settle(double time);
-  // What happens at `end()` is the end of work, not only the time to plan.
   bool working() const { return work_ != Work::none; }
+  // What happens at `end()` is the end of work, not only the time to plan, or to take blocks.
+  bool ends_work() const { return working() && !takes_blocks_next(); }
+  // Where others see what is given up here, and the present stretch goes on at `end()`: the blocks of its next step are taken.
+  // False where there are none to take, or somebody waits, who may be let in at any boundary.
+  bool take_next_blocks();
   // What ran until `end()` is done; those that depart are listed. False where nothing ran.
   bool end_work();
   // Begins what the policy says; with others it joins them, and begins when all have planned (`run_step`).
@@ -99,6 +104,7 @@ class alignas(64) Lane {
 
  private:
   enum class Work : std::uint8_t { none, stretch, step };
+  static constexpr std::int64_t kAllSteps = std::numeric_limits<std::int64_t>::max();
 
   Sequence& at(std::int32_t slot) { return sequences_.at(slot); }
   std::int64_t steps_of_work() const { return work_ == Work::stretch ? stretch_.steps : 1; }
@@ -153,8 +159,8 @@ class alignas(64) Lane {
   // Stretches
   void start_steady(double now);
   void start_stretch(double now);
-  // Steps of the next part. Where others see what is given up, they see it when its step begins: only the first one takes
-  // blocks from the cache.
+  // Steps of the next part, where others step with it. Where others see what is given up, they see it when its step begins: only
+  // the first one takes blocks from the cache.
   std::int64_t steps_unseen() const {
     if (!replica_->common->given_up_in_sight) return left_;
     const std::int64_t blocks = std::max(replica_->pool.before_cache(), running().next_blocks);
@@ -188,6 +194,11 @@ class alignas(64) Lane {
     taken_ = running().next_blocks;
     replica_->pool.take(taken_);
   }
+  // Without others that step with it, such a stretch goes on: it has blocks for its first `seen_steps_`, and takes those of the
+  // next one when that begins.
+  bool takes_blocks_next() const { return work_ == Work::stretch && seen_steps_ < stretch_.steps; }
+  void find_next_taking(std::int64_t steps_taken);
+  double end_of_work() const { return takes_blocks_next() ? stretch_.end() : end_; }
   double tokens_held(double token_seconds, double seconds) const {
     const bool plain = replica_->common->state == 0 && !replica_->pool.shares();
     return plain ? token_seconds : held_with_states(token_seconds, seconds);
@@ -252,6 +263,7 @@ class alignas(64) Lane {
   int length_ = -1;             // of proposals, where it is picked
   std::int64_t left_ = 0;       // steps of a stretch after this part
   std::int64_t taken_ = 0;      // blocks of this part that are gone already
+  std::int64_t seen_steps_ = kAllSteps;
 
   Stretch stretch_;  // this part of it
   // of a step

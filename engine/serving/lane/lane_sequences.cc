@@ -63,6 +63,8 @@ void LaneSequences::hold_prefixes(const StepPlan& plan) {
   KvPool& pool = replica_->pool;
   for (const Admission& admission : plan.admissions) {
     Sequence& sequence = at(admission.slot);
+    sequence.computed = admission.hit.tokens;
+    if (sequence.prefix.empty()) continue;
     KvHolding loaded;  // that it has held since it came from below
     if (!sequence.kv.parts.empty()) std::swap(loaded, sequence.kv);
     const auto let_go = [&] {
@@ -70,7 +72,6 @@ void LaneSequences::hold_prefixes(const StepPlan& plan) {
       pool.release(loaded, loaded.shared);
       --replica_->holders;
     };
-    sequence.computed = admission.hit.tokens;
     if (sequence.left_own()) {
       let_go();
       pool.take_back(sequence.prefix.back().key);

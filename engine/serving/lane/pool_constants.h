@@ -72,7 +72,6 @@ struct PoolConstants : PolicyConstants {
   // down.
   bool plain = true;
   std::int64_t most_tokens = 1;                 // of a prompt and its output, in an empty replica
-  std::int64_t rest = 0;                        // tokens of room that one may take beyond its own
   std::span<const double> encode_seconds = {};  // as in PoolSetup
   double encode_slower = 1;
   double ttft_limit = 0;                // for ordering by slack

@@ -197,7 +197,6 @@ void Replica::count_in(Sequence& sequence, std::int64_t output) {
   sequence.loads_with_room = false;
   ++state_.outstanding;
   state_.outstanding_tokens += sequence.prompt + sequence.predicted;
-  state_.common->sums->claim(state_.outstanding_tokens + state_.outstanding * state_.common->rest);
 }
 
 void Replica::fork(std::int32_t slot, std::span<const std::int64_t> outputs, std::int32_t answers,

@@ -64,9 +64,15 @@ class alignas(64) Replica {
   // When one of its lanes has something to do.
   double next_event() const { return next_event_; }
   // That is the end of work; otherwise only the time to plan.
-  bool working() const { return lanes_[next_lane_].working(); }
+  bool working() const { return lanes_[next_lane_].ends_work(); }
 
   // ---- its turn, at `next_event()`, in this order -----------------------------------------------
+  // Where others see what it gives up: a step inside its present work takes blocks, and that is all.
+  bool only_takes_blocks() {
+    if (!lanes_[next_lane_].take_next_blocks()) return false;
+    find_next();
+    return true;
+  }
   // Ends what ran, if something did, and lists those that are done here.
   bool end_work();
   FewSlots& departed() { return state_.departed; }

@@ -65,8 +65,8 @@ struct KvTierSettings {
           "its host's",
           non_negative_or("none"));
     visit("peer_bandwidth", self.peer_bandwidth,
-          "bandwidth of each device from its peers; auto: what copies reach of the links inside a "
-          "node",
+          "bandwidth of each device from its peers; auto: what large sends between two devices "
+          "reach of the links inside a node",
           non_negative_or("auto"));
     visit("store", self.store,
           "remote store for KV caches of prefixes that all replicas of the deployment share, asked "
@@ -82,7 +82,7 @@ struct KvTierSettings {
     visit("pieces", self.pieces,
           "what one copy from host or peer brings, each of which takes some microseconds to start; "
           "blocks: a block of all layers; layers: keys or values of one layer of a block; "
-          "gathered: all that is asked for",
+          "gathered: all that is asked for, by a kernel whose multiprocessors are not counted",
           any_value);
   }
 };

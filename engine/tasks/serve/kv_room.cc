@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/comm/collective_time.h"
 #include "engine/kernels/copy.h"
 #include "engine/memory/footprint.h"
 
@@ -41,12 +42,28 @@ double copies_of_block(KvPieces pieces, const ModelShard& shard) {
   return layers * (shard.model->is_mla() ? 1 : 2);
 }
 
+// What sends between two devices of a node reach of the link, of as many bytes as were measured.
+double share_of_sends(const StepContext& context) {
+  const auto time = [&context](const Calibration* calibration) {
+    const Collective send{.pattern = Pattern::send_recv, .bytes = 64e6, .ranks = 2, .per_node = 2};
+    return collective_time(send, context.fabric, context.device, calibration).total();
+  };
+  return std::min(1.0, time(nullptr) / time(context.calibration));
+}
+
+// Between devices of a node nobody measured copies. They start as those from the host do, and go on as sends do.
+CopyLine copies_from_peers(const StepContext& context) {
+  const LinkRates& link = context.fabric.scale_up;
+  CopyLine copies = copies_over(link, context.device, context.calibration);
+  copies.seconds_per_byte = 1 / (link.bandwidth.value * share_of_sends(context));
+  return copies;
+}
+
 // The way up from a memory, of which a device has `token_bytes` a token. `stated`: the rate that copies reach; none: what they
-// reach of the link.
-TierSetup way_up(const LinkRates& link, BytesPerSecond stated, double token_bytes,
+// reach by themselves.
+TierSetup way_up(CopyLine copies, BytesPerSecond stated, double token_bytes,
                  const PoolSetup& pool) {
   const StepContext& context = pool.context;
-  CopyLine copies = copies_over(link, context.device, context.calibration);
   if (stated.value > 0) copies.seconds_per_byte = 1 / stated.value;
   const double of_block = copies_of_block(pool.settings.tiers.pieces, context.shard);
   return {.seconds_per_token = token_bytes * copies.seconds_per_byte,
@@ -67,15 +84,22 @@ void add_tiers(const KvTierSettings& tiers, const TokenRoom& room, PoolSetup& po
     return std::int64_t(std::min(bytes.value / per_block, most));
   };
   const auto tier = [&pool](TierName name) -> TierSetup& { return pool.tiers[std::size_t(name)]; };
-  const auto joined = [&](TierName name, Bytes size, const LinkRates& link, BytesPerSecond stated) {
-    // No link: nothing comes up.
-    if (stated.value <= 0 && link.bandwidth.value <= 0) return;
-    tier(name) = way_up(link, stated, per_device, pool);
+  const auto joined = [&](TierName name, Bytes size, const CopyLine& copies,
+                          BytesPerSecond stated) {
+    tier(name) = way_up(copies, stated, per_device, pool);
     tier(name).blocks = blocks(size);
   };
-  const Fabric& fabric = pool.context.fabric;
-  joined(TierName::peer, tiers.peer, fabric.scale_up, tiers.peer_bandwidth);
-  joined(TierName::host, tiers.host, fabric.host_link, tiers.host_bandwidth);
+  // No link: nothing comes up.
+  const StepContext& context = pool.context;
+  const Fabric& fabric = context.fabric;
+  if (tiers.peer_bandwidth.value > 0 || fabric.scale_up.bandwidth.value > 0) {
+    joined(TierName::peer, tiers.peer, copies_from_peers(context), tiers.peer_bandwidth);
+  }
+  if (tiers.host_bandwidth.value > 0 || fabric.host_link.bandwidth.value > 0) {
+    joined(TierName::host, tiers.host,
+           copies_over(fabric.host_link, context.device, context.calibration),
+           tiers.host_bandwidth);
+  }
   tier(TierName::disk) = {.blocks = blocks(tiers.disk),
                           .seconds_per_token = per_token / tiers.disk_bandwidth.value,
                           .latency = tiers.disk_latency.value};

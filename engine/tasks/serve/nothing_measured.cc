@@ -9,16 +9,35 @@ bool nothing_measured(const Load& load, const ServingSim& sim) {
   return stated && sim.stats().measured().requests == 0;
 }
 
-std::optional<Refusal> none_answered(const ServePools& pools, const ServingSim& sim) {
+std::string why_nothing(const Load& load, const ServingSim& sim) {
+  const std::string until =
+      load.window.value > 0 ? fmt::format(" for {:g} s (load.window)", load.window.value) : "";
+  return fmt::format(
+      "nothing was measured: after the warm-up of {:.3g} s (load.warmup){} no request arrives that "
+      "is "
+      "answered; the last one comes after {:.3g} s; state more load.requests or a shorter warm-up",
+      load.warmup.value, until, sim.stats().watch().last_arrival());
+}
+
+std::optional<Refusal> no_figures(const Load& load, const ServePools& pools,
+                                  const ServingSim& sim) {
   const ServingStats::Summary summary = sim.stats().summary();
   const double given_up = summary.shed + summary.failed;
-  if (summary.finished > 0 || given_up + summary.refused <= 0) return std::nullopt;
+  const double left = summary.finished + given_up + summary.refused;
+  if (sim.stats().measured().requests > 0 || left <= 0) return std::nullopt;
+  const std::string ends = fmt::format("{} do not fit, {} are shed, {} fail with their replicas",
+                                       summary.refused, summary.shed, summary.failed);
+  if (summary.finished > 0) {
+    if (nothing_measured(load, sim)) return Refusal{ReasonClass::load, why_nothing(load, sim)};
+    const MeasuredPart& part = sim.stats().part();
+    return Refusal{ReasonClass::load,
+                   fmt::format("nothing was measured: no request that arrives between {:.3g} and "
+                               "{:.3g} s is answered; of all {} requests {} are answered, {}",
+                               part.from, part.until, left, summary.finished, ends)};
+  }
   if (given_up > 0) {
-    return Refusal{
-        ReasonClass::load,
-        fmt::format("not one of the {} requests is answered: {} do not fit, {} are shed, "
-                    "{} fail with their replicas",
-                    given_up + summary.refused, summary.refused, summary.shed, summary.failed)};
+    return Refusal{ReasonClass::load,
+                   fmt::format("not one of the {} requests is answered: {}", left, ends)};
   }
   const PoolSetup& main = pools.main();
   const std::string state =
@@ -29,16 +48,6 @@ std::optional<Refusal> none_answered(const ServePools& pools, const ServingSim& 
                   "{} KV blocks hold {}, the model reads {}: load.lengths.prompt_max cuts prompts",
                   summary.refused, summary.tokens_refused / summary.refused, state, main.kv_blocks,
                   main.kv_blocks * main.settings.block_size, main.longest)};
-}
-
-std::string why_nothing(const Load& load, const ServingSim& sim) {
-  const std::string until =
-      load.window.value > 0 ? fmt::format(" for {:g} s (load.window)", load.window.value) : "";
-  return fmt::format(
-      "nothing was measured: after the warm-up of {:.3g} s (load.warmup){} no request arrives that "
-      "is "
-      "answered; the last one comes after {:.3g} s; state more load.requests or a shorter warm-up",
-      load.warmup.value, until, sim.stats().watch().last_arrival());
 }
 
 }  // namespace engine

@@ -10,11 +10,12 @@
 
 namespace engine {
 
-// Stated settings may leave nothing to measure; automatic ones do so only where every request is refused, which the row says.
+// Whether a stated warm-up or window has left nothing to measure, and what to state instead.
 bool nothing_measured(const Load& load, const ServingSim& sim);
 std::string why_nothing(const Load& load, const ServingSim& sim);
 
-// Requests that no replica could hold, that were shed or that failed are counted; if that is all of them there are no figures.
-std::optional<Refusal> none_answered(const ServePools& pools, const ServingSim& sim);
+// Requests that no replica could hold, that were shed or that failed are counted; if that is all that were measured there are
+// no figures.
+std::optional<Refusal> no_figures(const Load& load, const ServePools& pools, const ServingSim& sim);
 
 }  // namespace engine

@@ -15,7 +15,6 @@
 #include "engine/serving/serving_sim.h"
 #include "engine/tasks/serve/adapter_contention.h"
 #include "engine/tasks/serve/kv_room.h"
-#include "engine/tasks/serve/memory_to_spare.h"
 #include "engine/tasks/serve/nothing_measured.h"
 #include "engine/tasks/serve/serve_interval.h"
 #include "engine/tasks/serve/serve_log.h"
@@ -336,13 +335,15 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
     if (problem) return refuse(problem->reason_class, std::move(problem->text));
   }
   RunPlan plan = run_plan(scenario.load, level, trace, pools.settling());
-  simulate(setting, {.level = level, .plan = plan, .rows = &outcome}, sim);
-  if (auto problem = none_answered(pools, sim)) return outcome.refuse(std::move(*problem));
-  if (nothing_measured(scenario.load, sim)) {
-    return refuse(ReasonClass::load, why_nothing(scenario.load, sim));
-  }
-  if (point.memory_to_spare != nullptr) {
-    *point.memory_to_spare = memory_to_spare(scenario, pools.main(), plan, sim);
+  const bool neighbour = point.role == DeploymentRole::neighbour;
+  simulate(setting,
+           {.level = level,
+            .plan = plan,
+            .purpose = neighbour ? RunPurpose::neighbour : RunPurpose::figures,
+            .rows = &outcome},
+           sim);
+  if (auto problem = no_figures(scenario.load, pools, sim)) {
+    return outcome.refuse(std::move(*problem));
   }
   // They come as requests end: two that end within a nanosecond in either order.
   std::ranges::sort(outcome.requests, {}, &RequestRow::number);

@@ -100,21 +100,32 @@ struct ServingFigures {
     visit("tpot_p90", self.tpot_p90, "task serve: time per output token after the first, p90");
     visit("tpot_p95", self.tpot_p95, "task serve: time per output token after the first, p95");
     visit("tpot_p99", self.tpot_p99, "task serve: time per output token after the first, p99");
-    visit("itl", self.itl,
-          "task serve: time between two tokens as the engine makes them, mean; not as clients get "
-          "them");
-    visit("itl_p50", self.itl_p50,
-          "task serve: time between two tokens as the engine makes them, p50; not as clients get "
-          "them");
-    visit("itl_p90", self.itl_p90,
-          "task serve: time between two tokens as the engine makes them, p90; not as clients get "
-          "them");
-    visit("itl_p95", self.itl_p95,
-          "task serve: time between two tokens as the engine makes them, p95; not as clients get "
-          "them");
-    visit("itl_p99", self.itl_p99,
-          "task serve: time between two tokens as the engine makes them, p99; not as clients get "
-          "them");
+    visit(
+        "itl", self.itl,
+        "task serve: time between two steps of the engine that make tokens of a request, mean: "
+        "what "
+        "clients measure between chunks, which with speculation carry several tokens each, unless "
+        "tokens queue in front of them (host.front_end_per_token)");
+    visit(
+        "itl_p50", self.itl_p50,
+        "task serve: time between two steps of the engine that make tokens of a request, p50: what "
+        "clients measure between chunks, which with speculation carry several tokens each, unless "
+        "tokens queue in front of them (host.front_end_per_token)");
+    visit(
+        "itl_p90", self.itl_p90,
+        "task serve: time between two steps of the engine that make tokens of a request, p90: what "
+        "clients measure between chunks, which with speculation carry several tokens each, unless "
+        "tokens queue in front of them (host.front_end_per_token)");
+    visit(
+        "itl_p95", self.itl_p95,
+        "task serve: time between two steps of the engine that make tokens of a request, p95: what "
+        "clients measure between chunks, which with speculation carry several tokens each, unless "
+        "tokens queue in front of them (host.front_end_per_token)");
+    visit(
+        "itl_p99", self.itl_p99,
+        "task serve: time between two steps of the engine that make tokens of a request, p99: what "
+        "clients measure between chunks, which with speculation carry several tokens each, unless "
+        "tokens queue in front of them (host.front_end_per_token)");
     visit("e2e_p50", self.e2e_p50, "task serve: time from arrival to the last token, p50");
     visit("e2e_p90", self.e2e_p90, "task serve: time from arrival to the last token, p90");
     visit("e2e_p95", self.e2e_p95, "task serve: time from arrival to the last token, p95");

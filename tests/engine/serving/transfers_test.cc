@@ -67,6 +67,20 @@ TEST(Transfers, StartedWithinAMomentAreThereTogether) {
   }
 }
 
+// One that starts later while it has its way to itself misses that much of the whole way, and makes up for it at the rate that the
+// others leave. So where answers bring the next requests, any difference grows with every round, one of rounding as well.
+TEST(Transfers, StartingLaterCostsAsManyTimesAsMuchAsShareTheWay) {
+  const Shipment shipment{.from = 0, .to = 1, .sent = 2, .received = 2};
+  for (const int others : {0, 1, 2, 5}) {
+    for (const double later : {0.0, 1.0 / 64, 1.0 / 2}) {
+      std::vector<Sent> sent{{later, shipment}};
+      for (int i = 0; i < others; ++i) sent.push_back({1, shipment});
+      const double left = 2 - (1 - later);
+      EXPECT_DOUBLE_EQ(arrivals(sent, 2)[0], 1 + left * (1 + others)) << others << " " << later;
+    }
+  }
+}
+
 // Two seconds on the wire and half a second of latency, in which another starts.
 TEST(Transfers, WhatHasLeftIsNotDelayed) {
   const Shipment one{.from = 0, .to = 1, .sent = 2, .received = 2, .latency = 0.5};

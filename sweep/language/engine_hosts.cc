@@ -1,0 +1,173 @@
+#include "sweep/language/engine_hosts.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "sweep/language/load_spec.h"
+#include "sweep/language/yaml_file.h"
+#include "sweep/space/roles.h"
+
+namespace sweep {
+namespace {
+
+// What documents say that decides about hosts.
+struct Said {
+  bool hosts = false;
+  bool trains = false;
+  bool serves = false;  // or anything else than training
+
+  void task(const Node& task) {
+    for (const Node& item : task.items) this->task(item);
+    if (!task.is_scalar()) return;
+    trains = trains || task.text == "train" || task.text == "rl";
+    serves = serves || task.text != "train";
+  }
+  void read(const Node& node) {
+    for (const NodeEntry& entry : node.entries) {
+      const std::string& key = entry.key.text;
+      hosts = hosts || key == "host" || key.starts_with("host.");
+      if (key == "task") task(entry.value);
+      // What is said of another deployment is not about this one.
+      if (role_of(key) == kNone) read(entry.value);
+    }
+    for (const Node& item : node.items) read(item);
+  }
+};
+
+// Where engines, or training libraries, are named, and the library that has them.
+struct Kind {
+  std::string_view section, library;
+};
+
+// What these settings are, or are made from; null: they are somebody's own. On an axis they may have a label, but those that hold
+// only at times cannot move with a host.
+const Node* name_in(const Node& settings) {
+  if (const Node* labelled = settings.find("value")) {
+    return settings.find("when") == nullptr ? name_in(*labelled) : nullptr;
+  }
+  const Node* name = settings.is_scalar() ? &settings : settings.find("from");
+  return name != nullptr && name->is_scalar() ? name : nullptr;
+}
+
+std::optional<std::string> host_of(const Node& settings, const Kind& kind, const Library& library,
+                                   const InputLimits& limits) {
+  const Node* named = name_in(settings);
+  Node own;
+  for (std::int64_t made_from = 0; named != nullptr && made_from < limits.file_depth; ++made_from) {
+    if (library.find("hosts", named->text)) return named->text;
+    const auto file = named->text.ends_with(".yaml")
+                          ? std::optional(relative_to(named->where, named->text))
+                          : library.find(kind.library, named->text);
+    if (!file) return std::nullopt;
+    // One that cannot be read is a mistake where it is named.
+    auto read = read_yaml_file(*file, limits);
+    if (!read) return std::nullopt;
+    own = std::move(read).value();
+    named = name_in(own);
+  }
+  return std::nullopt;
+}
+
+Node scalar(std::string text, const engine::Location& where) {
+  Node node;
+  node.kind = Node::Kind::scalar;
+  node.text = std::move(text);
+  node.where = where;
+  return node;
+}
+
+class HostWriter {
+ public:
+  HostWriter(const Kind& kind, const Library& library, const InputLimits& limits)
+      : kind_(kind), library_(library), limits_(limits) {}
+
+  void sweep(Node& node) const {
+    for (NodeEntry& entry : node.entries) {
+      if (entry.key.text == "base") base(entry.value);
+      if (entry.key.text == "axes") axes(entry.value);
+    }
+  }
+
+ private:
+  void base(Node& node) const {
+    const Node* settings = node.find(kind_.section);
+    if (settings == nullptr) return;
+    const engine::Location where = settings->where;
+    if (auto host = host_of(*settings, kind_, library_, limits_)) {
+      node.entries.push_back({scalar("host", where), scalar(*std::move(host), where)});
+    }
+  }
+
+  void axes(Node& node) const {
+    for (Node& item : node.items) {
+      if (item.entries.size() != 1) continue;
+      auto& [key, value] = item.entries[0];
+      if (key.text == "concat") {
+        for (Node& branch : value.items) sweep(branch);
+      } else if (key.text == "zip") {
+        members(value);
+      } else if (key.text == kind_.section) {
+        // Those on an axis move together with their hosts.
+        if (auto hosts = hosts_of(value)) {
+          Node both = item;
+          both.entries.push_back({scalar("host", item.where), *std::move(hosts)});
+          item.entries = {{scalar("zip", item.where), std::move(both)}};
+        }
+      }
+    }
+  }
+
+  // Of a zip, which is a map of paths or a list of such maps.
+  void members(Node& zip) const {
+    const Node* listed = zip.find(kind_.section);
+    for (const Node& item : zip.items) {
+      if (const Node* member = item.find(kind_.section)) listed = member;
+    }
+    auto hosts = listed == nullptr ? std::nullopt : hosts_of(*listed);
+    if (!hosts) return;
+    Node member;
+    member.kind = Node::Kind::map;
+    member.where = zip.where;
+    member.entries = {{scalar("host", zip.where), *std::move(hosts)}};
+    if (zip.is_map()) {
+      zip.entries.push_back(std::move(member.entries[0]));
+    } else {
+      zip.items.push_back(std::move(member));
+    }
+  }
+
+  // Of all that an axis lists, where all have one.
+  std::optional<Node> hosts_of(const Node& listed) const {
+    if (!listed.is_sequence() || listed.items.empty()) return std::nullopt;
+    Node hosts = listed;
+    for (Node& item : hosts.items) {
+      const auto host = host_of(item, kind_, library_, limits_);
+      if (!host) return std::nullopt;
+      item = scalar(*host, item.where);
+    }
+    return hosts;
+  }
+
+  const Kind& kind_;
+  const Library& library_;
+  const InputLimits& limits_;
+};
+
+}  // namespace
+
+void add_hosts(std::vector<std::unique_ptr<const Node>>& documents, const Library& library,
+               const InputLimits& limits) {
+  Said said;
+  for (const auto& document : documents) said.read(*document);
+  if (said.hosts || (said.trains && said.serves)) return;
+  const Kind kind = said.trains ? Kind{"train", "training"} : Kind{"serving", "serving"};
+  for (auto& document : documents) {
+    Node with = *document;
+    HostWriter(kind, library, limits).sweep(with);
+    document = std::make_unique<const Node>(std::move(with));
+  }
+}
+
+}  // namespace sweep
