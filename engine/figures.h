@@ -118,13 +118,17 @@ struct MemoryFigures {
     visit("devices", self.devices, "devices in use");
     visit("parameters", self.parameters, "parameters of the model");
     visit("weights", self.weights, "weights on the fullest device");
-    visit("kv_cache", self.kv_cache, "KV cache in use on the fullest device");
+    visit("kv_cache", self.kv_cache,
+          "KV cache in use on the fullest device; task serve: all KV blocks, which the engine sets "
+          "aside whether or not they are in use (kv_use)");
     visit("kv_per_token", self.kv_per_token, "KV cache of one token on one device");
     visit("activations", self.activations, "activation peak on one device");
     visit("reserved", self.reserved, "context, graphs and communication buffers on one device");
-    visit("memory_used", self.memory_used, "all memory in use on the fullest device");
+    visit("memory_used", self.memory_used,
+          "all memory in use on the fullest device; task serve: or set aside for the KV cache");
     visit("memory_free", self.memory_free,
-          "memory that is free on the fullest device, of the share that the engine may fill");
+          "memory that is free on the fullest device, of the share that the engine may fill; below "
+          "0: what is lacking, where the point does not fit");
     visit(
         "kv_capacity_tokens", self.kv_capacity_tokens,
         "tokens the KV cache can hold, per replica, in sequences of the mean length: states that a "

@@ -136,6 +136,27 @@ double pace_of_products(const FittedSets<PrefillFit>& attention,
   return wider == nullptr ? 1 : std::min(1.0, own->fit.compute_share / wider->fit.compute_share);
 }
 
+struct PacedPeak {
+  FlopsPerSecond peak;
+  double pace = 1;
+};
+
+// The peak of the format that attention multiplies in. Formats differ in the share of their peak that products reach, so the
+// one with the higher peak need not be the faster one.
+PacedPeak paced_peak(const AttentionPrefill& op, const Device& device,
+                     const FittedSets<PrefillFit>& sets, const Calibration& calibration) {
+  const auto in = [&](Dtype dtype) {
+    const GemmFormat format = narrow(dtype) ? GemmFormat::fp8 : GemmFormat::bf16;
+    const FittedSets<GemmFit>& products = calibration.gemm[static_cast<std::size_t>(format)];
+    return PacedPeak{matrix_peak(device, dtype),
+                     pace_of_products(sets, products, choose_set(device))};
+  };
+  const PacedPeak wide = in(attention_dtype(device, Dtype::bf16, op.activations));
+  if (op.kv != Dtype::fp8 || op.activations != Dtype::fp8) return wide;
+  const PacedPeak slim = in(Dtype::fp8);
+  return slim.peak * slim.pace > wide.peak * wide.pace ? slim : wide;
+}
+
 // Tables of an engine may hold kernels that leave the keys of a sequence to one multiprocessor: ten times slower where
 // sequences are few and long, and no slower where there are enough of them. What such rows say of the interval counts as far as
 // splitting can save: a whole takes no longer than its parts one after the other. Engines whose kernels all split need twice the
@@ -154,17 +175,15 @@ KernelTime forward_prefill_time(const AttentionPrefill& op, const Device& device
   const Flops useful{2 * width * heads * op.pairs};
   const double kv = op.kv_tokens * double(op.kv_heads) * width * bytes_of(op.kv);
   const double queries = op.tokens * heads * width * query_bytes(op.activations);
-  const Dtype arithmetic = attention_dtype(device, op.kv, op.activations);
-  const FlopsPerSecond peak = matrix_peak(device, arithmetic);
+  const FlopsPerSecond peak = matrix_peak(device, attention_dtype(device, op.kv, op.activations));
   if (calibration != nullptr) {
     const ParameterSet chosen = choose_set(device);
     const FittedSets<PrefillFit>& sets = speaking_prefill_sets(op, family, *calibration);
     if (const auto* set = find_set(sets, chosen)) {
-      const GemmFormat format = narrow(arithmetic) ? GemmFormat::fp8 : GemmFormat::bf16;
-      const double pace =
-          pace_of_products(sets, calibration->gemm[static_cast<std::size_t>(format)], chosen);
-      FormTime form = prefill_form(op, device_rates(device), peak.value / 1e6 * pace, *set);
-      form.least *= pace;  // physics knows the peak
+      const PacedPeak paced = paced_peak(op, device, sets, *calibration);
+      FormTime form =
+          prefill_form(op, device_rates(device), paced.peak.value / 1e6 * paced.pace, *set);
+      form.least *= paced.pace;  // physics knows the peak
       KernelTime time =
           fitted_time(form, useful, Bytes{kv + queries}, *set, chosen, prefill_coordinates(op));
       add_overhang(op, device, time);

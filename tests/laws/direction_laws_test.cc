@@ -74,6 +74,10 @@ std::vector<Scenario> tasks(const Device& device) {
       s.quant = {.weights = Dtype::fp8, .activations = Dtype::fp8, .kv = Dtype::fp8};
       s.step = {.batch = 200, .context = 700};
     });
+    add([](Scenario& s) {
+      s.quant = {.weights = Dtype::fp8, .activations = Dtype::fp8, .kv = Dtype::fp8};
+      s.step = {.phase = StepPhase::prefill, .batch = 1, .prompt = 16000};
+    });
   }
   add([](Scenario& s) {
     s.task = Task::request;
@@ -119,11 +123,13 @@ void expect_direction(Scenario scenario, const Leaf& leaf, const std::vector<dou
   }
 }
 
-// From an eighth to eight times what a device has; nothing is said of a zero, which means "not known" or "has none".
+// From an eighth to eight times what a device has, and to either side of twice, where two formats may have one peak; nothing is
+// said of a zero, which means "not known" or "has none".
 std::vector<double> around(double value) {
   if (!(value > 0)) return {};
   std::vector<double> values;
-  for (const double factor : {0.125, 0.3, 0.6, 0.85, 0.99, 1.0, 1.01, 1.2, 1.7, 3.0, 8.0}) {
+  for (const double factor :
+       {0.125, 0.3, 0.6, 0.85, 0.99, 1.0, 1.01, 1.2, 1.7, 1.99, 2.01, 3.0, 8.0}) {
     values.push_back(factor * value);
   }
   return values;

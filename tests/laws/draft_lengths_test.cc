@@ -25,7 +25,7 @@ Scenario busy(Scenario scenario, std::int64_t clients) {
   scenario.load.lengths = {.prompt = 8, .output = 400};
   scenario.load.measure = MeasureKind::whole;
   scenario.serving.max_num_seqs = 4096;
-  scenario.serving.kv_blocks = 1 << 20;
+  scenario.serving.kv_blocks = 1 << 16;
   return scenario;
 }
 

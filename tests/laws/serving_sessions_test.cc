@@ -116,7 +116,7 @@ TEST(ServingSessions, PinnedCacheIsGivenUpLast) {
   EXPECT_LT(plain.history_hit_rate, 0.7);
   EXPECT_GT(pinned.history_hit_rate, plain.history_hit_rate + 0.05);
   // With room for all of it there is nothing to choose.
-  scenario.serving.kv_blocks = 1'000'000;
+  scenario.serving.kv_blocks = 100'000;
   const Metrics all_pinned = evaluate(scenario).metrics;
   scenario.serving.retention.policy = Retention::lru;
   EXPECT_EQ(evaluate(scenario).metrics.ttft_p99, all_pinned.ttft_p99);

@@ -231,12 +231,13 @@ TEST(SpeculationInPipelines, TheBusiestStageSetsTheRate) {
   }
 }
 
-// Steps of a second, and lookups of a quarter that keep the last stage: a batch comes round in 1 + 1 / 4 seconds, or two of
-// them, where they wait for one another, in twice the time of the last stage.
+// Steps of a second, and lookups of a quarter that keep the last stage: a batch comes round in 1 + 1 / 4 seconds, or several of
+// them, where they wait for one another, each in its turn, in so many times the time of the last stage.
 TEST(SpeculationInPipelines, BatchesWaitForOneAnothersProposals) {
   for (const AcceptanceDraws draws : {AcceptanceDraws::expected, AcceptanceDraws::drawn}) {
     for (const std::int64_t stages : {1, 2, 5}) {
-      for (const std::int64_t clients : {std::int64_t{1}, std::min<std::int64_t>(2, stages)}) {
+      for (const std::int64_t clients :
+           {std::int64_t{1}, std::min<std::int64_t>(2, stages), stages}) {
         Scenario scenario = speculative(SpeculationMethod::ngram, 1, "1");
         scenario.task = Task::serve;
         scenario.parallel.pp = stages;

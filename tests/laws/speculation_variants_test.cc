@@ -148,7 +148,7 @@ Scenario busy(std::int64_t clients, std::int64_t tokens, const std::string& acce
   scenario.load.lengths = {.prompt = prompt, .output = 400};
   scenario.load.measure = MeasureKind::whole;
   scenario.serving.max_num_seqs = 4096;
-  scenario.serving.kv_blocks = 1 << 20;
+  scenario.serving.kv_blocks = 1 << 16;
   scenario.host = {};
   return scenario;
 }

@@ -113,12 +113,6 @@ class CommandLine(unittest.TestCase):
             codes = [llmsweep("run", spec, "-o", self.home / second, "--shard", f"{k}/2").returncode for k in (1, 2)]
             self.assertEqual(codes, [0, code])
 
-    def test_a_device_without_rent_is_said_to_have_no_price(self):
-        spec = self.spec("base: {device: {from: h100-sxm, rent: unknown}, model: llama-3.1-8b}\n")
-        self.assertIn("note: no prices for h100-sxm: no rent is stated", llmsweep("check", spec).stdout)
-        self.assertIn("note: no prices for h100-sxm", llmsweep("run", spec, "-o", self.home / "out").stderr)
-        self.assertIn("no price: h100-sxm has no rent", llmsweep("explain", spec).stdout)
-
     def test_the_command_to_go_on_is_the_one_given(self):
         folder = self.home / "it's a run"
         spec = self.spec(

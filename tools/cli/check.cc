@@ -275,7 +275,7 @@ int print_check(const sweep::SweepSpec& spec) {
     show_estimate(trial, points);
   }
   for (const std::string& note : spec.notes) print("note: {}\n", note);
-  if (const std::string note = rent_note(space); !note.empty()) print("note: {}\n", note);
+  for (const std::string& note : device_notes(space)) print("note: {}\n", note);
   if (size > spec.limit) {
     print("more than the limit of {}: run with --limit {}\n", grouped(spec.limit), size);
   }

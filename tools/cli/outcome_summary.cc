@@ -81,9 +81,13 @@ std::string nothing_works_text(const sweep::Tally& tally, const sweep::SweepSpec
   return all + "\n";
 }
 
-std::string rent_note(const sweep::Space& space) {
+namespace {
+
+// Devices of a sweep for which `is_missing` holds of a number in their file; none where an axis varies that number by itself.
+std::vector<std::string> devices_without(const sweep::Space& space, const std::string& path,
+                                         bool (*is_missing)(double)) {
   const engine::LeafTable& table = engine::leaf_table();
-  const int rent = table.find_leaf("device.rent");
+  const int number = table.find_leaf(path);
   const int name = table.find_leaf("device.name");
   const auto edit_of = [](const sweep::Axis& axis, const sweep::Setting& setting, int leaf) {
     for (std::size_t i = setting.first_edit; i < setting.last_edit; ++i) {
@@ -91,26 +95,54 @@ std::string rent_note(const sweep::Space& space) {
     }
     return static_cast<const engine::LeafValue*>(nullptr);
   };
+  const auto as_number = [](const engine::LeafValue& value) {
+    const auto* whole = std::get_if<std::int64_t>(&value);
+    return whole != nullptr ? double(*whole) : std::get<double>(value);
+  };
   std::vector<std::string> missing;
   const auto add = [&missing](const std::string& device) {
     if (std::ranges::find(missing, device) == missing.end()) missing.push_back(device);
   };
+  const double at_first = engine::leaf_as_double(space.base(), table.leaves[std::size_t(number)]);
   bool varied = false;
   for (const sweep::Axis& axis : space.parts().axes) {
-    // Rents of its own, whatever the device.
-    if (axis.path == "device.rent" || axis.interval.leaf == rent) return "";
+    // Numbers of its own, whatever the device.
+    if (axis.path == path || axis.interval.leaf == number) return {};
     for (const sweep::Setting& setting : axis.settings) {
-      const engine::LeafValue* value = edit_of(axis, setting, rent);
-      if (value == nullptr) continue;
-      varied = true;
       const engine::LeafValue* device = edit_of(axis, setting, name);
-      if (std::get<double>(*value) <= 0 && device != nullptr) add(std::get<std::string>(*device));
+      if (device == nullptr) continue;
+      varied = true;
+      // What a device has like the base is not among the edits.
+      const engine::LeafValue* value = edit_of(axis, setting, number);
+      if (is_missing(value != nullptr ? as_number(*value) : at_first)) {
+        add(std::get<std::string>(*device));
+      }
     }
   }
-  if (!varied && space.base().device.rent.value <= 0) add(space.base().device.name);
-  if (missing.empty()) return "";
-  return fmt::format("no prices for {}: no rent is stated; 'device.rent: 2.50 USD/h' states one",
-                     sweep::listing(missing, 5));
+  if (!varied && is_missing(at_first)) add(space.base().device.name);
+  return missing;
+}
+
+}  // namespace
+
+std::vector<std::string> device_notes(const sweep::Space& space) {
+  std::vector<std::string> notes;
+  const auto rentless =
+      devices_without(space, "device.rent", [](double rent) { return rent <= 0; });
+  if (!rentless.empty()) {
+    notes.push_back(
+        fmt::format("no prices for {}: no rent is stated; 'device.rent: 2.50 USD/h' states one",
+                    sweep::listing(rentless, 5)));
+  }
+  const auto lone =
+      devices_without(space, "device.multiprocessors", [](double count) { return count <= 1; });
+  if (!lone.empty()) {
+    notes.push_back(
+        fmt::format("{}: a device of one multiprocessor, which cannot keep a large memory busy; "
+                    "'device.multiprocessors: 100' states how many there are",
+                    sweep::listing(lone, 5)));
+  }
+  return notes;
 }
 
 }  // namespace tools

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "sweep/language/sweep_spec.h"
 #include "sweep/space/row_sink.h"
@@ -19,7 +20,8 @@ bool nothing_works(const sweep::Tally& tally);
 // One line that says so, with what the first point that does not work says of itself.
 std::string nothing_works_text(const sweep::Tally& tally, const sweep::SweepSpec& spec);
 
-// Devices whose prices will be missing because no rent is stated, as a note; empty: there are none.
-std::string rent_note(const sweep::Space& space);
+// What devices do not state and figures need: a rent, without which there are no prices, and how many multiprocessors there are,
+// without which there is one.
+std::vector<std::string> device_notes(const sweep::Space& space);
 
 }  // namespace tools

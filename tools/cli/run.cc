@@ -149,9 +149,7 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
   }
   for (const std::string& notice : folder->notices()) print(stderr, "note: {}\n", notice);
   for (const std::string& note : spec.notes) print(stderr, "note: {}\n", note);
-  if (const std::string note = rent_note(space); !note.empty()) {
-    print(stderr, "note: {}\n", note);
-  }
+  for (const std::string& note : device_notes(space)) print(stderr, "note: {}\n", note);
 
   std::unique_ptr<results::Archive> archive;
   if (!arguments.reuse.empty()) {

@@ -40,7 +40,8 @@ void check_objectives(const RunRows& rows, const Question& question,
   }
 }
 
-// What makes rows hard to rank: a machine that is full whatever its users wait looks cheap, and a lower bound looks fast.
+// What makes rows hard to rank: a machine that is full whatever its users wait looks cheap, one that answers only short requests
+// and a lower bound look fast.
 void note_what_misleads(const RunRows& rows, Candidates& found) {
   const auto count = [&](const char* column, std::string_view value) {
     if (rows.find(column) == nullptr) return std::size_t(0);
@@ -56,6 +57,17 @@ void note_what_misleads(const RunRows& rows, Candidates& found) {
         "was, and prices are those of a machine that is always full; --where \"saturation != "
         "'overloaded'\" leaves them out",
         grouped(overloaded), counted(found.rows.size(), "point")));
+  }
+  if (rows.find("requests_refused") != nullptr) {
+    const auto refused = rows.numbers("requests_refused");
+    const auto points = std::size_t(
+        std::ranges::count_if(found.rows, [&](std::uint32_t row) { return refused[row] > 0; }));
+    if (points > 0) {
+      found.notes.push_back(fmt::format(
+          "{} of {} refuse requests that are too long for the model or the KV cache: figures are "
+          "those of the shorter ones; --where \"requests_refused == 0\" leaves them out",
+          grouped(points), counted(found.rows.size(), "point")));
+    }
   }
   const std::size_t bounds = count("tier", "roofline");
   if (bounds > 0 && bounds < found.rows.size()) {

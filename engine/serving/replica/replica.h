@@ -217,7 +217,9 @@ class alignas(64) Replica {
   TimelineRow row_at(double time, double& tokens_before) const;
 
  private:
-  // Which of its lanes has something to do next. Returns when the first of the others has.
+  // Which of its lanes has something to do next. Returns when the first of the others has. Of those that wait for the first
+  // stage, the one that has waited longest takes it: where proposals keep the last stage, fewer lanes than there are fill the
+  // pipeline, and the others would never have a turn.
   double find_next() {
     const Lane* lane = lanes_.data();
     std::size_t next = 0;
@@ -225,7 +227,9 @@ class alignas(64) Replica {
     for (std::size_t i = 1; i < lanes_.size(); ++i) {
       const double end = (++lane)->end();
       others = std::min(others, std::max(soonest, end));
-      if (end < soonest) soonest = end, next = i;
+      const bool before =
+          end < soonest || (end == soonest && lane->free_since() < lanes_[next].free_since());
+      if (before) soonest = end, next = i;
     }
     next_lane_ = next;
     next_event_ = soonest;

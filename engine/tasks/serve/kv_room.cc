@@ -1,5 +1,7 @@
 #include "engine/tasks/serve/kv_room.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -110,9 +112,45 @@ void add_tiers(const KvTierSettings& tiers, const TokenRoom& room, PoolSetup& po
                                tiers.store_link.value > 0 ? per_token / tiers.store_link.value : 0};
 }
 
-void report_blocks(const Scenario& scenario, const PoolSetup& pool, Metrics& metrics) {
+namespace {
+
+// What the blocks of a replica take on its fullest device, where the model leaves `left` of it.
+Bytes taken_by_blocks(const Deployed& deployed, const MemoryDemand& demand, const PoolSetup& pool,
+                      Bytes left) {
+  const double context = double(demand.context);
+  const double fit = left / deployed.kv_of(context) * context;
+  const double blocks =
+      set_state_aside({fit, context}, deployed).tokens / double(pool.settings.block_size);
+  return left * (double(pool.kv_blocks) / blocks);
+}
+
+}  // namespace
+
+std::optional<Refusal> blocks_problem(const Deployed& deployed, const MemoryDemand& demand,
+                                      const PoolSetup& pool) {
+  if (pool.kv_blocks < 1) {
+    return Refusal{ReasonClass::memory, "not one KV block fits beside the model"};
+  }
+  if (pool.settings.kv_blocks == 0) return std::nullopt;
+  const Footprint footprint = footprint_of(deployed, demand);
+  const Bytes all = deployed.spec->device.memory_capacity;
+  const Bytes there = footprint.left() + all - footprint.budget;
+  const Bytes taken = taken_by_blocks(deployed, demand, pool, footprint.left());
+  if (taken <= there) return std::nullopt;
+  return Refusal{ReasonClass::memory,
+                 fmt::format("serving.kv_blocks {} take {}, {} of {} are left beside the model",
+                             pool.kv_blocks, in_gb(taken), in_gb(there), in_gb(all))};
+}
+
+void report_blocks(const Deployed& main, const MemoryDemand& demand, const PoolSetup& pool,
+                   Metrics& metrics) {
+  const Bytes left = metrics.memory_free + metrics.kv_cache;
+  const Bytes others = metrics.memory_used - metrics.kv_cache;
+  metrics.kv_cache = taken_by_blocks(main, demand, pool, left);
+  metrics.memory_used = others + metrics.kv_cache;
+  metrics.memory_free = std::max(left - metrics.kv_cache, Bytes{0});
   metrics.kv_blocks = double(pool.kv_blocks);
-  if (scenario.serving.kv_blocks == 0) return;
+  if (pool.settings.kv_blocks == 0) return;
   const double tokens = double(pool.kv_blocks) * double(pool.settings.block_size);
   const double states = metrics.max_batch * double(pool.state * pool.pace.queries);
   const double all = metrics.kv_capacity_tokens + states, kept = metrics.kv_capacity_tokens / all;

@@ -1,6 +1,8 @@
 // What a replica's KV cache, and the tiers below it, have room for.
 #pragma once
 
+#include <optional>
+
 #include "engine/deploy.h"
 #include "engine/outcome.h"
 #include "engine/serving/replica/journey.h"
@@ -33,7 +35,13 @@ Pace beside_states(Pace pace, std::int64_t states);
 // the replica's, a store everybody's.
 void add_tiers(const KvTierSettings& tiers, const TokenRoom& room, PoolSetup& pool);
 
-// Blocks of a replica; a stated number takes the place of what memory leaves.
-void report_blocks(const Scenario& scenario, const PoolSetup& pool, Metrics& metrics);
+// Why a replica cannot have its blocks. A stated number may exceed the share of the memory that the engine is to fill, as engines
+// let it, but not the memory itself.
+std::optional<Refusal> blocks_problem(const Deployed& deployed, const MemoryDemand& demand,
+                                      const PoolSetup& pool);
+
+// Blocks of a replica, and the memory that the engine sets aside for them; a stated number takes the place of what memory leaves.
+void report_blocks(const Deployed& main, const MemoryDemand& demand, const PoolSetup& pool,
+                   Metrics& metrics);
 
 }  // namespace engine

@@ -39,11 +39,6 @@ PoolSetup pool_of(const Deployed& deployed, const StepContext& context, KvRoom r
 
 double devices_in(const Deployment& on) { return devices_of(on, double(on.serving.replicas)); }
 
-std::optional<Refusal> without_blocks(const PoolSetup& pool) {
-  if (pool.kv_blocks >= 1) return std::nullopt;
-  return Refusal{ReasonClass::memory, "not one KV block fits beside the model"};
-}
-
 // Several answers and adapters need some settings of the engine.
 std::optional<Refusal> specialised_refusal(const TaskPoint& point) {
   const Scenario& scenario = point.scenario;
@@ -215,7 +210,8 @@ void ServePools::price_draft_reading(const TypicalRequest& typical) {
 }
 
 std::optional<Refusal> ServePools::complete(const TypicalRequest& typical) {
-  if (auto problem = without_blocks(main())) return problem;
+  const MemoryDemand demand = engine_demand(point_.scenario.serving, typical);
+  if (auto problem = blocks_problem(point_.main, demand, main())) return problem;
   if (auto problem = engine_problem(main().settings)) return problem;
   if (auto problem = specialised_refusal(point_)) return problem;
   if (auto problem = clock_refusal(point_.scenario)) return problem;
@@ -271,7 +267,8 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
     pools_[1].draft = &*draft_;
     pools_[1].window = pools_[0].window;
   }
-  if (auto problem = without_blocks(pools_[1])) return in_role("prefill", std::move(*problem));
+  if (auto problem = blocks_problem(readers_, demand, pools_[1]))
+    return in_role("prefill", std::move(*problem));
   if (auto problem = engine_problem(on.serving)) return in_role("prefill", std::move(*problem));
   if (auto problem = lockstep_refusal(on)) return in_role("prefill", std::move(*problem));
 

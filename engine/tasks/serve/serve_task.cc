@@ -317,7 +317,8 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
   ServePools pools(point, typical,
                    tokens_that_fit(point, typical, outcome.metrics.kv_capacity_tokens));
   if (auto problem = pools.complete(typical)) return outcome.refuse(std::move(*problem));
-  report_blocks(scenario, pools.main(), outcome.metrics);
+  report_blocks(point.main, engine_demand(scenario.serving, typical), pools.main(),
+                outcome.metrics);
   PointLog* log = point.scratch.log();
   StepLog work{.most = log != nullptr ? log->most_steps : 0};
   Contention contention;

@@ -224,6 +224,18 @@ axes:
         self.assertEqual(rest.stderr, "4 points, 4 ok, 1 of them asked for\n")
         self.assertNotIn("physics", llmsweep("top", run, "--by", "ttft_s", "--where", "tier == 'roofline'").stderr)
 
+    def test_rows_that_answer_only_short_requests_are_told_of(self):
+        run = self.home / "too_long"
+        (self.home / "too_long.yaml").write_text("""
+base: {task: serve, device: h100-sxm, model: phi-2, load: {requests: 200, lengths: {distribution: lognormal, output: 10}}}
+axes:
+  - load.lengths.prompt: [50, 2000]
+""")
+        self.assertEqual(llmsweep("run", self.home / "too_long.yaml", "-o", run).returncode, 0)
+        self.assertIn("1 of 2 points refuse requests", llmsweep("top", run, "--by", "ttft_s").stderr)
+        rest = llmsweep("top", run, "--by", "ttft_s", "--where", "requests_refused == 0")
+        self.assertEqual(rest.stderr, "2 points, 2 ok, 1 of them asked for\n")
+
     def test_a_part_cut_short_is_named(self):
         broken = self.home / "broken"
         shutil.copytree(self.run_folder, broken)
