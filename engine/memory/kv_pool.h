@@ -9,9 +9,9 @@
 // of a long prompt the number of its parts, not of its blocks.
 //
 // Engines keep all free blocks in one queue, by age, whether or not somebody will ask for what is in them: blocks that
-// come free go to its end, the last of a request first, and whoever needs one takes the oldest. So what nobody asks for again pushes
-// out older prefixes. Here blocks of the cache stand in that queue as extents, and those between them are only counted
-// (kv_pool_order.cc), piece by piece: those of a piece came free together.
+// come free go to its end, the last of a request first, and whoever needs one takes the oldest. So what nobody asks for again
+// pushes out older prefixes. Here pieces of extents stand in that queue, each of blocks that came free together, and blocks
+// between them, in which nobody finds anything, are only counted (kv_pool_order.cc).
 //
 // A sequence that makes way leaves what it alone has in the cache, too, as the last extent of its prefix (`PrefixExtent::own`). When
 // it comes back it takes back what is left of that.
@@ -217,8 +217,8 @@ class KvPool {
     std::int64_t reach = 0;          // of these, those that the longest holder holds
     std::int64_t longest = 0;        // holders of as many
     std::vector<std::int64_t> less;  // blocks of each holder of fewer
-    std::int32_t nearest =
-        -1;  // of its pieces, the youngest: blocks from `reach` on; -1: none is listed
+    // Of its pieces, the youngest, which begins where the last holder ends; -1: none is listed.
+    std::int32_t nearest = -1;
     std::int32_t state_piece = -1;  // likewise of its state
     bool own = false;               // of one sequence: nobody else asks for it
     KeptState state;                // where one is kept: nobody holds its blocks
@@ -234,8 +234,8 @@ class KvPool {
     std::int32_t before = -1, after = -1;  // by age
     std::int32_t further = -1;             // of the same extent, beyond it, and older
     std::int64_t blocks = 0;
-    std::int64_t just_older =
-        0;                // free blocks that are not cache, between the piece before and this one
+    // Free blocks that are not cache, between the piece before and this one.
+    std::int64_t just_older = 0;
     double used = 0;      // until then by somebody
     bool pinned = false;  // one of those that are given up last
     bool state = false;

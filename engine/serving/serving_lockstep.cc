@@ -8,6 +8,7 @@ namespace engine {
 void ServingSim::start_groups(std::size_t index) {
   Pool& pool = pools_[index];
   const ModelShard& shard = problem_->pools[index].context.shard;
+  const ServingSettings& settings = problem_->pools[index].settings;
   const auto members = std::size_t(shard.lockstep ? shard.expert_replicas : 1);
   pool.groups.resize(members > 1 ? pool.count / members : 0);
   steps_together_ = steps_together_ || members > 1;
@@ -18,7 +19,9 @@ void ServingSim::start_groups(std::size_t index) {
                           .log = problem_->step_log,
                           .first = pool.first + i * members,
                           .members = members,
-                          .role = problem_->pools[index].role});
+                          .role = problem_->pools[index].role,
+                          .expiry_in_sight = gives_up_in_sight(index) &&
+                                             settings.retention.policy == Retention::ttl});
   }
 }
 

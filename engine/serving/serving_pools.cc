@@ -38,8 +38,7 @@ PoolConstants ServingSim::constants_of(std::size_t index) {
   common.carries = stages().size() > 1;
   common.hands_over = !stage.writes;
   common.tells_first_token = stage.carry.tells_first_token;
-  common.given_up_in_sight =
-      pool.store.tier.exists() && settings.tiers.write == TierWrite::eviction && pool.count > 1;
+  common.given_up_in_sight = gives_up_in_sight(index);
   common.audit = problem_->audit;
   common.answers_come_later = policy.answers_come_later;
   common.plain = from.own_paces == nullptr && from.late_reading == nullptr && pool.groups.empty() &&
@@ -66,6 +65,12 @@ PoolConstants ServingSim::constants_of(std::size_t index) {
     if (problem_->load.classes.any()) common.class_limits = &stats_.ttft_limits();
   }
   return common;
+}
+
+bool ServingSim::gives_up_in_sight(std::size_t index) const {
+  const Pool& pool = pools_[index];
+  const bool on_eviction = problem_->pools[index].settings.tiers.write == TierWrite::eviction;
+  return pool.store.tier.exists() && on_eviction && pool.count > 1;
 }
 
 void ServingSim::start_pool(std::size_t index) {

@@ -121,6 +121,8 @@ class ServingSim {
   void rest(std::size_t replica, bool ran, RequestSource& source);
   // Replicas that share experts (serving_lockstep.cc): their groups, and that of a replica, or null.
   void start_groups(std::size_t pool);
+  // Others find what a replica of the pool gives up in a store that they share.
+  bool gives_up_in_sight(std::size_t pool) const;
   LockstepGroup* group_of(std::size_t replica);
   // A group takes its turn as one, at its first replica's place among the events.
   void advance_group(LockstepGroup& group, double next_event, RequestSource& source);

@@ -164,6 +164,21 @@ TEST(ServingPairs, WhatIsGivenUpIsSeenFromThenOn) {
   for (const std::uint64_t number : {2'129'451, 5'197'760}) expect_case_alike(number, 5);
 }
 
+// So do those whose steps are shared, of what was given up because of its age.
+TEST(ServingPairs, WhatExpiresIsSeenFromThenOn) {
+  const std::uint64_t first = asked_for("LLMSWEEP_FIRST", 40'000'000);
+  for (std::uint64_t number = first; number < first + 50 * cases_of_each(8); ++number) {
+    Fleet fleet(number);
+    fleet.main().prefix_caching = true;
+    fleet.main().tiers.write = TierWrite::eviction;
+    fleet.below[std::size_t(TierName::store)] = {1000, 1e-7, 1e-5};
+    fleet.main().retention = {.policy = Retention::ttl,
+                              .ttl = Seconds{fleet.dice.between(0.001, 0.2)}};
+    expect_both_ways_alike(fleet, {&mechanism_named("shared experts")}, std::to_string(number));
+    ASSERT_FALSE(HasFailure());
+  }
+}
+
 // They do so inside long stretches, beside whatever else is on.
 TEST(ServingPairs, AStoreHasWhatEveryStepGaveUp) {
   const auto share_a_store = [](Fleet& fleet) {

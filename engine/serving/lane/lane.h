@@ -67,6 +67,9 @@ class alignas(64) Lane {
     return work_ == Work::stretch && left_ > 0 && replica_->landed.empty();
   }
   void begin_next_part(double now);
+  void end_part_at(double time);
+  // When its cache next loses something because of its age.
+  double next_to_expire() const { return replica_->pool.next_to_expire(); }
   // In a pipeline (pipeline_turns.cc): nobody comes or goes with what happens at `end()`, and whoever decodes does so
   // again; then that, and the next step.
   bool decodes_on() const {

@@ -35,6 +35,12 @@ void Lane::begin_next_part(double now) {
   replica_->group->follow_on(member(), held);
 }
 
+void Lane::end_part_at(double time) {
+  const std::int64_t steps = replica_->group->stop(member(), time);
+  left_ += stretch_.steps - steps;
+  stretch_.steps = steps;
+}
+
 void Lane::ask_group() {
   const LockstepGroup::Taken taken = replica_->group->taken_by(member());
   stretch_.first_step = taken.first_step;

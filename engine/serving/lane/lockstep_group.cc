@@ -203,10 +203,19 @@ void LockstepGroup::begin(double now) {
   find_piece(now);
   until_ = piece_.end();
   steps_ = true;
+  if (setup_.expiry_in_sight) end_where_cache_expires();
   for (Joined& one : joined_) {
     one.batch.expert_tokens = shared_.tokens;
     one.lane->run_step(one.batch, piece_.first_step);
   }
+}
+
+// A follower's part ends where its cache loses something. How long steps take is known for this piece only: the next one asks again.
+void LockstepGroup::end_where_cache_expires() {
+  each_follower([this](const Follower& one, std::size_t) {
+    const double time = one.lane->next_to_expire();
+    if (time <= until_) one.lane->end_part_at(time);
+  });
 }
 
 // The longest line of the first step; of two that are as long, the steeper one.

@@ -34,6 +34,7 @@ class LockstepGroup {
     std::size_t first = 0;
     std::size_t members = 1;
     DeploymentRole role = DeploymentRole::main;
+    bool expiry_in_sight = false;  // others find what a member's cache gives up because of its age
   };
   void reset(const Setup& setup);
 
@@ -138,6 +139,7 @@ class LockstepGroup {
   void take_dues(std::int64_t step);
   void begin_stretch(std::size_t member, double held);
   void find_piece(double now);
+  void end_where_cache_expires();
   std::int64_t steps_of_longest(std::int64_t most);
   void cut(std::int64_t steps);
   void count_shared();
