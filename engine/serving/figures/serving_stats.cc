@@ -278,8 +278,7 @@ void ServingStats::measure(double end) {
   part_ = watch_.part(sums_.last_finish);
   sum_up(part_);
   if (setup_.plan.kind == RunKind::open && measured_.requests > 0) {
-    const double inside = measured_.requests * e2e.mean() / part_.span();  // Little's law
-    measured_.leave_out_worked_off(inside);
+    measured_.leave_out_worked_off(sums_.in_system_seconds / end);
   }
   look_at_gaps(part_);
   if (setup_.requests == nullptr) return;
