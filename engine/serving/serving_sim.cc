@@ -101,6 +101,7 @@ void ServingSim::run(const ServingProblem& problem) {
   makespan_ = now_;
   if (steps_together_) settle_groups();
   if (goes_on) referee_.end(stats_);
+  stuck_ = goes_on ? stats_.inside() : 0;
   stats_.measure(makespan_);
   problem_ = nullptr;
 }

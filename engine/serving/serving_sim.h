@@ -47,6 +47,8 @@ class ServingSim {
   const LeastOf<std::int64_t>& weights(std::size_t pool = 0) const { return pools_[pool].weights; }
   const Encoders& encoders() const { return encoders_; }
   double makespan() const { return makespan_; }
+  // Requests inside when nothing more happens: they wait for one another, which is a mistake of the simulation.
+  double stuck() const { return stuck_; }
   double idle_seconds() const {
     double seconds = 0;
     for (std::size_t i = 0; i < pools_.size(); ++i) seconds += idle_seconds(i);
@@ -267,6 +269,7 @@ class ServingSim {
   std::int64_t fits_everywhere_ = 0;  // tokens of a prompt and its output
   double now_ = 0;
   double makespan_ = 0;
+  double stuck_ = 0;
   double marked_ = kNever;        // the next mark,
   double interruption_ = kNever;  // or anything else that happens by the clock alone
   bool scales_ = false;           // some pool follows the load

@@ -206,6 +206,8 @@ class ServingStats {
     double in_system_seconds = 0;  // integral of requests inside
   };
   Summary summary() const;
+  // Requests that have come and not left.
+  double inside() const { return inside_; }
   // Those that left and are not summed up yet, in the order of leaving.
   const std::vector<ServedRequest>& served() const { return served_; }
   double request_latency() const { return setup_.request_latency; }

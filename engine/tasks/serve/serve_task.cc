@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -343,6 +344,10 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
             .purpose = neighbour ? RunPurpose::neighbour : RunPurpose::figures,
             .rows = &outcome},
            sim);
+  if (sim.stuck() > 0) {
+    throw std::runtime_error(fmt::format(
+        "{} requests wait for one another and never end: an error of the simulation", sim.stuck()));
+  }
   if (auto problem = no_figures(scenario.load, pools, sim)) {
     return outcome.refuse(std::move(*problem));
   }
