@@ -68,10 +68,9 @@ FullClock at_full_clock(const KernelTime& kernel, const Op& op, const Device& de
   return full;
 }
 
-// At 1/s of the clock arithmetic takes s times as long, and all but memory draws 1/s of the energy (power goes as the square of
-// the clock, `serving.clock.power_exponent`). The limit times
-// arithmetic s + other + at_rest is what is drawn: a quadratic equation in s. More of any part takes longer all in all, so that
-// no faster device is slower by it.
+// At 1/s of the clock arithmetic takes s times as long, and all but memory draws 1/s of the energy: power goes as the square of
+// the clock, which is the default of `serving.clock.power_exponent`. The limit times arithmetic s + other + at_rest is what is
+// drawn: a quadratic equation in s. More of any part takes longer all in all, so that no faster device is slower by it.
 double clock_slowdown(const ClockedWork& work, const Device& device) {
   if (!states_power(device) || work.arithmetic.value <= 0) return 1;
   const Joules fixed = work.memory + device.idle_power * work.at_rest;
