@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/calibration/device_facts.h"
+#include "engine/comm/send_share.h"
 #include "engine/memory/footprint.h"
 
 namespace engine {
@@ -18,19 +19,29 @@ bool share_a_cluster(const Deployed& from, const Deployed& to) {
          one.memory_capacity == other.memory_capacity;
 }
 
-// The link that KV leaves or enters a device over.
-LinkRates link_of(const HandoverWay& way, const Fabric& fabric) {
-  if (way.transfer.link.bandwidth.value > 0) return rates_of(way.transfer.link);
+// The link that KV leaves or enters a device over, at the rate that large sends reach of it.
+LinkRates link_of(const HandoverWay& way, const Deployed& end) {
+  Fabric fabric = end.fabric;
   const double devices = way.from_devices + way.to_devices;
+  const bool stated = way.transfer.link.bandwidth.value > 0;
   const bool one_node =
-      share_a_cluster(way.from, way.to) && devices <= double(fabric.devices_per_node);
-  if (one_node) return fabric.inside(devices);
-  LinkRates out = fabric.scale_out;
-  // Each device has its share of the node's adapters, whoever else sends.
-  if (way.transfer.rails > 0 && fabric.devices_per_node > 0) {
-    out.bandwidth = out.bandwidth * (double(way.transfer.rails) / double(fabric.devices_per_node));
+      !stated && share_a_cluster(way.from, way.to) && devices <= double(fabric.devices_per_node);
+  if (stated) {
+    fabric.scale_out = rates_of(way.transfer.link);
+    fabric.scale_out.topology = Topology::fabric;  // any device there to any device here
   }
-  return out;
+  LinkRates link = one_node ? fabric.inside(devices) : fabric.scale_out;
+  if (link.bandwidth.value <= 0) return link;
+  fabric.pod_nodes = 0;  // adapters; what the fabric takes is transfer.oversubscription
+  const SendWay sends = one_node ? SendWay::inside_node : SendWay::between_nodes;
+  link.bandwidth =
+      link.bandwidth * share_of_sends(sends, fabric, end.spec->device, end.calibration);
+  // Each device has its share of the node's adapters, whoever else sends.
+  if (!stated && !one_node && way.transfer.rails > 0 && fabric.devices_per_node > 0) {
+    link.bandwidth =
+        link.bandwidth * (double(way.transfer.rails) / double(fabric.devices_per_node));
+  }
+  return link;
 }
 
 }  // namespace
@@ -63,26 +74,30 @@ std::optional<Refusal> cluster_problem(const Deployed& from, double from_devices
                              from_devices, to_devices, most)};
 }
 
+Bytes carried_kv(const Deployed& end, const HandoverWay& way, double tokens) {
+  const Bytes own = kv_bytes(end.shard, tokens);
+  return way.with_draft() ? own + kv_bytes(*end.guest.shard, tokens) : own;
+}
+
 std::optional<Refusal> carry_of(const HandoverWay& way, Carry& carry) {
-  const LinkRates out = link_of(way, way.from.fabric), in = link_of(way, way.to.fabric);
+  const LinkRates out = link_of(way, way.from), in = link_of(way, way.to);
   if (out.bandwidth.value <= 0 || in.bandwidth.value <= 0) {
     return Refusal{ReasonClass::links,
                    "no link carries the KV cache from prefill to the main deployment: state "
                    "transfer.link, or device.scale_out or cluster.scale_out of both"};
   }
   // Windowed layers keep no more than their window, so a token of a long prompt has less.
-  const auto per_token = [&way](const ModelShard& shard, const LinkRates& link) {
-    const Bytes tokens = kv_bytes(shard, way.tokens) - kv_bytes(shard, 0);
+  const auto per_token = [&way](const Deployed& end, const LinkRates& link) {
+    const Bytes tokens = carried_kv(end, way, way.tokens) - carried_kv(end, way, 0);
     return (tokens / link.bandwidth).value / way.tokens;
   };
-  const auto of_state = [](const ModelShard& shard, const LinkRates& link) {
-    return (kv_bytes(shard, 0) / link.bandwidth).value;
+  const auto of_state = [&way](const Deployed& end, const LinkRates& link) {
+    return (carried_kv(end, way, 0) / link.bandwidth).value;
   };
-  carry = {
-      .token = {.sent = per_token(way.from.shard, out), .received = per_token(way.to.shard, in)},
-      .state = {.sent = of_state(way.from.shard, out), .received = of_state(way.to.shard, in)},
-      .latency = std::max(out.latency, in.latency).value,
-      .tells_first_token = way.transfer.first_token == FirstToken::decode};
+  carry = {.token = {.sent = per_token(way.from, out), .received = per_token(way.to, in)},
+           .state = {.sent = of_state(way.from, out), .received = of_state(way.to, in)},
+           .latency = std::max(out.latency, in.latency).value,
+           .tells_first_token = way.transfer.first_token == FirstToken::decode};
   if (way.transfer.mode == TransferMode::layers) {
     carry.last_share = 1 / double(way.from.spec->model.layers);
   }

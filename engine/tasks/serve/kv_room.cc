@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/comm/collective_time.h"
+#include "engine/comm/send_share.h"
 #include "engine/kernels/copy.h"
 #include "engine/memory/footprint.h"
 
@@ -44,20 +44,13 @@ double copies_of_block(KvPieces pieces, const ModelShard& shard) {
   return layers * (shard.model->is_mla() ? 1 : 2);
 }
 
-// What sends between two devices of a node reach of the link, of as many bytes as were measured.
-double share_of_sends(const StepContext& context) {
-  const auto time = [&context](const Calibration* calibration) {
-    const Collective send{.pattern = Pattern::send_recv, .bytes = 64e6, .ranks = 2, .per_node = 2};
-    return collective_time(send, context.fabric, context.device, calibration).total();
-  };
-  return std::min(1.0, time(nullptr) / time(context.calibration));
-}
-
 // Between devices of a node nobody measured copies. They start as those from the host do, and go on as sends do.
 CopyLine copies_from_peers(const StepContext& context) {
   const LinkRates& link = context.fabric.scale_up;
   CopyLine copies = copies_over(link, context.device, context.calibration);
-  copies.seconds_per_byte = 1 / (link.bandwidth.value * share_of_sends(context));
+  const double share =
+      share_of_sends(SendWay::inside_node, context.fabric, context.device, context.calibration);
+  copies.seconds_per_byte = 1 / (link.bandwidth.value * share);
   return copies;
 }
 
