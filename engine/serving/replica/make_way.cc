@@ -97,6 +97,7 @@ void LaneSequences::plan_at_most(std::int64_t running, StepPlan& plan) {
   while (keeps_nobody(plan) && replica_->let_go_of_loads()) {
     plan.clear();
     ask_policy();
+    plan.steady = Steady::no;  // there is room to load into: the next step looks
   }
 }
 
