@@ -140,7 +140,8 @@ TEST(Suite, I5_4_TwoPoolsKeepTokensComing) {
   EXPECT_GT(apart.transfer.value, 4.4e-3);
   EXPECT_LT(apart.transfer.value, 4.7e-3 + apart.itl_p99.value);
   EXPECT_GT(thin.transfer.value, 0.45);
-  EXPECT_LT(thin.transfer.value, 1.5);  // some under way share the link, which is in use most of the time
+  EXPECT_LT(thin.transfer.value,
+            1.5);  // some under way share the link, which is in use most of the time
   EXPECT_GT(thin.transfer_share, 10 * apart.transfer_share);
 }
 
