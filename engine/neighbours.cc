@@ -265,8 +265,8 @@ void slow_down_at_capacity(Side& main, Side& other, const SharingSettings& shari
 
 // A served load on devices that two models have in turns, weights coming from the host at each: KV caches stay, so these share
 // what the larger model leaves. False where that is not enough for one of them.
-bool take_turns(Side& main, Side& other, const SharingSettings& sharing, const CopyLine& from_host,
-                const EvaluateAlone& evaluate, Outcome& outcome) {
+bool take_turns(Side& main, Side& other, const SharingSettings& sharing,
+                const MessageLine& from_host, const EvaluateAlone& evaluate, Outcome& outcome) {
   const Bytes mine = main.on_part.metrics.weights, theirs = other.on_part.metrics.weights;
   const Bytes left = main.part.device.memory_capacity - std::max(mine, theirs);
   main.part.device.memory_capacity = mine + left * sharing.memory;
@@ -293,7 +293,7 @@ bool has_neighbour(const Scenario& scenario) {
          (scenario.task == Task::step || scenario.task == Task::serve);
 }
 
-void evaluate_neighbours(const Scenario& scenario, const CopyLine& from_host,
+void evaluate_neighbours(const Scenario& scenario, const MessageLine& from_host,
                          const EvaluateAlone& evaluate, Outcome& outcome) {
   const SharingSettings& sharing = scenario.sharing;
   if (auto problem = neighbour_problem(scenario)) return outcome.refuse(std::move(*problem));
