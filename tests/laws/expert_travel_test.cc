@@ -78,8 +78,7 @@ TEST(ExpertTravel, WhatIsGatheredIsNarrowWhereItsScalesAreForATokenOrForFew) {
     scenario.device.peak.fp8 = scenario.device.peak.fp4 = scenario.device.peak.bf16;
     const Outcome outcome = evaluate(scenario);
     EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
-    const auto row =
-        std::ranges::find(outcome.kernels, OpName::expert_dispatch, &KernelRow::op);
+    const auto row = std::ranges::find(outcome.kernels, OpName::expert_dispatch, &KernelRow::op);
     return row == outcome.kernels.end() ? 0 : row->work.bytes.value;
   };
   const double wide = gathered(Dtype::bf16, 128);

@@ -64,8 +64,8 @@ void note_what_misleads(const RunRows& rows, Candidates& found) {
     const auto points = std::size_t(std::ranges::count_if(
         found.rows, [&](std::uint32_t row) { return misleads(values[row]); }));
     if (points == 0) return;
-    found.notes.push_back(fmt::format("{} of {} {}", grouped(points),
-                                      counted(found.rows.size(), "point"), text));
+    found.notes.push_back(
+        fmt::format("{} of {} {}", grouped(points), counted(found.rows.size(), "point"), text));
   };
   note_where(
       "requests_refused", [](double refused) { return refused > 0; },
@@ -73,7 +73,8 @@ void note_what_misleads(const RunRows& rows, Candidates& found) {
       "shorter ones; --where \"requests_refused == 0\" leaves them out");
   note_where(
       "later_turns_seen", [](double seen) { return seen < 0.9; },
-      "are over before their sessions are (later_turns_seen below 0.9): figures are mostly those of "
+      "are over before their sessions are (later_turns_seen below 0.9): figures are mostly those "
+      "of "
       "first turns, whose prompts are shorter, so that rates look high; --where "
       "\"later_turns_seen >= 0.9\" leaves them out");
   const std::size_t bounds = count("tier", "roofline");

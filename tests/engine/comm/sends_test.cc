@@ -17,8 +17,9 @@ const Calibration* measured(const Device& device) {
 
 // Without the kernel that runs it where nothing was measured.
 Seconds stage_to_stage(double bytes, const Fabric& fabric, const Device& device) {
-  const CollectiveTime time = collective_time(
-      {.pattern = Pattern::send_recv, .bytes = bytes, .ranks = 2}, fabric, device, measured(device));
+  const CollectiveTime time =
+      collective_time({.pattern = Pattern::send_recv, .bytes = bytes, .ranks = 2}, fabric, device,
+                      measured(device));
   return time.total() - (time.tier == Tier::roofline ? device.launch_latency : Seconds{0});
 }
 

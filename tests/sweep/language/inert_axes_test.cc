@@ -158,20 +158,23 @@ TEST(InertAxes, AttentionKernelsThatTheDeviceHasAlike) {
 
 TEST(InertAxes, AdaptersOfANodeThatHoldsBothDeployments) {
   const auto with = [](const std::string& fields) {
-    return base("task: serve, prefill: {}, parallel: {tp: 2}, cluster: {devices_per_node: 4, "
-                "scale_up: {topology: fabric, bandwidth: 9 GB/s, latency: 1 us, devices: 4}, "
-                "scale_out: {topology: fabric, bandwidth: 1 GB/s, latency: 1 us, devices: 64}}" +
-                fields);
+    return base(
+        "task: serve, prefill: {}, parallel: {tp: 2}, cluster: {devices_per_node: 4, "
+        "scale_up: {topology: fabric, bandwidth: 9 GB/s, latency: 1 us, devices: 4}, "
+        "scale_out: {topology: fabric, bandwidth: 1 GB/s, latency: 1 us, devices: 64}}" +
+        fields);
   };
   const std::string rails = axis("transfer.rails: [1, 2]");
   const auto inert = [&](const std::string& text) {
-    return said_of(text).find("'transfer.rails' changes nothing here: it counts only where KV "
-                              "caches leave a node") != std::string::npos;
+    return said_of(text).find(
+               "'transfer.rails' changes nothing here: it counts only where KV "
+               "caches leave a node") != std::string::npos;
   };
   EXPECT_TRUE(inert(with("") + rails));
   EXPECT_EQ(said_of(with(", serving: {replicas: 2}") + rails), "");
   EXPECT_EQ(said_of(with("") + rails + "  - prefill.serving.replicas: [1, 2]\n"), "");
-  EXPECT_TRUE(inert(with(", serving: {replicas: 2}, transfer: {link: {bandwidth: 1 GB/s}}") + rails));
+  EXPECT_TRUE(
+      inert(with(", serving: {replicas: 2}, transfer: {link: {bandwidth: 1 GB/s}}") + rails));
   const auto noted = read_sweep_text(with(", transfer: {rails: 2}"), "toy.yaml", toy_library());
   ASSERT_TRUE(noted.ok());
   EXPECT_EQ(noted->notes.size(), 1u);
