@@ -271,8 +271,8 @@ void slow_down_at_capacity(Side& main, Side& other, const SharingSettings& shari
   }
 }
 
-// A served load on devices that two models have in turns, weights, a draft's among them, coming from the host at each: KV caches stay, so these share
-// what the larger model leaves. False where that is not enough for one of them.
+// A served load on devices that two models have in turns, weights, a draft's among them, coming from the host at each: KV caches
+// stay, so these share what the larger model leaves. False where that is not enough for one of them.
 bool take_turns(Side& main, Side& other, const SharingSettings& sharing,
                 const MessageLine& from_host, const EvaluateAlone& evaluate, Outcome& outcome) {
   const Bytes mine = main.on_part.metrics.weights, theirs = other.on_part.metrics.weights;
