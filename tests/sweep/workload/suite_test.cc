@@ -136,11 +136,11 @@ TEST(Suite, I5_4_TwoPoolsKeepTokensComing) {
   EXPECT_LT(apart.itl_p99, together.itl_p99);
   EXPECT_GT(together.goodput_per_device,
             apart.goodput_per_device);  // far from full, they need less
-  // 3.3 ms on the way and up to a step of the other pool; a hundredth of the link takes 0.33 s.
-  EXPECT_GT(apart.transfer.value, 3.2e-3);
-  EXPECT_LT(apart.transfer.value, 3.3e-3 + apart.itl_p99.value);
-  EXPECT_GT(thin.transfer.value, 0.32);
-  EXPECT_LT(thin.transfer.value, 0.7);  // two under way share the link
+  // 4.5 ms on the way and up to a step of the other pool; a fiftieth of the link takes 0.225 s.
+  EXPECT_GT(apart.transfer.value, 4.4e-3);
+  EXPECT_LT(apart.transfer.value, 4.6e-3 + apart.itl_p99.value);
+  EXPECT_GT(thin.transfer.value, 0.22);
+  EXPECT_LT(thin.transfer.value, 0.45);  // two under way share the link
   EXPECT_GT(thin.transfer_share, 10 * apart.transfer_share);
 }
 
