@@ -126,6 +126,7 @@ std::optional<Refusal> carry_of(const HandoverWay& way, Handover& handover) {
   if (way.transfer.mode == TransferMode::layers) {
     handover.carry.last_share = 1 / double(way.from.spec->model.layers);
   }
+  handover.tier = std::min(out.tier, in.tier);
   handover.low = std::min(out.low, in.low);
   handover.high = std::max(out.high, in.high);
   return std::nullopt;

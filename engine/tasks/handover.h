@@ -36,6 +36,7 @@ struct HandoverWay {
 };
 struct Handover {
   Carry carry;
+  Tier tier = Tier::roofline;
   // Nine in ten take between `low` and `high` times as long.
   double low = 1;
   double high = 1;

@@ -84,6 +84,7 @@ KernelRow carry_row(const Handover& handover, Seconds time, Bytes bytes, const D
                 .op = OpName::kv_transfer,
                 .family = Family::send_recv,
                 .bound = Bound::network,
+                .tier = handover.tier,
                 .work = {.calls = 1,
                          .time = time,
                          .low = time * handover.low,
