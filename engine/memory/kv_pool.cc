@@ -15,6 +15,7 @@ void KvPool::reset(std::int64_t blocks, std::int64_t block_size, bool prefix_cac
   kept_for_ = now_ = 0;
   expires_ = false;
   state_blocks_ = 0;
+  late_place_ = -1;
   empty_out();
   holders_ = nullptr;
   tier_ = other_tier_ = nullptr;
@@ -40,6 +41,7 @@ void KvPool::lose_all() {
       if (!extent.own) holders_->change(extent.key, number_, extent.blocks, 0);
     });
   }
+  expect_to_take_nothing();
   empty_out();
 }
 

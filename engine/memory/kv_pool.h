@@ -24,6 +24,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/base/fetch_lines.h"
@@ -108,6 +109,14 @@ class KvPool {
   void take(std::int64_t blocks) {
     if (blocks > oldest_) return take_from_cache(blocks);
     oldest_ -= blocks;
+  }
+  // Tiers below hear that those of the cache were used then, later than others were.
+  void take_late(std::int64_t blocks, UseMoment then);
+  // Blocks that can be taken without anything new to tiers below: those before any cache, and the oldest piece of it where the
+  // tier has all of its extent. That it was used may be told later, until one is asked again or expects to take nothing.
+  std::int64_t expect_to_take_late();
+  void expect_to_take_nothing() {
+    if (late_place_ >= 0) tier_->expect_no_more(std::exchange(late_place_, -1));
   }
   // Nobody finds anything in them. From now on they are the youngest.
   void give(std::int64_t blocks) { (any_listed_ ? younger_ : oldest_) += blocks; }
@@ -360,6 +369,7 @@ class KvPool {
   std::int32_t number_ = 0;           // and its number there
   KvTier* tier_ = nullptr;            // below it, if there is one,
   bool copies_at_once_ = false;       // and when it gets a copy
+  std::int32_t late_place_ = -1;      // there, of the extent that it hears of late; -1: of none
   KvTier* other_tier_ = nullptr;      // that gets one, too, at once
 };
 

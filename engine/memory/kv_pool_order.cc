@@ -30,6 +30,26 @@ void KvPool::take_from_cache(std::int64_t blocks) {
   }
 }
 
+void KvPool::take_late(std::int64_t blocks, UseMoment then) {
+  if (!tier_->is_shared()) return take(blocks);
+  const UseMoment now = tier_->set_moment(then);
+  take(blocks);
+  tier_->set_moment(now);
+}
+
+std::int64_t KvPool::expect_to_take_late() {
+  const Piece* const first = any_listed_ ? &pieces_[std::size_t(by_age_.first)] : nullptr;
+  const Extent* const extent = first != nullptr ? &extents_[std::size_t(first->extent)] : nullptr;
+  const bool as_before = late_place_ >= 0 && extent != nullptr &&
+                         tier_->has_at(late_place_, extent->key, extent->blocks);
+  if (!as_before) {
+    expect_to_take_nothing();
+    if (extent == nullptr || extent->own) return oldest_;
+    late_place_ = tier_->expect_uses(extent->key, extent->blocks);
+  }
+  return oldest_ + (late_place_ >= 0 && !first->state ? first->blocks : 0);
+}
+
 void KvPool::give_up(std::int32_t index, std::int64_t blocks) {
   Piece& piece = pieces_[std::size_t(index)];
   const std::int32_t of = piece.extent;
