@@ -220,35 +220,37 @@ class KvPool {
   std::int64_t evicted() const { return evicted_; }
 
  private:
-  struct Extent {
+  // In one line of memory: with many replicas every line has to be fetched anew.
+  struct alignas(64) Extent {
     std::uint64_t key = 0;
-    std::int64_t blocks = 0;         // there now: its end goes first
-    std::int64_t reach = 0;          // of these, those that the longest holder holds
-    std::int64_t longest = 0;        // holders of as many
-    std::vector<std::int64_t> less;  // blocks of each holder of fewer
+    std::vector<std::int32_t> less;  // blocks of each holder of fewer than the longest
+    std::int32_t blocks = 0;         // there now: its end goes first
+    std::int32_t reach = 0;          // of these, those that the longest holder holds
+    std::int32_t longest = 0;        // holders of as many
     // Of its pieces, the youngest, which begins where the last holder ends; -1: none is listed.
     std::int32_t nearest = -1;
     std::int32_t state_piece = -1;  // likewise of its state
-    bool own = false;               // of one sequence: nobody else asks for it
     KeptState state;                // where one is kept: nobody holds its blocks
+    bool own = false;               // of one sequence: nobody else asks for it
 
     std::int64_t unused() const { return blocks - reach; }
     // What `reach` falls to when a holder of `held` blocks leaves.
-    std::int64_t reach_without(std::int64_t held) const;
+    std::int32_t reach_without(std::int64_t held) const;
   };
+  static_assert(sizeof(Extent) == 64);
 
   // Blocks of an extent that nobody holds, which came free together, or its state.
-  struct Piece {
+  struct alignas(32) Piece {
     std::int32_t extent = -1;
+    std::int32_t blocks = 0;
     std::int32_t before = -1, after = -1;  // by age
     std::int32_t further = -1;             // of the same extent, beyond it, and older
-    std::int64_t blocks = 0;
+    bool pinned = false;                   // one of those that are given up last
+    bool state = false;
     // Free blocks that are not cache, between the piece before and this one.
     std::int64_t just_older = 0;
-    double used = 0;      // until then by somebody
-    bool pinned = false;  // one of those that are given up last
-    bool state = false;
   };
+  static_assert(sizeof(Piece) == 32);
 
   void empty_out();
   // Blocks that are full when a sequence reaches `end` and were not at `start`.
@@ -259,7 +261,7 @@ class KvPool {
   void take_from_cache(std::int64_t blocks);
   void set_blocks(Extent& extent, std::int64_t blocks) {
     if (holders_ != nullptr || tier_ != nullptr) tell(extent, blocks);
-    extent.blocks = blocks;
+    extent.blocks = std::int32_t(blocks);
   }
   // Those who follow what is held hear that an extent is about to have so many blocks.
   void tell(const Extent& extent, std::int64_t blocks);
@@ -269,7 +271,7 @@ class KvPool {
     if (index < 0) return false;
     const Extent& extent = extents_[std::size_t(index)];
     const std::int64_t wanted = full_blocks(start, part.end);
-    match.last = std::min(extent.blocks, wanted);
+    match.last = std::min<std::int64_t>(extent.blocks, wanted);
     match.blocks += match.last;
     match.idle += std::max<std::int64_t>(0, match.last - extent.reach);
     ++match.extents;
@@ -336,6 +338,7 @@ class KvPool {
   void free_piece(std::int32_t piece);
   void unlink(std::int32_t piece);
   void link_last(std::int32_t piece);
+  void note_use(std::int32_t piece);
 
   // What every step asks for stands together, in one line of memory.
   std::int64_t total_ = 0, block_size_ = 1;
@@ -357,6 +360,7 @@ class KvPool {
   std::vector<Piece> pieces_;
   std::int32_t piece_count_ = 0;    // likewise
   std::int32_t unused_piece_ = -1;  // a list through `after`
+  std::vector<double> used_;        // when somebody last used each piece, where cache expires
   struct UseOrder {
     std::int32_t first = -1, last = -1;
   };

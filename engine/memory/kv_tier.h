@@ -18,7 +18,7 @@ constexpr std::size_t kTiers = 4;
 
 // A state of a model with scans that is kept with an extent.
 struct KeptState {
-  std::int64_t at = 0;      // blocks of the extent before its place; 0: there is none
+  std::int32_t at = 0;      // blocks of the extent before its place; 0: there is none
   bool parts_here = false;  // kept because prompts part there, not because one ends there
 };
 
