@@ -64,7 +64,7 @@ void KvPool::look_below(std::span<const PrefixExtent> prefix, std::int64_t most_
   std::array<std::int64_t, kTiers> from_to_state{};
   std::int64_t start = 0;
   for (const PrefixExtent& part : prefix) {
-    const std::int64_t wanted = full_blocks(start, part.end);
+    const std::int64_t wanted = blocks_to_share(part, start, most_tokens);
     const std::int32_t index = table_.find(part.key);
     const std::int64_t here =
         index < 0 ? 0 : std::min<std::int64_t>(extents_[std::size_t(index)].blocks, wanted);
@@ -132,7 +132,7 @@ KvPool::Match KvPool::look_up(std::span<const PrefixExtent> prefix,
   Match match;
   std::int64_t start = 0;
   for (const PrefixExtent& part : prefix) {
-    if (!find_part(part, start, match)) break;
+    if (!find_part(part, start, most_tokens, match)) break;
     start = part.end;
     if (!match.whole || part.end >= most_tokens) break;
   }

@@ -133,7 +133,8 @@ class KvPool {
     bool whole = true;        // the last one is there as far as the prefix follows it
     bool may_shrink = false;  // what it counts may be given up although somebody holds its blocks
   };
-  // At most `most_tokens` count: the last token of a prompt is always computed.
+  // At most `most_tokens` count: the last token of a prompt is always computed. It may share the block that this one is in, and
+  // nothing beyond: what was there of its answer before a failure is not part of its prompt.
   Match match(std::span<const PrefixExtent> prefix, std::int64_t most_tokens) const {
     if (!caching_ || prefix.empty()) return {};
     return state_blocks_ == 0 ? look_up(prefix, most_tokens) : look_up_states(prefix, most_tokens);
@@ -265,17 +266,23 @@ class KvPool {
   }
   // Those who follow what is held hear that an extent is about to have so many blocks.
   void tell(const Extent& extent, std::int64_t blocks);
+  // Of an extent, those that a request may share of which at most `most_tokens` count.
+  std::int64_t blocks_to_share(const PrefixExtent& part, std::int64_t start,
+                               std::int64_t most_tokens) const {
+    return full_blocks(start, std::min(part.end, most_tokens + 1));
+  }
   // Adds what there is of the next extent, which begins at `start`; false: nothing.
-  bool find_part(const PrefixExtent& part, std::int64_t start, Match& match) const {
+  bool find_part(const PrefixExtent& part, std::int64_t start, std::int64_t most_tokens,
+                 Match& match) const {
     const std::int32_t index = table_.find(part.key);
     if (index < 0) return false;
     const Extent& extent = extents_[std::size_t(index)];
-    const std::int64_t wanted = full_blocks(start, part.end);
-    match.last = std::min<std::int64_t>(extent.blocks, wanted);
+    match.last =
+        std::min<std::int64_t>(extent.blocks, blocks_to_share(part, start, most_tokens));
     match.blocks += match.last;
     match.idle += std::max<std::int64_t>(0, match.last - extent.reach);
     ++match.extents;
-    match.whole = match.last == wanted;
+    match.whole = match.last == full_blocks(start, part.end);
     return true;
   }
   Match look_up(std::span<const PrefixExtent> prefix, std::int64_t most_tokens) const;

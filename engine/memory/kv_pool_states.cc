@@ -35,7 +35,7 @@ KvPool::Match KvPool::look_up_states(std::span<const PrefixExtent> prefix,
   Match match, usable;
   std::int64_t start = 0;
   for (const PrefixExtent& part : prefix) {
-    if (!find_part(part, start, match)) break;
+    if (!find_part(part, start, most_tokens, match)) break;
     match.tokens = find_state(part.key, {start, match.last, most_tokens}, none).tokens;
     match.may_shrink = true;
     if (match.tokens > 0) usable = match;

@@ -108,8 +108,11 @@ void ServingSim::plan_together(LockstepGroup& group, RequestSource& source) {
       fork(i, source);
       if (compares_) weigh(i);
     }
-    start_loads(i);
-    replicas_[i].plan_in_group();
+    // The others do not wait for who has to plan again.
+    do {
+      start_loads(i);
+      replicas_[i].plan();
+    } while (replicas_[i].plans_again());
   }
   group.begin(now);
   charge(kWorkOfAnEvent * double(planned_.size()));

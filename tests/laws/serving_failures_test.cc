@@ -311,8 +311,8 @@ TEST(ServingFailures, WithoutASeatNothingWasTold) {
   const Outcome outcome = evaluate(scenario, toys::trace({{0, 8, 12}, {0, 8, 12}}));
   ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
   EXPECT_GE(outcome.metrics.requests_retried, 2);
-  const auto told = std::minmax(toys::row_of(outcome, 0).first_token.value,
-                                toys::row_of(outcome, 1).first_token.value);
+  const std::pair<double, double> told = std::minmax(toys::row_of(outcome, 0).first_token.value,
+                                                     toys::row_of(outcome, 1).first_token.value);
   EXPECT_LT(told.first, 0.02);
   EXPECT_GT(told.second, 0.045);
 }

@@ -94,10 +94,12 @@ TEST(ValidateServing, TwoPoolsAreOneOfTheirPublicRecipes) {
          "2026_a,sglang,0.5.8,deepseek-ai/DeepSeek-R1,disagg,8192,1024,fp8,,,16,1,16,1,,4,860,19\n"
          "2026_b,trtllm,0.8.1,deepseek-ai/DeepSeek-R1,disagg,1024,1024,fp8,,,16,16,16,16,,231,1,1\n"
          "c,trtllm,0.8.1,deepseek-ai/DeepSeek-V3,disagg,8192,1024,fp8,,,1,16,16,16,3,30,1,1\n"
-         "2026_d,trtllm,0.8.1,deepseek-ai/DeepSeek-R1,disagg,1024,1024,fp8,,,16,16,16,16,,7,1,1\n";
+         "2026_d,trtllm,0.8.1,deepseek-ai/DeepSeek-R1,disagg,1024,1024,fp8,,,16,16,16,16,,7,1,1\n"
+         "2026_e,sglang,0.5.8,deepseek-ai/DeepSeek-R1,disagg,1024,1024,fp8,,,16,1,16,1,,4,245,10\n"
+         "2026_f,sglang,0.5.8,deepseek-ai/DeepSeek-R1,disagg,1024,8192,fp8,,,16,1,16,1,,4,400,9\n";
   const auto cases = silicon_cases(file, kLibrary);
   ASSERT_TRUE(cases) << engine::to_text(cases.mistakes());
-  const auto recipes = [&](std::size_t row) { return cases->at(row).recipes; };
+  const auto recipes = [&](std::size_t row) -> const auto& { return cases->at(row).recipes; };
   const auto drafts = [&](std::size_t row) {
     std::vector<std::int64_t> tokens;
     for (const engine::Scenario& one : recipes(row)) tokens.push_back(one.speculation.tokens);
@@ -110,11 +112,15 @@ TEST(ValidateServing, TwoPoolsAreOneOfTheirPublicRecipes) {
   EXPECT_EQ(readers.max_num_seqs, 2);
   EXPECT_EQ(readers.max_num_batched_tokens, 2048);
   // 3 workers of 16 devices with 4 sequences each serve 192 of 231 clients at a time.
-  const engine::Scenario wide = recipes(1)[0];
+  const engine::Scenario& wide = recipes(1)[0];
   EXPECT_EQ(wide.serving.replicas * wide.parallel.dp * wide.serving.max_num_seqs, 192);
   EXPECT_EQ(recipes(2)[0].parallel.tp, 16);
   EXPECT_EQ(recipes(2)[0].serving.max_num_seqs, 8);
   EXPECT_EQ(cases->at(3).left_out, "no public recipe has so many clients");
+  // Short prompts with short answers have two workers that decode; drafts of long answers hold more often.
+  EXPECT_EQ(recipes(4)[0].serving.replicas, 2);
+  EXPECT_EQ(recipes(5)[0].serving.replicas, 1);
+  EXPECT_LT(recipes(4)[1].speculation.acceptance, recipes(5)[1].speculation.acceptance);
 }
 
 TEST(ValidateServing, BatchesSayWhyTheyAreNotCompared) {

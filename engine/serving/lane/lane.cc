@@ -98,9 +98,7 @@ void Lane::plan(double now) {
         plan.steady = Steady::no;
       }
     } else {
-      // Everyone made way: whoever is first goes on without what lies below.
-      if (replica.running + replica.parked == 0) replica.let_go_of_loads();
-      common.plan(sequences_.view(), plan);
+      sequences_.plan_step(plan);
       // Whether somebody makes way, or takes a seat, is asked at every step.
       if (sequences_.contested() || sequences_.seats_somebody()) plan.steady = Steady::no;
       // The length was picked for those that have left, too: the next step picks again. They have left room to load into, and may
@@ -110,9 +108,14 @@ void Lane::plan(double now) {
       if ((common.picks_length || loads) && left) plan.steady = Steady::no;
     }
     if (plan.empty()) {
-      check(running().count == 0 && replica.running + replica.parked > 0,
+      const std::int64_t busy =
+          replica.running + replica.parked - std::int64_t(replica.landed.size());
+      const bool made_way = running().count < inside;
+      check(running().count == 0 && (made_way || busy > 0),
             "a policy never leaves everyone waiting");
-      return;  // woken again when another lane is done, or KV has been carried
+      // Whoever loads, or has landed, may have what came free. Else it is woken when another lane is done, or KV has been carried.
+      if (made_way) end_ = now;
+      return;
     }
     begin_work(now);
     start(plan, now);

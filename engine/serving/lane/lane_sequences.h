@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "engine/serving/lane/decode_set.h"
@@ -42,8 +43,11 @@ class LaneSequences {
     if (replica_->common->pipeline) share_seats();
     return *view_;
   }
-  // The policy's plan for a step in which nobody comes in: it picks who leaves where all are equally urgent.
-  void plan_those_inside(StepPlan& plan);
+  // The policy's plan for a step.
+  void plan_step(StepPlan& plan) { plan_at_most(std::numeric_limits<std::int64_t>::max(), plan); }
+  // For one in which nobody comes in: it picks who leaves where all are equally urgent. Whoever was put back for those that run would
+  // come in again at once where a policy reads prompts first, and be put back for ever.
+  void plan_those_inside(StepPlan& plan) { plan_at_most(set.running().count, plan); }
   Sequence& at(std::int32_t slot) { return replica_->sequences[std::size_t(slot)]; }
   // The blocks of a sequence, for which seats need not be counted.
   const ReplicaView& blocks() const { return *view_; }
@@ -134,6 +138,10 @@ class LaneSequences {
   // Whether somebody fits who needs no more than comes free if all who are less urgent leave.
   template <class Fits>
   bool fits_without_less_urgent(std::int64_t level, Fits fits);
+  // The policy's plan where no more than so many may run.
+  void plan_at_most(std::int64_t running, StepPlan& plan);
+  // Nobody runs with that plan, and nothing is under way that would change it.
+  bool keeps_nobody(const StepPlan& plan) const;
   std::int64_t blocks_to_let_in(const Sequence& head, const KvPool::Match& hit);
   void make_way_for_queue();
   // Blocks that those that run take in their next step.

@@ -72,15 +72,35 @@ struct ReplicaState {
     if (sequence.generated == 1) sequence.first_token = front_end.told(now);
     sequence.last_token = now;
   }
-  // Nobody else gives blocks back: what those that wait hold, which was loaded for them, is cache like any other.
-  void let_go_of_loads() {
-    waiting.open();
+  // Nobody who waits keeps blocks any more for what was loaded for it: that is cache like any other. Where nobody does, those that
+  // load have no room any more for what is under way. False where there was nothing to let go of.
+  bool let_go_of_loads() {
+    const bool some_loaded = holders > 0;
     for (std::int64_t place = 0; holders > 0 && place < waiting.size(); ++place) {
       Sequence& sequence = sequences[std::size_t(waiting.at(place))];
       if (sequence.kv.parts.empty()) continue;
       pool.release(sequence.kv, sequence.kv.shared);
       --holders;
     }
+    return some_loaded || give_up_loads_under_way();
+  }
+  bool give_up_loads_under_way() {
+    bool some = false;
+    for (std::int32_t slot = 0; slot < slots; ++slot) {
+      Sequence& sequence = sequences[std::size_t(slot)];
+      if (sequence.whereabouts != Whereabouts::loading || !sequence.has_room_to_load()) continue;
+      give_back_room_to_load(sequence);
+      some = true;
+    }
+    return some;
+  }
+  // Blocks that were set aside for a sequence that loads, and what it held of the cache.
+  void give_back_room_to_load(Sequence& sequence) {
+    const std::int64_t set_aside = sequence.taken - sequence.kv.shared;
+    parked_blocks -= set_aside;
+    pool.put_back(set_aside);
+    pool.release(sequence.kv, sequence.kv.shared);
+    sequence.taken = 0;
   }
   bool more_to_come() const { return !landed.empty() || !arriving.empty(); }
   // Encodes the images of so many requests, of as many together as may be. Returns the seconds that takes.

@@ -1,7 +1,6 @@
 // Priorities with preemption: who runs makes way for who is more urgent, before the policy plans.
 #include <algorithm>
 #include <limits>
-#include <utility>
 
 #include "engine/serving/lane/lane_sequences.h"
 
@@ -84,12 +83,28 @@ bool LaneSequences::make_way() {
   return false;
 }
 
-// Whoever was put back for those that run would come in again at once where a policy reads prompts first, and be put back for ever.
-void LaneSequences::plan_those_inside(StepPlan& plan) {
-  const ReplicaView& seen = view();
-  const std::int64_t seats = std::exchange(view_->seats, set.running().count);
-  replica_->common->plan(seen, plan);
-  view_->seats = seats;
+// What was loaded for those that wait is not kept where all that run would make way for it, or where nobody runs and the first in the
+// queue cannot come in for it: then nobody would go on.
+void LaneSequences::plan_at_most(std::int64_t running, StepPlan& plan) {
+  const auto ask_policy = [&] {
+    const std::int64_t seats = view().seats;
+    view_->seats = std::min(seats, running);
+    replica_->common->plan(*view_, plan);
+    view_->seats = seats;
+  };
+  ask_policy();
+  if (replica_->common->seconds_to_read_a_token <= 0) return;
+  while (keeps_nobody(plan) && replica_->let_go_of_loads()) {
+    plan.clear();
+    ask_policy();
+    plan.steady = Steady::no;  // there is room to load into: the next step looks
+  }
+}
+
+bool LaneSequences::keeps_nobody(const StepPlan& plan) const {
+  const std::int64_t inside = set.running().count;
+  if (inside > 0) return std::int64_t(plan.preempted.size()) == inside;
+  return plan.empty() && replica_->running + replica_->parked == 0;
 }
 
 std::int64_t LaneSequences::blocks_to_let_in(const Sequence& head, const KvPool::Match& hit) {

@@ -63,13 +63,6 @@ bool Replica::end_work() {
   return lanes_[turn_].end_work();
 }
 
-// The others do not wait for who has to plan again because a plan put everybody back.
-void Replica::plan_in_group() {
-  do {
-    plan();
-  } while (!lanes_[0].working() && lanes_[0].end() <= now_);
-}
-
 bool Replica::others_wait_until_after(double now) const {
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     if (i != turn_ && lanes_[i].end() <= now + kSameMoment) return false;
@@ -229,7 +222,6 @@ constexpr std::int64_t kLookedAt = 64;
 
 std::span<const std::int32_t> Replica::start_loads(double now) {
   loading_.clear();
-  if (state_.running == 0 && state_.parked == 0) state_.let_go_of_loads();
   state_.waiting.close_after(kLookedAt);
   for (std::int64_t place = 0; place < state_.waiting.admissible();) {
     const std::int32_t slot = state_.waiting.at(place);
@@ -261,10 +253,17 @@ std::span<const std::int32_t> Replica::start_loads(double now) {
 Replica::Load Replica::start_load(Sequence& sequence, double now) {
   settle(now);
   KvPool& pool = state_.pool;
-  const ReplicaView& view = lanes_[0].view();  // any one: they share the blocks
-  const KvPool::Match hit = pool.match(sequence.prefix, sequence.target - 1);
-  const bool has_room = view.blocks_to_admit(hit, sequence.target) <= pool.free() - view.margin() ||
-                        (state_.running == 0 && state_.parked == 0);
+  KvPool::Match hit;
+  const auto find_room = [&] {
+    const ReplicaView& view = lanes_[0].view();  // any one: they share the blocks
+    hit = view.match(sequence);
+    return view.blocks_to_admit(hit, sequence.target) <= pool.free() - view.margin();
+  };
+  bool has_room = find_room();
+  // The first in the queue gets whatever it needs where nobody is inside who would give blocks back.
+  const bool next = &sequence == &state_.sequences[std::size_t(state_.waiting.at(0))] &&
+                    state_.running + state_.parked == 0;
+  if (!has_room && next && state_.let_go_of_loads()) has_room = find_room();
   if (sequence.loads_with_room && !has_room) return Load::waits_for_room;
   const LowerTiers::Offer offer = lower_.offer(sequence.prefix, sequence.target - 1, now);
   const double tokens = offer.all();
@@ -276,8 +275,8 @@ Replica::Load Replica::start_load(Sequence& sequence, double now) {
   sequence.loaded = offer.end;
   state_.common->sums->loaded(offer.tokens, offer.end - now);
   pool.hold(sequence.prefix, hit, sequence.kv);
-  const std::int64_t blocks = std::max(view.blocks_for(sequence.target), sequence.kv.shared);
-  sequence.taken = std::min(blocks, pool.free() + sequence.kv.shared);
+  const std::int64_t blocks = lanes_[0].view().blocks_for(sequence.target);
+  sequence.taken = std::max(blocks, sequence.kv.shared);
   pool.take(sequence.taken - sequence.kv.shared);
   ++state_.parked;
   state_.parked_blocks += sequence.taken - sequence.kv.shared;
@@ -289,17 +288,18 @@ void Replica::finish_load(std::int32_t slot, double now) {
   Sequence& sequence = state_.sequences[std::size_t(slot)];
   settle(now);
   --state_.parked;
-  state_.parked_blocks -= sequence.taken - sequence.kv.shared;
-  // Its KV came into the blocks that were set aside.
-  state_.pool.put_back(sequence.taken - sequence.kv.shared);
-  state_.pool.release(sequence.kv, sequence.kv.shared);
-  sequence.taken = 0;
-  // What was given up below meanwhile is read again.
-  lower_.bring_up(sequence.prefix, sequence.target - 1);
-  // It is held until somebody reads on, who holds it instead: prompts that are being read would take it.
-  state_.pool.hold(sequence.prefix, state_.pool.match(sequence.prefix, sequence.target - 1),
-                   sequence.kv);
-  if (!sequence.kv.parts.empty()) ++state_.holders;
+  if (sequence.has_room_to_load()) {
+    // Its KV came into the blocks that were set aside.
+    state_.give_back_room_to_load(sequence);
+    // What was given up below meanwhile is read again.
+    lower_.bring_up(sequence.prefix, sequence.target - 1);
+    // It is held until somebody reads on, who holds it instead: prompts that are being read would take it.
+    state_.pool.hold(sequence.prefix, state_.pool.match(sequence.prefix, sequence.target - 1),
+                     sequence.kv);
+    if (!sequence.kv.parts.empty()) ++state_.holders;
+  } else {
+    sequence.loaded = -1;  // it came in vain: who runs has the blocks. It may load again.
+  }
   put_first(slot);
   stop_lanes(now);
 }

@@ -98,7 +98,8 @@ class alignas(64) Replica {
     now_ = now;
     turn_ = 0;
   }
-  void plan_in_group();
+  // A plan put everybody back, and there is something to plan for still.
+  bool plans_again() const { return !lanes_[0].working() && lanes_[0].end() <= now_; }
   // Where its present work is over: its sequences only decode on, and nobody waits to be let in from elsewhere.
   bool only_goes_on() const { return lanes_[0].has_next_part() && !expects(); }
   void go_on(double now) {

@@ -100,6 +100,8 @@ struct alignas(64) Sequence {
   bool forks() const { return branches > 1 && answers < 0; }
   // Whether it has left something in the cache that nobody else has.
   bool left_own() const { return !prefix.empty() && prefix.back().own(); }
+  // Of one that loads: nobody has taken the blocks back that were set aside for it.
+  bool has_room_to_load() const { return taken > 0; }
   // Where it begins again: which of its tokens reading gives, and what is read before. An answer that is complete is read
   // again with its last token, for other answers that begin with its prompt.
   std::int64_t token_by_reading() const { return std::min(generated + 1, asked); }

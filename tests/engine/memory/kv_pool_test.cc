@@ -57,6 +57,36 @@ TEST(KvPool, WhatOneLeavesAnotherFinds) {
   EXPECT_EQ(pool.match(different, 15).tokens, 8);
 }
 
+// An extent may go on beyond what a request reads, where that is to be its answer. What is there of it is not what it reads.
+TEST(KvPool, NothingIsFoundBeyondWhatIsRead) {
+  for (const std::int64_t state : {0, 1}) {
+    KvPool pool = pool_of(20, 4);
+    if (state > 0) pool.keep_states(state);
+    const Prefix turn{{1, 4}, {2, 22}};  // a prompt of 10 tokens and its answer
+    KvHolding before = compute(pool, turn);
+    pool.release(before, 6);
+    const KvPool::Match again = pool.match(turn, 9);
+    EXPECT_LE(again.blocks, 2);
+    EXPECT_LE(again.tokens, 8);
+    EXPECT_FALSE(again.whole && again.extents == 2);
+    // The last token's block may be shared, although that token is always read.
+    EXPECT_LE(pool.match(turn, 11).blocks, 3);
+    if (state > 0) continue;
+    EXPECT_EQ(again.blocks, 2);
+    EXPECT_EQ(pool.match(turn, 11).blocks, 3);
+    EXPECT_EQ(pool.match(turn, 11).tokens, 8);
+    // It makes its answer again, and shares what others have of it no more than what it has computed.
+    KvHolding now;
+    pool.hold(turn, again, now);
+    EXPECT_EQ(now.shared, 2);
+    pool.take(4);
+    pool.publish(turn, 22, now);
+    pool.release(now, 6);
+    EXPECT_EQ(pool.free(), 20);
+    EXPECT_EQ(pool.match(turn, 30).tokens, 20);
+  }
+}
+
 TEST(KvPool, SharedBlocksAreHeldOnce) {
   KvPool pool = pool_of(10, 4);
   const Prefix prefix{{1, 8}};
