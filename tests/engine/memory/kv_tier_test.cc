@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace engine {
 namespace {
 
@@ -10,7 +12,8 @@ namespace {
 std::vector<std::uint64_t> given_up_in_order(KvTier& tier) {
   std::vector<std::uint64_t> order;
   std::vector<std::uint64_t> left{1, 2, 3};
-  for (std::uint64_t more = 100; !left.empty(); ++more) {
+  tier.pass({50, -1});
+  for (std::uint64_t more = 100; more < 110; ++more) {
     tier.store(more, 1);
     std::erase_if(left, [&](std::uint64_t key) {
       if (tier.blocks(key) > 0) return false;
@@ -64,7 +67,7 @@ TEST(KvTier, AtOneMomentRanksDecide) {
   }
 }
 
-// Told in time, its second extent would have been given up in the place of its first.
+// The first was used last, and the second is given up.
 TEST(KvTier, NothingIsGivenUpBeforeAllHaveToldThatTheyUsedIt) {
   KvTier tier = with_three();
   const std::int32_t place = tier.expect_uses(1, 1);
