@@ -5,46 +5,68 @@
 #include <algorithm>
 
 #include "engine/calibration/device_facts.h"
-#include "engine/comm/send_share.h"
+#include "engine/comm/sends.h"
+#include "engine/feasibility.h"
 #include "engine/memory/footprint.h"
+#include "engine/tasks/task_table.h"
 
 namespace engine {
 namespace {
 
-// Deployments of one kind of device and one kind of cluster stand in the same one, whatever it is called.
-bool share_a_cluster(const Deployed& from, const Deployed& to) {
-  const Device& one = from.spec->device;
-  const Device& other = to.spec->device;
-  return from.fabric == to.fabric && same_kernels(one, other) &&
-         one.memory_capacity == other.memory_capacity;
+// One of the two deployments, with so many devices in all.
+struct End {
+  const Device& device;
+  const Fabric& fabric;
+  double devices;
+};
+End end_of(const Deployed& deployed, double devices) {
+  return {deployed.spec->device, deployed.fabric, devices};
 }
 
-// The link that KV leaves or enters a device over, at the rate that large sends reach of it.
-LinkRates link_of(const HandoverWay& way, const Deployed& end) {
-  Fabric fabric = end.fabric;
-  const double devices = way.from_devices + way.to_devices;
-  const bool stated = way.transfer.link.bandwidth.value > 0;
-  const bool one_node =
-      !stated && share_a_cluster(way.from, way.to) && devices <= double(fabric.devices_per_node);
-  if (stated) {
-    fabric.scale_out = rates_of(way.transfer.link);
-    fabric.scale_out.topology = Topology::fabric;  // any device there to any device here
+// Deployments of one kind of device and one kind of cluster stand in the same one, whatever it is called.
+bool share_a_cluster(const End& from, const End& to) {
+  return from.fabric == to.fabric && same_kernels(from.device, to.device) &&
+         from.device.memory_capacity == to.device.memory_capacity;
+}
+bool share_a_node(const End& from, const End& to) {
+  return share_a_cluster(from, to) &&
+         from.devices + to.devices <= double(from.fabric.devices_per_node);
+}
+
+// The link that KV leaves or enters a device over.
+SendWay way_at(const HandoverWay& way, const Fabric& fabric) {
+  const SendWay inside{fabric.inside(way.from_devices + way.to_devices), Reach::inside_node};
+  const Link& stated = way.transfer.link;
+  if (stated.bandwidth.value > 0) {
+    // It leaves the node, unless it is the one inside. Only its rates count.
+    const bool same =
+        stated.bandwidth == inside.link.bandwidth && stated.latency == inside.link.latency;
+    return same ? inside : SendWay{rates_of(stated)};
   }
-  LinkRates link = one_node ? fabric.inside(devices) : fabric.scale_out;
-  if (link.bandwidth.value <= 0) return link;
-  fabric.pod_nodes = 0;  // adapters; what the fabric takes is transfer.oversubscription
-  const SendWay sends = one_node ? SendWay::inside_node : SendWay::between_nodes;
-  link.bandwidth =
-      link.bandwidth * share_of_sends(sends, fabric, end.spec->device, end.calibration);
+  if (share_a_node(end_of(way.from, way.from_devices), end_of(way.to, way.to_devices))) {
+    return inside;
+  }
+  SendWay out{fabric.scale_out};
   // Each device has its share of the node's adapters, whoever else sends.
-  if (!stated && !one_node && way.transfer.rails > 0 && fabric.devices_per_node > 0) {
-    link.bandwidth =
-        link.bandwidth * (double(way.transfer.rails) / double(fabric.devices_per_node));
+  if (way.transfer.rails > 0) {
+    out.link.bandwidth *= double(way.transfer.rails) / double(fabric.devices_per_node);
   }
-  return link;
+  return out;
 }
 
 }  // namespace
+
+bool leaves_a_node(const Scenario& scenario) {
+  if (scenario.transfer.link.bandwidth.value > 0) return false;
+  const Deployment& reader = scenario.prefill.deployment;
+  const auto devices = [&scenario](const Deployment& on) {
+    return devices_of(on, task_entry(scenario.task).copies(on));
+  };
+  const Fabric from = fabric_of(reader.cluster, reader.device);
+  const Fabric to = fabric_of(scenario.cluster, scenario.device);
+  return !share_a_node({reader.device, from, devices(reader)},
+                       {scenario.device, to, devices(scenario)});
+}
 
 std::optional<Refusal> handover_problem(const Deployment& from, const Deployment& to) {
   ModelSpec renamed = from.model;
@@ -66,8 +88,8 @@ std::optional<Refusal> handover_problem(const Deployment& from, const Deployment
 std::optional<Refusal> cluster_problem(const Deployed& from, double from_devices,
                                        const Deployed& to, double to_devices) {
   const std::int64_t most = to.fabric.most_devices;
-  if (most == 0 || !share_a_cluster(from, to) || from_devices + to_devices <= double(most))
-    return std::nullopt;
+  const bool together = share_a_cluster(end_of(from, from_devices), end_of(to, to_devices));
+  if (most == 0 || !together || from_devices + to_devices <= double(most)) return std::nullopt;
   return Refusal{ReasonClass::cluster,
                  fmt::format("prefill needs {} devices and the main deployment {}; the cluster "
                              "that they share has {}",
@@ -79,28 +101,34 @@ Bytes carried_kv(const Deployed& end, const HandoverWay& way, double tokens) {
   return way.with_draft() ? own + kv_bytes(*end.guest.shard, tokens) : own;
 }
 
-std::optional<Refusal> carry_of(const HandoverWay& way, Carry& carry) {
-  const LinkRates out = link_of(way, way.from), in = link_of(way, way.to);
-  if (out.bandwidth.value <= 0 || in.bandwidth.value <= 0) {
+std::optional<Refusal> carry_of(const HandoverWay& way, Handover& handover) {
+  const SendWay from = way_at(way, way.from.fabric), to = way_at(way, way.to.fabric);
+  if (!from.possible() || !to.possible()) {
     return Refusal{ReasonClass::links,
                    "no link carries the KV cache from prefill to the main deployment: state "
                    "transfer.link, or device.scale_out or cluster.scale_out of both"};
   }
+  const Sends out = sends_over(from, way.from.spec->device, way.from.calibration);
+  const Sends in = sends_over(to, way.to.spec->device, way.to.calibration);
   // Windowed layers keep no more than their window, so a token of a long prompt has less.
-  const auto per_token = [&way](const Deployed& end, const LinkRates& link) {
+  const auto per_token = [&way](const Deployed& end, const Sends& sends) {
     const Bytes tokens = carried_kv(end, way, way.tokens) - carried_kv(end, way, 0);
-    return (tokens / link.bandwidth).value / way.tokens;
+    return tokens.value * sends.line.seconds_per_byte / way.tokens;
   };
-  const auto of_state = [&way](const Deployed& end, const LinkRates& link) {
-    return (carried_kv(end, way, 0) / link.bandwidth).value;
+  const auto of_state = [&way](const Deployed& end, const Sends& sends) {
+    return carried_kv(end, way, 0).value * sends.line.seconds_per_byte;
   };
-  carry = {.token = {.sent = per_token(way.from, out), .received = per_token(way.to, in)},
-           .state = {.sent = of_state(way.from, out), .received = of_state(way.to, in)},
-           .latency = std::max(out.latency, in.latency).value,
-           .tells_first_token = way.transfer.first_token == FirstToken::decode};
+  handover.carry = {
+      .token = {.sent = per_token(way.from, out), .received = per_token(way.to, in)},
+      .state = {.sent = of_state(way.from, out), .received = of_state(way.to, in)},
+      .latency = std::max(out.line.start, in.line.start).value,
+      .tells_first_token = way.transfer.first_token == FirstToken::decode};
   if (way.transfer.mode == TransferMode::layers) {
-    carry.last_share = 1 / double(way.from.spec->model.layers);
+    handover.carry.last_share = 1 / double(way.from.spec->model.layers);
   }
+  handover.tier = std::min(out.tier, in.tier);
+  handover.low = std::min(out.low, in.low);
+  handover.high = std::max(out.high, in.high);
   return std::nullopt;
 }
 

@@ -28,9 +28,10 @@ struct Ends {
   // Bytes a second that a device sends, where `devices` are in either deployment; 0: nothing is carried.
   double rate(double devices) const {
     constexpr double tokens = 1000;
-    Carry carry;
+    Handover handover;
     const HandoverWay way{scenario.transfer, from, devices, to, devices, tokens};
-    if (carry_of(way, carry)) return 0;
+    if (carry_of(way, handover)) return 0;
+    const Carry& carry = handover.carry;
     EXPECT_DOUBLE_EQ(carry.token.sent, carry.token.received);
     return kv_bytes(from.shard, tokens).value / tokens / carry.token.sent;
   }

@@ -76,18 +76,19 @@ struct PromptPart {
   std::optional<KernelRow> carry;
   bool tells_first_token = false;  // only when the KV cache is there
 
-  Seconds carried() const { return carry ? carry->work.time : Seconds{0}; }
+  Work carried() const { return carry ? carry->work : Work{}; }
 };
 
-KernelRow carry_row(Seconds time, Bytes bytes, const Device& to) {
+KernelRow carry_row(const Handover& handover, Seconds time, Bytes bytes, const Device& to) {
   KernelRow row{.phase = Phase::decode,
                 .op = OpName::kv_transfer,
                 .family = Family::send_recv,
                 .bound = Bound::network,
+                .tier = handover.tier,
                 .work = {.calls = 1,
                          .time = time,
-                         .low = time,
-                         .high = time * kRooflineHigh,
+                         .low = time * handover.low,
+                         .high = time * handover.high,
                          .bytes = bytes,
                          .energy = power_at_rest(to) * time}};
   row.work.saved[Bound::network] = time;
@@ -133,8 +134,8 @@ std::optional<Refusal> read_prompts(const TaskPoint& point, Breakdown& kernels, 
                         .to = point.main,
                         .to_devices = there,
                         .tokens = double(tokens)};
-  Carry carry;
-  if (auto problem = carry_of(way, carry)) return problem;
+  Handover handover;
+  if (auto problem = carry_of(way, handover)) return problem;
   part.time = prompt_time(request,
                           {deployed.context(point.work), reader.serving.max_num_batched_tokens,
                            Phase::prefill, DeploymentRole::prefill},
@@ -147,12 +148,12 @@ std::optional<Refusal> read_prompts(const TaskPoint& point, Breakdown& kernels, 
         kernels);
   }
   if (request.output == 1) return std::nullopt;  // the prompt's last step gives the only token
-  part.tells_first_token = carry.tells_first_token;
+  part.tells_first_token = handover.carry.tells_first_token;
   const double batch = double(request.batch);
   const Seconds reading = part.time.total() + part.drafts.total();
-  const Seconds carried = exposed_carry(carry, {batch, double(tokens)}, reading);
+  const Seconds carried = exposed_carry(handover.carry, {batch, double(tokens)}, reading);
   const Bytes bytes = carried_kv(point.main, way, double(tokens)) * batch;
-  part.carry = carry_row(carried, bytes, scenario.device);
+  part.carry = carry_row(handover, carried, bytes, scenario.device);
   kernels.add(*part.carry);
   return std::nullopt;
 }
@@ -161,8 +162,8 @@ std::optional<Refusal> read_prompts(const TaskPoint& point, Breakdown& kernels, 
 struct AnswerPart {
   DecodeRun run;
   StepTime time;
-  StepTime
-      read;  // the prompt once more, by the model that proposes tokens, beside the main one or on devices of its own
+  // The prompt once more, by the model that proposes tokens, beside the main one or on devices of its own.
+  StepTime read;
   StepTime proposed;  // before each step
 };
 
@@ -193,19 +194,19 @@ void report_latency(const Scenario& scenario, const PromptPart& prompt, const An
                     Outcome& outcome) {
   Metrics& metrics = outcome.metrics;
   const Interval first = interval_of(outcome.kernels, Phase::prefill);
-  const Seconds told = prompt.tells_first_token ? prompt.carried() : Seconds{0};
+  const Work told = prompt.tells_first_token ? prompt.carried() : Work{};
   Seconds ttft = prompt.time.total() + prompt.drafts.total();
   Seconds rest = answer.time.total() + answer.proposed.total();
   (scenario.prefill.present ? rest : ttft) += answer.read.total();
-  metrics.ttft = ttft + told;
-  metrics.ttft_low = first.low + told;
-  metrics.ttft_high = first.high + told * kRooflineHigh;
+  metrics.ttft = ttft + told.time;
+  metrics.ttft_low = first.low + told.low;
+  metrics.ttft_high = first.high + told.high;
   if (scenario.request.output == 1) return;
   const double tokens = double(scenario.request.output - 1);
   const Interval later = interval_of(outcome.kernels, Phase::decode);
-  metrics.tpot = (rest + prompt.carried() - told) / tokens;
-  metrics.tpot_low = (later.low - told) / tokens;
-  metrics.tpot_high = (later.high - told * kRooflineHigh) / tokens;
+  metrics.tpot = (rest + prompt.carried().time - told.time) / tokens;
+  metrics.tpot_low = (later.low - told.low) / tokens;
+  metrics.tpot_high = (later.high - told.high) / tokens;
 }
 
 // What is shared out among several deployments, and between a model and its draft.
