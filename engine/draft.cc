@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "engine/comm/sends.h"
+
 namespace engine {
 namespace {
 
@@ -313,13 +315,16 @@ std::optional<Refusal> ready_draft(const Scenario& scenario, const Resources& re
   draft.host.step_per_kv_token = Seconds{0};
   if (draft.apart) {
     // Tokens go there and proposals come back: too small to count, but for the way.
-    const LinkRates& there = draft.deployed->fabric.scale_out;
-    if (there.bandwidth.value <= 0 || main.fabric.scale_out.bandwidth.value <= 0) {
+    const Deployed& there = *draft.deployed;
+    const SendWay out{main.fabric.scale_out}, back{there.fabric.scale_out};
+    if (!out.possible() || !back.possible()) {
       return Refusal{ReasonClass::links,
                      "no link joins the draft's devices with the main ones: both need "
                      "device.scale_out or cluster.scale_out"};
     }
-    draft.fixed = std::max(there.latency, main.fabric.scale_out.latency) * 2;
+    draft.fixed = std::max(sends_over(out, main.spec->device, main.calibration).line.start,
+                           sends_over(back, there.spec->device, there.calibration).line.start) *
+                  2;
   }
   main.guest.weights = weights_beside(draft, main);
   main.states = draft.tokens + 1;

@@ -5,6 +5,7 @@
 
 #include "engine/base/refusal.h"
 #include "engine/deploy.h"
+#include "engine/scenario.h"
 #include "engine/serving/replica/journey.h"
 #include "engine/serving/settings/transfer_settings.h"
 
@@ -12,6 +13,9 @@ namespace engine {
 
 // The two deployments must mean the same by a KV cache.
 std::optional<Refusal> handover_problem(const Deployment& from, const Deployment& to);
+
+// Whether KV takes the adapters of a node: no link is stated, and no one node holds both deployments.
+bool leaves_a_node(const Scenario& scenario);
 
 // Deployments that share a cluster must fit into it together.
 std::optional<Refusal> cluster_problem(const Deployed& from, double from_devices,
@@ -27,7 +31,13 @@ struct HandoverWay {
   double to_devices;
   double tokens;
 };
-std::optional<Refusal> carry_of(const HandoverWay& way, Carry& carry);
+struct Handover {
+  Carry carry;
+  // Nine in ten take between `low` and `high` times as long.
+  double low = 1;
+  double high = 1;
+};
+std::optional<Refusal> carry_of(const HandoverWay& way, Handover& handover);
 
 // What is left to wait for of sequences' KV that have the way to themselves, when their prompts took `reading`.
 struct Carried {

@@ -104,8 +104,7 @@ void Lane::plan(double now) {
       // The length was picked for those that have left, too: the next step picks again. They have left room to load into, and may
       // load again themselves: the next step looks.
       const bool left = running().count < inside || !plan.preempted.empty();
-      const bool loads = common.seconds_to_read_a_token > 0;
-      if ((common.picks_length || loads) && left) plan.steady = Steady::no;
+      if ((common.picks_length || replica.loads()) && left) plan.steady = Steady::no;
     }
     if (plan.empty()) {
       const std::int64_t busy =

@@ -45,10 +45,8 @@ class LaneSequences {
   }
   // The policy's plan for a step.
   void plan_step(StepPlan& plan) {
-    const PoolConstants& common = *replica_->common;
-    const bool loads = common.seconds_to_read_a_token > 0;
-    if (!loads) return common.plan(view(), plan);
-    plan_at_most(std::numeric_limits<std::int64_t>::max(), plan);
+    if (replica_->loads()) return plan_at_most(std::numeric_limits<std::int64_t>::max(), plan);
+    replica_->common->plan(view(), plan);
   }
   // For one in which nobody comes in: it picks who leaves where all are equally urgent. Whoever was put back for those that run would
   // come in again at once where a policy reads prompts first, and be put back for ever.

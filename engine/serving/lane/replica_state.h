@@ -72,6 +72,8 @@ struct ReplicaState {
     if (sequence.generated == 1) sequence.first_token = front_end.told(now);
     sequence.last_token = now;
   }
+  // Something may come from tiers below.
+  bool loads() const { return common->seconds_to_read_a_token > 0; }
   // Nobody who waits keeps blocks any more for what was loaded for it: that is cache like any other. Where nobody does, those that
   // load have no room any more for what is under way. False where there was nothing to let go of.
   bool let_go_of_loads() {

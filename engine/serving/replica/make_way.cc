@@ -93,8 +93,7 @@ void LaneSequences::plan_at_most(std::int64_t running, StepPlan& plan) {
     view_->seats = seats;
   };
   ask_policy();
-  if (replica_->common->seconds_to_read_a_token <= 0) return;
-  while (keeps_nobody(plan) && replica_->let_go_of_loads()) {
+  while (replica_->loads() && keeps_nobody(plan) && replica_->let_go_of_loads()) {
     plan.clear();
     ask_policy();
     plan.steady = Steady::no;  // there is room to load into: the next step looks

@@ -74,18 +74,18 @@ struct PromptPart {
   std::optional<KernelRow> carry;
   bool tells_first_token = false;  // only when the KV cache is there
 
-  Seconds carried() const { return carry ? carry->work.time : Seconds{0}; }
+  Work carried() const { return carry ? carry->work : Work{}; }
 };
 
-KernelRow carry_row(Seconds time, Bytes bytes, const Device& to) {
+KernelRow carry_row(const Handover& handover, Seconds time, Bytes bytes, const Device& to) {
   KernelRow row{.phase = Phase::decode,
                 .op = OpName::kv_transfer,
                 .family = Family::send_recv,
                 .bound = Bound::network,
                 .work = {.calls = 1,
                          .time = time,
-                         .low = time,
-                         .high = time * kRooflineHigh,
+                         .low = time * handover.low,
+                         .high = time * handover.high,
                          .bytes = bytes,
                          .energy = power_at_rest(to) * time}};
   row.work.saved[Bound::network] = time;
@@ -114,25 +114,25 @@ std::optional<Refusal> read_prompts(const TaskPoint& point, Breakdown& kernels, 
   const MemoryDemand demand = demand_of(request, reader.serving, tokens);
   if (auto problem = memory_problem(deployed, footprint_of(deployed, demand), demand))
     return in_role("prefill", std::move(*problem));
-  Carry carry;
+  Handover handover;
   if (auto problem = carry_of({.transfer = scenario.transfer,
                                .from = deployed,
                                .from_devices = here,
                                .to = point.main,
                                .to_devices = there,
                                .tokens = double(tokens)},
-                              carry))
+                              handover))
     return problem;
   part.time = prompt_time(request,
                           {deployed.context(point.work), reader.serving.max_num_batched_tokens,
                            Phase::prefill, DeploymentRole::prefill},
                           kernels);
   if (request.output == 1) return std::nullopt;  // the prompt's last step gives the only token
-  part.tells_first_token = carry.tells_first_token;
+  part.tells_first_token = handover.carry.tells_first_token;
   const double batch = double(request.batch);
-  const Seconds carried = exposed_carry(carry, {batch, double(tokens)}, part.time.total());
-  part.carry =
-      carry_row(carried, kv_bytes(point.main.shard, double(tokens)) * batch, scenario.device);
+  const Seconds carried = exposed_carry(handover.carry, {batch, double(tokens)}, part.time.total());
+  part.carry = carry_row(handover, carried, kv_bytes(point.main.shard, double(tokens)) * batch,
+                         scenario.device);
   kernels.add(*part.carry);
   return std::nullopt;
 }
@@ -172,19 +172,19 @@ void report_latency(const Scenario& scenario, const PromptPart& prompt, const An
                     Outcome& outcome) {
   Metrics& metrics = outcome.metrics;
   const Interval first = interval_of(outcome.kernels, Phase::prefill);
-  const Seconds told = prompt.tells_first_token ? prompt.carried() : Seconds{0};
+  const Work told = prompt.tells_first_token ? prompt.carried() : Work{};
   Seconds ttft = prompt.time.total();
   Seconds rest = answer.time.total() + answer.proposed.total();
   (scenario.prefill.present ? rest : ttft) += answer.read.total();
-  metrics.ttft = ttft + told;
-  metrics.ttft_low = first.low + told;
-  metrics.ttft_high = first.high + told * kRooflineHigh;
+  metrics.ttft = ttft + told.time;
+  metrics.ttft_low = first.low + told.low;
+  metrics.ttft_high = first.high + told.high;
   if (scenario.request.output == 1) return;
   const double tokens = double(scenario.request.output - 1);
   const Interval later = interval_of(outcome.kernels, Phase::decode);
-  metrics.tpot = (rest + prompt.carried() - told) / tokens;
-  metrics.tpot_low = (later.low - told) / tokens;
-  metrics.tpot_high = (later.high - told * kRooflineHigh) / tokens;
+  metrics.tpot = (rest + prompt.carried().time - told.time) / tokens;
+  metrics.tpot_low = (later.low - told.low) / tokens;
+  metrics.tpot_high = (later.high - told.high) / tokens;
 }
 
 // What is shared out among several deployments, and between a model and its draft.

@@ -276,15 +276,16 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
                          Stage{.pool = 0, .reads = false, .writes = true}},
               .short_prompt = scenario.transfer.local_prompt,
               .pushes = scenario.transfer.initiative == TransferInitiative::push};
-  Carry& carry = journey_.stages[1].carry;
+  Handover handover;
   if (auto problem = carry_of({.transfer = scenario.transfer,
                                .from = readers_,
                                .from_devices = here,
                                .to = point_.main,
                                .to_devices = there,
                                .tokens = std::max(1.0, typical.prompt)},
-                              carry))
+                              handover))
     return problem;
+  Carry& carry = journey_.stages[1].carry = handover.carry;
   if (scenario.transfer.oversubscription > 1) {
     // All adapters of the deployment that can carry less, over what the fabric takes.
     for (Carry::Load* load : {&carry.token, &carry.state}) {
