@@ -49,6 +49,7 @@ Sends sends_over(const SendWay& way, const Device& device, const Calibration* ca
                                  Bytes{kLong} / way.link.bandwidth);
   return {.line = {.start = once.latency + (once.transfer - added),
                    .seconds_per_byte = added.value / kLong},
+          .tier = twice.tier,
           .low = twice.low,
           .high = twice.high};
 }

@@ -23,6 +23,7 @@ SendWay way_among(const Fabric& fabric, double devices);
 
 struct Sends {
   MessageLine line;
+  Tier tier = Tier::roofline;
   // Nine sends in ten take between `low` and `high` times as long.
   double low = 1;
   double high = 1;

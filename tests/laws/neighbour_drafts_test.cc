@@ -9,7 +9,7 @@ namespace engine {
 namespace {
 
 Scenario swapped(SpeculationMethod method, double slice) {
-  Scenario scenario = toys::speculative(method, 3, "0.8, 0.6, 0.5");
+  Scenario scenario = toys::speculative(method, 3, "0.8 0.6 0.5");
   scenario.host = toys::no_host();
   scenario.step = {.phase = StepPhase::decode, .batch = 8, .context = 1000};
   scenario.neighbour.present = true;

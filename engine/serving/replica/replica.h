@@ -205,6 +205,8 @@ class alignas(64) Replica {
     std::int32_t slot = -1;
   };
   void strand(double now, std::vector<Stranded>& out);
+  // It has nothing left, and was idle, not down: others that fail with it had a step to end.
+  void waited_at_rest(double until);
   // It takes requests again.
   void restart(double now);
   // One that was stranded elsewhere begins again here, to make tokens up to its `output`-th.

@@ -94,6 +94,7 @@ TEST(Sends, CarryKvCaches) {
   const Sends sends = sends_over(way_among(fabric, 16), point.device, measured(point.device));
   EXPECT_NEAR(row->work.time / sends.line.of(row->work.bytes), 1, 1e-12);
   EXPECT_GT(row->work.time, row->work.bytes / fabric.scale_out.bandwidth * 1.2);
+  EXPECT_EQ(row->tier, Tier::transfer);
   EXPECT_NEAR(row->work.low / row->work.time, sends.low, 1e-12);
   EXPECT_NEAR(row->work.high / row->work.time, sends.high, 1e-12);
 }
