@@ -333,4 +333,37 @@ std::optional<Refusal> ready_draft(const Scenario& scenario, const Resources& re
   return std::nullopt;
 }
 
+namespace {
+
+// The point as it would be if the readers answered, too.
+Scenario with_readers_as_main(const Scenario& scenario) {
+  Scenario point = scenario;
+  const Deployment& readers = scenario.prefill.deployment;
+  static_cast<Deployment&>(point) = readers;
+  Deployment& draft = point.draft.deployment;
+  draft.device = readers.device;
+  draft.cluster = readers.cluster;
+  draft.host = readers.host;
+  // As many devices of its replica as in the main deployment, or all of them as there.
+  const std::int64_t tp = draft.parallel.tp;
+  const bool all = tp == scenario.parallel.tp;
+  const std::int64_t ep = draft.parallel.ep;
+  draft.parallel = readers.parallel;
+  if (all) return point;
+  draft.parallel.tp = std::min(tp, readers.parallel.tp);
+  draft.parallel.ep = std::min(ep, draft.parallel.tp * readers.parallel.dp);
+  return point;
+}
+
+}  // namespace
+
+std::optional<Refusal> ready_beside_readers(const Scenario& scenario, const Resources& resources,
+                                            double copies, Deployed& readers, Draft& draft) {
+  const Scenario point = with_readers_as_main(scenario);
+  if (auto problem = ready_draft(point, resources, copies, readers, draft)) return problem;
+  // Nothing is verified there, so there is one state.
+  readers.states = draft.deployed->states = 1;
+  return std::nullopt;
+}
+
 }  // namespace engine

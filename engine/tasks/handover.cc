@@ -96,6 +96,11 @@ std::optional<Refusal> cluster_problem(const Deployed& from, double from_devices
                              from_devices, to_devices, most)};
 }
 
+Bytes carried_kv(const Deployed& end, const HandoverWay& way, double tokens) {
+  const Bytes own = kv_bytes(end.shard, tokens);
+  return way.with_draft() ? own + kv_bytes(*end.guest.shard, tokens) : own;
+}
+
 std::optional<Refusal> carry_of(const HandoverWay& way, Handover& handover) {
   const SendWay from = way_at(way, way.from.fabric), to = way_at(way, way.to.fabric);
   if (!from.possible() || !to.possible()) {
@@ -106,16 +111,16 @@ std::optional<Refusal> carry_of(const HandoverWay& way, Handover& handover) {
   const Sends out = sends_over(from, way.from.spec->device, way.from.calibration);
   const Sends in = sends_over(to, way.to.spec->device, way.to.calibration);
   // Windowed layers keep no more than their window, so a token of a long prompt has less.
-  const auto per_token = [&way](const ModelShard& shard, const Sends& sends) {
-    const Bytes tokens = kv_bytes(shard, way.tokens) - kv_bytes(shard, 0);
+  const auto per_token = [&way](const Deployed& end, const Sends& sends) {
+    const Bytes tokens = carried_kv(end, way, way.tokens) - carried_kv(end, way, 0);
     return tokens.value * sends.line.seconds_per_byte / way.tokens;
   };
-  const auto of_state = [](const ModelShard& shard, const Sends& sends) {
-    return kv_bytes(shard, 0).value * sends.line.seconds_per_byte;
+  const auto of_state = [&way](const Deployed& end, const Sends& sends) {
+    return carried_kv(end, way, 0).value * sends.line.seconds_per_byte;
   };
   handover.carry = {
-      .token = {.sent = per_token(way.from.shard, out), .received = per_token(way.to.shard, in)},
-      .state = {.sent = of_state(way.from.shard, out), .received = of_state(way.to.shard, in)},
+      .token = {.sent = per_token(way.from, out), .received = per_token(way.to, in)},
+      .state = {.sent = of_state(way.from, out), .received = of_state(way.to, in)},
       .latency = std::max(out.line.start, in.line.start).value,
       .tells_first_token = way.transfer.first_token == FirstToken::decode};
   if (way.transfer.mode == TransferMode::layers) {

@@ -30,6 +30,9 @@ struct HandoverWay {
   const Deployed& to;
   double to_devices;
   double tokens;
+
+  // A draft on both sides has read the prompt where it was read, and its KV goes along.
+  bool with_draft() const { return from.guest.shard != nullptr && to.guest.shard != nullptr; }
 };
 struct Handover {
   Carry carry;
@@ -39,6 +42,9 @@ struct Handover {
   double high = 1;
 };
 std::optional<Refusal> carry_of(const HandoverWay& way, Handover& handover);
+
+// What a device at either end has of what is carried of a sequence: its KV, and that of a draft.
+Bytes carried_kv(const Deployed& end, const HandoverWay& way, double tokens);
 
 // What is left to wait for of sequences' KV that have the way to themselves, when their prompts took `reading`.
 struct Carried {
